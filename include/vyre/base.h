@@ -1,0 +1,130 @@
+/* What every other header builds on: statuses, errors, the allocator hook, byte ranges.
+ *
+ * Conventions of the whole library:
+ *  - A function that can fail returns a vyre_status; VYRE_OK is 0. It also takes a `vyre_error *error`, which may be
+ *    NULL, and fills it only on failure. The library never prints, exits or aborts.
+ *  - `out` parameters come last but for `error`, and are set to NULL or 0 on failure.
+ *  - A const pointer is borrowed for the call. A pointer given through a double pointer belongs to the caller.
+ *  - NULL given to a free or release function is ignored. */
+#ifndef VYRE_BASE_H
+#define VYRE_BASE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(VYRE_STATIC) || !defined(__GNUC__)
+#define VYRE_API
+#else
+#define VYRE_API __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define VYRE_VERSION_MAJOR 0
+#define VYRE_VERSION_MINOR 1
+#define VYRE_VERSION_PATCH 0
+
+/* "0.1.0", of the library that runs, which may be newer than the header. */
+VYRE_API const char *vyre_version(void);
+
+/* X(ID, code, default fix, doc line). The code is stable: append only. */
+#define VYRE_STATUS_LIST(X)                                                                                            \
+    X(OK, 0, "nothing to fix", "success")                                                                              \
+    X(INVALID_ARGUMENT, 1, "check the argument the message names against the header",                                  \
+      "an argument is outside what the function accepts")                                                              \
+    X(INVALID_PROGRAM, 2, "correct the program; `vyre check FILE` shows every mistake with its place",                 \
+      "the program breaks a rule of the language")                                                                     \
+    X(NO_MEMORY, 3, "free host memory or raise the limit of the process", "the host allocator returned nothing")       \
+    X(NO_DEVICE_MEMORY, 4, "free resident buffers or bind smaller ranges", "the device has no memory left")            \
+    X(DEVICE_LOST, 5, "call recover, or restart the process", "the device stopped; the loss is sticky")                \
+    X(TIMEOUT, 6, "raise the deadline or give the dispatch less work", "the deadline passed; nothing was delivered")   \
+    X(CANCELLED, 7, "dispatch again", "the caller cancelled; nothing was delivered")                                   \
+    X(UNSUPPORTED, 8, "choose another backend or leave out the feature the message names",                             \
+      "the backend or this build does not do that")                                                                    \
+    X(TRAPPED, 9, "look up the trap code in the program; `vyre run --check all` shows the line",                       \
+      "an invocation executed `trap`")                                                                                 \
+    X(CORRUPT, 10, "make the data again from its source", "stored bytes do not match their digest or format")          \
+    X(DUPLICATE, 11, "rename one of the two the message names", "an id is taken already")                              \
+    X(CONFLICT, 12, "remove one of the two the message names", "two things that may not be together")                  \
+    X(NOT_FOUND, 13, "use one of the names the message lists", "no such name, file or device")                         \
+    X(ABI_MISMATCH, 14, "rebuild the plug-in against the installed headers", "a plug-in speaks another version of the contract") \
+    X(LIMIT, 15, "stay below the limit the message names", "a value is over a stated limit")                           \
+    X(IO, 16, "check that the path exists and is readable or writable", "the operating system refused a file operation") \
+    X(CHECK_FAILED, 17, "correct the program at the line the message names", "a checker of the oracle found a program error") \
+    X(BUDGET, 18, "raise the step budget, or look for a loop that does not end", "the step budget ran out")
+
+typedef enum vyre_status {
+#define X(ID, code, fix, doc) VYRE_##ID = code,
+    VYRE_STATUS_LIST(X)
+#undef X
+} vyre_status;
+
+/* "NO_MEMORY"; "UNKNOWN" for a code outside the list. */
+VYRE_API const char *vyre_status_name(vyre_status status);
+/* The default fix and the doc line of a status. */
+VYRE_API const char *vyre_status_fix(vyre_status status);
+VYRE_API const char *vyre_status_doc(vyre_status status);
+
+/* One error, in storage the caller owns (usually on the stack): filling it allocates nothing, so it works when memory is gone.
+ * Texts that do not fit end in "...". Initialise with VYRE_ERROR_INIT or leave uninitialised: it is only read after a failure. */
+typedef struct vyre_error {
+    vyre_status code;
+    char message[512]; /* a sentence: what was given, what is allowed */
+    char fix[256];     /* what to do; never empty after a failure */
+    char where[256];   /* "file:line:column", an object's name, or "" */
+} vyre_error;
+#define VYRE_ERROR_INIT {VYRE_OK, "", "", ""}
+
+/* Writes "NAME: message (where)\nFix: fix\n" into buffer, always terminated if size > 0.
+ * Returns the length of the whole text, which may be more than fits. */
+VYRE_API size_t vyre_error_format(const vyre_error *error, char *buffer, size_t size);
+
+/* The allocator every allocation of the library goes through.
+ *
+ * allocate must return memory aligned for any object, or NULL; resize behaves as realloc for a pointer of this allocator;
+ * release takes what allocate or resize gave, with its size. Called from any thread at once. */
+typedef struct vyre_allocator {
+    void *user;
+    void *(*allocate)(void *user, size_t size);
+    void *(*resize)(void *user, void *memory, size_t old_size, size_t new_size);
+    void (*release)(void *user, void *memory, size_t size);
+} vyre_allocator;
+
+/* Replaces the allocator of the process; NULL restores the C library's. Call it when no object of the library is alive and no other
+ * thread is inside the library. The struct is copied. */
+VYRE_API void vyre_allocator_set(const vyre_allocator *allocator);
+
+/* Borrowed bytes. */
+typedef struct vyre_span {
+    const void *data;
+    size_t size;
+} vyre_span;
+
+/* Owned bytes that keep their capacity: what functions that make bytes write into. Start from VYRE_BYTES_INIT, reuse as often as you
+ * like (contents are replaced, memory is kept when it suffices), end with vyre_bytes_free. */
+typedef struct vyre_bytes {
+    void *data;
+    size_t size;
+    size_t capacity;
+} vyre_bytes;
+#define VYRE_BYTES_INIT {NULL, 0, 0}
+
+/* Frees the memory and resets to VYRE_BYTES_INIT. */
+VYRE_API void vyre_bytes_free(vyre_bytes *bytes);
+/* Makes size bytes of room and sets `size`; old contents are kept up to the smaller size, new bytes are zero. */
+VYRE_API vyre_status vyre_bytes_resize(vyre_bytes *bytes, size_t size, vyre_error *error);
+
+/* A 256-bit digest (BLAKE2b). */
+typedef struct vyre_digest {
+    uint8_t bytes[32];
+} vyre_digest;
+
+/* 64 lower-case hexadecimal digits and a NUL. */
+VYRE_API void vyre_digest_format(const vyre_digest *digest, char text[65]);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

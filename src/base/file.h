@@ -1,0 +1,12 @@
+/* Files: whole reads, and writes that are all or nothing. */
+#ifndef VY_BASE_FILE_H
+#define VY_BASE_FILE_H
+
+#include "vyre/base.h"
+
+/* Reads a whole file (or standard input for "-") into out; refuses one over `limit` bytes. */
+vyre_status vy_file_read(const char *path, size_t limit, vyre_bytes *out, vyre_error *error);
+/* Writes to a temporary name beside the path, then renames; "-" is standard output. */
+vyre_status vy_file_write(const char *path, const void *data, size_t size, vyre_error *error);
+
+#endif

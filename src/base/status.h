@@ -1,0 +1,28 @@
+/* Making errors: one line at the place that knows, passed up untouched. Allocates nothing. */
+#ifndef VY_BASE_STATUS_H
+#define VY_BASE_STATUS_H
+
+#include "vyre/base.h"
+
+/* Fills error (if not NULL) and returns code. fix NULL means the default fix of the code.
+ *
+ *   return vy_fail(error, VYRE_LIMIT, VY_FIX("lower `workgroup` to %u", limit),
+ *                  "workgroup size (%u) is over the limit (%u)", size, limit);
+ *
+ * VY_FIX formats into a buffer of the calling scope. */
+#if defined(__GNUC__)
+#define VY_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#else
+#define VY_PRINTF(f, a)
+#endif
+
+vyre_status vy_fail(vyre_error *error, vyre_status code, const char *fix, const char *format, ...) VY_PRINTF(4, 5);
+/* The common one: out of host memory while doing `what`. */
+vyre_status vy_fail_memory(vyre_error *error, const char *what);
+/* Sets error->where; returns error->code. */
+vyre_status vy_fail_where(vyre_error *error, const char *format, ...) VY_PRINTF(2, 3);
+
+const char *vy_fix_format(char *buffer, size_t size, const char *format, ...) VY_PRINTF(3, 4);
+#define VY_FIX(...) vy_fix_format((char[256]){0}, 256, __VA_ARGS__)
+
+#endif

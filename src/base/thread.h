@@ -1,0 +1,25 @@
+/* Threads: the few forms the library needs. */
+#ifndef VY_BASE_THREAD_H
+#define VY_BASE_THREAD_H
+
+#include "vyre/base.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* Cores this process may run on (affinity mask, cgroup quota), at least 1. */
+unsigned vy_cores(void);
+
+/* Runs body(user, worker) for worker = 0 … workers-1, worker 0 on the calling thread, and returns when all are done. If threads cannot be
+ * started, fewer run: bodies take work from a shared counter, so all work is done in any case. */
+void vy_parallel(unsigned workers, void (*body)(void *user, unsigned worker), void *user);
+
+/* The floating-point environment our rules need (nearest-even, subnormals kept, no traps): enter saves the caller's and installs ours,
+ * leave restores. Per thread. */
+typedef struct vy_fenv {
+    unsigned long words[8];
+} vy_fenv;
+void vy_fenv_enter(vy_fenv *saved);
+void vy_fenv_leave(const vy_fenv *saved);
+
+#endif
