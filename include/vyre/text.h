@@ -1,0 +1,55 @@
+/* The text form: .vyre files. Grammar and tour: docs/language.md. */
+#ifndef VYRE_TEXT_H
+#define VYRE_TEXT_H
+
+#include "vyre/program.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A parsed file: its programs, and its functions as a library. Immutable; free with vyre_module_free; the programs may outlive it
+ * (retain them). */
+typedef struct vyre_module vyre_module;
+
+/* `-D NAME=VALUE`: overrides a `const` of the file. The value is a literal of the const's type, or unsuffixed. */
+typedef struct vyre_define {
+    const char *name;
+    const char *value;
+} vyre_define;
+
+typedef struct vyre_parse_options {
+    const char *file; /* shown in diagnostics; NULL means "<text>" */
+    const vyre_define *defines;
+    size_t define_count;
+} vyre_parse_options;
+
+/* Parses and validates a file. Any bytes are accepted as input; what is wrong is in `diagnostics` (optional), several findings in
+ * one run, and summed up in `error`. A program whose text has errors is not in the module, and then the call fails.
+ *
+ * VYRE_INVALID_PROGRAM  the text has errors
+ * VYRE_LIMIT            the text is larger than 256 MiB
+ * VYRE_NO_MEMORY */
+VYRE_API vyre_status vyre_text_parse(const char *text, size_t size, const vyre_parse_options *options,
+                                     vyre_diagnostics *diagnostics, vyre_module **out, vyre_error *error);
+VYRE_API void vyre_module_free(vyre_module *module);
+VYRE_API size_t vyre_module_program_count(const vyre_module *module);
+/* Borrowed from the module: retain it to keep it. NULL past the end. */
+VYRE_API vyre_program *vyre_module_program(const vyre_module *module, size_t index);
+VYRE_API vyre_program *vyre_module_find(const vyre_module *module, const char *name);
+/* All functions of the file as a library; NULL if it has none. Borrowed. */
+VYRE_API vyre_program *vyre_module_library(const vyre_module *module);
+
+/* Prints a program (with the functions it has) in canonical form. Parsing that gives an equal program. */
+VYRE_API vyre_status vyre_text_print(const vyre_program *program, vyre_bytes *out, vyre_error *error);
+
+/* Formats a file: canonical spacing and indentation, comments and blank lines kept (runs of blank lines become one). Works on
+ * tokens, so a file that does not validate can be formatted; one that does not even tokenise or whose braces do not match is refused
+ * with diagnostics. Formatting twice changes nothing more. */
+VYRE_API vyre_status vyre_text_format(const char *text, size_t size, const vyre_parse_options *options,
+                                      vyre_diagnostics *diagnostics, vyre_bytes *out, vyre_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

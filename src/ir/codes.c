@@ -1,0 +1,41 @@
+/* The joined list of codes, and explanations of codes and statuses. */
+#include "ir/codes.h"
+
+#include "vyre/diagnostic.h"
+
+#include <string.h>
+
+static const vyre_explanation codes[] = {
+#define X(CODE, title, text, fix) {#CODE, title, text, fix},
+#include "ir/codes_text.def"
+#include "ir/codes_validate.def"
+#include "ir/codes_wire.def"
+#include "ir/codes_oracle.def"
+#undef X
+/* A status explains itself with its doc line. */
+#define X(ID, code, fix, doc) {#ID, doc, doc, fix},
+    VYRE_STATUS_LIST(X)
+#undef X
+};
+
+const char *vy_code_name(vy_code code) {
+    return code < VY_CODE_COUNT ? codes[code].code : "?";
+}
+
+const char *vy_code_fix(vy_code code) {
+    return code < VY_CODE_COUNT ? codes[code].fix : "";
+}
+
+int vyre_explain_at(size_t index, vyre_explanation *out) {
+    if (index >= sizeof codes / sizeof *codes)
+        return 0;
+    *out = codes[index];
+    return 1;
+}
+
+int vyre_explain(const char *code, vyre_explanation *out) {
+    for (size_t i = 0; code && vyre_explain_at(i, out); i++)
+        if (strcmp(out->code, code) == 0)
+            return 1;
+    return 0;
+}

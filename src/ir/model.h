@@ -1,0 +1,250 @@
+/* The program model: what a frozen program is made of.
+ *
+ * Everything lies in arrays and refers by index. Statements are flat, in pre-order: the body of a structured statement follows it
+ * directly, `end` is the index of its next sibling, so a walk needs no stack to skip and no pointer to follow. Expressions are trees, never
+ * shared: every node is used exactly once, operands come before their operator, and the trees of a statement come in the
+ * order of its operands (a, b, c, then args). Variables are numbered in the order of their declaring statements. Functions come before the entry, each
+ * owning a contiguous range of every array, callees in any order. So one program has exactly one layout, and equality
+ * of programs is equality of their wire form.
+ *
+ * A vyre_program that a caller holds is always valid: parser, builder and decoder run the validator before they hand one out
+ * (vy_draft_finish). Code that gets a program relies on that and does not check again.
+ *
+ * Positions are a side table and no part of identity. */
+#ifndef VY_IR_MODEL_H
+#define VY_IR_MODEL_H
+
+#include "base/memory.h"
+#include "base/source.h"
+#include "base/text.h"
+#include "ir/limits.h"
+#include "vyre/op.h"
+#include "vyre/program.h"
+
+#include <stdatomic.h>
+
+#define VY_NONE UINT32_MAX
+
+/* ---- expressions: pure but for loads ---- */
+
+typedef enum vy_expr_kind {
+    VY_EXPR_LITERAL,  /* type, bits (proper value: canonical NaN, excess bits zero) */
+    VY_EXPR_VARIABLE, /* a = variable: a let, var, loop variable, result, function parameter or program param */
+    VY_EXPR_LOAD,     /* memory = a, index = b (any integer type); out of bounds gives zero */
+    VY_EXPR_LEN,      /* memory = a; u32 */
+    VY_EXPR_BUILTIN,  /* op = vyre_builtin, axis 0..2 (0 where it has no axes); u32 */
+    VY_EXPR_OP,       /* op = vyre_op, operands a, b, c (VY_NONE beyond the arity) */
+    VY_EXPR_KIND_COUNT
+} vy_expr_kind;
+
+typedef struct vy_expr {
+    uint8_t kind;
+    uint8_t type; /* vyre_type of the result */
+    uint8_t op;
+    uint8_t axis;
+    uint32_t a, b, c;
+    uint64_t bits;
+} vy_expr;
+
+/* ---- statements ---- */
+
+typedef enum vy_stmt_kind {
+    VY_STMT_LET,        /* variable (declared here, immutable) = a */
+    VY_STMT_VAR,        /* variable (declared here, mutable) = a */
+    VY_STMT_ASSIGN,     /* variable (mutable, declared before) = a */
+    VY_STMT_STORE,      /* memory[a] = b */
+    VY_STMT_ATOMIC,     /* op = vyre_atomic on memory[a] with b, c; order, scope; results 0 or 1 */
+    VY_STMT_COLLECTIVE, /* op = vyre_collective of a (and b); combine = vyre_op; width 0 = workgroup, else 2 … 64; 1 result */
+    VY_STMT_CALL,       /* callee = function, or VY_NONE and name = op id; args; results 0 … VY_LIMIT_RESULTS, all or none bound */
+    VY_STMT_BARRIER,    /* scope: workgroup, or device = the grid barrier */
+    VY_STMT_TRAP,       /* a = code, u32 */
+    VY_STMT_PRINT,      /* name = format with one {} per arg; oracle only */
+    VY_STMT_IF,         /* a = condition; then: [this+1, middle), else: [middle, end), middle == end if there is none */
+    VY_STMT_FOR,        /* variable (declared here, immutable) from a to b (exclusive) step c (VY_NONE = 1); body [this+1, end) */
+    VY_STMT_WHILE,      /* a = condition, evaluated before each trip; body [this+1, end) */
+    VY_STMT_BREAK,
+    VY_STMT_CONTINUE,
+    VY_STMT_RETURN, /* args: one value per result of the function */
+    VY_STMT_REGION, /* name = where the code came from (an op id or function name); body [this+1, end), a scope of its own */
+    VY_STMT_KIND_COUNT
+} vy_stmt_kind;
+
+/* `for`: bounds and step are evaluated once, all of one integer type. Trips: the mathematical sequence a, a+c, … while below b
+ * (above b if c is negative); step 0 makes no trip; nothing wraps. */
+
+typedef struct vy_stmt {
+    uint8_t kind;
+    uint8_t op;
+    uint8_t combine;
+    uint8_t order;
+    uint8_t scope;
+    uint8_t width;
+    uint8_t result_count; /* variables declared by this statement: variable … variable + result_count - 1 (let, var and for: 1) */
+    uint32_t end;         /* next sibling; this + 1 for simple statements */
+    uint32_t middle;      /* if: first statement of the else branch; otherwise == end */
+    uint32_t variable;    /* first variable declared, or the one assigned; VY_NONE */
+    uint32_t memory;      /* store, atomic; VY_NONE */
+    uint32_t a, b, c;     /* expressions; VY_NONE */
+    uint32_t args, arg_count;
+    uint32_t callee;
+    vy_name name;
+} vy_stmt;
+
+/* An argument of a call, print or return: an expression, or (call only) a memory. */
+typedef struct vy_arg {
+    uint32_t is_memory;
+    uint32_t index;
+} vy_arg;
+
+/* ---- declarations ---- */
+
+typedef enum vy_space { VY_SPACE_BUFFER, VY_SPACE_WORKGROUP, VY_SPACE_PRIVATE, VY_SPACE_COUNT } vy_space;
+
+/* A buffer, array or memory parameter. */
+typedef struct vy_memory {
+    vy_name name;
+    uint8_t space;  /* vy_space */
+    uint8_t type;   /* element type, not bool */
+    uint8_t access; /* vyre_access; arrays are read_write */
+    uint32_t size;  /* buffers: root of a size expression, or VY_NONE = given at dispatch; parameters: VY_NONE */
+    uint32_t elements; /* arrays: their constant length, at least 1; buffers and parameters: 0 */
+    vy_position position;
+} vy_memory;
+
+typedef struct vy_variable {
+    vy_name name;
+    uint8_t type;
+    uint8_t is_mutable;
+    vy_position position;
+} vy_variable;
+
+typedef struct vy_result {
+    vy_name name; /* may be "" if it is the only one */
+    uint8_t type;
+} vy_result;
+
+/* A function, or the entry (the program itself). Ranges are [first, first + count) in the program's arrays.
+ *
+ * Functions: `params` lists parameters in order; a scalar parameter is an immutable variable (the first ones of the range), a memory
+ * parameter is a memory (the first ones of the range). After the memory parameters come the function's own private arrays, which read as
+ * zero at the start of every call. Functions see nothing of the program but what is passed.
+ *
+ * Entry: its first `param_count` variables are the program's scalar params (immutable, uniform); its memories are the buffers, in
+ * declaration order, then the arrays. No entry of `params` is used, and there are no results. */
+typedef struct vy_function {
+    vy_name name;
+    uint32_t first_param, param_count;
+    uint32_t first_result, result_count;
+    uint32_t first_variable, variable_count;
+    uint32_t first_memory, memory_count;
+    uint32_t first_stmt, end_stmt;
+    vy_position position;
+} vy_function;
+
+typedef struct vy_param {
+    uint32_t is_memory;
+    uint32_t index; /* variable or memory */
+} vy_param;
+
+/* ---- size expressions: counts and grids, evaluated by the host at dispatch ----
+ *
+ * Over mathematical integers: a result below zero or above 2^64-1 at any node, and a division by zero, is an error of the dispatch. */
+typedef enum vy_size_kind {
+    VY_SIZE_LITERAL, /* value */
+    VY_SIZE_PARAM,   /* a = variable index of an integer program param */
+    VY_SIZE_LEN,     /* a = memory index of a buffer */
+    VY_SIZE_ADD,
+    VY_SIZE_SUB,
+    VY_SIZE_MUL,
+    VY_SIZE_DIV,
+    VY_SIZE_REM,
+    VY_SIZE_MIN,
+    VY_SIZE_MAX,
+    VY_SIZE_DIV_CEIL,
+    VY_SIZE_KIND_COUNT
+} vy_size_kind;
+
+typedef struct vy_size {
+    uint8_t kind;
+    uint32_t a, b; /* operands: indices of earlier nodes; trees, each node used once */
+    uint64_t value;
+} vy_size;
+
+/* ---- the program ---- */
+
+typedef struct vy_grid {
+    uint8_t kind;       /* vyre_grid_kind */
+    uint32_t memory;    /* over, indirect */
+    uint32_t offset;    /* indirect: first of three u32 elements */
+    uint32_t sizes[3];  /* groups, elements: roots of size expressions; VY_NONE beyond the first = 1 */
+} vy_grid;
+
+/* Facts the validator derives; no part of identity. */
+enum {
+    VY_FACT_SCHEDULE_DEPENDENT = 1, /* outside the same-bits promise (docs/bits.md) */
+    VY_FACT_BARRIER = 2,            /* has a workgroup barrier or collective */
+    VY_FACT_GRID_BARRIER = 4,
+    VY_FACT_ATOMIC = 8,
+    VY_FACT_TRAP = 16,
+    VY_FACT_PRINT = 32,
+    VY_FACT_OP_CALL = 64, /* calls an op id: must be resolved before it runs */
+    VY_FACT_CALL = 128    /* calls a local function */
+};
+
+struct vyre_program {
+    atomic_uint references;
+    vy_name name;
+    uint8_t kind;     /* vyre_program_kind */
+    uint8_t level;    /* vyre_level */
+    uint8_t numerics; /* vyre_numerics */
+    uint32_t facts;
+    uint32_t workgroup[3];
+    vy_grid grid;
+    uint32_t param_count;  /* of the entry */
+    uint32_t buffer_count; /* of the entry: its first memories */
+    vy_names names;
+    VY_VECTOR(vy_function) functions; /* the entry is the last one, unless kind is library (no entry) */
+    VY_VECTOR(vy_param) params;
+    VY_VECTOR(vy_result) results;
+    VY_VECTOR(vy_variable) variables;
+    VY_VECTOR(vy_memory) memories;
+    VY_VECTOR(vy_size) sizes;
+    VY_VECTOR(vy_stmt) stmts;
+    VY_VECTOR(vy_expr) exprs;
+    VY_VECTOR(vy_arg) args;
+    /* Positions, parallel to stmts and exprs; either both complete or both empty. */
+    VY_VECTOR(vy_position) stmt_positions;
+    VY_VECTOR(vy_position) expr_positions;
+    vy_source *source; /* may be NULL */
+    vyre_digest fingerprint;
+    int has_fingerprint; /* set by vy_draft_finish */
+};
+
+static inline const char *vy_name_text(const vyre_program *program, vy_name name) {
+    return name < program->names.size ? program->names.pool + name : "";
+}
+
+/* The entry function; NULL in a library. */
+static inline const vy_function *vy_program_entry(const vyre_program *program) {
+    return program->kind == VYRE_PROGRAM_LIBRARY || program->functions.count == 0
+               ? NULL
+               : &program->functions.items[program->functions.count - 1];
+}
+
+/* Position of a statement or expression; zeros when unknown. */
+static inline vy_position vy_stmt_position(const vyre_program *program, uint32_t stmt) {
+    return stmt < program->stmt_positions.count ? program->stmt_positions.items[stmt] : (vy_position){0, 0, 0};
+}
+static inline vy_position vy_expr_position(const vyre_program *program, uint32_t expr) {
+    return expr < program->expr_positions.count ? program->expr_positions.items[expr] : (vy_position){0, 0, 0};
+}
+
+/* Whether a statement has a body. */
+static inline int vy_stmt_is_structured(uint8_t kind) {
+    return kind == VY_STMT_IF || kind == VY_STMT_FOR || kind == VY_STMT_WHILE || kind == VY_STMT_REGION;
+}
+
+/* How many of a, b, c a statement of this kind may use is fixed by the kind; this visits those present, in canonical order. */
+#define VY_STMT_OPERANDS(stmt) ((const uint32_t[3]){(stmt)->a, (stmt)->b, (stmt)->c})
+
+#endif

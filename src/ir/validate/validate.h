@@ -1,0 +1,13 @@
+/* The validator: decides whether a draft is a program, and derives its facts. */
+#ifndef VY_IR_VALIDATE_H
+#define VY_IR_VALIDATE_H
+
+#include "base/diagnostics.h"
+#include "ir/model.h"
+
+/* Checks every rule of the language on a program in the layout of model.h but otherwise arbitrary: any index may be out of range, any enum
+ * unknown, any tree malformed. Adds findings (positions from the side table) and sets program->facts. Returns OK, INVALID_PROGRAM or
+ * NO_MEMORY; error sums up the first finding. */
+vyre_status vy_validate(vyre_program *program, vyre_diagnostics *diagnostics, vyre_error *error);
+
+#endif
