@@ -1,0 +1,77 @@
+/* The evaluator: the single place that knows what an op does.
+ *
+ * A row of the op table on one type is a kernel: a loop over lanes. The oracle runs kernels over all invocations of a workgroup, the folder
+ * runs them with one lane (through vyre_op_evaluate), so there is no second opinion anywhere.
+ *
+ * A proper value of type T is a uint64_t whose bits above T's width are zero and which, if T is a float and the value a NaN, is the
+ * canonical NaN of T. Kernels take proper values and give proper values; vy_value_clean makes any bits proper. */
+#ifndef VY_IR_EVAL_H
+#define VY_IR_EVAL_H
+
+#include "vyre/op.h"
+
+#include <string.h>
+
+/* Computes n lanes: r[i] = op(a[i], b[i], c[i]). Total, no side effect, every lane unconditionally. Operands beyond the arity are not
+ * read and may be NULL. r may be the same array as a, b or c, but may not overlap them partly. For select, a holds the bools.
+ *
+ * The floating-point environment must be ours: call between vy_fenv_enter and vy_fenv_leave (base/thread.h), once around any number of
+ * kernel calls on that thread. Any thread. */
+typedef void vy_kernel(uint64_t *r, const uint64_t *a, const uint64_t *b, const uint64_t *c, size_t n);
+
+/* The kernel of a row, for the same combinations as vyre_op_accepts(op, operand, result) (note the order); NULL for any other, also for
+ * values outside the lists. Constant time, constant data, any thread. */
+vy_kernel *vy_eval_kernel(vyre_op op, vyre_type result, vyre_type operand);
+
+/* What the bits of a type look like; one row per vyre_type. */
+typedef struct vy_type_layout {
+    uint64_t mask;     /* the bits a value may have */
+    uint64_t infinity; /* the pattern of +infinity; all ones for a type that is no float, so that nothing lies above it */
+    uint64_t nan;      /* the canonical NaN, or 0 */
+    uint8_t bits;      /* 1 for bool, else 8 to 64 */
+    uint8_t size;      /* bytes in memory; 0 for bool */
+    uint8_t classes;   /* one of VYRE_CLASS_* */
+} vy_type_layout;
+extern const vy_type_layout vy_type_layouts[VYRE_TYPE_COUNT];
+
+/* The proper value with these bits: excess bits dropped, a NaN made canonical. type must be in the list. */
+static inline uint64_t vy_value_clean(vyre_type type, uint64_t bits)
+{
+    const vy_type_layout *layout = &vy_type_layouts[type];
+
+    bits &= layout->mask;
+    /* Without its sign bit, a float pattern above infinity is a NaN. */
+    return (bits & layout->mask >> 1) > layout->infinity ? layout->nan : bits;
+}
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "elements in memory are little-endian: vy_value_load and vy_value_store need a byte swap on this host"
+#endif
+
+/* The value of an element in memory (any alignment), NaN made canonical. 0 for bool, which has no place in memory. */
+static inline uint64_t vy_value_load(vyre_type type, const void *element)
+{
+    uint64_t bits = 0;
+
+    /* Constant sizes, so that each case is one load. */
+    switch (vy_type_layouts[type].size) {
+    case 1: memcpy(&bits, element, 1); break;
+    case 2: memcpy(&bits, element, 2); break;
+    case 4: memcpy(&bits, element, 4); break;
+    case 8: memcpy(&bits, element, 8); break;
+    }
+    return vy_value_clean(type, bits);
+}
+
+/* Writes a proper value as an element in memory (any alignment). Nothing for bool. */
+static inline void vy_value_store(vyre_type type, void *element, uint64_t bits)
+{
+    switch (vy_type_layouts[type].size) {
+    case 1: memcpy(element, &bits, 1); break;
+    case 2: memcpy(element, &bits, 2); break;
+    case 4: memcpy(element, &bits, 4); break;
+    case 8: memcpy(element, &bits, 8); break;
+    }
+}
+
+#endif
