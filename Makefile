@@ -1,0 +1,95 @@
+# Front door. CMake does the work; these are the commands people type. `make help` lists them.
+BUILD ?= build
+JOBS  ?= $(shell nproc)
+ARGS  ?= --help
+FUZZ_SECONDS     ?= 60
+CAMPAIGN_EFFORT  ?= 20
+CAMPAIGN_SECONDS ?= 600
+PREFIX ?= /usr/local
+
+CMAKE = cmake -G Ninja -S .
+NINJA = nice ninja -j $(JOBS)
+SANITIZED = CC=clang $(CMAKE) -DVYRE_TESTS=ON -DVYRE_WERROR=ON
+
+.PHONY: help run build test bench fuzz asan ubsan tsan campaign install device-bundle clean format format-fix tidy
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: build ## build the command and run it (ARGS="check examples/saxpy.vyre")
+	@$(BUILD)/vyre $(ARGS)
+
+# Only what the command needs: a first configuration leaves the tests out, a later one keeps what it finds.
+build: ## build the library and the command
+	@tools/setup build
+	@test -f $(BUILD)/CMakeCache.txt || $(CMAKE) -B $(BUILD) -DVYRE_TESTS=OFF >/dev/null
+	@$(CMAKE) -B $(BUILD) >/dev/null
+	@$(NINJA) -C $(BUILD) vyre-command vyre-static vyre-shared
+
+test: ## every test: normal, sanitizers, warnings of two compilers; the last line is the total
+	@tools/setup test
+	@JOBS=$(JOBS) tools/test $(BUILD)
+
+bench: ## build and run the benchmarks; results in build/bench-results
+	@tools/setup test
+	@$(CMAKE) -B $(BUILD) -DVYRE_TESTS=ON >/dev/null
+	@$(NINJA) -C $(BUILD)
+	@tools/bench $(BUILD)/bench $(BUILD)/bench-results
+
+fuzz: ## run every fuzz target for FUZZ_SECONDS (60) with libFuzzer, ASan and UBSan
+	@tools/setup test
+	@$(SANITIZED) -B $(BUILD)/fuzz-tree -DVYRE_FUZZ=ON -DVYRE_SANITIZE=address,undefined >/dev/null
+	@$(NINJA) -C $(BUILD)/fuzz-tree
+	@tools/fuzz $(BUILD)/fuzz-tree/fuzz $(FUZZ_SECONDS)
+
+asan: ## tests under AddressSanitizer
+	@tools/setup test
+	@$(SANITIZED) -B $(BUILD)/asan-only -DVYRE_SANITIZE=address >/dev/null
+	@$(NINJA) -C $(BUILD)/asan-only
+	@cd $(BUILD)/asan-only && ctest -j $(JOBS) -LE slow --output-on-failure
+
+ubsan: ## tests under UndefinedBehaviorSanitizer
+	@tools/setup test
+	@$(SANITIZED) -B $(BUILD)/ubsan -DVYRE_SANITIZE=undefined >/dev/null
+	@$(NINJA) -C $(BUILD)/ubsan
+	@cd $(BUILD)/ubsan && ctest -j $(JOBS) -LE slow --output-on-failure
+
+tsan: ## tests of threads under ThreadSanitizer
+	@tools/setup test
+	@$(SANITIZED) -B $(BUILD)/tsan -DVYRE_SANITIZE=thread >/dev/null
+	@$(NINJA) -C $(BUILD)/tsan vyre-thread-tests
+	@cd $(BUILD)/tsan && ctest -j $(JOBS) -L thread --output-on-failure --no-tests=ignore
+
+campaign: ## hours, not minutes: CAMPAIGN_EFFORT (20) times the random cases, then CAMPAIGN_SECONDS (600) a fuzz target
+	@tools/setup test
+	@$(CMAKE) -B $(BUILD) -DVYRE_TESTS=ON >/dev/null
+	@$(NINJA) -C $(BUILD)
+	@cd $(BUILD) && VYRE_EFFORT=$(CAMPAIGN_EFFORT) ctest -j $(JOBS) --timeout 36000 --output-on-failure
+	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(CAMPAIGN_SECONDS)
+
+install: build ## install under PREFIX (/usr/local); DESTDIR is honoured
+	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+device-bundle: ## build/device-bundle: command, tests and benchmarks in a folder that runs on a machine with glibc alone
+	@tools/setup test
+	@$(CMAKE) -B $(BUILD) -DVYRE_TESTS=ON >/dev/null
+	@$(NINJA) -C $(BUILD)
+	@tools/device-bundle $(BUILD) $(BUILD)/device-bundle
+
+format: ## check the layout of every C file
+	@tools/setup lint
+	@git ls-files --cached --others --exclude-standard '*.c' '*.h' | xargs clang-format --dry-run -Werror
+
+format-fix: ## lay out every C file
+	@tools/setup lint
+	@git ls-files --cached --others --exclude-standard '*.c' '*.h' | xargs clang-format -i
+
+tidy: ## static analysis of every C file
+	@tools/setup lint
+	@tools/setup test
+	@CC=clang $(CMAKE) -B $(BUILD)/tidy -DVYRE_TESTS=ON >/dev/null
+	@git ls-files --cached --others --exclude-standard 'src/**.c' 'fuzz/*.c' 'bench/*.c' 'examples/*.c' | \
+	    nice xargs -P $(JOBS) -n 4 clang-tidy --quiet --warnings-as-errors='*' -p $(BUILD)/tidy
+
+clean: ## remove everything that was built
+	rm -rf $(BUILD)

@@ -1,0 +1,31 @@
+# What `cmake --install` places: headers, libraries, the command, pkg-config and CMake package files, man pages, completions.
+if(library_sources)
+    install(DIRECTORY include/vyre DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+    install(TARGETS vyre-static vyre-shared EXPORT vyre-targets)
+    install(EXPORT vyre-targets NAMESPACE vyre:: FILE vyre-targets.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/vyre)
+    configure_package_config_file(cmake/vyre-config.cmake.in vyre-config.cmake
+        INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/vyre)
+    write_basic_package_version_file(vyre-config-version.cmake COMPATIBILITY SameMinorVersion)
+    install(FILES "${CMAKE_BINARY_DIR}/vyre-config.cmake" "${CMAKE_BINARY_DIR}/vyre-config-version.cmake"
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/vyre)
+    configure_file(cmake/vyre.pc.in vyre.pc @ONLY)
+    install(FILES "${CMAKE_BINARY_DIR}/vyre.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()
+if(TARGET vyre-command)
+    install(TARGETS vyre-command RUNTIME)
+endif()
+
+file(GLOB manual_pages CONFIGURE_DEPENDS "docs/man/*.1")
+if(manual_pages)
+    install(FILES ${manual_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+endif()
+# tools/completion/vyre.bash, _vyre (zsh) and vyre.fish, each where its shell looks.
+if(EXISTS "${CMAKE_SOURCE_DIR}/tools/completion/vyre.bash")
+    install(FILES tools/completion/vyre.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME vyre)
+endif()
+if(EXISTS "${CMAKE_SOURCE_DIR}/tools/completion/_vyre")
+    install(FILES tools/completion/_vyre DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+endif()
+if(EXISTS "${CMAKE_SOURCE_DIR}/tools/completion/vyre.fish")
+    install(FILES tools/completion/vyre.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+endif()

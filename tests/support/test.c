@@ -1,0 +1,47 @@
+#include "support/test.h"
+
+static const char *environment_or(const char *name, const char *otherwise) {
+    const char *value = getenv(name);
+    return value && *value ? value : otherwise;
+}
+
+const char *vy_test_source_dir(void) {
+    return environment_or("VYRE_SOURCE_DIR", VYRE_SOURCE_DIR);
+}
+
+const char *vy_test_vectors(void) {
+    return environment_or("VYRE_VECTORS", VYRE_VECTORS_DEFAULT);
+}
+
+const char *vy_test_command(void) {
+    return environment_or("VYRE_COMMAND", VYRE_COMMAND);
+}
+
+const char *vy_test_path(const char *path) {
+    static _Thread_local char buffer[4096];
+    snprintf(buffer, sizeof buffer, "%s/%s", vy_test_source_dir(), path);
+    return buffer;
+}
+
+unsigned vy_test_effort(void) {
+    long effort = strtol(environment_or("VYRE_EFFORT", "1"), NULL, 10);
+    return effort < 1 ? 1 : effort > 100000 ? 100000 : (unsigned)effort;
+}
+
+vy_random vy_random_start(uint64_t stream) {
+    uint64_t seed = strtoull(environment_or("VYRE_SEED", "1"), NULL, 0);
+    vy_random random = {seed * UINT64_C(0xd1342543de82ef95) + stream};
+    vy_random_next(&random);
+    return random;
+}
+
+uint64_t vy_random_next(vy_random *random) {
+    uint64_t z = random->state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+uint64_t vy_random_below(vy_random *random, uint64_t bound) {
+    return vy_random_next(random) % bound;
+}
