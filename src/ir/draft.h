@@ -17,6 +17,7 @@ typedef struct vy_draft {
     int failed;
     vy_position position; /* given to everything appended while it is set; with keep_positions */
     int keep_positions;
+    int in_entry;
     uint32_t open[VY_LIMIT_NESTING + 2]; /* open structured statements of the current function */
     uint32_t depth;                      /* may exceed the array: deeper statements set too_deep and are not recorded */
     int too_deep;
@@ -60,6 +61,8 @@ uint32_t vy_draft_op(vy_draft *draft, vyre_op op, vyre_type type, uint32_t a, ui
 uint32_t vy_draft_stmt(vy_draft *draft, const vy_stmt *stmt, const vy_arg *args, uint32_t arg_count, const vy_name *names,
                        const vyre_type *types);
 void vy_draft_else(vy_draft *draft);
+/* A statement of that kind with every reference VY_NONE: start from this. */
+vy_stmt vy_draft_blank(vy_stmt_kind kind);
 void vy_draft_end(vy_draft *draft);
 
 /* Shorthands over vy_draft_stmt. */

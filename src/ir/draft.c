@@ -1,0 +1,443 @@
+/* Drafts: appending to the arrays of a program in its canonical order (draft.h, model.h).
+ *
+ * What must stay true: an append either happens whole or leaves the arrays as they were and sets `failed`; indices handed out
+ * are those of model.h's layout; nothing here looks at meaning, except to give variables and loads their types. */
+#include "ir/draft.h"
+
+#include "ir/eval.h"
+#include "ir/validate/validate.h"
+#include "ir/wire/fingerprint.h"
+
+vyre_status vy_draft_start(vy_draft *draft, const char *name, vyre_error *error) {
+    memset(draft, 0, sizeof *draft);
+    vyre_program *program = vy_allocate_zero(sizeof *program);
+    if (!program)
+        return vy_fail_memory(error, "a program");
+    draft->program = program;
+    atomic_init(&program->references, 1);
+    for (int i = 0; i < 3; i++) {
+        program->workgroup[i] = 1;
+        program->grid.sizes[i] = VY_NONE;
+    }
+    program->grid.memory = VY_NONE;
+    if (vy_draft_name(draft, "", 0) != 0) {
+        vy_draft_discard(draft);
+        return vy_fail_memory(error, "the names of a program");
+    }
+    program->name = vy_draft_name(draft, name, strlen(name));
+    return VYRE_OK;
+}
+
+void vy_draft_discard(vy_draft *draft) {
+    vyre_program_release(draft->program);
+    draft->program = NULL;
+}
+
+vy_name vy_draft_name(vy_draft *draft, const char *text, size_t length) {
+    vy_name name = vy_names_add(&draft->program->names, text, length);
+    if (name == VY_NAME_FAILED) {
+        draft->failed = 1;
+        return 0;
+    }
+    return name;
+}
+
+/* The common shape of an append: one zeroed item, or failure noted. */
+#define APPEND(draft, vector, item)                                                                                    \
+    do {                                                                                                               \
+        (item) = VY_PUSH(&(draft)->program->vector);                                                                   \
+        if (!(item)) {                                                                                                 \
+            (draft)->failed = 1;                                                                                       \
+            return VY_NONE;                                                                                            \
+        }                                                                                                              \
+    } while (0)
+
+uint32_t vy_draft_size(vy_draft *draft, vy_size_kind kind, uint32_t a, uint32_t b, uint64_t value) {
+    vy_size *size;
+    APPEND(draft, sizes, size);
+    *size = (vy_size){.kind = (uint8_t)kind, .a = a, .b = b, .value = value};
+    return draft->program->sizes.count - 1;
+}
+
+/* ---- functions ---- */
+
+static vy_function *current_function(vy_draft *draft) {
+    vyre_program *program = draft->program;
+    return program->functions.count ? &program->functions.items[program->functions.count - 1] : NULL;
+}
+
+uint32_t vy_draft_begin_function(vy_draft *draft, vy_name name) {
+    vyre_program *program = draft->program;
+    vy_function *function;
+    APPEND(draft, functions, function);
+    *function = (vy_function){.name = name,
+                              .first_param = program->params.count,
+                              .first_result = program->results.count,
+                              .first_variable = program->variables.count,
+                              .first_memory = program->memories.count,
+                              .first_stmt = program->stmts.count,
+                              .end_stmt = program->stmts.count,
+                              .position = draft->position};
+    draft->depth = 0;
+    return program->functions.count - 1;
+}
+
+uint32_t vy_draft_begin_entry(vy_draft *draft) {
+    draft->in_entry = 1;
+    return vy_draft_begin_function(draft, draft->program->name);
+}
+
+void vy_draft_end_function(vy_draft *draft) {
+    vyre_program *program = draft->program;
+    vy_function *function = current_function(draft);
+    if (!function)
+        return;
+    while (draft->depth)
+        vy_draft_end(draft);
+    function->end_stmt = program->stmts.count;
+    function->param_count = program->params.count - function->first_param;
+    function->result_count = program->results.count - function->first_result;
+    function->variable_count = program->variables.count - function->first_variable;
+    function->memory_count = program->memories.count - function->first_memory;
+}
+
+static uint32_t add_variable(vy_draft *draft, vy_name name, vyre_type type, int is_mutable) {
+    vy_variable *variable;
+    APPEND(draft, variables, variable);
+    *variable = (vy_variable){
+        .name = name, .type = (uint8_t)type, .is_mutable = (uint8_t)is_mutable, .position = draft->position};
+    return draft->program->variables.count - 1;
+}
+
+/* Parameters of the entry need no list: they are its first variables and memories. */
+static uint32_t note_param(vy_draft *draft, int is_memory, uint32_t index) {
+    vyre_program *program = draft->program;
+    if (draft->in_entry) {
+        if (is_memory)
+            program->buffer_count++;
+        else
+            program->param_count++;
+        return index;
+    }
+    vy_param *param;
+    APPEND(draft, params, param);
+    *param = (vy_param){(uint32_t)is_memory, index};
+    return index;
+}
+
+uint32_t vy_draft_scalar_param(vy_draft *draft, vy_name name, vyre_type type) {
+    uint32_t variable = add_variable(draft, name, type, 0);
+    return variable == VY_NONE ? VY_NONE : note_param(draft, 0, variable);
+}
+
+static uint32_t add_memory(vy_draft *draft, const vy_memory *from) {
+    vy_memory *memory;
+    APPEND(draft, memories, memory);
+    *memory = *from;
+    memory->position = draft->position;
+    return draft->program->memories.count - 1;
+}
+
+uint32_t vy_draft_memory_param(vy_draft *draft, vy_name name, vy_space space, vyre_type type, vyre_access access,
+                               uint32_t size) {
+    uint32_t memory = add_memory(draft, &(vy_memory){.name = name,
+                                                     .space = (uint8_t)space,
+                                                     .type = (uint8_t)type,
+                                                     .access = (uint8_t)access,
+                                                     .size = size});
+    return memory == VY_NONE ? VY_NONE : note_param(draft, 1, memory);
+}
+
+void vy_draft_result(vy_draft *draft, vy_name name, vyre_type type) {
+    vy_result *result = VY_PUSH(&draft->program->results);
+    if (result)
+        *result = (vy_result){name, (uint8_t)type};
+    else
+        draft->failed = 1;
+}
+
+uint32_t vy_draft_array(vy_draft *draft, vy_name name, vy_space space, vyre_type type, uint32_t elements) {
+    return add_memory(draft, &(vy_memory){.name = name,
+                                          .space = (uint8_t)space,
+                                          .type = (uint8_t)type,
+                                          .access = VYRE_ACCESS_READ_WRITE,
+                                          .size = VY_NONE,
+                                          .elements = elements});
+}
+
+/* ---- expressions ---- */
+
+uint32_t vy_draft_expr(vy_draft *draft, const vy_expr *from) {
+    vyre_program *program = draft->program;
+    vy_expr *expr;
+    if (draft->keep_positions) {
+        vy_position *position;
+        APPEND(draft, expr_positions, position);
+        *position = draft->position;
+    }
+    APPEND(draft, exprs, expr);
+    *expr = *from;
+    return program->exprs.count - 1;
+}
+
+uint32_t vy_draft_literal(vy_draft *draft, vyre_type type, uint64_t bits) {
+    return vy_draft_expr(draft, &(vy_expr){.kind = VY_EXPR_LITERAL,
+                                           .type = (uint8_t)type,
+                                           .a = VY_NONE,
+                                           .b = VY_NONE,
+                                           .c = VY_NONE,
+                                           .bits = vy_value_clean(type, bits)});
+}
+
+uint32_t vy_draft_variable(vy_draft *draft, uint32_t variable) {
+    if (variable >= draft->program->variables.count)
+        return VY_NONE;
+    return vy_draft_expr(draft, &(vy_expr){.kind = VY_EXPR_VARIABLE,
+                                           .type = draft->program->variables.items[variable].type,
+                                           .a = variable,
+                                           .b = VY_NONE,
+                                           .c = VY_NONE});
+}
+
+uint32_t vy_draft_load(vy_draft *draft, uint32_t memory, uint32_t index) {
+    if (memory >= draft->program->memories.count || index == VY_NONE)
+        return VY_NONE;
+    return vy_draft_expr(draft, &(vy_expr){.kind = VY_EXPR_LOAD,
+                                           .type = draft->program->memories.items[memory].type,
+                                           .a = memory,
+                                           .b = index,
+                                           .c = VY_NONE});
+}
+
+uint32_t vy_draft_len(vy_draft *draft, uint32_t memory) {
+    if (memory == VY_NONE)
+        return VY_NONE;
+    return vy_draft_expr(
+        draft, &(vy_expr){.kind = VY_EXPR_LEN, .type = VYRE_TYPE_U32, .a = memory, .b = VY_NONE, .c = VY_NONE});
+}
+
+uint32_t vy_draft_builtin(vy_draft *draft, vyre_builtin builtin, unsigned axis) {
+    return vy_draft_expr(draft, &(vy_expr){.kind = VY_EXPR_BUILTIN,
+                                           .type = VYRE_TYPE_U32,
+                                           .op = (uint8_t)builtin,
+                                           .axis = (uint8_t)axis,
+                                           .a = VY_NONE,
+                                           .b = VY_NONE,
+                                           .c = VY_NONE});
+}
+
+uint32_t vy_draft_op(vy_draft *draft, vyre_op op, vyre_type type, uint32_t a, uint32_t b, uint32_t c) {
+    const vyre_op_info *info = vyre_op_get(op);
+    if (!info || a == VY_NONE || (info->arity > 1 && b == VY_NONE) || (info->arity > 2 && c == VY_NONE))
+        return VY_NONE;
+    return vy_draft_expr(draft, &(vy_expr){.kind = VY_EXPR_OP,
+                                           .type = (uint8_t)type,
+                                           .op = (uint8_t)op,
+                                           .a = a,
+                                           .b = info->arity > 1 ? b : VY_NONE,
+                                           .c = info->arity > 2 ? c : VY_NONE});
+}
+
+/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH: `from` is a valid program. */
+uint32_t vy_draft_copy_expr(vy_draft *draft, const vyre_program *from, uint32_t root, const uint32_t *map_variable,
+                            const uint32_t *map_memory) {
+    if (root == VY_NONE)
+        return VY_NONE;
+    vy_expr expr = from->exprs.items[root];
+    switch (expr.kind) {
+    case VY_EXPR_VARIABLE:
+        if (map_variable)
+            expr.a = map_variable[expr.a];
+        break;
+    case VY_EXPR_LEN:
+        if (map_memory)
+            expr.a = map_memory[expr.a];
+        break;
+    case VY_EXPR_LOAD:
+        if (map_memory)
+            expr.a = map_memory[expr.a];
+        expr.b = vy_draft_copy_expr(draft, from, expr.b, map_variable, map_memory);
+        break;
+    case VY_EXPR_OP:
+        expr.a = vy_draft_copy_expr(draft, from, expr.a, map_variable, map_memory);
+        expr.b = vy_draft_copy_expr(draft, from, expr.b, map_variable, map_memory);
+        expr.c = vy_draft_copy_expr(draft, from, expr.c, map_variable, map_memory);
+        break;
+    default:
+        break;
+    }
+    vy_position at = vy_expr_position(from, root);
+    if (at.line)
+        draft->position = at;
+    return vy_draft_expr(draft, &expr);
+}
+
+/* ---- statements ---- */
+
+static int declares(const vy_stmt *stmt) {
+    return stmt->kind == VY_STMT_LET || stmt->kind == VY_STMT_VAR || stmt->kind == VY_STMT_FOR || stmt->result_count > 0;
+}
+
+static uint32_t declare_results(vy_draft *draft, const vy_stmt *stmt, const vy_name *names, const vyre_type *types) {
+    uint32_t first = draft->program->variables.count;
+    for (uint32_t i = 0; i < stmt->result_count; i++)
+        if (add_variable(draft, names[i], types[i], stmt->kind == VY_STMT_VAR) == VY_NONE)
+            return VY_NONE;
+    return first;
+}
+
+static uint32_t append_args(vy_draft *draft, const vy_arg *args, uint32_t count) {
+    vyre_program *program = draft->program;
+    uint32_t first = program->args.count;
+    if (count && !VY_RESERVE(&program->args, count)) {
+        draft->failed = 1;
+        return VY_NONE;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        program->args.items[program->args.count++] = args[i];
+    return first;
+}
+
+uint32_t vy_draft_stmt(vy_draft *draft, const vy_stmt *from, const vy_arg *args, uint32_t arg_count,
+                       const vy_name *names, const vyre_type *types) {
+    vyre_program *program = draft->program;
+    vy_stmt copy = *from;
+    if (copy.kind == VY_STMT_LET || copy.kind == VY_STMT_VAR || copy.kind == VY_STMT_FOR)
+        copy.result_count = 1;
+    if (declares(&copy))
+        copy.variable = declare_results(draft, &copy, names, types);
+    copy.args = append_args(draft, args, arg_count);
+    copy.arg_count = arg_count;
+    if (draft->keep_positions) {
+        vy_position *position;
+        APPEND(draft, stmt_positions, position);
+        *position = draft->position;
+    }
+    vy_stmt *stmt;
+    APPEND(draft, stmts, stmt);
+    *stmt = copy;
+    uint32_t index = program->stmts.count - 1;
+    stmt->end = stmt->middle = index + 1;
+    if (vy_stmt_is_structured(stmt->kind)) {
+        if (draft->depth < sizeof draft->open / sizeof *draft->open)
+            draft->open[draft->depth] = index;
+        else
+            draft->too_deep = 1;
+        stmt->middle = VY_NONE; /* no else yet */
+        draft->depth++;
+    }
+    return index;
+}
+
+static vy_stmt *innermost(vy_draft *draft) {
+    if (draft->depth == 0 || draft->depth > sizeof draft->open / sizeof *draft->open)
+        return NULL;
+    return &draft->program->stmts.items[draft->open[draft->depth - 1]];
+}
+
+void vy_draft_else(vy_draft *draft) {
+    vy_stmt *stmt = innermost(draft);
+    if (stmt && stmt->kind == VY_STMT_IF && stmt->middle == VY_NONE)
+        stmt->middle = draft->program->stmts.count;
+}
+
+void vy_draft_end(vy_draft *draft) {
+    vy_stmt *stmt = innermost(draft);
+    if (stmt) {
+        stmt->end = draft->program->stmts.count;
+        if (stmt->middle == VY_NONE)
+            stmt->middle = stmt->end;
+    }
+    if (draft->depth)
+        draft->depth--;
+}
+
+static const vy_stmt blank = {.variable = VY_NONE, .memory = VY_NONE, .a = VY_NONE, .b = VY_NONE, .c = VY_NONE, .callee = VY_NONE};
+
+vy_stmt vy_draft_blank(vy_stmt_kind kind) {
+    vy_stmt stmt = blank;
+    stmt.kind = (uint8_t)kind;
+    return stmt;
+}
+
+static uint32_t declare_one(vy_draft *draft, vy_stmt_kind kind, vy_name name, vyre_type type, uint32_t a, uint32_t b,
+                            uint32_t c) {
+    vy_stmt stmt = vy_draft_blank(kind);
+    stmt.a = a;
+    stmt.b = b;
+    stmt.c = c;
+    uint32_t index = vy_draft_stmt(draft, &stmt, NULL, 0, &name, &type);
+    return index == VY_NONE ? VY_NONE : draft->program->stmts.items[index].variable;
+}
+
+uint32_t vy_draft_let(vy_draft *draft, vy_name name, vyre_type type, uint32_t value) {
+    return declare_one(draft, VY_STMT_LET, name, type, value, VY_NONE, VY_NONE);
+}
+
+uint32_t vy_draft_var(vy_draft *draft, vy_name name, vyre_type type, uint32_t value) {
+    return declare_one(draft, VY_STMT_VAR, name, type, value, VY_NONE, VY_NONE);
+}
+
+uint32_t vy_draft_for(vy_draft *draft, vy_name name, vyre_type type, uint32_t from, uint32_t to, uint32_t step) {
+    return declare_one(draft, VY_STMT_FOR, name, type, from, to, step);
+}
+
+void vy_draft_assign(vy_draft *draft, uint32_t variable, uint32_t value) {
+    vy_stmt stmt = vy_draft_blank(VY_STMT_ASSIGN);
+    stmt.variable = variable;
+    stmt.a = value;
+    vy_draft_stmt(draft, &stmt, NULL, 0, NULL, NULL);
+}
+
+void vy_draft_store(vy_draft *draft, uint32_t memory, uint32_t index, uint32_t value) {
+    vy_stmt stmt = vy_draft_blank(VY_STMT_STORE);
+    stmt.memory = memory;
+    stmt.a = index;
+    stmt.b = value;
+    vy_draft_stmt(draft, &stmt, NULL, 0, NULL, NULL);
+}
+
+uint32_t vy_draft_if(vy_draft *draft, uint32_t condition) {
+    vy_stmt stmt = vy_draft_blank(VY_STMT_IF);
+    stmt.a = condition;
+    return vy_draft_stmt(draft, &stmt, NULL, 0, NULL, NULL);
+}
+
+uint32_t vy_draft_while(vy_draft *draft, uint32_t condition) {
+    vy_stmt stmt = vy_draft_blank(VY_STMT_WHILE);
+    stmt.a = condition;
+    return vy_draft_stmt(draft, &stmt, NULL, 0, NULL, NULL);
+}
+
+void vy_draft_simple(vy_draft *draft, vy_stmt_kind kind) {
+    vy_stmt stmt = vy_draft_blank(kind);
+    vy_draft_stmt(draft, &stmt, NULL, 0, NULL, NULL);
+}
+
+/* ---- the end ---- */
+
+vyre_status vy_draft_finish(vy_draft *draft, vy_source *source, vyre_diagnostics *diagnostics, vyre_program **out,
+                            vyre_error *error) {
+    *out = NULL;
+    vyre_program *program = draft->program;
+    if (source && program)
+        program->source = vy_source_retain(source);
+    vyre_status status = VYRE_OK;
+    if (draft->failed)
+        status = vy_fail_memory(error, "a program");
+    else if (draft->too_deep)
+        status = vy_fail(error, VYRE_LIMIT, "move the inner blocks into a function",
+                         "blocks nest deeper than the limit (%d)", VY_LIMIT_NESTING);
+    if (status == VYRE_OK)
+        status = vy_validate(program, diagnostics, error);
+    if (status == VYRE_OK)
+        status = vy_fingerprint(program, error);
+    if (status != VYRE_OK) {
+        vy_draft_discard(draft);
+        return status;
+    }
+    program->has_fingerprint = 1;
+    draft->program = NULL;
+    *out = program;
+    return VYRE_OK;
+}

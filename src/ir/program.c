@@ -1,0 +1,111 @@
+/* Programs: reference counting and what callers may ask (vyre/program.h). */
+#include "ir/model.h"
+
+vyre_program *vyre_program_retain(vyre_program *program) {
+    if (program)
+        atomic_fetch_add_explicit(&program->references, 1, memory_order_relaxed);
+    return program;
+}
+
+void vyre_program_release(vyre_program *program) {
+    if (!program || atomic_fetch_sub_explicit(&program->references, 1, memory_order_acq_rel) != 1)
+        return;
+    vy_names_free(&program->names);
+    VY_VECTOR_FREE(&program->functions);
+    VY_VECTOR_FREE(&program->params);
+    VY_VECTOR_FREE(&program->results);
+    VY_VECTOR_FREE(&program->variables);
+    VY_VECTOR_FREE(&program->memories);
+    VY_VECTOR_FREE(&program->sizes);
+    VY_VECTOR_FREE(&program->stmts);
+    VY_VECTOR_FREE(&program->exprs);
+    VY_VECTOR_FREE(&program->args);
+    VY_VECTOR_FREE(&program->stmt_positions);
+    VY_VECTOR_FREE(&program->expr_positions);
+    vy_source_release(program->source);
+    vy_release(program, sizeof *program);
+}
+
+const char *vyre_program_name(const vyre_program *program) {
+    return vy_name_text(program, program->name);
+}
+
+vyre_program_kind vyre_program_get_kind(const vyre_program *program) {
+    return (vyre_program_kind)program->kind;
+}
+
+vyre_level vyre_program_level(const vyre_program *program) {
+    return (vyre_level)program->level;
+}
+
+vyre_numerics vyre_program_numerics(const vyre_program *program) {
+    return (vyre_numerics)program->numerics;
+}
+
+void vyre_program_fingerprint(const vyre_program *program, vyre_digest *out) {
+    *out = program->fingerprint;
+}
+
+int vyre_program_equal(const vyre_program *a, const vyre_program *b) {
+    return a == b || memcmp(&a->fingerprint, &b->fingerprint, sizeof a->fingerprint) == 0;
+}
+
+void vyre_program_workgroup(const vyre_program *program, uint32_t size[3]) {
+    memcpy(size, program->workgroup, sizeof program->workgroup);
+}
+
+vyre_grid_kind vyre_program_grid(const vyre_program *program) {
+    return (vyre_grid_kind)program->grid.kind;
+}
+
+int vyre_program_schedule_dependent(const vyre_program *program) {
+    return (program->facts & VY_FACT_SCHEDULE_DEPENDENT) != 0;
+}
+
+size_t vyre_program_param_count(const vyre_program *program) {
+    return program->param_count;
+}
+
+int vyre_program_param(const vyre_program *program, size_t index, vyre_param_info *out) {
+    const vy_function *entry = vy_program_entry(program);
+    if (!entry || index >= program->param_count)
+        return 0;
+    const vy_variable *variable = &program->variables.items[entry->first_variable + index];
+    *out = (vyre_param_info){vy_name_text(program, variable->name), (vyre_type)variable->type};
+    return 1;
+}
+
+size_t vyre_program_buffer_count(const vyre_program *program) {
+    return program->buffer_count;
+}
+
+int vyre_program_buffer(const vyre_program *program, size_t index, vyre_buffer_info *out) {
+    const vy_function *entry = vy_program_entry(program);
+    if (!entry || index >= program->buffer_count)
+        return 0;
+    const vy_memory *memory = &program->memories.items[entry->first_memory + index];
+    *out = (vyre_buffer_info){.name = vy_name_text(program, memory->name),
+                              .type = (vyre_type)memory->type,
+                              .access = (vyre_access)memory->access,
+                              .has_count = memory->size != VY_NONE};
+    if (out->has_count && program->sizes.items[memory->size].kind == VY_SIZE_LITERAL) {
+        out->is_static = 1;
+        out->count = program->sizes.items[memory->size].value;
+    }
+    return 1;
+}
+
+size_t vyre_program_function_count(const vyre_program *program) {
+    return program->functions.count - (vy_program_entry(program) != NULL);
+}
+
+const char *vyre_program_function_name(const vyre_program *program, size_t index) {
+    return index < vyre_program_function_count(program)
+               ? vy_name_text(program, program->functions.items[index].name)
+               : NULL;
+}
+
+void vyre_program_get_stats(const vyre_program *program, vyre_program_stats *out) {
+    *out = (vyre_program_stats){(uint32_t)vyre_program_function_count(program), program->stmts.count,
+                                program->exprs.count, program->variables.count};
+}
