@@ -35,8 +35,7 @@ typedef struct vy_type_layout {
 extern const vy_type_layout vy_type_layouts[VYRE_TYPE_COUNT];
 
 /* The proper value with these bits: excess bits dropped, a NaN made canonical. type must be in the list. */
-static inline uint64_t vy_value_clean(vyre_type type, uint64_t bits)
-{
+static inline uint64_t vy_value_clean(vyre_type type, uint64_t bits) {
     const vy_type_layout *layout = &vy_type_layouts[type];
 
     bits &= layout->mask;
@@ -49,8 +48,7 @@ static inline uint64_t vy_value_clean(vyre_type type, uint64_t bits)
 #endif
 
 /* The value of an element in memory (any alignment), NaN made canonical. 0 for bool, which has no place in memory. */
-static inline uint64_t vy_value_load(vyre_type type, const void *element)
-{
+static inline uint64_t vy_value_load(vyre_type type, const void *element) {
     uint64_t bits = 0;
 
     /* Constant sizes, so that each case is one load. */
@@ -64,8 +62,7 @@ static inline uint64_t vy_value_load(vyre_type type, const void *element)
 }
 
 /* Writes a proper value as an element in memory (any alignment). Nothing for bool. */
-static inline void vy_value_store(vyre_type type, void *element, uint64_t bits)
-{
+static inline void vy_value_store(vyre_type type, void *element, uint64_t bits) {
     switch (vy_type_layouts[type].size) {
     case 1: memcpy(element, &bits, 1); break;
     case 2: memcpy(element, &bits, 2); break;

@@ -1,0 +1,36 @@
+/* Finding the kernel of a row, and evaluating one value. The rows themselves: eval_integer.inc, eval_float.inc, eval_cast.c. */
+#include "ir/eval.h"
+
+#include "base/thread.h"
+#include "ir/eval_kernel.h"
+
+static vy_kernel *const *const rows[VYRE_TYPE_COUNT] = {
+#define X(ID, name, bits, cls, nan) vy_kernels_##ID,
+    VYRE_TYPE_LIST(X)
+#undef X
+};
+
+vy_kernel *vy_eval_kernel(vyre_op op, vyre_type result, vyre_type operand) {
+    if (!vyre_op_accepts(op, operand, result))
+        return NULL;
+    switch (op) {
+    case VYRE_OP_CAST: return vy_casts[result][operand];
+    case VYRE_OP_BITCAST: return vy_bitcasts[result];
+    default: return rows[operand][op];
+    }
+}
+
+uint64_t vyre_op_evaluate(vyre_op op, vyre_type result, vyre_type operand, uint64_t a, uint64_t b, uint64_t c) {
+    vy_kernel *kernel = vy_eval_kernel(op, result, operand);
+    vy_fenv saved;
+
+    if (!kernel)
+        return 0;
+    a = vy_value_clean(op == VYRE_OP_SELECT ? VYRE_TYPE_BOOL : operand, a);
+    b = vy_value_clean(operand, b);
+    c = vy_value_clean(operand, c);
+    vy_fenv_enter(&saved);
+    kernel(&a, &a, &b, &c, 1);
+    vy_fenv_leave(&saved);
+    return a;
+}

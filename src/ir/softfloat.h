@@ -1,0 +1,148 @@
+/* Float formats on bits: decode a pattern into a host float, encode a host float back, rounding once.
+ *
+ * f32 and f64 are the host's own formats. f16 and bf16 are computed in f64 and rounded to the format at the end. Two roundings are usually a
+ * mistake; here they are none:
+ *
+ *   + - * / sqrt   Rounding to q bits and then to p bits equals one rounding to p bits if q >= 2p + 2 (Figueroa 1995): 53 >= 24 for
+ *                  f16 (p = 11), 53 >= 18 for bf16 (p = 8). A subnormal result has fewer bits than p, so the bound holds all the more, and
+ *                  f64's exponents reach so far (operands from 2^-133 to 2^128) that no result here is subnormal or overflows in f64.
+ *   fma            has three operands, for which that theorem does not hold: vy_fma_odd below.
+ *   remainder, floor, ceil, trunc, round, conversions from f32 and narrow integers
+ *                  are exact in f64 (IEEE's remainder of two values of a format is a value of that format), so there is one rounding.
+ *   64-bit integers do not fit in f64's 53 bits: vy_odd_from_u64 below.
+ *
+ * Everything here is inline and, where it can be, free of branches: the callers are loops over lanes. It needs round-to-nearest-even and
+ * subnormals (vy_fenv_enter). */
+#ifndef VY_IR_SOFTFLOAT_H
+#define VY_IR_SOFTFLOAT_H
+
+#include <stdint.h>
+#include <string.h>
+
+#define VY_F64_SIGN (UINT64_C(1) << 63)
+#define VY_F64_INFINITY (UINT64_C(0x7ff) << 52)
+
+static inline double vy_f64_from_bits(uint64_t bits) {
+    double value;
+
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static inline uint64_t vy_f64_to_bits(double value) {
+    uint64_t bits;
+
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/* 2^exponent, for exponents of normal numbers. */
+static inline double vy_f64_power(int exponent) {
+    return vy_f64_from_bits((uint64_t)(1023 + exponent) << 52);
+}
+
+/* A 16-bit pattern as f64, exactly. `bias` is that of the format's exponent, `fraction` the width of its fraction. */
+static inline double vy_small_decode(uint64_t bits, int fraction, int bias) {
+    const uint64_t rebias = (uint64_t)(1023 - bias) << 52;
+    const uint64_t magnitude = bits & 0x7fff, sign = (bits & 0x8000) << 48;
+    const uint64_t infinity = UINT64_C(0x7fff) >> fraction << fraction;
+    const uint64_t normal = (magnitude << (52 - fraction)) + rebias;
+    /* A subnormal 0.f * 2^emin is 1.f * 2^emin - 2^emin. */
+    const double subnormal = vy_f64_from_bits(normal + (UINT64_C(1) << 52)) - vy_f64_power(1 - bias);
+    /* The top exponent 2 * bias + 1, rebiased twice, is 2 * bias + 1 + 2 * (1023 - bias) = 2047: f64's top exponent. */
+    const uint64_t number = magnitude >= infinity ? normal + rebias : normal;
+
+    return vy_f64_from_bits((magnitude >> fraction ? number : vy_f64_to_bits(subnormal)) | sign);
+}
+
+/* An f64 rounded to a 16-bit format, nearest-even, once; NaN gives `nan`.
+ *
+ * Adding c = 2^(e + 52 - fraction), where 2^e is the number's binade (or the least normal one), gives a sum in [c, 2c), whose last place is
+ * the last place of the format at e: the host's own rounding of the addition is the rounding we want, and the sum's pattern less
+ * c's is the significand as an integer. It includes the hidden bit, so it is added to (not put beside) an exponent one too small; a
+ * carry out of the significand lands in the exponent, and out of the largest exponent gives just infinity. */
+static inline uint64_t vy_small_encode(double value, int fraction, int bias, uint64_t nan) {
+    const uint64_t bits = vy_f64_to_bits(value), sign = (bits & VY_F64_SIGN) >> 48, all = bits & ~VY_F64_SIGN;
+    const uint64_t beyond = (uint64_t)(1023 + bias + 1) << 52; /* from here on all is infinity */
+    const uint64_t least = (uint64_t)(1024 - bias);            /* f64's exponent field of the least normal */
+    const uint64_t magnitude = all < beyond ? all : beyond;
+    const uint64_t binade = magnitude >> 52 > least ? magnitude >> 52 : least;
+    const uint64_t c = (binade + (uint64_t)(52 - fraction)) << 52;
+    const uint64_t significand = vy_f64_to_bits(vy_f64_from_bits(magnitude) + vy_f64_from_bits(c)) - c;
+
+    return all > VY_F64_INFINITY ? nan : (((binade - least) << fraction) + significand) | sign;
+}
+
+/* x * y + z rounded to odd: cut off, and the last bit set if anything was lost. Rounding that to p bits equals one rounding of the exact
+ * value if f64 has at least p + 2 bits (Boldo and Melquiond 2008): the set bit says "not a tie, not exact" to the second rounding.
+ *
+ * x * y must be exact in f64: for f16 and bf16 it is, with at most 22 bits and exponents within 2^±266. The sum's error is computed
+ * exactly (Knuth's two-sum; nothing here is near f64's overflow). If there is one and the sum is even, its neighbour on the side of the
+ * error is odd, and the exact value lies between the two. */
+static inline double vy_fma_odd(double x, double y, double z) {
+    const double product = x * y, sum = product + z;
+    const double from_z = sum - product, from_product = sum - from_z;
+    const double error = (product - from_product) + (z - from_z);
+    const uint64_t bits = vy_f64_to_bits(sum);
+    const uint64_t outward = ((bits ^ vy_f64_to_bits(error)) & VY_F64_SIGN) == 0;
+    const uint64_t odd = outward ? bits + 1 : bits - 1;
+
+    /* An infinite or NaN sum has a NaN error, which is neither below nor above zero: it stays. */
+    return vy_f64_from_bits((error < 0 || error > 0) && (bits & 1) == 0 ? odd : bits);
+}
+
+/* The integer as f64, rounded to odd: at most 53 bits, the last of them set if a bit below was. */
+static inline double vy_odd_from_u64(uint64_t value) {
+    const uint64_t lost = value & 0x7ff, cut = (value ^ lost) | (uint64_t)(lost != 0) << 11;
+
+    return (double)(value >> 53 ? cut : value);
+}
+
+static inline double vy_odd_from_i64(int64_t value) {
+    return value < 0 ? -vy_odd_from_u64(0 - (uint64_t)value) : vy_odd_from_u64((uint64_t)value);
+}
+
+/* The four formats under one set of names: FORMAT_decode gives the type the format is computed in, FORMAT_encode rounds to the format. */
+
+static inline double vy_f16_decode(uint64_t bits) {
+    return vy_small_decode(bits, 10, 15);
+}
+
+static inline uint64_t vy_f16_encode(double value) {
+    return vy_small_encode(value, 10, 15, 0x7e00);
+}
+
+static inline double vy_bf16_decode(uint64_t bits) {
+    return vy_small_decode(bits, 7, 127);
+}
+
+static inline uint64_t vy_bf16_encode(double value) {
+    return vy_small_encode(value, 7, 127, 0x7fc0);
+}
+
+static inline float vy_f32_decode(uint64_t bits) {
+    const uint32_t low = (uint32_t)bits;
+    float value;
+
+    memcpy(&value, &low, sizeof value);
+    return value;
+}
+
+static inline uint64_t vy_f32_encode(float value) {
+    uint32_t bits;
+
+    memcpy(&bits, &value, sizeof bits);
+    return (bits & 0x7fffffff) > 0x7f800000 ? 0x7fc00000 : bits;
+}
+
+static inline double vy_f64_decode(uint64_t bits) {
+    return vy_f64_from_bits(bits);
+}
+
+static inline uint64_t vy_f64_encode(double value) {
+    const uint64_t bits = vy_f64_to_bits(value);
+
+    return (bits & ~VY_F64_SIGN) > VY_F64_INFINITY ? UINT64_C(0x7ff8000000000000) : bits;
+}
+
+#endif
