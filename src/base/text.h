@@ -32,6 +32,7 @@ typedef struct vy_names {
     uint32_t *slots; /* open addressing; empty = UINT32_MAX */
     uint32_t slot_count, used;
 } vy_names;
+/* A text ends at its first NUL or at `length`. */
 vy_name vy_names_add(vy_names *names, const char *text, size_t length);  /* VY_NAME_FAILED when memory is out */
 vy_name vy_names_find(const vy_names *names, const char *text, size_t length); /* VY_NAME_FAILED if absent */
 void vy_names_free(vy_names *names);
@@ -52,7 +53,8 @@ size_t vy_utf8_valid(const char *text, size_t size);
 
 /* Decimal or hexadecimal ("0x1.8p3") float text → bits of a float type with 1 sign, `exponent_bits` and `fraction_bits`,
  * rounded once to nearest-even whatever the length of the text. `length` bytes, no sign, no suffix; "inf" and "nan" are
- * not numbers. Returns 0 if the text is not a number. */
+ * not numbers. A value beyond the largest finite one gives the bits of infinity. exponent_bits 2 … 11, fraction_bits 1 … 52.
+ * Returns 0, and bits 0, if the text is not a number. Linear in the length of the text, and allocates nothing. */
 int vy_number_to_bits(const char *text, size_t length, unsigned exponent_bits, unsigned fraction_bits, uint64_t *bits);
 /* The shortest decimal text that vy_number_to_bits turns back into the same bits, always with a '.' or an exponent; finite
  * positive values only. buffer holds at least 40 bytes. */

@@ -9,6 +9,9 @@
 
 /* Cores this process may run on (affinity mask, cgroup quota), at least 1. */
 unsigned vy_cores(void);
+/* The part of it that control groups allow, UINT32_MAX for no limit, from a file such as /proc/self/cgroup and the folder where the
+ * hierarchies are mounted. */
+unsigned vy_cgroup_cores(const char *membership, const char *mount);
 
 /* Runs body(user, worker) for worker = 0 … workers-1, worker 0 on the calling thread, and returns when all are done. If threads cannot be
  * started, fewer run: bodies take work from a shared counter, so all work is done in any case. */

@@ -1,0 +1,23 @@
+/* Hashes. BLAKE2b through libsodium needs no initialisation: until sodium_init is called the portable code runs. */
+#include "base/hash.h"
+
+#include <sodium.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+uint64_t vy_hash(const void *data, size_t size) {
+    return XXH3_64bits(data, size);
+}
+
+void vy_digest(const void *data, size_t size, vyre_digest *out) {
+    crypto_generichash(out->bytes, sizeof out->bytes, data, size, NULL, 0);
+}
+
+void vyre_digest_format(const vyre_digest *digest, char text[65]) {
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < sizeof digest->bytes; i++) {
+        text[2 * i] = digits[digest->bytes[i] >> 4];
+        text[2 * i + 1] = digits[digest->bytes[i] & 15];
+    }
+    text[64] = 0;
+}

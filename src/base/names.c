@@ -1,0 +1,96 @@
+/* The pool of names: texts one after the other, each with its NUL, found through an open-addressing table of offsets. The table is at most
+ * half full, so a probe always meets an empty slot. */
+#include "base/hash.h"
+#include "base/text.h"
+
+#define EMPTY UINT32_MAX
+#define FIRST_SLOTS 16u
+
+/* The slot of the text, or the empty one where it belongs. */
+static uint32_t find_slot(const vy_names *names, const uint32_t *slots, uint32_t slot_count, const char *text, size_t length) {
+    uint32_t mask = slot_count - 1;
+    uint32_t slot = (uint32_t)vy_hash(text, length) & mask;
+    for (; slots[slot] != EMPTY; slot = (slot + 1) & mask) {
+        uint32_t at = slots[slot];
+        if (names->size - at > length && memcmp(names->pool + at, text, length) == 0 && names->pool[at + length] == 0)
+            break;
+    }
+    return slot;
+}
+
+static int grow_slots(vy_names *names) {
+    if (names->slot_count && names->used < names->slot_count / 2)
+        return 1;
+    if (names->slot_count > UINT32_MAX / 4)
+        return 0;
+    uint32_t count = names->slot_count ? names->slot_count * 2 : FIRST_SLOTS;
+    uint32_t *slots = vy_allocate(vy_array_size(count, sizeof *slots));
+    if (!slots)
+        return 0;
+    memset(slots, 0xff, count * sizeof *slots);
+    for (uint32_t i = 0; i < names->slot_count; i++) {
+        if (names->slots[i] == EMPTY)
+            continue;
+        const char *text = names->pool + names->slots[i];
+        slots[find_slot(names, slots, count, text, strlen(text))] = names->slots[i];
+    }
+    vy_release(names->slots, names->slot_count * sizeof *slots);
+    names->slots = slots;
+    names->slot_count = count;
+    return 1;
+}
+
+/* Copies the text to the end of the pool. Offset 0 is "", which is never in the table. */
+static vy_name append(vy_names *names, const char *text, size_t length) {
+    uint32_t first = names->size == 0 ? 1 : 0;
+    if (length > UINT32_MAX - 2 - first - names->size)
+        return VY_NAME_FAILED;
+    if (!vy_grow((void **)&names->pool, &names->capacity, names->size, (uint32_t)length + 1 + first, 1))
+        return VY_NAME_FAILED;
+    if (first)
+        names->pool[names->size++] = 0;
+    vy_name name = names->size;
+    memcpy(names->pool + name, text, length);
+    names->pool[name + length] = 0;
+    names->size += (uint32_t)length + 1;
+    return name;
+}
+
+vy_name vy_names_add(vy_names *names, const char *text, size_t length) {
+    length = length ? strnlen(text, length) : 0;
+    if (length == 0) {
+        if (names->size == 0) {
+            if (!vy_grow((void **)&names->pool, &names->capacity, 0, 1, 1))
+                return VY_NAME_FAILED;
+            names->pool[names->size++] = 0;
+        }
+        return 0;
+    }
+    if (!grow_slots(names))
+        return VY_NAME_FAILED;
+    uint32_t slot = find_slot(names, names->slots, names->slot_count, text, length);
+    if (names->slots[slot] == EMPTY) {
+        vy_name name = append(names, text, length);
+        if (name == VY_NAME_FAILED)
+            return VY_NAME_FAILED;
+        names->slots[slot] = name;
+        names->used++;
+    }
+    return names->slots[slot];
+}
+
+vy_name vy_names_find(const vy_names *names, const char *text, size_t length) {
+    length = length ? strnlen(text, length) : 0;
+    if (length == 0)
+        return names->size ? 0 : VY_NAME_FAILED;
+    if (!names->slot_count)
+        return VY_NAME_FAILED;
+    /* EMPTY is VY_NAME_FAILED. */
+    return names->slots[find_slot(names, names->slots, names->slot_count, text, length)];
+}
+
+void vy_names_free(vy_names *names) {
+    vy_release(names->pool, names->capacity);
+    vy_release(names->slots, names->slot_count * sizeof *names->slots);
+    *names = (vy_names){0};
+}

@@ -1,0 +1,45 @@
+/* Workers for one parallel piece of work. */
+#include "base/thread.h"
+#include "base/memory.h"
+
+#include <signal.h>
+
+typedef struct work {
+    void (*body)(void *user, unsigned worker);
+    void *user;
+} work;
+
+typedef struct worker {
+    const work *work;
+    unsigned index;
+    pthread_t thread;
+} worker;
+
+static void *run_worker(void *argument) {
+    worker *self = argument;
+    self->work->body(self->work->user, self->index);
+    return NULL;
+}
+
+void vy_parallel(unsigned workers, void (*body)(void *user, unsigned worker), void *user) {
+    work shared = {body, user};
+    unsigned others = workers > 1 ? workers - 1 : 0, started = 0;
+    size_t size = vy_array_size(others, sizeof(worker));
+    worker *threads = vy_allocate(size);
+    if (threads) {
+        /* The application's signal handlers run on the application's threads. */
+        sigset_t all, before;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        for (; started < others; started++) {
+            threads[started] = (worker){.work = &shared, .index = started + 1};
+            if (pthread_create(&threads[started].thread, NULL, run_worker, &threads[started]) != 0)
+                break;
+        }
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+    body(user, 0);
+    for (unsigned i = 0; i < started; i++)
+        pthread_join(threads[i].thread, NULL);
+    vy_release(threads, size);
+}

@@ -1,0 +1,13 @@
+/* UTF-8, character by character (base/text.h has the check of a whole text). */
+#ifndef VY_BASE_UTF8_H
+#define VY_BASE_UTF8_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The first character of the bytes: its length, and the code point; 0 if they do not start with a valid one. */
+size_t vy_utf8_decode(const char *text, size_t size, uint32_t *point);
+/* Columns a terminal gives a character: 0 for combining marks, 2 for East Asian wide ones, else 1. */
+unsigned vy_utf8_columns(uint32_t point);
+
+#endif
