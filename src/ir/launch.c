@@ -1,0 +1,399 @@
+/* Resolving a dispatch (launch.h).
+ *
+ * Order matters: params first, as sizes may use them; then the inputs, whose counts are given by their bytes; then the `write` buffers,
+ * whose sizes may use any count known so far; then the counts the program fixes for inputs are compared; last the grid. */
+#include "ir/launch.h"
+
+#include "base/status.h"
+#include "ir/eval.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define MAX_COUNT UINT32_MAX                /* elements of a buffer */
+#define MAX_DIMENSION ((uint64_t)1 << 32)   /* invocations along one dimension */
+#define UNKNOWN UINT64_MAX                  /* a count not resolved yet: above MAX_COUNT */
+
+static const struct {
+    uint8_t input, output;
+} accesses[VYRE_ACCESS_COUNT] = {
+#define X(ID, name, load, store, input, output) [VYRE_ACCESS_##ID] = {input, output},
+    VYRE_ACCESS_LIST(X)
+#undef X
+};
+
+static const vy_memory *buffer_at(const vyre_program *program, uint32_t index) {
+    return &program->memories.items[vy_program_entry(program)->first_memory + index];
+}
+
+static const char *buffer_name(const vyre_program *program, uint32_t index) {
+    return vy_name_text(program, buffer_at(program, index)->name);
+}
+
+static size_t count_buffers(const vyre_program *program, int output) {
+    size_t count = 0;
+    if (!vy_program_entry(program))
+        return 0;
+    for (uint32_t i = 0; i < program->buffer_count; i++) {
+        uint8_t access = buffer_at(program, i)->access;
+        count += output ? accesses[access].output : accesses[access].input;
+    }
+    return count;
+}
+
+size_t vyre_program_input_count(const vyre_program *program) {
+    return count_buffers(program, 0);
+}
+
+size_t vyre_program_output_count(const vyre_program *program) {
+    return count_buffers(program, 1);
+}
+
+/* ---- size expressions ---- */
+
+typedef enum size_result { SIZE_OK, SIZE_UNRESOLVED, SIZE_ERROR } size_result;
+
+typedef struct size_context {
+    const vyre_program *program;
+    const vy_launch *launch;
+    const char *what; /* "count of `x`" or "grid": for messages */
+    vyre_error *error;
+} size_context;
+
+static size_result size_fail(const size_context *context, const char *problem, uint64_t a, const char *symbol, uint64_t b) {
+    vy_fail(context->error, VYRE_INVALID_ARGUMENT,
+            VY_FIX("give params and inputs for which the %s is a number from 0 to 2^64 - 1", context->what),
+            "the %s has %s: %" PRIu64 " %s %" PRIu64, context->what, problem, a, symbol, b);
+    return SIZE_ERROR;
+}
+
+static size_result size_param(const size_context *context, uint32_t variable, uint64_t *out) {
+    const vyre_program *program = context->program;
+    uint32_t param = variable - vy_program_entry(program)->first_variable;
+    const vy_variable *declared = &program->variables.items[variable];
+    uint64_t bits = context->launch->params[param];
+    const vy_type_layout *layout = &vy_type_layouts[declared->type];
+    if (layout->classes == VYRE_CLASS_SIGNED && bits >> (layout->bits - 1)) {
+        int64_t value = (int64_t)(bits | ~layout->mask);
+        vy_fail(context->error, VYRE_INVALID_ARGUMENT,
+                VY_FIX("pass a value of at least 0 for `%s`", vy_name_text(program, declared->name)),
+                "the %s uses param `%s`, which is negative (%" PRId64 ")", context->what,
+                vy_name_text(program, declared->name), value);
+        return SIZE_ERROR;
+    }
+    *out = bits;
+    return SIZE_OK;
+}
+
+static size_result size_combine(const size_context *context, vy_size_kind kind, uint64_t a, uint64_t b, uint64_t *out) {
+    switch (kind) {
+    case VY_SIZE_ADD:
+        return __builtin_add_overflow(a, b, out) ? size_fail(context, "a sum over 2^64 - 1", a, "+", b) : SIZE_OK;
+    case VY_SIZE_SUB:
+        return __builtin_sub_overflow(a, b, out) ? size_fail(context, "a difference below 0", a, "-", b) : SIZE_OK;
+    case VY_SIZE_MUL:
+        return __builtin_mul_overflow(a, b, out) ? size_fail(context, "a product over 2^64 - 1", a, "*", b) : SIZE_OK;
+    case VY_SIZE_MIN:
+        *out = a < b ? a : b;
+        return SIZE_OK;
+    case VY_SIZE_MAX:
+        *out = a > b ? a : b;
+        return SIZE_OK;
+    default:
+        break;
+    }
+    if (b == 0)
+        return size_fail(context, "a division by zero", a, kind == VY_SIZE_REM ? "%" : "/", b);
+    *out = kind == VY_SIZE_REM ? a % b : a / b + (kind == VY_SIZE_DIV_CEIL && a % b != 0);
+    return SIZE_OK;
+}
+
+/* Recursion is bounded by the depth the validator allows. */
+static size_result size_evaluate(const size_context *context, uint32_t root, uint64_t *out) {
+    const vy_size *size = &context->program->sizes.items[root];
+    switch ((vy_size_kind)size->kind) {
+    case VY_SIZE_LITERAL:
+        *out = size->value;
+        return SIZE_OK;
+    case VY_SIZE_PARAM:
+        return size_param(context, size->a, out);
+    case VY_SIZE_LEN:
+        *out = context->launch->buffers[size->a - vy_program_entry(context->program)->first_memory].count;
+        return *out == UNKNOWN ? SIZE_UNRESOLVED : SIZE_OK;
+    default:
+        break;
+    }
+    uint64_t a, b;
+    size_result result = size_evaluate(context, size->a, &a);
+    if (result != SIZE_OK)
+        return result;
+    result = size_evaluate(context, size->b, &b);
+    return result != SIZE_OK ? result : size_combine(context, (vy_size_kind)size->kind, a, b, out);
+}
+
+/* ---- params ---- */
+
+static vyre_status resolve_params(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch, vyre_error *error) {
+    if (arguments->param_count != program->param_count || (program->param_count && !arguments->params))
+        return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                       VY_FIX("pass one value per `param` of `%s`, in declaration order", vyre_program_name(program)),
+                       "the dispatch gives %zu params, the program has %u", arguments->params ? arguments->param_count : (size_t)0,
+                       program->param_count);
+    const vy_variable *variables = program->variables.items + vy_program_entry(program)->first_variable;
+    for (uint32_t i = 0; i < program->param_count; i++) {
+        const vyre_scalar *given = &arguments->params[i];
+        const char *name = vy_name_text(program, variables[i].name);
+        if (given->type != (vyre_type)variables[i].type)
+            return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                           VY_FIX("pass `%s` as %s", name, vyre_type_name((vyre_type)variables[i].type)),
+                           "param `%s` is given as %s, the program declares %s", name, vyre_type_name(given->type),
+                           vyre_type_name((vyre_type)variables[i].type));
+        launch->params[i] = vy_value_clean(given->type, given->bits);
+    }
+    return VYRE_OK;
+}
+
+/* ---- buffers ---- */
+
+static vyre_status over_count(const char *name, uint64_t count, vyre_error *error) {
+    return vy_fail(error, VYRE_LIMIT, "bind smaller ranges, or split the work into several dispatches",
+                   "buffer `%s` has %" PRIu64 " elements, over the limit (%" PRIu32 ")", name, count, MAX_COUNT);
+}
+
+static vyre_status resolve_input(const vyre_program *program, uint32_t index, const vyre_span *span, vy_launch *launch,
+                                 vyre_error *error) {
+    const vy_memory *memory = buffer_at(program, index);
+    const char *name = buffer_name(program, index);
+    unsigned size = vy_type_layouts[memory->type].size;
+    vy_launch_buffer *buffer = &launch->buffers[index];
+    if (span->size && !span->data)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("point the span of `%s` at its bytes", name),
+                       "input `%s` has %zu bytes at a NULL pointer", name, span->size);
+    if (span->size % size)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("give `%s` a multiple of %u bytes", name, size),
+                       "input `%s` has %zu bytes, not a whole number of %s elements (%u bytes each)", name, span->size,
+                       vyre_type_name((vyre_type)memory->type), size);
+    buffer->data = span->size ? span->data : NULL;
+    buffer->count = span->size / size;
+    buffer->bytes = span->size;
+    return buffer->count > MAX_COUNT ? over_count(name, buffer->count, error) : VYRE_OK;
+}
+
+static vyre_status resolve_inputs(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch, vyre_error *error) {
+    size_t expected = vyre_program_input_count(program);
+    if (arguments->input_count != expected || (expected && !arguments->inputs))
+        return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                       VY_FIX("pass one span per read, uniform and read_write buffer of `%s`, in declaration order",
+                              vyre_program_name(program)),
+                       "the dispatch gives %zu inputs, the program takes %zu",
+                       arguments->inputs ? arguments->input_count : (size_t)0, expected);
+    uint32_t inputs = 0, outputs = 0;
+    for (uint32_t i = 0; i < program->buffer_count; i++) {
+        uint8_t access = buffer_at(program, i)->access;
+        vy_launch_buffer *buffer = &launch->buffers[i];
+        *buffer = (vy_launch_buffer){.count = UNKNOWN,
+                                     .input = accesses[access].input ? inputs++ : VY_NONE,
+                                     .output = accesses[access].output ? outputs++ : VY_NONE};
+        if (buffer->input == VY_NONE)
+            continue;
+        vyre_status status = resolve_input(program, i, &arguments->inputs[buffer->input], launch, error);
+        if (status != VYRE_OK)
+            return status;
+    }
+    return VYRE_OK;
+}
+
+static vyre_status set_count(const vyre_program *program, uint32_t index, uint64_t count, vy_launch *launch, vyre_error *error) {
+    if (count > MAX_COUNT)
+        return over_count(buffer_name(program, index), count, error);
+    launch->buffers[index].count = count;
+    launch->buffers[index].bytes = count * vy_type_layouts[buffer_at(program, index)->type].size;
+    return VYRE_OK;
+}
+
+/* The `write` buffers whose count the dispatch gives. */
+static vyre_status resolve_open_counts(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch,
+                                       vyre_error *error) {
+    size_t open = 0, given = arguments->counts ? arguments->count_count : 0;
+    for (uint32_t i = 0; i < program->buffer_count; i++) {
+        if (launch->buffers[i].input != VY_NONE || buffer_at(program, i)->size != VY_NONE)
+            continue;
+        if (open >= given)
+            return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                           VY_FIX("give the number of elements of `%s`, or write `count …` in the program", buffer_name(program, i)),
+                           "the count of `%s` is left open by the program and missing in the dispatch (%zu counts given)",
+                           buffer_name(program, i), given);
+        vyre_status status = set_count(program, i, arguments->counts[open++], launch, error);
+        if (status != VYRE_OK)
+            return status;
+    }
+    if (open != given)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("pass %zu counts, one per `write` buffer without `count`", open),
+                       "the dispatch gives %zu counts, the program leaves %zu open", given, open);
+    return VYRE_OK;
+}
+
+/* The count the program states for a buffer; SIZE_UNRESOLVED if it uses one that is not known yet. */
+static size_result stated_count(const vyre_program *program, uint32_t index, const vy_launch *launch, uint64_t *out,
+                                vyre_error *error) {
+    char what[VY_LIMIT_NAME + 16];
+    snprintf(what, sizeof what, "count of `%s`", buffer_name(program, index));
+    size_context context = {program, launch, what, error};
+    return size_evaluate(&context, buffer_at(program, index)->size, out);
+}
+
+/* The `write` buffers whose count is an expression: counts may build on each other in any order, so passes run until nothing changes. */
+static vyre_status resolve_stated_counts(const vyre_program *program, vy_launch *launch, vyre_error *error) {
+    uint32_t stuck = VY_NONE;
+    for (int changed = 1; changed;) {
+        changed = 0;
+        stuck = VY_NONE;
+        for (uint32_t i = 0; i < program->buffer_count; i++) {
+            uint64_t count;
+            if (launch->buffers[i].count != UNKNOWN)
+                continue;
+            size_result result = stated_count(program, i, launch, &count, error);
+            if (result == SIZE_ERROR)
+                return VYRE_INVALID_ARGUMENT;
+            if (result == SIZE_UNRESOLVED) {
+                stuck = i;
+                continue;
+            }
+            vyre_status status = set_count(program, i, count, launch, error);
+            if (status != VYRE_OK)
+                return status;
+            changed = 1;
+        }
+    }
+    if (stuck != VY_NONE)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "state one of the counts without `len` of the other",
+                       "the count of `%s` depends on itself", buffer_name(program, stuck));
+    return VYRE_OK;
+}
+
+static vyre_status check_stated_inputs(const vyre_program *program, const vy_launch *launch, vyre_error *error) {
+    for (uint32_t i = 0; i < program->buffer_count; i++) {
+        const vy_launch_buffer *buffer = &launch->buffers[i];
+        uint64_t count;
+        if (buffer->input == VY_NONE || buffer_at(program, i)->size == VY_NONE)
+            continue;
+        if (stated_count(program, i, launch, &count, error) != SIZE_OK)
+            return VYRE_INVALID_ARGUMENT;
+        if (count != buffer->count)
+            return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("pass exactly %" PRIu64 " elements for `%s`", count, buffer_name(program, i)),
+                           "input `%s` has %" PRIu64 " elements, the program states %" PRIu64, buffer_name(program, i), buffer->count,
+                           count);
+    }
+    return VYRE_OK;
+}
+
+/* ---- the grid ---- */
+
+static vyre_status grid_sizes(const vyre_program *program, const vy_launch *launch, uint64_t size[3], vyre_error *error) {
+    static const char *const names[3] = {"grid (x)", "grid (y)", "grid (z)"};
+    for (int d = 0; d < 3; d++) {
+        size[d] = 1;
+        if (program->grid.sizes[d] == VY_NONE)
+            continue;
+        size_context context = {program, launch, names[d], error};
+        if (size_evaluate(&context, program->grid.sizes[d], &size[d]) != SIZE_OK)
+            return VYRE_INVALID_ARGUMENT;
+    }
+    return VYRE_OK;
+}
+
+static vyre_status grid_indirect(const vyre_program *program, const vy_launch *launch, uint64_t size[3], vyre_error *error) {
+    uint32_t index = program->grid.memory - vy_program_entry(program)->first_memory;
+    const vy_launch_buffer *buffer = &launch->buffers[index];
+    uint64_t end = (uint64_t)program->grid.offset + 3;
+    if (!buffer->data || buffer->count < end)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("give `%s` at least %" PRIu64 " elements", buffer_name(program, index), end),
+                       "the grid is read from `%s` at elements %" PRIu32 " to %" PRIu64 ", but it has %" PRIu64,
+                       buffer_name(program, index), program->grid.offset, end - 1, buffer->data ? buffer->count : 0);
+    for (int d = 0; d < 3; d++)
+        size[d] = vy_value_load(VYRE_TYPE_U32, (const uint8_t *)buffer->data + ((size_t)program->grid.offset + d) * 4);
+    return VYRE_OK;
+}
+
+/* The grid as the program states it: workgroups, or invocations if *elements. */
+static vyre_status program_grid(const vyre_program *program, const vy_launch *launch, uint64_t size[3], int *elements,
+                                vyre_error *error) {
+    switch ((vyre_grid_kind)program->grid.kind) {
+    case VYRE_GRID_OVER:
+        *elements = 1;
+        size[0] = launch->buffers[program->grid.memory - vy_program_entry(program)->first_memory].count;
+        size[1] = size[2] = 1;
+        return VYRE_OK;
+    case VYRE_GRID_GROUPS:
+    case VYRE_GRID_ELEMENTS:
+        *elements = program->grid.kind == VYRE_GRID_ELEMENTS;
+        return grid_sizes(program, launch, size, error);
+    case VYRE_GRID_INDIRECT:
+        return grid_indirect(program, launch, size, error);
+    default:
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "pass groups or elements with the dispatch, or write `grid …` in the program",
+                       "neither the dispatch nor the program `%s` names a grid", vyre_program_name(program));
+    }
+}
+
+static vyre_status set_grid(const vyre_program *program, const uint64_t size[3], int elements, vy_launch *launch, vyre_error *error) {
+    static const char axis[] = "xyz";
+    launch->group_size = program->workgroup[0] * program->workgroup[1] * program->workgroup[2];
+    launch->group_count = 1;
+    int empty = 0, overflow = 0;
+    for (int d = 0; d < 3; d++) {
+        uint64_t wide = program->workgroup[d], groups = elements ? size[d] / wide + (size[d] % wide != 0) : size[d];
+        /* Both bounds: a count of groups travels as u32, and ids of invocations must fit u32 too. */
+        if (groups > UINT32_MAX || groups * wide > MAX_DIMENSION)
+            return vy_fail(error, VYRE_LIMIT, "split the work into several dispatches, or use another dimension too",
+                           "the grid has %" PRIu64 " workgroups of %" PRIu64 " along %c, over the limit (2^32 invocations)", groups,
+                           wide, axis[d]);
+        launch->groups[d] = (uint32_t)groups;
+        empty |= groups == 0;
+        overflow |= __builtin_mul_overflow(launch->group_count, groups, &launch->group_count);
+    }
+    if (empty)
+        launch->group_count = 0, overflow = 0;
+    overflow |= __builtin_mul_overflow(launch->group_count, (uint64_t)launch->group_size, &launch->invocations);
+    if (overflow)
+        return vy_fail(error, VYRE_LIMIT, "split the work into several dispatches",
+                       "the grid of %" PRIu32 " x %" PRIu32 " x %" PRIu32 " workgroups has over 2^64 - 1 invocations",
+                       launch->groups[0], launch->groups[1], launch->groups[2]);
+    return VYRE_OK;
+}
+
+static vyre_status resolve_grid(const vyre_program *program, const vyre_geometry *geometry, vy_launch *launch, vyre_error *error) {
+    uint64_t size[3];
+    int elements = 0;
+    if (geometry->kind == VYRE_GEOMETRY_PROGRAM) {
+        vyre_status status = program_grid(program, launch, size, &elements, error);
+        if (status != VYRE_OK)
+            return status;
+    } else if (geometry->kind == VYRE_GEOMETRY_GROUPS || geometry->kind == VYRE_GEOMETRY_ELEMENTS) {
+        elements = geometry->kind == VYRE_GEOMETRY_ELEMENTS;
+        for (int d = 0; d < 3; d++)
+            size[d] = geometry->size[d];
+    } else {
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "use a value of vyre_geometry_kind", "the kind of the geometry (%d) is unknown",
+                       (int)geometry->kind);
+    }
+    return set_grid(program, size, elements, launch, error);
+}
+
+vyre_status vy_launch_resolve(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch, vyre_error *error) {
+    if (!vy_program_entry(program))
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "dispatch a `program`, not a file of functions",
+                       "a library has no entry to dispatch");
+    vyre_status status = resolve_params(program, arguments, launch, error);
+    if (status == VYRE_OK)
+        status = resolve_inputs(program, arguments, launch, error);
+    if (status == VYRE_OK)
+        status = resolve_open_counts(program, arguments, launch, error);
+    if (status == VYRE_OK)
+        status = resolve_stated_counts(program, launch, error);
+    if (status == VYRE_OK)
+        status = check_stated_inputs(program, launch, error);
+    if (status == VYRE_OK)
+        status = resolve_grid(program, &arguments->geometry, launch, error);
+    return status;
+}

@@ -1,0 +1,34 @@
+/* A launch: a dispatch resolved against its program. Counts, byte sizes, params and the grid, all checked, as plain numbers.
+ *
+ * The oracle and the driver's boundary both start from this, so that the same arguments are accepted, refused and explained in the
+ * same words everywhere. */
+#ifndef VY_IR_LAUNCH_H
+#define VY_IR_LAUNCH_H
+
+#include "ir/model.h"
+#include "vyre/dispatch.h"
+
+typedef struct vy_launch_buffer {
+    const void *data; /* host bytes of an input, borrowed from the arguments; NULL for a `write` buffer or no bytes */
+    uint64_t count;   /* elements, at most 2^32 - 1 */
+    uint64_t bytes;
+    uint32_t input, output; /* place among the inputs and outputs of the dispatch, or VY_NONE */
+} vy_launch_buffer;
+
+/* Filled by vy_launch_resolve; owns nothing. Entries beyond the program's counts are not touched. */
+typedef struct vy_launch {
+    uint64_t params[VY_LIMIT_PARAMS]; /* proper values */
+    vy_launch_buffer buffers[VY_LIMIT_BUFFERS];
+    uint32_t groups[3];
+    uint64_t group_count; /* product of groups; 0 is an empty grid */
+    uint32_t group_size;  /* invocations of a workgroup */
+    uint64_t invocations; /* group_count * group_size, below 2^64 */
+} vy_launch;
+
+/* Checks the arguments against the program, which must be an entry, and computes what runs.
+ *
+ * VYRE_INVALID_ARGUMENT  params, inputs, counts or grid do not fit: the message names the one and what was expected
+ * VYRE_LIMIT             a count is over 2^32 - 1 elements, or a dimension of the grid over 2^32 invocations */
+vyre_status vy_launch_resolve(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch, vyre_error *error);
+
+#endif
