@@ -1,0 +1,344 @@
+/* The lexer. Every function here looks at each byte once; the text is followed by a NUL, so looking one byte ahead is always allowed. */
+#include "ir/text/lexer.h"
+
+#include "ir/limits.h"
+
+/* What a byte can be part of. */
+enum { NAME_START = 1, DIGIT = 2, HEX = 4, SPACE = 8, SYMBOL = 16 };
+
+static const uint8_t classes[256] = {
+    [' '] = SPACE, ['\t'] = SPACE, ['\r'] = SPACE, ['\n'] = SPACE,
+    ['0'] = DIGIT | HEX, ['1'] = DIGIT | HEX, ['2'] = DIGIT | HEX, ['3'] = DIGIT | HEX, ['4'] = DIGIT | HEX,
+    ['5'] = DIGIT | HEX, ['6'] = DIGIT | HEX, ['7'] = DIGIT | HEX, ['8'] = DIGIT | HEX, ['9'] = DIGIT | HEX,
+    ['a'] = NAME_START | HEX, ['b'] = NAME_START | HEX, ['c'] = NAME_START | HEX, ['d'] = NAME_START | HEX,
+    ['e'] = NAME_START | HEX, ['f'] = NAME_START | HEX, ['g'] = NAME_START, ['h'] = NAME_START, ['i'] = NAME_START,
+    ['j'] = NAME_START, ['k'] = NAME_START, ['l'] = NAME_START, ['m'] = NAME_START, ['n'] = NAME_START, ['o'] = NAME_START,
+    ['p'] = NAME_START, ['q'] = NAME_START, ['r'] = NAME_START, ['s'] = NAME_START, ['t'] = NAME_START, ['u'] = NAME_START,
+    ['v'] = NAME_START, ['w'] = NAME_START, ['x'] = NAME_START, ['y'] = NAME_START, ['z'] = NAME_START,
+    ['A'] = NAME_START | HEX, ['B'] = NAME_START | HEX, ['C'] = NAME_START | HEX, ['D'] = NAME_START | HEX,
+    ['E'] = NAME_START | HEX, ['F'] = NAME_START | HEX, ['G'] = NAME_START, ['H'] = NAME_START, ['I'] = NAME_START,
+    ['J'] = NAME_START, ['K'] = NAME_START, ['L'] = NAME_START, ['M'] = NAME_START, ['N'] = NAME_START, ['O'] = NAME_START,
+    ['P'] = NAME_START, ['Q'] = NAME_START, ['R'] = NAME_START, ['S'] = NAME_START, ['T'] = NAME_START, ['U'] = NAME_START,
+    ['V'] = NAME_START, ['W'] = NAME_START, ['X'] = NAME_START, ['Y'] = NAME_START, ['Z'] = NAME_START, ['_'] = NAME_START,
+    ['('] = SYMBOL, [')'] = SYMBOL, ['['] = SYMBOL, [']'] = SYMBOL, ['{'] = SYMBOL, ['}'] = SYMBOL, [','] = SYMBOL,
+    [';'] = SYMBOL, [':'] = SYMBOL, ['?'] = SYMBOL, ['.'] = SYMBOL, ['='] = SYMBOL, ['+'] = SYMBOL, ['-'] = SYMBOL,
+    ['*'] = SYMBOL, ['/'] = SYMBOL, ['%'] = SYMBOL, ['&'] = SYMBOL, ['|'] = SYMBOL, ['^'] = SYMBOL, ['~'] = SYMBOL,
+    ['!'] = SYMBOL, ['<'] = SYMBOL, ['>'] = SYMBOL,
+};
+
+static int is(char c, int what) { return (classes[(unsigned char)c] & what) != 0; }
+
+/* ---- names ---- */
+
+int vy_text_is_identifier(const char *text, size_t length) {
+    if (length == 0 || length > VY_LIMIT_NAME || !is(text[0], NAME_START))
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if (!is(text[i], NAME_START | DIGIT))
+            return 0;
+    return 1;
+}
+
+int vy_text_is_keyword(const char *text, size_t length) { return vy_word_find(text, length).cls >= VY_WORD_KEYWORD; }
+
+int vy_text_is_name(const char *text, size_t length) {
+    return vy_text_is_identifier(text, length) && !vy_text_is_keyword(text, length);
+}
+
+int vy_text_is_function_name(const char *text, size_t length) {
+    return vy_text_is_identifier(text, length) && vy_word_find(text, length).cls == VY_WORD_PLAIN;
+}
+
+int vy_text_is_op_id(const char *text, size_t length) {
+    size_t start = 0, parts = 0;
+    if (length > VY_LIMIT_NAME)
+        return 0;
+    for (size_t i = 0; i <= length; i++) {
+        if (i < length && text[i] != '.')
+            continue;
+        if (!vy_text_is_identifier(text + start, i - start))
+            return 0;
+        if (parts++ == 0 && vy_text_is_keyword(text, i))
+            return 0;
+        start = i + 1;
+    }
+    return parts > 1;
+}
+
+/* ---- symbols ---- */
+
+static const char *const symbols[VY_TOKEN_KIND_COUNT] = {
+#define X(ID, spelling) [VY_TOKEN_##ID] = spelling,
+    VY_SYMBOL_LIST(X)
+#undef X
+};
+
+const char *vy_symbol_text(vy_token_kind kind) { return symbols[kind] ? symbols[kind] : ""; }
+
+/* One row per first byte: the symbol of one byte, and what it becomes before another byte. */
+typedef struct symbol_row {
+    uint8_t alone;
+    struct {
+        char byte;
+        uint8_t kind, equals; /* equals: the kind if `=` follows, or 0 */
+    } next[2];
+    uint8_t equals;
+} symbol_row;
+
+static const symbol_row symbol_rows[128] = {
+    ['('] = {.alone = VY_TOKEN_OPEN},
+    [')'] = {.alone = VY_TOKEN_CLOSE},
+    ['['] = {.alone = VY_TOKEN_OPEN_INDEX},
+    [']'] = {.alone = VY_TOKEN_CLOSE_INDEX},
+    ['{'] = {.alone = VY_TOKEN_OPEN_BLOCK},
+    ['}'] = {.alone = VY_TOKEN_CLOSE_BLOCK},
+    [','] = {.alone = VY_TOKEN_COMMA},
+    [';'] = {.alone = VY_TOKEN_SEMICOLON},
+    [':'] = {.alone = VY_TOKEN_COLON},
+    ['?'] = {.alone = VY_TOKEN_QUESTION},
+    ['.'] = {.alone = VY_TOKEN_DOT, .next = {{'.', VY_TOKEN_RANGE, 0}}},
+    ['='] = {.alone = VY_TOKEN_ASSIGN, .equals = VY_TOKEN_EQ},
+    ['+'] = {.alone = VY_TOKEN_PLUS, .equals = VY_TOKEN_PLUS_ASSIGN},
+    ['-'] = {.alone = VY_TOKEN_MINUS, .next = {{'>', VY_TOKEN_ARROW, 0}}, .equals = VY_TOKEN_MINUS_ASSIGN},
+    ['*'] = {.alone = VY_TOKEN_STAR, .equals = VY_TOKEN_STAR_ASSIGN},
+    ['/'] = {.alone = VY_TOKEN_SLASH, .equals = VY_TOKEN_SLASH_ASSIGN},
+    ['%'] = {.alone = VY_TOKEN_PERCENT, .equals = VY_TOKEN_PERCENT_ASSIGN},
+    ['&'] = {.alone = VY_TOKEN_AND, .next = {{'&', VY_TOKEN_AND_AND, 0}}, .equals = VY_TOKEN_AND_ASSIGN},
+    ['|'] = {.alone = VY_TOKEN_OR, .next = {{'|', VY_TOKEN_OR_OR, 0}}, .equals = VY_TOKEN_OR_ASSIGN},
+    ['^'] = {.alone = VY_TOKEN_XOR, .equals = VY_TOKEN_XOR_ASSIGN},
+    ['~'] = {.alone = VY_TOKEN_TILDE},
+    ['!'] = {.alone = VY_TOKEN_BANG, .equals = VY_TOKEN_NE},
+    ['<'] = {.alone = VY_TOKEN_LT, .next = {{'<', VY_TOKEN_SHL, VY_TOKEN_SHL_ASSIGN}}, .equals = VY_TOKEN_LE},
+    ['>'] = {.alone = VY_TOKEN_GT, .next = {{'>', VY_TOKEN_SHR, VY_TOKEN_SHR_ASSIGN}}, .equals = VY_TOKEN_GE},
+};
+
+vy_token_kind vy_symbol_find(const char *text, unsigned *length) {
+    unsigned char first = (unsigned char)text[0];
+    const symbol_row *row = &symbol_rows[first < 128 ? first : 0];
+    *length = row->alone != VY_TOKEN_END;
+    if (row->alone == VY_TOKEN_END)
+        return VY_TOKEN_END;
+    if (row->next[0].byte && text[1] == row->next[0].byte) {
+        int assigns = row->next[0].equals && text[2] == '=';
+        *length = assigns ? 3 : 2;
+        return assigns ? row->next[0].equals : row->next[0].kind;
+    }
+    if (row->equals && text[1] == '=') {
+        *length = 2;
+        return row->equals;
+    }
+    return row->alone;
+}
+
+/* ---- the stream ---- */
+
+void vy_lexer_start(vy_lexer *lexer, const char *text, uint32_t size, vy_report *report) {
+    memset(lexer, 0, sizeof *lexer);
+    lexer->text = text;
+    lexer->size = size;
+    lexer->line = 1;
+    lexer->report = report;
+    if (size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
+        lexer->offset = lexer->line_start = 3;
+}
+
+void vy_lexer_free(vy_lexer *lexer) {
+    vy_names_free(&lexer->names);
+    VY_VECTOR_FREE(&lexer->words);
+}
+
+static vy_position place(const vy_lexer *lexer, uint32_t offset, uint32_t length) {
+    return (vy_position){lexer->line, offset - lexer->line_start + 1, length};
+}
+
+static void new_line(vy_lexer *lexer, uint32_t newline) {
+    lexer->line++;
+    lexer->line_start = newline + 1;
+}
+
+static void finish(vy_lexer *lexer, vy_token *token, vy_token_kind kind, uint32_t end) {
+    token->kind = (uint8_t)kind;
+    token->at.length = end - token->offset;
+    lexer->offset = end;
+}
+
+/* Returns the offset after a block comment that starts at `start`; counts its lines. */
+static uint32_t skip_block_comment(vy_lexer *lexer, uint32_t start, int *newline) {
+    const char *text = lexer->text;
+    vy_position opened = place(lexer, start, 2);
+    uint32_t i = start + 2;
+    int nested = 0;
+    while (i < lexer->size && !(text[i] == '*' && text[i + 1] == '/')) {
+        if (text[i] == '\n') {
+            new_line(lexer, i);
+            *newline = 1;
+        } else if (text[i] == '/' && text[i + 1] == '*' && !nested) {
+            nested = 1;
+            vy_report_error(lexer->report, VY_T004, place(lexer, i, 2), NULL, "a comment opens inside the comment of line %u",
+                            opened.line);
+        }
+        i++;
+    }
+    if (i >= lexer->size) {
+        vy_report_error(lexer->report, VY_T003, opened, NULL, "the comment opened here is never closed");
+        return lexer->size;
+    }
+    return i + 2;
+}
+
+static uint32_t line_end(const vy_lexer *lexer, uint32_t from) {
+    const char *newline = memchr(lexer->text + from, '\n', lexer->size - from);
+    return newline ? (uint32_t)(newline - lexer->text) : lexer->size;
+}
+
+/* Skips spaces and, unless they are kept, comments. Returns 1 if a comment token was made. */
+static int skip_space(vy_lexer *lexer, vy_token *token) {
+    const char *text = lexer->text;
+    int newline = 0;
+    for (;;) {
+        while (lexer->offset < lexer->size && is(text[lexer->offset], SPACE)) {
+            if (text[lexer->offset] == '\n') {
+                new_line(lexer, lexer->offset);
+                newline = 1;
+            }
+            lexer->offset++;
+        }
+        uint32_t start = lexer->offset;
+        int slash = start < lexer->size && text[start] == '/';
+        if (!slash || (text[start + 1] != '/' && text[start + 1] != '*')) {
+            token->newline = (uint8_t)newline;
+            return 0;
+        }
+        token->at = place(lexer, start, 0);
+        token->offset = start;
+        token->newline = (uint8_t)newline;
+        uint32_t end = text[start + 1] == '/' ? line_end(lexer, start) : skip_block_comment(lexer, start, &newline);
+        if (lexer->keep_comments) {
+            /* A carriage return before the newline is no part of the comment. */
+            while (text[start + 1] == '/' && end > start && (text[end - 1] == '\r' || text[end - 1] == ' ' || text[end - 1] == '\t'))
+                end--;
+            finish(lexer, token, VY_TOKEN_COMMENT, end);
+            return 1;
+        }
+        lexer->offset = end;
+    }
+}
+
+static void lex_name(vy_lexer *lexer, vy_token *token) {
+    const char *text = lexer->text;
+    uint32_t end = token->offset + 1;
+    while (is(text[end], NAME_START | DIGIT))
+        end++;
+    uint32_t length = end - token->offset;
+    finish(lexer, token, VY_TOKEN_NAME, end);
+    if (length > VY_LIMIT_NAME) {
+        vy_report_error(lexer->report, VY_T009, token->at, NULL, "a name has %u bytes (limit %d)", length, VY_LIMIT_NAME);
+        length = VY_LIMIT_NAME;
+    }
+    uint32_t known = lexer->names.size;
+    token->name = vy_names_add(&lexer->names, text + token->offset, length);
+    if (token->name == VY_NAME_FAILED) {
+        lexer->report->out_of_memory = 1;
+        token->name = 0;
+        return;
+    }
+    if (lexer->names.size != known || lexer->words.count < lexer->names.size) {
+        uint32_t extra = lexer->names.size - lexer->words.count;
+        if (!VY_RESERVE(&lexer->words, extra)) {
+            lexer->report->out_of_memory = 1;
+            return;
+        }
+        memset(lexer->words.items + lexer->words.count, 0, extra * sizeof *lexer->words.items);
+        lexer->words.count += extra;
+        lexer->words.items[token->name] = vy_word_find(text + token->offset, length);
+    }
+    token->word = lexer->words.items[token->name];
+}
+
+static uint32_t skip_digits(const char *text, uint32_t i, int what) {
+    while (is(text[i], what) || text[i] == '_')
+        i++;
+    return i;
+}
+
+/* Finds where a number ends: digits, fraction and exponent by the rules of its base, then whatever letters and digits follow directly. What is
+ * in it is judged when its value is made (number.c). */
+static uint32_t number_end(const char *text, uint32_t i) {
+    int hex = text[i] == '0' && (text[i + 1] == 'x' || text[i + 1] == 'X');
+    int what = hex ? DIGIT | HEX : DIGIT;
+    i = skip_digits(text, hex ? i + 2 : i, what);
+    if (text[i] == '.' && is(text[i + 1], what))
+        i = skip_digits(text, i + 1, what);
+    int exponent = hex ? text[i] == 'p' || text[i] == 'P' : text[i] == 'e' || text[i] == 'E';
+    if (exponent && (text[i + 1] == '+' || text[i + 1] == '-'))
+        i += 2;
+    while (is(text[i], NAME_START | DIGIT))
+        i++;
+    return i;
+}
+
+static void lex_string(vy_lexer *lexer, vy_token *token) {
+    const char *text = lexer->text;
+    uint32_t i = token->offset + 1;
+    while (i < lexer->size && text[i] != '"' && text[i] != '\n')
+        i += text[i] == '\\' && i + 1 < lexer->size && text[i + 1] != '\n' ? 2 : 1;
+    int closed = i < lexer->size && text[i] == '"';
+    finish(lexer, token, VY_TOKEN_STRING, closed ? i + 1 : i);
+    if (!closed) {
+        token->at.length = 1;
+        vy_report_error(lexer->report, VY_T005, token->at, NULL, "the string opened here is not closed on its line");
+    }
+}
+
+/* Bytes that start no token: reported once for a run of them. */
+static void skip_unknown(vy_lexer *lexer, vy_token *token) {
+    const char *text = lexer->text;
+    uint32_t start = lexer->offset, end = start;
+    while (end < lexer->size && text[end] != '"' && !is(text[end], NAME_START | DIGIT | SPACE | SYMBOL))
+        end++;
+    unsigned char byte = (unsigned char)text[start];
+    vy_position at = place(lexer, start, end - start);
+    if (byte > ' ' && byte < 127)
+        vy_report_error(lexer->report, VY_T002, at, NULL, "the character `%c` starts nothing in this language", byte);
+    else if (byte >= 128)
+        vy_report_error(lexer->report, VY_T002, at, "write names in ASCII; other letters may stand in comments and strings",
+                        "a character outside ASCII stands between tokens");
+    else
+        vy_report_error(lexer->report, VY_T002, at, NULL, "a control byte (0x%02x) stands in the text", byte);
+    lexer->offset = end;
+    token->newline = 0;
+}
+
+void vy_lexer_next(vy_lexer *lexer, vy_token *token) {
+    const char *text = lexer->text;
+    int newline = 0;
+    memset(token, 0, sizeof *token);
+    for (;;) {
+        if (skip_space(lexer, token)) {
+            token->newline |= (uint8_t)newline;
+            return;
+        }
+        newline |= token->newline;
+        token->offset = lexer->offset;
+        token->at = place(lexer, lexer->offset, 0);
+        char c = text[lexer->offset];
+        if (lexer->offset >= lexer->size) {
+            finish(lexer, token, VY_TOKEN_END, lexer->size);
+        } else if (is(c, NAME_START)) {
+            lex_name(lexer, token);
+        } else if (is(c, DIGIT)) {
+            finish(lexer, token, VY_TOKEN_NUMBER, number_end(text, lexer->offset));
+        } else if (c == '"') {
+            lex_string(lexer, token);
+        } else if (is(c, SYMBOL)) {
+            unsigned length;
+            vy_token_kind kind = vy_symbol_find(text + lexer->offset, &length);
+            finish(lexer, token, kind, lexer->offset + length);
+        } else {
+            skip_unknown(lexer, token);
+            continue;
+        }
+        token->newline |= (uint8_t)newline;
+        return;
+    }
+}

@@ -1,0 +1,84 @@
+/* The lexer: bytes of a .vyre file to tokens, one at a time; and the rules for names, which the validator shares.
+ *
+ * A token remembers whether a newline stands before it, so the parser decides where a newline ends a statement. Every distinct name is interned
+ * once, with what the language uses it for. Anything that is no token is reported and skipped. */
+#ifndef VY_IR_TEXT_LEXER_H
+#define VY_IR_TEXT_LEXER_H
+
+#include "base/text.h"
+#include "ir/text/report.h"
+#include "ir/text/words.h"
+
+/* ---- names: shared with the validator, so that every program can be printed and read back ---- */
+
+/* [A-Za-z_][A-Za-z0-9_]*, at most VY_LIMIT_NAME bytes. Keywords pass: ask vy_text_is_keyword too. */
+int vy_text_is_identifier(const char *text, size_t length);
+/* Reserved words: no variable, memory, function or program may be called so. */
+int vy_text_is_keyword(const char *text, size_t length);
+/* May this name a variable, memory, param or program? An identifier that is no keyword. */
+int vy_text_is_name(const char *text, size_t length);
+/* May this name a function? As above, and not an op that is written as a call (`min`, `sqrt`, `len`, …). */
+int vy_text_is_function_name(const char *text, size_t length);
+/* An op id: two or more identifiers joined by dots, the first no keyword; at most VY_LIMIT_NAME bytes. */
+int vy_text_is_op_id(const char *text, size_t length);
+
+/* ---- tokens ---- */
+
+/* X(ID, spelling). Longer spellings of a common start are found first by vy_symbol_find. */
+#define VY_SYMBOL_LIST(X)                                                                                              \
+    X(OPEN, "(") X(CLOSE, ")") X(OPEN_INDEX, "[") X(CLOSE_INDEX, "]") X(OPEN_BLOCK, "{") X(CLOSE_BLOCK, "}")           \
+    X(COMMA, ",") X(SEMICOLON, ";") X(COLON, ":") X(QUESTION, "?") X(DOT, ".") X(RANGE, "..") X(ARROW, "->")           \
+    X(ASSIGN, "=") X(PLUS, "+") X(MINUS, "-") X(STAR, "*") X(SLASH, "/") X(PERCENT, "%") X(AND, "&") X(OR, "|")        \
+    X(XOR, "^") X(TILDE, "~") X(BANG, "!") X(SHL, "<<") X(SHR, ">>") X(AND_AND, "&&") X(OR_OR, "||") X(EQ, "==")       \
+    X(NE, "!=") X(LT, "<") X(LE, "<=") X(GT, ">") X(GE, ">=") X(PLUS_ASSIGN, "+=") X(MINUS_ASSIGN, "-=")               \
+    X(STAR_ASSIGN, "*=") X(SLASH_ASSIGN, "/=") X(PERCENT_ASSIGN, "%=") X(AND_ASSIGN, "&=") X(OR_ASSIGN, "|=")          \
+    X(XOR_ASSIGN, "^=") X(SHL_ASSIGN, "<<=") X(SHR_ASSIGN, ">>=")
+
+typedef enum vy_token_kind {
+    VY_TOKEN_END,
+    VY_TOKEN_NAME,    /* any word */
+    VY_TOKEN_NUMBER,  /* with its suffix */
+    VY_TOKEN_STRING,  /* with its quotes and escapes */
+    VY_TOKEN_COMMENT, /* only with keep_comments */
+#define X(ID, spelling) VY_TOKEN_##ID,
+    VY_SYMBOL_LIST(X)
+#undef X
+        VY_TOKEN_KIND_COUNT
+} vy_token_kind;
+
+typedef struct vy_token {
+    uint8_t kind;    /* vy_token_kind */
+    uint8_t newline; /* a line ends between the token before and this one */
+    vy_word word;    /* names */
+    uint32_t name;   /* names: vy_name in lexer.names */
+    uint32_t offset; /* first byte in the text */
+    vy_position at;  /* at.length is the length of the token; a comment over several lines keeps its whole length */
+} vy_token;
+
+typedef struct vy_lexer {
+    const char *text;
+    uint32_t size, offset;
+    uint32_t line, line_start;
+    int keep_comments;
+    vy_report *report;
+    vy_names names;
+    VY_VECTOR(vy_word) words; /* by vy_name: what each name means */
+} vy_lexer;
+
+/* The text must outlive the lexer and be followed by a NUL byte (vy_source_text is). A byte order mark at its start is skipped. */
+void vy_lexer_start(vy_lexer *lexer, const char *text, uint32_t size, vy_report *report);
+void vy_lexer_free(vy_lexer *lexer);
+/* The next token; VY_TOKEN_END for ever at the end of the text. */
+void vy_lexer_next(vy_lexer *lexer, vy_token *token);
+
+/* The symbol at the start of NUL-terminated text and its length; VY_TOKEN_END if there is none. */
+vy_token_kind vy_symbol_find(const char *text, unsigned *length);
+/* The spelling of a symbol; "" for other kinds. */
+const char *vy_symbol_text(vy_token_kind kind);
+
+static inline const char *vy_token_text(const vy_lexer *lexer, const vy_token *token) { return lexer->text + token->offset; }
+static inline int vy_token_is_keyword(const vy_token *token, vy_keyword keyword) {
+    return token->kind == VY_TOKEN_NAME && token->word.cls == VY_WORD_KEYWORD && token->word.index == keyword;
+}
+
+#endif

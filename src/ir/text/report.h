@@ -1,0 +1,26 @@
+/* Reporting: where the lexer, the parser and the lowering put what they find wrong with a text. */
+#ifndef VY_IR_TEXT_REPORT_H
+#define VY_IR_TEXT_REPORT_H
+
+#include "base/diagnostics.h"
+#include "ir/codes.h"
+
+typedef struct vy_report {
+    const vy_source *source;
+    vyre_diagnostics *list; /* the caller's; may be NULL */
+    size_t errors;          /* of this text, whatever the list could keep */
+    int out_of_memory;      /* somebody's allocation failed: the text is not to blame */
+    vyre_error first;       /* the first error, ready to be handed out */
+} vy_report;
+
+/* Adds an error. fix NULL means the default fix of the code. */
+void vy_report_error(vy_report *report, vy_code code, vy_position at, const char *fix, const char *format, ...) VY_PRINTF(5, 6);
+/* Takes over findings that the validator made for a part of this text, leaving out those already in the list from index `from` on (a function
+ * is validated once in the library and once in each program that reaches it). error: what the validator's call returned. */
+void vy_report_merge(vy_report *report, const vyre_diagnostics *found, size_t from, const vyre_error *error);
+/* Whether the text can still become a program. */
+static inline int vy_report_clean(const vy_report *report) { return report->errors == 0 && !report->out_of_memory; }
+/* The status of the whole: NO_MEMORY, INVALID_PROGRAM with the first error and the number of further ones, or OK. */
+vyre_status vy_report_status(const vy_report *report, vyre_error *error);
+
+#endif

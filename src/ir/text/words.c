@@ -1,0 +1,152 @@
+/* Words: the tables of the language turned into one lookup by spelling. */
+#include "ir/text/words.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const keywords[VY_KEYWORD_COUNT] = {
+#define X(ID, spelling) spelling,
+    VY_KEYWORD_LIST(X)
+#undef X
+};
+
+typedef struct collective_row {
+    const char *name;
+    uint8_t operands, combines, over[2]; /* over[0] the workgroup, over[1] a subgroup */
+} collective_row;
+
+static const collective_row collectives[VYRE_COLLECTIVE_COUNT] = {
+#define X(ID, name, operands, combines, workgroup, subgroup, doc) {name, operands, combines, {workgroup, subgroup}},
+    VYRE_COLLECTIVE_LIST(X)
+#undef X
+};
+
+static const uint8_t combine_ops[] = {
+#define X(ID) VYRE_OP_##ID,
+    VYRE_COMBINE_LIST(X)
+#undef X
+};
+enum { COMBINE_COUNT = sizeof combine_ops / sizeof *combine_ops };
+
+static const struct {
+    uint8_t operands, gives;
+} atomics[VYRE_ATOMIC_COUNT] = {
+#define X(ID, name, operands, value, doc) {operands, value},
+    VYRE_ATOMIC_LIST(X)
+#undef X
+};
+
+static const uint8_t builtin_axes[VYRE_BUILTIN_COUNT] = {
+#define X(ID, name, axes, uniform, doc) axes,
+    VYRE_BUILTIN_LIST(X)
+#undef X
+};
+
+static const char *const prefixes[2] = {"workgroup_", "subgroup_"};
+
+static int equals(const char *spelling, const char *text, size_t length) {
+    return spelling[0] == text[0] && strlen(spelling) == length && memcmp(spelling, text, length) == 0;
+}
+
+static vy_word word(vy_word_class cls, unsigned index) {
+    return (vy_word){(uint8_t)cls, (uint8_t)index, VYRE_OP_COUNT, 0};
+}
+
+/* The rest of a collective's name after its prefix: the row's name, and after it `_op` where the row combines. */
+static vy_word find_collective(const char *text, size_t length, int subgroup) {
+    for (unsigned i = 0; i < VYRE_COLLECTIVE_COUNT; i++) {
+        const collective_row *row = &collectives[i];
+        size_t name = strlen(row->name);
+        if (!row->over[subgroup] || length < name || memcmp(text, row->name, name) != 0)
+            continue;
+        vy_word found = word(VY_WORD_COLLECTIVE, i);
+        found.subgroup = (uint8_t)subgroup;
+        if (!row->combines && length == name)
+            return found;
+        if (!row->combines || length < name + 2 || text[name] != '_')
+            continue;
+        for (unsigned k = 0; k < COMBINE_COUNT; k++)
+            if (equals(vyre_op_get(combine_ops[k])->name, text + name + 1, length - name - 1)) {
+                found.combine = combine_ops[k];
+                return found;
+            }
+    }
+    return word(VY_WORD_PLAIN, 0);
+}
+
+static int is_call(const vyre_op_info *op) {
+    return op->symbol == NULL && op->rule != VYRE_RULE_CAST && op->rule != VYRE_RULE_BITCAST;
+}
+
+vy_word vy_word_find(const char *text, size_t length) {
+    if (length == 0 || length >= VY_WORD_ROOM)
+        return word(VY_WORD_PLAIN, 0);
+    for (unsigned i = 0; i < VY_KEYWORD_COUNT; i++)
+        if (equals(keywords[i], text, length))
+            return word(VY_WORD_KEYWORD, i);
+    vyre_type type = vyre_type_find(text, length);
+    if (type != VYRE_TYPE_COUNT)
+        return word(VY_WORD_TYPE, type);
+    for (unsigned i = 0; i < VYRE_BUILTIN_COUNT; i++)
+        if (equals(vyre_builtin_name(i), text, length))
+            return word(VY_WORD_BUILTIN, i);
+    for (unsigned i = 0; i < VYRE_ATOMIC_COUNT; i++)
+        if (equals(vyre_atomic_name(i), text, length))
+            return word(VY_WORD_ATOMIC, i);
+    for (int subgroup = 0; subgroup < 2; subgroup++) {
+        size_t prefix = strlen(prefixes[subgroup]);
+        if (length > prefix && memcmp(text, prefixes[subgroup], prefix) == 0)
+            return find_collective(text + prefix, length - prefix, subgroup);
+    }
+    vyre_op op = vyre_op_find(text, length);
+    if (op == VYRE_OP_BITCAST)
+        return word(VY_WORD_BITCAST, op);
+    if (op != VYRE_OP_COUNT && is_call(vyre_op_get(op)))
+        return word(VY_WORD_OP, op);
+    return equals("len", text, length) ? word(VY_WORD_LEN, 0) : word(VY_WORD_PLAIN, 0);
+}
+
+void vy_word_collective(vyre_collective collective, vyre_op combine, int subgroup, char text[VY_WORD_ROOM]) {
+    const collective_row *row = &collectives[collective];
+    if (row->combines)
+        snprintf(text, VY_WORD_ROOM, "%s%s_%s", prefixes[subgroup != 0], row->name, vyre_op_get(combine)->name);
+    else
+        snprintf(text, VY_WORD_ROOM, "%s%s", prefixes[subgroup != 0], row->name);
+}
+
+/* Collectives are counted as a box of scope, row and op; corners that do not exist are passed over by the caller's next index, so they
+ * repeat the nearest that does. */
+static int collective_at(unsigned index, char text[VY_WORD_ROOM]) {
+    unsigned combine = index % COMBINE_COUNT, row = index / COMBINE_COUNT % VYRE_COLLECTIVE_COUNT;
+    unsigned subgroup = index / COMBINE_COUNT / VYRE_COLLECTIVE_COUNT;
+    if (subgroup > 1)
+        return 0;
+    vy_word_collective(row, combine_ops[combine], collectives[row].over[subgroup] ? (int)subgroup : 1, text);
+    return 1;
+}
+
+int vy_word_at(vy_word_class cls, unsigned index, char text[VY_WORD_ROOM]) {
+    const char *spelling = NULL;
+    switch (cls) {
+    case VY_WORD_KEYWORD: spelling = index < VY_KEYWORD_COUNT ? keywords[index] : NULL; break;
+    case VY_WORD_TYPE: spelling = index < VYRE_TYPE_COUNT ? vyre_type_name(index) : NULL; break;
+    case VY_WORD_BUILTIN: spelling = index < VYRE_BUILTIN_COUNT ? vyre_builtin_name(index) : NULL; break;
+    case VY_WORD_ATOMIC: spelling = index < VYRE_ATOMIC_COUNT ? vyre_atomic_name(index) : NULL; break;
+    case VY_WORD_COLLECTIVE: return collective_at(index, text);
+    case VY_WORD_BITCAST: spelling = index == 0 ? "bitcast" : NULL; break;
+    case VY_WORD_LEN: spelling = index == 0 ? "len" : NULL; break;
+    case VY_WORD_OP: spelling = index < VYRE_OP_COUNT ? vyre_op_get(index)->name : NULL; break;
+    default: break;
+    }
+    if (!spelling)
+        return 0;
+    /* Rows with a symbol are no call; what stands for them here is never nearer to a typo than itself. */
+    snprintf(text, VY_WORD_ROOM, "%s", cls == VY_WORD_OP && !is_call(vyre_op_get(index)) ? "min" : spelling);
+    return 1;
+}
+
+unsigned vy_collective_operands(vyre_collective collective) { return collectives[collective].operands; }
+int vy_collective_combines(vyre_collective collective) { return collectives[collective].combines; }
+unsigned vy_atomic_operands(vyre_atomic atomic) { return atomics[atomic].operands; }
+int vy_atomic_gives(vyre_atomic atomic) { return atomics[atomic].gives; }
+int vy_builtin_has_axes(vyre_builtin builtin) { return builtin_axes[builtin]; }

@@ -1,0 +1,62 @@
+/* Words: which names the language has taken, and for what.
+ *
+ * Keywords, types, builtins, atomics and collectives are reserved everywhere. The names of ops that are written as calls (`min`, `fma`, `len`,
+ * …) are taken only as names of functions: a variable may be called `max`, because a call and a value never stand in the same place. Words such
+ * as `count`, `step`, `over`, `read`, `private` mean something only where the grammar asks for them. */
+#ifndef VY_IR_TEXT_WORDS_H
+#define VY_IR_TEXT_WORDS_H
+
+#include "vyre/op.h"
+
+/* X(ID, spelling) */
+#define VY_KEYWORD_LIST(X)                                                                                             \
+    X(PROGRAM, "program") X(FN, "fn") X(CONST, "const") X(PARAM, "param") X(BUFFER, "buffer")                          \
+    X(WORKGROUP, "workgroup") X(GRID, "grid") X(ARRAY, "array") X(NUMERICS, "numerics") X(LET, "let") X(VAR, "var")    \
+    X(IF, "if") X(ELSE, "else") X(FOR, "for") X(IN, "in") X(WHILE, "while") X(BREAK, "break")                          \
+    X(CONTINUE, "continue") X(RETURN, "return") X(BARRIER, "barrier") X(GRID_BARRIER, "grid_barrier")                  \
+    X(TRAP, "trap") X(PRINT, "print") X(REGION, "region") X(TRUE, "true") X(FALSE, "false")
+typedef enum vy_keyword {
+#define X(ID, spelling) VY_KEYWORD_##ID,
+    VY_KEYWORD_LIST(X)
+#undef X
+        VY_KEYWORD_COUNT
+} vy_keyword;
+
+typedef enum vy_word_class {
+    VY_WORD_PLAIN,      /* an ordinary name */
+    VY_WORD_OP,         /* index = vyre_op written as a call */
+    VY_WORD_LEN,        /* len */
+    VY_WORD_KEYWORD,    /* index = vy_keyword; from here on reserved */
+    VY_WORD_TYPE,       /* index = vyre_type */
+    VY_WORD_BUILTIN,    /* index = vyre_builtin */
+    VY_WORD_BITCAST,    /* bitcast */
+    VY_WORD_ATOMIC,     /* index = vyre_atomic */
+    VY_WORD_COLLECTIVE, /* index = vyre_collective; combine; subgroup */
+    VY_WORD_CLASS_COUNT
+} vy_word_class;
+
+typedef struct vy_word {
+    uint8_t cls;      /* vy_word_class */
+    uint8_t index;
+    uint8_t combine;  /* collectives that combine: vyre_op; else VYRE_OP_COUNT */
+    uint8_t subgroup; /* collectives: 1 if over a subgroup */
+} vy_word;
+
+/* What a name means; VY_WORD_PLAIN if nothing. Any thread. */
+vy_word vy_word_find(const char *text, size_t length);
+
+/* The words one by one, for suggestions: writes the spelling of the index-th word of that class; 0 past the end. */
+enum { VY_WORD_ROOM = 64 };
+int vy_word_at(vy_word_class cls, unsigned index, char text[VY_WORD_ROOM]);
+
+/* Spelling of a collective as it is written, without its width. */
+void vy_word_collective(vyre_collective collective, vyre_op combine, int subgroup, char text[VY_WORD_ROOM]);
+
+/* How many operands a collective takes and whether it combines; of an atomic, the operands beside the element and whether it gives a value. */
+unsigned vy_collective_operands(vyre_collective collective);
+int vy_collective_combines(vyre_collective collective);
+unsigned vy_atomic_operands(vyre_atomic atomic);
+int vy_atomic_gives(vyre_atomic atomic);
+int vy_builtin_has_axes(vyre_builtin builtin);
+
+#endif
