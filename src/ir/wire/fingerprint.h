@@ -4,7 +4,8 @@
 
 #include "ir/model.h"
 
-/* Computes program->fingerprint of a validated program; NO_MEMORY is the only failure. */
+/* Computes program->fingerprint of a validated program. Fails with NO_MEMORY, or LIMIT when the wire form would be over
+ * VY_LIMIT_WIRE_BYTES. Small programs allocate nothing. */
 vyre_status vy_fingerprint(vyre_program *program, vyre_error *error);
 
 #endif

@@ -1,0 +1,329 @@
+/* The encoder: one pass over the arrays of a valid program (format.h has the layout).
+ *
+ * It relies on what the validator has checked: expressions lie in postfix order, those of a statement directly follow those of the
+ * statement before, and only what format.h lists distinguishes two programs. Indices are written relative to their function. */
+#include "ir/wire/encode.h"
+
+#include "base/status.h"
+#include "ir/wire/format.h"
+
+enum { NAMES_ON_STACK = 1024 };
+
+typedef struct encoder {
+    vy_writer *writer;
+    const vyre_program *program;
+    const vy_function *function; /* being written */
+    uint32_t next_expr;          /* the first one not written yet */
+    uint32_t *ordinals;          /* of a string by its offset in the pool, plus 1; 0 = not written yet */
+    uint32_t strings;
+} encoder;
+
+static void write_string(encoder *e, vy_name name) {
+    if (name == 0 || name >= e->program->names.size) {
+        vy_writer_byte(e->writer, 0);
+        return;
+    }
+    uint32_t *ordinal = &e->ordinals[name];
+    if (*ordinal) {
+        vy_writer_number(e->writer, 2 * (uint64_t)(*ordinal - 1) + 1);
+        return;
+    }
+    const char *text = e->program->names.pool + name;
+    size_t length = strlen(text);
+    *ordinal = ++e->strings;
+    vy_writer_number(e->writer, 2 * (uint64_t)length);
+    vy_writer_bytes(e->writer, text, length);
+}
+
+/* ---- expressions ---- */
+
+static void write_expr(encoder *e, const vy_expr *expr) {
+    vy_writer *writer = e->writer;
+    switch ((vy_expr_kind)expr->kind) {
+    case VY_EXPR_LITERAL:
+        vy_writer_byte(writer, (uint8_t)(VY_WIRE_LITERAL + expr->type));
+        vy_writer_fixed(writer, expr->bits, vy_wire_literal_bytes((vyre_type)expr->type));
+        break;
+    case VY_EXPR_VARIABLE:
+        vy_writer_byte(writer, VY_WIRE_VARIABLE);
+        vy_writer_number(writer, expr->a - e->function->first_variable);
+        break;
+    case VY_EXPR_LOAD:
+    case VY_EXPR_LEN:
+        vy_writer_byte(writer, expr->kind == VY_EXPR_LOAD ? VY_WIRE_LOAD : VY_WIRE_LEN);
+        vy_writer_number(writer, expr->a - e->function->first_memory);
+        break;
+    case VY_EXPR_BUILTIN:
+        vy_writer_byte(writer, VY_WIRE_BUILTIN);
+        vy_writer_byte(writer, expr->op);
+        if (vy_wire_builtin_axes[expr->op])
+            vy_writer_byte(writer, expr->axis);
+        break;
+    case VY_EXPR_OP:
+        vy_writer_byte(writer, (uint8_t)(VY_WIRE_OP + expr->op));
+        if (expr->op == VYRE_OP_CAST || expr->op == VYRE_OP_BITCAST)
+            vy_writer_byte(writer, expr->type);
+        break;
+    case VY_EXPR_KIND_COUNT:
+        break;
+    }
+}
+
+/* One past the last expression of a statement: its last operand's root, for trees are postfix. */
+static uint32_t stmt_expr_end(const encoder *e, const vy_stmt *stmt) {
+    for (uint32_t i = stmt->arg_count; i > 0; i--) {
+        const vy_arg *arg = &e->program->args.items[stmt->args + i - 1];
+        if (!arg->is_memory)
+            return arg->index + 1;
+    }
+    return stmt->c != VY_NONE   ? stmt->c + 1
+           : stmt->b != VY_NONE ? stmt->b + 1
+           : stmt->a != VY_NONE ? stmt->a + 1
+                                : e->next_expr;
+}
+
+/* ---- statements ---- */
+
+static void write_results(encoder *e, const vy_stmt *stmt) {
+    vy_writer_number(e->writer, stmt->result_count);
+    for (uint32_t i = 0; i < stmt->result_count; i++) {
+        const vy_variable *variable = &e->program->variables.items[stmt->variable + i];
+        write_string(e, variable->name);
+        vy_writer_byte(e->writer, variable->type);
+    }
+}
+
+static void write_args(encoder *e, const vy_stmt *stmt) {
+    vy_writer_number(e->writer, stmt->arg_count);
+    for (uint32_t i = 0; i < stmt->arg_count; i++) {
+        const vy_arg *arg = &e->program->args.items[stmt->args + i];
+        vy_writer_number(e->writer, arg->is_memory ? arg->index - e->function->first_memory + 1u : 0);
+    }
+}
+
+static void write_collective(encoder *e, const vy_stmt *stmt) {
+    vy_writer_byte(e->writer, stmt->op);
+    if (vy_wire_collective_combines[stmt->op])
+        vy_writer_byte(e->writer, stmt->combine);
+    vy_writer_byte(e->writer, stmt->width);
+}
+
+static void write_field(encoder *e, const vy_stmt *stmt, char field) {
+    const vyre_program *program = e->program;
+    switch (field) {
+    case 'n':
+        write_string(e, program->variables.items[stmt->variable].name);
+        break;
+    case 'r':
+        vy_writer_byte(e->writer, stmt->result_count);
+        if (stmt->result_count)
+            write_string(e, program->variables.items[stmt->variable].name);
+        break;
+    case 'v':
+        vy_writer_number(e->writer, stmt->variable - e->function->first_variable);
+        break;
+    case 'm':
+        vy_writer_number(e->writer, stmt->memory - e->function->first_memory);
+        break;
+    case 'a':
+        vy_writer_byte(e->writer, stmt->op);
+        break;
+    case 'o':
+        vy_writer_byte(e->writer, stmt->order);
+        break;
+    case 's':
+        vy_writer_byte(e->writer, stmt->scope);
+        break;
+    case 'k':
+        write_collective(e, stmt);
+        break;
+    case 'c':
+        vy_writer_number(e->writer, stmt->callee == VY_NONE ? 0 : (uint64_t)stmt->callee + 1);
+        if (stmt->callee == VY_NONE)
+            write_string(e, stmt->name);
+        break;
+    case 'g':
+        write_args(e, stmt);
+        break;
+    case 't':
+        write_results(e, stmt);
+        break;
+    case 'x':
+        write_string(e, stmt->name);
+        break;
+    }
+}
+
+static void write_stmt(encoder *e, const vy_stmt *stmt) {
+    uint32_t end = stmt_expr_end(e, stmt);
+    for (; e->next_expr < end; e->next_expr++)
+        write_expr(e, &e->program->exprs.items[e->next_expr]);
+    const vy_wire_stmt *row = &vy_wire_stmts[stmt->kind];
+    vy_writer_byte(e->writer, row->tag);
+    for (const char *field = row->fields; *field; field++)
+        write_field(e, stmt, *field);
+}
+
+static void write_body(encoder *e) {
+    const vy_stmt *stmts = e->program->stmts.items;
+    uint32_t open[VY_LIMIT_NESTING + 2], depth = 0;
+    for (uint32_t i = e->function->first_stmt;; i++) {
+        while (depth && stmts[open[depth - 1]].end == i) {
+            vy_writer_byte(e->writer, VY_WIRE_END);
+            depth--;
+        }
+        if (i == e->function->end_stmt)
+            break;
+        /* Only the innermost open block can have its else here: deeper ones that ended are closed above. */
+        if (depth && stmts[open[depth - 1]].kind == VY_STMT_IF && stmts[open[depth - 1]].middle == i)
+            vy_writer_byte(e->writer, VY_WIRE_ELSE);
+        write_stmt(e, &stmts[i]);
+        if (vy_stmt_is_structured(stmts[i].kind))
+            open[depth++] = i;
+    }
+    vy_writer_byte(e->writer, VY_WIRE_END);
+}
+
+/* ---- declarations ---- */
+
+/* Recursion is bounded: the validator limits the depth of size expressions. */
+static void write_size_nodes(encoder *e, uint32_t root) {
+    const vy_size *size = &e->program->sizes.items[root];
+    const vy_wire_size *row = &vy_wire_sizes[size->kind];
+    if (row->operands) {
+        write_size_nodes(e, size->a);
+        write_size_nodes(e, size->b);
+    }
+    vy_writer_byte(e->writer, row->tag);
+    if (size->kind == VY_SIZE_LITERAL)
+        vy_writer_number(e->writer, size->value);
+    else if (size->kind == VY_SIZE_PARAM)
+        vy_writer_number(e->writer, size->a - e->function->first_variable);
+    else if (size->kind == VY_SIZE_LEN)
+        vy_writer_number(e->writer, size->a - e->function->first_memory);
+}
+
+static void write_size(encoder *e, uint32_t root) {
+    if (root != VY_NONE)
+        write_size_nodes(e, root);
+    vy_writer_byte(e->writer, VY_WIRE_END);
+}
+
+static void write_arrays(encoder *e, uint32_t first) {
+    uint32_t end = e->function->first_memory + e->function->memory_count;
+    vy_writer_number(e->writer, end - first);
+    for (uint32_t i = first; i < end; i++) {
+        const vy_memory *memory = &e->program->memories.items[i];
+        write_string(e, memory->name);
+        vy_writer_byte(e->writer, memory->space);
+        vy_writer_byte(e->writer, memory->type);
+        vy_writer_number(e->writer, memory->elements);
+    }
+}
+
+static void write_function(encoder *e, const vy_function *function) {
+    const vyre_program *program = e->program;
+    uint32_t memories = 0;
+    write_string(e, function->name);
+    vy_writer_number(e->writer, function->param_count);
+    for (uint32_t i = 0; i < function->param_count; i++) {
+        const vy_param *param = &program->params.items[function->first_param + i];
+        vy_writer_byte(e->writer, param->is_memory ? VY_WIRE_PARAM_MEMORY : VY_WIRE_PARAM_SCALAR);
+        if (param->is_memory) {
+            const vy_memory *memory = &program->memories.items[param->index];
+            write_string(e, memory->name);
+            vy_writer_byte(e->writer, memory->type);
+            vy_writer_byte(e->writer, memory->space);
+            vy_writer_byte(e->writer, memory->access);
+            memories++;
+        } else {
+            write_string(e, program->variables.items[param->index].name);
+            vy_writer_byte(e->writer, program->variables.items[param->index].type);
+        }
+    }
+    vy_writer_number(e->writer, function->result_count);
+    for (uint32_t i = 0; i < function->result_count; i++) {
+        write_string(e, program->results.items[function->first_result + i].name);
+        vy_writer_byte(e->writer, program->results.items[function->first_result + i].type);
+    }
+    write_arrays(e, function->first_memory + memories);
+    write_body(e);
+}
+
+static void write_grid(encoder *e) {
+    const vy_grid *grid = &e->program->grid;
+    vy_writer_byte(e->writer, grid->kind);
+    if (grid->kind == VYRE_GRID_OVER || grid->kind == VYRE_GRID_INDIRECT)
+        vy_writer_number(e->writer, grid->memory - e->function->first_memory);
+    if (grid->kind == VYRE_GRID_INDIRECT)
+        vy_writer_number(e->writer, grid->offset);
+    if (grid->kind == VYRE_GRID_GROUPS || grid->kind == VYRE_GRID_ELEMENTS)
+        for (int i = 0; i < 3; i++)
+            write_size(e, grid->sizes[i]);
+}
+
+static void write_entry(encoder *e, const vy_function *entry) {
+    const vyre_program *program = e->program;
+    vy_writer_number(e->writer, program->param_count);
+    vy_writer_number(e->writer, program->buffer_count);
+    for (uint32_t i = 0; i < program->param_count; i++) {
+        const vy_variable *variable = &program->variables.items[entry->first_variable + i];
+        write_string(e, variable->name);
+        vy_writer_byte(e->writer, variable->type);
+    }
+    for (uint32_t i = 0; i < program->buffer_count; i++) {
+        const vy_memory *memory = &program->memories.items[entry->first_memory + i];
+        write_string(e, memory->name);
+        vy_writer_byte(e->writer, memory->type);
+        vy_writer_byte(e->writer, memory->access);
+        write_size(e, memory->size);
+    }
+    for (int i = 0; i < 3; i++)
+        vy_writer_number(e->writer, program->workgroup[i]);
+    write_grid(e);
+    write_arrays(e, entry->first_memory + program->buffer_count);
+    write_body(e);
+}
+
+static void write_header(vy_writer *writer, const vyre_program *program) {
+    vy_writer_bytes(writer, VY_WIRE_MAGIC, 4);
+    vy_writer_byte(writer, VY_WIRE_MAJOR);
+    vy_writer_byte(writer, VY_WIRE_MINOR);
+    vy_writer_fixed(writer, 0, 4); /* the length, known at the end */
+    vy_writer_byte(writer, program->kind);
+    vy_writer_byte(writer, program->level);
+    vy_writer_byte(writer, program->numerics);
+}
+
+void vy_wire_write(vy_writer *writer, const vyre_program *program) {
+    uint32_t few[NAMES_ON_STACK];
+    size_t size = vy_array_size(program->names.size, sizeof *few);
+    encoder e = {.writer = writer, .program = program, .ordinals = few};
+    if (program->names.size <= NAMES_ON_STACK)
+        memset(few, 0, size);
+    else if (!(e.ordinals = vy_allocate_zero(size))) {
+        writer->status = VYRE_NO_MEMORY;
+        return;
+    }
+    write_header(writer, program);
+    write_string(&e, program->name);
+    uint32_t functions = program->functions.count - (vy_program_entry(program) != NULL);
+    vy_writer_number(writer, functions);
+    for (uint32_t i = 0; i < program->functions.count; i++) {
+        e.function = &program->functions.items[i];
+        if (i < functions)
+            write_function(&e, e.function);
+        else
+            write_entry(&e, e.function);
+    }
+    vy_writer_patch(writer, VY_WIRE_AT_LENGTH, writer->size + VY_WIRE_DIGEST, 4);
+    if (e.ordinals != few)
+        vy_release(e.ordinals, size);
+}
+
+vyre_status vy_wire_writer_fail(const vy_writer *writer, vyre_error *error) {
+    if (writer->status == VYRE_LIMIT)
+        return vy_fail(error, VYRE_LIMIT, "split the program, shorten its names, or leave the debug section out",
+                       "the wire form of the program is over the limit (%d bytes)", VY_LIMIT_WIRE_BYTES);
+    return vy_fail_memory(error, "the wire form of a program");
+}

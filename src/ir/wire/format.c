@@ -1,0 +1,45 @@
+/* The tables of format.h. A kind without a row does not build: each table is as long as its enum, and the assertions count the rows. */
+#include "ir/wire/format.h"
+
+const vy_wire_stmt vy_wire_stmts[VY_STMT_KIND_COUNT] = {
+#define X(KIND, tag, fewest, most, fields) [VY_STMT_##KIND] = {tag, fewest, most, fields, #KIND},
+    VY_WIRE_STMT_LIST(X)
+#undef X
+};
+
+const vy_wire_size vy_wire_sizes[VY_SIZE_KIND_COUNT] = {
+#define X(KIND, tag, operands) [VY_SIZE_##KIND] = {tag, operands},
+    VY_WIRE_SIZE_LIST(X)
+#undef X
+};
+
+const uint8_t vy_wire_atomic_operands[VYRE_ATOMIC_COUNT] = {
+#define X(ID, name, operands, value, doc) operands,
+    VYRE_ATOMIC_LIST(X)
+#undef X
+};
+
+const uint8_t vy_wire_collective_operands[VYRE_COLLECTIVE_COUNT] = {
+#define X(ID, name, operands, combines, workgroup, subgroup, doc) operands,
+    VYRE_COLLECTIVE_LIST(X)
+#undef X
+};
+
+const uint8_t vy_wire_collective_combines[VYRE_COLLECTIVE_COUNT] = {
+#define X(ID, name, operands, combines, workgroup, subgroup, doc) combines,
+    VYRE_COLLECTIVE_LIST(X)
+#undef X
+};
+
+const uint8_t vy_wire_builtin_axes[VYRE_BUILTIN_COUNT] = {
+#define X(ID, name, axes, uniform, doc) axes,
+    VYRE_BUILTIN_LIST(X)
+#undef X
+};
+
+#define X(KIND, ...) +1
+_Static_assert(0 VY_WIRE_STMT_LIST(X) == VY_STMT_KIND_COUNT, "a statement kind has no tag");
+_Static_assert(0 VY_WIRE_SIZE_LIST(X) == VY_SIZE_KIND_COUNT, "a size kind has no tag");
+#undef X
+_Static_assert(VY_WIRE_LITERAL + VYRE_TYPE_COUNT <= VY_WIRE_LITERAL_END, "types outgrow their tags");
+_Static_assert(VY_WIRE_OP + VYRE_OP_COUNT <= 0x100, "ops outgrow their tags");

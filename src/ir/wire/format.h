@@ -1,0 +1,130 @@
+/* The layout of the wire form, as tables: what the encoder writes, the decoder reads and docs/wire.md describes.
+ *
+ *   offset 0   magic "\0vyr"
+ *          4   major version, minor version
+ *          6   length: bytes of header, body and digest (u32, little-endian)
+ *         10   kind, level, numerics
+ *         13   body
+ *              digest of everything before it (BLAKE2b-256): the fingerprint
+ *              debug section, optional, outside the digest
+ *
+ * Numbers are LEB128 in their shortest form. Trees are postfix: an operator follows its operands and a statement follows its
+ * expressions and takes all of them, so neither side recurses and no operand count is stored. What can be derived (types of variables and
+ * operators, indices of declarations, ends of blocks) is not stored, so it cannot be stored wrongly.
+ *
+ * Tags are for ever: a row may be added, never changed or removed. Adding one means a new minor version, which the encoder writes only for
+ * programs that need it, so that no fingerprint changes. */
+#ifndef VY_IR_WIRE_FORMAT_H
+#define VY_IR_WIRE_FORMAT_H
+
+#include "ir/model.h"
+
+#define VY_WIRE_MAGIC "\0vyr"
+enum {
+    VY_WIRE_MAJOR = 1,
+    VY_WIRE_MINOR = 0,
+    VY_WIRE_AT_VERSION = 4,
+    VY_WIRE_AT_LENGTH = 6,
+    VY_WIRE_AT_KIND = 10,
+    VY_WIRE_HEADER = 13,
+    VY_WIRE_DIGEST = 32
+};
+
+/* ---- strings: one number n. n even: a string of n/2 bytes follows, which did not occur before (0 is ""). n odd: the string that
+ * was number n/2, from 0, in order of first occurrence. ---- */
+
+/* ---- bodies: a sequence of these tags, closed by END ---- */
+enum {
+    VY_WIRE_END = 0x00,  /* of the innermost block, or of the body */
+    VY_WIRE_ELSE = 0x01, /* at least one statement follows */
+    VY_WIRE_VARIABLE = 0x20,
+    VY_WIRE_LOAD = 0x21,
+    VY_WIRE_LEN = 0x22,
+    VY_WIRE_BUILTIN = 0x23,
+    VY_WIRE_LITERAL = 0x40, /* + type; then its bytes, little-endian */
+    VY_WIRE_LITERAL_END = 0x60,
+    VY_WIRE_OP = 0x80 /* + op; cast and bitcast: then the type */
+};
+
+/* Fields of a statement, written after its tag in the order of the row.
+ *   n  name of the one variable it declares
+ *   r  name of the result, or a 0 byte; a 1 byte stands before a name
+ *   v  variable            m  memory
+ *   a  atomic              o  order             s  scope
+ *   k  collective, then the op it combines with if it combines, then the width
+ *   c  callee + 1; or 0, then the op id
+ *   g  arguments: count, then for each 0 (the next expression) or memory + 1
+ *   t  results: count, then for each its name and type
+ *   x  text: a print format, the name of a region
+ *
+ * X(KIND, tag, fewest expressions, most expressions, fields) */
+#define VY_WIRE_STMT_LIST(X)                                                                                           \
+    X(LET, 0x02, 1, 1, "n")                                                                                            \
+    X(VAR, 0x03, 1, 1, "n")                                                                                            \
+    X(ASSIGN, 0x04, 1, 1, "v")                                                                                         \
+    X(STORE, 0x05, 2, 2, "m")                                                                                          \
+    X(ATOMIC, 0x06, 1, 3, "mosar")                                                                                     \
+    X(COLLECTIVE, 0x07, 1, 2, "kn")                                                                                    \
+    X(CALL, 0x08, 0, VY_WIRE_MANY, "cgt")                                                                              \
+    X(BARRIER, 0x09, 0, 0, "s")                                                                                        \
+    X(TRAP, 0x0a, 1, 1, "")                                                                                            \
+    X(PRINT, 0x0b, 0, VY_WIRE_MANY, "x")                                                                               \
+    X(IF, 0x0c, 1, 1, "")                                                                                              \
+    X(FOR, 0x0d, 2, 3, "n")                                                                                            \
+    X(WHILE, 0x0e, 1, 1, "")                                                                                           \
+    X(BREAK, 0x0f, 0, 0, "")                                                                                           \
+    X(CONTINUE, 0x10, 0, 0, "")                                                                                        \
+    X(RETURN, 0x11, 0, VY_WIRE_MANY, "")                                                                               \
+    X(REGION, 0x12, 0, 0, "x")
+#define VY_WIRE_MANY UINT32_MAX
+
+typedef struct vy_wire_stmt {
+    uint8_t tag;
+    uint32_t fewest, most;
+    const char *fields;
+    const char *name; /* for messages */
+} vy_wire_stmt;
+extern const vy_wire_stmt vy_wire_stmts[VY_STMT_KIND_COUNT];
+
+/* ---- size expressions: postfix, closed by END; END alone means there is none ----
+ * X(KIND, tag, operands) */
+#define VY_WIRE_SIZE_LIST(X)                                                                                           \
+    X(LITERAL, 0x01, 0)                                                                                                \
+    X(PARAM, 0x02, 0)                                                                                                  \
+    X(LEN, 0x03, 0)                                                                                                    \
+    X(ADD, 0x04, 2)                                                                                                    \
+    X(SUB, 0x05, 2)                                                                                                    \
+    X(MUL, 0x06, 2)                                                                                                    \
+    X(DIV, 0x07, 2)                                                                                                    \
+    X(REM, 0x08, 2)                                                                                                    \
+    X(MIN, 0x09, 2)                                                                                                    \
+    X(MAX, 0x0a, 2)                                                                                                    \
+    X(DIV_CEIL, 0x0b, 2)
+
+typedef struct vy_wire_size {
+    uint8_t tag, operands;
+} vy_wire_size;
+extern const vy_wire_size vy_wire_sizes[VY_SIZE_KIND_COUNT];
+
+/* ---- parameters of functions: one of these, then name and type; a memory: then space and access ---- */
+enum { VY_WIRE_PARAM_SCALAR = 0, VY_WIRE_PARAM_MEMORY = 1 };
+
+/* ---- the debug section: length of the payload (u32, little-endian), payload, digest of everything from the program's digest to the end
+ * of the payload, so that a section fits one program only. Payload: these flags, then each part in this order. ---- */
+enum {
+    VY_WIRE_DEBUG_SOURCE = 1,       /* name and text */
+    VY_WIRE_DEBUG_DECLARATIONS = 2, /* positions of functions, variables, memories; at least one is known */
+    VY_WIRE_DEBUG_CODE = 4          /* positions of statements, then expressions; there is at least one statement */
+};
+
+static inline unsigned vy_wire_literal_bytes(vyre_type type) {
+    return (vyre_type_bits(type) + 7) / 8;
+}
+
+/* What a collective takes and says: from VYRE_COLLECTIVE_LIST and VYRE_ATOMIC_LIST. */
+extern const uint8_t vy_wire_atomic_operands[VYRE_ATOMIC_COUNT];
+extern const uint8_t vy_wire_collective_operands[VYRE_COLLECTIVE_COUNT];
+extern const uint8_t vy_wire_collective_combines[VYRE_COLLECTIVE_COUNT];
+extern const uint8_t vy_wire_builtin_axes[VYRE_BUILTIN_COUNT];
+
+#endif
