@@ -26,9 +26,6 @@ function(vyre_add_program kind source name directory)
     set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/${directory}"
         BUILD_RPATH_USE_ORIGIN ON BUILD_RPATH "$ORIGIN/../lib")
     target_link_libraries(${target} PRIVATE ${support})
-    if(TARGET vyre-command)
-        add_dependencies(${target} vyre-command)
-    endif()
 endfunction()
 
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS "tests/test_*.c")

@@ -38,7 +38,7 @@ static int reaches(const state *x) {
     return x->even ? order >= 0 : order > 0;
 }
 
-/* Scales so that the first digit is the integer part of 10 r/s; returns the position of the point after "0.". */
+/* Scales so that the first digit is the integer part of 10 r/s, and not zero; returns the position of the point after "0.". */
 static int scale(state *x, uint64_t significand, int exponent) {
     /* A position that is never too high, and corrected below: 2^bits <= value, and 1233/4096 is so little below log10(2) that
      * for 1100 bits the error is less than 0.01, which rounding the negative case away from zero leaves below the true position. */
@@ -51,7 +51,7 @@ static int scale(state *x, uint64_t significand, int exponent) {
         vy_big_multiply_power10(&x->high, (unsigned)-point);
         vy_big_multiply_power10(&x->low, (unsigned)-point);
     }
-    while (reaches(x)) {
+    while (vy_big_compare(&x->r, &x->s) >= 0) {
         vy_big_multiply_add(&x->s, 10, 0);
         point++;
     }
@@ -75,7 +75,8 @@ static int round_up(state *x, unsigned digit) {
     return order > 0 || (order == 0 && (digit & 1));
 }
 
-static int generate(state *x, char *digits) {
+/* The digits; the first may round up to ten, which raises the point. Later ones cannot: the digit before would have ended it. */
+static int generate(state *x, char *digits, int *point) {
     for (int count = 0; count < MOST_DIGITS;) {
         unsigned digit = next_digit(x);
         int order = vy_big_compare(&x->r, &x->low);
@@ -83,6 +84,10 @@ static int generate(state *x, char *digits) {
         int up = reaches(x);
         if (up && (!down || round_up(x, digit)))
             digit++;
+        if (digit == 10) {
+            digit = 1;
+            ++*point;
+        }
         digits[count++] = (char)('0' + digit);
         if (down || up)
             return count;
@@ -147,6 +152,6 @@ void vy_number_from_bits(uint64_t bits, unsigned exponent_bits, unsigned fractio
     start(&x, significand, exponent, field > 1 && fraction == 0);
     int point = scale(&x, significand, exponent);
     char digits[MOST_DIGITS];
-    int count = generate(&x, digits);
+    int count = generate(&x, digits, &point);
     lay_out(digits, count, point, buffer);
 }

@@ -32,6 +32,18 @@ const char *vy_test_path(const char *path);
 /* How much of a random campaign to run: 1 in `make test`, more in `make campaign` (environment variable VYRE_EFFORT). */
 unsigned vy_test_effort(void);
 
+/* 1 in a build with a sanitizer, which is several times slower: random campaigns are shorter there. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define VY_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define VY_SANITIZED 1
+#endif
+#endif
+#ifndef VY_SANITIZED
+#define VY_SANITIZED 0
+#endif
+
 /* Random numbers with a seed (VYRE_SEED, else a fixed one), splitmix64: the same everywhere. */
 typedef struct vy_random {
     uint64_t state;

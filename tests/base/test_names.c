@@ -1,0 +1,148 @@
+#include "base/text.h"
+#include "support/fault.h"
+#include "support/test.h"
+
+static vy_name add(vy_names *names, const char *text) {
+    return vy_names_add(names, text, strlen(text));
+}
+
+static void equal_texts_have_equal_names(void **state) {
+    (void)state;
+    vy_names names = {0};
+    vy_name a = add(&names, "alpha"), b = add(&names, "beta"), prefix = add(&names, "alph");
+    assert_int_equal(add(&names, "alpha"), a);
+    assert_int_equal(vy_names_add(&names, "alphabet", 5), a);
+    assert_true(a != b && a != prefix && b != prefix);
+    assert_string_equal(names.pool + a, "alpha");
+    assert_string_equal(names.pool + prefix, "alph");
+    assert_int_equal(vy_names_find(&names, "beta", 4), b);
+    assert_int_equal(vy_names_find(&names, "bet", 3), VY_NAME_FAILED);
+    assert_int_equal(vy_names_find(&names, "pha", 3), VY_NAME_FAILED); /* a tail is no name */
+    vy_names_free(&names);
+}
+
+static void the_empty_text_is_name_zero(void **state) {
+    (void)state;
+    vy_names names = {0};
+    assert_int_equal(vy_names_find(&names, "", 0), VY_NAME_FAILED);
+    assert_int_equal(vy_names_find(&names, "x", 1), VY_NAME_FAILED);
+    assert_int_equal(vy_names_add(&names, NULL, 0), 0);
+    assert_string_equal(names.pool, "");
+    assert_int_equal(vy_names_find(&names, "", 0), 0);
+    assert_true(add(&names, "x") > 0);
+    assert_int_equal(add(&names, ""), 0);
+    vy_names_free(&names);
+    add(&names, "y");
+    assert_string_equal(names.pool, "");
+    vy_names_free(&names);
+}
+
+static void a_text_ends_at_its_nul(void **state) {
+    (void)state;
+    vy_names names = {0};
+    assert_int_equal(vy_names_add(&names, "a\0b", 3), vy_names_add(&names, "a", 1));
+    assert_int_equal(vy_names_add(&names, "\0b", 2), 0);
+    vy_names_free(&names);
+}
+
+static void many_names_stay_distinct(void **state) {
+    (void)state;
+    enum { COUNT = 50000 };
+    vy_names names = {0};
+    vy_name *given = malloc(COUNT * sizeof *given);
+    char text[32];
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(text, sizeof text, "n%d", i * 7919);
+        given[i] = add(&names, text);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(text, sizeof text, "n%d", i * 7919);
+        assert_int_equal(vy_names_find(&names, text, strlen(text)), given[i]);
+        assert_string_equal(names.pool + given[i], text);
+    }
+    assert_int_equal(names.used, COUNT);
+    free(given);
+    vy_names_free(&names);
+}
+
+static vyre_status add_some(void *user) {
+    (void)user;
+    vy_names names = {0};
+    vyre_status status = VYRE_OK;
+    char text[16];
+    for (int i = 0; i < 100 && status == VYRE_OK; i++) {
+        snprintf(text, sizeof text, "%d", i);
+        if (add(&names, text) == VY_NAME_FAILED) {
+            status = VYRE_NO_MEMORY;
+            /* What was there before is still found. */
+            for (int j = 0; j < i; j++) {
+                snprintf(text, sizeof text, "%d", j);
+                assert_true(vy_names_find(&names, text, strlen(text)) != VY_NAME_FAILED);
+            }
+        }
+    }
+    vy_names_free(&names);
+    return status;
+}
+
+static void a_failed_addition_leaves_the_table_whole(void **state) {
+    (void)state;
+    assert_true(VY_FAULT_LOOP(add_some, NULL) > 4);
+}
+
+static const char *nearest(const char *given, const char *const *candidates) {
+    static vy_suggestion suggestion;
+    vy_suggestion_start(&suggestion, given, strlen(given));
+    for (; *candidates; candidates++)
+        vy_suggestion_offer(&suggestion, *candidates);
+    return vy_suggestion_get(&suggestion);
+}
+
+static void a_typo_finds_its_word(void **state) {
+    (void)state;
+    static const char *const words[] = {"workgroup", "global_id", "local_id", "min", "max", "f32", "u32", "while", NULL};
+    assert_string_equal(nearest("workgoup", words), "workgroup");
+    assert_string_equal(nearest("wrokgroup", words), "workgroup");
+    assert_string_equal(nearest("globalid", words), "global_id");
+    assert_string_equal(nearest("F32", words), "f32");
+    assert_string_equal(nearest("WORKGROUP", words), "workgroup");
+    assert_string_equal(nearest("whlie", words), "while");
+    assert_string_equal(nearest("mxa", words), "max");
+}
+
+static void what_is_not_near_is_not_suggested(void **state) {
+    (void)state;
+    static const char *const words[] = {"workgroup", "min", "x", "", NULL};
+    assert_null(nearest("saxpy", words));
+    assert_null(nearest("y", words));
+    assert_null(nearest("", words));
+    assert_null(nearest("workshop", words));
+    char endless[500];
+    memset(endless, 'w', sizeof endless - 1);
+    endless[sizeof endless - 1] = 0;
+    assert_null(nearest(endless, words));
+    const char *const long_words[] = {endless, NULL};
+    assert_null(nearest("www", long_words));
+}
+
+static void the_nearest_wins_and_the_first_of_equals(void **state) {
+    (void)state;
+    static const char *const words[] = {"colours", "colour", "Color", "color", NULL};
+    assert_string_equal(nearest("color", words), "color");
+    assert_string_equal(nearest("colors", words), "colours");
+    assert_string_equal(nearest("COLOR", words), "Color");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_texts_have_equal_names),
+        cmocka_unit_test(the_empty_text_is_name_zero),
+        cmocka_unit_test(a_text_ends_at_its_nul),
+        cmocka_unit_test(many_names_stay_distinct),
+        cmocka_unit_test(a_failed_addition_leaves_the_table_whole),
+        cmocka_unit_test(a_typo_finds_its_word),
+        cmocka_unit_test(what_is_not_near_is_not_suggested),
+        cmocka_unit_test(the_nearest_wins_and_the_first_of_equals),
+    };
+    return cmocka_run_group_tests_name("names", tests, NULL, NULL);
+}
