@@ -14,9 +14,12 @@ vy_kernel *vy_eval_kernel(vyre_op op, vyre_type result, vyre_type operand) {
     if (!vyre_op_accepts(op, operand, result))
         return NULL;
     switch (op) {
-    case VYRE_OP_CAST: return vy_casts[result][operand];
-    case VYRE_OP_BITCAST: return vy_bitcasts[result];
-    default: return rows[operand][op];
+    case VYRE_OP_CAST:
+        return vy_casts[result][operand];
+    case VYRE_OP_BITCAST:
+        return vy_bitcasts[result];
+    default:
+        return rows[operand][op];
     }
 }
 

@@ -26,7 +26,7 @@ vy_kernel *vy_eval_kernel(vyre_op op, vyre_type result, vyre_type operand);
 /* What the bits of a type look like; one row per vyre_type. */
 typedef struct vy_type_layout {
     uint64_t mask;     /* the bits a value may have */
-    uint64_t infinity; /* the pattern of +infinity; all ones for a type that is no float, so that nothing lies above it */
+    uint64_t infinity; /* the pattern of +infinity; all ones if no float: nothing is above */
     uint64_t nan;      /* the canonical NaN, or 0 */
     uint8_t bits;      /* 1 for bool, else 8 to 64 */
     uint8_t size;      /* bytes in memory; 0 for bool */
@@ -53,10 +53,18 @@ static inline uint64_t vy_value_load(vyre_type type, const void *element) {
 
     /* Constant sizes, so that each case is one load. */
     switch (vy_type_layouts[type].size) {
-    case 1: memcpy(&bits, element, 1); break;
-    case 2: memcpy(&bits, element, 2); break;
-    case 4: memcpy(&bits, element, 4); break;
-    case 8: memcpy(&bits, element, 8); break;
+    case 1:
+        memcpy(&bits, element, 1);
+        break;
+    case 2:
+        memcpy(&bits, element, 2);
+        break;
+    case 4:
+        memcpy(&bits, element, 4);
+        break;
+    case 8:
+        memcpy(&bits, element, 8);
+        break;
     }
     return vy_value_clean(type, bits);
 }
@@ -64,10 +72,18 @@ static inline uint64_t vy_value_load(vyre_type type, const void *element) {
 /* Writes a proper value as an element in memory (any alignment). Nothing for bool. */
 static inline void vy_value_store(vyre_type type, void *element, uint64_t bits) {
     switch (vy_type_layouts[type].size) {
-    case 1: memcpy(element, &bits, 1); break;
-    case 2: memcpy(element, &bits, 2); break;
-    case 4: memcpy(element, &bits, 4); break;
-    case 8: memcpy(element, &bits, 8); break;
+    case 1:
+        memcpy(element, &bits, 1);
+        break;
+    case 2:
+        memcpy(element, &bits, 2);
+        break;
+    case 4:
+        memcpy(element, &bits, 4);
+        break;
+    case 8:
+        memcpy(element, &bits, 8);
+        break;
     }
 }
 

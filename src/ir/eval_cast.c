@@ -92,8 +92,8 @@ CASTS_FROM(F64, real, vy_f64_decode(a))
 _Static_assert(VYRE_TYPE_COUNT == 13, "a new type needs a reader, writers, a row and a column");
 #define FROM(ID, TO) [VYRE_TYPE_##ID] = ID##_to_##TO
 #define CASTS_TO(TO)                                                                                                   \
-    [VYRE_TYPE_##TO] = {FROM(BOOL, TO), FROM(I8, TO),  FROM(U8, TO),  FROM(I16, TO),  FROM(U16, TO),                   \
-                        FROM(I32, TO),  FROM(U32, TO), FROM(I64, TO), FROM(U64, TO),  FROM(F16, TO),                   \
+    [VYRE_TYPE_##TO] = {FROM(BOOL, TO), FROM(I8, TO),  FROM(U8, TO),  FROM(I16, TO), FROM(U16, TO),                    \
+                        FROM(I32, TO),  FROM(U32, TO), FROM(I64, TO), FROM(U64, TO), FROM(F16, TO),                    \
                         FROM(BF16, TO), FROM(F32, TO), FROM(F64, TO)}
 
 vy_kernel *const vy_casts[VYRE_TYPE_COUNT][VYRE_TYPE_COUNT] = {

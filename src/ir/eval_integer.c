@@ -74,10 +74,10 @@ static inline uint64_t reverse_bits(uint64_t bits) {
 #define VY_NAME(ID) ID##_BOOL
 
 VY_KERNEL_1(LNOT_BOOL, , !a)
-VY_KERNEL_2(LAND_BOOL, , a & b)
-VY_KERNEL_2(LOR_BOOL, , a | b)
+VY_KERNEL_2(LAND_BOOL, , (a & b))
+VY_KERNEL_2(LOR_BOOL, , (a | b))
 VY_KERNEL_2(EQ_BOOL, , a == b)
 VY_KERNEL_2(NE_BOOL, , a != b)
-VY_KERNEL_3(SELECT_BOOL, , a ? b : c)
+VY_KERNEL_3(SELECT_BOOL, , VY_CHOOSE(a, b, c))
 
 vy_kernel *const vy_kernels_BOOL[VYRE_OP_COUNT] = {VYRE_OP_LIST(VY_ENTRY)};

@@ -48,6 +48,9 @@ extern vy_kernel *const vy_bitcasts[VYRE_TYPE_COUNT];
         }                                                                                                              \
     }
 
+/* yes if truth is 1, no if it is 0. Without a test of 64-bit lanes, which the baseline of x86-64 does not have as one instruction. */
+#define VY_CHOOSE(truth, yes, no) ((no) ^ (((yes) ^ (no)) & (0 - (truth))))
+
 #define VY_JOIN(a, b) VY_JOIN_(a, b)
 #define VY_JOIN_(a, b) a##b
 

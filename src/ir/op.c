@@ -5,7 +5,8 @@
 
 static const vyre_op_info ops[VYRE_OP_COUNT] = {
 #define X(ID, name, symbol, precedence, arity, cls, rule, level, edge, doc)                                            \
-    {name, symbol, VYRE_PRECEDENCE_##precedence, arity, VYRE_CLASS_##cls, VYRE_RULE_##rule, VYRE_LEVEL_##level, edge, doc},
+    {name, symbol, VYRE_PRECEDENCE_##precedence, arity, VYRE_CLASS_##cls, VYRE_RULE_##rule, VYRE_LEVEL_##level,        \
+     edge, doc},
     VYRE_OP_LIST(X)
 #undef X
 };
@@ -36,11 +37,15 @@ int vyre_op_accepts(vyre_op op, vyre_type operand, vyre_type result) {
         return 0;
     switch ((vyre_op_rule)ops[op].rule) {
     case VYRE_RULE_SAME:
-    case VYRE_RULE_SELECT: return result == operand;
+    case VYRE_RULE_SELECT:
+        return result == operand;
     case VYRE_RULE_COMPARE:
-    case VYRE_RULE_TEST: return result == VYRE_TYPE_BOOL;
-    case VYRE_RULE_CAST: return to != VYRE_CLASS_BOOL;
-    case VYRE_RULE_BITCAST: return to != VYRE_CLASS_BOOL && vyre_type_bits(operand) == vyre_type_bits(result);
+    case VYRE_RULE_TEST:
+        return result == VYRE_TYPE_BOOL;
+    case VYRE_RULE_CAST:
+        return to != VYRE_CLASS_BOOL;
+    case VYRE_RULE_BITCAST:
+        return to != VYRE_CLASS_BOOL && vyre_type_bits(operand) == vyre_type_bits(result);
     }
     return 0;
 }
@@ -48,9 +53,12 @@ int vyre_op_accepts(vyre_op op, vyre_type operand, vyre_type result) {
 /* The value every other is less than or equal to. */
 static uint64_t largest(const vy_type_layout *layout) {
     switch (layout->classes) {
-    case VYRE_CLASS_FLOAT: return layout->infinity;
-    case VYRE_CLASS_SIGNED: return layout->mask >> 1;
-    default: return layout->mask;
+    case VYRE_CLASS_FLOAT:
+        return layout->infinity;
+    case VYRE_CLASS_SIGNED:
+        return layout->mask >> 1;
+    default:
+        return layout->mask;
     }
 }
 
@@ -59,9 +67,12 @@ static uint64_t smallest(const vy_type_layout *layout) {
     const uint64_t sign = layout->mask ^ layout->mask >> 1;
 
     switch (layout->classes) {
-    case VYRE_CLASS_FLOAT: return sign | layout->infinity;
-    case VYRE_CLASS_SIGNED: return sign;
-    default: return 0;
+    case VYRE_CLASS_FLOAT:
+        return sign | layout->infinity;
+    case VYRE_CLASS_SIGNED:
+        return sign;
+    default:
+        return 0;
     }
 }
 
@@ -69,11 +80,16 @@ uint64_t vyre_combine_identity(vyre_op op, vyre_type type) {
     if (!vyre_op_accepts(op, type, type))
         return 0;
     switch (op) {
-    case VYRE_OP_MUL: return vyre_op_evaluate(VYRE_OP_CAST, type, VYRE_TYPE_BOOL, 1, 0, 0);
-    case VYRE_OP_MIN: return largest(&vy_type_layouts[type]);
-    case VYRE_OP_MAX: return smallest(&vy_type_layouts[type]);
-    case VYRE_OP_AND: return vy_type_layouts[type].mask;
-    default: return 0; /* add, or, xor; and rows that do not combine */
+    case VYRE_OP_MUL:
+        return vyre_op_evaluate(VYRE_OP_CAST, type, VYRE_TYPE_BOOL, 1, 0, 0);
+    case VYRE_OP_MIN:
+        return largest(&vy_type_layouts[type]);
+    case VYRE_OP_MAX:
+        return smallest(&vy_type_layouts[type]);
+    case VYRE_OP_AND:
+        return vy_type_layouts[type].mask;
+    default:
+        return 0; /* add, or, xor; and rows that do not combine */
     }
 }
 

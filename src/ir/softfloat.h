@@ -102,6 +102,43 @@ static inline double vy_odd_from_i64(int64_t value) {
     return value < 0 ? -vy_odd_from_u64(0 - (uint64_t)value) : vy_odd_from_u64((uint64_t)value);
 }
 
+/* IEEE's remainder x - n * y, n the integer nearest to x / y, ties to even. Exact in every format, so f16, bf16 and f32 use it too.
+ *
+ * Not the C library's: glibc 2.36 gives +0 for a negative multiple of the least subnormal. Magnitudes are m * 2^(e - 1074) with integers m and
+ * e >= 0; x is divided as in school, eleven bits of the quotient at a time (53 + 11 = 64), of which only the last is of interest. */
+static inline double vy_f64_remainder(double x, double y) {
+    const uint64_t fraction = (UINT64_C(1) << 52) - 1, sign = vy_f64_to_bits(x) & VY_F64_SIGN;
+    const uint64_t all_x = vy_f64_to_bits(x) ^ sign, all_y = vy_f64_to_bits(y) & ~VY_F64_SIGN;
+    uint64_t mx = all_x & fraction, my = all_y & fraction, odd;
+    int ex = 0, ey = 0, flip, half;
+
+    if (all_x >= VY_F64_INFINITY || all_y > VY_F64_INFINITY || all_y == 0)
+        return vy_f64_from_bits(VY_F64_INFINITY + 1);
+    if (all_x >> 52)
+        mx |= fraction + 1, ex = (int)(all_x >> 52) - 1;
+    if (all_y >> 52)
+        my |= fraction + 1, ey = (int)(all_y >> 52) - 1;
+    if (all_y == VY_F64_INFINITY || ex < ey - 1)
+        return x; /* less than half of y */
+    if (ex == ey - 1)
+        my *= 2, ey--;
+    odd = mx / my & 1;
+    mx %= my;
+    while (ex > ey) {
+        const int step = ex - ey < 11 ? ex - ey : 11;
+
+        odd = (mx << step) / my & 1;
+        mx = (mx << step) % my;
+        ex -= step;
+    }
+    flip = 2 * mx > my || (2 * mx == my && odd);
+    mx = flip ? my - mx : mx;
+    /* Twice half the power of two: the power itself may be out of range where the product is not. */
+    half = (ey - 1074) / 2;
+    x = (double)mx * vy_f64_power(half) * vy_f64_power(ey - 1074 - half);
+    return vy_f64_from_bits(vy_f64_to_bits(x) | (sign ^ (flip ? VY_F64_SIGN : 0)));
+}
+
 /* The four formats under one set of names: FORMAT_decode gives the type the format is computed in, FORMAT_encode rounds to the format. */
 
 static inline double vy_f16_decode(uint64_t bits) {
