@@ -1,0 +1,297 @@
+/* Loads, stores, atomics and barriers under the phases of gen.h. */
+#include "generate/gen.h"
+#include "ir/eval.h"
+
+static const uint8_t loadable[] = {
+#define X(ID, name, load, store, input, output) load,
+    VYRE_ACCESS_LIST(X)
+#undef X
+};
+static const uint8_t storable[] = {
+#define X(ID, name, load, store, input, output) store,
+    VYRE_ACCESS_LIST(X)
+#undef X
+};
+
+static uint32_t u32(vy_gen *g, uint32_t value) {
+    return vy_draft_literal(&g->draft, VYRE_TYPE_U32, value);
+}
+
+static uint32_t op2(vy_gen *g, vyre_op op, uint32_t a, uint32_t b) {
+    return vy_draft_op(&g->draft, op, VYRE_TYPE_U32, a, b, VY_NONE);
+}
+
+/* A u32 without a load in it, so that an index of an index ends. */
+static uint32_t plain_index(vy_gen *g) {
+    const vy_gen_variable *variable = vy_gen_chance(g, 3, 4) ? vy_gen_find_variable(g, VYRE_TYPE_U32, 0) : NULL;
+    return variable ? vy_draft_variable(&g->draft, variable->variable) : u32(g, vy_gen_below(g, 12));
+}
+
+/* ---- indices ---- */
+
+/* The number of invocations the base counts: of the workgroup, or of the grid. */
+static uint32_t base_size(vy_gen *g, vy_base base) {
+    return base == VY_BASE_GLOBAL ? vy_draft_variable(&g->draft, g->span) : u32(g, g->size);
+}
+
+static uint32_t mapped(vy_gen *g, const vy_hold *hold) {
+    vy_base base = (vy_base)hold->base;
+    uint32_t start = base == VY_BASE_GLOBAL ? g->linear : g->local;
+    uint32_t a;
+    switch ((vy_map)hold->map) {
+    case VY_MAP_REVERSE:
+        a = vy_gen_with(g, VYRE_OP_SUB, VYRE_TYPE_U32, base_size(g, base), 1);
+        return op2(g, VYRE_OP_SUB, a, vy_draft_variable(&g->draft, start));
+    case VY_MAP_ROTATE:
+        a = vy_gen_with(g, VYRE_OP_ADD, VYRE_TYPE_U32, vy_draft_variable(&g->draft, start), hold->k);
+        return op2(g, VYRE_OP_REM, a, base_size(g, base));
+    case VY_MAP_XOR:
+        return vy_gen_with(g, VYRE_OP_XOR, VYRE_TYPE_U32, vy_draft_variable(&g->draft, start), hold->k);
+    case VY_MAP_OFFSET:
+        return vy_gen_with(g, VYRE_OP_ADD, VYRE_TYPE_U32, vy_draft_variable(&g->draft, start), hold->k);
+    case VY_MAP_SCATTER:
+        return vy_gen_with(g, VYRE_OP_MUL, VYRE_TYPE_U32, vy_draft_variable(&g->draft, start), hold->k);
+    case VY_MAP_IDENTITY:
+        break;
+    }
+    return base == VY_BASE_LOCAL && vy_gen_chance(g, 1, 4) ? vy_draft_builtin(&g->draft, VYRE_BUILTIN_LOCAL_INDEX, 0)
+                                                           : vy_draft_variable(&g->draft, start);
+}
+
+/* An upper bound of the owned indices, so that a narrower type is known to hold them. */
+static uint64_t index_bound(const vy_gen *g, const vy_hold *hold) {
+    uint64_t bound = hold->base == VY_BASE_LOCAL ? g->size : g->total;
+    if (hold->map == VY_MAP_SCATTER)
+        return UINT32_MAX;
+    return (bound + hold->k + 1) * 2 * hold->stride;
+}
+
+static uint32_t in_other_type(vy_gen *g, uint32_t index, uint64_t bound) {
+    vyre_type type = vy_gen_integer_type(g);
+    if (type == VYRE_TYPE_U32 || bound >> (vy_type_layouts[type].bits - 1))
+        return index;
+    return vy_draft_op(&g->draft, VYRE_OP_CAST, type, index, VY_NONE, VY_NONE);
+}
+
+uint32_t vy_gen_own_index(vy_gen *g, unsigned m, int any_type) {
+    const vy_hold *hold = &g->holds[m];
+    if (hold->base == VY_BASE_PARAM)
+        return vy_draft_variable(&g->draft, hold->k);
+    uint32_t index;
+    if (hold->base == VY_BASE_CHUNK) {
+        uint32_t chunk = vy_draft_variable(&g->draft, g->chunk);
+        index = op2(g, VYRE_OP_ADD, chunk, mapped(g, hold));
+    } else {
+        index = mapped(g, hold);
+    }
+    if (hold->stride > 1) {
+        index = vy_gen_with(g, VYRE_OP_MUL, VYRE_TYPE_U32, index, hold->stride);
+        if (vy_gen_chance(g, 1, 2)) {
+            index = vy_gen_with(g, VYRE_OP_ADD, VYRE_TYPE_U32, index, vy_gen_below(g, hold->stride));
+        } else {
+            uint32_t which = vy_gen_with(g, VYRE_OP_REM, VYRE_TYPE_U32, plain_index(g), hold->stride);
+            index = op2(g, VYRE_OP_ADD, index, which);
+        }
+    }
+    return any_type && vy_gen_chance(g, 1, 4) ? in_other_type(g, index, index_bound(g, hold)) : index;
+}
+
+uint32_t vy_gen_any_index(vy_gen *g, unsigned m, unsigned depth) {
+    switch (vy_gen_below(g, 8)) {
+    case 0:
+    case 1:
+    case 2:
+        return plain_index(g);
+    case 3:
+    case 4:
+    case 5: {
+        uint32_t index = depth ? vy_gen_expr(g, VYRE_TYPE_U32, depth - 1) : plain_index(g);
+        return op2(g, VYRE_OP_REM, index, vy_draft_len(&g->draft, g->memories[m].memory));
+    }
+    case 6:
+        return u32(g, vy_gen_below(g, g->memories[m].count + 2));
+    default: /* anywhere at all */
+        return depth ? vy_gen_expr(g, vy_gen_integer_type(g), depth - 1) : vy_gen_literal(g, vy_gen_integer_type(g));
+    }
+}
+
+/* Any element of the workgroup's chunk. */
+static uint32_t chunk_index(vy_gen *g, unsigned m) {
+    uint32_t stride = g->holds[m].stride;
+    uint32_t first = vy_gen_with(g, VYRE_OP_MUL, VYRE_TYPE_U32, vy_draft_variable(&g->draft, g->chunk), stride);
+    uint32_t inside = vy_gen_with(g, VYRE_OP_REM, VYRE_TYPE_U32, plain_index(g), (uint64_t)g->size * stride);
+    return op2(g, VYRE_OP_ADD, first, inside);
+}
+
+/* ---- loads ---- */
+
+static int may_load(const vy_gen *g, unsigned m) {
+    vy_phase phase = (vy_phase)g->holds[m].phase;
+    if (!loadable[g->memories[m].access] || phase == VY_PHASE_ATOMIC)
+        return 0;
+    return !g->only_uniform || (phase == VY_PHASE_READ && g->memories[m].space == VY_SPACE_BUFFER);
+}
+
+uint32_t vy_gen_load(vy_gen *g, vyre_type type, unsigned depth) {
+    uint32_t start = g->memory_count ? vy_gen_below(g, g->memory_count) : 0;
+    for (uint32_t i = 0; i < g->memory_count; i++) {
+        unsigned m = (start + i) % g->memory_count;
+        if (g->memories[m].type != type || !may_load(g, m))
+            continue;
+        uint32_t index;
+        if (g->holds[m].phase == VY_PHASE_OWN)
+            index = vy_gen_own_index(g, m, 1);
+        else if (g->holds[m].phase == VY_PHASE_SHARED && g->holds[m].base == VY_BASE_CHUNK)
+            index = chunk_index(g, m);
+        else
+            index = vy_gen_any_index(g, m, depth);
+        return vy_draft_load(&g->draft, g->memories[m].memory, index);
+    }
+    return VY_NONE;
+}
+
+/* ---- stores ---- */
+
+/* An owned index moved out of bounds, still different for every invocation: below zero, or beyond any buffer the generator makes. */
+static uint32_t out_of_bounds(vy_gen *g, unsigned m) {
+    if (vy_gen_chance(g, 1, 2) && g->holds[m].base != VY_BASE_PARAM && g->holds[m].map != VY_MAP_SCATTER)
+        return vy_gen_with(g, VYRE_OP_ADD, VYRE_TYPE_U32, vy_gen_own_index(g, m, 0), UINT32_C(1) << 31);
+    uint32_t minus_one = vy_draft_literal(&g->draft, VYRE_TYPE_I64, UINT64_MAX);
+    uint32_t index = vy_draft_op(&g->draft, VYRE_OP_CAST, VYRE_TYPE_I64, vy_gen_own_index(g, m, 0), VY_NONE, VY_NONE);
+    return vy_draft_op(&g->draft, VYRE_OP_SUB, VYRE_TYPE_I64, minus_one, index, VY_NONE);
+}
+
+int vy_gen_store_to(vy_gen *g, unsigned m) {
+    if (!storable[g->memories[m].access])
+        return 0;
+    uint32_t index;
+    if (g->holds[m].phase == VY_PHASE_PRIVATE)
+        index = vy_gen_any_index(g, m, g->depth / 2);
+    else if (g->holds[m].phase != VY_PHASE_OWN)
+        return 0;
+    else
+        index = vy_gen_chance(g, 1, 16) ? out_of_bounds(g, m) : vy_gen_own_index(g, m, 1);
+    uint32_t value = vy_gen_expr(g, (vyre_type)g->memories[m].type, g->depth);
+    vy_draft_store(&g->draft, g->memories[m].memory, index, value);
+    return 1;
+}
+
+int vy_gen_store(vy_gen *g) {
+    uint32_t start = g->memory_count ? vy_gen_below(g, g->memory_count) : 0;
+    for (uint32_t i = 0; i < g->memory_count; i++)
+        if (vy_gen_store_to(g, (start + i) % g->memory_count))
+            return 1;
+    return 0;
+}
+
+/* ---- atomics ---- */
+
+static void write_atomic(vy_gen *g, unsigned m) {
+    const vy_gen_memory *memory = &g->memories[m];
+    vy_stmt stmt = vy_draft_blank(VY_STMT_ATOMIC);
+    stmt.op = memory->atomic;
+    stmt.memory = memory->memory;
+    /* Between workgroups only device scope orders; a chunk is one workgroup's alone. */
+    int own_group = memory->space == VY_SPACE_WORKGROUP || g->holds[m].base == VY_BASE_CHUNK;
+    stmt.scope = own_group && vy_gen_chance(g, 1, 2) ? VYRE_SCOPE_WORKGROUP : VYRE_SCOPE_DEVICE;
+    stmt.order = (uint8_t)vy_gen_below(g, stmt.op == VYRE_ATOMIC_LOAD ? VYRE_ORDER_RELEASE : VYRE_ORDER_COUNT);
+    stmt.a = g->holds[m].base == VY_BASE_CHUNK ? chunk_index(g, m) : vy_gen_any_index(g, m, g->depth / 2);
+    if (stmt.op != VYRE_ATOMIC_LOAD)
+        stmt.b = vy_gen_expr(g, (vyre_type)memory->type, g->depth);
+    vy_draft_stmt(&g->draft, &stmt, NULL, 0, NULL, NULL);
+}
+
+int vy_gen_atomic(vy_gen *g) {
+    uint32_t start = g->memory_count ? vy_gen_below(g, g->memory_count) : 0;
+    for (uint32_t i = 0; i < g->memory_count; i++) {
+        unsigned m = (start + i) % g->memory_count;
+        if (g->holds[m].phase == VY_PHASE_ATOMIC) {
+            write_atomic(g, m);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* ---- barriers ---- */
+
+vy_hold vy_gen_draw_own(vy_gen *g, const vy_gen_memory *memory, vy_base base) {
+    vy_hold hold = {.phase = VY_PHASE_OWN, .base = (uint8_t)base, .stride = 1};
+    uint32_t size = base == VY_BASE_GLOBAL ? g->total : g->size;
+    hold.map = (uint8_t)vy_gen_below(g, base == VY_BASE_CHUNK ? VY_MAP_OFFSET : VY_MAP_SCATTER + 1);
+    /* Mostly identity: owned elements that exist. A chunk may not be left, so xor needs a whole power of two there. */
+    if (vy_gen_chance(g, 2, 5) || (base == VY_BASE_CHUNK && hold.map == VY_MAP_XOR && (size & (size - 1))))
+        hold.map = VY_MAP_IDENTITY;
+    if (hold.map == VY_MAP_SCATTER && vy_gen_chance(g, 3, 4))
+        hold.map = VY_MAP_ROTATE;
+    if (hold.map == VY_MAP_ROTATE || hold.map == VY_MAP_XOR || hold.map == VY_MAP_OFFSET)
+        hold.k = vy_gen_below(g, size + 1);
+    if (hold.map == VY_MAP_XOR)
+        hold.k &= base == VY_BASE_CHUNK ? size - 1 : 63;
+    if (hold.map == VY_MAP_SCATTER)
+        hold.k = (uint32_t)vy_rng_next(&g->rng) | 1; /* odd: a bijection of u32 */
+    if (hold.map != VY_MAP_SCATTER && memory->count > 2 * size && vy_gen_chance(g, 1, 2))
+        hold.stride = (uint8_t)vy_gen_below(g, 3) + 1;
+    return hold;
+}
+
+int vy_gen_may_change(const vy_gen *g, unsigned m, vyre_scope scope) {
+    const vy_gen_memory *memory = &g->memories[m];
+    if (memory->space == VY_SPACE_WORKGROUP)
+        return 1;
+    if (memory->space != VY_SPACE_BUFFER || memory->access != VYRE_ACCESS_READ_WRITE || g->function)
+        return 0;
+    if (g->holds[m].phase != VY_PHASE_OWN && g->holds[m].phase != VY_PHASE_SHARED)
+        return 0;
+    return g->holds[m].base == VY_BASE_CHUNK || scope == VYRE_SCOPE_DEVICE;
+}
+
+/* What a memory may become behind a barrier. */
+static vy_hold draw_hold(vy_gen *g, unsigned m) {
+    const vy_gen_memory *memory = &g->memories[m];
+    vy_hold now = g->holds[m];
+    vy_hold shared = {.phase = VY_PHASE_SHARED, .base = now.base, .stride = now.stride};
+    if (memory->space == VY_SPACE_BUFFER) {
+        vy_hold own = vy_gen_draw_own(g, memory, (vy_base)now.base);
+        if (now.base == VY_BASE_CHUNK)
+            own.stride = now.stride; /* another stride is another chunk: other workgroups' elements */
+        return vy_gen_chance(g, 1, 2) ? own : shared;
+    }
+    if (memory->atomic != VYRE_ATOMIC_COUNT && vy_gen_chance(g, 1, 3))
+        return (vy_hold){.phase = VY_PHASE_ATOMIC};
+    if (g->function) /* only the caller's slot is known to be owned */
+        return memory->slot != VY_NONE && vy_gen_chance(g, 1, 2)
+                   ? (vy_hold){.phase = VY_PHASE_OWN, .base = VY_BASE_PARAM, .stride = 1, .k = memory->slot}
+                   : (vy_hold){.phase = VY_PHASE_SHARED};
+    return vy_gen_chance(g, 1, 2) ? vy_gen_draw_own(g, memory, VY_BASE_LOCAL) : (vy_hold){.phase = VY_PHASE_SHARED};
+}
+
+static void write_barrier(vy_gen *g, vyre_scope scope) {
+    vy_stmt stmt = vy_draft_blank(VY_STMT_BARRIER);
+    stmt.scope = (uint8_t)scope;
+    vy_draft_stmt(&g->draft, &stmt, NULL, 0, NULL, NULL);
+}
+
+int vy_gen_barrier(vy_gen *g) {
+    if (!g->place.uniform || !g->place.sync)
+        return 0;
+    vyre_scope scope = VYRE_SCOPE_WORKGROUP;
+    if ((g->features & VY_GEN_GRID_BARRIER) && g->place.nesting == 0 && !g->function && !g->has_returned)
+        scope = vy_gen_chance(g, 1, 2) ? VYRE_SCOPE_DEVICE : VYRE_SCOPE_WORKGROUP;
+    write_barrier(g, scope);
+    for (unsigned m = 0; m < g->memory_count; m++)
+        if (vy_gen_may_change(g, m, scope) && vy_gen_chance(g, 2, 3))
+            g->holds[m] = draw_hold(g, m);
+    return 1;
+}
+
+void vy_gen_settle(vy_gen *g, const vy_hold *holds) {
+    if (memcmp(g->holds, holds, g->memory_count * sizeof *holds) == 0)
+        return;
+    int grid = 0;
+    for (unsigned m = 0; m < g->memory_count; m++)
+        grid |= g->memories[m].space == VY_SPACE_BUFFER && holds[m].base == VY_BASE_GLOBAL &&
+                memcmp(&g->holds[m], &holds[m], sizeof *holds) != 0;
+    write_barrier(g, grid ? VYRE_SCOPE_DEVICE : VYRE_SCOPE_WORKGROUP);
+    memcpy(g->holds, holds, g->memory_count * sizeof *holds);
+}
