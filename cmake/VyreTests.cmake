@@ -61,7 +61,7 @@ foreach(source ${fuzz_sources})
         set_tests_properties(fuzz.${name} PROPERTIES TIMEOUT ${VYRE_TEST_TIMEOUT} LABELS fuzz)
     endif()
     # LLVMFuzzerTestOneInput is called by name; no header declares it.
-    target_compile_options(fuzz.${name} PRIVATE -Wno-missing-prototypes)
+    set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS -Wno-missing-prototypes)
 endforeach()
 
 file(GLOB bench_sources CONFIGURE_DEPENDS "bench/bench_*.c")

@@ -377,7 +377,7 @@ static void numbers_are_laid_out_as_people_write_them(void **state) {
     expect_text(1e23, "1e23");
     expect_text(5e-324, "5e-324");
     expect_text(1.7976931348623157e308, "1.7976931348623157e308");
-    expect_text(9007199254740993, "9007199254740992.0");
+    expect_text(9007199254740992.0, "9007199254740992.0");
     expect_text(INFINITY, "inf");
     expect_text(NAN, "nan");
 }
