@@ -1,0 +1,267 @@
+/* The command line. One loop over the words; every option is a row of the command's table, so help, suggestions and parsing cannot
+ * disagree. */
+#include "tool/args.h"
+
+#include "base/file.h"
+
+#include <ctype.h>
+
+enum { ARGUMENT_FILE_LIMIT = 1 << 24 };
+
+typedef struct parser {
+    const tool_command *command;
+    char *options;
+    tool_args *args;
+    const tool_option *pending; /* an option that waits for its value in the next word */
+    const char *directory;      /* of the argument file being read, with its slash; NULL on the command line itself */
+    int only_words;             /* `--` was seen */
+} parser;
+
+int tool_number(const char *text, size_t length, uint64_t *out) {
+    unsigned base = 10;
+    uint64_t value = 0;
+
+    if (length > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {
+        base = 16;
+        text += 2;
+        length -= 2;
+    }
+    if (length == 0)
+        return 0;
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)text[i];
+        unsigned digit = isdigit(c) ? (unsigned)(c - '0') : isxdigit(c) ? (unsigned)(tolower(c) - 'a') + 10 : 99;
+        if (digit >= base || value > (UINT64_MAX - digit) / base)
+            return 0;
+        value = value * base + digit;
+    }
+    *out = value;
+    return 1;
+}
+
+int tool_numbers3(const char *text, uint32_t out[3]) {
+    out[0] = out[1] = out[2] = 1;
+    for (int i = 0; i < 3; i++) {
+        size_t length = strcspn(text, ",");
+        uint64_t value;
+        if (!tool_number(text, length, &value) || value > UINT32_MAX)
+            return 0;
+        out[i] = (uint32_t)value;
+        text += length;
+        if (*text == '\0')
+            return 1;
+        text++;
+    }
+    return 0;
+}
+
+int tool_args_split(const char *word, size_t *name_length, const char **value) {
+    const char *equals = strchr(word, '=');
+
+    if (!equals || equals == word)
+        return 0;
+    *name_length = (size_t)(equals - word);
+    *value = equals + 1;
+    return 1;
+}
+
+static int out_of_memory(void) {
+    vyre_error error;
+    vy_fail_memory(&error, "reading the command line");
+    return tool_error(&error);
+}
+
+static int push(tool_list *list, const char *text) {
+    const char **slot = VY_PUSH(list);
+    if (!slot)
+        return out_of_memory();
+    *slot = text;
+    return -1;
+}
+
+static int store(parser *p, const tool_option *option, const char *value) {
+    char *at = p->options + option->offset;
+
+    switch (option->kind) {
+    case TOOL_FLAG:
+        *(int *)at = 1;
+        return -1;
+    case TOOL_TEXT:
+        *(const char **)at = value;
+        return -1;
+    case TOOL_NUMBER:
+        if (!tool_number(value, strlen(value), (uint64_t *)at))
+            return tool_usage(p->command, VY_FIX("write a whole number, as in `--%s 4`", option->name),
+                              "--%s takes a whole number, not `%s`", option->name, value);
+        return -1;
+    case TOOL_LIST:
+        return push((tool_list *)at, value);
+    }
+    return -1;
+}
+
+static int unknown_option(parser *p, const char *name, size_t length) {
+    vy_suggestion suggestion;
+    const char *near;
+
+    vy_suggestion_start(&suggestion, name, length);
+    for (const tool_option *option = p->command->options; option && option->name; option++)
+        vy_suggestion_offer(&suggestion, option->name);
+    vy_suggestion_offer(&suggestion, "help");
+    near = vy_suggestion_get(&suggestion);
+    return tool_usage(p->command, near ? VY_FIX("did you mean `--%s`?", near) : NULL, "there is no option `--%.*s`",
+                      (int)(length < 100 ? length : 100), name);
+}
+
+static int parse_long(parser *p, const char *word) {
+    size_t length = strcspn(word, "=");
+    const char *value = word[length] ? word + length + 1 : NULL;
+
+    for (const tool_option *option = p->command->options; option && option->name; option++) {
+        if (strlen(option->name) != length || strncmp(option->name, word, length) != 0)
+            continue;
+        if (option->kind == TOOL_FLAG && value)
+            return tool_usage(p->command, VY_FIX("write `--%s` alone", option->name), "--%s takes no value (`%s`)",
+                              option->name, value);
+        if (option->kind == TOOL_FLAG || value)
+            return store(p, option, value);
+        p->pending = option;
+        return -1;
+    }
+    return unknown_option(p, word, length);
+}
+
+/* -o FILE, -oFILE, and flags one by one: they are few, so they do not combine. */
+static int parse_short(parser *p, const char *word) {
+    for (const tool_option *option = p->command->options; option && option->name; option++) {
+        if (!option->letter || option->letter != word[0])
+            continue;
+        if (option->kind == TOOL_FLAG && word[1] == '\0')
+            return store(p, option, NULL);
+        if (option->kind == TOOL_FLAG)
+            break;
+        if (word[1])
+            return store(p, option, word + 1);
+        p->pending = option;
+        return -1;
+    }
+    return tool_usage(p->command, NULL, "there is no option `-%s`", word);
+}
+
+/* In an argument file paths are relative to the file, so that a case can be moved as a whole: `x=case.x.npy`, `x=@case.x.bin`. */
+static const char *localise(parser *p, const char *word) {
+    size_t name_length, word_length = strlen(word), directory_length;
+    const char *value;
+    char *text;
+    int raw, npy;
+
+    if (!p->directory || !tool_args_split(word, &name_length, &value))
+        return word;
+    npy = word_length > 4 && strcmp(word + word_length - 4, ".npy") == 0;
+    raw = value[0] == '@';
+    if ((!raw && !npy) || value[raw] == '/')
+        return word;
+    directory_length = strlen(p->directory);
+    text = vy_arena_allocate(&p->args->arena, word_length + directory_length + 1);
+    if (!text)
+        return NULL;
+    memcpy(text, word, name_length + 1 + (size_t)raw);
+    memcpy(text + name_length + 1 + raw, p->directory, directory_length);
+    strcpy(text + name_length + 1 + raw + directory_length, value + raw);
+    return text;
+}
+
+static int parse_word(parser *p, const char *word);
+
+/* One argument per line; blank lines and lines that start with # are skipped. Argument files do not nest. */
+static int parse_argument_file(parser *p, const char *path) {
+    const char *slash = strrchr(path, '/');
+    vyre_bytes bytes = VYRE_BYTES_INIT;
+    vyre_error error;
+    char *text;
+    int code = -1;
+
+    if (p->directory)
+        return tool_usage(p->command, "write the arguments of the inner file into the outer one",
+                          "the argument file names another one (`@%s`)", path);
+    if (vy_file_read(path, ARGUMENT_FILE_LIMIT, &bytes, &error) != VYRE_OK) {
+        tool_error(&error);
+        return TOOL_SYSTEM;
+    }
+    text = vy_arena_copy(&p->args->arena, bytes.size ? bytes.data : "", bytes.size);
+    p->directory = slash ? vy_arena_copy(&p->args->arena, path, (size_t)(slash - path) + 1) : "";
+    vyre_bytes_free(&bytes);
+    if (!text || !p->directory)
+        return out_of_memory();
+    while (*text && code == -1) {
+        size_t length = strcspn(text, "\r\n");
+        char *next = text + length + (text[length] != '\0');
+        text[length] = '\0';
+        if (length > 0 && text[0] != '#')
+            code = parse_word(p, text);
+        text = next;
+    }
+    p->directory = NULL;
+    return code;
+}
+
+static int parse_word(parser *p, const char *word) {
+    if (p->pending) {
+        const tool_option *option = p->pending;
+        p->pending = NULL;
+        return store(p, option, word);
+    }
+    if (p->only_words)
+        return push(p->command->runs_command ? &p->args->after : &p->args->words, word);
+    if (strcmp(word, "--") == 0) {
+        p->only_words = 1;
+        return -1;
+    }
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+        tool_command_help(p->command);
+        return TOOL_OK;
+    }
+    if (word[0] == '-' && word[1] == '-')
+        return parse_long(p, word + 2);
+    if (word[0] == '-' && word[1] != '\0')
+        return parse_short(p, word + 1);
+    if (word[0] == '@' && p->command->reads_argument_files)
+        return parse_argument_file(p, word + 1);
+    word = localise(p, word);
+    return word ? push(&p->args->words, word) : out_of_memory();
+}
+
+/* Returns -1 to go on; otherwise the command is over, and this is its exit code. */
+static int parse_all(const tool_command *command, int argc, char **argv, void *options, tool_args *args) {
+    parser p = {.command = command, .options = options, .args = args};
+    int code = -1;
+
+    for (int i = 0; i < argc && code == -1; i++)
+        code = parse_word(&p, argv[i]);
+    if (code == -1 && p.pending)
+        return tool_usage(command, VY_FIX("write `--%s %s`", p.pending->name, p.pending->value), "--%s needs a value",
+                          p.pending->name);
+    return code;
+}
+
+int tool_command_execute(const tool_command *command, int argc, char **argv) {
+    void *options = vy_allocate_zero(command->options_size + 1);
+    tool_args args = {0};
+    int code;
+
+    if (!options)
+        return out_of_memory();
+    if (command->defaults)
+        memcpy(options, command->defaults, command->options_size);
+    code = parse_all(command, argc, argv, options, &args);
+    if (code == -1)
+        code = command->run(command, options, &args);
+    for (const tool_option *option = command->options; option && option->name; option++)
+        if (option->kind == TOOL_LIST)
+            VY_VECTOR_FREE((tool_list *)((char *)options + option->offset));
+    VY_VECTOR_FREE(&args.words);
+    VY_VECTOR_FREE(&args.after);
+    vy_arena_free(&args.arena);
+    vy_release(options, command->options_size + 1);
+    return code;
+}

@@ -1,0 +1,43 @@
+/* The command line: options by table, words, argument files. */
+#ifndef TOOL_ARGS_H
+#define TOOL_ARGS_H
+
+#include "tool/tool.h"
+
+typedef VY_VECTOR(const char *) tool_list;
+
+/* What an option stores at its offset in the caller's struct of options. */
+typedef enum tool_option_kind {
+    TOOL_FLAG,   /* int: set to 1 */
+    TOOL_TEXT,   /* const char *: the last one wins */
+    TOOL_NUMBER, /* uint64_t, decimal or 0x… */
+    TOOL_LIST    /* tool_list: all of them, in order */
+} tool_option_kind;
+
+typedef struct tool_option {
+    const char *name;  /* without the dashes */
+    char letter;       /* short form, or 0 */
+    const char *value; /* what help calls the value; NULL for a flag */
+    tool_option_kind kind;
+    size_t offset;
+    const char *doc;
+} tool_option;
+
+/* The words that are not options. Everything lives as long as this. */
+typedef struct tool_args {
+    tool_list words;
+    tool_list after; /* what follows `--`, for commands that run one */
+    vy_arena arena;  /* text from argument files */
+} tool_args;
+
+/* Parses the arguments after the command's name, then runs the command, unless they ask for help or are wrong. Returns the exit code. */
+int tool_command_execute(const tool_command *command, int argc, char **argv);
+
+/* "NAME=VALUE" split at the first '='. Returns 0 if there is none or the name is empty. */
+int tool_args_split(const char *word, size_t *name_length, const char **value);
+/* A whole unsigned number, decimal or 0x…; returns 0 if it is none or too large. */
+int tool_number(const char *text, size_t length, uint64_t *out);
+/* Up to three numbers separated by commas; those not given are 1. Returns 0 if it is anything else or one is over 2^32-1. */
+int tool_numbers3(const char *text, uint32_t out[3]);
+
+#endif

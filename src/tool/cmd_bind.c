@@ -1,0 +1,361 @@
+/* vyre bind: a C header with a typed function for a program.
+ *
+ * The header holds the program's wire form as bytes, a struct with one field per param and buffer, and four functions: open (decode and
+ * compile once), run, close, and a one-line initialiser. It is C11 and C++, needs libvyre alone, and keeps no state of its own. */
+#include "tool/bindings.h"
+#include "tool/commands.h"
+#include "tool/load.h"
+#include "vyre/wire.h"
+
+typedef struct bind_options {
+    const char *output, *program;
+    tool_list defines;
+} bind_options;
+
+static const tool_option options_table[] = {
+    {"output", 'o', "FILE", TOOL_TEXT, offsetof(bind_options, output), "where to write (standard output)"},
+    {"program", 'p', "NAME", TOOL_TEXT, offsetof(bind_options, program), "which program, if the file holds several"},
+    {"define", 'D', "NAME=VALUE", TOOL_LIST, offsetof(bind_options, defines), "override a const of the file"},
+    {NULL, 0, NULL, TOOL_FLAG, 0, NULL},
+};
+
+/* What an element of each type is in C, and how a param of it becomes a scalar (%s is the value). Half floats travel as their bits. */
+static const struct {
+    const char *name, *scalar;
+} c_types[VYRE_TYPE_COUNT] = {
+    [VYRE_TYPE_BOOL] = {"int", "vyre_scalar_bool(%s)"},
+    [VYRE_TYPE_I8] = {"int8_t", "vyre_scalar_bits(VYRE_TYPE_I8, (uint8_t)%s)"},
+    [VYRE_TYPE_U8] = {"uint8_t", "vyre_scalar_bits(VYRE_TYPE_U8, %s)"},
+    [VYRE_TYPE_I16] = {"int16_t", "vyre_scalar_bits(VYRE_TYPE_I16, (uint16_t)%s)"},
+    [VYRE_TYPE_U16] = {"uint16_t", "vyre_scalar_bits(VYRE_TYPE_U16, %s)"},
+    [VYRE_TYPE_I32] = {"int32_t", "vyre_scalar_i32(%s)"},
+    [VYRE_TYPE_U32] = {"uint32_t", "vyre_scalar_u32(%s)"},
+    [VYRE_TYPE_I64] = {"int64_t", "vyre_scalar_i64(%s)"},
+    [VYRE_TYPE_U64] = {"uint64_t", "vyre_scalar_u64(%s)"},
+    [VYRE_TYPE_F16] = {"uint16_t", "vyre_scalar_bits(VYRE_TYPE_F16, %s)"},
+    [VYRE_TYPE_BF16] = {"uint16_t", "vyre_scalar_bits(VYRE_TYPE_BF16, %s)"},
+    [VYRE_TYPE_F32] = {"float", "vyre_scalar_f32(%s)"},
+    [VYRE_TYPE_F64] = {"double", "vyre_scalar_f64(%s)"},
+};
+
+/* Words that cannot name a field in C or C++, and the field every struct has. */
+static const char *const reserved[] = {
+    "alignas",  "alignof",  "and",      "asm",          "auto",     "bool",     "break",    "case",      "catch",
+    "char",     "class",    "compl",    "concept",      "const",    "continue", "decltype", "default",   "delete",
+    "do",       "double",   "else",     "enum",         "explicit", "export",   "extern",   "false",     "float",
+    "for",      "friend",   "goto",     "if",           "inline",   "int",      "long",     "mutable",   "namespace",
+    "new",      "noexcept", "not",      "nullptr",      "operator", "or",       "private",  "protected", "public",
+    "register", "requires", "restrict", "return",       "short",    "signed",   "sizeof",   "static",    "struct",
+    "switch",   "template", "this",     "thread_local", "throw",    "true",     "try",      "typedef",   "typeid",
+    "typename", "union",    "unsigned", "using",        "virtual",  "void",     "volatile", "while",     "xor",
+    "geometry",
+};
+
+typedef struct field {
+    char name[160];  /* in C */
+    char count[176]; /* buffers: the field with the number of elements */
+    const char *source;
+    vyre_type type;
+    int is_buffer, is_input, is_output, is_open;
+} field;
+
+typedef VY_VECTOR(field) field_list;
+
+/* ---- names ---- */
+
+static int is_taken(const field_list *fields, const char *name) {
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+        if (strcmp(reserved[i], name) == 0)
+            return 1;
+    for (uint32_t i = 0; i < fields->count; i++)
+        if (strcmp(fields->items[i].name, name) == 0 || strcmp(fields->items[i].count, name) == 0)
+            return 1;
+    return 0;
+}
+
+static void choose_name(const field_list *fields, const char *source, const char *ending, char *out, size_t size) {
+    size_t length = (size_t)snprintf(out, size, "%.127s%s", source, ending);
+
+    while (is_taken(fields, out) && length + 2 < size) {
+        out[length++] = '_';
+        out[length] = '\0';
+    }
+}
+
+static int add_field(field_list *fields, const field *given) {
+    field f = *given, *slot;
+
+    choose_name(fields, f.source, "", f.name, sizeof f.name);
+    slot = VY_PUSH(fields);
+    if (!slot)
+        return 0;
+    *slot = f;
+    if (f.is_buffer)
+        choose_name(fields, f.source, "_count", slot->count, sizeof slot->count);
+    return 1;
+}
+
+static int collect(const vyre_program *program, field_list *fields) {
+    vyre_param_info param;
+    vyre_buffer_info buffer;
+
+    for (size_t i = 0; vyre_program_param(program, i, &param); i++)
+        if (!add_field(fields, &(field){.source = param.name, .type = param.type}))
+            return 0;
+    for (size_t i = 0; vyre_program_buffer(program, i, &buffer); i++)
+        if (!add_field(fields, &(field){.source = buffer.name,
+                                        .type = buffer.type,
+                                        .is_buffer = 1,
+                                        .is_input = tool_access_is_input(buffer.access),
+                                        .is_output = tool_access_is_output(buffer.access),
+                                        .is_open = tool_buffer_needs_count(&buffer)}))
+            return 0;
+    return 1;
+}
+
+/* ---- pieces of the header ---- */
+
+static void add_head(vy_string *out, const char *name, const char *file, const vyre_program *program) {
+    const char *slash = strrchr(file, '/');
+    vyre_digest digest;
+    char text[65];
+
+    vyre_program_fingerprint(program, &digest);
+    vyre_digest_format(&digest, text);
+    vy_string_format(
+        out,
+        "/* Program %s of %s, made by `vyre bind` %s. Do not edit: make it again.\n *\n * Fingerprint %s.\n *\n"
+        " * %s_open decodes and compiles, once; %s_run may then be called from any thread, any number of times. */\n",
+        name, slash ? slash + 1 : file, vyre_version(), text, name, name);
+    vy_string_format(out, "#ifndef VYRE_BIND_%s_H\n#define VYRE_BIND_%s_H\n\n", name, name);
+    vy_string_add(
+        out, "#include \"vyre/oracle.h\"\n#include \"vyre/wire.h\"\n\n#include <stdio.h>\n#include <string.h>\n\n");
+}
+
+static void add_bytes(vy_string *out, const char *name, const vyre_bytes *wire) {
+    const unsigned char *bytes = wire->data;
+
+    vy_string_format(out, "static const uint8_t %s_wire[%zu] = {", name, wire->size);
+    for (size_t i = 0; i < wire->size; i++)
+        vy_string_format(out, "%s0x%02x,", i % 16 ? " " : "\n    ", bytes[i]);
+    vy_string_add(out, "\n};\n\n");
+}
+
+static void add_struct(vy_string *out, const char *name, const field_list *fields) {
+    vy_string_format(out,
+                     "/* What a run takes and gives. Start from zeros: %s_arguments a = {0} (C++: {}). */\n"
+                     "typedef struct %s_arguments {\n",
+                     name, name);
+    for (uint32_t i = 0; i < fields->count; i++) {
+        const field *f = &fields->items[i];
+        const char *half = f->type == VYRE_TYPE_F16 || f->type == VYRE_TYPE_BF16 ? ", as bits" : "";
+        const char *type = vyre_type_name(f->type);
+        if (!f->is_buffer) {
+            vy_string_format(out, "    %s %s; /* param, %s%s */\n", c_types[f->type].name, f->name, type, half);
+            continue;
+        }
+        vy_string_format(out, "    %s%s *%s; /* %s, %s%s */\n", f->is_output ? "" : "const ", c_types[f->type].name,
+                         f->name, type,
+                         f->is_input && f->is_output ? "read, then written in place"
+                         : f->is_input               ? "read"
+                                                     : "written",
+                         half);
+        vy_string_format(out, "    size_t %s; /* elements%s */\n", f->count,
+                         f->is_input  ? ""
+                         : f->is_open ? " to make"
+                                      : ": room before, made after");
+    }
+    vy_string_format(out, "    vyre_geometry geometry; /* zeros: as the program says */\n} %s_arguments;\n\n", name);
+}
+
+static void add_open_close(vy_string *out, const char *name) {
+    vy_string_format(out, "typedef struct %s {\n    vyre_program *program;\n    vyre_oracle *oracle;\n} %s;\n\n", name,
+                     name);
+    vy_string_format(out,
+                     "static inline void %s_close(%s *self) {\n    vyre_oracle_free(self->oracle);\n    "
+                     "vyre_program_release(self->program);\n"
+                     "    self->oracle = NULL;\n    self->program = NULL;\n}\n\n",
+                     name, name);
+    vy_string_format(
+        out,
+        "static inline vyre_status %s_open(%s *self, vyre_error *error) {\n    vyre_status status;\n\n    self->oracle "
+        "= NULL;\n"
+        "    status = vyre_wire_decode(%s_wire, sizeof %s_wire, NULL, &self->program, error);\n    if (status == "
+        "VYRE_OK)\n"
+        "        status = vyre_oracle_new(self->program, &self->oracle, error);\n    if (status != VYRE_OK)\n"
+        "        %s_close(self);\n    return status;\n}\n\n",
+        name, name, name, name, name);
+}
+
+/* One array for the dispatch: its declaration, and its elements assigned one by one, which C and C++ agree on. */
+static void add_arrays(vy_string *out, const field_list *fields, size_t params, size_t inputs, size_t counts) {
+    size_t param = 0, input = 0, count = 0;
+
+    if (params)
+        vy_string_format(out, "    vyre_scalar params[%zu];\n", params);
+    if (inputs)
+        vy_string_format(out, "    vyre_span inputs[%zu];\n", inputs);
+    if (counts)
+        vy_string_format(out, "    uint64_t counts[%zu];\n", counts);
+    vy_string_char(out, '\n');
+    for (uint32_t i = 0; i < fields->count; i++) {
+        const field *f = &fields->items[i];
+        if (!f->is_buffer) {
+            char value[192];
+            snprintf(value, sizeof value, "a->%s", f->name);
+            vy_string_format(out, "    params[%zu] = ", param++);
+            vy_string_format(out, c_types[f->type].scalar, value);
+            vy_string_add(out, ";\n");
+        } else if (f->is_input) {
+            vy_string_format(out, "    inputs[%zu].data = a->%s;\n    inputs[%zu].size = a->%s * sizeof *a->%s;\n",
+                             input, f->name, input, f->count, f->name);
+            input++;
+        } else if (f->is_open) {
+            vy_string_format(out, "    counts[%zu] = a->%s;\n", count++, f->count);
+        }
+    }
+    vy_string_add(out, "    memset(&given, 0, sizeof given);\n");
+    if (params)
+        vy_string_format(out, "    given.params = params;\n    given.param_count = %zu;\n", params);
+    if (inputs)
+        vy_string_format(out, "    given.inputs = inputs;\n    given.input_count = %zu;\n", inputs);
+    if (counts)
+        vy_string_format(out, "    given.counts = counts;\n    given.count_count = %zu;\n", counts);
+    vy_string_add(out, "    given.geometry = a->geometry;\n");
+}
+
+/* Outputs go into the caller's storage, which must be large enough; nothing is delivered otherwise. */
+static void add_delivery(vy_string *out, const char *name, const field_list *fields) {
+    size_t output = 0;
+
+    for (uint32_t i = 0; i < fields->count; i++) {
+        const field *f = &fields->items[i];
+        if (!f->is_output)
+            continue;
+        vy_string_format(out,
+                         "    if (status == VYRE_OK && outputs[%zu].size > a->%s * sizeof *a->%s)\n"
+                         "        status = %s_too_small(\"%s\", outputs[%zu].size / sizeof *a->%s, a->%s, error);\n",
+                         output, f->count, f->name, name, f->source, output, f->name, f->count);
+        output++;
+    }
+    output = 0;
+    for (uint32_t i = 0; i < fields->count; i++) {
+        const field *f = &fields->items[i];
+        if (!f->is_output)
+            continue;
+        vy_string_format(out,
+                         "    if (status == VYRE_OK) {\n        if (outputs[%zu].size > 0)\n            memcpy(a->%s, "
+                         "outputs[%zu].data, "
+                         "outputs[%zu].size);\n        a->%s = outputs[%zu].size / sizeof *a->%s;\n    }\n",
+                         output, f->name, output, output, f->count, output, f->name);
+        output++;
+    }
+}
+
+static void add_too_small(vy_string *out, const char *name) {
+    vy_string_format(
+        out,
+        "static inline vyre_status %s_too_small(const char *buffer, size_t made, size_t room, vyre_error *error) {\n"
+        "    if (error) {\n        error->code = VYRE_INVALID_ARGUMENT;\n"
+        "        snprintf(error->message, sizeof error->message, \"`%%s` has %%zu elements, and there is room for "
+        "%%zu\", buffer, "
+        "made,\n                 room);\n"
+        "        snprintf(error->fix, sizeof error->fix, \"make room for %%zu elements\", made);\n"
+        "        snprintf(error->where, sizeof error->where, \"%s\");\n    }\n    return VYRE_INVALID_ARGUMENT;\n}\n\n",
+        name, name);
+}
+
+static void add_run(vy_string *out, const char *name, const field_list *fields) {
+    size_t params = 0, inputs = 0, outputs = 0, counts = 0;
+
+    for (uint32_t i = 0; i < fields->count; i++) {
+        const field *f = &fields->items[i];
+        params += !f->is_buffer;
+        inputs += f->is_input != 0;
+        outputs += f->is_output != 0;
+        counts += f->is_open != 0;
+    }
+    if (outputs)
+        add_too_small(out, name);
+    vy_string_format(
+        out,
+        "/* Runs once; blocks until done. options and report may be NULL. On failure no buffer is changed, and error, "
+        "if given, says why. */\n"
+        "static inline vyre_status %s_run(const %s *self, %s_arguments *a, const vyre_oracle_options *options,\n"
+        "                                vyre_oracle_report *report, vyre_error *error) {\n"
+        "    static const vyre_oracle_options defaults = {0, 0, 0, 0, 0, NULL, NULL};\n"
+        "    vyre_oracle_report ignored;\n    vyre_arguments given;\n    vyre_status status;\n",
+        name, name, name);
+    if (outputs)
+        vy_string_format(out, "    vyre_bytes outputs[%zu];\n", outputs);
+    add_arrays(out, fields, params, inputs, counts);
+    if (outputs)
+        vy_string_add(out, "    memset(outputs, 0, sizeof outputs);\n");
+    vy_string_format(out,
+                     "    status = vyre_oracle_run(self->oracle, &given, options ? options : &defaults, %s, report ? "
+                     "report : &ignored, NULL,\n"
+                     "                             error);\n",
+                     outputs ? "outputs" : "NULL");
+    add_delivery(out, name, fields);
+    for (size_t i = 0; i < outputs; i++)
+        vy_string_format(out, "    vyre_bytes_free(&outputs[%zu]);\n", i);
+    vy_string_add(out, "    return status;\n}\n\n#endif\n");
+}
+
+/* ---- the command ---- */
+
+static vyre_status make_header(const vyre_program *program, const char *file, vyre_bytes *out, vyre_error *error) {
+    const char *name = vyre_program_name(program);
+    vyre_bytes wire = VYRE_BYTES_INIT;
+    field_list fields = {NULL, 0, 0};
+    vy_string text = {0};
+    vyre_status status = vyre_wire_encode(program, 0, &wire, error);
+
+    if (status == VYRE_OK && !collect(program, &fields))
+        status = vy_fail_memory(error, "making the header");
+    if (status == VYRE_OK) {
+        add_head(&text, name, file, program);
+        add_bytes(&text, name, &wire);
+        add_struct(&text, name, &fields);
+        add_open_close(&text, name);
+        add_run(&text, name, &fields);
+        status = vy_string_take(&text, out, error);
+    }
+    vy_string_free(&text);
+    VY_VECTOR_FREE(&fields);
+    vyre_bytes_free(&wire);
+    return status;
+}
+
+static int run_command(const tool_command *self, void *given, const tool_args *args) {
+    const bind_options *options = given;
+    vyre_bytes header = VYRE_BYTES_INIT;
+    tool_file file = {0};
+    vyre_program *program;
+    vyre_error error;
+    int code;
+
+    if (args->words.count != 1)
+        return tool_usage(self, "name one file", "%u files are given", args->words.count);
+    code = tool_load_program(self, args->words.items[0], options->program, &options->defines, &file, &program);
+    if (code == TOOL_OK)
+        code = make_header(program, tool_path_name(args->words.items[0]), &header, &error) == VYRE_OK
+                   ? tool_file_write(options->output ? options->output : "-", header.data, header.size)
+                   : tool_error(&error);
+    vyre_bytes_free(&header);
+    tool_file_free(&file);
+    return code;
+}
+
+const tool_command tool_cmd_bind = {
+    .name = "bind",
+    .summary = "make a C header with a typed function for a program",
+    .usage = "FILE [OPTIONS]",
+    .details = "The header holds the program itself and, for a program `saxpy`, struct saxpy_arguments with a field "
+               "per param and\n"
+               "buffer, and saxpy_open, saxpy_run and saxpy_close. It is C and C++ and needs libvyre alone.\n",
+    .examples = "  vyre bind examples/saxpy.vyre -o saxpy.h\n",
+    .options = options_table,
+    .options_size = sizeof(bind_options),
+    .run = run_command,
+};

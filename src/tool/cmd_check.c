@@ -1,0 +1,125 @@
+/* vyre check: everything that is wrong with the files, and what is in those that are right. */
+#include "tool/commands.h"
+#include "tool/facts.h"
+#include "tool/load.h"
+
+typedef struct check_options {
+    tool_list defines;
+    int json, quiet;
+} check_options;
+
+static const tool_option options_table[] = {
+    {"define", 'D', "NAME=VALUE", TOOL_LIST, offsetof(check_options, defines), "override a const of the file"},
+    {"json", 0, NULL, TOOL_FLAG, offsetof(check_options, json), "one JSON array on standard output"},
+    {"quiet", 'q', NULL, TOOL_FLAG, offsetof(check_options, quiet), "only what is wrong"},
+    {NULL, 0, NULL, TOOL_FLAG, 0, NULL},
+};
+
+static void add_program(vy_string *out, const vyre_program *program) {
+    vy_string uses = {0};
+
+    vy_string_format(out, "  program %s: ", vyre_program_name(program));
+    tool_facts_line(out, program);
+    vy_string_char(out, '\n');
+    tool_facts_uses(&uses, program);
+    if (uses.length)
+        vy_string_format(out, "    uses %s\n", uses.text);
+    if (vyre_program_schedule_dependent(program))
+        vy_string_add(
+            out,
+            "    schedule-dependent: results may differ between runs and devices, outside the same-bits promise\n");
+    if (vyre_program_numerics(program) == VYRE_NUMERICS_RELAXED)
+        vy_string_add(out, "    relaxed numerics: results are within a bound, not the same bits\n");
+    vy_string_free(&uses);
+}
+
+static void add_text(vy_string *out, const tool_file *file, const vyre_diagnostics *list) {
+    size_t errors = vyre_diagnostics_errors(list), functions;
+    const vyre_program *library = file->module ? vyre_module_library(file->module) : NULL;
+
+    if (errors) {
+        vy_string_format(out, "%s: %zu error%s\n", tool_path_name(file->path), errors, errors == 1 ? "" : "s");
+        return;
+    }
+    functions = library ? vyre_program_function_count(library) : 0;
+    vy_string_format(out, "%s: ok", tool_path_name(file->path));
+    if (functions)
+        vy_string_format(out, ", %zu function%s", functions, functions == 1 ? "" : "s");
+    vy_string_char(out, '\n');
+    for (size_t i = 0; i < tool_file_program_count(file); i++)
+        add_program(out, tool_file_program(file, i));
+}
+
+static void add_json(vy_string *out, const tool_file *file, const vyre_diagnostics *list, int code) {
+    vyre_bytes findings = VYRE_BYTES_INIT;
+
+    vy_string_add(out, "{\"file\":");
+    vy_string_json(out, tool_path_name(file->path));
+    vy_string_format(out, ",\"ok\":%s,\"diagnostics\":", code == TOOL_OK ? "true" : "false");
+    if (vyre_diagnostics_render_json(list, &findings, NULL) == VYRE_OK) {
+        while (findings.size > 0 && ((char *)findings.data)[findings.size - 1] == '\n')
+            findings.size--;
+        vy_string_append(out, findings.data, findings.size);
+    }
+    vyre_bytes_free(&findings);
+    vy_string_add(out, ",\"programs\":[");
+    for (size_t i = 0; i < tool_file_program_count(file); i++) {
+        if (i)
+            vy_string_char(out, ',');
+        tool_facts_json(out, tool_file_program(file, i));
+    }
+    vy_string_add(out, "]}");
+}
+
+static int check_file(const tool_command *self, const check_options *options, const char *path, int first) {
+    vyre_diagnostics *list = vyre_diagnostics_new();
+    tool_file file;
+    vy_string out = {0};
+    int code = tool_file_load(self, path, &options->defines, list, &file), printed;
+
+    file.path = path; /* freed files forget theirs */
+    if (options->json) {
+        vy_string_add(&out, first ? "[" : ",\n ");
+        add_json(&out, &file, list, code);
+    } else {
+        tool_diagnostics(list);
+        if (!options->quiet && (code == TOOL_OK || vyre_diagnostics_errors(list) > 0))
+            add_text(&out, &file, list);
+    }
+    printed = tool_print(&out);
+    tool_file_free(&file);
+    vyre_diagnostics_free(list);
+    return code != TOOL_OK ? code : printed;
+}
+
+static int run_command(const tool_command *self, void *given, const tool_args *args) {
+    const check_options *options = given;
+    int worst = TOOL_OK;
+
+    if (args->words.count == 0)
+        return tool_usage(self, "name one or more, as in `vyre check examples/*.vyre`", "no file is given");
+    for (uint32_t i = 0; i < args->words.count; i++) {
+        int code = check_file(self, options, args->words.items[i], i == 0);
+        if (code > worst)
+            worst = code;
+    }
+    if (options->json)
+        printf("]\n");
+    return worst;
+}
+
+const tool_command tool_cmd_check = {
+    .name = "check",
+    .summary = "find every mistake in programs, and say what they are",
+    .usage = "FILE... [OPTIONS]",
+    .details = "Findings go to standard error, each with its place, a caret and a fix; `vyre explain CODE` says more "
+               "about one.\n"
+               "For a file without errors the programs are listed, with what they use and whether their results\n"
+               "depend on the schedule. The exit code is that of the worst file.\n",
+    .examples = "  vyre check examples/*.vyre\n"
+                "  vyre check kernel.vyre -D TILE=32\n"
+                "  vyre check kernel.vyre --json\n",
+    .options = options_table,
+    .options_size = sizeof(check_options),
+    .run = run_command,
+};

@@ -1,0 +1,232 @@
+/* vyre explain: a diagnostic code, a status, or the shape of a program. */
+#include "ir/model.h"
+#include "tool/bindings.h"
+#include "tool/commands.h"
+#include "tool/facts.h"
+#include "tool/load.h"
+
+#include <unistd.h>
+
+typedef struct explain_options {
+    const char *program;
+    tool_list defines;
+    int all, json, markdown;
+} explain_options;
+
+static const tool_option options_table[] = {
+    {"all", 0, NULL, TOOL_FLAG, offsetof(explain_options, all), "every code and status"},
+    {"markdown", 0, NULL, TOOL_FLAG, offsetof(explain_options, markdown),
+     "with --all: the reference page docs/errors.md"},
+    {"program", 'p', "NAME", TOOL_TEXT, offsetof(explain_options, program), "of a file: only this program"},
+    {"define", 'D', "NAME=VALUE", TOOL_LIST, offsetof(explain_options, defines), "of a file: override a const"},
+    {"json", 0, NULL, TOOL_FLAG, offsetof(explain_options, json), "JSON on standard output"},
+    {NULL, 0, NULL, TOOL_FLAG, 0, NULL},
+};
+
+/* ---- codes ---- */
+
+static void add_code(vy_string *out, const vyre_explanation *e, int json) {
+    if (!json) {
+        vy_string_format(out, "%s: %s\n\n%s\n\nFix: %s\n", e->code, e->title, e->text, e->fix);
+        return;
+    }
+    vy_string_add(out, "{\"code\":");
+    vy_string_json(out, e->code);
+    vy_string_add(out, ",\"title\":");
+    vy_string_json(out, e->title);
+    vy_string_add(out, ",\"text\":");
+    vy_string_json(out, e->text);
+    vy_string_add(out, ",\"fix\":");
+    vy_string_json(out, e->fix);
+    vy_string_char(out, '}');
+}
+
+static int explain_all(int json) {
+    vy_string out = {0};
+    vyre_explanation e;
+
+    for (size_t i = 0; vyre_explain_at(i, &e); i++) {
+        if (json)
+            vy_string_add(&out, i ? ",\n " : "[");
+        else if (i)
+            vy_string_char(&out, '\n');
+        add_code(&out, &e, json);
+    }
+    if (json)
+        vy_string_add(&out, "]\n");
+    return tool_print(&out);
+}
+
+static int explain_code(const tool_command *self, const char *word, int json) {
+    char upper[32];
+    vyre_explanation e;
+    vy_suggestion suggestion;
+    const char *near;
+    vy_string out = {0};
+    size_t i = 0;
+
+    for (; word[i] && i + 1 < sizeof upper; i++)
+        upper[i] = word[i] >= 'a' && word[i] <= 'z' ? (char)(word[i] - 'a' + 'A') : word[i];
+    upper[i] = '\0';
+    if (vyre_explain(upper, &e)) {
+        add_code(&out, &e, json);
+        if (json)
+            vy_string_char(&out, '\n');
+        return tool_print(&out);
+    }
+    vy_suggestion_start(&suggestion, upper, strlen(upper));
+    for (i = 0; vyre_explain_at(i, &e); i++)
+        vy_suggestion_offer(&suggestion, e.code);
+    near = vy_suggestion_get(&suggestion);
+    return tool_usage(self,
+                      near ? VY_FIX("did you mean `%s`? `vyre explain --all` lists every code", near)
+                           : "`vyre explain --all` lists every code",
+                      "`%.100s` is neither a code nor a file", word);
+}
+
+/* ---- programs ---- */
+
+static void add_buffers(vy_string *out, const vyre_program *program) {
+    vyre_buffer_info buffer;
+
+    for (size_t i = 0; vyre_program_buffer(program, i, &buffer); i++) {
+        vy_string count = {0};
+        vy_string_format(out, "  buffer     %s : %s %s", buffer.name, vyre_type_name(buffer.type),
+                         tool_access_name(buffer.access));
+        tool_facts_count(&count, program, i);
+        if (count.length)
+            vy_string_format(out, " count %s", count.text);
+        else
+            vy_string_add(out, tool_buffer_needs_count(&buffer) ? ", count given at dispatch (--count)"
+                                                                : ", as many elements as you give");
+        vy_string_char(out, '\n');
+        vy_string_free(&count);
+    }
+}
+
+static void add_arrays(vy_string *out, const vyre_program *program) {
+    const vy_function *entry = vy_program_entry(program);
+
+    for (uint32_t i = program->buffer_count; entry && i < entry->memory_count; i++) {
+        const vy_memory *memory = &program->memories.items[entry->first_memory + i];
+        vy_string_format(out, "  array      %s : %s [%u] %s, %zu bytes\n", vy_name_text(program, memory->name),
+                         vyre_type_name((vyre_type)memory->type), memory->elements,
+                         memory->space == VY_SPACE_WORKGROUP ? "workgroup" : "private",
+                         (size_t)memory->elements * vyre_type_size((vyre_type)memory->type));
+    }
+}
+
+static void add_stats(vy_string *out, const char *label, const vyre_program *program) {
+    vyre_program_stats stats;
+
+    vyre_program_get_stats(program, &stats);
+    vy_string_format(out, "  %-10s %u statements, %u expressions, %u variables\n", label, stats.statements,
+                     stats.expressions, stats.variables);
+}
+
+static void add_functions(vy_string *out, const vyre_program *program) {
+    vyre_program *flat = NULL;
+
+    for (size_t i = 0; i < vyre_program_function_count(program); i++)
+        vy_string_format(out, "%s%s", i ? ", " : "  functions  ", vyre_program_function_name(program, i));
+    if (vyre_program_function_count(program) == 0)
+        return;
+    vy_string_char(out, '\n');
+    if (vyre_program_inline(program, &flat, NULL) == VYRE_OK)
+        add_stats(out, "inlined", flat);
+    vyre_program_release(flat);
+}
+
+static void add_program(vy_string *out, const vyre_program *program) {
+    vyre_digest digest;
+    vyre_param_info param;
+    char text[65];
+    size_t start;
+
+    vyre_program_fingerprint(program, &digest);
+    vyre_digest_format(&digest, text);
+    vy_string_format(out, "program %s\n  fingerprint %s\n  shape      ", vyre_program_name(program), text);
+    tool_facts_line(out, program);
+    vy_string_char(out, '\n');
+    for (size_t i = 0; vyre_program_param(program, i, &param); i++)
+        vy_string_format(out, "  param      %s : %s\n", param.name, vyre_type_name(param.type));
+    add_buffers(out, program);
+    add_arrays(out, program);
+    vy_string_add(out, "  uses       ");
+    start = out->length;
+    tool_facts_uses(out, program);
+    vy_string_add(out, out->length == start ? "nothing special\n" : "\n");
+    vy_string_format(out, "  bits       %s\n",
+                     vyre_program_schedule_dependent(program) ? "schedule-dependent: outside the same-bits promise"
+                     : vyre_program_numerics(program) == VYRE_NUMERICS_RELAXED
+                         ? "relaxed: within a bound, not the same bits"
+                         : "the same on every device");
+    add_stats(out, "size", program);
+    add_functions(out, program);
+}
+
+static int explain_file(const tool_command *self, const explain_options *options, const char *path) {
+    tool_file file = {0};
+    vyre_program *only = NULL;
+    vy_string out = {0};
+    size_t shown = 0;
+    int code = tool_file_load(self, path, &options->defines, NULL, &file);
+
+    if (code == TOOL_OK && options->program)
+        code = tool_file_select(self, &file, options->program, &only);
+    for (size_t i = 0; code == TOOL_OK && i < tool_file_program_count(&file); i++) {
+        vyre_program *program = tool_file_program(&file, i);
+        if (only && program != only)
+            continue;
+        if (shown++)
+            vy_string_add(&out, options->json ? ",\n " : "\n");
+        if (options->json) {
+            vy_string_add(&out, shown == 1 ? "[" : "");
+            tool_facts_json(&out, program);
+        } else {
+            add_program(&out, program);
+        }
+    }
+    if (code == TOOL_OK && options->json)
+        vy_string_add(&out, shown ? "]\n" : "[]\n");
+    else if (code == TOOL_OK && shown == 0)
+        vy_string_format(&out, "%s holds functions only\n", path);
+    tool_file_free(&file);
+    if (code != TOOL_OK) {
+        vy_string_free(&out);
+        return code;
+    }
+    return tool_print(&out);
+}
+
+/* A code never has a dot or a slash; a file nearly always has. */
+static int is_file(const char *word) {
+    return strpbrk(word, "./") != NULL || strcmp(word, "-") == 0 || access(word, F_OK) == 0;
+}
+
+static int run_command(const tool_command *self, void *given, const tool_args *args) {
+    const explain_options *options = given;
+
+    if (options->all)
+        return explain_all(options->json);
+    if (args->words.count != 1)
+        return tool_usage(self, "name a code, as in `vyre explain V001`, or a file", "%u words are given",
+                          args->words.count);
+    return is_file(args->words.items[0]) ? explain_file(self, options, args->words.items[0])
+                                         : explain_code(self, args->words.items[0], options->json);
+}
+
+const tool_command tool_cmd_explain = {
+    .name = "explain",
+    .summary = "explain a diagnostic code, or what a program is made of",
+    .usage = "CODE | FILE [OPTIONS]",
+    .details =
+        "CODE is the letter and number in a finding, or the name of a status. For a FILE: buffers with their counts,\n"
+        "arrays, what it uses, its fingerprint, and its size before and after inlining.\n",
+    .examples = "  vyre explain V001\n"
+                "  vyre explain TRAPPED\n"
+                "  vyre explain examples/sha256.vyre\n",
+    .options = options_table,
+    .options_size = sizeof(explain_options),
+    .run = run_command,
+};

@@ -1,0 +1,191 @@
+/* vyre gen: random programs with their inputs. */
+#include "tool/args.h"
+#include "tool/case.h"
+#include "tool/commands.h"
+#include "tool/progress.h"
+#include "vyre/text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sys/stat.h>
+
+typedef struct gen_options {
+    uint64_t seed, count, statements, depth, invocations;
+    const char *stress, *types, *output;
+    int json;
+} gen_options;
+
+static const tool_option options_table[] = {
+    {"seed", 's', "N", TOOL_NUMBER, offsetof(gen_options, seed), "the first seed (1)"},
+    {"count", 'n', "N", TOOL_NUMBER, offsetof(gen_options, count), "how many cases, with seeds counting up (1)"},
+    {"statements", 0, "N", TOOL_NUMBER, offsetof(gen_options, statements), "about how many statements (30)"},
+    {"depth", 0, "N", TOOL_NUMBER, offsetof(gen_options, depth), "depth of expressions (4)"},
+    {"invocations", 0, "N", TOOL_NUMBER, offsetof(gen_options, invocations), "at most about this many (256)"},
+    {"stress", 0, "WHAT", TOOL_TEXT, offsetof(gen_options, stress),
+     "integers, floats, control, functions, memory, collectives, atomics, geometry; several with commas (everything)"},
+    {"types", 0, "TYPES", TOOL_TEXT, offsetof(gen_options, types), "element types allowed, with commas (all)"},
+    {"output", 'o', "DIR", TOOL_TEXT, offsetof(gen_options, output), "write cases there instead of printing them"},
+    {"json", 0, NULL, TOOL_FLAG, offsetof(gen_options, json), "list the cases as JSON on standard output"},
+    {NULL, 0, NULL, TOOL_FLAG, 0, NULL},
+};
+
+static int stress_bit(const char *text, size_t length) {
+    static const char *const names[] = {
+#define X(ID, name) name,
+        VYRE_STRESS_LIST(X)
+#undef X
+    };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i]) == length && memcmp(names[i], text, length) == 0)
+            return (int)i;
+    return -1;
+}
+
+static int type_bit(const char *text, size_t length) {
+    vyre_type type = vyre_type_find(text, length);
+    return type == VYRE_TYPE_COUNT ? -1 : (int)type;
+}
+
+/* Words separated by commas, each a bit. */
+static int read_bits(const tool_command *self, const char *option, const char *text, int (*bit)(const char *, size_t),
+                     uint32_t *out) {
+    while (text && *text) {
+        size_t length = strcspn(text, ",");
+        int index = bit(text, length);
+        if (index < 0)
+            return tool_usage(self, NULL, "--%s does not know `%.*s`", option, (int)length, text);
+        *out |= UINT32_C(1) << index;
+        text += length + (text[length] == ',');
+    }
+    return TOOL_OK;
+}
+
+static void add_json_case(vy_string *out, const vyre_case *made, uint64_t seed, const char *base) {
+    vyre_program_stats stats;
+    vyre_digest digest;
+    char text[65];
+
+    vyre_program_get_stats(vyre_case_program(made), &stats);
+    vyre_program_fingerprint(vyre_case_program(made), &digest);
+    vyre_digest_format(&digest, text);
+    vy_string_format(out, "{\"seed\":%" PRIu64 ",\"fingerprint\":\"%s\",\"statements\":%u,\"expressions\":%u", seed,
+                     text, stats.statements, stats.expressions);
+    if (base) {
+        vy_string_add(out, ",\"base\":");
+        vy_string_json(out, base);
+    }
+    vy_string_char(out, '}');
+}
+
+/* The program as text, its arguments in comments: the file can be run after copying them to the command line. */
+static vyre_status add_text_case(vy_string *out, const vyre_case *made, uint64_t seed, vyre_error *error) {
+    vyre_bytes text = VYRE_BYTES_INIT;
+    vy_string arguments = {0};
+    vyre_status status = vyre_text_print(vyre_case_program(made), &text, error);
+
+    tool_case_arguments(&arguments, made, NULL);
+    vy_string_format(out, "// vyre gen --seed %" PRIu64 "\n", seed);
+    for (const char *line = arguments.text; line && *line;) {
+        size_t length = strcspn(line, "\n");
+        vy_string_format(out, "//   %.*s\n", (int)length, line);
+        line += length + 1;
+    }
+    if (status == VYRE_OK)
+        vy_string_append(out, text.data, text.size);
+    vy_string_free(&arguments);
+    vyre_bytes_free(&text);
+    return status;
+}
+
+static int make_one(const gen_options *options, const vyre_generate_options *knobs, int first) {
+    vyre_case *made = NULL;
+    vy_string out = {0}, base = {0};
+    vyre_error error;
+    vyre_status status = vyre_generate(knobs, &made, &error);
+
+    if (options->output)
+        vy_string_format(&base, "%s/case-%" PRIu64, options->output, knobs->seed);
+    if (status == VYRE_OK && base.failed)
+        status = vy_fail_memory(&error, "naming a case");
+    if (status == VYRE_OK && options->output)
+        status = tool_case_write(made, base.text, &error);
+    if (status == VYRE_OK && options->json) {
+        vy_string_add(&out, first ? "[" : ",\n ");
+        add_json_case(&out, made, knobs->seed, base.text);
+    } else if (status == VYRE_OK && options->output) {
+        vy_string_format(&out, "%s.vyre @%s.args\n", base.text, base.text);
+    } else if (status == VYRE_OK) {
+        vy_string_add(&out, first ? "" : "\n");
+        status = add_text_case(&out, made, knobs->seed, &error);
+    }
+    vyre_case_free(made);
+    vy_string_free(&base);
+    if (status != VYRE_OK) {
+        vy_string_free(&out);
+        return tool_error(&error);
+    }
+    return tool_print(&out);
+}
+
+static int make_directory(const char *path) {
+    vyre_error error;
+
+    if (mkdir(path, 0777) == 0 || errno == EEXIST)
+        return TOOL_OK;
+    vy_fail(&error, VYRE_IO, "name a folder that can be made", "the folder `%s` cannot be made (%s)", path,
+            strerror(errno));
+    return tool_error(&error);
+}
+
+static int run_command(const tool_command *self, void *given, const tool_args *args) {
+    const gen_options *options = given;
+    vyre_generate_options knobs = {.seed = options->seed,
+                                   .statements = (unsigned)options->statements,
+                                   .depth = (unsigned)options->depth,
+                                   .invocations = (unsigned)options->invocations};
+    tool_progress progress;
+    uint32_t stress = 0;
+    int code;
+
+    if (args->words.count > 0)
+        return tool_usage(self, NULL, "`%s` is not understood: everything is an option", args->words.items[0]);
+    if (options->statements > 100000 || options->depth > 64 || options->invocations > 1 << 20)
+        return tool_usage(self, "use at most 100000 statements, depth 64 and 1048576 invocations",
+                          "a size is over its limit");
+    code = read_bits(self, "stress", options->stress, stress_bit, &stress);
+    knobs.stress = stress;
+    if (code == TOOL_OK)
+        code = read_bits(self, "types", options->types, type_bit, &knobs.types);
+    if (code == TOOL_OK && options->output)
+        code = make_directory(options->output);
+    if (code != TOOL_OK)
+        return code;
+    tool_progress_start(&progress, "generating", options->count);
+    for (uint64_t i = 0; code == TOOL_OK && i < options->count && !ferror(stdout); i++, knobs.seed++) {
+        code = make_one(options, &knobs, i == 0);
+        tool_progress_step(&progress, i + 1);
+    }
+    tool_progress_stop(&progress);
+    if (options->json && code == TOOL_OK)
+        printf(options->count ? "]\n" : "[]\n");
+    return code;
+}
+
+static const gen_options defaults = {.seed = 1, .count = 1};
+
+const tool_command tool_cmd_gen = {
+    .name = "gen",
+    .summary = "make random programs with inputs, for testing",
+    .usage = "[OPTIONS]",
+    .details = "Programs are valid, terminating, free of races and not schedule-dependent; the same seed gives the "
+               "same program and\n"
+               "inputs on every machine. With -o each case is BASE.vyre, BASE.NAME.npy and BASE.args.\n",
+    .examples = "  vyre gen --seed 7\n"
+                "  vyre gen --seed 1 --count 100 -o cases && vyre run cases/case-1.vyre @cases/case-1.args\n"
+                "  vyre gen --stress collectives,floats --types f32 --statements 10\n",
+    .options = options_table,
+    .options_size = sizeof(gen_options),
+    .defaults = &defaults,
+    .run = run_command,
+};

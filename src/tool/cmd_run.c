@@ -1,0 +1,397 @@
+/* vyre run: dispatches a program and shows what came out. */
+#include "base/thread.h"
+#include "ir/model.h"
+#include "tool/bindings.h"
+#include "tool/commands.h"
+#include "tool/load.h"
+#include "tool/outputs.h"
+#include "tool/progress.h"
+#include "tool/show.h"
+#include "vyre/oracle.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { DEFAULT_ROWS = 8, MOST_REPEATS = 1000000, MOST_THREADS = 4096 };
+#define ONLY_BACKEND "reference"
+
+typedef struct run_options {
+    const char *program, *grid, *elements, *check, *backend;
+    tool_list defines, outs, shapes, counts;
+    uint64_t seed, threads, budget, repeat, limit;
+    int time, json, hex, quiet;
+} run_options;
+
+static const tool_option options_table[] = {
+    {"program", 'p', "NAME", TOOL_TEXT, offsetof(run_options, program), "which program, if the file holds several"},
+    {"define", 'D', "NAME=VALUE", TOOL_LIST, offsetof(run_options, defines), "override a const of the file"},
+    {"out", 'o', "NAME=FILE", TOOL_LIST, offsetof(run_options, outs),
+     "write an output to FILE (.npy, .png, .ppm, .pgm; anything else: raw bytes) instead of showing it"},
+    {"shape", 0, "NAME=N,N", TOOL_LIST, offsetof(run_options, shapes),
+     "shape of that .npy or picture: rows, columns, samples"},
+    {"grid", 0, "X,Y,Z", TOOL_TEXT, offsetof(run_options, grid),
+     "workgroups, where the program says otherwise or nothing"},
+    {"elements", 0, "X,Y,Z", TOOL_TEXT, offsetof(run_options, elements), "invocations, rounded up to whole workgroups"},
+    {"count", 0, "NAME=N", TOOL_LIST, offsetof(run_options, counts), "elements of a write buffer whose count is open"},
+    {"check", 0, "WHAT", TOOL_TEXT, offsetof(run_options, check),
+     "find program errors: races, bounds, unwritten, divergence, or all; several with commas"},
+    {"seed", 0, "N", TOOL_NUMBER, offsetof(run_options, seed), "perturb the schedule by this seed"},
+    {"threads", 0, "N", TOOL_NUMBER, offsetof(run_options, threads), "worker threads (0 = all cores)"},
+    {"budget", 0, "N", TOOL_NUMBER, offsetof(run_options, budget), "stop after N statements (0 = never)"},
+    {"backend", 0, "NAME", TOOL_TEXT, offsetof(run_options, backend), "where to run; there is `reference`"},
+    {"repeat", 0, "N", TOOL_NUMBER, offsetof(run_options, repeat), "run N times from the same inputs"},
+    {"time", 0, NULL, TOOL_FLAG, offsetof(run_options, time), "print the shortest and the median run"},
+    {"json", 0, NULL, TOOL_FLAG, offsetof(run_options, json), "one JSON object on standard output"},
+    {"hex", 0, NULL, TOOL_FLAG, offsetof(run_options, hex), "add a hex dump; with --json, values as bits"},
+    {"limit", 0, "ROWS", TOOL_NUMBER, offsetof(run_options, limit), "show at most ROWS rows of a buffer (8; 0 = all)"},
+    {"quiet", 'q', NULL, TOOL_FLAG, offsetof(run_options, quiet), "no note about what ran where"},
+    {NULL, 0, NULL, TOOL_FLAG, 0, NULL},
+};
+
+/* A print statement that was executed. With --json they are collected, otherwise shown at once. */
+typedef struct prints {
+    int collect;
+    vy_string json;
+} prints;
+
+typedef struct timing {
+    double shortest, median;
+} timing;
+
+typedef struct run {
+    const tool_command *command;
+    run_options *options;
+    vyre_program *program;
+    vyre_oracle *oracle;
+    tool_bindings bindings;
+    vyre_bytes *outputs;
+    size_t output_count;
+    vyre_oracle_report report;
+    vyre_diagnostics *findings;
+    vyre_error error;
+    vyre_status status;
+    prints prints;
+    timing timing;
+} run;
+
+static void on_print(void *user, uint64_t invocation, const char *text) {
+    prints *p = user;
+
+    if (!p->collect) {
+        printf("[%" PRIu64 "] %s\n", invocation, text);
+        return;
+    }
+    vy_string_format(&p->json, "%s{\"invocation\":%" PRIu64 ",\"text\":", p->json.length ? "," : "", invocation);
+    vy_string_json(&p->json, text);
+    vy_string_char(&p->json, '}');
+}
+
+/* ---- options ---- */
+
+static int read_checks(const tool_command *command, const char *text, unsigned *checks) {
+    static const struct {
+        const char *name;
+        unsigned bit;
+    } names[] = {{"races", VYRE_CHECK_RACES},
+                 {"bounds", VYRE_CHECK_BOUNDS},
+                 {"unwritten", VYRE_CHECK_UNWRITTEN},
+                 {"divergence", VYRE_CHECK_DIVERGENCE},
+                 {"all", VYRE_CHECK_ALL}};
+
+    while (text && *text) {
+        size_t length = strcspn(text, ","), i = 0;
+        for (; i < sizeof names / sizeof *names; i++)
+            if (strlen(names[i].name) == length && memcmp(names[i].name, text, length) == 0)
+                break;
+        if (i == sizeof names / sizeof *names)
+            return tool_usage(command, "use races, bounds, unwritten, divergence or all, separated by commas",
+                              "there is no check `%.*s`", (int)length, text);
+        *checks |= names[i].bit;
+        text += length + (text[length] == ',');
+    }
+    return TOOL_OK;
+}
+
+static int check_backend(const tool_command *command, const char *name) {
+    if (!name || strcmp(name, ONLY_BACKEND) == 0)
+        return TOOL_OK;
+    return tool_usage(command, "leave --backend out, or write `--backend " ONLY_BACKEND "`",
+                      "there is no backend `%.60s` here; there is: " ONLY_BACKEND, name);
+}
+
+/* ---- running ---- */
+
+static double seconds_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static int compare_doubles(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Runs --repeat times; only the first run prints. Stops at the first failure. */
+static int run_all(run *r, const vyre_oracle_options *given) {
+    uint64_t repeat = r->options->repeat ? r->options->repeat : 1;
+    vyre_oracle_options options = *given;
+    double *times = vy_allocate(vy_array_size((size_t)repeat, sizeof *times));
+    tool_progress progress;
+    uint64_t done = 0;
+
+    if (!times) {
+        vy_fail_memory(&r->error, "timing the runs");
+        return tool_error(&r->error);
+    }
+    tool_progress_start(&progress, "running", repeat > 1 ? repeat : 0);
+    while (done < repeat) {
+        double start = seconds_now();
+        r->status = vyre_oracle_run(r->oracle, &r->bindings.arguments, &options, r->outputs, &r->report, r->findings,
+                                    &r->error);
+        times[done++] = seconds_now() - start;
+        tool_progress_step(&progress, done);
+        options.print = NULL;
+        if (r->status != VYRE_OK)
+            break;
+    }
+    tool_progress_stop(&progress);
+    qsort(times, (size_t)done, sizeof *times, compare_doubles);
+    r->timing.shortest = times[0];
+    r->timing.median = done % 2 ? times[done / 2] : (times[done / 2 - 1] + times[done / 2]) / 2;
+    vy_release(times, (size_t)repeat * sizeof *times);
+    return TOOL_OK;
+}
+
+/* ---- reports ---- */
+
+static int delivered(const run *r) {
+    return r->status == VYRE_OK || r->status == VYRE_CHECK_FAILED;
+}
+
+static void format_time(double seconds, char *text, size_t size) {
+    if (seconds < 1e-3)
+        snprintf(text, size, "%.1f us", seconds * 1e6);
+    else if (seconds < 1)
+        snprintf(text, size, "%.2f ms", seconds * 1e3);
+    else
+        snprintf(text, size, "%.3f s", seconds);
+}
+
+static void note(const run *r) {
+    const uint32_t *groups = r->report.groups;
+    uint32_t size[3];
+
+    if (r->options->quiet || !delivered(r))
+        return;
+    vyre_program_workgroup(r->program, size);
+    fflush(stdout);
+    fprintf(stderr, "note: %s ran on %s: %u x %u x %u workgroups of %u x %u x %u, %" PRIu64 " statements\n",
+            vyre_program_name(r->program), ONLY_BACKEND, groups[0], groups[1], groups[2], size[0], size[1], size[2],
+            r->report.steps);
+}
+
+static int show_text(run *r) {
+    vy_string out = {0};
+    vyre_buffer_info buffer;
+    size_t output = 0;
+
+    for (size_t i = 0; delivered(r) && vyre_program_buffer(r->program, i, &buffer); i++) {
+        tool_show show;
+        if (!tool_access_is_output(buffer.access))
+            continue;
+        show = (tool_show){buffer.name, buffer.type, r->outputs[output].data, r->outputs[output].size};
+        output++;
+        if (tool_outputs_file(&r->options->outs, buffer.name))
+            continue;
+        tool_show_values(&out, &show, r->options->limit);
+        if (r->options->hex)
+            tool_show_hex(&out, &show, r->options->limit);
+    }
+    if (r->options->time) {
+        char shortest[32], median[32];
+        format_time(r->timing.shortest, shortest, sizeof shortest);
+        format_time(r->timing.median, median, sizeof median);
+        vy_string_format(&out, "time: shortest %s, median %s of %" PRIu64 " run%s\n", shortest, median,
+                         r->options->repeat ? r->options->repeat : 1, r->options->repeat > 1 ? "s" : "");
+    }
+    return tool_print(&out);
+}
+
+static void add_json_error(vy_string *out, const run *r) {
+    if (r->status == VYRE_TRAPPED)
+        vy_string_format(out, ",\"trap\":{\"invocation\":%" PRIu64 ",\"code\":%u}", r->report.trap.invocation,
+                         r->report.trap.code);
+    if (r->status != VYRE_OK) {
+        vy_string_add(out, ",\"message\":");
+        vy_string_json(out, r->error.message);
+        vy_string_add(out, ",\"fix\":");
+        vy_string_json(out, r->error.fix);
+    }
+}
+
+static void add_json_findings(vy_string *out, const run *r) {
+    vyre_bytes text = VYRE_BYTES_INIT;
+
+    if (vyre_diagnostics_render_json(r->findings, &text, NULL) == VYRE_OK) {
+        vy_string_add(out, ",\"diagnostics\":");
+        while (text.size > 0 && ((char *)text.data)[text.size - 1] == '\n')
+            text.size--;
+        vy_string_append(out, text.data, text.size);
+    }
+    vyre_bytes_free(&text);
+}
+
+static int show_json(run *r) {
+    vy_string out = {0};
+    vyre_buffer_info buffer;
+    vyre_digest fingerprint;
+    char digest[65];
+    size_t output = 0;
+
+    vyre_program_fingerprint(r->program, &fingerprint);
+    vyre_digest_format(&fingerprint, digest);
+    vy_string_add(&out, "{\"program\":");
+    vy_string_json(&out, vyre_program_name(r->program));
+    vy_string_format(&out, ",\"fingerprint\":\"%s\",\"backend\":\"" ONLY_BACKEND "\",\"status\":\"%s\"", digest,
+                     vyre_status_name(r->status));
+    add_json_error(&out, r);
+    vy_string_format(&out,
+                     ",\"groups\":[%u,%u,%u],\"invocations\":%" PRIu64 ",\"steps\":%" PRIu64 ",\"evaluations\":%" PRIu64
+                     ",\"seconds\":{\"shortest\":%.9f,\"median\":%.9f}",
+                     r->report.groups[0], r->report.groups[1], r->report.groups[2], r->report.invocations,
+                     r->report.steps, r->report.evaluations, r->timing.shortest, r->timing.median);
+    add_json_findings(&out, r);
+    vy_string_format(&out, ",\"prints\":[%s],\"outputs\":[", r->prints.json.text ? r->prints.json.text : "");
+    for (size_t i = 0; delivered(r) && vyre_program_buffer(r->program, i, &buffer); i++) {
+        if (!tool_access_is_output(buffer.access))
+            continue;
+        if (output)
+            vy_string_char(&out, ',');
+        tool_show_json(&out, &(tool_show){buffer.name, buffer.type, r->outputs[output].data, r->outputs[output].size},
+                       r->options->hex);
+        output++;
+    }
+    vy_string_add(&out, "]}\n");
+    return tool_print(&out);
+}
+
+/* The findings come before the outputs, which are delivered even then. */
+static int report(run *r) {
+    int code, shown;
+
+    if (!r->options->json && r->status != VYRE_OK) {
+        tool_diagnostics(r->findings);
+        tool_error(&r->error);
+    }
+    code = tool_exit_of(r->status);
+    shown = r->options->json ? show_json(r) : show_text(r);
+    note(r);
+    if (delivered(r) && shown == TOOL_OK)
+        shown = tool_outputs_write(r->command, r->program, &r->options->outs, &r->options->shapes, r->outputs);
+    return code != TOOL_OK ? code : shown;
+}
+
+/* ---- the command ---- */
+
+static int prepare(run *r, const char *file, const tool_args *args) {
+    tool_request request = {args->words.items + 1, args->words.count - 1, &r->options->counts, r->options->grid,
+                            r->options->elements};
+    int code = tool_outputs_check(r->command, r->program, &r->options->outs, &r->options->shapes);
+
+    if (code == TOOL_OK)
+        code = tool_bindings_make(r->command, r->program, file, &request, &r->bindings);
+    if (code != TOOL_OK)
+        return code;
+    r->findings = vyre_diagnostics_new();
+    r->output_count = vyre_program_output_count(r->program);
+    r->outputs = vy_allocate_zero(vy_array_size(r->output_count + 1, sizeof *r->outputs));
+    if (!r->outputs) {
+        vy_fail_memory(&r->error, "making room for the outputs");
+        return tool_error(&r->error);
+    }
+    return vyre_oracle_new(r->program, &r->oracle, &r->error) == VYRE_OK ? TOOL_OK : tool_error(&r->error);
+}
+
+static int execute(run *r) {
+    vyre_oracle_options options = {
+        .threads = (unsigned)r->options->threads, .budget = r->options->budget, .seed = r->options->seed};
+    int code = read_checks(r->command, r->options->check, &options.checks);
+
+    if (code != TOOL_OK)
+        return code;
+    r->prints.collect = r->options->json;
+    options.print = on_print;
+    options.print_user = &r->prints;
+    /* Prints of several workgroups come in a fixed order only from one thread. */
+    if (options.threads == 0 && (r->program->facts & VY_FACT_PRINT))
+        options.threads = 1;
+    code = run_all(r, &options);
+    return code == TOOL_OK ? report(r) : code;
+}
+
+static void run_free(run *r) {
+    for (size_t i = 0; r->outputs && i < r->output_count; i++)
+        vyre_bytes_free(&r->outputs[i]);
+    vy_release(r->outputs, (r->output_count + 1) * sizeof *r->outputs);
+    vy_string_free(&r->prints.json);
+    vyre_diagnostics_free(r->findings);
+    vyre_oracle_free(r->oracle);
+    tool_bindings_free(&r->bindings);
+}
+
+static int check_usage(const tool_command *self, const run_options *options, const tool_args *args) {
+    if (args->words.count == 0)
+        return tool_usage(self, "name one, as in `vyre run saxpy.vyre a=2.0 x=1,2,3 y=4,5,6`", "no file is given");
+    if (options->repeat > MOST_REPEATS || options->threads > MOST_THREADS)
+        return tool_usage(self, VY_FIX("use at most --repeat %d and --threads %d", MOST_REPEATS, MOST_THREADS),
+                          "--repeat or --threads is over its limit");
+    return check_backend(self, options->backend);
+}
+
+static int run_command(const tool_command *self, void *given, const tool_args *args) {
+    run r = {.command = self, .options = given, .error = VYRE_ERROR_INIT};
+    tool_file file = {0};
+    int code = check_usage(self, r.options, args);
+
+    if (code == TOOL_OK)
+        code =
+            tool_load_program(self, args->words.items[0], r.options->program, &r.options->defines, &file, &r.program);
+    if (code == TOOL_OK)
+        code = prepare(&r, args->words.items[0], args);
+    if (code == TOOL_OK)
+        code = execute(&r);
+    run_free(&r);
+    tool_file_free(&file);
+    return code;
+}
+
+static const run_options defaults = {.limit = DEFAULT_ROWS};
+
+const tool_command tool_cmd_run = {
+    .name = "run",
+    .summary = "run a program and show its outputs",
+    .usage = "FILE [NAME=VALUE ...] [OPTIONS]",
+    .details =
+        "FILE is a .vyre text or a wire form; - is standard input. Each param and each read, uniform or read_write\n"
+        "buffer takes a NAME=VALUE:\n"
+        "\n"
+        "  1,2,3.5  -7  0x1f  inf  nan  true     literals; nothing after the = gives no elements\n"
+        "  zeros:N  ones:N  iota:N               N may be left out where the program fixes the count\n"
+        "  random:SEED:N  random:SEED:N:LO:HI    [0, 1) or [LO, HI); integers without bounds: any bits\n"
+        "  text:WORDS                            the bytes of a text, for u8 and i8\n"
+        "  @FILE                                 raw bytes, little-endian\n"
+        "  FILE.npy                              a NumPy array of the same element type, in C order\n"
+        "\n"
+        "A word @FILE alone stands for the arguments in FILE, one per line; paths in it are relative to it.\n",
+    .examples = "  vyre run examples/saxpy.vyre a=2.0 x=1,2,3 y=10,20,30\n"
+                "  vyre run examples/saxpy.vyre a=2 x=x.npy y=y.npy --out y=result.npy\n"
+                "  vyre run kernel.vyre x=random:1:4096 --check all --seed 7\n"
+                "  vyre run kernel.vyre x=iota:1048576 --repeat 10 --time\n",
+    .options = options_table,
+    .options_size = sizeof(run_options),
+    .defaults = &defaults,
+    .reads_argument_files = 1,
+    .run = run_command,
+};

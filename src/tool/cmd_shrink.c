@@ -1,0 +1,299 @@
+/* vyre shrink: makes a failing case smaller, asking a command about each candidate. */
+#include "tool/bindings.h"
+#include "tool/case.h"
+#include "tool/commands.h"
+#include "tool/load.h"
+#include "tool/progress.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct shrink_options {
+    const char *output, *program, *grid, *elements;
+    tool_list defines, counts;
+    uint64_t tries, timeout;
+    int verbose;
+} shrink_options;
+
+static const tool_option options_table[] = {
+    {"output", 'o', "BASE", TOOL_TEXT, offsetof(shrink_options, output),
+     "write the result to BASE.vyre, BASE.args and .npy files (FILE's name with .min)"},
+    {"program", 'p', "NAME", TOOL_TEXT, offsetof(shrink_options, program), "which program, if the file holds several"},
+    {"define", 'D', "NAME=VALUE", TOOL_LIST, offsetof(shrink_options, defines), "override a const of the file"},
+    {"count", 0, "NAME=N", TOOL_LIST, offsetof(shrink_options, counts),
+     "elements of a write buffer whose count is open"},
+    {"grid", 0, "X,Y,Z", TOOL_TEXT, offsetof(shrink_options, grid),
+     "workgroups, where the program says otherwise or nothing"},
+    {"elements", 0, "X,Y,Z", TOOL_TEXT, offsetof(shrink_options, elements),
+     "invocations, rounded up to whole workgroups"},
+    {"tries", 0, "N", TOOL_NUMBER, offsetof(shrink_options, tries), "candidates to try at most (2000)"},
+    {"timeout", 0, "SECONDS", TOOL_NUMBER, offsetof(shrink_options, timeout),
+     "a COMMAND that takes longer counts as passing (60)"},
+    {"verbose", 'v', NULL, TOOL_FLAG, offsetof(shrink_options, verbose), "show what COMMAND prints"},
+    {NULL, 0, NULL, TOOL_FLAG, 0, NULL},
+};
+
+/* What the question about one candidate needs. */
+typedef struct judge {
+    const tool_list *command;
+    const shrink_options *options;
+    const char *base; /* where candidates are written */
+    tool_progress *progress;
+    unsigned long long asked;
+    vyre_error error; /* set when the question itself failed: then nothing can be kept any more */
+    int broken;
+} judge;
+
+/* ---- one run of the command ---- */
+
+/* Replaces {} by the candidate's program and {args} by @ and its argument file. */
+static char *fill_in(const char *word, const char *base, vy_arena *arena) {
+    vy_string out = {0};
+    char *copy = NULL;
+
+    for (; *word; word++) {
+        if (strncmp(word, "{}", 2) == 0) {
+            vy_string_format(&out, "%s.vyre", base);
+            word += 1;
+        } else if (strncmp(word, "{args}", 6) == 0) {
+            vy_string_format(&out, "@%s.args", base);
+            word += 5;
+        } else {
+            vy_string_char(&out, *word);
+        }
+    }
+    if (!out.failed)
+        copy = vy_arena_copy(arena, out.text ? out.text : "", out.length);
+    vy_string_free(&out);
+    return copy;
+}
+
+static char **make_words(const judge *j, vy_arena *arena) {
+    char **words = vy_arena_allocate(arena, vy_array_size(j->command->count + 1, sizeof *words));
+
+    for (uint32_t i = 0; words && i < j->command->count; i++)
+        if (!(words[i] = fill_in(j->command->items[i], j->base, arena)))
+            return NULL;
+    return words;
+}
+
+enum { NOT_STARTED = 126, NO_SUCH_COMMAND = 127 };
+
+/* The child: nothing here allocates, since another thread may have held the allocator's lock when the process was copied. */
+static void become(char **words, int verbose) {
+    if (!verbose) {
+        int nothing = open("/dev/null", O_RDWR);
+        if (nothing >= 0) {
+            dup2(nothing, STDIN_FILENO);
+            dup2(nothing, STDOUT_FILENO);
+            dup2(nothing, STDERR_FILENO);
+        }
+    }
+    setpgid(0, 0); /* so that a timeout ends its children too */
+    signal(SIGPIPE, SIG_DFL);
+    execvp(words[0], words);
+    _exit(errno == ENOENT ? NO_SUCH_COMMAND : NOT_STARTED);
+}
+
+/* Waits for the child, at most `seconds`; returns its wait status, or 0 (it passed) when time is up. */
+static int wait_for(pid_t child, uint64_t seconds) {
+    struct timespec start, now, nap = {0, 500000};
+    int status = 0;
+
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    while (waitpid(child, &status, WNOHANG) == 0) {
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        if ((uint64_t)(now.tv_sec - start.tv_sec) >= seconds) {
+            kill(-child, SIGKILL);
+            kill(child, SIGKILL);
+            waitpid(child, &status, 0);
+            return 0;
+        }
+        nanosleep(&nap, NULL);
+        if (nap.tv_nsec < 10000000)
+            nap.tv_nsec *= 2;
+    }
+    return status;
+}
+
+/* Runs the command on the candidate that lies on disk; its wait status, or -1 with j->error set. */
+static int ask(judge *j) {
+    vy_arena arena = {0};
+    char **words = make_words(j, &arena);
+    pid_t child = -1;
+    int status = -1;
+
+    if (!words) {
+        vy_fail_memory(&j->error, "filling in the command");
+    } else {
+        fflush(NULL);
+        child = fork();
+        if (child == 0)
+            become(words, j->options->verbose);
+        if (child < 0)
+            vy_fail(&j->error, VYRE_IO, "end other processes", "the command cannot be started (%s)", strerror(errno));
+    }
+    if (child > 0)
+        status = wait_for(child, j->options->timeout);
+    vy_arena_free(&arena);
+    if (child > 0 && WIFEXITED(status) &&
+        (WEXITSTATUS(status) == NO_SUCH_COMMAND || WEXITSTATUS(status) == NOT_STARTED)) {
+        vy_fail(&j->error, VYRE_NOT_FOUND, "name a command that exists; a shell line needs `sh -c '...'`",
+                "`%s` cannot be run", j->command->items[0]);
+        return -1;
+    }
+    return status;
+}
+
+static int still_fails(void *user, const vyre_case *candidate) {
+    judge *j = user;
+    int status = -1;
+
+    if (j->broken)
+        return 0;
+    if (tool_case_write(candidate, j->base, &j->error) == VYRE_OK)
+        status = ask(j);
+    tool_case_remove(candidate, j->base);
+    tool_progress_step(j->progress, ++j->asked);
+    j->broken = status == -1;
+    return status != 0 && status != -1;
+}
+
+/* ---- the command ---- */
+
+static int deliver(const shrink_options *options, const char *file, const vyre_case *small, unsigned long long asked) {
+    vyre_program_stats stats;
+    vy_string base = {0};
+    vyre_error error;
+    size_t length = strlen(file);
+    int code;
+
+    if (options->output)
+        vy_string_add(&base, options->output);
+    else
+        vy_string_format(&base, "%.*s.min",
+                         (int)(length > 5 && strcmp(file + length - 5, ".vyre") == 0 ? length - 5 : length), file);
+    if (base.failed)
+        vy_fail_memory(&error, "naming the result");
+    if (base.failed || tool_case_write(small, base.text, &error) != VYRE_OK) {
+        code = tool_error(&error);
+    } else {
+        vyre_program_get_stats(vyre_case_program(small), &stats);
+        fprintf(stderr, "note: %u statements, %u expressions left after %llu tries\n", stats.statements,
+                stats.expressions, asked);
+        printf("%s.vyre @%s.args\n", base.text, base.text);
+        code = TOOL_OK;
+    }
+    vy_string_free(&base);
+    return code;
+}
+
+static int shrink(const tool_command *self, const shrink_options *options, const char *file, judge *j,
+                  const vyre_case *start) {
+    tool_progress progress;
+    vyre_case *small = NULL;
+    vyre_error error;
+    vyre_status status = VYRE_OK;
+    int fails;
+
+    j->progress = &progress;
+    tool_progress_start(&progress, "shrinking", options->tries);
+    fails = still_fails(j, start);
+    if (fails)
+        status = vyre_shrink(start, still_fails, j, (unsigned)options->tries, &small, &error);
+    tool_progress_stop(&progress);
+    if (j->broken) {
+        vyre_case_free(small);
+        return tool_error(&j->error);
+    }
+    if (!fails) {
+        tool_usage(self, "COMMAND must exit with anything but 0 on the case as it is",
+                   "the case does not fail: the command exits with 0");
+        return TOOL_FAILED;
+    }
+    if (status != VYRE_OK)
+        return tool_error(&error);
+    fails = deliver(options, file, small, j->asked);
+    vyre_case_free(small);
+    return fails;
+}
+
+/* A folder of our own for candidates; the judge's base is inside it. */
+static int with_folder(const tool_command *self, const shrink_options *options, const char *file,
+                       const tool_list *command, const vyre_case *start) {
+    const char *root = getenv("TMPDIR");
+    vy_string folder = {0}, base = {0};
+    judge j = {.command = command, .options = options};
+    int code;
+
+    vy_string_format(&folder, "%s/vyre-shrink-XXXXXX", root && *root ? root : "/tmp");
+    if (folder.failed || !mkdtemp(folder.text)) {
+        vy_fail(&j.error, VYRE_IO, "set TMPDIR to a folder that can be written", "no temporary folder can be made (%s)",
+                strerror(errno));
+        code = tool_error(&j.error);
+    } else {
+        vy_string_format(&base, "%s/candidate", folder.text);
+        j.base = base.text ? base.text : "";
+        code = shrink(self, options, file, &j, start);
+        rmdir(folder.text);
+    }
+    vy_string_free(&folder);
+    vy_string_free(&base);
+    return code;
+}
+
+static int run_command(const tool_command *self, void *given, const tool_args *args) {
+    const shrink_options *options = given;
+    const char *path = args->words.count ? args->words.items[0] : NULL;
+    tool_file file = {0};
+    tool_bindings bindings = {0};
+    vyre_program *program;
+    vyre_case *start = NULL;
+    vyre_error error;
+    int code;
+
+    if (!path || args->after.count == 0)
+        return tool_usage(self, "write `vyre shrink FILE @FILE.args -- COMMAND {} {args}`",
+                          "a file and, after --, a command are needed");
+    code = tool_load_program(self, path, options->program, &options->defines, &file, &program);
+    if (code == TOOL_OK) {
+        tool_request request = {args->words.items + 1, args->words.count - 1, &options->counts, options->grid,
+                                options->elements};
+        code = tool_bindings_make(self, program, path, &request, &bindings);
+    }
+    if (code == TOOL_OK && vyre_case_new(program, &bindings.arguments, &start, &error) != VYRE_OK)
+        code = tool_error(&error);
+    if (code == TOOL_OK)
+        code = with_folder(self, options, path, &args->after, start);
+    vyre_case_free(start);
+    tool_bindings_free(&bindings);
+    tool_file_free(&file);
+    return code;
+}
+
+static const shrink_options defaults = {.tries = 2000, .timeout = 60};
+
+const tool_command tool_cmd_shrink = {
+    .name = "shrink",
+    .summary = "make a failing case as small as it can be",
+    .usage = "FILE [NAME=VALUE ...] [OPTIONS] -- COMMAND...",
+    .details = "Tries smaller and smaller programs and inputs and keeps those for which COMMAND exits with anything "
+               "but 0. In\n"
+               "COMMAND, {} stands for the candidate's .vyre file and {args} for @ and its argument file. Values are "
+               "written as for\n"
+               "`vyre run`.\n",
+    .examples = "  vyre shrink case-7.vyre @case-7.args -- ./compare.sh {} {args}\n"
+                "  vyre shrink race.vyre x=iota:64 -- vyre run {} {args} --check races\n",
+    .options = options_table,
+    .reads_argument_files = 1,
+    .runs_command = 1,
+    .options_size = sizeof(shrink_options),
+    .defaults = &defaults,
+    .run = run_command,
+};

@@ -1,0 +1,26 @@
+/* The subcommands, in the order in which help lists them. Each is a tool_command in src/tool/cmd_NAME.c. */
+#ifndef TOOL_COMMANDS_H
+#define TOOL_COMMANDS_H
+
+#include "tool/tool.h"
+
+#define TOOL_COMMAND_LIST(X)                                                                                           \
+    X(run)                                                                                                             \
+    X(check)                                                                                                           \
+    X(fmt)                                                                                                             \
+    X(explain)                                                                                                         \
+    X(ops)                                                                                                             \
+    X(inline)                                                                                                          \
+    X(encode)                                                                                                          \
+    X(decode)                                                                                                          \
+    X(bind)                                                                                                            \
+    X(gen)                                                                                                             \
+    X(shrink)                                                                                                          \
+    X(version)                                                                                                         \
+    X(help)
+
+#define X(name) extern const tool_command tool_cmd_##name;
+TOOL_COMMAND_LIST(X)
+#undef X
+
+#endif

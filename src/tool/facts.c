@@ -1,0 +1,196 @@
+/* What a program is. */
+#include "tool/facts.h"
+
+#include "ir/model.h"
+#include "tool/bindings.h"
+
+#include <inttypes.h>
+
+static const struct {
+    uint32_t bit;
+    const char *name;
+} fact_names[] = {
+    {VY_FACT_BARRIER, "barriers or collectives"},
+    {VY_FACT_GRID_BARRIER, "grid barrier"},
+    {VY_FACT_ATOMIC, "atomics"},
+    {VY_FACT_TRAP, "traps"},
+    {VY_FACT_PRINT, "prints"},
+    {VY_FACT_OP_CALL, "ops of dialects"},
+    {VY_FACT_CALL, "functions"},
+};
+
+void tool_facts_uses(vy_string *out, const vyre_program *program) {
+    size_t start = out->length;
+
+    for (size_t i = 0; i < sizeof fact_names / sizeof *fact_names; i++)
+        if (program->facts & fact_names[i].bit)
+            vy_string_format(out, "%s%s", out->length > start ? ", " : "", fact_names[i].name);
+}
+
+/* Size expressions as the language writes them; parentheses around every nested operator keep it simple and right. The depth of the
+ * tree is bounded by the validator. */
+static void add_size(vy_string *out, const vyre_program *program, uint32_t index, int nested) {
+    static const struct {
+        const char *symbol;
+        int is_call;
+    } forms[VY_SIZE_KIND_COUNT] = {
+        [VY_SIZE_ADD] = {"+", 0},   [VY_SIZE_SUB] = {"-", 0},
+        [VY_SIZE_MUL] = {"*", 0},   [VY_SIZE_DIV] = {"/", 0},
+        [VY_SIZE_REM] = {"%", 0},   [VY_SIZE_MIN] = {"min", 1},
+        [VY_SIZE_MAX] = {"max", 1}, [VY_SIZE_DIV_CEIL] = {"div_ceil", 1},
+    };
+    const vy_size *size = &program->sizes.items[index];
+
+    switch (size->kind) {
+    case VY_SIZE_LITERAL:
+        vy_string_format(out, "%" PRIu64, size->value);
+        return;
+    case VY_SIZE_PARAM:
+        vy_string_add(out, vy_name_text(program, program->variables.items[size->a].name));
+        return;
+    case VY_SIZE_LEN:
+        vy_string_format(out, "len(%s)", vy_name_text(program, program->memories.items[size->a].name));
+        return;
+    default:
+        break;
+    }
+    if (forms[size->kind].is_call)
+        vy_string_format(out, "%s(", forms[size->kind].symbol);
+    else if (nested)
+        vy_string_char(out, '(');
+    add_size(out, program, size->a, !forms[size->kind].is_call);
+    if (forms[size->kind].is_call)
+        vy_string_add(out, ", ");
+    else
+        vy_string_format(out, " %s ", forms[size->kind].symbol);
+    add_size(out, program, size->b, !forms[size->kind].is_call);
+    if (forms[size->kind].is_call || nested)
+        vy_string_char(out, ')');
+}
+
+static void add_sizes(vy_string *out, const vyre_program *program) {
+    for (int i = 0; i < 3 && program->grid.sizes[i] != VY_NONE; i++) {
+        if (i)
+            vy_string_add(out, ", ");
+        add_size(out, program, program->grid.sizes[i], 0);
+    }
+}
+
+void tool_facts_grid(vy_string *out, const vyre_program *program) {
+    const vy_grid *grid = &program->grid;
+
+    switch (grid->kind) {
+    case VYRE_GRID_OVER:
+        vy_string_format(out, "over %s", vy_name_text(program, program->memories.items[grid->memory].name));
+        return;
+    case VYRE_GRID_GROUPS:
+        add_sizes(out, program);
+        return;
+    case VYRE_GRID_ELEMENTS:
+        vy_string_add(out, "elements ");
+        add_sizes(out, program);
+        return;
+    case VYRE_GRID_INDIRECT:
+        vy_string_format(out, "indirect %s[%u]", vy_name_text(program, program->memories.items[grid->memory].name),
+                         grid->offset);
+        return;
+    default:
+        vy_string_add(out, "given at dispatch");
+    }
+}
+
+void tool_facts_count(vy_string *out, const vyre_program *program, size_t buffer) {
+    const vy_function *entry = vy_program_entry(program);
+    uint32_t size = entry ? program->memories.items[entry->first_memory + buffer].size : VY_NONE;
+
+    if (size != VY_NONE)
+        add_size(out, program, size, 0);
+}
+
+static void add_workgroup(vy_string *out, const vyre_program *program) {
+    const uint32_t *size = program->workgroup;
+
+    vy_string_format(out, "%u", size[0]);
+    if (size[1] > 1 || size[2] > 1)
+        vy_string_format(out, " x %u", size[1]);
+    if (size[2] > 1)
+        vy_string_format(out, " x %u", size[2]);
+}
+
+static void add_plural(vy_string *out, size_t count, const char *noun) {
+    vy_string_format(out, ", %zu %s%s", count, noun, count == 1 ? "" : "s");
+}
+
+void tool_facts_line(vy_string *out, const vyre_program *program) {
+    vyre_program_stats stats;
+
+    vyre_program_get_stats(program, &stats);
+    vy_string_format(out, "%s, workgroup ",
+                     vyre_program_numerics(program) == VYRE_NUMERICS_STRICT ? "strict" : "relaxed");
+    add_workgroup(out, program);
+    vy_string_add(out, ", grid ");
+    tool_facts_grid(out, program);
+    add_plural(out, vyre_program_param_count(program), "param");
+    add_plural(out, vyre_program_buffer_count(program), "buffer");
+    add_plural(out, stats.statements, "statement");
+}
+
+static void add_json_buffers(vy_string *out, const vyre_program *program) {
+    vyre_buffer_info buffer;
+
+    for (size_t i = 0; vyre_program_buffer(program, i, &buffer); i++) {
+        vy_string count = {0};
+        vy_string_add(out, i ? ",{\"name\":" : "{\"name\":");
+        vy_string_json(out, buffer.name);
+        vy_string_format(out, ",\"type\":\"%s\",\"access\":\"%s\",\"count\":", vyre_type_name(buffer.type),
+                         tool_access_name(buffer.access));
+        tool_facts_count(&count, program, i);
+        if (buffer.is_static)
+            vy_string_format(out, "%" PRIu64, buffer.count);
+        else if (count.length)
+            vy_string_json(out, count.text);
+        else
+            vy_string_add(out, "null");
+        vy_string_char(out, '}');
+        vy_string_free(&count);
+    }
+}
+
+void tool_facts_json(vy_string *out, const vyre_program *program) {
+    vyre_program_stats stats;
+    vyre_param_info param;
+    vyre_digest digest;
+    char digest_text[65];
+    vy_string grid = {0};
+    int first = 1;
+
+    vyre_program_get_stats(program, &stats);
+    vyre_program_fingerprint(program, &digest);
+    vyre_digest_format(&digest, digest_text);
+    tool_facts_grid(&grid, program);
+    vy_string_add(out, "{\"name\":");
+    vy_string_json(out, vyre_program_name(program));
+    vy_string_format(
+        out, ",\"fingerprint\":\"%s\",\"numerics\":\"%s\",\"schedule_dependent\":%s,\"workgroup\":[%u,%u,%u],\"grid\":",
+        digest_text, vyre_program_numerics(program) == VYRE_NUMERICS_STRICT ? "strict" : "relaxed",
+        vyre_program_schedule_dependent(program) ? "true" : "false", program->workgroup[0], program->workgroup[1],
+        program->workgroup[2]);
+    vy_string_json(out, grid.text ? grid.text : "");
+    vy_string_free(&grid);
+    vy_string_add(out, ",\"uses\":[");
+    for (size_t i = 0; i < sizeof fact_names / sizeof *fact_names; i++)
+        if (program->facts & fact_names[i].bit) {
+            vy_string_format(out, "%s\"%s\"", first ? "" : ",", fact_names[i].name);
+            first = 0;
+        }
+    vy_string_add(out, "],\"params\":[");
+    for (size_t i = 0; vyre_program_param(program, i, &param); i++) {
+        vy_string_add(out, i ? ",{\"name\":" : "{\"name\":");
+        vy_string_json(out, param.name);
+        vy_string_format(out, ",\"type\":\"%s\"}", vyre_type_name(param.type));
+    }
+    vy_string_add(out, "],\"buffers\":[");
+    add_json_buffers(out, program);
+    vy_string_format(out, "],\"functions\":%u,\"statements\":%u,\"expressions\":%u,\"variables\":%u}", stats.functions,
+                     stats.statements, stats.expressions, stats.variables);
+}

@@ -1,0 +1,193 @@
+/* Loading programs from files. */
+#include "tool/load.h"
+
+#include "base/file.h"
+#include "ir/limits.h"
+#include "ir/wire/format.h"
+#include "vyre/wire.h"
+
+const char *tool_path_name(const char *path) {
+    return strcmp(path, "-") == 0 ? "<stdin>" : path;
+}
+
+int tool_file_read(const char *path, vyre_bytes *out) {
+    vyre_error error;
+
+    if (vy_file_read(path, VY_LIMIT_SOURCE_BYTES, out, &error) == VYRE_OK)
+        return TOOL_OK;
+    tool_error(&error);
+    return TOOL_SYSTEM;
+}
+
+int tool_file_write(const char *path, const void *data, size_t size) {
+    vyre_error error;
+
+    fflush(stdout);
+    if (vy_file_write(path, data, size, &error) == VYRE_OK)
+        return TOOL_OK;
+    tool_error(&error);
+    return TOOL_SYSTEM;
+}
+
+/* No text starts with the wire form's magic: its first byte is NUL. */
+static int is_wire(const vyre_bytes *bytes) {
+    size_t size = sizeof VY_WIRE_MAGIC - 1;
+    return bytes->size >= size && memcmp(bytes->data, VY_WIRE_MAGIC, size) == 0;
+}
+
+/* -D words become an array that borrows from them but for the names, which need their own end. */
+static int make_defines(const tool_command *command, const tool_list *words, vy_arena *arena, vyre_define **out) {
+    vyre_define *defines = vy_arena_allocate(arena, vy_array_size(words->count + 1, sizeof *defines));
+    vyre_error error;
+
+    for (uint32_t i = 0; defines && i < words->count; i++) {
+        size_t length;
+        if (!tool_args_split(words->items[i], &length, &defines[i].value))
+            return tool_usage(command, "write `-D NAME=VALUE`, as in `-D TILE=32`", "-D takes NAME=VALUE, not `%s`",
+                              words->items[i]);
+        defines[i].name = vy_arena_copy(arena, words->items[i], length);
+        if (!defines[i].name)
+            defines = NULL;
+    }
+    *out = defines;
+    if (defines)
+        return TOOL_OK;
+    vy_fail_memory(&error, "reading the definitions");
+    return tool_error(&error);
+}
+
+static int load_text(const tool_command *command, const tool_list *words, vyre_diagnostics *list, tool_file *file,
+                     vyre_error *error) {
+    static const tool_list none = {NULL, 0, 0};
+    vy_arena arena = {0};
+    vyre_define *defines = NULL;
+    int code = make_defines(command, words ? words : &none, &arena, &defines);
+
+    error->code = VYRE_OK;
+    if (code == TOOL_OK) {
+        vyre_parse_options options = {tool_path_name(file->path), defines, words ? words->count : 0};
+        vyre_text_parse(file->bytes.data, file->bytes.size, &options, list, &file->module, error);
+    }
+    vy_arena_free(&arena);
+    return code;
+}
+
+static int load_wire(const tool_command *command, const tool_list *words, vyre_diagnostics *list, tool_file *file,
+                     vyre_error *error) {
+    error->code = VYRE_OK;
+    if (words && words->count > 0)
+        return tool_usage(command, "define constants when encoding: `vyre encode -D NAME=VALUE`",
+                          "-D does not apply: the wire form in `%s` has no constants left to define", file->path);
+    vyre_wire_decode(file->bytes.data, file->bytes.size, list, &file->program, error);
+    if (error->code != VYRE_OK && error->where[0] == '\0')
+        vy_fail_where(error, "%s", tool_path_name(file->path));
+    return TOOL_OK;
+}
+
+int tool_file_load(const tool_command *command, const char *path, const tool_list *defines,
+                   vyre_diagnostics *diagnostics, tool_file *out) {
+    vyre_diagnostics *list = diagnostics ? diagnostics : vyre_diagnostics_new();
+    size_t before = vyre_diagnostics_errors(list);
+    vyre_error error;
+    int code;
+
+    memset(out, 0, sizeof *out);
+    out->path = path;
+    code = tool_file_read(path, &out->bytes);
+    if (code == TOOL_OK) {
+        code = is_wire(&out->bytes) ? load_wire(command, defines, list, out, &error)
+                                    : load_text(command, defines, list, out, &error);
+        if (code == TOOL_OK && error.code != VYRE_OK) {
+            /* The findings say more than their summary; without any, the summary is all there is. */
+            if (vyre_diagnostics_errors(list) == before)
+                tool_error(&error);
+            code = tool_exit_of(error.code);
+        }
+    }
+    if (!diagnostics) {
+        tool_diagnostics(list);
+        vyre_diagnostics_free(list);
+    }
+    if (code != TOOL_OK)
+        tool_file_free(out);
+    return code;
+}
+
+void tool_file_free(tool_file *file) {
+    vyre_module_free(file->module);
+    vyre_program_release(file->program);
+    vyre_bytes_free(&file->bytes);
+    memset(file, 0, sizeof *file);
+}
+
+size_t tool_file_program_count(const tool_file *file) {
+    return file->program ? 1 : file->module ? vyre_module_program_count(file->module) : 0;
+}
+
+vyre_program *tool_file_program(const tool_file *file, size_t index) {
+    if (file->program)
+        return index == 0 ? file->program : NULL;
+    return file->module ? vyre_module_program(file->module, index) : NULL;
+}
+
+static void list_programs(const tool_file *file, vy_string *out) {
+    for (size_t i = 0; i < tool_file_program_count(file); i++)
+        vy_string_format(out, "%s%s", i ? ", " : "", vyre_program_name(tool_file_program(file, i)));
+}
+
+int tool_file_select(const tool_command *command, const tool_file *file, const char *name, vyre_program **out) {
+    size_t count = tool_file_program_count(file);
+    const char *path = tool_path_name(file->path);
+    vy_string names = {0};
+    vy_suggestion suggestion;
+    const char *near;
+
+    *out = NULL;
+    if (count == 1 && !name)
+        *out = tool_file_program(file, 0);
+    for (size_t i = 0; i < count && name && !*out; i++)
+        if (strcmp(vyre_program_name(tool_file_program(file, i)), name) == 0)
+            *out = tool_file_program(file, i);
+    if (*out)
+        return TOOL_OK;
+    if (count == 0)
+        return tool_usage(command, "name a file that holds a `program NAME { … }`",
+                          "`%s` holds no program, only functions", path);
+    list_programs(file, &names);
+    if (!name) {
+        tool_usage(command, VY_FIX("choose one, as in `--program %s`", vyre_program_name(tool_file_program(file, 0))),
+                   "`%s` holds %zu programs: %s", path, count, names.text ? names.text : "");
+    } else {
+        vy_suggestion_start(&suggestion, name, strlen(name));
+        for (size_t i = 0; i < count; i++)
+            vy_suggestion_offer(&suggestion, vyre_program_name(tool_file_program(file, i)));
+        near = vy_suggestion_get(&suggestion);
+        tool_usage(command, near ? VY_FIX("did you mean `--program %s`?", near) : "use one of these names",
+                   "`%s` holds no program `%s`, but %s", path, name, names.text ? names.text : "");
+    }
+    vy_string_free(&names);
+    return TOOL_USAGE;
+}
+
+int tool_load_program(const tool_command *command, const char *path, const char *name, const tool_list *defines,
+                      tool_file *file, vyre_program **out) {
+    int code = tool_file_load(command, path, defines, NULL, file);
+
+    *out = NULL;
+    if (code == TOOL_OK)
+        code = tool_file_select(command, file, name, out);
+    return code;
+}
+
+int tool_program_print(const vyre_program *program, const char *output) {
+    vyre_bytes text = VYRE_BYTES_INIT;
+    vyre_error error;
+    int code;
+
+    if (vyre_text_print(program, &text, &error) == VYRE_OK)
+        code = tool_file_write(output ? output : "-", text.data, text.size);
+    else
+        code = tool_error(&error);
+    vyre_bytes_free(&text);
+    return code;
+}

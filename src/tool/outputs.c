@@ -1,0 +1,166 @@
+/* Where the outputs of a run go. */
+#include "tool/outputs.h"
+
+#include "tool/bindings.h"
+#include "tool/image.h"
+#include "tool/load.h"
+#include "tool/npy.h"
+
+#include <inttypes.h>
+
+enum { MOST_DIMENSIONS = 8 };
+
+typedef struct shape {
+    uint64_t sizes[MOST_DIMENSIONS];
+    size_t count;
+} shape;
+
+static const char *find(const tool_list *list, const char *name) {
+    for (uint32_t i = 0; i < list->count; i++) {
+        size_t length;
+        const char *value;
+        if (tool_args_split(list->items[i], &length, &value) && strlen(name) == length &&
+            memcmp(list->items[i], name, length) == 0)
+            return value;
+    }
+    return NULL;
+}
+
+const char *tool_outputs_file(const tool_list *outs, const char *name) {
+    return find(outs, name);
+}
+
+static int ends_with(const char *text, const char *end) {
+    size_t length = strlen(text), end_length = strlen(end);
+    return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+static int read_shape(const char *text, shape *out) {
+    for (out->count = 0; out->count < MOST_DIMENSIONS;) {
+        size_t length = strcspn(text, ",");
+        if (!tool_number(text, length, &out->sizes[out->count++]))
+            return 0;
+        text += length;
+        if (*text == '\0')
+            return 1;
+        text++;
+    }
+    return 0;
+}
+
+static int check_names(const tool_command *command, const vyre_program *program, const char *option,
+                       const tool_list *list) {
+    for (uint32_t i = 0; i < list->count; i++) {
+        size_t length;
+        const char *value;
+        vyre_buffer_info buffer;
+        vy_suggestion suggestion;
+        int found = 0;
+
+        if (!tool_args_split(list->items[i], &length, &value) || *value == '\0')
+            return tool_usage(command, VY_FIX("write `--%s NAME=…`", option), "--%s takes NAME=…, not `%s`", option,
+                              list->items[i]);
+        vy_suggestion_start(&suggestion, list->items[i], length);
+        for (size_t j = 0; vyre_program_buffer(program, j, &buffer); j++) {
+            if (!tool_access_is_output(buffer.access))
+                continue;
+            vy_suggestion_offer(&suggestion, buffer.name);
+            found |= strlen(buffer.name) == length && memcmp(buffer.name, list->items[i], length) == 0;
+        }
+        if (!found)
+            return tool_usage(command,
+                              vy_suggestion_get(&suggestion)
+                                  ? VY_FIX("did you mean `%s`?", vy_suggestion_get(&suggestion))
+                                  : "name a write or read_write buffer; `vyre explain FILE` lists them",
+                              "--%s names `%.*s`, which is no output of program %s", option, (int)length,
+                              list->items[i], vyre_program_name(program));
+    }
+    return TOOL_OK;
+}
+
+/* A picture needs bytes and its size; --shape gives it as NumPy would: rows, columns, samples of a pixel. */
+static int check_picture(const tool_command *command, const vyre_buffer_info *buffer, const char *file,
+                         const tool_list *shapes) {
+    const char *text = find(shapes, buffer->name);
+    shape s = {.count = 0};
+
+    if (!tool_image_is(file))
+        return TOOL_OK;
+    if (buffer->type != VYRE_TYPE_U8)
+        return tool_usage(command, VY_FIX("make `%s` a u8 buffer, or write it as .npy", buffer->name),
+                          "`%s` cannot be a picture: its elements are %s, and a picture has u8 samples", buffer->name,
+                          vyre_type_name(buffer->type));
+    if (!text || !read_shape(text, &s) || s.count < 2 || s.count > 3 ||
+        (s.count == 3 && (s.sizes[2] < 1 || s.sizes[2] > 4)) || s.sizes[0] > INT32_MAX || s.sizes[1] > INT32_MAX)
+        return tool_usage(command,
+                          VY_FIX("add `--shape %s=ROWS,COLUMNS` (grey) or `--shape %s=ROWS,COLUMNS,3` (RGB)",
+                                 buffer->name, buffer->name),
+                          "the picture `%s` needs a shape", file);
+    return TOOL_OK;
+}
+
+int tool_outputs_check(const tool_command *command, const vyre_program *program, const tool_list *outs,
+                       const tool_list *shapes) {
+    vyre_buffer_info buffer;
+    int code = check_names(command, program, "out", outs);
+
+    if (code == TOOL_OK)
+        code = check_names(command, program, "shape", shapes);
+    for (uint32_t i = 0; code == TOOL_OK && i < shapes->count; i++) {
+        shape s;
+        if (!read_shape(strchr(shapes->items[i], '=') + 1, &s))
+            code = tool_usage(command, "write up to 8 sizes, as in `--shape y=480,640`",
+                              "--shape takes NAME=N,N,…, not `%s`", shapes->items[i]);
+    }
+    for (size_t i = 0; code == TOOL_OK && vyre_program_buffer(program, i, &buffer); i++) {
+        const char *file = find(outs, buffer.name);
+        if (file)
+            code = check_picture(command, &buffer, file, shapes);
+    }
+    return code;
+}
+
+static int write_one(const tool_command *command, const vyre_buffer_info *buffer, const char *file,
+                     const char *shape_text, const vyre_bytes *bytes) {
+    uint64_t count = bytes->size / vyre_type_size(buffer->type), product = 1;
+    shape s = {{count}, 1};
+    vyre_error error;
+
+    if (shape_text)
+        read_shape(shape_text, &s);
+    for (size_t i = 0; i < s.count; i++)
+        product = s.sizes[i] && product > UINT64_MAX / s.sizes[i] ? UINT64_MAX : product * s.sizes[i];
+    if (product != count)
+        return tool_usage(command, VY_FIX("give sizes whose product is %" PRIu64, count),
+                          "the shape of `%s` (%s) does not hold its %" PRIu64 " elements", buffer->name,
+                          shape_text ? shape_text : "", count);
+    fflush(stdout); /* in case the file is "-" */
+    error.code = VYRE_OK;
+    if (tool_image_is(file))
+        tool_image_write(file, (uint32_t)s.sizes[1], (uint32_t)s.sizes[0], s.count == 3 ? (unsigned)s.sizes[2] : 1,
+                         bytes->data, &error);
+    else if (ends_with(file, ".npy"))
+        tool_npy_write(file, buffer->type, s.sizes, s.count, bytes->data, bytes->size, &error);
+    else
+        return tool_file_write(file, bytes->data, bytes->size);
+    return error.code == VYRE_OK ? TOOL_OK
+                                 : (tool_error(&error), error.code == VYRE_INVALID_ARGUMENT ? TOOL_USAGE : TOOL_SYSTEM);
+}
+
+int tool_outputs_write(const tool_command *command, const vyre_program *program, const tool_list *outs,
+                       const tool_list *shapes, const vyre_bytes *outputs) {
+    vyre_buffer_info buffer;
+    size_t output = 0;
+    int code = TOOL_OK;
+
+    for (size_t i = 0; code == TOOL_OK && vyre_program_buffer(program, i, &buffer); i++) {
+        const char *file;
+        if (!tool_access_is_output(buffer.access))
+            continue;
+        file = find(outs, buffer.name);
+        if (file)
+            code = write_one(command, &buffer, file, find(shapes, buffer.name), &outputs[output]);
+        output++;
+    }
+    return code;
+}

@@ -1,0 +1,17 @@
+/* Where the outputs of a run go: --out NAME=FILE with --shape NAME=… */
+#ifndef TOOL_OUTPUTS_H
+#define TOOL_OUTPUTS_H
+
+#include "tool/args.h"
+#include "vyre/program.h"
+
+/* Checks --out and --shape words against the program before it runs, so that no run is lost to a typo. */
+int tool_outputs_check(const tool_command *command, const vyre_program *program, const tool_list *outs,
+                       const tool_list *shapes);
+/* Writes every output that --out names. The ending of the file decides: .npy, .png, .ppm, .pgm, anything else the raw bytes. */
+int tool_outputs_write(const tool_command *command, const vyre_program *program, const tool_list *outs,
+                       const tool_list *shapes, const vyre_bytes *outputs);
+/* The file --out names for a buffer, or NULL. */
+const char *tool_outputs_file(const tool_list *outs, const char *name);
+
+#endif

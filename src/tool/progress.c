@@ -1,0 +1,64 @@
+/* Progress: a thread that wakes up four times a second, because the work itself has no time for it. */
+#include "tool/progress.h"
+
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+static void *body(void *user) {
+    tool_progress *progress = user;
+    struct timespec start, wake;
+    int shown = 0;
+
+    clock_gettime(CLOCK_REALTIME, &start);
+    wake = start;
+    wake.tv_sec++;
+    pthread_mutex_lock(&progress->mutex);
+    while (!progress->stop) {
+        if (pthread_cond_timedwait(&progress->changed, &progress->mutex, &wake) == 0)
+            continue;
+        wake.tv_nsec += 250000000;
+        wake.tv_sec += wake.tv_nsec / 1000000000;
+        wake.tv_nsec %= 1000000000;
+        shown = 1;
+        if (progress->total)
+            fprintf(stderr, "\r%s: %llu of %llu, %lld s ", progress->what, atomic_load(&progress->done),
+                    progress->total, (long long)(wake.tv_sec - start.tv_sec));
+        else
+            fprintf(stderr, "\r%s: %lld s ", progress->what, (long long)(wake.tv_sec - start.tv_sec));
+        fflush(stderr);
+    }
+    pthread_mutex_unlock(&progress->mutex);
+    if (shown)
+        fprintf(stderr, "\r\033[K");
+    return NULL;
+}
+
+void tool_progress_start(tool_progress *progress, const char *what, unsigned long long total) {
+    progress->what = what;
+    progress->total = total;
+    progress->running = progress->stop = 0;
+    atomic_init(&progress->done, 0);
+    if (!isatty(STDERR_FILENO))
+        return;
+    pthread_mutex_init(&progress->mutex, NULL);
+    pthread_cond_init(&progress->changed, NULL);
+    progress->running = pthread_create(&progress->thread, NULL, body, progress) == 0;
+}
+
+void tool_progress_step(tool_progress *progress, unsigned long long done) {
+    atomic_store(&progress->done, done);
+}
+
+void tool_progress_stop(tool_progress *progress) {
+    if (!progress->running)
+        return;
+    pthread_mutex_lock(&progress->mutex);
+    progress->stop = 1;
+    pthread_cond_signal(&progress->changed);
+    pthread_mutex_unlock(&progress->mutex);
+    pthread_join(progress->thread, NULL);
+    pthread_cond_destroy(&progress->changed);
+    pthread_mutex_destroy(&progress->mutex);
+    progress->running = 0;
+}

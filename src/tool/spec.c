@@ -1,0 +1,212 @@
+/* Specifications of buffers: `zeros:256`, `random:1:1000`, `1,2,3`, `x.npy`. One row of a table per kind. */
+#include "base/file.h"
+#include "ir/eval.h"
+#include "tool/args.h"
+#include "tool/npy.h"
+#include "tool/value.h"
+#include "vyre/op.h"
+
+#include <inttypes.h>
+
+/* A buffer that is asked for in text is at most this large; a larger one comes from a file. */
+#define SPEC_LIMIT_BYTES (UINT64_C(1) << 34)
+
+typedef struct request {
+    const char *spec; /* whole, for messages */
+    const char *rest; /* after "kind:", or "" */
+    vyre_type type;
+    uint64_t fixed; /* count the program fixes, or UINT64_MAX */
+} request;
+
+typedef vyre_status make_function(const request *r, vyre_bytes *out, vyre_error *error);
+
+/* Takes the text up to the next ':'; NULL if nothing is left. */
+static const char *next_field(const char **rest, size_t *length) {
+    const char *field = *rest;
+
+    if (*field == '\0')
+        return NULL;
+    *length = strcspn(field, ":");
+    *rest = field + *length + (field[*length] == ':');
+    return field;
+}
+
+static vyre_status make_room(const request *r, const char *field, size_t length, vyre_bytes *out, vyre_error *error) {
+    uint64_t count = r->fixed;
+
+    if (field ? !tool_number(field, length, &count) : r->fixed == UINT64_MAX)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                       VY_FIX("write how many elements, as in `%.*s:256`", (int)strcspn(r->spec, ":"), r->spec),
+                       "`%.80s` does not say how many elements to make", r->spec);
+    if (count > SPEC_LIMIT_BYTES / vyre_type_size(r->type))
+        return vy_fail(error, VYRE_LIMIT, "make fewer elements, or read them from a file with @FILE",
+                       "`%.80s` asks for %" PRIu64 " elements (limit %" PRIu64 ")", r->spec, count,
+                       SPEC_LIMIT_BYTES / vyre_type_size(r->type));
+    return vyre_bytes_resize(out, (size_t)count * vyre_type_size(r->type), error);
+}
+
+static vyre_status make_from_count(const request *r, vyre_bytes *out, vyre_error *error) {
+    const char *rest = r->rest;
+    size_t length = 0;
+    const char *field = next_field(&rest, &length);
+
+    if (*rest)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "leave out what follows the count",
+                       "`%.80s` has something after the count", r->spec);
+    return make_room(r, field, length, out, error);
+}
+
+static void put(const request *r, vyre_bytes *out, size_t index, uint64_t bits) {
+    vy_value_store(r->type, (char *)out->data + index * vyre_type_size(r->type), bits);
+}
+
+static uint64_t number(vyre_type type, uint64_t value) {
+    return vyre_op_evaluate(VYRE_OP_CAST, type, VYRE_TYPE_U64, value, 0, 0);
+}
+
+static vyre_status make_zeros(const request *r, vyre_bytes *out, vyre_error *error) {
+    vyre_status status = make_from_count(r, out, error);
+
+    if (status == VYRE_OK && out->size > 0)
+        memset(out->data, 0, out->size);
+    return status;
+}
+
+static vyre_status make_ones(const request *r, vyre_bytes *out, vyre_error *error) {
+    vyre_status status = make_from_count(r, out, error);
+    uint64_t one = number(r->type, 1);
+
+    for (size_t i = 0; status == VYRE_OK && i < out->size / vyre_type_size(r->type); i++)
+        put(r, out, i, one);
+    return status;
+}
+
+static vyre_status make_iota(const request *r, vyre_bytes *out, vyre_error *error) {
+    vyre_status status = make_from_count(r, out, error);
+
+    for (size_t i = 0; status == VYRE_OK && i < out->size / vyre_type_size(r->type); i++)
+        put(r, out, i, number(r->type, i));
+    return status;
+}
+
+/* splitmix64 (Steele, Lea, Flood 2014). */
+static uint64_t next_random(uint64_t *state) {
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+/* A float in [0, 1): as many random bits as the significand has, so that no rounding happens and 1 is never reached. */
+static uint64_t random_unit(vyre_type type, uint64_t word) {
+    unsigned bits = type == VYRE_TYPE_F64 ? 53 : type == VYRE_TYPE_F32 ? 24 : type == VYRE_TYPE_F16 ? 11 : 8;
+    uint64_t scale = vyre_op_evaluate(VYRE_OP_DIV, type, type, number(type, 1), number(type, UINT64_C(1) << bits), 0);
+    uint64_t value = number(type, word >> (64 - bits));
+
+    return vyre_op_evaluate(VYRE_OP_MUL, type, type, value, scale, 0);
+}
+
+static uint64_t random_between(vyre_type type, uint64_t word, uint64_t low, uint64_t high) {
+    if (vyre_type_class(type) == VYRE_CLASS_FLOAT) {
+        uint64_t width = vyre_op_evaluate(VYRE_OP_SUB, type, type, high, low, 0);
+        return vyre_op_evaluate(VYRE_OP_FMA, type, type, random_unit(type, word), width, low);
+    }
+    /* The high half of word * range is uniform over the range to within 2^-64 of the range; sums wrap at the type's width. */
+    uint64_t range = vyre_op_evaluate(VYRE_OP_SUB, type, type, high, low, 0);
+    uint64_t offset = vyre_op_evaluate(VYRE_OP_MUL_HIGH, VYRE_TYPE_U64, VYRE_TYPE_U64, word, range, 0);
+    return vyre_op_evaluate(VYRE_OP_ADD, type, type, low, offset, 0);
+}
+
+static vyre_status make_random(const request *r, vyre_bytes *out, vyre_error *error) {
+    const char *rest = r->rest, *seed_text, *count_text, *low_text, *high_text;
+    size_t seed_length = 0, count_length = 0, low_length = 0, high_length = 0;
+    uint64_t seed = 0, low = 0, high = 0;
+    int is_float = vyre_type_class(r->type) == VYRE_CLASS_FLOAT;
+    vyre_status status;
+
+    seed_text = next_field(&rest, &seed_length);
+    count_text = next_field(&rest, &count_length);
+    low_text = next_field(&rest, &low_length);
+    high_text = next_field(&rest, &high_length);
+    if (!seed_text || !tool_number(seed_text, seed_length, &seed) || *rest || (low_text && !high_text))
+        return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                       "write `random:SEED:N` or `random:SEED:N:LO:HI`, as in `random:1:256`",
+                       "`%.80s` is not a random specification", r->spec);
+    status = make_room(r, count_text, count_length, out, error);
+    if (status == VYRE_OK && low_text) {
+        status = tool_value_read(low_text, low_length, r->type, &low, error);
+        if (status == VYRE_OK)
+            status = tool_value_read(high_text, high_length, r->type, &high, error);
+        if (status == VYRE_OK && !tool_value_less(r->type, low, high))
+            status = vy_fail(error, VYRE_INVALID_ARGUMENT, "write the smaller bound first; the larger one is excluded",
+                             "the bounds of `%.80s` leave no value between them", r->spec);
+    }
+    for (size_t i = 0; status == VYRE_OK && i < out->size / vyre_type_size(r->type); i++) {
+        uint64_t word = next_random(&seed);
+        put(r, out, i,
+            low_text   ? random_between(r->type, word, low, high)
+            : is_float ? random_unit(r->type, word)
+                       : word);
+    }
+    return status;
+}
+
+static vyre_status make_text(const request *r, vyre_bytes *out, vyre_error *error) {
+    size_t length = strlen(r->rest);
+    vyre_status status;
+
+    if (vyre_type_size(r->type) != 1)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "use text: with elements of type u8 or i8",
+                       "text: gives bytes, and the elements are of type %s", vyre_type_name(r->type));
+    status = vyre_bytes_resize(out, length, error);
+    if (status == VYRE_OK && length > 0)
+        memcpy(out->data, r->rest, length);
+    return status;
+}
+
+static vyre_status make_literals(const request *r, vyre_bytes *out, vyre_error *error) {
+    const char *text = r->spec;
+    size_t count = *text != '\0';
+    vyre_status status;
+
+    for (const char *c = text; *c; c++)
+        count += *c == ',';
+    status = vyre_bytes_resize(out, count * vyre_type_size(r->type), error);
+    for (size_t i = 0; status == VYRE_OK && i < count; i++) {
+        size_t length = strcspn(text, ",");
+        uint64_t bits = 0;
+        status = tool_value_read(text, length, r->type, &bits, error);
+        if (status == VYRE_OK)
+            put(r, out, i, bits);
+        text += length + 1;
+    }
+    return status;
+}
+
+static int ends_with(const char *text, const char *end) {
+    size_t length = strlen(text), end_length = strlen(end);
+    return length > end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+vyre_status tool_spec_read(const char *spec, vyre_type type, uint64_t fixed, vyre_bytes *out, vyre_error *error) {
+    static const struct {
+        const char *name;
+        make_function *make;
+    } kinds[] = {
+        {"zeros", make_zeros}, {"ones", make_ones}, {"iota", make_iota}, {"random", make_random}, {"text", make_text},
+    };
+    request r = {spec, "", type, fixed};
+
+    if (spec[0] == '@')
+        return vy_file_read(spec + 1, SIZE_MAX, out, error);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        size_t length = strlen(kinds[i].name);
+        if (strncmp(spec, kinds[i].name, length) != 0 || (spec[length] != ':' && spec[length] != '\0'))
+            continue;
+        r.rest = spec[length] ? spec + length + 1 : "";
+        return kinds[i].make(&r, out, error);
+    }
+    if (ends_with(spec, ".npy"))
+        return tool_npy_read(spec, type, out, error);
+    return make_literals(&r, out, error);
+}

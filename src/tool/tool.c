@@ -1,0 +1,81 @@
+/* Errors on standard error, and how statuses of the library become exit codes. */
+#include "tool/tool.h"
+
+#include <stdarg.h>
+
+int tool_exit_of(vyre_status status) {
+    static const unsigned char exits[] = {
+        [VYRE_OK] = TOOL_OK,
+        [VYRE_INVALID_ARGUMENT] = TOOL_USAGE,
+        [VYRE_INVALID_PROGRAM] = TOOL_FAILED,
+        [VYRE_NO_MEMORY] = TOOL_SYSTEM,
+        [VYRE_NO_DEVICE_MEMORY] = TOOL_SYSTEM,
+        [VYRE_DEVICE_LOST] = TOOL_SYSTEM,
+        [VYRE_TIMEOUT] = TOOL_SYSTEM,
+        [VYRE_CANCELLED] = TOOL_SYSTEM,
+        [VYRE_UNSUPPORTED] = TOOL_SYSTEM,
+        [VYRE_TRAPPED] = TOOL_TRAPPED,
+        [VYRE_CORRUPT] = TOOL_FAILED,
+        [VYRE_DUPLICATE] = TOOL_FAILED,
+        [VYRE_CONFLICT] = TOOL_FAILED,
+        [VYRE_NOT_FOUND] = TOOL_FAILED,
+        [VYRE_ABI_MISMATCH] = TOOL_SYSTEM,
+        [VYRE_LIMIT] = TOOL_SYSTEM,
+        [VYRE_IO] = TOOL_SYSTEM,
+        [VYRE_CHECK_FAILED] = TOOL_FAILED,
+        [VYRE_BUDGET] = TOOL_SYSTEM,
+    };
+    return (size_t)status < sizeof exits ? exits[status] : TOOL_SYSTEM;
+}
+
+int tool_error(const vyre_error *error) {
+    char text[sizeof *error + 64];
+
+    vyre_error_format(error, text, sizeof text);
+    fflush(stdout); /* what came before is seen before */
+    fprintf(stderr, "vyre: %s", text);
+    return tool_exit_of(error->code);
+}
+
+int tool_usage(const tool_command *command, const char *fix, const char *format, ...) {
+    va_list arguments;
+
+    fflush(stdout);
+    fprintf(stderr, "vyre %s: ", command->name);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    if (fix)
+        fprintf(stderr, "\nFix: %s\n", fix);
+    else
+        fprintf(stderr, "\nFix: `vyre help %s` shows what it takes\n", command->name);
+    return TOOL_USAGE;
+}
+
+void tool_diagnostics(const vyre_diagnostics *list) {
+    vyre_bytes text = VYRE_BYTES_INIT;
+    vyre_error error;
+
+    if (vyre_diagnostics_count(list) == 0)
+        return;
+    fflush(stdout);
+    if (vyre_diagnostics_render(list, &text, &error) == VYRE_OK)
+        fwrite(text.data, 1, text.size, stderr);
+    else
+        tool_error(&error);
+    vyre_bytes_free(&text);
+}
+
+int tool_print(vy_string *string) {
+    int code = TOOL_OK;
+
+    if (string->failed) {
+        vyre_error error;
+        vy_fail_memory(&error, "making the output");
+        code = tool_error(&error);
+    } else if (string->length > 0) {
+        fwrite(string->text, 1, string->length, stdout);
+    }
+    vy_string_free(string);
+    return code;
+}
