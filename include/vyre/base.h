@@ -84,7 +84,8 @@ VYRE_API size_t vyre_error_format(const vyre_error *error, char *buffer, size_t 
 /* The allocator every allocation of the library goes through.
  *
  * allocate must return memory aligned for any object, or NULL; resize behaves as realloc for a pointer of this allocator;
- * release takes what allocate or resize gave, with its size. Called from any thread at once. */
+ * release takes what allocate or resize gave, with its size. Sizes are never 0, nor above PTRDIFF_MAX. Called from any thread at
+ * once. */
 typedef struct vyre_allocator {
     void *user;
     void *(*allocate)(void *user, size_t size);
@@ -92,7 +93,7 @@ typedef struct vyre_allocator {
     void (*release)(void *user, void *memory, size_t size);
 } vyre_allocator;
 
-/* Replaces the allocator of the process; NULL restores the C library's. Call it when no object of the library is alive and no other
+/* Replaces the allocator of the process; NULL, or one that lacks a function, restores the C library's. Call it when no object of the library is alive and no other
  * thread is inside the library. The struct is copied. */
 VYRE_API void vyre_allocator_set(const vyre_allocator *allocator);
 

@@ -9,7 +9,7 @@
 #include <stdalign.h>
 #include <string.h>
 
-/* size 0 gives a valid unique pointer or NULL; callers treat NULL as failure only for size > 0. */
+/* NULL for size 0, which callers do not treat as failure, and when memory is out. Resizing NULL allocates, resizing to 0 releases. */
 void *vy_allocate(size_t size);
 void *vy_allocate_zero(size_t size);
 void *vy_resize(void *memory, size_t old_size, size_t new_size);

@@ -20,7 +20,8 @@ void vy_string_format(vy_string *string, const char *format, ...) VY_PRINTF(2, 3
 /* Text as a JSON string with its quotes; invalid UTF-8 becomes U+FFFD. */
 void vy_string_json(vy_string *string, const char *text);
 void vy_string_free(vy_string *string);
-/* Hands the contents over as bytes (replacing what out held) and resets the string; NO_MEMORY if an append had failed. */
+/* Hands the contents over as bytes (replacing what out held) and resets the string; NO_MEMORY if an append had failed. Unless they are
+ * empty, a NUL follows the bytes. */
 vyre_status vy_string_take(vy_string *string, vyre_bytes *out, vyre_error *error);
 
 /* Names: a pool of distinct NUL-terminated strings; a name is its offset in the pool, 0 is "". Equal strings have equal names. */
