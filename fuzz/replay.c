@@ -1,5 +1,5 @@
-/* Replays inputs through a fuzz target without libFuzzer: every file named on the command line and every file of every folder named
- * there. So the corpora run as ordinary tests, with any compiler. */
+/* Replays inputs through a fuzz target without libFuzzer: every file named on the command line and every file of every
+ * folder named there. So the corpora run as ordinary tests, with any compiler. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -49,10 +49,13 @@ VYRE_API const char *vyre_version(void);
     X(DUPLICATE, 11, "rename one of the two the message names", "an id is taken already")                              \
     X(CONFLICT, 12, "remove one of the two the message names", "two things that may not be together")                  \
     X(NOT_FOUND, 13, "use one of the names the message lists", "no such name, file or device")                         \
-    X(ABI_MISMATCH, 14, "rebuild the plug-in against the installed headers", "a plug-in speaks another version of the contract") \
+    X(ABI_MISMATCH, 14, "rebuild the plug-in against the installed headers",                                           \
+      "a plug-in speaks another version of the contract")                                                              \
     X(LIMIT, 15, "stay below the limit the message names", "a value is over a stated limit")                           \
-    X(IO, 16, "check that the path exists and is readable or writable", "the operating system refused a file operation") \
-    X(CHECK_FAILED, 17, "correct the program at the line the message names", "a checker of the oracle found a program error") \
+    X(IO, 16, "check that the path exists and is readable or writable",                                                \
+      "the operating system refused a file operation")                                                                 \
+    X(CHECK_FAILED, 17, "correct the program at the line the message names",                                           \
+      "a checker of the oracle found a program error")                                                                 \
     X(BUDGET, 18, "raise the step budget, or look for a loop that does not end", "the step budget ran out")
 
 typedef enum vyre_status {
@@ -67,15 +70,17 @@ VYRE_API const char *vyre_status_name(vyre_status status);
 VYRE_API const char *vyre_status_fix(vyre_status status);
 VYRE_API const char *vyre_status_doc(vyre_status status);
 
-/* One error, in storage the caller owns (usually on the stack): filling it allocates nothing, so it works when memory is gone.
- * Texts that do not fit end in "...". Initialise with VYRE_ERROR_INIT or leave uninitialised: it is only read after a failure. */
+/* One error, in storage the caller owns (usually on the stack): filling it allocates nothing, so it works when memory
+ * is gone. Texts that do not fit end in "...". Initialise with VYRE_ERROR_INIT or leave uninitialised: it is only read
+ * after a failure. */
 typedef struct vyre_error {
     vyre_status code;
     char message[512]; /* a sentence: what was given, what is allowed */
     char fix[256];     /* what to do; never empty after a failure */
     char where[256];   /* "file:line:column", an object's name, or "" */
 } vyre_error;
-#define VYRE_ERROR_INIT {VYRE_OK, "", "", ""}
+#define VYRE_ERROR_INIT                                                                                                \
+    { VYRE_OK, "", "", "" }
 
 /* Writes "NAME: message (where)\nFix: fix\n" into buffer, always terminated if size > 0.
  * Returns the length of the whole text, which may be more than fits. */
@@ -83,9 +88,9 @@ VYRE_API size_t vyre_error_format(const vyre_error *error, char *buffer, size_t 
 
 /* The allocator every allocation of the library goes through.
  *
- * allocate must return memory aligned for any object, or NULL; resize behaves as realloc for a pointer of this allocator;
- * release takes what allocate or resize gave, with its size. Sizes are never 0, nor above PTRDIFF_MAX. Called from any thread at
- * once. */
+ * allocate must return memory aligned for any object, or NULL; resize behaves as realloc for a pointer of this
+ * allocator; release takes what allocate or resize gave, with its size. Sizes are never 0, nor above PTRDIFF_MAX.
+ * Called from any thread at once. */
 typedef struct vyre_allocator {
     void *user;
     void *(*allocate)(void *user, size_t size);
@@ -93,8 +98,8 @@ typedef struct vyre_allocator {
     void (*release)(void *user, void *memory, size_t size);
 } vyre_allocator;
 
-/* Replaces the allocator of the process; NULL, or one that lacks a function, restores the C library's. Call it when no object of the library is alive and no other
- * thread is inside the library. The struct is copied. */
+/* Replaces the allocator of the process; NULL, or one that lacks a function, restores the C library's. Call it when no
+ * object of the library is alive and no other thread is inside the library. The struct is copied. */
 VYRE_API void vyre_allocator_set(const vyre_allocator *allocator);
 
 /* Borrowed bytes. */
@@ -103,14 +108,15 @@ typedef struct vyre_span {
     size_t size;
 } vyre_span;
 
-/* Owned bytes that keep their capacity: what functions that make bytes write into. Start from VYRE_BYTES_INIT, reuse as often as you
- * like (contents are replaced, memory is kept when it suffices), end with vyre_bytes_free. */
+/* Owned bytes that keep their capacity: what functions that make bytes write into. Start from VYRE_BYTES_INIT, reuse as
+ * often as you like (contents are replaced, memory is kept when it suffices), end with vyre_bytes_free. */
 typedef struct vyre_bytes {
     void *data;
     size_t size;
     size_t capacity;
 } vyre_bytes;
-#define VYRE_BYTES_INIT {NULL, 0, 0}
+#define VYRE_BYTES_INIT                                                                                                \
+    { NULL, 0, 0 }
 
 /* Frees the memory and resets to VYRE_BYTES_INIT. */
 VYRE_API void vyre_bytes_free(vyre_bytes *bytes);

@@ -1,7 +1,7 @@
 /* Diagnostics: numbered findings with a place and a fix.
  *
- * The parser, the validator, the decoder and the oracle's checkers add to a list the caller owns, so that one run shows every
- * mistake. Every code is a row of VYRE_CODE_LIST (src/ir/codes.h), has a section in docs/errors.md and answers to
+ * The parser, the validator, the decoder and the oracle's checkers add to a list the caller owns, so that one run shows
+ * every mistake. Every code is a row of VYRE_CODE_LIST (src/ir/codes.h), has a section in docs/errors.md and answers to
  * `vyre explain CODE`. */
 #ifndef VYRE_DIAGNOSTIC_H
 #define VYRE_DIAGNOSTIC_H
@@ -14,8 +14,8 @@ extern "C" {
 
 typedef enum vyre_severity { VYRE_SEVERITY_ERROR, VYRE_SEVERITY_WARNING, VYRE_SEVERITY_NOTE } vyre_severity;
 
-/* One finding. The strings belong to the list. line and column count from 1; column counts bytes of UTF-8 text, length is the
- * width of the caret in bytes; line 0 means no place is known. */
+/* One finding. The strings belong to the list. line and column count from 1; column counts bytes of UTF-8 text, length
+ * is the width of the caret in bytes; line 0 means no place is known. */
 typedef struct vyre_diagnostic {
     const char *code; /* "V012" */
     vyre_severity severity;
@@ -26,8 +26,8 @@ typedef struct vyre_diagnostic {
     const char *source_line; /* the text of that line without its end, or NULL */
 } vyre_diagnostic;
 
-/* A list of findings in the order in which they were found. One thread at a time. When memory runs out, findings that could not be
- * kept are counted and the list says so; adding never fails. */
+/* A list of findings in the order in which they were found. One thread at a time. When memory runs out, findings that
+ * could not be kept are counted and the list says so; adding never fails. */
 typedef struct vyre_diagnostics vyre_diagnostics;
 
 /* NULL if memory is out, which every function that takes a list accepts. */
@@ -43,7 +43,8 @@ VYRE_API const vyre_diagnostic *vyre_diagnostics_get(const vyre_diagnostics *lis
 VYRE_API vyre_status vyre_diagnostics_render(const vyre_diagnostics *list, vyre_bytes *out, vyre_error *error);
 VYRE_API vyre_status vyre_diagnostics_render_json(const vyre_diagnostics *list, vyre_bytes *out, vyre_error *error);
 
-/* The explanation of a code ("V012") or a status name ("LIMIT"): title, paragraphs and fix, as Markdown. NULL if there is none. */
+/* The explanation of a code ("V012") or a status name ("LIMIT"): title, paragraphs and fix, as Markdown. NULL if there
+ * is none. */
 typedef struct vyre_explanation {
     const char *code, *title, *text, *fix;
 } vyre_explanation;

@@ -1,7 +1,8 @@
 /* Whole numbers of bounded size, for exact conversion between decimal text and binary floats.
  *
- * The size is that of the largest number reading an f64 needs: 5^1201 (base/number_read.c derives it), 2789 bits, and one bit more while
- * dividing. Every function expects its result to fit; no input of the two conversions exceeds that. */
+ * The size is that of the largest number reading an f64 needs: 5^1201 (base/number_read.c derives it), 2789 bits, and
+ * one bit more while dividing. Every function expects its result to fit; no input of the two conversions exceeds
+ * that. */
 #ifndef VY_BASE_BIGNUM_H
 #define VY_BASE_BIGNUM_H
 

@@ -1,5 +1,5 @@
-/* How many cores the process may use: its affinity mask, and the processor quota of its control groups (cgroups v1 and v2), of which
- * every ancestor counts too. Reading the files needs no allocation. */
+/* How many cores the process may use: its affinity mask, and the processor quota of its control groups (cgroups v1 and
+ * v2), of which every ancestor counts too. Reading the files needs no allocation. */
 #include "base/thread.h"
 
 #include <fcntl.h>

@@ -11,11 +11,11 @@
 struct vyre_diagnostics {
     vy_arena arena;
     VY_VECTOR(vyre_diagnostic) findings;
-    size_t errors;      /* all of them */
+    size_t errors; /* all of them */
     size_t errors_kept;
-    size_t over;        /* errors and warnings beyond what is kept */
-    size_t lost;        /* for lack of memory */
-    int skip_notes;     /* the finding that notes would belong to was not kept */
+    size_t over;             /* errors and warnings beyond what is kept */
+    size_t lost;             /* for lack of memory */
+    int skip_notes;          /* the finding that notes would belong to was not kept */
     vyre_diagnostic ends[2]; /* what says that some are missing */
     char texts[2][96];
     unsigned end_count;
@@ -107,7 +107,8 @@ static void update_ends(vyre_diagnostics *list) {
         size_t count;
         const char *one, *many, *fix;
     } rows[] = {
-        {list->over, "more finding is not shown", "more findings are not shown", "correct the first ones and check again"},
+        {list->over, "more finding is not shown", "more findings are not shown",
+         "correct the first ones and check again"},
         {list->lost, "finding is lost because memory ran out", "findings are lost because memory ran out",
          "free host memory and check again"},
     };
@@ -116,13 +117,13 @@ static void update_ends(vyre_diagnostics *list) {
             continue;
         char *text = list->texts[list->end_count];
         snprintf(text, sizeof list->texts[0], "%zu %s", rows[i].count, rows[i].count == 1 ? rows[i].one : rows[i].many);
-        list->ends[list->end_count++] =
-            (vyre_diagnostic){.code = "", .severity = VYRE_SEVERITY_NOTE, .message = text, .fix = rows[i].fix, .file = ""};
+        list->ends[list->end_count++] = (vyre_diagnostic){
+            .code = "", .severity = VYRE_SEVERITY_NOTE, .message = text, .fix = rows[i].fix, .file = ""};
     }
 }
 
-void vy_diagnostic_add(vyre_diagnostics *list, const vy_source *source, const char *code, vyre_severity severity, vy_position at,
-                       const char *fix, const char *format, ...) {
+void vy_diagnostic_add(vyre_diagnostics *list, const vy_source *source, const char *code, vyre_severity severity,
+                       vy_position at, const char *fix, const char *format, ...) {
     if (!list)
         return;
     if (!admit(list, severity)) {
@@ -166,7 +167,8 @@ const vyre_diagnostic *vyre_diagnostics_get(const vyre_diagnostics *list, size_t
     return index < kept ? &list->findings.items[index] : &list->ends[index - kept];
 }
 
-vyre_status vy_diagnostics_fail(const vyre_diagnostics *list, vyre_status status, const char *otherwise, vyre_error *error) {
+vyre_status vy_diagnostics_fail(const vyre_diagnostics *list, vyre_status status, const char *otherwise,
+                                vyre_error *error) {
     const vyre_diagnostic *first = NULL;
     for (size_t i = 0; list && i < list->findings.count && !first; i++) {
         if (list->findings.items[i].severity == VYRE_SEVERITY_ERROR)

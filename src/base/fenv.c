@@ -1,11 +1,11 @@
-/* The floating-point environment. All of the control state is replaced, and the exception flags are given back as they were, so that a
- * caller who traps, flushes or rounds otherwise notices nothing. */
+/* The floating-point environment. All of the control state is replaced, and the exception flags are given back as they
+ * were, so that a caller who traps, flushes or rounds otherwise notices nothing. */
 #include "base/thread.h"
 
 #if defined(__x86_64__)
 
-/* MXCSR: all exceptions masked, nearest-even, neither flush-to-zero nor denormals-are-zero, flags clear. The x87 word: masked, nearest,
- * 64-bit significand, which is what the ABI starts a process with. */
+/* MXCSR: all exceptions masked, nearest-even, neither flush-to-zero nor denormals-are-zero, flags clear. The x87 word:
+ * masked, nearest, 64-bit significand, which is what the ABI starts a process with. */
 #define OUR_MXCSR 0x1f80u
 #define OUR_X87 0x037fu
 

@@ -39,7 +39,8 @@ static vyre_status fail_size(vyre_error *error, const char *path, size_t limit) 
 }
 
 /* Reads to the end; the room grows by doubling, and by one byte over the limit to see that it is exceeded. */
-static vyre_status read_all(int file, const char *path, size_t expected, size_t limit, vyre_bytes *out, vyre_error *error) {
+static vyre_status read_all(int file, const char *path, size_t expected, size_t limit, vyre_bytes *out,
+                            vyre_error *error) {
     size_t most = limit < PTRDIFF_MAX ? limit + 1 : limit, length = 0;
     size_t room = expected < READ_STEP ? READ_STEP : expected + 1;
     for (;;) {

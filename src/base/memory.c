@@ -1,7 +1,7 @@
 /* The allocator hook and the growth of arrays.
  *
- * The hook is the one mutable global of the library. It never sees a size of 0 nor one over PTRDIFF_MAX, so a hook needs no
- * special cases. */
+ * The hook is the one mutable global of the library. It never sees a size of 0 nor one over PTRDIFF_MAX, so a hook
+ * needs no special cases. */
 #include "base/memory.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* The pool of names: texts one after the other, each with its NUL, found through an open-addressing table of offsets. The table is at most
- * half full, so a probe always meets an empty slot. */
+/* The pool of names: texts one after the other, each with its NUL, found through an open-addressing table of offsets.
+ * The table is at most half full, so a probe always meets an empty slot. */
 #include "base/hash.h"
 #include "base/text.h"
 
@@ -7,7 +7,8 @@
 #define FIRST_SLOTS 16u
 
 /* The slot of the text, or the empty one where it belongs. */
-static uint32_t find_slot(const vy_names *names, const uint32_t *slots, uint32_t slot_count, const char *text, size_t length) {
+static uint32_t find_slot(const vy_names *names, const uint32_t *slots, uint32_t slot_count, const char *text,
+                          size_t length) {
     uint32_t mask = slot_count - 1;
     uint32_t slot = (uint32_t)vy_hash(text, length) & mask;
     for (; slots[slot] != EMPTY; slot = (slot + 1) & mask) {

@@ -1,8 +1,9 @@
 /* Float → the shortest text that reads back as the same bits, and among those the one nearest to the value.
  *
- * R. G. Burger, R. K. Dybvig, "Printing Floating-Point Numbers Quickly and Accurately", PLDI 1996, with exact whole numbers:
- * the value is r/s, and high/s and low/s are half the distances to the neighbours. Digits come out until what is left is
- * closer than that. A neighbour's boundary itself reads back as this value only if the significand is even (ties to even). */
+ * R. G. Burger, R. K. Dybvig, "Printing Floating-Point Numbers Quickly and Accurately", PLDI 1996, with exact whole
+ * numbers: the value is r/s, and high/s and low/s are half the distances to the neighbours. Digits come out until what
+ * is left is closer than that. A neighbour's boundary itself reads back as this value only if the significand is even
+ * (ties to even). */
 #include "base/bignum.h"
 #include "base/text.h"
 
@@ -38,10 +39,12 @@ static int reaches(const state *x) {
     return x->even ? order >= 0 : order > 0;
 }
 
-/* Scales so that the first digit is the integer part of 10 r/s, and not zero; returns the position of the point after "0.". */
+/* Scales so that the first digit is the integer part of 10 r/s, and not zero; returns the position of the point after
+ * "0.". */
 static int scale(state *x, uint64_t significand, int exponent) {
-    /* A position that is never too high, and corrected below: 2^bits <= value, and 1233/4096 is so little below log10(2) that
-     * for 1100 bits the error is less than 0.01, which rounding the negative case away from zero leaves below the true position. */
+    /* A position that is never too high, and corrected below: 2^bits <= value, and 1233/4096 is so little below
+     * log10(2) that for 1100 bits the error is less than 0.01, which rounding the negative case away from zero leaves
+     * below the true position. */
     int bits = 64 - __builtin_clzll(significand) + exponent - 1;
     int point = bits >= 0 ? bits * 1233 / 4096 : -((-bits * 1233 + 4095) / 4096);
     if (point >= 0) {
@@ -75,7 +78,8 @@ static int round_up(state *x, unsigned digit) {
     return order > 0 || (order == 0 && (digit & 1));
 }
 
-/* The digits; the first may round up to ten, which raises the point. Later ones cannot: the digit before would have ended it. */
+/* The digits; the first may round up to ten, which raises the point. Later ones cannot: the digit before would have
+ * ended it. */
 static int generate(state *x, char *digits, int *point) {
     for (int count = 0; count < MOST_DIGITS;) {
         unsigned digit = next_digit(x);

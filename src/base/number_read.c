@@ -1,8 +1,9 @@
 /* Text → float, rounded once.
  *
- * A decimal text is digits × 10^power. Digits beyond DIGITS_KEPT are replaced by one digit that says whether any of them was not zero:
- * the boundaries between two f64 have at most 767 significant digits, so that digit decides exactly as the rest would. The value is
- * then a quotient of two whole numbers; its first 64 bits and whether anything follows are all that rounding needs.
+ * A decimal text is digits × 10^power. Digits beyond DIGITS_KEPT are replaced by one digit that says whether any of
+ * them was not zero: the boundaries between two f64 have at most 767 significant digits, so that digit decides exactly
+ * as the rest would. The value is then a quotient of two whole numbers; its first 64 bits and whether anything follows
+ * are all that rounding needs.
  *
  * Sizes: a value of 10^MAGNITUDE or more is infinite in f64, one below 10^-MAGNITUDE rounds to zero, so power lies in
  * [-MAGNITUDE - DIGITS_KEPT - 1, MAGNITUDE], and 5^1201 has 2789 bits. */
@@ -11,7 +12,8 @@
 
 #define DIGITS_KEPT 800
 #define MAGNITUDE 400
-#define EXPONENT_LIMIT INT64_C(1000000000000000000) /* far outside every float, far inside int64_t even after adding positions */
+#define EXPONENT_LIMIT                                                                                                 \
+    INT64_C(1000000000000000000) /* far outside every float, far inside int64_t even after adding positions */
 
 /* mantissa × 2^exponent, plus something below one unit of it if sticky; the highest bit of the mantissa is set. */
 typedef struct scaled {
@@ -25,7 +27,10 @@ typedef struct reader {
 } reader;
 
 static int digit_of(char c, unsigned base) {
-    int value = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : 99;
+    int value = c >= '0' && c <= '9'   ? c - '0'
+                : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                       : 99;
     return value < (int)base ? value : -1;
 }
 

@@ -1,7 +1,8 @@
 /* Findings as text for people and as JSON.
  *
- * Source text is shown safely: tabs become spaces, control characters and invalid UTF-8 become U+FFFD, so that the caret lines up and no
- * program text reaches the terminal as a command. Of a long line the part around the caret is shown. */
+ * Source text is shown safely: tabs become spaces, control characters and invalid UTF-8 become U+FFFD, so that the
+ * caret lines up and no program text reaches the terminal as a command. Of a long line the part around the caret is
+ * shown. */
 #include "base/diagnostics.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -152,9 +153,9 @@ static void append_json(vy_string *out, const vyre_diagnostic *finding) {
     const struct {
         const char *name, *text;
     } members[] = {
-        {"{\"code\": ", finding->code},          {", \"severity\": ", severity_name(finding->severity)},
-        {", \"message\": ", finding->message},   {", \"fix\": ", finding->fix},
-        {", \"file\": ", finding->file},         {", \"source_line\": ", finding->source_line},
+        {"{\"code\": ", finding->code},        {", \"severity\": ", severity_name(finding->severity)},
+        {", \"message\": ", finding->message}, {", \"fix\": ", finding->fix},
+        {", \"file\": ", finding->file},       {", \"source_line\": ", finding->source_line},
     };
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
         vy_string_add(out, members[i].name);
@@ -163,7 +164,8 @@ static void append_json(vy_string *out, const vyre_diagnostic *finding) {
         else
             vy_string_add(out, "null");
     }
-    vy_string_format(out, ", \"line\": %u, \"column\": %u, \"length\": %u}", finding->line, finding->column, finding->length);
+    vy_string_format(out, ", \"line\": %u, \"column\": %u, \"length\": %u}", finding->line, finding->column,
+                     finding->length);
 }
 
 vyre_status vyre_diagnostics_render_json(const vyre_diagnostics *list, vyre_bytes *out, vyre_error *error) {

@@ -113,8 +113,8 @@ size_t vyre_error_format(const vyre_error *error, char *buffer, size_t size) {
     if (!error)
         error = &none;
     int placed = error->where[0] != 0;
-    int length = snprintf(buffer, buffer ? size : 0, "%s: %s%s%s%s\nFix: %s\n", vyre_status_name(error->code), error->message,
-                          placed ? " (" : "", error->where, placed ? ")" : "",
+    int length = snprintf(buffer, buffer ? size : 0, "%s: %s%s%s%s\nFix: %s\n", vyre_status_name(error->code),
+                          error->message, placed ? " (" : "", error->where, placed ? ")" : "",
                           error->fix[0] ? error->fix : vyre_status_fix(error->code));
     return length < 0 ? 0 : (size_t)length;
 }

@@ -1,5 +1,5 @@
-/* Spelling suggestions: the optimal string alignment distance (insert, delete, replace, swap neighbours), letters compared without
- * their case. */
+/* Spelling suggestions: the optimal string alignment distance (insert, delete, replace, swap neighbours), letters
+ * compared without their case. */
 #include "base/text.h"
 
 #define LONGEST (sizeof((vy_suggestion *)0)->best - 1)
@@ -8,7 +8,8 @@ static char fold(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* How many mistakes a word of this length may hold and still be recognised: none in one letter, since every letter would be near. */
+/* How many mistakes a word of this length may hold and still be recognised: none in one letter, since every letter
+ * would be near. */
 static unsigned tolerance(size_t length) {
     return length < 2 ? 0 : length < 6 ? 1 : length < 9 ? 2 : 3;
 }

@@ -1,12 +1,13 @@
-/* Text helpers: a growing string, name tables, spelling suggestions, UTF-8, numbers in text. Nothing here depends on the locale. */
+/* Text helpers: a growing string, name tables, spelling suggestions, UTF-8, numbers in text. Nothing here depends on
+ * the locale. */
 #ifndef VY_BASE_TEXT_H
 #define VY_BASE_TEXT_H
 
 #include "base/memory.h"
 #include "base/status.h"
 
-/* A string that grows. Initialise with zeros. Appending after a failed allocation is ignored and `failed` stays set, so that
- * a printer checks once at the end. text is NUL-terminated whenever it is not NULL. */
+/* A string that grows. Initialise with zeros. Appending after a failed allocation is ignored and `failed` stays set, so
+ * that a printer checks once at the end. text is NUL-terminated whenever it is not NULL. */
 typedef struct vy_string {
     char *text;
     size_t length, capacity;
@@ -20,11 +21,12 @@ void vy_string_format(vy_string *string, const char *format, ...) VY_PRINTF(2, 3
 /* Text as a JSON string with its quotes; invalid UTF-8 becomes U+FFFD. */
 void vy_string_json(vy_string *string, const char *text);
 void vy_string_free(vy_string *string);
-/* Hands the contents over as bytes (replacing what out held) and resets the string; NO_MEMORY if an append had failed. Unless they are
- * empty, a NUL follows the bytes. */
+/* Hands the contents over as bytes (replacing what out held) and resets the string; NO_MEMORY if an append had failed.
+ * Unless they are empty, a NUL follows the bytes. */
 vyre_status vy_string_take(vy_string *string, vyre_bytes *out, vyre_error *error);
 
-/* Names: a pool of distinct NUL-terminated strings; a name is its offset in the pool, 0 is "". Equal strings have equal names. */
+/* Names: a pool of distinct NUL-terminated strings; a name is its offset in the pool, 0 is "". Equal strings have equal
+ * names. */
 typedef uint32_t vy_name;
 #define VY_NAME_FAILED UINT32_MAX
 typedef struct vy_names {
@@ -34,11 +36,12 @@ typedef struct vy_names {
     uint32_t slot_count, used;
 } vy_names;
 /* A text ends at its first NUL or at `length`. */
-vy_name vy_names_add(vy_names *names, const char *text, size_t length);  /* VY_NAME_FAILED when memory is out */
+vy_name vy_names_add(vy_names *names, const char *text, size_t length);        /* VY_NAME_FAILED when memory is out */
 vy_name vy_names_find(const vy_names *names, const char *text, size_t length); /* VY_NAME_FAILED if absent */
 void vy_names_free(vy_names *names);
 
-/* The candidate nearest to `given` in edit distance, if near enough to be a plausible typo; else NULL. Feed candidates one by one. */
+/* The candidate nearest to `given` in edit distance, if near enough to be a plausible typo; else NULL. Feed candidates
+ * one by one. */
 typedef struct vy_suggestion {
     const char *given;
     size_t given_length;
@@ -52,13 +55,14 @@ const char *vy_suggestion_get(const vy_suggestion *suggestion); /* NULL if none 
 /* Length of the valid UTF-8 prefix of the bytes; equals size if all is valid. */
 size_t vy_utf8_valid(const char *text, size_t size);
 
-/* Decimal or hexadecimal ("0x1.8p3") float text → bits of a float type with 1 sign, `exponent_bits` and `fraction_bits`,
- * rounded once to nearest-even whatever the length of the text. `length` bytes, no sign, no suffix; "inf" and "nan" are
- * not numbers. A value beyond the largest finite one gives the bits of infinity. exponent_bits 2 … 11, fraction_bits 1 … 52.
- * Returns 0, and bits 0, if the text is not a number. Linear in the length of the text, and allocates nothing. */
+/* Decimal or hexadecimal ("0x1.8p3") float text → bits of a float type with 1 sign, `exponent_bits` and
+ * `fraction_bits`, rounded once to nearest-even whatever the length of the text. `length` bytes, no sign, no suffix;
+ * "inf" and "nan" are not numbers. A value beyond the largest finite one gives the bits of infinity. exponent_bits 2 …
+ * 11, fraction_bits 1 … 52. Returns 0, and bits 0, if the text is not a number. Linear in the length of the text, and
+ * allocates nothing. */
 int vy_number_to_bits(const char *text, size_t length, unsigned exponent_bits, unsigned fraction_bits, uint64_t *bits);
-/* The shortest decimal text that vy_number_to_bits turns back into the same bits, always with a '.' or an exponent; finite
- * positive values only. buffer holds at least 40 bytes. */
+/* The shortest decimal text that vy_number_to_bits turns back into the same bits, always with a '.' or an exponent;
+ * finite positive values only. buffer holds at least 40 bytes. */
 void vy_number_from_bits(uint64_t bits, unsigned exponent_bits, unsigned fraction_bits, char *buffer);
 
 #endif

@@ -9,16 +9,16 @@
 
 /* Cores this process may run on (affinity mask, cgroup quota), at least 1. */
 unsigned vy_cores(void);
-/* The part of it that control groups allow, UINT32_MAX for no limit, from a file such as /proc/self/cgroup and the folder where the
- * hierarchies are mounted. */
+/* The part of it that control groups allow, UINT32_MAX for no limit, from a file such as /proc/self/cgroup and the
+ * folder where the hierarchies are mounted. */
 unsigned vy_cgroup_cores(const char *membership, const char *mount);
 
-/* Runs body(user, worker) for worker = 0 … workers-1, worker 0 on the calling thread, and returns when all are done. If threads cannot be
- * started, fewer run: bodies take work from a shared counter, so all work is done in any case. */
+/* Runs body(user, worker) for worker = 0 … workers-1, worker 0 on the calling thread, and returns when all are done. If
+ * threads cannot be started, fewer run: bodies take work from a shared counter, so all work is done in any case. */
 void vy_parallel(unsigned workers, void (*body)(void *user, unsigned worker), void *user);
 
-/* The floating-point environment our rules need (nearest-even, subnormals kept, no traps): enter saves the caller's and installs ours,
- * leave restores. Per thread. */
+/* The floating-point environment our rules need (nearest-even, subnormals kept, no traps): enter saves the caller's and
+ * installs ours, leave restores. Per thread. */
 typedef struct vy_fenv {
     unsigned long words[8];
 } vy_fenv;

@@ -9,7 +9,8 @@ static char *rendered(const vyre_diagnostics *list, int json) {
     static vyre_bytes bytes;
     static char copy[8192];
     vyre_error error;
-    vyre_status status = json ? vyre_diagnostics_render_json(list, &bytes, &error) : vyre_diagnostics_render(list, &bytes, &error);
+    vyre_status status =
+        json ? vyre_diagnostics_render_json(list, &bytes, &error) : vyre_diagnostics_render(list, &bytes, &error);
     assert_int_equal(status, VYRE_OK);
     assert_true(bytes.size < sizeof copy);
     if (bytes.size)
@@ -48,9 +49,11 @@ static void a_finding_shows_place_line_caret_and_fix(void **state) {
                                            "Fix: correct the program at this place\n");
     assert_string_equal(
         rendered(list, 1),
-        "[\n  {\"code\": \"V012\", \"severity\": \"error\", \"message\": \"`foo` is not declared\", \"fix\": \"declare `foo`\", "
+        "[\n  {\"code\": \"V012\", \"severity\": \"error\", \"message\": \"`foo` is not declared\", \"fix\": \"declare "
+        "`foo`\", "
         "\"file\": \"saxpy.vyre\", \"source_line\": \"  let x = foo\", \"line\": 2, \"column\": 11, \"length\": 3},\n"
-        "  {\"code\": \"\", \"severity\": \"warning\", \"message\": \"no place\", \"fix\": \"correct the program at this place\", "
+        "  {\"code\": \"\", \"severity\": \"warning\", \"message\": \"no place\", \"fix\": \"correct the program at "
+        "this place\", "
         "\"file\": \"\", \"source_line\": null, \"line\": 0, \"column\": 0, \"length\": 0}\n]\n");
     const vyre_diagnostic *first = vyre_diagnostics_get(list, 0);
     assert_string_equal(first->source_line, "  let x = foo");
@@ -79,10 +82,12 @@ static void no_list_is_an_empty_list(void **state) {
 
 static void the_caret_lines_up_behind_tabs_and_wide_characters(void **state) {
     (void)state;
-    assert_string_equal(excerpt("\tx\ty", 4, 1), "f:1:4: error V001: m\n    1 |     x   y\n      |         ^\nFix: x\n");
+    assert_string_equal(excerpt("\tx\ty", 4, 1),
+                        "f:1:4: error V001: m\n    1 |     x   y\n      |         ^\nFix: x\n");
     assert_string_equal(excerpt("\xc3\xa4\xe4\xb8\xad z", 7, 1),
                         "f:1:7: error V001: m\n    1 | \xc3\xa4\xe4\xb8\xad z\n      |     ^\nFix: x\n");
-    assert_string_equal(excerpt("e\xcc\x81 z", 5, 1), "f:1:5: error V001: m\n    1 | e\xcc\x81 z\n      |   ^\nFix: x\n");
+    assert_string_equal(excerpt("e\xcc\x81 z", 5, 1),
+                        "f:1:5: error V001: m\n    1 | e\xcc\x81 z\n      |   ^\nFix: x\n");
     assert_string_equal(excerpt("\xe4\xb8\xad\xe4\xb8\xad", 1, 6),
                         "f:1:1: error V001: m\n    1 | \xe4\xb8\xad\xe4\xb8\xad\n      | ^~~~\nFix: x\n");
 }

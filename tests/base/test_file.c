@@ -78,7 +78,8 @@ static void a_file_over_the_limit_is_refused(void **state) {
     assert_string_equal(error.where, path_of("a"));
     assert_int_equal(bytes.size, 0);
     assert_int_equal(vy_file_read(path_of("a"), 5, &bytes, &error), VYRE_OK);
-    assert_int_equal(vy_file_read("/dev/zero", 100000, &bytes, &error), VYRE_LIMIT); /* a size nobody knows beforehand */
+    assert_int_equal(vy_file_read("/dev/zero", 100000, &bytes, &error),
+                     VYRE_LIMIT); /* a size nobody knows beforehand */
     assert_int_equal(bytes.size, 0);
     assert_int_equal(vy_file_read("/dev/null", 0, &bytes, &error), VYRE_OK);
     vyre_bytes_free(&bytes);

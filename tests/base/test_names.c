@@ -100,7 +100,8 @@ static const char *nearest(const char *given, const char *const *candidates) {
 
 static void a_typo_finds_its_word(void **state) {
     (void)state;
-    static const char *const words[] = {"workgroup", "global_id", "local_id", "min", "max", "f32", "u32", "while", NULL};
+    static const char *const words[] = {"workgroup", "global_id", "local_id", "min", "max",
+                                        "f32",       "u32",       "while",    NULL};
     assert_string_equal(nearest("workgoup", words), "workgroup");
     assert_string_equal(nearest("wrokgroup", words), "workgroup");
     assert_string_equal(nearest("globalid", words), "global_id");

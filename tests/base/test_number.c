@@ -1,4 +1,5 @@
-/* Reading is compared with MPFR (any type) and the C library (f32, f64); printing with what makes a text shortest and nearest. */
+/* Reading is compared with MPFR (any type) and the C library (f32, f64); printing with what makes a text shortest and
+ * nearest. */
 #include "base/text.h"
 #include "support/test.h"
 
@@ -73,7 +74,8 @@ static uint64_t expected(const char *text, const format *type) {
 static void compare(const char *text, const format *type) {
     uint64_t found = read_number(text, type), right = expected(text, type);
     if (found != right)
-        fail_msg("%s `%s` reads as %llx, but is %llx", type->name, text, (unsigned long long)found, (unsigned long long)right);
+        fail_msg("%s `%s` reads as %llx, but is %llx", type->name, text, (unsigned long long)found,
+                 (unsigned long long)right);
 }
 
 static void small_and_well_known_numbers(void **state) {
@@ -126,9 +128,10 @@ static void small_and_well_known_numbers(void **state) {
 
 static void what_is_no_number_is_refused(void **state) {
     (void)state;
-    static const char *const wrong[] = {"",    ".",    "e5",   "1e",   "1e+",   "1.2.3", "-1",   "+1",    " 1",  "1 ", "1f32", "inf",
-                                        "nan", "0x",   "0x.",  "0xp1", "0x1p",  "0x1p-", "0xg",  "1_000", "1,5", "0b1", "١",  "1e5.0",
-                                        ".e1", "0x1e+1p", "1p5", "infinity"};
+    static const char *const wrong[] = {"",    ".",    "e5",    "1e",    "1e+",     "1.2.3", "-1",
+                                        "+1",  " 1",   "1 ",    "1f32",  "inf",     "nan",   "0x",
+                                        "0x.", "0xp1", "0x1p",  "0x1p-", "0xg",     "1_000", "1,5",
+                                        "0b1", "١",    "1e5.0", ".e1",   "0x1e+1p", "1p5",   "infinity"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         uint64_t bits = 7;
         if (vy_number_to_bits(wrong[i], strlen(wrong[i]), 8, 23, &bits))
@@ -199,7 +202,8 @@ static void random_hexadecimals_read_as_mpfr_reads_them(void **state) {
     for (unsigned i = 0; i < cases(100000); i++) {
         const format *type = formats[vy_random_below(&random, FORMATS)];
         char text[80], *at = text + sprintf(text, "0x");
-        unsigned digits = 1 + (unsigned)vy_random_below(&random, 30), point = (unsigned)vy_random_below(&random, digits + 1);
+        unsigned digits = 1 + (unsigned)vy_random_below(&random, 30),
+                 point = (unsigned)vy_random_below(&random, digits + 1);
         int sparse = vy_random_below(&random, 2) == 0; /* ties need many zeros */
         for (unsigned d = 0; d < digits; d++) {
             if (d == point)
@@ -218,7 +222,8 @@ static void print_midpoint(uint64_t bits, const format *type, char *text, size_t
     mpfr_t middle;
     mpfr_init2(middle, 80);
     mpfr_set_d(middle, value_of(bits, type), MPFR_RNDN);
-    double next = bits + 1 == infinity_of(type) ? ldexp(1, (1 << (type->exponent_bits - 1)) - 1) : value_of(bits + 1, type);
+    double next =
+        bits + 1 == infinity_of(type) ? ldexp(1, (1 << (type->exponent_bits - 1)) - 1) : value_of(bits + 1, type);
     mpfr_add_d(middle, middle, next, MPFR_RNDN);
     if (bits + 1 == infinity_of(type)) /* value + 2^bias would halve to the wrong side: add 2^bias twice */
         mpfr_add_d(middle, middle, next, MPFR_RNDN);
@@ -239,7 +244,8 @@ static void halfway_texts_of_any_length_round_once(void **state) {
         print_midpoint(bits, type, text, ROOM);
         uint64_t even = bits + (bits & 1);
         if (read_number(text, type) != even)
-            fail_msg("%s: the midpoint above %llx does not round to even: %s", type->name, (unsigned long long)bits, text);
+            fail_msg("%s: the midpoint above %llx does not round to even: %s", type->name, (unsigned long long)bits,
+                     text);
         /* Ever so slightly more: a one behind more digits than are kept. */
         char *e = strchr(text, 'e');
         int zeros = (int)vy_random_below(&random, 2000);
@@ -251,7 +257,8 @@ static void halfway_texts_of_any_length_round_once(void **state) {
         while (*last == '0' || *last == '.')
             last--;
         (*last)--;
-        snprintf(changed, ROOM, "%.*s%s%s", (int)(last + 1 - text), text, "9999999999999999999999999999999999999999", e);
+        snprintf(changed, ROOM, "%.*s%s%s", (int)(last + 1 - text), text, "9999999999999999999999999999999999999999",
+                 e);
         if (strchr(changed, '.') && read_number(changed, type) != bits)
             fail_msg("%s: less than the midpoint above %llx does not round down", type->name, (unsigned long long)bits);
     }
@@ -315,7 +322,8 @@ static void check_printed(uint64_t bits, const format *type) {
         fail_msg("%s %llx is printed as %s, but %s is shorter", type->name, (unsigned long long)bits, text, other);
     char *e = strchr(other, 'e');
     for (int step = -1; step <= 1; step += 2) {
-        /* The neighbours in the last place; a carry beyond it never matters, since then there is a still shorter text. */
+        /* The neighbours in the last place; a carry beyond it never matters, since then there is a still shorter
+         * text. */
         char changed[64];
         snprintf(changed, sizeof changed, "%s", other);
         char *last = changed + (e - other) - 1;
@@ -323,7 +331,8 @@ static void check_printed(uint64_t bits, const format *type) {
             continue;
         *last = (char)(*last + step);
         if (read_number(changed, type) == bits)
-            fail_msg("%s %llx is printed as %s, but %s is shorter", type->name, (unsigned long long)bits, text, changed);
+            fail_msg("%s %llx is printed as %s, but %s is shorter", type->name, (unsigned long long)bits, text,
+                     changed);
     }
 }
 

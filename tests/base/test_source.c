@@ -78,7 +78,8 @@ static void offsets_become_lines_and_columns(void **state) {
             if (i < size && text[i] == '\n')
                 line++, column = 1;
         }
-        expect_position(source, size + 10, vy_source_position(source, size, 2).line, vy_source_position(source, size, 2).column);
+        expect_position(source, size + 10, vy_source_position(source, size, 2).line,
+                        vy_source_position(source, size, 2).column);
         vy_source_release(source);
     }
 }

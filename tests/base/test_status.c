@@ -33,7 +33,8 @@ static void a_failure_fills_every_field(void **state) {
     (void)state;
     vyre_error error;
     memset(&error, 0x7f, sizeof error);
-    vyre_status status = vy_fail(&error, VYRE_LIMIT, VY_FIX("lower it to %d", 4), "size (%d) is over the limit (%d)", 5, 4);
+    vyre_status status =
+        vy_fail(&error, VYRE_LIMIT, VY_FIX("lower it to %d", 4), "size (%d) is over the limit (%d)", 5, 4);
     assert_int_equal(status, VYRE_LIMIT);
     assert_int_equal(error.code, VYRE_LIMIT);
     assert_string_equal(error.message, "size (5) is over the limit (4)");

@@ -96,9 +96,12 @@ static void a_failed_append_is_reported_once_at_the_end(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(appending_builds_a_terminated_text), cmocka_unit_test(formatting_grows_to_any_length),
-        cmocka_unit_test(an_impossible_length_fails_without_harm), cmocka_unit_test(json_strings_are_escaped),
-        cmocka_unit_test(taking_hands_the_memory_over),       cmocka_unit_test(a_failed_append_is_reported_once_at_the_end),
+        cmocka_unit_test(appending_builds_a_terminated_text),
+        cmocka_unit_test(formatting_grows_to_any_length),
+        cmocka_unit_test(an_impossible_length_fails_without_harm),
+        cmocka_unit_test(json_strings_are_escaped),
+        cmocka_unit_test(taking_hands_the_memory_over),
+        cmocka_unit_test(a_failed_append_is_reported_once_at_the_end),
     };
     return cmocka_run_group_tests_name("string", tests, NULL, NULL);
 }

@@ -31,9 +31,20 @@ static void exactly_the_scalar_values_are_valid(void **state) {
 
 static void overlong_and_stray_bytes_are_invalid(void **state) {
     (void)state;
-    static const char *const wrong[] = {"\xc0\x80",     "\xc1\xbf",         "\xe0\x9f\xbf",     "\xf0\x8f\xbf\xbf", "\x80",
-                                        "\xbf",         "\xff",             "\xfe",             "\xed\xa0\x80",     "\xf4\x90\x80\x80",
-                                        "\xe2\x28\xa1", "\xf0\x28\x8c\xbc", "\xf5\x80\x80\x80", "\xe2\x82"};
+    static const char *const wrong[] = {"\xc0\x80",
+                                        "\xc1\xbf",
+                                        "\xe0\x9f\xbf",
+                                        "\xf0\x8f\xbf\xbf",
+                                        "\x80",
+                                        "\xbf",
+                                        "\xff",
+                                        "\xfe",
+                                        "\xed\xa0\x80",
+                                        "\xf4\x90\x80\x80",
+                                        "\xe2\x28\xa1",
+                                        "\xf0\x28\x8c\xbc",
+                                        "\xf5\x80\x80\x80",
+                                        "\xe2\x82"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         assert_int_equal(vy_utf8_valid(wrong[i], strlen(wrong[i])), 0);
 }

@@ -1,4 +1,5 @@
-/* What leaves the build: programs that need glibc alone, a library that exports only its own names, an installation others can use. */
+/* What leaves the build: programs that need glibc alone, a library that exports only its own names, an installation
+ * others can use. */
 #include "support/test.h"
 #include "vyre/base.h"
 
@@ -59,14 +60,16 @@ static void the_bundle_needs_glibc_alone(void **state) {
     run("cd '%s' && tools/device-bundle '%s' '%s/bundle'", vy_test_source_dir(), binary_dir(), folder);
     const char *glibc = "libc|libm|libpthread|libdl|librt|ld-linux-x86-64|ld-linux-aarch64";
     /* cmocka has no static form in Debian, so the tests find it in the bundle itself; nothing else has that excuse. */
-    char *strict = run("cd %s/bundle && for f in bin/* bench/* examples/*; do [ -x \"$f\" ] || continue; readelf -d \"$f\" | "
-                       "sed -n 's/.*NEEDED.*\\[\\(.*\\)\\].*/\\1/p' | grep -Ev '^(%s)\\.so' | sed \"s|^|$f |\"; done; true",
-                       folder, glibc);
+    char *strict =
+        run("cd %s/bundle && for f in bin/* bench/* examples/*; do [ -x \"$f\" ] || continue; readelf -d \"$f\" | "
+            "sed -n 's/.*NEEDED.*\\[\\(.*\\)\\].*/\\1/p' | grep -Ev '^(%s)\\.so' | sed \"s|^|$f |\"; done; true",
+            folder, glibc);
     assert_string_equal(strict, "");
-    char *loose = run("cd %s/bundle && for f in tests/* fuzz/* lib/*; do [ -f \"$f\" ] || continue; readelf -d \"$f\" | "
-                      "sed -n 's/.*NEEDED.*\\[\\(.*\\)\\].*/\\1/p' | grep -Ev '^(%s)\\.so' | "
-                      "while read -r n; do [ -f \"lib/$n\" ] || echo \"$f $n\"; done; done; true",
-                      folder, glibc);
+    char *loose =
+        run("cd %s/bundle && for f in tests/* fuzz/* lib/*; do [ -f \"$f\" ] || continue; readelf -d \"$f\" | "
+            "sed -n 's/.*NEEDED.*\\[\\(.*\\)\\].*/\\1/p' | grep -Ev '^(%s)\\.so' | "
+            "while read -r n; do [ -f \"lib/$n\" ] || echo \"$f $n\"; done; done; true",
+            folder, glibc);
     assert_string_equal(loose, "");
     run("cd / && env -i '%s/bundle/tests/base.hash' 2>&1", folder);
 }
@@ -74,7 +77,8 @@ static void the_bundle_needs_glibc_alone(void **state) {
 static void the_shared_library_exports_only_its_own_names(void **state) {
     (void)state;
     need_a_plain_build();
-    char *others = run("nm -D --defined-only '%s/libvyre.so' | awk '{print $3}' | grep -v '^vyre_'; true", binary_dir());
+    char *others =
+        run("nm -D --defined-only '%s/libvyre.so' | awk '{print $3}' | grep -v '^vyre_'; true", binary_dir());
     assert_string_equal(others, "");
     char *version = run("nm -D --defined-only '%s/libvyre.so' | grep -c ' vyre_version$'", binary_dir());
     assert_string_equal(version, "1\n");
@@ -91,7 +95,8 @@ static void write_file(const char *name, const char *text) {
     fclose(file);
 }
 
-static const char program[] = "#include <vyre/base.h>\n#include <stdio.h>\nint main(void) { puts(vyre_version()); return 0; }\n";
+static const char program[] =
+    "#include <vyre/base.h>\n#include <stdio.h>\nint main(void) { puts(vyre_version()); return 0; }\n";
 
 static void an_installed_library_is_found_and_linked(void **state) {
     (void)state;
@@ -100,16 +105,20 @@ static void an_installed_library_is_found_and_linked(void **state) {
     snprintf(expected, sizeof expected, "%s\n", vyre_version());
     run("cmake --install '%s' --prefix '%s/usr' 2>&1", binary_dir(), folder);
     write_file("use.c", program);
-    const char *pc = "export PKG_CONFIG_PATH=$(dirname $(find usr -name vyre.pc)); P=\"--define-variable=prefix=$PWD/usr\"";
-    char *output = run("cd '%s' && %s; L=$(dirname $(find $PWD/usr -name libvyre.a)); "
-                       "cc use.c -o shared -I$PWD/usr/include -L$L $(pkg-config --libs-only-l vyre) && LD_LIBRARY_PATH=$L ./shared && "
-                       "cc use.c -o static -I$PWD/usr/include $L/libvyre.a $(pkg-config --static --libs vyre | sed 's/-lvyre//') && ./static",
-                       folder, pc);
+    const char *pc =
+        "export PKG_CONFIG_PATH=$(dirname $(find usr -name vyre.pc)); P=\"--define-variable=prefix=$PWD/usr\"";
+    char *output = run(
+        "cd '%s' && %s; L=$(dirname $(find $PWD/usr -name libvyre.a)); "
+        "cc use.c -o shared -I$PWD/usr/include -L$L $(pkg-config --libs-only-l vyre) && LD_LIBRARY_PATH=$L ./shared && "
+        "cc use.c -o static -I$PWD/usr/include $L/libvyre.a $(pkg-config --static --libs vyre | sed 's/-lvyre//') && "
+        "./static",
+        folder, pc);
     assert_true(strlen(output) == 2 * strlen(expected) && strncmp(output, expected, strlen(expected)) == 0);
     write_file("CMakeLists.txt", "cmake_minimum_required(VERSION 3.22)\nproject(use C)\nfind_package(vyre REQUIRED)\n"
                                  "add_executable(a use.c)\ntarget_link_libraries(a vyre::vyre)\n"
                                  "add_executable(b use.c)\ntarget_link_libraries(b vyre::static)\n");
-    output = run("cd '%s' && cmake -S . -B out -DCMAKE_PREFIX_PATH=$PWD/usr >log 2>&1 && cmake --build out >>log 2>&1 || { cat log; exit 1; }; "
+    output = run("cd '%s' && cmake -S . -B out -DCMAKE_PREFIX_PATH=$PWD/usr >log 2>&1 && cmake --build out >>log 2>&1 "
+                 "|| { cat log; exit 1; }; "
                  "out/a && out/b",
                  folder);
     assert_true(strlen(output) == 2 * strlen(expected) && strncmp(output, expected, strlen(expected)) == 0);
@@ -119,10 +128,12 @@ static void public_headers_compile_alone_in_c_and_cpp(void **state) {
     (void)state;
     need_a_plain_build();
     int cpp = system("command -v c++ >/dev/null") == 0;
-    run("cd '%s/include' && for h in vyre/*.h; do echo \"#include <$h>\" | cc -std=c11 -Wall -Wextra -Wpedantic -Werror -I. -fsyntax-only -x c - "
+    run("cd '%s/include' && for h in vyre/*.h; do echo \"#include <$h>\" | cc -std=c11 -Wall -Wextra -Wpedantic "
+        "-Werror -I. -fsyntax-only -x c - "
         "2>&1 || exit 1; %s done",
         vy_test_source_dir(),
-        cpp ? "echo \"#include <$h>\" | c++ -std=c++11 -Wall -Wextra -Werror -I. -fsyntax-only -x c++ - 2>&1 || exit 1;" : "");
+        cpp ? "echo \"#include <$h>\" | c++ -std=c++11 -Wall -Wextra -Werror -I. -fsyntax-only -x c++ - 2>&1 || exit 1;"
+            : "");
 }
 
 int main(void) {

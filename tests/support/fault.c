@@ -143,8 +143,9 @@ static attempt try_once(vyre_status (*body)(void *user), void *user, size_t k, i
     result.status = body(user);
     result.faulted = vy_fault_stop();
     if (vy_fault_live_blocks() != blocks)
-        fail_msg("%zd blocks leaked when allocation %zu%s failed (status %s)", (ssize_t)(vy_fault_live_blocks() - blocks), k,
-                 keep ? " and all later ones" : "", vyre_status_name(result.status));
+        fail_msg("%zd blocks leaked when allocation %zu%s failed (status %s)",
+                 (ssize_t)(vy_fault_live_blocks() - blocks), k, keep ? " and all later ones" : "",
+                 vyre_status_name(result.status));
     if (vy_fault_mismatches() != wrong)
         fail_msg("a block was released with another size than its own, or twice, when allocation %zu failed", k);
     int fine = result.faulted ? result.status == VYRE_NO_MEMORY || (may_survive && result.status == VYRE_OK)

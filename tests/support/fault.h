@@ -1,7 +1,7 @@
 /* Faults: an allocator that accounts for every block and fails the k-th allocation on demand. Thread-safe.
  *
- * Install with vy_fault_install (before any object of the library is alive), remove with vy_fault_remove. Every block carries its
- * size, and a release or resize that names another one is counted as `mismatches`. */
+ * Install with vy_fault_install (before any object of the library is alive), remove with vy_fault_remove. Every block
+ * carries its size, and a release or resize that names another one is counted as `mismatches`. */
 #ifndef VY_SUPPORT_FAULT_H
 #define VY_SUPPORT_FAULT_H
 
@@ -24,8 +24,9 @@ size_t vy_fault_peak_bytes(void);
 size_t vy_fault_allocations(void);
 size_t vy_fault_mismatches(void);
 
-/* Runs body(user) with the k-th allocation failing, k = 1, 2, … until a run meets no fault, and then the same with every allocation from
- * the k-th on failing. body makes, uses and frees its objects and returns the status it saw. Fails the running cmocka test unless
+/* Runs body(user) with the k-th allocation failing, k = 1, 2, … until a run meets no fault, and then the same with
+ * every allocation from the k-th on failing. body makes, uses and frees its objects and returns the status it saw.
+ * Fails the running cmocka test unless
  *  - the run without a fault returns VYRE_OK,
  *  - each run with a fault returns VYRE_NO_MEMORY, or VYRE_OK if the body can do without what failed (`may_survive`),
  *  - each run leaves the number of live blocks as it was, and no size mismatch.

@@ -21,15 +21,17 @@
         skip();                                                                                                        \
     } while (0)
 
-/* The repository, the test vectors and the command under test. Environment variables of the macros' names (VYRE_SOURCE_DIR, VYRE_VECTORS,
- * VYRE_COMMAND) win over what the build was configured with, so that tests run away from their tree. */
+/* The repository, the test vectors and the command under test. Environment variables of the macros' names
+ * (VYRE_SOURCE_DIR, VYRE_VECTORS, VYRE_COMMAND) win over what the build was configured with, so that tests run away
+ * from their tree. */
 const char *vy_test_source_dir(void);
 const char *vy_test_vectors(void); /* may not exist: skip then */
 const char *vy_test_command(void);
 /* "<repository>/<path>" in a static buffer of the thread. */
 const char *vy_test_path(const char *path);
 
-/* How much of a random campaign to run: 1 in `make test`, more in `make campaign` (environment variable VYRE_EFFORT). */
+/* How much of a random campaign to run: 1 in `make test`, more in `make campaign` (environment variable
+ * VYRE_EFFORT). */
 unsigned vy_test_effort(void);
 
 /* 1 in a build with a sanitizer, which is several times slower: random campaigns are shorter there. */
