@@ -10,6 +10,7 @@ static const vyre_explanation codes[] = {
 #include "ir/codes_text.def"
 #include "ir/codes_validate.def"
 #include "ir/codes_wire.def"
+#include "ir/codes_builder.def"
 #include "ir/codes_oracle.def"
 #undef X
 /* A status explains itself with its doc line. */

@@ -1,7 +1,8 @@
 /* Diagnostic codes: one list, from which names, explanations and docs/errors.md derive.
  *
  * Each room keeps its rows in a file of its own beside this one; codes.c joins them. X(CODE, title, text, fix): the code is
- * a letter and three digits, stable for ever. T = text form, V = validator, W = wire form, R = found while running. */
+ * a letter and three digits, stable for ever. T = text form, V = validator, W = wire form,
+ * B = builder, R = found while running. */
 #ifndef VY_IR_CODES_H
 #define VY_IR_CODES_H
 
@@ -10,6 +11,7 @@ typedef enum vy_code {
 #include "ir/codes_text.def"
 #include "ir/codes_validate.def"
 #include "ir/codes_wire.def"
+#include "ir/codes_builder.def"
 #include "ir/codes_oracle.def"
 #undef X
     VY_CODE_COUNT

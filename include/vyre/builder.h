@@ -1,0 +1,291 @@
+/* The builder: programs made in C, call by call.
+ *
+ * A kernel and its text twin (saxpy in the README):
+ *
+ *     vyre_builder *b = vyre_builder_new("saxpy");
+ *     vyre_value a = vyre_param(b, "a", VYRE_TYPE_F32);
+ *     vyre_memory x = vyre_buffer(b, "x", VYRE_TYPE_F32, VYRE_ACCESS_READ);
+ *     vyre_memory y = vyre_buffer(b, "y", VYRE_TYPE_F32, VYRE_ACCESS_READ_WRITE);
+ *     vyre_builder_workgroup(b, 256, 1, 1);
+ *     vyre_builder_grid_over(b, y);
+ *     vyre_value i = vyre_let(b, "i", vyre_global_id(b, 0));
+ *     vyre_builder_begin_if(b, vyre_lt(b, i, vyre_len(b, y)));
+ *     vyre_builder_store(b, y, i, vyre_fma(b, a, vyre_load(b, x, i), vyre_load(b, y, i)));
+ *     vyre_builder_end(b);
+ *     status = vyre_builder_finish(b, diagnostics, &program, &error);
+ *
+ * Names: what gives you a value, memory, size or function is vyre_<what it is>; what only changes the builder is vyre_builder_<what it does>.
+ *
+ * Rules of the whole header:
+ *  - Errors: nothing here fails. A mistake (a wrong type, a value of another builder, a block left open) is noted, later calls go on
+ *    as well as they can, and vyre_builder_finish reports all of them at once, each with the thing it is about and a fix. A value that comes out of
+ *    a mistake may be used anywhere and causes no further report. When memory is out, finish says so. A NULL builder (memory was out in
+ *    vyre_builder_new) is accepted everywhere.
+ *  - Ownership: strings and arrays are copied. Values, memories, sizes and functions are small structs passed by value; they belong to
+ *    their builder, mean nothing after finish or free, and need no release. All zeros means "none".
+ *  - Threads: one thread at a time for a builder; different builders are independent. No function blocks.
+ *  - Expressions are trees. Leaves (literals, params, variables, ids, lengths) may be used any number of times; a value that was computed (an op, a
+ *    load) exactly once: to use it again, bind it with vyre_let. It is evaluated where the statement that uses it stands, so a load reads
+ *    memory, and a var is read, as of that statement. A value no statement uses is left out of the program.
+ *  - Declarations (params, buffers, arrays, results) come before the first statement of their function or program, in any order; params,
+ *    buffers and arrays keep the order among their kind. Functions come before the first statement of the program. */
+#ifndef VYRE_BUILDER_H
+#define VYRE_BUILDER_H
+
+#include "vyre/program.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct vyre_builder vyre_builder;
+
+typedef struct vyre_value {
+    const vyre_builder *builder;
+    uint32_t index;
+} vyre_value;
+/* A buffer, an array or a memory parameter. */
+typedef struct vyre_memory {
+    const vyre_builder *builder;
+    uint32_t index;
+} vyre_memory;
+/* A size expression: a count or a grid, evaluated by the host at dispatch over mathematical integers. */
+typedef struct vyre_size {
+    const vyre_builder *builder;
+    uint32_t index;
+} vyre_size;
+typedef struct vyre_function {
+    const vyre_builder *builder;
+    uint32_t index;
+} vyre_function;
+
+static inline vyre_value vyre_no_value(void) {
+    vyre_value none = {NULL, 0};
+    return none;
+}
+static inline vyre_size vyre_no_size(void) {
+    vyre_size none = {NULL, 0};
+    return none;
+}
+
+/* ---- the builder ---- */
+
+/* A builder of a program, or of a library (functions only). Ends with vyre_builder_finish or vyre_builder_free. NULL when memory is out. */
+VYRE_API vyre_builder *vyre_builder_new(const char *name);
+VYRE_API vyre_builder *vyre_builder_new_library(void);
+/* Drops the builder and what was built. */
+VYRE_API void vyre_builder_free(vyre_builder *builder);
+/* Validates and hands the program over with one reference (vyre_program_release). Frees the builder, whether it succeeds or not.
+ *
+ * VYRE_INVALID_PROGRAM  mistakes in the calls (codes B…) or, if there were none, breaches of the language (codes V…): all are in
+ *                       diagnostics (optional), and error sums them up
+ * VYRE_LIMIT            the program is over a limit of the language
+ * VYRE_NO_MEMORY        now, or at any call before */
+VYRE_API vyre_status vyre_builder_finish(vyre_builder *builder, vyre_diagnostics *diagnostics, vyre_program **out, vyre_error *error);
+
+/* ---- the header of the program; each may be called any number of times before finish, the last call counts ---- */
+
+/* Strict unless called. */
+VYRE_API void vyre_builder_numerics(vyre_builder *builder, vyre_numerics numerics);
+/* 1, 1, 1 unless called. */
+VYRE_API void vyre_builder_workgroup(vyre_builder *builder, uint32_t x, uint32_t y, uint32_t z);
+/* Where the grid comes from (vyre_grid_kind). Without a call the dispatch must name it. y and z may be vyre_no_size(): 1. */
+VYRE_API void vyre_builder_grid_over(vyre_builder *builder, vyre_memory buffer);
+VYRE_API void vyre_builder_grid_groups(vyre_builder *builder, vyre_size x, vyre_size y, vyre_size z);
+VYRE_API void vyre_builder_grid_elements(vyre_builder *builder, vyre_size x, vyre_size y, vyre_size z);
+VYRE_API void vyre_builder_grid_indirect(vyre_builder *builder, vyre_memory buffer, uint32_t offset);
+
+/* ---- declarations ---- */
+
+typedef enum vyre_space { VYRE_SPACE_BUFFER, VYRE_SPACE_WORKGROUP, VYRE_SPACE_PRIVATE, VYRE_SPACE_COUNT } vyre_space;
+
+/* A scalar param of the program or, between begin_function and end_function, of the function. A leaf. */
+VYRE_API vyre_value vyre_param(vyre_builder *builder, const char *name, vyre_type type);
+/* A buffer of the program; its element count is given at dispatch unless vyre_builder_count fixes it. */
+VYRE_API vyre_memory vyre_buffer(vyre_builder *builder, const char *name, vyre_type type, vyre_access access);
+VYRE_API void vyre_builder_count(vyre_builder *builder, vyre_memory buffer, vyre_size count);
+/* A workgroup or private array of the program, a private one of the function. */
+VYRE_API vyre_memory vyre_array(vyre_builder *builder, const char *name, vyre_space space, vyre_type type, uint32_t elements);
+
+/* Functions: begin, declare, state, end. A function can be called once it was begun; the language has no recursion. */
+VYRE_API vyre_function vyre_builder_begin_function(vyre_builder *builder, const char *name);
+/* A memory the caller passes. access counts for buffers; arrays are read_write. */
+VYRE_API vyre_memory vyre_memory_param(vyre_builder *builder, const char *name, vyre_space space, vyre_type type, vyre_access access);
+/* The next result; name "" or NULL if it is the only one and needs none. */
+VYRE_API void vyre_builder_result(vyre_builder *builder, const char *name, vyre_type type);
+VYRE_API void vyre_builder_end_function(vyre_builder *builder);
+
+/* ---- sizes: leaves are reusable, operators are used once, as values are ---- */
+
+VYRE_API vyre_size vyre_size_literal(vyre_builder *builder, uint64_t value);
+/* An integer param of the program. */
+VYRE_API vyre_size vyre_size_param(vyre_builder *builder, vyre_value param);
+/* The element count of a buffer. */
+VYRE_API vyre_size vyre_size_len(vyre_builder *builder, vyre_memory buffer);
+
+/* X(name, ID) */
+#define VYRE_SIZE_OP_LIST(X)                                                                                           \
+    X(add, ADD) X(sub, SUB) X(mul, MUL) X(div, DIV) X(rem, REM) X(min, MIN) X(max, MAX) X(div_ceil, DIV_CEIL)
+typedef enum vyre_size_op {
+#define X(name, ID) VYRE_SIZE_OP_##ID,
+    VYRE_SIZE_OP_LIST(X)
+#undef X
+        VYRE_SIZE_OP_COUNT
+} vyre_size_op;
+VYRE_API vyre_size vyre_size_binary(vyre_builder *builder, vyre_size_op op, vyre_size x, vyre_size y);
+/* vyre_size_add(b, x, y) and so on. */
+#define X(name, ID)                                                                                                    \
+    static inline vyre_size vyre_size_##name(vyre_builder *builder, vyre_size x, vyre_size y) {                        \
+        return vyre_size_binary(builder, VYRE_SIZE_OP_##ID, x, y);                                                     \
+    }
+VYRE_SIZE_OP_LIST(X)
+#undef X
+
+/* ---- leaves ---- */
+
+/* Any type from its bits; excess bits are dropped and a NaN becomes the canonical one. */
+VYRE_API vyre_value vyre_literal(vyre_builder *builder, vyre_type type, uint64_t bits);
+/* Floats from a C value, rounded to the type. */
+VYRE_API vyre_value vyre_f16(vyre_builder *builder, double value);
+VYRE_API vyre_value vyre_bf16(vyre_builder *builder, double value);
+VYRE_API vyre_value vyre_f32(vyre_builder *builder, float value);
+VYRE_API vyre_value vyre_f64(vyre_builder *builder, double value);
+/* vyre_u32(b, 5) and so on. X(name, ID, C type) */
+#define VYRE_INTEGER_LITERAL_LIST(X)                                                                                   \
+    X(i8, I8, int8_t) X(u8, U8, uint8_t) X(i16, I16, int16_t) X(u16, U16, uint16_t)                                    \
+    X(i32, I32, int32_t) X(u32, U32, uint32_t) X(i64, I64, int64_t) X(u64, U64, uint64_t)
+#define X(name, ID, C)                                                                                                 \
+    static inline vyre_value vyre_##name(vyre_builder *builder, C value) {                                             \
+        return vyre_literal(builder, VYRE_TYPE_##ID, (uint64_t)value);                                                 \
+    }
+VYRE_INTEGER_LITERAL_LIST(X)
+#undef X
+static inline vyre_value vyre_bool(vyre_builder *builder, int value) {
+    return vyre_literal(builder, VYRE_TYPE_BOOL, value != 0);
+}
+
+/* A value an invocation can ask for; axis 0, 1, 2 = x, y, z, and 0 for those without axes. u32. */
+VYRE_API vyre_value vyre_builtin_value(vyre_builder *builder, vyre_builtin builtin, unsigned axis);
+#define X(name, ID)                                                                                                    \
+    static inline vyre_value vyre_##name(vyre_builder *builder, unsigned axis) {                                       \
+        return vyre_builtin_value(builder, VYRE_BUILTIN_##ID, axis);                                                   \
+    }
+X(global_id, GLOBAL_ID)
+X(local_id, LOCAL_ID)
+X(group_id, GROUP_ID)
+X(workgroup_size, WORKGROUP_SIZE)
+X(group_count, GROUP_COUNT)
+X(global_size, GLOBAL_SIZE)
+#undef X
+static inline vyre_value vyre_local_index(vyre_builder *builder) {
+    return vyre_builtin_value(builder, VYRE_BUILTIN_LOCAL_INDEX, 0);
+}
+
+/* The element count of a memory; u32. */
+VYRE_API vyre_value vyre_len(vyre_builder *builder, vyre_memory memory);
+
+/* ---- computed values: used once ---- */
+
+/* memory[index], the index of any integer type; zero out of bounds. */
+VYRE_API vyre_value vyre_load(vyre_builder *builder, vyre_memory memory, vyre_value index);
+/* Conversion of the value, reinterpretation of the bits. */
+VYRE_API vyre_value vyre_cast(vyre_builder *builder, vyre_type type, vyre_value x);
+VYRE_API vyre_value vyre_bitcast(vyre_builder *builder, vyre_type type, vyre_value x);
+/* Any row of the op table but those two, by its number of operands; there are no implicit conversions. */
+VYRE_API vyre_value vyre_op1(vyre_builder *builder, vyre_op op, vyre_value x);
+VYRE_API vyre_value vyre_op2(vyre_builder *builder, vyre_op op, vyre_value x, vyre_value y);
+VYRE_API vyre_value vyre_op3(vyre_builder *builder, vyre_op op, vyre_value x, vyre_value y, vyre_value z);
+
+/* The same by name: vyre_neg(b, x), vyre_add(b, x, y), vyre_fma(b, x, y, z). vyre_choose is the op `select`. X(name, ID) */
+#define VYRE_UNARY_LIST(X)                                                                                             \
+    X(neg, NEG) X(not, NOT) X(lnot, LNOT) X(abs, ABS) X(popcount, POPCOUNT) X(clz, CLZ) X(ctz, CTZ)                    \
+    X(reverse_bits, REVERSE_BITS) X(reverse_bytes, REVERSE_BYTES) X(sqrt, SQRT) X(floor, FLOOR) X(ceil, CEIL)          \
+    X(trunc, TRUNC) X(round, ROUND) X(is_nan, IS_NAN) X(is_inf, IS_INF) X(is_finite, IS_FINITE) X(signbit, SIGNBIT)
+#define VYRE_BINARY_LIST(X)                                                                                            \
+    X(add, ADD) X(sub, SUB) X(mul, MUL) X(mul_high, MUL_HIGH) X(div, DIV) X(rem, REM) X(remainder, REMAINDER)          \
+    X(and, AND) X(or, OR) X(xor, XOR) X(land, LAND) X(lor, LOR) X(shl, SHL) X(shr, SHR) X(rotl, ROTL) X(rotr, ROTR)    \
+    X(min, MIN) X(max, MAX) X(copysign, COPYSIGN) X(eq, EQ) X(ne, NE) X(lt, LT) X(le, LE) X(gt, GT) X(ge, GE)
+#define VYRE_TERNARY_LIST(X) X(choose, SELECT) X(fma, FMA)
+#define X(name, ID)                                                                                                    \
+    static inline vyre_value vyre_##name(vyre_builder *builder, vyre_value x) {                                        \
+        return vyre_op1(builder, VYRE_OP_##ID, x);                                                                     \
+    }
+VYRE_UNARY_LIST(X)
+#undef X
+#define X(name, ID)                                                                                                    \
+    static inline vyre_value vyre_##name(vyre_builder *builder, vyre_value x, vyre_value y) {                          \
+        return vyre_op2(builder, VYRE_OP_##ID, x, y);                                                                  \
+    }
+VYRE_BINARY_LIST(X)
+#undef X
+#define X(name, ID)                                                                                                    \
+    static inline vyre_value vyre_##name(vyre_builder *builder, vyre_value x, vyre_value y, vyre_value z) {            \
+        return vyre_op3(builder, VYRE_OP_##ID, x, y, z);                                                               \
+    }
+VYRE_TERNARY_LIST(X)
+#undef X
+
+/* ---- statements; those that declare give the variable, a leaf ---- */
+
+/* An immutable and a mutable variable, of the value's type. */
+VYRE_API vyre_value vyre_let(vyre_builder *builder, const char *name, vyre_value value);
+VYRE_API vyre_value vyre_var(vyre_builder *builder, const char *name, vyre_value value);
+VYRE_API void vyre_builder_assign(vyre_builder *builder, vyre_value var, vyre_value value);
+/* memory[index] = value; dropped out of bounds. */
+VYRE_API void vyre_builder_store(vyre_builder *builder, vyre_memory memory, vyre_value index, vyre_value value);
+/* An atomic on memory[index] with as many of x and y as its row has operands, the rest vyre_no_value(). name NULL: the value it
+ * gives is not bound, and no value is returned; then an add or the like does not make the program schedule-dependent. */
+VYRE_API vyre_value vyre_builder_atomic(vyre_builder *builder, const char *name, vyre_atomic atomic, vyre_memory memory, vyre_value index,
+                                        vyre_value x, vyre_value y, vyre_order order, vyre_scope scope);
+/* A collective over the workgroup (width 0) or logical subgroups of `width` (2 … 64) lanes, of x and, where its row has two operands, y.
+ * combine is ignored by those that do not combine. */
+VYRE_API vyre_value vyre_builder_collective(vyre_builder *builder, const char *name, vyre_collective collective, vyre_op combine,
+                                            unsigned width, vyre_value x, vyre_value y);
+
+/* An argument of a call: a value, or a memory. */
+typedef struct vyre_operand {
+    vyre_value value;
+    vyre_memory memory;
+} vyre_operand;
+static inline vyre_operand vyre_operand_value(vyre_value value) {
+    vyre_operand operand = {value, {NULL, 0}};
+    return operand;
+}
+static inline vyre_operand vyre_operand_memory(vyre_memory memory) {
+    vyre_operand operand = {{NULL, 0}, memory};
+    return operand;
+}
+/* Calls a function of this builder. names: one per result of the function, or NULL to bind none; results receives as many values. */
+VYRE_API void vyre_builder_call(vyre_builder *builder, vyre_function function, const vyre_operand *arguments, size_t argument_count,
+                                const char *const *names, vyre_value *results);
+/* Calls an op of a dialect by its id ("math.exp"), which is looked up when the program is compiled; so the types of the results are given. */
+VYRE_API void vyre_builder_call_op(vyre_builder *builder, const char *id, const vyre_operand *arguments, size_t argument_count,
+                                   const char *const *names, const vyre_type *types, size_t result_count, vyre_value *results);
+
+/* VYRE_SCOPE_WORKGROUP, or VYRE_SCOPE_DEVICE: the grid barrier. */
+VYRE_API void vyre_builder_barrier(vyre_builder *builder, vyre_scope scope);
+VYRE_API void vyre_builder_trap(vyre_builder *builder, vyre_value code);
+/* A format with one {} per value; only the oracle prints. */
+VYRE_API void vyre_builder_print(vyre_builder *builder, const char *format, const vyre_value *values, size_t count);
+VYRE_API void vyre_builder_break(vyre_builder *builder);
+VYRE_API void vyre_builder_continue(vyre_builder *builder);
+/* One value per result of the function; none in a program. */
+VYRE_API void vyre_builder_return(vyre_builder *builder, const vyre_value *values, size_t count);
+
+/* ---- blocks: closed by vyre_builder_end, innermost first ---- */
+
+VYRE_API void vyre_builder_begin_if(vyre_builder *builder, vyre_value condition);
+/* The else branch of the innermost open if. */
+VYRE_API void vyre_builder_else(vyre_builder *builder);
+/* Gives the loop variable; step vyre_no_value() is 1. */
+VYRE_API vyre_value vyre_builder_begin_for(vyre_builder *builder, const char *name, vyre_value from, vyre_value to, vyre_value step);
+/* The condition is evaluated before each trip. */
+VYRE_API void vyre_builder_begin_while(vyre_builder *builder, vyre_value condition);
+/* Says where the code comes from: an op id or the name of a function. */
+VYRE_API void vyre_builder_begin_region(vyre_builder *builder, const char *name);
+VYRE_API void vyre_builder_end(vyre_builder *builder);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

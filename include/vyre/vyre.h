@@ -1,0 +1,17 @@
+/* All of libvyre. */
+#ifndef VYRE_VYRE_H
+#define VYRE_VYRE_H
+
+#include "vyre/base.h"
+#include "vyre/builder.h"
+#include "vyre/diagnostic.h"
+#include "vyre/dispatch.h"
+#include "vyre/generate.h"
+#include "vyre/op.h"
+#include "vyre/oracle.h"
+#include "vyre/program.h"
+#include "vyre/text.h"
+#include "vyre/type.h"
+#include "vyre/wire.h"
+
+#endif

@@ -1,0 +1,131 @@
+/* The builder's state, shared by its files: builder.c (life, errors, header), builder_declare.c (functions, declarations, sizes), builder_value.c
+ * (expressions), builder_stmt.c (statements and blocks).
+ *
+ * Declarations wait until the first statement, so that they may come in any order, and are then written to the draft in the order of
+ * model.h. Expressions wait in a pool of their own until a statement takes them, since the draft wants them directly before it. After the first
+ * mistake nothing more goes to the draft, for it is never finished; types are tracked here, so checking goes on. */
+#ifndef VY_IR_BUILDER_STATE_H
+#define VY_IR_BUILDER_STATE_H
+
+#include "ir/codes.h"
+#include "ir/draft.h"
+#include "vyre/builder.h"
+
+#define VY_POISON VY_NONE /* index of a handle that came out of a mistake: accepted silently */
+
+typedef struct vy_node {
+    uint8_t kind; /* vy_expr_kind; a of a variable or memory is an index into the builder's tables */
+    uint8_t type;
+    uint8_t op, axis;
+    uint8_t is_used;
+    uint16_t depth; /* operators on the longest path */
+    uint32_t scope; /* where it may be used; VY_NONE = anywhere (literals, ids) */
+    uint32_t a, b, c;
+    uint64_t bits;
+} vy_node;
+
+typedef struct vy_built_variable {
+    vy_name name;
+    uint8_t type, is_mutable, is_param;
+    uint32_t scope;
+    uint32_t index; /* in the draft; VY_NONE before its declaration is written */
+} vy_built_variable;
+
+typedef struct vy_built_memory {
+    vy_name name;
+    uint8_t space, type, access, is_param;
+    uint32_t scope;
+    uint32_t elements;
+    uint32_t size; /* in the builder's sizes */
+    uint32_t index;
+} vy_built_memory;
+
+typedef struct vy_built_size {
+    uint8_t kind; /* vy_size_kind; a of a param or len is an index into the builder's tables */
+    uint8_t is_used;
+    uint16_t depth;
+    uint32_t a, b;
+    uint64_t value;
+} vy_built_size;
+
+/* A parameter of a function, in order. */
+typedef struct vy_built_param {
+    uint32_t is_memory, index; /* into the builder's tables */
+} vy_built_param;
+
+/* Functions are scopes 0, 1, …; the program itself is VY_SCOPE_ENTRY. Ranges are those of the builder's tables: only one
+ * function is open at a time and the entry's params stand in no list, so they are contiguous. */
+#define VY_SCOPE_ENTRY (VY_NONE - 1)
+typedef struct vy_built_function {
+    vy_name name;
+    uint32_t first_param, param_count;
+    uint32_t first_result, result_count;
+} vy_built_function;
+
+typedef struct vy_open_block {
+    uint8_t kind; /* vy_stmt_kind */
+    uint8_t has_else;
+    uint32_t stmt; /* which statement opened it, for messages */
+} vy_open_block;
+
+struct vyre_builder {
+    vy_draft draft;
+    vyre_diagnostics *findings; /* made when the first one comes */
+    size_t errors;
+    int no_memory;
+    uint32_t scope;        /* the function open, or VY_SCOPE_ENTRY */
+    int is_sealed;         /* the declarations of the scope are written */
+    uint32_t stmt_count;   /* for messages */
+    uint32_t first_memory; /* of the function open, in memories */
+    struct {
+        uint8_t kind;
+        uint32_t memory, offset, sizes[3];
+    } grid;
+    VY_VECTOR(vy_node) nodes;
+    VY_VECTOR(vy_built_variable) variables;
+    VY_VECTOR(vy_built_memory) memories;
+    VY_VECTOR(vy_built_size) sizes;
+    VY_VECTOR(vy_built_param) params;
+    VY_VECTOR(vy_result) results;
+    VY_VECTOR(vy_built_function) functions;
+    VY_VECTOR(vy_open_block) blocks;
+};
+
+/* Notes a mistake. */
+void vy_builder_note(vyre_builder *b, vy_code code, const char *fix, const char *format, ...) VY_PRINTF(4, 5);
+/* Notes that memory is out. */
+void vy_builder_no_memory(vyre_builder *b);
+/* Whether what is written to the draft can still become a program. */
+static inline int vy_builder_is_live(const vyre_builder *b) {
+    return b->errors == 0 && !b->no_memory;
+}
+/* A name in the draft; NULL is a mistake unless may_be_empty, `what` names the thing. */
+vy_name vy_builder_name(vyre_builder *b, const char *name, const char *what, int may_be_empty);
+static inline const char *vy_builder_text(const vyre_builder *b, vy_name name) {
+    return vy_name_text(b->draft.program, name);
+}
+/* Whether a value lies in its list; notes it if not. */
+int vy_builder_choice(vyre_builder *b, unsigned value, unsigned count, const char *what);
+
+/* The table index behind a handle, or VY_POISON: silently if it came out of a mistake, else with a note. `user` is what uses it. */
+uint32_t vy_builder_memory(vyre_builder *b, vyre_memory memory, const char *user);
+/* The same for a value that is going to be used: a computed one is marked. */
+uint32_t vy_builder_take(vyre_builder *b, vyre_value value, const char *user, const char *role);
+/* "`i` (u32)" or "value 12 (add, f32)", in the caller's buffer. */
+const char *vy_builder_describe(const vyre_builder *b, uint32_t node, char buffer[96]);
+/* Whether a taken value has the type; notes it if not. True for VY_POISON. */
+int vy_builder_expect(vyre_builder *b, uint32_t node, vyre_type type, const char *user, const char *role);
+int vy_builder_expect_integer(vyre_builder *b, uint32_t node, const char *user, const char *role);
+
+/* A leaf that reads the variable. */
+vyre_value vy_builder_variable(vyre_builder *b, vy_name name, vyre_type type, int is_mutable, int is_param,
+                               uint32_t index);
+/* Copies the tree into the draft. */
+uint32_t vy_builder_emit(vyre_builder *b, uint32_t node);
+
+/* Writes the declarations of the scope, once: before its first statement and at its end. */
+void vy_builder_seal(vyre_builder *b);
+/* Writes the grid; the entry is sealed. */
+void vy_builder_emit_grid(vyre_builder *b);
+
+#endif
