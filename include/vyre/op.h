@@ -1,8 +1,8 @@
 /* The op table: every operation of the language, one row each.
  *
  * From these lists derive the enums, the text spelling, the wire tags, the type rules, the validator, the
- * evaluator's dispatch and the reference in docs/ops.md (`vyre ops`). A new op is one row here and one case in
- * the evaluator (src/ir/eval.c); a test fails until both exist. The position of a row is its wire tag: append only. */
+ * evaluator's dispatch and the reference in docs/ops.md (`vyre ops`). A new op is one row here and one line in
+ * the evaluator (src/ir/eval_integer.inc, eval_float.inc): a row without one does not compile. The position of a row is its wire tag: append only. */
 #ifndef VYRE_OP_H
 #define VYRE_OP_H
 
