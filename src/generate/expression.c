@@ -159,7 +159,11 @@ static uint32_t operation(vy_gen *g, vyre_type type, unsigned depth) {
 }
 
 uint32_t vy_gen_expr(vy_gen *g, vyre_type type, unsigned depth) {
-    return depth == 0 || vy_gen_chance(g, 1, 4) ? vy_gen_leaf(g, type, depth) : operation(g, type, depth);
+    int is_leaf = depth == 0 || g->operations == 0 || vy_gen_chance(g, 1, 4);
+    if (is_leaf)
+        return vy_gen_leaf(g, type, g->operations ? depth : 0);
+    g->operations--;
+    return operation(g, type, depth);
 }
 
 uint32_t vy_gen_uniform_expr(vy_gen *g, vyre_type type, unsigned depth) {

@@ -174,8 +174,11 @@ void vy_gen_functions(vy_gen *g) {
 
 static int fits(const vy_gen *g, const vy_gen_function_param *param, unsigned m) {
     const vy_gen_memory *memory = &g->memories[m];
-    if (memory->space != param->space || memory->type != param->type || memory->access != param->access ||
-        g->holds[m].phase != param->phase)
+    if (memory->space != param->space || memory->type != param->type || g->holds[m].phase != param->phase)
+        return 0;
+    if (param->phase == VY_PHASE_READ) /* read and uniform are both never written */
+        return 1;
+    if (memory->access != param->access)
         return 0;
     if (param->phase == VY_PHASE_ATOMIC)
         return memory->atomic == param->atomic && g->holds[m].base != VY_BASE_CHUNK;

@@ -161,6 +161,7 @@ typedef struct vy_gen {
     unsigned work; /* statements executed so far in this function, at most about */
     unsigned work_limit;
     unsigned left; /* statements to write */
+    unsigned operations; /* that the expressions of this statement may still have: depth alone would let them explode */
     int has_returned; /* a uniform return was written: some workgroups may be gone */
     int only_uniform; /* expressions: use nothing that may differ within the workgroup */
     unsigned name_count;

@@ -8,7 +8,7 @@ static unsigned knob(unsigned given, unsigned otherwise, unsigned most) {
     return value < most ? value : most;
 }
 
-enum { MOST_STATEMENTS = 20000, MOST_DEPTH = 24, MOST_INVOCATIONS = 1 << 20 };
+enum { MOST_STATEMENTS = 100000, MOST_DEPTH = 64, MOST_INVOCATIONS = 1 << 20 };
 
 static vyre_status finish(vy_gen *g, vyre_case **out, vyre_error *error) {
     vyre_program *program;

@@ -91,7 +91,8 @@ static void draw_groups(vy_gen *g) {
     g->total = g->groups[0] * g->groups[1] * g->groups[2] * g->size;
     g->grid_kind = (uint8_t)vy_gen_below(g, VYRE_GRID_KIND_COUNT);
     /* `over` counts elements along one axis. */
-    if (g->grid_kind == VYRE_GRID_OVER && g->groups[1] * g->groups[2] != 1)
+    int flat = g->workgroup[1] * g->workgroup[2] == 1 && g->groups[1] * g->groups[2] == 1;
+    if (g->grid_kind == VYRE_GRID_OVER && !flat)
         g->grid_kind = VYRE_GRID_GROUPS;
     if (g->grid_kind == VYRE_GRID_DISPATCH || vy_gen_chance(g, 1, 12))
         g->geometry_kind = vy_gen_chance(g, 1, 2) ? VYRE_GEOMETRY_GROUPS : VYRE_GEOMETRY_ELEMENTS;

@@ -152,6 +152,7 @@ void vy_gen_weigh(vy_gen *g) {
 static void write_statement(vy_gen *g) {
     g->left--;
     g->work += g->place.times;
+    g->operations = 12 * g->depth;
     for (int i = 0; i < 6; i++) {
         uint32_t draw = vy_gen_below(g, g->weight_sum);
         int kind = 0;
@@ -171,6 +172,9 @@ void vy_gen_statements(vy_gen *g, unsigned count) {
 
 void vy_gen_block(vy_gen *g, unsigned count) {
     uint32_t scope = g->variables.count;
+    unsigned names = g->name_count;
     vy_gen_statements(g, count);
     g->variables.count = scope;
+    if (vy_gen_chance(g, 1, 2))
+        g->name_count = names; /* a name may return once its block has ended */
 }
