@@ -1,0 +1,112 @@
+/* What the oracle compiles a program into: a register machine whose registers are arrays of lanes.
+ *
+ * A warp is a set of invocations that run in step. Register r of a warp is `stride` consecutive uint64_t, one proper value per lane. Kernels
+ * (ir/eval.h) compute all lanes, active or not, because ops are pure and total; what has an effect (assignment, store, atomic, print, trap)
+ * looks at the mask. Two facts keep that sound and must stay true:
+ *  - A register only ever holds values of one type, so a lane that was skipped holds an old value, but a proper one.
+ *  - `let` and `var` may write all lanes: a lane that is not active there cannot reach a use without executing the declaration itself.
+ *
+ * Control: the mask is the set of active lanes; the others wait in slots. An `if` has one slot (first the lanes of the else branch, then
+ * those that finished the then branch), a loop two (those that left it, those that continue with the next trip). An instruction that may leave
+ * the mask empty has a target: the next place where lanes can come back (the join). So no instruction runs for no lane. */
+#ifndef VY_ORACLE_BYTECODE_H
+#define VY_ORACLE_BYTECODE_H
+
+#include "ir/eval.h"
+#include "ir/model.h"
+#include "vyre/oracle.h"
+
+/* X(ID): see the handlers in warp.c. Fields not named are unused.
+ *
+ *  OP           r = kernel(a, b, c), all lanes            OP_MASKED    the same, active lanes only
+ *  MOVE         r = a, all lanes                          MOVE_MASKED  the same, active lanes only
+ *  FILL         r = value, all lanes
+ *  LOAD         r = memory b at a                         STORE        memory c at a = b
+ *  ATOMIC       r (may be VY_NONE) = memory `value` at a, with b and c
+ *  STEP         counts r statements and a expression nodes per active lane
+ *  IF           lanes without a to `slot`; none left: target
+ *  ELSE         exchange with `slot`; none: target        ENDIF        lanes of `slot` come back; none: target
+ *  LOOP         empties `slot` and `slot` + 1             EXIT         lanes of `slot` come back; none: target
+ *  WHILE        lanes without a to `slot`; none: target   NEXT         lanes of `slot` + 1 come back; any: target
+ *  FOR          r = a, register `value` = trips of a .. b step c (VY_NONE = 1)
+ *  FOR_TEST     as WHILE, with trips a != 0               FOR_NEXT     as NEXT, and r += c, a -= 1
+ *  BREAK        mask to `slot`; target                    CONTINUE     mask to `slot` + 1; target
+ *  RETURN       mask ends; target                         TRAP         mask ends with code a; target
+ *  BARRIER, COLLECTIVE (r = of a, b)  stop until the workgroup is there
+ *  PRINT        `site`, arguments: registers print_registers[a …]
+ *  END          the warp is done */
+#define VY_CODE_LIST(X)                                                                                                \
+    X(OP) X(OP_MASKED) X(MOVE) X(MOVE_MASKED) X(FILL) X(LOAD) X(STORE) X(ATOMIC) X(STEP) X(IF) X(ELSE) X(ENDIF)        \
+    X(LOOP) X(WHILE) X(NEXT) X(EXIT) X(FOR) X(FOR_TEST) X(FOR_NEXT) X(BREAK) X(CONTINUE) X(RETURN) X(TRAP)             \
+    X(BARRIER) X(COLLECTIVE) X(PRINT) X(END)
+
+typedef enum vy_instruction_code {
+#define X(ID) VY_CODE_##ID,
+    VY_CODE_LIST(X)
+#undef X
+        VY_CODE_COUNT_
+} vy_instruction_code;
+
+/* A register reference with this bit set names a shared register: the same value in every lane of every warp. */
+#define VY_SHARED 0x80000000u
+
+typedef struct vy_instruction {
+    uint8_t code;
+    uint8_t type;       /* of the element, the loop variable or the operands of a collective */
+    uint8_t index_type; /* load, store, atomic */
+    uint8_t site_is_expression;
+    uint32_t site; /* the expression (load) or statement this comes from, for messages and details */
+    uint32_t r, a, b, c;
+    union {
+        vy_kernel *kernel;
+        uint64_t value;
+        struct {
+            uint32_t target, slot;
+        };
+    };
+} vy_instruction;
+
+/* Where the value of a shared register comes from. */
+typedef enum vy_shared_kind { VY_SHARED_LITERAL, VY_SHARED_PARAM, VY_SHARED_LEN, VY_SHARED_BUILTIN } vy_shared_kind;
+typedef struct vy_shared_value {
+    uint8_t kind;
+    uint8_t axis;
+    uint32_t index; /* param, buffer or builtin */
+    uint64_t bits;  /* literal */
+} vy_shared_value;
+
+/* A register that holds an id of the invocation; filled when a warp starts. */
+typedef struct vy_id_register {
+    uint8_t builtin, axis;
+    uint32_t r;
+} vy_id_register;
+
+/* A memory of the entry, with what the program does to it. */
+typedef struct vy_oracle_memory {
+    uint8_t space, type;
+    uint8_t loaded, stored, atomic; /* by any statement */
+    uint32_t elements;              /* arrays */
+    uint32_t offset;                /* arrays: bytes from the start of the workgroup's or lane's block */
+} vy_oracle_memory;
+
+struct vyre_oracle {
+    vyre_program *program; /* after inlining */
+    VY_VECTOR(vy_instruction) code;
+    VY_VECTOR(vy_shared_value) shared;
+    VY_VECTOR(vy_id_register) ids;
+    VY_VECTOR(vy_oracle_memory) memories;
+    VY_VECTOR(uint32_t) print_registers;
+    uint32_t registers; /* of a warp */
+    uint32_t slots;
+    uint32_t workgroup_bytes; /* arrays of a workgroup, each aligned to 8 */
+    uint32_t private_bytes;   /* arrays of a lane, likewise */
+    uint8_t meets;            /* has a barrier or collective */
+    uint8_t grid_barrier;
+    uint8_t orders; /* has an atomic that acquires or releases */
+    uint8_t serial; /* results depend on the schedule: one thread, ascending order */
+};
+
+/* Compiles oracle->program into the rest of the oracle, which is zero. */
+vyre_status vy_oracle_compile(vyre_oracle *oracle, vyre_error *error);
+
+#endif

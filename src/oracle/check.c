@@ -1,0 +1,299 @@
+/* Shadow memory, bounds, unwritten memory, divergence, and the list of findings (check.h). */
+#include "oracle/check.h"
+
+#include "ir/codes.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* ---- shadow memory ---- */
+
+static size_t round_up(size_t size) {
+    return (size + 15) & ~(size_t)15;
+}
+
+/* Gives the next `size` bytes of a block; with a NULL block only counts. */
+static void *take(uint8_t *block, size_t *used, size_t size) {
+    void *part = block && size ? block + *used : NULL;
+    *used += round_up(size);
+    return part;
+}
+
+/* What is never written cannot race, and needs no shadow. */
+static void place_shadow(const vy_run *run, const vy_oracle_memory *memory, uint64_t count, vy_shadow *shadow, uint8_t *block, size_t *used) {
+    vy_shadow ignored;
+    if (!shadow)
+        shadow = &ignored;
+    if ((run->options->checks & VYRE_CHECK_RACES) && (memory->stored || memory->atomic)) {
+        shadow->writes = take(block, used, memory->stored ? count * sizeof(vy_access) : 0);
+        shadow->reads = take(block, used, memory->loaded ? count * sizeof(vy_accesses) : 0);
+        shadow->atomics = take(block, used, memory->atomic ? count * sizeof(vy_accesses) : 0);
+    }
+    if ((run->options->checks & VYRE_CHECK_UNWRITTEN) && memory->space == VY_SPACE_WORKGROUP)
+        shadow->written = take(block, used, count);
+}
+
+/* Lays out the shadows of one space behind `header` bytes; returns the size. */
+static size_t place_space(const vy_run *run, vy_space space, size_t header, uint8_t *block, vy_shadow **shadows) {
+    const vyre_oracle *oracle = run->oracle;
+    size_t used = 0;
+    take(NULL, &used, header);
+    vy_shadow *table = take(block, &used, oracle->memories.count * sizeof(vy_shadow));
+    for (uint32_t i = 0; i < oracle->memories.count; i++) {
+        const vy_oracle_memory *memory = &oracle->memories.items[i];
+        uint64_t count = space == VY_SPACE_BUFFER ? (memory->space == space ? run->launch->buffers[i].count : 0) : memory->elements;
+        if (memory->space == space)
+            place_shadow(run, memory, count, table ? &table[i] : NULL, block, &used);
+    }
+    if (shadows)
+        *shadows = table;
+    return used;
+}
+
+size_t vy_check_bytes(const vy_run *run) {
+    return place_space(run, VY_SPACE_BUFFER, sizeof(vy_check), NULL, NULL);
+}
+
+size_t vy_check_group_bytes(const vy_run *run) {
+    return place_space(run, VY_SPACE_WORKGROUP, sizeof(vy_group_check), NULL, NULL);
+}
+
+vy_check *vy_check_place(const vy_run *run, uint8_t *block) {
+    vy_check *check = (vy_check *)block;
+    check->enabled = run->options->checks;
+    place_space(run, VY_SPACE_BUFFER, sizeof(vy_check), block, &check->shadows);
+    check->group_bytes = vy_check_group_bytes(run);
+    check->tables_offset = round_up(sizeof(vy_group_check)) + round_up(run->oracle->memories.count * sizeof(vy_shadow));
+    return check;
+}
+
+vy_group_check *vy_check_group_place(const vy_run *run, uint8_t *block) {
+    vy_group_check *check = (vy_group_check *)block;
+    place_space(run, VY_SPACE_WORKGROUP, sizeof(vy_group_check), block, &check->shadows);
+    return check;
+}
+
+void vy_check_free(vy_check *check) {
+    if (check)
+        vy_clocks_free(&check->clocks);
+}
+
+void vy_check_group_start(const vy_run *run, vy_group *group) {
+    memset((uint8_t *)group->check + run->check->tables_offset, 0, run->check->group_bytes - run->check->tables_offset);
+}
+
+void vy_check_barrier(const vy_run *run, vy_group *group) {
+    if (run->oracle->orders)
+        vy_clocks_barrier(&run->check->clocks, group->index, group->index * run->launch->group_size, run->launch->group_size);
+}
+
+void vy_check_grid_barrier(vy_run *run) {
+    if (run->check)
+        run->check->grid_epoch++;
+}
+
+/* ---- words ---- */
+
+vy_position vy_site_position(const vyre_program *program, uint32_t site) {
+    return site & VY_SITE_EXPRESSION ? vy_expr_position(program, site & ~VY_SITE_EXPRESSION) : vy_stmt_position(program, site);
+}
+
+const char *vy_invocation_text(const vy_run *run, uint64_t invocation, char *buffer, size_t size) {
+    const uint32_t *wide = run->program->workgroup, *groups = run->launch->groups;
+    uint64_t local = invocation % run->launch->group_size, group = invocation / run->launch->group_size;
+    uint64_t x = group % groups[0] * wide[0] + local % wide[0];
+    uint64_t y = group / groups[0] % groups[1] * wide[1] + local / wide[0] % wide[1];
+    uint64_t z = group / groups[0] / groups[1] * wide[2] + local / wide[0] / wide[1];
+    snprintf(buffer, size, "invocation %" PRIu64 " (global_id %" PRIu64 ", %" PRIu64 ", %" PRIu64 ")", invocation, x, y, z);
+    return buffer;
+}
+
+static const char *memory_name(const vyre_program *program, uint32_t memory) {
+    return vy_name_text(program, program->memories.items[vy_program_entry(program)->first_memory + memory].name);
+}
+
+int vy_check_is_new(vy_check *check, uint32_t code, uint32_t first, uint32_t second) {
+    for (uint32_t i = check->finding_count; i-- > 0;)
+        if (check->findings[i].code == code && check->findings[i].first == first && check->findings[i].second == second)
+            return 0;
+    if (check->finding_count == VY_MAX_FINDINGS)
+        return 0;
+    check->findings[check->finding_count++] = (vy_finding){code, first, second};
+    return 1;
+}
+
+/* ---- one access ---- */
+
+typedef struct lane_access {
+    vy_access access;
+    uint32_t memory;
+    uint64_t element, count; /* the element asked for, and how many there are */
+    vyre_type index_type;
+    vy_access_kind kind;
+} lane_access;
+
+static void report_bounds(vy_run *run, const lane_access *lane) {
+    uint32_t site = lane->access.site;
+    if (!vy_check_is_new(run->check, VY_R003, site, site))
+        return;
+    char who[128], index[32];
+    int is_signed = vy_type_layouts[lane->index_type].classes == VYRE_CLASS_SIGNED;
+    snprintf(index, sizeof index, is_signed ? "%" PRId64 : "%" PRIu64, lane->element);
+    vy_diagnostic_add(run->diagnostics, run->program->source, vy_code_name(VY_R003), VYRE_SEVERITY_ERROR,
+                      vy_site_position(run->program, site), vy_code_fix(VY_R003),
+                      "%s accesses `%s[%s]`, out of bounds (%" PRIu64 " elements)",
+                      vy_invocation_text(run, lane->access.invocation - 1, who, sizeof who), memory_name(run->program, lane->memory), index,
+                      lane->count);
+}
+
+static void check_written(vy_run *run, vy_shadow *shadow, const lane_access *lane) {
+    uint32_t site = lane->access.site;
+    int reads = lane->kind == VY_ACCESS_READ ||
+                (lane->kind == VY_ACCESS_ATOMIC && run->program->stmts.items[site].op == VYRE_ATOMIC_LOAD);
+    if (!reads)
+        shadow->written[lane->element] = 1;
+    else if (!shadow->written[lane->element] && vy_check_is_new(run->check, VY_R004, site, site)) {
+        char who[128];
+        vy_diagnostic_add(run->diagnostics, run->program->source, vy_code_name(VY_R004), VYRE_SEVERITY_ERROR,
+                          vy_site_position(run->program, site), vy_code_fix(VY_R004),
+                          "%s reads `%s[%" PRIu64 "]`, which no invocation of its workgroup has written",
+                          vy_invocation_text(run, lane->access.invocation - 1, who, sizeof who),
+                          memory_name(run->program, lane->memory), lane->element);
+    }
+}
+
+static void synchronise(vy_run *run, const vy_group *group, const lane_access *lane, int changed) {
+    const vy_stmt *stmt = &run->program->stmts.items[lane->access.site];
+    int is_array = run->oracle->memories.items[lane->memory].space == VY_SPACE_WORKGROUP;
+    vy_clock_event event = {
+        .invocation = lane->access.invocation - 1,
+        .group = group->index,
+        .epoch = group->epoch,
+        .memory = lane->memory,
+        .element = lane->element,
+        .element_group = is_array ? group->index + 1 : 0,
+        .scope = (vyre_scope)stmt->scope,
+        .acquires = stmt->order == VYRE_ORDER_ACQUIRE || stmt->order == VYRE_ORDER_ACQ_REL,
+        .releases = changed && (stmt->order == VYRE_ORDER_RELEASE || stmt->order == VYRE_ORDER_ACQ_REL),
+        .replaces = stmt->op == VYRE_ATOMIC_STORE,
+    };
+    vy_clocks_atomic(&run->check->clocks, &event);
+    if (run->check->clocks.failed)
+        atomic_store(&run->stop, VYRE_NO_MEMORY);
+}
+
+static void check_lane(vy_run *run, const vy_group *group, const lane_access *lane, int changed) {
+    vy_check *check = run->check;
+    if (lane->element >= lane->count) {
+        if (check->enabled & VYRE_CHECK_BOUNDS)
+            report_bounds(run, lane);
+        return;
+    }
+    uint8_t space = run->oracle->memories.items[lane->memory].space;
+    if (space == VY_SPACE_PRIVATE)
+        return;
+    vy_shadow *shadow = space == VY_SPACE_BUFFER ? &check->shadows[lane->memory] : &group->check->shadows[lane->memory];
+    if (shadow->written)
+        check_written(run, shadow, lane);
+    if (!(check->enabled & VYRE_CHECK_RACES))
+        return;
+    /* An acquire orders the atomic itself too: what was released is known when the value is there. */
+    if (lane->kind == VY_ACCESS_ATOMIC && run->oracle->orders)
+        synchronise(run, group, lane, changed);
+    vy_race_access(run, shadow, &lane->access, lane->memory, lane->element, lane->kind);
+}
+
+void vy_check_access(vy_worker *worker, vy_warp *warp, const vy_instruction *in, uint32_t memory, const uint64_t *index,
+                     vy_access_kind kind, const uint64_t *old) {
+    vy_run *run = worker->run;
+    const vy_oracle_memory *declared = &run->oracle->memories.items[memory];
+    const uint64_t *expected = kind == VY_ACCESS_ATOMIC ? vy_register(worker, warp, in->b) : NULL;
+    int is_compare = kind == VY_ACCESS_ATOMIC && run->program->stmts.items[in->site].op == VYRE_ATOMIC_COMPARE_EXCHANGE;
+    int is_load = kind == VY_ACCESS_ATOMIC && run->program->stmts.items[in->site].op == VYRE_ATOMIC_LOAD;
+    lane_access lane = {.memory = memory,
+                        .count = declared->space == VY_SPACE_BUFFER ? run->launch->buffers[memory].count : declared->elements,
+                        .index_type = (vyre_type)in->index_type,
+                        .kind = kind};
+    for (uint32_t i = 0; i < warp->lanes; i++) {
+        if (!warp->mask.words[i])
+            continue;
+        uint64_t invocation = vy_lane_invocation(warp, i);
+        lane.element = index[i];
+        lane.access = (vy_access){.invocation = invocation + 1,
+                                  .epoch = warp->group->epoch,
+                                  .grid_epoch = run->check->grid_epoch,
+                                  .site = in->site | (in->site_is_expression ? VY_SITE_EXPRESSION : 0),
+                                  .time = run->oracle->orders ? vy_clocks_time(&run->check->clocks, invocation) : 0};
+        check_lane(run, warp->group, &lane, !is_load && (!is_compare || old[i] == expected[i]));
+    }
+}
+
+/* ---- divergence ---- */
+
+/* The lowest-numbered lane of the workgroup that is, or is not, at the instruction; UINT64_MAX if there is none. */
+static uint64_t find_lane(const vy_group *group, uint32_t pc, int arrived) {
+    uint64_t found = UINT64_MAX;
+    for (uint32_t w = 0; w < group->warp_count; w++) {
+        const vy_warp *warp = &group->warps[w];
+        int is_here = warp->stop == VY_STOP_MEET && warp->pc == pc;
+        for (uint32_t i = 0; i < warp->lanes; i++) {
+            int has_arrived = is_here && warp->mask.words[i] != 0;
+            if (has_arrived == arrived && vy_lane_invocation(warp, i) < found)
+                found = vy_lane_invocation(warp, i);
+        }
+    }
+    return found;
+}
+
+/* Keeps the finding of the lowest-numbered invocation for each statement. */
+static void keep_divergence(vy_run *run, uint32_t code, uint32_t stmt, uint64_t waiting, uint64_t missing) {
+    pthread_mutex_lock(&run->lock);
+    uint32_t at = 0;
+    while (at < run->divergence_count && (run->divergences[at].stmt != stmt || run->divergences[at].code != code))
+        at++;
+    if (at == run->divergence_count && at < VY_MAX_DIVERGENCES) {
+        run->divergence_count++;
+        run->divergences[at].waiting = UINT64_MAX;
+    }
+    if (at < VY_MAX_DIVERGENCES && waiting < run->divergences[at].waiting)
+        run->divergences[at] = (vy_divergence){code, stmt, waiting, missing};
+    pthread_mutex_unlock(&run->lock);
+}
+
+void vy_check_divergence(vy_worker *worker, const vy_group *group) {
+    vy_run *run = worker->run;
+    uint32_t w = 0;
+    while (group->warps[w].stop != VY_STOP_MEET)
+        w++;
+    uint32_t pc = group->warps[w].pc;
+    keep_divergence(run, VY_R005, run->oracle->code.items[pc].site, find_lane(group, pc, 1), find_lane(group, pc, 0));
+}
+
+void vy_check_grid_divergence(vy_run *run, const vy_group *waiting, const vy_group *ended) {
+    uint32_t size = run->launch->group_size;
+    /* The group has stepped past the barrier already. */
+    keep_divergence(run, VY_R006, run->oracle->code.items[waiting->warps[0].pc - 1].site, waiting->index * size, ended->index * size);
+}
+
+void vy_check_deliver(vy_run *run) {
+    const vyre_program *program = run->program;
+    for (uint32_t done = 0; done < run->divergence_count; done++) {
+        /* In the order of the program, whatever the threads did: the next statement not yet delivered. */
+        uint32_t next = done;
+        for (uint32_t i = done + 1; i < run->divergence_count; i++)
+            if (run->divergences[i].stmt < run->divergences[next].stmt)
+                next = i;
+        vy_divergence found = run->divergences[next];
+        run->divergences[next] = run->divergences[done];
+        const vy_stmt *stmt = &program->stmts.items[found.stmt];
+        char waits[128], misses[128];
+        vy_diagnostic_add(run->diagnostics, program->source, vy_code_name((vy_code)found.code), VYRE_SEVERITY_ERROR,
+                          vy_stmt_position(program, found.stmt), vy_code_fix((vy_code)found.code),
+                          "%s waits at this %s, and %s does not reach it",
+                          vy_invocation_text(run, found.waiting, waits, sizeof waits),
+                          found.code == VY_R006                 ? "grid barrier"
+                          : stmt->kind == VY_STMT_COLLECTIVE ? "collective"
+                                                              : "barrier",
+                          vy_invocation_text(run, found.missing, misses, sizeof misses));
+    }
+}

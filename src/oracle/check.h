@@ -1,0 +1,94 @@
+/* The checkers: races, bounds, reads of unwritten workgroup memory, divergence.
+ *
+ * Shadow memory holds, for each element that the program may write, who accessed it last; an access is compared with what is there. Two
+ * accesses by different invocations are ordered if a grid barrier lies between them, or, in one workgroup, a barrier, or a chain of
+ * acquires and releases (clock.h). Runs with checks use one thread. */
+#ifndef VY_ORACLE_CHECK_H
+#define VY_ORACLE_CHECK_H
+
+#include "base/diagnostics.h"
+#include "oracle/clock.h"
+#include "oracle/machine.h"
+
+typedef enum vy_access_kind { VY_ACCESS_READ, VY_ACCESS_WRITE, VY_ACCESS_ATOMIC } vy_access_kind;
+
+/* A place in the program: a statement, or an expression with this bit set. */
+#define VY_SITE_EXPRESSION 0x80000000u
+
+/* One access of an element. */
+typedef struct vy_access {
+    uint64_t invocation;  /* linear id + 1; 0 = none */
+    uint32_t epoch;       /* barriers its workgroup had passed */
+    uint32_t grid_epoch;  /* grid barriers passed */
+    uint32_t site;
+    uint32_t time; /* of the invocation's clock */
+} vy_access;
+
+/* Accesses of one kind to one element: three of them are enough to find a conflict with any later access whenever there is one (race.c). */
+typedef struct vy_accesses {
+    vy_access latest;    /* the last one */
+    vy_access elsewhere; /* the last one from another workgroup than latest's */
+    vy_access beside;    /* one by another invocation of latest's workgroup, with no barrier between */
+} vy_accesses;
+
+/* Shadow of a memory; a table is NULL if the program has no such access, or nothing it could conflict with. */
+typedef struct vy_shadow {
+    vy_access *writes;
+    vy_accesses *reads, *atomics;
+    uint8_t *written; /* workgroup arrays, for VYRE_CHECK_UNWRITTEN */
+} vy_shadow;
+
+struct vy_group_check {
+    vy_shadow *shadows; /* by memory; of workgroup arrays only */
+};
+
+/* What was reported already: one finding for each code and pair of places. */
+typedef struct vy_finding {
+    uint32_t code, first, second;
+} vy_finding;
+enum { VY_MAX_FINDINGS = 64 };
+
+struct vy_check {
+    unsigned enabled; /* VYRE_CHECK_* */
+    uint32_t grid_epoch;
+    vy_shadow *shadows; /* by memory; of buffers only */
+    vy_clocks clocks;
+    vy_finding findings[VY_MAX_FINDINGS];
+    uint32_t finding_count;
+    size_t group_bytes;   /* of a vy_group_check with its tables */
+    size_t tables_offset; /* in that block: where the tables start, which every workgroup finds zeroed */
+};
+
+/* Bytes of the block that vy_check_place needs, for the options and sizes of the run, and of a group's. */
+size_t vy_check_bytes(const vy_run *run);
+size_t vy_check_group_bytes(const vy_run *run);
+/* The blocks are zeroed. */
+vy_check *vy_check_place(const vy_run *run, uint8_t *block);
+vy_group_check *vy_check_group_place(const vy_run *run, uint8_t *block);
+void vy_check_free(vy_check *check);
+
+void vy_check_group_start(const vy_run *run, vy_group *group);
+/* The active lanes access `memory` at `index` (as a mathematical integer). old: of an atomic, the values it found. */
+void vy_check_access(vy_worker *worker, vy_warp *warp, const vy_instruction *in, uint32_t memory, const uint64_t *index,
+                     vy_access_kind kind, const uint64_t *old);
+/* The workgroup has passed a barrier; the grid has. */
+void vy_check_barrier(const vy_run *run, vy_group *group);
+void vy_check_grid_barrier(vy_run *run);
+
+/* A workgroup, or the grid, whose members do not all arrive. Any thread. Kept until vy_check_deliver, so that the order of threads
+ * does not show. */
+void vy_check_divergence(vy_worker *worker, const vy_group *group);
+void vy_check_grid_divergence(vy_run *run, const vy_group *waiting, const vy_group *ended);
+/* Adds what divergence found to the diagnostics. */
+void vy_check_deliver(vy_run *run);
+
+/* ---- between check.c and race.c ---- */
+
+/* Returns 1 if this finding is new and there is room for it. */
+int vy_check_is_new(vy_check *check, uint32_t code, uint32_t first, uint32_t second);
+vy_position vy_site_position(const vyre_program *program, uint32_t site);
+/* "invocation 5 (global_id 5, 0, 0)" */
+const char *vy_invocation_text(const vy_run *run, uint64_t invocation, char *buffer, size_t size);
+void vy_race_access(vy_run *run, vy_shadow *shadow, const vy_access *now, uint32_t memory, uint64_t element, vy_access_kind kind);
+
+#endif

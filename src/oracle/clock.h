@@ -1,0 +1,58 @@
+/* Clocks: what acquires and releases let an invocation know of others. Only programs with such atomics use them.
+ *
+ * The time of an invocation counts its releases. Its knowledge is a sparse map: invocation → all its accesses before that time have happened; and
+ * workgroup → all accesses of that workgroup before that barrier have. A release leaves the releaser's knowledge at the element, an
+ * acquire takes it over, a barrier gives every invocation of the workgroup what any of them knows. */
+#ifndef VY_ORACLE_CLOCK_H
+#define VY_ORACLE_CLOCK_H
+
+#include "base/memory.h"
+#include "vyre/op.h"
+
+/* A sparse map, sorted by key. */
+typedef struct vy_clock_entry {
+    uint64_t key, value;
+} vy_clock_entry;
+typedef struct vy_clock {
+    VY_VECTOR(vy_clock_entry) known;
+    uint64_t owner; /* message of a workgroup: which; otherwise unused */
+    uint32_t time;  /* of an invocation */
+} vy_clock;
+
+/* Whose a clock is. Elements have two messages: what a release leaves for the whole device, and for its own workgroup. */
+typedef enum vy_clock_kind { VY_CLOCK_INVOCATION, VY_CLOCK_GROUP, VY_CLOCK_DEVICE_MESSAGE, VY_CLOCK_GROUP_MESSAGE } vy_clock_kind;
+typedef struct vy_clock_name {
+    uint64_t id; /* invocation, workgroup, or element */
+    uint64_t group; /* elements of workgroup arrays: whose; else 0 */
+    uint32_t memory, kind;
+} vy_clock_name;
+
+/* All clocks of a run, found by name. Initialise with zeros. */
+typedef struct vy_clocks {
+    VY_VECTOR(vy_clock) clocks;
+    VY_VECTOR(vy_clock_name) names;
+    uint32_t *slots; /* open addressing: index + 1 */
+    uint32_t slot_count;
+    int failed; /* memory ran out: what is known is no longer complete */
+} vy_clocks;
+
+void vy_clocks_free(vy_clocks *clocks);
+
+uint32_t vy_clocks_time(vy_clocks *clocks, uint64_t invocation);
+/* Whether `invocation` of workgroup `group` knows that an access by `other` of `other_group`, at its time and epoch, has happened. */
+int vy_clocks_knows(vy_clocks *clocks, uint64_t invocation, uint64_t group, uint64_t other, uint64_t other_group, uint32_t time,
+                    uint32_t epoch);
+/* The effect of an atomic on an element. replaces: it ends the sequence that an earlier release began (an atomic store). */
+typedef struct vy_clock_event {
+    uint64_t invocation, group;
+    uint32_t epoch; /* of the workgroup */
+    uint32_t memory;
+    uint64_t element, element_group;
+    vyre_scope scope;
+    int acquires, releases, replaces;
+} vy_clock_event;
+void vy_clocks_atomic(vy_clocks *clocks, const vy_clock_event *event);
+/* A workgroup passes a barrier: invocations [first, first + count). */
+void vy_clocks_barrier(vy_clocks *clocks, uint64_t group, uint64_t first, uint32_t count);
+
+#endif

@@ -1,0 +1,192 @@
+/* The running state: a run has workers (threads), a worker runs workgroups, a workgroup has warps, a warp has lanes.
+ *
+ * Positions: the invocations of a unit of work (a workgroup, or several small ones that run as one) are numbered from 0 in linear order.
+ * A lane knows its position; linear invocation id = warp->first + position. */
+#ifndef VY_ORACLE_MACHINE_H
+#define VY_ORACLE_MACHINE_H
+
+#include "base/thread.h"
+#include "ir/launch.h"
+#include "oracle/bytecode.h"
+
+typedef struct vy_run vy_run;
+typedef struct vy_worker vy_worker;
+typedef struct vy_group vy_group;
+typedef struct vy_check vy_check;             /* check.h */
+typedef struct vy_group_check vy_group_check; /* check.h */
+
+/* A set of lanes: ~0 or 0 per lane. With count 0 the words are unspecified, so emptying and testing cost nothing. */
+typedef struct vy_lanes {
+    uint64_t *words;
+    uint32_t count;
+} vy_lanes;
+
+typedef enum vy_stop {
+    VY_STOP_RUNNABLE,
+    VY_STOP_MEET, /* at a barrier or collective */
+    VY_STOP_YIELD, /* its quantum is used up */
+    VY_STOP_END,
+    VY_STOP_ABORT /* the run is over: budget, or a checker could go no further */
+} vy_stop;
+
+typedef struct vy_warp {
+    uint64_t *registers;
+    vy_lanes mask;
+    vy_lanes *slots;
+    uint8_t *private_memory; /* private_bytes per lane */
+    uint32_t *positions;     /* per lane */
+    uint64_t first;          /* linear id of position 0 */
+    uint32_t lanes;
+    uint32_t trapped; /* how many lanes did */
+    uint32_t pc;
+    uint32_t quantum; /* effects until it yields; 0 = never */
+    uint8_t stop;     /* vy_stop */
+    vy_group *group;
+} vy_warp;
+
+typedef enum vy_group_state {
+    VY_GROUP_RUNNING,
+    VY_GROUP_AT_GRID_BARRIER,
+    VY_GROUP_BROKEN, /* ended by a trap or a divergence: no grid barrier waits for it */
+    VY_GROUP_DONE
+} vy_group_state;
+
+struct vy_group {
+    uint64_t index; /* linear; of the first one if several run as one */
+    vy_warp *warps;
+    uint32_t warp_count;
+    uint8_t *memory;  /* workgroup arrays */
+    uint32_t epoch;   /* barriers passed */
+    uint8_t trapped;  /* an invocation did */
+    uint8_t state;    /* vy_group_state */
+    vy_group_check *check; /* NULL without checks */
+};
+
+/* How the lanes of a unit of work are cut into warps; fixed for a run. */
+typedef struct vy_layout {
+    uint32_t unit;       /* invocations of a unit of work */
+    uint32_t fused;      /* workgroups in a unit */
+    uint32_t stride;     /* lanes of a register */
+    uint32_t warps;      /* warps of a unit that have state of their own */
+    size_t warp_bytes;   /* registers, masks, positions, private arrays of a warp */
+    size_t group_bytes;  /* all of a unit */
+    size_t worker_bytes; /* shared registers and scratch */
+} vy_layout;
+
+struct vy_worker {
+    vy_run *run;
+    uint64_t *shared;  /* shared registers */
+    uint64_t *scratch; /* VY_SCRATCH_ROWS rows of `stride` lanes */
+    uint64_t *meeting; /* VY_MEETING_ROWS rows of `unit` lanes, for collectives */
+    vy_group *group;   /* the one it runs, unless groups outlive a worker's turn */
+    uint64_t steps, evaluations, prints;
+    uint64_t checkpoint; /* steps at which to look at the budget */
+    uint64_t reported;   /* steps already added to the run's total */
+    vyre_trap trap;
+    int trapped;
+};
+enum { VY_SCRATCH_ROWS = 3, VY_MEETING_ROWS = 8 };
+
+/* A barrier or collective that part of a workgroup, or of the grid, does not reach: one for each statement. */
+typedef struct vy_divergence {
+    uint32_t code, stmt;
+    uint64_t waiting, missing; /* invocations */
+} vy_divergence;
+enum { VY_MAX_DIVERGENCES = 16 };
+
+struct vy_run {
+    const vyre_oracle *oracle;
+    const vyre_program *program;
+    const vy_launch *launch;
+    const vyre_oracle_options *options;
+    vy_layout layout;
+    uint8_t **buffers; /* base of each */
+    int is_shared;     /* several threads may touch the buffers: atomics must be the host's */
+    vy_check *check;   /* NULL without checks; always there when one thread runs */
+    vyre_diagnostics *diagnostics;
+    pthread_mutex_t lock; /* print sink, divergences */
+    vy_divergence divergences[VY_MAX_DIVERGENCES];
+    uint32_t divergence_count;
+    uint64_t memory; /* allocated so far */
+    /* Work. */
+    atomic_uint_fast64_t next;  /* unit not yet taken */
+    uint64_t units, chunk;
+    atomic_uint_fast64_t steps; /* reported by workers */
+    atomic_int stop;            /* vyre_status that ends the run early, or 0 */
+};
+
+/* ---- registers and lanes ---- */
+
+static inline uint64_t *vy_register(const vy_worker *worker, const vy_warp *warp, uint32_t r) {
+    uint64_t *base = r & VY_SHARED ? worker->shared : warp->registers;
+    return base + (size_t)(r & ~VY_SHARED) * worker->run->layout.stride;
+}
+
+static inline uint64_t vy_lane_invocation(const vy_warp *warp, uint32_t lane) {
+    return warp->first + warp->positions[lane];
+}
+
+/* ---- warp.c ---- */
+
+/* Runs a warp until it stops, and returns why. */
+vy_stop vy_warp_run(vy_worker *worker, vy_warp *warp);
+/* Prepares a warp to run from the start; positions and lanes are set. */
+void vy_warp_start(vy_worker *worker, vy_warp *warp);
+
+/* ---- memory.c: the lanes of a load, store or atomic; `mask` NULL = all ---- */
+
+/* Indices as mathematical integers: what is negative becomes too large. Gives `index` itself or `scratch`. */
+const uint64_t *vy_memory_indices(vyre_type type, const uint64_t *index, const uint64_t *mask, uint32_t lanes, uint64_t *scratch);
+
+typedef struct vy_span_of_lanes {
+    uint8_t *base;
+    uint64_t count;
+    size_t lane_stride; /* bytes from one lane's array to the next; 0 if the lanes share it */
+} vy_span_of_lanes;
+
+void vy_memory_load(vyre_type type, vy_span_of_lanes memory, const uint64_t *index, uint64_t *result, uint32_t lanes);
+void vy_memory_store(vyre_type type, vy_span_of_lanes memory, const uint64_t *index, const uint64_t *value, uint32_t lanes);
+/* result receives the old values, 0 out of bounds. is_shared: other threads may touch the memory. */
+void vy_memory_atomic(vyre_atomic op, vyre_type type, vy_span_of_lanes memory, const uint64_t *index, const uint64_t *b,
+                      const uint64_t *c, uint64_t *result, uint32_t lanes, int is_shared);
+
+/* ---- collective.c ---- */
+
+/* Computes results[i] for i = 0 … n-1 from values and operands (b), in the canonical order. room: VY_COLLECTIVE_ROWS * n words. */
+void vy_collective(const vy_stmt *stmt, vyre_type type, const uint64_t *values, const uint64_t *operands, uint64_t *results, uint32_t n,
+                   uint64_t *room);
+enum { VY_COLLECTIVE_ROWS = 5 };
+/* The meeting of a whole workgroup at a COLLECTIVE instruction. */
+void vy_collective_meet(vy_worker *worker, vy_group *group, const vy_instruction *instruction);
+
+/* ---- print.c ---- */
+
+void vy_print(vy_worker *worker, vy_warp *warp, const vy_instruction *instruction);
+
+/* ---- schedule.c ---- */
+
+void vy_layout_choose(const vyre_oracle *oracle, const vy_launch *launch, const vyre_oracle_options *options, vy_layout *layout);
+/* Places the parts of a worker or group in its block of memory. */
+void vy_worker_place(vy_worker *worker, vy_run *run, uint8_t *block);
+void vy_group_place(vy_group *group, const vy_run *run, uint8_t *block);
+/* Prepares a group to run as unit `index`. */
+void vy_group_start(vy_worker *worker, vy_group *group, uint64_t unit);
+/* Runs it until it is done or at a grid barrier. Returns 0 if the run is over. */
+int vy_group_run(vy_worker *worker, vy_group *group);
+/* When every warp has stopped: what they met at. Sets group->state; warps are runnable again if it is RUNNING. */
+void vy_group_meet(vy_worker *worker, vy_group *group);
+/* When every group has stopped: lets those at a grid barrier go on, or reports that some missed it. Returns how many may run. */
+uint32_t vy_grid_meet(vy_run *run, vy_group *groups, uint32_t count);
+/* Unit of work without meetings: one warp after the other in the same state. */
+int vy_unit_run(vy_worker *worker, uint64_t unit);
+/* Adds the worker's steps to the run's; returns 0 if the run is over. */
+int vy_worker_report(vy_worker *worker);
+
+/* ---- perturb.c ---- */
+
+/* Runs the whole grid on the calling thread in an order drawn from options->seed. groups: `window` placed groups. */
+int vy_perturbed_run(vy_worker *worker, vy_group *groups, uint32_t window);
+/* The number of groups that are under way at once. */
+uint64_t vy_perturbed_window(const vy_run *run);
+
+#endif

@@ -1,0 +1,55 @@
+/* Making and freeing oracles (vyre/oracle.h). */
+#include "base/status.h"
+#include "oracle/bytecode.h"
+
+static vyre_status refuse_op_calls(const vyre_program *program, vyre_error *error) {
+    const vy_function *entry = vy_program_entry(program);
+    for (uint32_t s = entry->first_stmt; s < entry->end_stmt; s++) {
+        const vy_stmt *stmt = &program->stmts.items[s];
+        if (stmt->kind != VY_STMT_CALL)
+            continue;
+        vy_position at = vy_stmt_position(program, s);
+        vy_fail(error, VYRE_NOT_FOUND, VY_FIX("provide a dialect with `%s`, or define the function in the file", vy_name_text(program, stmt->name)),
+                "the program calls op `%s`, which no dialect provides", vy_name_text(program, stmt->name));
+        if (error && at.line)
+            vy_fail_where(error, "%s:%u:%u", vy_source_name(program->source), at.line, at.column);
+        return VYRE_NOT_FOUND;
+    }
+    return VYRE_OK;
+}
+
+vyre_status vyre_oracle_new(vyre_program *program, vyre_oracle **out, vyre_error *error) {
+    *out = NULL;
+    if (!vy_program_entry(program))
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "pass a `program`, not a file of functions", "a library has no entry to run");
+    vyre_oracle *oracle = vy_allocate_zero(sizeof *oracle);
+    if (!oracle)
+        return vy_fail_memory(error, "an oracle");
+    vyre_status status = VYRE_OK;
+    if (program->facts & VY_FACT_CALL)
+        status = vyre_program_inline(program, &oracle->program, error);
+    else
+        oracle->program = vyre_program_retain(program);
+    if (status == VYRE_OK)
+        status = refuse_op_calls(oracle->program, error);
+    if (status == VYRE_OK)
+        status = vy_oracle_compile(oracle, error);
+    if (status != VYRE_OK) {
+        vyre_oracle_free(oracle);
+        return status;
+    }
+    *out = oracle;
+    return VYRE_OK;
+}
+
+void vyre_oracle_free(vyre_oracle *oracle) {
+    if (!oracle)
+        return;
+    vyre_program_release(oracle->program);
+    VY_VECTOR_FREE(&oracle->code);
+    VY_VECTOR_FREE(&oracle->shared);
+    VY_VECTOR_FREE(&oracle->ids);
+    VY_VECTOR_FREE(&oracle->memories);
+    VY_VECTOR_FREE(&oracle->print_registers);
+    vy_release(oracle, sizeof *oracle);
+}

@@ -1,0 +1,337 @@
+/* One run: resolves the launch, allocates everything in one block, runs the grid, delivers the outputs.
+ *
+ * Threads are started only when there is work for them: the calling thread begins alone, and calls for help when it has done a fair piece and
+ * workgroups are left. Workgroups are taken from a shared counter, so the result does not depend on who runs which. */
+#include "base/status.h"
+#include "oracle/check.h"
+#include "oracle/machine.h"
+
+#include <inttypes.h>
+
+enum {
+    TRIAL_STEPS = 100000, /* executed statements, about half a millisecond: below, a thread costs more than it gives */
+    MAX_THREADS = 256,
+};
+#define DEFAULT_MEMORY ((uint64_t)4 << 30)
+
+/* ---- memory ---- */
+
+/* The block of a run: what is in it, and where. */
+typedef struct plan {
+    uint64_t size;
+    uint64_t pointers, worker, groups, group_blocks, check, group_checks, buffers; /* offsets */
+    uint64_t group_count;
+} plan;
+
+/* Sizes beyond what 64 bits hold stay at the top, which every limit refuses. */
+static uint64_t plan_add(plan *p, uint64_t count, uint64_t size) {
+    uint64_t at = p->size, bytes, end;
+    if (__builtin_mul_overflow(count, size, &bytes) || __builtin_add_overflow(at, bytes, &end) || end > UINT64_MAX - 63)
+        end = UINT64_MAX - 63;
+    p->size = (end + 63) & ~(uint64_t)63;
+    return at;
+}
+
+static int is_written(const vy_run *run, uint32_t buffer) {
+    return run->launch->buffers[buffer].output != VY_NONE;
+}
+
+static plan make_plan(const vy_run *run) {
+    const vyre_program *program = run->program;
+    plan p = {0};
+    p.group_count = run->options->seed ? vy_perturbed_window(run) : run->oracle->grid_barrier ? run->launch->group_count : 1;
+    /* Groups that are kept are counted in 32 bits. */
+    if (p.group_count > UINT32_MAX)
+        p.size = UINT64_MAX - 63;
+    p.pointers = plan_add(&p, program->buffer_count, sizeof(uint8_t *));
+    p.worker = plan_add(&p, 1, run->layout.worker_bytes);
+    p.groups = plan_add(&p, p.group_count, sizeof(vy_group));
+    p.group_blocks = plan_add(&p, p.group_count, run->layout.group_bytes);
+    if (run->options->checks) {
+        p.check = plan_add(&p, 1, vy_check_bytes(run));
+        p.group_checks = plan_add(&p, p.group_count, vy_check_group_bytes(run));
+    }
+    p.buffers = p.size;
+    for (uint32_t i = 0; i < program->buffer_count; i++)
+        if (is_written(run, i))
+            plan_add(&p, 1, run->launch->buffers[i].bytes);
+    return p;
+}
+
+static uint64_t memory_limit(const vy_run *run) {
+    return run->options->max_memory ? run->options->max_memory : DEFAULT_MEMORY;
+}
+
+static vyre_status refuse_memory(const vy_run *run, const plan *p, vyre_error *error) {
+    uint64_t buffers = p->size - p->buffers, groups = p->check ? p->check - p->groups : p->buffers - p->groups;
+    return vy_fail(error, VYRE_LIMIT, "raise max_memory, or run with fewer elements, workgroups or checks",
+                   "the run needs %" PRIu64 " bytes, over the limit (%" PRIu64 "): buffers %" PRIu64 ", state of %" PRIu64
+                   " workgroups %" PRIu64 ", checkers %" PRIu64,
+                   p->size, memory_limit(run), buffers, p->group_count, groups, p->check ? p->buffers - p->check : 0);
+}
+
+/* Read-only buffers are read where the caller has them; the others are copies, as they must stay unchanged if the run fails. */
+static void place_buffers(vy_run *run, uint8_t *block, const plan *p) {
+    uint8_t *next = block + p->buffers;
+    run->buffers = (uint8_t **)(block + p->pointers);
+    for (uint32_t i = 0; i < run->program->buffer_count; i++) {
+        const vy_launch_buffer *buffer = &run->launch->buffers[i];
+        if (!is_written(run, i)) {
+            run->buffers[i] = (uint8_t *)buffer->data; /* never written: no statement may */
+            continue;
+        }
+        run->buffers[i] = next;
+        if (buffer->data)
+            memcpy(next, buffer->data, buffer->bytes);
+        next += (buffer->bytes + 63) & ~(uint64_t)63;
+    }
+}
+
+static void place_groups(vy_run *run, uint8_t *block, const plan *p, vy_group *groups) {
+    for (uint64_t g = 0; g < p->group_count; g++) {
+        vy_group_place(&groups[g], run, block + p->group_blocks + g * run->layout.group_bytes);
+        if (run->check)
+            groups[g].check = vy_check_group_place(run, block + p->group_checks + g * run->check->group_bytes);
+    }
+}
+
+/* ---- workers ---- */
+
+typedef struct crew {
+    vy_run *run;
+    vy_worker *workers;
+    vy_group *groups;   /* all of the grid, if it has a grid barrier; else NULL */
+    int is_first_phase; /* … and they have not started yet */
+    uint64_t trial;     /* steps after which a worker takes no more work */
+} crew;
+
+static int run_unit(const crew *c, vy_worker *worker, uint64_t unit) {
+    if (!c->groups && !c->run->oracle->meets)
+        return vy_unit_run(worker, unit);
+    vy_group *group = c->groups ? &c->groups[unit] : worker->group;
+    if (!c->groups || c->is_first_phase)
+        vy_group_start(worker, group, unit);
+    return vy_group_run(worker, group);
+}
+
+static void work(void *user, unsigned index) {
+    const crew *c = user;
+    vy_run *run = c->run;
+    vy_worker *worker = &c->workers[index];
+    vy_fenv saved;
+    vy_fenv_enter(&saved);
+    while (worker->steps < c->trial && atomic_load_explicit(&run->stop, memory_order_relaxed) == 0) {
+        uint64_t unit = atomic_fetch_add_explicit(&run->next, run->chunk, memory_order_relaxed);
+        if (unit >= run->units)
+            break;
+        uint64_t end = run->units - unit < run->chunk ? run->units : unit + run->chunk;
+        while (unit < end && run_unit(c, worker, unit))
+            unit++;
+        if (unit < end)
+            break;
+    }
+    vy_fenv_leave(&saved);
+}
+
+/* What a worker found, into the first one. */
+static void merge(vy_worker *into, const vy_worker *from) {
+    into->steps += from->steps;
+    into->evaluations += from->evaluations;
+    into->prints += from->prints;
+    if (from->trapped && (!into->trapped || from->trap.invocation < into->trap.invocation)) {
+        into->trapped = 1;
+        into->trap = from->trap;
+    }
+}
+
+static unsigned thread_count(const vy_run *run) {
+    if (run->options->threads == 1 || run->options->checks || run->options->seed || run->oracle->serial)
+        return 1;
+    unsigned threads = run->options->threads ? run->options->threads : vy_cores();
+    return threads > MAX_THREADS ? MAX_THREADS : threads;
+}
+
+/* How many workers there is work and memory for; each costs `bytes`. */
+static unsigned choose_workers(const vy_run *run, unsigned threads, uint64_t left, uint64_t bytes) {
+    uint64_t fit = (memory_limit(run) - run->memory) / bytes + 1;
+    uint64_t workers = threads < left ? threads : left;
+    workers = workers < fit ? workers : fit;
+    return workers ? (unsigned)workers : 1;
+}
+
+/* Runs the work that is left with up to `threads` workers. Where memory for more is missing, fewer do it. */
+static void run_crew(crew *c, unsigned threads) {
+    vy_run *run = c->run;
+    vy_worker *first = c->workers;
+    uint64_t next = atomic_load(&run->next), left = next < run->units ? run->units - next : 0;
+    uint64_t state = sizeof(vy_group) + (c->groups ? 0 : run->layout.group_bytes), each = sizeof(vy_worker) + run->layout.worker_bytes + state;
+    unsigned workers = choose_workers(run, threads, left, each);
+    size_t size = workers * (size_t)each;
+    uint8_t *block = workers > 1 ? vy_allocate_zero(size) : NULL;
+    c->trial = UINT64_MAX;
+    if (!block) {
+        work(c, 0);
+        return;
+    }
+    run->chunk = left / (workers * 16ull) + 1 < 64 ? left / (workers * 16ull) + 1 : 64;
+    c->workers = (vy_worker *)block;
+    c->workers[0] = *first;
+    vy_group *groups = (vy_group *)(c->workers + workers);
+    uint8_t *part = (uint8_t *)(groups + workers);
+    for (unsigned i = 1; i < workers; i++) {
+        vy_worker_place(&c->workers[i], run, part);
+        part += run->layout.worker_bytes;
+        if (c->groups)
+            continue;
+        c->workers[i].group = &groups[i];
+        vy_group_place(&groups[i], run, part);
+        part += run->layout.group_bytes;
+    }
+    run->is_shared = 1;
+    vy_parallel(workers, work, c);
+    run->is_shared = 0;
+    *first = c->workers[0];
+    for (unsigned i = 1; i < workers; i++)
+        merge(first, &c->workers[i]);
+    c->workers = first;
+    vy_release(block, size);
+}
+
+/* ---- ways to run a grid ---- */
+
+static void run_plain(vy_run *run, vy_worker *worker) {
+    crew c = {.run = run, .workers = worker, .trial = TRIAL_STEPS};
+    run->units = (run->launch->group_count + run->layout.fused - 1) / run->layout.fused;
+    run->chunk = 1;
+    work(&c, 0);
+    if (atomic_load(&run->next) < run->units && atomic_load(&run->stop) == 0)
+        run_crew(&c, thread_count(run));
+}
+
+/* All workgroups up to the grid barrier, then on: every one keeps its state. */
+static void run_phases(vy_run *run, vy_worker *worker, vy_group *groups) {
+    crew c = {.run = run, .workers = worker, .groups = groups, .is_first_phase = 1};
+    int is_small = run->launch->invocations * (uint64_t)run->oracle->code.count < TRIAL_STEPS;
+    unsigned threads = is_small ? 1 : thread_count(run);
+    run->units = run->launch->group_count;
+    do {
+        atomic_store(&run->next, 0);
+        run_crew(&c, threads);
+        c.is_first_phase = 0;
+    } while (atomic_load(&run->stop) == 0 && vy_grid_meet(run, groups, (uint32_t)run->units));
+}
+
+static void run_grid(vy_run *run, vy_worker *worker, vy_group *groups, uint64_t group_count) {
+    if (run->launch->group_count == 0)
+        return;
+    vy_fenv saved;
+    vy_fenv_enter(&saved);
+    if (run->options->seed)
+        vy_perturbed_run(worker, groups, (uint32_t)group_count);
+    else if (run->oracle->grid_barrier)
+        run_phases(run, worker, groups);
+    else
+        run_plain(run, worker);
+    vy_fenv_leave(&saved);
+}
+
+/* ---- results ---- */
+
+/* Room for every output first, so that either all are replaced or none is. */
+static vyre_status deliver(const vy_run *run, vyre_bytes *outputs, vyre_error *error) {
+    for (uint32_t i = 0; i < run->program->buffer_count; i++) {
+        const vy_launch_buffer *buffer = &run->launch->buffers[i];
+        if (buffer->output == VY_NONE || outputs[buffer->output].capacity >= buffer->bytes)
+            continue;
+        vyre_bytes *output = &outputs[buffer->output];
+        size_t before = output->size;
+        vyre_status status = vyre_bytes_resize(output, buffer->bytes, error);
+        if (status != VYRE_OK)
+            return status;
+        output->size = before;
+    }
+    for (uint32_t i = 0; i < run->program->buffer_count; i++) {
+        const vy_launch_buffer *buffer = &run->launch->buffers[i];
+        if (buffer->output == VY_NONE)
+            continue;
+        outputs[buffer->output].size = buffer->bytes;
+        if (buffer->bytes)
+            memcpy(outputs[buffer->output].data, run->buffers[i], buffer->bytes);
+    }
+    return VYRE_OK;
+}
+
+static vyre_status finish(vy_run *run, const vy_worker *worker, vyre_bytes *outputs, vyre_error *error) {
+    const vyre_oracle_options *options = run->options;
+    vyre_status stop = (vyre_status)atomic_load(&run->stop);
+    if (stop == VYRE_NO_MEMORY)
+        return vy_fail_memory(error, "prints or the race checker");
+    if (stop == VYRE_BUDGET || (options->budget && worker->steps > options->budget))
+        return vy_fail(error, VYRE_BUDGET, NULL, "the run executes over %" PRIu64 " statements, its step budget", options->budget);
+    vy_check_deliver(run);
+    if (worker->trapped)
+        return vy_fail(error, VYRE_TRAPPED, NULL, "invocation %" PRIu64 " trapped with code %" PRIu32, worker->trap.invocation,
+                       worker->trap.code);
+    vyre_status status = deliver(run, outputs, error);
+    if (status == VYRE_OK && (run->divergence_count || (run->check && run->check->finding_count)))
+        status = vy_diagnostics_fail(run->diagnostics, VYRE_CHECK_FAILED, "the checkers of the oracle found a program error", error);
+    return status;
+}
+
+static void fill_report(const vy_run *run, const vy_worker *worker, vyre_oracle_report *report) {
+    report->trap = worker->trap;
+    report->steps = worker->steps;
+    report->evaluations = worker->evaluations;
+    report->prints = worker->prints;
+    report->invocations = run->launch->invocations;
+    memcpy(report->groups, run->launch->groups, sizeof report->groups);
+}
+
+/* ---- the run ---- */
+
+static vyre_status run_in_block(vy_run *run, const plan *p, uint8_t *block, vyre_bytes *outputs, vyre_oracle_report *report,
+                                vyre_error *error) {
+    vy_worker worker;
+    vy_group *groups = (vy_group *)(block + p->groups);
+    if (run->options->checks)
+        run->check = vy_check_place(run, block + p->check);
+    place_buffers(run, block, p);
+    vy_worker_place(&worker, run, block + p->worker);
+    place_groups(run, block, p, groups);
+    worker.group = groups;
+    run_grid(run, &worker, groups, p->group_count);
+    if (report)
+        fill_report(run, &worker, report);
+    vyre_status status = finish(run, &worker, outputs, error);
+    vy_check_free(run->check);
+    return status;
+}
+
+vyre_status vyre_oracle_run(const vyre_oracle *oracle, const vyre_arguments *arguments, const vyre_oracle_options *options,
+                            vyre_bytes *outputs, vyre_oracle_report *report, vyre_diagnostics *diagnostics, vyre_error *error) {
+    static const vyre_oracle_options defaults = {0};
+    vy_launch launch;
+    vy_run run = {.oracle = oracle, .program = oracle->program, .launch = &launch, .options = options ? options : &defaults};
+    if (report)
+        memset(report, 0, sizeof *report);
+    vyre_status status = vy_launch_resolve(oracle->program, arguments, &launch, error);
+    if (status != VYRE_OK)
+        return status;
+    vy_layout_choose(oracle, &launch, run.options, &run.layout);
+    plan p = make_plan(&run);
+    if (p.size > memory_limit(&run))
+        return refuse_memory(&run, &p, error);
+    uint8_t *block = vy_allocate_zero((size_t)p.size);
+    if (!block && p.size)
+        return vy_fail_memory(error, "the buffers and registers of a run");
+    run.memory = p.size;
+    /* Without a list of the caller's, one of our own, so that the error can quote the first finding. */
+    vyre_diagnostics *own = diagnostics || !(run.options->checks || oracle->meets) ? NULL : vyre_diagnostics_new();
+    run.diagnostics = diagnostics ? diagnostics : own;
+    pthread_mutex_init(&run.lock, NULL);
+    status = run_in_block(&run, &p, block, outputs, report, error);
+    pthread_mutex_destroy(&run.lock);
+    vyre_diagnostics_free(own);
+    vy_release(block, (size_t)p.size);
+    return status;
+}

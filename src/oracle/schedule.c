@@ -1,0 +1,268 @@
+/* Running a workgroup: cutting it into warps, letting them run in turn, and what happens when they meet.
+ *
+ * The natural schedule, which every unchecked run uses: warps in ascending order of their invocations, each as far as it can. */
+#include "oracle/check.h"
+#include "oracle/machine.h"
+
+enum {
+    MAX_LANES = 128,            /* of a warp: 1 KiB per register, so that the registers of a usual program stay in the first-level cache */
+    MIN_LANES = 16,             /* … but no fewer than this for the sake of the cache */
+    CACHE_BYTES = 256 * 1024,   /* what the registers of a warp may take before warps get narrower */
+};
+
+static size_t round_up(size_t size, size_t multiple) {
+    return (size + multiple - 1) / multiple * multiple;
+}
+
+/* ---- layout ---- */
+
+/* Small workgroups that never meet and share nothing run as one: their lanes fill a warp. */
+static uint32_t choose_fused(const vyre_oracle *oracle, const vy_launch *launch, const vyre_oracle_options *options) {
+    if (oracle->meets || oracle->workgroup_bytes || oracle->serial || options->checks || options->seed)
+        return 1;
+    uint64_t fit = MAX_LANES / launch->group_size;
+    if (fit > launch->group_count)
+        fit = launch->group_count;
+    return fit ? (uint32_t)fit : 1;
+}
+
+static uint32_t choose_stride(const vyre_oracle *oracle, uint32_t unit, const vyre_oracle_options *options) {
+    if (options->seed)
+        return 1 + (uint32_t)((options->seed * 0x9e3779b97f4a7c15u) >> 32) % unit;
+    uint32_t most = MAX_LANES;
+    while (most > MIN_LANES && (size_t)oracle->registers * most * sizeof(uint64_t) > CACHE_BYTES)
+        most /= 2;
+    uint32_t warps = (unit + most - 1) / most;
+    return (unit + warps - 1) / warps;
+}
+
+void vy_layout_choose(const vyre_oracle *oracle, const vy_launch *launch, const vyre_oracle_options *options, vy_layout *layout) {
+    layout->fused = choose_fused(oracle, launch, options);
+    layout->unit = launch->group_size * layout->fused;
+    layout->stride = choose_stride(oracle, layout->unit, options);
+    layout->warps = oracle->meets || options->seed ? (layout->unit + layout->stride - 1) / layout->stride : 1;
+    size_t row = layout->stride * sizeof(uint64_t);
+    layout->warp_bytes = round_up((oracle->registers + oracle->slots + 1) * row + oracle->slots * sizeof(vy_lanes) +
+                                      round_up(layout->stride * sizeof(uint32_t), 8) + (size_t)oracle->private_bytes * layout->stride,
+                                  64);
+    layout->group_bytes = round_up(layout->warps * (sizeof(vy_warp) + layout->warp_bytes) + oracle->workgroup_bytes, 64);
+    layout->worker_bytes = round_up((oracle->shared.count + VY_SCRATCH_ROWS) * row +
+                                        (oracle->meets ? VY_MEETING_ROWS * layout->unit * sizeof(uint64_t) : 0),
+                                    64);
+}
+
+/* ---- placement: blocks are zeroed, so registers start as proper values ---- */
+
+static uint64_t shared_value(const vy_run *run, const vy_shared_value *value) {
+    const uint32_t *size = run->program->workgroup, *groups = run->launch->groups;
+    switch ((vy_shared_kind)value->kind) {
+    case VY_SHARED_LITERAL:
+        return value->bits;
+    case VY_SHARED_PARAM:
+        return run->launch->params[value->index];
+    case VY_SHARED_LEN:
+        return run->launch->buffers[value->index].count;
+    default:
+        break;
+    }
+    if (value->index == VYRE_BUILTIN_WORKGROUP_SIZE)
+        return size[value->axis];
+    return value->index == VYRE_BUILTIN_GROUP_COUNT ? groups[value->axis] : groups[value->axis] * size[value->axis];
+}
+
+void vy_worker_place(vy_worker *worker, vy_run *run, uint8_t *block) {
+    const vyre_oracle *oracle = run->oracle;
+    uint32_t stride = run->layout.stride;
+    memset(worker, 0, sizeof *worker);
+    worker->run = run;
+    worker->shared = (uint64_t *)block;
+    worker->scratch = worker->shared + (size_t)oracle->shared.count * stride;
+    worker->meeting = worker->scratch + (size_t)VY_SCRATCH_ROWS * stride;
+    worker->checkpoint = run->options->budget ? 0 : UINT64_MAX;
+    for (uint32_t k = 0; k < oracle->shared.count; k++) {
+        uint64_t bits = shared_value(run, &oracle->shared.items[k]), *r = worker->shared + (size_t)k * stride;
+        for (uint32_t i = 0; i < stride; i++)
+            r[i] = bits;
+    }
+}
+
+static void place_warp(vy_warp *warp, const vy_run *run, uint8_t *block) {
+    const vyre_oracle *oracle = run->oracle;
+    uint32_t stride = run->layout.stride;
+    warp->registers = (uint64_t *)block;
+    uint64_t *masks = warp->registers + (size_t)oracle->registers * stride;
+    warp->mask.words = masks;
+    warp->slots = (vy_lanes *)(masks + (size_t)(oracle->slots + 1) * stride);
+    for (uint32_t s = 0; s < oracle->slots; s++)
+        warp->slots[s].words = masks + (size_t)(s + 1) * stride;
+    warp->positions = (uint32_t *)(warp->slots + oracle->slots);
+    warp->private_memory = (uint8_t *)warp->positions + round_up(stride * sizeof(uint32_t), 8);
+}
+
+void vy_group_place(vy_group *group, const vy_run *run, uint8_t *block) {
+    const vy_layout *layout = &run->layout;
+    memset(group, 0, sizeof *group);
+    group->warp_count = layout->warps;
+    group->warps = (vy_warp *)block;
+    uint8_t *next = block + layout->warps * sizeof(vy_warp);
+    for (uint32_t w = 0; w < layout->warps; w++, next += layout->warp_bytes) {
+        place_warp(&group->warps[w], run, next);
+        group->warps[w].group = group;
+        for (uint32_t i = 0; i < layout->stride; i++)
+            group->warps[w].positions[i] = w * layout->stride + i;
+    }
+    group->memory = next;
+}
+
+/* ---- running ---- */
+
+int vy_worker_report(vy_worker *worker) {
+    vy_run *run = worker->run;
+    uint64_t budget = run->options->budget, fresh = worker->steps - worker->reported;
+    worker->reported = worker->steps;
+    uint64_t total = atomic_fetch_add_explicit(&run->steps, fresh, memory_order_relaxed) + fresh;
+    if (budget) {
+        /* Small enough that all threads together overshoot by little, large enough that the counter is no bottleneck. */
+        uint64_t left = total > budget ? 0 : budget - total, batch = left / 64 + 1;
+        worker->checkpoint = worker->steps + (batch > 65536 ? 65536 : batch);
+        if (total > budget)
+            atomic_store_explicit(&run->stop, VYRE_BUDGET, memory_order_relaxed);
+    }
+    return atomic_load_explicit(&run->stop, memory_order_relaxed) == 0;
+}
+
+static void begin_group(vy_worker *worker, vy_group *group, uint64_t unit) {
+    group->index = unit * worker->run->layout.fused;
+    group->epoch = 0;
+    group->trapped = 0;
+    group->state = VY_GROUP_RUNNING;
+    memset(group->memory, 0, worker->run->oracle->workgroup_bytes);
+    if (group->check)
+        vy_check_group_start(worker->run, group);
+}
+
+static void begin_warp(vy_worker *worker, vy_warp *warp, uint32_t offset, uint32_t invocations) {
+    uint32_t left = invocations - offset, stride = worker->run->layout.stride;
+    warp->first = warp->group->index * worker->run->launch->group_size;
+    warp->lanes = left < stride ? left : stride;
+    vy_warp_start(worker, warp);
+}
+
+void vy_group_start(vy_worker *worker, vy_group *group, uint64_t unit) {
+    begin_group(worker, group, unit);
+    for (uint32_t w = 0; w < group->warp_count; w++)
+        begin_warp(worker, &group->warps[w], w * worker->run->layout.stride, worker->run->layout.unit);
+}
+
+int vy_unit_run(vy_worker *worker, uint64_t unit) {
+    const vy_run *run = worker->run;
+    vy_group *group = worker->group;
+    vy_warp *warp = &group->warps[0];
+    begin_group(worker, group, unit);
+    /* The last unit may have fewer workgroups than the others. */
+    uint64_t groups = run->launch->group_count - group->index;
+    uint32_t invocations = groups < run->layout.fused ? (uint32_t)groups * run->launch->group_size : run->layout.unit;
+    int sliced = invocations > run->layout.stride;
+    for (uint32_t offset = 0; offset < invocations; offset += run->layout.stride) {
+        for (uint32_t i = 0; sliced && i < run->layout.stride; i++)
+            warp->positions[i] = offset + i;
+        begin_warp(worker, warp, offset, invocations);
+        if (vy_warp_run(worker, warp) == VY_STOP_ABORT)
+            return 0;
+    }
+    return 1;
+}
+
+/* ---- meetings ---- */
+
+/* Whether every invocation of the workgroup waits at the same instruction; none has trapped. */
+static int all_arrived(const vy_group *group) {
+    for (uint32_t w = 0; w < group->warp_count; w++) {
+        const vy_warp *warp = &group->warps[w];
+        if (warp->stop != VY_STOP_MEET || warp->pc != group->warps[0].pc || warp->mask.count != warp->lanes)
+            return 0;
+    }
+    return 1;
+}
+
+static int all_ended(const vy_group *group) {
+    for (uint32_t w = 0; w < group->warp_count; w++)
+        if (group->warps[w].stop != VY_STOP_END)
+            return 0;
+    return 1;
+}
+
+static void pass(vy_group *group) {
+    for (uint32_t w = 0; w < group->warp_count; w++) {
+        group->warps[w].pc++;
+        group->warps[w].stop = VY_STOP_RUNNABLE;
+    }
+}
+
+void vy_group_meet(vy_worker *worker, vy_group *group) {
+    const vy_run *run = worker->run;
+    if (group->trapped || all_ended(group)) {
+        group->state = group->trapped ? VY_GROUP_BROKEN : VY_GROUP_DONE;
+        return;
+    }
+    if (!all_arrived(group)) {
+        vy_check_divergence(worker, group);
+        group->state = VY_GROUP_BROKEN;
+        return;
+    }
+    const vy_instruction *in = &run->oracle->code.items[group->warps[0].pc];
+    if (in->code == VY_CODE_COLLECTIVE) {
+        vy_collective_meet(worker, group, in);
+    } else {
+        group->epoch++;
+        if (run->check)
+            vy_check_barrier(run, group);
+        if (run->program->stmts.items[in->site].scope == VYRE_SCOPE_DEVICE)
+            group->state = VY_GROUP_AT_GRID_BARRIER;
+    }
+    pass(group);
+}
+
+int vy_group_run(vy_worker *worker, vy_group *group) {
+    while (group->state == VY_GROUP_RUNNING) {
+        for (uint32_t w = 0; w < group->warp_count; w++) {
+            vy_warp *warp = &group->warps[w];
+            if (warp->stop != VY_STOP_END && vy_warp_run(worker, warp) == VY_STOP_ABORT)
+                return 0;
+        }
+        vy_group_meet(worker, group);
+    }
+    return 1;
+}
+
+/* A group that a grid barrier misses: one that ended, or waits at another one than `waiting`. */
+static const vy_group *find_missing(const vy_group *groups, uint32_t count, const vy_group *waiting) {
+    for (uint32_t g = 0; g < count; g++) {
+        const vy_group *group = &groups[g];
+        if (group->state == VY_GROUP_DONE ||
+            (group->state == VY_GROUP_AT_GRID_BARRIER && group->warps[0].pc != waiting->warps[0].pc))
+            return group;
+    }
+    return NULL;
+}
+
+uint32_t vy_grid_meet(vy_run *run, vy_group *groups, uint32_t count) {
+    uint32_t first = 0, running = 0;
+    while (first < count && groups[first].state != VY_GROUP_AT_GRID_BARRIER)
+        first++;
+    if (first == count)
+        return 0;
+    const vy_group *missing = find_missing(groups, count, &groups[first]);
+    if (missing) {
+        vy_check_grid_divergence(run, &groups[first], missing);
+        return 0;
+    }
+    for (uint32_t g = first; g < count; g++) {
+        if (groups[g].state == VY_GROUP_AT_GRID_BARRIER) {
+            groups[g].state = VY_GROUP_RUNNING;
+            running++;
+        }
+    }
+    vy_check_grid_barrier(run);
+    return running;
+}

@@ -1,0 +1,386 @@
+/* The interpreter loop: one warp, from its pc to the next place where it must wait (bytecode.h says what each instruction does). */
+#include "oracle/check.h"
+#include "oracle/machine.h"
+
+/* ---- sets of lanes ---- */
+
+static void swap_lanes(vy_lanes *a, vy_lanes *b) {
+    vy_lanes t = *a;
+    *a = *b;
+    *b = t;
+}
+
+/* Adds the lanes of `from`, which are not in `to`, and empties it. */
+static void join_lanes(vy_lanes *to, vy_lanes *from, uint32_t n) {
+    if (from->count == 0)
+        return;
+    if (to->count == 0) {
+        swap_lanes(to, from);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        to->words[i] |= from->words[i];
+    to->count += from->count;
+    from->count = 0;
+}
+
+/* Moves the active lanes whose condition (0 or 1) is 0 into `out`, which may hold others. */
+static void split_lanes(vy_lanes *mask, vy_lanes *out, const uint64_t *condition, uint32_t n) {
+    uint64_t stay = 0;
+    for (uint32_t i = 0; i < n; i++)
+        stay += mask->words[i] & condition[i];
+    if (stay == mask->count)
+        return;
+    if (stay == 0) {
+        join_lanes(out, mask, n);
+        return;
+    }
+    if (out->count == 0)
+        memset(out->words, 0, n * sizeof *out->words);
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t keep = 0 - condition[i];
+        out->words[i] |= mask->words[i] & ~keep;
+        mask->words[i] &= keep;
+    }
+    out->count += mask->count - (uint32_t)stay;
+    mask->count = (uint32_t)stay;
+}
+
+static void blend(uint64_t *r, const uint64_t *value, const uint64_t *mask, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        r[i] ^= (r[i] ^ value[i]) & mask[i];
+}
+
+/* ---- for loops ---- */
+
+static int64_t as_signed(const vy_type_layout *layout, uint64_t bits) {
+    return (int64_t)(bits << (64 - layout->bits)) >> (64 - layout->bits);
+}
+
+/* Trips of the mathematical sequence from, from + step, … before `to`. Distances between values of 64 bits fit a uint64_t. */
+static uint64_t count_trips(const vy_type_layout *layout, uint64_t from, uint64_t to, uint64_t step) {
+    int down = 0, ahead;
+    uint64_t distance, stride = step;
+    if (layout->classes == VYRE_CLASS_SIGNED) {
+        int64_t a = as_signed(layout, from), b = as_signed(layout, to), c = as_signed(layout, step);
+        down = c < 0;
+        stride = down ? 0 - (uint64_t)c : (uint64_t)c;
+        ahead = down ? a > b : a < b;
+        distance = down ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
+    } else {
+        ahead = from < to;
+        distance = to - from;
+    }
+    if (!ahead || stride == 0)
+        return 0;
+    return stride == 1 ? distance : (distance - 1) / stride + 1;
+}
+
+static void start_for(const vy_worker *worker, vy_warp *warp, const vy_instruction *in) {
+    const vy_type_layout *layout = &vy_type_layouts[in->type];
+    const uint64_t *from = vy_register(worker, warp, in->a), *to = vy_register(worker, warp, in->b);
+    const uint64_t *step = in->c == VY_NONE ? NULL : vy_register(worker, warp, in->c);
+    uint64_t *variable = vy_register(worker, warp, in->r), *trips = vy_register(worker, warp, (uint32_t)in->value);
+    for (uint32_t i = 0; i < warp->lanes; i++)
+        trips[i] = count_trips(layout, from[i], to[i], step ? step[i] : 1);
+    memcpy(variable, from, warp->lanes * sizeof *from);
+}
+
+/* Lanes outside the loop are stepped too; nobody looks at theirs. */
+static void step_for(const vy_worker *worker, vy_warp *warp, const vy_instruction *in) {
+    uint64_t mask = vy_type_layouts[in->type].mask;
+    uint64_t *variable = vy_register(worker, warp, in->r), *trips = vy_register(worker, warp, in->a);
+    if (in->c == VY_NONE) {
+        for (uint32_t i = 0; i < warp->lanes; i++)
+            variable[i] = (variable[i] + 1) & mask;
+    } else {
+        const uint64_t *step = vy_register(worker, warp, in->c);
+        for (uint32_t i = 0; i < warp->lanes; i++)
+            variable[i] = (variable[i] + step[i]) & mask;
+    }
+    for (uint32_t i = 0; i < warp->lanes; i++)
+        trips[i] -= 1;
+}
+
+static void test_for(const vy_worker *worker, vy_warp *warp, const vy_instruction *in) {
+    const uint64_t *trips = vy_register(worker, warp, in->a);
+    uint64_t *condition = worker->scratch;
+    for (uint32_t i = 0; i < warp->lanes; i++)
+        condition[i] = trips[i] != 0;
+    split_lanes(&warp->mask, &warp->slots[in->slot], condition, warp->lanes);
+}
+
+/* ---- memory ---- */
+
+static vy_span_of_lanes memory_of(const vy_worker *worker, const vy_warp *warp, uint32_t index) {
+    const vy_run *run = worker->run;
+    const vy_oracle_memory *memory = &run->oracle->memories.items[index];
+    if (memory->space == VY_SPACE_BUFFER)
+        return (vy_span_of_lanes){run->buffers[index], run->launch->buffers[index].count, 0};
+    if (memory->space == VY_SPACE_WORKGROUP)
+        return (vy_span_of_lanes){warp->group->memory + memory->offset, memory->elements, 0};
+    return (vy_span_of_lanes){warp->private_memory + memory->offset, memory->elements, run->oracle->private_bytes};
+}
+
+/* The indices of the active lanes; those of the others become out of bounds, so that nothing is accessed for them. */
+static const uint64_t *indices_of(const vy_worker *worker, const vy_warp *warp, const vy_instruction *in) {
+    const uint64_t *mask = warp->mask.count == warp->lanes ? NULL : warp->mask.words;
+    return vy_memory_indices((vyre_type)in->index_type, vy_register(worker, warp, in->a), mask, warp->lanes, worker->scratch);
+}
+
+static void run_load(vy_worker *worker, vy_warp *warp, const vy_instruction *in) {
+    const uint64_t *index = indices_of(worker, warp, in);
+    if (worker->run->check)
+        vy_check_access(worker, warp, in, in->b, index, VY_ACCESS_READ, NULL);
+    vy_memory_load((vyre_type)in->type, memory_of(worker, warp, in->b), index, vy_register(worker, warp, in->r), warp->lanes);
+}
+
+static void run_store(vy_worker *worker, vy_warp *warp, const vy_instruction *in) {
+    const uint64_t *index = indices_of(worker, warp, in);
+    if (worker->run->check)
+        vy_check_access(worker, warp, in, in->c, index, VY_ACCESS_WRITE, NULL);
+    vy_memory_store((vyre_type)in->type, memory_of(worker, warp, in->c), index, vy_register(worker, warp, in->b), warp->lanes);
+}
+
+static void run_atomic(vy_worker *worker, vy_warp *warp, const vy_instruction *in) {
+    const vy_run *run = worker->run;
+    const uint64_t *index = indices_of(worker, warp, in);
+    uint32_t memory = (uint32_t)in->value;
+    uint64_t *old = worker->scratch + run->layout.stride;
+    int is_shared = run->is_shared && run->oracle->memories.items[memory].space == VY_SPACE_BUFFER;
+    vy_memory_atomic((vyre_atomic)run->program->stmts.items[in->site].op, (vyre_type)in->type, memory_of(worker, warp, memory), index,
+                     vy_register(worker, warp, in->b), vy_register(worker, warp, in->c), old, warp->lanes, is_shared);
+    if (run->check)
+        vy_check_access(worker, warp, in, memory, index, VY_ACCESS_ATOMIC, old);
+    if (in->r != VY_NONE)
+        memcpy(vy_register(worker, warp, in->r), old, warp->lanes * sizeof *old);
+}
+
+/* ---- traps ---- */
+
+static void run_trap(vy_worker *worker, vy_warp *warp, const vy_instruction *in) {
+    const uint64_t *code = vy_register(worker, warp, in->a);
+    for (uint32_t i = 0; i < warp->lanes; i++) {
+        if (!warp->mask.words[i])
+            continue;
+        uint64_t invocation = vy_lane_invocation(warp, i);
+        if (!worker->trapped || invocation < worker->trap.invocation)
+            worker->trap = (vyre_trap){invocation, (uint32_t)code[i]};
+        worker->trapped = 1;
+    }
+    warp->trapped += warp->mask.count;
+    warp->mask.count = 0;
+    warp->group->trapped = 1;
+}
+
+/* ---- the loop ---- */
+
+/* Between effects a warp under a quantum may be asked to let another one run. It has not executed the instruction then. */
+static int is_due(vy_warp *warp) {
+    return warp->quantum && --warp->quantum == 0;
+}
+
+#define R(field) vy_register(worker, warp, in->field)
+
+vy_stop vy_warp_run(vy_worker *worker, vy_warp *warp) {
+    const vy_instruction *code = worker->run->oracle->code.items;
+    const uint32_t n = warp->lanes;
+    vy_lanes *mask = &warp->mask, *slots = warp->slots;
+    uint32_t pc = warp->pc;
+    vy_stop stop;
+    for (;;) {
+        const vy_instruction *in = &code[pc++];
+        switch ((vy_instruction_code)in->code) {
+        case VY_CODE_OP:
+            in->kernel(R(r), R(a), R(b), R(c), n);
+            continue;
+        case VY_CODE_OP_MASKED:
+            if (mask->count == n) {
+                in->kernel(R(r), R(a), R(b), R(c), n);
+            } else {
+                in->kernel(worker->scratch, R(a), R(b), R(c), n);
+                blend(R(r), worker->scratch, mask->words, n);
+            }
+            continue;
+        case VY_CODE_MOVE:
+            memcpy(R(r), R(a), n * sizeof(uint64_t));
+            continue;
+        case VY_CODE_MOVE_MASKED:
+            blend(R(r), R(a), mask->words, n);
+            continue;
+        case VY_CODE_FILL: {
+            uint64_t *r = R(r);
+            for (uint32_t i = 0; i < n; i++)
+                r[i] = in->value;
+            continue;
+        }
+        case VY_CODE_LOAD:
+            run_load(worker, warp, in);
+            continue;
+        case VY_CODE_STORE:
+            if (is_due(warp))
+                break;
+            run_store(worker, warp, in);
+            continue;
+        case VY_CODE_ATOMIC:
+            if (is_due(warp))
+                break;
+            run_atomic(worker, warp, in);
+            continue;
+        case VY_CODE_STEP:
+            worker->steps += (uint64_t)in->r * mask->count;
+            worker->evaluations += (uint64_t)in->a * mask->count;
+            if (worker->steps < worker->checkpoint || vy_worker_report(worker))
+                continue;
+            stop = VY_STOP_ABORT;
+            goto stopped;
+        case VY_CODE_IF:
+            slots[in->slot].count = 0;
+            split_lanes(mask, &slots[in->slot], R(a), n);
+            if (mask->count == 0)
+                pc = in->target;
+            continue;
+        case VY_CODE_ELSE:
+            swap_lanes(mask, &slots[in->slot]);
+            if (mask->count == 0)
+                pc = in->target;
+            continue;
+        case VY_CODE_ENDIF:
+        case VY_CODE_EXIT:
+            join_lanes(mask, &slots[in->slot], n);
+            if (mask->count == 0)
+                pc = in->target;
+            continue;
+        case VY_CODE_LOOP:
+            slots[in->slot].count = slots[in->slot + 1].count = 0;
+            continue;
+        case VY_CODE_WHILE:
+            split_lanes(mask, &slots[in->slot], R(a), n);
+            if (mask->count == 0)
+                pc = in->target;
+            continue;
+        case VY_CODE_NEXT:
+        case VY_CODE_FOR_NEXT:
+            if (is_due(warp))
+                break;
+            join_lanes(mask, &slots[in->slot + 1], n);
+            if (mask->count == 0)
+                continue;
+            if (in->code == VY_CODE_FOR_NEXT)
+                step_for(worker, warp, in);
+            pc = in->target;
+            continue;
+        case VY_CODE_FOR:
+            start_for(worker, warp, in);
+            continue;
+        case VY_CODE_FOR_TEST:
+            test_for(worker, warp, in);
+            if (mask->count == 0)
+                pc = in->target;
+            continue;
+        case VY_CODE_BREAK:
+            join_lanes(&slots[in->slot], mask, n);
+            pc = in->target;
+            continue;
+        case VY_CODE_CONTINUE:
+            join_lanes(&slots[in->slot + 1], mask, n);
+            pc = in->target;
+            continue;
+        case VY_CODE_RETURN:
+            mask->count = 0;
+            pc = in->target;
+            continue;
+        case VY_CODE_TRAP:
+            run_trap(worker, warp, in);
+            pc = in->target;
+            continue;
+        case VY_CODE_PRINT:
+            vy_print(worker, warp, in);
+            continue;
+        case VY_CODE_BARRIER:
+        case VY_CODE_COLLECTIVE:
+            pc--;
+            stop = VY_STOP_MEET;
+            goto stopped;
+        default:
+            pc--;
+            stop = VY_STOP_END;
+            goto stopped;
+        }
+        pc--;
+        stop = VY_STOP_YIELD;
+    stopped:
+        warp->pc = pc;
+        warp->stop = (uint8_t)stop;
+        return stop;
+    }
+}
+
+/* ---- starting ---- */
+
+typedef struct place {
+    uint32_t local[3], group[3];
+} place;
+
+static place place_of(const vy_run *run, const vy_group *group, uint32_t position) {
+    const uint32_t *size = run->program->workgroup, *groups = run->launch->groups;
+    uint32_t local = position % run->launch->group_size;
+    uint64_t index = group->index + position / run->launch->group_size;
+    return (place){{local % size[0], local / size[0] % size[1], local / size[0] / size[1]},
+                   {(uint32_t)(index % groups[0]), (uint32_t)(index / groups[0] % groups[1]),
+                    (uint32_t)(index / groups[0] / groups[1])}};
+}
+
+/* The next position in linear order, without divisions. */
+static void advance(const vy_run *run, place *at) {
+    const uint32_t *size = run->program->workgroup, *groups = run->launch->groups;
+    for (int d = 0; d < 3; d++) {
+        if (++at->local[d] < size[d])
+            return;
+        at->local[d] = 0;
+    }
+    for (int d = 0; d < 3; d++) {
+        if (++at->group[d] < groups[d])
+            return;
+        at->group[d] = 0;
+    }
+}
+
+static uint64_t id_value(const vy_run *run, const vy_id_register *id, const place *at, uint32_t position) {
+    switch ((vyre_builtin)id->builtin) {
+    case VYRE_BUILTIN_GLOBAL_ID:
+        return at->group[id->axis] * run->program->workgroup[id->axis] + at->local[id->axis];
+    case VYRE_BUILTIN_LOCAL_ID:
+        return at->local[id->axis];
+    case VYRE_BUILTIN_GROUP_ID:
+        return at->group[id->axis];
+    default:
+        return position % run->launch->group_size;
+    }
+}
+
+static void fill_ids(vy_worker *worker, vy_warp *warp) {
+    const vy_run *run = worker->run;
+    for (uint32_t k = 0; k < run->oracle->ids.count; k++) {
+        const vy_id_register *id = &run->oracle->ids.items[k];
+        uint64_t *r = vy_register(worker, warp, id->r);
+        place at = place_of(run, warp->group, warp->positions[0]);
+        for (uint32_t i = 0; i < warp->lanes; i++) {
+            if (i > 0 && warp->positions[i] == warp->positions[i - 1] + 1)
+                advance(run, &at);
+            else if (i > 0)
+                at = place_of(run, warp->group, warp->positions[i]);
+            r[i] = id_value(run, id, &at, warp->positions[i]);
+        }
+    }
+}
+
+void vy_warp_start(vy_worker *worker, vy_warp *warp) {
+    warp->pc = 0;
+    warp->trapped = 0;
+    warp->stop = VY_STOP_RUNNABLE;
+    memset(warp->mask.words, 0xff, warp->lanes * sizeof *warp->mask.words);
+    warp->mask.count = warp->lanes;
+    memset(warp->private_memory, 0, (size_t)worker->run->oracle->private_bytes * warp->lanes);
+    fill_ids(worker, warp);
+}
