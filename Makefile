@@ -1,7 +1,7 @@
 # Front door. CMake does the work; these are the commands people type. `make help` lists them.
 BUILD ?= build
 JOBS  ?= $(shell nproc)
-ARGS  ?= --help
+ARGS  ?= run examples/saxpy.vyre a=2.0 x=1,2,3 y=10,20,30
 FUZZ_SECONDS     ?= 60
 CAMPAIGN_EFFORT  ?= 20
 CAMPAIGN_SECONDS ?= 600

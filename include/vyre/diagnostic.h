@@ -34,7 +34,8 @@ typedef struct vyre_diagnostics vyre_diagnostics;
 VYRE_API vyre_diagnostics *vyre_diagnostics_new(void);
 VYRE_API void vyre_diagnostics_free(vyre_diagnostics *list);
 VYRE_API void vyre_diagnostics_clear(vyre_diagnostics *list);
-/* Number of findings kept (the list keeps the first 100 errors and counts the rest), of all errors, and one finding. */
+/* Number of findings kept (the list keeps the first 100 errors and counts the rest), of all errors, and one finding. If
+ * some were not kept, closing notes that say so count as findings too. */
 VYRE_API size_t vyre_diagnostics_count(const vyre_diagnostics *list);
 VYRE_API size_t vyre_diagnostics_errors(const vyre_diagnostics *list);
 VYRE_API const vyre_diagnostic *vyre_diagnostics_get(const vyre_diagnostics *list, size_t index);
