@@ -8,6 +8,8 @@ if(library_sources)
     write_basic_package_version_file(vyre-config-version.cmake COMPATIBILITY SameMinorVersion)
     install(FILES "${CMAKE_BINARY_DIR}/vyre-config.cmake" "${CMAKE_BINARY_DIR}/vyre-config-version.cmake"
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/vyre)
+    # Relative to itself, so that an installation can be placed, or moved, anywhere.
+    file(RELATIVE_PATH VYRE_PC_TO_PREFIX "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
     configure_file(cmake/vyre.pc.in vyre.pc @ONLY)
     install(FILES "${CMAKE_BINARY_DIR}/vyre.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endif()

@@ -103,16 +103,17 @@ static void an_installed_library_is_found_and_linked(void **state) {
     need_a_plain_build();
     char expected[32];
     snprintf(expected, sizeof expected, "%s\n", vyre_version());
-    run("cmake --install '%s' --prefix '%s/usr' 2>&1", binary_dir(), folder);
+    const char *install = "cmake --install '%s' --prefix '%s/usr' 2>&1";
+    run(install, binary_dir(), folder);
     write_file("use.c", program);
-    const char *pc = "export PKG_CONFIG_PATH=$(dirname $(find usr -name vyre.pc))";
-    char *output = run(
-        "cd '%s' && %s; L=$(dirname $(find $PWD/usr -name libvyre.a)); "
-        "cc use.c -o shared -I$PWD/usr/include -L$L $(pkg-config --libs-only-l vyre) && LD_LIBRARY_PATH=$L ./shared && "
-        "cc use.c -o static -I$PWD/usr/include $L/libvyre.a $(pkg-config --static --libs vyre | sed 's/-lvyre//') && "
-        "./static",
-        folder, pc);
+    char *output = run("cd '%s' && export PKG_CONFIG_PATH=$(dirname $(find $PWD/usr -name vyre.pc)); "
+                       "export LD_LIBRARY_PATH=$(dirname $(find $PWD/usr -name libvyre.a)); "
+                       "cc use.c -o shared $(pkg-config --cflags --libs vyre) && ./shared && "
+                       "rm usr/lib*/libvyre.so* usr/lib/*/libvyre.so* 2>/dev/null; "
+                       "cc use.c -o static $(pkg-config --static --cflags --libs vyre) && ./static",
+                       folder);
     assert_true(strlen(output) == 2 * strlen(expected) && strncmp(output, expected, strlen(expected)) == 0);
+    run(install, binary_dir(), folder);
     write_file("CMakeLists.txt", "cmake_minimum_required(VERSION 3.22)\nproject(use C)\nfind_package(vyre REQUIRED)\n"
                                  "add_executable(a use.c)\ntarget_link_libraries(a vyre::vyre)\n"
                                  "add_executable(b use.c)\ntarget_link_libraries(b vyre::static)\n");
