@@ -220,7 +220,9 @@ int vy_gen_leave_loop(vy_gen *g, vy_stmt_kind kind) {
 int vy_gen_return(vy_gen *g) {
     if ((g->place.sync && !g->place.uniform) || !may_nest(g))
         return 0;
-    g->has_returned |= g->place.sync;
+    /* A grid barrier needs every workgroup, also those that would have gone. */
+    if (g->place.sync && !g->function && (g->features & VY_GEN_GRID_BARRIER))
+        return 0;
     open_exit(g, g->place.sync);
     vy_gen_return_values(g);
     vy_draft_end(&g->draft);

@@ -21,7 +21,7 @@ static uint32_t size_leaf(vy_gen *g, uint64_t value) {
         return vy_draft_size(&g->draft, VY_SIZE_PARAM, param->variable, VY_NONE, 0);
     }
     for (unsigned m = 0; draw == 1 && m < g->memory_count; m++)
-        if (g->memories[m].count == value)
+        if (g->memories[m].space == VY_SPACE_BUFFER && g->memories[m].count == value)
             return vy_draft_size(&g->draft, VY_SIZE_LEN, g->memories[m].memory, VY_NONE, 0);
     return vy_draft_size(&g->draft, VY_SIZE_LITERAL, VY_NONE, VY_NONE, value);
 }
@@ -196,16 +196,19 @@ static void start_tail(vy_gen *g) {
         if (g->memories[m].space == VY_SPACE_BUFFER)
             holds[m] = g->plan_holds[m];
     vy_gen_settle(g, holds);
-    g->place.sync = 0;
+    vy_gen_call_rest(g);
+    g->place.sync = g->place.uniform = 0;
 }
 
 static void write_body(vy_gen *g) {
     write_indices(g);
-    g->place.uniform = 1;
     if (g->features & VY_GEN_SYNC) {
-        g->place.sync = 1;
+        g->place.sync = g->place.uniform = 1;
         vy_gen_statements(g, g->left * 3 / 4);
         start_tail(g);
+    } else {
+        vy_gen_statements(g, g->left * 3 / 4);
+        vy_gen_call_rest(g);
     }
     vy_gen_statements(g, g->left);
     /* What was computed must be seen: every output gets a last value. */
@@ -248,8 +251,9 @@ static vyre_status fill_data(vy_gen *g, vyre_error *error) {
 }
 
 vyre_status vy_gen_entry(vy_gen *g, vyre_error *error) {
+    uint32_t written = g->draft.program->stmts.count; /* by the functions, from the same number */
     vy_draft_begin_entry(&g->draft);
-    vy_gen_start_function(g, NULL, g->statements);
+    vy_gen_start_function(g, NULL, g->statements > 2 * written ? g->statements - written : g->statements / 2 + 1);
     g->work_limit = g->statements * 6;
     declare_params(g);
     declare_memories(g);

@@ -18,11 +18,18 @@ static void add_scalar_param(vy_gen *g, vy_gen_function *function) {
 
 /* The phase in which a function gets a memory like this one of the plan. */
 static vy_phase draw_phase(vy_gen *g, const vy_gen_memory *memory, const vy_hold *hold) {
-    if (memory->space != VY_SPACE_WORKGROUP)
+    if (memory->space != VY_SPACE_WORKGROUP || !(g->features & VY_GEN_SYNC)) /* without barriers phases stay */
         return (vy_phase)hold->phase;
     if (memory->atomic != VYRE_ATOMIC_COUNT && vy_gen_chance(g, 1, 3))
         return VY_PHASE_ATOMIC;
     return vy_gen_chance(g, 1, 2) ? VY_PHASE_OWN : VY_PHASE_SHARED;
+}
+
+static int has_plan(const vy_gen_function *function, unsigned m) {
+    for (unsigned i = 0; i < function->param_count; i++)
+        if (function->params[i].is_memory && function->params[i].plan == m)
+            return 1;
+    return 0;
 }
 
 static void add_memory_param(vy_gen *g, vy_gen_function *function) {
@@ -33,7 +40,8 @@ static void add_memory_param(vy_gen *g, vy_gen_function *function) {
     const vy_gen_memory *memory = &g->plan[m];
     vy_phase phase = draw_phase(g, memory, &g->plan_holds[m]);
     /* The function does not know the chunk of its workgroup. */
-    if (memory->space == VY_SPACE_PRIVATE || (phase == VY_PHASE_ATOMIC && g->plan_holds[m].base == VY_BASE_CHUNK))
+    if (memory->space == VY_SPACE_PRIVATE || (phase != VY_PHASE_READ && has_plan(function, m)) ||
+        (phase == VY_PHASE_ATOMIC && g->plan_holds[m].base == VY_BASE_CHUNK))
         return;
     unsigned at = function->param_count;
     *add_param(function) = (vy_gen_function_param){.is_memory = 1,
@@ -41,7 +49,8 @@ static void add_memory_param(vy_gen *g, vy_gen_function *function) {
                                                    .space = memory->space,
                                                    .access = memory->access,
                                                    .phase = (uint8_t)phase,
-                                                   .atomic = memory->atomic};
+                                                   .atomic = memory->atomic,
+                                                   .plan = (uint8_t)m};
     if (phase == VY_PHASE_OWN)
         *add_param(function) = (vy_gen_function_param){
             .type = slot_types[vy_gen_below(g, sizeof slot_types)], .is_slot = 1, .slot_of = (uint8_t)at};
@@ -75,7 +84,6 @@ void vy_gen_start_function(vy_gen *g, const vy_gen_function *function, unsigned 
     g->place = (vy_gen_place){.times = 1};
     g->work = 0;
     g->left = statements;
-    g->has_returned = 0;
     g->only_uniform = 0;
 }
 
@@ -147,7 +155,7 @@ static void write_function(vy_gen *g, vy_gen_function *function, unsigned statem
         g->place.uniform = g->place.sync = 1;
         vy_gen_statements(g, statements * 2 / 3);
         vy_gen_settle(g, holds);
-        g->place.sync = 0;
+        g->place.sync = g->place.uniform = 0; /* some may leave now, and what they miss is no longer uniform */
     }
     vy_gen_statements(g, statements);
     if (function->result_count)
@@ -165,7 +173,7 @@ void vy_gen_functions(vy_gen *g) {
     for (unsigned i = 0; i < count; i++) {
         vy_gen_function *function = &g->functions[i];
         draw_signature(g, function);
-        write_function(g, function, 1 + vy_gen_below(g, statements * 2 + 1));
+        write_function(g, function, 1 + vy_gen_below(g, statements + 1));
         g->function_count++;
     }
 }
@@ -213,7 +221,7 @@ static uint32_t slot_argument(vy_gen *g, unsigned m, vyre_type type) {
     return vy_draft_op(&g->draft, VYRE_OP_CAST, type, index, VY_NONE, VY_NONE);
 }
 
-static void write_call(vy_gen *g, const vy_gen_function *function, const uint8_t *chosen) {
+static void write_call(vy_gen *g, vy_gen_function *function, const uint8_t *chosen) {
     vy_stmt stmt = vy_draft_blank(VY_STMT_CALL);
     vy_arg args[VY_GEN_FUNCTION_PARAMS];
     vy_name names[VY_GEN_RESULTS];
@@ -234,6 +242,7 @@ static void write_call(vy_gen *g, const vy_gen_function *function, const uint8_t
         types[i] = (vyre_type)function->results[i];
     }
     stmt.callee = function->index;
+    function->is_called = 1;
     uint32_t index = vy_draft_stmt(&g->draft, &stmt, args, function->param_count, names, types);
     if (index == VY_NONE)
         return;
@@ -246,7 +255,7 @@ int vy_gen_call(vy_gen *g) {
     uint8_t chosen[VY_GEN_FUNCTION_PARAMS];
     uint32_t start = g->function_count ? vy_gen_below(g, g->function_count) : 0;
     for (uint32_t i = 0; i < g->function_count; i++) {
-        const vy_gen_function *function = &g->functions[(start + i) % g->function_count];
+        vy_gen_function *function = &g->functions[(start + i) % g->function_count];
         if ((function->has_sync && !(g->place.uniform && g->place.sync)) ||
             g->work + g->place.times * function->work > g->work_limit * 2 || !choose_memories(g, function, chosen))
             continue;
@@ -254,4 +263,30 @@ int vy_gen_call(vy_gen *g) {
         return 1;
     }
     return 0;
+}
+
+/* The memories of the plan, brought into the phases the function wants. */
+static void call_planned(vy_gen *g, vy_gen_function *function) {
+    uint8_t chosen[VY_GEN_FUNCTION_PARAMS] = {0};
+    vy_hold holds[VY_GEN_MEMORIES];
+    memcpy(holds, g->holds, sizeof holds);
+    for (unsigned i = 0; i < function->param_count; i++) {
+        const vy_gen_function_param *param = &function->params[i];
+        if (!param->is_memory)
+            continue;
+        chosen[i] = param->plan;
+        if (holds[param->plan].phase == param->phase)
+            continue;
+        holds[param->plan] = param->phase == VY_PHASE_OWN ? vy_gen_draw_own(g, &g->memories[param->plan], VY_BASE_LOCAL)
+                                                          : (vy_hold){.phase = param->phase};
+    }
+    vy_gen_settle(g, holds);
+    write_call(g, function, chosen);
+}
+
+void vy_gen_call_rest(vy_gen *g) {
+    g->operations = 12 * g->depth;
+    for (unsigned i = g->function_count; i-- > 0;)
+        if (!g->functions[i].is_called)
+            call_planned(g, &g->functions[i]);
 }

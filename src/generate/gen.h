@@ -91,12 +91,14 @@ typedef struct vy_gen_function_param {
     uint8_t slot_of;
     uint8_t space, access, phase; /* memory */
     uint8_t atomic;
+    uint8_t plan; /* memory: one that fits, in the plan; no written one twice in a function */
 } vy_gen_function_param;
 
 typedef struct vy_gen_function {
     uint32_t index; /* in the draft */
     uint8_t param_count, result_count;
     uint8_t has_sync;
+    uint8_t is_called; /* by a function written later, or the entry: a program may not have functions nobody calls */
     vy_gen_function_param params[VY_GEN_FUNCTION_PARAMS];
     uint8_t results[VY_GEN_RESULTS];
     unsigned work; /* statements one call executes, at most about */
@@ -162,7 +164,6 @@ typedef struct vy_gen {
     unsigned work_limit;
     unsigned left; /* statements to write */
     unsigned operations; /* that the expressions of this statement may still have: depth alone would let them explode */
-    int has_returned; /* a uniform return was written: some workgroups may be gone */
     int only_uniform; /* expressions: use nothing that may differ within the workgroup */
     unsigned name_count;
 } vy_gen;
@@ -232,6 +233,8 @@ int vy_gen_trap(vy_gen *g);
 /* The return statement itself, with a value for every result of the function. */
 void vy_gen_return_values(vy_gen *g);
 int vy_gen_call(vy_gen *g);
+/* Calls in the entry every function that nobody has called; at a place where all go, before the last meeting. */
+void vy_gen_call_rest(vy_gen *g);
 void vy_gen_functions(vy_gen *g);
 /* Forgets variables, memories and place: a function starts. */
 void vy_gen_start_function(vy_gen *g, const vy_gen_function *function, unsigned statements);

@@ -276,7 +276,7 @@ int vy_gen_barrier(vy_gen *g) {
     if (!g->place.uniform || !g->place.sync)
         return 0;
     vyre_scope scope = VYRE_SCOPE_WORKGROUP;
-    if ((g->features & VY_GEN_GRID_BARRIER) && g->place.nesting == 0 && !g->function && !g->has_returned)
+    if ((g->features & VY_GEN_GRID_BARRIER) && g->place.nesting == 0 && !g->function)
         scope = vy_gen_chance(g, 1, 2) ? VYRE_SCOPE_DEVICE : VYRE_SCOPE_WORKGROUP;
     write_barrier(g, scope);
     for (unsigned m = 0; m < g->memory_count; m++)
