@@ -1,7 +1,7 @@
 # Front door. CMake does the work; these are the commands people type. `make help` lists them.
 BUILD ?= build
 JOBS  ?= $(shell nproc)
-ARGS  ?= run examples/saxpy.vyre a=2.0 x=1,2,3 y=10,20,30
+ARGS  ?=
 FUZZ_SECONDS     ?= 60
 CAMPAIGN_EFFORT  ?= 20
 CAMPAIGN_SECONDS ?= 600
@@ -16,8 +16,8 @@ SANITIZED = CC=clang $(CMAKE) -DVYRE_TESTS=ON -DVYRE_WERROR=ON
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: build ## build the command and run it (ARGS="check examples/saxpy.vyre")
-	@$(BUILD)/vyre $(ARGS)
+run: build ## build the command and show it at work, or run it with ARGS="check examples/saxpy.vyre"
+	@$(if $(ARGS),$(BUILD)/vyre $(ARGS),tools/demo $(BUILD))
 
 # Only what the command needs: a first configuration leaves the tests out, a later one keeps what it finds.
 build: ## build the library and the command

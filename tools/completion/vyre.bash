@@ -1,0 +1,35 @@
+# bash completion for vyre: subcommands, their options, and files. A test compares the lists with `vyre help`.
+_vyre() {
+    local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]:-} options=
+    COMPREPLY=()
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        mapfile -t COMPREPLY < <(compgen -W "run check fmt explain ops inline encode decode bind gen shrink version help" -- "$word")
+        return
+    fi
+    case $command in
+    run) options="--program --define --out --shape --grid --elements --count --check --seed --threads --budget --backend --repeat --time --json --hex --limit --quiet" ;;
+    check) options="--define --json --quiet" ;;
+    fmt) options="--write --check" ;;
+    explain) options="--all --markdown --program --define --json" ;;
+    ops) options="--markdown --json" ;;
+    inline | decode | bind) options="--output --program --define" ;;
+    encode) options="--output --program --define --debug" ;;
+    gen) options="--seed --count --statements --depth --invocations --stress --types --output --json" ;;
+    shrink) options="--output --program --define --count --grid --elements --tries --timeout --verbose" ;;
+    help)
+        mapfile -t COMPREPLY < <(compgen -W "run check fmt explain ops inline encode decode bind gen shrink version help" -- "$word")
+        return
+        ;;
+    esac
+    case ${COMP_WORDS[COMP_CWORD - 1]} in
+    --check) [ "$command" = run ] && mapfile -t COMPREPLY < <(compgen -W "races bounds unwritten divergence all" -- "$word") && return ;;
+    --backend) mapfile -t COMPREPLY < <(compgen -W "reference" -- "$word") && return ;;
+    --stress) mapfile -t COMPREPLY < <(compgen -W "integers floats control functions memory collectives atomics geometry" -- "$word") && return ;;
+    esac
+    if [[ $word == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$options --help" -- "$word")
+    else
+        mapfile -t COMPREPLY < <(compgen -f -- "${word#@}")
+    fi
+}
+complete -o filenames -F _vyre vyre
