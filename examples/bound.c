@@ -6,7 +6,7 @@ int main(void) {
     saxpy_arguments arguments = {.a = 2.0f, .x = x, .x_count = 3, .y = y, .y_count = 3};
     vyre_error error;
     char text[1200];
-    saxpy kernel;
+    saxpy_kernel kernel;
 
     if (saxpy_open(&kernel, &error) != VYRE_OK || saxpy_run(&kernel, &arguments, NULL, NULL, &error) != VYRE_OK) {
         vyre_error_format(&error, text, sizeof text);

@@ -169,16 +169,16 @@ static void add_struct(vy_string *out, const char *name, const field_list *field
 }
 
 static void add_open_close(vy_string *out, const char *name) {
-    vy_string_format(out, "typedef struct %s {\n    vyre_program *program;\n    vyre_oracle *oracle;\n} %s;\n\n", name,
+    vy_string_format(out, "typedef struct %s_kernel {\n    vyre_program *program;\n    vyre_oracle *oracle;\n} %s_kernel;\n\n", name,
                      name);
     vy_string_format(out,
-                     "static inline void %s_close(%s *self) {\n    vyre_oracle_free(self->oracle);\n    "
+                     "static inline void %s_close(%s_kernel *self) {\n    vyre_oracle_free(self->oracle);\n    "
                      "vyre_program_release(self->program);\n"
                      "    self->oracle = NULL;\n    self->program = NULL;\n}\n\n",
                      name, name);
     vy_string_format(
         out,
-        "static inline vyre_status %s_open(%s *self, vyre_error *error) {\n    vyre_status status;\n\n    self->oracle "
+        "static inline vyre_status %s_open(%s_kernel *self, vyre_error *error) {\n    vyre_status status;\n\n    self->oracle "
         "= NULL;\n"
         "    status = vyre_wire_decode(%s_wire, sizeof %s_wire, NULL, &self->program, error);\n    if (status == "
         "VYRE_OK)\n"
@@ -281,7 +281,7 @@ static void add_run(vy_string *out, const char *name, const field_list *fields) 
         out,
         "/* Runs once; blocks until done. options and report may be NULL. On failure no buffer is changed, and error, "
         "if given, says why. */\n"
-        "static inline vyre_status %s_run(const %s *self, %s_arguments *a, const vyre_oracle_options *options,\n"
+        "static inline vyre_status %s_run(const %s_kernel *self, %s_arguments *a, const vyre_oracle_options *options,\n"
         "                                vyre_oracle_report *report, vyre_error *error) {\n"
         "    static const vyre_oracle_options defaults = {0, 0, 0, 0, 0, NULL, NULL};\n"
         "    vyre_oracle_report ignored;\n    vyre_arguments given;\n    vyre_status status;\n",

@@ -27,7 +27,10 @@ static const tool_option options_table[] = {
 
 static void add_code(vy_string *out, const vyre_explanation *e, int json) {
     if (!json) {
-        vy_string_format(out, "%s: %s\n\n%s\n\nFix: %s\n", e->code, e->title, e->text, e->fix);
+        vy_string_format(out, "%s: %s\n\n", e->code, e->title);
+        if (strcmp(e->title, e->text) != 0) /* a status has one line for both */
+            vy_string_format(out, "%s\n\n", e->text);
+        vy_string_format(out, "Fix: %s\n", e->fix);
         return;
     }
     vy_string_add(out, "{\"code\":");

@@ -10,18 +10,14 @@ static void print_wrapped(const char *text, int column) {
 
     while (*text) {
         int length = (int)strcspn(text, " ");
-        if (at + length > TEXT_WIDTH) {
+        if (at > column && at + 1 + length > TEXT_WIDTH) {
             printf("\n%*s", column, "");
             at = column;
+        } else if (at > column) {
+            at += printf(" ");
         }
-        printf("%.*s", length, text);
-        at += length;
-        text += length;
-        if (*text == ' ') {
-            printf(" ");
-            at++;
-            text++;
-        }
+        at += printf("%.*s", length, text);
+        text += length + (text[length] == ' ');
     }
     printf("\n");
 }

@@ -1,0 +1,75 @@
+/* Headers made by `vyre bind` compile without a warning as C and as C++, whatever the program's names and types. */
+#include "tool/transcript.h"
+
+static int have(const char *compiler) {
+    char line[128];
+
+    snprintf(line, sizeof line, "command -v %s >/dev/null 2>&1", compiler);
+    return system(line) == 0;
+}
+
+/* Every program in the examples, and the awkward ones. */
+static const char make_headers[] =
+    "n=0\n"
+    "for f in examples/*.vyre several.vyre open.vyre everything.vyre awkward.vyre; do\n"
+    "  for p in $(sed -n 's/^program \\([a-z_0-9]*\\).*/\\1/p' $f); do\n"
+    "    n=$((n+1)); vyre bind $f --program $p -o bound_$n.h || exit 1\n"
+    "    echo \"#include \\\"bound_$n.h\\\"\" > unit_$n.c; echo 'int main(void) { return 0; }' >> unit_$n.c\n"
+    "    $COMPILE -I\"$HEADERS\" -fsyntax-only unit_$n.c || exit 1\n"
+    "  done\n"
+    "done\n"
+    "test $n -gt 20 && echo compiled";
+
+static void compile_all(const char *compile) {
+    char folder[256];
+    vy_string out = {0};
+
+    transcript_enter(folder);
+    setenv("COMPILE", compile, 1);
+    setenv("HEADERS", vy_test_path("include"), 1);
+    transcript_run(make_headers, &out);
+    transcript_leave(folder);
+    assert_string_equal(out.text, "compiled\n");
+    vy_string_free(&out);
+}
+
+static void headers_are_c(void **state) {
+    (void)state;
+    if (!have("cc"))
+        VY_SKIP("there is no C compiler (cc): headers are not compiled");
+    compile_all("cc -std=c11 -Wall -Wextra -Wno-unused-function -Werror -x c");
+}
+
+static void headers_are_cpp(void **state) {
+    (void)state;
+    if (!have("c++"))
+        VY_SKIP("there is no C++ compiler (c++): headers are not compiled");
+    compile_all("c++ -std=c++17 -Wall -Wextra -Wno-unused-function -Werror -x c++");
+}
+
+/* The examples in C are linked by the build; here they run. */
+static void examples_in_c_give_the_result(void **state) {
+    static const char *const names[] = {"bound", "builder"};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        char line[1024];
+        vy_string out = {0};
+        snprintf(line, sizeof line, "%s/examples/%s", VYRE_BINARY_DIR, names[i]);
+        if (access(line, X_OK) != 0)
+            VY_SKIP("%s is not built: examples in C are not run", line);
+        transcript_run(line, &out);
+        assert_non_null(out.text);
+        assert_int_equal(strncmp(out.text, "12 24 36\n", 9), 0);
+        vy_string_free(&out);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(headers_are_c),
+        cmocka_unit_test(headers_are_cpp),
+        cmocka_unit_test(examples_in_c_give_the_result),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
