@@ -215,6 +215,7 @@ static void run_phases(vy_run *run, vy_worker *worker, vy_group *groups) {
     unsigned threads = is_small ? 1 : thread_count(run);
     run->units = run->launch->group_count;
     do {
+        run->chunk = 1;
         atomic_store(&run->next, 0);
         run_crew(&c, threads);
         c.is_first_phase = 0;
