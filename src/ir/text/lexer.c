@@ -81,7 +81,7 @@ typedef struct symbol_row {
     struct {
         char byte;
         uint8_t kind, equals; /* equals: the kind if `=` follows, or 0 */
-    } next[2];
+    } next; /* byte 0: there is none */
     uint8_t equals;
 } symbol_row;
 
@@ -96,20 +96,20 @@ static const symbol_row symbol_rows[128] = {
     [';'] = {.alone = VY_TOKEN_SEMICOLON},
     [':'] = {.alone = VY_TOKEN_COLON},
     ['?'] = {.alone = VY_TOKEN_QUESTION},
-    ['.'] = {.alone = VY_TOKEN_DOT, .next = {{'.', VY_TOKEN_RANGE, 0}}},
+    ['.'] = {.alone = VY_TOKEN_DOT, .next = {'.', VY_TOKEN_RANGE, 0}},
     ['='] = {.alone = VY_TOKEN_ASSIGN, .equals = VY_TOKEN_EQ},
     ['+'] = {.alone = VY_TOKEN_PLUS, .equals = VY_TOKEN_PLUS_ASSIGN},
-    ['-'] = {.alone = VY_TOKEN_MINUS, .next = {{'>', VY_TOKEN_ARROW, 0}}, .equals = VY_TOKEN_MINUS_ASSIGN},
+    ['-'] = {.alone = VY_TOKEN_MINUS, .next = {'>', VY_TOKEN_ARROW, 0}, .equals = VY_TOKEN_MINUS_ASSIGN},
     ['*'] = {.alone = VY_TOKEN_STAR, .equals = VY_TOKEN_STAR_ASSIGN},
     ['/'] = {.alone = VY_TOKEN_SLASH, .equals = VY_TOKEN_SLASH_ASSIGN},
     ['%'] = {.alone = VY_TOKEN_PERCENT, .equals = VY_TOKEN_PERCENT_ASSIGN},
-    ['&'] = {.alone = VY_TOKEN_AND, .next = {{'&', VY_TOKEN_AND_AND, 0}}, .equals = VY_TOKEN_AND_ASSIGN},
-    ['|'] = {.alone = VY_TOKEN_OR, .next = {{'|', VY_TOKEN_OR_OR, 0}}, .equals = VY_TOKEN_OR_ASSIGN},
+    ['&'] = {.alone = VY_TOKEN_AND, .next = {'&', VY_TOKEN_AND_AND, 0}, .equals = VY_TOKEN_AND_ASSIGN},
+    ['|'] = {.alone = VY_TOKEN_OR, .next = {'|', VY_TOKEN_OR_OR, 0}, .equals = VY_TOKEN_OR_ASSIGN},
     ['^'] = {.alone = VY_TOKEN_XOR, .equals = VY_TOKEN_XOR_ASSIGN},
     ['~'] = {.alone = VY_TOKEN_TILDE},
     ['!'] = {.alone = VY_TOKEN_BANG, .equals = VY_TOKEN_NE},
-    ['<'] = {.alone = VY_TOKEN_LT, .next = {{'<', VY_TOKEN_SHL, VY_TOKEN_SHL_ASSIGN}}, .equals = VY_TOKEN_LE},
-    ['>'] = {.alone = VY_TOKEN_GT, .next = {{'>', VY_TOKEN_SHR, VY_TOKEN_SHR_ASSIGN}}, .equals = VY_TOKEN_GE},
+    ['<'] = {.alone = VY_TOKEN_LT, .next = {'<', VY_TOKEN_SHL, VY_TOKEN_SHL_ASSIGN}, .equals = VY_TOKEN_LE},
+    ['>'] = {.alone = VY_TOKEN_GT, .next = {'>', VY_TOKEN_SHR, VY_TOKEN_SHR_ASSIGN}, .equals = VY_TOKEN_GE},
 };
 
 vy_token_kind vy_symbol_find(const char *text, unsigned *length) {
@@ -118,10 +118,10 @@ vy_token_kind vy_symbol_find(const char *text, unsigned *length) {
     *length = row->alone != VY_TOKEN_END;
     if (row->alone == VY_TOKEN_END)
         return VY_TOKEN_END;
-    if (row->next[0].byte && text[1] == row->next[0].byte) {
-        int assigns = row->next[0].equals && text[2] == '=';
+    if (row->next.byte && text[1] == row->next.byte) {
+        int assigns = row->next.equals && text[2] == '=';
         *length = assigns ? 3 : 2;
-        return assigns ? row->next[0].equals : row->next[0].kind;
+        return assigns ? row->next.equals : row->next.kind;
     }
     if (row->equals && text[1] == '=') {
         *length = 2;

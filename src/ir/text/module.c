@@ -1,25 +1,140 @@
-/* Modules: a parsed file. */
+/* Modules: a file from its bytes to its programs. */
+#include "ir/text/lower.h"
 #include "vyre/text.h"
 
-#include "base/status.h"
+struct vyre_module {
+    vyre_program *library;
+    VY_VECTOR(vyre_program *) programs;
+};
 
-void vyre_module_free(vyre_module *module) { (void)module; }
-size_t vyre_module_program_count(const vyre_module *module) { (void)module; return 0; }
-vyre_program *vyre_module_program(const vyre_module *module, size_t index) { (void)module; (void)index; return NULL; }
-vyre_program *vyre_module_find(const vyre_module *module, const char *name) { (void)module; (void)name; return NULL; }
-vyre_program *vyre_module_library(const vyre_module *module) { (void)module; return NULL; }
+void vyre_module_free(vyre_module *module) {
+    if (!module)
+        return;
+    for (uint32_t i = 0; i < module->programs.count; i++)
+        vyre_program_release(module->programs.items[i]);
+    vyre_program_release(module->library);
+    VY_VECTOR_FREE(&module->programs);
+    vy_release(module, sizeof *module);
+}
+
+size_t vyre_module_program_count(const vyre_module *module) { return module->programs.count; }
+
+vyre_program *vyre_module_program(const vyre_module *module, size_t index) {
+    return index < module->programs.count ? module->programs.items[index] : NULL;
+}
+
+vyre_program *vyre_module_find(const vyre_module *module, const char *name) {
+    for (uint32_t i = 0; i < module->programs.count; i++)
+        if (strcmp(vyre_program_name(module->programs.items[i]), name) == 0)
+            return module->programs.items[i];
+    return NULL;
+}
+
+vyre_program *vyre_module_library(const vyre_module *module) { return module->library; }
+
+/* ---- the names of the file ---- */
+
+static void report_twice(vy_lowering *l, uint32_t name, vy_position at, const char *kind, uint32_t line) {
+    vy_lower_error(l, VY_T024, at, VY_FIX("choose another name than `%s`", vy_lower_text(l, name)), "%s `%s` is already declared in line %u",
+                   kind, vy_lower_text(l, name), line);
+}
+
+static void collect_unit(vy_lowering *l, vy_unit *unit, uint32_t ordinal) {
+    vy_global *global = vy_lower_make_global(l, unit->name);
+    unit->ordinal = ordinal;
+    if (!global)
+        return;
+    vy_unit **slot = unit->is_program ? &global->program : &global->function;
+    if (*slot) {
+        unit->is_bad = 1;
+        report_twice(l, unit->name, unit->at, unit->is_program ? "program" : "function", (*slot)->at.line);
+        return;
+    }
+    *slot = unit;
+    if (unit->result_count > VY_LIMIT_RESULTS)
+        vy_lower_error(l, VY_V038, unit->at, NULL, "function `%s` has %u results (limit %d)", vy_lower_text(l, unit->name), unit->result_count,
+                       VY_LIMIT_RESULTS);
+    unit->is_bad |= unit->result_count > VY_LIMIT_RESULTS;
+}
+
+static void collect(vy_lowering *l) {
+    uint32_t ordinal = 0;
+    for (vy_const *constant = l->parser->file.consts; constant; constant = constant->next) {
+        vy_global *global = vy_lower_make_global(l, constant->name);
+        if (!global)
+            return;
+        if (global->constant)
+            report_twice(l, constant->name, constant->at, "const", global->constant->at.line);
+        else
+            global->constant = constant;
+    }
+    for (vy_unit *unit = l->parser->file.functions; unit; unit = unit->next)
+        collect_unit(l, unit, ordinal++);
+    for (vy_unit *unit = l->parser->file.programs; unit; unit = unit->next)
+        collect_unit(l, unit, ordinal++);
+}
+
+/* ---- parsing ---- */
+
+static void make_programs(vy_lowering *l, vyre_module *module, size_t known, vy_source *source) {
+    vy_lower_library(l, known, source, &module->library);
+    for (vy_unit *unit = l->parser->file.programs; unit && !l->report->out_of_memory; unit = unit->next) {
+        vyre_program *program = NULL;
+        vy_lower_program(l, unit, known, source, &program);
+        vyre_program **slot = program ? VY_PUSH(&module->programs) : NULL;
+        if (slot)
+            *slot = program;
+        else if (program) {
+            vyre_program_release(program);
+            l->report->out_of_memory = 1;
+        }
+    }
+}
+
+static void parse_source(vy_source *source, const vyre_parse_options *options, vy_report *report, vyre_module *module) {
+    size_t size, known = report->list ? vyre_diagnostics_count(report->list) : 0;
+    const char *text = vy_source_text(source, &size);
+    size_t valid = vy_utf8_valid(text, size);
+    if (valid < size) {
+        vy_report_error(report, VY_T001, vy_source_position(source, valid, 1), NULL, "the text is not UTF-8 (byte 0x%02x at offset %zu)",
+                        (unsigned char)text[valid], valid);
+        return;
+    }
+    vy_arena arena = {0};
+    vy_parser parser;
+    vy_lowering l;
+    vy_parser_run(&parser, text, (uint32_t)size, &arena, report);
+    if (vy_lower_start(&l, &parser)) {
+        collect(&l);
+        if (!report->out_of_memory)
+            vy_lower_consts(&l, options ? options->defines : NULL, options ? options->define_count : 0);
+        if (!report->out_of_memory)
+            make_programs(&l, module, known, source);
+    }
+    vy_lower_free(&l);
+    vy_parser_free(&parser);
+    vy_arena_free(&arena);
+}
+
 vyre_status vyre_text_parse(const char *text, size_t size, const vyre_parse_options *options, vyre_diagnostics *diagnostics,
                             vyre_module **out, vyre_error *error) {
-    (void)text; (void)size; (void)options; (void)diagnostics;
     *out = NULL;
-    return vy_fail(error, VYRE_UNSUPPORTED, NULL, "the parser is not linked yet");
-}
-vyre_status vyre_text_print(const vyre_program *program, vyre_bytes *out, vyre_error *error) {
-    (void)program; (void)out;
-    return vy_fail(error, VYRE_UNSUPPORTED, NULL, "the printer is not linked yet");
-}
-vyre_status vyre_text_format(const char *text, size_t size, const vyre_parse_options *options, vyre_diagnostics *diagnostics,
-                             vyre_bytes *out, vyre_error *error) {
-    (void)text; (void)size; (void)options; (void)diagnostics; (void)out;
-    return vy_fail(error, VYRE_UNSUPPORTED, NULL, "the formatter is not linked yet");
+    if (size > VY_LIMIT_SOURCE_BYTES)
+        return vy_fail(error, VYRE_LIMIT, "split the file", "the text has %zu bytes (limit %d)", size, VY_LIMIT_SOURCE_BYTES);
+    vy_source *source = vy_source_new(options && options->file ? options->file : "<text>", size ? text : "", size);
+    vyre_module *module = vy_allocate_zero(sizeof *module);
+    vyre_status status;
+    if (!source || !module) {
+        status = vy_fail_memory(error, "reading the text");
+    } else {
+        vy_report report = {.source = source, .list = diagnostics};
+        parse_source(source, options, &report, module);
+        status = vy_report_status(&report, error);
+    }
+    vy_source_release(source);
+    if (status == VYRE_OK)
+        *out = module;
+    else
+        vyre_module_free(module);
+    return status;
 }

@@ -1,0 +1,131 @@
+/* Lowering: syntax tree to draft, typed.
+ *
+ * Each expression is walked twice. First vy_lower_type finds names and types, and runs what has an effect: a call, atomic or collective inside an
+ * expression becomes a statement of its own, in the order of the text, and its node stands for the variable that holds the result. Then vy_lower_emit
+ * appends what is left, which is pure, directly before the statement that uses it, as the draft demands.
+ *
+ * After the first error of a unit nothing more is appended (live is 0), but types and names are still checked, so that one run shows every
+ * mistake. VY_TYPE_BAD fits everything, so one mistake is told once. */
+#ifndef VY_IR_TEXT_LOWER_H
+#define VY_IR_TEXT_LOWER_H
+
+#include "ir/draft.h"
+#include "ir/text/parser.h"
+#include "vyre/text.h"
+
+typedef enum vy_binding_kind { VY_BOUND_VARIABLE, VY_BOUND_MEMORY } vy_binding_kind;
+
+/* A name that is visible now. */
+typedef struct vy_binding {
+    uint32_t name;
+    uint8_t kind; /* vy_binding_kind */
+    uint8_t type; /* of the value or of the elements; VY_TYPE_BAD after an error */
+    uint8_t is_mutable;
+    uint8_t space;
+    uint32_t index; /* variable or memory of the draft */
+    vy_position at;
+} vy_binding;
+
+/* What a name means at the level of the file. */
+typedef struct vy_global {
+    vy_const *constant;
+    vy_unit *function, *program;
+} vy_global;
+
+/* Why effects are refused at a place. */
+typedef enum vy_guard { VY_GUARD_NONE, VY_GUARD_WHILE, VY_GUARD_ARM, VY_GUARD_LOGIC, VY_GUARD_CONST } vy_guard;
+
+typedef struct vy_lowering {
+    vy_parser *parser;
+    vy_report *report;
+    vy_draft draft;
+    int live; /* the draft is being filled */
+    vy_guard guard;
+    vy_unit *unit;
+    uint32_t next_temporary;
+    uint32_t stamp; /* of the program being made */
+    /* By name: 1 + index of the binding or global, 0 if there is none. */
+    uint32_t *bound, *global;
+    size_t table_size; /* of each, in bytes */
+    VY_VECTOR(vy_binding) scope;
+    VY_VECTOR(vy_global) globals;
+    VY_VECTOR(vy_arg) args; /* scratch of the statement being appended */
+    VY_VECTOR(vy_unit *) reached;
+} vy_lowering;
+
+/* ---- lower_scope.c: names ---- */
+
+int vy_lower_start(vy_lowering *l, vy_parser *parser); /* 0 when memory is out */
+void vy_lower_free(vy_lowering *l);
+void vy_lower_error(vy_lowering *l, vy_code code, vy_position at, const char *fix, const char *format, ...) VY_PRINTF(5, 6);
+static inline const char *vy_lower_text(const vy_lowering *l, uint32_t name) { return vy_parse_name_text(l->parser, name); }
+vy_name vy_lower_name(vy_lowering *l, uint32_t name); /* the same name in the draft */
+vy_name vy_lower_temporary(vy_lowering *l);           /* a name that the file does not use */
+
+vy_global *vy_lower_global(vy_lowering *l, uint32_t name); /* NULL if the file declares no such name */
+vy_global *vy_lower_make_global(vy_lowering *l, uint32_t name);
+const vy_binding *vy_lower_find(const vy_lowering *l, uint32_t name);
+/* Makes a name visible; an error if it is already, or if a const has it. */
+void vy_lower_declare(vy_lowering *l, const vy_binding *binding);
+/* Scopes: remember scope.count on entry, give it back on leaving. */
+void vy_lower_leave(vy_lowering *l, uint32_t mark);
+/* The memory of that name; NULL and an error if it is none. */
+const vy_binding *vy_lower_memory(vy_lowering *l, uint32_t name, vy_position at);
+void vy_lower_unknown(vy_lowering *l, uint32_t name, vy_position at);
+
+/* ---- lower_type.c: types ---- */
+
+/* Finds the type of a tree and hoists its effects. hint: the type the context would like, or VY_TYPE_OPEN. Gives a type, VY_TYPE_OPEN or
+ * VY_TYPE_BAD. */
+uint8_t vy_lower_type(vy_lowering *l, vy_node *node, uint8_t hint);
+/* Gives an open tree its type. */
+void vy_lower_settle(vy_lowering *l, vy_node *node, uint8_t type);
+/* The value must have that type; `what` names the place in the message. Returns 0 after an error. */
+int vy_lower_expect(vy_lowering *l, vy_node *node, uint8_t type, const char *what);
+/* The value must have a type of its own. Returns it, or VY_TYPE_BAD after an error. */
+uint8_t vy_lower_closed(vy_lowering *l, vy_node *node, uint8_t hint);
+/* The tree is an index: any integer type, u32 if it is open. */
+int vy_lower_index(vy_lowering *l, vy_node *node);
+/* Reports that a literal has no type. */
+void vy_lower_untyped(vy_lowering *l, const vy_node *node);
+/* All nodes (NULLs are skipped) must have one type; those open take it from the others. Gives it, or OPEN or BAD. */
+uint8_t vy_lower_unify(vy_lowering *l, vy_node *const *nodes, unsigned count, uint8_t hint, vy_position at, const char *what);
+
+/* ---- lower_effect.c: calls, atomics, collectives ---- */
+
+typedef struct vy_signature {
+    uint32_t count;
+    int is_known; /* 0: an op id, whose results only the text can tell */
+    uint8_t types[VY_LIMIT_RESULTS];
+} vy_signature;
+
+/* Checks the operands of an effect and says what it gives. Returns 0 after an error. */
+int vy_lower_effect(vy_lowering *l, vy_node *node, uint8_t hint, vy_signature *out);
+/* Appends it with these results; gives the first variable. */
+uint32_t vy_lower_effect_emit(vy_lowering *l, const vy_node *node, uint32_t count, const vy_name *names, const vyre_type *types);
+/* The effect as part of an expression: appends it, bound to a new name. Gives its type. */
+uint8_t vy_lower_hoist(vy_lowering *l, vy_node *node, uint8_t hint);
+
+/* ---- lower_emit.c: appending pure trees ---- */
+
+uint32_t vy_lower_emit(vy_lowering *l, const vy_node *node);
+
+/* ---- lower_size.c: counts, grids, lengths ---- */
+
+uint32_t vy_lower_size(vy_lowering *l, const vy_node *node);
+/* A constant from 0 to `limit`; `what` names it. Returns 0 after an error. */
+int vy_lower_constant(vy_lowering *l, const vy_node *node, uint64_t limit, const char *what, uint64_t *value);
+
+/* ---- lower_const.c: consts and -D ---- */
+
+void vy_lower_consts(vy_lowering *l, const vyre_define *defines, size_t count);
+
+/* ---- lower_stmt.c, lower_unit.c ---- */
+
+void vy_lower_statements(vy_lowering *l, const vy_statement *first);
+/* All functions of the file as a library (which finds the errors in them), and one program with what it reaches. *out stays NULL after an
+ * error or if there is nothing. */
+void vy_lower_library(vy_lowering *l, size_t known_findings, vy_source *source, vyre_program **out);
+void vy_lower_program(vy_lowering *l, vy_unit *program, size_t known_findings, vy_source *source, vyre_program **out);
+
+#endif

@@ -1,0 +1,291 @@
+/* Effects: atomics, collectives and calls, as statements or hoisted out of an expression. */
+#include "ir/text/lower.h"
+
+#include <stdio.h>
+
+static int give(vy_signature *out, uint8_t type) {
+    out->count = 1;
+    out->is_known = 1;
+    out->types[0] = type;
+    return type != VY_TYPE_BAD;
+}
+
+/* ---- atomics ---- */
+
+static int check_atomic(vy_lowering *l, vy_node *node, vy_signature *out) {
+    uint8_t element = vy_lower_type(l, node->a, VY_TYPE_OPEN);
+    char what[64];
+    int is_good = element != VY_TYPE_BAD;
+    snprintf(what, sizeof what, "the element of %s", vyre_atomic_name(node->op));
+    if (node->b)
+        is_good &= vy_lower_expect(l, node->b, element, what);
+    if (node->c)
+        is_good &= vy_lower_expect(l, node->c, element, what);
+    give(out, element);
+    out->count = (uint32_t)vy_atomic_gives(node->op);
+    return is_good;
+}
+
+/* ---- collectives ---- */
+
+static int check_width(vy_lowering *l, vy_node *node) {
+    uint64_t width = 0;
+    node->axis = 0;
+    if (!node->scope)
+        return 1;
+    if (!node->width || !vy_lower_constant(l, node->width, 64, "the width of a subgroup", &width))
+        return 0;
+    if (width < 2 || (width & (width - 1))) {
+        vy_lower_error(l, VY_T045, node->width->at, "write 2, 4, 8, 16, 32 or 64", "the width of a subgroup is a power of two from 2 to 64 (%u given)",
+                       (unsigned)width);
+        return 0;
+    }
+    node->axis = (uint8_t)width;
+    return 1;
+}
+
+static int check_collective(vy_lowering *l, vy_node *node, uint8_t hint, vy_signature *out) {
+    int is_good = check_width(l, node);
+    uint8_t type = VYRE_TYPE_BOOL;
+    char name[VY_WORD_ROOM], what[VY_WORD_ROOM + 32];
+    vy_word_collective(node->op, node->combine, node->scope, name);
+    snprintf(what, sizeof what, "the value of %s", name);
+    int is_test = node->op == VYRE_COLLECTIVE_ANY || node->op == VYRE_COLLECTIVE_ALL || node->op == VYRE_COLLECTIVE_BALLOT;
+    if (is_test)
+        is_good &= vy_lower_expect(l, node->a, VYRE_TYPE_BOOL, what);
+    else
+        type = vy_lower_closed(l, node->a, hint);
+    snprintf(what, sizeof what, "the second argument of %s", name);
+    if (node->b)
+        is_good &= vy_lower_expect(l, node->b, VYRE_TYPE_U32, what);
+    if (vy_collective_combines(node->op) && type < VYRE_TYPE_COUNT && !vyre_op_accepts(node->combine, type, type)) {
+        vy_lower_error(l, VY_T034, node->at, NULL, "%s does not take %s", name, vyre_type_name(type));
+        is_good = 0;
+    }
+    return give(out, node->op == VYRE_COLLECTIVE_BALLOT ? VYRE_TYPE_U64 : type) && is_good;
+}
+
+/* ---- calls ---- */
+
+static const char *const space_names[VY_SPACE_COUNT] = {"buffer", "workgroup", "private"};
+
+static int check_memory_argument(vy_lowering *l, vy_node *argument, const vy_item *param) {
+    const vy_binding *memory = NULL;
+    const char *name = vy_lower_text(l, param->name);
+    if (argument->kind == VY_NODE_NAME)
+        memory = vy_lower_find(l, argument->name);
+    if (argument->kind == VY_NODE_NAME && !memory && !vy_lower_global(l, argument->name)) {
+        vy_lower_unknown(l, argument->name, argument->at);
+        return 0;
+    }
+    if (!memory || memory->kind != VY_BOUND_MEMORY) {
+        if (argument->kind != VY_NODE_BAD)
+            vy_lower_error(l, VY_T038, argument->at, "pass the name of a buffer or array", "parameter `%s` takes a memory (%s [%s])", name,
+                           space_names[param->space], param->type < VYRE_TYPE_COUNT ? vyre_type_name(param->type) : "?");
+        return 0;
+    }
+    if (memory->space != param->space || (memory->type != param->type && memory->type != VY_TYPE_BAD && param->type != VY_TYPE_BAD)) {
+        vy_lower_error(l, VY_T038, argument->at, NULL, "parameter `%s` takes %s [%s], but `%s` is %s [%s]", name, space_names[param->space],
+                       vyre_type_name(param->type), vy_lower_text(l, argument->name), space_names[memory->space], vyre_type_name(memory->type));
+        return 0;
+    }
+    argument->type = memory->type;
+    argument->variable = memory->index;
+    argument->axis = 1; /* a memory */
+    return 1;
+}
+
+static int check_arguments(vy_lowering *l, vy_node *node, const vy_unit *function) {
+    int is_good = 1;
+    const vy_item *param = function->params.first;
+    for (vy_node *argument = node->a; argument; argument = argument->next, param = param->next) {
+        char what[VY_LIMIT_NAME + 32];
+        argument->axis = argument->kind == VY_NODE_BUILTIN ? argument->axis : 0;
+        snprintf(what, sizeof what, "parameter `%s`", vy_lower_text(l, param->name));
+        is_good &= param->is_memory ? check_memory_argument(l, argument, param) : vy_lower_expect(l, argument, param->type, what);
+    }
+    return is_good;
+}
+
+/* An unknown function: a typo, an op that has a symbol, or an op id without its dialect. */
+static void report_unknown(vy_lowering *l, const vy_node *node) {
+    const char *name = vy_lower_text(l, node->name), *best = NULL;
+    vyre_op op = vyre_op_find(name, strlen(name));
+    if (op != VYRE_OP_COUNT) {
+        const vyre_op_info *row = vyre_op_get(op);
+        const char *fix = op == VYRE_OP_CAST     ? "write `u32(x)`, `f32(x)`, …"
+                          : op == VYRE_OP_SELECT ? "write `c ? a : b`"
+                          : row->arity == 1      ? VY_FIX("write `%sx`", row->symbol)
+                                                 : VY_FIX("write `a %s b`", row->symbol);
+        vy_lower_error(l, VY_T053, node->at, fix, "`%s` is not written as a call", name);
+        return;
+    }
+    vy_suggestion near;
+    char word[VY_WORD_ROOM];
+    vy_suggestion_start(&near, name, strlen(name));
+    if (l->report->errors < 100) {
+        unsigned offered = 0;
+        for (const vy_unit *f = l->parser->file.functions; f && offered < 2000; f = f->next, offered++)
+            vy_suggestion_offer(&near, vy_lower_text(l, f->name));
+        for (unsigned cls = VY_WORD_OP; cls < VY_WORD_CLASS_COUNT; cls++)
+            for (unsigned i = 0; cls != VY_WORD_KEYWORD && cls != VY_WORD_BUILTIN && vy_word_at(cls, i, word); i++)
+                vy_suggestion_offer(&near, word);
+        best = vy_suggestion_get(&near);
+    }
+    vy_lower_error(l, VY_T026, node->at, best ? VY_FIX("did you mean `%s`?", best) : NULL, "no function is called `%s`", name);
+}
+
+static int check_call(vy_lowering *l, vy_node *node, vy_signature *out) {
+    const vy_global *global = vy_lower_global(l, node->name);
+    const vy_unit *function = global ? global->function : NULL;
+    out->is_known = 1;
+    if (!function) {
+        report_unknown(l, node);
+        return 0;
+    }
+    if (node->count != function->params.count) {
+        unsigned taken = function->params.count;
+        vy_lower_error(l, VY_T037, node->at, VY_FIX("pass %u argument%s", taken, taken == 1 ? "" : "s"), "%s takes %u argument%s (%u given)",
+                       vy_lower_text(l, node->name), taken, taken == 1 ? "" : "s", node->count);
+        return 0;
+    }
+    for (const vy_declared *result = function->results; result && out->count < VY_LIMIT_RESULTS; result = result->next)
+        out->types[out->count++] = result->type;
+    node->variable = function->index;
+    return check_arguments(l, node, function);
+}
+
+/* A call by op id: names of memories are passed as such, the rest must have types of their own. */
+static int check_op_call(vy_lowering *l, vy_node *node, vy_signature *out) {
+    int is_good = 1;
+    out->is_known = 0;
+    for (vy_node *argument = node->a; argument; argument = argument->next) {
+        const vy_binding *binding = argument->kind == VY_NODE_NAME ? vy_lower_find(l, argument->name) : NULL;
+        argument->axis = argument->kind == VY_NODE_BUILTIN ? argument->axis : 0;
+        if (binding && binding->kind == VY_BOUND_MEMORY) {
+            argument->axis = 1;
+            argument->variable = binding->index;
+            argument->type = binding->type;
+        } else {
+            is_good &= vy_lower_closed(l, argument, VY_TYPE_OPEN) != VY_TYPE_BAD;
+        }
+    }
+    return is_good;
+}
+
+/* ---- any effect ---- */
+
+int vy_lower_effect(vy_lowering *l, vy_node *node, uint8_t hint, vy_signature *out) {
+    memset(out, 0, sizeof *out);
+    switch (node->kind) {
+    case VY_NODE_ATOMIC: return check_atomic(l, node, out);
+    case VY_NODE_COLLECTIVE: return check_collective(l, node, hint, out);
+    case VY_NODE_CALL: return check_call(l, node, out);
+    default: return check_op_call(l, node, out);
+    }
+}
+
+static void emit_arguments(vy_lowering *l, const vy_node *first) {
+    l->args.count = 0;
+    for (const vy_node *argument = first; argument; argument = argument->next) {
+        int is_memory = argument->kind == VY_NODE_NAME && argument->axis;
+        uint32_t index = is_memory ? argument->variable : vy_lower_emit(l, argument);
+        vy_arg *arg = VY_PUSH(&l->args);
+        if (!arg) {
+            l->report->out_of_memory = 1;
+            l->live = 0;
+            return;
+        }
+        *arg = (vy_arg){(uint32_t)is_memory, index};
+    }
+}
+
+static vy_stmt atomic_stmt(vy_lowering *l, const vy_node *node) {
+    vy_stmt stmt = vy_draft_blank(VY_STMT_ATOMIC);
+    const vy_memory *memory = &l->draft.program->memories.items[node->a->variable];
+    stmt.op = node->op;
+    stmt.memory = node->a->variable;
+    stmt.order = node->order == VYRE_ORDER_COUNT ? VYRE_ORDER_RELAXED : node->order;
+    stmt.scope = node->scope != VYRE_SCOPE_COUNT         ? node->scope
+                 : memory->space == VY_SPACE_BUFFER ? VYRE_SCOPE_DEVICE
+                                                         : VYRE_SCOPE_WORKGROUP;
+    stmt.a = vy_lower_emit(l, node->a->a);
+    stmt.b = node->b ? vy_lower_emit(l, node->b) : VY_NONE;
+    stmt.c = node->c ? vy_lower_emit(l, node->c) : VY_NONE;
+    return stmt;
+}
+
+static vy_stmt collective_stmt(vy_lowering *l, const vy_node *node) {
+    vy_stmt stmt = vy_draft_blank(VY_STMT_COLLECTIVE);
+    stmt.op = node->op;
+    stmt.combine = vy_collective_combines(node->op) ? node->combine : 0;
+    stmt.width = node->axis;
+    stmt.a = vy_lower_emit(l, node->a);
+    stmt.b = node->b ? vy_lower_emit(l, node->b) : VY_NONE;
+    return stmt;
+}
+
+static vy_stmt call_stmt(vy_lowering *l, const vy_node *node) {
+    vy_stmt stmt = vy_draft_blank(VY_STMT_CALL);
+    if (node->kind == VY_NODE_CALL)
+        stmt.callee = node->variable;
+    else
+        stmt.name = vy_lower_name(l, node->name);
+    emit_arguments(l, node->a);
+    return stmt;
+}
+
+uint32_t vy_lower_effect_emit(vy_lowering *l, const vy_node *node, uint32_t count, const vy_name *names, const vyre_type *types) {
+    if (!l->live)
+        return VY_NONE;
+    int is_call = node->kind == VY_NODE_CALL || node->kind == VY_NODE_OP_CALL;
+    vy_stmt stmt = is_call ? call_stmt(l, node) : node->kind == VY_NODE_ATOMIC ? atomic_stmt(l, node) : collective_stmt(l, node);
+    if (!l->live)
+        return VY_NONE;
+    stmt.result_count = (uint8_t)count;
+    l->draft.position = node->at;
+    uint32_t index = vy_draft_stmt(&l->draft, &stmt, is_call ? l->args.items : NULL, is_call ? l->args.count : 0, names, types);
+    return index == VY_NONE ? VY_NONE : l->draft.program->stmts.items[index].variable;
+}
+
+/* ---- hoisting ---- */
+
+static const char *const guard_names[] = {
+    [VY_GUARD_WHILE] = "in the condition of `while`",
+    [VY_GUARD_ARM] = "in an arm of `? :`",
+    [VY_GUARD_LOGIC] = "on the right of `&&` or `||`",
+};
+
+static void report_guard(vy_lowering *l, const vy_node *node) {
+    if (l->guard == VY_GUARD_CONST)
+        vy_lower_error(l, VY_T047, node->at, NULL, "a call, atomic or collective is not constant");
+    else
+        vy_lower_error(l, VY_T039, node->at,
+                       l->guard == VY_GUARD_WHILE ? "write `while true`, bind it with `let` inside and `break`" : NULL,
+                       "a call, atomic or collective stands %s", guard_names[l->guard]);
+}
+
+uint8_t vy_lower_hoist(vy_lowering *l, vy_node *node, uint8_t hint) {
+    vy_signature signature;
+    if (l->guard) {
+        report_guard(l, node);
+        return VY_TYPE_BAD;
+    }
+    if (!vy_lower_effect(l, node, hint, &signature))
+        return VY_TYPE_BAD;
+    if (!signature.is_known) {
+        vy_lower_error(l, VY_T040, node->at, VY_FIX("bind it first: `let x : f32 = %.100s(…)`", vy_lower_text(l, node->name)),
+                       "the type that %s gives is not known here", vy_lower_text(l, node->name));
+        return VY_TYPE_BAD;
+    }
+    if (signature.count != 1) {
+        const char *name = node->kind == VY_NODE_ATOMIC ? vyre_atomic_name(node->op) : vy_lower_text(l, node->name);
+        vy_lower_error(l, VY_T041, node->at, signature.count ? NULL : "call it as a statement of its own",
+                       "%s gives %u values, but one is needed here", name, signature.count);
+        return VY_TYPE_BAD;
+    }
+    vy_name name = vy_lower_temporary(l);
+    vyre_type type = signature.types[0];
+    node->variable = vy_lower_effect_emit(l, node, 1, &name, &type);
+    return signature.types[0];
+}

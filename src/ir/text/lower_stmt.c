@@ -1,0 +1,380 @@
+/* Statements. Recursion over blocks is bounded by VY_LIMIT_NESTING, which the parser keeps. */
+#include "ir/text/lower.h"
+
+#include <stdio.h>
+
+static void set_position(vy_lowering *l, const vy_statement *s) { l->draft.position = s->at; }
+
+static void declare(vy_lowering *l, const vy_declared *declared, uint8_t type, int is_mutable, uint32_t variable) {
+    vy_binding binding = {.name = declared->name,
+                          .kind = VY_BOUND_VARIABLE,
+                          .type = type,
+                          .is_mutable = (uint8_t)is_mutable,
+                          .index = variable,
+                          .at = declared->at};
+    vy_lower_declare(l, &binding);
+}
+
+/* ---- let and var ---- */
+
+/* Checks the type written beside a name, if there is one. */
+static int check_declared(vy_lowering *l, const vy_declared *declared, uint8_t type) {
+    if (declared->type == VYRE_TYPE_COUNT || declared->type == type || declared->type == VY_TYPE_BAD || type == VY_TYPE_BAD)
+        return 1;
+    vy_lower_error(l, VY_T035, declared->at, VY_FIX("write `: %s`, or convert the value afterwards", vyre_type_name(type)),
+                   "`%s` is declared %s, but the value is %s", vy_lower_text(l, declared->name), vyre_type_name(declared->type),
+                   vyre_type_name(type));
+    return 0;
+}
+
+/* What the results of a call are called and typed; VY_TYPE_BAD where that is not known. */
+typedef struct bound_results {
+    uint32_t count;
+    vy_name names[VY_LIMIT_RESULTS];
+    vyre_type types[VY_LIMIT_RESULTS];
+} bound_results;
+
+static void report_count(vy_lowering *l, const vy_statement *s, const vy_signature *signature) {
+    const char *name = s->a->kind == VY_NODE_ATOMIC ? vyre_atomic_name(s->a->op) : vy_lower_text(l, s->a->name);
+    if (signature->count == 0)
+        vy_lower_error(l, VY_T041, s->a->at, "call it as a statement of its own", "%s gives no value to bind", name);
+    else
+        vy_lower_error(l, VY_T042, s->at, VY_FIX("write %u name%s", signature->count, signature->count == 1 ? "" : "s in parentheses"),
+                       "%s gives %u value%s, but %u name%s given", name, signature->count, signature->count == 1 ? "" : "s", s->count,
+                       s->count == 1 ? " is" : "s are");
+}
+
+static int bind_results(vy_lowering *l, const vy_statement *s, const vy_signature *signature, bound_results *out) {
+    int is_good = 1;
+    out->count = s->count;
+    if (signature->is_known && signature->count != s->count) {
+        report_count(l, s, signature);
+        return 0;
+    }
+    uint32_t i = 0;
+    for (const vy_declared *declared = s->names; declared; declared = declared->next, i++) {
+        uint8_t type = signature->is_known ? signature->types[i] : declared->type;
+        if (type == VYRE_TYPE_COUNT) {
+            vy_lower_error(l, VY_T040, declared->at, VY_FIX("write its type: `%.60s : f32`", vy_lower_text(l, declared->name)),
+                           "the type of `%s` is not known: %s is an op of a dialect", vy_lower_text(l, declared->name),
+                           vy_lower_text(l, s->a->name));
+            is_good = 0;
+            type = VY_TYPE_BAD;
+        }
+        is_good &= check_declared(l, declared, type) && type != VY_TYPE_BAD;
+        out->types[i] = type;
+        out->names[i] = vy_lower_name(l, declared->name);
+    }
+    return is_good;
+}
+
+/* `let` of a single effect: its results are the names themselves. */
+static void lower_let_effect(vy_lowering *l, const vy_statement *s) {
+    vy_signature signature;
+    bound_results results = {0};
+    uint32_t variable = VY_NONE;
+    uint8_t hint = s->count == 1 && s->names->type < VYRE_TYPE_COUNT ? s->names->type : VY_TYPE_OPEN;
+    if (s->count > VY_LIMIT_RESULTS) {
+        vy_lower_error(l, VY_T042, s->at, NULL, "a call gives at most %d values (%u names given)", VY_LIMIT_RESULTS, s->count);
+        return;
+    }
+    int is_good = vy_lower_effect(l, s->a, hint, &signature) && bind_results(l, s, &signature, &results);
+    if (is_good)
+        variable = vy_lower_effect_emit(l, s->a, results.count, results.names, results.types);
+    else
+        l->live = 0;
+    uint32_t i = 0;
+    for (const vy_declared *declared = s->names; declared; declared = declared->next, i++)
+        declare(l, declared, is_good ? (uint8_t)results.types[i] : VY_TYPE_BAD, 0, variable + i);
+}
+
+/* `var x : T = math.exp(t)`: the written type says what the op gives, so the call can be hoisted. */
+static uint8_t hoist_op_call(vy_lowering *l, const vy_statement *s) {
+    vy_signature signature;
+    vyre_type type = s->names->type;
+    s->a->type = VY_TYPE_BAD;
+    s->a->is_literal = 0;
+    if (!vy_lower_effect(l, s->a, VY_TYPE_OPEN, &signature))
+        return VY_TYPE_BAD;
+    vy_name name = vy_lower_temporary(l);
+    s->a->variable = vy_lower_effect_emit(l, s->a, 1, &name, &type);
+    return s->a->type = s->names->type;
+}
+
+static void lower_let(vy_lowering *l, const vy_statement *s) {
+    const vy_declared *declared = s->names;
+    int is_var = s->kind == VY_SYNTAX_VAR;
+    if (s->a && vy_node_is_effect(s->a) && !is_var) {
+        lower_let_effect(l, s);
+        return;
+    }
+    if (s->grouped) {
+        vy_lower_error(l, VY_T042, s->at, "write one `let` for each name", "`let (…)` binds the results of a call");
+        return;
+    }
+    uint8_t type = declared->type;
+    if (is_var && s->a && s->a->kind == VY_NODE_OP_CALL && type < VYRE_TYPE_COUNT) {
+        type = hoist_op_call(l, s);
+    } else if (type < VYRE_TYPE_COUNT) {
+        char what[VY_LIMIT_NAME + 8];
+        snprintf(what, sizeof what, "`%s`", vy_lower_text(l, declared->name));
+        /* The name keeps its declared type even if the value is wrong: that is what its uses mean. */
+        vy_lower_expect(l, s->a, type, what);
+    } else {
+        type = vy_lower_closed(l, s->a, VY_TYPE_OPEN);
+    }
+    uint32_t variable = VY_NONE;
+    if (l->live) {
+        uint32_t value = vy_lower_emit(l, s->a);
+        vy_name name = vy_lower_name(l, declared->name);
+        l->draft.position = declared->at;
+        variable = is_var ? vy_draft_var(&l->draft, name, type, value) : vy_draft_let(&l->draft, name, type, value);
+    }
+    declare(l, declared, type == VYRE_TYPE_COUNT ? VY_TYPE_BAD : type, is_var, variable);
+}
+
+/* ---- assignments ---- */
+
+static void report_immutable(vy_lowering *l, const vy_node *target, const vy_binding *binding) {
+    const char *name = vy_lower_text(l, target->name);
+    if (binding && binding->kind == VY_BOUND_MEMORY)
+        vy_lower_error(l, VY_T028, target->at, VY_FIX("write `%s[i] = …`", name), "`%s` is a buffer or array: only its elements are assigned", name);
+    else if (binding)
+        vy_lower_error(l, VY_T043, target->at, VY_FIX("declare it with `var %s` in line %u", name, binding->at.line),
+                       "`%s` cannot be assigned: it is immutable", name);
+    else
+        vy_lower_error(l, VY_T043, target->at, "copy the const into a `var`", "`%s` cannot be assigned: it is a const", name);
+}
+
+/* The type of what is assigned, and where it lies; VY_TYPE_BAD after an error. */
+static uint8_t lower_target(vy_lowering *l, vy_node *target) {
+    if (target->kind != VY_NODE_NAME)
+        return vy_lower_type(l, target, VY_TYPE_OPEN); /* an element */
+    const vy_binding *binding = vy_lower_find(l, target->name);
+    const vy_global *global = vy_lower_global(l, target->name);
+    if (!binding && !(global && global->constant)) {
+        vy_lower_unknown(l, target->name, target->at);
+        return VY_TYPE_BAD;
+    }
+    if (!binding || binding->kind == VY_BOUND_MEMORY || !binding->is_mutable) {
+        report_immutable(l, target, binding);
+        return VY_TYPE_BAD;
+    }
+    target->is_literal = 0;
+    target->variable = binding->index;
+    return target->type = binding->type;
+}
+
+/* The op of `op=` must take the type, as in `x = x op e`. */
+static int check_assign_op(vy_lowering *l, const vy_statement *s, uint8_t type) {
+    const vyre_op_info *row = vyre_op_get(s->op);
+    if (type >= VYRE_TYPE_COUNT || vyre_op_accepts(s->op, type, type))
+        return 1;
+    vy_lower_error(l, VY_T034, s->target->at, s->op == VYRE_OP_REM ? "write `x = remainder(x, y)` for the IEEE remainder" : NULL,
+                   "`%s=` does not take %s", row->symbol, vyre_type_name(type));
+    return 0;
+}
+
+static void lower_assign(vy_lowering *l, const vy_statement *s) {
+    char what[VY_LIMIT_NAME + 24];
+    int is_element = s->target->kind == VY_NODE_INDEX;
+    uint8_t type = lower_target(l, s->target);
+    snprintf(what, sizeof what, is_element ? "an element of `%s`" : "`%s`", vy_lower_text(l, s->target->name));
+    int is_good = s->op == VYRE_OP_COUNT || check_assign_op(l, s, type);
+    is_good &= type == VY_TYPE_BAD ? (vy_lower_type(l, s->a, VY_TYPE_OPEN), 0) : vy_lower_expect(l, s->a, type, what);
+    if (!is_good || !l->live)
+        return;
+    uint32_t index = is_element ? vy_lower_emit(l, s->target->a) : VY_NONE, value;
+    if (s->op == VYRE_OP_COUNT) {
+        value = vy_lower_emit(l, s->a);
+    } else {
+        uint32_t old = vy_lower_emit(l, s->target), operand = vy_lower_emit(l, s->a);
+        set_position(l, s);
+        value = vy_draft_op(&l->draft, s->op, type, old, operand, VY_NONE);
+    }
+    set_position(l, s);
+    if (is_element)
+        vy_draft_store(&l->draft, s->target->variable, index, value);
+    else
+        vy_draft_assign(&l->draft, s->target->variable, value);
+}
+
+/* ---- calls, print, trap, return ---- */
+
+static void lower_call(vy_lowering *l, const vy_statement *s) {
+    vy_signature signature;
+    if (s->a->kind == VY_NODE_COLLECTIVE) {
+        char name[VY_WORD_ROOM];
+        vy_word_collective(s->a->op, s->a->combine, s->a->scope, name);
+        vy_lower_error(l, VY_T044, s->a->at, VY_FIX("write `let x = %s…`", name), "the result of %s is not used", name);
+        return;
+    }
+    if (vy_lower_effect(l, s->a, VY_TYPE_OPEN, &signature))
+        vy_lower_effect_emit(l, s->a, 0, NULL, NULL);
+    else
+        l->live = 0;
+}
+
+/* Appends a statement whose operands are the list `first`. */
+static void emit_with_arguments(vy_lowering *l, const vy_statement *s, vy_stmt_kind kind, vy_name name) {
+    vy_stmt stmt = vy_draft_blank(kind);
+    stmt.name = name;
+    l->args.count = 0;
+    for (const vy_node *value = s->a; value && l->live; value = value->next) {
+        uint32_t index = vy_lower_emit(l, value);
+        vy_arg *arg = VY_PUSH(&l->args);
+        if (!arg) {
+            l->report->out_of_memory = 1;
+            l->live = 0;
+        } else {
+            *arg = (vy_arg){0, index};
+        }
+    }
+    set_position(l, s);
+    if (l->live)
+        vy_draft_stmt(&l->draft, &stmt, l->args.items, l->args.count, NULL, NULL);
+}
+
+static void lower_print(vy_lowering *l, const vy_statement *s) {
+    for (vy_node *value = s->a; value; value = value->next)
+        vy_lower_closed(l, value, VY_TYPE_OPEN);
+    if (!s->text)
+        l->live = 0;
+    if (l->live)
+        emit_with_arguments(l, s, VY_STMT_PRINT, vy_draft_name(&l->draft, s->text, s->length));
+}
+
+static void lower_return(vy_lowering *l, const vy_statement *s) {
+    uint32_t needed = l->unit->result_count;
+    if (s->count != needed) {
+        vy_lower_error(l, VY_T046, s->at, VY_FIX("return %u value%s", needed, needed == 1 ? "" : "s"), "%s `%s` returns %u value%s (%u given)",
+                       l->unit->is_program ? "program" : "function", vy_lower_text(l, l->unit->name), needed, needed == 1 ? "" : "s", s->count);
+        return;
+    }
+    const vy_declared *result = l->unit->results;
+    for (vy_node *value = s->a; value; value = value->next, result = result->next)
+        vy_lower_expect(l, value, result->type, "the result");
+    if (l->live)
+        emit_with_arguments(l, s, VY_STMT_RETURN, 0);
+}
+
+static void lower_trap(vy_lowering *l, const vy_statement *s) {
+    vy_lower_expect(l, s->a, VYRE_TYPE_U32, "the code of a trap");
+    if (!l->live)
+        return;
+    vy_stmt stmt = vy_draft_blank(VY_STMT_TRAP);
+    stmt.a = vy_lower_emit(l, s->a);
+    set_position(l, s);
+    vy_draft_stmt(&l->draft, &stmt, NULL, 0, NULL, NULL);
+}
+
+static void lower_barrier(vy_lowering *l, const vy_statement *s) {
+    vy_stmt stmt = vy_draft_blank(VY_STMT_BARRIER);
+    stmt.scope = s->kind == VY_SYNTAX_GRID_BARRIER ? VYRE_SCOPE_DEVICE : VYRE_SCOPE_WORKGROUP;
+    set_position(l, s);
+    if (l->live)
+        vy_draft_stmt(&l->draft, &stmt, NULL, 0, NULL, NULL);
+}
+
+/* ---- blocks ---- */
+
+static void lower_block(vy_lowering *l, const vy_statement *first) {
+    uint32_t mark = l->scope.count;
+    vy_lower_statements(l, first);
+    vy_lower_leave(l, mark);
+}
+
+static void close_block(vy_lowering *l) {
+    if (l->live)
+        vy_draft_end(&l->draft);
+}
+
+static void lower_if(vy_lowering *l, const vy_statement *s) {
+    vy_lower_expect(l, s->a, VYRE_TYPE_BOOL, "the condition of `if`");
+    uint32_t condition = vy_lower_emit(l, s->a);
+    set_position(l, s);
+    if (l->live)
+        vy_draft_if(&l->draft, condition);
+    lower_block(l, s->body);
+    if (s->other) {
+        if (l->live)
+            vy_draft_else(&l->draft);
+        lower_block(l, s->other);
+    }
+    close_block(l);
+}
+
+static void lower_while(vy_lowering *l, const vy_statement *s) {
+    l->guard = VY_GUARD_WHILE;
+    vy_lower_expect(l, s->a, VYRE_TYPE_BOOL, "the condition of `while`");
+    l->guard = VY_GUARD_NONE;
+    uint32_t condition = vy_lower_emit(l, s->a);
+    set_position(l, s);
+    if (l->live)
+        vy_draft_while(&l->draft, condition);
+    lower_block(l, s->body);
+    close_block(l);
+}
+
+static void lower_for(vy_lowering *l, const vy_statement *s) {
+    vy_node *const bounds[3] = {s->a, s->b, s->c};
+    uint8_t type = vy_lower_unify(l, bounds, 3, VY_TYPE_OPEN, s->at, "the range of `for`");
+    if (type == VY_TYPE_OPEN) {
+        vy_lower_untyped(l, s->a);
+        type = VY_TYPE_BAD;
+    }
+    if (type < VYRE_TYPE_COUNT && !(vyre_type_class(type) & VYRE_CLASS_INTEGER)) {
+        vy_lower_error(l, VY_T035, s->at, "count with an integer and convert it inside the loop", "the range of `for` is of integers, not of %s",
+                       vyre_type_name(type));
+        type = VY_TYPE_BAD;
+    }
+    uint32_t mark = l->scope.count, variable = VY_NONE;
+    if (l->live) {
+        uint32_t from = vy_lower_emit(l, s->a), to = vy_lower_emit(l, s->b), step = vy_lower_emit(l, s->c);
+        vy_name name = vy_lower_name(l, s->names->name);
+        set_position(l, s);
+        variable = vy_draft_for(&l->draft, name, type, from, to, step);
+    }
+    declare(l, s->names, type, 0, variable);
+    vy_lower_statements(l, s->body);
+    vy_lower_leave(l, mark);
+    close_block(l);
+}
+
+static void lower_region(vy_lowering *l, const vy_statement *s) {
+    vy_stmt stmt = vy_draft_blank(VY_STMT_REGION);
+    set_position(l, s);
+    if (!s->text)
+        l->live = 0;
+    if (l->live) {
+        stmt.name = vy_draft_name(&l->draft, s->text, s->length);
+        vy_draft_stmt(&l->draft, &stmt, NULL, 0, NULL, NULL);
+    }
+    lower_block(l, s->body);
+    close_block(l);
+}
+
+static void lower_jump(vy_lowering *l, const vy_statement *s) {
+    set_position(l, s);
+    if (l->live)
+        vy_draft_simple(&l->draft, s->kind == VY_SYNTAX_BREAK ? VY_STMT_BREAK : VY_STMT_CONTINUE);
+}
+
+/* ---- any statement ---- */
+
+typedef void lower_one(vy_lowering *l, const vy_statement *s);
+static lower_one *const lowerings[] = {
+    [VY_SYNTAX_LET] = lower_let,         [VY_SYNTAX_VAR] = lower_let,
+    [VY_SYNTAX_ASSIGN] = lower_assign,   [VY_SYNTAX_CALL] = lower_call,
+    [VY_SYNTAX_BARRIER] = lower_barrier, [VY_SYNTAX_GRID_BARRIER] = lower_barrier,
+    [VY_SYNTAX_TRAP] = lower_trap,       [VY_SYNTAX_PRINT] = lower_print,
+    [VY_SYNTAX_IF] = lower_if,           [VY_SYNTAX_FOR] = lower_for,
+    [VY_SYNTAX_WHILE] = lower_while,     [VY_SYNTAX_BREAK] = lower_jump,
+    [VY_SYNTAX_CONTINUE] = lower_jump,   [VY_SYNTAX_RETURN] = lower_return,
+    [VY_SYNTAX_REGION] = lower_region,
+};
+
+void vy_lower_statements(vy_lowering *l, const vy_statement *first) {
+    for (const vy_statement *s = first; s && !l->report->out_of_memory; s = s->next)
+        lowerings[s->kind](l, s);
+}

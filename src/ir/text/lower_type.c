@@ -1,0 +1,382 @@
+/* Types of expressions. Literals without suffix leave a tree open until something with a type meets it; each open tree is settled once. */
+#include "ir/text/lower.h"
+
+#include <stdio.h>
+
+static int is_closed(uint8_t type) { return type < VYRE_TYPE_COUNT; }
+
+/* ---- messages ---- */
+
+/* How a tree is spelled in a fix: its name if it is one. */
+static const char *spelling(const vy_lowering *l, const vy_node *node) {
+    return node->kind == VY_NODE_NAME ? vy_lower_text(l, node->name) : "x";
+}
+
+static const char *conversion(char *buffer, size_t size, const char *value, uint8_t from, uint8_t to) {
+    if (to == VYRE_TYPE_BOOL && is_closed(from))
+        snprintf(buffer, size, "write a comparison: `%.60s != 0`", value);
+    else
+        snprintf(buffer, size, "convert it: `%s(%.60s)`", vyre_type_name(to), value);
+    return buffer;
+}
+
+/* The first literal without suffix, in the order of the text. */
+static const vy_node *first_open(const vy_node *node) {
+    for (;;) {
+        const vy_node *operands[3] = {node->a, node->b, node->c}, *found = NULL;
+        if (node->kind != VY_NODE_OP)
+            return node;
+        for (unsigned i = 0; i < 3 && !found; i++)
+            if (operands[i] && operands[i]->type == VY_TYPE_OPEN)
+                found = operands[i];
+        if (!found)
+            return node;
+        node = found;
+    }
+}
+
+void vy_lower_untyped(vy_lowering *l, const vy_node *node) {
+    node = first_open(node);
+    if (node->kind != VY_NODE_NUMBER) {
+        vy_lower_error(l, VY_T030, node->at, NULL, "this expression has no type");
+        return;
+    }
+    const char *sign = node->negative ? "-" : "", *type = node->number->is_float ? "f32" : node->negative ? "i32" : "u32";
+    int length = node->number->length < 60 ? node->number->length : 60;
+    vy_lower_error(l, VY_T030, node->at,
+                   VY_FIX("write `%s%.*s%s`, or `let x : %s = %s%.*s`", sign, length, node->number->text, type, type, sign, length, node->number->text),
+                   "the literal %s%.*s has no type here", sign, length, node->number->text);
+}
+
+/* ---- settling ---- */
+
+static void settle_number(vy_lowering *l, vy_node *node, uint8_t type) {
+    if (type == VYRE_TYPE_BOOL) {
+        vy_lower_error(l, VY_T035, node->at, "write `true` or `false`", "a number stands where bool is needed");
+        node->type = VY_TYPE_BAD;
+        return;
+    }
+    node->is_literal = 1;
+    if (!vy_number_bits(l->report, node->number, node->negative, type, node->at, &node->bits)) {
+        node->type = VY_TYPE_BAD;
+        l->live = 0;
+    }
+}
+
+static const struct {
+    unsigned classes;
+    const char *name;
+} class_names[] = {
+    {VYRE_CLASS_BOOL, "bool"},
+    {VYRE_CLASS_INTEGER, "integers"},
+    {VYRE_CLASS_FLOAT, "floats"},
+    {VYRE_CLASS_NUMBER, "numbers"},
+};
+
+static const char *class_name(unsigned classes) {
+    for (unsigned i = 0; i < sizeof class_names / sizeof *class_names; i++)
+        if (class_names[i].classes == classes)
+            return class_names[i].name;
+    return "other types";
+}
+
+/* Whether the row takes operands of the type. */
+static int check_class(vy_lowering *l, vy_node *node, uint8_t type) {
+    const vyre_op_info *row = vyre_op_get(node->op);
+    const char *written = row->symbol ? row->symbol : row->name, *fix = NULL;
+    if (!is_closed(type) || (row->classes & vyre_type_class(type)))
+        return 1;
+    const char *value = spelling(l, node->a);
+    if (node->op == VYRE_OP_REM)
+        fix = "write `remainder(a, b)` for the IEEE remainder";
+    else if (row->classes == VYRE_CLASS_BOOL && node->op == VYRE_OP_LNOT)
+        fix = VY_FIX("write `%.60s == 0`", value);
+    else if (row->classes == VYRE_CLASS_BOOL)
+        fix = VY_FIX("write a comparison: `%.60s != 0`", value);
+    else if (type == VYRE_TYPE_BOOL && node->op == VYRE_OP_NOT)
+        fix = "write `!` for the logical not";
+    else if (type == VYRE_TYPE_BOOL && (node->op == VYRE_OP_AND || node->op == VYRE_OP_OR))
+        fix = VY_FIX("write `%s%s`", row->symbol, row->symbol);
+    else if (type == VYRE_TYPE_BOOL && node->op == VYRE_OP_XOR)
+        fix = "write `!=`";
+    vy_lower_error(l, VY_T034, node->at, fix, "`%s` takes %s, not %s", written, class_name(row->classes), vyre_type_name(type));
+    return 0;
+}
+
+void vy_lower_settle(vy_lowering *l, vy_node *node, uint8_t type) {
+    if (node->type != VY_TYPE_OPEN)
+        return;
+    node->type = type;
+    if (node->kind == VY_NODE_NUMBER && is_closed(type)) {
+        settle_number(l, node, type);
+        return;
+    }
+    if (node->kind != VY_NODE_OP)
+        return;
+    vy_node *operands[3] = {node->a, node->b, node->c};
+    if (!check_class(l, node, type))
+        type = VY_TYPE_BAD;
+    for (unsigned i = 0; i < 3; i++)
+        if (operands[i])
+            vy_lower_settle(l, operands[i], type);
+    node->type = type;
+}
+
+/* ---- one type for several trees ---- */
+
+static void mismatch(vy_lowering *l, vy_position at, const char *what, const vy_node *left, const vy_node *right) {
+    const char *fix;
+    if (left->type == VYRE_TYPE_BOOL || right->type == VYRE_TYPE_BOOL) {
+        const vy_node *number = left->type == VYRE_TYPE_BOOL ? right : left;
+        fix = VY_FIX("write a comparison: `%.60s != 0`", spelling(l, number));
+    } else {
+        fix = VY_FIX("convert one of them: `%s(%.60s)` or `%s(%.60s)`", vyre_type_name(right->type), spelling(l, left),
+                     vyre_type_name(left->type), spelling(l, right));
+    }
+    vy_lower_error(l, VY_T033, at, fix, "%s needs one type, but has %s and %s", what, vyre_type_name(left->type), vyre_type_name(right->type));
+}
+
+uint8_t vy_lower_unify(vy_lowering *l, vy_node *const *nodes, unsigned count, uint8_t hint, vy_position at, const char *what) {
+    const vy_node *anchor = NULL;
+    int is_bad = 0;
+    for (unsigned i = 0; i < count; i++) {
+        if (!nodes[i])
+            continue;
+        uint8_t type = vy_lower_type(l, nodes[i], anchor ? anchor->type : hint);
+        is_bad |= type == VY_TYPE_BAD;
+        if (!is_closed(type))
+            continue;
+        if (!anchor) {
+            anchor = nodes[i];
+        } else if (anchor->type != type && !is_bad) {
+            mismatch(l, at, what, anchor, nodes[i]);
+            is_bad = 1;
+        }
+    }
+    uint8_t type = is_bad ? VY_TYPE_BAD : anchor ? anchor->type : VY_TYPE_OPEN;
+    for (unsigned i = 0; type != VY_TYPE_OPEN && i < count; i++)
+        if (nodes[i]) {
+            vy_lower_settle(l, nodes[i], type);
+            if (nodes[i]->type == VY_TYPE_BAD)
+                is_bad = 1;
+        }
+    return is_bad ? VY_TYPE_BAD : type;
+}
+
+/* ---- ops ---- */
+
+static uint8_t type_condition(vy_lowering *l, vy_node *node) {
+    return vy_lower_expect(l, node, VYRE_TYPE_BOOL, "a condition") ? VYRE_TYPE_BOOL : VY_TYPE_BAD;
+}
+
+static uint8_t type_select(vy_lowering *l, vy_node *node, uint8_t hint) {
+    uint8_t condition = type_condition(l, node->a);
+    vy_node *const arms[2] = {node->b, node->c};
+    vy_guard before = l->guard;
+    if (!before)
+        l->guard = VY_GUARD_ARM;
+    uint8_t type = vy_lower_unify(l, arms, 2, hint, node->at, "`? :`");
+    l->guard = before;
+    return condition == VY_TYPE_BAD ? VY_TYPE_BAD : type;
+}
+
+/* `&&` and `||`: the left side may have effects, the right side not. */
+static uint8_t type_logic(vy_lowering *l, vy_node *node) {
+    const char *what = vyre_op_get(node->op)->symbol;
+    char place[32];
+    snprintf(place, sizeof place, "each side of `%s`", what);
+    int is_good = vy_lower_expect(l, node->a, VYRE_TYPE_BOOL, place);
+    vy_guard before = l->guard;
+    if (!before)
+        l->guard = VY_GUARD_LOGIC;
+    is_good &= vy_lower_expect(l, node->b, VYRE_TYPE_BOOL, place);
+    l->guard = before;
+    return is_good ? VYRE_TYPE_BOOL : VY_TYPE_BAD;
+}
+
+static uint8_t type_op(vy_lowering *l, vy_node *node, uint8_t hint) {
+    const vyre_op_info *row = vyre_op_get(node->op);
+    if (node->op == VYRE_OP_SELECT)
+        return type_select(l, node, hint);
+    if (node->op == VYRE_OP_LAND || node->op == VYRE_OP_LOR)
+        return type_logic(l, node);
+    vy_node *const operands[3] = {node->a, node->b, node->c};
+    char what[32];
+    snprintf(what, sizeof what, "`%s`", row->symbol ? row->symbol : row->name);
+    int is_same = row->rule == VYRE_RULE_SAME;
+    uint8_t type = vy_lower_unify(l, operands, row->arity, is_same ? hint : VY_TYPE_OPEN, node->at, what);
+    if (type == VY_TYPE_OPEN && is_same)
+        return type;
+    if (type == VY_TYPE_OPEN) {
+        vy_lower_untyped(l, node->a);
+        return VY_TYPE_BAD;
+    }
+    if (type == VY_TYPE_BAD || !check_class(l, node, type))
+        return VY_TYPE_BAD;
+    return is_same ? type : VYRE_TYPE_BOOL;
+}
+
+static uint8_t type_cast(vy_lowering *l, vy_node *node) {
+    uint8_t from = vy_lower_type(l, node->a, node->type_name);
+    node->axis = 0;
+    if (node->type_name == VYRE_TYPE_BOOL) {
+        vy_lower_error(l, VY_T036, node->at, VY_FIX("write `%.60s != 0`", spelling(l, node->a)), "nothing converts to bool");
+        return VY_TYPE_BAD;
+    }
+    if (from == VY_TYPE_OPEN) {
+        vy_lower_settle(l, node->a, node->type_name);
+        node->axis = 1; /* `u32(5)` is the literal 5u32 */
+    }
+    return node->a->type == VY_TYPE_BAD ? VY_TYPE_BAD : node->type_name;
+}
+
+static vyre_type unsigned_of(unsigned bits) {
+    return bits == 8 ? VYRE_TYPE_U8 : bits == 16 ? VYRE_TYPE_U16 : bits == 32 ? VYRE_TYPE_U32 : VYRE_TYPE_U64;
+}
+
+static uint8_t type_bitcast(vy_lowering *l, vy_node *node) {
+    unsigned bits = vyre_type_bits(node->type_name);
+    uint8_t from = vy_lower_type(l, node->a, VY_TYPE_OPEN);
+    if (from == VY_TYPE_OPEN && first_open(node->a)->kind == VY_NODE_NUMBER && !first_open(node->a)->number->is_float) {
+        vy_lower_settle(l, node->a, unsigned_of(bits)); /* a pattern of bits */
+        from = node->a->type;
+    }
+    if (from == VY_TYPE_OPEN) {
+        vy_lower_untyped(l, node->a);
+        return VY_TYPE_BAD;
+    }
+    if (from == VY_TYPE_BAD)
+        return from;
+    if (node->type_name == VYRE_TYPE_BOOL || from == VYRE_TYPE_BOOL) {
+        vy_lower_error(l, VY_T036, node->at, "compare with `!=`, or convert with `u32(x)`", "bool has no bits to reinterpret");
+        return VY_TYPE_BAD;
+    }
+    if (vyre_type_bits(from) != bits) {
+        vy_lower_error(l, VY_T036, node->at, VY_FIX("convert to a type of %u bits first", bits),
+                       "bitcast needs equal widths, but %s has %u bits and %s has %u", vyre_type_name(from), vyre_type_bits(from),
+                       vyre_type_name(node->type_name), bits);
+        return VY_TYPE_BAD;
+    }
+    return node->type_name;
+}
+
+/* ---- names ---- */
+
+static uint8_t type_name(vy_lowering *l, vy_node *node) {
+    const vy_binding *binding = vy_lower_find(l, node->name);
+    const char *text = vy_lower_text(l, node->name);
+    if (binding && binding->kind == VY_BOUND_MEMORY) {
+        vy_lower_error(l, VY_T028, node->at, VY_FIX("write `%s[i]`", text), "`%s` is a buffer or array, not a value", text);
+        return VY_TYPE_BAD;
+    }
+    if (binding) {
+        node->variable = binding->index;
+        return binding->type;
+    }
+    const vy_global *global = vy_lower_global(l, node->name);
+    if (!global || !global->constant) {
+        vy_lower_unknown(l, node->name, node->at);
+        return VY_TYPE_BAD;
+    }
+    if (!global->constant->is_known) {
+        vy_lower_error(l, VY_T048, node->at, NULL, "const `%s` is declared below, in line %u", text, global->constant->at.line);
+        return VY_TYPE_BAD;
+    }
+    node->is_literal = 1;
+    node->bits = global->constant->bits;
+    return global->constant->type;
+}
+
+static uint8_t type_index(vy_lowering *l, vy_node *node) {
+    const vy_binding *memory = vy_lower_memory(l, node->name, node->at);
+    uint8_t type = memory ? memory->type : VY_TYPE_BAD;
+    node->variable = memory ? memory->index : VY_NONE;
+    return vy_lower_index(l, node->a) ? type : VY_TYPE_BAD;
+}
+
+static uint8_t type_of(vy_lowering *l, vy_node *node, uint8_t hint) {
+    switch (node->kind) {
+    case VY_NODE_NUMBER:
+        if (node->number->type == VYRE_TYPE_COUNT)
+            return VY_TYPE_OPEN;
+        node->type = node->number->type;
+        settle_number(l, node, node->type);
+        return node->type;
+    case VY_NODE_BITS:
+        node->is_literal = 1;
+        node->bits = node->value;
+        return node->type_name;
+    case VY_NODE_NAME: return type_name(l, node);
+    case VY_NODE_INDEX: return type_index(l, node);
+    case VY_NODE_LEN: {
+        const vy_binding *memory = vy_lower_memory(l, node->name, node->at);
+        node->variable = memory ? memory->index : VY_NONE;
+        return memory ? VYRE_TYPE_U32 : VY_TYPE_BAD;
+    }
+    case VY_NODE_BUILTIN:
+        if (l->guard != VY_GUARD_CONST)
+            return VYRE_TYPE_U32;
+        vy_lower_error(l, VY_T047, node->at, NULL, "`%s` is not constant", vyre_builtin_name(node->op));
+        return VY_TYPE_BAD;
+    case VY_NODE_OP: return type_op(l, node, hint);
+    case VY_NODE_CAST: return type_cast(l, node);
+    case VY_NODE_BITCAST: return type_bitcast(l, node);
+    case VY_NODE_BAD: return VY_TYPE_BAD;
+    default: return vy_lower_hoist(l, node, hint);
+    }
+}
+
+uint8_t vy_lower_type(vy_lowering *l, vy_node *node, uint8_t hint) {
+    if (!node) { /* the parser has reported why */
+        l->live = 0;
+        return VY_TYPE_BAD;
+    }
+    node->is_literal = 0;
+    node->variable = VY_NONE;
+    node->type = VY_TYPE_BAD;
+    node->type = type_of(l, node, hint);
+    if (node->type == VY_TYPE_BAD)
+        l->live = 0;
+    return node->type;
+}
+
+/* ---- places ---- */
+
+int vy_lower_expect(vy_lowering *l, vy_node *node, uint8_t type, const char *what) {
+    uint8_t given = vy_lower_type(l, node, type);
+    char fix[160];
+    if (given == VY_TYPE_OPEN) {
+        vy_lower_settle(l, node, type);
+        return node->type != VY_TYPE_BAD;
+    }
+    if (given == VY_TYPE_BAD || type == VY_TYPE_BAD)
+        return 0;
+    if (given == type)
+        return 1;
+    vy_lower_error(l, VY_T035, node->at, conversion(fix, sizeof fix, spelling(l, node), given, type), "%s is %s, but this value is %s", what,
+                   vyre_type_name(type), vyre_type_name(given));
+    return 0;
+}
+
+uint8_t vy_lower_closed(vy_lowering *l, vy_node *node, uint8_t hint) {
+    uint8_t type = vy_lower_type(l, node, hint);
+    if (type != VY_TYPE_OPEN)
+        return type;
+    if (is_closed(hint)) {
+        vy_lower_settle(l, node, hint);
+        return node->type;
+    }
+    vy_lower_untyped(l, node);
+    return VY_TYPE_BAD;
+}
+
+int vy_lower_index(vy_lowering *l, vy_node *node) {
+    uint8_t type = vy_lower_closed(l, node, VYRE_TYPE_U32);
+    if (type == VY_TYPE_BAD)
+        return 0;
+    if (vyre_type_class(type) & VYRE_CLASS_INTEGER)
+        return 1;
+    vy_lower_error(l, VY_T035, node->at, VY_FIX("convert it: `u32(%.60s)`", spelling(l, node)), "an index is an integer, but this value is %s",
+                   vyre_type_name(type));
+    return 0;
+}

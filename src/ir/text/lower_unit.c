@@ -1,0 +1,220 @@
+/* Functions, programs and the library of a file. */
+#include "ir/text/lower.h"
+
+#include <stdlib.h>
+
+/* ---- declarations ---- */
+
+static void declare_item(vy_lowering *l, const vy_item *item) {
+    vy_binding binding = {.name = item->name,
+                          .kind = item->is_memory ? VY_BOUND_MEMORY : VY_BOUND_VARIABLE,
+                          .type = item->type,
+                          .space = item->space,
+                          .index = item->index,
+                          .at = item->at};
+    vy_lower_declare(l, &binding);
+}
+
+static void add_param(vy_lowering *l, vy_item *item) {
+    item->index = VY_NONE;
+    if (l->live) {
+        vy_name name = vy_lower_name(l, item->name);
+        l->draft.position = item->at;
+        item->index = item->is_memory
+                          ? vy_draft_memory_param(&l->draft, name, item->space, item->type, item->access, VY_NONE)
+                          : vy_draft_scalar_param(&l->draft, name, item->type);
+    }
+    declare_item(l, item);
+}
+
+static void add_arrays(vy_lowering *l, vy_unit *unit) {
+    for (vy_item *item = unit->arrays.first; item; item = item->next) {
+        uint64_t elements = 0;
+        item->index = VY_NONE;
+        vy_lower_constant(l, item->size, UINT32_MAX, "the length of an array", &elements);
+        if (l->live) {
+            vy_name name = vy_lower_name(l, item->name);
+            l->draft.position = item->at;
+            item->index = vy_draft_array(&l->draft, name, item->space, item->type, (uint32_t)elements);
+        }
+        declare_item(l, item);
+    }
+}
+
+/* ---- functions ---- */
+
+static void lower_function(vy_lowering *l, vy_unit *unit) {
+    l->unit = unit;
+    l->next_temporary = 0;
+    l->draft.position = unit->at;
+    if (l->live)
+        vy_draft_begin_function(&l->draft, vy_lower_name(l, unit->name));
+    for (vy_item *item = unit->params.first; item; item = item->next)
+        add_param(l, item);
+    for (const vy_declared *result = unit->results; result && l->live; result = result->next)
+        vy_draft_result(&l->draft, vy_lower_name(l, result->name), result->type);
+    add_arrays(l, unit);
+    vy_lower_statements(l, unit->body);
+    vy_lower_leave(l, 0);
+    if (l->live)
+        vy_draft_end_function(&l->draft);
+}
+
+/* ---- finishing ---- */
+
+static int start(vy_lowering *l, const char *name) {
+    vyre_error error;
+    if (vy_draft_start(&l->draft, name, &error) != VYRE_OK) {
+        l->report->out_of_memory = 1;
+        return 0;
+    }
+    l->draft.keep_positions = 1;
+    l->live = 1;
+    return 1;
+}
+
+/* Validates what was built, and takes over what the validator finds. */
+static void finish(vy_lowering *l, size_t known, vy_source *source, vyre_program **out) {
+    if (!l->live || l->report->out_of_memory) {
+        vy_draft_discard(&l->draft);
+        return;
+    }
+    vyre_error error = VYRE_ERROR_INIT;
+    vyre_diagnostics *found = vyre_diagnostics_new();
+    vyre_status status = vy_draft_finish(&l->draft, source, found, out, &error);
+    error.code = status;
+    vy_report_merge(l->report, found, known, &error);
+    vyre_diagnostics_free(found);
+}
+
+void vy_lower_library(vy_lowering *l, size_t known, vy_source *source, vyre_program **out) {
+    uint32_t index = 0;
+    if (!l->parser->file.functions || !start(l, ""))
+        return;
+    l->draft.program->kind = VYRE_PROGRAM_LIBRARY;
+    for (vy_unit *unit = l->parser->file.functions; unit; unit = unit->next)
+        unit->index = index++;
+    int live = 1;
+    for (vy_unit *unit = l->parser->file.functions; unit; unit = unit->next) {
+        /* One function with errors spoils the library, but the others are still looked at. */
+        size_t errors = l->report->errors;
+        l->live = live && !unit->is_bad;
+        lower_function(l, unit);
+        unit->is_bad |= l->report->errors != errors;
+        live &= l->live;
+    }
+    l->live = live;
+    finish(l, known, source, out);
+}
+
+/* ---- programs ---- */
+
+static void reach(vy_lowering *l, const vy_called *calls) {
+    for (; calls; calls = calls->next) {
+        const vy_global *global = vy_lower_global(l, calls->name);
+        if (!global || !global->function || global->function->reached_by == l->stamp)
+            continue;
+        global->function->reached_by = l->stamp;
+        vy_unit **slot = VY_PUSH(&l->reached);
+        if (!slot) {
+            l->report->out_of_memory = 1;
+            return;
+        }
+        *slot = global->function;
+    }
+}
+
+static int by_ordinal(const void *a, const void *b) {
+    uint32_t x = (*(vy_unit *const *)a)->ordinal, y = (*(vy_unit *const *)b)->ordinal;
+    return x < y ? -1 : x > y;
+}
+
+/* The functions a program calls, directly or not, in the order of the file. */
+static void find_reached(vy_lowering *l, const vy_unit *program) {
+    l->stamp++;
+    l->reached.count = 0;
+    reach(l, program->calls);
+    for (uint32_t i = 0; i < l->reached.count; i++)
+        reach(l, l->reached.items[i]->calls);
+    if (l->reached.count)
+        qsort(l->reached.items, l->reached.count, sizeof *l->reached.items, by_ordinal);
+    for (uint32_t i = 0; i < l->reached.count; i++)
+        l->reached.items[i]->index = i;
+}
+
+/* Params and buffers are declared before any count is read, because a count may use the length of a later buffer. */
+static void add_bindings(vy_lowering *l, vy_unit *program) {
+    uint32_t first_memory = l->draft.program->memories.count, ordinal = 0;
+    for (vy_item *item = program->params.first; item; item = item->next)
+        add_param(l, item);
+    for (vy_item *item = program->buffers.first; item; item = item->next) {
+        item->index = first_memory + ordinal++;
+        declare_item(l, item);
+    }
+    for (vy_item *item = program->buffers.first; item; item = item->next) {
+        uint32_t size = item->size ? vy_lower_size(l, item->size) : VY_NONE;
+        vy_name name = vy_lower_name(l, item->name);
+        l->draft.position = item->at;
+        if (l->live)
+            vy_draft_memory_param(&l->draft, name, VY_SPACE_BUFFER, item->type, item->access, size);
+    }
+}
+
+static void set_workgroup(vy_lowering *l, const vy_unit *program) {
+    for (uint32_t i = 0; i < program->workgroup_count; i++) {
+        uint64_t size = 1;
+        vy_lower_constant(l, program->workgroup[i], UINT32_MAX, "a workgroup size", &size);
+        if (l->live)
+            l->draft.program->workgroup[i] = (uint32_t)size;
+    }
+}
+
+static void set_grid(vy_lowering *l, const vy_unit *program) {
+    vy_grid grid = {program->grid_kind, VY_NONE, 0, {VY_NONE, VY_NONE, VY_NONE}};
+    if (program->grid_kind == VYRE_GRID_OVER || program->grid_kind == VYRE_GRID_INDIRECT) {
+        const vy_binding *memory = vy_lower_memory(l, program->grid_name, program->grid_name_at);
+        grid.memory = memory ? memory->index : VY_NONE;
+    }
+    if (program->grid_kind == VYRE_GRID_INDIRECT && program->grid_count) {
+        uint64_t offset = 0;
+        vy_lower_constant(l, program->grid[0], UINT32_MAX, "the offset of an indirect grid", &offset);
+        grid.offset = (uint32_t)offset;
+    }
+    if (program->grid_kind == VYRE_GRID_GROUPS || program->grid_kind == VYRE_GRID_ELEMENTS)
+        for (uint32_t i = 0; i < program->grid_count; i++)
+            grid.sizes[i] = vy_lower_size(l, program->grid[i]);
+    if (l->live)
+        l->draft.program->grid = grid;
+}
+
+static void lower_entry(vy_lowering *l, vy_unit *program) {
+    l->unit = program;
+    l->next_temporary = 0;
+    l->draft.position = program->at;
+    if (l->live)
+        vy_draft_begin_entry(&l->draft);
+    add_bindings(l, program);
+    set_workgroup(l, program);
+    add_arrays(l, program);
+    set_grid(l, program);
+    vy_lower_statements(l, program->body);
+    vy_lower_leave(l, 0);
+    if (l->live)
+        vy_draft_end_function(&l->draft);
+}
+
+void vy_lower_program(vy_lowering *l, vy_unit *program, size_t known, vy_source *source, vyre_program **out) {
+    if (!start(l, vy_lower_text(l, program->name)))
+        return;
+    l->draft.program->numerics = program->numerics;
+    l->draft.program->level = program->level;
+    l->live = !program->is_bad;
+    find_reached(l, program);
+    for (uint32_t i = 0; i < l->reached.count; i++)
+        l->live &= !l->reached.items[i]->is_bad;
+    /* Functions with errors have been reported with the library; the program's own statements are still looked at. */
+    for (uint32_t i = 0; i < l->reached.count && l->live; i++)
+        lower_function(l, l->reached.items[i]);
+    lower_entry(l, program);
+    finish(l, known, source, out);
+}

@@ -1,0 +1,270 @@
+/* The parser's tools, and the outermost level: consts, functions, programs. */
+#include "ir/limits.h"
+#include "ir/text/parser.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* ---- errors ---- */
+
+void vy_parse_error(vy_parser *parser, vy_code code, vy_position at, const char *fix, const char *format, ...) {
+    char message[512];
+    va_list arguments;
+    if (parser->panic)
+        return;
+    parser->panic = 1;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    vy_report_error(parser->report, code, at, fix, "%s", message);
+}
+
+/* Where something is missing: at the next token, or after the last one if the line ends between them. */
+static vy_position missing_at(const vy_parser *parser) {
+    if (parser->token.kind != VY_TOKEN_END && (!parser->token.newline || parser->brackets))
+        return parser->token.at;
+    return (vy_position){parser->last.line, parser->last.column + parser->last.length, 1};
+}
+
+int vy_parse_expected(vy_parser *parser, const char *what) {
+    const vy_token *token = &parser->token;
+    if (token->kind == VY_TOKEN_END)
+        vy_parse_error(parser, VY_T011, missing_at(parser), VY_FIX("write %s", what), "%s is missing before the end of the file", what);
+    else if (token->newline && !parser->brackets)
+        vy_parse_error(parser, VY_T011, missing_at(parser), VY_FIX("write %s here; a statement ends with its line", what),
+                       "%s is missing before the end of the line", what);
+    else
+        vy_parse_error(parser, VY_T011, token->at, VY_FIX("write %s here", what), "%s is needed here, not `%.*s`", what,
+                       (int)(token->at.length < 60 ? token->at.length : 60), vy_token_text(&parser->lexer, token));
+    return 0;
+}
+
+int vy_parse_one_of(vy_parser *parser, const char *what, const char *const *words, unsigned count) {
+    char list[200];
+    size_t used = 0;
+    vy_suggestion near;
+    int is_name = parser->token.kind == VY_TOKEN_NAME;
+    const char *given = vy_token_text(&parser->lexer, &parser->token);
+    vy_suggestion_start(&near, given, is_name ? parser->token.at.length : 0);
+    for (unsigned i = 0; i < count; i++) {
+        int added = snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : i + 1 == count ? " or " : ", ", words[i]);
+        used += added > 0 && used + (size_t)added < sizeof list ? (size_t)added : 0;
+        vy_suggestion_offer(&near, words[i]);
+    }
+    const char *best = is_name ? vy_suggestion_get(&near) : NULL;
+    const char *fix = best ? VY_FIX("did you mean `%s`?", best) : VY_FIX("write %s", list);
+    if (is_name && !vy_parse_at_end(parser))
+        vy_parse_error(parser, VY_T020, parser->token.at, fix, "`%.*s` is no %s (%s)", (int)parser->token.at.length, given, what, list);
+    else
+        vy_parse_error(parser, VY_T020, missing_at(parser), fix, "the %s is missing (%s)", what, list);
+    return 0;
+}
+
+/* Skips to the closing brace of a block that is too deep to be parsed. */
+static void skip_block(vy_parser *parser) {
+    unsigned open = 0;
+    do {
+        open += vy_parse_is(parser, VY_TOKEN_OPEN_BLOCK);
+        open -= vy_parse_is(parser, VY_TOKEN_CLOSE_BLOCK);
+        vy_parse_advance(parser);
+    } while (open && parser->token.kind != VY_TOKEN_END);
+}
+
+void vy_parse_recover(vy_parser *parser) {
+    parser->brackets = 0;
+    parser->panic = 0;
+    parser->in_size = 0;
+    while (!vy_parse_at_end(parser)) {
+        if (!vy_parse_is(parser, VY_TOKEN_OPEN_BLOCK))
+            vy_parse_advance(parser);
+        else if (parser->nesting < VY_LIMIT_NESTING)
+            vy_parse_block(parser);
+        else
+            skip_block(parser);
+        parser->panic = 0;
+    }
+}
+
+void *vy_parse_new(vy_parser *parser, size_t size) {
+    void *memory = vy_arena_allocate(parser->arena, size);
+    if (!memory) {
+        parser->report->out_of_memory = 1;
+        parser->panic = 1;
+    }
+    return memory;
+}
+
+/* ---- tokens ---- */
+
+void vy_parse_advance(vy_parser *parser) {
+    parser->last = parser->token.at;
+    parser->last_kind = parser->token.kind;
+    /* Out of memory: nothing that follows can be kept, so the text ends here. */
+    if (parser->report->out_of_memory)
+        parser->lexer.offset = parser->lexer.size;
+    vy_lexer_next(&parser->lexer, &parser->token);
+}
+
+int vy_parse_at_end(const vy_parser *parser) {
+    const vy_token *token = &parser->token;
+    return (token->newline && !parser->brackets) || token->kind == VY_TOKEN_END || token->kind == VY_TOKEN_SEMICOLON ||
+           token->kind == VY_TOKEN_CLOSE_BLOCK;
+}
+
+int vy_parse_is(const vy_parser *parser, vy_token_kind kind) { return parser->token.kind == kind; }
+
+int vy_parse_follows(const vy_parser *parser, vy_token_kind kind) {
+    return parser->token.kind == kind && (!parser->token.newline || parser->brackets);
+}
+
+int vy_parse_accept(vy_parser *parser, vy_token_kind kind) {
+    if (!vy_parse_follows(parser, kind))
+        return 0;
+    vy_parse_advance(parser);
+    return 1;
+}
+
+int vy_parse_expect(vy_parser *parser, vy_token_kind kind) {
+    if (vy_parse_accept(parser, kind))
+        return 1;
+    char what[16];
+    snprintf(what, sizeof what, "`%s`", vy_symbol_text(kind));
+    return vy_parse_expected(parser, what);
+}
+
+int vy_parse_is_word(const vy_parser *parser, const char *word) {
+    return parser->token.kind == VY_TOKEN_NAME && parser->token.at.length == strlen(word) &&
+           memcmp(vy_token_text(&parser->lexer, &parser->token), word, parser->token.at.length) == 0;
+}
+
+const char *vy_parse_name_text(const vy_parser *parser, uint32_t name) {
+    return name < parser->lexer.names.size ? parser->lexer.names.pool + name : "";
+}
+
+int vy_parse_name(vy_parser *parser, const char *what, uint32_t *name, vy_position *at) {
+    const vy_token *token = &parser->token;
+    *name = 0;
+    *at = token->at;
+    if (token->kind != VY_TOKEN_NAME || (token->newline && !parser->brackets))
+        return vy_parse_expected(parser, what);
+    *name = token->name;
+    if (token->word.cls >= VY_WORD_KEYWORD) {
+        vy_parse_error(parser, VY_T022, *at, NULL, "`%.*s` is a reserved word and cannot be %s", (int)at->length,
+                       vy_token_text(&parser->lexer, token), what);
+        return 0;
+    }
+    vy_parse_advance(parser);
+    return 1;
+}
+
+uint8_t vy_parse_type(vy_parser *parser) {
+    const vy_token *token = &parser->token;
+    if (token->kind != VY_TOKEN_NAME || vy_parse_at_end(parser)) {
+        vy_parse_expected(parser, "a type");
+        return VY_TYPE_BAD;
+    }
+    if (token->word.cls != VY_WORD_TYPE) {
+        vy_suggestion near;
+        vy_suggestion_start(&near, vy_token_text(&parser->lexer, token), token->at.length);
+        for (unsigned i = 0; i < VYRE_TYPE_COUNT; i++)
+            vy_suggestion_offer(&near, vyre_type_name(i));
+        const char *best = vy_suggestion_get(&near);
+        vy_parse_error(parser, VY_T027, token->at, best ? VY_FIX("did you mean `%s`?", best) : NULL, "`%.*s` is no type",
+                       (int)token->at.length, vy_token_text(&parser->lexer, token));
+        return VY_TYPE_BAD;
+    }
+    uint8_t type = token->word.index;
+    vy_parse_advance(parser);
+    return type;
+}
+
+/* ---- the file ---- */
+
+static void parse_const(vy_parser *parser) {
+    vy_const *made = vy_parse_new(parser, sizeof *made);
+    vy_parse_advance(parser);
+    if (!made || !vy_parse_name(parser, "the name of the const", &made->name, &made->at))
+        return;
+    made->type = VYRE_TYPE_COUNT;
+    if (vy_parse_accept(parser, VY_TOKEN_COLON))
+        made->type = vy_parse_type(parser);
+    if (vy_parse_expect(parser, VY_TOKEN_ASSIGN))
+        made->value = vy_parse_expression(parser);
+    /* Kept even when its value is wrong, so that its uses are not called unknown. */
+    *parser->last_const = made;
+    parser->last_const = &made->next;
+}
+
+static void parse_unit(vy_parser *parser, int is_program) {
+    size_t errors = parser->report->errors;
+    vy_parse_advance(parser);
+    vy_unit *unit = is_program ? vy_parse_program(parser) : vy_parse_function(parser);
+    parser->calls = NULL;
+    if (!unit)
+        return;
+    vy_unit ***end = is_program ? &parser->last_program : &parser->last_function;
+    unit->is_bad = parser->report->errors != errors;
+    **end = unit;
+    *end = &unit->next;
+}
+
+static void parse_top(vy_parser *parser) {
+    static const char *const words[] = {"program", "fn", "const"};
+    if (vy_token_is_keyword(&parser->token, VY_KEYWORD_CONST)) {
+        parse_const(parser);
+    } else if (vy_token_is_keyword(&parser->token, VY_KEYWORD_FN)) {
+        parse_unit(parser, 0);
+    } else if (vy_token_is_keyword(&parser->token, VY_KEYWORD_PROGRAM)) {
+        parse_unit(parser, 1);
+    } else if (vy_parse_is(parser, VY_TOKEN_CLOSE_BLOCK)) {
+        vy_parse_error(parser, VY_T017, parser->token.at, "remove it, or open its block above", "this `}` closes nothing");
+        vy_parse_advance(parser);
+    } else {
+        parser->token.newline = 0; /* the message is about this token, not about a line end before it */
+        vy_parse_one_of(parser, "declaration of a file", words, 3);
+        vy_parse_advance(parser);
+    }
+}
+
+static void fill_operators(vy_parser *parser) {
+    memset(parser->infix, VYRE_OP_COUNT, sizeof parser->infix);
+    memset(parser->assign, VYRE_OP_COUNT, sizeof parser->assign);
+    for (unsigned op = 0; op < VYRE_OP_COUNT; op++) {
+        const vyre_op_info *row = vyre_op_get(op);
+        char assign[8];
+        unsigned length;
+        if (!row->symbol || row->arity != 2)
+            continue;
+        parser->infix[vy_symbol_find(row->symbol, &length)] = (uint8_t)op;
+        /* `<=` is no assignment with `<`: only symbols that, with `=` added, are one token of three bytes or none other's. */
+        snprintf(assign, sizeof assign, "%s=", row->symbol);
+        vy_token_kind kind = vy_symbol_find(assign, &length);
+        if (length == strlen(assign) && kind >= VY_TOKEN_PLUS_ASSIGN)
+            parser->assign[kind] = (uint8_t)op;
+    }
+}
+
+void vy_parser_run(vy_parser *parser, const char *text, uint32_t size, vy_arena *arena, vy_report *report) {
+    memset(parser, 0, sizeof *parser);
+    parser->report = report;
+    parser->arena = arena;
+    parser->last_const = &parser->file.consts;
+    parser->last_function = &parser->file.functions;
+    parser->last_program = &parser->file.programs;
+    fill_operators(parser);
+    vy_lexer_start(&parser->lexer, text, size, report);
+    vy_parse_advance(parser);
+    while (parser->token.kind != VY_TOKEN_END) {
+        if (vy_parse_is(parser, VY_TOKEN_SEMICOLON)) {
+            vy_parse_advance(parser);
+            continue;
+        }
+        parse_top(parser);
+        if (!parser->panic)
+            vy_parse_end_statement(parser);
+        if (parser->panic)
+            vy_parse_recover(parser);
+    }
+}
+
+void vy_parser_free(vy_parser *parser) { vy_lexer_free(&parser->lexer); }

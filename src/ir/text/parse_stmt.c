@@ -1,0 +1,392 @@
+/* Statements and blocks. */
+#include "ir/limits.h"
+#include "ir/text/parser.h"
+
+#include <stdio.h>
+
+static vy_statement *new_statement(vy_parser *parser, vy_syntax kind, vy_position at) {
+    if (++parser->statements > VY_LIMIT_STATEMENTS) {
+        vy_parse_error(parser, VY_T016, at, NULL, "the text has more than %d statements", VY_LIMIT_STATEMENTS);
+        parser->lexer.offset = parser->lexer.size;
+    }
+    vy_statement *statement = vy_parse_new(parser, sizeof *statement);
+    if (statement) {
+        statement->kind = (uint8_t)kind;
+        statement->op = VYRE_OP_COUNT;
+        statement->at = at;
+    }
+    return statement;
+}
+
+static vy_statement *take_keyword(vy_parser *parser, vy_syntax kind) {
+    vy_statement *statement = new_statement(parser, kind, parser->token.at);
+    vy_parse_advance(parser);
+    return statement;
+}
+
+/* `a, b, c` up to the end of the statement. */
+static vy_node *parse_list(vy_parser *parser, uint32_t *count) {
+    vy_node *first = NULL, **end = &first;
+    *count = 0;
+    do {
+        vy_node *value = vy_parse_expression(parser);
+        if (!value)
+            return first;
+        *end = value;
+        end = &value->next;
+        ++*count;
+    } while (vy_parse_accept(parser, VY_TOKEN_COMMA));
+    return first;
+}
+
+/* ---- strings ---- */
+
+static int hex_value(char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* The byte of an escape after its backslash and the number of bytes read; 0 if it is none. */
+static char escape_value(const char *text, unsigned *read) {
+    *read = 1;
+    switch (text[0]) {
+    case 'n': return '\n';
+    case 't': return '\t';
+    case 'r': return '\r';
+    case '"': return '"';
+    case '\\': return '\\';
+    case 'x': break;
+    default: return 0;
+    }
+    int high = hex_value(text[1]), low = high < 0 ? -1 : hex_value(text[2]);
+    *read = 3;
+    return low < 0 ? 0 : (char)(high * 16 + low);
+}
+
+const char *vy_parse_string(vy_parser *parser, uint32_t *length) {
+    vy_token token = parser->token;
+    const char *text = vy_token_text(&parser->lexer, &token) + 1;
+    *length = 0;
+    if (token.kind != VY_TOKEN_STRING || (token.newline && !parser->brackets)) {
+        vy_parse_expected(parser, "a string");
+        return NULL;
+    }
+    vy_parse_advance(parser);
+    if (token.at.length < 2)
+        return ""; /* not closed, which the lexer has reported */
+    uint32_t size = token.at.length - 2, used = 0;
+    char *out = vy_parse_new(parser, size + 1);
+    for (uint32_t i = 0; out && i < size; i++) {
+        char byte = text[i];
+        if (byte == '\\') {
+            unsigned read;
+            byte = escape_value(text + i + 1, &read);
+            if (byte == 0) {
+                vy_position at = {token.at.line, token.at.column + 1 + i, 2};
+                vy_parse_error(parser, VY_T006, at, NULL, "`\\%c` is no escape", text[i + 1]);
+                return NULL;
+            }
+            i += read;
+        }
+        out[used++] = byte;
+    }
+    if (used > VY_LIMIT_STRING) {
+        vy_parse_error(parser, VY_T010, token.at, NULL, "a string has %u bytes (limit %d)", used, VY_LIMIT_STRING);
+        return NULL;
+    }
+    *length = used;
+    return out;
+}
+
+/* ---- let, var, assignments and calls ---- */
+
+static vy_declared *parse_declared(vy_parser *parser) {
+    vy_declared *declared = vy_parse_new(parser, sizeof *declared);
+    if (!declared || !vy_parse_name(parser, "a name", &declared->name, &declared->at))
+        return NULL;
+    declared->type = VYRE_TYPE_COUNT;
+    if (vy_parse_accept(parser, VY_TOKEN_COLON))
+        declared->type = vy_parse_type(parser);
+    return declared;
+}
+
+static void parse_group(vy_parser *parser, vy_statement *statement) {
+    vy_declared **end = &statement->names;
+    statement->grouped = 1;
+    parser->brackets++;
+    do {
+        *end = parse_declared(parser);
+        if (!*end)
+            break;
+        end = &(*end)->next;
+        statement->count++;
+    } while (vy_parse_accept(parser, VY_TOKEN_COMMA));
+    vy_parse_expect(parser, VY_TOKEN_CLOSE);
+    parser->brackets -= parser->brackets > 0;
+}
+
+static vy_statement *parse_let(vy_parser *parser, vy_syntax kind) {
+    vy_statement *statement = take_keyword(parser, kind);
+    if (!statement)
+        return NULL;
+    if (kind == VY_SYNTAX_LET && vy_parse_accept(parser, VY_TOKEN_OPEN)) {
+        parse_group(parser, statement);
+    } else {
+        statement->names = parse_declared(parser);
+        statement->count = 1;
+    }
+    if (!parser->panic && vy_parse_expect(parser, VY_TOKEN_ASSIGN))
+        statement->a = vy_parse_expression(parser);
+    return statement->names ? statement : NULL;
+}
+
+/* Two words in a row: a misspelt keyword, most likely. */
+static void report_two_words(vy_parser *parser, vy_position at, uint32_t name) {
+    vy_suggestion near;
+    char word[VY_WORD_ROOM];
+    const char *given = vy_parse_name_text(parser, name);
+    vy_suggestion_start(&near, given, strlen(given));
+    for (unsigned i = 0; vy_word_at(VY_WORD_KEYWORD, i, word); i++)
+        vy_suggestion_offer(&near, word);
+    const char *best = vy_suggestion_get(&near);
+    vy_parse_error(parser, VY_T011, at, best ? VY_FIX("did you mean `%s`?", best) : "start the statement with a keyword, or assign with `=`",
+                   "`%s` starts no statement", given);
+}
+
+static vy_statement *parse_expression_statement(vy_parser *parser) {
+    vy_position at = parser->token.at;
+    vy_node *node = vy_parse_expression(parser);
+    if (!node || parser->panic)
+        return NULL;
+    unsigned op = parser->assign[parser->token.kind];
+    int assigns = vy_parse_follows(parser, VY_TOKEN_ASSIGN) || (op != VYRE_OP_COUNT && !parser->token.newline);
+    if (assigns) {
+        vy_statement *statement = new_statement(parser, VY_SYNTAX_ASSIGN, at);
+        if (!statement)
+            return NULL;
+        if (node->kind != VY_NODE_NAME && node->kind != VY_NODE_INDEX && node->kind != VY_NODE_BAD)
+            vy_parse_error(parser, VY_T021, node->at, "assign to a `var` name or to an element `m[i]`",
+                           "only a variable or an element can be assigned");
+        statement->op = vy_parse_is(parser, VY_TOKEN_ASSIGN) ? VYRE_OP_COUNT : (uint8_t)op;
+        vy_parse_advance(parser);
+        statement->target = node;
+        statement->a = vy_parse_expression(parser);
+        return statement;
+    }
+    if (vy_node_is_effect(node)) {
+        vy_statement *statement = new_statement(parser, VY_SYNTAX_CALL, at);
+        if (statement)
+            statement->a = node;
+        return statement;
+    }
+    if (node->kind == VY_NODE_NAME && parser->token.kind == VY_TOKEN_NAME && !vy_parse_at_end(parser))
+        report_two_words(parser, at, node->name);
+    else if (node->kind != VY_NODE_BAD)
+        vy_parse_error(parser, VY_T021, node->at, NULL, "the value of this expression is not used");
+    return NULL;
+}
+
+/* ---- control ---- */
+
+static vy_statement *parse_if(vy_parser *parser) {
+    vy_statement *statement = take_keyword(parser, VY_SYNTAX_IF);
+    if (!statement)
+        return NULL;
+    statement->a = vy_parse_expression(parser);
+    if (parser->panic)
+        return NULL;
+    statement->body = vy_parse_block(parser);
+    if (parser->panic || !vy_token_is_keyword(&parser->token, VY_KEYWORD_ELSE))
+        return statement;
+    vy_parse_advance(parser);
+    if (!vy_token_is_keyword(&parser->token, VY_KEYWORD_IF) || parser->token.newline) {
+        statement->other = vy_parse_block(parser);
+        return statement;
+    }
+    /* `else if` is an else block with one `if`, so it nests one deeper. */
+    if (parser->nesting >= VY_LIMIT_NESTING) {
+        vy_parse_error(parser, VY_T015, parser->token.at, NULL, "blocks and `else if` are nested more than %d deep", VY_LIMIT_NESTING);
+        return statement;
+    }
+    parser->nesting++;
+    statement->other = parse_if(parser);
+    parser->nesting--;
+    return statement;
+}
+
+static vy_statement *parse_for(vy_parser *parser) {
+    vy_statement *statement = take_keyword(parser, VY_SYNTAX_FOR);
+    if (!statement)
+        return NULL;
+    statement->names = vy_parse_new(parser, sizeof *statement->names);
+    if (!statement->names)
+        return NULL;
+    statement->names->type = VYRE_TYPE_COUNT;
+    vy_parse_name(parser, "the name of the loop variable", &statement->names->name, &statement->names->at);
+    if (!parser->panic && vy_token_is_keyword(&parser->token, VY_KEYWORD_IN) && !parser->token.newline)
+        vy_parse_advance(parser);
+    else
+        vy_parse_expected(parser, "`in`");
+    if (!parser->panic)
+        statement->a = vy_parse_expression(parser);
+    if (!parser->panic && vy_parse_expect(parser, VY_TOKEN_RANGE))
+        statement->b = vy_parse_expression(parser);
+    if (!parser->panic && vy_parse_is_word(parser, "step") && !parser->token.newline) {
+        vy_parse_advance(parser);
+        statement->c = vy_parse_expression(parser);
+    }
+    if (parser->panic)
+        return NULL;
+    statement->body = vy_parse_block(parser);
+    return statement;
+}
+
+static vy_statement *parse_while(vy_parser *parser) {
+    vy_statement *statement = take_keyword(parser, VY_SYNTAX_WHILE);
+    if (!statement)
+        return NULL;
+    statement->a = vy_parse_expression(parser);
+    if (!parser->panic)
+        statement->body = vy_parse_block(parser);
+    return statement;
+}
+
+static vy_statement *parse_region(vy_parser *parser) {
+    vy_statement *statement = take_keyword(parser, VY_SYNTAX_REGION);
+    if (!statement)
+        return NULL;
+    statement->text = vy_parse_string(parser, &statement->length);
+    if (!parser->panic)
+        statement->body = vy_parse_block(parser);
+    return statement;
+}
+
+static vy_statement *parse_print(vy_parser *parser) {
+    vy_statement *statement = take_keyword(parser, VY_SYNTAX_PRINT);
+    if (!statement)
+        return NULL;
+    statement->text = vy_parse_string(parser, &statement->length);
+    if (!parser->panic && vy_parse_accept(parser, VY_TOKEN_COMMA))
+        statement->a = parse_list(parser, &statement->count);
+    return statement;
+}
+
+static vy_statement *parse_return(vy_parser *parser) {
+    vy_statement *statement = take_keyword(parser, VY_SYNTAX_RETURN);
+    if (statement && !vy_parse_at_end(parser))
+        statement->a = parse_list(parser, &statement->count);
+    return statement;
+}
+
+static vy_statement *parse_trap(vy_parser *parser) {
+    vy_statement *statement = take_keyword(parser, VY_SYNTAX_TRAP);
+    if (statement && vy_parse_at_end(parser))
+        vy_parse_expected(parser, "the code of the trap");
+    else if (statement)
+        statement->a = vy_parse_expression(parser);
+    return statement;
+}
+
+/* ---- any statement ---- */
+
+static vy_statement *parse_keyword_statement(vy_parser *parser) {
+    const vy_token *token = &parser->token;
+    switch (token->word.index) {
+    case VY_KEYWORD_LET: return parse_let(parser, VY_SYNTAX_LET);
+    case VY_KEYWORD_VAR: return parse_let(parser, VY_SYNTAX_VAR);
+    case VY_KEYWORD_IF: return parse_if(parser);
+    case VY_KEYWORD_FOR: return parse_for(parser);
+    case VY_KEYWORD_WHILE: return parse_while(parser);
+    case VY_KEYWORD_REGION: return parse_region(parser);
+    case VY_KEYWORD_PRINT: return parse_print(parser);
+    case VY_KEYWORD_RETURN: return parse_return(parser);
+    case VY_KEYWORD_TRAP: return parse_trap(parser);
+    case VY_KEYWORD_BREAK: return take_keyword(parser, VY_SYNTAX_BREAK);
+    case VY_KEYWORD_CONTINUE: return take_keyword(parser, VY_SYNTAX_CONTINUE);
+    case VY_KEYWORD_BARRIER: return take_keyword(parser, VY_SYNTAX_BARRIER);
+    case VY_KEYWORD_GRID_BARRIER: return take_keyword(parser, VY_SYNTAX_GRID_BARRIER);
+    case VY_KEYWORD_ELSE:
+        vy_parse_error(parser, VY_T011, token->at, "put it directly after the `}` of its `if`", "this `else` belongs to no `if`");
+        return NULL;
+    case VY_KEYWORD_PROGRAM:
+    case VY_KEYWORD_FN:
+    case VY_KEYWORD_CONST:
+        vy_parse_error(parser, VY_T017, token->at, "close the block above with `}` first",
+                       "`%s` stands inside a block, but belongs to the level of the file", vy_parse_name_text(parser, token->name));
+        return NULL;
+    default: break;
+    }
+    if (vy_parse_is_item(parser)) {
+        vy_parse_error(parser, VY_T018, token->at, NULL, "`%s` stands after a statement or inside a block",
+                       vy_parse_name_text(parser, token->name));
+        return NULL;
+    }
+    return parse_expression_statement(parser);
+}
+
+static vy_statement *parse_statement(vy_parser *parser) {
+    if (vy_parse_is(parser, VY_TOKEN_OPEN_BLOCK)) {
+        vy_parse_error(parser, VY_T011, parser->token.at, "put an `if`, `for`, `while` or `region` before it", "a block needs a head");
+        parser->panic = 0;
+        vy_parse_block(parser);
+        return NULL;
+    }
+    if (parser->token.kind == VY_TOKEN_NAME && parser->token.word.cls == VY_WORD_KEYWORD)
+        return parse_keyword_statement(parser);
+    return parse_expression_statement(parser);
+}
+
+/* A closing brace ends its statement, as a new line does. */
+void vy_parse_end_statement(vy_parser *parser) {
+    if (vy_parse_is(parser, VY_TOKEN_SEMICOLON))
+        vy_parse_advance(parser);
+    else if (!vy_parse_at_end(parser) && parser->last_kind != VY_TOKEN_CLOSE_BLOCK)
+        vy_parse_error(parser, VY_T011, parser->token.at, "end the statement with a new line or `;`",
+                       "the statement should end before `%.*s`", (int)(parser->token.at.length < 60 ? parser->token.at.length : 60),
+                       vy_token_text(&parser->lexer, &parser->token));
+}
+
+vy_statement *vy_parse_statements(vy_parser *parser) {
+    vy_statement *first = NULL, **end = &first;
+    while (!vy_parse_is(parser, VY_TOKEN_CLOSE_BLOCK) && parser->token.kind != VY_TOKEN_END) {
+        if (vy_parse_is(parser, VY_TOKEN_SEMICOLON)) {
+            vy_parse_advance(parser);
+            continue;
+        }
+        uint32_t before = parser->token.offset;
+        vy_statement *statement = parse_statement(parser);
+        if (statement) {
+            *end = statement;
+            end = &statement->next;
+        }
+        if (!parser->panic)
+            vy_parse_end_statement(parser);
+        if (!parser->panic)
+            continue;
+        if (parser->token.offset == before)
+            vy_parse_advance(parser); /* always forward */
+        vy_parse_recover(parser);
+    }
+    return first;
+}
+
+vy_statement *vy_parse_block(vy_parser *parser) {
+    vy_position at = parser->token.at;
+    if (!vy_parse_is(parser, VY_TOKEN_OPEN_BLOCK)) {
+        vy_parse_expected(parser, "`{`");
+        return NULL;
+    }
+    if (parser->nesting >= VY_LIMIT_NESTING) {
+        vy_parse_error(parser, VY_T015, at, NULL, "blocks are nested more than %d deep", VY_LIMIT_NESTING);
+        return NULL;
+    }
+    parser->nesting++;
+    vy_parse_advance(parser);
+    vy_statement *body = vy_parse_statements(parser);
+    parser->nesting--;
+    if (vy_parse_is(parser, VY_TOKEN_CLOSE_BLOCK)) {
+        vy_parse_advance(parser);
+    } else {
+        vy_parse_error(parser, VY_T017, at, "add a `}` where the block ends", "the block opened here is never closed");
+    }
+    return body;
+}

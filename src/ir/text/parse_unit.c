@@ -1,0 +1,332 @@
+/* Heads and bodies of functions and programs. */
+#include "ir/text/parser.h"
+
+/* Names of the lists, for messages and suggestions. */
+static const char *const access_words[] = {
+#define X(ID, name, load, store, input, output) name,
+    VYRE_ACCESS_LIST(X)
+#undef X
+};
+
+static void add_item(vy_items *items, vy_item *item) {
+    if (!items->last)
+        items->last = &items->first;
+    *items->last = item;
+    items->last = &item->next;
+    items->count++;
+}
+
+static vy_item *new_item(vy_parser *parser, const char *what) {
+    vy_item *item = vy_parse_new(parser, sizeof *item);
+    if (!item || !vy_parse_name(parser, what, &item->name, &item->at))
+        return NULL;
+    item->access = VYRE_ACCESS_READ_WRITE;
+    return vy_parse_expect(parser, VY_TOKEN_COLON) ? item : NULL;
+}
+
+static uint8_t parse_access(vy_parser *parser) {
+    for (unsigned i = 0; i < VYRE_ACCESS_COUNT; i++)
+        if (vy_parse_is_word(parser, access_words[i]) && !vy_parse_at_end(parser)) {
+            vy_parse_advance(parser);
+            return (uint8_t)i;
+        }
+    vy_parse_one_of(parser, "access", access_words, VYRE_ACCESS_COUNT);
+    return VYRE_ACCESS_READ_WRITE;
+}
+
+/* ---- items ---- */
+
+static void parse_param(vy_parser *parser, vy_unit *unit) {
+    vy_item *item = new_item(parser, "the name of the param");
+    if (!item)
+        return;
+    item->type = vy_parse_type(parser);
+    add_item(&unit->params, item);
+}
+
+static void parse_buffer(vy_parser *parser, vy_unit *unit) {
+    vy_item *item = new_item(parser, "the name of the buffer");
+    if (!item)
+        return;
+    item->is_memory = 1;
+    item->space = VY_SPACE_BUFFER;
+    item->type = vy_parse_type(parser);
+    add_item(&unit->buffers, item);
+    if (parser->panic)
+        return;
+    item->access = parse_access(parser);
+    if (parser->panic || vy_parse_at_end(parser))
+        return;
+    if (!vy_parse_is_word(parser, "count")) {
+        vy_parse_expected(parser, "`count` or the end of the line");
+        return;
+    }
+    vy_parse_advance(parser);
+    item->size = vy_parse_size(parser);
+}
+
+static void parse_array(vy_parser *parser, vy_unit *unit) {
+    static const char *const words[] = {"workgroup", "private"};
+    vy_item *item = new_item(parser, "the name of the array");
+    if (!item)
+        return;
+    item->is_memory = 1;
+    item->type = vy_parse_type(parser);
+    add_item(&unit->arrays, item);
+    if (parser->panic || !vy_parse_expect(parser, VY_TOKEN_OPEN_INDEX))
+        return;
+    parser->brackets++;
+    item->size = vy_parse_size(parser);
+    vy_parse_expect(parser, VY_TOKEN_CLOSE_INDEX);
+    parser->brackets -= parser->brackets > 0;
+    if (parser->panic)
+        return;
+    item->space = vy_parse_is_word(parser, words[0]) ? VY_SPACE_WORKGROUP : VY_SPACE_PRIVATE;
+    if (vy_parse_at_end(parser) || (item->space == VY_SPACE_PRIVATE && !vy_parse_is_word(parser, words[1])))
+        vy_parse_one_of(parser, "place of the array", words, 2);
+    else
+        vy_parse_advance(parser);
+}
+
+/* Up to three sizes with commas. */
+static uint32_t parse_sizes(vy_parser *parser, vy_node *sizes[3]) {
+    uint32_t count = 0;
+    do {
+        vy_position at = parser->token.at;
+        vy_node *size = vy_parse_size(parser);
+        if (count == 3)
+            vy_parse_error(parser, VY_T037, at, "leave out the fourth size", "there are at most three dimensions");
+        if (count < 3)
+            sizes[count++] = size;
+    } while (!parser->panic && vy_parse_accept(parser, VY_TOKEN_COMMA));
+    return count;
+}
+
+/* One of two words as 0 or 1. */
+static uint8_t parse_choice(vy_parser *parser, const char *what, const char *zero, const char *one) {
+    const char *const words[] = {zero, one};
+    uint8_t choice = (uint8_t)vy_parse_is_word(parser, one);
+    if (vy_parse_at_end(parser) || (!choice && !vy_parse_is_word(parser, zero)))
+        vy_parse_one_of(parser, what, words, 2);
+    else
+        vy_parse_advance(parser);
+    return choice;
+}
+
+static void parse_grid(vy_parser *parser, vy_unit *unit) {
+    if (vy_parse_is_word(parser, "over")) {
+        vy_parse_advance(parser);
+        unit->grid_kind = VYRE_GRID_OVER;
+        vy_parse_name(parser, "the name of a buffer", &unit->grid_name, &unit->grid_name_at);
+        return;
+    }
+    if (vy_parse_is_word(parser, "indirect")) {
+        vy_parse_advance(parser);
+        unit->grid_kind = VYRE_GRID_INDIRECT;
+        if (!vy_parse_name(parser, "the name of a buffer", &unit->grid_name, &unit->grid_name_at) ||
+            !vy_parse_accept(parser, VY_TOKEN_OPEN_INDEX))
+            return;
+        parser->brackets++;
+        unit->grid[0] = vy_parse_size(parser);
+        unit->grid_count = 1;
+        vy_parse_expect(parser, VY_TOKEN_CLOSE_INDEX);
+        parser->brackets -= parser->brackets > 0;
+        return;
+    }
+    unit->grid_kind = VYRE_GRID_GROUPS;
+    if (vy_parse_is_word(parser, "elements")) {
+        vy_parse_advance(parser);
+        unit->grid_kind = VYRE_GRID_ELEMENTS;
+    }
+    unit->grid_count = parse_sizes(parser, unit->grid);
+}
+
+/* Items that stand once. */
+static void parse_once(vy_parser *parser, uint8_t *seen, vy_position at, const char *name) {
+    if (*seen)
+        vy_parse_error(parser, VY_T019, at, NULL, "`%s` stands twice in this program", name);
+    *seen = 1;
+}
+
+int vy_parse_is_item(const vy_parser *parser) {
+    if (parser->token.kind != VY_TOKEN_NAME || parser->token.word.cls != VY_WORD_KEYWORD)
+        return 0;
+    switch (parser->token.word.index) {
+    case VY_KEYWORD_NUMERICS:
+    case VY_KEYWORD_PARAM:
+    case VY_KEYWORD_BUFFER:
+    case VY_KEYWORD_WORKGROUP:
+    case VY_KEYWORD_GRID:
+    case VY_KEYWORD_ARRAY: return 1;
+    default: return 0;
+    }
+}
+
+static void parse_item(vy_parser *parser, vy_unit *unit) {
+    vy_position at = parser->token.at;
+    unsigned keyword = parser->token.word.index;
+    vy_parse_advance(parser);
+    if (!unit->is_program && keyword != VY_KEYWORD_ARRAY) {
+        vy_parse_error(parser, VY_T018, at, "declare it in the program and pass it to the function as a parameter",
+                       "a function declares only private arrays");
+        return;
+    }
+    switch (keyword) {
+    case VY_KEYWORD_PARAM: parse_param(parser, unit); break;
+    case VY_KEYWORD_BUFFER: parse_buffer(parser, unit); break;
+    case VY_KEYWORD_ARRAY: parse_array(parser, unit); break;
+    case VY_KEYWORD_WORKGROUP:
+        parse_once(parser, &unit->has_workgroup, at, "workgroup");
+        unit->workgroup_at = at;
+        unit->workgroup_count = parse_sizes(parser, unit->workgroup);
+        break;
+    case VY_KEYWORD_GRID:
+        parse_once(parser, &unit->has_grid, at, "grid");
+        parse_grid(parser, unit);
+        break;
+    default:
+        parse_once(parser, &unit->has_numerics, at, "numerics");
+        unit->numerics = parse_choice(parser, "kind of numerics", "strict", "relaxed");
+        break;
+    }
+}
+
+/* `level` is no keyword, because people call variables so; as an item it is followed by another word. */
+static int is_level(vy_parser *parser) {
+    if (!vy_parse_is_word(parser, "level"))
+        return 0;
+    const char *after = vy_token_text(&parser->lexer, &parser->token) + parser->token.at.length;
+    while (*after == ' ' || *after == '\t')
+        after++;
+    return (*after >= 'a' && *after <= 'z') || (*after >= 'A' && *after <= 'Z') || *after == '_';
+}
+
+/* Declarations at the start of a body. */
+static void parse_items(vy_parser *parser, vy_unit *unit) {
+    for (;;) {
+        vy_position at = parser->token.at;
+        if (vy_parse_is(parser, VY_TOKEN_SEMICOLON)) {
+            vy_parse_advance(parser);
+            continue;
+        }
+        if (unit->is_program && is_level(parser)) {
+            vy_parse_advance(parser);
+            parse_once(parser, &unit->has_level, at, "level");
+            unit->level = parse_choice(parser, "level", "source", "legal");
+        } else if (vy_parse_is_item(parser)) {
+            parse_item(parser, unit);
+        } else {
+            return;
+        }
+        if (!parser->panic)
+            vy_parse_end_statement(parser);
+        if (parser->panic)
+            vy_parse_recover(parser);
+    }
+}
+
+static void parse_body(vy_parser *parser, vy_unit *unit) {
+    vy_position at = parser->token.at;
+    if (!vy_parse_is(parser, VY_TOKEN_OPEN_BLOCK)) {
+        vy_parse_expected(parser, "`{`");
+        return;
+    }
+    vy_parse_advance(parser);
+    parse_items(parser, unit);
+    unit->body = vy_parse_statements(parser);
+    if (vy_parse_is(parser, VY_TOKEN_CLOSE_BLOCK))
+        vy_parse_advance(parser);
+    else
+        vy_parse_error(parser, VY_T017, at, "add a `}` where the body ends", "the body opened here is never closed");
+}
+
+/* ---- units ---- */
+
+static vy_unit *new_unit(vy_parser *parser, const char *what) {
+    vy_unit *unit = vy_parse_new(parser, sizeof *unit);
+    if (!unit || !vy_parse_name(parser, what, &unit->name, &unit->at))
+        return NULL;
+    parser->calls = &unit->calls;
+    return unit;
+}
+
+vy_unit *vy_parse_program(vy_parser *parser) {
+    vy_unit *unit = new_unit(parser, "the name of the program");
+    if (!unit)
+        return NULL;
+    unit->is_program = 1;
+    parse_body(parser, unit);
+    return unit;
+}
+
+/* `a: u32`, `t: workgroup [u32]`, `p: private [f32]`, `b: buffer [f32] read`. */
+static void parse_parameter(vy_parser *parser, vy_unit *unit) {
+    vy_item *item = new_item(parser, "the name of a parameter");
+    if (!item)
+        return;
+    add_item(&unit->params, item);
+    if (vy_parse_is_word(parser, "workgroup"))
+        item->space = VY_SPACE_WORKGROUP;
+    else if (vy_parse_is_word(parser, "private"))
+        item->space = VY_SPACE_PRIVATE;
+    else if (vy_parse_is_word(parser, "buffer"))
+        item->space = VY_SPACE_BUFFER;
+    else {
+        item->type = vy_parse_type(parser);
+        return;
+    }
+    item->is_memory = 1;
+    vy_parse_advance(parser);
+    vy_parse_expect(parser, VY_TOKEN_OPEN_INDEX);
+    item->type = parser->panic ? VY_TYPE_BAD : vy_parse_type(parser);
+    vy_parse_expect(parser, VY_TOKEN_CLOSE_INDEX);
+    if (item->space == VY_SPACE_BUFFER && !parser->panic)
+        item->access = parse_access(parser);
+}
+
+static void parse_results(vy_parser *parser, vy_unit *unit) {
+    vy_declared **end = &unit->results;
+    int grouped = vy_parse_accept(parser, VY_TOKEN_OPEN);
+    parser->brackets += (unsigned)grouped;
+    do {
+        vy_declared *result = vy_parse_new(parser, sizeof *result);
+        if (!result)
+            return;
+        result->at = parser->token.at;
+        if (grouped && (!vy_parse_name(parser, "the name of a result", &result->name, &result->at) ||
+                        !vy_parse_expect(parser, VY_TOKEN_COLON)))
+            return;
+        result->type = vy_parse_type(parser);
+        *end = result;
+        end = &result->next;
+        unit->result_count++;
+    } while (grouped && !parser->panic && vy_parse_accept(parser, VY_TOKEN_COMMA));
+    if (grouped)
+        vy_parse_expect(parser, VY_TOKEN_CLOSE);
+    parser->brackets -= (unsigned)(grouped && parser->brackets);
+}
+
+vy_unit *vy_parse_function(vy_parser *parser) {
+    vy_word word = parser->token.word;
+    vy_unit *unit = new_unit(parser, "the name of the function");
+    if (!unit)
+        return NULL;
+    if (word.cls == VY_WORD_OP || word.cls == VY_WORD_LEN) {
+        vy_parse_error(parser, VY_T023, unit->at, NULL, "`%s` is an op of the language", vy_parse_name_text(parser, unit->name));
+        parser->panic = 0;
+    }
+    vy_parse_expect(parser, VY_TOKEN_OPEN);
+    parser->brackets++;
+    while (!parser->panic && !vy_parse_is(parser, VY_TOKEN_CLOSE)) {
+        parse_parameter(parser, unit);
+        if (!vy_parse_accept(parser, VY_TOKEN_COMMA))
+            break;
+    }
+    vy_parse_expect(parser, VY_TOKEN_CLOSE);
+    parser->brackets -= parser->brackets > 0;
+    if (!parser->panic && vy_parse_accept(parser, VY_TOKEN_ARROW))
+        parse_results(parser, unit);
+    if (!parser->panic)
+        parse_body(parser, unit);
+    return unit;
+}
