@@ -267,9 +267,15 @@ static vyre_status read_buffer(const vyre_buffer_info *info, const char *spec, v
     return status;
 }
 
-static vyre_status read_geometry(const tool_request *request, vyre_geometry *out, vyre_error *error) {
+static vyre_status read_geometry(const vyre_program *program, const tool_request *request, vyre_geometry *out,
+                                 vyre_error *error) {
     const char *text = request->grid ? request->grid : request->elements;
 
+    if (!text && vyre_program_grid(program) == VYRE_GRID_DISPATCH)
+        return vy_fail(
+            error, VYRE_INVALID_ARGUMENT,
+            "add `--grid X,Y,Z` (workgroups) or `--elements X,Y,Z` (invocations), or write `grid ...` in the program",
+            "program %s does not say how large its grid is", vyre_program_name(program));
     if (!text)
         return VYRE_OK;
     if (request->grid && request->elements)
@@ -314,7 +320,7 @@ static vyre_status read_all(const vyre_program *program, const tool_request *req
         }
     }
     if (status == VYRE_OK)
-        status = read_geometry(request, &arguments->geometry, error);
+        status = read_geometry(program, request, &arguments->geometry, error);
     arguments->params = out->params;
     arguments->inputs = out->inputs;
     arguments->counts = out->counts;

@@ -169,8 +169,9 @@ static void add_struct(vy_string *out, const char *name, const field_list *field
 }
 
 static void add_open_close(vy_string *out, const char *name) {
-    vy_string_format(out, "typedef struct %s_kernel {\n    vyre_program *program;\n    vyre_oracle *oracle;\n} %s_kernel;\n\n", name,
-                     name);
+    vy_string_format(
+        out, "typedef struct %s_kernel {\n    vyre_program *program;\n    vyre_oracle *oracle;\n} %s_kernel;\n\n", name,
+        name);
     vy_string_format(out,
                      "static inline void %s_close(%s_kernel *self) {\n    vyre_oracle_free(self->oracle);\n    "
                      "vyre_program_release(self->program);\n"
@@ -178,7 +179,8 @@ static void add_open_close(vy_string *out, const char *name) {
                      name, name);
     vy_string_format(
         out,
-        "static inline vyre_status %s_open(%s_kernel *self, vyre_error *error) {\n    vyre_status status;\n\n    self->oracle "
+        "static inline vyre_status %s_open(%s_kernel *self, vyre_error *error) {\n    vyre_status status;\n\n    "
+        "self->oracle "
         "= NULL;\n"
         "    status = vyre_wire_decode(%s_wire, sizeof %s_wire, NULL, &self->program, error);\n    if (status == "
         "VYRE_OK)\n"
@@ -333,11 +335,10 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
     tool_file file = {0};
     vyre_program *program;
     vyre_error error;
-    int code;
+    int code = tool_one_file(self, args);
 
-    if (args->words.count != 1)
-        return tool_usage(self, "name one file", "%u files are given", args->words.count);
-    code = tool_load_program(self, args->words.items[0], options->program, &options->defines, &file, &program);
+    if (code == TOOL_OK)
+        code = tool_load_program(self, args->words.items[0], options->program, &options->defines, &file, &program);
     if (code == TOOL_OK)
         code = make_header(program, tool_path_name(args->words.items[0]), &header, &error) == VYRE_OK
                    ? tool_file_write(options->output ? options->output : "-", header.data, header.size)

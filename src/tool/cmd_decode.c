@@ -18,11 +18,10 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
     const decode_options *options = given;
     tool_file file = {0};
     vyre_program *program;
-    int code;
+    int code = tool_one_file(self, args);
 
-    if (args->words.count != 1)
-        return tool_usage(self, "name one file", "%u files are given", args->words.count);
-    code = tool_load_program(self, args->words.items[0], options->program, &options->defines, &file, &program);
+    if (code == TOOL_OK)
+        code = tool_load_program(self, args->words.items[0], options->program, &options->defines, &file, &program);
     if (code == TOOL_OK)
         code = tool_program_print(program, options->output);
     tool_file_free(&file);

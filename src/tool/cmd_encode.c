@@ -27,10 +27,10 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
     tool_file file = {0};
     vyre_program *program;
     vyre_error error;
-    int code;
+    int code = tool_one_file(self, args);
 
-    if (args->words.count != 1)
-        return tool_usage(self, "name one file", "%u files are given", args->words.count);
+    if (code != TOOL_OK)
+        return code;
     if (strcmp(output, "-") == 0 && isatty(STDOUT_FILENO))
         return tool_usage(self, "write to a file: `-o program.vyw`",
                           "the wire form is binary, and standard output is a terminal");

@@ -89,6 +89,9 @@ static int explain_code(const tool_command *self, const char *word, int json) {
 
 /* ---- programs ---- */
 
+/* A number and the ending of its noun. */
+#define PLURAL(n) (n), (n) == 1 ? "" : "s"
+
 static void add_buffers(vy_string *out, const vyre_program *program) {
     vyre_buffer_info buffer;
 
@@ -123,8 +126,8 @@ static void add_stats(vy_string *out, const char *label, const vyre_program *pro
     vyre_program_stats stats;
 
     vyre_program_get_stats(program, &stats);
-    vy_string_format(out, "  %-10s %u statements, %u expressions, %u variables\n", label, stats.statements,
-                     stats.expressions, stats.variables);
+    vy_string_format(out, "  %-10s %u statement%s, %u expression%s, %u variable%s\n", label, PLURAL(stats.statements),
+                     PLURAL(stats.expressions), PLURAL(stats.variables));
 }
 
 static void add_functions(vy_string *out, const vyre_program *program) {

@@ -19,11 +19,10 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
     tool_file file = {0};
     vyre_program *program, *flat = NULL;
     vyre_error error;
-    int code;
+    int code = tool_one_file(self, args);
 
-    if (args->words.count != 1)
-        return tool_usage(self, "name one file", "%u files are given", args->words.count);
-    code = tool_load_program(self, args->words.items[0], options->program, &options->defines, &file, &program);
+    if (code == TOOL_OK)
+        code = tool_load_program(self, args->words.items[0], options->program, &options->defines, &file, &program);
     if (code == TOOL_OK)
         code = vyre_program_inline(program, &flat, &error) == VYRE_OK ? tool_program_print(flat, options->output)
                                                                       : tool_error(&error);

@@ -179,17 +179,32 @@ static void format_time(double seconds, char *text, size_t size) {
         snprintf(text, size, "%.3f s", seconds);
 }
 
+/* "30 x 40 x 1" without the ones at its end. */
+static void add_extent(vy_string *out, const uint32_t size[3]) {
+    vy_string_format(out, "%u", size[0]);
+    if (size[1] != 1 || size[2] != 1)
+        vy_string_format(out, " x %u", size[1]);
+    if (size[2] != 1)
+        vy_string_format(out, " x %u", size[2]);
+}
+
 static void note(const run *r) {
     const uint32_t *groups = r->report.groups;
+    vy_string text = {0};
     uint32_t size[3];
 
     if (r->options->quiet || !delivered(r))
         return;
     vyre_program_workgroup(r->program, size);
+    vy_string_format(&text, "note: %s ran on %s: ", vyre_program_name(r->program), ONLY_BACKEND);
+    add_extent(&text, groups);
+    vy_string_add(&text, groups[0] == 1 && groups[1] == 1 && groups[2] == 1 ? " workgroup of " : " workgroups of ");
+    add_extent(&text, size);
+    vy_string_format(&text, ", %" PRIu64 " statements\n", r->report.steps);
     fflush(stdout);
-    fprintf(stderr, "note: %s ran on %s: %u x %u x %u workgroups of %u x %u x %u, %" PRIu64 " statements\n",
-            vyre_program_name(r->program), ONLY_BACKEND, groups[0], groups[1], groups[2], size[0], size[1], size[2],
-            r->report.steps);
+    if (!text.failed)
+        fputs(text.text, stderr);
+    vy_string_free(&text);
 }
 
 static int show_text(run *r) {
@@ -283,7 +298,8 @@ static int report(run *r) {
 
     if (!r->options->json && r->status != VYRE_OK) {
         tool_diagnostics(r->findings);
-        tool_error(&r->error);
+        if (vyre_diagnostics_errors(r->findings) == 0) /* otherwise it would repeat the first finding */
+            tool_error(&r->error);
     }
     code = tool_exit_of(r->status);
     shown = r->options->json ? show_json(r) : show_text(r);

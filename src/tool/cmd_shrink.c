@@ -185,8 +185,8 @@ static int deliver(const shrink_options *options, const char *file, const vyre_c
         code = tool_error(&error);
     } else {
         vyre_program_get_stats(vyre_case_program(small), &stats);
-        fprintf(stderr, "note: %u statements, %u expressions left after %llu tries\n", stats.statements,
-                stats.expressions, asked);
+        fprintf(stderr, "note: %u statement%s left after %llu tries\n", stats.statements,
+                stats.statements == 1 ? "" : "s", asked);
         printf("%s.vyre @%s.args\n", base.text, base.text);
         code = TOOL_OK;
     }

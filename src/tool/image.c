@@ -16,6 +16,13 @@ int tool_image_is(const char *path) {
     return strcmp(end, ".png") == 0 || strcmp(end, ".pgm") == 0 || strcmp(end, ".ppm") == 0;
 }
 
+int tool_image_takes(const char *path, unsigned channels) {
+    const char *end = ending(path);
+    return strcmp(end, ".pgm") == 0   ? channels == 1
+           : strcmp(end, ".ppm") == 0 ? channels == 3
+                                      : channels >= 1 && channels <= 4;
+}
+
 static uint32_t crc32_of(const unsigned char *data, size_t size) {
     uint32_t table[256], crc = 0xffffffff;
 
@@ -105,9 +112,9 @@ vyre_status tool_image_write(const char *path, uint32_t width, uint32_t height, 
     if (width == 0 || height == 0 || size > UINT32_MAX / 2)
         return vy_fail(error, VYRE_LIMIT, "write it as .npy or .bin instead",
                        "a picture of %u x %u pixels cannot be written", width, height);
-    if ((strcmp(end, ".pgm") == 0 && channels != 1) || (strcmp(end, ".ppm") == 0 && channels != 3))
+    if (!tool_image_takes(path, channels))
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "write it as .png, which takes 1 to 4 samples a pixel",
-                       "a %s file takes %d sample(s) a pixel, not %u", end, strcmp(end, ".pgm") == 0 ? 1 : 3, channels);
+                       "`%s` cannot have %u samples a pixel", path, channels);
     if (strcmp(end, ".png") == 0) {
         write_png(&out, width, height, channels, samples);
     } else {

@@ -84,6 +84,19 @@ static int load_wire(const tool_command *command, const tool_list *words, vyre_d
     return TOOL_OK;
 }
 
+/* Findings with a place say more than their summary. Without a place (damaged wire forms) or without findings the summary, which names the
+ * file, is all there is. Returns the exit code. */
+static int report_failure(const vyre_diagnostics *list, size_t before, int is_kept, const vyre_error *error) {
+    size_t count = vyre_diagnostics_errors(list);
+    const vyre_diagnostic *first = vyre_diagnostics_get(list, 0);
+
+    if (count == before || (!is_kept && first && first->line == 0 && first->file[0] == '\0'))
+        return tool_error(error);
+    if (!is_kept)
+        tool_diagnostics(list);
+    return tool_exit_of(error->code);
+}
+
 int tool_file_load(const tool_command *command, const char *path, const tool_list *defines,
                    vyre_diagnostics *diagnostics, tool_file *out) {
     vyre_diagnostics *list = diagnostics ? diagnostics : vyre_diagnostics_new();
@@ -97,17 +110,11 @@ int tool_file_load(const tool_command *command, const char *path, const tool_lis
     if (code == TOOL_OK) {
         code = is_wire(&out->bytes) ? load_wire(command, defines, list, out, &error)
                                     : load_text(command, defines, list, out, &error);
-        if (code == TOOL_OK && error.code != VYRE_OK) {
-            /* The findings say more than their summary; without any, the summary is all there is. */
-            if (vyre_diagnostics_errors(list) == before)
-                tool_error(&error);
-            code = tool_exit_of(error.code);
-        }
+        if (code == TOOL_OK && error.code != VYRE_OK)
+            code = report_failure(list, before, diagnostics != NULL, &error);
     }
-    if (!diagnostics) {
-        tool_diagnostics(list);
+    if (!diagnostics)
         vyre_diagnostics_free(list);
-    }
     if (code != TOOL_OK)
         tool_file_free(out);
     return code;
@@ -190,4 +197,13 @@ int tool_program_print(const vyre_program *program, const char *output) {
         code = tool_error(&error);
     vyre_bytes_free(&text);
     return code;
+}
+
+int tool_one_file(const tool_command *command, const tool_args *args) {
+    if (args->words.count == 0)
+        return tool_usage(command, VY_FIX("name one, as in `vyre %s kernel.vyre`", command->name), "no file is given");
+    if (args->words.count > 1)
+        return tool_usage(command, "name one file", "%u files are given (`%s` is the second), and it takes one",
+                          args->words.count, args->words.items[1]);
+    return TOOL_OK;
 }

@@ -35,6 +35,9 @@ int tool_file_select(const tool_command *command, const tool_file *file, const c
 int tool_load_program(const tool_command *command, const char *path, const char *name, const tool_list *defines,
                       tool_file *file, vyre_program **out);
 
+/* Whether exactly one word is given; says so otherwise. */
+int tool_one_file(const tool_command *command, const tool_args *args);
+
 /* Prints a program as canonical text to a file; NULL and "-" are standard output. */
 int tool_program_print(const vyre_program *program, const char *output);
 

@@ -96,6 +96,10 @@ static int check_picture(const tool_command *command, const vyre_buffer_info *bu
                           VY_FIX("add `--shape %s=ROWS,COLUMNS` (grey) or `--shape %s=ROWS,COLUMNS,3` (RGB)",
                                  buffer->name, buffer->name),
                           "the picture `%s` needs a shape", file);
+    if (!tool_image_takes(file, s.count == 3 ? (unsigned)s.sizes[2] : 1))
+        return tool_usage(command, "write it as .png, which takes 1 to 4 samples a pixel",
+                          "`%s` cannot have %u samples a pixel: .pgm takes 1 and .ppm 3", file,
+                          s.count == 3 ? (unsigned)s.sizes[2] : 1);
     return TOOL_OK;
 }
 
