@@ -1,11 +1,504 @@
-#include "ir/model.h"
-
+/* Inlining: every call of a function of the program is replaced by the function's body.
+ *
+ *   let r = f(v, t)        →     var r = 0
+ *                                region "f" {
+ *                                  let a = v                              one for each scalar argument, evaluated once, in order
+ *                                  for i in 0 .. 8 { s[i] = 0 }           one for each private array of f
+ *                                  …                                      the body; t stands for its memory parameter
+ *                                }
+ *
+ * A return becomes assignments to the results. Where it is not the last thing that happens, the body stands in `while true { … break }`, and
+ * the return also breaks out of that; from inside a loop of the body it sets a flag and breaks, and after the loop `if flag { break }` follows.
+ * Private arrays of functions become arrays of the program, shared by all calls of the function, which is why each call clears
+ * them. Names are kept where they are free, else they get a suffix: `a_2`.
+ *
+ * What must stay true: the result is valid whenever the program is. src/ir/validate/calls.c counts what is made here, and
+ * src/ir/validate/flow.h sees the same control in both. */
 #include "base/status.h"
+#include "ir/draft.h"
+
+#include <stdio.h>
+
+typedef struct inliner {
+    const vyre_program *from;
+    vy_draft draft;
+    uint32_t *map_variable, *map_memory; /* from indices of `from` to those of the draft; a function's change with each call */
+    uint8_t *needed;                     /* functions that the current root calls, directly or not */
+    VY_VECTOR(vy_arg) args;              /* of the statement being copied */
+    VY_VECTOR(uint8_t) visible;          /* by name of the draft */
+    VY_VECTOR(vy_name) declared;         /* visible names of the current function, innermost last */
+    int over_limit;
+} inliner;
+
+/* How the body being copied came here. */
+typedef struct frame {
+    const vy_function *function;
+    int is_call;       /* else it is the root: returns stay */
+    int in_loop;       /* returns must leave `while true` */
+    uint32_t results;  /* first variable that takes the results; VY_NONE if nobody wants them */
+    uint32_t flag;     /* set before a return leaves a loop of the body; VY_NONE if none does */
+    uint32_t loops;    /* loops of the body around the current statement */
+    vy_position call;  /* where glue comes from */
+} frame;
+
+/* ---- names ---- */
+
+static vy_name copy_name(inliner *in, vy_name name) {
+    const char *text = vy_name_text(in->from, name);
+    return vy_draft_name(&in->draft, text, strlen(text));
+}
+
+static int is_visible(const inliner *in, vy_name name) {
+    return name < in->visible.count && in->visible.items[name];
+}
+
+static void declare(inliner *in, vy_name name) {
+    while (in->visible.count <= name && !in->draft.failed)
+        in->draft.failed |= !VY_PUSH(&in->visible);
+    vy_name *slot = VY_PUSH(&in->declared);
+    in->draft.failed |= !slot;
+    if (in->draft.failed)
+        return;
+    in->visible.items[name] = 1;
+    *slot = name;
+}
+
+static void close_scope(inliner *in, uint32_t mark) {
+    while (in->declared.count > mark)
+        in->visible.items[in->declared.items[--in->declared.count]] = 0;
+}
+
+/* The text, or the text with the first suffix that makes a free name. avoid (optional) lists more names that are not free. */
+static vy_name free_name(inliner *in, const char *text, const vy_names *avoid) {
+    char candidate[VY_LIMIT_NAME + 1];
+    snprintf(candidate, sizeof candidate, "%s", text);
+    for (uint32_t n = 2; !in->draft.failed; n++) {
+        vy_name name = vy_draft_name(&in->draft, candidate, strlen(candidate));
+        if (!is_visible(in, name) && !(avoid && vy_names_find(avoid, candidate, strlen(candidate)) != VY_NAME_FAILED))
+            return name;
+        char suffix[16];
+        int length = snprintf(suffix, sizeof suffix, "_%u", n);
+        snprintf(candidate, sizeof candidate, "%.*s%s", VY_LIMIT_NAME - length, text, suffix);
+    }
+    return 0;
+}
+
+static vy_name variable_name(inliner *in, uint32_t variable) {
+    return free_name(in, vy_name_text(in->from, in->from->variables.items[variable].name), NULL);
+}
+
+/* ---- small statements ---- */
+
+static uint32_t copy_expr(inliner *in, uint32_t root) {
+    return vy_draft_copy_expr(&in->draft, in->from, root, in->map_variable, in->map_memory);
+}
+
+static uint32_t literal(inliner *in, vyre_type type, uint64_t bits) {
+    return vy_draft_literal(&in->draft, type, bits);
+}
+
+/* Whether the draft has grown past what a program may have. */
+static int too_large(inliner *in) {
+    const vyre_program *made = in->draft.program;
+    in->over_limit |= made->stmts.count > VY_LIMIT_STATEMENTS || made->exprs.count > VY_LIMIT_EXPRESSIONS;
+    return in->over_limit || in->draft.failed;
+}
+
+/* ---- returns ---- */
+
+static int count_returns(const vyre_program *p, uint32_t first, uint32_t end) {
+    int count = 0;
+    for (uint32_t i = first; i < end; i++)
+        count += p->stmts.items[i].kind == VY_STMT_RETURN;
+    return count;
+}
+
+/* Returns that are the last thing to happen in the block. Recursion is bounded by VY_LIMIT_NESTING. */
+static int count_last_returns(const vyre_program *p, uint32_t first, uint32_t end) {
+    uint32_t last = VY_NONE;
+    for (uint32_t i = first; i < end; i = p->stmts.items[i].end)
+        last = i;
+    if (last == VY_NONE)
+        return 0;
+    const vy_stmt *s = &p->stmts.items[last];
+    if (s->kind == VY_STMT_IF)
+        return count_last_returns(p, last + 1, s->middle) + count_last_returns(p, s->middle, s->end);
+    if (s->kind == VY_STMT_REGION)
+        return count_last_returns(p, last + 1, s->end);
+    return s->kind == VY_STMT_RETURN;
+}
+
+static int returns_in_loops(const vyre_program *p, const vy_function *f) {
+    for (uint32_t i = f->first_stmt; i < f->end_stmt;) {
+        const vy_stmt *s = &p->stmts.items[i];
+        int is_loop = s->kind == VY_STMT_FOR || s->kind == VY_STMT_WHILE;
+        if (is_loop && count_returns(p, i + 1, s->end))
+            return 1;
+        i = is_loop ? s->end : i + 1;
+    }
+    return 0;
+}
+
+static void emit_return(inliner *in, const frame *f, uint32_t index) {
+    const vy_stmt *s = &in->from->stmts.items[index];
+    vy_position at = vy_stmt_position(in->from, index);
+    for (uint32_t i = 0; i < s->arg_count && f->results != VY_NONE; i++) {
+        uint32_t value = copy_expr(in, in->from->args.items[s->args + i].index);
+        in->draft.position = at;
+        vy_draft_assign(&in->draft, f->results + i, value);
+    }
+    if (!f->in_loop)
+        return;
+    in->draft.position = at;
+    if (f->loops)
+        vy_draft_assign(&in->draft, f->flag, literal(in, VYRE_TYPE_BOOL, 1));
+    vy_draft_simple(&in->draft, VY_STMT_BREAK);
+}
+
+/* After a loop of the body that a return may have left. */
+static void emit_leave(inliner *in, const frame *f, uint32_t loop) {
+    if (f->flag == VY_NONE || !count_returns(in->from, loop, in->from->stmts.items[loop].end))
+        return;
+    in->draft.position = f->call;
+    vy_draft_if(&in->draft, vy_draft_variable(&in->draft, f->flag));
+    vy_draft_simple(&in->draft, VY_STMT_BREAK);
+    vy_draft_end(&in->draft);
+}
+
+/* ---- statements ---- */
+
+static void emit_block(inliner *in, frame *f, uint32_t first, uint32_t end);
+
+/* A statement as it is, with everything it refers to mapped. Structured ones are left open. */
+static void emit_copy(inliner *in, uint32_t index) {
+    const vyre_program *p = in->from;
+    const vy_stmt *s = &p->stmts.items[index];
+    vy_stmt copy = *s;
+    vy_name names[VY_LIMIT_RESULTS];
+    vyre_type types[VY_LIMIT_RESULTS];
+    copy.a = copy_expr(in, s->a);
+    copy.b = copy_expr(in, s->b);
+    copy.c = copy_expr(in, s->c);
+    in->args.count = 0;
+    for (uint32_t i = 0; i < s->arg_count; i++) {
+        vy_arg arg = p->args.items[s->args + i], *slot = VY_PUSH(&in->args);
+        arg.index = arg.is_memory ? in->map_memory[arg.index] : copy_expr(in, arg.index);
+        if (slot)
+            *slot = arg;
+        else
+            in->draft.failed = 1;
+    }
+    copy.memory = s->memory == VY_NONE ? VY_NONE : in->map_memory[s->memory];
+    copy.variable = s->kind == VY_STMT_ASSIGN ? in->map_variable[s->variable] : VY_NONE;
+    copy.name = copy_name(in, s->name);
+    for (uint32_t i = 0; i < s->result_count; i++) {
+        names[i] = variable_name(in, s->variable + i);
+        types[i] = (vyre_type)p->variables.items[s->variable + i].type;
+        if (s->kind != VY_STMT_FOR)
+            declare(in, names[i]); /* a loop variable belongs to the body */
+    }
+    in->draft.position = vy_stmt_position(p, index);
+    if (in->draft.failed)
+        return;
+    uint32_t made = vy_draft_stmt(&in->draft, &copy, in->args.items, in->args.count, names, types);
+    for (uint32_t i = 0; i < s->result_count && made != VY_NONE; i++)
+        in->map_variable[s->variable + i] = in->draft.program->stmts.items[made].variable + i;
+}
+
+static void emit_structured(inliner *in, frame *f, uint32_t index) {
+    const vy_stmt *s = &in->from->stmts.items[index];
+    int is_loop = s->kind == VY_STMT_FOR || s->kind == VY_STMT_WHILE;
+    emit_copy(in, index);
+    uint32_t mark = in->declared.count;
+    if (s->kind == VY_STMT_FOR && !in->draft.failed)
+        declare(in, in->draft.program->variables.items[in->map_variable[s->variable]].name);
+    f->loops += (uint32_t)is_loop;
+    emit_block(in, f, index + 1, s->middle);
+    close_scope(in, mark);
+    if (s->middle != s->end) {
+        vy_draft_else(&in->draft);
+        emit_block(in, f, s->middle, s->end);
+        close_scope(in, mark);
+    }
+    f->loops -= (uint32_t)is_loop;
+    vy_draft_end(&in->draft);
+    if (is_loop)
+        emit_leave(in, f, index);
+}
+
+/* ---- calls ---- */
+
+static uint32_t declare_results(inliner *in, const vy_stmt *s) {
+    uint32_t first = VY_NONE;
+    for (uint32_t i = 0; i < s->result_count; i++) {
+        vyre_type type = (vyre_type)in->from->variables.items[s->variable + i].type;
+        vy_name name = variable_name(in, s->variable + i);
+        declare(in, name);
+        uint32_t variable = vy_draft_var(&in->draft, name, type, literal(in, type, 0));
+        in->map_variable[s->variable + i] = variable;
+        first = i == 0 ? variable : first;
+    }
+    return first;
+}
+
+static void bind_arguments(inliner *in, const vy_stmt *s, const vy_function *callee, vy_position at) {
+    const vyre_program *p = in->from;
+    for (uint32_t i = 0; i < s->arg_count; i++) {
+        const vy_arg *arg = &p->args.items[s->args + i];
+        const vy_param *param = &p->params.items[callee->first_param + i];
+        if (arg->is_memory) {
+            in->map_memory[param->index] = in->map_memory[arg->index];
+            continue;
+        }
+        uint32_t value = copy_expr(in, arg->index);
+        vy_name name = variable_name(in, param->index);
+        in->draft.position = at;
+        declare(in, name);
+        in->map_variable[param->index] =
+            vy_draft_let(&in->draft, name, (vyre_type)p->variables.items[param->index].type, value);
+    }
+}
+
+static uint32_t memory_params(const vyre_program *p, const vy_function *f) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < f->param_count; i++)
+        count += p->params.items[f->first_param + i].is_memory;
+    return count;
+}
+
+static void clear_arrays(inliner *in, const vy_function *callee) {
+    for (uint32_t i = memory_params(in->from, callee); i < callee->memory_count; i++) {
+        const vy_memory *m = &in->from->memories.items[callee->first_memory + i];
+        uint32_t from = literal(in, VYRE_TYPE_U32, 0), to = literal(in, VYRE_TYPE_U32, m->elements);
+        uint32_t at = vy_draft_for(&in->draft, free_name(in, "i", NULL), VYRE_TYPE_U32, from, to, VY_NONE);
+        uint32_t index = vy_draft_variable(&in->draft, at);
+        vy_draft_store(&in->draft, in->map_memory[callee->first_memory + i], index, literal(in, (vyre_type)m->type, 0));
+        vy_draft_end(&in->draft);
+    }
+}
+
+static void emit_body(inliner *in, frame *f) {
+    const vyre_program *p = in->from;
+    const vy_function *callee = f->function;
+    int returns = count_returns(p, callee->first_stmt, callee->end_stmt);
+    f->in_loop = returns != count_last_returns(p, callee->first_stmt, callee->end_stmt);
+    if (!f->in_loop) {
+        emit_block(in, f, callee->first_stmt, callee->end_stmt);
+        return;
+    }
+    if (returns_in_loops(p, callee)) {
+        vy_name name = free_name(in, "returned", NULL);
+        declare(in, name);
+        f->flag = vy_draft_var(&in->draft, name, VYRE_TYPE_BOOL, literal(in, VYRE_TYPE_BOOL, 0));
+    }
+    vy_draft_while(&in->draft, literal(in, VYRE_TYPE_BOOL, 1));
+    uint32_t mark = in->declared.count;
+    emit_block(in, f, callee->first_stmt, callee->end_stmt);
+    close_scope(in, mark);
+    /* A return that stands directly at the end has left a break there. */
+    int ends_in_break = 0;
+    for (uint32_t i = callee->first_stmt; i < callee->end_stmt; i = p->stmts.items[i].end)
+        ends_in_break = p->stmts.items[i].kind == VY_STMT_RETURN;
+    in->draft.position = f->call;
+    if (!ends_in_break)
+        vy_draft_simple(&in->draft, VY_STMT_BREAK);
+    vy_draft_end(&in->draft);
+}
+
+static void emit_call(inliner *in, uint32_t index) {
+    const vyre_program *p = in->from;
+    const vy_stmt *s = &p->stmts.items[index];
+    const vy_function *callee = &p->functions.items[s->callee];
+    vy_position at = vy_stmt_position(p, index);
+    frame f = {.function = callee, .is_call = 1, .flag = VY_NONE, .call = at};
+    in->draft.position = at;
+    f.results = declare_results(in, s);
+    vy_stmt region = vy_draft_blank(VY_STMT_REGION);
+    region.name = copy_name(in, callee->name);
+    vy_draft_stmt(&in->draft, &region, NULL, 0, NULL, NULL);
+    uint32_t mark = in->declared.count;
+    bind_arguments(in, s, callee, at);
+    in->draft.position = at;
+    clear_arrays(in, callee);
+    emit_body(in, &f);
+    close_scope(in, mark);
+    vy_draft_end(&in->draft);
+}
+
+static void emit_block(inliner *in, frame *f, uint32_t first, uint32_t end) {
+    for (uint32_t i = first; i < end && !too_large(in); i = in->from->stmts.items[i].end) {
+        const vy_stmt *s = &in->from->stmts.items[i];
+        if (s->kind == VY_STMT_CALL && s->callee != VY_NONE)
+            emit_call(in, i);
+        else if (s->kind == VY_STMT_RETURN && f->is_call)
+            emit_return(in, f, i);
+        else if (vy_stmt_is_structured(s->kind))
+            emit_structured(in, f, i);
+        else
+            emit_copy(in, i);
+    }
+}
+
+/* ---- declarations ---- */
+
+static void declare_scalar(inliner *in, uint32_t variable) {
+    const vy_variable *v = &in->from->variables.items[variable];
+    vy_name name = copy_name(in, v->name);
+    in->draft.position = v->position;
+    in->map_variable[variable] = vy_draft_scalar_param(&in->draft, name, (vyre_type)v->type);
+    declare(in, name);
+}
+
+static void declare_memory(inliner *in, uint32_t memory) {
+    const vy_memory *m = &in->from->memories.items[memory];
+    vy_name name = copy_name(in, m->name);
+    in->draft.position = m->position;
+    in->map_memory[memory] =
+        vy_draft_memory_param(&in->draft, name, (vy_space)m->space, (vyre_type)m->type, (vyre_access)m->access, m->size);
+    declare(in, name);
+}
+
+static void declare_array(inliner *in, uint32_t memory, vy_name name) {
+    const vy_memory *m = &in->from->memories.items[memory];
+    in->draft.position = m->position;
+    in->map_memory[memory] = vy_draft_array(&in->draft, name, (vy_space)m->space, (vyre_type)m->type, m->elements);
+    declare(in, name);
+}
+
+/* Marks what the statements of a function call. Recursion is bounded by VY_LIMIT_CALL_DEPTH. */
+static void mark_needed(inliner *in, const vy_function *f) {
+    for (uint32_t i = f->first_stmt; i < f->end_stmt; i++) {
+        const vy_stmt *s = &in->from->stmts.items[i];
+        if (s->kind != VY_STMT_CALL || s->callee == VY_NONE || in->needed[s->callee])
+            continue;
+        in->needed[s->callee] = 1;
+        mark_needed(in, &in->from->functions.items[s->callee]);
+    }
+}
+
+/* The arrays of the root keep their names; those of the functions it calls are called after both, and differ from every name of the program. */
+static void declare_arrays(inliner *in, const vy_function *root, uint32_t first) {
+    const vyre_program *p = in->from;
+    for (uint32_t i = first; i < root->memory_count; i++)
+        declare_array(in, root->first_memory + i, copy_name(in, p->memories.items[root->first_memory + i].name));
+    memset(in->needed, 0, p->functions.count);
+    mark_needed(in, root);
+    for (uint32_t k = 0; k < p->functions.count; k++) {
+        const vy_function *f = &p->functions.items[k];
+        for (uint32_t i = memory_params(p, f); in->needed[k] && i < f->memory_count; i++) {
+            char text[2 * VY_LIMIT_NAME + 2];
+            snprintf(text, sizeof text, "%s_%s", vy_name_text(p, f->name),
+                     vy_name_text(p, p->memories.items[f->first_memory + i].name));
+            declare_array(in, f->first_memory + i, free_name(in, text, &p->names));
+        }
+    }
+}
+
+static void copy_entry(inliner *in, const vy_function *entry) {
+    const vyre_program *p = in->from;
+    vyre_program *made = in->draft.program;
+    for (uint32_t i = 0; i < p->sizes.count; i++) {
+        vy_size size = p->sizes.items[i];
+        size.a -= size.kind == VY_SIZE_PARAM ? entry->first_variable : size.kind == VY_SIZE_LEN ? entry->first_memory : 0;
+        vy_draft_size(&in->draft, (vy_size_kind)size.kind, size.a, size.b, size.value);
+    }
+    memcpy(made->workgroup, p->workgroup, sizeof made->workgroup);
+    made->grid = p->grid;
+    if (made->grid.memory != VY_NONE)
+        made->grid.memory -= entry->first_memory;
+    in->draft.position = entry->position;
+    vy_draft_begin_entry(&in->draft);
+    for (uint32_t i = 0; i < p->param_count; i++)
+        declare_scalar(in, entry->first_variable + i);
+    for (uint32_t i = 0; i < p->buffer_count; i++)
+        declare_memory(in, entry->first_memory + i);
+    declare_arrays(in, entry, p->buffer_count);
+}
+
+static void copy_signature(inliner *in, const vy_function *f) {
+    const vyre_program *p = in->from;
+    in->draft.position = f->position;
+    vy_draft_begin_function(&in->draft, copy_name(in, f->name));
+    for (uint32_t i = 0; i < f->param_count; i++) {
+        const vy_param *param = &p->params.items[f->first_param + i];
+        if (param->is_memory)
+            declare_memory(in, param->index);
+        else
+            declare_scalar(in, param->index);
+    }
+    for (uint32_t i = 0; i < f->result_count; i++) {
+        const vy_result *result = &p->results.items[f->first_result + i];
+        vy_draft_result(&in->draft, copy_name(in, result->name), (vyre_type)result->type);
+    }
+    declare_arrays(in, f, memory_params(p, f));
+}
+
+/* The entry, or each function of a library, with its calls replaced. */
+static void copy_roots(inliner *in) {
+    const vyre_program *p = in->from;
+    const vy_function *entry = vy_program_entry(p);
+    for (uint32_t i = entry ? p->functions.count - 1 : 0; i < p->functions.count && !too_large(in); i++) {
+        const vy_function *root = &p->functions.items[i];
+        frame f = {.function = root, .results = VY_NONE, .flag = VY_NONE};
+        if (entry)
+            copy_entry(in, root);
+        else
+            copy_signature(in, root);
+        emit_block(in, &f, root->first_stmt, root->end_stmt);
+        vy_draft_end_function(&in->draft);
+        close_scope(in, 0);
+    }
+}
+
+static vyre_status start(inliner *in, vyre_error *error) {
+    const vyre_program *p = in->from;
+    vyre_status status = vy_draft_start(&in->draft, vy_name_text(p, p->name), error);
+    if (status != VYRE_OK)
+        return status;
+    in->map_variable = vy_allocate(vy_array_size(p->variables.count + 1u, sizeof *in->map_variable));
+    in->map_memory = vy_allocate(vy_array_size(p->memories.count + 1u, sizeof *in->map_memory));
+    in->needed = vy_allocate(p->functions.count);
+    if (!in->map_variable || !in->map_memory || !in->needed)
+        return vy_fail_memory(error, "the inlined program");
+    vyre_program *made = in->draft.program;
+    made->kind = p->kind;
+    made->level = p->level;
+    made->numerics = p->numerics;
+    in->draft.keep_positions = p->stmt_positions.count != 0;
+    return VYRE_OK;
+}
+
+static vyre_status finish(inliner *in, vyre_program **out, vyre_error *error) {
+    const char *fix = "inline a smaller library, or call in loops instead of many times";
+    if (in->over_limit && !in->draft.failed)
+        return vy_fail(error, VYRE_LIMIT, fix, "the inlined program has more statements or expressions than the limit (%d, %d)",
+                       VY_LIMIT_STATEMENTS, VY_LIMIT_EXPRESSIONS);
+    vyre_status status = vy_draft_finish(&in->draft, in->from->source, NULL, out, error);
+    if (status != VYRE_INVALID_PROGRAM)
+        return status;
+    /* The functions of a library are valid one by one; only what calls add up to can be too much. */
+    return vy_fail(error, VYRE_LIMIT, fix, "a function has more arrays than the limits (%d, %d bytes) once its calls are inlined",
+                   VY_LIMIT_ARRAYS, VY_LIMIT_PRIVATE_BYTES);
+}
 
 vyre_status vyre_program_inline(const vyre_program *program, vyre_program **out, vyre_error *error) {
     *out = NULL;
-    if (program->facts & VY_FACT_CALL)
-        return vy_fail(error, VYRE_UNSUPPORTED, "write the body at the place of the call", "calls of functions are not inlined yet");
-    *out = vyre_program_retain((vyre_program *)program);
-    return VYRE_OK;
+    if (!(program->facts & VY_FACT_CALL)) {
+        *out = vyre_program_retain((vyre_program *)program);
+        return VYRE_OK;
+    }
+    inliner in = {.from = program};
+    vyre_status status = start(&in, error);
+    if (status == VYRE_OK) {
+        copy_roots(&in);
+        status = finish(&in, out, error);
+    }
+    vy_draft_discard(&in.draft);
+    vy_release(in.map_variable, vy_array_size(program->variables.count + 1u, sizeof *in.map_variable));
+    vy_release(in.map_memory, vy_array_size(program->memories.count + 1u, sizeof *in.map_memory));
+    vy_release(in.needed, program->functions.count);
+    VY_VECTOR_FREE(&in.args);
+    VY_VECTOR_FREE(&in.visible);
+    VY_VECTOR_FREE(&in.declared);
+    return status;
 }

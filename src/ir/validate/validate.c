@@ -1,23 +1,35 @@
+/* Running the parts of the validator in order (check.h says what each does and relies on). */
 #include "ir/validate/validate.h"
 
-/* Which facts a statement adds by being there. */
-static uint32_t facts_of(const vy_stmt *stmt) {
-    switch (stmt->kind) {
-    case VY_STMT_BARRIER: return stmt->scope == VYRE_SCOPE_DEVICE ? VY_FACT_GRID_BARRIER : VY_FACT_BARRIER;
-    case VY_STMT_COLLECTIVE: return VY_FACT_BARRIER;
-    case VY_STMT_ATOMIC: return VY_FACT_ATOMIC;
-    case VY_STMT_TRAP: return VY_FACT_TRAP;
-    case VY_STMT_PRINT: return VY_FACT_PRINT;
-    case VY_STMT_CALL: return stmt->callee == VY_NONE ? VY_FACT_OP_CALL : VY_FACT_CALL;
-    default: return 0;
-    }
+#include "ir/validate/check.h"
+
+#include <stdio.h>
+
+static void run_parts(vy_check *check) {
+    vy_check_layout(check);
+    if (!vy_check_clean(check))
+        return;
+    /* These two are independent, so one run shows what both find. */
+    vy_check_declarations(check);
+    if (!check->out_of_memory)
+        vy_check_bodies(check);
+    /* The rest speaks about programs that mean something. */
+    void (*const parts[])(vy_check *) = {vy_check_calls, vy_check_facts, vy_check_uniform, vy_check_races};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && vy_check_clean(check); i++)
+        parts[i](check);
 }
 
 vyre_status vy_validate(vyre_program *program, vyre_diagnostics *diagnostics, vyre_error *error) {
-    (void)diagnostics;
-    (void)error;
+    vy_check check = {.program = program, .diagnostics = diagnostics, .error = error};
     program->facts = 0;
-    for (uint32_t i = 0; i < program->stmts.count; i++)
-        program->facts |= facts_of(&program->stmts.items[i]);
-    return VYRE_OK;
+    run_parts(&check);
+    vy_arena_free(&check.scratch);
+    if (check.errors == 0)
+        return check.out_of_memory ? vy_fail_memory(error, "the validation of a program") : VYRE_OK;
+    if (error && check.errors > 1) {
+        size_t length = strlen(error->message);
+        snprintf(error->message + length, sizeof error->message - length, " (and %zu more error%s)", check.errors - 1,
+                 check.errors == 2 ? "" : "s");
+    }
+    return VYRE_INVALID_PROGRAM;
 }

@@ -1,0 +1,48 @@
+/* The walk over a function's statements: what is visible where. Shared by body.c, expressions.c and effects.c. */
+#ifndef VY_IR_VALIDATE_BODY_H
+#define VY_IR_VALIDATE_BODY_H
+
+#include "ir/validate/check.h"
+
+typedef struct vy_body {
+    vy_check *check;
+    const vyre_program *program;
+    const vy_function *function;
+    uint32_t stmt;          /* being checked */
+    uint32_t next_expr;     /* its first expression */
+    uint32_t next_variable; /* variables from here on are not declared yet */
+    uint32_t *visible_until; /* of each variable: the end of the block it is declared in */
+    uint32_t *holders;       /* of each name: the last declaration with that name, see body.c */
+} vy_body;
+
+static inline vy_position vy_body_at(const vy_body *body) {
+    return vy_stmt_position(body->program, body->stmt);
+}
+
+static inline uint8_t vy_body_type(const vy_body *body, uint32_t expr) {
+    return body->program->exprs.items[expr].type;
+}
+
+/* The position of an expression, or of its statement if that is not known. */
+static inline vy_position vy_body_expr_at(const vy_body *body, uint32_t expr) {
+    vy_position at = vy_expr_position(body->program, expr);
+    return at.line ? at : vy_body_at(body);
+}
+
+/* expressions.c: one node; its operands have been checked. */
+void vy_body_expression(vy_body *body, uint32_t expr);
+/* An index into `memory`: an integer, and a constant one had better be in range. */
+void vy_body_index(vy_body *body, uint32_t memory, uint32_t index);
+/* Whether a variable may be used at the current statement. */
+int vy_body_visible(const vy_body *body, uint32_t variable);
+
+/* effects.c: statements that touch memory or other invocations, and calls. */
+void vy_body_store(vy_body *body, const vy_stmt *stmt);
+void vy_body_atomic(vy_body *body, const vy_stmt *stmt);
+void vy_body_collective(vy_body *body, const vy_stmt *stmt);
+void vy_body_call(vy_body *body, const vy_stmt *stmt);
+
+/* Reports that something of type `given` stands where `wanted` belongs. */
+void vy_body_mismatch(vy_body *body, vy_code code, vy_position at, const char *what, uint8_t given, uint8_t wanted);
+
+#endif

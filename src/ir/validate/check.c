@@ -1,0 +1,89 @@
+/* Reporting, scratch memory and the small questions of check.h. */
+#include "ir/validate/check.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static void add(vy_check *check, vy_code code, vyre_severity severity, vy_position at, const char *fix, const char *format,
+                va_list arguments) {
+    char message[512];
+    vsnprintf(message, sizeof message, format, arguments);
+    const vy_source *source = check->program->source;
+    fix = fix ? fix : vy_code_fix(code);
+    vy_diagnostic_add(check->diagnostics, source, vy_code_name(code), severity, at, fix, "%s", message);
+    if (severity != VYRE_SEVERITY_ERROR || check->errors++ > 0)
+        return;
+    vy_fail(check->error, VYRE_INVALID_PROGRAM, fix, "%s %s", vy_code_name(code), message);
+    if (!check->error)
+        return;
+    if (at.line)
+        vy_fail_where(check->error, "%s:%u:%u", source ? vy_source_name(source) : "line", at.line, at.column);
+    else
+        vy_fail_where(check->error, "%s", vy_check_name(check, check->program->name));
+}
+
+void vy_check_error(vy_check *check, vy_code code, vy_position at, const char *fix, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    add(check, code, VYRE_SEVERITY_ERROR, at, fix, format, arguments);
+    va_end(arguments);
+}
+
+void vy_check_warning(vy_check *check, vy_code code, vy_position at, const char *fix, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    add(check, code, VYRE_SEVERITY_WARNING, at, fix, format, arguments);
+    va_end(arguments);
+}
+
+void *vy_check_scratch(vy_check *check, size_t count, size_t size) {
+    void *memory = vy_arena_allocate(&check->scratch, vy_array_size(count, size));
+    if (!memory)
+        check->out_of_memory = 1;
+    return memory;
+}
+
+uint32_t vy_stmt_exprs_end(const vyre_program *program, const vy_stmt *stmt, uint32_t first) {
+    for (uint32_t i = stmt->arg_count; i > 0; i--) {
+        const vy_arg *arg = &program->args.items[stmt->args + i - 1];
+        if (!arg->is_memory)
+            return arg->index + 1;
+    }
+    uint32_t last = stmt->c != VY_NONE ? stmt->c : stmt->b != VY_NONE ? stmt->b : stmt->a;
+    return last == VY_NONE ? first : last + 1;
+}
+
+typedef struct access_row {
+    const char *name;
+    uint8_t loads, stores;
+} access_row;
+
+static const access_row accesses[VYRE_ACCESS_COUNT] = {
+#define X(ID, name, load, store, input, output) {name, load, store},
+    VYRE_ACCESS_LIST(X)
+#undef X
+};
+
+int vy_access_loads(uint8_t access) {
+    return access < VYRE_ACCESS_COUNT && accesses[access].loads;
+}
+
+int vy_access_stores(uint8_t access) {
+    return access < VYRE_ACCESS_COUNT && accesses[access].stores;
+}
+
+const char *vy_access_name(uint8_t access) {
+    return access < VYRE_ACCESS_COUNT ? accesses[access].name : "?";
+}
+
+const char *vy_space_name(uint8_t space) {
+    static const char *const names[VY_SPACE_COUNT] = {"buffer", "workgroup array", "private array"};
+    return space < VY_SPACE_COUNT ? names[space] : "?";
+}
+
+uint64_t vy_memory_known_length(const vyre_program *program, uint32_t memory) {
+    const vy_memory *m = &program->memories.items[memory];
+    if (m->size != VY_NONE)
+        return program->sizes.items[m->size].kind == VY_SIZE_LITERAL ? program->sizes.items[m->size].value : 0;
+    return m->elements;
+}

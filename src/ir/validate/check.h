@@ -1,0 +1,90 @@
+/* What the parts of the validator share: the program under check, where findings go, and scratch memory.
+ *
+ * The parts run in order, each relying on what the ones before have established, and a part runs only if they found no error:
+ *
+ *   layout.c        every index and tag is in range and the arrays lie exactly as model.h says     (stops at its first finding)
+ *   declarations.c  names, limits, memories, geometry, size expressions                             (collects findings, as do the rest)
+ *   body.c          types, scopes and statements, with expressions.c and effects.c
+ *   calls.c         recursion, reachability, sizes after inlining
+ *   facts.c         what the program does
+ *   uniform.c       barriers and collectives stand in uniform control
+ *   races.c         races that happen in every run
+ *
+ * Time is linear in the program, memory a small multiple of it. */
+#ifndef VY_IR_VALIDATE_CHECK_H
+#define VY_IR_VALIDATE_CHECK_H
+
+#include "base/diagnostics.h"
+#include "ir/codes.h"
+#include "ir/model.h"
+
+typedef struct vy_check {
+    vyre_program *program;
+    vyre_diagnostics *diagnostics; /* may be NULL */
+    vyre_error *error;             /* takes the first error; may be NULL */
+    size_t errors;
+    int out_of_memory;
+    vy_arena scratch; /* of the whole run */
+    uint32_t *first_expr; /* by body.c: of each function, its first expression */
+    /* By calls.c, if the program has functions beside its entry: all functions, callees before callers, and what each does. */
+    uint32_t *order;
+    struct vy_callee *callees;
+} vy_check;
+
+/* What a caller has to know about a function, by index of the function. */
+typedef struct vy_callee {
+    uint64_t stmts, exprs; /* after inlining, at most; capped above the limits */
+    uint32_t nesting;      /* deepest block after inlining */
+    uint32_t depth;        /* calls below it */
+    uint32_t facts;        /* VY_FACT_*, of itself and what it calls */
+    uint64_t written[(VY_LIMIT_PARAMS + 63) / 64]; /* parameters it stores to, by position */
+} vy_callee;
+
+/* Adds an error; fix NULL means the default fix of the code. */
+void vy_check_error(vy_check *check, vy_code code, vy_position at, const char *fix, const char *format, ...) VY_PRINTF(5, 6);
+/* Adds a finding that does not make the program invalid. */
+void vy_check_warning(vy_check *check, vy_code code, vy_position at, const char *fix, const char *format, ...) VY_PRINTF(5, 6);
+/* Zeroed memory that lives as long as the check; NULL (and out_of_memory set) if there is none. */
+void *vy_check_scratch(vy_check *check, size_t count, size_t size);
+static inline int vy_check_clean(const vy_check *check) {
+    return check->errors == 0 && !check->out_of_memory;
+}
+
+/* The parts. */
+void vy_check_layout(vy_check *check);
+void vy_check_declarations(vy_check *check);
+void vy_check_bodies(vy_check *check);
+void vy_check_calls(vy_check *check);
+void vy_check_facts(vy_check *check);
+/* What a statement adds to the facts by being there. */
+uint32_t vy_stmt_facts(const vy_stmt *stmt);
+void vy_check_uniform(vy_check *check);
+void vy_check_races(vy_check *check);
+
+/* ---- small questions several parts ask ---- */
+
+static inline const char *vy_check_name(const vy_check *check, vy_name name) {
+    return vy_name_text(check->program, name);
+}
+
+/* The end of the block of `function` that begins after `open` (VY_NONE = the body itself) and holds `stmt`. */
+static inline uint32_t vy_block_end(const vyre_program *program, const vy_function *function, uint32_t open, uint32_t stmt) {
+    if (open == VY_NONE)
+        return function->end_stmt;
+    const vy_stmt *block = &program->stmts.items[open];
+    return stmt < block->middle ? block->middle : block->end;
+}
+
+/* One past the last expression of a statement whose first one is `first`. */
+uint32_t vy_stmt_exprs_end(const vyre_program *program, const vy_stmt *stmt, uint32_t first);
+
+/* Whether accesses may load, store. */
+int vy_access_loads(uint8_t access);
+int vy_access_stores(uint8_t access);
+const char *vy_access_name(uint8_t access);
+const char *vy_space_name(uint8_t space);
+
+/* How many elements a memory has for certain; 0 if only the dispatch or the caller knows. */
+uint64_t vy_memory_known_length(const vyre_program *program, uint32_t memory);
+
+#endif

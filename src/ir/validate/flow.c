@@ -1,0 +1,359 @@
+/* Building the flow graph: one walk over the statements of a function. flow.h has the rules. */
+#include "ir/validate/flow.h"
+
+#define IN_GROUP (1u << VY_VARIES_IN_GROUP | 1u << VY_VARIES_IN_GRID)
+#define IN_GRID (1u << VY_VARIES_IN_GRID)
+
+typedef struct block {
+    uint32_t stmt, end;
+    uint32_t control;     /* inside it */
+    uint32_t around;      /* control before it */
+    uint32_t jumps;       /* pending jumps when it was opened, to see whether it added some */
+    uint32_t outer_jumps; /* loops: pending jumps of the loop around */
+    uint32_t returns;     /* pending returns when it was opened */
+    uint8_t is_loop, one_trip;
+} block;
+
+typedef struct builder {
+    vy_flow *flow;
+    const vyre_program *program;
+    const vy_function *function;
+    uint32_t control; /* at the current statement */
+    uint32_t jumps;   /* control at the continues (in loops of one trip: also breaks) of the innermost loop so far; VY_NONE */
+    uint32_t returns; /* control at the returns so far; VY_NONE */
+    block open[VY_LIMIT_NESTING];
+    uint32_t depth;
+} builder;
+
+/* ---- nodes and edges; a failure is noted once and makes everything after it harmless ---- */
+
+static uint32_t add_node(builder *b, vy_flow_kind kind, uint32_t origin, uint32_t seed) {
+    vy_flow_node *node = VY_PUSH(&b->flow->nodes);
+    if (!node) {
+        b->flow->check->out_of_memory = 1;
+        return 0; /* a node that exists, or never read */
+    }
+    node->kind = (uint8_t)kind;
+    node->origin = origin;
+    node->seed = (uint8_t)seed;
+    node->cause[0] = node->cause[1] = VY_NONE;
+    return b->flow->nodes.count - 1;
+}
+
+static void add_edge(builder *b, uint32_t from, uint32_t to) {
+    vy_flow *flow = b->flow;
+    if (from == to || from == VY_NONE || flow->check->out_of_memory)
+        return;
+    vy_flow_edge *edge = VY_PUSH(&flow->edges);
+    if (!edge) {
+        flow->check->out_of_memory = 1;
+        return;
+    }
+    edge->to = to;
+    edge->next = flow->nodes.items[from].edges;
+    flow->nodes.items[from].edges = flow->edges.count;
+}
+
+static uint32_t variable_node(const builder *b, uint32_t variable) {
+    return variable - b->function->first_variable;
+}
+
+static uint32_t memory_node(const builder *b, uint32_t memory) {
+    return b->function->variable_count + memory - b->function->first_memory;
+}
+
+/* Control that depends on both; VY_NONE stands for nothing. */
+static uint32_t join(builder *b, uint32_t one, uint32_t other) {
+    if (one == VY_NONE || one == other)
+        return other;
+    if (other == VY_NONE)
+        return one;
+    uint32_t both = add_node(b, VY_FLOW_CONTROL, VY_NONE, 0);
+    add_edge(b, one, both);
+    add_edge(b, other, both);
+    return both;
+}
+
+/* ---- expressions: all leaves of the next tree, up to its root, flow into `to` ---- */
+
+static const uint8_t builtin_seeds[VYRE_BUILTIN_COUNT] = {
+#define X(ID, name, axes, uniform, doc) uniform ? 0 : IN_GROUP,
+    VYRE_BUILTIN_LIST(X)
+#undef X
+};
+
+static void flow_leaf(builder *b, uint32_t index, uint32_t to) {
+    const vy_expr *e = &b->program->exprs.items[index];
+    if (e->kind == VY_EXPR_VARIABLE)
+        add_edge(b, variable_node(b, e->a), to);
+    else if (e->kind == VY_EXPR_LOAD)
+        add_edge(b, memory_node(b, e->a), to);
+    else if (e->kind == VY_EXPR_BUILTIN) {
+        uint32_t seed = e->op == VYRE_BUILTIN_GROUP_ID ? IN_GRID : builtin_seeds[e->op];
+        if (seed)
+            add_edge(b, add_node(b, VY_FLOW_SOURCE, index, seed), to);
+    }
+}
+
+/* VY_NONE as the target skips the tree; VY_NONE as the root is no tree. */
+static void flow_tree(builder *b, uint32_t root, uint32_t to) {
+    uint32_t *next = &b->flow->next_expr;
+    if (root == VY_NONE)
+        return;
+    for (; to != VY_NONE && *next <= root; ++*next)
+        flow_leaf(b, *next, to);
+    *next = root + 1;
+}
+
+/* ---- meetings ---- */
+
+static void meet(builder *b, uint32_t node, uint32_t stmt, uint32_t where, int level, int is_lane) {
+    vy_flow_meeting *meeting = VY_PUSH(&b->flow->meetings);
+    if (meeting)
+        *meeting = (vy_flow_meeting){node, stmt, where, (uint8_t)level, (uint8_t)is_lane};
+    else
+        b->flow->check->out_of_memory = 1;
+}
+
+static void seed(builder *b, uint32_t node, uint32_t bits) {
+    if (node < b->flow->nodes.count)
+        b->flow->nodes.items[node].seed |= (uint8_t)bits;
+}
+
+static int is_uniform_collective(const vy_stmt *s) {
+    return s->width == 0 && (s->op == VYRE_COLLECTIVE_REDUCE || s->op == VYRE_COLLECTIVE_ANY ||
+                             s->op == VYRE_COLLECTIVE_ALL || s->op == VYRE_COLLECTIVE_BROADCAST);
+}
+
+static void flow_collective(builder *b, uint32_t index, const vy_stmt *s) {
+    meet(b, b->control, index, index, VY_VARIES_IN_GROUP, 0);
+    flow_tree(b, s->a, VY_NONE);
+    if (s->op == VYRE_COLLECTIVE_BROADCAST) {
+        uint32_t lane = add_node(b, VY_FLOW_VALUE, index, 0);
+        flow_tree(b, s->b, lane);
+        meet(b, lane, index, index, VY_VARIES_IN_GROUP, 1);
+    }
+    flow_tree(b, s->b, VY_NONE);
+    seed(b, variable_node(b, s->variable), is_uniform_collective(s) ? IN_GRID : IN_GROUP);
+}
+
+/* ---- calls: the summary of the callee, with its sources replaced by what is passed ---- */
+
+/* An op nobody has resolved yet counts as a pure function of its arguments; the program is checked again when its body is known. */
+static void flow_op_call(builder *b, uint32_t index, const vy_stmt *s) {
+    uint32_t value = add_node(b, VY_FLOW_VALUE, index, 0);
+    for (uint32_t i = 0; i < s->arg_count; i++) {
+        const vy_arg *arg = &b->program->args.items[s->args + i];
+        if (arg->is_memory)
+            add_edge(b, memory_node(b, arg->index), value);
+        else
+            flow_tree(b, arg->index, value);
+    }
+    for (uint32_t i = 0; i < s->result_count; i++)
+        add_edge(b, value, variable_node(b, s->variable + i));
+}
+
+static void flow_source(builder *b, uint32_t index, const vy_stmt *s, const vy_flow_summary *callee, uint32_t bit, uint32_t node) {
+    for (uint32_t i = 0; i < s->result_count; i++)
+        if (vy_flow_has(callee->results + (size_t)i * callee->words, bit))
+            add_edge(b, node, variable_node(b, s->variable + i));
+    for (int level = 0; level < 2; level++)
+        if (vy_flow_has(callee->needs[level], bit))
+            meet(b, node, index, callee->where[level], level, callee->is_lane[level] && bit >= VY_VARIES_PARAM);
+}
+
+static void flow_local_call(builder *b, uint32_t index, const vy_stmt *s) {
+    const vy_flow_summary *callee = &b->flow->summaries[s->callee];
+    flow_source(b, index, s, callee, VY_VARIES_CONTROL, b->control);
+    for (uint32_t i = 0; i < s->arg_count; i++) {
+        const vy_arg *arg = &b->program->args.items[s->args + i];
+        uint32_t node = arg->is_memory ? memory_node(b, arg->index) : add_node(b, VY_FLOW_VALUE, index, 0);
+        if (!arg->is_memory)
+            flow_tree(b, arg->index, node);
+        flow_source(b, index, s, callee, VY_VARIES_PARAM + i, node);
+    }
+    for (uint32_t i = 0; i < s->result_count; i++)
+        seed(b, variable_node(b, s->variable + i), (uint32_t)callee->results[(size_t)i * callee->words] & IN_GROUP);
+}
+
+/* ---- control ---- */
+
+/* Whether a loop makes at most one trip: its body ends in a jump out of it, and nothing jumps back. The inliner makes such loops out of
+ * functions with several returns. */
+static int makes_one_trip(const vyre_program *p, uint32_t loop) {
+    const vy_stmt *stmts = p->stmts.items;
+    uint32_t last = VY_NONE;
+    for (uint32_t i = loop + 1; i < stmts[loop].end; i = stmts[i].end)
+        last = i;
+    if (last == VY_NONE || (stmts[last].kind != VY_STMT_BREAK && stmts[last].kind != VY_STMT_RETURN))
+        return 0;
+    for (uint32_t i = loop + 1; i < stmts[loop].end;) {
+        if (stmts[i].kind == VY_STMT_CONTINUE)
+            return 0;
+        i = stmts[i].kind == VY_STMT_FOR || stmts[i].kind == VY_STMT_WHILE ? stmts[i].end : i + 1;
+    }
+    return 1;
+}
+
+static void open_block(builder *b, uint32_t index, const vy_stmt *s) {
+    block *k = &b->open[b->depth++];
+    *k = (block){.stmt = index, .end = s->end, .around = b->control, .outer_jumps = b->jumps, .returns = b->returns};
+    k->is_loop = s->kind == VY_STMT_FOR || s->kind == VY_STMT_WHILE;
+    if (k->is_loop) {
+        k->one_trip = (uint8_t)makes_one_trip(b->program, index);
+        b->jumps = VY_NONE;
+    }
+    k->jumps = b->jumps;
+    if (s->kind == VY_STMT_REGION) {
+        k->control = b->control;
+        return;
+    }
+    k->control = add_node(b, VY_FLOW_CONTROL, index, 0);
+    add_edge(b, b->control, k->control);
+    uint32_t first = b->flow->next_expr;
+    flow_tree(b, s->a, k->control);
+    flow_tree(b, s->b, k->control);
+    flow_tree(b, s->c, k->control);
+    if (s->kind == VY_STMT_FOR)
+        for (uint32_t i = first; i < b->flow->next_expr; i++)
+            flow_leaf(b, i, variable_node(b, s->variable));
+    b->control = k->control;
+}
+
+static void close_block(builder *b) {
+    block *k = &b->open[--b->depth];
+    int has_jumps = b->jumps != k->jumps, has_returns = b->returns != k->returns;
+    if (b->program->stmts.items[k->stmt].kind == VY_STMT_REGION)
+        return; /* control runs straight through it */
+    b->control = k->around;
+    if (k->is_loop) {
+        b->jumps = k->outer_jumps;
+        if (has_returns && !k->one_trip)
+            add_edge(b, b->returns, k->control);
+    } else if (has_jumps)
+        b->control = join(b, b->control, b->jumps);
+    if (has_returns)
+        b->control = join(b, b->control, b->returns);
+}
+
+static void flow_jump(builder *b, const vy_stmt *s) {
+    uint32_t depth = b->depth;
+    while (depth && !b->open[depth - 1].is_loop)
+        depth--;
+    if (depth == 0)
+        return;
+    block *loop = &b->open[depth - 1];
+    if (s->kind == VY_STMT_CONTINUE || loop->one_trip)
+        b->jumps = join(b, b->jumps, b->control);
+    else
+        add_edge(b, b->control, loop->control);
+}
+
+static void flow_return(builder *b, const vy_stmt *s) {
+    for (uint32_t i = 0; i < s->arg_count; i++) {
+        uint32_t result = b->flow->results + i;
+        flow_tree(b, b->program->args.items[s->args + i].index, result);
+        add_edge(b, b->control, result);
+    }
+    b->returns = join(b, b->returns, b->control);
+}
+
+/* ---- statements ---- */
+
+/* Everything but private arrays is memory whose contents were decided when its node was made. */
+static void flow_store(builder *b, const vy_stmt *s) {
+    int is_private = b->program->memories.items[s->memory].space == VY_SPACE_PRIVATE;
+    uint32_t to = is_private ? memory_node(b, s->memory) : VY_NONE;
+    flow_tree(b, s->a, to);
+    flow_tree(b, s->b, to);
+    if (is_private)
+        add_edge(b, b->control, to);
+}
+
+static void skip_exprs(builder *b, const vy_stmt *s) {
+    b->flow->next_expr = vy_stmt_exprs_end(b->program, s, b->flow->next_expr);
+}
+
+static void flow_stmt(builder *b, uint32_t index, const vy_stmt *s) {
+    for (uint32_t i = 0; i < s->result_count && !b->flow->check->out_of_memory; i++)
+        b->flow->nodes.items[variable_node(b, s->variable + i)].origin = index;
+    switch ((vy_stmt_kind)s->kind) {
+    case VY_STMT_ASSIGN: add_edge(b, b->control, variable_node(b, s->variable)); /* fall through */
+    case VY_STMT_LET:
+    case VY_STMT_VAR: flow_tree(b, s->a, variable_node(b, s->variable)); break;
+    case VY_STMT_STORE: flow_store(b, s); break;
+    case VY_STMT_ATOMIC:
+        skip_exprs(b, s);
+        if (s->result_count)
+            seed(b, variable_node(b, s->variable), IN_GROUP);
+        break;
+    case VY_STMT_COLLECTIVE: flow_collective(b, index, s); break;
+    case VY_STMT_BARRIER:
+        meet(b, b->control, index, index, s->scope == VYRE_SCOPE_DEVICE ? VY_VARIES_IN_GRID : VY_VARIES_IN_GROUP, 0);
+        break;
+    case VY_STMT_CALL:
+        if (s->callee == VY_NONE)
+            flow_op_call(b, index, s);
+        else
+            flow_local_call(b, index, s);
+        break;
+    case VY_STMT_IF:
+    case VY_STMT_FOR:
+    case VY_STMT_WHILE:
+    case VY_STMT_REGION: open_block(b, index, s); break;
+    case VY_STMT_BREAK:
+    case VY_STMT_CONTINUE: flow_jump(b, s); break;
+    case VY_STMT_RETURN: flow_return(b, s); break;
+    case VY_STMT_TRAP:
+    case VY_STMT_PRINT:
+    case VY_STMT_KIND_COUNT: skip_exprs(b, s); break;
+    }
+}
+
+/* What loads from a memory bring: nothing from memory that nobody writes; whatever the argument brings for a parameter that only reads;
+ * from a private array of the entry what is stored to it; else anything. A function's private arrays count as anything, because once
+ * inlined they are shared by all its calls. */
+static void add_memory(builder *b, uint32_t memory, int is_entry) {
+    const vy_memory *m = &b->program->memories.items[memory];
+    int is_private = m->space == VY_SPACE_PRIVATE;
+    int is_constant = m->space == VY_SPACE_BUFFER && !vy_access_stores(m->access);
+    int is_known = is_constant || (is_private && is_entry);
+    add_node(b, VY_FLOW_MEMORY, memory, is_known ? 0 : IN_GROUP);
+}
+
+static void add_declarations(builder *b, int is_entry) {
+    const vy_function *f = b->function;
+    for (uint32_t i = 0; i < f->variable_count; i++)
+        add_node(b, VY_FLOW_VARIABLE, VY_NONE, 0);
+    for (uint32_t i = 0; i < f->memory_count; i++)
+        add_memory(b, f->first_memory + i, is_entry);
+    b->flow->results = b->flow->nodes.count;
+    for (uint32_t i = 0; i < f->result_count; i++)
+        add_node(b, VY_FLOW_RESULT, i, 0);
+    for (uint32_t i = 0; i < f->param_count && !b->flow->check->out_of_memory; i++) {
+        const vy_param *param = &b->program->params.items[f->first_param + i];
+        vy_flow_node *node =
+            &b->flow->nodes.items[param->is_memory ? memory_node(b, param->index) : variable_node(b, param->index)];
+        node->has_param = node->seed == 0;
+        node->param = (uint16_t)i;
+    }
+}
+
+void vy_flow_build(vy_flow *flow, uint32_t index) {
+    const vyre_program *p = flow->program;
+    builder b = {.flow = flow, .program = p, .function = &p->functions.items[index], .jumps = VY_NONE, .returns = VY_NONE};
+    int is_entry = b.function == vy_program_entry(p);
+    flow->function = b.function;
+    flow->nodes.count = flow->edges.count = flow->meetings.count = 0;
+    flow->next_expr = flow->check->first_expr[index];
+    add_declarations(&b, is_entry);
+    b.control = add_node(&b, VY_FLOW_CONTROL, VY_NONE, is_entry ? 0 : 1u << VY_VARIES_CONTROL);
+    for (uint32_t i = b.function->first_stmt; i < b.function->end_stmt; i++) {
+        /* A block closes where it ends; the else branch starts from the control of the `if` again. */
+        while (b.depth && b.open[b.depth - 1].end == i)
+            close_block(&b);
+        if (b.depth && p->stmts.items[b.open[b.depth - 1].stmt].middle == i)
+            b.control = b.open[b.depth - 1].control;
+        flow_stmt(&b, i, &p->stmts.items[i]);
+    }
+}

@@ -1,0 +1,216 @@
+/* Races that happen in every run. The oracle finds the others; what is refused here must be certain, for a valid program may never be
+ * refused. So only this is looked at:
+ *
+ *  - statements that stand directly in the body of the program, in a workgroup of more than one invocation, as long as nothing before them may
+ *    have trapped or returned: every invocation runs them;
+ *  - between two of them nothing may order memory: a barrier, a collective, an atomic that is not relaxed, or a block or call with
+ *    one of these inside ends a stretch;
+ *  - accesses to memories whose length is known (an access out of bounds touches nothing), at indices that are constants, or the linear
+ *    local index plus a constant (global_id counts as local_id: in the first workgroup they are the same);
+ *  - loads that are evaluated whatever the values are: none under `? :`, `&&` or `||`.
+ *
+ * Two accesses collide if two different invocations reach the same element in bounds, one stores, and not both are atomic. */
+#include "ir/validate/check.h"
+
+enum { STRETCH = 32 /* accesses remembered; later ones in a long stretch are compared with the first ones only */ };
+
+/* An index as a function of the linear local index l, modulo 2^32. */
+typedef struct form {
+    enum { UNKNOWN, CONSTANT, LINEAR } kind; /* offset; l + offset */
+    uint32_t offset;
+} form;
+
+typedef struct access {
+    uint32_t memory, stmt;
+    form index;
+    uint8_t writes, is_atomic;
+} access;
+
+typedef struct races {
+    vy_check *check;
+    const vyre_program *program;
+    uint32_t invocations;
+    form *forms;              /* of the variables of the entry, by position in it */
+    const vy_function *entry;
+    access stretch[STRETCH];
+    uint32_t count;
+} races;
+
+/* ---- indices ---- */
+
+static form builtin_form(const races *r, const vy_expr *e) {
+    const uint32_t *size = r->program->workgroup;
+    if (e->op == VYRE_BUILTIN_LOCAL_INDEX)
+        return (form){LINEAR, 0};
+    /* A line of invocations along this axis: its id is the linear index. */
+    if ((e->op == VYRE_BUILTIN_LOCAL_ID || e->op == VYRE_BUILTIN_GLOBAL_ID) && size[e->axis] == r->invocations)
+        return (form){LINEAR, 0};
+    return (form){UNKNOWN, 0};
+}
+
+static form sum_form(form a, form b, int minus) {
+    if (a.kind == UNKNOWN || b.kind == UNKNOWN || (b.kind == LINEAR && (minus || a.kind == LINEAR)))
+        return (form){UNKNOWN, 0};
+    return (form){a.kind == LINEAR || b.kind == LINEAR ? LINEAR : CONSTANT, minus ? a.offset - b.offset : a.offset + b.offset};
+}
+
+static form form_of(const races *r, uint32_t expr);
+
+static form op_form(const races *r, const vy_expr *e) {
+    if (e->type != VYRE_TYPE_U32 || (e->op != VYRE_OP_ADD && e->op != VYRE_OP_SUB))
+        return (form){UNKNOWN, 0};
+    return sum_form(form_of(r, e->a), form_of(r, e->b), e->op == VYRE_OP_SUB);
+}
+
+/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+static form form_of(const races *r, uint32_t expr) {
+    const vy_expr *e = &r->program->exprs.items[expr];
+    switch (e->kind) {
+    case VY_EXPR_LITERAL: {
+        /* The bits of a literal that is not negative are its value; anything from 2^31 on is out of every bound we know. */
+        int fits = (vyre_type_class((vyre_type)e->type) & VYRE_CLASS_INTEGER) &&
+                   e->bits < UINT64_C(1) << (vyre_type_bits((vyre_type)e->type) - 1) && e->bits <= INT32_MAX;
+        return fits ? (form){CONSTANT, (uint32_t)e->bits} : (form){UNKNOWN, 0};
+    }
+    case VY_EXPR_VARIABLE: return r->forms[e->a - r->entry->first_variable];
+    case VY_EXPR_BUILTIN: return builtin_form(r, e);
+    case VY_EXPR_OP: return op_form(r, e);
+    default: return (form){UNKNOWN, 0};
+    }
+}
+
+/* ---- collisions ---- */
+
+/* Whether different invocations l, l' < n have one(l) = other(l') < length. */
+static int collide(form one, form other, uint32_t n, uint64_t length) {
+    if (one.kind == CONSTANT && other.kind == LINEAR)
+        return collide(other, one, n, length);
+    if (other.kind == CONSTANT) /* one(l) hits the constant for l = c - offset, and someone else is there too */
+        return other.offset < length && (one.kind == CONSTANT ? one.offset == other.offset : other.offset - one.offset < n);
+    int32_t distance = (int32_t)(one.offset - other.offset); /* l' = l + distance */
+    uint32_t apart = distance < 0 ? 0u - (uint32_t)distance : (uint32_t)distance;
+    if (apart == 0 || apart >= n)
+        return 0;
+    /* l runs over n - apart values from `first`; the elements they hit are consecutive, so one is in bounds if the first is or if they
+     * wrap around to 0. */
+    uint32_t first = (distance < 0 ? apart : 0) + one.offset;
+    return first < length || first + (n - apart - 1) < first;
+}
+
+static const char *access_word(const access *a) {
+    return a->is_atomic ? "an atomic" : a->writes ? "a store" : "a load";
+}
+
+static void report_pair(races *r, const access *earlier, const access *later) {
+    const vyre_program *p = r->program;
+    vy_position at = vy_stmt_position(p, later->stmt), before = vy_stmt_position(p, earlier->stmt);
+    const char *name = vy_check_name(r->check, p->memories.items[later->memory].name);
+    char line[32] = "";
+    if (before.line)
+        vy_fix_format(line, sizeof line, " in line %u", before.line);
+    vy_check_error(r->check, earlier->is_atomic || later->is_atomic ? VY_V104 : VY_V103, at, NULL,
+                   "%s of `%s` and %s%s reach the same element from different invocations, with no barrier between them",
+                   access_word(later), name, access_word(earlier), line);
+}
+
+static void add_access(races *r, uint32_t stmt, uint32_t memory, uint32_t index, int writes, int is_atomic) {
+    const vyre_program *p = r->program;
+    uint64_t length = vy_memory_known_length(p, memory);
+    access now = {memory, stmt, form_of(r, index), (uint8_t)writes, (uint8_t)is_atomic};
+    if (now.index.kind == UNKNOWN || length == 0 || p->memories.items[memory].space == VY_SPACE_PRIVATE)
+        return;
+    if (now.index.kind == CONSTANT && writes && !is_atomic && now.index.offset < length) {
+        vy_check_error(r->check, VY_V102, vy_stmt_position(p, stmt), NULL,
+                       "all %u invocations of the workgroup store to element %u of `%s`", r->invocations, now.index.offset,
+                       vy_check_name(r->check, p->memories.items[memory].name));
+        return;
+    }
+    for (uint32_t i = 0; i < r->count; i++) {
+        const access *a = &r->stretch[i];
+        if (a->memory == memory && (a->writes || writes) && !(a->is_atomic && is_atomic) &&
+            collide(a->index, now.index, r->invocations, length)) {
+            report_pair(r, a, &now);
+            return;
+        }
+    }
+    if (r->count < STRETCH)
+        r->stretch[r->count++] = now;
+}
+
+/* ---- statements ---- */
+
+/* Loads of a statement, unless some of its expressions may not be needed. */
+static void add_loads(races *r, uint32_t stmt, uint32_t first, uint32_t end) {
+    const vy_expr *exprs = r->program->exprs.items;
+    for (uint32_t i = first; i < end; i++)
+        if (exprs[i].kind == VY_EXPR_OP &&
+            (exprs[i].op == VYRE_OP_SELECT || exprs[i].op == VYRE_OP_LAND || exprs[i].op == VYRE_OP_LOR))
+            return;
+    for (uint32_t i = first; i < end; i++)
+        if (exprs[i].kind == VY_EXPR_LOAD)
+            add_access(r, stmt, exprs[i].a, exprs[i].b, 0, 0);
+}
+
+typedef enum effect { NOTHING, ORDERS, MAY_END } effect;
+
+/* What running a statement, with whatever is inside it, may do to those that follow. */
+static effect effect_of(const races *r, const vy_stmt *s) {
+    uint32_t facts = s->kind == VY_STMT_CALL && s->callee != VY_NONE ? r->check->callees[s->callee].facts : vy_stmt_facts(s);
+    if (s->kind == VY_STMT_RETURN || (facts & (VY_FACT_TRAP | VY_FACT_OP_CALL)))
+        return MAY_END;
+    if (facts & (VY_FACT_BARRIER | VY_FACT_GRID_BARRIER))
+        return ORDERS;
+    return (facts & VY_FACT_ATOMIC) && !(s->kind == VY_STMT_ATOMIC && s->order == VYRE_ORDER_RELAXED) ? ORDERS : NOTHING;
+}
+
+static effect effect_of_block(const races *r, uint32_t first, uint32_t end) {
+    effect most = NOTHING;
+    for (uint32_t i = first; i < end; i++) {
+        effect one = effect_of(r, &r->program->stmts.items[i]);
+        most = one > most ? one : most;
+    }
+    return most;
+}
+
+/* Returns the first expression after the statement and what is inside it. */
+static uint32_t skip_block(const races *r, uint32_t first, uint32_t end, uint32_t expr) {
+    for (uint32_t i = first; i < end; i++)
+        expr = vy_stmt_exprs_end(r->program, &r->program->stmts.items[i], expr);
+    return expr;
+}
+
+static void run_stmt(races *r, uint32_t index, uint32_t first_expr, uint32_t end_expr) {
+    const vy_stmt *s = &r->program->stmts.items[index];
+    if (s->kind != VY_STMT_WHILE) /* a condition is evaluated again, after who knows what */
+        add_loads(r, index, first_expr, end_expr);
+    if (s->kind == VY_STMT_LET)
+        r->forms[s->variable - r->entry->first_variable] = form_of(r, s->a);
+    else if (s->kind == VY_STMT_STORE)
+        add_access(r, index, s->memory, s->a, 1, 0);
+    else if (s->kind == VY_STMT_ATOMIC)
+        add_access(r, index, s->memory, s->a, s->op != VYRE_ATOMIC_LOAD, 1);
+}
+
+void vy_check_races(vy_check *check) {
+    const vyre_program *p = check->program;
+    races r = {.check = check, .program = p, .entry = vy_program_entry(p)};
+    if (!r.entry)
+        return;
+    r.invocations = p->workgroup[0] * p->workgroup[1] * p->workgroup[2];
+    if (r.invocations == 1 || !(r.forms = vy_check_scratch(check, r.entry->variable_count, sizeof *r.forms)))
+        return;
+    uint32_t expr = check->first_expr[p->functions.count - 1];
+    for (uint32_t i = r.entry->first_stmt; i < r.entry->end_stmt; i = p->stmts.items[i].end) {
+        const vy_stmt *s = &p->stmts.items[i];
+        uint32_t end_expr = vy_stmt_exprs_end(p, s, expr);
+        effect what = effect_of_block(&r, i, s->end);
+        if (what == ORDERS)
+            r.count = 0;
+        run_stmt(&r, i, expr, end_expr);
+        if (what == MAY_END)
+            return;
+        if (what == ORDERS)
+            r.count = 0;
+        expr = skip_block(&r, i + 1, s->end, end_expr);
+    }
+}

@@ -1,0 +1,240 @@
+/* Uniformity: barriers and collectives are met by all invocations of a workgroup or by none, the grid barrier by all of the grid.
+ *
+ * For each function, callees first: build its flow graph (flow.h), let sets of sources flow along the edges until nothing changes, and look
+ * at the meetings. A set says which of "differs in the workgroup", "differs in the grid", "as control at the call", "as argument i" a node
+ * depends on. What a meeting owes to the first two is an error here; what it owes to the others is a demand on the callers, kept with
+ * the sets of the results as the function's summary. So each function is looked at once, whoever calls it how often.
+ *
+ * The analysis is sound: it may refuse a program whose meetings are uniform for a reason it does not see, and never accepts one that can
+ * diverge. What it accepts it also accepts once inlined. */
+#include "ir/validate/flow.h"
+
+#include "ir/text/words.h"
+
+#include <stdio.h>
+
+typedef struct solver {
+    vy_flow flow;
+    uint32_t words;
+    uint64_t *sets; /* words for each node */
+    size_t sets_size;
+    uint32_t *queue; /* a stack: the order does not matter */
+    size_t queue_size;
+} solver;
+
+static uint64_t *set_of(const solver *s, uint32_t node) {
+    return s->sets + (size_t)node * s->words;
+}
+
+/* ---- solving ---- */
+
+static int prepare(solver *s) {
+    uint32_t count = s->flow.nodes.count;
+    size_t sets = vy_array_size(count, s->words * sizeof *s->sets), queue = vy_array_size(count, sizeof *s->queue);
+    if (sets > s->sets_size) {
+        vy_release(s->sets, s->sets_size);
+        s->sets = vy_allocate(sets);
+        s->sets_size = s->sets ? sets : 0;
+    }
+    if (queue > s->queue_size) {
+        vy_release(s->queue, s->queue_size);
+        s->queue = vy_allocate(queue);
+        s->queue_size = s->queue ? queue : 0;
+    }
+    if (!s->sets || !s->queue) {
+        s->flow.check->out_of_memory = 1;
+        return 0;
+    }
+    memset(s->sets, 0, sets);
+    return 1;
+}
+
+/* Adds what `from` has to `to` and remembers where the two bits that can be errors came from. Returns whether anything was new. */
+static int spread(solver *s, uint32_t from, uint32_t to) {
+    const uint64_t *source = set_of(s, from);
+    uint64_t *target = set_of(s, to), changed = 0;
+    for (uint32_t level = 0; level < 2; level++)
+        if (vy_flow_has(source, level) && !vy_flow_has(target, level))
+            s->flow.nodes.items[to].cause[level] = from;
+    for (uint32_t w = 0; w < s->words; w++) {
+        changed |= source[w] & ~target[w];
+        target[w] |= source[w];
+    }
+    return changed != 0;
+}
+
+static void solve(solver *s) {
+    vy_flow_node *nodes = s->flow.nodes.items;
+    uint32_t queued = 0;
+    for (uint32_t i = 0; i < s->flow.nodes.count; i++) {
+        uint64_t *set = set_of(s, i);
+        set[0] = nodes[i].seed;
+        if (nodes[i].has_param)
+            set[(VY_VARIES_PARAM + nodes[i].param) / 64] |= UINT64_C(1) << (VY_VARIES_PARAM + nodes[i].param) % 64;
+        nodes[i].queued = nodes[i].seed || nodes[i].has_param;
+        if (nodes[i].queued)
+            s->queue[queued++] = i;
+    }
+    while (queued) {
+        uint32_t from = s->queue[--queued];
+        nodes[from].queued = 0;
+        for (uint32_t edge = nodes[from].edges; edge; edge = s->flow.edges.items[edge - 1].next) {
+            uint32_t to = s->flow.edges.items[edge - 1].to;
+            if (spread(s, from, to) && !nodes[to].queued) {
+                nodes[to].queued = 1;
+                s->queue[queued++] = to;
+            }
+        }
+    }
+}
+
+/* ---- saying why ---- */
+
+/* " (line 12)", or nothing if the line is not known. */
+static const char *line_text(vy_position at, char text[32]) {
+    text[0] = 0;
+    if (at.line)
+        snprintf(text, 32, " (line %u)", at.line);
+    return text;
+}
+
+static void describe_variable(const solver *s, uint32_t node, char *text, size_t size) {
+    const vyre_program *p = s->flow.program;
+    const vy_stmt *stmt = &p->stmts.items[s->flow.nodes.items[node].origin];
+    const char *name = vy_name_text(p, p->variables.items[s->flow.function->first_variable + node].name);
+    char line[32];
+    line_text(vy_stmt_position(p, s->flow.nodes.items[node].origin), line);
+    if (stmt->kind == VY_STMT_CALL)
+        snprintf(text, size, "`%s`, a result of `%s`%s", name, vy_name_text(p, p->functions.items[stmt->callee].name), line);
+    else
+        snprintf(text, size, "`%s`, the value of %s%s", name, stmt->kind == VY_STMT_ATOMIC ? "an atomic" : "a collective", line);
+}
+
+/* What lets a node differ in the first place. */
+static void describe_root(const solver *s, uint32_t node, char *text, size_t size) {
+    const vyre_program *p = s->flow.program;
+    const vy_flow_node *n = &s->flow.nodes.items[node];
+    char line[32];
+    if (n->kind == VY_FLOW_SOURCE)
+        snprintf(text, size, "`%s`%s", vyre_builtin_name((vyre_builtin)p->exprs.items[n->origin].op),
+                 line_text(vy_expr_position(p, n->origin), line));
+    else if (n->kind == VY_FLOW_MEMORY)
+        snprintf(text, size, "what is loaded from `%s`, which invocations write", vy_name_text(p, p->memories.items[n->origin].name));
+    else
+        describe_variable(s, node, text, size);
+}
+
+static const char *statement_word(uint8_t kind) {
+    return kind == VY_STMT_IF ? "if" : kind == VY_STMT_FOR ? "for" : "while";
+}
+
+/* "the `if` in line 12 depends on `global_id` (line 10)" */
+static void describe_cause(const solver *s, uint32_t node, uint32_t level, char *text, size_t size) {
+    const vyre_program *p = s->flow.program;
+    uint32_t opener = VY_NONE;
+    while (s->flow.nodes.items[node].cause[level] != VY_NONE) {
+        const vy_flow_node *n = &s->flow.nodes.items[node];
+        uint32_t before = n->cause[level];
+        if (opener == VY_NONE && n->kind == VY_FLOW_CONTROL && s->flow.nodes.items[before].kind != VY_FLOW_CONTROL)
+            opener = n->origin;
+        node = before;
+    }
+    char root[192], line[32] = "";
+    describe_root(s, node, root, sizeof root);
+    if (opener == VY_NONE) {
+        snprintf(text, size, "it depends on %s", root);
+        return;
+    }
+    vy_position at = vy_stmt_position(p, opener);
+    if (at.line)
+        snprintf(line, sizeof line, " in line %u", at.line);
+    snprintf(text, size, "the `%s`%s depends on %s", statement_word(p->stmts.items[opener].kind), line, root);
+}
+
+static void describe_meeting(const vyre_program *p, uint32_t stmt, char text[VY_WORD_ROOM]) {
+    const vy_stmt *s = &p->stmts.items[stmt];
+    if (s->kind == VY_STMT_COLLECTIVE)
+        vy_word_collective((vyre_collective)s->op, (vyre_op)s->combine, s->width != 0, text);
+    else
+        snprintf(text, VY_WORD_ROOM, "%s", s->scope == VYRE_SCOPE_DEVICE ? "grid_barrier" : "barrier");
+}
+
+static void report(solver *s, const vy_flow_meeting *m) {
+    const vyre_program *p = s->flow.program;
+    char cause[320], what[VY_WORD_ROOM], inside[VY_WORD_ROOM + 160] = "", line[32];
+    describe_cause(s, m->node, m->level, cause, sizeof cause);
+    describe_meeting(p, m->where, what);
+    if (m->where != m->stmt)
+        snprintf(inside, sizeof inside, "the call of `%s`, which reaches ",
+                 vy_name_text(p, p->functions.items[p->stmts.items[m->stmt].callee].name));
+    line_text(m->where != m->stmt ? vy_stmt_position(p, m->where) : (vy_position){0, 0, 0}, line);
+    vy_position at = vy_stmt_position(p, m->stmt);
+    if (m->is_lane)
+        vy_check_error(s->flow.check, VY_V101, at, NULL, "%s`%s`%s names a lane that differs between invocations: %s", inside, what,
+                       line, cause);
+    else
+        vy_check_error(s->flow.check, VY_V100, at, NULL, "%s`%s`%s stands in divergent control: %s", inside, what, line, cause);
+}
+
+/* ---- one function ---- */
+
+static void judge_meetings(solver *s, vy_flow_summary *mine) {
+    for (uint32_t i = 0; i < s->flow.meetings.count; i++) {
+        const vy_flow_meeting *m = &s->flow.meetings.items[i];
+        const uint64_t *set = set_of(s, m->node);
+        if (vy_flow_has(set, m->level)) {
+            report(s, m);
+            continue;
+        }
+        for (uint32_t w = 0; w < s->words; w++) {
+            uint64_t demands = w ? set[w] : set[0] & ~UINT64_C(3);
+            if (demands & ~mine->needs[m->level][w] && mine->where[m->level] == VY_NONE) {
+                mine->where[m->level] = m->where;
+                mine->is_lane[m->level] = m->is_lane;
+            }
+            mine->needs[m->level][w] |= demands;
+        }
+    }
+}
+
+static int start_summary(solver *s, vy_flow_summary *mine) {
+    const vy_function *f = s->flow.function;
+    uint64_t *sets = vy_check_scratch(s->flow.check, (size_t)(f->result_count + 2) * s->words, sizeof *sets);
+    if (!sets)
+        return 0;
+    mine->words = s->words;
+    mine->results = sets + (size_t)2 * s->words;
+    for (int level = 0; level < 2; level++) {
+        mine->needs[level] = sets + (size_t)level * s->words;
+        mine->where[level] = VY_NONE;
+    }
+    return 1;
+}
+
+static void analyse(solver *s, vy_flow_summary *summaries, uint32_t function) {
+    const vy_function *f = &s->flow.program->functions.items[function];
+    vy_flow_summary *mine = &summaries[function];
+    s->words = (VY_VARIES_PARAM + f->param_count + 63) / 64;
+    vy_flow_build(&s->flow, function);
+    if (s->flow.check->out_of_memory || !prepare(s) || !start_summary(s, mine))
+        return;
+    solve(s);
+    judge_meetings(s, mine);
+    if (f->result_count)
+        memcpy(mine->results, set_of(s, s->flow.results), (size_t)f->result_count * s->words * sizeof *mine->results);
+}
+
+void vy_check_uniform(vy_check *check) {
+    const vyre_program *p = check->program;
+    if (!(p->facts & (VY_FACT_BARRIER | VY_FACT_GRID_BARRIER)))
+        return; /* nobody meets */
+    vy_flow_summary *summaries = vy_check_scratch(check, p->functions.count, sizeof *summaries);
+    solver s = {.flow = {.check = check, .program = p, .summaries = summaries}};
+    for (uint32_t i = 0; i < p->functions.count && !check->out_of_memory; i++)
+        analyse(&s, summaries, check->order ? check->order[i] : i);
+    VY_VECTOR_FREE(&s.flow.nodes);
+    VY_VECTOR_FREE(&s.flow.edges);
+    VY_VECTOR_FREE(&s.flow.meetings);
+    vy_release(s.sets, s.sets_size);
+    vy_release(s.queue, s.queue_size);
+}
