@@ -26,9 +26,9 @@ static const uint8_t saxpy_wire[103] = {
 typedef struct saxpy_arguments {
     float a; /* param, f32 */
     const float *x; /* f32, read */
-    size_t x_count_______________________________________________________________________________________________________________________________________________________________________; /* elements */
+    size_t x_count; /* elements */
     float *y; /* f32, read, then written in place */
-    size_t y_count_______________________________________________________________________________________________________________________________________________________________________; /* elements */
+    size_t y_count; /* elements */
     vyre_geometry geometry; /* zeros: as the program says */
 } saxpy_arguments;
 
@@ -80,9 +80,9 @@ static inline vyre_status saxpy_run(const saxpy_kernel *self, saxpy_arguments *a
 
     params[0] = vyre_scalar_f32(a->a);
     inputs[0].data = a->x;
-    inputs[0].size = a->x_count_______________________________________________________________________________________________________________________________________________________________________ * sizeof *a->x;
+    inputs[0].size = a->x_count * sizeof *a->x;
     inputs[1].data = a->y;
-    inputs[1].size = a->y_count_______________________________________________________________________________________________________________________________________________________________________ * sizeof *a->y;
+    inputs[1].size = a->y_count * sizeof *a->y;
     memset(&given, 0, sizeof given);
     given.params = params;
     given.param_count = 1;
@@ -92,12 +92,12 @@ static inline vyre_status saxpy_run(const saxpy_kernel *self, saxpy_arguments *a
     memset(outputs, 0, sizeof outputs);
     status = vyre_oracle_run(self->oracle, &given, options ? options : &defaults, outputs, report ? report : &ignored, NULL,
                              error);
-    if (status == VYRE_OK && outputs[0].size > a->y_count_______________________________________________________________________________________________________________________________________________________________________ * sizeof *a->y)
-        status = saxpy_too_small("y", outputs[0].size / sizeof *a->y, a->y_count_______________________________________________________________________________________________________________________________________________________________________, error);
+    if (status == VYRE_OK && outputs[0].size > a->y_count * sizeof *a->y)
+        status = saxpy_too_small("y", outputs[0].size / sizeof *a->y, a->y_count, error);
     if (status == VYRE_OK) {
         if (outputs[0].size > 0)
             memcpy(a->y, outputs[0].data, outputs[0].size);
-        a->y_count_______________________________________________________________________________________________________________________________________________________________________ = outputs[0].size / sizeof *a->y;
+        a->y_count = outputs[0].size / sizeof *a->y;
     }
     vyre_bytes_free(&outputs[0]);
     return status;

@@ -1,7 +1,7 @@
 /* vyre bind: a C header with a typed function for a program.
  *
- * The header holds the program's wire form as bytes, a struct with one field per param and buffer, and four functions: open (decode and
- * compile once), run, close, and a one-line initialiser. It is C11 and C++, needs libvyre alone, and keeps no state of its own. */
+ * The header holds the program's wire form as bytes, a struct with one field per param and buffer, and three functions: open (decode and
+ * compile once), run and close. It is C11 and C++, needs libvyre alone, and keeps no state of its own. */
 #include "tool/bindings.h"
 #include "tool/commands.h"
 #include "tool/load.h"
@@ -87,14 +87,12 @@ static int add_field(field_list *fields, const field *given) {
 
     choose_name(fields, f.source, "", f.name, sizeof f.name);
     slot = VY_PUSH(fields);
-    if (!slot)
-        return 0;
-    *slot = f;
-    if (f.is_buffer)
-        choose_name(fields, f.source, "_count", slot->count, sizeof slot->count);
-    return 1;
+    if (slot)
+        *slot = f;
+    return slot != NULL;
 }
 
+/* All names first, then the counts: what the program named keeps its name where it can. */
 static int collect(const vyre_program *program, field_list *fields) {
     vyre_param_info param;
     vyre_buffer_info buffer;
@@ -110,6 +108,12 @@ static int collect(const vyre_program *program, field_list *fields) {
                                         .is_output = tool_access_is_output(buffer.access),
                                         .is_open = tool_buffer_needs_count(&buffer)}))
             return 0;
+    for (uint32_t i = 0; i < fields->count; i++) {
+        char count[sizeof fields->items[i].count];
+        choose_name(fields, fields->items[i].source, "_count", count, sizeof count);
+        if (fields->items[i].is_buffer)
+            strcpy(fields->items[i].count, count);
+    }
     return 1;
 }
 

@@ -44,6 +44,30 @@ static void add_code(vy_string *out, const vyre_explanation *e, int json) {
     vy_string_char(out, '}');
 }
 
+/* docs/errors.md: a section per code, then the statuses as a table. */
+static int explain_markdown(void) {
+    vy_string out = {0};
+    vyre_explanation e;
+    int in_table = 0;
+
+    vy_string_add(&out, "# Errors\n\nEvery finding has a code, and every code a section here; `vyre explain CODE` "
+                        "prints the same. This page is made "
+                        "by\n`vyre explain --all --markdown`; a test fails when it is out of date. T: text form, V: "
+                        "validator, W: wire form,\n"
+                        "B: builder, R: found while running.\n");
+    for (size_t i = 0; vyre_explain_at(i, &e); i++) {
+        if (strcmp(e.title, e.text) != 0) {
+            vy_string_format(&out, "\n## %s: %s\n\n%s\n\nFix: %s\n", e.code, e.title, e.text, e.fix);
+            continue;
+        }
+        if (!in_table++)
+            vy_string_add(&out, "\n## Statuses\n\nWhat functions of the library return.\n\n| status | meaning | fix "
+                                "|\n| --- | --- | --- |\n");
+        vy_string_format(&out, "| `%s` | %s | %s |\n", e.code, e.title, e.fix);
+    }
+    return tool_print(&out);
+}
+
 static int explain_all(int json) {
     vy_string out = {0};
     vyre_explanation e;
@@ -214,7 +238,7 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
     const explain_options *options = given;
 
     if (options->all)
-        return explain_all(options->json);
+        return options->markdown ? explain_markdown() : explain_all(options->json);
     if (args->words.count != 1)
         return tool_usage(self, "name a code, as in `vyre explain V001`, or a file", "%u words are given",
                           args->words.count);
