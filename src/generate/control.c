@@ -229,14 +229,20 @@ int vy_gen_return(vy_gen *g) {
     return 1;
 }
 
-/* Rarely met: a few of a hundred programs have a trap, and it waits for one invocation or a rare value. */
+/* Rarely met: a few of a hundred programs have a trap, and it waits for a few invocations or a rare value. */
 int vy_gen_trap(vy_gen *g) {
     if (!may_nest(g))
         return 0;
-    uint32_t test;
-    vyre_type type = vy_gen_integer_type(g);
-    test = vy_gen_leaf(g, type, 1);
-    test = vy_draft_op(&g->draft, VYRE_OP_EQ, VYRE_TYPE_BOOL, test, vy_gen_literal(g, type), VY_NONE);
+    uint32_t test, value;
+    if (vy_gen_chance(g, 1, 2)) {
+        test = vy_draft_builtin(&g->draft, VYRE_BUILTIN_GLOBAL_ID, 0);
+        value = vy_draft_literal(&g->draft, VYRE_TYPE_U32, vy_gen_below(g, g->total + 1));
+    } else {
+        vyre_type type = vy_gen_integer_type(g);
+        test = vy_gen_leaf(g, type, 1);
+        value = vy_gen_literal(g, type);
+    }
+    test = vy_draft_op(&g->draft, VYRE_OP_EQ, VYRE_TYPE_BOOL, test, value, VY_NONE);
     vy_draft_if(&g->draft, test);
     vy_stmt stmt = vy_draft_blank(VY_STMT_TRAP);
     stmt.a = vy_gen_expr(g, VYRE_TYPE_U32, 1);

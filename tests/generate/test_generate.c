@@ -1,0 +1,310 @@
+/* The generator: what every random case is, and that knobs do what they say. */
+#include "support/fault.h"
+#include "support/test.h"
+
+#include "campaign/coverage.h"
+#include "ir/eval.h"
+#include "ir/launch.h"
+#include "vyre/generate.h"
+
+static vyre_case *generate(vyre_generate_options options) {
+    vyre_case *made;
+    vyre_error error;
+    vyre_status status = vyre_generate(&options, &made, &error);
+    if (status != VYRE_OK)
+        fail_msg("seed %llu: %s: %s", (unsigned long long)options.seed, vyre_status_name(status), error.message);
+    return made;
+}
+
+static unsigned rounds(unsigned count) {
+    return count * vy_test_effort();
+}
+
+static int same_arguments(const vyre_arguments *a, const vyre_arguments *b) {
+    if (a->param_count != b->param_count || a->input_count != b->input_count || a->count_count != b->count_count ||
+        memcmp(&a->geometry, &b->geometry, sizeof a->geometry) != 0)
+        return 0;
+    for (size_t i = 0; i < a->param_count; i++)
+        if (a->params[i].type != b->params[i].type || a->params[i].bits != b->params[i].bits)
+            return 0;
+    for (size_t i = 0; i < a->input_count; i++)
+        if (a->inputs[i].size != b->inputs[i].size || memcmp(a->inputs[i].data, b->inputs[i].data, a->inputs[i].size) != 0)
+            return 0;
+    return a->count_count == 0 || memcmp(a->counts, b->counts, a->count_count * sizeof *a->counts) == 0;
+}
+
+static void every_case_is_valid_and_can_be_dispatched(void **state) {
+    (void)state;
+    static vy_launch launch;
+    for (uint64_t seed = 0; seed < rounds(3000); seed++) {
+        vyre_case *made = generate((vyre_generate_options){.seed = seed});
+        vyre_error error;
+        if (vy_launch_resolve(vyre_case_program(made), vyre_case_arguments(made), &launch, &error) != VYRE_OK)
+            fail_msg("seed %llu: %s", (unsigned long long)seed, error.message);
+        assert_false(vyre_program_schedule_dependent(vyre_case_program(made)));
+        assert_int_equal(vyre_program_numerics(vyre_case_program(made)), VYRE_NUMERICS_STRICT);
+        vyre_case_free(made);
+    }
+}
+
+static void the_same_seed_gives_the_same_case(void **state) {
+    (void)state;
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        vyre_case *a = generate((vyre_generate_options){.seed = seed, .stress = (unsigned)seed});
+        vyre_case *b = generate((vyre_generate_options){.seed = seed, .stress = (unsigned)seed});
+        assert_true(vyre_program_equal(vyre_case_program(a), vyre_case_program(b)));
+        assert_true(same_arguments(vyre_case_arguments(a), vyre_case_arguments(b)));
+        vyre_case_free(a);
+        vyre_case_free(b);
+    }
+}
+
+static void another_seed_gives_another_program(void **state) {
+    (void)state;
+    vyre_case *before = generate((vyre_generate_options){.seed = 0});
+    for (uint64_t seed = 1; seed < 500; seed++) {
+        vyre_case *made = generate((vyre_generate_options){.seed = seed});
+        assert_false(vyre_program_equal(vyre_case_program(before), vyre_case_program(made)));
+        vyre_case_free(before);
+        before = made;
+    }
+    vyre_case_free(before);
+}
+
+static void no_options_means_the_defaults(void **state) {
+    (void)state;
+    vyre_case *a, *b = generate((vyre_generate_options){0});
+    assert_int_equal(vyre_generate(NULL, &a, NULL), VYRE_OK);
+    assert_true(vyre_program_equal(vyre_case_program(a), vyre_case_program(b)));
+    vyre_case_free(a);
+    vyre_case_free(b);
+}
+
+/* A tenth of the default grids' work is far more than this takes; it says that nothing is left out for good. */
+static void everything_the_language_has_occurs(void **state) {
+    (void)state;
+    static coverage seen;
+    memset(&seen, 0, sizeof seen);
+    for (uint64_t seed = 0; seed < 6000; seed++) {
+        vyre_case *made = generate((vyre_generate_options){.seed = seed, .stress = seed % 3 ? 0 : 1u << seed / 3 % 8});
+        coverage_add(&seen, vyre_case_program(made));
+        vyre_case_free(made);
+    }
+    coverage_report report = coverage_check(&seen, stdout);
+    assert_true(report.cells > 500);
+    assert_int_equal(report.empty, 0);
+}
+
+/* ---- knobs ---- */
+
+static double mean_statements(unsigned knob) {
+    double sum = 0;
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        vyre_program_stats stats;
+        vyre_case *made = generate((vyre_generate_options){.seed = seed, .statements = knob});
+        vyre_program_get_stats(vyre_case_program(made), &stats);
+        sum += stats.statements;
+        vyre_case_free(made);
+    }
+    return sum / 200;
+}
+
+static void statements_says_about_how_many(void **state) {
+    (void)state;
+    for (unsigned knob = 10; knob <= 1000; knob *= 10) {
+        double mean = mean_statements(knob);
+        assert_true(mean > knob * 0.6 && mean < knob * 1.5 + 10);
+    }
+}
+
+static unsigned tree_depth(const vyre_program *program, uint32_t root) {
+    const vy_expr *e = &program->exprs.items[root];
+    const uint32_t operands[3] = {e->kind == VY_EXPR_OP ? e->a : VY_NONE, e->kind == VY_EXPR_OP || e->kind == VY_EXPR_LOAD ? e->b : VY_NONE,
+                                  e->c};
+    unsigned deepest = 0;
+    for (int i = 0; i < 3; i++)
+        if (operands[i] != VY_NONE) {
+            unsigned depth = 1 + tree_depth(program, operands[i]);
+            deepest = depth > deepest ? depth : deepest;
+        }
+    return deepest;
+}
+
+static unsigned deepest_expression(unsigned knob) {
+    unsigned deepest = 0;
+    for (uint64_t seed = 0; seed < 100; seed++) {
+        vyre_case *made = generate((vyre_generate_options){.seed = seed, .depth = knob});
+        const vyre_program *program = vyre_case_program(made);
+        for (uint32_t i = 0; i < program->exprs.count; i++) {
+            unsigned depth = tree_depth(program, i);
+            deepest = depth > deepest ? depth : deepest;
+        }
+        vyre_case_free(made);
+    }
+    return deepest;
+}
+
+static void depth_bounds_expressions(void **state) {
+    (void)state;
+    /* Owned indices have a shape of their own, a few operators deep. */
+    assert_true(deepest_expression(1) <= 1 + 10);
+    assert_true(deepest_expression(2) < deepest_expression(20));
+    assert_true(deepest_expression(64) <= 64 + 10);
+}
+
+static void invocations_bounds_the_grid(void **state) {
+    (void)state;
+    static vy_launch launch;
+    static const unsigned knobs[] = {1, 7, 64, 5000};
+    for (unsigned k = 0; k < sizeof knobs / sizeof *knobs; k++) {
+        uint64_t largest = 0;
+        for (uint64_t seed = 0; seed < 300; seed++) {
+            vyre_case *made = generate((vyre_generate_options){.seed = seed, .invocations = knobs[k], .statements = 4});
+            assert_int_equal(vy_launch_resolve(vyre_case_program(made), vyre_case_arguments(made), &launch, NULL), VYRE_OK);
+            largest = launch.invocations > largest ? launch.invocations : largest;
+            vyre_case_free(made);
+        }
+        assert_true(largest <= knobs[k] && largest * 3 >= knobs[k]);
+    }
+}
+
+static void types_are_kept_to(void **state) {
+    (void)state;
+    for (int type = VYRE_TYPE_I8; type < VYRE_TYPE_COUNT; type++)
+        for (uint64_t seed = 0; seed < 60; seed++) {
+            vyre_case *made = generate((vyre_generate_options){.seed = seed, .types = UINT32_C(1) << type});
+            const vyre_program *program = vyre_case_program(made);
+            /* Indices and conditions are u32 and bool, and an index may be any integer; what is stored is the type asked for. */
+            for (uint32_t i = 0; i < program->memories.count; i++)
+                assert_true(program->memories.items[i].type == type || program->grid.kind == VYRE_GRID_INDIRECT);
+            for (uint32_t i = 0; i < program->exprs.count; i++)
+                if (vy_type_layouts[program->exprs.items[i].type].classes == VYRE_CLASS_FLOAT)
+                    assert_int_equal(program->exprs.items[i].type, type);
+            vyre_case_free(made);
+        }
+}
+
+static unsigned programs_with(unsigned stress, int (*has)(const vyre_program *)) {
+    unsigned count = 0;
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        vyre_case *made = generate((vyre_generate_options){.seed = seed, .stress = stress});
+        count += has(vyre_case_program(made)) != 0;
+        vyre_case_free(made);
+    }
+    return count;
+}
+
+static int has_statement(const vyre_program *program, vy_stmt_kind kind) {
+    for (uint32_t i = 0; i < program->stmts.count; i++)
+        if (program->stmts.items[i].kind == kind)
+            return 1;
+    return 0;
+}
+static int has_loops(const vyre_program *program) {
+    return has_statement(program, VY_STMT_FOR) || has_statement(program, VY_STMT_WHILE);
+}
+static int has_calls(const vyre_program *program) {
+    return has_statement(program, VY_STMT_CALL);
+}
+static int has_barriers(const vyre_program *program) {
+    return has_statement(program, VY_STMT_BARRIER);
+}
+static int has_collectives(const vyre_program *program) {
+    return has_statement(program, VY_STMT_COLLECTIVE);
+}
+static int has_atomics(const vyre_program *program) {
+    return has_statement(program, VY_STMT_ATOMIC);
+}
+static int has_planes(const vyre_program *program) {
+    return program->workgroup[1] > 1 || program->workgroup[2] > 1;
+}
+static int is_mostly(const vyre_program *program, unsigned classes) {
+    unsigned hits = 0, all = 0;
+    for (uint32_t i = 0; i < program->memories.count; i++, all++)
+        hits += (vy_type_layouts[program->memories.items[i].type].classes & classes) != 0;
+    return hits * 3 >= all * 2;
+}
+static int is_integral(const vyre_program *program) {
+    return is_mostly(program, VYRE_CLASS_INTEGER);
+}
+static int is_floating(const vyre_program *program) {
+    return is_mostly(program, VYRE_CLASS_FLOAT);
+}
+
+static void stress_makes_its_feature_common(void **state) {
+    (void)state;
+    static const struct {
+        unsigned stress;
+        int (*has)(const vyre_program *);
+        unsigned at_least; /* of 200 */
+    } rows[] = {
+        {VYRE_STRESS_INTEGERS, is_integral, 150},     {VYRE_STRESS_FLOATS, is_floating, 120}, {VYRE_STRESS_CONTROL, has_loops, 170},
+        {VYRE_STRESS_FUNCTIONS, has_calls, 200},      {VYRE_STRESS_MEMORY, has_barriers, 160},
+        {VYRE_STRESS_COLLECTIVES, has_collectives, 160}, {VYRE_STRESS_ATOMICS, has_atomics, 120},
+        {VYRE_STRESS_GEOMETRY, has_planes, 110},
+    };
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        unsigned count = programs_with(rows[i].stress, rows[i].has);
+        if (count < rows[i].at_least)
+            fail_msg("stress %#x: %u of 200 programs", rows[i].stress, count);
+    }
+}
+
+/* ---- cases ---- */
+
+static void a_case_owns_copies_of_its_arguments(void **state) {
+    (void)state;
+    vyre_case *made = generate((vyre_generate_options){.seed = 5}), *copy;
+    assert_int_equal(vyre_case_new(vyre_case_program(made), vyre_case_arguments(made), &copy, NULL), VYRE_OK);
+    vyre_case *again = generate((vyre_generate_options){.seed = 5});
+    vyre_case_free(made);
+    assert_true(same_arguments(vyre_case_arguments(copy), vyre_case_arguments(again)));
+    assert_true(vyre_program_equal(vyre_case_program(copy), vyre_case_program(again)));
+    vyre_case_free(copy);
+    vyre_case_free(again);
+    vyre_case_free(NULL);
+}
+
+static void a_case_without_a_program_is_refused(void **state) {
+    (void)state;
+    vyre_error error;
+    vyre_case *made;
+    assert_int_equal(vyre_case_new(NULL, NULL, &made, &error), VYRE_INVALID_ARGUMENT);
+    assert_null(made);
+    assert_true(error.fix[0] != 0);
+}
+
+static vyre_status generate_and_free(void *user) {
+    vyre_case *made;
+    vyre_status status = vyre_generate(user, &made, NULL);
+    assert_true((status == VYRE_OK) == (made != NULL));
+    vyre_case_free(made);
+    return status;
+}
+
+static void every_allocation_may_fail(void **state) {
+    (void)state;
+    for (uint64_t seed = 0; seed < 6; seed++) {
+        vyre_generate_options options = {.seed = seed, .statements = 20, .invocations = 32, .stress = 1u << seed};
+        assert_true(VY_FAULT_LOOP(generate_and_free, &options) > 10);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_case_is_valid_and_can_be_dispatched),
+        cmocka_unit_test(the_same_seed_gives_the_same_case),
+        cmocka_unit_test(another_seed_gives_another_program),
+        cmocka_unit_test(no_options_means_the_defaults),
+        cmocka_unit_test(everything_the_language_has_occurs),
+        cmocka_unit_test(statements_says_about_how_many),
+        cmocka_unit_test(depth_bounds_expressions),
+        cmocka_unit_test(invocations_bounds_the_grid),
+        cmocka_unit_test(types_are_kept_to),
+        cmocka_unit_test(stress_makes_its_feature_common),
+        cmocka_unit_test(a_case_owns_copies_of_its_arguments),
+        cmocka_unit_test(a_case_without_a_program_is_refused),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
