@@ -280,73 +280,73 @@ static int has_memory(const layout *l, uint32_t memory) {
     return memory >= l->function->first_memory && memory - l->function->first_memory < l->function->memory_count;
 }
 
-/* The operands of a node that are expressions, and that those it does not have are absent; -1 if something is wrong. */
-static int node_operands(layout *l, const vy_expr *e, uint32_t operands[3]) {
-    int count = 0;
-    uint32_t rest[3] = {e->a, e->b, e->c};
-    int first_unused = 0;
-    switch (e->kind) {
-    case VY_EXPR_LITERAL:
-    case VY_EXPR_BUILTIN:
-        if (e->kind == VY_EXPR_BUILTIN && e->op >= VYRE_BUILTIN_COUNT)
-            return BROKEN(l, V001, "builtin %u is unknown", e->op) - 1;
-        break;
-    case VY_EXPR_VARIABLE:
-        first_unused = 1;
-        if (!has_variable(l, e->a))
-            return BROKEN(l, V002, "an expression refers to a variable (%u) of another function", e->a) - 1;
-        break;
-    case VY_EXPR_LEN:
-    case VY_EXPR_LOAD:
-        first_unused = 1;
-        if (!has_memory(l, e->a))
-            return BROKEN(l, V002, "an expression refers to a memory (%u) of another function", e->a) - 1;
-        if (e->kind == VY_EXPR_LOAD) {
-            operands[count++] = e->b;
-            first_unused = 2;
-        }
-        break;
-    case VY_EXPR_OP: {
-        const vyre_op_info *info = vyre_op_get((vyre_op)e->op);
-        if (!info)
-            return BROKEN(l, V001, "op %u is unknown", e->op) - 1;
-        for (; count < info->arity; count++)
-            operands[count] = rest[count];
-        first_unused = count;
-        break;
-    }
-    default: return BROKEN(l, V001, "the kind (%u) of an expression is unknown", e->kind) - 1;
-    }
-    for (int i = first_unused; i < 3; i++)
-        if (rest[i] != VY_NONE)
-            return BROKEN(l, V009, "an expression has more operands than its kind takes") - 1;
-    return count;
+/* What checking a node finds out about the tree below it. */
+typedef struct tree {
+    uint32_t start;
+    uint16_t depth;
+} tree;
+
+/* In postfix order the last operand directly precedes its operator, and each other operand directly precedes the tree of the next: so
+ * operands are taken from the last to the first. */
+static int take_operand(layout *l, tree *t, uint32_t index, uint32_t operand) {
+    if (t->start <= l->next_expr || operand != t->start - 1)
+        return BROKEN(l, V005, "an operand of expression %u is not the tree before it", index);
+    t->start = l->tree_start[operand];
+    if (l->tree_depth[operand] >= t->depth)
+        t->depth = (uint16_t)(l->tree_depth[operand] + 1);
+    return 1;
 }
 
-/* In postfix order the last operand directly precedes its operator, and each other operand directly precedes the tree of the next. */
-static int check_node(layout *l, uint32_t index) {
+static int check_absent(layout *l, uint32_t a, uint32_t b, uint32_t c) {
+    return (a & b & c) == VY_NONE ? 1 : BROKEN(l, V009, "an expression has more operands than its kind takes");
+}
+
+static int check_op(layout *l, tree *t, uint32_t index, const vy_expr *e) {
+    const vyre_op_info *info = vyre_op_get((vyre_op)e->op);
+    if (!info)
+        return BROKEN(l, V001, "op %u is unknown", e->op);
+    return (info->arity < 3 || take_operand(l, t, index, e->c)) && (info->arity < 2 || take_operand(l, t, index, e->b)) &&
+           take_operand(l, t, index, e->a) &&
+           check_absent(l, VY_NONE, info->arity < 2 ? e->b : VY_NONE, info->arity < 3 ? e->c : VY_NONE);
+}
+
+static int check_node(layout *l, tree *t, uint32_t index, const vy_expr *e) {
+    switch (e->kind) {
+    case VY_EXPR_LITERAL: return check_absent(l, e->a, e->b, e->c);
+    case VY_EXPR_BUILTIN:
+        if (e->op >= VYRE_BUILTIN_COUNT)
+            return BROKEN(l, V001, "builtin %u is unknown", e->op);
+        return check_absent(l, e->a, e->b, e->c);
+    case VY_EXPR_VARIABLE:
+        if (!has_variable(l, e->a))
+            return BROKEN(l, V002, "an expression refers to a variable (%u) of another function", e->a);
+        return check_absent(l, VY_NONE, e->b, e->c);
+    case VY_EXPR_LEN:
+    case VY_EXPR_LOAD:
+        if (!has_memory(l, e->a))
+            return BROKEN(l, V002, "an expression refers to a memory (%u) of another function", e->a);
+        if (e->kind == VY_EXPR_LEN)
+            return check_absent(l, VY_NONE, e->b, e->c);
+        return take_operand(l, t, index, e->b) && check_absent(l, VY_NONE, VY_NONE, e->c);
+    case VY_EXPR_OP: return check_op(l, t, index, e);
+    default: return BROKEN(l, V001, "the kind (%u) of an expression is unknown", e->kind);
+    }
+}
+
+static int check_expr(layout *l, uint32_t index) {
     const vy_expr *e = &l->program->exprs.items[index];
+    tree t = {index, 0};
     if (e->type >= VYRE_TYPE_COUNT)
         return BROKEN(l, V001, "the type (%u) of an expression is unknown", e->type);
-    uint32_t operands[3], start = index;
-    int count = node_operands(l, e, operands);
-    if (count < 0)
+    if (!check_node(l, &t, index, e))
         return 0;
-    uint16_t depth = 0;
-    for (int i = count; i-- > 0;) {
-        if (start <= l->next_expr || operands[i] != start - 1)
-            return BROKEN(l, V005, "operand %d of expression %u is not the one before it", i, index);
-        start = l->tree_start[operands[i]];
-        if (l->tree_depth[operands[i]] >= depth)
-            depth = (uint16_t)(l->tree_depth[operands[i]] + 1);
-    }
-    if (depth > VY_LIMIT_EXPRESSION_DEPTH) {
+    if (t.depth > VY_LIMIT_EXPRESSION_DEPTH) {
         vy_check_error(l->check, VY_V032, vy_expr_position(l->program, index), NULL,
                        "an expression is deeper than the limit (%d operators)", VY_LIMIT_EXPRESSION_DEPTH);
         return 0;
     }
-    l->tree_start[index] = start;
-    l->tree_depth[index] = depth;
+    l->tree_start[index] = t.start;
+    l->tree_depth[index] = t.depth;
     return 1;
 }
 
@@ -355,7 +355,7 @@ static int check_tree(layout *l, uint32_t root) {
     if (root < l->next_expr || root >= l->program->exprs.count)
         return BROKEN(l, V005, "an operand (expression %u) does not follow the one before (expression %u)", root, l->next_expr);
     for (uint32_t i = l->next_expr; i <= root; i++)
-        if (!check_node(l, i))
+        if (!check_expr(l, i))
             return 0;
     if (l->tree_start[root] != l->next_expr)
         return BROKEN(l, V005, "expression %u belongs to no statement", l->next_expr);
