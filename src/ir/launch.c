@@ -139,6 +139,8 @@ static vyre_status resolve_params(const vyre_program *program, const vyre_argume
                        VY_FIX("pass one value per `param` of `%s`, in declaration order", vyre_program_name(program)),
                        "the dispatch gives %zu params, the program has %u", arguments->params ? arguments->param_count : (size_t)0,
                        program->param_count);
+    if (program->param_count == 0)
+        return VYRE_OK; /* there may be no variables at all */
     const vy_variable *variables = program->variables.items + vy_program_entry(program)->first_variable;
     for (uint32_t i = 0; i < program->param_count; i++) {
         const vyre_scalar *given = &arguments->params[i];
