@@ -80,59 +80,6 @@ static void built_example_is_the_same_program(void **state) {
 }
 
 int main(void) {
-    return 0;
-}
-' >> unit_$n.c\n" "    $COMPILE -I\"$HEADERS\" -fsyntax-only unit_$n.c || exit 1\n"
-                  "  done\n"
-                  "done\n"
-                  "test $n -gt 20 && echo compiled";
-
-static void compile_all(const char *compile) {
-    char folder[256];
-    vy_string out = {0};
-
-    transcript_enter(folder);
-    setenv("COMPILE", compile, 1);
-    setenv("HEADERS", vy_test_path("include"), 1);
-    transcript_run(make_headers, &out);
-    transcript_leave(folder);
-    assert_string_equal(out.text, "compiled\n");
-    vy_string_free(&out);
-}
-
-static void headers_are_c(void **state) {
-    (void)state;
-    if (!have("cc"))
-        VY_SKIP("there is no C compiler (cc): headers are not compiled");
-    compile_all("cc -std=c11 -Wall -Wextra -Wno-unused-function -Werror -x c");
-}
-
-static void headers_are_cpp(void **state) {
-    (void)state;
-    if (!have("c++"))
-        VY_SKIP("there is no C++ compiler (c++): headers are not compiled");
-    compile_all("c++ -std=c++17 -Wall -Wextra -Wno-unused-function -Werror -x c++");
-}
-
-/* The examples in C are linked by the build; here they run. */
-static void examples_in_c_give_the_result(void **state) {
-    static const char *const names[] = {"bound", "builder"};
-
-    (void)state;
-    for (size_t i = 0; i < 2; i++) {
-        char line[1024];
-        vy_string out = {0};
-        snprintf(line, sizeof line, "%s/examples/%s", VYRE_BINARY_DIR, names[i]);
-        if (access(line, X_OK) != 0)
-            VY_SKIP("%s is not built: examples in C are not run", line);
-        transcript_run(line, &out);
-        assert_non_null(out.text);
-        assert_int_equal(strncmp(out.text, "12 24 36\n", 9), 0);
-        vy_string_free(&out);
-    }
-}
-
-int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(headers_are_c),
         cmocka_unit_test(headers_are_cpp),

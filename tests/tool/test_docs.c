@@ -1,25 +1,38 @@
 /* Pages and lists that repeat what the command knows must agree with it. */
 #include "tool/transcript.h"
 
+/* Texts live until the end of all tests. */
+static vy_arena texts;
+
+static char *keep(const char *text, size_t size) {
+    char *kept = vy_arena_copy(&texts, text, size);
+
+    assert_non_null(kept);
+    return kept;
+}
+
 /* The output of a command under sh, with `vyre` in its path. */
 static char *output_of(const char *command) {
     vy_string out = {0};
-    char folder[256];
+    char folder[256], *kept;
 
     transcript_enter(folder);
     transcript_run(command, &out);
     transcript_leave(folder);
-    assert_non_null(out.text);
-    return out.text; /* leaked on purpose: a test lives a second */
+    kept = keep(out.text ? out.text : "", out.length);
+    vy_string_free(&out);
+    return kept;
 }
 
 static char *file_text(const char *path) {
     vyre_bytes bytes = VYRE_BYTES_INIT;
+    char *kept;
 
     if (vy_file_read(vy_test_path(path), SIZE_MAX, &bytes, NULL) != VYRE_OK)
         fail_msg("%s cannot be read", path);
-    assert_int_equal(vyre_bytes_resize(&bytes, bytes.size + 1, NULL), VYRE_OK);
-    return bytes.data;
+    kept = keep(bytes.data, bytes.size);
+    vyre_bytes_free(&bytes);
+    return kept;
 }
 
 static void expect_page(const char *path, const char *command) {
@@ -139,5 +152,8 @@ int main(void) {
         cmocka_unit_test(pages_and_completions_name_every_command_and_option),
         cmocka_unit_test(pages_name_every_exit_code),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+    vy_arena_free(&texts);
+    return failed;
 }
