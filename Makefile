@@ -5,6 +5,7 @@ ARGS  ?=
 FUZZ_SECONDS     ?= 60
 CAMPAIGN_EFFORT  ?= 20
 CAMPAIGN_SECONDS ?= 600
+CAMPAIGN_PROGRAMS ?= 1000000
 PREFIX ?= /usr/local
 
 CMAKE = cmake -G Ninja -S .
@@ -60,11 +61,12 @@ tsan: ## tests of threads under ThreadSanitizer
 	@$(NINJA) -C $(BUILD)/tsan vyre-thread-tests
 	@cd $(BUILD)/tsan && ctest -j $(JOBS) -L thread --output-on-failure --no-tests=ignore
 
-campaign: ## hours, not minutes: CAMPAIGN_EFFORT (20) times the random cases, then CAMPAIGN_SECONDS (600) a fuzz target
+campaign: ## hours, not minutes: CAMPAIGN_PROGRAMS (10^6), CAMPAIGN_EFFORT (20) times the random cases, CAMPAIGN_SECONDS (600) a fuzz target
 	@tools/setup test
 	@$(CMAKE) -B $(BUILD) -DVYRE_TESTS=ON >/dev/null
 	@$(NINJA) -C $(BUILD)
-	@cd $(BUILD) && VYRE_EFFORT=$(CAMPAIGN_EFFORT) ctest -j $(JOBS) --timeout 36000 --output-on-failure
+	@cd $(BUILD) && VYRE_CAMPAIGN_COUNT=$(CAMPAIGN_PROGRAMS) VYRE_CAMPAIGN_WORKERS=$(JOBS) nice tests/campaign.campaign_slow
+	@cd $(BUILD) && VYRE_EFFORT=$(CAMPAIGN_EFFORT) ctest -j $(JOBS) -E campaign --timeout 36000 --output-on-failure
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(CAMPAIGN_SECONDS)
 
 install: build ## install under PREFIX (/usr/local); DESTDIR is honoured

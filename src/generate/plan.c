@@ -14,14 +14,14 @@ typedef struct feature_row {
 
 static const feature_row features[] = {
     {VY_GEN_SYNC, 12, VYRE_STRESS_MEMORY | VYRE_STRESS_COLLECTIVES},
-    {VY_GEN_ARRAYS, 12, VYRE_STRESS_MEMORY},
+    {VY_GEN_ARRAYS, 12, VYRE_STRESS_MEMORY | VYRE_STRESS_ATOMICS},
     {VY_GEN_PRIVATE, 10, VYRE_STRESS_MEMORY},
-    {VY_GEN_ATOMICS, 8, VYRE_STRESS_ATOMICS},
+    {VY_GEN_ATOMICS, 10, VYRE_STRESS_ATOMICS},
     {VY_GEN_CALLS, 10, VYRE_STRESS_FUNCTIONS},
     {VY_GEN_CONTROL, 18, VYRE_STRESS_CONTROL},
     {VY_GEN_GEOMETRY, 8, VYRE_STRESS_GEOMETRY},
     {VY_GEN_TRAP, 1, 0},
-    {VY_GEN_GRID_BARRIER, 1, 0},
+    {VY_GEN_GRID_BARRIER, 2, 0},
 };
 
 static void draw_features(vy_gen *g) {
@@ -156,8 +156,8 @@ static vyre_type atomic_type(vy_gen *g) {
 
 /* Kinds whose order does not matter; a load without a result is the idle one. */
 static vyre_atomic draw_atomic(vy_gen *g) {
-    static const uint8_t kinds[] = {VYRE_ATOMIC_ADD, VYRE_ATOMIC_ADD, VYRE_ATOMIC_AND, VYRE_ATOMIC_OR, VYRE_ATOMIC_XOR,
-                                    VYRE_ATOMIC_MIN, VYRE_ATOMIC_MAX, VYRE_ATOMIC_MIN, VYRE_ATOMIC_MAX, VYRE_ATOMIC_LOAD};
+    static const uint8_t kinds[] = {VYRE_ATOMIC_ADD, VYRE_ATOMIC_AND, VYRE_ATOMIC_OR,  VYRE_ATOMIC_XOR,
+                                    VYRE_ATOMIC_MIN, VYRE_ATOMIC_MAX, VYRE_ATOMIC_LOAD};
     return (vyre_atomic)kinds[vy_gen_below(g, sizeof kinds)];
 }
 
@@ -177,7 +177,7 @@ static void plan_atomics(vy_gen *g) {
 static void plan_arrays(vy_gen *g) {
     for (unsigned i = 1 + vy_gen_below(g, 2); (g->features & VY_GEN_ARRAYS) && i > 0; i--) {
         vyre_type type = vy_gen_data_type(g);
-        vyre_type counter = (g->features & VY_GEN_ATOMICS) && vy_gen_chance(g, 1, 2) ? atomic_type(g) : VYRE_TYPE_COUNT;
+        vyre_type counter = (g->features & VY_GEN_ATOMICS) && vy_gen_chance(g, 3, 4) ? atomic_type(g) : VYRE_TYPE_COUNT;
         uint32_t count = vy_gen_chance(g, 1, 5) ? log_uniform(g, 2 * g->size + 1) : g->size * (1 + vy_gen_below(g, 3));
         unsigned m = add_memory(g, VY_SPACE_WORKGROUP, counter == VYRE_TYPE_COUNT ? type : counter, VYRE_ACCESS_READ_WRITE, count,
                                 (vy_hold){0});
@@ -185,7 +185,7 @@ static void plan_arrays(vy_gen *g) {
         if (counter == VYRE_TYPE_COUNT)
             continue;
         g->plan[m].atomic = (uint8_t)draw_atomic(g);
-        if (vy_gen_chance(g, 1, 2))
+        if (vy_gen_chance(g, 3, 4))
             g->plan_holds[m] = (vy_hold){.phase = VY_PHASE_ATOMIC};
     }
     for (unsigned i = 1 + vy_gen_below(g, 2); (g->features & VY_GEN_PRIVATE) && i > 0; i--) {

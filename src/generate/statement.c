@@ -73,7 +73,9 @@ static int write_collective(vy_gen *g) {
     if (!g->place.uniform || !g->place.sync)
         return 0;
     vy_stmt stmt = vy_draft_blank(VY_STMT_COLLECTIVE);
-    vyre_collective op = (vyre_collective)vy_gen_below(g, VYRE_COLLECTIVE_COUNT);
+    /* Those that combine have many variants: half of the draws. */
+    int combines = vy_gen_chance(g, 1, 2);
+    vyre_collective op = (vyre_collective)vy_gen_below(g, combines ? VYRE_COLLECTIVE_ANY : VYRE_COLLECTIVE_COUNT);
     const collective_row *row = &collectives[op];
     stmt.op = (uint8_t)op;
     stmt.width = !row->workgroup || (row->subgroup && vy_gen_chance(g, 1, 2)) ? (uint8_t)(2u << vy_gen_below(g, 6)) : 0;
@@ -125,8 +127,8 @@ static const kind_row kinds[VY_STMT_KIND_COUNT] = {
     [VY_STMT_VAR] = {write_var, 8, 0, 0},
     [VY_STMT_ASSIGN] = {write_assign, 14, 0, VYRE_STRESS_CONTROL},
     [VY_STMT_STORE] = {vy_gen_store, 14, 0, VYRE_STRESS_MEMORY},
-    [VY_STMT_ATOMIC] = {vy_gen_atomic, 8, VY_GEN_ATOMICS, VYRE_STRESS_ATOMICS},
-    [VY_STMT_COLLECTIVE] = {write_collective, 8, VY_GEN_SYNC, VYRE_STRESS_COLLECTIVES},
+    [VY_STMT_ATOMIC] = {vy_gen_atomic, 10, VY_GEN_ATOMICS, VYRE_STRESS_ATOMICS},
+    [VY_STMT_COLLECTIVE] = {write_collective, 11, VY_GEN_SYNC, VYRE_STRESS_COLLECTIVES},
     [VY_STMT_CALL] = {vy_gen_call, 10, VY_GEN_CALLS, VYRE_STRESS_FUNCTIONS},
     [VY_STMT_BARRIER] = {vy_gen_barrier, 6, VY_GEN_SYNC, VYRE_STRESS_MEMORY},
     [VY_STMT_TRAP] = {vy_gen_trap, 3, VY_GEN_TRAP, 0},
