@@ -18,9 +18,10 @@ static size_t block_size(const vyre_arguments *from) {
 
 static void *take(unsigned char **at, const void *from, size_t size) {
     void *copy = *at;
-    if (size)
+    if (size) { /* a case without any bytes has no block */
         memcpy(copy, from, size);
-    *at += rounded(size);
+        *at += rounded(size);
+    }
     return copy;
 }
 
