@@ -167,7 +167,7 @@ static int still_fails(void *user, const vyre_case *candidate) {
 
 /* ---- the command ---- */
 
-static int deliver(const shrink_options *options, const char *file, const vyre_case *small, unsigned long long asked) {
+static int deliver(const shrink_options *options, const char *file, const vyre_case *small) {
     vyre_program_stats stats;
     vy_string base = {0};
     vyre_error error;
@@ -185,8 +185,7 @@ static int deliver(const shrink_options *options, const char *file, const vyre_c
         code = tool_error(&error);
     } else {
         vyre_program_get_stats(vyre_case_program(small), &stats);
-        fprintf(stderr, "note: %u statement%s left after %llu tries\n", stats.statements,
-                stats.statements == 1 ? "" : "s", asked);
+        fprintf(stderr, "note: %u statement%s left\n", stats.statements, stats.statements == 1 ? "" : "s");
         printf("%s.vyre @%s.args\n", base.text, base.text);
         code = TOOL_OK;
     }
@@ -219,7 +218,7 @@ static int shrink(const tool_command *self, const shrink_options *options, const
     }
     if (status != VYRE_OK)
         return tool_error(&error);
-    fails = deliver(options, file, small, j->asked);
+    fails = deliver(options, file, small);
     vyre_case_free(small);
     return fails;
 }

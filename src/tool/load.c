@@ -112,6 +112,8 @@ int tool_file_load(const tool_command *command, const char *path, const tool_lis
                                     : load_text(command, defines, list, out, &error);
         if (code == TOOL_OK && error.code != VYRE_OK)
             code = report_failure(list, before, diagnostics != NULL, &error);
+        else if (!diagnostics)
+            tool_diagnostics(list); /* warnings */
     }
     if (!diagnostics)
         vyre_diagnostics_free(list);

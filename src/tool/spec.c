@@ -8,7 +8,7 @@
 
 #include <inttypes.h>
 
-/* A buffer that is asked for in text is at most this large; a larger one comes from a file. */
+/* A buffer that is asked for in text is at most this large; and so is one that is read from a file. */
 #define SPEC_LIMIT_BYTES (UINT64_C(1) << 34)
 
 typedef struct request {
@@ -39,7 +39,7 @@ static vyre_status make_room(const request *r, const char *field, size_t length,
                        VY_FIX("write how many elements, as in `%.*s:256`", (int)strcspn(r->spec, ":"), r->spec),
                        "`%.80s` does not say how many elements to make", r->spec);
     if (count > SPEC_LIMIT_BYTES / vyre_type_size(r->type))
-        return vy_fail(error, VYRE_LIMIT, "make fewer elements, or read them from a file with @FILE",
+        return vy_fail(error, VYRE_LIMIT, "make fewer elements",
                        "`%.80s` asks for %" PRIu64 " elements (limit %" PRIu64 ")", r->spec, count,
                        SPEC_LIMIT_BYTES / vyre_type_size(r->type));
     return vyre_bytes_resize(out, (size_t)count * vyre_type_size(r->type), error);
@@ -198,7 +198,7 @@ vyre_status tool_spec_read(const char *spec, vyre_type type, uint64_t fixed, vyr
     request r = {spec, "", type, fixed};
 
     if (spec[0] == '@')
-        return vy_file_read(spec + 1, SIZE_MAX, out, error);
+        return vy_file_read(spec + 1, SPEC_LIMIT_BYTES, out, error);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         size_t length = strlen(kinds[i].name);
         if (strncmp(spec, kinds[i].name, length) != 0 || (spec[length] != ':' && spec[length] != '\0'))
