@@ -98,10 +98,17 @@ static int continues(const vy_token *token) {
     }
 }
 
-/* A word such as `step` or `count` between two values, or `elements` after `grid`. */
-static int is_separator_word(const vy_token *before, const vy_token *token) {
-    return token && token->kind == VY_TOKEN_NAME && token->word.cls < VY_WORD_KEYWORD && !token->newline &&
-           (ends_value(before) || (is_keyword(before) && before->word.index == VY_KEYWORD_GRID));
+static int is_word(const formatter *f, const vy_token *token, const char *word) {
+    return token->at.length == strlen(word) && memcmp(f->lexer.text + token->offset, word, token->at.length) == 0;
+}
+
+/* `step` or `count` between two values, or `elements` after `grid`: words that no call starts with. */
+static int is_separator_word(const formatter *f, const vy_token *before, const vy_token *token) {
+    if (!is_name(token, VY_WORD_PLAIN) || token->newline)
+        return 0;
+    if (ends_value(before))
+        return is_word(f, token, "step") || is_word(f, token, "count");
+    return is_keyword(before) && before->word.index == VY_KEYWORD_GRID && is_word(f, token, "elements");
 }
 
 static int takes_angle(const vy_token *token) {
@@ -136,7 +143,7 @@ static int opens_length(const vy_token *before, const vy_token *token) {
 static int space_before_open(const formatter *f, const vy_token *last) {
     if (last->kind != VY_TOKEN_NAME)
         return !(last->kind == VY_TOKEN_GT && f->in_angle);
-    return is_keyword(last) || is_separator_word(f->before_last, last);
+    return is_keyword(last) || is_separator_word(f, f->before_last, last);
 }
 
 /* Whether a space belongs between the last token and this one, on one line. */
@@ -239,7 +246,7 @@ static void follow(formatter *f, const vy_token *token) {
     else if (was_angle && f->last_real && f->last_real->kind == VY_TOKEN_GT)
         f->in_angle = 0;
     int may_be_unary = token->kind == VY_TOKEN_TILDE || token->kind == VY_TOKEN_BANG ||
-                       (token->kind == VY_TOKEN_MINUS && (!ends_value(f->last_real) || is_separator_word(f->before_last, f->last_real)));
+                       (token->kind == VY_TOKEN_MINUS && (!ends_value(f->last_real) || is_separator_word(f, f->before_last, f->last_real)));
     f->last_is_unary = may_be_unary;
     f->before_last = f->last_real;
     f->last_real = token;

@@ -21,6 +21,7 @@ typedef struct vy_binding {
     uint8_t kind; /* vy_binding_kind */
     uint8_t type; /* of the value or of the elements; VY_TYPE_BAD after an error */
     uint8_t is_mutable;
+    uint8_t is_let; /* could be declared `var` instead */
     uint8_t space;
     uint32_t index; /* variable or memory of the draft */
     vy_position at;

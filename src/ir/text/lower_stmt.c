@@ -5,11 +5,12 @@
 
 static void set_position(vy_lowering *l, const vy_statement *s) { l->draft.position = s->at; }
 
-static void declare(vy_lowering *l, const vy_declared *declared, uint8_t type, int is_mutable, uint32_t variable) {
+static void declare(vy_lowering *l, const vy_statement *s, const vy_declared *declared, uint8_t type, uint32_t variable) {
     vy_binding binding = {.name = declared->name,
                           .kind = VY_BOUND_VARIABLE,
                           .type = type,
-                          .is_mutable = (uint8_t)is_mutable,
+                          .is_mutable = s->kind == VY_SYNTAX_VAR,
+                          .is_let = s->kind == VY_SYNTAX_LET && !s->grouped,
                           .index = variable,
                           .at = declared->at};
     vy_lower_declare(l, &binding);
@@ -85,7 +86,7 @@ static void lower_let_effect(vy_lowering *l, const vy_statement *s) {
         l->live = 0;
     uint32_t i = 0;
     for (const vy_declared *declared = s->names; declared; declared = declared->next, i++)
-        declare(l, declared, is_good ? (uint8_t)results.types[i] : VY_TYPE_BAD, 0, variable + i);
+        declare(l, s, declared, is_good ? (uint8_t)results.types[i] : VY_TYPE_BAD, variable + i);
 }
 
 /* `var x : T = math.exp(t)`: the written type says what the op gives, so the call can be hoisted. */
@@ -130,7 +131,7 @@ static void lower_let(vy_lowering *l, const vy_statement *s) {
         l->draft.position = declared->at;
         variable = is_var ? vy_draft_var(&l->draft, name, type, value) : vy_draft_let(&l->draft, name, type, value);
     }
-    declare(l, declared, type == VYRE_TYPE_COUNT ? VY_TYPE_BAD : type, is_var, variable);
+    declare(l, s, declared, type == VYRE_TYPE_COUNT ? VY_TYPE_BAD : type, variable);
 }
 
 /* ---- assignments ---- */
@@ -140,7 +141,8 @@ static void report_immutable(vy_lowering *l, const vy_node *target, const vy_bin
     if (binding && binding->kind == VY_BOUND_MEMORY)
         vy_lower_error(l, VY_T028, target->at, VY_FIX("write `%s[i] = …`", name), "`%s` is a buffer or array: only its elements are assigned", name);
     else if (binding)
-        vy_lower_error(l, VY_T043, target->at, VY_FIX("declare it with `var %s` in line %u", name, binding->at.line),
+        vy_lower_error(l, VY_T043, target->at,
+                       binding->is_let ? VY_FIX("declare it with `var %s` in line %u", name, binding->at.line) : "copy it into a `var` first",
                        "`%s` cannot be assigned: it is immutable", name);
     else
         vy_lower_error(l, VY_T043, target->at, "copy the const into a `var`", "`%s` cannot be assigned: it is a const", name);
@@ -247,7 +249,7 @@ static void lower_print(vy_lowering *l, const vy_statement *s) {
 static void lower_return(vy_lowering *l, const vy_statement *s) {
     uint32_t needed = l->unit->result_count;
     if (s->count != needed) {
-        vy_lower_error(l, VY_T046, s->at, VY_FIX("return %u value%s", needed, needed == 1 ? "" : "s"), "%s `%s` returns %u value%s (%u given)",
+        vy_lower_error(l, VY_T046, s->at, needed ? VY_FIX("return %u value%s", needed, needed == 1 ? "" : "s") : "write `return` alone", "%s `%s` returns %u value%s (%u given)",
                        l->unit->is_program ? "program" : "function", vy_lower_text(l, l->unit->name), needed, needed == 1 ? "" : "s", s->count);
         return;
     }
@@ -335,7 +337,7 @@ static void lower_for(vy_lowering *l, const vy_statement *s) {
         set_position(l, s);
         variable = vy_draft_for(&l->draft, name, type, from, to, step);
     }
-    declare(l, s->names, type, 0, variable);
+    declare(l, s, s->names, type, variable);
     vy_lower_statements(l, s->body);
     vy_lower_leave(l, mark);
     close_block(l);

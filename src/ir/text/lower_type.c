@@ -9,14 +9,18 @@ static int is_closed(uint8_t type) { return type < VYRE_TYPE_COUNT; }
 
 /* How a tree is spelled in a fix: its name if it is one. */
 static const char *spelling(const vy_lowering *l, const vy_node *node) {
-    return node->kind == VY_NODE_NAME ? vy_lower_text(l, node->name) : "x";
+    return node->kind == VY_NODE_NAME ? vy_lower_text(l, node->name) : "…";
 }
 
-static const char *conversion(char *buffer, size_t size, const char *value, uint8_t from, uint8_t to) {
-    if (to == VYRE_TYPE_BOOL && is_closed(from))
-        snprintf(buffer, size, "write a comparison: `%.60s != 0`", value);
+static const char *conversion(const vy_lowering *l, char *buffer, size_t size, const vy_node *node, uint8_t to) {
+    int is_number = node->kind == VY_NODE_NUMBER && (!node->number->is_float || vyre_type_class(to) == VYRE_CLASS_FLOAT);
+    if (to == VYRE_TYPE_BOOL)
+        snprintf(buffer, size, "write a comparison: `%.60s != 0`", spelling(l, node));
+    else if (is_number)
+        snprintf(buffer, size, "write `%s%.*s%s`", node->negative ? "-" : "", node->number->length < 60 ? node->number->length : 60,
+                 node->number->text, vyre_type_name(to));
     else
-        snprintf(buffer, size, "convert it: `%s(%.60s)`", vyre_type_name(to), value);
+        snprintf(buffer, size, "convert it: `%s(%.60s)`", vyre_type_name(to), spelling(l, node));
     return buffer;
 }
 
@@ -353,7 +357,7 @@ int vy_lower_expect(vy_lowering *l, vy_node *node, uint8_t type, const char *wha
         return 0;
     if (given == type)
         return 1;
-    vy_lower_error(l, VY_T035, node->at, conversion(fix, sizeof fix, spelling(l, node), given, type), "%s is %s, but this value is %s", what,
+    vy_lower_error(l, VY_T035, node->at, conversion(l, fix, sizeof fix, node, type), "%s is %s, but this value is %s", what,
                    vyre_type_name(type), vyre_type_name(given));
     return 0;
 }

@@ -21,7 +21,7 @@ void vy_parse_error(vy_parser *parser, vy_code code, vy_position at, const char 
 
 /* Where something is missing: at the next token, or after the last one if the line ends between them. */
 static vy_position missing_at(const vy_parser *parser) {
-    if (parser->token.kind != VY_TOKEN_END && (!parser->token.newline || parser->brackets))
+    if (parser->token.kind != VY_TOKEN_END && !parser->token.newline)
         return parser->token.at;
     return (vy_position){parser->last.line, parser->last.column + parser->last.length, 1};
 }
@@ -30,8 +30,9 @@ int vy_parse_expected(vy_parser *parser, const char *what) {
     const vy_token *token = &parser->token;
     if (token->kind == VY_TOKEN_END)
         vy_parse_error(parser, VY_T011, missing_at(parser), VY_FIX("write %s", what), "%s is missing before the end of the file", what);
-    else if (token->newline && !parser->brackets)
-        vy_parse_error(parser, VY_T011, missing_at(parser), VY_FIX("write %s here; a statement ends with its line", what),
+    else if (token->newline)
+        vy_parse_error(parser, VY_T011, missing_at(parser),
+                       parser->brackets ? VY_FIX("write %s here", what) : VY_FIX("write %s here; a statement ends with its line", what),
                        "%s is missing before the end of the line", what);
     else
         vy_parse_error(parser, VY_T011, token->at, VY_FIX("write %s here", what), "%s is needed here, not `%.*s`", what,
@@ -102,7 +103,10 @@ void vy_parse_advance(vy_parser *parser) {
     /* Out of memory: nothing that follows can be kept, so the text ends here. */
     if (parser->report->out_of_memory)
         parser->lexer.offset = parser->lexer.size;
+    size_t errors = parser->report->errors;
     vy_lexer_next(&parser->lexer, &parser->token);
+    if (parser->report->errors != errors)
+        parser->panic = 1; /* what the lexer refused is missing now: nothing more about this statement */
 }
 
 int vy_parse_at_end(const vy_parser *parser) {
@@ -157,6 +161,17 @@ int vy_parse_name(vy_parser *parser, const char *what, uint32_t *name, vy_positi
     return 1;
 }
 
+/* What other languages call our types. */
+static const char *foreign_type(const char *text, size_t length) {
+    static const char *const pairs[][2] = {{"int", "i32"},    {"uint", "u32"},  {"float", "f32"}, {"double", "f64"}, {"half", "f16"},
+                                           {"char", "i8"},    {"byte", "u8"},   {"short", "i16"}, {"long", "i64"},   {"size_t", "u64"},
+                                           {"unsigned", "u32"}, {"bfloat16", "bf16"}};
+    for (unsigned i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (strlen(pairs[i][0]) == length && memcmp(pairs[i][0], text, length) == 0)
+            return pairs[i][1];
+    return NULL;
+}
+
 uint8_t vy_parse_type(vy_parser *parser) {
     const vy_token *token = &parser->token;
     if (token->kind != VY_TOKEN_NAME || vy_parse_at_end(parser)) {
@@ -168,7 +183,8 @@ uint8_t vy_parse_type(vy_parser *parser) {
         vy_suggestion_start(&near, vy_token_text(&parser->lexer, token), token->at.length);
         for (unsigned i = 0; i < VYRE_TYPE_COUNT; i++)
             vy_suggestion_offer(&near, vyre_type_name(i));
-        const char *best = vy_suggestion_get(&near);
+        const char *best = foreign_type(vy_token_text(&parser->lexer, token), token->at.length);
+        best = best ? best : vy_suggestion_get(&near);
         vy_parse_error(parser, VY_T027, token->at, best ? VY_FIX("did you mean `%s`?", best) : NULL, "`%.*s` is no type",
                        (int)token->at.length, vy_token_text(&parser->lexer, token));
         return VY_TYPE_BAD;

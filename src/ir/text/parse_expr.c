@@ -366,11 +366,19 @@ static vy_node *parse_type_word(vy_parser *parser, vy_word word, vy_position at)
     return bad(parser);
 }
 
+static vy_node *missing_value(vy_parser *parser) {
+    vy_position end = {parser->last.line, parser->last.column + parser->last.length, 1};
+    vy_parse_error(parser, VY_T012, end, NULL, "a value is missing before the end of the statement");
+    return bad(parser);
+}
+
 static vy_node *parse_word(vy_parser *parser) {
     vy_word word = parser->token.word;
     vy_position at = parser->token.at;
     uint32_t name = parser->token.name;
     if (word.cls == VY_WORD_KEYWORD && word.index != VY_KEYWORD_TRUE && word.index != VY_KEYWORD_FALSE) {
+        if (parser->token.newline)
+            return missing_value(parser);
         vy_parse_error(parser, VY_T012, at, NULL, "a value is needed here, not the keyword `%s`", vy_parse_name_text(parser, name));
         return bad(parser);
     }
@@ -420,11 +428,7 @@ static vy_node *parse_primary(vy_parser *parser) {
     }
     case VY_TOKEN_END:
     case VY_TOKEN_SEMICOLON:
-    case VY_TOKEN_CLOSE_BLOCK: {
-        vy_position end = {parser->last.line, parser->last.column + parser->last.length, 1};
-        vy_parse_error(parser, VY_T012, end, NULL, "a value is missing before the end of the statement");
-        return bad(parser);
-    }
+    case VY_TOKEN_CLOSE_BLOCK: return missing_value(parser);
     case VY_TOKEN_STRING:
         vy_parse_error(parser, VY_T012, parser->token.at, "strings stand only after `print` and `region`", "a string is no value");
         return bad(parser);

@@ -307,12 +307,6 @@ static vy_statement *parse_keyword_statement(vy_parser *parser) {
     case VY_KEYWORD_ELSE:
         vy_parse_error(parser, VY_T011, token->at, "put it directly after the `}` of its `if`", "this `else` belongs to no `if`");
         return NULL;
-    case VY_KEYWORD_PROGRAM:
-    case VY_KEYWORD_FN:
-    case VY_KEYWORD_CONST:
-        vy_parse_error(parser, VY_T017, token->at, "close the block above with `}` first",
-                       "`%s` stands inside a block, but belongs to the level of the file", vy_parse_name_text(parser, token->name));
-        return NULL;
     default: break;
     }
     if (vy_parse_is_item(parser)) {
@@ -345,9 +339,17 @@ void vy_parse_end_statement(vy_parser *parser) {
                        vy_token_text(&parser->lexer, &parser->token));
 }
 
+/* A block ends at its brace; where that is missing, at the end of the text or at a line that can only belong to the file. */
+static int at_block_end(const vy_parser *parser) {
+    const vy_token *token = &parser->token;
+    int is_top = vy_token_is_keyword(token, VY_KEYWORD_PROGRAM) || vy_token_is_keyword(token, VY_KEYWORD_FN) ||
+                 vy_token_is_keyword(token, VY_KEYWORD_CONST);
+    return token->kind == VY_TOKEN_CLOSE_BLOCK || token->kind == VY_TOKEN_END || (is_top && token->newline);
+}
+
 vy_statement *vy_parse_statements(vy_parser *parser) {
     vy_statement *first = NULL, **end = &first;
-    while (!vy_parse_is(parser, VY_TOKEN_CLOSE_BLOCK) && parser->token.kind != VY_TOKEN_END) {
+    while (!at_block_end(parser)) {
         if (vy_parse_is(parser, VY_TOKEN_SEMICOLON)) {
             vy_parse_advance(parser);
             continue;
@@ -364,9 +366,17 @@ vy_statement *vy_parse_statements(vy_parser *parser) {
             continue;
         if (parser->token.offset == before)
             vy_parse_advance(parser); /* always forward */
-        vy_parse_recover(parser);
+        if (!at_block_end(parser) || vy_parse_is(parser, VY_TOKEN_CLOSE_BLOCK))
+            vy_parse_recover(parser); /* otherwise the block is not closed, and that was said */
     }
     return first;
+}
+
+void vy_parse_close_block(vy_parser *parser, vy_position opened) {
+    if (vy_parse_is(parser, VY_TOKEN_CLOSE_BLOCK))
+        vy_parse_advance(parser);
+    else
+        vy_parse_error(parser, VY_T017, opened, "add a `}` where the block ends", "the block opened here is never closed");
 }
 
 vy_statement *vy_parse_block(vy_parser *parser) {
@@ -383,10 +393,6 @@ vy_statement *vy_parse_block(vy_parser *parser) {
     vy_parse_advance(parser);
     vy_statement *body = vy_parse_statements(parser);
     parser->nesting--;
-    if (vy_parse_is(parser, VY_TOKEN_CLOSE_BLOCK)) {
-        vy_parse_advance(parser);
-    } else {
-        vy_parse_error(parser, VY_T017, at, "add a `}` where the block ends", "the block opened here is never closed");
-    }
+    vy_parse_close_block(parser, at);
     return body;
 }

@@ -234,10 +234,7 @@ static void parse_body(vy_parser *parser, vy_unit *unit) {
     vy_parse_advance(parser);
     parse_items(parser, unit);
     unit->body = vy_parse_statements(parser);
-    if (vy_parse_is(parser, VY_TOKEN_CLOSE_BLOCK))
-        vy_parse_advance(parser);
-    else
-        vy_parse_error(parser, VY_T017, at, "add a `}` where the body ends", "the body opened here is never closed");
+    vy_parse_close_block(parser, at);
 }
 
 /* ---- units ---- */

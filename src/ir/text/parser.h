@@ -69,6 +69,8 @@ vy_node *vy_parse_size(vy_parser *parser);
 vy_statement *vy_parse_block(vy_parser *parser);
 /* Statements up to the closing brace, which is not consumed. */
 vy_statement *vy_parse_statements(vy_parser *parser);
+/* The brace that ends a block; an error if it is missing. */
+void vy_parse_close_block(vy_parser *parser, vy_position opened);
 void vy_parse_end_statement(vy_parser *parser);
 /* The head and body of a function or program; its keyword is consumed. */
 vy_unit *vy_parse_function(vy_parser *parser);
