@@ -158,7 +158,7 @@ static uint8_t sample(float v) {
 }
 
 static void mandelbrot_paints_every_pixel(void **state) {
-    enum { WIDTH = 40, HEIGHT = 320, LIMIT = 256 };
+    enum { WIDTH = 40, HEIGHT = 480, LIMIT = 400 };
     static uint8_t image[WIDTH * HEIGHT * 3];
     example e;
     size_t inside = 0;
