@@ -78,19 +78,15 @@ static void check_array(vy_check *check, const vy_memory *m, int is_entry) {
                        "the function declares a workgroup array `%s`", name);
 }
 
+/* Arrays can be loaded and stored, whoever sees them. */
 static void check_parameter(vy_check *check, const vy_memory *m) {
     check_element(check, m);
-    const char *name = vy_check_name(check, m->name);
-    if (m->space == VY_SPACE_PRIVATE)
-        vy_check_error(check, VY_V015, m->position, "pass the values it holds, or use a workgroup array",
-                       "the parameter `%s` is a private array", name);
-    else if (m->space == VY_SPACE_WORKGROUP && m->access != VYRE_ACCESS_READ_WRITE)
-        vy_check_error(check, VY_V015, m->position, "leave the access of a workgroup parameter out",
-                       "the workgroup parameter `%s` has access `%s` (only read_write is possible)", name,
-                       vy_access_name(m->access));
+    if (m->space != VY_SPACE_BUFFER && m->access != VYRE_ACCESS_READ_WRITE)
+        vy_check_error(check, VY_V015, m->position, "leave the access of an array parameter out",
+                       "the parameter `%s`, a %s, has access `%s` (only read_write is possible)", vy_check_name(check, m->name),
+                       vy_space_name(m->space), vy_access_name(m->access));
 }
 
-/* A sum of bytes, saturating far above every limit. */
 static uint64_t array_bytes(const vy_memory *m) {
     return (uint64_t)m->elements * vyre_type_size((vyre_type)m->type);
 }

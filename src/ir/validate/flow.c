@@ -162,13 +162,22 @@ static void flow_source(builder *b, uint32_t index, const vy_stmt *s, const vy_f
             meet(b, node, index, callee->where[level], level, callee->is_lane[level] && bit >= VY_VARIES_PARAM);
 }
 
+/* What a callee stores to a private array it is given is not looked into. */
+static void flow_memory_arg(builder *b, const vy_stmt *s, uint32_t i, uint32_t memory) {
+    const vy_callee *callee = &b->flow->check->callees[s->callee];
+    if (b->program->memories.items[memory].space == VY_SPACE_PRIVATE && (callee->written[i / 64] >> i % 64 & 1))
+        seed(b, memory_node(b, memory), IN_GROUP);
+}
+
 static void flow_local_call(builder *b, uint32_t index, const vy_stmt *s) {
     const vy_flow_summary *callee = &b->flow->summaries[s->callee];
     flow_source(b, index, s, callee, VY_VARIES_CONTROL, b->control);
     for (uint32_t i = 0; i < s->arg_count; i++) {
         const vy_arg *arg = &b->program->args.items[s->args + i];
         uint32_t node = arg->is_memory ? memory_node(b, arg->index) : add_node(b, VY_FLOW_VALUE, index, 0);
-        if (!arg->is_memory)
+        if (arg->is_memory)
+            flow_memory_arg(b, s, i, arg->index);
+        else
             flow_tree(b, arg->index, node);
         flow_source(b, index, s, callee, VY_VARIES_PARAM + i, node);
     }
