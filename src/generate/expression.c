@@ -100,6 +100,23 @@ static uint32_t builtin(vy_gen *g) {
     return vy_draft_builtin(&g->draft, which, has_axes[which] ? vy_gen_below(g, 3) : 0);
 }
 
+/* A variable of whatever type, brought to this one: what is computed stays connected. VY_NONE if there is none. */
+static uint32_t converted_variable(vy_gen *g, vyre_type type) {
+    for (int i = 0; i < 4 && g->variables.count; i++) {
+        const vy_gen_variable *found = &g->variables.items[vy_gen_below(g, g->variables.count)];
+        if (g->only_uniform && !found->is_uniform)
+            continue;
+        uint32_t value = vy_draft_variable(&g->draft, found->variable);
+        if (type == found->type)
+            return value;
+        if (type != VYRE_TYPE_BOOL)
+            return vy_draft_op(&g->draft, VYRE_OP_CAST, type, value, VY_NONE, VY_NONE);
+        uint32_t other = vy_gen_literal(g, (vyre_type)found->type);
+        return vy_draft_op(&g->draft, VYRE_OP_NE, VYRE_TYPE_BOOL, value, other, VY_NONE);
+    }
+    return VY_NONE;
+}
+
 uint32_t vy_gen_leaf(vy_gen *g, vyre_type type, unsigned depth) {
     uint32_t draw = vy_gen_below(g, 10);
     if (type == VYRE_TYPE_U32 && draw == 9)
@@ -115,8 +132,21 @@ uint32_t vy_gen_leaf(vy_gen *g, vyre_type type, unsigned depth) {
         const vy_gen_variable *variable = vy_gen_find_variable(g, type, 0);
         if (variable)
             return vy_draft_variable(&g->draft, variable->variable);
+        uint32_t converted = draw >= 4 ? converted_variable(g, type) : VY_NONE;
+        if (converted != VY_NONE)
+            return converted;
     }
     return vy_gen_literal(g, type);
+}
+
+uint32_t vy_gen_digest(vy_gen *g, vyre_type type) {
+    uint32_t sum = vy_gen_leaf(g, type, 1);
+    for (unsigned i = 2 + vy_gen_below(g, 5); i > 0; i--) {
+        sum = vy_gen_with(g, VYRE_OP_ROTL, type, sum, 5);
+        uint32_t more = vy_gen_expr(g, type, 1);
+        sum = vy_draft_op(&g->draft, VYRE_OP_XOR, type, sum, more, VY_NONE);
+    }
+    return sum;
 }
 
 /* ---- operations ---- */

@@ -193,6 +193,8 @@ uint32_t vy_gen_uniform_expr(vy_gen *g, vyre_type type, unsigned depth);
 /* An operand-free expression. */
 uint32_t vy_gen_leaf(vy_gen *g, vyre_type type, unsigned depth);
 uint32_t vy_gen_literal(vy_gen *g, vyre_type type);
+/* Several values of an integer type, mixed so that a difference in one stays visible. */
+uint32_t vy_gen_digest(vy_gen *g, vyre_type type);
 /* A variable in scope of that type, or NULL. */
 const vy_gen_variable *vy_gen_find_variable(vy_gen *g, vyre_type type, int assignable);
 /* a op literal, both of one integer type. */
@@ -208,7 +210,7 @@ uint32_t vy_gen_own_index(vy_gen *g, unsigned m, int any_type);
 uint32_t vy_gen_any_index(vy_gen *g, unsigned m, unsigned depth);
 /* Statements; 0 if none is possible here. */
 int vy_gen_store(vy_gen *g);
-int vy_gen_store_to(vy_gen *g, unsigned m);
+int vy_gen_store_to(vy_gen *g, unsigned m, int digest);
 int vy_gen_atomic(vy_gen *g);
 int vy_gen_barrier(vy_gen *g);
 /* A barrier that brings the phases back to `holds`; nothing if they are. */

@@ -132,20 +132,23 @@ static int may_load(const vy_gen *g, unsigned m) {
     return !g->only_uniform || (phase == VY_PHASE_READ && g->memories[m].space == VY_SPACE_BUFFER);
 }
 
+static uint32_t load_from(vy_gen *g, unsigned m, unsigned depth) {
+    uint32_t index;
+    if (g->holds[m].phase == VY_PHASE_OWN)
+        index = vy_gen_own_index(g, m, 1);
+    else if (g->holds[m].phase == VY_PHASE_SHARED && g->holds[m].base == VY_BASE_CHUNK)
+        index = chunk_index(g, m);
+    else
+        index = vy_gen_any_index(g, m, depth);
+    return vy_draft_load(&g->draft, g->memories[m].memory, index);
+}
+
 uint32_t vy_gen_load(vy_gen *g, vyre_type type, unsigned depth) {
     uint32_t start = g->memory_count ? vy_gen_below(g, g->memory_count) : 0;
     for (uint32_t i = 0; i < g->memory_count; i++) {
         unsigned m = (start + i) % g->memory_count;
-        if (g->memories[m].type != type || !may_load(g, m))
-            continue;
-        uint32_t index;
-        if (g->holds[m].phase == VY_PHASE_OWN)
-            index = vy_gen_own_index(g, m, 1);
-        else if (g->holds[m].phase == VY_PHASE_SHARED && g->holds[m].base == VY_BASE_CHUNK)
-            index = chunk_index(g, m);
-        else
-            index = vy_gen_any_index(g, m, depth);
-        return vy_draft_load(&g->draft, g->memories[m].memory, index);
+        if (g->memories[m].type == type && may_load(g, m))
+            return load_from(g, m, depth);
     }
     return VY_NONE;
 }
@@ -161,7 +164,7 @@ static uint32_t out_of_bounds(vy_gen *g, unsigned m) {
     return vy_draft_op(&g->draft, VYRE_OP_SUB, VYRE_TYPE_I64, minus_one, index, VY_NONE);
 }
 
-int vy_gen_store_to(vy_gen *g, unsigned m) {
+int vy_gen_store_to(vy_gen *g, unsigned m, int digest) {
     if (!storable[g->memories[m].access])
         return 0;
     uint32_t index;
@@ -171,7 +174,9 @@ int vy_gen_store_to(vy_gen *g, unsigned m) {
         return 0;
     else
         index = vy_gen_chance(g, 1, 16) ? out_of_bounds(g, m) : vy_gen_own_index(g, m, 1);
-    uint32_t value = vy_gen_expr(g, (vyre_type)g->memories[m].type, g->depth);
+    vyre_type type = (vyre_type)g->memories[m].type;
+    int is_integer = (vy_type_layouts[type].classes & VYRE_CLASS_INTEGER) != 0;
+    uint32_t value = digest && is_integer ? vy_gen_digest(g, type) : vy_gen_expr(g, type, g->depth);
     vy_draft_store(&g->draft, g->memories[m].memory, index, value);
     return 1;
 }
@@ -179,7 +184,7 @@ int vy_gen_store_to(vy_gen *g, unsigned m) {
 int vy_gen_store(vy_gen *g) {
     uint32_t start = g->memory_count ? vy_gen_below(g, g->memory_count) : 0;
     for (uint32_t i = 0; i < g->memory_count; i++)
-        if (vy_gen_store_to(g, (start + i) % g->memory_count))
+        if (vy_gen_store_to(g, (start + i) % g->memory_count, 0))
             return 1;
     return 0;
 }
@@ -272,16 +277,32 @@ static void write_barrier(vy_gen *g, vyre_scope scope) {
     vy_draft_stmt(&g->draft, &stmt, NULL, 0, NULL, NULL);
 }
 
+static void let_loaded(vy_gen *g, unsigned m) {
+    vyre_type type = (vyre_type)g->memories[m].type;
+    uint32_t value = load_from(g, m, 1);
+    uint32_t variable = vy_draft_let(&g->draft, vy_gen_name(g, 'v'), type, value);
+    vy_gen_declare(g, variable, type, 0, 0);
+}
+
 int vy_gen_barrier(vy_gen *g) {
     if (!g->place.uniform || !g->place.sync)
         return 0;
     vyre_scope scope = VYRE_SCOPE_WORKGROUP;
     if ((g->features & VY_GEN_GRID_BARRIER) && g->place.nesting == 0 && !g->function)
         scope = vy_gen_chance(g, 1, 2) ? VYRE_SCOPE_DEVICE : VYRE_SCOPE_WORKGROUP;
-    write_barrier(g, scope);
+    /* So that the barrier matters: something is written before it, and read behind it by others. */
     for (unsigned m = 0; m < g->memory_count; m++)
-        if (vy_gen_may_change(g, m, scope) && vy_gen_chance(g, 2, 3))
-            g->holds[m] = draw_hold(g, m);
+        if (vy_gen_may_change(g, m, scope) && vy_gen_chance(g, 1, 2))
+            vy_gen_store_to(g, m, 0);
+    write_barrier(g, scope);
+    for (unsigned m = 0; m < g->memory_count; m++) {
+        vy_phase before = (vy_phase)g->holds[m].phase;
+        if (!vy_gen_may_change(g, m, scope) || vy_gen_chance(g, 1, 3))
+            continue;
+        g->holds[m] = draw_hold(g, m);
+        if (g->holds[m].phase == VY_PHASE_SHARED && before != VY_PHASE_SHARED && vy_gen_chance(g, 2, 3))
+            let_loaded(g, m);
+    }
     return 1;
 }
 
