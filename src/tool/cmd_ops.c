@@ -57,7 +57,7 @@ static void describe_op(vyre_op op, entry *e) {
         snprintf(e->written, sizeof e->written, "a %s b", row->symbol);
     else {
         size_t at = (size_t)snprintf(e->written, sizeof e->written, "%s(", row->name);
-        for (unsigned i = 0; i < row->arity; i++)
+        for (unsigned i = 0; i < row->arity && i < 3; i++)
             at += (size_t)snprintf(e->written + at, sizeof e->written - at, "%s%s", i ? ", " : "", letters[i]);
         snprintf(e->written + at, sizeof e->written - at, ")");
     }

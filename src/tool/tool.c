@@ -38,13 +38,14 @@ int tool_error(const vyre_error *error) {
 }
 
 int tool_usage(const tool_command *command, const char *fix, const char *format, ...) {
+    char message[1024];
     va_list arguments;
 
-    fflush(stdout);
-    fprintf(stderr, "vyre %s: ", command->name);
     va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
+    vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
+    fflush(stdout);
+    fprintf(stderr, "vyre %s: %s", command->name, message);
     if (fix)
         fprintf(stderr, "\nFix: %s\n", fix);
     else
