@@ -365,4 +365,6 @@ void vy_flow_build(vy_flow *flow, uint32_t index) {
             b.control = b.open[b.depth - 1].control;
         flow_stmt(&b, i, &p->stmts.items[i]);
     }
+    while (b.depth)
+        close_block(&b);
 }
