@@ -169,11 +169,11 @@ static void run_crew(crew *c, unsigned threads) {
     size_t size = workers * (size_t)each;
     uint8_t *block = workers > 1 ? vy_allocate_zero(size) : NULL;
     c->trial = UINT64_MAX;
+    run->chunk = left / (workers * 16ull) + 1 < 64 ? left / (workers * 16ull) + 1 : 64;
     if (!block) {
         work(c, 0);
         return;
     }
-    run->chunk = left / (workers * 16ull) + 1 < 64 ? left / (workers * 16ull) + 1 : 64;
     c->workers = (vy_worker *)block;
     c->workers[0] = *first;
     vy_group *groups = (vy_group *)(c->workers + workers);

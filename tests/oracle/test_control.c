@@ -93,7 +93,7 @@ static void loads_in_both_arms_of_a_select_are_right(void **state) {
 static void calls_are_inlined_with_their_results(void **state) {
     (void)state;
     EXPECT_U32("fn split(x: u32) -> (high: u32, low: u32) { return x / 10, x % 10 }\n"
-               "fn sum(x: u32) -> u32 {\n let a, b = split(x)\n if a == 0 { return b }\n return a + b }\n" FOUR("out[i] = sum(i * 9 + 5)"),
+               "fn sum(x: u32) -> u32 {\n let (a, b) = split(x)\n if a == 0 { return b }\n return a + b }\n" FOUR("out[i] = sum(i * 9 + 5)"),
                5, 5, 5, 5);
 }
 
