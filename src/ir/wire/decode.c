@@ -284,8 +284,8 @@ static vyre_status decode_checked(vy_decoder *d, size_t length, vyre_program **o
     vy_source_release(source);
     if (status == VYRE_OK &&
         memcmp((*out)->fingerprint.bytes, reader->data + length - VY_WIRE_DIGEST, VY_WIRE_DIGEST) != 0) {
-        vy_reader_reject(reader, VYRE_CORRUPT, VY_W015, length - VY_WIRE_DIGEST,
-                         "the program has another canonical form");
+        vy_reader_reject(reader, VYRE_CORRUPT, VY_W004, length - VY_WIRE_DIGEST,
+                         "the digest is not that of the program the bytes decode to");
         vyre_program_release(*out);
         *out = NULL;
         return VYRE_CORRUPT;

@@ -15,9 +15,9 @@ void vy_reader_reject(vy_reader *reader, vyre_status status, vy_code code, size_
     va_end(arguments);
     vy_diagnostic_add(reader->diagnostics, NULL, vy_code_name(code), VYRE_SEVERITY_ERROR, (vy_position){0, 0, 0},
                       vy_code_fix(code), "%s (byte %zu)", message, at);
-    vy_fail(reader->error, status, vy_code_fix(code), "%s (byte %zu)", message, at);
+    vy_fail(reader->error, status, vy_code_fix(code), "%s %s (byte %zu)", vy_code_name(code), message, at);
     if (reader->error)
-        vy_fail_where(reader->error, "byte %zu, %s", at, vy_code_name(code));
+        vy_fail_where(reader->error, "byte %zu", at);
 }
 
 void vy_reader_no_memory(vy_reader *reader) {
