@@ -55,9 +55,11 @@ static int is_visible(const inliner *in, vy_name name) {
 static void declare(inliner *in, vy_name name) {
     while (in->visible.count <= name && !in->draft.failed)
         in->draft.failed |= !VY_PUSH(&in->visible);
+    if (in->draft.failed)
+        return; /* every declared name has its place in visible */
     vy_name *slot = VY_PUSH(&in->declared);
     in->draft.failed |= !slot;
-    if (in->draft.failed)
+    if (!slot)
         return;
     in->visible.items[name] = 1;
     *slot = name;
