@@ -261,9 +261,9 @@ static uint32_t print_params(vy_printer *p, const vy_function *function) {
 }
 
 static void print_result_types(vy_printer *p, const vy_function *function) {
-    const vy_result *results = p->program->results.items + function->first_result;
     if (function->result_count == 0)
         return;
+    const vy_result *results = p->program->results.items + function->first_result;
     if (function->result_count == 1 && *vy_name_text(p->program, results[0].name) == 0) {
         vy_string_format(&p->out, " -> %s", vyre_type_name(results[0].type));
         return;
