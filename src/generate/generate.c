@@ -28,8 +28,8 @@ static vyre_status finish(vy_gen *g, vyre_case **out, vyre_error *error) {
         if (memory->space != VY_SPACE_BUFFER)
             continue;
         if (memory->access != VYRE_ACCESS_WRITE)
-            inputs[arguments.input_count++] =
-                (vyre_span){g->data + memory->data_offset, (size_t)memory->count * vy_type_layouts[memory->type].size};
+            inputs[arguments.input_count++] = (vyre_span){memory->count ? g->data + memory->data_offset : NULL,
+                                                          (size_t)memory->count * vy_type_layouts[memory->type].size};
         else if (memory->is_open)
             counts[arguments.count_count++] = memory->count;
     }

@@ -145,10 +145,10 @@ static int can_keep(const rewrite *r, const vy_stmt *stmt) {
         return 1;
     if (r->functions[stmt->callee] == VY_NONE)
         return 0;
-    const vy_param *params = &r->program->params.items[r->program->functions.items[stmt->callee].first_param];
+    uint32_t first = r->program->functions.items[stmt->callee].first_param;
     for (uint32_t i = 0; i < stmt->arg_count; i++) {
         const vy_arg *arg = &r->program->args.items[stmt->args + i];
-        if (arg->is_memory && !r->edits->memories[params[i].index] && r->memories[arg->index] == VY_NONE)
+        if (arg->is_memory && !r->edits->memories[r->program->params.items[first + i].index] && r->memories[arg->index] == VY_NONE)
             return 0;
     }
     return 1;

@@ -23,7 +23,6 @@ enum { MAX_WORKERS = 64, MAX_FAILURES = 8 /* of a worker: then it stops */ };
 
 /* What a worker tells, in memory shared with the parent. */
 typedef struct worker {
-    pid_t process;
     uint64_t next; /* index of the case under way */
     uint64_t done, failures, crashes;
     uint64_t programs, statements, expressions, steps, trapped, functions, barriers, collectives, atomics, grid_barriers;
@@ -36,6 +35,7 @@ typedef struct campaign {
     unsigned workers;
     const char *folder;
     worker *shared;
+    pid_t processes[MAX_WORKERS]; /* the parent's alone */
 } campaign;
 
 static uint64_t setting(const char *name, uint64_t otherwise) {
@@ -221,14 +221,17 @@ static void work(const campaign *c, worker *w) {
     judge_free(&j);
 }
 
-static void start_worker(const campaign *c, worker *w) {
+/* Returns whether there is such a process now. */
+static int start_worker(campaign *c, unsigned index) {
     fflush(stdout);
-    w->process = fork();
-    if (w->process == 0) {
-        work(c, w);
+    pid_t process = fork();
+    if (process == 0) {
+        work(c, &c->shared[index]);
         fflush(stdout);
         _exit(0);
     }
+    c->processes[index] = process;
+    return process > 0;
 }
 
 static void show_progress(const campaign *c, uint64_t started) {
@@ -248,8 +251,7 @@ static void supervise(campaign *c) {
     unsigned alive = 0;
     for (unsigned i = 0; i < c->workers; i++) {
         c->shared[i].next = i;
-        start_worker(c, &c->shared[i]);
-        alive += c->shared[i].process > 0;
+        alive += (unsigned)start_worker(c, i);
     }
     int terminal = isatty(STDERR_FILENO);
     while (alive) {
@@ -264,7 +266,7 @@ static void supervise(campaign *c) {
             break;
         for (unsigned i = 0; i < c->workers; i++) {
             worker *w = &c->shared[i];
-            if (w->process != ended)
+            if (c->processes[i] != ended)
                 continue;
             alive--;
             if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
@@ -273,10 +275,8 @@ static void supervise(campaign *c) {
                    WIFSIGNALED(status) ? "signal" : "status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
             w->crashes++;
             w->next += c->workers;
-            if (w->crashes < MAX_FAILURES && w->next < c->count) {
-                start_worker(c, w);
-                alive += w->process > 0;
-            }
+            if (w->crashes < MAX_FAILURES && w->next < c->count)
+                alive += (unsigned)start_worker(c, i);
         }
     }
     if (terminal)
