@@ -27,8 +27,8 @@ typedef enum vy_node_kind {
     VY_NODE_OP,         /* op = vyre_op of a, b, c */
     VY_NODE_CAST,       /* type_name(a); of a literal without suffix: that literal, with axis set by lowering */
     VY_NODE_BITCAST,    /* bitcast<type_name>(a) */
-    VY_NODE_ATOMIC,     /* op = vyre_atomic on a (an index) with b, c; order, scope. From here on: effects */
-    VY_NODE_COLLECTIVE, /* op = vyre_collective of a, b; combine, width */
+    VY_NODE_ATOMIC,     /* op = vyre_atomic on a (an index) with b, c; order, scope; axis: the usual scope. From here on: effects */
+    VY_NODE_COLLECTIVE, /* op = vyre_collective of a, b; combine, scope 1 = subgroup of `width` (as a number: axis) */
     VY_NODE_CALL,       /* name = function; arguments a, a->next, …; in sizes also div_ceil */
     VY_NODE_OP_CALL     /* name = dotted op id (interned whole); arguments likewise */
 } vy_node_kind;

@@ -21,6 +21,8 @@ static int check_atomic(vy_lowering *l, vy_node *node, vy_signature *out) {
         is_good &= vy_lower_expect(l, node->b, element, what);
     if (node->c)
         is_good &= vy_lower_expect(l, node->c, element, what);
+    const vy_binding *memory = vy_lower_find(l, node->a->name);
+    node->axis = memory && memory->space == VY_SPACE_BUFFER ? VYRE_SCOPE_DEVICE : VYRE_SCOPE_WORKGROUP;
     give(out, element);
     out->count = (uint32_t)vy_atomic_gives(node->op);
     return is_good;
@@ -202,13 +204,10 @@ static void emit_arguments(vy_lowering *l, const vy_node *first) {
 
 static vy_stmt atomic_stmt(vy_lowering *l, const vy_node *node) {
     vy_stmt stmt = vy_draft_blank(VY_STMT_ATOMIC);
-    const vy_memory *memory = &l->draft.program->memories.items[node->a->variable];
     stmt.op = node->op;
     stmt.memory = node->a->variable;
     stmt.order = node->order == VYRE_ORDER_COUNT ? VYRE_ORDER_RELAXED : node->order;
-    stmt.scope = node->scope != VYRE_SCOPE_COUNT         ? node->scope
-                 : memory->space == VY_SPACE_BUFFER ? VYRE_SCOPE_DEVICE
-                                                         : VYRE_SCOPE_WORKGROUP;
+    stmt.scope = node->scope == VYRE_SCOPE_COUNT ? node->axis : node->scope;
     stmt.a = vy_lower_emit(l, node->a->a);
     stmt.b = node->b ? vy_lower_emit(l, node->b) : VY_NONE;
     stmt.c = node->c ? vy_lower_emit(l, node->c) : VY_NONE;

@@ -377,6 +377,8 @@ static lower_one *const lowerings[] = {
 };
 
 void vy_lower_statements(vy_lowering *l, const vy_statement *first) {
-    for (const vy_statement *s = first; s && !l->report->out_of_memory; s = s->next)
+    for (const vy_statement *s = first; s && !l->report->out_of_memory; s = s->next) {
         lowerings[s->kind](l, s);
+        l->report->out_of_memory |= l->draft.failed;
+    }
 }

@@ -75,8 +75,10 @@ static void wrong_count(vy_parser *parser, vy_position at, const char *name, uns
 
 /* Parses `(…)` and spreads exactly `taken` arguments over a, b, c. */
 static void parse_operands(vy_parser *parser, vy_node *node, const char *name, unsigned taken) {
-    if (!vy_parse_expect(parser, VY_TOKEN_OPEN))
+    if (!vy_parse_expect(parser, VY_TOKEN_OPEN)) {
+        node->kind = VY_NODE_BAD;
         return;
+    }
     uint32_t given;
     vy_node *list = parse_arguments(parser, &given);
     vy_node *operands[3] = {NULL, NULL, NULL};
@@ -205,8 +207,9 @@ static vy_node *parse_bitcast(vy_parser *parser, vy_position at) {
 
 static vy_node *parse_len(vy_parser *parser) {
     vy_node *node = new_node(parser, VY_NODE_LEN, parser->token.at);
-    if (!node || !vy_parse_expect(parser, VY_TOKEN_OPEN))
-        return node;
+    if (!node)
+        return NULL;
+    vy_parse_expect(parser, VY_TOKEN_OPEN);
     parser->brackets++;
     vy_parse_name(parser, "the name of a buffer or array", &node->name, &node->at);
     vy_parse_expect(parser, VY_TOKEN_CLOSE);
