@@ -156,14 +156,17 @@ static void add_stats(vy_string *out, const char *label, const vyre_program *pro
 
 static void add_functions(vy_string *out, const vyre_program *program) {
     vyre_program *flat = NULL;
+    vyre_error error;
 
     for (size_t i = 0; i < vyre_program_function_count(program); i++)
         vy_string_format(out, "%s%s", i ? ", " : "  functions  ", vyre_program_function_name(program, i));
     if (vyre_program_function_count(program) == 0)
         return;
     vy_string_char(out, '\n');
-    if (vyre_program_inline(program, &flat, NULL) == VYRE_OK)
+    if (vyre_program_inline(program, &flat, &error) == VYRE_OK)
         add_stats(out, "inlined", flat);
+    else
+        vy_string_format(out, "  inlined    not possible: %s\n", error.message);
     vyre_program_release(flat);
 }
 
