@@ -120,9 +120,10 @@ int vy_compiler_analyse(vy_compiler *c) {
     c->first_expr = w.expr;
     size_t variables = c->entry->variable_count, statements = c->entry->end_stmt - c->entry->first_stmt;
     size_t expressions = program->exprs.count - w.expr;
-    c->block_size = variables * sizeof(vy_life) + statements * 2 * sizeof(uint32_t) + expressions;
+    /* One more byte: an empty program has a block too, since the parts are found by arithmetic on its address. */
+    c->block_size = variables * sizeof(vy_life) + statements * 2 * sizeof(uint32_t) + expressions + 1;
     c->block = vy_allocate_zero(c->block_size);
-    if (!c->block && c->block_size)
+    if (!c->block)
         return 0;
     c->lives = c->block;
     c->expires = (uint32_t *)(c->lives + variables);
