@@ -104,6 +104,8 @@ static uint32_t shared_register(vy_compiler *c, const vy_shared_value *value) {
 
 /* The shared register of a literal, or VY_NONE when there are too many. Registers have no type here: they are never written. */
 static uint32_t literal_register(vy_compiler *c, uint64_t bits) {
+    if (c->failed)
+        return VY_SHARED; /* the table may name registers that were never made */
     uint32_t slot = (uint32_t)((bits * 0x9e3779b97f4a7c15u) >> 56);
     for (; c->literals[slot] != VY_NONE; slot = (slot + 1) % VY_LITERAL_SLOTS)
         if (c->oracle->shared.items[c->literals[slot] & ~VY_SHARED].bits == bits)
