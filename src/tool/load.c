@@ -79,8 +79,11 @@ static int load_wire(const tool_command *command, const tool_list *words, vyre_d
         return tool_usage(command, "define constants when encoding: `vyre encode -D NAME=VALUE`",
                           "-D does not apply: the wire form in `%s` has no constants left to define", file->path);
     vyre_wire_decode(file->bytes.data, file->bytes.size, list, &file->program, error);
-    if (error->code != VYRE_OK && error->where[0] == '\0')
-        vy_fail_where(error, "%s", tool_path_name(file->path));
+    if (error->code != VYRE_OK) {
+        char place[sizeof error->where];
+        strcpy(place, error->where);
+        vy_fail_where(error, "%s%s%s", tool_path_name(file->path), place[0] ? ", " : "", place);
+    }
     return TOOL_OK;
 }
 

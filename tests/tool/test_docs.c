@@ -50,6 +50,11 @@ static void ops_page_is_what_the_command_prints(void **state) {
     expect_page("docs/ops.md", "vyre ops --markdown");
 }
 
+static void errors_page_is_what_the_command_prints(void **state) {
+    (void)state;
+    expect_page("docs/errors.md", "vyre explain --all --markdown");
+}
+
 static void bound_header_is_what_the_command_makes(void **state) {
     (void)state;
     expect_page("examples/saxpy.h", "vyre bind examples/saxpy.vyre");
@@ -145,6 +150,7 @@ static void pages_name_every_exit_code(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ops_page_is_what_the_command_prints),
+        cmocka_unit_test(errors_page_is_what_the_command_prints),
         cmocka_unit_test(bound_header_is_what_the_command_makes),
         cmocka_unit_test(readme_shows_the_c_example_as_it_is),
         cmocka_unit_test(readme_shows_saxpy_as_it_is),
