@@ -9,8 +9,8 @@ static size_t rounded(size_t size) {
 }
 
 static size_t block_size(const vyre_arguments *from) {
-    size_t size = rounded(from->param_count * sizeof *from->params) + rounded(from->input_count * sizeof *from->inputs) +
-                  rounded(from->count_count * sizeof *from->counts);
+    size_t size = rounded(from->param_count * sizeof *from->params) +
+                  rounded(from->input_count * sizeof *from->inputs) + rounded(from->count_count * sizeof *from->counts);
     for (size_t i = 0; i < from->input_count; i++)
         size += rounded(from->inputs[i].size);
     return size;

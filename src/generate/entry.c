@@ -93,7 +93,8 @@ static void declare_memories(vy_gen *g) {
             memory->memory = vy_draft_memory_param(&g->draft, vy_gen_name(g, 'b'), VY_SPACE_BUFFER, type,
                                                    (vyre_access)memory->access, size);
         } else {
-            memory->memory = vy_draft_array(&g->draft, vy_gen_name(g, 's'), (vy_space)memory->space, type, memory->count);
+            memory->memory =
+                vy_draft_array(&g->draft, vy_gen_name(g, 's'), (vy_space)memory->space, type, memory->count);
         }
         g->memory_count++;
     }
@@ -135,14 +136,13 @@ static uint32_t op2(vy_gen *g, vyre_op op, uint32_t a, uint32_t b) {
     return vy_draft_op(&g->draft, op, VYRE_TYPE_U32, a, b, VY_NONE);
 }
 
-/* group_id.x + group_count.x * (group_id.y + group_count.y * group_id.z) */
-static uint32_t group_index(vy_gen *g) {
-    vy_draft *draft = &g->draft;
-    uint32_t x = vy_draft_builtin(draft, VYRE_BUILTIN_GROUP_ID, 0);
-    uint32_t columns = vy_draft_builtin(draft, VYRE_BUILTIN_GROUP_COUNT, 0);
-    uint32_t y = vy_draft_builtin(draft, VYRE_BUILTIN_GROUP_ID, 1);
-    uint32_t rows = vy_draft_builtin(draft, VYRE_BUILTIN_GROUP_COUNT, 1);
-    uint32_t z = vy_draft_builtin(draft, VYRE_BUILTIN_GROUP_ID, 2);
+/* id.x + count.x * (id.y + count.y * id.z), for groups (group_id, group_count) or invocations (global_id, global_size). */
+static uint32_t linear_index(vy_gen *g, vyre_builtin id, vyre_builtin count) {
+    uint32_t x = vy_draft_builtin(&g->draft, id, 0);
+    uint32_t columns = vy_draft_builtin(&g->draft, count, 0);
+    uint32_t y = vy_draft_builtin(&g->draft, id, 1);
+    uint32_t rows = vy_draft_builtin(&g->draft, count, 1);
+    uint32_t z = vy_draft_builtin(&g->draft, id, 2);
     z = op2(g, VYRE_OP_MUL, rows, z);
     y = op2(g, VYRE_OP_ADD, y, z);
     y = op2(g, VYRE_OP_MUL, columns, y);
@@ -156,30 +156,17 @@ static uint32_t grid_size(vy_gen *g) {
     return op2(g, VYRE_OP_MUL, x, vy_draft_builtin(&g->draft, VYRE_BUILTIN_GLOBAL_SIZE, 2));
 }
 
-/* global_id.x + global_size.x * (global_id.y + global_size.y * global_id.z): the other way to number the grid. */
-static uint32_t global_index(vy_gen *g) {
-    vy_draft *draft = &g->draft;
-    uint32_t x = vy_draft_builtin(draft, VYRE_BUILTIN_GLOBAL_ID, 0);
-    uint32_t columns = vy_draft_builtin(draft, VYRE_BUILTIN_GLOBAL_SIZE, 0);
-    uint32_t y = vy_draft_builtin(draft, VYRE_BUILTIN_GLOBAL_ID, 1);
-    uint32_t rows = vy_draft_builtin(draft, VYRE_BUILTIN_GLOBAL_SIZE, 1);
-    uint32_t z = vy_draft_builtin(draft, VYRE_BUILTIN_GLOBAL_ID, 2);
-    z = op2(g, VYRE_OP_MUL, rows, z);
-    y = op2(g, VYRE_OP_ADD, y, z);
-    y = op2(g, VYRE_OP_MUL, columns, y);
-    return op2(g, VYRE_OP_ADD, x, y);
-}
-
 static void write_indices(vy_gen *g) {
     g->local = let_u32(g, vy_draft_builtin(&g->draft, VYRE_BUILTIN_LOCAL_INDEX, 0), 0);
-    uint32_t chunk = vy_gen_with(g, VYRE_OP_MUL, VYRE_TYPE_U32, group_index(g), g->size);
+    uint32_t group = linear_index(g, VYRE_BUILTIN_GROUP_ID, VYRE_BUILTIN_GROUP_COUNT);
+    uint32_t chunk = vy_gen_with(g, VYRE_OP_MUL, VYRE_TYPE_U32, group, g->size);
     g->chunk = let_u32(g, chunk, 1);
     g->span = let_u32(g, grid_size(g), 1);
     int flat = g->workgroup[1] * g->workgroup[2] == 1 && g->groups[1] == 1 && g->groups[2] == 1;
     if (flat && vy_gen_chance(g, 1, 2)) {
         g->linear = let_u32(g, vy_draft_builtin(&g->draft, VYRE_BUILTIN_GLOBAL_ID, 0), 0);
     } else if (vy_gen_chance(g, 1, 2)) {
-        g->linear = let_u32(g, global_index(g), 0);
+        g->linear = let_u32(g, linear_index(g, VYRE_BUILTIN_GLOBAL_ID, VYRE_BUILTIN_GLOBAL_SIZE), 0);
     } else {
         uint32_t linear = vy_draft_variable(&g->draft, g->chunk);
         g->linear = let_u32(g, op2(g, VYRE_OP_ADD, linear, vy_draft_variable(&g->draft, g->local)), 0);
@@ -228,7 +215,8 @@ static int is_input(const vy_gen_memory *memory) {
 static void fill_params(vy_gen *g) {
     for (unsigned i = 0; i < g->param_count; i++)
         if (!g->params[i].is_set)
-            g->params[i].bits = vy_value_clean((vyre_type)g->params[i].type, vy_value_random(&g->rng, (vyre_type)g->params[i].type));
+            g->params[i].bits =
+                vy_value_clean((vyre_type)g->params[i].type, vy_value_random(&g->rng, (vyre_type)g->params[i].type));
 }
 
 static vyre_status fill_data(vy_gen *g, vyre_error *error) {

@@ -72,7 +72,8 @@ const vy_gen_variable *vy_gen_find_variable(vy_gen *g, vyre_type type, int assig
     uint32_t start = vy_gen_chance(g, 1, 2) && count > 8 ? count - 1 - vy_gen_below(g, 8) : vy_gen_below(g, count);
     for (uint32_t i = 0; i < count && i < 64; i++) {
         const vy_gen_variable *candidate = &g->variables.items[start >= i ? start - i : start + count - i];
-        if (candidate->type == type && (!assignable || candidate->is_assignable) && (!g->only_uniform || candidate->is_uniform))
+        if (candidate->type == type && (!assignable || candidate->is_assignable) &&
+            (!g->only_uniform || candidate->is_uniform))
             return candidate;
     }
     return NULL;
@@ -164,8 +165,9 @@ static vyre_type operand_type(vy_gen *g, const vyre_op_info *row, vyre_type type
     case VYRE_RULE_CAST:
         return class & VYRE_CLASS_NUMBER ? type_of_class(g, row->classes, 0) : VYRE_TYPE_COUNT;
     case VYRE_RULE_BITCAST:
-        return class & VYRE_CLASS_NUMBER ? type_of_class(g, row->classes & VYRE_CLASS_NUMBER, vy_type_layouts[type].bits)
-                                         : VYRE_TYPE_COUNT;
+        return class & VYRE_CLASS_NUMBER
+                   ? type_of_class(g, row->classes & VYRE_CLASS_NUMBER, vy_type_layouts[type].bits)
+                   : VYRE_TYPE_COUNT;
     }
     return VYRE_TYPE_COUNT;
 }

@@ -59,7 +59,14 @@ typedef enum vy_base {
     VY_BASE_PARAM   /* a parameter of the function holds it: k is the variable */
 } vy_base;
 
-typedef enum vy_map { VY_MAP_IDENTITY, VY_MAP_REVERSE, VY_MAP_ROTATE, VY_MAP_XOR, VY_MAP_OFFSET, VY_MAP_SCATTER } vy_map;
+typedef enum vy_map {
+    VY_MAP_IDENTITY,
+    VY_MAP_REVERSE,
+    VY_MAP_ROTATE,
+    VY_MAP_XOR,
+    VY_MAP_OFFSET,
+    VY_MAP_SCATTER
+} vy_map;
 
 /* The phase of a memory, and which elements are owned: map(base) * stride … + stride - 1. No padding: compared as bytes. */
 typedef struct vy_hold {
@@ -70,10 +77,10 @@ typedef struct vy_hold {
 typedef struct vy_gen_memory {
     uint32_t memory; /* in the draft, once declared */
     uint8_t space, type, access;
-    uint8_t atomic; /* vyre_atomic of its ATOMIC phase, fixed; VYRE_ATOMIC_COUNT if it has none */
-    uint8_t is_open; /* the program leaves the count to the dispatch */
-    uint32_t count; /* elements; a guess for parameters */
-    uint32_t slot;  /* parameters: the variable that holds the owned element, or VY_NONE */
+    uint8_t atomic;       /* vyre_atomic of its ATOMIC phase, fixed; VYRE_ATOMIC_COUNT if it has none */
+    uint8_t is_open;      /* the program leaves the count to the dispatch */
+    uint32_t count;       /* elements; a guess for parameters */
+    uint32_t slot;        /* parameters: the variable that holds the owned element, or VY_NONE */
     uint32_t data_offset; /* of its bytes in vy_gen.data, for inputs */
 } vy_gen_memory;
 
@@ -87,7 +94,7 @@ typedef struct vy_gen_variable {
 typedef struct vy_gen_function_param {
     uint8_t is_memory;
     uint8_t type;
-    uint8_t is_slot;              /* scalar: the element the function owns in memory parameter `slot_of` */
+    uint8_t is_slot; /* scalar: the element the function owns in memory parameter `slot_of` */
     uint8_t slot_of;
     uint8_t space, access, phase; /* memory */
     uint8_t atomic;
@@ -113,12 +120,12 @@ typedef struct vy_gen_param {
 
 /* Where the next statement goes. Saved and restored around blocks. */
 typedef struct vy_gen_place {
-    uint8_t uniform;      /* control is uniform over the workgroup */
-    uint8_t sync;         /* barriers and collectives may still come in this function: no divergent return */
+    uint8_t uniform; /* control is uniform over the workgroup */
+    uint8_t sync;    /* barriers and collectives may still come in this function: no divergent return */
     uint8_t in_loop;
     uint8_t loop_uniform; /* leaving the innermost loop needs uniform control */
     uint8_t nesting;
-    uint32_t times; /* how often this point is passed, at most about */
+    uint32_t times;                      /* how often this point is passed, at most about */
     vy_hold loop_holds[VY_GEN_MEMORIES]; /* at the head of the innermost loop */
 } vy_gen_place;
 
@@ -153,7 +160,7 @@ typedef struct vy_gen {
     unsigned function_count;
 
     /* The function being written. */
-    const vy_gen_function *function; /* NULL in the entry */
+    const vy_gen_function *function;      /* NULL in the entry */
     VY_VECTOR(vy_gen_variable) variables; /* in scope */
     vy_gen_memory memories[VY_GEN_MEMORIES];
     vy_hold holds[VY_GEN_MEMORIES];
@@ -162,9 +169,9 @@ typedef struct vy_gen {
     vy_gen_place place;
     unsigned work; /* statements executed so far in this function, at most about */
     unsigned work_limit;
-    unsigned left; /* statements to write */
+    unsigned left;       /* statements to write */
     unsigned operations; /* that the expressions of this statement may still have: depth alone would let them explode */
-    int only_uniform; /* expressions: use nothing that may differ within the workgroup */
+    int only_uniform;    /* expressions: use nothing that may differ within the workgroup */
     unsigned name_count;
 } vy_gen;
 

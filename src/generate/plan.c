@@ -100,7 +100,8 @@ static void draw_groups(vy_gen *g) {
 
 /* ---- memories ---- */
 
-static unsigned add_memory(vy_gen *g, vy_space space, vyre_type type, vyre_access access, uint32_t count, vy_hold hold) {
+static unsigned add_memory(vy_gen *g, vy_space space, vyre_type type, vyre_access access, uint32_t count,
+                           vy_hold hold) {
     unsigned m = g->plan_count++;
     g->plan[m] = (vy_gen_memory){.space = (uint8_t)space,
                                  .type = (uint8_t)type,
@@ -116,11 +117,16 @@ static unsigned add_memory(vy_gen *g, vy_space space, vyre_type type, vyre_acces
 /* Around the size of the grid, mostly; sometimes a few, sometimes none. */
 static uint32_t draw_count(vy_gen *g) {
     switch (vy_gen_below(g, 8)) {
-    case 0: return vy_gen_below(g, 5);
-    case 1: return log_uniform(g, 2 * g->total + 8);
-    case 2: return 2 * g->total + vy_gen_below(g, 3);
-    case 3: return g->total ? g->total - 1 : 0;
-    default: return g->total;
+    case 0:
+        return vy_gen_below(g, 5);
+    case 1:
+        return log_uniform(g, 2 * g->total + 8);
+    case 2:
+        return 2 * g->total + vy_gen_below(g, 3);
+    case 3:
+        return g->total ? g->total - 1 : 0;
+    default:
+        return g->total;
     }
 }
 
@@ -167,9 +173,9 @@ static void plan_atomics(vy_gen *g) {
         if (type == VYRE_TYPE_COUNT)
             return;
         int chunked = vy_gen_chance(g, 1, 4);
-        unsigned m = add_memory(g, VY_SPACE_BUFFER, type, VYRE_ACCESS_READ_WRITE,
-                                chunked ? g->total : 1 + vy_gen_below(g, 24),
-                                (vy_hold){.phase = VY_PHASE_ATOMIC, .base = chunked ? VY_BASE_CHUNK : VY_BASE_GLOBAL, .stride = 1});
+        unsigned m = add_memory(
+            g, VY_SPACE_BUFFER, type, VYRE_ACCESS_READ_WRITE, chunked ? g->total : 1 + vy_gen_below(g, 24),
+            (vy_hold){.phase = VY_PHASE_ATOMIC, .base = chunked ? VY_BASE_CHUNK : VY_BASE_GLOBAL, .stride = 1});
         g->plan[m].atomic = (uint8_t)draw_atomic(g);
     }
 }
@@ -179,8 +185,8 @@ static void plan_arrays(vy_gen *g) {
         vyre_type type = vy_gen_data_type(g);
         vyre_type counter = (g->features & VY_GEN_ATOMICS) && vy_gen_chance(g, 3, 4) ? atomic_type(g) : VYRE_TYPE_COUNT;
         uint32_t count = vy_gen_chance(g, 1, 5) ? log_uniform(g, 2 * g->size + 1) : g->size * (1 + vy_gen_below(g, 3));
-        unsigned m = add_memory(g, VY_SPACE_WORKGROUP, counter == VYRE_TYPE_COUNT ? type : counter, VYRE_ACCESS_READ_WRITE, count,
-                                (vy_hold){0});
+        unsigned m = add_memory(g, VY_SPACE_WORKGROUP, counter == VYRE_TYPE_COUNT ? type : counter,
+                                VYRE_ACCESS_READ_WRITE, count, (vy_hold){0});
         g->plan_holds[m] = vy_gen_draw_own(g, &g->plan[m], VY_BASE_LOCAL);
         if (counter == VYRE_TYPE_COUNT)
             continue;
@@ -190,7 +196,8 @@ static void plan_arrays(vy_gen *g) {
     }
     for (unsigned i = 1 + vy_gen_below(g, 2); (g->features & VY_GEN_PRIVATE) && i > 0; i--) {
         vyre_type type = vy_gen_data_type(g);
-        add_memory(g, VY_SPACE_PRIVATE, type, VYRE_ACCESS_READ_WRITE, log_uniform(g, 32), (vy_hold){.phase = VY_PHASE_PRIVATE});
+        add_memory(g, VY_SPACE_PRIVATE, type, VYRE_ACCESS_READ_WRITE, log_uniform(g, 32),
+                   (vy_hold){.phase = VY_PHASE_PRIVATE});
     }
 }
 
@@ -202,8 +209,9 @@ static void plan_grid_buffer(vy_gen *g) {
     } else if (g->grid_kind == VYRE_GRID_INDIRECT) {
         g->grid_offset = vy_gen_below(g, 4);
         vyre_access access = vy_gen_chance(g, 3, 4) ? VYRE_ACCESS_READ : VYRE_ACCESS_UNIFORM;
-        g->grid_memory = (uint8_t)add_memory(g, VY_SPACE_BUFFER, VYRE_TYPE_U32, access, g->grid_offset + 3 + vy_gen_below(g, 3),
-                                             (vy_hold){.phase = VY_PHASE_READ});
+        g->grid_memory =
+            (uint8_t)add_memory(g, VY_SPACE_BUFFER, VYRE_TYPE_U32, access, g->grid_offset + 3 + vy_gen_below(g, 3),
+                                (vy_hold){.phase = VY_PHASE_READ});
     }
 }
 

@@ -148,7 +148,8 @@ static int can_keep(const rewrite *r, const vy_stmt *stmt) {
     uint32_t first = r->program->functions.items[stmt->callee].first_param;
     for (uint32_t i = 0; i < stmt->arg_count; i++) {
         const vy_arg *arg = &r->program->args.items[stmt->args + i];
-        if (arg->is_memory && !r->edits->memories[r->program->params.items[first + i].index] && r->memories[arg->index] == VY_NONE)
+        if (arg->is_memory && !r->edits->memories[r->program->params.items[first + i].index] &&
+            r->memories[arg->index] == VY_NONE)
             return 0;
     }
     return 1;
@@ -182,7 +183,8 @@ static void copy_statement(rewrite *r, uint32_t index) {
     for (uint32_t i = 0; i < from->arg_count && arg_count < VY_LIMIT_PARAMS; i++) {
         const vy_arg *arg = &r->program->args.items[from->args + i];
         if (!drops_arg(r, from, i))
-            args[arg_count++] = arg->is_memory ? (vy_arg){1, r->memories[arg->index]} : (vy_arg){0, copy_expr(r, arg->index)};
+            args[arg_count++] =
+                arg->is_memory ? (vy_arg){1, r->memories[arg->index]} : (vy_arg){0, copy_expr(r, arg->index)};
     }
     stmt.result_count = 0;
     for (uint32_t i = 0; i < from->result_count; i++) {
@@ -266,7 +268,8 @@ static void copy_memory_param(rewrite *r, uint32_t index) {
     if (r->edits->memories[index])
         return;
     if (memory->size != VY_NONE)
-        size = r->edits->freeze ? literal_size(r, r->edits->counts[index - r->function->first_memory]) : copy_size(r, memory->size);
+        size = r->edits->freeze ? literal_size(r, r->edits->counts[index - r->function->first_memory])
+                                : copy_size(r, memory->size);
     r->memories[index] = vy_draft_memory_param(&r->draft, local_name(r, memory->name, 'm'), (vy_space)memory->space,
                                                (vyre_type)memory->type, (vyre_access)memory->access, size);
 }
@@ -274,7 +277,8 @@ static void copy_memory_param(rewrite *r, uint32_t index) {
 static void copy_scalar_param(rewrite *r, uint32_t index) {
     const vy_variable *variable = &r->program->variables.items[index];
     if (!r->edits->variables[index])
-        r->variables[index] = vy_draft_scalar_param(&r->draft, local_name(r, variable->name, 'v'), (vyre_type)variable->type);
+        r->variables[index] =
+            vy_draft_scalar_param(&r->draft, local_name(r, variable->name, 'v'), (vyre_type)variable->type);
 }
 
 static void copy_arrays(rewrite *r, uint32_t first) {
@@ -302,7 +306,8 @@ static void copy_function(rewrite *r, uint32_t index) {
     }
     for (uint32_t i = function->first_result; i < function->first_result + function->result_count; i++)
         if (!r->edits->results[i])
-            vy_draft_result(&r->draft, copy_name(r, program->results.items[i].name), (vyre_type)program->results.items[i].type);
+            vy_draft_result(&r->draft, copy_name(r, program->results.items[i].name),
+                            (vyre_type)program->results.items[i].type);
     copy_arrays(r, memory);
     copy_block(r, function->first_stmt, function->end_stmt);
     vy_draft_end_function(&r->draft);
@@ -367,8 +372,8 @@ static int drops_buffer(const vyre_program *program, const vy_edits *edits, uint
     return edits->memories[vy_program_entry(program)->first_memory + i];
 }
 
-static vyre_status copy_case(const vyre_case *from, const vy_launch *launch, const vy_edits *edits, vyre_program *program,
-                             vyre_case **out, vyre_error *error) {
+static vyre_status copy_case(const vyre_case *from, const vy_launch *launch, const vy_edits *edits,
+                             vyre_program *program, vyre_case **out, vyre_error *error) {
     const vyre_program *old = from->program;
     const vy_function *entry = vy_program_entry(old);
     vyre_scalar params[VY_LIMIT_PARAMS];
@@ -394,7 +399,8 @@ static vyre_status copy_case(const vyre_case *from, const vy_launch *launch, con
     return vyre_case_new(program, &arguments, out, error);
 }
 
-vyre_status vy_rewrite(const vyre_case *from, const vy_launch *launch, const vy_edits *edits, vyre_case **out, vyre_error *error) {
+vyre_status vy_rewrite(const vyre_case *from, const vy_launch *launch, const vy_edits *edits, vyre_case **out,
+                       vyre_error *error) {
     const vyre_program *program = from->program;
     size_t count = (size_t)program->variables.count + program->memories.count + program->functions.count;
     uint32_t *maps = vy_allocate(vy_array_size(count, sizeof *maps));

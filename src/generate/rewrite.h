@@ -18,12 +18,12 @@ typedef enum vy_stmt_edit {
 
 /* What to change; indices are those of the program's arrays. Made for one program by vy_edits_start. */
 typedef struct vy_edits {
-    uint8_t *stmts;       /* vy_stmt_edit */
-    uint32_t *exprs;      /* the expression of the same type, below it, that takes its place; VY_NONE = itself */
-    uint8_t *is_literal;  /* 1: a literal of its type with `bits` takes its place */
+    uint8_t *stmts;      /* vy_stmt_edit */
+    uint32_t *exprs;     /* the expression of the same type, below it, that takes its place; VY_NONE = itself */
+    uint8_t *is_literal; /* 1: a literal of its type with `bits` takes its place */
     uint64_t *bits;
     uint8_t *functions, *variables, *memories, *results; /* 1: left out; of variables only parameters */
-    uint32_t *counts;     /* of the program's buffers: fewer elements */
+    uint32_t *counts;                                    /* of the program's buffers: fewer elements */
     uint32_t workgroup[3], groups[3];
     uint8_t freeze;       /* counts and grid become the numbers they have (or that stand above) */
     uint8_t rename;       /* every variable and memory gets a short name of its own */
@@ -36,7 +36,8 @@ vyre_status vy_edits_start(vy_edits *edits, const vyre_program *program, const v
 void vy_edits_free(vy_edits *edits);
 
 /* The copy. INVALID_PROGRAM, INVALID_ARGUMENT or LIMIT: the edits do not give a case that can be dispatched. launch is that of `from`. */
-vyre_status vy_rewrite(const vyre_case *from, const vy_launch *launch, const vy_edits *edits, vyre_case **out, vyre_error *error);
+vyre_status vy_rewrite(const vyre_case *from, const vy_launch *launch, const vy_edits *edits, vyre_case **out,
+                       vyre_error *error);
 
 /* The first expression of the tree rooted at `root`: the tree is what lies between. */
 uint32_t vy_expr_first(const vyre_program *program, uint32_t root);

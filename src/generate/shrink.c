@@ -272,7 +272,8 @@ static void lower(shrinker *s, edit_number *number, uint32_t index, uint32_t lea
 }
 
 static void shrink_geometry(shrinker *s) {
-    if (s->current->arguments.geometry.kind != VYRE_GEOMETRY_PROGRAM || s->current->program->grid.kind != VYRE_GRID_GROUPS) {
+    if (s->current->arguments.geometry.kind != VYRE_GEOMETRY_PROGRAM ||
+        s->current->program->grid.kind != VYRE_GRID_GROUPS) {
         s->edits.freeze = 1;
         try_edits(s);
     }
@@ -341,7 +342,8 @@ static void zero_input(shrinker *s, size_t input, unsigned char *bytes, unsigned
 
 static void zero_inputs(shrinker *s) {
     for (uint32_t i = 0; i < s->current->program->buffer_count && !stopped(s); i++) {
-        const vy_memory *memory = &s->current->program->memories.items[vy_program_entry(s->current->program)->first_memory + i];
+        const vy_memory *memory =
+            &s->current->program->memories.items[vy_program_entry(s->current->program)->first_memory + i];
         uint32_t input = s->launch.buffers[i].input;
         size_t size = (size_t)s->launch.buffers[i].bytes;
         if (input == VY_NONE || size == 0)
@@ -384,15 +386,17 @@ static void shrink(shrinker *s) {
         shorten_names(s);
 }
 
-vyre_status vyre_shrink(const vyre_case *start, vyre_still_fails *fails, void *user, unsigned max_tries, vyre_case **out,
-                        vyre_error *error) {
+vyre_status vyre_shrink(const vyre_case *start, vyre_still_fails *fails, void *user, unsigned max_tries,
+                        vyre_case **out, vyre_error *error) {
     *out = NULL;
     vyre_error ignored;
-    shrinker s = {.fails = fails, .user = user, .tries = max_tries ? max_tries : 2000, .error = error ? error : &ignored};
+    shrinker s = {
+        .fails = fails, .user = user, .tries = max_tries ? max_tries : 2000, .error = error ? error : &ignored};
     if (!start || !fails)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, NULL, "the case or the question whether it fails is NULL");
     if (!vy_program_entry(start->program))
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, "shrink a program that can be dispatched", "a library has no entry to run");
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "shrink a program that can be dispatched",
+                       "a library has no entry to run");
     vyre_status status = vy_launch_resolve(start->program, &start->arguments, &s.launch, error);
     if (status == VYRE_OK)
         status = vyre_case_new(start->program, &start->arguments, &s.current, error);

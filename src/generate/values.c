@@ -15,18 +15,30 @@ static uint64_t low_mask(unsigned bits) {
 static uint64_t integer(vy_rng *rng, unsigned bits) {
     uint64_t power = UINT64_C(1) << vy_rng_below(rng, bits), some = vy_rng_next(rng);
     switch (vy_rng_below(rng, 12)) {
-    case 0: return 0;
-    case 1: return 1;
-    case 2: return UINT64_MAX;
-    case 3: return low_mask(bits - 1);          /* the largest signed value */
-    case 4: return UINT64_C(1) << (bits - 1);   /* the smallest signed value */
-    case 5: return power;
-    case 6: return power - 1;
-    case 7: return power + 1;
-    case 8: return 0 - power;
-    case 9: return vy_rng_below(rng, 10);
-    case 10: return some >> vy_rng_below(rng, 64);
-    default: return some;
+    case 0:
+        return 0;
+    case 1:
+        return 1;
+    case 2:
+        return UINT64_MAX;
+    case 3:
+        return low_mask(bits - 1); /* the largest signed value */
+    case 4:
+        return UINT64_C(1) << (bits - 1); /* the smallest signed value */
+    case 5:
+        return power;
+    case 6:
+        return power - 1;
+    case 7:
+        return power + 1;
+    case 8:
+        return 0 - power;
+    case 9:
+        return vy_rng_below(rng, 10);
+    case 10:
+        return some >> vy_rng_below(rng, 64);
+    default:
+        return some;
     }
 }
 
@@ -64,15 +76,33 @@ static uint64_t floating(vy_rng *rng, vyre_type type) {
     uint64_t fraction = vy_rng_next(rng) & low_mask(format.fraction_bits);
     uint64_t magnitude;
     switch (vy_rng_below(rng, 16)) {
-    case 0: magnitude = 0; break;
-    case 1: magnitude = format.infinity; break;
-    case 2: magnitude = format.infinity | fraction | 1; break;                        /* a NaN, any payload */
-    case 3: magnitude = 1 + vy_rng_below(rng, 3); break;                              /* the smallest subnormals */
-    case 4: magnitude = fraction; break;                                              /* any subnormal */
-    case 5: magnitude = low_mask(format.fraction_bits) + vy_rng_below(rng, 3); break; /* around the smallest normal */
-    case 6: magnitude = format.infinity - 1 - vy_rng_below(rng, 3); break;            /* the largest ones */
-    case 7: magnitude = power_of_two(&format, 0); break;
-    case 8: magnitude = power_of_two(&format, 0) + vy_rng_below(rng, 3) - 1; break; /* 1 and its neighbours */
+    case 0:
+        magnitude = 0;
+        break;
+    case 1:
+        magnitude = format.infinity;
+        break;
+    case 2:
+        magnitude = format.infinity | fraction | 1;
+        break; /* a NaN, any payload */
+    case 3:
+        magnitude = 1 + vy_rng_below(rng, 3);
+        break; /* the smallest subnormals */
+    case 4:
+        magnitude = fraction;
+        break; /* any subnormal */
+    case 5:
+        magnitude = low_mask(format.fraction_bits) + vy_rng_below(rng, 3);
+        break; /* around the smallest normal */
+    case 6:
+        magnitude = format.infinity - 1 - vy_rng_below(rng, 3);
+        break; /* the largest ones */
+    case 7:
+        magnitude = power_of_two(&format, 0);
+        break;
+    case 8:
+        magnitude = power_of_two(&format, 0) + vy_rng_below(rng, 3) - 1;
+        break; /* 1 and its neighbours */
     /* Where integers of 8 to 64 bits end: the edges of conversions. */
     case 9:
         magnitude = power_of_two(&format, (int)(7u << vy_rng_below(rng, 4)) + (int)(fraction & 7));
@@ -82,15 +112,23 @@ static uint64_t floating(vy_rng *rng, vyre_type type) {
     case 10:
         magnitude = power_of_two(&format, (int)(format.bias / 2) * (vy_rng_chance(rng, 1, 2) ? 1 : -1)) + fraction;
         break;
-    case 11: magnitude = power_of_two(&format, (int)vy_rng_below(rng, 20) - 10); break;
+    case 11:
+        magnitude = power_of_two(&format, (int)vy_rng_below(rng, 20) - 10);
+        break;
     /* Few significant bits: sums and products that are half-way between two values. */
     case 12:
         magnitude = power_of_two(&format, (int)vy_rng_below(rng, format.fraction_bits + 4) - 2) |
                     (fraction & ~low_mask(format.fraction_bits > 3 ? format.fraction_bits - 3 : 0));
         break;
-    case 13: magnitude = power_of_two(&format, (int)vy_rng_below(rng, 12) - 4) + fraction; break; /* ordinary numbers */
-    case 14: magnitude = power_of_two(&format, (int)format.fraction_bits + (int)vy_rng_below(rng, 3) - 1) + (fraction & 3); break;
-    default: magnitude = vy_rng_next(rng); break;
+    case 13:
+        magnitude = power_of_two(&format, (int)vy_rng_below(rng, 12) - 4) + fraction;
+        break; /* ordinary numbers */
+    case 14:
+        magnitude = power_of_two(&format, (int)format.fraction_bits + (int)vy_rng_below(rng, 3) - 1) + (fraction & 3);
+        break;
+    default:
+        magnitude = vy_rng_next(rng);
+        break;
     }
     uint64_t sign = vy_rng_chance(rng, 1, 2) ? UINT64_C(1) << (vy_type_layouts[type].bits - 1) : 0;
     return (magnitude ^ sign) & vy_type_layouts[type].mask;

@@ -12,8 +12,8 @@ enum { COVERAGE_WIDTHS = 7 /* the workgroup, then subgroups of 2 to 64 */ };
 
 typedef struct coverage {
     uint64_t programs;
-    uint64_t ops[VYRE_OP_COUNT][VYRE_TYPE_COUNT];         /* by type of the operands */
-    uint64_t casts[VYRE_TYPE_COUNT][VYRE_TYPE_COUNT];     /* from, to */
+    uint64_t ops[VYRE_OP_COUNT][VYRE_TYPE_COUNT];     /* by type of the operands */
+    uint64_t casts[VYRE_TYPE_COUNT][VYRE_TYPE_COUNT]; /* from, to */
     uint64_t bitcasts[VYRE_TYPE_COUNT][VYRE_TYPE_COUNT];
     uint64_t exprs[VY_EXPR_KIND_COUNT];
     uint64_t builtins[VYRE_BUILTIN_COUNT];
@@ -70,9 +70,14 @@ static inline void coverage_see_stmt(coverage *seen, const vyre_program *p, cons
         seen->atomics[s->op][p->memories.items[s->memory].type][p->memories.items[s->memory].space] = 1;
         seen->orders[s->order][s->scope] = 1;
         break;
-    case VY_STMT_BARRIER: seen->barriers[s->scope] = 1; break;
-    case VY_STMT_FOR: seen->loops[p->variables.items[s->variable].type] = 1; break;
-    default: break;
+    case VY_STMT_BARRIER:
+        seen->barriers[s->scope] = 1;
+        break;
+    case VY_STMT_FOR:
+        seen->loops[p->variables.items[s->variable].type] = 1;
+        break;
+    default:
+        break;
     }
 }
 
@@ -97,7 +102,8 @@ typedef struct coverage_report {
     unsigned cells, empty;
 } coverage_report;
 
-static inline void coverage_cell(coverage_report *report, uint64_t count, const char *what, const char *name, const char *detail) {
+static inline void coverage_cell(coverage_report *report, uint64_t count, const char *what, const char *name,
+                                 const char *detail) {
     report->cells++;
     if (count)
         return;
@@ -116,7 +122,8 @@ static inline void coverage_check_ops(const coverage *c, coverage_report *report
     for (int from = 0; from < VYRE_TYPE_COUNT; from++)
         for (int to = 0; to < VYRE_TYPE_COUNT; to++) {
             if (vyre_op_accepts(VYRE_OP_CAST, (vyre_type)from, (vyre_type)to))
-                coverage_cell(report, c->casts[from][to], "cast", vyre_type_name((vyre_type)from), vyre_type_name((vyre_type)to));
+                coverage_cell(report, c->casts[from][to], "cast", vyre_type_name((vyre_type)from),
+                              vyre_type_name((vyre_type)to));
             if (vyre_op_accepts(VYRE_OP_BITCAST, (vyre_type)from, (vyre_type)to))
                 coverage_cell(report, c->bitcasts[from][to], "bitcast", vyre_type_name((vyre_type)from),
                               vyre_type_name((vyre_type)to));
@@ -133,8 +140,8 @@ static inline void coverage_check_collectives(const coverage *c, coverage_report
     for (int kind = 0; kind < VYRE_COLLECTIVE_COUNT; kind++)
         for (int width = 0; width < COVERAGE_WIDTHS; width++)
             if (over[kind][width != 0])
-                coverage_cell(report, c->collectives[kind][width], "collective", vyre_collective_name((vyre_collective)kind),
-                              widths[width]);
+                coverage_cell(report, c->collectives[kind][width], "collective",
+                              vyre_collective_name((vyre_collective)kind), widths[width]);
 #define X(ID)                                                                                                          \
     for (int type = 0; type < VYRE_TYPE_COUNT; type++)                                                                 \
         if (vyre_op_accepts(VYRE_OP_##ID, (vyre_type)type, (vyre_type)type))                                           \
@@ -150,22 +157,27 @@ static inline void coverage_check_atomics(const coverage *c, coverage_report *re
     for (unsigned i = 0; i < sizeof kinds; i++)
         for (int type = VYRE_TYPE_I32; type <= VYRE_TYPE_U64; type++) {
             const char *name = vyre_atomic_name((vyre_atomic)kinds[i]);
-            coverage_cell(report, c->atomics[kinds[i]][type][VY_SPACE_BUFFER], name, "buffer", vyre_type_name((vyre_type)type));
+            coverage_cell(report, c->atomics[kinds[i]][type][VY_SPACE_BUFFER], name, "buffer",
+                          vyre_type_name((vyre_type)type));
             coverage_cell(report, c->atomics[kinds[i]][type][VY_SPACE_WORKGROUP], name, "workgroup",
                           vyre_type_name((vyre_type)type));
         }
     for (int order = 0; order < VYRE_ORDER_COUNT; order++) {
-        coverage_cell(report, c->orders[order][VYRE_SCOPE_WORKGROUP], "order", vyre_order_name((vyre_order)order), "workgroup");
-        coverage_cell(report, c->orders[order][VYRE_SCOPE_DEVICE], "order", vyre_order_name((vyre_order)order), "device");
+        coverage_cell(report, c->orders[order][VYRE_SCOPE_WORKGROUP], "order", vyre_order_name((vyre_order)order),
+                      "workgroup");
+        coverage_cell(report, c->orders[order][VYRE_SCOPE_DEVICE], "order", vyre_order_name((vyre_order)order),
+                      "device");
     }
 }
 
 /* `print` is not generated: it is the oracle's alone. */
 static inline void coverage_check_shapes(const coverage *c, coverage_report *report) {
-    static const char *const stmts[] = {"let",   "var", "assign", "store", "atomic", "collective", "call",   "barrier", "trap",
-                                        "print", "if",  "for",    "while", "break",  "continue",   "return", "region"};
+    static const char *const stmts[] = {"let",   "var",     "assign",   "store",  "atomic", "collective",
+                                        "call",  "barrier", "trap",     "print",  "if",     "for",
+                                        "while", "break",   "continue", "return", "region"};
     static const char *const exprs[] = {"literal", "variable", "load", "len", "builtin", "op"};
-    static const char *const sizes[] = {"literal", "param", "len", "add", "sub", "mul", "div", "rem", "min", "max", "div_ceil"};
+    static const char *const sizes[] = {"literal", "param", "len", "add", "sub",     "mul",
+                                        "div",     "rem",   "min", "max", "div_ceil"};
     static const char *const grids[] = {"dispatch", "over", "groups", "elements", "indirect"};
     for (int kind = 0; kind < VY_STMT_KIND_COUNT; kind++)
         if (kind != VY_STMT_PRINT)

@@ -19,9 +19,9 @@
 /* X(ID, name, what is checked) */
 #define JUDGE_STAGES(X)                                                                                                \
     X(GENERATE, "generate", "the program is valid and not schedule-dependent")                                         \
-    X(TEXT, "text", "parsing the printed program gives an equal one, and printing that the same text")                \
+    X(TEXT, "text", "parsing the printed program gives an equal one, and printing that the same text")                 \
     X(FORMAT, "format", "formatting the printed program keeps its meaning")                                            \
-    X(WIRE, "wire", "decoding the encoded program gives an equal one, and encoding that the same bytes")              \
+    X(WIRE, "wire", "decoding the encoded program gives an equal one, and encoding that the same bytes")               \
     X(INLINE, "inline", "inlining gives a valid program")                                                              \
     X(COMPILE, "compile", "the oracle takes the program")                                                              \
     X(RUN, "run", "it ends, delivered or trapped")                                                                     \
@@ -41,7 +41,7 @@ static const char *const judge_names[] = {
 #define X(ID, name, doc) name,
     JUDGE_STAGES(X)
 #undef X
-    "none",
+        "none",
 };
 
 enum { JUDGE_OUTPUTS = 16 };
@@ -76,7 +76,8 @@ static inline void judge_free(judge *j) {
 static inline void judge_clock(judge *j, judge_stage stage) {
     struct timespec now;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    j->nanoseconds[stage] += (uint64_t)((now.tv_sec - j->started.tv_sec) * 1000000000 + (now.tv_nsec - j->started.tv_nsec));
+    j->nanoseconds[stage] +=
+        (uint64_t)((now.tv_sec - j->started.tv_sec) * 1000000000 + (now.tv_nsec - j->started.tv_nsec));
     j->started = now;
 }
 
@@ -153,18 +154,20 @@ static inline int judge_wire(judge *j, const vyre_program *program) {
 
 /* ---- runs ---- */
 
-static inline int judge_run(judge *j, const vyre_oracle *oracle, const vyre_case *given, const vyre_oracle_options *options,
-                            judge_result *result, const char *what) {
+static inline int judge_run(judge *j, const vyre_oracle *oracle, const vyre_case *given,
+                            const vyre_oracle_options *options, judge_result *result, const char *what) {
     vyre_error error;
     vyre_oracle_report report = {0};
     vyre_diagnostics *findings = options->checks ? vyre_diagnostics_new() : NULL;
-    result->status = vyre_oracle_run(oracle, vyre_case_arguments(given), options, result->outputs, &report, findings, &error);
+    result->status =
+        vyre_oracle_run(oracle, vyre_case_arguments(given), options, result->outputs, &report, findings, &error);
     result->trap = report.trap;
     j->steps += report.steps;
     const vyre_diagnostic *first = vyre_diagnostics_count(findings) ? vyre_diagnostics_get(findings, 0) : NULL;
     int fine = result->status == VYRE_OK || result->status == VYRE_TRAPPED;
     if (!fine)
-        judge_fail(j, "%s: %s: %s; %s", what, vyre_status_name(result->status), error.message, first ? first->message : "");
+        judge_fail(j, "%s: %s: %s; %s", what, vyre_status_name(result->status), error.message,
+                   first ? first->message : "");
     vyre_diagnostics_free(findings);
     return fine;
 }
@@ -172,21 +175,22 @@ static inline int judge_run(judge *j, const vyre_oracle *oracle, const vyre_case
 static inline int judge_same(judge *j, const vyre_program *program, const char *what) {
     const judge_result *a = &j->expected, *b = &j->given;
     if (a->status != b->status)
-        return judge_fail(j, "%s: ended with %s instead of %s", what, vyre_status_name(b->status), vyre_status_name(a->status));
+        return judge_fail(j, "%s: ended with %s instead of %s", what, vyre_status_name(b->status),
+                          vyre_status_name(a->status));
     if (a->status == VYRE_TRAPPED)
         return a->trap.invocation == b->trap.invocation && a->trap.code == b->trap.code
                    ? 1
                    : judge_fail(j, "%s: invocation %llu traps with code %u instead of %llu with %u", what,
-                                (unsigned long long)b->trap.invocation, b->trap.code, (unsigned long long)a->trap.invocation,
-                                a->trap.code);
+                                (unsigned long long)b->trap.invocation, b->trap.code,
+                                (unsigned long long)a->trap.invocation, a->trap.code);
     for (size_t i = 0; i < vyre_program_output_count(program); i++) {
         const vyre_bytes *x = &a->outputs[i], *y = &b->outputs[i];
         if (x->size != y->size)
             return judge_fail(j, "%s: output %zu has %zu bytes instead of %zu", what, i, y->size, x->size);
         for (size_t k = 0; k < x->size; k++)
             if (((const uint8_t *)x->data)[k] != ((const uint8_t *)y->data)[k])
-                return judge_fail(j, "%s: byte %zu of output %zu is %02x instead of %02x", what, k, i, ((const uint8_t *)y->data)[k],
-                                  ((const uint8_t *)x->data)[k]);
+                return judge_fail(j, "%s: byte %zu of output %zu is %02x instead of %02x", what, k, i,
+                                  ((const uint8_t *)y->data)[k], ((const uint8_t *)x->data)[k]);
     }
     return 1;
 }
@@ -203,7 +207,8 @@ static inline judge_stage judge_runs(judge *j, const vyre_oracle *oracle, const 
         return STAGE_RUN;
     j->trapped += j->expected.status == VYRE_TRAPPED;
     judge_clock(j, STAGE_RUN);
-    if (!judge_again(j, oracle, given, (vyre_oracle_options){.threads = 1, .checks = VYRE_CHECK_RACES | VYRE_CHECK_DIVERGENCE},
+    if (!judge_again(j, oracle, given,
+                     (vyre_oracle_options){.threads = 1, .checks = VYRE_CHECK_RACES | VYRE_CHECK_DIVERGENCE},
                      "with the race checker"))
         return STAGE_RACES;
     judge_clock(j, STAGE_RACES);

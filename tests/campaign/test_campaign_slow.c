@@ -25,7 +25,8 @@ enum { MAX_WORKERS = 64, MAX_FAILURES = 8 /* of a worker: then it stops */ };
 typedef struct worker {
     uint64_t next; /* index of the case under way */
     uint64_t done, failures, crashes;
-    uint64_t programs, statements, expressions, steps, trapped, functions, barriers, collectives, atomics, grid_barriers;
+    uint64_t programs, statements, expressions, steps, trapped, functions, barriers, collectives, atomics,
+        grid_barriers;
     uint64_t nanoseconds[STAGE_COUNT];
     coverage coverage;
 } worker;
@@ -137,8 +138,8 @@ static void write_case(const vyre_case *given, const char *base) {
     }
     const vyre_geometry *geometry = &arguments->geometry;
     if (geometry->kind != VYRE_GEOMETRY_PROGRAM)
-        fprintf(file, "--%s=%u,%u,%u\n", geometry->kind == VYRE_GEOMETRY_GROUPS ? "grid" : "elements", geometry->size[0],
-                geometry->size[1], geometry->size[2]);
+        fprintf(file, "--%s=%u,%u,%u\n", geometry->kind == VYRE_GEOMETRY_GROUPS ? "grid" : "elements",
+                geometry->size[0], geometry->size[1], geometry->size[2]);
     fclose(file);
 }
 
@@ -196,7 +197,8 @@ static int one_case(const campaign *c, worker *w, judge *j, uint64_t seed) {
     vyre_status status = vyre_generate(&options, &made, &error);
     judge_clock(j, STAGE_GENERATE);
     if (status != VYRE_OK) {
-        printf("FAIL seed %" PRIu64 ", stage generate: %s: %s (%s)\n", seed, vyre_status_name(status), error.message, error.where);
+        printf("FAIL seed %" PRIu64 ", stage generate: %s: %s (%s)\n", seed, vyre_status_name(status), error.message,
+               error.where);
         return 0;
     }
     judge_stage stage = judge_case(j, made);
@@ -272,7 +274,8 @@ static void supervise(campaign *c) {
             if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
                 continue;
             printf("FAIL seed %" PRIu64 ": the process died (%s %d)\n", c->seed + w->next,
-                   WIFSIGNALED(status) ? "signal" : "status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+                   WIFSIGNALED(status) ? "signal" : "status",
+                   WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
             w->crashes++;
             w->next += c->workers;
             if (w->crashes < MAX_FAILURES && w->next < c->count)
@@ -289,12 +292,12 @@ static worker sum_workers(const campaign *c) {
     worker sum = {0};
     for (unsigned i = 0; i < c->workers; i++) {
         const worker *w = &c->shared[i];
-        uint64_t *const to[] = {&sum.done,    &sum.failures,  &sum.crashes,  &sum.programs,    &sum.statements, &sum.expressions,
-                                &sum.steps,   &sum.trapped,   &sum.functions, &sum.barriers,   &sum.collectives, &sum.atomics,
-                                &sum.grid_barriers};
-        const uint64_t from[] = {w->done,  w->failures, w->crashes,   w->programs, w->statements,  w->expressions,
-                                 w->steps, w->trapped,  w->functions, w->barriers, w->collectives, w->atomics,
-                                 w->grid_barriers};
+        uint64_t *const to[] = {&sum.done,        &sum.failures, &sum.crashes,      &sum.programs,  &sum.statements,
+                                &sum.expressions, &sum.steps,    &sum.trapped,      &sum.functions, &sum.barriers,
+                                &sum.collectives, &sum.atomics,  &sum.grid_barriers};
+        const uint64_t from[] = {w->done,        w->failures, w->crashes,      w->programs,  w->statements,
+                                 w->expressions, w->steps,    w->trapped,      w->functions, w->barriers,
+                                 w->collectives, w->atomics,  w->grid_barriers};
         for (size_t k = 0; k < sizeof from / sizeof *from; k++)
             *to[k] += from[k];
         for (int stage = 0; stage < STAGE_COUNT; stage++)
@@ -319,10 +322,11 @@ static void print_summary(const worker *sum, double seconds, const coverage_repo
     printf("programs with functions %" PRIu64 ", barriers %" PRIu64 ", collectives %" PRIu64 ", atomics %" PRIu64
            ", grid barriers %" PRIu64 ", trapped %" PRIu64 "\n",
            sum->functions, sum->barriers, sum->collectives, sum->atomics, sum->grid_barriers, sum->trapped);
-    printf("coverage: %u of %u cells (ops x types, casts, collectives x widths, atomics x types, statements, sizes, grids)\n",
+    printf("coverage: %u of %u cells (ops x types, casts, collectives x widths, atomics x types, statements, sizes, "
+           "grids)\n",
            report->cells - report->empty, report->cells);
-    printf("%" PRIu64 " programs in %.1f s (%.0f/s), %" PRIu64 " failures, %" PRIu64 " crashes\n", sum->programs, seconds, n / seconds,
-           sum->failures, sum->crashes);
+    printf("%" PRIu64 " programs in %.1f s (%.0f/s), %" PRIu64 " failures, %" PRIu64 " crashes\n", sum->programs,
+           seconds, n / seconds, sum->failures, sum->crashes);
 }
 
 static void random_programs_keep_every_promise(void **state) {

@@ -28,7 +28,8 @@ static int same_arguments(const vyre_arguments *a, const vyre_arguments *b) {
         if (a->params[i].type != b->params[i].type || a->params[i].bits != b->params[i].bits)
             return 0;
     for (size_t i = 0; i < a->input_count; i++)
-        if (a->inputs[i].size != b->inputs[i].size || memcmp(a->inputs[i].data, b->inputs[i].data, a->inputs[i].size) != 0)
+        if (a->inputs[i].size != b->inputs[i].size ||
+            memcmp(a->inputs[i].data, b->inputs[i].data, a->inputs[i].size) != 0)
             return 0;
     return a->count_count == 0 || memcmp(a->counts, b->counts, a->count_count * sizeof *a->counts) == 0;
 }
@@ -119,8 +120,8 @@ static void statements_says_about_how_many(void **state) {
 
 static unsigned tree_depth(const vyre_program *program, uint32_t root) {
     const vy_expr *e = &program->exprs.items[root];
-    const uint32_t operands[3] = {e->kind == VY_EXPR_OP ? e->a : VY_NONE, e->kind == VY_EXPR_OP || e->kind == VY_EXPR_LOAD ? e->b : VY_NONE,
-                                  e->c};
+    const uint32_t operands[3] = {e->kind == VY_EXPR_OP ? e->a : VY_NONE,
+                                  e->kind == VY_EXPR_OP || e->kind == VY_EXPR_LOAD ? e->b : VY_NONE, e->c};
     unsigned deepest = 0;
     for (int i = 0; i < 3; i++)
         if (operands[i] != VY_NONE) {
@@ -160,7 +161,8 @@ static void invocations_bounds_the_grid(void **state) {
         uint64_t largest = 0;
         for (uint64_t seed = 0; seed < 300; seed++) {
             vyre_case *made = generate((vyre_generate_options){.seed = seed, .invocations = knobs[k], .statements = 4});
-            assert_int_equal(vy_launch_resolve(vyre_case_program(made), vyre_case_arguments(made), &launch, NULL), VYRE_OK);
+            assert_int_equal(vy_launch_resolve(vyre_case_program(made), vyre_case_arguments(made), &launch, NULL),
+                             VYRE_OK);
             largest = launch.invocations > largest ? launch.invocations : largest;
             vyre_case_free(made);
         }
@@ -238,10 +240,10 @@ static void stress_makes_its_feature_common(void **state) {
         int (*has)(const vyre_program *);
         unsigned at_least; /* of 200 */
     } rows[] = {
-        {VYRE_STRESS_INTEGERS, is_integral, 150},     {VYRE_STRESS_FLOATS, is_floating, 120}, {VYRE_STRESS_CONTROL, has_loops, 170},
-        {VYRE_STRESS_FUNCTIONS, has_calls, 200},      {VYRE_STRESS_MEMORY, has_barriers, 160},
-        {VYRE_STRESS_COLLECTIVES, has_collectives, 160}, {VYRE_STRESS_ATOMICS, has_atomics, 120},
-        {VYRE_STRESS_GEOMETRY, has_planes, 110},
+        {VYRE_STRESS_INTEGERS, is_integral, 150}, {VYRE_STRESS_FLOATS, is_floating, 120},
+        {VYRE_STRESS_CONTROL, has_loops, 170},    {VYRE_STRESS_FUNCTIONS, has_calls, 200},
+        {VYRE_STRESS_MEMORY, has_barriers, 160},  {VYRE_STRESS_COLLECTIVES, has_collectives, 160},
+        {VYRE_STRESS_ATOMICS, has_atomics, 120},  {VYRE_STRESS_GEOMETRY, has_planes, 110},
     };
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
         unsigned count = programs_with(rows[i].stress, rows[i].has);

@@ -149,9 +149,12 @@ static void what_the_failure_needs_stays(void **state) {
     static const struct {
         int (*asks)(const vyre_case *);
         unsigned stress, statements;
-    } rows[] = {{has_barrier, VYRE_STRESS_MEMORY, 1}, {has_call, VYRE_STRESS_FUNCTIONS, 3}, {has_break, VYRE_STRESS_CONTROL, 2}};
+    } rows[] = {{has_barrier, VYRE_STRESS_MEMORY, 1},
+                {has_call, VYRE_STRESS_FUNCTIONS, 3},
+                {has_break, VYRE_STRESS_CONTROL, 2}};
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
-        vyre_case *start = find(rows[i].asks, (vyre_generate_options){.seed = 77, .statements = 60, .stress = rows[i].stress});
+        vyre_case *start =
+            find(rows[i].asks, (vyre_generate_options){.seed = 77, .statements = 60, .stress = rows[i].stress});
         question q = {rows[i].asks, 0, 1};
         vyre_case *small = shrink(start, &q, 0);
         assert_true(rows[i].asks(small));
@@ -274,18 +277,25 @@ static vyre_status shrink_and_free(void *user) {
 static void every_allocation_may_fail(void **state) {
     (void)state;
     /* Made before the allocator changes: shrinking only reads it. */
-    vyre_case *start = find(has_call, (vyre_generate_options){.seed = 6, .statements = 10, .invocations = 8, .stress = VYRE_STRESS_FUNCTIONS});
+    vyre_case *start =
+        find(has_call,
+             (vyre_generate_options){.seed = 6, .statements = 10, .invocations = 8, .stress = VYRE_STRESS_FUNCTIONS});
     assert_true(VY_FAULT_LOOP(shrink_and_free, start) > 100);
     vyre_case_free(start);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sixty_statements_shrink_to_a_handful), cmocka_unit_test(what_the_failure_needs_stays),
-        cmocka_unit_test(a_case_that_always_fails_becomes_empty), cmocka_unit_test(a_case_that_never_fails_stays),
-        cmocka_unit_test(inputs_shrink_toward_zero),            cmocka_unit_test(geometry_shrinks_to_what_is_needed),
-        cmocka_unit_test(shrinking_is_deterministic),           cmocka_unit_test(tries_are_bounded),
-        cmocka_unit_test(the_original_is_not_changed),          cmocka_unit_test(missing_arguments_are_refused),
+        cmocka_unit_test(sixty_statements_shrink_to_a_handful),
+        cmocka_unit_test(what_the_failure_needs_stays),
+        cmocka_unit_test(a_case_that_always_fails_becomes_empty),
+        cmocka_unit_test(a_case_that_never_fails_stays),
+        cmocka_unit_test(inputs_shrink_toward_zero),
+        cmocka_unit_test(geometry_shrinks_to_what_is_needed),
+        cmocka_unit_test(shrinking_is_deterministic),
+        cmocka_unit_test(tries_are_bounded),
+        cmocka_unit_test(the_original_is_not_changed),
+        cmocka_unit_test(missing_arguments_are_refused),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

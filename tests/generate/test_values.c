@@ -36,9 +36,11 @@ static void floats_reach_their_ends(void **state) {
     (void)state;
     for (int type = VYRE_TYPE_F16; type <= VYRE_TYPE_F64; type++) {
         const vy_type_layout *layout = &vy_type_layouts[type];
-        uint64_t sign = layout->mask / 2 + 1, one = vyre_op_evaluate(VYRE_OP_CAST, (vyre_type)type, VYRE_TYPE_U8, 1, 0, 0);
+        uint64_t sign = layout->mask / 2 + 1,
+                 one = vyre_op_evaluate(VYRE_OP_CAST, (vyre_type)type, VYRE_TYPE_U8, 1, 0, 0);
         uint64_t smallest_normal = layout->infinity & (0 - layout->infinity);
-        const uint64_t edges[] = {0, layout->infinity, layout->infinity - 1, 1, smallest_normal, smallest_normal - 1, one, one + 1, one - 1};
+        const uint64_t edges[] = {
+            0, layout->infinity, layout->infinity - 1, 1, smallest_normal, smallest_normal - 1, one, one + 1, one - 1};
         for (unsigned i = 0; i < sizeof edges / sizeof *edges; i++) {
             assert_true(drawn((vyre_type)type, edges[i]));
             assert_true(drawn((vyre_type)type, edges[i] | sign));
@@ -92,8 +94,10 @@ static void random_numbers_below_a_bound_are_below_it(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_fit_their_type),       cmocka_unit_test(integers_reach_their_ends),
-        cmocka_unit_test(floats_reach_their_ends),     cmocka_unit_test(floats_include_odd_nans),
+        cmocka_unit_test(values_fit_their_type),
+        cmocka_unit_test(integers_reach_their_ends),
+        cmocka_unit_test(floats_reach_their_ends),
+        cmocka_unit_test(floats_include_odd_nans),
         cmocka_unit_test(filling_writes_every_element_and_no_more),
         cmocka_unit_test(random_numbers_below_a_bound_are_below_it),
     };
