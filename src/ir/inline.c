@@ -36,7 +36,7 @@ typedef struct frame {
     int is_call;       /* else it is the root: returns stay */
     int in_loop;       /* returns must leave `while true` */
     uint32_t results;  /* first variable that takes the results; VY_NONE if nobody wants them */
-    uint32_t flag;     /* set before a return leaves a loop of the body; VY_NONE if none does */
+    uint32_t flag;     /* set before a return leaves the outermost loop around it, which has this one of its own; else VY_NONE */
     uint32_t loops;    /* loops of the body around the current statement */
     vy_position call;  /* where glue comes from */
 } frame;
@@ -130,17 +130,6 @@ static int count_last_returns(const vyre_program *p, uint32_t first, uint32_t en
     return s->kind == VY_STMT_RETURN;
 }
 
-static int returns_in_loops(const vyre_program *p, const vy_function *f) {
-    for (uint32_t i = f->first_stmt; i < f->end_stmt;) {
-        const vy_stmt *s = &p->stmts.items[i];
-        int is_loop = s->kind == VY_STMT_FOR || s->kind == VY_STMT_WHILE;
-        if (is_loop && count_returns(p, i + 1, s->end))
-            return 1;
-        i = is_loop ? s->end : i + 1;
-    }
-    return 0;
-}
-
 static void emit_return(inliner *in, const frame *f, uint32_t index) {
     const vy_stmt *s = &in->from->stmts.items[index];
     vy_position at = vy_stmt_position(in->from, index);
@@ -157,9 +146,20 @@ static void emit_return(inliner *in, const frame *f, uint32_t index) {
     vy_draft_simple(&in->draft, VY_STMT_BREAK);
 }
 
+/* Before an outermost loop of the body that a return may leave. Each has a flag of its own: with one for all, a divergent return of a later loop
+ * would make what follows an earlier one look divergent (uniformity of variables does not follow the flow). */
+static void emit_flag(inliner *in, frame *f, uint32_t loop) {
+    if (!f->in_loop || f->loops || !count_returns(in->from, loop, in->from->stmts.items[loop].end))
+        return;
+    vy_name name = free_name(in, "returned", NULL);
+    in->draft.position = f->call;
+    declare(in, name);
+    f->flag = vy_draft_var(&in->draft, name, VYRE_TYPE_BOOL, literal(in, VYRE_TYPE_BOOL, 0));
+}
+
 /* After a loop of the body that a return may have left. */
 static void emit_leave(inliner *in, const frame *f, uint32_t loop) {
-    if (f->flag == VY_NONE || !count_returns(in->from, loop, in->from->stmts.items[loop].end))
+    if (!f->in_loop || !count_returns(in->from, loop, in->from->stmts.items[loop].end))
         return;
     in->draft.position = f->call;
     vy_draft_if(&in->draft, vy_draft_variable(&in->draft, f->flag));
@@ -210,6 +210,8 @@ static void emit_copy(inliner *in, uint32_t index) {
 static void emit_structured(inliner *in, frame *f, uint32_t index) {
     const vy_stmt *s = &in->from->stmts.items[index];
     int is_loop = s->kind == VY_STMT_FOR || s->kind == VY_STMT_WHILE;
+    if (is_loop)
+        emit_flag(in, f, index);
     emit_copy(in, index);
     uint32_t mark = in->declared.count;
     if (s->kind == VY_STMT_FOR && !in->draft.failed)
@@ -287,11 +289,6 @@ static void emit_body(inliner *in, frame *f) {
     if (!f->in_loop) {
         emit_block(in, f, callee->first_stmt, callee->end_stmt);
         return;
-    }
-    if (returns_in_loops(p, callee)) {
-        vy_name name = free_name(in, "returned", NULL);
-        declare(in, name);
-        f->flag = vy_draft_var(&in->draft, name, VYRE_TYPE_BOOL, literal(in, VYRE_TYPE_BOOL, 0));
     }
     vy_draft_while(&in->draft, literal(in, VYRE_TYPE_BOOL, 1));
     uint32_t mark = in->declared.count;
@@ -476,9 +473,10 @@ static vyre_status finish(inliner *in, vyre_program **out, vyre_error *error) {
         return vy_fail(error, VYRE_LIMIT, fix, "the inlined program has more statements or expressions than the limit (%d, %d)",
                        VY_LIMIT_STATEMENTS, VY_LIMIT_EXPRESSIONS);
     vyre_status status = vy_draft_finish(&in->draft, in->from->source, NULL, out, error);
-    if (status != VYRE_INVALID_PROGRAM)
+    if (status != VYRE_INVALID_PROGRAM || vy_program_entry(in->from))
         return status;
-    /* The functions of a library are valid one by one; only what calls add up to can be too much. */
+    /* A certain race may come to light only here, and the validator names it. The functions of a library are valid one by one; only what
+     * calls add up to can be too much. */
     return vy_fail(error, VYRE_LIMIT, fix, "a function has more arrays than the limits (%d, %d bytes) once its calls are inlined",
                    VY_LIMIT_ARRAYS, VY_LIMIT_PRIVATE_BYTES);
 }
