@@ -81,15 +81,15 @@ void vy_lower_unknown(vy_lowering *l, uint32_t name, vy_position at);
 uint8_t vy_lower_type(vy_lowering *l, vy_node *node, uint8_t hint);
 /* Gives an open tree its type. */
 void vy_lower_settle(vy_lowering *l, vy_node *node, uint8_t type);
-/* The value must have that type; `what` names the place in the message. Returns 0 after an error. */
-int vy_lower_expect(vy_lowering *l, vy_node *node, uint8_t type, const char *what);
+/* The value must have that type. The message says "<what> `<name>` is …"; either may be NULL. Returns 0 after an error. */
+int vy_lower_expect(vy_lowering *l, vy_node *node, uint8_t type, const char *what, const char *name);
 /* The value must have a type of its own. Returns it, or VY_TYPE_BAD after an error. */
 uint8_t vy_lower_closed(vy_lowering *l, vy_node *node, uint8_t hint);
 /* The tree is an index: any integer type, u32 if it is open. */
 int vy_lower_index(vy_lowering *l, vy_node *node);
 /* Reports that a literal has no type. */
 void vy_lower_untyped(vy_lowering *l, const vy_node *node);
-/* All nodes (NULLs are skipped) must have one type; those open take it from the others. Gives it, or OPEN or BAD. */
+/* All nodes (NULLs are skipped) must have one type, because `what` asks for it; those open take it from the others. Gives it, or OPEN or BAD. */
 uint8_t vy_lower_unify(vy_lowering *l, vy_node *const *nodes, unsigned count, uint8_t hint, vy_position at, const char *what);
 
 /* ---- lower_effect.c: calls, atomics, collectives ---- */

@@ -89,7 +89,7 @@ static void attach_defines(vy_lowering *l, const vyre_define *defines, size_t co
 static void evaluate(vy_lowering *l, vy_const *constant) {
     uint8_t type = constant->type;
     if (type < VYRE_TYPE_COUNT)
-        type = vy_lower_expect(l, constant->value, type, "the const") ? type : VY_TYPE_BAD;
+        type = vy_lower_expect(l, constant->value, type, "const", vy_lower_text(l, constant->name)) ? type : VY_TYPE_BAD;
     else if (type != VY_TYPE_BAD)
         type = vy_lower_closed(l, constant->value, VY_TYPE_OPEN);
     constant->type = type;

@@ -1,8 +1,6 @@
 /* Effects: atomics, collectives and calls, as statements or hoisted out of an expression. */
 #include "ir/text/lower.h"
 
-#include <stdio.h>
-
 static int give(vy_signature *out, uint8_t type) {
     out->count = 1;
     out->is_known = 1;
@@ -14,13 +12,11 @@ static int give(vy_signature *out, uint8_t type) {
 
 static int check_atomic(vy_lowering *l, vy_node *node, vy_signature *out) {
     uint8_t element = vy_lower_type(l, node->a, VY_TYPE_OPEN);
-    char what[64];
     int is_good = element != VY_TYPE_BAD;
-    snprintf(what, sizeof what, "the element of %s", vyre_atomic_name(node->op));
     if (node->b)
-        is_good &= vy_lower_expect(l, node->b, element, what);
+        is_good &= vy_lower_expect(l, node->b, element, "the element of", vyre_atomic_name(node->op));
     if (node->c)
-        is_good &= vy_lower_expect(l, node->c, element, what);
+        is_good &= vy_lower_expect(l, node->c, element, "the element of", vyre_atomic_name(node->op));
     const vy_binding *memory = vy_lower_find(l, node->a->name);
     node->axis = memory && memory->space == VY_SPACE_BUFFER ? VYRE_SCOPE_DEVICE : VYRE_SCOPE_WORKGROUP;
     give(out, element);
@@ -49,17 +45,15 @@ static int check_width(vy_lowering *l, vy_node *node) {
 static int check_collective(vy_lowering *l, vy_node *node, uint8_t hint, vy_signature *out) {
     int is_good = check_width(l, node);
     uint8_t type = VYRE_TYPE_BOOL;
-    char name[VY_WORD_ROOM], what[VY_WORD_ROOM + 32];
+    char name[VY_WORD_ROOM];
     vy_word_collective(node->op, node->combine, node->scope, name);
-    snprintf(what, sizeof what, "the value of %s", name);
     int is_test = node->op == VYRE_COLLECTIVE_ANY || node->op == VYRE_COLLECTIVE_ALL || node->op == VYRE_COLLECTIVE_BALLOT;
     if (is_test)
-        is_good &= vy_lower_expect(l, node->a, VYRE_TYPE_BOOL, what);
+        is_good &= vy_lower_expect(l, node->a, VYRE_TYPE_BOOL, "the value of", name);
     else
         type = vy_lower_closed(l, node->a, hint);
-    snprintf(what, sizeof what, "the second argument of %s", name);
     if (node->b)
-        is_good &= vy_lower_expect(l, node->b, VYRE_TYPE_U32, what);
+        is_good &= vy_lower_expect(l, node->b, VYRE_TYPE_U32, "the second argument of", name);
     if (vy_collective_combines(node->op) && type < VYRE_TYPE_COUNT && !vyre_op_accepts(node->combine, type, type)) {
         vy_lower_error(l, VY_T034, node->at, NULL, "%s does not take %s", name, vyre_type_name(type));
         is_good = 0;
@@ -101,10 +95,9 @@ static int check_arguments(vy_lowering *l, vy_node *node, const vy_unit *functio
     int is_good = 1;
     const vy_item *param = function->params.first;
     for (vy_node *argument = node->a; argument; argument = argument->next, param = param->next) {
-        char what[VY_LIMIT_NAME + 32];
         argument->axis = argument->kind == VY_NODE_BUILTIN ? argument->axis : 0;
-        snprintf(what, sizeof what, "parameter `%s`", vy_lower_text(l, param->name));
-        is_good &= param->is_memory ? check_memory_argument(l, argument, param) : vy_lower_expect(l, argument, param->type, what);
+        is_good &= param->is_memory ? check_memory_argument(l, argument, param)
+                                    : vy_lower_expect(l, argument, param->type, "parameter", vy_lower_text(l, param->name));
     }
     return is_good;
 }

@@ -1,8 +1,6 @@
 /* Statements. Recursion over blocks is bounded by VY_LIMIT_NESTING, which the parser keeps. */
 #include "ir/text/lower.h"
 
-#include <stdio.h>
-
 static void set_position(vy_lowering *l, const vy_statement *s) { l->draft.position = s->at; }
 
 static void declare(vy_lowering *l, const vy_statement *s, const vy_declared *declared, uint8_t type, uint32_t variable) {
@@ -117,10 +115,8 @@ static void lower_let(vy_lowering *l, const vy_statement *s) {
     if (is_var && s->a && s->a->kind == VY_NODE_OP_CALL && type < VYRE_TYPE_COUNT) {
         type = hoist_op_call(l, s);
     } else if (type < VYRE_TYPE_COUNT) {
-        char what[VY_LIMIT_NAME + 8];
-        snprintf(what, sizeof what, "`%s`", vy_lower_text(l, declared->name));
         /* The name keeps its declared type even if the value is wrong: that is what its uses mean. */
-        vy_lower_expect(l, s->a, type, what);
+        vy_lower_expect(l, s->a, type, NULL, vy_lower_text(l, declared->name));
     } else {
         type = vy_lower_closed(l, s->a, VY_TYPE_OPEN);
     }
@@ -178,12 +174,13 @@ static int check_assign_op(vy_lowering *l, const vy_statement *s, uint8_t type) 
 }
 
 static void lower_assign(vy_lowering *l, const vy_statement *s) {
-    char what[VY_LIMIT_NAME + 24];
     int is_element = s->target->kind == VY_NODE_INDEX;
     uint8_t type = lower_target(l, s->target);
-    snprintf(what, sizeof what, is_element ? "an element of `%s`" : "`%s`", vy_lower_text(l, s->target->name));
     int is_good = s->op == VYRE_OP_COUNT || check_assign_op(l, s, type);
-    is_good &= type == VY_TYPE_BAD ? (vy_lower_type(l, s->a, VY_TYPE_OPEN), 0) : vy_lower_expect(l, s->a, type, what);
+    if (type == VY_TYPE_BAD)
+        is_good = (vy_lower_type(l, s->a, VY_TYPE_OPEN), 0);
+    else
+        is_good &= vy_lower_expect(l, s->a, type, is_element ? "an element of" : NULL, vy_lower_text(l, s->target->name));
     if (!is_good || !l->live)
         return;
     uint32_t index = is_element ? vy_lower_emit(l, s->target->a) : VY_NONE, value;
@@ -255,13 +252,13 @@ static void lower_return(vy_lowering *l, const vy_statement *s) {
     }
     const vy_declared *result = l->unit->results;
     for (vy_node *value = s->a; value; value = value->next, result = result->next)
-        vy_lower_expect(l, value, result->type, "the result");
+        vy_lower_expect(l, value, result->type, "the result", NULL);
     if (l->live)
         emit_with_arguments(l, s, VY_STMT_RETURN, 0);
 }
 
 static void lower_trap(vy_lowering *l, const vy_statement *s) {
-    vy_lower_expect(l, s->a, VYRE_TYPE_U32, "the code of a trap");
+    vy_lower_expect(l, s->a, VYRE_TYPE_U32, "the code of a trap", NULL);
     if (!l->live)
         return;
     vy_stmt stmt = vy_draft_blank(VY_STMT_TRAP);
@@ -292,7 +289,7 @@ static void close_block(vy_lowering *l) {
 }
 
 static void lower_if(vy_lowering *l, const vy_statement *s) {
-    vy_lower_expect(l, s->a, VYRE_TYPE_BOOL, "the condition of `if`");
+    vy_lower_expect(l, s->a, VYRE_TYPE_BOOL, "the condition of", "if");
     uint32_t condition = vy_lower_emit(l, s->a);
     set_position(l, s);
     if (l->live)
@@ -308,7 +305,7 @@ static void lower_if(vy_lowering *l, const vy_statement *s) {
 
 static void lower_while(vy_lowering *l, const vy_statement *s) {
     l->guard = VY_GUARD_WHILE;
-    vy_lower_expect(l, s->a, VYRE_TYPE_BOOL, "the condition of `while`");
+    vy_lower_expect(l, s->a, VYRE_TYPE_BOOL, "the condition of", "while");
     l->guard = VY_GUARD_NONE;
     uint32_t condition = vy_lower_emit(l, s->a);
     set_position(l, s);
@@ -320,7 +317,7 @@ static void lower_while(vy_lowering *l, const vy_statement *s) {
 
 static void lower_for(vy_lowering *l, const vy_statement *s) {
     vy_node *const bounds[3] = {s->a, s->b, s->c};
-    uint8_t type = vy_lower_unify(l, bounds, 3, VY_TYPE_OPEN, s->at, "the range of `for`");
+    uint8_t type = vy_lower_unify(l, bounds, 3, VY_TYPE_OPEN, s->at, "for");
     if (type == VY_TYPE_OPEN) {
         vy_lower_untyped(l, s->a);
         type = VY_TYPE_BAD;

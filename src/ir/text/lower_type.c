@@ -47,8 +47,9 @@ void vy_lower_untyped(vy_lowering *l, const vy_node *node) {
     }
     const char *sign = node->negative ? "-" : "", *type = node->number->is_float ? "f32" : node->negative ? "i32" : "u32";
     int length = node->number->length < 60 ? node->number->length : 60;
+    const char *keyword = l->guard == VY_GUARD_CONST ? "const" : "let";
     vy_lower_error(l, VY_T030, node->at,
-                   VY_FIX("write `%s%.*s%s`, or `let x : %s = %s%.*s`", sign, length, node->number->text, type, type, sign, length, node->number->text),
+                   VY_FIX("write `%s%.*s%s`, or `%s x : %s = %s%.*s`", sign, length, node->number->text, type, keyword, type, sign, length, node->number->text),
                    "the literal %s%.*s has no type here", sign, length, node->number->text);
 }
 
@@ -137,7 +138,7 @@ static void mismatch(vy_lowering *l, vy_position at, const char *what, const vy_
         fix = VY_FIX("convert one of them: `%s(%.60s)` or `%s(%.60s)`", vyre_type_name(right->type), spelling(l, left),
                      vyre_type_name(left->type), spelling(l, right));
     }
-    vy_lower_error(l, VY_T033, at, fix, "%s needs one type, but has %s and %s", what, vyre_type_name(left->type), vyre_type_name(right->type));
+    vy_lower_error(l, VY_T033, at, fix, "`%s` needs one type, but has %s and %s", what, vyre_type_name(left->type), vyre_type_name(right->type));
 }
 
 uint8_t vy_lower_unify(vy_lowering *l, vy_node *const *nodes, unsigned count, uint8_t hint, vy_position at, const char *what) {
@@ -170,7 +171,7 @@ uint8_t vy_lower_unify(vy_lowering *l, vy_node *const *nodes, unsigned count, ui
 /* ---- ops ---- */
 
 static uint8_t type_condition(vy_lowering *l, vy_node *node) {
-    return vy_lower_expect(l, node, VYRE_TYPE_BOOL, "a condition") ? VYRE_TYPE_BOOL : VY_TYPE_BAD;
+    return vy_lower_expect(l, node, VYRE_TYPE_BOOL, "the condition of", "? :") ? VYRE_TYPE_BOOL : VY_TYPE_BAD;
 }
 
 static uint8_t type_select(vy_lowering *l, vy_node *node, uint8_t hint) {
@@ -179,21 +180,19 @@ static uint8_t type_select(vy_lowering *l, vy_node *node, uint8_t hint) {
     vy_guard before = l->guard;
     if (!before)
         l->guard = VY_GUARD_ARM;
-    uint8_t type = vy_lower_unify(l, arms, 2, hint, node->at, "`? :`");
+    uint8_t type = vy_lower_unify(l, arms, 2, hint, node->at, "? :");
     l->guard = before;
     return condition == VY_TYPE_BAD ? VY_TYPE_BAD : type;
 }
 
 /* `&&` and `||`: the left side may have effects, the right side not. */
 static uint8_t type_logic(vy_lowering *l, vy_node *node) {
-    const char *what = vyre_op_get(node->op)->symbol;
-    char place[32];
-    snprintf(place, sizeof place, "each side of `%s`", what);
-    int is_good = vy_lower_expect(l, node->a, VYRE_TYPE_BOOL, place);
+    const char *symbol = vyre_op_get(node->op)->symbol;
+    int is_good = vy_lower_expect(l, node->a, VYRE_TYPE_BOOL, "each side of", symbol);
     vy_guard before = l->guard;
     if (!before)
         l->guard = VY_GUARD_LOGIC;
-    is_good &= vy_lower_expect(l, node->b, VYRE_TYPE_BOOL, place);
+    is_good &= vy_lower_expect(l, node->b, VYRE_TYPE_BOOL, "each side of", symbol);
     l->guard = before;
     return is_good ? VYRE_TYPE_BOOL : VY_TYPE_BAD;
 }
@@ -205,10 +204,8 @@ static uint8_t type_op(vy_lowering *l, vy_node *node, uint8_t hint) {
     if (node->op == VYRE_OP_LAND || node->op == VYRE_OP_LOR)
         return type_logic(l, node);
     vy_node *const operands[3] = {node->a, node->b, node->c};
-    char what[32];
-    snprintf(what, sizeof what, "`%s`", row->symbol ? row->symbol : row->name);
     int is_same = row->rule == VYRE_RULE_SAME;
-    uint8_t type = vy_lower_unify(l, operands, row->arity, is_same ? hint : VY_TYPE_OPEN, node->at, what);
+    uint8_t type = vy_lower_unify(l, operands, row->arity, is_same ? hint : VY_TYPE_OPEN, node->at, row->symbol ? row->symbol : row->name);
     if (type == VY_TYPE_OPEN && is_same)
         return type;
     if (type == VY_TYPE_OPEN) {
@@ -346,7 +343,7 @@ uint8_t vy_lower_type(vy_lowering *l, vy_node *node, uint8_t hint) {
 
 /* ---- places ---- */
 
-int vy_lower_expect(vy_lowering *l, vy_node *node, uint8_t type, const char *what) {
+int vy_lower_expect(vy_lowering *l, vy_node *node, uint8_t type, const char *what, const char *name) {
     uint8_t given = vy_lower_type(l, node, type);
     char fix[160];
     if (given == VY_TYPE_OPEN) {
@@ -357,8 +354,8 @@ int vy_lower_expect(vy_lowering *l, vy_node *node, uint8_t type, const char *wha
         return 0;
     if (given == type)
         return 1;
-    vy_lower_error(l, VY_T035, node->at, conversion(l, fix, sizeof fix, node, type), "%s is %s, but this value is %s", what,
-                   vyre_type_name(type), vyre_type_name(given));
+    vy_lower_error(l, VY_T035, node->at, conversion(l, fix, sizeof fix, node, type), "%s%s%s%s%s is %s, but this value is %s", what ? what : "",
+                   what && name ? " " : "", name ? "`" : "", name ? name : "", name ? "`" : "", vyre_type_name(type), vyre_type_name(given));
     return 0;
 }
 
