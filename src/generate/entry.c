@@ -200,7 +200,7 @@ static void write_body(vy_gen *g) {
     vy_gen_statements(g, g->left);
     /* What was computed must be seen: every output gets a last value. */
     for (unsigned m = 0; m < g->memory_count; m++) {
-        g->operations = 12 * g->depth;
+        vy_gen_allow(g);
         if (g->memories[m].space == VY_SPACE_BUFFER)
             vy_gen_store_to(g, m, 1);
     }

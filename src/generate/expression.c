@@ -190,6 +190,11 @@ static uint32_t operation(vy_gen *g, vyre_type type, unsigned depth) {
     return vy_gen_leaf(g, type, depth);
 }
 
+void vy_gen_allow(vy_gen *g) {
+    unsigned wanted = 12 * g->depth < 240 ? 12 * g->depth : 240;
+    g->operations = g->draft.program->exprs.count < VY_GEN_SIZE ? wanted : 2;
+}
+
 uint32_t vy_gen_expr(vy_gen *g, vyre_type type, unsigned depth) {
     int is_leaf = depth == 0 || g->operations == 0 || vy_gen_chance(g, 1, 4);
     if (is_leaf)

@@ -83,6 +83,7 @@ void vy_gen_start_function(vy_gen *g, const vy_gen_function *function, unsigned 
     g->memory_count = 0;
     g->place = (vy_gen_place){.times = 1};
     g->work = 0;
+    g->inlined = 0;
     g->left = statements;
     g->only_uniform = 0;
 }
@@ -141,6 +142,7 @@ void vy_gen_return_values(vy_gen *g) {
 }
 
 static void write_function(vy_gen *g, vy_gen_function *function, unsigned statements) {
+    uint32_t before = g->draft.program->exprs.count;
     function->index = vy_draft_begin_function(&g->draft, vy_gen_name(g, 'g'));
     vy_gen_start_function(g, function, statements);
     declare_params(g, function);
@@ -162,12 +164,14 @@ static void write_function(vy_gen *g, vy_gen_function *function, unsigned statem
         vy_gen_return_values(g);
     vy_draft_end_function(&g->draft);
     function->work = g->work + 1;
+    function->size = g->inlined + g->draft.program->exprs.count - before;
 }
 
 void vy_gen_functions(vy_gen *g) {
     if (!(g->features & VY_GEN_CALLS))
         return;
-    unsigned count = 1 + vy_gen_below(g, VY_GEN_FUNCTIONS);
+    unsigned most = 1 + g->statements / 8; /* a short program has few */
+    unsigned count = 1 + vy_gen_below(g, most < VY_GEN_FUNCTIONS ? most : VY_GEN_FUNCTIONS);
     unsigned statements = g->statements / 3 / count;
     g->work_limit = 3 * statements + 6;
     for (unsigned i = 0; i < count; i++) {
@@ -249,6 +253,7 @@ static void write_call(vy_gen *g, vy_gen_function *function, const uint8_t *chos
     for (unsigned i = 0; i < stmt.result_count; i++)
         vy_gen_declare(g, g->draft.program->stmts.items[index].variable + i, types[i], 0, 0);
     g->work += g->place.times * function->work;
+    g->inlined += function->size;
 }
 
 int vy_gen_call(vy_gen *g) {
@@ -257,7 +262,8 @@ int vy_gen_call(vy_gen *g) {
     for (uint32_t i = 0; i < g->function_count; i++) {
         vy_gen_function *function = &g->functions[(start + i) % g->function_count];
         if ((function->has_sync && !(g->place.uniform && g->place.sync)) ||
-            g->work + g->place.times * function->work > g->work_limit * 2 || !choose_memories(g, function, chosen))
+            g->work + g->place.times * function->work > g->work_limit * 2 ||
+            g->inlined + function->size > VY_GEN_SIZE || !choose_memories(g, function, chosen))
             continue;
         write_call(g, function, chosen);
         return 1;
@@ -285,7 +291,7 @@ static void call_planned(vy_gen *g, vy_gen_function *function) {
 }
 
 void vy_gen_call_rest(vy_gen *g) {
-    g->operations = 12 * g->depth;
+    vy_gen_allow(g);
     for (unsigned i = g->function_count; i-- > 0;)
         if (!g->functions[i].is_called)
             call_planned(g, &g->functions[i]);

@@ -27,6 +27,8 @@ enum {
     VY_GEN_FUNCTIONS = 5,
     VY_GEN_FUNCTION_PARAMS = 8,
     VY_GEN_RESULTS = 4,
+    VY_GEN_SIZE =
+        1 << 20,      /* expressions a function may have and its calls become: far below what the language allows */
     VY_GEN_TRIPS = 32 /* the most a point inside loops is passed for each pass of the function */
 };
 
@@ -109,6 +111,7 @@ typedef struct vy_gen_function {
     vy_gen_function_param params[VY_GEN_FUNCTION_PARAMS];
     uint8_t results[VY_GEN_RESULTS];
     unsigned work; /* statements one call executes, at most about */
+    unsigned size; /* expressions one call becomes when it is inlined */
 } vy_gen_function;
 
 typedef struct vy_gen_param {
@@ -169,6 +172,7 @@ typedef struct vy_gen {
     vy_gen_place place;
     unsigned work; /* statements executed so far in this function, at most about */
     unsigned work_limit;
+    unsigned inlined;    /* expressions the calls of this function become */
     unsigned left;       /* statements to write */
     unsigned operations; /* that the expressions of this statement may still have: depth alone would let them explode */
     int only_uniform;    /* expressions: use nothing that may differ within the workgroup */
@@ -195,6 +199,8 @@ void vy_gen_declare(vy_gen *g, uint32_t variable, vyre_type type, int is_assigna
 
 /* ---- expression.c: appends a tree and gives its root ---- */
 
+/* What the expressions of the next statement may have: call it before each. */
+void vy_gen_allow(vy_gen *g);
 uint32_t vy_gen_expr(vy_gen *g, vyre_type type, unsigned depth);
 uint32_t vy_gen_uniform_expr(vy_gen *g, vyre_type type, unsigned depth);
 /* An operand-free expression. */

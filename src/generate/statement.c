@@ -154,7 +154,7 @@ void vy_gen_weigh(vy_gen *g) {
 static void write_statement(vy_gen *g) {
     g->left--;
     g->work += g->place.times;
-    g->operations = 12 * g->depth;
+    vy_gen_allow(g);
     for (int i = 0; i < 6; i++) {
         uint32_t draw = vy_gen_below(g, g->weight_sum);
         int kind = 0;

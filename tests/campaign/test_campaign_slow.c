@@ -56,6 +56,11 @@ static vyre_generate_options options_of(uint64_t seed) {
         options.statements = 120;
     if (seed % 128 == 1)
         options.invocations = 4096;
+    if (seed % 128 == 2) {
+        options.statements = 400;
+        options.invocations = 16;
+        options.stress = VYRE_STRESS_FUNCTIONS | VYRE_STRESS_CONTROL | VYRE_STRESS_COLLECTIVES;
+    }
     return options;
 }
 

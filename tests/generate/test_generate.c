@@ -252,6 +252,26 @@ static void stress_makes_its_feature_common(void **state) {
     }
 }
 
+static void knobs_beyond_reason_still_give_a_program(void **state) {
+    (void)state;
+    static const vyre_generate_options rows[] = {
+        {.seed = 1, .statements = 100000},
+        {.seed = 2, .statements = UINT32_MAX, .depth = UINT32_MAX},
+        {.seed = 3, .statements = 3000, .depth = 64, .stress = VYRE_STRESS_FUNCTIONS},
+        {.seed = 4, .invocations = UINT32_MAX, .statements = 5},
+        {.seed = 5, .statements = 1, .depth = 1, .invocations = 1, .stress = UINT32_MAX},
+        {.seed = 6, .types = 1 << VYRE_TYPE_BOOL},
+        {.seed = 7, .types = UINT32_C(1) << 31, .stress = UINT32_MAX},
+    };
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        vyre_program *inlined;
+        vyre_case *made = generate(rows[i]);
+        assert_int_equal(vyre_program_inline(vyre_case_program(made), &inlined, NULL), VYRE_OK);
+        vyre_program_release(inlined);
+        vyre_case_free(made);
+    }
+}
+
 /* ---- cases ---- */
 
 static void a_case_owns_copies_of_its_arguments(void **state) {
@@ -304,6 +324,7 @@ int main(void) {
         cmocka_unit_test(invocations_bounds_the_grid),
         cmocka_unit_test(types_are_kept_to),
         cmocka_unit_test(stress_makes_its_feature_common),
+        cmocka_unit_test(knobs_beyond_reason_still_give_a_program),
         cmocka_unit_test(a_case_owns_copies_of_its_arguments),
         cmocka_unit_test(a_case_without_a_program_is_refused),
         cmocka_unit_test(every_allocation_may_fail),
