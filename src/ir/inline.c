@@ -8,7 +8,8 @@
  *                                }
  *
  * A return becomes assignments to the results. Where it is not the last thing that happens, the body stands in `while true { … break }`, and
- * the return also breaks out of that; from inside a loop of the body it sets a flag and breaks, and after the loop `if flag { break }` follows.
+ * the return also breaks out of that; from inside a loop of the body it sets a flag of that loop and breaks, and after the loop `if flag { break }`
+ * follows, which sets the flag of the next loop around first.
  * Private arrays of functions become arrays of the program, shared by all calls of the function, which is why each call clears
  * them. Names are kept where they are free, else they get a suffix: `a_2`.
  *
@@ -36,7 +37,7 @@ typedef struct frame {
     int is_call;       /* else it is the root: returns stay */
     int in_loop;       /* returns must leave `while true` */
     uint32_t results;  /* first variable that takes the results; VY_NONE if nobody wants them */
-    uint32_t flag;     /* set before a return leaves the outermost loop around it, which has this one of its own; else VY_NONE */
+    uint32_t flag;     /* of the innermost loop of the body around the current statement, if returns leave it */
     uint32_t loops;    /* loops of the body around the current statement */
     vy_position call;  /* where glue comes from */
 } frame;
@@ -146,23 +147,21 @@ static void emit_return(inliner *in, const frame *f, uint32_t index) {
     vy_draft_simple(&in->draft, VY_STMT_BREAK);
 }
 
-/* Before an outermost loop of the body that a return may leave. Each has a flag of its own: with one for all, a divergent return of a later loop
- * would make what follows an earlier one look divergent (uniformity of variables does not follow the flow). */
-static void emit_flag(inliner *in, frame *f, uint32_t loop) {
-    if (!f->in_loop || f->loops || !count_returns(in->from, loop, in->from->stmts.items[loop].end))
-        return;
+/* Before a loop of the body that a return may leave. Each has a flag of its own: with one for several, a divergent return in one loop would
+ * make what follows another look divergent, because uniformity of variables does not follow the flow. */
+static void emit_flag(inliner *in, frame *f) {
     vy_name name = free_name(in, "returned", NULL);
     in->draft.position = f->call;
     declare(in, name);
     f->flag = vy_draft_var(&in->draft, name, VYRE_TYPE_BOOL, literal(in, VYRE_TYPE_BOOL, 0));
 }
 
-/* After a loop of the body that a return may have left. */
-static void emit_leave(inliner *in, const frame *f, uint32_t loop) {
-    if (!f->in_loop || !count_returns(in->from, loop, in->from->stmts.items[loop].end))
-        return;
+/* After that loop: on to the next one around it. */
+static void emit_leave(inliner *in, const frame *f, uint32_t flag) {
     in->draft.position = f->call;
-    vy_draft_if(&in->draft, vy_draft_variable(&in->draft, f->flag));
+    vy_draft_if(&in->draft, vy_draft_variable(&in->draft, flag));
+    if (f->loops)
+        vy_draft_assign(&in->draft, f->flag, literal(in, VYRE_TYPE_BOOL, 1));
     vy_draft_simple(&in->draft, VY_STMT_BREAK);
     vy_draft_end(&in->draft);
 }
@@ -210,8 +209,10 @@ static void emit_copy(inliner *in, uint32_t index) {
 static void emit_structured(inliner *in, frame *f, uint32_t index) {
     const vy_stmt *s = &in->from->stmts.items[index];
     int is_loop = s->kind == VY_STMT_FOR || s->kind == VY_STMT_WHILE;
-    if (is_loop)
-        emit_flag(in, f, index);
+    int has_returns = is_loop && f->in_loop && count_returns(in->from, index, s->end);
+    uint32_t outer = f->flag;
+    if (has_returns)
+        emit_flag(in, f);
     emit_copy(in, index);
     uint32_t mark = in->declared.count;
     if (s->kind == VY_STMT_FOR && !in->draft.failed)
@@ -226,8 +227,10 @@ static void emit_structured(inliner *in, frame *f, uint32_t index) {
     }
     f->loops -= (uint32_t)is_loop;
     vy_draft_end(&in->draft);
-    if (is_loop)
-        emit_leave(in, f, index);
+    uint32_t flag = f->flag;
+    f->flag = outer;
+    if (has_returns)
+        emit_leave(in, f, flag);
 }
 
 /* ---- calls ---- */
@@ -475,8 +478,7 @@ static vyre_status finish(inliner *in, vyre_program **out, vyre_error *error) {
     vyre_status status = vy_draft_finish(&in->draft, in->from->source, NULL, out, error);
     if (status != VYRE_INVALID_PROGRAM || vy_program_entry(in->from))
         return status;
-    /* A certain race may come to light only here, and the validator names it. The functions of a library are valid one by one; only what
-     * calls add up to can be too much. */
+    /* The functions of a library are valid one by one; only what calls add up to can be too much. */
     return vy_fail(error, VYRE_LIMIT, fix, "a function has more arrays than the limits (%d, %d bytes) once its calls are inlined",
                    VY_LIMIT_ARRAYS, VY_LIMIT_PRIVATE_BYTES);
 }

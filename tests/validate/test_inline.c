@@ -171,6 +171,22 @@ static void a_barrier_before_an_early_return_stays_valid(void **state) {
           "let v = f(i)\n barrier\n out[i] = v }");
 }
 
+/* The return of the first loop is uniform, that of the second is not: what stands between them may not be mistaken for divergent. */
+static void returns_of_different_loops_are_told_apart(void **state) {
+    (void)state;
+    gives((uint32_t[8]){20, 21, 22, 23, 3, 3, 3, 3},
+          "fn f(a: u32, n: u32) -> u32 { for k in 0u32 .. 4 { if k == n { return 1 } }\n barrier\n"
+          " for k in 0u32 .. 4 { for j in 0u32 .. 1 { if k == a { return 20 + j + k } } }\n return 3 }\n" MAIN "out[i] = f(i, 9) }");
+}
+
+/* The same with both loops in a loop of one trip. */
+static void returns_of_loops_in_a_loop_are_told_apart(void **state) {
+    (void)state;
+    gives((uint32_t[8]){20, 21, 22, 23, 3, 3, 3, 3},
+          "fn f(a: u32, n: u32) -> u32 { while true { for k in 0u32 .. 4 { if k == n { return 1 } }\n barrier\n"
+          " for k in 0u32 .. 4 { if k == a { return 20 + k } }\n break }\n return 3 }\n" MAIN "out[i] = f(i, 9) }");
+}
+
 static void regions_say_where_code_comes_from(void **state) {
     (void)state;
     vyre_module *module = NULL;
@@ -308,6 +324,8 @@ int main(void) {
         cmocka_unit_test(results_nobody_wants_are_dropped),
         cmocka_unit_test(collectives_in_functions_stay_uniform),
         cmocka_unit_test(a_barrier_before_an_early_return_stays_valid),
+        cmocka_unit_test(returns_of_different_loops_are_told_apart),
+        cmocka_unit_test(returns_of_loops_in_a_loop_are_told_apart),
         cmocka_unit_test(regions_say_where_code_comes_from),
         cmocka_unit_test(positions_point_at_the_original),
         cmocka_unit_test(headers_and_sizes_are_kept),

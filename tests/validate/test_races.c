@@ -63,6 +63,9 @@ static void a_barrier_that_may_run_counts_as_one(void **state) {
     accepted("fn sync() { barrier }\n" HEAD "t[l] = 1\n sync()\n let v = t[l + 1] }");
     accepted(HEAD "t[l] = 1\n atomic_add<acq_rel>(y[0], 1)\n let v = t[l + 1] }");
     refused("V103", HEAD "t[l] = 1\n atomic_add(y[0], 1)\n let v = t[l + 1] }");
+    /* The same through a function, so that inlining changes no verdict. */
+    accepted("fn f(b: buffer [u32] read_write) { atomic_add<acq_rel>(b[0], 1) }\n" HEAD "t[l] = 1\n f(y)\n let v = t[l + 1] }");
+    refused("V103", "fn f(b: buffer [u32] read_write) { atomic_add(b[0], 1) }\n" HEAD "t[l] = 1\n f(y)\n let v = t[l + 1] }");
 }
 
 static void what_may_not_run_does_not_count(void **state) {

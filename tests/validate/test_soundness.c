@@ -111,7 +111,7 @@ static void say_block(writer *w, int depth) {
 
 static void say_program(writer *w) {
     w->in_function = 1;
-    w->budget = 6;
+    w->budget = 6 + (int)dice(w, 8);
     say(w, "fn f(x: buffer [u32] read, a: u32) -> u32 {\narray s : u32 [4] private\nlet l = local_id.x\nlet n = a\n");
     say(w, "var v0 = a\nvar v1 = 0u32\nvar v2 = 1u32\nvar v3 = a\n");
     say_block(w, 3);

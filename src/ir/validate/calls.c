@@ -138,6 +138,7 @@ static void add_call(summary *sum, vy_callee *mine, uint32_t index, const vy_stm
     mine->stmts = capped(mine->stmts + callee->stmts + 1 + f->result_count + f->param_count + 2 * (uint64_t)f->memory_count);
     mine->exprs = capped(mine->exprs + callee->exprs + f->result_count + 4 * (uint64_t)f->memory_count);
     mine->facts |= callee->facts;
+    mine->orders |= callee->orders;
     if (mine->nesting < nesting + 2 + callee->nesting)
         mine->nesting = nesting + 2 + callee->nesting;
     if (mine->depth < callee->depth + 1)
@@ -158,6 +159,7 @@ static void sum_up(summary *sum, uint32_t function) {
         while (depth && p->stmts.items[open[depth - 1]].end == i)
             depth--;
         mine->facts |= vy_stmt_facts(s);
+        mine->orders |= (uint32_t)vy_stmt_orders(s);
         if (s->kind == VY_STMT_STORE || s->kind == VY_STMT_ATOMIC)
             note_write(sum, mine, s->memory);
         else if (s->kind == VY_STMT_CALL && s->callee != VY_NONE)
@@ -166,8 +168,8 @@ static void sum_up(summary *sum, uint32_t function) {
             mine->stmts = capped(mine->stmts + f->result_count + 1);
             mine->exprs = capped(mine->exprs + 1);
         } else if (s->kind == VY_STMT_FOR || s->kind == VY_STMT_WHILE) {
-            mine->stmts = capped(mine->stmts + 2);
-            mine->exprs = capped(mine->exprs + 1);
+            mine->stmts = capped(mine->stmts + 4); /* a flag, and leaving by it */
+            mine->exprs = capped(mine->exprs + 3);
         }
         if (vy_stmt_is_structured(s->kind)) {
             open[depth++] = i;

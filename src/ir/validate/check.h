@@ -37,6 +37,7 @@ typedef struct vy_callee {
     uint32_t nesting;      /* deepest block after inlining */
     uint32_t depth;        /* calls below it */
     uint32_t facts;        /* VY_FACT_*, of itself and what it calls */
+    uint32_t orders;       /* whether it may order memory: vy_stmt_orders of some statement */
     uint64_t written[(VY_LIMIT_PARAMS + 63) / 64]; /* parameters it stores to, by position */
 } vy_callee;
 
@@ -58,6 +59,12 @@ void vy_check_calls(vy_check *check);
 void vy_check_facts(vy_check *check);
 /* What a statement adds to the facts by being there. */
 uint32_t vy_stmt_facts(const vy_stmt *stmt);
+/* Whether accesses before and after a statement are ordered between invocations by it: a barrier, a collective, an atomic that is not
+ * relaxed. */
+static inline int vy_stmt_orders(const vy_stmt *stmt) {
+    return stmt->kind == VY_STMT_BARRIER || stmt->kind == VY_STMT_COLLECTIVE ||
+           (stmt->kind == VY_STMT_ATOMIC && stmt->order != VYRE_ORDER_RELAXED);
+}
 void vy_check_uniform(vy_check *check);
 void vy_check_races(vy_check *check);
 

@@ -153,14 +153,14 @@ static void add_loads(races *r, uint32_t stmt, uint32_t first, uint32_t end) {
 
 typedef enum effect { NOTHING, ORDERS, MAY_END } effect;
 
-/* What running a statement, with whatever is inside it, may do to those that follow. */
+/* What running a statement, with whatever is inside it, may do to those that follow. A call does what its body would do in its place, so
+ * that inlining changes no verdict. */
 static effect effect_of(const races *r, const vy_stmt *s) {
-    uint32_t facts = s->kind == VY_STMT_CALL && s->callee != VY_NONE ? r->check->callees[s->callee].facts : vy_stmt_facts(s);
+    const vy_callee *callee = s->kind == VY_STMT_CALL && s->callee != VY_NONE ? &r->check->callees[s->callee] : NULL;
+    uint32_t facts = callee ? callee->facts : vy_stmt_facts(s);
     if (s->kind == VY_STMT_RETURN || (facts & (VY_FACT_TRAP | VY_FACT_OP_CALL)))
         return MAY_END;
-    if (facts & (VY_FACT_BARRIER | VY_FACT_GRID_BARRIER))
-        return ORDERS;
-    return (facts & VY_FACT_ATOMIC) && !(s->kind == VY_STMT_ATOMIC && s->order == VYRE_ORDER_RELAXED) ? ORDERS : NOTHING;
+    return (callee ? (int)callee->orders : vy_stmt_orders(s)) ? ORDERS : NOTHING;
 }
 
 static effect effect_of_block(const races *r, uint32_t first, uint32_t end) {
@@ -181,7 +181,8 @@ static uint32_t skip_block(const races *r, uint32_t first, uint32_t end, uint32_
 
 static void run_stmt(races *r, uint32_t index, uint32_t first_expr, uint32_t end_expr) {
     const vy_stmt *s = &r->program->stmts.items[index];
-    if (s->kind != VY_STMT_WHILE) /* a condition is evaluated again, after who knows what */
+    /* A condition of `while` is evaluated again, after who knows what; arguments of a call move into its region once inlined. */
+    if (s->kind != VY_STMT_WHILE && (s->kind != VY_STMT_CALL || s->callee == VY_NONE))
         add_loads(r, index, first_expr, end_expr);
     if (s->kind == VY_STMT_LET)
         r->forms[s->variable - r->entry->first_variable] = form_of(r, s->a);
