@@ -57,7 +57,8 @@ static void define_value(vy_lowering *l, vy_const *constant) {
     if (fits)
         constant->bits = bits;
     else if (scratch.errors)
-        vy_lower_error(l, VY_T050, nowhere, scratch.first.fix, "-D %s=%.60s: %s", name, constant->define, scratch.first.message);
+        vy_lower_error(l, VY_T050, nowhere, scratch.first.fix, "-D %s=%.60s: %s", name, constant->define,
+                       scratch.first.message + sizeof "T000"); /* without the code in front */
     else
         vy_lower_error(l, VY_T050, nowhere, VY_FIX("write -D %.60s=VALUE with a literal of type %s", name, type),
                        "-D %s=%.60s: the const is %s, the value is %s", name, constant->define, type,

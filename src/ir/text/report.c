@@ -3,6 +3,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+static void keep_first(vy_report *report, const char *code, const char *message, const char *fix, vy_position at) {
+    vy_fail(&report->first, VYRE_INVALID_PROGRAM, fix, "%s %s", code, message);
+    if (at.line)
+        vy_fail_where(&report->first, "%s:%u:%u", vy_source_name(report->source), at.line, at.column);
+    else
+        vy_fail_where(&report->first, "%s", vy_source_name(report->source));
+}
+
 void vy_report_error(vy_report *report, vy_code code, vy_position at, const char *fix, const char *format, ...) {
     char message[512];
     va_list arguments;
@@ -11,13 +19,8 @@ void vy_report_error(vy_report *report, vy_code code, vy_position at, const char
     va_end(arguments);
     fix = fix && *fix ? fix : vy_code_fix(code);
 
-    if (report->errors++ == 0) {
-        vy_fail(&report->first, VYRE_INVALID_PROGRAM, fix, "%s", message);
-        if (at.line)
-            vy_fail_where(&report->first, "%s:%u:%u", vy_source_name(report->source), at.line, at.column);
-        else
-            vy_fail_where(&report->first, "%s", vy_source_name(report->source));
-    }
+    if (report->errors++ == 0)
+        keep_first(report, vy_code_name(code), message, fix, at);
     vy_diagnostic_add(report->list, report->source, vy_code_name(code), VYRE_SEVERITY_ERROR, at, fix, "%s", message);
 }
 
@@ -37,20 +40,20 @@ void vy_report_merge(vy_report *report, const vyre_diagnostics *found, size_t fr
         report->out_of_memory = 1;
         return;
     }
-    size_t before = report->errors;
     for (size_t i = 0; i < vyre_diagnostics_count(found); i++) {
         const vyre_diagnostic *finding = vyre_diagnostics_get(found, i);
         if (report->list && is_known(report->list, from, finding))
             continue;
         vy_position at = {finding->line, finding->column, finding->length};
         vy_diagnostic_add(report->list, report->source, finding->code, finding->severity, at, finding->fix, "%s", finding->message);
-        report->errors += finding->severity == VYRE_SEVERITY_ERROR;
+        if (finding->severity == VYRE_SEVERITY_ERROR && report->errors++ == 0)
+            keep_first(report, finding->code, finding->message, finding->fix, at);
     }
     /* A refusal counts even if no list could hold what was found. */
-    if (error->code != VYRE_OK && report->errors == 0)
+    if (error->code != VYRE_OK && report->errors == 0) {
         report->errors = 1;
-    if (error->code != VYRE_OK && before == 0)
         report->first = *error;
+    }
 }
 
 vyre_status vy_report_status(const vy_report *report, vyre_error *error) {
@@ -63,7 +66,8 @@ vyre_status vy_report_status(const vy_report *report, vyre_error *error) {
         error->code = VYRE_INVALID_PROGRAM;
         size_t used = strlen(error->message);
         if (report->errors > 1)
-            snprintf(error->message + used, sizeof error->message - used, " (and %zu more)", report->errors - 1);
+            snprintf(error->message + used, sizeof error->message - used, " (and %zu more error%s)", report->errors - 1,
+                     report->errors == 2 ? "" : "s");
     }
     return VYRE_INVALID_PROGRAM;
 }
