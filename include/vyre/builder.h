@@ -81,7 +81,8 @@ VYRE_API void vyre_builder_free(vyre_builder *builder);
  *                       diagnostics (optional), and error sums them up
  * VYRE_LIMIT            the program is over a limit of the language
  * VYRE_NO_MEMORY        now, or at any call before */
-VYRE_API vyre_status vyre_builder_finish(vyre_builder *builder, vyre_diagnostics *diagnostics, vyre_program **out, vyre_error *error);
+VYRE_API vyre_status vyre_builder_finish(vyre_builder *builder, vyre_diagnostics *diagnostics, vyre_program **out,
+                                         vyre_error *error);
 
 /* ---- the header of the program; each may be called any number of times before finish, the last call counts ---- */
 
@@ -105,12 +106,14 @@ VYRE_API vyre_value vyre_param(vyre_builder *builder, const char *name, vyre_typ
 VYRE_API vyre_memory vyre_buffer(vyre_builder *builder, const char *name, vyre_type type, vyre_access access);
 VYRE_API void vyre_builder_count(vyre_builder *builder, vyre_memory buffer, vyre_size count);
 /* A workgroup or private array of the program, a private one of the function. */
-VYRE_API vyre_memory vyre_array(vyre_builder *builder, const char *name, vyre_space space, vyre_type type, uint32_t elements);
+VYRE_API vyre_memory vyre_array(vyre_builder *builder, const char *name, vyre_space space, vyre_type type,
+                                uint32_t elements);
 
 /* Functions: begin, declare, state, end. A function can be called once it was begun; the language has no recursion. */
 VYRE_API vyre_function vyre_builder_begin_function(vyre_builder *builder, const char *name);
 /* A memory the caller passes. access counts for buffers; arrays are read_write. */
-VYRE_API vyre_memory vyre_memory_param(vyre_builder *builder, const char *name, vyre_space space, vyre_type type, vyre_access access);
+VYRE_API vyre_memory vyre_memory_param(vyre_builder *builder, const char *name, vyre_space space, vyre_type type,
+                                       vyre_access access);
 /* The next result; name "" or NULL if it is the only one and needs none. */
 VYRE_API void vyre_builder_result(vyre_builder *builder, const char *name, vyre_type type);
 VYRE_API void vyre_builder_end_function(vyre_builder *builder);
@@ -151,9 +154,11 @@ VYRE_API vyre_value vyre_bf16(vyre_builder *builder, double value);
 VYRE_API vyre_value vyre_f32(vyre_builder *builder, float value);
 VYRE_API vyre_value vyre_f64(vyre_builder *builder, double value);
 /* vyre_u32(b, 5) and so on. X(name, ID, C type) */
+/* clang-format off */
 #define VYRE_INTEGER_LITERAL_LIST(X)                                                                                   \
     X(i8, I8, int8_t) X(u8, U8, uint8_t) X(i16, I16, int16_t) X(u16, U16, uint16_t)                                    \
     X(i32, I32, int32_t) X(u32, U32, uint32_t) X(i64, I64, int64_t) X(u64, U64, uint64_t)
+/* clang-format on */
 #define X(name, ID, C)                                                                                                 \
     static inline vyre_value vyre_##name(vyre_builder *builder, C value) {                                             \
         return vyre_literal(builder, VYRE_TYPE_##ID, (uint64_t)value);                                                 \
@@ -197,14 +202,17 @@ VYRE_API vyre_value vyre_op2(vyre_builder *builder, vyre_op op, vyre_value x, vy
 VYRE_API vyre_value vyre_op3(vyre_builder *builder, vyre_op op, vyre_value x, vyre_value y, vyre_value z);
 
 /* The same by name: vyre_neg(b, x), vyre_add(b, x, y), vyre_fma(b, x, y, z). vyre_choose is the op `select`. X(name, ID) */
+/* clang-format off */
 #define VYRE_UNARY_LIST(X)                                                                                             \
     X(neg, NEG) X(not, NOT) X(lnot, LNOT) X(abs, ABS) X(popcount, POPCOUNT) X(clz, CLZ) X(ctz, CTZ)                    \
     X(reverse_bits, REVERSE_BITS) X(reverse_bytes, REVERSE_BYTES) X(sqrt, SQRT) X(floor, FLOOR) X(ceil, CEIL)          \
     X(trunc, TRUNC) X(round, ROUND) X(is_nan, IS_NAN) X(is_inf, IS_INF) X(is_finite, IS_FINITE) X(signbit, SIGNBIT)
 #define VYRE_BINARY_LIST(X)                                                                                            \
     X(add, ADD) X(sub, SUB) X(mul, MUL) X(mul_high, MUL_HIGH) X(div, DIV) X(rem, REM) X(remainder, REMAINDER)          \
-    X(and, AND) X(or, OR) X(xor, XOR) X(land, LAND) X(lor, LOR) X(shl, SHL) X(shr, SHR) X(rotl, ROTL) X(rotr, ROTR)    \
-    X(min, MIN) X(max, MAX) X(copysign, COPYSIGN) X(eq, EQ) X(ne, NE) X(lt, LT) X(le, LE) X(gt, GT) X(ge, GE)
+    X(and, AND) X(or, OR) X(xor, XOR) X(land, LAND) X(lor, LOR) X(shl, SHL) X(shr, SHR) X(rotl, ROTL)                  \
+    X(rotr, ROTR) X(min, MIN) X(max, MAX) X(copysign, COPYSIGN)                                                        \
+    X(eq, EQ) X(ne, NE) X(lt, LT) X(le, LE) X(gt, GT) X(ge, GE)
+/* clang-format on */
 #define VYRE_TERNARY_LIST(X) X(choose, SELECT) X(fma, FMA)
 #define X(name, ID)                                                                                                    \
     static inline vyre_value vyre_##name(vyre_builder *builder, vyre_value x) {                                        \
@@ -235,12 +243,13 @@ VYRE_API void vyre_builder_assign(vyre_builder *builder, vyre_value var, vyre_va
 VYRE_API void vyre_builder_store(vyre_builder *builder, vyre_memory memory, vyre_value index, vyre_value value);
 /* An atomic on memory[index] with as many of x and y as its row has operands, the rest vyre_no_value(). name NULL: the value it
  * gives is not bound, and no value is returned; then an add or the like does not make the program schedule-dependent. */
-VYRE_API vyre_value vyre_builder_atomic(vyre_builder *builder, const char *name, vyre_atomic atomic, vyre_memory memory, vyre_value index,
-                                        vyre_value x, vyre_value y, vyre_order order, vyre_scope scope);
+VYRE_API vyre_value vyre_builder_atomic(vyre_builder *builder, const char *name, vyre_atomic atomic, vyre_memory memory,
+                                        vyre_value index, vyre_value x, vyre_value y, vyre_order order,
+                                        vyre_scope scope);
 /* A collective over the workgroup (width 0) or logical subgroups of `width` (2 … 64) lanes, of x and, where its row has two operands, y.
  * combine is ignored by those that do not combine. */
-VYRE_API vyre_value vyre_builder_collective(vyre_builder *builder, const char *name, vyre_collective collective, vyre_op combine,
-                                            unsigned width, vyre_value x, vyre_value y);
+VYRE_API vyre_value vyre_builder_collective(vyre_builder *builder, const char *name, vyre_collective collective,
+                                            vyre_op combine, unsigned width, vyre_value x, vyre_value y);
 
 /* An argument of a call: a value, or a memory. */
 typedef struct vyre_operand {
@@ -256,11 +265,12 @@ static inline vyre_operand vyre_operand_memory(vyre_memory memory) {
     return operand;
 }
 /* Calls a function of this builder. names: one per result of the function, or NULL to bind none; results receives as many values. */
-VYRE_API void vyre_builder_call(vyre_builder *builder, vyre_function function, const vyre_operand *arguments, size_t argument_count,
-                                const char *const *names, vyre_value *results);
+VYRE_API void vyre_builder_call(vyre_builder *builder, vyre_function function, const vyre_operand *arguments,
+                                size_t argument_count, const char *const *names, vyre_value *results);
 /* Calls an op of a dialect by its id ("math.exp"), which is looked up when the program is compiled; so the types of the results are given. */
-VYRE_API void vyre_builder_call_op(vyre_builder *builder, const char *id, const vyre_operand *arguments, size_t argument_count,
-                                   const char *const *names, const vyre_type *types, size_t result_count, vyre_value *results);
+VYRE_API void vyre_builder_call_op(vyre_builder *builder, const char *id, const vyre_operand *arguments,
+                                   size_t argument_count, const char *const *names, const vyre_type *types,
+                                   size_t result_count, vyre_value *results);
 
 /* VYRE_SCOPE_WORKGROUP, or VYRE_SCOPE_DEVICE: the grid barrier. */
 VYRE_API void vyre_builder_barrier(vyre_builder *builder, vyre_scope scope);
@@ -278,7 +288,8 @@ VYRE_API void vyre_builder_begin_if(vyre_builder *builder, vyre_value condition)
 /* The else branch of the innermost open if. */
 VYRE_API void vyre_builder_else(vyre_builder *builder);
 /* Gives the loop variable; step vyre_no_value() is 1. */
-VYRE_API vyre_value vyre_builder_begin_for(vyre_builder *builder, const char *name, vyre_value from, vyre_value to, vyre_value step);
+VYRE_API vyre_value vyre_builder_begin_for(vyre_builder *builder, const char *name, vyre_value from, vyre_value to,
+                                           vyre_value step);
 /* The condition is evaluated before each trip. */
 VYRE_API void vyre_builder_begin_while(vyre_builder *builder, vyre_value condition);
 /* Says where the code comes from: an op id or the name of a function. */

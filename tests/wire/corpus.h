@@ -386,7 +386,7 @@ static const corpus_program corpus[] = {
 enum { CORPUS_COUNT = sizeof corpus / sizeof *corpus };
 
 /* The program, or NULL with the findings printed. */
-static vyre_program *corpus_make(size_t index) {
+static inline vyre_program *corpus_make(size_t index) {
     vyre_builder *b;
     vyre_program *program;
     vyre_error error = VYRE_ERROR_INIT;

@@ -1,5 +1,6 @@
 /* Encoding and decoding give back the same program and the same bytes, today's and those of every version since 1.0. */
 #include "ir/draft.h"
+#include "ir/wire/encode.h"
 #include "ir/wire/format.h"
 #include "vyre/wire.h"
 #include "wire/compare.h"
@@ -284,6 +285,45 @@ static void options_that_do_not_exist_are_refused(void **state) {
     vyre_bytes_free(&bytes);
 }
 
+/* Without the 256 MiB that a whole program of that size would take. */
+static void a_wire_form_over_the_limit_is_not_written(void **state) {
+    (void)state;
+    uint8_t byte = 0;
+    vy_writer writer = {
+        .data = &byte, .size = VY_LIMIT_WIRE_BYTES - 5, .capacity = VY_LIMIT_WIRE_BYTES - 5, .borrowed = 1};
+    vyre_error error = VYRE_ERROR_INIT;
+    vy_writer_number(&writer, 1);
+    assert_int_equal(writer.status, VYRE_LIMIT);
+    assert_int_equal(vy_wire_writer_fail(&writer, &error), VYRE_LIMIT);
+    assert_non_null(strstr(error.message, "268435456"));
+}
+
+/* Hexadecimal digits of the example stand left of column 56, what they mean right of it. */
+static void the_example_of_the_documentation_is_saxpy(void **state) {
+    (void)state;
+    FILE *file = fopen(vy_test_path("docs/wire.md"), "r");
+    assert_non_null(file);
+    vyre_bytes golden = VYRE_BYTES_INIT;
+    assert_true(golden_read("saxpy", &golden));
+    char line[512];
+    size_t digits = 0;
+    int is_inside = 0;
+    while (fgets(line, sizeof line, file) && !(is_inside && line[0] == '`' && digits)) {
+        is_inside |= strncmp(line, "saxpy, whole", 12) == 0;
+        for (size_t i = 0;
+             is_inside && digits + 64 < 2 * golden.size && i < 56 && line[i] && strchr("0123456789abcdef ", line[i]);
+             i++)
+            if (line[i] != ' ') {
+                unsigned byte = ((const uint8_t *)golden.data)[digits / 2];
+                assert_int_equal(line[i], "0123456789abcdef"[digits % 2 ? byte & 15 : byte >> 4]);
+                digits++;
+            }
+    }
+    fclose(file);
+    assert_int_equal(digits + 64, 2 * golden.size);
+    vyre_bytes_free(&golden);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_program_of_the_corpus_comes_back_field_by_field),
@@ -297,6 +337,8 @@ int main(void) {
         cmocka_unit_test(golden_debug_section_decodes_and_encodes_as_it_always_did),
         cmocka_unit_test(calls_of_later_functions_come_back),
         cmocka_unit_test(options_that_do_not_exist_are_refused),
+        cmocka_unit_test(a_wire_form_over_the_limit_is_not_written),
+        cmocka_unit_test(the_example_of_the_documentation_is_saxpy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
