@@ -168,7 +168,7 @@ static void random_decimals_read_as_mpfr_reads_them(void **state) {
     (void)state;
     vy_random random = vy_random_start(2);
     char text[80];
-    for (unsigned i = 0; i < cases(150000); i++) {
+    for (unsigned i = 0; i < cases(100000); i++) {
         for (int f = 0; f < FORMATS; f++) {
             make_decimal(&random, formats[f], text);
             compare(text, formats[f]);
@@ -180,7 +180,7 @@ static void random_decimals_read_as_the_c_library_reads_them(void **state) {
     (void)state;
     vy_random random = vy_random_start(3);
     char text[80];
-    for (unsigned i = 0; i < cases(400000); i++) {
+    for (unsigned i = 0; i < cases(300000); i++) {
         make_decimal(&random, &f64, text);
         double wide = strtod(text, NULL);
         uint64_t wide_bits;
