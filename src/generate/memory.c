@@ -295,14 +295,17 @@ int vy_gen_barrier(vy_gen *g) {
         if (vy_gen_may_change(g, m, scope) && vy_gen_chance(g, 1, 2))
             vy_gen_store_to(g, m, 0);
     write_barrier(g, scope);
+    uint32_t fresh = 0; /* memories that are shared now; loaded only when all phases are settled, as an index may load too */
     for (unsigned m = 0; m < g->memory_count; m++) {
         vy_phase before = (vy_phase)g->holds[m].phase;
         if (!vy_gen_may_change(g, m, scope) || vy_gen_chance(g, 1, 3))
             continue;
         g->holds[m] = draw_hold(g, m);
-        if (g->holds[m].phase == VY_PHASE_SHARED && before != VY_PHASE_SHARED && vy_gen_chance(g, 2, 3))
-            let_loaded(g, m);
+        fresh |= (uint32_t)(g->holds[m].phase == VY_PHASE_SHARED && before != VY_PHASE_SHARED) << m;
     }
+    for (unsigned m = 0; m < g->memory_count; m++)
+        if ((fresh >> m & 1) && vy_gen_chance(g, 2, 3))
+            let_loaded(g, m);
     return 1;
 }
 
