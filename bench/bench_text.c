@@ -1,8 +1,8 @@
-/* How fast text is read and written: MB of text per second for the lexer alone, for a whole parse (with validation and fingerprint), for printing and for
- * formatting, over programs of 1,000 to 100,000 statements.
+/* How fast text is read and written: MB of text per second for the lexer alone, for a whole parse (with validation and
+ * fingerprint), for printing and for formatting, over programs of 1,000 to 100,000 statements.
  *
- * usage: text [--json]. Every number is the best of several runs, so that a busy machine does not show. That the columns stay level from row to row
- * is the point: time grows with the size and with nothing else. */
+ * usage: text [--json]. Every number is the best of several runs, so that a busy machine does not show. That the
+ * columns stay level from row to row is the point: time grows with the size and with nothing else. */
 #include "base/source.h"
 #include "base/text.h"
 #include "ir/text/lexer.h"
@@ -17,7 +17,8 @@ enum { RUNS = 5 };
 /* A program like those people write: names, loads, calls, control, comments. Ten statements at a time. */
 static void make_text(vy_string *out, unsigned statements) {
     vy_string_add(out, "fn mix(a: u32, b: u32) -> u32 {\n  return rotl(a ^ b, 13) * 5 + 0xe6546b64\n}\n\n"
-                       "program bench {\n  param n : u32\n  buffer x : u32 read\n  buffer y : f32 read_write\n  workgroup 64\n  grid over y\n\n"
+                       "program bench {\n  param n : u32\n  buffer x : u32 read\n  buffer y : f32 read_write\n  "
+                       "workgroup 64\n  grid over y\n\n"
                        "  let i = global_id.x\n  var h = i\n  var s = 0.0f32\n");
     for (unsigned k = 0; k < statements / 10; k++)
         vy_string_format(out,
@@ -104,16 +105,19 @@ static int measure(unsigned statements, speeds *out) {
 int main(int count, char **arguments) {
     int json = count > 1 && strcmp(arguments[1], "--json") == 0;
     static const unsigned sizes[] = {1000, 3000, 10000, 30000, 100000};
-    printf(json ? "[" : "%10s %10s %10s %10s %10s %10s\n", "statements", "KB", "lex MB/s", "parse MB/s", "print MB/s", "fmt MB/s");
+    printf(json ? "[" : "%10s %10s %10s %10s %10s %10s\n", "statements", "KB", "lex MB/s", "parse MB/s", "print MB/s",
+           "fmt MB/s");
     for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         speeds s;
         if (!measure(sizes[i], &s))
             return 1;
         if (json)
-            printf("%s\n  {\"statements\": %u, \"bytes\": %zu, \"lex_mb_s\": %.1f, \"parse_mb_s\": %.1f, \"print_mb_s\": %.1f, \"format_mb_s\": %.1f}",
+            printf("%s\n  {\"statements\": %u, \"bytes\": %zu, \"lex_mb_s\": %.1f, \"parse_mb_s\": %.1f, "
+                   "\"print_mb_s\": %.1f, \"format_mb_s\": %.1f}",
                    i ? "," : "", sizes[i], s.bytes, s.lex, s.parse, s.print, s.format);
         else
-            printf("%10u %10zu %10.1f %10.1f %10.1f %10.1f\n", sizes[i], s.bytes / 1000, s.lex, s.parse, s.print, s.format);
+            printf("%10u %10zu %10.1f %10.1f %10.1f %10.1f\n", sizes[i], s.bytes / 1000, s.lex, s.parse, s.print,
+                   s.format);
     }
     printf(json ? "\n]\n" : "");
     return 0;

@@ -1,5 +1,5 @@
-/* The text form: any bytes are read or refused with a fix; what was read prints to a text that reads back to an equal program; what the
- * formatter accepts keeps its meaning and is stable. */
+/* The text form: any bytes are read or refused with a fix; what was read prints to a text that reads back to an equal
+ * program; what the formatter accepts keeps its meaning and is stable. */
 #include "vyre/text.h"
 
 #include <stdlib.h>

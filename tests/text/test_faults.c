@@ -58,8 +58,9 @@ static vyre_status parse_wrong(void *user) {
 
 static void a_wrong_text(void **state) {
     (void)state;
-    static const char wrong[] = "const N = 4u32\nprogram p { workgroup N; let a = b + \"x\"; let c = 1 + 2\n let d = 1u32 * 1.0f32\n"
-                                "for i in 0u32 .. 4 { break }\n break }\nfn f( -> u32 { }\n";
+    static const char wrong[] =
+        "const N = 4u32\nprogram p { workgroup N; let a = b + \"x\"; let c = 1 + 2\n let d = 1u32 * 1.0f32\n"
+        "for i in 0u32 .. 4 { break }\n break }\nfn f( -> u32 { }\n";
     VY_FAULT_LOOP_LENIENT(parse_wrong, (void *)wrong);
 }
 

@@ -33,22 +33,28 @@ static void spaces_become_canonical(void **state) {
     check("fn f( a:u32 ,t:workgroup[ u32 ],b : buffer[f32]read )->( r:u32,ok :bool ){return a,true}",
           "fn f(a: u32, t: workgroup [u32], b: buffer [f32] read) -> (r: u32, ok: bool) { return a, true }\n");
     check("program p{\nparam  a:f32\nbuffer x:f32 read count(a+1)*2\nworkgroup 8,8\narray t:f32[8*8]workgroup\n}",
-          "program p {\n  param a : f32\n  buffer x : f32 read count (a + 1) * 2\n  workgroup 8, 8\n  array t : f32 [8 * 8] workgroup\n}\n");
-    check("let a=b+c*d-( -e )\nx  [ i ]+=1\nlet f = g( a , -b )", "let a = b + c * d - (-e)\nx[i] += 1\nlet f = g(a, -b)\n");
+          "program p {\n  param a : f32\n  buffer x : f32 read count (a + 1) * 2\n  workgroup 8, 8\n  array t : f32 [8 "
+          "* 8] workgroup\n}\n");
+    check("let a=b+c*d-( -e )\nx  [ i ]+=1\nlet f = g( a , -b )",
+          "let a = b + c * d - (-e)\nx[i] += 1\nlet f = g(a, -b)\n");
     check("let a:u32=c?-1:~d", "let a : u32 = c ? -1 : ~d\n");
     check("f(c?a:b)\nlet(a:u32,b:f32)=m.g(x)", "f(c ? a : b)\nlet (a: u32, b: f32) = m.g(x)\n");
-    check("atomic_add < relaxed ,device > ( m[ 0 ],1 )\nlet v=a<b\nlet w=bitcast < f32 >(a)>b", 
+    check("atomic_add < relaxed ,device > ( m[ 0 ],1 )\nlet v=a<b\nlet w=bitcast < f32 >(a)>b",
           "atomic_add<relaxed, device>(m[0], 1)\nlet v = a < b\nlet w = bitcast<f32>(a) > b\n");
-    check("for i in 0u32..n step -1{}\nfor i in a..b step(c){ }", "for i in 0u32 .. n step -1 {}\nfor i in a .. b step (c) {}\n");
-    check("print\"{} {}\",a,b\nlet x=global_id . x\nlet y=f32 . inf", "print \"{} {}\", a, b\nlet x = global_id.x\nlet y = f32.inf\n");
-    check("grid elements(n),m\ngrid div_ceil(n,2)\ngrid indirect d[4]", "grid elements (n), m\ngrid div_ceil(n, 2)\ngrid indirect d[4]\n");
+    check("for i in 0u32..n step -1{}\nfor i in a..b step(c){ }",
+          "for i in 0u32 .. n step -1 {}\nfor i in a .. b step (c) {}\n");
+    check("print\"{} {}\",a,b\nlet x=global_id . x\nlet y=f32 . inf",
+          "print \"{} {}\", a, b\nlet x = global_id.x\nlet y = f32.inf\n");
+    check("grid elements(n),m\ngrid div_ceil(n,2)\ngrid indirect d[4]",
+          "grid elements (n), m\ngrid div_ceil(n, 2)\ngrid indirect d[4]\n");
     check("if(a){b=1}\nreturn(a)\nwhile(a){}", "if (a) { b = 1 }\nreturn (a)\nwhile (a) {}\n");
     check("let a = - - b\nlet c = !!d\nlet e = a- -1", "let a = --b\nlet c = !!d\nlet e = a - -1\n");
 }
 
 static void indentation_follows_braces(void **state) {
     (void)state;
-    check("program p {\nif a {\nb = 1\n}\n      else if c\n{\nd = 1\n}\n}", "program p {\n  if a {\n    b = 1\n  } else if c {\n    d = 1\n  }\n}\n");
+    check("program p {\nif a {\nb = 1\n}\n      else if c\n{\nd = 1\n}\n}",
+          "program p {\n  if a {\n    b = 1\n  } else if c {\n    d = 1\n  }\n}\n");
     check("x =\n1 +\n2", "x =\n    1 +\n    2\n");
     check("if a {\nx = min(\nb,\nc)\n}", "if a {\n  x = min(\n      b,\n      c)\n}\n");
 }
@@ -82,7 +88,8 @@ static void idle_semicolons_go(void **state) {
 
 static void carriage_returns_and_marks_go(void **state) {
     (void)state;
-    check("\xef\xbb\xbf// a\r\nlet a = 1u32\r\n\r\nlet b = 2u32 // c\r\n", "// a\nlet a = 1u32\n\nlet b = 2u32  // c\n");
+    check("\xef\xbb\xbf// a\r\nlet a = 1u32\r\n\r\nlet b = 2u32 // c\r\n",
+          "// a\nlet a = 1u32\n\nlet b = 2u32  // c\n");
 }
 
 static void what_does_not_match_is_refused(void **state) {
@@ -112,7 +119,8 @@ static void check_meaning(const char *text, size_t size) {
     }
     assert_int_equal(vyre_text_format(once.data, once.size, NULL, NULL, &twice, NULL), VYRE_OK);
     if (once.size != twice.size || memcmp(once.data, twice.data, once.size) != 0)
-        fail_msg("--- once ---\n%.*s--- twice ---\n%.*s", (int)once.size, (char *)once.data, (int)twice.size, (char *)twice.data);
+        fail_msg("--- once ---\n%.*s--- twice ---\n%.*s", (int)once.size, (char *)once.data, (int)twice.size,
+                 (char *)twice.data);
     assert_int_equal(vyre_text_parse(once.data, once.size, NULL, NULL, &after, NULL), status);
     if (status == VYRE_OK) {
         assert_int_equal(vyre_module_program_count(before), vyre_module_program_count(after));
@@ -164,10 +172,13 @@ static size_t token_kinds(const char *text, size_t size, uint8_t *kinds, size_t 
 
 static void token_soup_keeps_its_tokens(void **state) {
     (void)state;
-    static const char *const words[] = {"a", "step", "count", "elements", "grid", "private", "u32", "if", "else", "let", "5", "1.5f32", "\"s\"",
-                                        "(", ")", "[", "]", "{", "}", ",", ";", ":", "?", ".", "..", "->", "=", "+", "-", "*", "/", "%", "&", "|", "^",
-                                        "~", "!", "<<", ">>", "&&", "||", "==", "!=", "<", "<=", ">", ">=", "+=", "<<=", "atomic_add", "bitcast", "true",
-                                        "// c\n", "/* d */", "/* e\n */", "\n", "\n\n", "\n"};
+    static const char *const words[] = {
+        "a",       "step",   "count",  "elements", "grid",      "private", "u32",  "if", "else", "let",
+        "5",       "1.5f32", "\"s\"",  "(",        ")",         "[",       "]",    "{",  "}",    ",",
+        ";",       ":",      "?",      ".",        "..",        "->",      "=",    "+",  "-",    "*",
+        "/",       "%",      "&",      "|",        "^",         "~",       "!",    "<<", ">>",   "&&",
+        "||",      "==",     "!=",     "<",        "<=",        ">",       ">=",   "+=", "<<=",  "atomic_add",
+        "bitcast", "true",   "// c\n", "/* d */",  "/* e\n */", "\n",      "\n\n", "\n"};
     vy_random random = vy_random_start(21);
     unsigned formatted = 0;
     for (unsigned round = 0; round < 20000 * vy_test_effort(); round++) {
@@ -201,7 +212,8 @@ static void token_soup_keeps_its_tokens(void **state) {
             assert_int_equal(vyre_text_format(once.data, once.size - 1, NULL, NULL, &twice, NULL), VYRE_OK);
             text_append(&twice, "", 1);
             if (strcmp(once.data, twice.data) != 0)
-                fail_msg("formatting twice changes:\n%s\n--- once ---\n%s--- twice ---\n%s", text, (char *)once.data, (char *)twice.data);
+                fail_msg("formatting twice changes:\n%s\n--- once ---\n%s--- twice ---\n%s", text, (char *)once.data,
+                         (char *)twice.data);
             formatted++;
         }
         vyre_bytes_free(&once);

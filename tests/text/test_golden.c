@@ -1,5 +1,6 @@
-/* Golden files: cases/NAME.vyre beside cases/NAME.expected, which holds what the parser finds or, if it finds no error, every program
- * printed. UPDATE_GOLDEN=1 writes the expected files anew; look at the difference before it is kept.
+/* Golden files: cases/NAME.vyre beside cases/NAME.expected, which holds what the parser finds or, if it finds no
+ * error, every program printed. UPDATE_GOLDEN=1 writes the expected files anew; look at the difference before it is
+ * kept.
  *
  * Lines `// -D NAME=VALUE` at the start of a case are its defines. */
 #include "support/test.h"
@@ -62,7 +63,8 @@ static int show_difference(const char *name, const char *expected, const char *g
         line += expected[i++] == '\n';
     if (expected[i] == given[i])
         return 0;
-    print_message("%s differs in line %zu of what is expected\n--- given ---\n%s--- expected ---\n%s", name, line, given, expected);
+    print_message("%s differs in line %zu of what is expected\n--- given ---\n%s--- expected ---\n%s", name, line,
+                  given, expected);
     return 1;
 }
 

@@ -41,7 +41,8 @@ static void what_hoisting_means_is_what_it_prints(void **state) {
 static void every_keyword_is_listed(void **state) {
     (void)state;
     size_t size;
-    char *text = text_read_file(vy_test_path("docs/language.md"), &size), word[VY_WORD_ROOM], *list = strstr(text, "```\nprogram fn");
+    char *text = text_read_file(vy_test_path("docs/language.md"), &size), word[VY_WORD_ROOM],
+         *list = strstr(text, "```\nprogram fn");
     assert_non_null(list);
     char *end = strstr(list + 3, "```");
     *end = 0;

@@ -1,4 +1,5 @@
-/* Texts from strangers: truncated, huge, deep, binary. An error or a result, never a crash, and in time that grows with the size. */
+/* Texts from strangers: truncated, huge, deep, binary. An error or a result, never a crash, and in time that grows
+ * with the size. */
 #include "ir/limits.h"
 #include "text/text_support.h"
 
@@ -42,8 +43,8 @@ static char *repeat(const char *head, const char *piece, size_t count, const cha
 
 static void every_prefix_of_a_text_gets_an_answer(void **state) {
     (void)state;
-    const char *const files[] = {"tests/text/cases/statements.vyre", "tests/text/cases/sizes.vyre", "tests/text/cases/hoisting.vyre",
-                                 "tests/text/cases/literals_floats.vyre"};
+    const char *const files[] = {"tests/text/cases/statements.vyre", "tests/text/cases/sizes.vyre",
+                                 "tests/text/cases/hoisting.vyre", "tests/text/cases/literals_floats.vyre"};
     for (unsigned f = 0; f < sizeof files / sizeof *files; f++) {
         size_t size;
         char *text = text_read_file(vy_test_path(files[f]), &size), code[8];
@@ -149,8 +150,9 @@ static void a_text_over_the_limit_of_size_is_refused(void **state) {
 
 static double time_of(size_t count) {
     size_t size;
-    char *text = repeat("fn f(a: u32) -> u32 { return a }\nprogram p {\n buffer y : u32 read_write\n workgroup 1\n var v = 0u32\n",
-                  "y[v + 1] = (v * 3 + y[v]) ^ f(v) // comment\n", count, "}\n", &size);
+    char *text = repeat(
+        "fn f(a: u32) -> u32 { return a }\nprogram p {\n buffer y : u32 read_write\n workgroup 1\n var v = 0u32\n",
+        "y[v + 1] = (v * 3 + y[v]) ^ f(v) // comment\n", count, "}\n", &size);
     double start = seconds();
     vyre_module *module = text_parse(text, size);
     vyre_bytes out = VYRE_BYTES_INIT;

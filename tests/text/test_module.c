@@ -77,7 +77,8 @@ static void an_error_is_about_its_own_text(void **state) {
     vyre_module *module;
     vyre_error error;
     assert_int_equal(vyre_text_parse("first", 5, NULL, found, &module, &error), VYRE_INVALID_PROGRAM);
-    assert_int_equal(vyre_text_parse("program p { let a = later }", 27, NULL, found, &module, &error), VYRE_INVALID_PROGRAM);
+    assert_int_equal(vyre_text_parse("program p { let a = later }", 27, NULL, found, &module, &error),
+                     VYRE_INVALID_PROGRAM);
     assert_string_equal(error.message, "T025 `later` is not declared");
     assert_int_equal(vyre_diagnostics_count(found), 2);
     assert_int_equal(vyre_text_parse("program p { workgroup 1 }", 25, NULL, found, &module, &error), VYRE_OK);
@@ -90,7 +91,8 @@ static void statements_and_expressions_know_their_place(void **state) {
     vyre_module *module = text_parse(text, strlen(text));
     const vyre_program *program = vyre_module_program(module, 0);
     const vy_function *entry = vy_program_entry(program);
-    vy_position call = vy_stmt_position(program, entry->first_stmt), store = vy_stmt_position(program, entry->first_stmt + 1);
+    vy_position call = vy_stmt_position(program, entry->first_stmt),
+                store = vy_stmt_position(program, entry->first_stmt + 1);
     assert_int_equal(call.line, 8);
     assert_int_equal(call.column, 20);
     assert_int_equal(call.length, 1);
@@ -104,7 +106,8 @@ static void statements_and_expressions_know_their_place(void **state) {
 
 static void positions_and_comments_are_no_part_of_a_program(void **state) {
     (void)state;
-    const char *a = "program p { workgroup 1; let x = 1u32 }", *b = "// hello\nprogram p {\n  workgroup 1\n\n  let x : u32 = 0x1 }";
+    const char *a = "program p { workgroup 1; let x = 1u32 }",
+               *b = "// hello\nprogram p {\n  workgroup 1\n\n  let x : u32 = 0x1 }";
     vyre_module *first = text_parse(a, strlen(a)), *second = text_parse(b, strlen(b));
     assert_true(vyre_program_equal(vyre_module_program(first, 0), vyre_module_program(second, 0)));
     vyre_module_free(first);
@@ -119,21 +122,44 @@ static void names_follow_their_rules(void **state) {
         const char *text;
         int identifier, keyword, name, function, op_id;
     } rows[] = {
-        {"a", 1, 0, 1, 1, 0},          {"_", 1, 0, 1, 1, 0},         {"A9_z", 1, 0, 1, 1, 0},     {"9a", 0, 0, 0, 0, 0},
-        {"", 0, 0, 0, 0, 0},           {"a b", 0, 0, 0, 0, 0},       {"é", 0, 0, 0, 0, 0},        {"while", 1, 1, 0, 0, 0},
-        {"u32", 1, 1, 0, 0, 0},        {"global_id", 1, 1, 0, 0, 0}, {"atomic_add", 1, 1, 0, 0, 0}, {"bitcast", 1, 1, 0, 0, 0},
-        {"workgroup_reduce_add", 1, 1, 0, 0, 0}, {"workgroup_reduce_sub", 1, 0, 1, 1, 0}, {"workgroup_ballot", 1, 0, 1, 1, 0},
-        {"subgroup_shuffle_xor", 1, 1, 0, 0, 0}, {"subgroup_reduce", 1, 0, 1, 1, 0}, {"min", 1, 0, 1, 0, 0}, {"len", 1, 0, 1, 0, 0},
-        {"add", 1, 0, 1, 1, 0},        {"count", 1, 0, 1, 1, 0},     {"math.exp", 0, 0, 0, 0, 1}, {"a.b.c", 0, 0, 0, 0, 1},
-        {"a.", 0, 0, 0, 0, 0},         {".a", 0, 0, 0, 0, 0},        {"a..b", 0, 0, 0, 0, 0},     {"f32.inf", 0, 0, 0, 0, 0},
-        {"math.while", 0, 0, 0, 0, 1}, {"min.x", 0, 0, 0, 0, 1},     {"let.x", 0, 0, 0, 0, 0},
+        {"a", 1, 0, 1, 1, 0},
+        {"_", 1, 0, 1, 1, 0},
+        {"A9_z", 1, 0, 1, 1, 0},
+        {"9a", 0, 0, 0, 0, 0},
+        {"", 0, 0, 0, 0, 0},
+        {"a b", 0, 0, 0, 0, 0},
+        {"é", 0, 0, 0, 0, 0},
+        {"while", 1, 1, 0, 0, 0},
+        {"u32", 1, 1, 0, 0, 0},
+        {"global_id", 1, 1, 0, 0, 0},
+        {"atomic_add", 1, 1, 0, 0, 0},
+        {"bitcast", 1, 1, 0, 0, 0},
+        {"workgroup_reduce_add", 1, 1, 0, 0, 0},
+        {"workgroup_reduce_sub", 1, 0, 1, 1, 0},
+        {"workgroup_ballot", 1, 0, 1, 1, 0},
+        {"subgroup_shuffle_xor", 1, 1, 0, 0, 0},
+        {"subgroup_reduce", 1, 0, 1, 1, 0},
+        {"min", 1, 0, 1, 0, 0},
+        {"len", 1, 0, 1, 0, 0},
+        {"add", 1, 0, 1, 1, 0},
+        {"count", 1, 0, 1, 1, 0},
+        {"math.exp", 0, 0, 0, 0, 1},
+        {"a.b.c", 0, 0, 0, 0, 1},
+        {"a.", 0, 0, 0, 0, 0},
+        {".a", 0, 0, 0, 0, 0},
+        {"a..b", 0, 0, 0, 0, 0},
+        {"f32.inf", 0, 0, 0, 0, 0},
+        {"math.while", 0, 0, 0, 0, 1},
+        {"min.x", 0, 0, 0, 0, 1},
+        {"let.x", 0, 0, 0, 0, 0},
     };
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
         size_t length = strlen(rows[i].text);
         int given = vy_text_is_identifier(rows[i].text, length) << 4 | vy_text_is_keyword(rows[i].text, length) << 3 |
                     vy_text_is_name(rows[i].text, length) << 2 | vy_text_is_function_name(rows[i].text, length) << 1 |
                     vy_text_is_op_id(rows[i].text, length);
-        int expected = rows[i].identifier << 4 | rows[i].keyword << 3 | rows[i].name << 2 | rows[i].function << 1 | rows[i].op_id;
+        int expected =
+            rows[i].identifier << 4 | rows[i].keyword << 3 | rows[i].name << 2 | rows[i].function << 1 | rows[i].op_id;
         if (given != expected)
             fail_msg("`%s`: %x, not %x", rows[i].text, given, expected);
     }
@@ -146,7 +172,8 @@ static void names_follow_their_rules(void **state) {
     assert_false(vy_text_is_op_id(name, 129));
 }
 
-/* What the validator accepts as a name, the parser reads as one: else a program could be printed that does not come back. */
+/* What the validator accepts as a name, the parser reads as one: else a program could be printed that does not come
+ * back. */
 static void every_word_of_the_language_is_found(void **state) {
     (void)state;
     char word[VY_WORD_ROOM];

@@ -1,4 +1,5 @@
-/* Parse after print is the identity: on files, on generated programs, on every kind of literal and on random trees of every op. */
+/* Parse after print is the identity: on files, on generated programs, on every kind of literal and on random trees of
+ * every op. */
 #include "ir/draft.h"
 #include "text/text_support.h"
 #include "vyre/generate.h"
@@ -46,7 +47,8 @@ static void the_golden_cases_come_back(void **state) {
 static void generated_programs_come_back(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 300 * (uint64_t)vy_test_effort(); seed++) {
-        vyre_generate_options options = {.seed = seed, .statements = 10 + (unsigned)(seed % 90), .depth = 2 + (unsigned)(seed % 6)};
+        vyre_generate_options options = {
+            .seed = seed, .statements = 10 + (unsigned)(seed % 90), .depth = 2 + (unsigned)(seed % 6)};
         vyre_case *made = NULL;
         assert_int_equal(vyre_generate(&options, &made, NULL), VYRE_OK);
         text_check_round_trip(vyre_case_program(made));
@@ -84,8 +86,10 @@ static vy_name numbered(vy_draft *draft, unsigned number) {
 
 /* Patterns where something changes: zeros, ones, the ends of ranges, infinities, NaN, subnormals, and around them. */
 static uint64_t odd_bits(vy_random *random, vyre_type type) {
-    uint64_t top = UINT64_C(1) << (vyre_type_bits(type) - 1), nan = vyre_scalar_bits(type, UINT64_MAX).bits, inf = nan & nan << 1;
-    const uint64_t bits[] = {0, 1, 2, top, top - 1, top + 1, UINT64_MAX, nan, inf, inf | top, inf - 1, inf >> 1, 10, 100, 255};
+    uint64_t top = UINT64_C(1) << (vyre_type_bits(type) - 1), nan = vyre_scalar_bits(type, UINT64_MAX).bits,
+             inf = nan & nan << 1;
+    const uint64_t bits[] = {0,   1,         2,       top,      top - 1, top + 1, UINT64_MAX, nan,
+                             inf, inf | top, inf - 1, inf >> 1, 10,      100,     255};
     uint64_t pick = vy_random_below(random, 2 * sizeof bits / sizeof *bits);
     return pick < sizeof bits / sizeof *bits ? bits[pick] : vy_random_next(random);
 }
@@ -112,7 +116,8 @@ static void every_f16_and_bf16_keeps_its_bits(void **state) {
     }
 }
 
-/* A random tree whose root has that type: any op of the table, casts between any types, loads with any index, many literals. */
+/* A random tree whose root has that type: any op of the table, casts between any types, loads with any index, many
+ * literals. */
 static uint32_t random_tree(vy_draft *draft, vy_random *random, vyre_type type, unsigned depth) {
     if (depth == 0 || vy_random_below(random, 6) == 0) {
         if (type == VYRE_TYPE_U32 && vy_random_below(random, 3) == 0)
@@ -127,12 +132,15 @@ static uint32_t random_tree(vy_draft *draft, vy_random *random, vyre_type type, 
     }
     for (;;) {
         vyre_op op = vy_random_below(random, VYRE_OP_COUNT);
-        vyre_type operand = vyre_op_get(op)->rule == VYRE_RULE_SAME || op == VYRE_OP_SELECT ? type : vy_random_below(random, VYRE_TYPE_COUNT);
+        vyre_type operand = vyre_op_get(op)->rule == VYRE_RULE_SAME || op == VYRE_OP_SELECT
+                                ? type
+                                : vy_random_below(random, VYRE_TYPE_COUNT);
         if (!vyre_op_accepts(op, operand, type))
             continue;
         uint32_t operands[3] = {VY_NONE, VY_NONE, VY_NONE};
         for (unsigned i = 0; i < vyre_op_get(op)->arity; i++)
-            operands[i] = random_tree(draft, random, op == VYRE_OP_SELECT && i == 0 ? VYRE_TYPE_BOOL : operand, depth - 1);
+            operands[i] =
+                random_tree(draft, random, op == VYRE_OP_SELECT && i == 0 ? VYRE_TYPE_BOOL : operand, depth - 1);
         return vy_draft_op(draft, op, type, operands[0], operands[1], operands[2]);
     }
 }
@@ -142,7 +150,8 @@ static void random_trees_come_back(void **state) {
     vy_random random = vy_random_start(12);
     for (unsigned round = 0; round < 60 * vy_test_effort(); round++) {
         vy_draft draft = start_program();
-        vy_draft_memory_param(&draft, vy_draft_name(&draft, "m", 1), VY_SPACE_BUFFER, VYRE_TYPE_F32, VYRE_ACCESS_READ_WRITE, VY_NONE);
+        vy_draft_memory_param(&draft, vy_draft_name(&draft, "m", 1), VY_SPACE_BUFFER, VYRE_TYPE_F32,
+                              VYRE_ACCESS_READ_WRITE, VY_NONE);
         for (unsigned i = 0; i < 100; i++) {
             vyre_type type = vy_random_below(&random, VYRE_TYPE_COUNT);
             uint32_t tree = random_tree(&draft, &random, type, (unsigned)vy_random_below(&random, 7));
@@ -162,7 +171,9 @@ static void an_expression_at_the_limit_of_depth_comes_back(void **state) {
     /* Left, right and unary chains, and one in which every operator needs parentheses. */
     for (unsigned kind = 0; kind < 4; kind++) {
         vy_draft draft = start_program();
-        vyre_op ops[2] = {kind == 2 ? VYRE_OP_NOT : VYRE_OP_SUB, kind == 3 ? VYRE_OP_MUL : kind == 2 ? VYRE_OP_NEG : VYRE_OP_SUB};
+        vyre_op ops[2] = {kind == 2 ? VYRE_OP_NOT : VYRE_OP_SUB, kind == 3   ? VYRE_OP_MUL
+                                                                 : kind == 2 ? VYRE_OP_NEG
+                                                                             : VYRE_OP_SUB};
         uint32_t tree = VY_NONE;
         if (kind == 1 || kind == 3)
             for (unsigned i = 0; i < VY_LIMIT_EXPRESSION_DEPTH; i++)
@@ -170,7 +181,8 @@ static void an_expression_at_the_limit_of_depth_comes_back(void **state) {
         tree = vy_draft_builtin(&draft, VYRE_BUILTIN_LOCAL_INDEX, 0);
         for (unsigned i = 0; i < VY_LIMIT_EXPRESSION_DEPTH; i++) {
             if (kind == 0)
-                tree = vy_draft_op(&draft, ops[0], VYRE_TYPE_U32, tree, vy_draft_builtin(&draft, VYRE_BUILTIN_LOCAL_INDEX, 0), VY_NONE);
+                tree = vy_draft_op(&draft, ops[0], VYRE_TYPE_U32, tree,
+                                   vy_draft_builtin(&draft, VYRE_BUILTIN_LOCAL_INDEX, 0), VY_NONE);
             else if (kind == 2)
                 tree = vy_draft_op(&draft, ops[i % 2], VYRE_TYPE_U32, tree, VY_NONE, VY_NONE);
             else

@@ -55,14 +55,14 @@ static inline void text_check_round_trip(const vyre_program *program) {
     assert_int_equal(vyre_module_program_count(module), is_library ? 0 : 1);
     if (!vyre_program_equal(program, read)) {
         vyre_text_print(read, &again, &error);
-        print_message("--- printed ---\n%.*s--- read and printed again ---\n%.*s", (int)text.size, (const char *)text.data, (int)again.size,
-                      (const char *)again.data);
+        print_message("--- printed ---\n%.*s--- read and printed again ---\n%.*s", (int)text.size,
+                      (const char *)text.data, (int)again.size, (const char *)again.data);
         fail_msg("reading the printed program gives another one");
     }
     assert_int_equal(vyre_text_format(text.data, text.size, NULL, NULL, &formatted, &error), VYRE_OK);
     if (formatted.size != text.size || memcmp(formatted.data, text.data, text.size) != 0) {
-        print_message("--- printed ---\n%.*s--- formatted ---\n%.*s", (int)text.size, (const char *)text.data, (int)formatted.size,
-                      (const char *)formatted.data);
+        print_message("--- printed ---\n%.*s--- formatted ---\n%.*s", (int)text.size, (const char *)text.data,
+                      (int)formatted.size, (const char *)formatted.data);
         fail_msg("the formatter changes a printed program");
     }
     vyre_module_free(module);

@@ -1,7 +1,7 @@
 /* The syntax tree of a file. Everything lies in one arena; names are vy_names of the lexer.
  *
- * The parser fills it in once. Lowering writes only the fields marked so, and writes them anew each time a tree is lowered: a function is lowered
- * once for the library and once for each program that reaches it. */
+ * The parser fills it in once. Lowering writes only the fields marked so, and writes them anew each time a tree is
+ * lowered: a function is lowered once for the library and once for each program that reaches it. */
 #ifndef VY_IR_TEXT_AST_H
 #define VY_IR_TEXT_AST_H
 
@@ -17,17 +17,17 @@ enum {
 /* ---- expressions ---- */
 
 typedef enum vy_node_kind {
-    VY_NODE_BAD,        /* reported already */
-    VY_NODE_NUMBER,     /* number, negative */
-    VY_NODE_BITS,       /* type_name and value: true, false, inf, nan */
-    VY_NODE_NAME,       /* name: variable, param, const, or (as an argument) a memory */
-    VY_NODE_INDEX,      /* name[a] */
-    VY_NODE_LEN,        /* len(name) */
-    VY_NODE_BUILTIN,    /* op = vyre_builtin, axis */
-    VY_NODE_OP,         /* op = vyre_op of a, b, c */
-    VY_NODE_CAST,       /* type_name(a); of a literal without suffix: that literal, with axis set by lowering */
-    VY_NODE_BITCAST,    /* bitcast<type_name>(a) */
-    VY_NODE_ATOMIC,     /* op = vyre_atomic on a (an index) with b, c; order, scope; axis: the usual scope. From here on: effects */
+    VY_NODE_BAD,     /* reported already */
+    VY_NODE_NUMBER,  /* number, negative */
+    VY_NODE_BITS,    /* type_name and value: true, false, inf, nan */
+    VY_NODE_NAME,    /* name: variable, param, const, or (as an argument) a memory */
+    VY_NODE_INDEX,   /* name[a] */
+    VY_NODE_LEN,     /* len(name) */
+    VY_NODE_BUILTIN, /* op = vyre_builtin, axis */
+    VY_NODE_OP,      /* op = vyre_op of a, b, c */
+    VY_NODE_CAST,    /* type_name(a); of a literal without suffix: that literal, with axis set by lowering */
+    VY_NODE_BITCAST, /* bitcast<type_name>(a) */
+    VY_NODE_ATOMIC, /* op = vyre_atomic on a (an index) with b, c; order, scope; axis: the usual scope. From here on: effects */
     VY_NODE_COLLECTIVE, /* op = vyre_collective of a, b; combine, scope 1 = subgroup of `width` (as a number: axis) */
     VY_NODE_CALL,       /* name = function; arguments a, a->next, …; in sizes also div_ceil */
     VY_NODE_OP_CALL     /* name = dotted op id (interned whole); arguments likewise */
@@ -54,7 +54,9 @@ struct vy_node {
     };
 };
 
-static inline int vy_node_is_effect(const vy_node *node) { return node->kind >= VY_NODE_ATOMIC; }
+static inline int vy_node_is_effect(const vy_node *node) {
+    return node->kind >= VY_NODE_ATOMIC;
+}
 
 /* ---- statements ---- */
 
@@ -74,11 +76,11 @@ typedef enum vy_syntax {
     VY_SYNTAX_CALL,   /* a: an effect */
     VY_SYNTAX_BARRIER,
     VY_SYNTAX_GRID_BARRIER,
-    VY_SYNTAX_TRAP,   /* a */
-    VY_SYNTAX_PRINT,  /* text; a, a->next, … */
-    VY_SYNTAX_IF,     /* a; body; other */
-    VY_SYNTAX_FOR,    /* names in a .. b step c; body */
-    VY_SYNTAX_WHILE,  /* a; body */
+    VY_SYNTAX_TRAP,  /* a */
+    VY_SYNTAX_PRINT, /* text; a, a->next, … */
+    VY_SYNTAX_IF,    /* a; body; other */
+    VY_SYNTAX_FOR,   /* names in a .. b step c; body */
+    VY_SYNTAX_WHILE, /* a; body */
     VY_SYNTAX_BREAK,
     VY_SYNTAX_CONTINUE,
     VY_SYNTAX_RETURN, /* a, a->next, … */
@@ -131,9 +133,9 @@ struct vy_unit {
     uint32_t name;
     vy_position at;
     int is_program;
-    int is_bad;         /* has errors: no program is made of it */
-    vy_items params;    /* functions: scalars and memories as written; programs: params */
-    vy_items buffers;   /* programs */
+    int is_bad;       /* has errors: no program is made of it */
+    vy_items params;  /* functions: scalars and memories as written; programs: params */
+    vy_items buffers; /* programs */
     vy_items arrays;
     vy_declared *results;
     uint32_t result_count;
@@ -142,14 +144,14 @@ struct vy_unit {
     uint8_t has_numerics, has_level, has_workgroup, has_grid;
     uint32_t workgroup_count, grid_count;
     vy_node *workgroup[3], *grid[3];
-    uint32_t grid_name;    /* over, indirect */
+    uint32_t grid_name; /* over, indirect */
     vy_position grid_name_at;
     vy_position workgroup_at;
     vy_statement *body;
     vy_called *calls;
-    uint32_t ordinal;      /* place in the file, among its kind */
-    uint32_t index;        /* lowering: its function in the program being made */
-    uint32_t reached_by;   /* lowering: stamp of the last program that reached it */
+    uint32_t ordinal;    /* place in the file, among its kind */
+    uint32_t index;      /* lowering: its function in the program being made */
+    uint32_t reached_by; /* lowering: stamp of the last program that reached it */
     vy_unit *next;
 };
 

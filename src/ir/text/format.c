@@ -1,8 +1,9 @@
 /* The formatter: canonical spacing and indentation of a text, token by token.
  *
- * What must stay true: the tokens and their order stay as they are (but for `;` at the end of a line, which means nothing there), and line breaks stay
- * where they are but before `{` and `else`, where they mean nothing. So the text means the same. What is decided about a token
- * depends only on tokens and line breaks, so formatting twice changes nothing more. */
+ * What must stay true: the tokens and their order stay as they are (but for `;` at the end of a line, which means
+ * nothing there), and line breaks stay where they are but before `{` and `else`, where they mean nothing. So the text
+ * means the same. What is decided about a token depends only on tokens and line breaks, so formatting twice changes
+ * nothing more. */
 #include "base/status.h"
 #include "ir/limits.h"
 #include "ir/text/lexer.h"
@@ -11,22 +12,23 @@
 typedef struct formatter {
     vy_lexer lexer;
     vy_report report;
-    VY_VECTOR(vy_token) tokens;     /* comments too; ends with VY_TOKEN_END */
-    VY_VECTOR(uint32_t) questions;  /* open `?` in each open ( or [; the first is for none */
-    VY_VECTOR(uint8_t) open;        /* open brackets of all kinds, while they are matched */
+    VY_VECTOR(vy_token) tokens;    /* comments too; ends with VY_TOKEN_END */
+    VY_VECTOR(uint32_t) questions; /* open `?` in each open ( or [; the first is for none */
+    VY_VECTOR(uint8_t) open;       /* open brackets of all kinds, while they are matched */
     vy_string out;
-    uint32_t level;                 /* open { */
-    int in_angle;                   /* inside <…> after a name that takes them */
-    const vy_token *last;           /* written last, comments too */
-    const vy_token *last_real;      /* written last, but no comment */
-    const vy_token *before_last;    /* the real one before that */
+    uint32_t level;              /* open { */
+    int in_angle;                /* inside <…> after a name that takes them */
+    const vy_token *last;        /* written last, comments too */
+    const vy_token *last_real;   /* written last, but no comment */
+    const vy_token *before_last; /* the real one before that */
     int last_is_unary;
 } formatter;
 
 /* ---- reading ---- */
 
-static const uint8_t closers[VY_TOKEN_KIND_COUNT] = {
-    [VY_TOKEN_OPEN] = VY_TOKEN_CLOSE, [VY_TOKEN_OPEN_INDEX] = VY_TOKEN_CLOSE_INDEX, [VY_TOKEN_OPEN_BLOCK] = VY_TOKEN_CLOSE_BLOCK};
+static const uint8_t closers[VY_TOKEN_KIND_COUNT] = {[VY_TOKEN_OPEN] = VY_TOKEN_CLOSE,
+                                                     [VY_TOKEN_OPEN_INDEX] = VY_TOKEN_CLOSE_INDEX,
+                                                     [VY_TOKEN_OPEN_BLOCK] = VY_TOKEN_CLOSE_BLOCK};
 
 static int is_closer(unsigned kind) {
     return kind == VY_TOKEN_CLOSE || kind == VY_TOKEN_CLOSE_INDEX || kind == VY_TOKEN_CLOSE_BLOCK;
@@ -43,7 +45,8 @@ static void match_bracket(formatter *f, const vy_token *token) {
         if (f->open.count && f->open.items[f->open.count - 1] == token->kind)
             f->open.count--;
         else
-            vy_report_error(&f->report, VY_T017, token->at, NULL, "this `%s` closes nothing", vy_symbol_text(token->kind));
+            vy_report_error(&f->report, VY_T017, token->at, NULL, "this `%s` closes nothing",
+                            vy_symbol_text(token->kind));
     }
 }
 
@@ -69,8 +72,12 @@ static void read_tokens(formatter *f) {
 
 /* ---- what tokens are ---- */
 
-static int is_name(const vy_token *token, unsigned cls) { return token && token->kind == VY_TOKEN_NAME && token->word.cls == cls; }
-static int is_keyword(const vy_token *token) { return is_name(token, VY_WORD_KEYWORD); }
+static int is_name(const vy_token *token, unsigned cls) {
+    return token && token->kind == VY_TOKEN_NAME && token->word.cls == cls;
+}
+static int is_keyword(const vy_token *token) {
+    return is_name(token, VY_WORD_KEYWORD);
+}
 static int is_line_comment(const formatter *f, const vy_token *token) {
     return token && token->kind == VY_TOKEN_COMMENT && f->lexer.text[token->offset + 1] == '/';
 }
@@ -81,8 +88,8 @@ static int ends_value(const vy_token *token) {
         return 0;
     if (is_keyword(token))
         return token->word.index == VY_KEYWORD_TRUE || token->word.index == VY_KEYWORD_FALSE;
-    return token->kind == VY_TOKEN_NAME || token->kind == VY_TOKEN_NUMBER || token->kind == VY_TOKEN_STRING || token->kind == VY_TOKEN_CLOSE ||
-           token->kind == VY_TOKEN_CLOSE_INDEX;
+    return token->kind == VY_TOKEN_NAME || token->kind == VY_TOKEN_NUMBER || token->kind == VY_TOKEN_STRING ||
+           token->kind == VY_TOKEN_CLOSE || token->kind == VY_TOKEN_CLOSE_INDEX;
 }
 
 /* A statement goes on after this token, whatever the line. */
@@ -93,8 +100,10 @@ static int continues(const vy_token *token) {
     case VY_TOKEN_COMMA:
     case VY_TOKEN_COLON:
     case VY_TOKEN_QUESTION:
-    case VY_TOKEN_DOT: return 1;
-    default: return token->kind >= VY_TOKEN_RANGE;
+    case VY_TOKEN_DOT:
+        return 1;
+    default:
+        return token->kind >= VY_TOKEN_RANGE;
     }
 }
 
@@ -115,7 +124,9 @@ static int takes_angle(const vy_token *token) {
     return is_name(token, VY_WORD_ATOMIC) || is_name(token, VY_WORD_COLLECTIVE) || is_name(token, VY_WORD_BITCAST);
 }
 
-static uint32_t depth(const formatter *f) { return f->questions.count - 1; }
+static uint32_t depth(const formatter *f) {
+    return f->questions.count - 1;
+}
 
 /* ---- between two tokens ---- */
 
@@ -123,7 +134,8 @@ static uint32_t depth(const formatter *f) { return f->questions.count - 1; }
 static int would_merge(const formatter *f, const vy_token *a, const vy_token *b) {
     const char *text = f->lexer.text;
     if (a->kind == VY_TOKEN_NUMBER || b->kind == VY_TOKEN_NUMBER)
-        return a->kind == VY_TOKEN_DOT || b->kind == VY_TOKEN_DOT || a->kind == VY_TOKEN_NAME || b->kind == VY_TOKEN_NAME;
+        return a->kind == VY_TOKEN_DOT || b->kind == VY_TOKEN_DOT || a->kind == VY_TOKEN_NAME ||
+               b->kind == VY_TOKEN_NAME;
     if (a->kind < VY_TOKEN_OPEN || b->kind < VY_TOKEN_OPEN)
         return a->kind < VY_TOKEN_OPEN && b->kind < VY_TOKEN_OPEN;
     char joined[8] = {0};
@@ -156,20 +168,29 @@ static int wants_space(const formatter *f, const vy_token *token) {
     case VY_TOKEN_SEMICOLON:
     case VY_TOKEN_CLOSE:
     case VY_TOKEN_CLOSE_INDEX:
-    case VY_TOKEN_DOT: return 0;
-    case VY_TOKEN_CLOSE_BLOCK: return last->kind != VY_TOKEN_OPEN_BLOCK;
-    default: break;
+    case VY_TOKEN_DOT:
+        return 0;
+    case VY_TOKEN_CLOSE_BLOCK:
+        return last->kind != VY_TOKEN_OPEN_BLOCK;
+    default:
+        break;
     }
-    if (last->kind == VY_TOKEN_OPEN || last->kind == VY_TOKEN_OPEN_INDEX || last->kind == VY_TOKEN_DOT || f->last_is_unary)
+    if (last->kind == VY_TOKEN_OPEN || last->kind == VY_TOKEN_OPEN_INDEX || last->kind == VY_TOKEN_DOT ||
+        f->last_is_unary)
         return 0;
     if (f->in_angle && (last->kind == VY_TOKEN_LT || token->kind == VY_TOKEN_GT))
         return 0;
     switch (token->kind) {
-    case VY_TOKEN_OPEN: return space_before_open(f, last);
-    case VY_TOKEN_OPEN_INDEX: return last->kind != VY_TOKEN_NAME || opens_length(last, token) || is_keyword(last);
-    case VY_TOKEN_LT: return !takes_angle(last);
-    case VY_TOKEN_COLON: return depth(f) == 0 || f->questions.items[depth(f)] > 0;
-    default: return 1;
+    case VY_TOKEN_OPEN:
+        return space_before_open(f, last);
+    case VY_TOKEN_OPEN_INDEX:
+        return last->kind != VY_TOKEN_NAME || opens_length(last, token) || is_keyword(last);
+    case VY_TOKEN_LT:
+        return !takes_angle(last);
+    case VY_TOKEN_COLON:
+        return depth(f) == 0 || f->questions.items[depth(f)] > 0;
+    default:
+        return 1;
     }
 }
 
@@ -215,8 +236,9 @@ static int is_idle_semicolon(const formatter *f, const vy_token *token) {
     const vy_token *next = token + 1;
     if (token->kind != VY_TOKEN_SEMICOLON || depth(f) > 0 || continues(f->last_real))
         return 0;
-    return !f->last_real || f->last_real->kind == VY_TOKEN_OPEN_BLOCK || f->last_real->kind == VY_TOKEN_SEMICOLON || next->newline ||
-           next->kind == VY_TOKEN_CLOSE_BLOCK || next->kind == VY_TOKEN_SEMICOLON || next->kind == VY_TOKEN_END || is_line_comment(f, next);
+    return !f->last_real || f->last_real->kind == VY_TOKEN_OPEN_BLOCK || f->last_real->kind == VY_TOKEN_SEMICOLON ||
+           next->newline || next->kind == VY_TOKEN_CLOSE_BLOCK || next->kind == VY_TOKEN_SEMICOLON ||
+           next->kind == VY_TOKEN_END || is_line_comment(f, next);
 }
 
 /* Keeps count of what is open, after the token is written. */
@@ -229,16 +251,27 @@ static void follow(formatter *f, const vy_token *token) {
             f->report.out_of_memory = 1;
         break;
     case VY_TOKEN_CLOSE:
-    case VY_TOKEN_CLOSE_INDEX: f->questions.count -= depth(f) > 0; break;
+    case VY_TOKEN_CLOSE_INDEX:
+        f->questions.count -= depth(f) > 0;
+        break;
     case VY_TOKEN_OPEN_BLOCK:
         f->level++;
         *questions = 0;
         break;
-    case VY_TOKEN_CLOSE_BLOCK: f->level -= f->level > 0; break;
-    case VY_TOKEN_SEMICOLON: *questions = 0; break;
-    case VY_TOKEN_QUESTION: ++*questions; break;
-    case VY_TOKEN_COLON: *questions -= *questions > 0; break;
-    default: break;
+    case VY_TOKEN_CLOSE_BLOCK:
+        f->level -= f->level > 0;
+        break;
+    case VY_TOKEN_SEMICOLON:
+        *questions = 0;
+        break;
+    case VY_TOKEN_QUESTION:
+        ++*questions;
+        break;
+    case VY_TOKEN_COLON:
+        *questions -= *questions > 0;
+        break;
+    default:
+        break;
     }
     int was_angle = f->in_angle;
     if (token->kind == VY_TOKEN_LT)
@@ -246,7 +279,8 @@ static void follow(formatter *f, const vy_token *token) {
     else if (was_angle && f->last_real && f->last_real->kind == VY_TOKEN_GT)
         f->in_angle = 0;
     int may_be_unary = token->kind == VY_TOKEN_TILDE || token->kind == VY_TOKEN_BANG ||
-                       (token->kind == VY_TOKEN_MINUS && (!ends_value(f->last_real) || is_separator_word(f, f->before_last, f->last_real)));
+                       (token->kind == VY_TOKEN_MINUS &&
+                        (!ends_value(f->last_real) || is_separator_word(f, f->before_last, f->last_real)));
     f->last_is_unary = may_be_unary;
     f->before_last = f->last_real;
     f->last_real = token;
@@ -287,10 +321,11 @@ static void write_tokens(formatter *f) {
         vy_string_char(&f->out, '\n');
 }
 
-vyre_status vyre_text_format(const char *text, size_t size, const vyre_parse_options *options, vyre_diagnostics *diagnostics,
-                             vyre_bytes *out, vyre_error *error) {
+vyre_status vyre_text_format(const char *text, size_t size, const vyre_parse_options *options,
+                             vyre_diagnostics *diagnostics, vyre_bytes *out, vyre_error *error) {
     if (size > VY_LIMIT_SOURCE_BYTES)
-        return vy_fail(error, VYRE_LIMIT, "split the file", "the text has %zu bytes (limit %d)", size, VY_LIMIT_SOURCE_BYTES);
+        return vy_fail(error, VYRE_LIMIT, "split the file", "the text has %zu bytes (limit %d)", size,
+                       VY_LIMIT_SOURCE_BYTES);
     vy_source *source = vy_source_new(options && options->file ? options->file : "<text>", size ? text : "", size);
     if (!source)
         return vy_fail_memory(error, "formatting the text");
@@ -300,8 +335,8 @@ vyre_status vyre_text_format(const char *text, size_t size, const vyre_parse_opt
     vy_lexer_start(&f.lexer, copy, (uint32_t)size, &f.report);
     f.lexer.keep_comments = 1;
     if (valid < size)
-        vy_report_error(&f.report, VY_T001, vy_source_position(source, valid, 1), NULL, "the text is not UTF-8 (byte 0x%02x at offset %zu)",
-                        (unsigned char)copy[valid], valid);
+        vy_report_error(&f.report, VY_T001, vy_source_position(source, valid, 1), NULL,
+                        "the text is not UTF-8 (byte 0x%02x at offset %zu)", (unsigned char)copy[valid], valid);
     else
         read_tokens(&f);
     if (vy_report_clean(&f.report))

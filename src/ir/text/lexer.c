@@ -1,4 +1,5 @@
-/* The lexer. Every function here looks at each byte once; the text is followed by a NUL, so looking one byte ahead is always allowed. */
+/* The lexer. Every function here looks at each byte once; the text is followed by a NUL, so looking one byte ahead is
+ * always allowed. */
 #include "ir/text/lexer.h"
 
 #include "ir/limits.h"
@@ -7,26 +8,28 @@
 enum { NAME_START = 1, DIGIT = 2, HEX = 4, SPACE = 8, SYMBOL = 16 };
 
 static const uint8_t classes[256] = {
-    [' '] = SPACE, ['\t'] = SPACE, ['\r'] = SPACE, ['\n'] = SPACE,
-    ['0'] = DIGIT | HEX, ['1'] = DIGIT | HEX, ['2'] = DIGIT | HEX, ['3'] = DIGIT | HEX, ['4'] = DIGIT | HEX,
-    ['5'] = DIGIT | HEX, ['6'] = DIGIT | HEX, ['7'] = DIGIT | HEX, ['8'] = DIGIT | HEX, ['9'] = DIGIT | HEX,
-    ['a'] = NAME_START | HEX, ['b'] = NAME_START | HEX, ['c'] = NAME_START | HEX, ['d'] = NAME_START | HEX,
-    ['e'] = NAME_START | HEX, ['f'] = NAME_START | HEX, ['g'] = NAME_START, ['h'] = NAME_START, ['i'] = NAME_START,
-    ['j'] = NAME_START, ['k'] = NAME_START, ['l'] = NAME_START, ['m'] = NAME_START, ['n'] = NAME_START, ['o'] = NAME_START,
-    ['p'] = NAME_START, ['q'] = NAME_START, ['r'] = NAME_START, ['s'] = NAME_START, ['t'] = NAME_START, ['u'] = NAME_START,
-    ['v'] = NAME_START, ['w'] = NAME_START, ['x'] = NAME_START, ['y'] = NAME_START, ['z'] = NAME_START,
-    ['A'] = NAME_START | HEX, ['B'] = NAME_START | HEX, ['C'] = NAME_START | HEX, ['D'] = NAME_START | HEX,
-    ['E'] = NAME_START | HEX, ['F'] = NAME_START | HEX, ['G'] = NAME_START, ['H'] = NAME_START, ['I'] = NAME_START,
-    ['J'] = NAME_START, ['K'] = NAME_START, ['L'] = NAME_START, ['M'] = NAME_START, ['N'] = NAME_START, ['O'] = NAME_START,
-    ['P'] = NAME_START, ['Q'] = NAME_START, ['R'] = NAME_START, ['S'] = NAME_START, ['T'] = NAME_START, ['U'] = NAME_START,
-    ['V'] = NAME_START, ['W'] = NAME_START, ['X'] = NAME_START, ['Y'] = NAME_START, ['Z'] = NAME_START, ['_'] = NAME_START,
-    ['('] = SYMBOL, [')'] = SYMBOL, ['['] = SYMBOL, [']'] = SYMBOL, ['{'] = SYMBOL, ['}'] = SYMBOL, [','] = SYMBOL,
-    [';'] = SYMBOL, [':'] = SYMBOL, ['?'] = SYMBOL, ['.'] = SYMBOL, ['='] = SYMBOL, ['+'] = SYMBOL, ['-'] = SYMBOL,
-    ['*'] = SYMBOL, ['/'] = SYMBOL, ['%'] = SYMBOL, ['&'] = SYMBOL, ['|'] = SYMBOL, ['^'] = SYMBOL, ['~'] = SYMBOL,
-    ['!'] = SYMBOL, ['<'] = SYMBOL, ['>'] = SYMBOL,
+    [' '] = SPACE,
+    ['\t'] = SPACE,
+    ['\r'] = SPACE,
+    ['\n'] = SPACE,
+    ['0' ... '9'] = DIGIT | HEX,
+    ['a' ... 'f'] = NAME_START | HEX,
+    ['g' ... 'z'] = NAME_START,
+    ['A' ... 'F'] = NAME_START | HEX,
+    ['G' ... 'Z'] = NAME_START,
+    ['_'] = NAME_START,
+    ['!'] = SYMBOL,
+    ['%' ... '&'] = SYMBOL,
+    ['(' ... '/'] = SYMBOL,
+    [':' ... '?'] = SYMBOL,
+    ['['] = SYMBOL,
+    [']' ... '^'] = SYMBOL,
+    ['{' ... '~'] = SYMBOL,
 };
 
-static int is(char c, int what) { return (classes[(unsigned char)c] & what) != 0; }
+static int is(char c, int what) {
+    return (classes[(unsigned char)c] & what) != 0;
+}
 
 /* ---- names ---- */
 
@@ -39,7 +42,9 @@ int vy_text_is_identifier(const char *text, size_t length) {
     return 1;
 }
 
-int vy_text_is_keyword(const char *text, size_t length) { return vy_word_find(text, length).cls >= VY_WORD_KEYWORD; }
+int vy_text_is_keyword(const char *text, size_t length) {
+    return vy_word_find(text, length).cls >= VY_WORD_KEYWORD;
+}
 
 int vy_text_is_name(const char *text, size_t length) {
     return vy_text_is_identifier(text, length) && !vy_text_is_keyword(text, length);
@@ -73,7 +78,9 @@ static const char *const symbols[VY_TOKEN_KIND_COUNT] = {
 #undef X
 };
 
-const char *vy_symbol_text(vy_token_kind kind) { return symbols[kind] ? symbols[kind] : ""; }
+const char *vy_symbol_text(vy_token_kind kind) {
+    return symbols[kind] ? symbols[kind] : "";
+}
 
 /* One row per first byte: the symbol of one byte, and what it becomes before another byte. */
 typedef struct symbol_row {
@@ -81,7 +88,7 @@ typedef struct symbol_row {
     struct {
         char byte;
         uint8_t kind, equals; /* equals: the kind if `=` follows, or 0 */
-    } next; /* byte 0: there is none */
+    } next;                   /* byte 0: there is none */
     uint8_t equals;
 } symbol_row;
 
@@ -174,8 +181,8 @@ static uint32_t skip_block_comment(vy_lexer *lexer, uint32_t start, int *newline
             *newline = 1;
         } else if (text[i] == '/' && text[i + 1] == '*' && !nested) {
             nested = 1;
-            vy_report_error(lexer->report, VY_T004, place(lexer, i, 2), NULL, "a comment opens inside the comment of line %u",
-                            opened.line);
+            vy_report_error(lexer->report, VY_T004, place(lexer, i, 2), NULL,
+                            "a comment opens inside the comment of line %u", opened.line);
         }
         i++;
     }
@@ -215,7 +222,8 @@ static int skip_space(vy_lexer *lexer, vy_token *token) {
         uint32_t end = text[start + 1] == '/' ? line_end(lexer, start) : skip_block_comment(lexer, start, &newline);
         if (lexer->keep_comments) {
             /* A carriage return before the newline is no part of the comment. */
-            while (text[start + 1] == '/' && end > start && (text[end - 1] == '\r' || text[end - 1] == ' ' || text[end - 1] == '\t'))
+            while (text[start + 1] == '/' && end > start &&
+                   (text[end - 1] == '\r' || text[end - 1] == ' ' || text[end - 1] == '\t'))
                 end--;
             finish(lexer, token, VY_TOKEN_COMMENT, end);
             return 1;
@@ -232,7 +240,8 @@ static void lex_name(vy_lexer *lexer, vy_token *token) {
     uint32_t length = end - token->offset;
     finish(lexer, token, VY_TOKEN_NAME, end);
     if (length > VY_LIMIT_NAME) {
-        vy_report_error(lexer->report, VY_T009, token->at, NULL, "a name has %u bytes (limit %d)", length, VY_LIMIT_NAME);
+        vy_report_error(lexer->report, VY_T009, token->at, NULL, "a name has %u bytes (limit %d)", length,
+                        VY_LIMIT_NAME);
         length = VY_LIMIT_NAME;
     }
     uint32_t known = lexer->names.size;
@@ -261,8 +270,8 @@ static uint32_t skip_digits(const char *text, uint32_t i, int what) {
     return i;
 }
 
-/* Finds where a number ends: digits, fraction and exponent by the rules of its base, then whatever letters and digits follow directly. What is
- * in it is judged when its value is made (number.c). */
+/* Finds where a number ends: digits, fraction and exponent by the rules of its base, then whatever letters and digits
+ * follow directly. What is in it is judged when its value is made (number.c). */
 static uint32_t number_end(const char *text, uint32_t i) {
     int hex = text[i] == '0' && (text[i + 1] == 'x' || text[i + 1] == 'X');
     int what = hex ? DIGIT | HEX : DIGIT;
@@ -301,7 +310,8 @@ static void skip_unknown(vy_lexer *lexer, vy_token *token) {
     if (byte > ' ' && byte < 127)
         vy_report_error(lexer->report, VY_T002, at, NULL, "the character `%c` starts nothing in this language", byte);
     else if (byte >= 128)
-        vy_report_error(lexer->report, VY_T002, at, "write names in ASCII; other letters may stand in comments and strings",
+        vy_report_error(lexer->report, VY_T002, at,
+                        "write names in ASCII; other letters may stand in comments and strings",
                         "a character outside ASCII stands between tokens");
     else
         vy_report_error(lexer->report, VY_T002, at, NULL, "a control byte (0x%02x) stands in the text", byte);

@@ -1,7 +1,8 @@
 /* The lexer: bytes of a .vyre file to tokens, one at a time; and the rules for names, which the validator shares.
  *
- * A token remembers whether a newline stands before it, so the parser decides where a newline ends a statement. Every distinct name is interned
- * once, with what the language uses it for. Anything that is no token is reported and skipped. */
+ * A token remembers whether a newline stands before it, so the parser decides where a newline ends a statement. Every
+ * distinct name is interned once, with what the language uses it for. Anything that is no token is reported and
+ * skipped. */
 #ifndef VY_IR_TEXT_LEXER_H
 #define VY_IR_TEXT_LEXER_H
 
@@ -24,7 +25,8 @@ int vy_text_is_op_id(const char *text, size_t length);
 
 /* ---- tokens ---- */
 
-/* X(ID, spelling). Longer spellings of a common start are found first by vy_symbol_find. */
+/* X(ID, spelling) */
+/* clang-format off */
 #define VY_SYMBOL_LIST(X)                                                                                              \
     X(OPEN, "(") X(CLOSE, ")") X(OPEN_INDEX, "[") X(CLOSE_INDEX, "]") X(OPEN_BLOCK, "{") X(CLOSE_BLOCK, "}")           \
     X(COMMA, ",") X(SEMICOLON, ";") X(COLON, ":") X(QUESTION, "?") X(DOT, ".") X(RANGE, "..") X(ARROW, "->")           \
@@ -33,6 +35,7 @@ int vy_text_is_op_id(const char *text, size_t length);
     X(NE, "!=") X(LT, "<") X(LE, "<=") X(GT, ">") X(GE, ">=") X(PLUS_ASSIGN, "+=") X(MINUS_ASSIGN, "-=")               \
     X(STAR_ASSIGN, "*=") X(SLASH_ASSIGN, "/=") X(PERCENT_ASSIGN, "%=") X(AND_ASSIGN, "&=") X(OR_ASSIGN, "|=")          \
     X(XOR_ASSIGN, "^=") X(SHL_ASSIGN, "<<=") X(SHR_ASSIGN, ">>=")
+/* clang-format on */
 
 typedef enum vy_token_kind {
     VY_TOKEN_END,
@@ -65,7 +68,8 @@ typedef struct vy_lexer {
     VY_VECTOR(vy_word) words; /* by vy_name: what each name means */
 } vy_lexer;
 
-/* The text must outlive the lexer and be followed by a NUL byte (vy_source_text is). A byte order mark at its start is skipped. */
+/* The text must outlive the lexer and be followed by a NUL byte (vy_source_text is). A byte order mark at its start is
+ * skipped. */
 void vy_lexer_start(vy_lexer *lexer, const char *text, uint32_t size, vy_report *report);
 void vy_lexer_free(vy_lexer *lexer);
 /* The next token; VY_TOKEN_END for ever at the end of the text. */
@@ -76,7 +80,9 @@ vy_token_kind vy_symbol_find(const char *text, unsigned *length);
 /* The spelling of a symbol; "" for other kinds. */
 const char *vy_symbol_text(vy_token_kind kind);
 
-static inline const char *vy_token_text(const vy_lexer *lexer, const vy_token *token) { return lexer->text + token->offset; }
+static inline const char *vy_token_text(const vy_lexer *lexer, const vy_token *token) {
+    return lexer->text + token->offset;
+}
 static inline int vy_token_is_keyword(const vy_token *token, vy_keyword keyword) {
     return token->kind == VY_TOKEN_NAME && token->word.cls == VY_WORD_KEYWORD && token->word.index == keyword;
 }

@@ -1,11 +1,12 @@
 /* Lowering: syntax tree to draft, typed.
  *
- * Each expression is walked twice. First vy_lower_type finds names and types, and runs what has an effect: a call, atomic or collective inside an
- * expression becomes a statement of its own, in the order of the text, and its node stands for the variable that holds the result. Then vy_lower_emit
- * appends what is left, which is pure, directly before the statement that uses it, as the draft demands.
+ * Each expression is walked twice. First vy_lower_type finds names and types, and runs what has an effect: a call,
+ * atomic or collective inside an expression becomes a statement of its own, in the order of the text, and its node
+ * stands for the variable that holds the result. Then vy_lower_emit appends what is left, which is pure, directly
+ * before the statement that uses it, as the draft demands.
  *
- * After the first error of a unit nothing more is appended (live is 0), but types and names are still checked, so that one run shows every
- * mistake. VY_TYPE_BAD fits everything, so one mistake is told once. */
+ * After the first error of a unit nothing more is appended (live is 0), but types and names are still checked, so that
+ * one run shows every mistake. VY_TYPE_BAD fits everything, so one mistake is told once. */
 #ifndef VY_IR_TEXT_LOWER_H
 #define VY_IR_TEXT_LOWER_H
 
@@ -58,8 +59,11 @@ typedef struct vy_lowering {
 
 int vy_lower_start(vy_lowering *l, vy_parser *parser); /* 0 when memory is out */
 void vy_lower_free(vy_lowering *l);
-void vy_lower_error(vy_lowering *l, vy_code code, vy_position at, const char *fix, const char *format, ...) VY_PRINTF(5, 6);
-static inline const char *vy_lower_text(const vy_lowering *l, uint32_t name) { return vy_parse_name_text(l->parser, name); }
+void vy_lower_error(vy_lowering *l, vy_code code, vy_position at, const char *fix, const char *format, ...)
+    VY_PRINTF(5, 6);
+static inline const char *vy_lower_text(const vy_lowering *l, uint32_t name) {
+    return vy_parse_name_text(l->parser, name);
+}
 vy_name vy_lower_name(vy_lowering *l, uint32_t name); /* the same name in the draft */
 vy_name vy_lower_temporary(vy_lowering *l);           /* a name that the file does not use */
 
@@ -76,12 +80,13 @@ void vy_lower_unknown(vy_lowering *l, uint32_t name, vy_position at);
 
 /* ---- lower_type.c: types ---- */
 
-/* Finds the type of a tree and hoists its effects. hint: the type the context would like, or VY_TYPE_OPEN. Gives a type, VY_TYPE_OPEN or
- * VY_TYPE_BAD. */
+/* Finds the type of a tree and hoists its effects. hint: the type the context would like, or VY_TYPE_OPEN. Gives a
+ * type, VY_TYPE_OPEN or VY_TYPE_BAD. */
 uint8_t vy_lower_type(vy_lowering *l, vy_node *node, uint8_t hint);
 /* Gives an open tree its type. */
 void vy_lower_settle(vy_lowering *l, vy_node *node, uint8_t type);
-/* The value must have that type. The message says "<what> `<name>` is …"; either may be NULL. Returns 0 after an error. */
+/* The value must have that type. The message says "<what> `<name>` is …"; either may be NULL. Returns 0 after an
+ * error. */
 int vy_lower_expect(vy_lowering *l, vy_node *node, uint8_t type, const char *what, const char *name);
 /* The value must have a type of its own. Returns it, or VY_TYPE_BAD after an error. */
 uint8_t vy_lower_closed(vy_lowering *l, vy_node *node, uint8_t hint);
@@ -89,8 +94,10 @@ uint8_t vy_lower_closed(vy_lowering *l, vy_node *node, uint8_t hint);
 int vy_lower_index(vy_lowering *l, vy_node *node);
 /* Reports that a literal has no type. */
 void vy_lower_untyped(vy_lowering *l, const vy_node *node);
-/* All nodes (NULLs are skipped) must have one type, because `what` asks for it; those open take it from the others. Gives it, or OPEN or BAD. */
-uint8_t vy_lower_unify(vy_lowering *l, vy_node *const *nodes, unsigned count, uint8_t hint, vy_position at, const char *what);
+/* All nodes (NULLs are skipped) must have one type, because `what` asks for it; those open take it from the others.
+ * Gives it, or OPEN or BAD. */
+uint8_t vy_lower_unify(vy_lowering *l, vy_node *const *nodes, unsigned count, uint8_t hint, vy_position at,
+                       const char *what);
 
 /* ---- lower_effect.c: calls, atomics, collectives ---- */
 
@@ -103,7 +110,8 @@ typedef struct vy_signature {
 /* Checks the operands of an effect and says what it gives. Returns 0 after an error. */
 int vy_lower_effect(vy_lowering *l, vy_node *node, uint8_t hint, vy_signature *out);
 /* Appends it with these results; gives the first variable. */
-uint32_t vy_lower_effect_emit(vy_lowering *l, const vy_node *node, uint32_t count, const vy_name *names, const vyre_type *types);
+uint32_t vy_lower_effect_emit(vy_lowering *l, const vy_node *node, uint32_t count, const vy_name *names,
+                              const vyre_type *types);
 /* The effect as part of an expression: appends it, bound to a new name. Gives its type. */
 uint8_t vy_lower_hoist(vy_lowering *l, vy_node *node, uint8_t hint);
 
@@ -124,8 +132,8 @@ void vy_lower_consts(vy_lowering *l, const vyre_define *defines, size_t count);
 /* ---- lower_stmt.c, lower_unit.c ---- */
 
 void vy_lower_statements(vy_lowering *l, const vy_statement *first);
-/* All functions of the file as a library (which finds the errors in them), and one program with what it reaches. *out stays NULL after an
- * error or if there is nothing. */
+/* All functions of the file as a library (which finds the errors in them), and one program with what it reaches. *out
+ * stays NULL after an error or if there is nothing. */
 void vy_lower_library(vy_lowering *l, size_t known_findings, vy_source *source, vyre_program **out);
 void vy_lower_program(vy_lowering *l, vy_unit *program, size_t known_findings, vy_source *source, vyre_program **out);
 

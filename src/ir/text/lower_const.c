@@ -7,14 +7,18 @@ static uint64_t fold(const vy_node *node) {
         return node->bits;
     switch (node->kind) {
     case VY_NODE_CAST:
-        return node->axis ? fold(node->a) : vyre_op_evaluate(VYRE_OP_CAST, node->type, node->a->type, fold(node->a), 0, 0);
-    case VY_NODE_BITCAST: return vyre_op_evaluate(VYRE_OP_BITCAST, node->type, node->a->type, fold(node->a), 0, 0);
+        return node->axis ? fold(node->a)
+                          : vyre_op_evaluate(VYRE_OP_CAST, node->type, node->a->type, fold(node->a), 0, 0);
+    case VY_NODE_BITCAST:
+        return vyre_op_evaluate(VYRE_OP_BITCAST, node->type, node->a->type, fold(node->a), 0, 0);
     case VY_NODE_OP: {
         /* The table is asked with the type T of the operands; of a select that is the type of the arms. */
         uint8_t operand = node->op == VYRE_OP_SELECT ? node->b->type : node->a->type;
-        return vyre_op_evaluate(node->op, node->type, operand, fold(node->a), node->b ? fold(node->b) : 0, node->c ? fold(node->c) : 0);
+        return vyre_op_evaluate(node->op, node->type, operand, fold(node->a), node->b ? fold(node->b) : 0,
+                                node->c ? fold(node->c) : 0);
     }
-    default: return 0;
+    default:
+        return 0;
     }
 }
 
@@ -31,7 +35,8 @@ static vy_node *parse_define(vy_lowering *l, const char *text, vy_report *scratc
     vy_lexer_start(&parser.lexer, text, (uint32_t)size, scratch);
     vy_parse_advance(&parser);
     vy_node *node = parser.token.kind == VY_TOKEN_END ? NULL : vy_parse_expression(&parser);
-    int is_literal = node && (node->kind == VY_NODE_NUMBER || node->kind == VY_NODE_BITS) && parser.token.kind == VY_TOKEN_END;
+    int is_literal =
+        node && (node->kind == VY_NODE_NUMBER || node->kind == VY_NODE_BITS) && parser.token.kind == VY_TOKEN_END;
     vy_parser_free(&parser);
     l->report->out_of_memory |= scratch->out_of_memory;
     return is_literal && vy_report_clean(scratch) ? node : NULL;
@@ -80,8 +85,8 @@ static void attach_defines(vy_lowering *l, const vyre_define *defines, size_t co
         for (const vy_const *c = l->parser->file.consts; c; c = c->next)
             vy_suggestion_offer(&near, vy_lower_text(l, c->name));
         const char *best = vy_suggestion_get(&near);
-        vy_lower_error(l, VY_T049, nowhere, best ? VY_FIX("did you mean `-D %s=…`?", best) : NULL, "-D %.100s: the file has no const of that name",
-                       given);
+        vy_lower_error(l, VY_T049, nowhere, best ? VY_FIX("did you mean `-D %s=…`?", best) : NULL,
+                       "-D %.100s: the file has no const of that name", given);
     }
 }
 
@@ -90,7 +95,8 @@ static void attach_defines(vy_lowering *l, const vyre_define *defines, size_t co
 static void evaluate(vy_lowering *l, vy_const *constant) {
     uint8_t type = constant->type;
     if (type < VYRE_TYPE_COUNT)
-        type = vy_lower_expect(l, constant->value, type, "const", vy_lower_text(l, constant->name)) ? type : VY_TYPE_BAD;
+        type =
+            vy_lower_expect(l, constant->value, type, "const", vy_lower_text(l, constant->name)) ? type : VY_TYPE_BAD;
     else if (type != VY_TYPE_BAD)
         type = vy_lower_closed(l, constant->value, VY_TYPE_OPEN);
     constant->type = type;

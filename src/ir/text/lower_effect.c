@@ -34,8 +34,8 @@ static int check_width(vy_lowering *l, vy_node *node) {
     if (!node->width || !vy_lower_constant(l, node->width, 64, "the width of a subgroup", &width))
         return 0;
     if (width < 2 || (width & (width - 1))) {
-        vy_lower_error(l, VY_T045, node->width->at, "write 2, 4, 8, 16, 32 or 64", "the width of a subgroup is a power of two from 2 to 64 (%u given)",
-                       (unsigned)width);
+        vy_lower_error(l, VY_T045, node->width->at, "write 2, 4, 8, 16, 32 or 64",
+                       "the width of a subgroup is a power of two from 2 to 64 (%u given)", (unsigned)width);
         return 0;
     }
     node->axis = (uint8_t)width;
@@ -47,7 +47,8 @@ static int check_collective(vy_lowering *l, vy_node *node, uint8_t hint, vy_sign
     uint8_t type = VYRE_TYPE_BOOL;
     char name[VY_WORD_ROOM];
     vy_word_collective(node->op, node->combine, node->scope, name);
-    int is_test = node->op == VYRE_COLLECTIVE_ANY || node->op == VYRE_COLLECTIVE_ALL || node->op == VYRE_COLLECTIVE_BALLOT;
+    int is_test =
+        node->op == VYRE_COLLECTIVE_ANY || node->op == VYRE_COLLECTIVE_ALL || node->op == VYRE_COLLECTIVE_BALLOT;
     if (is_test)
         is_good &= vy_lower_expect(l, node->a, VYRE_TYPE_BOOL, "the value of", name);
     else
@@ -76,13 +77,16 @@ static int check_memory_argument(vy_lowering *l, vy_node *argument, const vy_ite
     }
     if (!memory || memory->kind != VY_BOUND_MEMORY) {
         if (argument->kind != VY_NODE_BAD)
-            vy_lower_error(l, VY_T038, argument->at, "pass the name of a buffer or array", "parameter `%s` takes a memory (%s [%s])", name,
-                           space_names[param->space], param->type < VYRE_TYPE_COUNT ? vyre_type_name(param->type) : "?");
+            vy_lower_error(l, VY_T038, argument->at, "pass the name of a buffer or array",
+                           "parameter `%s` takes a memory (%s [%s])", name, space_names[param->space],
+                           param->type < VYRE_TYPE_COUNT ? vyre_type_name(param->type) : "?");
         return 0;
     }
-    if (memory->space != param->space || (memory->type != param->type && memory->type != VY_TYPE_BAD && param->type != VY_TYPE_BAD)) {
-        vy_lower_error(l, VY_T038, argument->at, NULL, "parameter `%s` takes %s [%s], but `%s` is %s [%s]", name, space_names[param->space],
-                       vyre_type_name(param->type), vy_lower_text(l, argument->name), space_names[memory->space], vyre_type_name(memory->type));
+    if (memory->space != param->space ||
+        (memory->type != param->type && memory->type != VY_TYPE_BAD && param->type != VY_TYPE_BAD)) {
+        vy_lower_error(l, VY_T038, argument->at, NULL, "parameter `%s` takes %s [%s], but `%s` is %s [%s]", name,
+                       space_names[param->space], vyre_type_name(param->type), vy_lower_text(l, argument->name),
+                       space_names[memory->space], vyre_type_name(memory->type));
         return 0;
     }
     argument->type = memory->type;
@@ -96,8 +100,9 @@ static int check_arguments(vy_lowering *l, vy_node *node, const vy_unit *functio
     const vy_item *param = function->params.first;
     for (vy_node *argument = node->a; argument; argument = argument->next, param = param->next) {
         argument->axis = argument->kind == VY_NODE_BUILTIN ? argument->axis : 0;
-        is_good &= param->is_memory ? check_memory_argument(l, argument, param)
-                                    : vy_lower_expect(l, argument, param->type, "parameter", vy_lower_text(l, param->name));
+        is_good &= param->is_memory
+                       ? check_memory_argument(l, argument, param)
+                       : vy_lower_expect(l, argument, param->type, "parameter", vy_lower_text(l, param->name));
     }
     return is_good;
 }
@@ -127,7 +132,8 @@ static void report_unknown(vy_lowering *l, const vy_node *node) {
                 vy_suggestion_offer(&near, word);
         best = vy_suggestion_get(&near);
     }
-    vy_lower_error(l, VY_T026, node->at, best ? VY_FIX("did you mean `%s`?", best) : NULL, "no function is called `%s`", name);
+    vy_lower_error(l, VY_T026, node->at, best ? VY_FIX("did you mean `%s`?", best) : NULL, "no function is called `%s`",
+                   name);
 }
 
 static int check_call(vy_lowering *l, vy_node *node, vy_signature *out) {
@@ -140,8 +146,9 @@ static int check_call(vy_lowering *l, vy_node *node, vy_signature *out) {
     }
     if (node->count != function->params.count) {
         unsigned taken = function->params.count;
-        vy_lower_error(l, VY_T037, node->at, VY_FIX("pass %u argument%s", taken, taken == 1 ? "" : "s"), "%s takes %u argument%s (%u given)",
-                       vy_lower_text(l, node->name), taken, taken == 1 ? "" : "s", node->count);
+        vy_lower_error(l, VY_T037, node->at, VY_FIX("pass %u argument%s", taken, taken == 1 ? "" : "s"),
+                       "%s takes %u argument%s (%u given)", vy_lower_text(l, node->name), taken, taken == 1 ? "" : "s",
+                       node->count);
         return 0;
     }
     for (const vy_declared *result = function->results; result && out->count < VY_LIMIT_RESULTS; result = result->next)
@@ -173,10 +180,14 @@ static int check_op_call(vy_lowering *l, vy_node *node, vy_signature *out) {
 int vy_lower_effect(vy_lowering *l, vy_node *node, uint8_t hint, vy_signature *out) {
     memset(out, 0, sizeof *out);
     switch (node->kind) {
-    case VY_NODE_ATOMIC: return check_atomic(l, node, out);
-    case VY_NODE_COLLECTIVE: return check_collective(l, node, hint, out);
-    case VY_NODE_CALL: return check_call(l, node, out);
-    default: return check_op_call(l, node, out);
+    case VY_NODE_ATOMIC:
+        return check_atomic(l, node, out);
+    case VY_NODE_COLLECTIVE:
+        return check_collective(l, node, hint, out);
+    case VY_NODE_CALL:
+        return check_call(l, node, out);
+    default:
+        return check_op_call(l, node, out);
     }
 }
 
@@ -227,16 +238,20 @@ static vy_stmt call_stmt(vy_lowering *l, const vy_node *node) {
     return stmt;
 }
 
-uint32_t vy_lower_effect_emit(vy_lowering *l, const vy_node *node, uint32_t count, const vy_name *names, const vyre_type *types) {
+uint32_t vy_lower_effect_emit(vy_lowering *l, const vy_node *node, uint32_t count, const vy_name *names,
+                              const vyre_type *types) {
     if (!l->live)
         return VY_NONE;
     int is_call = node->kind == VY_NODE_CALL || node->kind == VY_NODE_OP_CALL;
-    vy_stmt stmt = is_call ? call_stmt(l, node) : node->kind == VY_NODE_ATOMIC ? atomic_stmt(l, node) : collective_stmt(l, node);
+    vy_stmt stmt = is_call                        ? call_stmt(l, node)
+                   : node->kind == VY_NODE_ATOMIC ? atomic_stmt(l, node)
+                                                  : collective_stmt(l, node);
     if (!l->live)
         return VY_NONE;
     stmt.result_count = (uint8_t)count;
     l->draft.position = node->at;
-    uint32_t index = vy_draft_stmt(&l->draft, &stmt, is_call ? l->args.items : NULL, is_call ? l->args.count : 0, names, types);
+    uint32_t index =
+        vy_draft_stmt(&l->draft, &stmt, is_call ? l->args.items : NULL, is_call ? l->args.count : 0, names, types);
     return index == VY_NONE ? VY_NONE : l->draft.program->stmts.items[index].variable;
 }
 
@@ -266,7 +281,8 @@ uint8_t vy_lower_hoist(vy_lowering *l, vy_node *node, uint8_t hint) {
     if (!vy_lower_effect(l, node, hint, &signature))
         return VY_TYPE_BAD;
     if (!signature.is_known) {
-        vy_lower_error(l, VY_T040, node->at, VY_FIX("bind it first: `let x : f32 = %.100s(…)`", vy_lower_text(l, node->name)),
+        vy_lower_error(l, VY_T040, node->at,
+                       VY_FIX("bind it first: `let x : f32 = %.100s(…)`", vy_lower_text(l, node->name)),
                        "the type that %s gives is not known here", vy_lower_text(l, node->name));
         return VY_TYPE_BAD;
     }

@@ -1,4 +1,5 @@
-/* Appending pure trees, operands before their operator. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH, which the parser keeps. */
+/* Appending pure trees, operands before their operator. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH, which the
+ * parser keeps. */
 #include "ir/text/lower.h"
 
 uint32_t vy_lower_emit(vy_lowering *l, const vy_node *node) {
@@ -8,7 +9,8 @@ uint32_t vy_lower_emit(vy_lowering *l, const vy_node *node) {
         return VY_NONE;
     if (node->kind == VY_NODE_CAST && node->axis)
         return vy_lower_emit(l, node->a);
-    if (node->kind == VY_NODE_INDEX || node->kind == VY_NODE_OP || node->kind == VY_NODE_CAST || node->kind == VY_NODE_BITCAST) {
+    if (node->kind == VY_NODE_INDEX || node->kind == VY_NODE_OP || node->kind == VY_NODE_CAST ||
+        node->kind == VY_NODE_BITCAST) {
         a = vy_lower_emit(l, node->a);
         b = vy_lower_emit(l, node->b);
         c = vy_lower_emit(l, node->c);
@@ -17,12 +19,19 @@ uint32_t vy_lower_emit(vy_lowering *l, const vy_node *node) {
     if (node->is_literal)
         return vy_draft_literal(draft, node->type, node->bits);
     switch (node->kind) {
-    case VY_NODE_INDEX: return vy_draft_load(draft, node->variable, a);
-    case VY_NODE_LEN: return vy_draft_len(draft, node->variable);
-    case VY_NODE_BUILTIN: return vy_draft_builtin(draft, node->op, node->axis);
-    case VY_NODE_OP: return vy_draft_op(draft, node->op, node->type, a, b, c);
-    case VY_NODE_CAST: return vy_draft_op(draft, VYRE_OP_CAST, node->type, a, VY_NONE, VY_NONE);
-    case VY_NODE_BITCAST: return vy_draft_op(draft, VYRE_OP_BITCAST, node->type, a, VY_NONE, VY_NONE);
-    default: return vy_draft_variable(draft, node->variable); /* a name, or an effect that was hoisted */
+    case VY_NODE_INDEX:
+        return vy_draft_load(draft, node->variable, a);
+    case VY_NODE_LEN:
+        return vy_draft_len(draft, node->variable);
+    case VY_NODE_BUILTIN:
+        return vy_draft_builtin(draft, node->op, node->axis);
+    case VY_NODE_OP:
+        return vy_draft_op(draft, node->op, node->type, a, b, c);
+    case VY_NODE_CAST:
+        return vy_draft_op(draft, VYRE_OP_CAST, node->type, a, VY_NONE, VY_NONE);
+    case VY_NODE_BITCAST:
+        return vy_draft_op(draft, VYRE_OP_BITCAST, node->type, a, VY_NONE, VY_NONE);
+    default:
+        return vy_draft_variable(draft, node->variable); /* a name, or an effect that was hoisted */
     }
 }

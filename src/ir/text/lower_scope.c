@@ -82,13 +82,13 @@ void vy_lower_declare(vy_lowering *l, const vy_binding *binding) {
     const vy_global *global = vy_lower_global(l, binding->name);
     const char *text = vy_lower_text(l, binding->name);
     if (earlier) {
-        vy_lower_error(l, VY_T024, binding->at, VY_FIX("choose another name than `%s`", text), "`%s` is already declared in line %u", text,
-                       earlier->at.line);
+        vy_lower_error(l, VY_T024, binding->at, VY_FIX("choose another name than `%s`", text),
+                       "`%s` is already declared in line %u", text, earlier->at.line);
         return;
     }
     if (global && global->constant) {
-        vy_lower_error(l, VY_T024, binding->at, VY_FIX("choose another name than `%s`", text), "`%s` is already a const, declared in line %u",
-                       text, global->constant->at.line);
+        vy_lower_error(l, VY_T024, binding->at, VY_FIX("choose another name than `%s`", text),
+                       "`%s` is already a const, declared in line %u", text, global->constant->at.line);
         return;
     }
     vy_binding *made = VY_PUSH(&l->scope);
@@ -146,8 +146,8 @@ const vy_binding *vy_lower_memory(vy_lowering *l, uint32_t name, vy_position at)
         return binding;
     const vy_global *global = vy_lower_global(l, name);
     if (binding || (global && global->constant))
-        vy_lower_error(l, VY_T028, at, VY_FIX("use `%s` without an index, or name a buffer or array", text), "`%s` is a value, not a buffer or array",
-                       text);
+        vy_lower_error(l, VY_T028, at, VY_FIX("use `%s` without an index, or name a buffer or array", text),
+                       "`%s` is a value, not a buffer or array", text);
     else
         vy_lower_unknown(l, name, at);
     return NULL;

@@ -1,10 +1,12 @@
-/* Sizes: counts, grids, array lengths, workgroup sizes. Mathematical integers, so no types: any integer literal or const will do. */
+/* Sizes: counts, grids, array lengths, workgroup sizes. Mathematical integers, so no types: any integer literal or
+ * const will do. */
 #include "ir/eval.h"
 #include "ir/text/lower.h"
 
 #include <inttypes.h>
 
-/* One walk serves both: a size that the host computes at dispatch becomes nodes of the draft, a constant one becomes a value. */
+/* One walk serves both: a size that the host computes at dispatch becomes nodes of the draft, a constant one becomes a
+ * value. */
 typedef struct size_walk {
     vy_lowering *l;
     int is_constant;
@@ -45,12 +47,20 @@ static vy_size_kind inner_kind(const size_walk *w, const vy_node *node, const vy
 
 static int combine(size_walk *w, const vy_node *node, vy_size_kind kind, uint64_t a, uint64_t b, uint64_t *value) {
     switch (kind) {
-    case VY_SIZE_ADD: return !__builtin_add_overflow(a, b, value) || out_of_range(w, node, "is above 2^64-1");
-    case VY_SIZE_SUB: return !__builtin_sub_overflow(a, b, value) || out_of_range(w, node, "is below zero");
-    case VY_SIZE_MUL: return !__builtin_mul_overflow(a, b, value) || out_of_range(w, node, "is above 2^64-1");
-    case VY_SIZE_MIN: *value = a < b ? a : b; return 1;
-    case VY_SIZE_MAX: *value = a > b ? a : b; return 1;
-    default: break;
+    case VY_SIZE_ADD:
+        return !__builtin_add_overflow(a, b, value) || out_of_range(w, node, "is above 2^64-1");
+    case VY_SIZE_SUB:
+        return !__builtin_sub_overflow(a, b, value) || out_of_range(w, node, "is below zero");
+    case VY_SIZE_MUL:
+        return !__builtin_mul_overflow(a, b, value) || out_of_range(w, node, "is above 2^64-1");
+    case VY_SIZE_MIN:
+        *value = a < b ? a : b;
+        return 1;
+    case VY_SIZE_MAX:
+        *value = a > b ? a : b;
+        return 1;
+    default:
+        break;
     }
     if (b == 0)
         return out_of_range(w, node, "is divided by zero");
@@ -92,12 +102,14 @@ static int const_value(size_walk *w, const vy_node *node, const vy_const *consta
     return 1;
 }
 
-/* Literals and consts give *value and return VY_SIZE_LITERAL; params and lengths give their index; VY_SIZE_KIND_COUNT after an error. */
+/* Literals and consts give *value and return VY_SIZE_LITERAL; params and lengths give their index; VY_SIZE_KIND_COUNT
+ * after an error. */
 static vy_size_kind leaf(size_walk *w, const vy_node *node, uint64_t *value, uint32_t *index) {
     const vy_binding *binding = NULL;
     const vy_global *global = NULL;
     switch (node->kind) {
-    case VY_NODE_NUMBER: return number_value(w, node, value) ? VY_SIZE_LITERAL : VY_SIZE_KIND_COUNT;
+    case VY_NODE_NUMBER:
+        return number_value(w, node, value) ? VY_SIZE_LITERAL : VY_SIZE_KIND_COUNT;
     case VY_NODE_NAME:
         global = vy_lower_global(w->l, node->name);
         binding = vy_lower_find(w->l, node->name);
@@ -126,11 +138,14 @@ static vy_size_kind leaf(size_walk *w, const vy_node *node, uint64_t *value, uin
         else
             return VY_SIZE_LEN;
         return VY_SIZE_KIND_COUNT;
-    default: refuse(w, node, "cannot be made of this"); return VY_SIZE_KIND_COUNT;
+    default:
+        refuse(w, node, "cannot be made of this");
+        return VY_SIZE_KIND_COUNT;
     }
 }
 
-/* Returns 0 after an error; else *value (constant walks) or *index (a node of the draft). Recursion is bounded by the parser. */
+/* Returns 0 after an error; else *value (constant walks) or *index (a node of the draft). Recursion is bounded by the
+ * parser. */
 static int walk(size_walk *w, const vy_node *node, uint64_t *value, uint32_t *index) {
     const vy_node *operands[2];
     *value = 0;
@@ -176,7 +191,7 @@ int vy_lower_constant(vy_lowering *l, const vy_node *node, uint64_t limit, const
         return 0;
     if (*value <= limit)
         return 1;
-    vy_lower_error(l, VY_T052, node->at, VY_FIX("choose at most %" PRIu64, limit), "%s (%" PRIu64 ") is over the limit (%" PRIu64 ")", what, *value,
-                   limit);
+    vy_lower_error(l, VY_T052, node->at, VY_FIX("choose at most %" PRIu64, limit),
+                   "%s (%" PRIu64 ") is over the limit (%" PRIu64 ")", what, *value, limit);
     return 0;
 }

@@ -1,9 +1,12 @@
 /* Statements. Recursion over blocks is bounded by VY_LIMIT_NESTING, which the parser keeps. */
 #include "ir/text/lower.h"
 
-static void set_position(vy_lowering *l, const vy_statement *s) { l->draft.position = s->at; }
+static void set_position(vy_lowering *l, const vy_statement *s) {
+    l->draft.position = s->at;
+}
 
-static void declare(vy_lowering *l, const vy_statement *s, const vy_declared *declared, uint8_t type, uint32_t variable) {
+static void declare(vy_lowering *l, const vy_statement *s, const vy_declared *declared, uint8_t type,
+                    uint32_t variable) {
     vy_binding binding = {.name = declared->name,
                           .kind = VY_BOUND_VARIABLE,
                           .type = type,
@@ -18,11 +21,13 @@ static void declare(vy_lowering *l, const vy_statement *s, const vy_declared *de
 
 /* Checks the type written beside a name, if there is one. */
 static int check_declared(vy_lowering *l, const vy_declared *declared, uint8_t type) {
-    if (declared->type == VYRE_TYPE_COUNT || declared->type == type || declared->type == VY_TYPE_BAD || type == VY_TYPE_BAD)
+    if (declared->type == VYRE_TYPE_COUNT || declared->type == type || declared->type == VY_TYPE_BAD ||
+        type == VY_TYPE_BAD)
         return 1;
-    vy_lower_error(l, VY_T035, declared->at, VY_FIX("write `: %s`, or convert the value afterwards", vyre_type_name(type)),
-                   "`%s` is declared %s, but the value is %s", vy_lower_text(l, declared->name), vyre_type_name(declared->type),
-                   vyre_type_name(type));
+    vy_lower_error(l, VY_T035, declared->at,
+                   VY_FIX("write `: %s`, or convert the value afterwards", vyre_type_name(type)),
+                   "`%s` is declared %s, but the value is %s", vy_lower_text(l, declared->name),
+                   vyre_type_name(declared->type), vyre_type_name(type));
     return 0;
 }
 
@@ -38,9 +43,10 @@ static void report_count(vy_lowering *l, const vy_statement *s, const vy_signatu
     if (signature->count == 0)
         vy_lower_error(l, VY_T041, s->a->at, "call it as a statement of its own", "%s gives no value to bind", name);
     else
-        vy_lower_error(l, VY_T042, s->at, VY_FIX("write %u name%s", signature->count, signature->count == 1 ? "" : "s in parentheses"),
-                       "%s gives %u value%s, but %u name%s given", name, signature->count, signature->count == 1 ? "" : "s", s->count,
-                       s->count == 1 ? " is" : "s are");
+        vy_lower_error(l, VY_T042, s->at,
+                       VY_FIX("write %u name%s", signature->count, signature->count == 1 ? "" : "s in parentheses"),
+                       "%s gives %u value%s, but %u name%s given", name, signature->count,
+                       signature->count == 1 ? "" : "s", s->count, s->count == 1 ? " is" : "s are");
 }
 
 static int bind_results(vy_lowering *l, const vy_statement *s, const vy_signature *signature, bound_results *out) {
@@ -54,7 +60,8 @@ static int bind_results(vy_lowering *l, const vy_statement *s, const vy_signatur
     for (const vy_declared *declared = s->names; declared; declared = declared->next, i++) {
         uint8_t type = signature->is_known ? signature->types[i] : declared->type;
         if (type == VYRE_TYPE_COUNT) {
-            vy_lower_error(l, VY_T040, declared->at, VY_FIX("write its type: `%.60s : f32`", vy_lower_text(l, declared->name)),
+            vy_lower_error(l, VY_T040, declared->at,
+                           VY_FIX("write its type: `%.60s : f32`", vy_lower_text(l, declared->name)),
                            "the type of `%s` is not known: %s is an op of a dialect", vy_lower_text(l, declared->name),
                            vy_lower_text(l, s->a->name));
             is_good = 0;
@@ -74,7 +81,8 @@ static void lower_let_effect(vy_lowering *l, const vy_statement *s) {
     uint32_t variable = VY_NONE;
     uint8_t hint = s->count == 1 && s->names->type < VYRE_TYPE_COUNT ? s->names->type : VY_TYPE_OPEN;
     if (s->count > VY_LIMIT_RESULTS) {
-        vy_lower_error(l, VY_T042, s->at, NULL, "a call gives at most %d values (%u names given)", VY_LIMIT_RESULTS, s->count);
+        vy_lower_error(l, VY_T042, s->at, NULL, "a call gives at most %d values (%u names given)", VY_LIMIT_RESULTS,
+                       s->count);
         return;
     }
     int is_good = vy_lower_effect(l, s->a, hint, &signature) && bind_results(l, s, &signature, &results);
@@ -135,13 +143,16 @@ static void lower_let(vy_lowering *l, const vy_statement *s) {
 static void report_immutable(vy_lowering *l, const vy_node *target, const vy_binding *binding) {
     const char *name = vy_lower_text(l, target->name);
     if (binding && binding->kind == VY_BOUND_MEMORY)
-        vy_lower_error(l, VY_T028, target->at, VY_FIX("write `%s[i] = …`", name), "`%s` is a buffer or array: only its elements are assigned", name);
+        vy_lower_error(l, VY_T028, target->at, VY_FIX("write `%s[i] = …`", name),
+                       "`%s` is a buffer or array: only its elements are assigned", name);
     else if (binding)
         vy_lower_error(l, VY_T043, target->at,
-                       binding->is_let ? VY_FIX("declare it with `var %s` in line %u", name, binding->at.line) : "copy it into a `var` first",
+                       binding->is_let ? VY_FIX("declare it with `var %s` in line %u", name, binding->at.line)
+                                       : "copy it into a `var` first",
                        "`%s` cannot be assigned: it is immutable", name);
     else
-        vy_lower_error(l, VY_T043, target->at, "copy the const into a `var`", "`%s` cannot be assigned: it is a const", name);
+        vy_lower_error(l, VY_T043, target->at, "copy the const into a `var`", "`%s` cannot be assigned: it is a const",
+                       name);
 }
 
 /* The type of what is assigned, and where it lies; VY_TYPE_BAD after an error. */
@@ -168,7 +179,8 @@ static int check_assign_op(vy_lowering *l, const vy_statement *s, uint8_t type) 
     const vyre_op_info *row = vyre_op_get(s->op);
     if (type >= VYRE_TYPE_COUNT || vyre_op_accepts(s->op, type, type))
         return 1;
-    vy_lower_error(l, VY_T034, s->target->at, s->op == VYRE_OP_REM ? "write `x = remainder(x, y)` for the IEEE remainder" : NULL,
+    vy_lower_error(l, VY_T034, s->target->at,
+                   s->op == VYRE_OP_REM ? "write `x = remainder(x, y)` for the IEEE remainder" : NULL,
                    "`%s=` does not take %s", row->symbol, vyre_type_name(type));
     return 0;
 }
@@ -180,7 +192,8 @@ static void lower_assign(vy_lowering *l, const vy_statement *s) {
     if (type == VY_TYPE_BAD)
         is_good = (vy_lower_type(l, s->a, VY_TYPE_OPEN), 0);
     else
-        is_good &= vy_lower_expect(l, s->a, type, is_element ? "an element of" : NULL, vy_lower_text(l, s->target->name));
+        is_good &=
+            vy_lower_expect(l, s->a, type, is_element ? "an element of" : NULL, vy_lower_text(l, s->target->name));
     if (!is_good || !l->live)
         return;
     uint32_t index = is_element ? vy_lower_emit(l, s->target->a) : VY_NONE, value;
@@ -246,8 +259,10 @@ static void lower_print(vy_lowering *l, const vy_statement *s) {
 static void lower_return(vy_lowering *l, const vy_statement *s) {
     uint32_t needed = l->unit->result_count;
     if (s->count != needed) {
-        vy_lower_error(l, VY_T046, s->at, needed ? VY_FIX("return %u value%s", needed, needed == 1 ? "" : "s") : "write `return` alone", "%s `%s` returns %u value%s (%u given)",
-                       l->unit->is_program ? "program" : "function", vy_lower_text(l, l->unit->name), needed, needed == 1 ? "" : "s", s->count);
+        vy_lower_error(l, VY_T046, s->at,
+                       needed ? VY_FIX("return %u value%s", needed, needed == 1 ? "" : "s") : "write `return` alone",
+                       "%s `%s` returns %u value%s (%u given)", l->unit->is_program ? "program" : "function",
+                       vy_lower_text(l, l->unit->name), needed, needed == 1 ? "" : "s", s->count);
         return;
     }
     const vy_declared *result = l->unit->results;
@@ -323,8 +338,8 @@ static void lower_for(vy_lowering *l, const vy_statement *s) {
         type = VY_TYPE_BAD;
     }
     if (type < VYRE_TYPE_COUNT && !(vyre_type_class(type) & VYRE_CLASS_INTEGER)) {
-        vy_lower_error(l, VY_T035, s->at, "count with an integer and convert it inside the loop", "the range of `for` is of integers, not of %s",
-                       vyre_type_name(type));
+        vy_lower_error(l, VY_T035, s->at, "count with an integer and convert it inside the loop",
+                       "the range of `for` is of integers, not of %s", vyre_type_name(type));
         type = VY_TYPE_BAD;
     }
     uint32_t mark = l->scope.count, variable = VY_NONE;
@@ -363,14 +378,11 @@ static void lower_jump(vy_lowering *l, const vy_statement *s) {
 
 typedef void lower_one(vy_lowering *l, const vy_statement *s);
 static lower_one *const lowerings[] = {
-    [VY_SYNTAX_LET] = lower_let,         [VY_SYNTAX_VAR] = lower_let,
-    [VY_SYNTAX_ASSIGN] = lower_assign,   [VY_SYNTAX_CALL] = lower_call,
-    [VY_SYNTAX_BARRIER] = lower_barrier, [VY_SYNTAX_GRID_BARRIER] = lower_barrier,
-    [VY_SYNTAX_TRAP] = lower_trap,       [VY_SYNTAX_PRINT] = lower_print,
-    [VY_SYNTAX_IF] = lower_if,           [VY_SYNTAX_FOR] = lower_for,
-    [VY_SYNTAX_WHILE] = lower_while,     [VY_SYNTAX_BREAK] = lower_jump,
-    [VY_SYNTAX_CONTINUE] = lower_jump,   [VY_SYNTAX_RETURN] = lower_return,
-    [VY_SYNTAX_REGION] = lower_region,
+    [VY_SYNTAX_LET] = lower_let,       [VY_SYNTAX_VAR] = lower_let,         [VY_SYNTAX_ASSIGN] = lower_assign,
+    [VY_SYNTAX_CALL] = lower_call,     [VY_SYNTAX_BARRIER] = lower_barrier, [VY_SYNTAX_GRID_BARRIER] = lower_barrier,
+    [VY_SYNTAX_TRAP] = lower_trap,     [VY_SYNTAX_PRINT] = lower_print,     [VY_SYNTAX_IF] = lower_if,
+    [VY_SYNTAX_FOR] = lower_for,       [VY_SYNTAX_WHILE] = lower_while,     [VY_SYNTAX_BREAK] = lower_jump,
+    [VY_SYNTAX_CONTINUE] = lower_jump, [VY_SYNTAX_RETURN] = lower_return,   [VY_SYNTAX_REGION] = lower_region,
 };
 
 void vy_lower_statements(vy_lowering *l, const vy_statement *first) {

@@ -1,9 +1,12 @@
-/* Types of expressions. Literals without suffix leave a tree open until something with a type meets it; each open tree is settled once. */
+/* Types of expressions. Literals without suffix leave a tree open until something with a type meets it; each open tree
+ * is settled once. */
 #include "ir/text/lower.h"
 
 #include <stdio.h>
 
-static int is_closed(uint8_t type) { return type < VYRE_TYPE_COUNT; }
+static int is_closed(uint8_t type) {
+    return type < VYRE_TYPE_COUNT;
+}
 
 /* ---- messages ---- */
 
@@ -13,12 +16,13 @@ static const char *spelling(const vy_lowering *l, const vy_node *node) {
 }
 
 static const char *conversion(const vy_lowering *l, char *buffer, size_t size, const vy_node *node, uint8_t to) {
-    int is_number = node->kind == VY_NODE_NUMBER && (!node->number->is_float || vyre_type_class(to) == VYRE_CLASS_FLOAT);
+    int is_number =
+        node->kind == VY_NODE_NUMBER && (!node->number->is_float || vyre_type_class(to) == VYRE_CLASS_FLOAT);
     if (to == VYRE_TYPE_BOOL)
         snprintf(buffer, size, "write a comparison: `%.60s != 0`", spelling(l, node));
     else if (is_number)
-        snprintf(buffer, size, "write `%s%.*s%s`", node->negative ? "-" : "", node->number->length < 60 ? node->number->length : 60,
-                 node->number->text, vyre_type_name(to));
+        snprintf(buffer, size, "write `%s%.*s%s`", node->negative ? "-" : "",
+                 node->number->length < 60 ? node->number->length : 60, node->number->text, vyre_type_name(to));
     else
         snprintf(buffer, size, "convert it: `%s(%.60s)`", vyre_type_name(to), spelling(l, node));
     return buffer;
@@ -45,11 +49,14 @@ void vy_lower_untyped(vy_lowering *l, const vy_node *node) {
         vy_lower_error(l, VY_T030, node->at, NULL, "this expression has no type");
         return;
     }
-    const char *sign = node->negative ? "-" : "", *type = node->number->is_float ? "f32" : node->negative ? "i32" : "u32";
+    const char *sign = node->negative ? "-" : "", *type = node->number->is_float ? "f32"
+                                                          : node->negative       ? "i32"
+                                                                                 : "u32";
     int length = node->number->length < 60 ? node->number->length : 60;
     const char *keyword = l->guard == VY_GUARD_CONST ? "const" : "let";
     vy_lower_error(l, VY_T030, node->at,
-                   VY_FIX("write `%s%.*s%s`, or `%s x : %s = %s%.*s`", sign, length, node->number->text, type, keyword, type, sign, length, node->number->text),
+                   VY_FIX("write `%s%.*s%s`, or `%s x : %s = %s%.*s`", sign, length, node->number->text, type, keyword,
+                          type, sign, length, node->number->text),
                    "the literal %s%.*s has no type here", sign, length, node->number->text);
 }
 
@@ -104,7 +111,8 @@ static int check_class(vy_lowering *l, vy_node *node, uint8_t type) {
         fix = VY_FIX("write `%s%s`", row->symbol, row->symbol);
     else if (type == VYRE_TYPE_BOOL && node->op == VYRE_OP_XOR)
         fix = "write `!=`";
-    vy_lower_error(l, VY_T034, node->at, fix, "`%s` takes %s, not %s", written, class_name(row->classes), vyre_type_name(type));
+    vy_lower_error(l, VY_T034, node->at, fix, "`%s` takes %s, not %s", written, class_name(row->classes),
+                   vyre_type_name(type));
     return 0;
 }
 
@@ -138,10 +146,12 @@ static void mismatch(vy_lowering *l, vy_position at, const char *what, const vy_
         fix = VY_FIX("convert one of them: `%s(%.60s)` or `%s(%.60s)`", vyre_type_name(right->type), spelling(l, left),
                      vyre_type_name(left->type), spelling(l, right));
     }
-    vy_lower_error(l, VY_T033, at, fix, "`%s` needs one type, but has %s and %s", what, vyre_type_name(left->type), vyre_type_name(right->type));
+    vy_lower_error(l, VY_T033, at, fix, "`%s` needs one type, but has %s and %s", what, vyre_type_name(left->type),
+                   vyre_type_name(right->type));
 }
 
-uint8_t vy_lower_unify(vy_lowering *l, vy_node *const *nodes, unsigned count, uint8_t hint, vy_position at, const char *what) {
+uint8_t vy_lower_unify(vy_lowering *l, vy_node *const *nodes, unsigned count, uint8_t hint, vy_position at,
+                       const char *what) {
     const vy_node *anchor = NULL;
     int is_bad = 0;
     for (unsigned i = 0; i < count; i++) {
@@ -205,7 +215,8 @@ static uint8_t type_op(vy_lowering *l, vy_node *node, uint8_t hint) {
         return type_logic(l, node);
     vy_node *const operands[3] = {node->a, node->b, node->c};
     int is_same = row->rule == VYRE_RULE_SAME;
-    uint8_t type = vy_lower_unify(l, operands, row->arity, is_same ? hint : VY_TYPE_OPEN, node->at, row->symbol ? row->symbol : row->name);
+    uint8_t type = vy_lower_unify(l, operands, row->arity, is_same ? hint : VY_TYPE_OPEN, node->at,
+                                  row->symbol ? row->symbol : row->name);
     if (type == VY_TYPE_OPEN && is_same)
         return type;
     if (type == VY_TYPE_OPEN) {
@@ -221,7 +232,8 @@ static uint8_t type_cast(vy_lowering *l, vy_node *node) {
     uint8_t from = vy_lower_type(l, node->a, node->type_name);
     node->axis = 0;
     if (node->type_name == VYRE_TYPE_BOOL) {
-        vy_lower_error(l, VY_T036, node->at, VY_FIX("write `%.60s != 0`", spelling(l, node->a)), "nothing converts to bool");
+        vy_lower_error(l, VY_T036, node->at, VY_FIX("write `%.60s != 0`", spelling(l, node->a)),
+                       "nothing converts to bool");
         return VY_TYPE_BAD;
     }
     if (from == VY_TYPE_OPEN) {
@@ -249,13 +261,14 @@ static uint8_t type_bitcast(vy_lowering *l, vy_node *node) {
     if (from == VY_TYPE_BAD)
         return from;
     if (node->type_name == VYRE_TYPE_BOOL || from == VYRE_TYPE_BOOL) {
-        vy_lower_error(l, VY_T036, node->at, "compare with `!=`, or convert with `u32(x)`", "bool has no bits to reinterpret");
+        vy_lower_error(l, VY_T036, node->at, "compare with `!=`, or convert with `u32(x)`",
+                       "bool has no bits to reinterpret");
         return VY_TYPE_BAD;
     }
     if (vyre_type_bits(from) != bits) {
         vy_lower_error(l, VY_T036, node->at, VY_FIX("convert to a type of %u bits first", bits),
-                       "bitcast needs equal widths, but %s has %u bits and %s has %u", vyre_type_name(from), vyre_type_bits(from),
-                       vyre_type_name(node->type_name), bits);
+                       "bitcast needs equal widths, but %s has %u bits and %s has %u", vyre_type_name(from),
+                       vyre_type_bits(from), vyre_type_name(node->type_name), bits);
         return VY_TYPE_BAD;
     }
     return node->type_name;
@@ -267,7 +280,8 @@ static uint8_t type_name(vy_lowering *l, vy_node *node) {
     const vy_binding *binding = vy_lower_find(l, node->name);
     const char *text = vy_lower_text(l, node->name);
     if (binding && binding->kind == VY_BOUND_MEMORY) {
-        vy_lower_error(l, VY_T028, node->at, VY_FIX("write `%s[i]`", text), "`%s` is a buffer or array, not a value", text);
+        vy_lower_error(l, VY_T028, node->at, VY_FIX("write `%s[i]`", text), "`%s` is a buffer or array, not a value",
+                       text);
         return VY_TYPE_BAD;
     }
     if (binding) {
@@ -280,7 +294,8 @@ static uint8_t type_name(vy_lowering *l, vy_node *node) {
         return VY_TYPE_BAD;
     }
     if (!global->constant->is_known) {
-        vy_lower_error(l, VY_T048, node->at, NULL, "const `%s` is declared below, in line %u", text, global->constant->at.line);
+        vy_lower_error(l, VY_T048, node->at, NULL, "const `%s` is declared below, in line %u", text,
+                       global->constant->at.line);
         return VY_TYPE_BAD;
     }
     node->is_literal = 1;
@@ -307,8 +322,10 @@ static uint8_t type_of(vy_lowering *l, vy_node *node, uint8_t hint) {
         node->is_literal = 1;
         node->bits = node->value;
         return node->type_name;
-    case VY_NODE_NAME: return type_name(l, node);
-    case VY_NODE_INDEX: return type_index(l, node);
+    case VY_NODE_NAME:
+        return type_name(l, node);
+    case VY_NODE_INDEX:
+        return type_index(l, node);
     case VY_NODE_LEN: {
         const vy_binding *memory = vy_lower_memory(l, node->name, node->at);
         node->variable = memory ? memory->index : VY_NONE;
@@ -319,11 +336,16 @@ static uint8_t type_of(vy_lowering *l, vy_node *node, uint8_t hint) {
             return VYRE_TYPE_U32;
         vy_lower_error(l, VY_T047, node->at, NULL, "`%s` is not constant", vyre_builtin_name(node->op));
         return VY_TYPE_BAD;
-    case VY_NODE_OP: return type_op(l, node, hint);
-    case VY_NODE_CAST: return type_cast(l, node);
-    case VY_NODE_BITCAST: return type_bitcast(l, node);
-    case VY_NODE_BAD: return VY_TYPE_BAD;
-    default: return vy_lower_hoist(l, node, hint);
+    case VY_NODE_OP:
+        return type_op(l, node, hint);
+    case VY_NODE_CAST:
+        return type_cast(l, node);
+    case VY_NODE_BITCAST:
+        return type_bitcast(l, node);
+    case VY_NODE_BAD:
+        return VY_TYPE_BAD;
+    default:
+        return vy_lower_hoist(l, node, hint);
     }
 }
 
@@ -354,8 +376,9 @@ int vy_lower_expect(vy_lowering *l, vy_node *node, uint8_t type, const char *wha
         return 0;
     if (given == type)
         return 1;
-    vy_lower_error(l, VY_T035, node->at, conversion(l, fix, sizeof fix, node, type), "%s%s%s%s%s is %s, but this value is %s", what ? what : "",
-                   what && name ? " " : "", name ? "`" : "", name ? name : "", name ? "`" : "", vyre_type_name(type), vyre_type_name(given));
+    vy_lower_error(l, VY_T035, node->at, conversion(l, fix, sizeof fix, node, type),
+                   "%s%s%s%s%s is %s, but this value is %s", what ? what : "", what && name ? " " : "", name ? "`" : "",
+                   name ? name : "", name ? "`" : "", vyre_type_name(type), vyre_type_name(given));
     return 0;
 }
 
@@ -377,7 +400,7 @@ int vy_lower_index(vy_lowering *l, vy_node *node) {
         return 0;
     if (vyre_type_class(type) & VYRE_CLASS_INTEGER)
         return 1;
-    vy_lower_error(l, VY_T035, node->at, VY_FIX("convert it: `u32(%.60s)`", spelling(l, node)), "an index is an integer, but this value is %s",
-                   vyre_type_name(type));
+    vy_lower_error(l, VY_T035, node->at, VY_FIX("convert it: `u32(%.60s)`", spelling(l, node)),
+                   "an index is an integer, but this value is %s", vyre_type_name(type));
     return 0;
 }

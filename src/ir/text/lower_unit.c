@@ -172,7 +172,8 @@ static void set_workgroup(vy_lowering *l, const vy_unit *program) {
 static void set_grid(vy_lowering *l, const vy_unit *program) {
     vy_grid grid = {program->grid_kind, VY_NONE, 0, {VY_NONE, VY_NONE, VY_NONE}};
     if (program->grid_kind == VYRE_GRID_OVER || program->grid_kind == VYRE_GRID_INDIRECT) {
-        const vy_binding *memory = program->grid_name ? vy_lower_memory(l, program->grid_name, program->grid_name_at) : NULL;
+        const vy_binding *memory =
+            program->grid_name ? vy_lower_memory(l, program->grid_name, program->grid_name_at) : NULL;
         grid.memory = memory ? memory->index : VY_NONE;
     }
     if (program->grid_kind == VYRE_GRID_INDIRECT && program->grid_count) {

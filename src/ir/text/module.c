@@ -17,7 +17,9 @@ void vyre_module_free(vyre_module *module) {
     vy_release(module, sizeof *module);
 }
 
-size_t vyre_module_program_count(const vyre_module *module) { return module->programs.count; }
+size_t vyre_module_program_count(const vyre_module *module) {
+    return module->programs.count;
+}
 
 vyre_program *vyre_module_program(const vyre_module *module, size_t index) {
     return index < module->programs.count ? module->programs.items[index] : NULL;
@@ -30,13 +32,15 @@ vyre_program *vyre_module_find(const vyre_module *module, const char *name) {
     return NULL;
 }
 
-vyre_program *vyre_module_library(const vyre_module *module) { return module->library; }
+vyre_program *vyre_module_library(const vyre_module *module) {
+    return module->library;
+}
 
 /* ---- the names of the file ---- */
 
 static void report_twice(vy_lowering *l, uint32_t name, vy_position at, const char *kind, uint32_t line) {
-    vy_lower_error(l, VY_T024, at, VY_FIX("choose another name than `%s`", vy_lower_text(l, name)), "%s `%s` is already declared in line %u",
-                   kind, vy_lower_text(l, name), line);
+    vy_lower_error(l, VY_T024, at, VY_FIX("choose another name than `%s`", vy_lower_text(l, name)),
+                   "%s `%s` is already declared in line %u", kind, vy_lower_text(l, name), line);
 }
 
 static void collect_unit(vy_lowering *l, vy_unit *unit, uint32_t ordinal) {
@@ -52,8 +56,8 @@ static void collect_unit(vy_lowering *l, vy_unit *unit, uint32_t ordinal) {
     }
     *slot = unit;
     if (unit->result_count > VY_LIMIT_RESULTS)
-        vy_lower_error(l, VY_V038, unit->at, NULL, "function `%s` has %u results (limit %d)", vy_lower_text(l, unit->name), unit->result_count,
-                       VY_LIMIT_RESULTS);
+        vy_lower_error(l, VY_V038, unit->at, NULL, "function `%s` has %u results (limit %d)",
+                       vy_lower_text(l, unit->name), unit->result_count, VY_LIMIT_RESULTS);
     unit->is_bad |= unit->result_count > VY_LIMIT_RESULTS;
 }
 
@@ -96,8 +100,8 @@ static void parse_source(vy_source *source, const vyre_parse_options *options, v
     const char *text = vy_source_text(source, &size);
     size_t valid = vy_utf8_valid(text, size);
     if (valid < size) {
-        vy_report_error(report, VY_T001, vy_source_position(source, valid, 1), NULL, "the text is not UTF-8 (byte 0x%02x at offset %zu)",
-                        (unsigned char)text[valid], valid);
+        vy_report_error(report, VY_T001, vy_source_position(source, valid, 1), NULL,
+                        "the text is not UTF-8 (byte 0x%02x at offset %zu)", (unsigned char)text[valid], valid);
         return;
     }
     vy_arena arena = {0};
@@ -116,11 +120,12 @@ static void parse_source(vy_source *source, const vyre_parse_options *options, v
     vy_arena_free(&arena);
 }
 
-vyre_status vyre_text_parse(const char *text, size_t size, const vyre_parse_options *options, vyre_diagnostics *diagnostics,
-                            vyre_module **out, vyre_error *error) {
+vyre_status vyre_text_parse(const char *text, size_t size, const vyre_parse_options *options,
+                            vyre_diagnostics *diagnostics, vyre_module **out, vyre_error *error) {
     *out = NULL;
     if (size > VY_LIMIT_SOURCE_BYTES)
-        return vy_fail(error, VYRE_LIMIT, "split the file", "the text has %zu bytes (limit %d)", size, VY_LIMIT_SOURCE_BYTES);
+        return vy_fail(error, VYRE_LIMIT, "split the file", "the text has %zu bytes (limit %d)", size,
+                       VY_LIMIT_SOURCE_BYTES);
     vy_source *source = vy_source_new(options && options->file ? options->file : "<text>", size ? text : "", size);
     vyre_module *module = vy_allocate_zero(sizeof *module);
     vyre_status status;

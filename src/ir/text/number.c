@@ -18,7 +18,8 @@ static int digit_value(char c) {
     return 99;
 }
 
-/* Skips digits of the base with single `_` between them. Returns the end, or 0 if there are none or a `_` stands elsewhere. */
+/* Skips digits of the base with single `_` between them. Returns the end, or 0 if there are none or a `_` stands
+ * elsewhere. */
 static uint32_t digits_end(const char *text, uint32_t i, uint32_t end, int base) {
     if (i >= end || digit_value(text[i]) >= base)
         return 0;
@@ -84,13 +85,15 @@ static int read_suffix(vy_report *report, vy_number *out, uint32_t end, vy_posit
         for (unsigned i = VYRE_TYPE_I8; i < VYRE_TYPE_COUNT; i++)
             vy_suggestion_offer(&near, vyre_type_name(i));
         const char *best = vy_suggestion_get(&near);
-        vy_report_error(report, VY_T008, at, best ? VY_FIX("did you mean `%.*s%s`?", (int)out->length, out->text, best) : NULL,
+        vy_report_error(report, VY_T008, at,
+                        best ? VY_FIX("did you mean `%.*s%s`?", (int)out->length, out->text, best) : NULL,
                         "`%.*s` is no number type", (int)(length < 40 ? length : 40), suffix);
         return 0;
     }
     if (out->is_float && cls != VYRE_CLASS_FLOAT) {
-        vy_report_error(report, VY_T008, at, VY_FIX("write a float type, or convert: `%s(%.*sf32)`", vyre_type_name(type),
-                                                    (int)(out->length < 40 ? out->length : 40), out->text),
+        vy_report_error(report, VY_T008, at,
+                        VY_FIX("write a float type, or convert: `%s(%.*sf32)`", vyre_type_name(type),
+                               (int)(out->length < 40 ? out->length : 40), out->text),
                         "a number with a fraction or exponent cannot be %s", vyre_type_name(type));
         return 0;
     }
@@ -102,7 +105,8 @@ int vy_number_read(vy_report *report, const char *text, vy_position at, vy_numbe
     uint32_t end = at.length;
     *out = (vy_number){.text = text, .type = VYRE_TYPE_COUNT};
     if (end > VY_NUMBER_LIMIT) {
-        vy_report_error(report, VY_T007, at, "write it with an exponent", "a number has %u bytes (limit %d)", end, VY_NUMBER_LIMIT);
+        vy_report_error(report, VY_T007, at, "write it with an exponent", "a number has %u bytes (limit %d)", end,
+                        VY_NUMBER_LIMIT);
         return 0;
     }
     int base = 10;
@@ -124,28 +128,31 @@ int vy_number_read(vy_report *report, const char *text, vy_position at, vy_numbe
 
 /* ---- its value in a type ---- */
 
-static int integer_bits(vy_report *report, const vy_number *number, int negative, vyre_type type, vy_position at, uint64_t *bits) {
+static int integer_bits(vy_report *report, const vy_number *number, int negative, vyre_type type, vy_position at,
+                        uint64_t *bits) {
     const vy_type_layout *layout = &vy_type_layouts[type];
     int is_signed = layout->classes == VYRE_CLASS_SIGNED;
     uint64_t largest = is_signed ? layout->mask >> 1 : layout->mask;
     uint64_t limit = negative ? (is_signed ? largest + 1 : 0) : largest;
     int shown = number->length < 60 ? number->length : 60;
     if (number->is_float) {
-        vy_report_error(report, VY_T032, at, VY_FIX("write an integer, or convert: `%s(%.*sf32)`", vyre_type_name(type), shown, number->text),
-                        "%.*s is no integer, but %s is needed here", shown, number->text, vyre_type_name(type));
+        vy_report_error(
+            report, VY_T032, at,
+            VY_FIX("write an integer, or convert: `%s(%.*sf32)`", vyre_type_name(type), shown, number->text),
+            "%.*s is no integer, but %s is needed here", shown, number->text, vyre_type_name(type));
         return 0;
     }
     if (number->too_large || number->value > limit) {
         const char *fix = NULL;
         if (negative && !is_signed && !number->too_large && number->value <= largest)
-            fix = VY_FIX("write %" PRIu64 "%s for the wrapped value, or use a signed type", (0 - number->value) & layout->mask,
-                         vyre_type_name(type));
+            fix = VY_FIX("write %" PRIu64 "%s for the wrapped value, or use a signed type",
+                         (0 - number->value) & layout->mask, vyre_type_name(type));
         if (is_signed)
-            vy_report_error(report, VY_T031, at, fix, "%s%.*s does not fit %s (-%" PRIu64 " to %" PRIu64 ")", negative ? "-" : "", shown,
-                            number->text, vyre_type_name(type), largest + 1, largest);
+            vy_report_error(report, VY_T031, at, fix, "%s%.*s does not fit %s (-%" PRIu64 " to %" PRIu64 ")",
+                            negative ? "-" : "", shown, number->text, vyre_type_name(type), largest + 1, largest);
         else
-            vy_report_error(report, VY_T031, at, fix, "%s%.*s does not fit %s (0 to %" PRIu64 ")", negative ? "-" : "", shown, number->text,
-                            vyre_type_name(type), largest);
+            vy_report_error(report, VY_T031, at, fix, "%s%.*s does not fit %s (0 to %" PRIu64 ")", negative ? "-" : "",
+                            shown, number->text, vyre_type_name(type), largest);
         return 0;
     }
     *bits = (negative ? 0 - number->value : number->value) & layout->mask;
@@ -159,15 +166,18 @@ static int is_exact(uint64_t value, unsigned fraction_bits) {
     return value >> fraction_bits <= 1;
 }
 
-static int float_bits(vy_report *report, const vy_number *number, int negative, vyre_type type, vy_position at, uint64_t *bits) {
+static int float_bits(vy_report *report, const vy_number *number, int negative, vyre_type type, vy_position at,
+                      uint64_t *bits) {
     const vy_type_layout *layout = &vy_type_layouts[type];
     unsigned fraction = (unsigned)__builtin_ctzll(layout->infinity), exponent = layout->bits - 1u - fraction;
     char digits[VY_NUMBER_LIMIT + 1];
     unsigned length = 0;
     int shown = number->length < 60 ? number->length : 60, dots = number->length > 60;
     if (!number->is_float && (number->too_large || !is_exact(number->value, fraction))) {
-        vy_report_error(report, VY_T032, at, VY_FIX("write it as a float, to be rounded: `%.*s%s.0`", shown, number->text, dots ? "…" : ""),
-                        "the integer %.*s%s is not exact in %s", shown, number->text, dots ? "…" : "", vyre_type_name(type));
+        vy_report_error(report, VY_T032, at,
+                        VY_FIX("write it as a float, to be rounded: `%.*s%s.0`", shown, number->text, dots ? "…" : ""),
+                        "the integer %.*s%s is not exact in %s", shown, number->text, dots ? "…" : "",
+                        vyre_type_name(type));
         return 0;
     }
     if (number->is_float)
@@ -180,8 +190,9 @@ static int float_bits(vy_report *report, const vy_number *number, int negative, 
     if (!vy_number_to_bits(digits, length, exponent, fraction, bits))
         return malformed(report, number->text, at);
     if (*bits >= layout->infinity) {
-        vy_report_error(report, VY_T032, at, VY_FIX("write `%s.inf` for infinity, or use a wider type", vyre_type_name(type)),
-                        "%.*s%s is above the largest finite %s", shown, number->text, dots ? "…" : "", vyre_type_name(type));
+        vy_report_error(
+            report, VY_T032, at, VY_FIX("write `%s.inf` for infinity, or use a wider type", vyre_type_name(type)),
+            "%.*s%s is above the largest finite %s", shown, number->text, dots ? "…" : "", vyre_type_name(type));
         return 0;
     }
     if (negative)
@@ -189,7 +200,8 @@ static int float_bits(vy_report *report, const vy_number *number, int negative, 
     return 1;
 }
 
-int vy_number_bits(vy_report *report, const vy_number *number, int negative, vyre_type type, vy_position at, uint64_t *bits) {
+int vy_number_bits(vy_report *report, const vy_number *number, int negative, vyre_type type, vy_position at,
+                   uint64_t *bits) {
     return vyre_type_class(type) == VYRE_CLASS_FLOAT ? float_bits(report, number, negative, type, at, bits)
                                                      : integer_bits(report, number, negative, type, at, bits);
 }

@@ -10,8 +10,8 @@ enum { VY_NUMBER_LIMIT = 1024 /* bytes of a number; the longest exact f64 needs 
 
 /* A number as written. Its type is the suffix, or VYRE_TYPE_COUNT until the context gives one. */
 typedef struct vy_number {
-    uint64_t value;    /* of an integer spelling */
-    const char *text;  /* the digits, without suffix; borrowed from the source */
+    uint64_t value;   /* of an integer spelling */
+    const char *text; /* the digits, without suffix; borrowed from the source */
     uint16_t length;
     uint8_t type;      /* suffix, or VYRE_TYPE_COUNT */
     uint8_t is_float;  /* has a fraction or exponent: no integer */
@@ -22,9 +22,11 @@ typedef struct vy_number {
 int vy_number_read(vy_report *report, const char *text, vy_position at, vy_number *out);
 
 /* The bits of the number, negated if `negative`, in a number type; reports and returns 0 if it does not fit. */
-int vy_number_bits(vy_report *report, const vy_number *number, int negative, vyre_type type, vy_position at, uint64_t *bits);
+int vy_number_bits(vy_report *report, const vy_number *number, int negative, vyre_type type, vy_position at,
+                   uint64_t *bits);
 
-/* Appends a literal of that type, so that reading it gives the same bits. With `suffix` 0 the type is left out where the spelling allows it. */
+/* Appends a literal of that type, so that reading it gives the same bits. With `suffix` 0 the type is left out where
+ * the spelling allows it. */
 void vy_number_print(vy_string *out, vyre_type type, uint64_t bits, int suffix);
 
 #endif

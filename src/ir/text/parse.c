@@ -29,10 +29,12 @@ static vy_position missing_at(const vy_parser *parser) {
 int vy_parse_expected(vy_parser *parser, const char *what) {
     const vy_token *token = &parser->token;
     if (token->kind == VY_TOKEN_END)
-        vy_parse_error(parser, VY_T011, missing_at(parser), VY_FIX("write %s", what), "%s is missing before the end of the file", what);
+        vy_parse_error(parser, VY_T011, missing_at(parser), VY_FIX("write %s", what),
+                       "%s is missing before the end of the file", what);
     else if (token->newline)
         vy_parse_error(parser, VY_T011, missing_at(parser),
-                       parser->brackets ? VY_FIX("write %s here", what) : VY_FIX("write %s here; a statement ends with its line", what),
+                       parser->brackets ? VY_FIX("write %s here", what)
+                                        : VY_FIX("write %s here; a statement ends with its line", what),
                        "%s is missing before the end of the line", what);
     else
         vy_parse_error(parser, VY_T011, token->at, VY_FIX("write %s here", what), "%s is needed here, not `%.*s`", what,
@@ -48,14 +50,19 @@ int vy_parse_one_of(vy_parser *parser, const char *what, const char *const *word
     const char *given = vy_token_text(&parser->lexer, &parser->token);
     vy_suggestion_start(&near, given, is_name ? parser->token.at.length : 0);
     for (unsigned i = 0; i < count; i++) {
-        int added = snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : i + 1 == count ? " or " : ", ", words[i]);
+        int added = snprintf(list + used, sizeof list - used, "%s%s",
+                             i == 0           ? ""
+                             : i + 1 == count ? " or "
+                                              : ", ",
+                             words[i]);
         used += added > 0 && used + (size_t)added < sizeof list ? (size_t)added : 0;
         vy_suggestion_offer(&near, words[i]);
     }
     const char *best = is_name ? vy_suggestion_get(&near) : NULL;
     const char *fix = best ? VY_FIX("did you mean `%s`?", best) : VY_FIX("write %s", list);
     if (is_name && !vy_parse_at_end(parser))
-        vy_parse_error(parser, VY_T020, parser->token.at, fix, "`%.*s` is no %s (%s)", (int)parser->token.at.length, given, what, list);
+        vy_parse_error(parser, VY_T020, parser->token.at, fix, "`%.*s` is no %s (%s)", (int)parser->token.at.length,
+                       given, what, list);
     else
         vy_parse_error(parser, VY_T020, missing_at(parser), fix, "the %s is missing (%s)", what, list);
     return 0;
@@ -115,7 +122,9 @@ int vy_parse_at_end(const vy_parser *parser) {
            token->kind == VY_TOKEN_CLOSE_BLOCK;
 }
 
-int vy_parse_is(const vy_parser *parser, vy_token_kind kind) { return parser->token.kind == kind; }
+int vy_parse_is(const vy_parser *parser, vy_token_kind kind) {
+    return parser->token.kind == kind;
+}
 
 int vy_parse_follows(const vy_parser *parser, vy_token_kind kind) {
     return parser->token.kind == kind && (!parser->token.newline || parser->brackets);
@@ -163,9 +172,10 @@ int vy_parse_name(vy_parser *parser, const char *what, uint32_t *name, vy_positi
 
 /* What other languages call our types. */
 static const char *foreign_type(const char *text, size_t length) {
-    static const char *const pairs[][2] = {{"int", "i32"},    {"uint", "u32"},  {"float", "f32"}, {"double", "f64"}, {"half", "f16"},
-                                           {"char", "i8"},    {"byte", "u8"},   {"short", "i16"}, {"long", "i64"},   {"size_t", "u64"},
-                                           {"unsigned", "u32"}, {"bfloat16", "bf16"}};
+    static const char *const pairs[][2] = {{"int", "i32"},    {"uint", "u32"},     {"float", "f32"},
+                                           {"double", "f64"}, {"half", "f16"},     {"char", "i8"},
+                                           {"byte", "u8"},    {"short", "i16"},    {"long", "i64"},
+                                           {"size_t", "u64"}, {"unsigned", "u32"}, {"bfloat16", "bf16"}};
     for (unsigned i = 0; i < sizeof pairs / sizeof *pairs; i++)
         if (strlen(pairs[i][0]) == length && memcmp(pairs[i][0], text, length) == 0)
             return pairs[i][1];
@@ -185,8 +195,8 @@ uint8_t vy_parse_type(vy_parser *parser) {
             vy_suggestion_offer(&near, vyre_type_name(i));
         const char *best = foreign_type(vy_token_text(&parser->lexer, token), token->at.length);
         best = best ? best : vy_suggestion_get(&near);
-        vy_parse_error(parser, VY_T027, token->at, best ? VY_FIX("did you mean `%s`?", best) : NULL, "`%.*s` is no type",
-                       (int)token->at.length, vy_token_text(&parser->lexer, token));
+        vy_parse_error(parser, VY_T027, token->at, best ? VY_FIX("did you mean `%s`?", best) : NULL,
+                       "`%.*s` is no type", (int)token->at.length, vy_token_text(&parser->lexer, token));
         return VY_TYPE_BAD;
     }
     uint8_t type = token->word.index;
@@ -233,7 +243,8 @@ static void parse_top(vy_parser *parser) {
     } else if (vy_token_is_keyword(&parser->token, VY_KEYWORD_PROGRAM)) {
         parse_unit(parser, 1);
     } else if (vy_parse_is(parser, VY_TOKEN_CLOSE_BLOCK)) {
-        vy_parse_error(parser, VY_T017, parser->token.at, "remove it, or open its block above", "this `}` closes nothing");
+        vy_parse_error(parser, VY_T017, parser->token.at, "remove it, or open its block above",
+                       "this `}` closes nothing");
         vy_parse_advance(parser);
     } else {
         parser->token.newline = 0; /* the message is about this token, not about a line end before it */
@@ -252,7 +263,8 @@ static void fill_operators(vy_parser *parser) {
         if (!row->symbol || row->arity != 2)
             continue;
         parser->infix[vy_symbol_find(row->symbol, &length)] = (uint8_t)op;
-        /* `<=` is no assignment with `<`: only symbols that, with `=` added, are one token of three bytes or none other's. */
+        /* `<=` is no assignment with `<`: only symbols that, with `=` added, are one token of three bytes or none
+         * other's. */
         snprintf(assign, sizeof assign, "%s=", row->symbol);
         vy_token_kind kind = vy_symbol_find(assign, &length);
         if (length == strlen(assign) && kind >= VY_TOKEN_PLUS_ASSIGN)
@@ -283,4 +295,6 @@ void vy_parser_run(vy_parser *parser, const char *text, uint32_t size, vy_arena 
     }
 }
 
-void vy_parser_free(vy_parser *parser) { vy_lexer_free(&parser->lexer); }
+void vy_parser_free(vy_parser *parser) {
+    vy_lexer_free(&parser->lexer);
+}

@@ -17,7 +17,9 @@ static vy_node *new_node(vy_parser *parser, vy_node_kind kind, vy_position at) {
     return node;
 }
 
-static vy_node *bad(vy_parser *parser) { return new_node(parser, VY_NODE_BAD, parser->token.at); }
+static vy_node *bad(vy_parser *parser) {
+    return new_node(parser, VY_NODE_BAD, parser->token.at);
+}
 
 static void deepen(vy_parser *parser, vy_node *node, const vy_node *below) {
     if (!below || below->depth < node->depth)
@@ -69,8 +71,8 @@ static vy_node *parse_arguments(vy_parser *parser, uint32_t *count) {
 }
 
 static void wrong_count(vy_parser *parser, vy_position at, const char *name, unsigned given, unsigned taken) {
-    vy_parse_error(parser, VY_T037, at, VY_FIX("pass %u argument%s", taken, taken == 1 ? "" : "s"), "%s takes %u argument%s (%u given)", name,
-                   taken, taken == 1 ? "" : "s", given);
+    vy_parse_error(parser, VY_T037, at, VY_FIX("pass %u argument%s", taken, taken == 1 ? "" : "s"),
+                   "%s takes %u argument%s (%u given)", name, taken, taken == 1 ? "" : "s", given);
 }
 
 /* Parses `(…)` and spreads exactly `taken` arguments over a, b, c. */
@@ -104,7 +106,8 @@ static const char *const order_words[] = {
 #define X(ID, name) name,
     VYRE_ORDER_LIST(X)
 #undef X
-    "workgroup", "device"};
+        "workgroup",
+    "device"};
 
 /* `<order, scope>`, each optional, in any order. */
 static void parse_atomic_attributes(vy_parser *parser, vy_node *node) {
@@ -146,14 +149,17 @@ static vy_node *parse_atomic(vy_parser *parser, vy_word word, vy_position at) {
 
 static vy_node *parse_width(vy_parser *parser) {
     vy_node *width = NULL;
-    if (vy_parse_is(parser, VY_TOKEN_NUMBER) || (parser->token.kind == VY_TOKEN_NAME && parser->token.word.cls < VY_WORD_KEYWORD)) {
+    if (vy_parse_is(parser, VY_TOKEN_NUMBER) ||
+        (parser->token.kind == VY_TOKEN_NAME && parser->token.word.cls < VY_WORD_KEYWORD)) {
         unsigned before = parser->brackets;
         parser->brackets = 1;
-        width = new_node(parser, vy_parse_is(parser, VY_TOKEN_NUMBER) ? VY_NODE_NUMBER : VY_NODE_NAME, parser->token.at);
+        width =
+            new_node(parser, vy_parse_is(parser, VY_TOKEN_NUMBER) ? VY_NODE_NUMBER : VY_NODE_NAME, parser->token.at);
         if (width && width->kind == VY_NODE_NUMBER) {
             vy_number *number = vy_parse_new(parser, sizeof *number);
             width->number = number;
-            if (!number || !vy_number_read(parser->report, vy_token_text(&parser->lexer, &parser->token), width->at, number))
+            if (!number ||
+                !vy_number_read(parser->report, vy_token_text(&parser->lexer, &parser->token), width->at, number))
                 width->kind = VY_NODE_BAD;
         } else if (width) {
             width->name = parser->token.name;
@@ -182,7 +188,9 @@ static vy_node *parse_collective(vy_parser *parser, vy_word word, vy_position at
         width = parse_width(parser);
     if (has_width != word.subgroup)
         vy_parse_error(parser, VY_T045, at, word.subgroup ? VY_FIX("write `%s<32>(…)`", name) : "remove the width",
-                       word.subgroup ? "%s needs the width of its subgroups" : "%s is over the whole workgroup and has no width", name);
+                       word.subgroup ? "%s needs the width of its subgroups"
+                                     : "%s is over the whole workgroup and has no width",
+                       name);
     parse_operands(parser, node, name, vy_collective_operands(word.index));
     node->width = width;
     return node;
@@ -302,7 +310,8 @@ static vy_node *bits_node(vy_parser *parser, vyre_type type, uint64_t bits, vy_p
 static vy_node *parse_special(vy_parser *parser, uint8_t type, int negative, vy_position at) {
     static const char *const words[] = {"inf", "nan"};
     if (vyre_type_class(type) != VYRE_CLASS_FLOAT) {
-        vy_parse_error(parser, VY_T012, at, "only f16, bf16, f32 and f64 have `.inf` and `.nan`", "%s has no members", vyre_type_name(type));
+        vy_parse_error(parser, VY_T012, at, "only f16, bf16, f32 and f64 have `.inf` and `.nan`", "%s has no members",
+                       vyre_type_name(type));
         return bad(parser);
     }
     int is_nan = vy_parse_is_word(parser, "nan");
@@ -327,13 +336,16 @@ static vy_node *parse_builtin(vy_parser *parser, vy_word word, vy_position at) {
     int dot = vy_parse_accept(parser, VY_TOKEN_DOT), has_axes = vy_builtin_has_axes(word.index);
     const char *name = vyre_builtin_name(word.index);
     if (dot != has_axes) {
-        vy_parse_error(parser, VY_T029, at, has_axes ? VY_FIX("write `%s.x`, `%s.y` or `%s.z`", name, name, name) : VY_FIX("write `%s`", name),
+        vy_parse_error(parser, VY_T029, at,
+                       has_axes ? VY_FIX("write `%s.x`, `%s.y` or `%s.z`", name, name, name)
+                                : VY_FIX("write `%s`", name),
                        has_axes ? "`%s` needs an axis" : "`%s` has no axes", name);
         return node;
     }
     if (!has_axes)
         return node;
-    char axis = parser->token.at.length == 1 && !vy_parse_at_end(parser) ? *vy_token_text(&parser->lexer, &parser->token) : 0;
+    char axis =
+        parser->token.at.length == 1 && !vy_parse_at_end(parser) ? *vy_token_text(&parser->lexer, &parser->token) : 0;
     if (axis < 'x' || axis > 'z') {
         vy_parse_error(parser, VY_T029, parser->token.at, VY_FIX("write `%s.x`, `%s.y` or `%s.z`", name, name, name),
                        "`%s` has the axes x, y and z", name);
@@ -364,8 +376,8 @@ static vy_node *parse_type_word(vy_parser *parser, vy_word word, vy_position at)
         return parse_cast(parser, VY_NODE_CAST, word.index, at);
     if (vy_parse_accept(parser, VY_TOKEN_DOT))
         return parse_special(parser, word.index, 0, at);
-    vy_parse_error(parser, VY_T012, at, VY_FIX("write `%s(x)` to convert", vyre_type_name(word.index)), "a type alone is no value (`%s`)",
-                   vyre_type_name(word.index));
+    vy_parse_error(parser, VY_T012, at, VY_FIX("write `%s(x)` to convert", vyre_type_name(word.index)),
+                   "a type alone is no value (`%s`)", vyre_type_name(word.index));
     return bad(parser);
 }
 
@@ -382,18 +394,26 @@ static vy_node *parse_word(vy_parser *parser) {
     if (word.cls == VY_WORD_KEYWORD && word.index != VY_KEYWORD_TRUE && word.index != VY_KEYWORD_FALSE) {
         if (parser->token.newline)
             return missing_value(parser);
-        vy_parse_error(parser, VY_T012, at, NULL, "a value is needed here, not the keyword `%s`", vy_parse_name_text(parser, name));
+        vy_parse_error(parser, VY_T012, at, NULL, "a value is needed here, not the keyword `%s`",
+                       vy_parse_name_text(parser, name));
         return bad(parser);
     }
     vy_parse_advance(parser);
     switch (word.cls) {
-    case VY_WORD_KEYWORD: return bits_node(parser, VYRE_TYPE_BOOL, word.index == VY_KEYWORD_TRUE, at);
-    case VY_WORD_TYPE: return parse_type_word(parser, word, at);
-    case VY_WORD_BUILTIN: return parse_builtin(parser, word, at);
-    case VY_WORD_BITCAST: return parse_bitcast(parser, at);
-    case VY_WORD_ATOMIC: return parse_atomic(parser, word, at);
-    case VY_WORD_COLLECTIVE: return parse_collective(parser, word, at);
-    default: break;
+    case VY_WORD_KEYWORD:
+        return bits_node(parser, VYRE_TYPE_BOOL, word.index == VY_KEYWORD_TRUE, at);
+    case VY_WORD_TYPE:
+        return parse_type_word(parser, word, at);
+    case VY_WORD_BUILTIN:
+        return parse_builtin(parser, word, at);
+    case VY_WORD_BITCAST:
+        return parse_bitcast(parser, at);
+    case VY_WORD_ATOMIC:
+        return parse_atomic(parser, word, at);
+    case VY_WORD_COLLECTIVE:
+        return parse_collective(parser, word, at);
+    default:
+        break;
     }
     if (vy_parse_follows(parser, VY_TOKEN_OPEN_INDEX))
         return parse_index(parser, name, at);
@@ -419,8 +439,10 @@ static vy_node *parse_word(vy_parser *parser) {
 
 static vy_node *parse_primary(vy_parser *parser) {
     switch (parser->token.kind) {
-    case VY_TOKEN_NAME: return parse_word(parser);
-    case VY_TOKEN_NUMBER: return parse_number(parser, 0, parser->token.at);
+    case VY_TOKEN_NAME:
+        return parse_word(parser);
+    case VY_TOKEN_NUMBER:
+        return parse_number(parser, 0, parser->token.at);
     case VY_TOKEN_OPEN: {
         vy_parse_advance(parser);
         parser->brackets++;
@@ -431,13 +453,15 @@ static vy_node *parse_primary(vy_parser *parser) {
     }
     case VY_TOKEN_END:
     case VY_TOKEN_SEMICOLON:
-    case VY_TOKEN_CLOSE_BLOCK: return missing_value(parser);
+    case VY_TOKEN_CLOSE_BLOCK:
+        return missing_value(parser);
     case VY_TOKEN_STRING:
-        vy_parse_error(parser, VY_T012, parser->token.at, "strings stand only after `print` and `region`", "a string is no value");
+        vy_parse_error(parser, VY_T012, parser->token.at, "strings stand only after `print` and `region`",
+                       "a string is no value");
         return bad(parser);
     default:
-        vy_parse_error(parser, VY_T012, parser->token.at, NULL, "a value is needed here, not `%.*s`", (int)parser->token.at.length,
-                       vy_token_text(&parser->lexer, &parser->token));
+        vy_parse_error(parser, VY_T012, parser->token.at, NULL, "a value is needed here, not `%.*s`",
+                       (int)parser->token.at.length, vy_token_text(&parser->lexer, &parser->token));
         return bad(parser);
     }
 }
@@ -469,7 +493,8 @@ static int too_deep(vy_parser *parser) {
     /* Twice the limit of the language: each operator may stand in a pair of parentheses of its own, and both recurse. */
     if (parser->depth < 2 * VY_LIMIT_EXPRESSION_DEPTH + 8)
         return 0;
-    vy_parse_error(parser, VY_T014, parser->token.at, NULL, "the expression has more than %d operators or parentheses inside one another",
+    vy_parse_error(parser, VY_T014, parser->token.at, NULL,
+                   "the expression has more than %d operators or parentheses inside one another",
                    VY_LIMIT_EXPRESSION_DEPTH);
     return 1;
 }
@@ -487,7 +512,8 @@ static vy_node *parse_unary(vy_parser *parser) {
     if (kind == VY_TOKEN_MINUS)
         node = parse_minus(parser, at);
     else
-        node = operation(parser, kind == VY_TOKEN_TILDE ? VYRE_OP_NOT : VYRE_OP_LNOT, at, parse_unary(parser), NULL, NULL);
+        node =
+            operation(parser, kind == VY_TOKEN_TILDE ? VYRE_OP_NOT : VYRE_OP_LNOT, at, parse_unary(parser), NULL, NULL);
     parser->depth--;
     return node;
 }
@@ -512,9 +538,10 @@ static vy_node *parse_binary(vy_parser *parser, unsigned least) {
         parser->depth--;
         left = operation(parser, op, at, left, right, NULL);
         unsigned next = infix_at(parser, VYRE_PRECEDENCE_COMPARE);
-        if (precedence == VYRE_PRECEDENCE_COMPARE && next != VYRE_OP_COUNT && vyre_op_get(next)->precedence == VYRE_PRECEDENCE_COMPARE)
-            vy_parse_error(parser, VY_T013, parser->token.at, NULL, "comparisons do not chain (`%s` after `%s`)", vyre_op_get(next)->symbol,
-                           vyre_op_get(op)->symbol);
+        if (precedence == VYRE_PRECEDENCE_COMPARE && next != VYRE_OP_COUNT &&
+            vyre_op_get(next)->precedence == VYRE_PRECEDENCE_COMPARE)
+            vy_parse_error(parser, VY_T013, parser->token.at, NULL, "comparisons do not chain (`%s` after `%s`)",
+                           vyre_op_get(next)->symbol, vyre_op_get(op)->symbol);
     }
     return left;
 }

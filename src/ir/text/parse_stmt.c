@@ -42,20 +42,30 @@ static vy_node *parse_list(vy_parser *parser, uint32_t *count) {
 /* ---- strings ---- */
 
 static int hex_value(char c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
 }
 
 /* The byte of an escape after its backslash and the number of bytes read; 0 if it is none. */
 static char escape_value(const char *text, unsigned *read) {
     *read = 1;
     switch (text[0]) {
-    case 'n': return '\n';
-    case 't': return '\t';
-    case 'r': return '\r';
-    case '"': return '"';
-    case '\\': return '\\';
-    case 'x': break;
-    default: return 0;
+    case 'n':
+        return '\n';
+    case 't':
+        return '\t';
+    case 'r':
+        return '\r';
+    case '"':
+        return '"';
+    case '\\':
+        return '\\';
+    case 'x':
+        break;
+    default:
+        return 0;
     }
     int high = hex_value(text[1]), low = high < 0 ? -1 : hex_value(text[2]);
     *read = 3;
@@ -148,7 +158,8 @@ static void report_two_words(vy_parser *parser, vy_position at, uint32_t name) {
     for (unsigned i = 0; vy_word_at(VY_WORD_KEYWORD, i, word); i++)
         vy_suggestion_offer(&near, word);
     const char *best = vy_suggestion_get(&near);
-    vy_parse_error(parser, VY_T011, at, best ? VY_FIX("did you mean `%s`?", best) : "start the statement with a keyword, or assign with `=`",
+    vy_parse_error(parser, VY_T011, at,
+                   best ? VY_FIX("did you mean `%s`?", best) : "start the statement with a keyword, or assign with `=`",
                    "`%s` starts no statement", given);
 }
 
@@ -204,7 +215,8 @@ static vy_statement *parse_if(vy_parser *parser) {
     }
     /* `else if` is an else block with one `if`, so it nests one deeper. */
     if (parser->nesting >= VY_LIMIT_NESTING) {
-        vy_parse_error(parser, VY_T015, parser->token.at, NULL, "blocks and `else if` are nested more than %d deep", VY_LIMIT_NESTING);
+        vy_parse_error(parser, VY_T015, parser->token.at, NULL, "blocks and `else if` are nested more than %d deep",
+                       VY_LIMIT_NESTING);
         return statement;
     }
     parser->nesting++;
@@ -291,23 +303,38 @@ static vy_statement *parse_trap(vy_parser *parser) {
 static vy_statement *parse_keyword_statement(vy_parser *parser) {
     const vy_token *token = &parser->token;
     switch (token->word.index) {
-    case VY_KEYWORD_LET: return parse_let(parser, VY_SYNTAX_LET);
-    case VY_KEYWORD_VAR: return parse_let(parser, VY_SYNTAX_VAR);
-    case VY_KEYWORD_IF: return parse_if(parser);
-    case VY_KEYWORD_FOR: return parse_for(parser);
-    case VY_KEYWORD_WHILE: return parse_while(parser);
-    case VY_KEYWORD_REGION: return parse_region(parser);
-    case VY_KEYWORD_PRINT: return parse_print(parser);
-    case VY_KEYWORD_RETURN: return parse_return(parser);
-    case VY_KEYWORD_TRAP: return parse_trap(parser);
-    case VY_KEYWORD_BREAK: return take_keyword(parser, VY_SYNTAX_BREAK);
-    case VY_KEYWORD_CONTINUE: return take_keyword(parser, VY_SYNTAX_CONTINUE);
-    case VY_KEYWORD_BARRIER: return take_keyword(parser, VY_SYNTAX_BARRIER);
-    case VY_KEYWORD_GRID_BARRIER: return take_keyword(parser, VY_SYNTAX_GRID_BARRIER);
+    case VY_KEYWORD_LET:
+        return parse_let(parser, VY_SYNTAX_LET);
+    case VY_KEYWORD_VAR:
+        return parse_let(parser, VY_SYNTAX_VAR);
+    case VY_KEYWORD_IF:
+        return parse_if(parser);
+    case VY_KEYWORD_FOR:
+        return parse_for(parser);
+    case VY_KEYWORD_WHILE:
+        return parse_while(parser);
+    case VY_KEYWORD_REGION:
+        return parse_region(parser);
+    case VY_KEYWORD_PRINT:
+        return parse_print(parser);
+    case VY_KEYWORD_RETURN:
+        return parse_return(parser);
+    case VY_KEYWORD_TRAP:
+        return parse_trap(parser);
+    case VY_KEYWORD_BREAK:
+        return take_keyword(parser, VY_SYNTAX_BREAK);
+    case VY_KEYWORD_CONTINUE:
+        return take_keyword(parser, VY_SYNTAX_CONTINUE);
+    case VY_KEYWORD_BARRIER:
+        return take_keyword(parser, VY_SYNTAX_BARRIER);
+    case VY_KEYWORD_GRID_BARRIER:
+        return take_keyword(parser, VY_SYNTAX_GRID_BARRIER);
     case VY_KEYWORD_ELSE:
-        vy_parse_error(parser, VY_T011, token->at, "put it directly after the `}` of its `if`", "this `else` belongs to no `if`");
+        vy_parse_error(parser, VY_T011, token->at, "put it directly after the `}` of its `if`",
+                       "this `else` belongs to no `if`");
         return NULL;
-    default: break;
+    default:
+        break;
     }
     if (vy_parse_is_item(parser)) {
         vy_parse_error(parser, VY_T018, token->at, NULL, "`%s` stands after a statement or inside a block",
@@ -319,7 +346,8 @@ static vy_statement *parse_keyword_statement(vy_parser *parser) {
 
 static vy_statement *parse_statement(vy_parser *parser) {
     if (vy_parse_is(parser, VY_TOKEN_OPEN_BLOCK)) {
-        vy_parse_error(parser, VY_T011, parser->token.at, "put an `if`, `for`, `while` or `region` before it", "a block needs a head");
+        vy_parse_error(parser, VY_T011, parser->token.at, "put an `if`, `for`, `while` or `region` before it",
+                       "a block needs a head");
         parser->panic = 0;
         vy_parse_block(parser);
         return NULL;
@@ -335,11 +363,13 @@ void vy_parse_end_statement(vy_parser *parser) {
         vy_parse_advance(parser);
     else if (!vy_parse_at_end(parser) && parser->last_kind != VY_TOKEN_CLOSE_BLOCK)
         vy_parse_error(parser, VY_T011, parser->token.at, "end the statement with a new line or `;`",
-                       "the statement should end before `%.*s`", (int)(parser->token.at.length < 60 ? parser->token.at.length : 60),
+                       "the statement should end before `%.*s`",
+                       (int)(parser->token.at.length < 60 ? parser->token.at.length : 60),
                        vy_token_text(&parser->lexer, &parser->token));
 }
 
-/* A block ends at its brace; where that is missing, at the end of the text or at a line that can only belong to the file. */
+/* A block ends at its brace; where that is missing, at the end of the text or at a line that can only belong to the
+ * file. */
 static int at_block_end(const vy_parser *parser) {
     const vy_token *token = &parser->token;
     int is_top = vy_token_is_keyword(token, VY_KEYWORD_PROGRAM) || vy_token_is_keyword(token, VY_KEYWORD_FN) ||
@@ -376,7 +406,8 @@ void vy_parse_close_block(vy_parser *parser, vy_position opened) {
     if (vy_parse_is(parser, VY_TOKEN_CLOSE_BLOCK))
         vy_parse_advance(parser);
     else
-        vy_parse_error(parser, VY_T017, opened, "add a `}` where the block ends", "the block opened here is never closed");
+        vy_parse_error(parser, VY_T017, opened, "add a `}` where the block ends",
+                       "the block opened here is never closed");
 }
 
 vy_statement *vy_parse_block(vy_parser *parser) {

@@ -157,8 +157,10 @@ int vy_parse_is_item(const vy_parser *parser) {
     case VY_KEYWORD_BUFFER:
     case VY_KEYWORD_WORKGROUP:
     case VY_KEYWORD_GRID:
-    case VY_KEYWORD_ARRAY: return 1;
-    default: return 0;
+    case VY_KEYWORD_ARRAY:
+        return 1;
+    default:
+        return 0;
     }
 }
 
@@ -172,9 +174,15 @@ static void parse_item(vy_parser *parser, vy_unit *unit) {
         return;
     }
     switch (keyword) {
-    case VY_KEYWORD_PARAM: parse_param(parser, unit); break;
-    case VY_KEYWORD_BUFFER: parse_buffer(parser, unit); break;
-    case VY_KEYWORD_ARRAY: parse_array(parser, unit); break;
+    case VY_KEYWORD_PARAM:
+        parse_param(parser, unit);
+        break;
+    case VY_KEYWORD_BUFFER:
+        parse_buffer(parser, unit);
+        break;
+    case VY_KEYWORD_ARRAY:
+        parse_array(parser, unit);
+        break;
     case VY_KEYWORD_WORKGROUP:
         parse_once(parser, &unit->has_workgroup, at, "workgroup");
         unit->workgroup_at = at;
@@ -309,7 +317,8 @@ vy_unit *vy_parse_function(vy_parser *parser) {
     if (!unit)
         return NULL;
     if (word.cls == VY_WORD_OP || word.cls == VY_WORD_LEN) {
-        vy_parse_error(parser, VY_T023, unit->at, NULL, "`%s` is an op of the language", vy_parse_name_text(parser, unit->name));
+        vy_parse_error(parser, VY_T023, unit->at, NULL, "`%s` is an op of the language",
+                       vy_parse_name_text(parser, unit->name));
         parser->panic = 0;
     }
     vy_parse_expect(parser, VY_TOKEN_OPEN);

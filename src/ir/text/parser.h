@@ -1,7 +1,7 @@
 /* The parser: tokens to syntax tree. Recursive descent; operators by precedence climbing over the op table.
  *
- * Errors: the first of a statement is reported and sets `panic`, which silences what follows from it; vy_parse_recover skips to the end
- * of the statement (with the blocks on its way parsed, so that their errors show too) and clears it. */
+ * Errors: the first of a statement is reported and sets `panic`, which silences what follows from it; vy_parse_recover
+ * skips to the end of the statement (with the blocks on its way parsed, so that their errors show too) and clears it. */
 #ifndef VY_IR_TEXT_PARSER_H
 #define VY_IR_TEXT_PARSER_H
 
@@ -19,7 +19,7 @@ typedef struct vy_parser {
     unsigned depth;    /* of the recursion over expressions */
     unsigned nesting;  /* open blocks */
     int panic;
-    int in_size;       /* an expression of a size: its calls are no calls of functions */
+    int in_size; /* an expression of a size: its calls are no calls of functions */
     uint32_t nodes, statements;
     uint8_t infix[VY_TOKEN_KIND_COUNT];  /* vyre_op of an infix symbol, or VYRE_OP_COUNT */
     uint8_t assign[VY_TOKEN_KIND_COUNT]; /* vyre_op of `op=`, or VYRE_OP_COUNT */
@@ -29,14 +29,15 @@ typedef struct vy_parser {
     vy_const **last_const;
 } vy_parser;
 
-/* Parses the whole text into parser->file. What is wrong is in the report; the tree holds what could be understood. The lexer (with the names) stays
- * usable until vy_parser_free. */
+/* Parses the whole text into parser->file. What is wrong is in the report; the tree holds what could be understood.
+ * The lexer (with the names) stays usable until vy_parser_free. */
 void vy_parser_run(vy_parser *parser, const char *text, uint32_t size, vy_arena *arena, vy_report *report);
 void vy_parser_free(vy_parser *parser);
 
 /* ---- shared by the parser's files ---- */
 
-void vy_parse_error(vy_parser *parser, vy_code code, vy_position at, const char *fix, const char *format, ...) VY_PRINTF(5, 6);
+void vy_parse_error(vy_parser *parser, vy_code code, vy_position at, const char *fix, const char *format, ...)
+    VY_PRINTF(5, 6);
 /* Reports that `what` is needed where the parser stands. Returns 0. */
 int vy_parse_expected(vy_parser *parser, const char *what);
 void vy_parse_recover(vy_parser *parser);

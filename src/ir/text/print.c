@@ -1,4 +1,5 @@
-/* The printer: a program in canonical form. Two spaces per level, one statement per line, declarations in the order of the model. */
+/* The printer: a program in canonical form. Two spaces per level, one statement per line, declarations in the order of
+ * the model. */
 #include "ir/text/print.h"
 
 #include "base/status.h"
@@ -14,19 +15,31 @@ static const char *const access_names[] = {
 };
 static const char *const space_names[VY_SPACE_COUNT] = {"buffer", "workgroup", "private"};
 
-static void add(vy_printer *p, const char *text) { vy_string_add(&p->out, text); }
-static void add_name(vy_printer *p, vy_name name) { add(p, vy_name_text(p->program, name)); }
+static void add(vy_printer *p, const char *text) {
+    vy_string_add(&p->out, text);
+}
+static void add_name(vy_printer *p, vy_name name) {
+    add(p, vy_name_text(p->program, name));
+}
 
 static void start_line(vy_printer *p) {
     for (unsigned i = 0; i < p->indent; i++)
         add(p, "  ");
 }
 
-static void add_value(vy_printer *p, uint32_t root, int is_typed) { vy_print_expr(p, root, is_typed, VYRE_PRECEDENCE_SELECT); }
+static void add_value(vy_printer *p, uint32_t root, int is_typed) {
+    vy_print_expr(p, root, is_typed, VYRE_PRECEDENCE_SELECT);
+}
 
-static const vy_variable *variable_at(const vy_printer *p, uint32_t index) { return &p->program->variables.items[index]; }
-static const vy_memory *memory_at(const vy_printer *p, uint32_t index) { return &p->program->memories.items[index]; }
-static int is_u32(const vy_printer *p, uint32_t root) { return p->program->exprs.items[root].type == VYRE_TYPE_U32; }
+static const vy_variable *variable_at(const vy_printer *p, uint32_t index) {
+    return &p->program->variables.items[index];
+}
+static const vy_memory *memory_at(const vy_printer *p, uint32_t index) {
+    return &p->program->memories.items[index];
+}
+static int is_u32(const vy_printer *p, uint32_t root) {
+    return p->program->exprs.items[root].type == VYRE_TYPE_U32;
+}
 
 static void add_element(vy_printer *p, const vy_stmt *stmt) {
     add_name(p, memory_at(p, stmt->memory)->name);
@@ -60,7 +73,9 @@ static void print_atomic(vy_printer *p, const vy_stmt *stmt) {
     add(p, vyre_atomic_name(stmt->op));
     if (order || scope)
         vy_string_format(&p->out, "<%s%s%s>", order ? vyre_order_name(stmt->order) : "", order && scope ? ", " : "",
-                         !scope ? "" : stmt->scope == VYRE_SCOPE_DEVICE ? "device" : "workgroup");
+                         !scope                             ? ""
+                         : stmt->scope == VYRE_SCOPE_DEVICE ? "device"
+                                                            : "workgroup");
     add(p, "(");
     add_element(p, stmt);
     for (int i = 0; i < 2; i++) {
@@ -176,10 +191,18 @@ static void print_stmt(vy_printer *p, uint32_t index) {
         add(p, " = ");
         add_value(p, stmt->b, 1);
         break;
-    case VY_STMT_ATOMIC: print_atomic(p, stmt); break;
-    case VY_STMT_COLLECTIVE: print_collective(p, stmt); break;
-    case VY_STMT_CALL: print_call(p, stmt); break;
-    case VY_STMT_BARRIER: add(p, stmt->scope == VYRE_SCOPE_DEVICE ? "grid_barrier" : "barrier"); break;
+    case VY_STMT_ATOMIC:
+        print_atomic(p, stmt);
+        break;
+    case VY_STMT_COLLECTIVE:
+        print_collective(p, stmt);
+        break;
+    case VY_STMT_CALL:
+        print_call(p, stmt);
+        break;
+    case VY_STMT_BARRIER:
+        add(p, stmt->scope == VYRE_SCOPE_DEVICE ? "grid_barrier" : "barrier");
+        break;
     case VY_STMT_TRAP:
         add(p, "trap ");
         add_value(p, stmt->a, 1);
@@ -190,16 +213,24 @@ static void print_stmt(vy_printer *p, uint32_t index) {
         add(p, stmt->arg_count ? ", " : "");
         add_arguments(p, stmt, 0);
         break;
-    case VY_STMT_IF: print_if(p, index); break;
-    case VY_STMT_FOR: print_for(p, index); break;
+    case VY_STMT_IF:
+        print_if(p, index);
+        break;
+    case VY_STMT_FOR:
+        print_for(p, index);
+        break;
     case VY_STMT_WHILE:
         add(p, "while ");
         add_value(p, stmt->a, 1);
         add(p, " ");
         add_block(p, index + 1, stmt->end);
         break;
-    case VY_STMT_BREAK: add(p, "break"); break;
-    case VY_STMT_CONTINUE: add(p, "continue"); break;
+    case VY_STMT_BREAK:
+        add(p, "break");
+        break;
+    case VY_STMT_CONTINUE:
+        add(p, "continue");
+        break;
     case VY_STMT_RETURN:
         add(p, stmt->arg_count ? "return " : "return");
         add_arguments(p, stmt, 1);
@@ -210,7 +241,8 @@ static void print_stmt(vy_printer *p, uint32_t index) {
         add(p, " ");
         add_block(p, index + 1, stmt->end);
         break;
-    default: break;
+    default:
+        break;
     }
 }
 
@@ -230,7 +262,8 @@ static void print_arrays(vy_printer *p, uint32_t first, uint32_t end) {
         const vy_memory *memory = memory_at(p, i);
         add(p, "  array ");
         add_name(p, memory->name);
-        vy_string_format(&p->out, " : %s [%" PRIu32 "] %s\n", vyre_type_name(memory->type), memory->elements, space_names[memory->space]);
+        vy_string_format(&p->out, " : %s [%" PRIu32 "] %s\n", vyre_type_name(memory->type), memory->elements,
+                         space_names[memory->space]);
     }
 }
 
@@ -312,7 +345,8 @@ static void print_grid(vy_printer *p, const vy_grid *grid) {
         add(p, grid->kind == VYRE_GRID_GROUPS ? "  grid" : "  grid elements");
         print_sizes(p, grid->sizes);
         break;
-    default: break;
+    default:
+        break;
     }
 }
 

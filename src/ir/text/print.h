@@ -10,11 +10,11 @@ typedef struct vy_printer {
     unsigned indent;
 } vy_printer;
 
-/* An expression with the parentheses it needs where everything weaker than `least` must have some. is_typed: the place gives the type, so that
- * literals may leave out theirs; the parser reads it back to the same type. */
+/* An expression with the parentheses it needs where everything weaker than `least` must have some. is_typed: the place
+ * gives the type, so that literals may leave out theirs; the parser reads it back to the same type. */
 void vy_print_expr(vy_printer *printer, uint32_t root, int is_typed, unsigned least);
-/* Several expressions of one type, as in `a .. b step c`: the first that needs no suffix to have a type gives it to the others. Which one that
- * is, of `count` (VY_NONE: absent). */
+/* Several expressions of one type, as in `a .. b step c`: the first that needs no suffix to have a type gives it to
+ * the others. Which one that is, of `count` (VY_NONE: absent). */
 unsigned vy_print_anchor(const vy_printer *printer, const uint32_t *roots, unsigned count);
 void vy_print_size(vy_printer *printer, uint32_t root, unsigned least);
 /* A string with quotes and escapes. */

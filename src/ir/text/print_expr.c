@@ -1,15 +1,18 @@
 /* Printing expressions, sizes and strings.
  *
- * What must stay true: reading the text back gives the same tree. So a negative literal and the negation of a literal look different (`-5i32`,
- * `-(5i32)`), parentheses stand exactly where precedence would make another tree, and a literal leaves out its type only where the parser
- * finds it again: each rule here has its counterpart in lower_type.c. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+ * What must stay true: reading the text back gives the same tree. So a negative literal and the negation of a literal
+ * look different (`-5i32`, `-(5i32)`), parentheses stand exactly where precedence would make another tree, and a
+ * literal leaves out its type only where the parser finds it again: each rule here has its counterpart in
+ * lower_type.c. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 #include "base/text.h"
 #include "ir/text/number.h"
 #include "ir/text/print.h"
 
 #include <inttypes.h>
 
-static const vy_expr *expr_at(const vy_printer *printer, uint32_t root) { return &printer->program->exprs.items[root]; }
+static const vy_expr *expr_at(const vy_printer *printer, uint32_t root) {
+    return &printer->program->exprs.items[root];
+}
 
 unsigned vy_print_anchor(const vy_printer *printer, const uint32_t *roots, unsigned count) {
     for (unsigned i = 0; i < count; i++)
@@ -71,7 +74,8 @@ static void print_op(vy_printer *printer, const vy_expr *expr, int is_typed, uns
     /* The type of a comparison or test says nothing about its operands. */
     is_typed = is_typed && (row->rule == VYRE_RULE_SAME || row->rule == VYRE_RULE_SELECT);
     if (row->rule == VYRE_RULE_CAST || row->rule == VYRE_RULE_BITCAST) {
-        vy_string_format(&printer->out, row->rule == VYRE_RULE_CAST ? "%s(" : "bitcast<%s>(", vyre_type_name(expr->type));
+        vy_string_format(&printer->out, row->rule == VYRE_RULE_CAST ? "%s(" : "bitcast<%s>(",
+                         vyre_type_name(expr->type));
         vy_print_expr(printer, expr->a, 0, VYRE_PRECEDENCE_SELECT);
         vy_string_char(&printer->out, ')');
         return;
@@ -97,8 +101,12 @@ void vy_print_expr(vy_printer *printer, uint32_t root, int is_typed, unsigned le
     const vyre_program *program = printer->program;
     const vy_expr *expr = expr_at(printer, root);
     switch (expr->kind) {
-    case VY_EXPR_LITERAL: vy_number_print(&printer->out, expr->type, expr->bits, !is_typed); break;
-    case VY_EXPR_VARIABLE: vy_string_add(&printer->out, vy_name_text(program, program->variables.items[expr->a].name)); break;
+    case VY_EXPR_LITERAL:
+        vy_number_print(&printer->out, expr->type, expr->bits, !is_typed);
+        break;
+    case VY_EXPR_VARIABLE:
+        vy_string_add(&printer->out, vy_name_text(program, program->variables.items[expr->a].name));
+        break;
     case VY_EXPR_LOAD:
         print_memory(printer, expr->a);
         vy_string_char(&printer->out, '[');
@@ -115,7 +123,9 @@ void vy_print_expr(vy_printer *printer, uint32_t root, int is_typed, unsigned le
         if (expr->op != VYRE_BUILTIN_LOCAL_INDEX)
             vy_string_format(&printer->out, ".%c", "xyz"[expr->axis]);
         break;
-    default: print_op(printer, expr, is_typed, least); break;
+    default:
+        print_op(printer, expr, is_typed, least);
+        break;
     }
 }
 
@@ -125,9 +135,9 @@ static const struct {
     const char *text; /* infix symbol, or the name of a call */
     uint8_t precedence;
 } size_rows[VY_SIZE_KIND_COUNT] = {
-    [VY_SIZE_ADD] = {"+", VYRE_PRECEDENCE_ADD}, [VY_SIZE_SUB] = {"-", VYRE_PRECEDENCE_ADD},
-    [VY_SIZE_MUL] = {"*", VYRE_PRECEDENCE_MUL}, [VY_SIZE_DIV] = {"/", VYRE_PRECEDENCE_MUL},
-    [VY_SIZE_REM] = {"%", VYRE_PRECEDENCE_MUL}, [VY_SIZE_MIN] = {"min", VYRE_PRECEDENCE_CALL},
+    [VY_SIZE_ADD] = {"+", VYRE_PRECEDENCE_ADD},    [VY_SIZE_SUB] = {"-", VYRE_PRECEDENCE_ADD},
+    [VY_SIZE_MUL] = {"*", VYRE_PRECEDENCE_MUL},    [VY_SIZE_DIV] = {"/", VYRE_PRECEDENCE_MUL},
+    [VY_SIZE_REM] = {"%", VYRE_PRECEDENCE_MUL},    [VY_SIZE_MIN] = {"min", VYRE_PRECEDENCE_CALL},
     [VY_SIZE_MAX] = {"max", VYRE_PRECEDENCE_CALL}, [VY_SIZE_DIV_CEIL] = {"div_ceil", VYRE_PRECEDENCE_CALL},
 };
 
@@ -146,14 +156,20 @@ void vy_print_size(vy_printer *printer, uint32_t root, unsigned least) {
     const vyre_program *program = printer->program;
     const vy_size *size = &program->sizes.items[root];
     switch (size->kind) {
-    case VY_SIZE_LITERAL: vy_string_format(&printer->out, "%" PRIu64, size->value); break;
-    case VY_SIZE_PARAM: vy_string_add(&printer->out, vy_name_text(program, program->variables.items[size->a].name)); break;
+    case VY_SIZE_LITERAL:
+        vy_string_format(&printer->out, "%" PRIu64, size->value);
+        break;
+    case VY_SIZE_PARAM:
+        vy_string_add(&printer->out, vy_name_text(program, program->variables.items[size->a].name));
+        break;
     case VY_SIZE_LEN:
         vy_string_add(&printer->out, "len(");
         print_memory(printer, size->a);
         vy_string_char(&printer->out, ')');
         break;
-    default: print_size_node(printer, size, least); break;
+    default:
+        print_size_node(printer, size, least);
+        break;
     }
 }
 

@@ -25,7 +25,8 @@ void vy_report_error(vy_report *report, vy_code code, vy_position at, const char
 }
 
 static int same_finding(const vyre_diagnostic *a, const vyre_diagnostic *b) {
-    return a->line == b->line && a->column == b->column && strcmp(a->code, b->code) == 0 && strcmp(a->message, b->message) == 0;
+    return a->line == b->line && a->column == b->column && strcmp(a->code, b->code) == 0 &&
+           strcmp(a->message, b->message) == 0;
 }
 
 static int is_known(const vyre_diagnostics *list, size_t from, const vyre_diagnostic *finding) {
@@ -45,7 +46,8 @@ void vy_report_merge(vy_report *report, const vyre_diagnostics *found, size_t fr
         if (report->list && is_known(report->list, from, finding))
             continue;
         vy_position at = {finding->line, finding->column, finding->length};
-        vy_diagnostic_add(report->list, report->source, finding->code, finding->severity, at, finding->fix, "%s", finding->message);
+        vy_diagnostic_add(report->list, report->source, finding->code, finding->severity, at, finding->fix, "%s",
+                          finding->message);
         if (finding->severity == VYRE_SEVERITY_ERROR && report->errors++ == 0)
             keep_first(report, finding->code, finding->message, finding->fix, at);
     }

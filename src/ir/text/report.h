@@ -14,12 +14,16 @@ typedef struct vy_report {
 } vy_report;
 
 /* Adds an error. fix NULL means the default fix of the code. */
-void vy_report_error(vy_report *report, vy_code code, vy_position at, const char *fix, const char *format, ...) VY_PRINTF(5, 6);
-/* Takes over findings that the validator made for a part of this text, leaving out those already in the list from index `from` on (a function
- * is validated once in the library and once in each program that reaches it). error: what the validator's call returned. */
+void vy_report_error(vy_report *report, vy_code code, vy_position at, const char *fix, const char *format, ...)
+    VY_PRINTF(5, 6);
+/* Takes over findings that the validator made for a part of this text, leaving out those already in the list from
+ * index `from` on (a function is validated once in the library and once in each program that reaches it). error: what
+ * the validator's call returned. */
 void vy_report_merge(vy_report *report, const vyre_diagnostics *found, size_t from, const vyre_error *error);
 /* Whether the text can still become a program. */
-static inline int vy_report_clean(const vy_report *report) { return report->errors == 0 && !report->out_of_memory; }
+static inline int vy_report_clean(const vy_report *report) {
+    return report->errors == 0 && !report->out_of_memory;
+}
 /* The status of the whole: NO_MEMORY, INVALID_PROGRAM with the first error and the number of further ones, or OK. */
 vyre_status vy_report_status(const vy_report *report, vyre_error *error);
 

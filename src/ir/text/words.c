@@ -114,8 +114,8 @@ void vy_word_collective(vyre_collective collective, vyre_op combine, int subgrou
         snprintf(text, VY_WORD_ROOM, "%s%s", prefixes[subgroup != 0], row->name);
 }
 
-/* Collectives are counted as a box of scope, row and op; corners that do not exist are passed over by the caller's next index, so they
- * repeat the nearest that does. */
+/* Collectives are counted as a box of scope, row and op; corners that do not exist are passed over by the caller's
+ * next index, so they repeat the nearest that does. */
 static int collective_at(unsigned index, char text[VY_WORD_ROOM]) {
     unsigned combine = index % COMBINE_COUNT, row = index / COMBINE_COUNT % VYRE_COLLECTIVE_COUNT;
     unsigned subgroup = index / COMBINE_COUNT / VYRE_COLLECTIVE_COUNT;
@@ -128,15 +128,31 @@ static int collective_at(unsigned index, char text[VY_WORD_ROOM]) {
 int vy_word_at(vy_word_class cls, unsigned index, char text[VY_WORD_ROOM]) {
     const char *spelling = NULL;
     switch (cls) {
-    case VY_WORD_KEYWORD: spelling = index < VY_KEYWORD_COUNT ? keywords[index] : NULL; break;
-    case VY_WORD_TYPE: spelling = index < VYRE_TYPE_COUNT ? vyre_type_name(index) : NULL; break;
-    case VY_WORD_BUILTIN: spelling = index < VYRE_BUILTIN_COUNT ? vyre_builtin_name(index) : NULL; break;
-    case VY_WORD_ATOMIC: spelling = index < VYRE_ATOMIC_COUNT ? vyre_atomic_name(index) : NULL; break;
-    case VY_WORD_COLLECTIVE: return collective_at(index, text);
-    case VY_WORD_BITCAST: spelling = index == 0 ? "bitcast" : NULL; break;
-    case VY_WORD_LEN: spelling = index == 0 ? "len" : NULL; break;
-    case VY_WORD_OP: spelling = index < VYRE_OP_COUNT ? vyre_op_get(index)->name : NULL; break;
-    default: break;
+    case VY_WORD_KEYWORD:
+        spelling = index < VY_KEYWORD_COUNT ? keywords[index] : NULL;
+        break;
+    case VY_WORD_TYPE:
+        spelling = index < VYRE_TYPE_COUNT ? vyre_type_name(index) : NULL;
+        break;
+    case VY_WORD_BUILTIN:
+        spelling = index < VYRE_BUILTIN_COUNT ? vyre_builtin_name(index) : NULL;
+        break;
+    case VY_WORD_ATOMIC:
+        spelling = index < VYRE_ATOMIC_COUNT ? vyre_atomic_name(index) : NULL;
+        break;
+    case VY_WORD_COLLECTIVE:
+        return collective_at(index, text);
+    case VY_WORD_BITCAST:
+        spelling = index == 0 ? "bitcast" : NULL;
+        break;
+    case VY_WORD_LEN:
+        spelling = index == 0 ? "len" : NULL;
+        break;
+    case VY_WORD_OP:
+        spelling = index < VYRE_OP_COUNT ? vyre_op_get(index)->name : NULL;
+        break;
+    default:
+        break;
     }
     if (!spelling)
         return 0;
@@ -145,8 +161,18 @@ int vy_word_at(vy_word_class cls, unsigned index, char text[VY_WORD_ROOM]) {
     return 1;
 }
 
-unsigned vy_collective_operands(vyre_collective collective) { return collectives[collective].operands; }
-int vy_collective_combines(vyre_collective collective) { return collectives[collective].combines; }
-unsigned vy_atomic_operands(vyre_atomic atomic) { return atomics[atomic].operands; }
-int vy_atomic_gives(vyre_atomic atomic) { return atomics[atomic].gives; }
-int vy_builtin_has_axes(vyre_builtin builtin) { return builtin_axes[builtin]; }
+unsigned vy_collective_operands(vyre_collective collective) {
+    return collectives[collective].operands;
+}
+int vy_collective_combines(vyre_collective collective) {
+    return collectives[collective].combines;
+}
+unsigned vy_atomic_operands(vyre_atomic atomic) {
+    return atomics[atomic].operands;
+}
+int vy_atomic_gives(vyre_atomic atomic) {
+    return atomics[atomic].gives;
+}
+int vy_builtin_has_axes(vyre_builtin builtin) {
+    return builtin_axes[builtin];
+}

@@ -1,20 +1,23 @@
 /* Words: which names the language has taken, and for what.
  *
- * Keywords, types, builtins, atomics and collectives are reserved everywhere. The names of ops that are written as calls (`min`, `fma`, `len`,
- * …) are taken only as names of functions: a variable may be called `max`, because a call and a value never stand in the same place. Words such
- * as `count`, `step`, `over`, `read`, `private` mean something only where the grammar asks for them. */
+ * Keywords, types, builtins, atomics and collectives are reserved everywhere. The names of ops that are written as
+ * calls (`min`, `fma`, `len`, …) are taken only as names of functions: a variable may be called `max`, because a call
+ * and a value never stand in the same place. Words such as `count`, `step`, `over`, `read`, `private` mean something
+ * only where the grammar asks for them. */
 #ifndef VY_IR_TEXT_WORDS_H
 #define VY_IR_TEXT_WORDS_H
 
 #include "vyre/op.h"
 
 /* X(ID, spelling) */
+/* clang-format off */
 #define VY_KEYWORD_LIST(X)                                                                                             \
     X(PROGRAM, "program") X(FN, "fn") X(CONST, "const") X(PARAM, "param") X(BUFFER, "buffer")                          \
     X(WORKGROUP, "workgroup") X(GRID, "grid") X(ARRAY, "array") X(NUMERICS, "numerics") X(LET, "let") X(VAR, "var")    \
     X(IF, "if") X(ELSE, "else") X(FOR, "for") X(IN, "in") X(WHILE, "while") X(BREAK, "break")                          \
     X(CONTINUE, "continue") X(RETURN, "return") X(BARRIER, "barrier") X(GRID_BARRIER, "grid_barrier")                  \
     X(TRAP, "trap") X(PRINT, "print") X(REGION, "region") X(TRUE, "true") X(FALSE, "false")
+/* clang-format on */
 typedef enum vy_keyword {
 #define X(ID, spelling) VY_KEYWORD_##ID,
     VY_KEYWORD_LIST(X)
@@ -36,7 +39,7 @@ typedef enum vy_word_class {
 } vy_word_class;
 
 typedef struct vy_word {
-    uint8_t cls;      /* vy_word_class */
+    uint8_t cls; /* vy_word_class */
     uint8_t index;
     uint8_t combine;  /* collectives that combine: vyre_op; else VYRE_OP_COUNT */
     uint8_t subgroup; /* collectives: 1 if over a subgroup */
@@ -52,7 +55,8 @@ int vy_word_at(vy_word_class cls, unsigned index, char text[VY_WORD_ROOM]);
 /* Spelling of a collective as it is written, without its width. */
 void vy_word_collective(vyre_collective collective, vyre_op combine, int subgroup, char text[VY_WORD_ROOM]);
 
-/* How many operands a collective takes and whether it combines; of an atomic, the operands beside the element and whether it gives a value. */
+/* How many operands a collective takes and whether it combines; of an atomic, the operands beside the element and
+ * whether it gives a value. */
 unsigned vy_collective_operands(vyre_collective collective);
 int vy_collective_combines(vyre_collective collective);
 unsigned vy_atomic_operands(vyre_atomic atomic);
