@@ -295,7 +295,8 @@ int vy_gen_barrier(vy_gen *g) {
         if (vy_gen_may_change(g, m, scope) && vy_gen_chance(g, 1, 2))
             vy_gen_store_to(g, m, 0);
     write_barrier(g, scope);
-    uint32_t fresh = 0; /* memories that are shared now; loaded only when all phases are settled, as an index may load too */
+    uint32_t fresh =
+        0; /* memories that are shared now; loaded only when all phases are settled, as an index may load too */
     for (unsigned m = 0; m < g->memory_count; m++) {
         vy_phase before = (vy_phase)g->holds[m].phase;
         if (!vy_gen_may_change(g, m, scope) || vy_gen_chance(g, 1, 3))
