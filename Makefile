@@ -78,13 +78,14 @@ device-bundle: ## build/device-bundle: command, tests and benchmarks in a folder
 	@$(NINJA) -C $(BUILD)
 	@tools/device-bundle $(BUILD) $(BUILD)/device-bundle
 
+# examples/saxpy.h is what the command makes.
 format: ## check the layout of every C file
 	@tools/setup lint
-	@git ls-files --cached --others --exclude-standard '*.c' '*.h' | xargs clang-format --dry-run -Werror
+	@git ls-files --cached --others --exclude-standard '*.c' '*.h' ':!examples/saxpy.h' | xargs clang-format --dry-run -Werror
 
 format-fix: ## lay out every C file
 	@tools/setup lint
-	@git ls-files --cached --others --exclude-standard '*.c' '*.h' | xargs clang-format -i
+	@git ls-files --cached --others --exclude-standard '*.c' '*.h' ':!examples/saxpy.h' | xargs clang-format -i
 
 tidy: ## static analysis of every C file
 	@tools/setup lint
