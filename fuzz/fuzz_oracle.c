@@ -53,14 +53,17 @@ static void fill_dispatch(dispatch *d, const vyre_program *program, const uint8_
         d->arguments.geometry = (vyre_geometry){VYRE_GEOMETRY_GROUPS, {header[4] % 5, header[5] % 3 + 1u, 1}};
 }
 
-static vyre_status run(const vyre_oracle *oracle, const dispatch *d, unsigned threads, unsigned checks, uint64_t seed, vyre_bytes *outputs) {
-    vyre_oracle_options options = {.threads = threads, .checks = checks, .seed = seed, .budget = 20000, .max_memory = 4 << 20};
+static vyre_status run(const vyre_oracle *oracle, const dispatch *d, unsigned threads, unsigned checks, uint64_t seed,
+                       vyre_bytes *outputs) {
+    vyre_oracle_options options = {
+        .threads = threads, .checks = checks, .seed = seed, .budget = 20000, .max_memory = 4 << 20};
     vyre_oracle_report report;
     vyre_error error = VYRE_ERROR_INIT;
     vyre_diagnostics *list = vyre_diagnostics_new();
     vyre_status status = vyre_oracle_run(oracle, &d->arguments, &options, outputs, &report, list, &error);
     check(status == VYRE_OK || (error.message[0] && error.fix[0]));
-    check(status == VYRE_CHECK_FAILED || status == VYRE_TRAPPED || status == VYRE_BUDGET || vyre_diagnostics_count(list) == 0);
+    check(status == VYRE_CHECK_FAILED || status == VYRE_TRAPPED || status == VYRE_BUDGET ||
+          vyre_diagnostics_count(list) == 0);
     vyre_diagnostics_free(list);
     return status;
 }
@@ -83,7 +86,8 @@ static void run_program(vyre_program *program, const uint8_t header[HEADER]) {
     }
     fill_dispatch(&d, program, header);
     size_t count = vyre_program_output_count(program);
-    vyre_status checked = run(oracle, &d, 1, VYRE_CHECK_ALL & ~VYRE_CHECK_BOUNDS & ~VYRE_CHECK_UNWRITTEN, 0, outputs[0]);
+    vyre_status checked =
+        run(oracle, &d, 1, VYRE_CHECK_ALL & ~VYRE_CHECK_BOUNDS & ~VYRE_CHECK_UNWRITTEN, 0, outputs[0]);
     vyre_status plain = run(oracle, &d, 2, 0, 0, outputs[1]);
     vyre_status perturbed = run(oracle, &d, 1, VYRE_CHECK_ALL, header[6] + 1u, outputs[2]);
     (void)perturbed;
@@ -101,7 +105,8 @@ static void run_program(vyre_program *program, const uint8_t header[HEADER]) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     vyre_module *module;
-    if (size < HEADER || vyre_text_parse((const char *)data + HEADER, size - HEADER, NULL, NULL, &module, NULL) != VYRE_OK)
+    if (size < HEADER ||
+        vyre_text_parse((const char *)data + HEADER, size - HEADER, NULL, NULL, &module, NULL) != VYRE_OK)
         return 0;
     for (size_t i = 0; i < vyre_module_program_count(module); i++)
         run_program(vyre_module_program(module, i), data);

@@ -10,9 +10,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define MAX_COUNT UINT32_MAX                /* elements of a buffer */
-#define MAX_DIMENSION ((uint64_t)1 << 32)   /* invocations along one dimension */
-#define UNKNOWN UINT64_MAX                  /* a count not resolved yet: above MAX_COUNT */
+#define MAX_COUNT UINT32_MAX              /* elements of a buffer */
+#define MAX_DIMENSION ((uint64_t)1 << 32) /* invocations along one dimension */
+#define UNKNOWN UINT64_MAX                /* a count not resolved yet: above MAX_COUNT */
 
 static const struct {
     uint8_t input, output;
@@ -60,7 +60,8 @@ typedef struct size_context {
     vyre_error *error;
 } size_context;
 
-static size_result size_fail(const size_context *context, const char *problem, uint64_t a, const char *symbol, uint64_t b) {
+static size_result size_fail(const size_context *context, const char *problem, uint64_t a, const char *symbol,
+                             uint64_t b) {
     vy_fail(context->error, VYRE_INVALID_ARGUMENT,
             VY_FIX("give params and inputs for which the %s is a number from 0 to 2^64 - 1", context->what),
             "the %s has %s: %" PRIu64 " %s %" PRIu64, context->what, problem, a, symbol, b);
@@ -133,12 +134,13 @@ static size_result size_evaluate(const size_context *context, uint32_t root, uin
 
 /* ---- params ---- */
 
-static vyre_status resolve_params(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch, vyre_error *error) {
+static vyre_status resolve_params(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch,
+                                  vyre_error *error) {
     if (arguments->param_count != program->param_count || (program->param_count && !arguments->params))
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
                        VY_FIX("pass one value per `param` of `%s`, in declaration order", vyre_program_name(program)),
-                       "the dispatch gives %zu params, the program has %u", arguments->params ? arguments->param_count : (size_t)0,
-                       program->param_count);
+                       "the dispatch gives %zu params, the program has %u",
+                       arguments->params ? arguments->param_count : (size_t)0, program->param_count);
     if (program->param_count == 0)
         return VYRE_OK; /* there may be no variables at all */
     const vy_variable *variables = program->variables.items + vy_program_entry(program)->first_variable;
@@ -181,7 +183,8 @@ static vyre_status resolve_input(const vyre_program *program, uint32_t index, co
     return buffer->count > MAX_COUNT ? over_count(name, buffer->count, error) : VYRE_OK;
 }
 
-static vyre_status resolve_inputs(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch, vyre_error *error) {
+static vyre_status resolve_inputs(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch,
+                                  vyre_error *error) {
     size_t expected = vyre_program_input_count(program);
     if (arguments->input_count != expected || (expected && !arguments->inputs))
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
@@ -205,7 +208,8 @@ static vyre_status resolve_inputs(const vyre_program *program, const vyre_argume
     return VYRE_OK;
 }
 
-static vyre_status set_count(const vyre_program *program, uint32_t index, uint64_t count, vy_launch *launch, vyre_error *error) {
+static vyre_status set_count(const vyre_program *program, uint32_t index, uint64_t count, vy_launch *launch,
+                             vyre_error *error) {
     if (count > MAX_COUNT)
         return over_count(buffer_name(program, index), count, error);
     launch->buffers[index].count = count;
@@ -221,16 +225,19 @@ static vyre_status resolve_open_counts(const vyre_program *program, const vyre_a
         if (launch->buffers[i].input != VY_NONE || buffer_at(program, i)->size != VY_NONE)
             continue;
         if (open >= given)
-            return vy_fail(error, VYRE_INVALID_ARGUMENT,
-                           VY_FIX("give the number of elements of `%s`, or write `count …` in the program", buffer_name(program, i)),
-                           "the count of `%s` is left open by the program and missing in the dispatch (%zu counts given)",
-                           buffer_name(program, i), given);
+            return vy_fail(
+                error, VYRE_INVALID_ARGUMENT,
+                VY_FIX("give the number of elements of `%s`, or write `count …` in the program",
+                       buffer_name(program, i)),
+                "the count of `%s` is left open by the program and missing in the dispatch (%zu counts given)",
+                buffer_name(program, i), given);
         vyre_status status = set_count(program, i, arguments->counts[open++], launch, error);
         if (status != VYRE_OK)
             return status;
     }
     if (open != given)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("pass %zu counts, one per `write` buffer without `count`", open),
+        return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                       VY_FIX("pass %zu counts, one per `write` buffer without `count`", open),
                        "the dispatch gives %zu counts, the program leaves %zu open", given, open);
     return VYRE_OK;
 }
@@ -251,7 +258,7 @@ static vyre_status resolve_stated_counts(const vyre_program *program, vy_launch 
         changed = 0;
         stuck = VY_NONE;
         for (uint32_t i = 0; i < program->buffer_count; i++) {
-            uint64_t count;
+            uint64_t count = 0;
             if (launch->buffers[i].count != UNKNOWN)
                 continue;
             size_result result = stated_count(program, i, launch, &count, error);
@@ -282,16 +289,18 @@ static vyre_status check_stated_inputs(const vyre_program *program, const vy_lau
         if (stated_count(program, i, launch, &count, error) != SIZE_OK)
             return VYRE_INVALID_ARGUMENT;
         if (count != buffer->count)
-            return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("pass exactly %" PRIu64 " elements for `%s`", count, buffer_name(program, i)),
-                           "input `%s` has %" PRIu64 " elements, the program states %" PRIu64, buffer_name(program, i), buffer->count,
-                           count);
+            return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                           VY_FIX("pass exactly %" PRIu64 " elements for `%s`", count, buffer_name(program, i)),
+                           "input `%s` has %" PRIu64 " elements, the program states %" PRIu64, buffer_name(program, i),
+                           buffer->count, count);
     }
     return VYRE_OK;
 }
 
 /* ---- the grid ---- */
 
-static vyre_status grid_sizes(const vyre_program *program, const vy_launch *launch, uint64_t size[3], vyre_error *error) {
+static vyre_status grid_sizes(const vyre_program *program, const vy_launch *launch, uint64_t size[3],
+                              vyre_error *error) {
     static const char *const names[3] = {"grid (x)", "grid (y)", "grid (z)"};
     for (int d = 0; d < 3; d++) {
         size[d] = 1;
@@ -304,12 +313,14 @@ static vyre_status grid_sizes(const vyre_program *program, const vy_launch *laun
     return VYRE_OK;
 }
 
-static vyre_status grid_indirect(const vyre_program *program, const vy_launch *launch, uint64_t size[3], vyre_error *error) {
+static vyre_status grid_indirect(const vyre_program *program, const vy_launch *launch, uint64_t size[3],
+                                 vyre_error *error) {
     uint32_t index = program->grid.memory - vy_program_entry(program)->first_memory;
     const vy_launch_buffer *buffer = &launch->buffers[index];
     uint64_t end = (uint64_t)program->grid.offset + 3;
     if (!buffer->data || buffer->count < end)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("give `%s` at least %" PRIu64 " elements", buffer_name(program, index), end),
+        return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                       VY_FIX("give `%s` at least %" PRIu64 " elements", buffer_name(program, index), end),
                        "the grid is read from `%s` at elements %" PRIu32 " to %" PRIu64 ", but it has %" PRIu64,
                        buffer_name(program, index), program->grid.offset, end - 1, buffer->data ? buffer->count : 0);
     for (int d = 0; d < 3; d++)
@@ -333,12 +344,14 @@ static vyre_status program_grid(const vyre_program *program, const vy_launch *la
     case VYRE_GRID_INDIRECT:
         return grid_indirect(program, launch, size, error);
     default:
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, "pass groups or elements with the dispatch, or write `grid …` in the program",
+        return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                       "pass groups or elements with the dispatch, or write `grid …` in the program",
                        "neither the dispatch nor the program `%s` names a grid", vyre_program_name(program));
     }
 }
 
-static vyre_status set_grid(const vyre_program *program, const uint64_t size[3], int elements, vy_launch *launch, vyre_error *error) {
+static vyre_status set_grid(const vyre_program *program, const uint64_t size[3], int elements, vy_launch *launch,
+                            vyre_error *error) {
     static const char axis[] = "xyz";
     launch->group_size = program->workgroup[0] * program->workgroup[1] * program->workgroup[2];
     launch->group_count = 1;
@@ -348,8 +361,9 @@ static vyre_status set_grid(const vyre_program *program, const uint64_t size[3],
         /* Both bounds: a count of groups travels as u32, and ids of invocations must fit u32 too. */
         if (groups > UINT32_MAX || groups * wide > MAX_DIMENSION)
             return vy_fail(error, VYRE_LIMIT, "split the work into several dispatches, or use another dimension too",
-                           "the grid has %" PRIu64 " workgroups of %" PRIu64 " along %c, over the limit (2^32 invocations)", groups,
-                           wide, axis[d]);
+                           "the grid has %" PRIu64 " workgroups of %" PRIu64
+                           " along %c, over the limit (2^32 invocations)",
+                           groups, wide, axis[d]);
         launch->groups[d] = (uint32_t)groups;
         empty |= groups == 0;
         overflow |= __builtin_mul_overflow(launch->group_count, groups, &launch->group_count);
@@ -364,8 +378,9 @@ static vyre_status set_grid(const vyre_program *program, const uint64_t size[3],
     return VYRE_OK;
 }
 
-static vyre_status resolve_grid(const vyre_program *program, const vyre_geometry *geometry, vy_launch *launch, vyre_error *error) {
-    uint64_t size[3];
+static vyre_status resolve_grid(const vyre_program *program, const vyre_geometry *geometry, vy_launch *launch,
+                                vyre_error *error) {
+    uint64_t size[3] = {0, 0, 0};
     int elements = 0;
     if (geometry->kind == VYRE_GEOMETRY_PROGRAM) {
         vyre_status status = program_grid(program, launch, size, &elements, error);
@@ -376,13 +391,14 @@ static vyre_status resolve_grid(const vyre_program *program, const vyre_geometry
         for (int d = 0; d < 3; d++)
             size[d] = geometry->size[d];
     } else {
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, "use a value of vyre_geometry_kind", "the kind of the geometry (%d) is unknown",
-                       (int)geometry->kind);
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "use a value of vyre_geometry_kind",
+                       "the kind of the geometry (%d) is unknown", (int)geometry->kind);
     }
     return set_grid(program, size, elements, launch, error);
 }
 
-vyre_status vy_launch_resolve(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch, vyre_error *error) {
+vyre_status vy_launch_resolve(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch,
+                              vyre_error *error) {
     if (!vy_program_entry(program))
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "dispatch a `program`, not a file of functions",
                        "a library has no entry to dispatch");

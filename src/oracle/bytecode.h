@@ -36,9 +36,10 @@
  *  PRINT        `site`, arguments: registers print_registers[a …]
  *  END          the warp is done */
 #define VY_CODE_LIST(X)                                                                                                \
-    X(OP) X(OP_MASKED) X(MOVE) X(MOVE_MASKED) X(FILL) X(LOAD) X(STORE) X(ATOMIC) X(STEP) X(IF) X(ELSE) X(ENDIF)        \
-    X(LOOP) X(WHILE) X(NEXT) X(EXIT) X(FOR) X(FOR_TEST) X(FOR_NEXT) X(BREAK) X(CONTINUE) X(RETURN) X(TRAP)             \
-    X(BARRIER) X(COLLECTIVE) X(PRINT) X(END)
+    X(OP)                                                                                                              \
+    X(OP_MASKED) X(MOVE) X(MOVE_MASKED) X(FILL) X(LOAD) X(STORE) X(ATOMIC) X(STEP) X(IF) X(ELSE) X(ENDIF) X(LOOP)      \
+        X(WHILE) X(NEXT) X(EXIT) X(FOR) X(FOR_TEST) X(FOR_NEXT) X(BREAK) X(CONTINUE) X(RETURN) X(TRAP) X(BARRIER)      \
+            X(COLLECTIVE) X(PRINT) X(END)
 
 typedef enum vy_instruction_code {
 #define X(ID) VY_CODE_##ID,

@@ -20,7 +20,8 @@ static void *take(uint8_t *block, size_t *used, size_t size) {
 }
 
 /* What is never written cannot race, and needs no shadow. */
-static void place_shadow(const vy_run *run, const vy_oracle_memory *memory, uint64_t count, vy_shadow *shadow, uint8_t *block, size_t *used) {
+static void place_shadow(const vy_run *run, const vy_oracle_memory *memory, uint64_t count, vy_shadow *shadow,
+                         uint8_t *block, size_t *used) {
     vy_shadow ignored;
     if (!shadow)
         shadow = &ignored;
@@ -41,7 +42,8 @@ static size_t place_space(const vy_run *run, vy_space space, size_t header, uint
     vy_shadow *table = take(block, &used, oracle->memories.count * sizeof(vy_shadow));
     for (uint32_t i = 0; i < oracle->memories.count; i++) {
         const vy_oracle_memory *memory = &oracle->memories.items[i];
-        uint64_t count = space == VY_SPACE_BUFFER ? (memory->space == space ? run->launch->buffers[i].count : 0) : memory->elements;
+        uint64_t count =
+            space == VY_SPACE_BUFFER ? (memory->space == space ? run->launch->buffers[i].count : 0) : memory->elements;
         if (memory->space == space)
             place_shadow(run, memory, count, table ? &table[i] : NULL, block, &used);
     }
@@ -84,7 +86,8 @@ void vy_check_group_start(const vy_run *run, vy_group *group) {
 
 void vy_check_barrier(const vy_run *run, vy_group *group) {
     if (run->oracle->orders)
-        vy_clocks_barrier(&run->check->clocks, group->index, group->index * run->launch->group_size, run->launch->group_size);
+        vy_clocks_barrier(&run->check->clocks, group->index, group->index * run->launch->group_size,
+                          run->launch->group_size);
 }
 
 void vy_check_grid_barrier(vy_run *run) {
@@ -95,7 +98,8 @@ void vy_check_grid_barrier(vy_run *run) {
 /* ---- words ---- */
 
 vy_position vy_site_position(const vyre_program *program, uint32_t site) {
-    return site & VY_SITE_EXPRESSION ? vy_expr_position(program, site & ~VY_SITE_EXPRESSION) : vy_stmt_position(program, site);
+    return site & VY_SITE_EXPRESSION ? vy_expr_position(program, site & ~VY_SITE_EXPRESSION)
+                                     : vy_stmt_position(program, site);
 }
 
 const char *vy_invocation_text(const vy_run *run, uint64_t invocation, char *buffer, size_t size) {
@@ -104,7 +108,8 @@ const char *vy_invocation_text(const vy_run *run, uint64_t invocation, char *buf
     uint64_t x = group % groups[0] * wide[0] + local % wide[0];
     uint64_t y = group / groups[0] % groups[1] * wide[1] + local / wide[0] % wide[1];
     uint64_t z = group / groups[0] / groups[1] * wide[2] + local / wide[0] / wide[1];
-    snprintf(buffer, size, "invocation %" PRIu64 " (global_id %" PRIu64 ", %" PRIu64 ", %" PRIu64 ")", invocation, x, y, z);
+    snprintf(buffer, size, "invocation %" PRIu64 " (global_id %" PRIu64 ", %" PRIu64 ", %" PRIu64 ")", invocation, x, y,
+             z);
     return buffer;
 }
 
@@ -142,8 +147,8 @@ static void report_bounds(vy_run *run, const lane_access *lane) {
     vy_diagnostic_add(run->diagnostics, run->program->source, vy_code_name(VY_R003), VYRE_SEVERITY_ERROR,
                       vy_site_position(run->program, site), vy_code_fix(VY_R003),
                       "%s accesses `%s[%s]`, out of bounds (%" PRIu64 " elements)",
-                      vy_invocation_text(run, lane->access.invocation - 1, who, sizeof who), memory_name(run->program, lane->memory), index,
-                      lane->count);
+                      vy_invocation_text(run, lane->access.invocation - 1, who, sizeof who),
+                      memory_name(run->program, lane->memory), index, lane->count);
 }
 
 static void check_written(vy_run *run, vy_shadow *shadow, const lane_access *lane) {
@@ -211,7 +216,8 @@ void vy_check_access(vy_worker *worker, vy_warp *warp, const vy_instruction *in,
     int is_compare = kind == VY_ACCESS_ATOMIC && run->program->stmts.items[in->site].op == VYRE_ATOMIC_COMPARE_EXCHANGE;
     int is_load = kind == VY_ACCESS_ATOMIC && run->program->stmts.items[in->site].op == VYRE_ATOMIC_LOAD;
     lane_access lane = {.memory = memory,
-                        .count = declared->space == VY_SPACE_BUFFER ? run->launch->buffers[memory].count : declared->elements,
+                        .count = declared->space == VY_SPACE_BUFFER ? run->launch->buffers[memory].count
+                                                                    : declared->elements,
                         .index_type = (vyre_type)in->index_type,
                         .kind = kind};
     for (uint32_t i = 0; i < warp->lanes; i++) {
@@ -272,7 +278,8 @@ void vy_check_divergence(vy_worker *worker, const vy_group *group) {
 void vy_check_grid_divergence(vy_run *run, const vy_group *waiting, const vy_group *ended) {
     uint32_t size = run->launch->group_size;
     /* The group has stepped past the barrier already. */
-    keep_divergence(run, VY_R006, run->oracle->code.items[waiting->warps[0].pc - 1].site, waiting->index * size, ended->index * size);
+    keep_divergence(run, VY_R006, run->oracle->code.items[waiting->warps[0].pc - 1].site, waiting->index * size,
+                    ended->index * size);
 }
 
 void vy_check_deliver(vy_run *run) {
@@ -291,9 +298,9 @@ void vy_check_deliver(vy_run *run) {
                           vy_stmt_position(program, found.stmt), vy_code_fix((vy_code)found.code),
                           "%s waits at this %s, and %s does not reach it",
                           vy_invocation_text(run, found.waiting, waits, sizeof waits),
-                          found.code == VY_R006                 ? "grid barrier"
+                          found.code == VY_R006              ? "grid barrier"
                           : stmt->kind == VY_STMT_COLLECTIVE ? "collective"
-                                                              : "barrier",
+                                                             : "barrier",
                           vy_invocation_text(run, found.missing, misses, sizeof misses));
     }
 }

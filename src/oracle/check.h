@@ -17,9 +17,9 @@ typedef enum vy_access_kind { VY_ACCESS_READ, VY_ACCESS_WRITE, VY_ACCESS_ATOMIC 
 
 /* One access of an element. */
 typedef struct vy_access {
-    uint64_t invocation;  /* linear id + 1; 0 = none */
-    uint32_t epoch;       /* barriers its workgroup had passed */
-    uint32_t grid_epoch;  /* grid barriers passed */
+    uint64_t invocation; /* linear id + 1; 0 = none */
+    uint32_t epoch;      /* barriers its workgroup had passed */
+    uint32_t grid_epoch; /* grid barriers passed */
     uint32_t site;
     uint32_t time; /* of the invocation's clock */
 } vy_access;
@@ -89,6 +89,7 @@ int vy_check_is_new(vy_check *check, uint32_t code, uint32_t first, uint32_t sec
 vy_position vy_site_position(const vyre_program *program, uint32_t site);
 /* "invocation 5 (global_id 5, 0, 0)" */
 const char *vy_invocation_text(const vy_run *run, uint64_t invocation, char *buffer, size_t size);
-void vy_race_access(vy_run *run, vy_shadow *shadow, const vy_access *now, uint32_t memory, uint64_t element, vy_access_kind kind);
+void vy_race_access(vy_run *run, vy_shadow *shadow, const vy_access *now, uint32_t memory, uint64_t element,
+                    vy_access_kind kind);
 
 #endif

@@ -91,14 +91,17 @@ static vy_clock *look_up_or_make(vy_clocks *clocks, vy_clock_name name) {
     vy_clock *found = look_up(clocks, name);
     if (found)
         return found;
-    if ((clocks->names.count * 2 >= clocks->slot_count && !grow_slots(clocks)) || !VY_RESERVE(&clocks->clocks, 1) ||
-        !VY_RESERVE(&clocks->names, 1)) {
+    int has_room = clocks->names.count * 2 < clocks->slot_count || grow_slots(clocks);
+    vy_clock *made = has_room ? VY_PUSH(&clocks->clocks) : NULL;
+    vy_clock_name *named = made ? VY_PUSH(&clocks->names) : NULL;
+    if (!named) {
+        clocks->clocks.count -= made != NULL;
         clocks->failed = 1;
         return NULL;
     }
-    *slot_of(clocks, &name) = clocks->names.count + 1;
-    clocks->names.items[clocks->names.count++] = name;
-    return VY_PUSH(&clocks->clocks);
+    *slot_of(clocks, &name) = clocks->names.count;
+    *named = name;
+    return made;
 }
 
 static vy_clock_name name_of(vy_clock_kind kind, uint64_t id) {
@@ -129,8 +132,8 @@ static int covers(const vy_clock *clock, uint64_t other, uint64_t other_group, u
     return known(clock, invocation_key(other)) > time || known(clock, group_key(other_group)) > epoch;
 }
 
-int vy_clocks_knows(vy_clocks *clocks, uint64_t invocation, uint64_t group, uint64_t other, uint64_t other_group, uint32_t time,
-                    uint32_t epoch) {
+int vy_clocks_knows(vy_clocks *clocks, uint64_t invocation, uint64_t group, uint64_t other, uint64_t other_group,
+                    uint32_t time, uint32_t epoch) {
     return covers(look_up(clocks, name_of(VY_CLOCK_INVOCATION, invocation)), other, other_group, time, epoch) ||
            covers(look_up(clocks, name_of(VY_CLOCK_GROUP, group)), other, other_group, time, epoch);
 }

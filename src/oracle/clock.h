@@ -20,9 +20,14 @@ typedef struct vy_clock {
 } vy_clock;
 
 /* Whose a clock is. Elements have two messages: what a release leaves for the whole device, and for its own workgroup. */
-typedef enum vy_clock_kind { VY_CLOCK_INVOCATION, VY_CLOCK_GROUP, VY_CLOCK_DEVICE_MESSAGE, VY_CLOCK_GROUP_MESSAGE } vy_clock_kind;
+typedef enum vy_clock_kind {
+    VY_CLOCK_INVOCATION,
+    VY_CLOCK_GROUP,
+    VY_CLOCK_DEVICE_MESSAGE,
+    VY_CLOCK_GROUP_MESSAGE
+} vy_clock_kind;
 typedef struct vy_clock_name {
-    uint64_t id; /* invocation, workgroup, or element */
+    uint64_t id;    /* invocation, workgroup, or element */
     uint64_t group; /* elements of workgroup arrays: whose; else 0 */
     uint32_t memory, kind;
 } vy_clock_name;
@@ -40,8 +45,8 @@ void vy_clocks_free(vy_clocks *clocks);
 
 uint32_t vy_clocks_time(vy_clocks *clocks, uint64_t invocation);
 /* Whether `invocation` of workgroup `group` knows that an access by `other` of `other_group`, at its time and epoch, has happened. */
-int vy_clocks_knows(vy_clocks *clocks, uint64_t invocation, uint64_t group, uint64_t other, uint64_t other_group, uint32_t time,
-                    uint32_t epoch);
+int vy_clocks_knows(vy_clocks *clocks, uint64_t invocation, uint64_t group, uint64_t other, uint64_t other_group,
+                    uint32_t time, uint32_t epoch);
 /* The effect of an atomic on an element. replaces: it ends the sequence that an earlier release began (an atomic store). */
 typedef struct vy_clock_event {
     uint64_t invocation, group;

@@ -74,7 +74,8 @@ static void fold_level(fold *f, const vy_stmt *stmt, unsigned k) {
         f->acc[f->at[j]] = f->left[j];
 }
 
-static void combine(const vy_stmt *stmt, vyre_type type, const uint64_t *values, uint64_t *results, uint32_t n, uint64_t *room) {
+static void combine(const vy_stmt *stmt, vyre_type type, const uint64_t *values, uint64_t *results, uint32_t n,
+                    uint64_t *room) {
     fold f = {.kernel = vy_eval_kernel((vyre_op)stmt->combine, type, type),
               .acc = room,
               .left = room + n,
@@ -124,7 +125,8 @@ static void vote(const vy_stmt *stmt, const uint64_t *values, uint64_t *results,
 }
 
 /* Broadcast and shuffles: the lane each one reads, as a number that may be outside (then the result is 0). */
-static void move_lanes(const vy_stmt *stmt, const uint64_t *values, const uint64_t *operands, uint64_t *results, uint32_t n) {
+static void move_lanes(const vy_stmt *stmt, const uint64_t *values, const uint64_t *operands, uint64_t *results,
+                       uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
         segment s = segment_of(i, stmt->width, n);
         uint64_t l = i - s.first, operand = operands[i], from;
@@ -146,8 +148,8 @@ static void move_lanes(const vy_stmt *stmt, const uint64_t *values, const uint64
     }
 }
 
-void vy_collective(const vy_stmt *stmt, vyre_type type, const uint64_t *values, const uint64_t *operands, uint64_t *results, uint32_t n,
-                   uint64_t *room) {
+void vy_collective(const vy_stmt *stmt, vyre_type type, const uint64_t *values, const uint64_t *operands,
+                   uint64_t *results, uint32_t n, uint64_t *room) {
     switch ((vyre_collective)stmt->op) {
     case VYRE_COLLECTIVE_REDUCE:
     case VYRE_COLLECTIVE_SCAN_INCLUSIVE:

@@ -130,7 +130,8 @@ static uint32_t len_register(vy_compiler *c, uint32_t memory) {
 }
 
 static int builtin_is_shared(uint8_t builtin) {
-    return builtin == VYRE_BUILTIN_WORKGROUP_SIZE || builtin == VYRE_BUILTIN_GROUP_COUNT || builtin == VYRE_BUILTIN_GLOBAL_SIZE;
+    return builtin == VYRE_BUILTIN_WORKGROUP_SIZE || builtin == VYRE_BUILTIN_GROUP_COUNT ||
+           builtin == VYRE_BUILTIN_GLOBAL_SIZE;
 }
 
 static uint32_t builtin_register(vy_compiler *c, uint8_t builtin, uint8_t axis) {
@@ -153,7 +154,8 @@ static uint32_t builtin_register(vy_compiler *c, uint8_t builtin, uint8_t axis) 
 
 /* Whether the register of an expression was taken for it alone. */
 static int is_temporary(const vy_expr *expr, uint32_t r) {
-    return expr->kind == VY_EXPR_OP || expr->kind == VY_EXPR_LOAD || (expr->kind == VY_EXPR_LITERAL && !(r & VY_SHARED));
+    return expr->kind == VY_EXPR_OP || expr->kind == VY_EXPR_LOAD ||
+           (expr->kind == VY_EXPR_LITERAL && !(r & VY_SHARED));
 }
 
 static void free_operand(vy_compiler *c, uint32_t e, uint32_t r) {
@@ -228,7 +230,8 @@ static uint32_t emit_op(vy_compiler *c, uint32_t e, uint32_t into, int masked) {
     op->c = r[2];
     /* For select the operand type is that of the arms. */
     uint32_t typed = expr->op == VYRE_OP_SELECT ? expr->b : expr->a;
-    op->kernel = vy_eval_kernel((vyre_op)expr->op, (vyre_type)expr->type, (vyre_type)c->program->exprs.items[typed].type);
+    op->kernel =
+        vy_eval_kernel((vyre_op)expr->op, (vyre_type)expr->type, (vyre_type)c->program->exprs.items[typed].type);
     c->failed |= !op->kernel;
     return result;
 }
@@ -263,7 +266,9 @@ static uint32_t emit_expr(vy_compiler *c, uint32_t e, uint32_t into, int masked)
         r = masked || into == VY_NONE ? new_register(c, expr->type) : into;
         vy_instruction *fill = emit(c, VY_CODE_FILL);
         fill->r = r;
-        fill->value = expr->kind == VY_EXPR_LITERAL ? expr->bits : c->oracle->memories.items[expr->a - c->entry->first_memory].elements;
+        fill->value = expr->kind == VY_EXPR_LITERAL
+                          ? expr->bits
+                          : c->oracle->memories.items[expr->a - c->entry->first_memory].elements;
     }
     if (into == VY_NONE || r == into)
         return r;
@@ -390,7 +395,8 @@ static void emit_if(vy_compiler *c, uint32_t s, uint32_t *join) {
 }
 
 /* The body of a loop, the way back to `head`, and the exit, which `leave` waits for. `next` is the last instruction of the body. */
-static void emit_loop(vy_compiler *c, uint32_t s, uint32_t slot, uint32_t head, uint32_t leave, vy_instruction next, uint32_t *join) {
+static void emit_loop(vy_compiler *c, uint32_t s, uint32_t slot, uint32_t head, uint32_t leave, vy_instruction next,
+                      uint32_t *join) {
     uint32_t outer = c->loop_slot, chain = VY_NONE;
     c->loop_slot = slot;
     end_run(c);
@@ -457,8 +463,8 @@ static void emit_for(vy_compiler *c, uint32_t s, uint32_t *join) {
     uint32_t head = here(c);
     count_step(c, 1, 0);
     emit_jump(c, VY_CODE_FOR_TEST, slot, &leave)->a = trips;
-    emit_loop(c, s, slot, head, leave, (vy_instruction){.code = VY_CODE_FOR_NEXT, .type = type, .r = variable, .a = trips, .c = step},
-              join);
+    emit_loop(c, s, slot, head, leave,
+              (vy_instruction){.code = VY_CODE_FOR_NEXT, .type = type, .r = variable, .a = trips, .c = step}, join);
     free_register(c, VYRE_TYPE_U64, trips);
     if (owned)
         free_register(c, type, step);

@@ -8,11 +8,11 @@
 
 /* The life of a variable of the entry, by its place in the entry's range. */
 typedef struct vy_life {
-    uint32_t root;  /* the variable whose register it uses: itself, or the one it is another name for */
-    uint32_t next;  /* next variable that expires at the same statement */
-    uint32_t stmt;  /* the declaring statement; 0 for params */
-    uint32_t last;  /* of a root: the statement, or loop, after which no name of it is used; VY_NONE for params */
-    uint32_t r;     /* register */
+    uint32_t root;       /* the variable whose register it uses: itself, or the one it is another name for */
+    uint32_t next;       /* next variable that expires at the same statement */
+    uint32_t stmt;       /* the declaring statement; 0 for params */
+    uint32_t last;       /* of a root: the statement, or loop, after which no name of it is used; VY_NONE for params */
+    uint32_t r;          /* register */
     uint8_t is_borrowed; /* `r` belongs to a literal, a len or an id, not to the variable */
 } vy_life;
 

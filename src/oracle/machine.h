@@ -23,7 +23,7 @@ typedef struct vy_lanes {
 
 typedef enum vy_stop {
     VY_STOP_RUNNABLE,
-    VY_STOP_MEET, /* at a barrier or collective */
+    VY_STOP_MEET,  /* at a barrier or collective */
     VY_STOP_YIELD, /* its quantum is used up */
     VY_STOP_END,
     VY_STOP_ABORT /* the run is over: budget, or a checker could go no further */
@@ -55,10 +55,10 @@ struct vy_group {
     uint64_t index; /* linear; of the first one if several run as one */
     vy_warp *warps;
     uint32_t warp_count;
-    uint8_t *memory;  /* workgroup arrays */
-    uint32_t epoch;   /* barriers passed */
-    uint8_t trapped;  /* an invocation did */
-    uint8_t state;    /* vy_group_state */
+    uint8_t *memory;       /* workgroup arrays */
+    uint32_t epoch;        /* barriers passed */
+    uint8_t trapped;       /* an invocation did */
+    uint8_t state;         /* vy_group_state */
     vy_group_check *check; /* NULL without checks */
 };
 
@@ -109,7 +109,7 @@ struct vy_run {
     uint32_t divergence_count;
     uint64_t memory; /* allocated so far */
     /* Work. */
-    atomic_uint_fast64_t next;  /* unit not yet taken */
+    atomic_uint_fast64_t next; /* unit not yet taken */
     uint64_t units, chunk;
     atomic_uint_fast64_t steps; /* reported by workers */
     atomic_int stop;            /* vyre_status that ends the run early, or 0 */
@@ -136,7 +136,8 @@ void vy_warp_start(vy_worker *worker, vy_warp *warp);
 /* ---- memory.c: the lanes of a load, store or atomic; `mask` NULL = all ---- */
 
 /* Indices as mathematical integers: what is negative becomes too large. Gives `index` itself or `scratch`. */
-const uint64_t *vy_memory_indices(vyre_type type, const uint64_t *index, const uint64_t *mask, uint32_t lanes, uint64_t *scratch);
+const uint64_t *vy_memory_indices(vyre_type type, const uint64_t *index, const uint64_t *mask, uint32_t lanes,
+                                  uint64_t *scratch);
 
 typedef struct vy_span_of_lanes {
     uint8_t *base;
@@ -145,7 +146,8 @@ typedef struct vy_span_of_lanes {
 } vy_span_of_lanes;
 
 void vy_memory_load(vyre_type type, vy_span_of_lanes memory, const uint64_t *index, uint64_t *result, uint32_t lanes);
-void vy_memory_store(vyre_type type, vy_span_of_lanes memory, const uint64_t *index, const uint64_t *value, uint32_t lanes);
+void vy_memory_store(vyre_type type, vy_span_of_lanes memory, const uint64_t *index, const uint64_t *value,
+                     uint32_t lanes);
 /* result receives the old values, 0 out of bounds. is_shared: other threads may touch the memory. */
 void vy_memory_atomic(vyre_atomic op, vyre_type type, vy_span_of_lanes memory, const uint64_t *index, const uint64_t *b,
                       const uint64_t *c, uint64_t *result, uint32_t lanes, int is_shared);
@@ -153,8 +155,8 @@ void vy_memory_atomic(vyre_atomic op, vyre_type type, vy_span_of_lanes memory, c
 /* ---- collective.c ---- */
 
 /* Computes results[i] for i = 0 … n-1 from values and operands (b), in the canonical order. room: VY_COLLECTIVE_ROWS * n words. */
-void vy_collective(const vy_stmt *stmt, vyre_type type, const uint64_t *values, const uint64_t *operands, uint64_t *results, uint32_t n,
-                   uint64_t *room);
+void vy_collective(const vy_stmt *stmt, vyre_type type, const uint64_t *values, const uint64_t *operands,
+                   uint64_t *results, uint32_t n, uint64_t *room);
 enum { VY_COLLECTIVE_ROWS = 5 };
 /* The meeting of a whole workgroup at a COLLECTIVE instruction. */
 void vy_collective_meet(vy_worker *worker, vy_group *group, const vy_instruction *instruction);
@@ -165,7 +167,8 @@ void vy_print(vy_worker *worker, vy_warp *warp, const vy_instruction *instructio
 
 /* ---- schedule.c ---- */
 
-void vy_layout_choose(const vyre_oracle *oracle, const vy_launch *launch, const vyre_oracle_options *options, vy_layout *layout);
+void vy_layout_choose(const vyre_oracle *oracle, const vy_launch *launch, const vyre_oracle_options *options,
+                      vy_layout *layout);
 /* Places the parts of a worker or group in its block of memory. */
 void vy_worker_place(vy_worker *worker, vy_run *run, uint8_t *block);
 void vy_group_place(vy_group *group, const vy_run *run, uint8_t *block);

@@ -7,7 +7,8 @@
 
 #define NOWHERE UINT64_MAX
 
-const uint64_t *vy_memory_indices(vyre_type type, const uint64_t *index, const uint64_t *mask, uint32_t lanes, uint64_t *scratch) {
+const uint64_t *vy_memory_indices(vyre_type type, const uint64_t *index, const uint64_t *mask, uint32_t lanes,
+                                  uint64_t *scratch) {
     const vy_type_layout *layout = &vy_type_layouts[type];
     unsigned shift = layout->classes == VYRE_CLASS_SIGNED ? 64u - layout->bits : 0;
     if (shift)
@@ -27,7 +28,7 @@ typedef void load_loop(vy_span_of_lanes memory, const uint64_t *index, uint64_t 
 
 /* CLEAN turns the bits into the proper value; the infinity and NaN patterns are those of vy_type_layouts. */
 #define LOAD_LOOP(name, T, CLEAN)                                                                                      \
-    static void name(vy_span_of_lanes memory, const uint64_t *index, uint64_t *result, uint32_t lanes) {              \
+    static void name(vy_span_of_lanes memory, const uint64_t *index, uint64_t *result, uint32_t lanes) {               \
         for (uint32_t i = 0; i < lanes; i++) {                                                                         \
             uint64_t at = index[i];                                                                                    \
             T bits = 0;                                                                                                \
@@ -49,8 +50,8 @@ LOAD_LOOP(load_f32, uint32_t, CANONICAL(0x7fffffff, 0x7f800000, 0x7fc00000))
 LOAD_LOOP(load_f64, uint64_t, CANONICAL(0x7fffffffffffffff, 0x7ff0000000000000, 0x7ff8000000000000))
 
 static load_loop *const load_loops[VYRE_TYPE_COUNT] = {
-    [VYRE_TYPE_I8] = load_8,    [VYRE_TYPE_U8] = load_8,    [VYRE_TYPE_I16] = load_16,   [VYRE_TYPE_U16] = load_16,
-    [VYRE_TYPE_I32] = load_32,  [VYRE_TYPE_U32] = load_32,  [VYRE_TYPE_I64] = load_64,   [VYRE_TYPE_U64] = load_64,
+    [VYRE_TYPE_I8] = load_8,    [VYRE_TYPE_U8] = load_8,      [VYRE_TYPE_I16] = load_16,  [VYRE_TYPE_U16] = load_16,
+    [VYRE_TYPE_I32] = load_32,  [VYRE_TYPE_U32] = load_32,    [VYRE_TYPE_I64] = load_64,  [VYRE_TYPE_U64] = load_64,
     [VYRE_TYPE_F16] = load_f16, [VYRE_TYPE_BF16] = load_bf16, [VYRE_TYPE_F32] = load_f32, [VYRE_TYPE_F64] = load_f64,
 };
 
@@ -61,7 +62,7 @@ void vy_memory_load(vyre_type type, vy_span_of_lanes memory, const uint64_t *ind
 /* ---- stores: lane by lane in ascending order ---- */
 
 #define STORE_LOOP(name, T)                                                                                            \
-    static void name(vy_span_of_lanes memory, const uint64_t *index, const uint64_t *value, uint32_t lanes) {         \
+    static void name(vy_span_of_lanes memory, const uint64_t *index, const uint64_t *value, uint32_t lanes) {          \
         for (uint32_t i = 0; i < lanes; i++) {                                                                         \
             T bits = (T)value[i];                                                                                      \
             if (index[i] < memory.count)                                                                               \
@@ -73,7 +74,8 @@ STORE_LOOP(store_16, uint16_t)
 STORE_LOOP(store_32, uint32_t)
 STORE_LOOP(store_64, uint64_t)
 
-void vy_memory_store(vyre_type type, vy_span_of_lanes memory, const uint64_t *index, const uint64_t *value, uint32_t lanes) {
+void vy_memory_store(vyre_type type, vy_span_of_lanes memory, const uint64_t *index, const uint64_t *value,
+                     uint32_t lanes) {
     switch (vy_type_layouts[type].size) {
     case 1:
         store_8(memory, index, value, lanes);
@@ -93,10 +95,11 @@ void vy_memory_store(vyre_type type, vy_span_of_lanes memory, const uint64_t *in
 
 /* The op of the table that an atomic combines with; VYRE_OP_COUNT: it replaces. */
 static const vyre_op combines[VYRE_ATOMIC_COUNT] = {
-    [VYRE_ATOMIC_LOAD] = VYRE_OP_COUNT,     [VYRE_ATOMIC_STORE] = VYRE_OP_COUNT, [VYRE_ATOMIC_ADD] = VYRE_OP_ADD,
-    [VYRE_ATOMIC_AND] = VYRE_OP_AND,        [VYRE_ATOMIC_OR] = VYRE_OP_OR,       [VYRE_ATOMIC_XOR] = VYRE_OP_XOR,
-    [VYRE_ATOMIC_MIN] = VYRE_OP_MIN,        [VYRE_ATOMIC_MAX] = VYRE_OP_MAX,     [VYRE_ATOMIC_EXCHANGE] = VYRE_OP_COUNT,
-    [VYRE_ATOMIC_COMPARE_EXCHANGE] = VYRE_OP_COUNT,
+    [VYRE_ATOMIC_LOAD] = VYRE_OP_COUNT,     [VYRE_ATOMIC_STORE] = VYRE_OP_COUNT,
+    [VYRE_ATOMIC_ADD] = VYRE_OP_ADD,        [VYRE_ATOMIC_AND] = VYRE_OP_AND,
+    [VYRE_ATOMIC_OR] = VYRE_OP_OR,          [VYRE_ATOMIC_XOR] = VYRE_OP_XOR,
+    [VYRE_ATOMIC_MIN] = VYRE_OP_MIN,        [VYRE_ATOMIC_MAX] = VYRE_OP_MAX,
+    [VYRE_ATOMIC_EXCHANGE] = VYRE_OP_COUNT, [VYRE_ATOMIC_COMPARE_EXCHANGE] = VYRE_OP_COUNT,
 };
 
 /* The element after the atomic, given the element before. */
@@ -113,7 +116,8 @@ static uint64_t combined(vyre_atomic op, vy_kernel *kernel, uint64_t old, uint64
 
 /* Relaxed host atomics suffice: a program that could see an order runs on one thread. Elements of our buffers are aligned. */
 static uint64_t load_shared(const uint8_t *element, unsigned size) {
-    return size == 4 ? __atomic_load_n((const uint32_t *)element, __ATOMIC_RELAXED) : __atomic_load_n((const uint64_t *)element, __ATOMIC_RELAXED);
+    return size == 4 ? __atomic_load_n((const uint32_t *)element, __ATOMIC_RELAXED)
+                     : __atomic_load_n((const uint64_t *)element, __ATOMIC_RELAXED);
 }
 
 /* Replaces the element if it still holds *seen; otherwise *seen is what it holds. */
@@ -121,12 +125,14 @@ static int replace_shared(uint8_t *element, unsigned size, uint64_t *seen, uint6
     if (size == 8)
         return __atomic_compare_exchange_n((uint64_t *)element, seen, next, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     uint32_t narrow = (uint32_t)*seen;
-    int done = __atomic_compare_exchange_n((uint32_t *)element, &narrow, (uint32_t)next, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    int done = __atomic_compare_exchange_n((uint32_t *)element, &narrow, (uint32_t)next, 0, __ATOMIC_RELAXED,
+                                           __ATOMIC_RELAXED);
     *seen = narrow;
     return done;
 }
 
-static uint64_t atomic_shared(vyre_atomic op, vy_kernel *kernel, vyre_type type, uint8_t *element, uint64_t b, uint64_t c) {
+static uint64_t atomic_shared(vyre_atomic op, vy_kernel *kernel, vyre_type type, uint8_t *element, uint64_t b,
+                              uint64_t c) {
     unsigned size = vy_type_layouts[type].size;
     if (op == VYRE_ATOMIC_ADD && vy_type_layouts[type].classes != VYRE_CLASS_FLOAT)
         return size == 4 ? __atomic_fetch_add((uint32_t *)element, (uint32_t)b, __ATOMIC_RELAXED)
@@ -139,7 +145,8 @@ static uint64_t atomic_shared(vyre_atomic op, vy_kernel *kernel, vyre_type type,
     return old;
 }
 
-static uint64_t atomic_alone(vyre_atomic op, vy_kernel *kernel, vyre_type type, uint8_t *element, uint64_t b, uint64_t c) {
+static uint64_t atomic_alone(vyre_atomic op, vy_kernel *kernel, vyre_type type, uint8_t *element, uint64_t b,
+                             uint64_t c) {
     uint64_t old = vy_value_load(type, element);
     vy_value_store(type, element, combined(op, kernel, old, b, c));
     return old;
@@ -154,6 +161,7 @@ void vy_memory_atomic(vyre_atomic op, vyre_type type, vy_span_of_lanes memory, c
         if (index[i] >= memory.count)
             continue;
         uint8_t *element = memory.base + i * memory.lane_stride + index[i] * size;
-        result[i] = is_shared ? atomic_shared(op, kernel, type, element, b[i], c[i]) : atomic_alone(op, kernel, type, element, b[i], c[i]);
+        result[i] = is_shared ? atomic_shared(op, kernel, type, element, b[i], c[i])
+                              : atomic_alone(op, kernel, type, element, b[i], c[i]);
     }
 }

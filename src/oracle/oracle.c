@@ -9,7 +9,9 @@ static vyre_status refuse_op_calls(const vyre_program *program, vyre_error *erro
         if (stmt->kind != VY_STMT_CALL)
             continue;
         vy_position at = vy_stmt_position(program, s);
-        vy_fail(error, VYRE_NOT_FOUND, VY_FIX("provide a dialect with `%s`, or define the function in the file", vy_name_text(program, stmt->name)),
+        vy_fail(error, VYRE_NOT_FOUND,
+                VY_FIX("provide a dialect with `%s`, or define the function in the file",
+                       vy_name_text(program, stmt->name)),
                 "the program calls op `%s`, which no dialect provides", vy_name_text(program, stmt->name));
         if (error && at.line)
             vy_fail_where(error, "%s:%u:%u", vy_source_name(program->source), at.line, at.column);
@@ -21,7 +23,8 @@ static vyre_status refuse_op_calls(const vyre_program *program, vyre_error *erro
 vyre_status vyre_oracle_new(vyre_program *program, vyre_oracle **out, vyre_error *error) {
     *out = NULL;
     if (!vy_program_entry(program))
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, "pass a `program`, not a file of functions", "a library has no entry to run");
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "pass a `program`, not a file of functions",
+                       "a library has no entry to run");
     vyre_oracle *oracle = vy_allocate_zero(sizeof *oracle);
     if (!oracle)
         return vy_fail_memory(error, "an oracle");

@@ -55,7 +55,8 @@ static uint64_t tour_next(tour *t) {
 static void deal(dice *d, vy_group *group, uint32_t unit, uint32_t stride) {
     for (uint32_t i = unit; i > 1; i--) {
         uint32_t j = (uint32_t)roll(d, i);
-        uint32_t *a = &group->warps[(i - 1) / stride].positions[(i - 1) % stride], *b = &group->warps[j / stride].positions[j % stride];
+        uint32_t *a = &group->warps[(i - 1) / stride].positions[(i - 1) % stride],
+                 *b = &group->warps[j / stride].positions[j % stride];
         uint32_t t = *a;
         *a = *b;
         *b = t;

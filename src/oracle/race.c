@@ -23,8 +23,8 @@ static int is_ordered(vy_run *run, const vy_access *before, const vy_access *now
     uint64_t group = group_of(run, now), other = group_of(run, before);
     if (group == other && before->epoch < now->epoch)
         return 1;
-    return run->oracle->orders && vy_clocks_knows(&run->check->clocks, now->invocation - 1, group, before->invocation - 1, other,
-                                                  before->time, before->epoch);
+    return run->oracle->orders && vy_clocks_knows(&run->check->clocks, now->invocation - 1, group,
+                                                  before->invocation - 1, other, before->time, before->epoch);
 }
 
 /* ---- what the statement at a site does ---- */
@@ -57,12 +57,14 @@ static void report(vy_run *run, const vy_access *before, const vy_access *now, u
     vy_position at = vy_site_position(program, before->site);
     if (at.line)
         snprintf(line, sizeof line, " at line %" PRIu32, at.line);
-    const char *name = vy_name_text(program, program->memories.items[vy_program_entry(program)->first_memory + memory].name);
-    vy_diagnostic_add(run->diagnostics, program->source, vy_code_name(code), VYRE_SEVERITY_ERROR, vy_site_position(program, now->site),
-                      vy_code_fix(code),
-                      "`%s[%" PRIu64 "]`: the %s by %s races with the %s%s by %s: nothing orders the two", name, element,
-                      verb(run, now->site), vy_invocation_text(run, now->invocation - 1, first, sizeof first), verb(run, before->site),
-                      line, vy_invocation_text(run, before->invocation - 1, second, sizeof second));
+    const char *name =
+        vy_name_text(program, program->memories.items[vy_program_entry(program)->first_memory + memory].name);
+    vy_diagnostic_add(run->diagnostics, program->source, vy_code_name(code), VYRE_SEVERITY_ERROR,
+                      vy_site_position(program, now->site), vy_code_fix(code),
+                      "`%s[%" PRIu64 "]`: the %s by %s races with the %s%s by %s: nothing orders the two", name,
+                      element, verb(run, now->site), vy_invocation_text(run, now->invocation - 1, first, sizeof first),
+                      verb(run, before->site), line,
+                      vy_invocation_text(run, before->invocation - 1, second, sizeof second));
 }
 
 /* ---- the three that are kept ---- */
@@ -90,7 +92,8 @@ static void remember(const vy_run *run, vy_accesses *kept, const vy_access *now)
 
 typedef int conflict_rule(vy_run *run, const vy_access *before, const vy_access *now);
 
-static void compare(vy_run *run, const vy_accesses *kept, const vy_access *now, uint32_t memory, uint64_t element, conflict_rule *conflicts) {
+static void compare(vy_run *run, const vy_accesses *kept, const vy_access *now, uint32_t memory, uint64_t element,
+                    conflict_rule *conflicts) {
     const vy_access *const each[3] = {&kept->latest, &kept->elsewhere, &kept->beside};
     for (int i = 0; i < 3; i++) {
         if (!is_ordered(run, each[i], now) && conflicts(run, each[i], now)) {
@@ -116,7 +119,8 @@ static int out_of_scope(vy_run *run, const vy_access *before, const vy_access *n
            (a->scope == VYRE_SCOPE_WORKGROUP || b->scope == VYRE_SCOPE_WORKGROUP);
 }
 
-void vy_race_access(vy_run *run, vy_shadow *shadow, const vy_access *now, uint32_t memory, uint64_t element, vy_access_kind kind) {
+void vy_race_access(vy_run *run, vy_shadow *shadow, const vy_access *now, uint32_t memory, uint64_t element,
+                    vy_access_kind kind) {
     if (shadow->writes && !is_ordered(run, &shadow->writes[element], now))
         report(run, &shadow->writes[element], now, memory, element);
     if (shadow->reads && kind != VY_ACCESS_READ)

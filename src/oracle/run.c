@@ -39,7 +39,9 @@ static int is_written(const vy_run *run, uint32_t buffer) {
 static plan make_plan(const vy_run *run) {
     const vyre_program *program = run->program;
     plan p = {0};
-    p.group_count = run->options->seed ? vy_perturbed_window(run) : run->oracle->grid_barrier ? run->launch->group_count : 1;
+    p.group_count = run->options->seed          ? vy_perturbed_window(run)
+                    : run->oracle->grid_barrier ? run->launch->group_count
+                                                : 1;
     /* Groups that are kept are counted in 32 bits. */
     if (p.group_count > UINT32_MAX)
         p.size = UINT64_MAX - 63;
@@ -65,8 +67,8 @@ static uint64_t memory_limit(const vy_run *run) {
 static vyre_status refuse_memory(const vy_run *run, const plan *p, vyre_error *error) {
     uint64_t buffers = p->size - p->buffers, groups = p->check ? p->check - p->groups : p->buffers - p->groups;
     return vy_fail(error, VYRE_LIMIT, "raise max_memory, or run with fewer elements, workgroups or checks",
-                   "the run needs %" PRIu64 " bytes, over the limit (%" PRIu64 "): buffers %" PRIu64 ", state of %" PRIu64
-                   " workgroups %" PRIu64 ", checkers %" PRIu64,
+                   "the run needs %" PRIu64 " bytes, over the limit (%" PRIu64 "): buffers %" PRIu64
+                   ", state of %" PRIu64 " workgroups %" PRIu64 ", checkers %" PRIu64,
                    p->size, memory_limit(run), buffers, p->group_count, groups, p->check ? p->buffers - p->check : 0);
 }
 
@@ -164,7 +166,8 @@ static void run_crew(crew *c, unsigned threads) {
     vy_run *run = c->run;
     vy_worker *first = c->workers;
     uint64_t next = atomic_load(&run->next), left = next < run->units ? run->units - next : 0;
-    uint64_t state = sizeof(vy_group) + (c->groups ? 0 : run->layout.group_bytes), each = sizeof(vy_worker) + run->layout.worker_bytes + state;
+    uint64_t state = sizeof(vy_group) + (c->groups ? 0 : run->layout.group_bytes),
+             each = sizeof(vy_worker) + run->layout.worker_bytes + state;
     unsigned workers = choose_workers(run, threads, left, each);
     size_t size = workers * (size_t)each;
     uint8_t *block = workers > 1 ? vy_allocate_zero(size) : NULL;
@@ -268,14 +271,16 @@ static vyre_status finish(vy_run *run, const vy_worker *worker, vyre_bytes *outp
     if (stop == VYRE_NO_MEMORY)
         return vy_fail_memory(error, "prints or the race checker");
     if (stop == VYRE_BUDGET || (options->budget && worker->steps > options->budget))
-        return vy_fail(error, VYRE_BUDGET, NULL, "the run executes over %" PRIu64 " statements, its step budget", options->budget);
+        return vy_fail(error, VYRE_BUDGET, NULL, "the run executes over %" PRIu64 " statements, its step budget",
+                       options->budget);
     vy_check_deliver(run);
     if (worker->trapped)
-        return vy_fail(error, VYRE_TRAPPED, NULL, "invocation %" PRIu64 " trapped with code %" PRIu32, worker->trap.invocation,
-                       worker->trap.code);
+        return vy_fail(error, VYRE_TRAPPED, NULL, "invocation %" PRIu64 " trapped with code %" PRIu32,
+                       worker->trap.invocation, worker->trap.code);
     vyre_status status = deliver(run, outputs, error);
     if (status == VYRE_OK && (run->divergence_count || (run->check && run->check->finding_count)))
-        status = vy_diagnostics_fail(run->diagnostics, VYRE_CHECK_FAILED, "the checkers of the oracle found a program error", error);
+        status = vy_diagnostics_fail(run->diagnostics, VYRE_CHECK_FAILED,
+                                     "the checkers of the oracle found a program error", error);
     return status;
 }
 
@@ -290,8 +295,8 @@ static void fill_report(const vy_run *run, const vy_worker *worker, vyre_oracle_
 
 /* ---- the run ---- */
 
-static vyre_status run_in_block(vy_run *run, const plan *p, uint8_t *block, vyre_bytes *outputs, vyre_oracle_report *report,
-                                vyre_error *error) {
+static vyre_status run_in_block(vy_run *run, const plan *p, uint8_t *block, vyre_bytes *outputs,
+                                vyre_oracle_report *report, vyre_error *error) {
     vy_worker worker;
     vy_group *groups = (vy_group *)(block + p->groups);
     if (run->options->checks)
@@ -308,11 +313,13 @@ static vyre_status run_in_block(vy_run *run, const plan *p, uint8_t *block, vyre
     return status;
 }
 
-vyre_status vyre_oracle_run(const vyre_oracle *oracle, const vyre_arguments *arguments, const vyre_oracle_options *options,
-                            vyre_bytes *outputs, vyre_oracle_report *report, vyre_diagnostics *diagnostics, vyre_error *error) {
+vyre_status vyre_oracle_run(const vyre_oracle *oracle, const vyre_arguments *arguments,
+                            const vyre_oracle_options *options, vyre_bytes *outputs, vyre_oracle_report *report,
+                            vyre_diagnostics *diagnostics, vyre_error *error) {
     static const vyre_oracle_options defaults = {0};
     vy_launch launch;
-    vy_run run = {.oracle = oracle, .program = oracle->program, .launch = &launch, .options = options ? options : &defaults};
+    vy_run run = {
+        .oracle = oracle, .program = oracle->program, .launch = &launch, .options = options ? options : &defaults};
     if (report)
         memset(report, 0, sizeof *report);
     vyre_status status = vy_launch_resolve(oracle->program, arguments, &launch, error);
@@ -323,7 +330,7 @@ vyre_status vyre_oracle_run(const vyre_oracle *oracle, const vyre_arguments *arg
     if (p.size > memory_limit(&run))
         return refuse_memory(&run, &p, error);
     uint8_t *block = vy_allocate_zero((size_t)p.size);
-    if (!block && p.size)
+    if (!block)
         return vy_fail_memory(error, "the buffers and registers of a run");
     run.memory = p.size;
     /* Without a list of the caller's, one of our own, so that the error can quote the first finding. */

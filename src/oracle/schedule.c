@@ -5,9 +5,10 @@
 #include "oracle/machine.h"
 
 enum {
-    MAX_LANES = 128,            /* of a warp: 1 KiB per register, so that the registers of a usual program stay in the first-level cache */
-    MIN_LANES = 16,             /* … but no fewer than this for the sake of the cache */
-    CACHE_BYTES = 256 * 1024,   /* what the registers of a warp may take before warps get narrower */
+    MAX_LANES =
+        128, /* of a warp: 1 KiB per register, so that the registers of a usual program stay in the first-level cache */
+    MIN_LANES = 16,           /* … but no fewer than this for the sake of the cache */
+    CACHE_BYTES = 256 * 1024, /* what the registers of a warp may take before warps get narrower */
 };
 
 static size_t round_up(size_t size, size_t multiple) {
@@ -36,16 +37,19 @@ static uint32_t choose_stride(const vyre_oracle *oracle, uint32_t unit, const vy
     return (unit + warps - 1) / warps;
 }
 
-void vy_layout_choose(const vyre_oracle *oracle, const vy_launch *launch, const vyre_oracle_options *options, vy_layout *layout) {
+void vy_layout_choose(const vyre_oracle *oracle, const vy_launch *launch, const vyre_oracle_options *options,
+                      vy_layout *layout) {
     layout->fused = choose_fused(oracle, launch, options);
     layout->unit = launch->group_size * layout->fused;
     layout->stride = choose_stride(oracle, layout->unit, options);
     layout->warps = oracle->meets || options->seed ? (layout->unit + layout->stride - 1) / layout->stride : 1;
     size_t row = layout->stride * sizeof(uint64_t);
-    layout->warp_bytes = round_up((oracle->registers + oracle->slots + 1) * row + oracle->slots * sizeof(vy_lanes) +
-                                      round_up(layout->stride * sizeof(uint32_t), 8) + (size_t)oracle->private_bytes * layout->stride,
-                                  64);
-    layout->group_bytes = round_up(layout->warps * (sizeof(vy_warp) + layout->warp_bytes) + oracle->workgroup_bytes, 64);
+    layout->warp_bytes =
+        round_up((oracle->registers + oracle->slots + 1) * row + oracle->slots * sizeof(vy_lanes) +
+                     round_up(layout->stride * sizeof(uint32_t), 8) + (size_t)oracle->private_bytes * layout->stride,
+                 64);
+    layout->group_bytes =
+        round_up(layout->warps * (sizeof(vy_warp) + layout->warp_bytes) + oracle->workgroup_bytes, 64);
     layout->worker_bytes = round_up((oracle->shared.count + VY_SCRATCH_ROWS) * row +
                                         (oracle->meets ? VY_MEETING_ROWS * layout->unit * sizeof(uint64_t) : 0),
                                     64);

@@ -79,10 +79,11 @@ static uint64_t count_trips(const vy_type_layout *layout, uint64_t from, uint64_
 static void start_for(const vy_worker *worker, vy_warp *warp, const vy_instruction *in) {
     const vy_type_layout *layout = &vy_type_layouts[in->type];
     const uint64_t *from = vy_register(worker, warp, in->a), *to = vy_register(worker, warp, in->b);
-    const uint64_t *step = in->c == VY_NONE ? NULL : vy_register(worker, warp, in->c);
+    int has_step = in->c != VY_NONE;
+    const uint64_t *step = vy_register(worker, warp, has_step ? in->c : in->a);
     uint64_t *variable = vy_register(worker, warp, in->r), *trips = vy_register(worker, warp, (uint32_t)in->value);
     for (uint32_t i = 0; i < warp->lanes; i++)
-        trips[i] = count_trips(layout, from[i], to[i], step ? step[i] : 1);
+        trips[i] = count_trips(layout, from[i], to[i], has_step ? step[i] : 1);
     memcpy(variable, from, warp->lanes * sizeof *from);
 }
 
@@ -125,21 +126,24 @@ static vy_span_of_lanes memory_of(const vy_worker *worker, const vy_warp *warp, 
 /* The indices of the active lanes; those of the others become out of bounds, so that nothing is accessed for them. */
 static const uint64_t *indices_of(const vy_worker *worker, const vy_warp *warp, const vy_instruction *in) {
     const uint64_t *mask = warp->mask.count == warp->lanes ? NULL : warp->mask.words;
-    return vy_memory_indices((vyre_type)in->index_type, vy_register(worker, warp, in->a), mask, warp->lanes, worker->scratch);
+    return vy_memory_indices((vyre_type)in->index_type, vy_register(worker, warp, in->a), mask, warp->lanes,
+                             worker->scratch);
 }
 
 static void run_load(vy_worker *worker, vy_warp *warp, const vy_instruction *in) {
     const uint64_t *index = indices_of(worker, warp, in);
     if (worker->run->check)
         vy_check_access(worker, warp, in, in->b, index, VY_ACCESS_READ, NULL);
-    vy_memory_load((vyre_type)in->type, memory_of(worker, warp, in->b), index, vy_register(worker, warp, in->r), warp->lanes);
+    vy_memory_load((vyre_type)in->type, memory_of(worker, warp, in->b), index, vy_register(worker, warp, in->r),
+                   warp->lanes);
 }
 
 static void run_store(vy_worker *worker, vy_warp *warp, const vy_instruction *in) {
     const uint64_t *index = indices_of(worker, warp, in);
     if (worker->run->check)
         vy_check_access(worker, warp, in, in->c, index, VY_ACCESS_WRITE, NULL);
-    vy_memory_store((vyre_type)in->type, memory_of(worker, warp, in->c), index, vy_register(worker, warp, in->b), warp->lanes);
+    vy_memory_store((vyre_type)in->type, memory_of(worker, warp, in->c), index, vy_register(worker, warp, in->b),
+                    warp->lanes);
 }
 
 static void run_atomic(vy_worker *worker, vy_warp *warp, const vy_instruction *in) {
@@ -148,8 +152,9 @@ static void run_atomic(vy_worker *worker, vy_warp *warp, const vy_instruction *i
     uint32_t memory = (uint32_t)in->value;
     uint64_t *old = worker->scratch + run->layout.stride;
     int is_shared = run->is_shared && run->oracle->memories.items[memory].space == VY_SPACE_BUFFER;
-    vy_memory_atomic((vyre_atomic)run->program->stmts.items[in->site].op, (vyre_type)in->type, memory_of(worker, warp, memory), index,
-                     vy_register(worker, warp, in->b), vy_register(worker, warp, in->c), old, warp->lanes, is_shared);
+    vy_memory_atomic((vyre_atomic)run->program->stmts.items[in->site].op, (vyre_type)in->type,
+                     memory_of(worker, warp, memory), index, vy_register(worker, warp, in->b),
+                     vy_register(worker, warp, in->c), old, warp->lanes, is_shared);
     if (run->check)
         vy_check_access(worker, warp, in, memory, index, VY_ACCESS_ATOMIC, old);
     if (in->r != VY_NONE)

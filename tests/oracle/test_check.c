@@ -19,13 +19,16 @@ static void expect(const char *text, unsigned checks, const char *code, uint32_t
             trial_show(t.findings);
             fail_msg("not silent: %s\n%s", t.error.message, text);
         }
-        if (code && (t.status != VYRE_CHECK_FAILED || !first || strcmp(first->code, code) || first->line != line))
-            fail_msg("%s at line %u is not found, but %s at %u\n%s", code, line, first ? first->message : "nothing", first ? first->line : 0, text);
+        if (code && (t.status != VYRE_CHECK_FAILED || !first || strcmp(first->code, code) != 0 || first->line != line))
+            fail_msg("%s at line %u is not found, but %s at %u\n%s", code, line, first ? first->message : "nothing",
+                     first ? first->line : 0, text);
     }
     trial_close(&t);
 }
 
-#define HEAD "program p {\n buffer x : u32 read_write\n workgroup 16\n grid over x\n array w : u32 [16] workgroup\n array v : u32 [4] private\n let i = global_id.x\n"
+#define HEAD                                                                                                           \
+    "program p {\n buffer x : u32 read_write\n workgroup 16\n grid over x\n array w : u32 [16] workgroup\n array v : " \
+    "u32 [4] private\n let i = global_id.x\n"
 
 static const pair bounds[] = {
     {HEAD "let y = x[i] }", HEAD "if i < len(x) { let y = x[i] } }"},
@@ -64,15 +67,19 @@ static void a_negative_index_is_shown_as_one(void **state) {
     trial_close(&t);
 }
 
-#define SMALL "program p {\n buffer x : u32 read_write\n workgroup 8\n grid 2\n array w : u32 [16] workgroup\n let l = local_id.x\n"
+#define SMALL                                                                                                          \
+    "program p {\n buffer x : u32 read_write\n workgroup 8\n grid 2\n array w : u32 [16] workgroup\n let l = "         \
+    "local_id.x\n"
 
 static const pair unwritten[] = {
     {SMALL "let y = w[l] }", SMALL "w[l] = 1\n let y = w[l] }"},
     {SMALL "w[l] = 1\n barrier\n let y = w[8 - l] }", SMALL "w[l] = 1\n barrier\n let y = w[7 - l] }"},
-    {SMALL "if l < 4 { w[l] = 1 }\n barrier\n let y = w[l] }", SMALL "if l < 4 { w[l] = 1 }\n barrier\n let y = l < 4 ? w[l] : 0 }"},
+    {SMALL "if l < 4 { w[l] = 1 }\n barrier\n let y = w[l] }",
+     SMALL "if l < 4 { w[l] = 1 }\n barrier\n let y = l < 4 ? w[l] : 0 }"},
     {SMALL "let y = atomic_load(w[l]) }", SMALL "atomic_add(w[l], 1)\n let y = atomic_load(w[l]) }"},
     /* What the workgroup before wrote does not count. */
-    {SMALL "if group_id.x == 0 { w[l] = 1 } else { let y = w[l] } }", SMALL "if group_id.x == 1 { w[l] = 1\n let y = w[l] } }"},
+    {SMALL "if group_id.x == 0 { w[l] = 1 } else { let y = w[l] } }",
+     SMALL "if group_id.x == 1 { w[l] = 1\n let y = w[l] } }"},
 };
 static const uint32_t unwritten_lines[] = {7, 9, 9, 7, 7};
 

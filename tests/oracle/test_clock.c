@@ -4,8 +4,8 @@
 #include "oracle/clock.h"
 #include "support/fault.h"
 
-static void atomic_at(vy_clocks *clocks, uint64_t invocation, uint32_t epoch, uint64_t element, vyre_order order, vyre_scope scope,
-                      int is_store) {
+static void atomic_at(vy_clocks *clocks, uint64_t invocation, uint32_t epoch, uint64_t element, vyre_order order,
+                      vyre_scope scope, int is_store) {
     vy_clock_event event = {.invocation = invocation,
                             .group = invocation / 4,
                             .epoch = epoch,

@@ -19,7 +19,8 @@ static uint64_t expected(const vy_stmt *stmt, vyre_type type, const uint64_t *v,
     uint32_t first = stmt->width ? i / stmt->width * stmt->width : 0;
     uint32_t end = stmt->width && first + stmt->width < n ? first + stmt->width : n;
     uint32_t to = stmt->op == VYRE_COLLECTIVE_REDUCE ? end : stmt->op == VYRE_COLLECTIVE_SCAN_INCLUSIVE ? i + 1 : i;
-    return to == first ? vyre_combine_identity((vyre_op)stmt->combine, type) : naive((vyre_op)stmt->combine, type, v, first, to);
+    return to == first ? vyre_combine_identity((vyre_op)stmt->combine, type)
+                       : naive((vyre_op)stmt->combine, type, v, first, to);
 }
 
 static uint64_t values[MOST], operands[MOST], results[MOST], room[VY_COLLECTIVE_ROWS * MOST];

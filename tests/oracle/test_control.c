@@ -7,7 +7,8 @@
 
 static void each_lane_takes_its_branch(void **state) {
     (void)state;
-    EXPECT_U32(FOUR("if i < 2 { if i == 0 { out[i] = 10 } else { out[i] = 11 } } else { out[i] = 12 + i }"), 10, 11, 14, 15);
+    EXPECT_U32(FOUR("if i < 2 { if i == 0 { out[i] = 10 } else { out[i] = 11 } } else { out[i] = 12 + i }"), 10, 11, 14,
+               15);
 }
 
 static void a_branch_nobody_takes_has_no_effect(void **state) {
@@ -28,27 +29,31 @@ static void while_runs_each_lane_as_often_as_it_asks(void **state) {
 
 static void break_leaves_and_continue_skips(void **state) {
     (void)state;
-    EXPECT_U32(FOUR("var s = 0u32\n for k in 0u32 .. 10u32 {\n if k == i { continue }\n if k == i + 3 { break }\n s = s + k }\n out[i] = s"),
+    EXPECT_U32(FOUR("var s = 0u32\n for k in 0u32 .. 10u32 {\n if k == i { continue }\n if k == i + 3 { break }\n s = "
+                    "s + k }\n out[i] = s"),
                1 + 2, 0 + 2 + 3, 0 + 1 + 3 + 4, 0 + 1 + 2 + 4 + 5);
 }
 
 static void break_leaves_the_innermost_loop(void **state) {
     (void)state;
-    EXPECT_U32(FOUR("var s = 0u32\n for a in 0u32 .. 3u32 {\n for b in 0u32 .. 9u32 {\n if b > i { break }\n s = s + 1 }\n s = s + 100 }\n "
+    EXPECT_U32(FOUR("var s = 0u32\n for a in 0u32 .. 3u32 {\n for b in 0u32 .. 9u32 {\n if b > i { break }\n s = s + 1 "
+                    "}\n s = s + 100 }\n "
                     "out[i] = s"),
                303, 306, 309, 312);
 }
 
 static void continue_in_a_while_tests_the_condition_again(void **state) {
     (void)state;
-    EXPECT_U32(FOUR("var k = 0u32\n var s = 0u32\n while k < 6 {\n k = k + 1\n if k % 2 == i % 2 { continue }\n s = s + k }\n out[i] = s"),
+    EXPECT_U32(FOUR("var k = 0u32\n var s = 0u32\n while k < 6 {\n k = k + 1\n if k % 2 == i % 2 { continue }\n s = s "
+                    "+ k }\n out[i] = s"),
                1 + 3 + 5, 2 + 4 + 6, 1 + 3 + 5, 2 + 4 + 6);
 }
 
 static void return_ends_the_invocation(void **state) {
     (void)state;
-    EXPECT_U32(FOUR("out[i] = 1\n if i == 2 { return }\n out[i] = 2\n for k in 0u32 .. 5u32 { if k == i { return }\n out[i] = 10 + k }"), 2,
-               10, 1, 12);
+    EXPECT_U32(FOUR("out[i] = 1\n if i == 2 { return }\n out[i] = 2\n for k in 0u32 .. 5u32 { if k == i { return }\n "
+                    "out[i] = 10 + k }"),
+               2, 10, 1, 12);
 }
 
 static void a_lane_that_returned_in_a_loop_stays_gone(void **state) {
@@ -58,16 +63,18 @@ static void a_lane_that_returned_in_a_loop_stays_gone(void **state) {
 
 static void bounds_and_step_are_evaluated_once(void **state) {
     (void)state;
-    EXPECT_U32(FOUR("var n = 3u32\n var st = 1u32\n var s = 0u32\n for k in 0u32 .. n step st { n = 100; st = 7; s = s * 10 + k + 1 }\n "
+    EXPECT_U32(FOUR("var n = 3u32\n var st = 1u32\n var s = 0u32\n for k in 0u32 .. n step st { n = 100; st = 7; s = s "
+                    "* 10 + k + 1 }\n "
                     "out[i] = s"),
                123, 123, 123, 123);
 }
 
 static void private_arrays_belong_to_the_lane_and_start_as_zero(void **state) {
     (void)state;
-    EXPECT_U32("program p {\n buffer out : u32 write count 4\n workgroup 4\n grid over out\n array mine : u32 [3] private\n"
-               "let i = global_id.x\n mine[i] = i + 5\n out[i] = mine[0] * 100 + mine[1] * 10 + mine[2] }",
-               500, 60, 7, 0);
+    EXPECT_U32(
+        "program p {\n buffer out : u32 write count 4\n workgroup 4\n grid over out\n array mine : u32 [3] private\n"
+        "let i = global_id.x\n mine[i] = i + 5\n out[i] = mine[0] * 100 + mine[1] * 10 + mine[2] }",
+        500, 60, 7, 0);
 }
 
 static void private_arrays_are_zero_again_in_the_next_workgroup(void **state) {
@@ -84,16 +91,18 @@ static void select_takes_the_arm_of_each_lane(void **state) {
 
 static void loads_in_both_arms_of_a_select_are_right(void **state) {
     (void)state;
-    EXPECT_U32("program p {\n buffer out : u32 write count 4\n workgroup 4\n grid over out\n array a : u32 [4] private\n"
-               "let i = global_id.x\n a[0] = 5; a[1] = 6; a[2] = 7; a[3] = 8\n"
-               "out[i] = a[i] > 5 && a[3 - i] > 5 ? a[i] + (a[0] > 100 ? a[1] : a[2]) : a[3] }",
-               8, 13, 14, 8);
+    EXPECT_U32(
+        "program p {\n buffer out : u32 write count 4\n workgroup 4\n grid over out\n array a : u32 [4] private\n"
+        "let i = global_id.x\n a[0] = 5; a[1] = 6; a[2] = 7; a[3] = 8\n"
+        "out[i] = a[i] > 5 && a[3 - i] > 5 ? a[i] + (a[0] > 100 ? a[1] : a[2]) : a[3] }",
+        8, 13, 14, 8);
 }
 
 static void calls_are_inlined_with_their_results(void **state) {
     (void)state;
     EXPECT_U32("fn split(x: u32) -> (high: u32, low: u32) { return x / 10, x % 10 }\n"
-               "fn sum(x: u32) -> u32 {\n let (a, b) = split(x)\n if a == 0 { return b }\n return a + b }\n" FOUR("out[i] = sum(i * 9 + 5)"),
+               "fn sum(x: u32) -> u32 {\n let (a, b) = split(x)\n if a == 0 { return b }\n return a + b }\n" FOUR(
+                   "out[i] = sum(i * 9 + 5)"),
                5, 5, 5, 5);
 }
 
@@ -104,7 +113,8 @@ static void trips(const char *type, const char *range, uint32_t count, int64_t l
     char text[512];
     trial t;
     snprintf(text, sizeof text,
-             "program p {\n buffer out : i64 write count 2\n grid 1\n var n = 0i64\n var last = -777i64\n for k in %s {\n n = n + 1\n last = "
+             "program p {\n buffer out : i64 write count 2\n grid 1\n var n = 0i64\n var last = -777i64\n for k in %s "
+             "{\n n = n + 1\n last = "
              "i64(k) }\n out[0] = n\n out[1] = last }",
              range);
     (void)type;
@@ -113,7 +123,8 @@ static void trips(const char *type, const char *range, uint32_t count, int64_t l
     trial_expect(&t, VYRE_OK);
     const int64_t *out = t.outputs[0].data;
     if (out[0] != count || (count && out[1] != last))
-        fail_msg("%s makes %lld trips, the last %lld; not %u, %lld", range, (long long)out[0], (long long)out[1], count, (long long)last);
+        fail_msg("%s makes %lld trips, the last %lld; not %u, %lld", range, (long long)out[0], (long long)out[1], count,
+                 (long long)last);
     trial_close(&t);
 }
 

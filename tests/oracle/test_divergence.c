@@ -16,7 +16,8 @@ static vyre_program *draft_program(body_writer *body) {
     draft.program->workgroup[0] = SIZE;
     vy_draft_begin_entry(&draft);
     uint32_t size = vy_draft_size(&draft, VY_SIZE_LITERAL, VY_NONE, VY_NONE, SIZE);
-    uint32_t out = vy_draft_memory_param(&draft, vy_draft_name(&draft, "out", 3), VY_SPACE_BUFFER, VYRE_TYPE_U32, VYRE_ACCESS_WRITE, size);
+    uint32_t out = vy_draft_memory_param(&draft, vy_draft_name(&draft, "out", 3), VY_SPACE_BUFFER, VYRE_TYPE_U32,
+                                         VYRE_ACCESS_WRITE, size);
     body(&draft, out);
     vy_draft_end_function(&draft);
     assert_false(draft.failed);
@@ -37,16 +38,29 @@ static void begin_if_below(vy_draft *draft, uint32_t bound) {
 }
 
 static void barrier(vy_draft *draft, vyre_scope scope) {
-    vy_stmt stmt = {.kind = VY_STMT_BARRIER, .scope = (uint8_t)scope, .variable = VY_NONE, .memory = VY_NONE, .a = VY_NONE, .b = VY_NONE,
-                    .c = VY_NONE, .callee = VY_NONE};
+    vy_stmt stmt = {.kind = VY_STMT_BARRIER,
+                    .scope = (uint8_t)scope,
+                    .variable = VY_NONE,
+                    .memory = VY_NONE,
+                    .a = VY_NONE,
+                    .b = VY_NONE,
+                    .c = VY_NONE,
+                    .callee = VY_NONE};
     vy_draft_stmt(draft, &stmt, NULL, 0, NULL, NULL);
 }
 
 static void collective(vy_draft *draft) {
     vy_name name = vy_draft_name(draft, "s", 1);
     vyre_type type = VYRE_TYPE_U32;
-    vy_stmt stmt = {.kind = VY_STMT_COLLECTIVE, .op = VYRE_COLLECTIVE_REDUCE, .combine = VYRE_OP_ADD, .result_count = 1, .variable = VY_NONE,
-                    .memory = VY_NONE, .b = VY_NONE, .c = VY_NONE, .callee = VY_NONE};
+    vy_stmt stmt = {.kind = VY_STMT_COLLECTIVE,
+                    .op = VYRE_COLLECTIVE_REDUCE,
+                    .combine = VYRE_OP_ADD,
+                    .result_count = 1,
+                    .variable = VY_NONE,
+                    .memory = VY_NONE,
+                    .b = VY_NONE,
+                    .c = VY_NONE,
+                    .callee = VY_NONE};
     stmt.a = number(draft, 1);
     vy_draft_stmt(draft, &stmt, NULL, 0, &name, &type);
 }
@@ -69,7 +83,7 @@ static void expect(body_writer *body, uint32_t groups, const char *code, const c
         vyre_diagnostics *list = vyre_diagnostics_new();
         vyre_status status = vyre_oracle_run(oracle, &arguments, &options, &out, NULL, list, &error);
         const vyre_diagnostic *first = vyre_diagnostics_get(list, 0);
-        if (status != (code ? VYRE_CHECK_FAILED : VYRE_OK) || (code && (!first || strcmp(first->code, code))))
+        if (status != (code ? VYRE_CHECK_FAILED : VYRE_OK) || (code && (!first || strcmp(first->code, code) != 0)))
             fail_msg("run %u: %s %s", run, vyre_status_name(status), first ? first->message : error.message);
         if (message && run <= 3)
             assert_string_equal(first->message, message);
@@ -93,7 +107,8 @@ static void in_a_branch(vy_draft *draft, uint32_t out) {
 static void a_barrier_that_part_of_the_workgroup_skips_is_found(void **state) {
     (void)state;
     expect(in_a_branch, 3, "R005",
-           "invocation 0 (global_id 0, 0, 0) waits at this barrier, and invocation 200 (global_id 200, 0, 0) does not reach it");
+           "invocation 0 (global_id 0, 0, 0) waits at this barrier, and invocation 200 (global_id 200, 0, 0) does not "
+           "reach it");
 }
 
 static void in_a_branch_all_take(vy_draft *draft, uint32_t out) {
@@ -133,7 +148,8 @@ static void after_a_return(vy_draft *draft, uint32_t out) {
 static void a_collective_after_a_divergent_return_is_found(void **state) {
     (void)state;
     expect(after_a_return, 2, "R005",
-           "invocation 7 (global_id 7, 0, 0) waits at this collective, and invocation 0 (global_id 0, 0, 0) does not reach it");
+           "invocation 7 (global_id 7, 0, 0) waits at this collective, and invocation 0 (global_id 0, 0, 0) does not "
+           "reach it");
 }
 
 static void in_a_loop(vy_draft *draft, uint32_t out) {
@@ -176,7 +192,8 @@ static void by_group(vy_draft *draft, uint32_t out) {
 static void a_grid_barrier_that_a_workgroup_skips_is_found(void **state) {
     (void)state;
     expect(by_group, 3, "R006",
-           "invocation 0 (global_id 0, 0, 0) waits at this grid barrier, and invocation 300 (global_id 300, 0, 0) does not reach it");
+           "invocation 0 (global_id 0, 0, 0) waits at this grid barrier, and invocation 300 (global_id 300, 0, 0) does "
+           "not reach it");
 }
 
 int main(void) {

@@ -5,18 +5,26 @@
 
 static const char *const programs[] = {
     /* Divergent loops, private memory, no meeting: small workgroups that run as one. */
-    "program p {\n buffer x : u32 read_write\n workgroup 3\n grid over x\n array v : u32 [4] private\n let i = global_id.x\n var s = i\n"
-    "for k in 0u32 .. i % 7 {\n v[k % 4] = v[k % 4] + s\n if s % 5 == 2 { continue }\n s = s * 3 + v[(k + 1) % 4] }\n if i < len(x) { x[i] = x[i] + s } }",
+    "program p {\n buffer x : u32 read_write\n workgroup 3\n grid over x\n array v : u32 [4] private\n let i = "
+    "global_id.x\n var s = i\n"
+    "for k in 0u32 .. i % 7 {\n v[k % 4] = v[k % 4] + s\n if s % 5 == 2 { continue }\n s = s * 3 + v[(k + 1) % 4] }\n "
+    "if i < len(x) { x[i] = x[i] + s } }",
     /* Barriers and workgroup memory. */
-    "program p {\n buffer x : u32 read_write\n workgroup 50\n grid over x\n array w : u32 [50] workgroup\n let l = local_id.x\n let i = global_id.x\n"
-    "w[l] = x[i]\n barrier\n for k in 0u32 .. 5u32 {\n let v = w[(l + k) % 50]\n barrier\n w[l] = w[l] * 3 + v\n barrier\n }\n if i < len(x) { x[i] = w[49 - l] } }",
+    "program p {\n buffer x : u32 read_write\n workgroup 50\n grid over x\n array w : u32 [50] workgroup\n let l = "
+    "local_id.x\n let i = global_id.x\n"
+    "w[l] = x[i]\n barrier\n for k in 0u32 .. 5u32 {\n let v = w[(l + k) % 50]\n barrier\n w[l] = w[l] * 3 + v\n "
+    "barrier\n }\n if i < len(x) { x[i] = w[49 - l] } }",
     /* Collectives over floats. */
-    "program p {\n buffer x : u32 read_write\n workgroup 77\n grid over x\n let i = global_id.x\n let f = f32(x[i]) * 1.37\n"
-    "let a = workgroup_reduce_add(f)\n let b = subgroup_scan_exclusive_mul<8>(f + 1.0)\n let c = workgroup_scan_inclusive_max(f)\n"
+    "program p {\n buffer x : u32 read_write\n workgroup 77\n grid over x\n let i = global_id.x\n let f = f32(x[i]) * "
+    "1.37\n"
+    "let a = workgroup_reduce_add(f)\n let b = subgroup_scan_exclusive_mul<8>(f + 1.0)\n let c = "
+    "workgroup_scan_inclusive_max(f)\n"
     "let d = subgroup_shuffle_xor<16>(f, 5)\n if i < len(x) { x[i] = bitcast<u32>(a + b - c * d) } }",
     /* Atomics whose values nobody looks at. */
-    "program p {\n buffer x : u32 read_write\n buffer h : u64 read_write count 16\n workgroup 64\n grid over x\n let i = global_id.x\n"
-    "if i < len(x) {\n atomic_add(h[i % 8], u64(x[i]) * 3)\n atomic_min(h[8], u64(i))\n atomic_max(h[9 + i % 3], u64(i * 7))\n "
+    "program p {\n buffer x : u32 read_write\n buffer h : u64 read_write count 16\n workgroup 64\n grid over x\n let i "
+    "= global_id.x\n"
+    "if i < len(x) {\n atomic_add(h[i % 8], u64(x[i]) * 3)\n atomic_min(h[8], u64(i))\n atomic_max(h[9 + i % 3], u64(i "
+    "* 7))\n "
     "atomic_xor(h[12], u64(i) << 7)\n atomic_or(h[13], 1u64 << u64(i % 64))\n } }",
 };
 
@@ -65,9 +73,9 @@ static void generated_programs_are_the_same_under_every_schedule(void **state) {
     unsigned cases = 300 * vy_test_effort();
     for (unsigned seed = 1; seed <= cases; seed++) {
         vyre_generate_options options = {.seed = seed};
-        vyre_case *generated;
+        vyre_case *generated = NULL;
         vyre_error error;
-        vyre_oracle *oracle;
+        vyre_oracle *oracle = NULL;
         vyre_status status = vyre_generate(&options, &generated, &error);
         if (status == VYRE_UNSUPPORTED)
             VY_SKIP("generated programs: %s", error.message);
@@ -85,7 +93,8 @@ static void generated_programs_are_the_same_under_every_schedule(void **state) {
             if (status != VYRE_OK && status != VYRE_TRAPPED)
                 fail_msg("seed %u run %u: %s: %s", seed, run, vyre_status_name(status), error.message);
             for (size_t o = 0; run && o < count; o++)
-                if (outputs[0][o].size != into[o].size || (into[o].size && memcmp(outputs[0][o].data, into[o].data, into[o].size) != 0))
+                if (outputs[0][o].size != into[o].size ||
+                    (into[o].size && memcmp(outputs[0][o].data, into[o].data, into[o].size) != 0))
                     fail_msg("seed %u run %u: output %zu differs", seed, run, o);
         }
         for (size_t o = 0; o < 64; o++) {

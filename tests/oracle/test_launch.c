@@ -29,15 +29,17 @@ static vyre_status resolve(launch_case *c) {
 static void expect_refusal(launch_case *c, vyre_status status, const char *words) {
     vyre_status got = resolve(c);
     if (got != status || !strstr(c->error.message, words) || !c->error.fix[0])
-        fail_msg("%s \"%s\" (fix \"%s\"), not %s with \"%s\"", vyre_status_name(got), got ? c->error.message : "", c->error.fix,
-                 vyre_status_name(status), words);
+        fail_msg("%s \"%s\" (fix \"%s\"), not %s with \"%s\"", vyre_status_name(got), got ? c->error.message : "",
+                 c->error.fix, vyre_status_name(status), words);
 }
 
 static void counts_follow_from_params_and_other_buffers(void **state) {
     (void)state;
     launch_case c;
-    open_case(&c, "program p {\n param n : u32\n buffer c : u8 write count len(b) - len(a)\n buffer a : u16 read\n buffer b : f64 write count "
-                  "max(n * n, len(a)) + 7 % 4\n buffer d : u32 write count div_ceil(n, 2) + n / 2 - min(n, 1)\n workgroup 4\n grid div_ceil(len(b), 4), 2\n}");
+    open_case(&c, "program p {\n param n : u32\n buffer c : u8 write count len(b) - len(a)\n buffer a : u16 read\n "
+                  "buffer b : f64 write count "
+                  "max(n * n, len(a)) + 7 % 4\n buffer d : u32 write count div_ceil(n, 2) + n / 2 - min(n, 1)\n "
+                  "workgroup 4\n grid div_ceil(len(b), 4), 2\n}");
     vyre_scalar n = vyre_scalar_u32(5);
     uint16_t a[6] = {0};
     vyre_span input = {a, sizeof a};
@@ -79,7 +81,8 @@ static void a_size_outside_its_range_is_named(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[200];
         launch_case c;
-        snprintf(text, sizeof text, "program p {\n param n : i64\n buffer y : u8 write count %s\n grid 1\n}", cases[i].size);
+        snprintf(text, sizeof text, "program p {\n param n : i64\n buffer y : u8 write count %s\n grid 1\n}",
+                 cases[i].size);
         open_case(&c, text);
         vyre_scalar n = vyre_scalar_i64(cases[i].n);
         c.arguments = (vyre_arguments){.params = &n, .param_count = 1};
@@ -110,7 +113,8 @@ static void inputs_must_fit(void **state) {
     launch_case c;
     uint32_t data[8] = {0};
     vyre_span inputs[2] = {{data, 16}, {data, 8}};
-    open_case(&c, "program p {\n buffer x : u32 read\n buffer y : u32 read_write count 2\n buffer z : u32 write count 1\n grid 1\n}");
+    open_case(&c, "program p {\n buffer x : u32 read\n buffer y : u32 read_write count 2\n buffer z : u32 write count "
+                  "1\n grid 1\n}");
     expect_refusal(&c, VYRE_INVALID_ARGUMENT, "gives 0 inputs, the program takes 2");
     c.arguments.inputs = inputs;
     c.arguments.input_count = 2;
@@ -133,7 +137,8 @@ static void open_counts_must_be_given(void **state) {
     (void)state;
     launch_case c;
     const uint64_t counts[3] = {7, 9, 1};
-    open_case(&c, "program p {\n buffer x : u32 write\n buffer y : u32 write count len(z)\n buffer z : u8 write\n grid over x\n}");
+    open_case(&c, "program p {\n buffer x : u32 write\n buffer y : u32 write count len(z)\n buffer z : u8 write\n grid "
+                  "over x\n}");
     expect_refusal(&c, VYRE_INVALID_ARGUMENT, "count of `x` is left open");
     c.arguments.counts = counts;
     c.arguments.count_count = 1;
@@ -201,7 +206,8 @@ static void an_op_that_no_dialect_provides_is_named(void **state) {
     (void)state;
     launch_case c;
     vyre_oracle *oracle;
-    open_case(&c, "program p {\n buffer y : f32 write count 1\n grid 1\n let e : f32 = nowhere.thing(1.0f32)\n y[0] = e }");
+    open_case(&c,
+              "program p {\n buffer y : f32 write count 1\n grid 1\n let e : f32 = nowhere.thing(1.0f32)\n y[0] = e }");
     assert_int_equal(vyre_oracle_new(c.program, &oracle, &c.error), VYRE_NOT_FOUND);
     assert_non_null(strstr(c.error.message, "nowhere.thing"));
     assert_non_null(strstr(c.error.where, ":4:"));

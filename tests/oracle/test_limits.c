@@ -13,7 +13,7 @@ static double seconds(void) {
 
 static const char *const endless[] = {
     "program p {\n workgroup 64\n grid 1000\n while true { } }",
-    "program p {\n workgroup 64\n grid 1000\n for a in 0u64 .. 18446744073709551615u64 {\n for b in 0u64 .. 18446744073709551615u64 { } } }",
+    "program p {\n workgroup 64\n grid 1000\n for a in 0u64 .. ~0u64 {\n for b in 0u64 .. ~0u64 { } } }",
     "program p {\n workgroup 64\n grid 1000\n var n = 0u32\n while n < 10 { if n > 3 { n = 0 } else { n = n + 1 } } }",
     "program p {\n workgroup 64\n grid 1000\n while true { barrier } }",
     "program p {\n workgroup 300\n grid 4\n while true { let s = workgroup_reduce_add(1u32) } }",
@@ -42,7 +42,8 @@ static void endless_programs_end_promptly(void **state) {
 static void a_budget_that_suffices_exactly_suffices(void **state) {
     (void)state;
     trial t;
-    trial_open(&t, "program p {\n buffer y : u32 write count 64\n workgroup 16\n grid over y\n var s = 0u32\n for k in 0u32 .. global_id.x { s = s + k }\n"
+    trial_open(&t, "program p {\n buffer y : u32 write count 64\n workgroup 16\n grid over y\n var s = 0u32\n for k in "
+                   "0u32 .. global_id.x { s = s + k }\n"
                    "y[global_id.x] = s }");
     trial_expect(&t, VYRE_OK);
     uint64_t steps = t.report.steps;
@@ -86,15 +87,28 @@ static void ignore(void *user, uint64_t invocation, const char *text) {
 }
 
 static const fault_case fault_cases[] = {
-    {"program p {\n buffer x : u32 read_write\n buffer y : u32 write count 100\n workgroup 40\n grid 5\n array w : u32 [40] workgroup\n array v : u32 [4] private\n"
-     "let l = local_id.x\n w[l] = x[l]\n barrier\n let s = workgroup_reduce_add(w[39 - l])\n v[l % 4] = s\n if group_id.x == 0 { y[l] = v[1] + v[2] } }",
-     {.checks = VYRE_CHECK_ALL & ~VYRE_CHECK_BOUNDS}, VYRE_OK},
-    {"program p {\n buffer x : u32 read_write\n workgroup 40\n grid 5\n atomic_add(x[3], 1)\n print \"{}\", global_id.x }", {.threads = 2, .print = ignore}, VYRE_OK},
-    {"program p {\n buffer x : u32 read_write\n workgroup 8\n grid 2\n if global_id.x == 0 { x[2] = 7\n atomic_store<release>(x[1], 1) }\n"
+    {"program p {\n buffer x : u32 read_write\n buffer y : u32 write count 100\n workgroup 40\n grid 5\n array w : u32 "
+     "[40] workgroup\n array v : u32 [4] private\n"
+     "let l = local_id.x\n w[l] = x[l]\n barrier\n let s = workgroup_reduce_add(w[39 - l])\n v[l % 4] = s\n if "
+     "group_id.x == 0 { y[l] = v[1] + v[2] } }",
+     {.checks = VYRE_CHECK_ALL & ~VYRE_CHECK_BOUNDS},
+     VYRE_OK},
+    {"program p {\n buffer x : u32 read_write\n workgroup 40\n grid 5\n atomic_add(x[3], 1)\n print \"{}\", "
+     "global_id.x }",
+     {.threads = 2, .print = ignore},
+     VYRE_OK},
+    {"program p {\n buffer x : u32 read_write\n workgroup 8\n grid 2\n if global_id.x == 0 { x[2] = 7\n "
+     "atomic_store<release>(x[1], 1) }\n"
      "if global_id.x == 9 { let f = atomic_load<acquire>(x[1])\n if f == 1 { x[3] = x[2] } } }",
-     {.checks = VYRE_CHECK_RACES}, VYRE_OK},
-    {"program p {\n buffer x : u32 read_write\n workgroup 8\n grid 2\n x[local_id.x / 2] = x[9] }", {.checks = VYRE_CHECK_ALL}, VYRE_CHECK_FAILED},
-    {"program p {\n buffer x : u32 read_write\n workgroup 8\n grid 2\n x[global_id.x] = 1\n grid_barrier\n x[15 - global_id.x] = 2 }", {.seed = 3}, VYRE_OK},
+     {.checks = VYRE_CHECK_RACES},
+     VYRE_OK},
+    {"program p {\n buffer x : u32 read_write\n workgroup 8\n grid 2\n x[local_id.x / 2] = x[9] }",
+     {.checks = VYRE_CHECK_ALL},
+     VYRE_CHECK_FAILED},
+    {"program p {\n buffer x : u32 read_write\n workgroup 8\n grid 2\n x[global_id.x] = 1\n grid_barrier\n x[15 - "
+     "global_id.x] = 2 }",
+     {.seed = 3},
+     VYRE_OK},
     {"program p {\n workgroup 8\n grid 2\n buffer x : u32 read_write\n trap 3 }", {.threads = 2}, VYRE_TRAPPED},
 };
 
@@ -146,7 +160,9 @@ static void many_variables_and_literals_do_not_need_a_register_each(void **state
     (void)state;
     enum { COUNT = 3000 };
     char *text = malloc(COUNT * 80 + 1000);
-    size_t used = (size_t)sprintf(text, "program p {\n buffer y : u32 write count 64\n workgroup 64\n grid 1\n let i = local_id.x\n let v0 = i\n");
+    size_t used = (size_t)sprintf(
+        text,
+        "program p {\n buffer y : u32 write count 64\n workgroup 64\n grid 1\n let i = local_id.x\n let v0 = i\n");
     uint32_t want = 5;
     for (uint32_t k = 1; k <= COUNT; k++) {
         used += (size_t)sprintf(text + used, "let v%u = v%u * 3 + %u\n", k, k - 1, k * 7919);

@@ -5,8 +5,9 @@ static void out_of_bounds_loads_zero_and_drops_stores(void **state) {
     (void)state;
     const uint32_t x[2] = {7, 9};
     trial t;
-    trial_open(&t, "program p {\n buffer x : u32 read\n buffer out : u32 write count 2\n grid 1\n"
-                   "out[0] = x[1] + x[2] + x[4294967295u32]\n out[2] = 5\n out[18446744073709551615u64] = 6\n out[1] = 1 }");
+    trial_open(
+        &t, "program p {\n buffer x : u32 read\n buffer out : u32 write count 2\n grid 1\n"
+            "out[0] = x[1] + x[2] + x[4294967295u32]\n out[2] = 5\n out[18446744073709551615u64] = 6\n out[1] = 1 }");
     trial_input(&t, x, sizeof x);
     trial_expect(&t, VYRE_OK);
     assert_int_equal(trial_u32(&t, 0)[0], 9);
@@ -17,7 +18,8 @@ static void out_of_bounds_loads_zero_and_drops_stores(void **state) {
 /* -1 in every signed type, and the largest value of every unsigned one, is no index. */
 static void an_index_is_a_mathematical_integer(void **state) {
     (void)state;
-    static const char *const indices[] = {"-1i8", "-1i16", "-1i32", "-1i64", "255u8", "65535u16", "4294967295u32", "18446744073709551615u64",
+    static const char *const indices[] = {"-1i8",   "-1i16",         "-1i32",         "-1i64",
+                                          "255u8",  "65535u16",      "4294967295u32", "18446744073709551615u64",
                                           "-128i8", "4294967296i64", "4294967297u64"};
     static const char *const inside[] = {"1i8", "1u8", "1i16", "1u16", "1i32", "1u32", "1i64", "1u64"};
     const uint32_t x[3] = {1, 2, 3};
@@ -26,7 +28,8 @@ static void an_index_is_a_mathematical_integer(void **state) {
         char text[400];
         /* Through a param-like variable, so that no constant is checked before the run. */
         snprintf(text, sizeof text,
-                 "program p {\n buffer x : u32 read\n buffer out : u32 write count 3\n grid 1\n var j = %s\n out[j] = 77\n out[2] = x[j] }",
+                 "program p {\n buffer x : u32 read\n buffer out : u32 write count 3\n grid 1\n var j = %s\n out[j] = "
+                 "77\n out[2] = x[j] }",
                  k < outside ? indices[k] : inside[k - outside]);
         trial t;
         trial_open(&t, text);
@@ -41,14 +44,17 @@ static void an_index_is_a_mathematical_integer(void **state) {
 
 static void workgroup_and_private_arrays_have_bounds_too(void **state) {
     (void)state;
-    EXPECT_U32("program p {\n buffer out : u32 write count 4\n workgroup 2\n grid 1\n array w : u32 [2] workgroup\n array v : u32 [2] private\n"
-               "let i = local_id.x\n var j = i + 1\n w[j] = 5 + i\n v[j] = 7 + i\n barrier\n out[i] = w[1] + w[i + 2]\n out[i + 2] = v[1] + v[j + 1] }",
+    EXPECT_U32("program p {\n buffer out : u32 write count 4\n workgroup 2\n grid 1\n array w : u32 [2] workgroup\n "
+               "array v : u32 [2] private\n"
+               "let i = local_id.x\n var j = i + 1\n w[j] = 5 + i\n v[j] = 7 + i\n barrier\n out[i] = w[1] + w[i + "
+               "2]\n out[i + 2] = v[1] + v[j + 1] }",
                5, 5, 7, 0);
 }
 
 static void every_element_type_keeps_its_bits(void **state) {
     (void)state;
-    static const char *const types[] = {"i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f16", "bf16", "f32", "f64"};
+    static const char *const types[] = {"i8",  "u8",  "i16", "u16",  "i32", "u32",
+                                        "i64", "u64", "f16", "bf16", "f32", "f64"};
     static const unsigned sizes[] = {1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 8};
     for (size_t k = 0; k < 12; k++) {
         uint8_t x[64];
@@ -58,7 +64,8 @@ static void every_element_type_keeps_its_bits(void **state) {
         for (int i = 0; i < 64; i++)
             x[i] = (uint8_t)(i + 1);
         snprintf(text, sizeof text,
-                 "program p {\n buffer x : %s read\n buffer y : %s write count len(x)\n workgroup 5\n grid over x\n array w : %s [5] workgroup\n"
+                 "program p {\n buffer x : %s read\n buffer y : %s write count len(x)\n workgroup 5\n grid over x\n "
+                 "array w : %s [5] workgroup\n"
                  "let i = global_id.x\n w[local_id.x] = x[i]\n barrier\n y[i] = w[local_id.x] }",
                  types[k], types[k], types[k]);
         trial_open(&t, text);
@@ -74,7 +81,8 @@ static void a_loaded_nan_is_the_canonical_one(void **state) {
     (void)state;
     const uint32_t x[4] = {0xffc12345, 0x7f800001, 0xff800000, 0x7fffffff};
     trial t;
-    trial_open(&t, "program p {\n buffer x : f32 read\n buffer y : f32 write count len(x)\n grid over x\n y[global_id.x] = x[global_id.x] }");
+    trial_open(&t, "program p {\n buffer x : f32 read\n buffer y : f32 write count len(x)\n grid over x\n "
+                   "y[global_id.x] = x[global_id.x] }");
     trial_input(&t, x, sizeof x);
     trial_expect(&t, VYRE_OK);
     const uint32_t want[4] = {0x7fc00000, 0x7fc00000, 0xff800000, 0x7fc00000};
@@ -111,8 +119,10 @@ static void workgroup_arrays_are_zero_at_the_start_of_every_workgroup(void **sta
 static void a_barrier_shows_what_the_others_wrote(void **state) {
     (void)state;
     trial t;
-    trial_open(&t, "program p {\n buffer out : u32 write count 1000\n workgroup 1000\n grid 1\n array w : u32 [1000] workgroup\n"
-                   "let i = local_index\n w[i] = i * i\n barrier\n out[i] = w[999 - i] }");
+    trial_open(
+        &t,
+        "program p {\n buffer out : u32 write count 1000\n workgroup 1000\n grid 1\n array w : u32 [1000] workgroup\n"
+        "let i = local_index\n w[i] = i * i\n barrier\n out[i] = w[999 - i] }");
     trial_expect(&t, VYRE_OK);
     for (uint32_t i = 0; i < 1000; i++)
         assert_int_equal(trial_u32(&t, 0)[i], (999 - i) * (999 - i));
@@ -123,7 +133,8 @@ static void collectives_meet_over_several_warps(void **state) {
     (void)state;
     trial t;
     trial_open(&t, "program p {\n buffer out : u32 write count 600\n workgroup 30, 20\n grid 1\n"
-                   "let i = local_index\n let s = workgroup_scan_inclusive_add(i)\n let b = workgroup_broadcast(s, 599)\n out[i] = b - s }");
+                   "let i = local_index\n let s = workgroup_scan_inclusive_add(i)\n let b = workgroup_broadcast(s, "
+                   "599)\n out[i] = b - s }");
     trial_expect(&t, VYRE_OK);
     for (uint32_t i = 0; i < 600; i++)
         assert_int_equal(trial_u32(&t, 0)[i], 599 * 600 / 2 - i * (i + 1) / 2);
@@ -164,7 +175,8 @@ static void atomic_minimum_of_a_signed_type_is_signed(void **state) {
 
 static void inactive_lanes_access_nothing(void **state) {
     (void)state;
-    EXPECT_U32("program p {\n buffer out : u32 write count 4\n workgroup 4\n grid 1\n array w : u32 [4] workgroup\n let i = local_id.x\n"
+    EXPECT_U32("program p {\n buffer out : u32 write count 4\n workgroup 4\n grid 1\n array w : u32 [4] workgroup\n "
+               "let i = local_id.x\n"
                "if i == 2 { w[i] = 5\n atomic_add(w[i], 1)\n out[i] = w[i] }\n barrier\n out[(i + 1) % 4] = w[i] }",
                0, 0, 0, 6);
 }
@@ -172,7 +184,8 @@ static void inactive_lanes_access_nothing(void **state) {
 static void empty_buffers_and_empty_grids_are_legal(void **state) {
     (void)state;
     trial t;
-    trial_open(&t, "program p {\n buffer x : f64 read\n buffer y : f64 write count len(x)\n buffer z : u32 read_write\n grid over x\n"
+    trial_open(&t, "program p {\n buffer x : f64 read\n buffer y : f64 write count len(x)\n buffer z : u32 "
+                   "read_write\n grid over x\n"
                    "y[global_id.x] = x[global_id.x] }");
     const uint32_t z[2] = {3, 4};
     trial_input(&t, NULL, 0);
@@ -193,8 +206,10 @@ static void ids_of_a_three_dimensional_grid_are_right(void **state) {
     trial t;
     trial_open(&t, "program p {\n buffer out : u32 write count 4320\n workgroup 2, 3, 4\n grid 3, 4, 5\n"
                    "let g = global_id.x + global_size.x * (global_id.y + global_size.y * global_id.z)\n"
-                   "let ok = global_id.x == group_id.x * workgroup_size.x + local_id.x && global_id.y == group_id.y * 3 + local_id.y && global_id.z "
-                   "== group_id.z * 4 + local_id.z && local_index == local_id.x + 2 * (local_id.y + 3 * local_id.z) && group_count.z == 5\n"
+                   "let ok = global_id.x == group_id.x * workgroup_size.x + local_id.x && global_id.y == group_id.y * "
+                   "3 + local_id.y && global_id.z "
+                   "== group_id.z * 4 + local_id.z && local_index == local_id.x + 2 * (local_id.y + 3 * local_id.z) && "
+                   "group_count.z == 5\n"
                    "out[g] = ok ? g + 1 : 0 }");
     /* 6 * 12 * 20 invocations, each stores once: every element below 1440 is its place plus one. */
     trial_expect(&t, VYRE_OK);
@@ -206,7 +221,8 @@ static void ids_of_a_three_dimensional_grid_are_right(void **state) {
 static void outputs_keep_their_capacity(void **state) {
     (void)state;
     trial t;
-    trial_open(&t, "program p {\n buffer x : u32 read\n buffer y : u32 write count len(x)\n grid over x\n y[global_id.x] = x[global_id.x] }");
+    trial_open(&t, "program p {\n buffer x : u32 read\n buffer y : u32 write count len(x)\n grid over x\n "
+                   "y[global_id.x] = x[global_id.x] }");
     const uint32_t x[3] = {1, 2, 3};
     trial_input(&t, x, sizeof x);
     trial_expect(&t, VYRE_OK);

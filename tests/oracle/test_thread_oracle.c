@@ -4,8 +4,10 @@
 #include "base/thread.h"
 
 static const char *const program =
-    "program p {\n buffer x : u32 read\n buffer h : u32 read_write count 64\n buffer y : u32 write count len(x)\n workgroup 32\n grid over x\n array w : u32 [32] workgroup\n"
-    "let i = global_id.x\n let l = local_id.x\n w[l] = x[i] * 3\n barrier\n var s = 0u32\n for k in 0u32 .. 32u32 { s = s + w[(l + k) % 32] * k }\n"
+    "program p {\n buffer x : u32 read\n buffer h : u32 read_write count 64\n buffer y : u32 write count len(x)\n "
+    "workgroup 32\n grid over x\n array w : u32 [32] workgroup\n"
+    "let i = global_id.x\n let l = local_id.x\n w[l] = x[i] * 3\n barrier\n var s = 0u32\n for k in 0u32 .. 32u32 { s "
+    "= s + w[(l + k) % 32] * k }\n"
     "atomic_add(h[s % 64], 1)\n atomic_max(h[63 - s % 7], i)\n if i % 1000 == 999 { print \"{}\", s }\n y[i] = s }";
 
 enum { N = 20000, RUNS = 6 };
@@ -57,7 +59,8 @@ static void one_oracle_may_run_on_many_threads_at_once(void **state) {
 static void a_trap_on_many_threads_is_the_smallest(void **state) {
     (void)state;
     trial t;
-    trial_open(&t, "program p {\n workgroup 8\n grid 20000\n var s = 0u32\n for k in 0u32 .. 20u32 { s = s + k }\n if global_id.x % 1000 == 777 { trap global_id.x } }");
+    trial_open(&t, "program p {\n workgroup 8\n grid 20000\n var s = 0u32\n for k in 0u32 .. 20u32 { s = s + k }\n if "
+                   "global_id.x % 1000 == 777 { trap global_id.x } }");
     for (unsigned threads = 2; threads <= 8; threads *= 2) {
         t.options.threads = threads;
         trial_expect(&t, VYRE_TRAPPED);
@@ -70,7 +73,8 @@ static void a_trap_on_many_threads_is_the_smallest(void **state) {
 static void a_budget_stops_every_thread(void **state) {
     (void)state;
     trial t;
-    trial_open(&t, "program p {\n workgroup 8\n grid 20000\n if global_id.x > 30000 { while true { } }\n var s = 0u32\n for k in 0u32 .. 50u32 { s = s + k } }");
+    trial_open(&t, "program p {\n workgroup 8\n grid 20000\n if global_id.x > 30000 { while true { } }\n var s = "
+                   "0u32\n for k in 0u32 .. 50u32 { s = s + k } }");
     t.options = (vyre_oracle_options){.threads = 4, .budget = 10000000};
     trial_expect(&t, VYRE_BUDGET);
     trial_close(&t);
@@ -79,7 +83,8 @@ static void a_budget_stops_every_thread(void **state) {
 static void phases_of_a_grid_run_on_many_threads(void **state) {
     (void)state;
     trial t;
-    trial_open(&t, "program p {\n buffer a : u32 read_write\n workgroup 16\n grid over a\n let i = global_id.x\n for k in 0u32 .. 4u32 {\n"
+    trial_open(&t, "program p {\n buffer a : u32 read_write\n workgroup 16\n grid over a\n let i = global_id.x\n for k "
+                   "in 0u32 .. 4u32 {\n"
                    "let v = a[len(a) - 1 - i]\n grid_barrier\n a[i] = a[i] + v\n grid_barrier\n } }");
     trial_input(&t, x, 4096 * 4);
     t.options.threads = 4;

@@ -22,7 +22,9 @@ static void the_smallest_invocation_is_reported(void **state) {
 static void a_trap_delivers_no_outputs(void **state) {
     (void)state;
     trial t;
-    trial_open(&t, "program p {\n buffer y : u32 write count 2\n grid 2\n y[global_id.x] = 7\n if global_id.x == 1 { trap 5 } }");
+    trial_open(
+        &t,
+        "program p {\n buffer y : u32 write count 2\n grid 2\n y[global_id.x] = 7\n if global_id.x == 1 { trap 5 } }");
     assert_int_equal(vyre_bytes_resize(&t.outputs[0], 3, NULL), VYRE_OK);
     memcpy(t.outputs[0].data, "abc", 3);
     trial_expect(&t, VYRE_TRAPPED);
@@ -45,7 +47,9 @@ static void a_trapped_invocation_has_no_further_effect(void **state) {
     (void)state;
     lines l = {""};
     trial t;
-    trial_open(&t, "program p {\n workgroup 3\n grid 1\n let i = local_id.x\n print \"a\"\n if i == 1 { trap 5 }\n print \"b\" }");
+    trial_open(
+        &t,
+        "program p {\n workgroup 3\n grid 1\n let i = local_id.x\n print \"a\"\n if i == 1 { trap 5 }\n print \"b\" }");
     t.options.print = collect;
     t.options.print_user = &l;
     trial_expect(&t, VYRE_TRAPPED);
@@ -69,7 +73,8 @@ static void a_workgroup_with_a_trap_ends_at_its_next_barrier_and_others_run_on(v
 static void a_trap_before_a_collective_is_no_divergence(void **state) {
     (void)state;
     trial t;
-    trial_open(&t, "program p {\n buffer y : u32 write count 300\n workgroup 300\n grid 1\n let i = local_id.x\n if i > 250 { trap i }\n"
+    trial_open(&t, "program p {\n buffer y : u32 write count 300\n workgroup 300\n grid 1\n let i = local_id.x\n if i "
+                   "> 250 { trap i }\n"
                    "let s = workgroup_reduce_add(i)\n y[i] = s }");
     trial_expect(&t, VYRE_TRAPPED);
     assert_int_equal(t.report.trap.invocation, 251);
@@ -91,7 +96,8 @@ static void print_spells_every_type(void **state) {
     t.options.print = collect;
     t.options.print_user = &l;
     trial_expect(&t, VYRE_OK);
-    assert_string_equal(l.text, "0:-128 255 -9223372036854775807 18446744073709551615\n0:1.5 -0.1 0.1 -0.0\n0:truefalse\n0:inf -inf nan!\n0:plain\n0:\n");
+    assert_string_equal(l.text, "0:-128 255 -9223372036854775807 18446744073709551615\n0:1.5 -0.1 0.1 "
+                                "-0.0\n0:truefalse\n0:inf -inf nan!\n0:plain\n0:\n");
     trial_close(&t);
 }
 
@@ -119,7 +125,8 @@ static void a_grid_barrier_orders_all_workgroups(void **state) {
     trial_input(&t, a, sizeof a);
     for (unsigned threads = 1; threads <= 3; threads++)
         for (uint64_t seed = 0; seed < 3; seed++) {
-            t.options = (vyre_oracle_options){.threads = threads, .seed = seed, .checks = threads == 1 ? VYRE_CHECK_ALL : 0};
+            t.options =
+                (vyre_oracle_options){.threads = threads, .seed = seed, .checks = threads == 1 ? VYRE_CHECK_ALL : 0};
             trial_expect(&t, VYRE_OK);
             for (uint32_t i = 0; i < 64; i++) {
                 uint32_t j = 63 - i, sum = 0, value = 0;
@@ -163,7 +170,8 @@ static void steps_and_evaluations_are_summed_over_invocations(void **state) {
     (void)state;
     trial t;
     /* Per invocation a let and an if; in half of them a store. */
-    trial_open(&t, "program p {\n buffer y : u32 write count 8\n workgroup 4\n grid 2\n let i = global_id.x\n if i < 4 { y[i] = 1 } }");
+    trial_open(&t, "program p {\n buffer y : u32 write count 8\n workgroup 4\n grid 2\n let i = global_id.x\n if i < 4 "
+                   "{ y[i] = 1 } }");
     trial_expect(&t, VYRE_OK);
     assert_int_equal(t.report.invocations, 8);
     assert_int_equal(t.report.groups[0], 2);

@@ -54,13 +54,15 @@ static inline void trial_groups(trial *t, uint32_t x, uint32_t y, uint32_t z) {
 
 static inline vyre_status trial_run(trial *t) {
     vyre_diagnostics_clear(t->findings);
-    return t->status = vyre_oracle_run(t->oracle, &t->arguments, &t->options, t->outputs, &t->report, t->findings, &t->error);
+    return t->status =
+               vyre_oracle_run(t->oracle, &t->arguments, &t->options, t->outputs, &t->report, t->findings, &t->error);
 }
 
 static inline void trial_expect(trial *t, vyre_status status) {
     if (trial_run(t) != status) {
         trial_show(t->findings);
-        fail_msg("status %s, not %s: %s", vyre_status_name(t->status), vyre_status_name(status), t->status ? t->error.message : "");
+        fail_msg("status %s, not %s: %s", vyre_status_name(t->status), vyre_status_name(status),
+                 t->status ? t->error.message : "");
     }
 }
 
