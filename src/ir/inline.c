@@ -23,23 +23,24 @@
 typedef struct inliner {
     const vyre_program *from;
     vy_draft draft;
-    uint32_t *map_variable, *map_memory; /* from indices of `from` to those of the draft; a function's change with each call */
-    uint8_t *needed;                     /* functions that the current root calls, directly or not */
-    VY_VECTOR(vy_arg) args;              /* of the statement being copied */
-    VY_VECTOR(uint8_t) visible;          /* by name of the draft */
-    VY_VECTOR(vy_name) declared;         /* visible names of the current function, innermost last */
+    uint32_t *map_variable,
+        *map_memory;             /* from indices of `from` to those of the draft; a function's change with each call */
+    uint8_t *needed;             /* functions that the current root calls, directly or not */
+    VY_VECTOR(vy_arg) args;      /* of the statement being copied */
+    VY_VECTOR(uint8_t) visible;  /* by name of the draft */
+    VY_VECTOR(vy_name) declared; /* visible names of the current function, innermost last */
     int over_limit;
 } inliner;
 
 /* How the body being copied came here. */
 typedef struct frame {
     const vy_function *function;
-    int is_call;       /* else it is the root: returns stay */
-    int in_loop;       /* returns must leave `while true` */
-    uint32_t results;  /* first variable that takes the results; VY_NONE if nobody wants them */
-    uint32_t flag;     /* of the innermost loop of the body around the current statement, if returns leave it */
-    uint32_t loops;    /* loops of the body around the current statement */
-    vy_position call;  /* where glue comes from */
+    int is_call;      /* else it is the root: returns stay */
+    int in_loop;      /* returns must leave `while true` */
+    uint32_t results; /* first variable that takes the results; VY_NONE if nobody wants them */
+    uint32_t flag;    /* of the innermost loop of the body around the current statement, if returns leave it */
+    uint32_t loops;   /* loops of the body around the current statement */
+    vy_position call; /* where glue comes from */
 } frame;
 
 /* ---- names ---- */
@@ -355,8 +356,8 @@ static void declare_memory(inliner *in, uint32_t memory) {
     const vy_memory *m = &in->from->memories.items[memory];
     vy_name name = copy_name(in, m->name);
     in->draft.position = m->position;
-    in->map_memory[memory] =
-        vy_draft_memory_param(&in->draft, name, (vy_space)m->space, (vyre_type)m->type, (vyre_access)m->access, m->size);
+    in->map_memory[memory] = vy_draft_memory_param(&in->draft, name, (vy_space)m->space, (vyre_type)m->type,
+                                                   (vyre_access)m->access, m->size);
     declare(in, name);
 }
 
@@ -401,7 +402,9 @@ static void copy_entry(inliner *in, const vy_function *entry) {
     vyre_program *made = in->draft.program;
     for (uint32_t i = 0; i < p->sizes.count; i++) {
         vy_size size = p->sizes.items[i];
-        size.a -= size.kind == VY_SIZE_PARAM ? entry->first_variable : size.kind == VY_SIZE_LEN ? entry->first_memory : 0;
+        size.a -= size.kind == VY_SIZE_PARAM ? entry->first_variable
+                  : size.kind == VY_SIZE_LEN ? entry->first_memory
+                                             : 0;
         vy_draft_size(&in->draft, (vy_size_kind)size.kind, size.a, size.b, size.value);
     }
     memcpy(made->workgroup, p->workgroup, sizeof made->workgroup);
@@ -473,13 +476,15 @@ static vyre_status start(inliner *in, vyre_error *error) {
 static vyre_status finish(inliner *in, vyre_program **out, vyre_error *error) {
     const char *fix = "inline a smaller library, or call in loops instead of many times";
     if (in->over_limit && !in->draft.failed)
-        return vy_fail(error, VYRE_LIMIT, fix, "the inlined program has more statements or expressions than the limit (%d, %d)",
+        return vy_fail(error, VYRE_LIMIT, fix,
+                       "the inlined program has more statements or expressions than the limit (%d, %d)",
                        VY_LIMIT_STATEMENTS, VY_LIMIT_EXPRESSIONS);
     vyre_status status = vy_draft_finish(&in->draft, in->from->source, NULL, out, error);
     if (status != VYRE_INVALID_PROGRAM || vy_program_entry(in->from))
         return status;
     /* The functions of a library are valid one by one; only what calls add up to can be too much. */
-    return vy_fail(error, VYRE_LIMIT, fix, "a function has more arrays than the limits (%d, %d bytes) once its calls are inlined",
+    return vy_fail(error, VYRE_LIMIT, fix,
+                   "a function has more arrays than the limits (%d, %d bytes) once its calls are inlined",
                    VY_LIMIT_ARRAYS, VY_LIMIT_PRIVATE_BYTES);
 }
 

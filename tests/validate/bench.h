@@ -8,21 +8,49 @@
 
 static vy_draft d;
 
-static inline vy_name N(const char *text) { return vy_draft_name(&d, text, strlen(text)); }
-static inline uint32_t U32(uint64_t v) { return vy_draft_literal(&d, VYRE_TYPE_U32, v); }
-static inline uint32_t F32(void) { return vy_draft_literal(&d, VYRE_TYPE_F32, 0x3f800000); }
-static inline uint32_t BOOL(int v) { return vy_draft_literal(&d, VYRE_TYPE_BOOL, (uint64_t)v); }
-static inline uint32_t LIT(vyre_type type, uint64_t v) { return vy_draft_literal(&d, type, v); }
-static inline uint32_t VAR(uint32_t variable) { return vy_draft_variable(&d, variable); }
-static inline uint32_t LOAD(uint32_t memory, uint32_t index) { return vy_draft_load(&d, memory, index); }
-static inline uint32_t LEN(uint32_t memory) { return vy_draft_len(&d, memory); }
-static inline uint32_t ID(void) { return vy_draft_builtin(&d, VYRE_BUILTIN_LOCAL_ID, 0); }
-static inline uint32_t BUILTIN(vyre_builtin builtin) { return vy_draft_builtin(&d, builtin, 0); }
+static inline vy_name N(const char *text) {
+    return vy_draft_name(&d, text, strlen(text));
+}
+static inline uint32_t U32(uint64_t v) {
+    return vy_draft_literal(&d, VYRE_TYPE_U32, v);
+}
+static inline uint32_t F32(void) {
+    return vy_draft_literal(&d, VYRE_TYPE_F32, 0x3f800000);
+}
+static inline uint32_t BOOL(int v) {
+    return vy_draft_literal(&d, VYRE_TYPE_BOOL, (uint64_t)v);
+}
+static inline uint32_t LIT(vyre_type type, uint64_t v) {
+    return vy_draft_literal(&d, type, v);
+}
+static inline uint32_t VAR(uint32_t variable) {
+    return vy_draft_variable(&d, variable);
+}
+static inline uint32_t LOAD(uint32_t memory, uint32_t index) {
+    return vy_draft_load(&d, memory, index);
+}
+static inline uint32_t LEN(uint32_t memory) {
+    return vy_draft_len(&d, memory);
+}
+static inline uint32_t ID(void) {
+    return vy_draft_builtin(&d, VYRE_BUILTIN_LOCAL_ID, 0);
+}
+static inline uint32_t BUILTIN(vyre_builtin builtin) {
+    return vy_draft_builtin(&d, builtin, 0);
+}
 /* Operands are appended in the order written: C leaves the order of arguments open, so these are statement expressions. */
-#define IN_ORDER(a_expr, b_expr, use) ({ const uint32_t a_ = (a_expr), b_ = (b_expr); use; })
+#define IN_ORDER(a_expr, b_expr, use)                                                                                  \
+    ({                                                                                                                 \
+        const uint32_t a_ = (a_expr), b_ = (b_expr);                                                                   \
+        use;                                                                                                           \
+    })
 #define OP1(op, type, a) vy_draft_op(&d, op, type, a, VY_NONE, VY_NONE)
 #define OP2(op, type, a, b) IN_ORDER(a, b, vy_draft_op(&d, op, type, a_, b_, VY_NONE))
-#define SELECT(type, a, b, c) ({ const uint32_t a_ = (a), b_ = (b), c_ = (c); vy_draft_op(&d, VYRE_OP_SELECT, type, a_, b_, c_); })
+#define SELECT(type, a, b, c)                                                                                          \
+    ({                                                                                                                 \
+        const uint32_t a_ = (a), b_ = (b), c_ = (c);                                                                   \
+        vy_draft_op(&d, VYRE_OP_SELECT, type, a_, b_, c_);                                                             \
+    })
 #define ADD(a, b) OP2(VYRE_OP_ADD, VYRE_TYPE_U32, a, b)
 #define LT(a, b) OP2(VYRE_OP_LT, VYRE_TYPE_BOOL, a, b)
 #define STORE(memory, index, value) IN_ORDER(index, value, vy_draft_store(&d, memory, a_, b_))
@@ -30,7 +58,9 @@ static inline uint32_t BUILTIN(vyre_builtin builtin) { return vy_draft_builtin(&
 
 /* ---- programs ---- */
 
-static inline void start(const char *name) { assert_int_equal(vy_draft_start(&d, name, NULL), VYRE_OK); }
+static inline void start(const char *name) {
+    assert_int_equal(vy_draft_start(&d, name, NULL), VYRE_OK);
+}
 
 /* A program with 64 invocations in a workgroup, its entry open. */
 static inline void start_entry(void) {
@@ -47,16 +77,30 @@ static inline uint32_t array(const char *name, vy_space space, vyre_type type, u
     return vy_draft_array(&d, N(name), space, type, elements);
 }
 
-static inline uint32_t function(const char *name) { return vy_draft_begin_function(&d, N(name)); }
-static inline uint32_t param(const char *name, vyre_type type) { return vy_draft_scalar_param(&d, N(name), type); }
-static inline void end_function(void) { vy_draft_end_function(&d); }
+static inline uint32_t function(const char *name) {
+    return vy_draft_begin_function(&d, N(name));
+}
+static inline uint32_t param(const char *name, vyre_type type) {
+    return vy_draft_scalar_param(&d, N(name), type);
+}
+static inline void end_function(void) {
+    vy_draft_end_function(&d);
+}
 
 /* ---- statements ---- */
 
-static inline uint32_t let(const char *name, vyre_type type, uint32_t value) { return vy_draft_let(&d, N(name), type, value); }
-static inline uint32_t var(const char *name, vyre_type type, uint32_t value) { return vy_draft_var(&d, N(name), type, value); }
-static inline void end(void) { vy_draft_end(&d); }
-static inline uint32_t plain(vy_stmt stmt) { return vy_draft_stmt(&d, &stmt, NULL, 0, NULL, NULL); }
+static inline uint32_t let(const char *name, vyre_type type, uint32_t value) {
+    return vy_draft_let(&d, N(name), type, value);
+}
+static inline uint32_t var(const char *name, vyre_type type, uint32_t value) {
+    return vy_draft_var(&d, N(name), type, value);
+}
+static inline void end(void) {
+    vy_draft_end(&d);
+}
+static inline uint32_t plain(vy_stmt stmt) {
+    return vy_draft_stmt(&d, &stmt, NULL, 0, NULL, NULL);
+}
 
 static inline void barrier(vyre_scope scope) {
     vy_stmt s = vy_draft_blank(VY_STMT_BARRIER);
@@ -77,8 +121,8 @@ static inline void trap(uint32_t code) {
 }
 
 /* Binds the value if name is given. */
-static inline uint32_t add_atomic(vyre_atomic op, vyre_order order, uint32_t memory, uint32_t index, uint32_t b, uint32_t c,
-                              const char *name) {
+static inline uint32_t add_atomic(vyre_atomic op, vyre_order order, uint32_t memory, uint32_t index, uint32_t b,
+                                  uint32_t c, const char *name) {
     vy_stmt s = vy_draft_blank(VY_STMT_ATOMIC);
     s.op = (uint8_t)op;
     s.order = (uint8_t)order;
@@ -93,14 +137,17 @@ static inline uint32_t add_atomic(vyre_atomic op, vyre_order order, uint32_t mem
 }
 
 #define ATOMIC(op, order, memory, index, b, c, name)                                                                   \
-    ({ const uint32_t a_ = (index), b_ = (b), c_ = (c); add_atomic(op, order, memory, a_, b_, c_, name); })
+    ({                                                                                                                 \
+        const uint32_t a_ = (index), b_ = (b), c_ = (c);                                                               \
+        add_atomic(op, order, memory, a_, b_, c_, name);                                                               \
+    })
 
 static inline void atomic_add(uint32_t memory, uint32_t index) {
     add_atomic(VYRE_ATOMIC_ADD, VYRE_ORDER_RELAXED, memory, index, U32(1), VY_NONE, NULL);
 }
 
-static inline uint32_t add_collective(vyre_collective op, vyre_op combine, unsigned width, uint32_t a, uint32_t b, const char *name,
-                                  vyre_type type) {
+static inline uint32_t add_collective(vyre_collective op, vyre_op combine, unsigned width, uint32_t a, uint32_t b,
+                                      const char *name, vyre_type type) {
     vy_stmt s = vy_draft_blank(VY_STMT_COLLECTIVE);
     s.op = (uint8_t)op;
     s.combine = (uint8_t)combine;
@@ -115,8 +162,12 @@ static inline uint32_t add_collective(vyre_collective op, vyre_op combine, unsig
 #define COLLECTIVE(op, combine, width, a, b, name, type)                                                               \
     IN_ORDER(a, b, add_collective(op, combine, width, a_, b_, name, type))
 
-static inline vy_arg value(uint32_t expr) { return (vy_arg){0, expr}; }
-static inline vy_arg memory(uint32_t index) { return (vy_arg){1, index}; }
+static inline vy_arg value(uint32_t expr) {
+    return (vy_arg){0, expr};
+}
+static inline vy_arg memory(uint32_t index) {
+    return (vy_arg){1, index};
+}
 
 /* Calls with the args of the array; binds one u32 result if name is given. */
 static inline uint32_t call(uint32_t callee, const vy_arg *args, uint32_t count, const char *name) {

@@ -241,7 +241,9 @@ static void name_of(int length) {
     let(text, VYRE_TYPE_U32, U32(1));
     end_function();
 }
-static void long_name(int bad) { name_of(VY_LIMIT_NAME + bad); }
+static void long_name(int bad) {
+    name_of(VY_LIMIT_NAME + bad);
+}
 static void long_format(int bad) {
     static char text[VY_LIMIT_STRING + 2];
     memset(text, 'n', sizeof text);
@@ -303,7 +305,9 @@ static void deep_calls(int bad) {
     call(f, NULL, 0, NULL);
     end_function();
 }
-static void numbered(const char *format, int i, char name[16]) { snprintf(name, 16, format, i); }
+static void numbered(const char *format, int i, char name[16]) {
+    snprintf(name, 16, format, i);
+}
 static void many_params(int bad) {
     start_entry();
     char name[16];
@@ -427,7 +431,8 @@ static void mixed_operands(int bad) {
 }
 static void bitcast_of_another_width(int bad) {
     start_entry();
-    let("a", VYRE_TYPE_F32, vy_draft_op(&d, VYRE_OP_BITCAST, VYRE_TYPE_F32, bad ? LIT(VYRE_TYPE_U64, 1) : U32(1), VY_NONE, VY_NONE));
+    let("a", VYRE_TYPE_F32,
+        vy_draft_op(&d, VYRE_OP_BITCAST, VYRE_TYPE_F32, bad ? LIT(VYRE_TYPE_U64, 1) : U32(1), VY_NONE, VY_NONE));
     end_function();
 }
 static void float_remainder(int bad) {
@@ -569,8 +574,12 @@ static void function_giving(int bad_return, int bad_path) {
     CALL(f, "r", value(U32(1)));
     end_function();
 }
-static void return_of_nothing(int bad) { function_giving(bad, 0); }
-static void path_without_a_return(int bad) { function_giving(0, bad); }
+static void return_of_nothing(int bad) {
+    function_giving(bad, 0);
+}
+static void path_without_a_return(int bad) {
+    function_giving(0, bad);
+}
 static void return_of_a_value_from_the_program(int bad) {
     start_entry();
     ret(bad ? U32(1) : VY_NONE);
@@ -598,8 +607,12 @@ static void print(const char *format, uint32_t arg_count) {
     vy_draft_stmt(&d, &s, args, arg_count, NULL, NULL);
     end_function();
 }
-static void places_without_values(int bad) { print(bad ? "{} {}" : "{}", 1); }
-static void format_in_latin1(int bad) { print(bad ? "\xe9" : "\xc3\xa9", 0); }
+static void places_without_values(int bad) {
+    print(bad ? "{} {}" : "{}", 1);
+}
+static void format_in_latin1(int bad) {
+    print(bad ? "\xe9" : "\xc3\xa9", 0);
+}
 
 /* ---- atomics ---- */
 
@@ -623,10 +636,12 @@ static void atomic_on_bytes(int bad) {
     atomic_on(VYRE_ACCESS_READ_WRITE, bad ? VYRE_TYPE_U8 : VYRE_TYPE_I64, VYRE_ATOMIC_MAX, VYRE_NUMERICS_STRICT);
 }
 static void atomic_and_on_floats(int bad) {
-    atomic_on(VYRE_ACCESS_READ_WRITE, VYRE_TYPE_F32, bad ? VYRE_ATOMIC_AND : VYRE_ATOMIC_EXCHANGE, VYRE_NUMERICS_RELAXED);
+    atomic_on(VYRE_ACCESS_READ_WRITE, VYRE_TYPE_F32, bad ? VYRE_ATOMIC_AND : VYRE_ATOMIC_EXCHANGE,
+              VYRE_NUMERICS_RELAXED);
 }
 static void float_atomic(int bad) {
-    atomic_on(VYRE_ACCESS_READ_WRITE, VYRE_TYPE_F32, VYRE_ATOMIC_ADD, bad ? VYRE_NUMERICS_STRICT : VYRE_NUMERICS_RELAXED);
+    atomic_on(VYRE_ACCESS_READ_WRITE, VYRE_TYPE_F32, VYRE_ATOMIC_ADD,
+              bad ? VYRE_NUMERICS_STRICT : VYRE_NUMERICS_RELAXED);
 }
 static void atomic_with_an_order(vyre_atomic op, vyre_order order) {
     start_entry();
@@ -634,12 +649,17 @@ static void atomic_with_an_order(vyre_atomic op, vyre_order order) {
     ATOMIC(op, order, h, ID(), op == VYRE_ATOMIC_LOAD ? VY_NONE : U32(1), VY_NONE, NULL);
     end_function();
 }
-static void store_that_acquires(int bad) { atomic_with_an_order(VYRE_ATOMIC_STORE, bad ? VYRE_ORDER_ACQUIRE : VYRE_ORDER_RELEASE); }
-static void load_that_releases(int bad) { atomic_with_an_order(VYRE_ATOMIC_LOAD, bad ? VYRE_ORDER_ACQ_REL : VYRE_ORDER_ACQUIRE); }
+static void store_that_acquires(int bad) {
+    atomic_with_an_order(VYRE_ATOMIC_STORE, bad ? VYRE_ORDER_ACQUIRE : VYRE_ORDER_RELEASE);
+}
+static void load_that_releases(int bad) {
+    atomic_with_an_order(VYRE_ATOMIC_LOAD, bad ? VYRE_ORDER_ACQ_REL : VYRE_ORDER_ACQUIRE);
+}
 static void atomic_operand_of_another_type(int bad) {
     start_entry();
     uint32_t h = buffer("h", VYRE_TYPE_U32, VYRE_ACCESS_READ_WRITE);
-    ATOMIC(VYRE_ATOMIC_COMPARE_EXCHANGE, VYRE_ORDER_ACQ_REL, h, ID(), U32(1), bad ? LIT(VYRE_TYPE_I32, 1) : U32(1), NULL);
+    ATOMIC(VYRE_ATOMIC_COMPARE_EXCHANGE, VYRE_ORDER_ACQ_REL, h, ID(), U32(1), bad ? LIT(VYRE_TYPE_I32, 1) : U32(1),
+           NULL);
     end_function();
 }
 static void value_of_an_atomic_store(int bad) {
@@ -667,7 +687,9 @@ static void reduce_with_a_shift(int bad) {
 static void subgroup_of_24(int bad) {
     collective_of(VYRE_COLLECTIVE_SCAN_INCLUSIVE, VYRE_OP_ADD, bad ? 24 : 16, VYRE_TYPE_U32, VYRE_TYPE_U32);
 }
-static void ballot_of_a_workgroup(int bad) { collective_of(VYRE_COLLECTIVE_BALLOT, 0, bad ? 0 : 64, VYRE_TYPE_BOOL, VYRE_TYPE_U64); }
+static void ballot_of_a_workgroup(int bad) {
+    collective_of(VYRE_COLLECTIVE_BALLOT, 0, bad ? 0 : 64, VYRE_TYPE_BOOL, VYRE_TYPE_U64);
+}
 static void any_of_integers(int bad) {
     vyre_type type = bad ? VYRE_TYPE_U32 : VYRE_TYPE_BOOL;
     collective_of(VYRE_COLLECTIVE_ANY, 0, 0, type, type);
@@ -833,7 +855,8 @@ typedef struct code_case {
     int is_warning;
 } code_case;
 
-#define CASE(code, build) {#code, #build, build, 0}
+#define CASE(code, build)                                                                                              \
+    { #code, #build, build, 0 }
 static const code_case cases[] = {
     CASE(V001, unknown_kind),
     CASE(V001, unknown_op),
@@ -958,8 +981,8 @@ static void judge(const code_case *c, int bad) {
     vyre_status wanted = bad && !c->is_warning ? VYRE_INVALID_PROGRAM : VYRE_OK;
     if (status != wanted || has_code(list, c->code) != bad) {
         show(list);
-        fail_msg("%s, %s: %s as %s, %s among the findings", c->code, c->name, bad ? "bad" : "good", vyre_status_name(status),
-                 has_code(list, c->code) ? "the code is" : "the code is not");
+        fail_msg("%s, %s: %s as %s, %s among the findings", c->code, c->name, bad ? "bad" : "good",
+                 vyre_status_name(status), has_code(list, c->code) ? "the code is" : "the code is not");
     }
     if (status != VYRE_OK) {
         assert_int_equal(strncmp(error.message, c->code, 4), 0); /* the first finding is the one meant */

@@ -60,7 +60,8 @@ static void two_kinds_on_one_memory_show_the_schedule(void **state) {
 
 static void kinds_are_followed_through_calls(void **state) {
     (void)state;
-    const char *add = "fn add(b: buffer [u32] read_write) { atomic_add(b[0], 1) }\nfn outer(b: buffer [u32] read_write) { add(b) }\n";
+    const char *add =
+        "fn add(b: buffer [u32] read_write) { atomic_add(b[0], 1) }\nfn outer(b: buffer [u32] read_write) { add(b) }\n";
     char text[1024];
     snprintf(text, sizeof text, "%s%s", add, HEAD "outer(y)\n atomic_add(y[0], 2) }");
     assert_false(depends(text));
@@ -70,7 +71,8 @@ static void kinds_are_followed_through_calls(void **state) {
 
 static void float_atomics_show_the_schedule(void **state) {
     (void)state;
-    assert_true(depends("program p { numerics relaxed\n buffer y : f32 read_write\n workgroup 64\n atomic_add(y[0], 1.0f32) }"));
+    assert_true(depends(
+        "program p { numerics relaxed\n buffer y : f32 read_write\n workgroup 64\n atomic_add(y[0], 1.0f32) }"));
 }
 
 int main(void) {

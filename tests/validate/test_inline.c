@@ -57,7 +57,8 @@ static void gives(const uint32_t want[8], const char *text) {
     vyre_bytes out = VYRE_BYTES_INIT;
     vyre_arguments arguments = {.geometry = {VYRE_GEOMETRY_GROUPS, {1, 1, 1}}};
     assert_int_equal(vyre_oracle_new(program, &oracle, &error), VYRE_OK);
-    if (vyre_oracle_run(oracle, &arguments, &(vyre_oracle_options){.checks = VYRE_CHECK_ALL}, &out, NULL, NULL, &error) != VYRE_OK)
+    if (vyre_oracle_run(oracle, &arguments, &(vyre_oracle_options){.checks = VYRE_CHECK_ALL}, &out, NULL, NULL,
+                        &error) != VYRE_OK)
         fail_msg("%s", error.message);
     assert_int_equal(out.size, 32);
     if (memcmp(out.data, want, 32) != 0) {
@@ -76,25 +77,30 @@ static void gives(const uint32_t want[8], const char *text) {
 
 static void a_call_becomes_its_body(void **state) {
     (void)state;
-    gives((uint32_t[8]){1, 3, 5, 7, 9, 11, 13, 15}, "fn f(a: u32) -> u32 { let b = a * 2\n return b + 1 }\n" MAIN "out[i] = f(i) }");
+    gives((uint32_t[8]){1, 3, 5, 7, 9, 11, 13, 15},
+          "fn f(a: u32) -> u32 { let b = a * 2\n return b + 1 }\n" MAIN "out[i] = f(i) }");
 }
 
 static void names_stay_apart(void **state) {
     (void)state;
     gives((uint32_t[8]){3, 5, 7, 9, 11, 13, 15, 17},
           "fn g(i: u32) -> u32 { let b = i + 1\n let r = b\n return r }\n"
-          "fn f(i: u32) -> u32 { let b = g(i)\n let r = g(b)\n let c = b + r\n return c }\n" MAIN "let r = f(i)\n let b = r\n out[i] = b }");
+          "fn f(i: u32) -> u32 { let b = g(i)\n let r = g(b)\n let c = b + r\n return c }\n" MAIN
+          "let r = f(i)\n let b = r\n out[i] = b }");
 }
 
 static void several_results_come_back(void **state) {
     (void)state;
     gives((uint32_t[8]){0, 1, 2, 10, 11, 12, 20, 21},
-          "fn split(a: u32) -> (high: u32, low: u32) { return a / 3, a % 3 }\n" MAIN "let (h, l) = split(i)\n out[i] = h * 10 + l }");
+          "fn split(a: u32) -> (high: u32, low: u32) { return a / 3, a % 3 }\n" MAIN
+          "let (h, l) = split(i)\n out[i] = h * 10 + l }");
 }
 
 static void returns_at_the_ends_of_branches_need_no_loop(void **state) {
     (void)state;
-    const char *text = "fn f(a: u32) -> u32 { if a > 3 { return 1 } else { if a > 1 { return 2 } else { return 3 } } }\n" MAIN "out[i] = f(i) }";
+    const char *text =
+        "fn f(a: u32) -> u32 { if a > 3 { return 1 } else { if a > 1 { return 2 } else { return 3 } } }\n" MAIN
+        "out[i] = f(i) }";
     gives((uint32_t[8]){3, 3, 2, 2, 1, 1, 1, 1}, text);
     vyre_module *module = NULL;
     vyre_program *program = inlined(parse(text, &module));
@@ -107,7 +113,8 @@ static void returns_at_the_ends_of_branches_need_no_loop(void **state) {
 static void early_returns_leave(void **state) {
     (void)state;
     gives((uint32_t[8]){100, 100, 20, 30, 44, 55, 66, 77},
-          "fn f(a: u32) -> u32 {\n if a < 2 { return 100 }\n var r = a * 10\n if a < 4 { return r }\n r = r + a\n return r }\n" MAIN "out[i] = f(i) }");
+          "fn f(a: u32) -> u32 {\n if a < 2 { return 100 }\n var r = a * 10\n if a < 4 { return r }\n r = r + a\n "
+          "return r }\n" MAIN "out[i] = f(i) }");
 }
 
 static void returns_leave_loops_within_loops(void **state) {
@@ -124,7 +131,8 @@ static void returns_leave_loops_within_loops(void **state) {
 static void returns_leave_an_endless_loop(void **state) {
     (void)state;
     gives((uint32_t[8]){0, 1, 2, 3, 4, 5, 6, 7},
-          "fn f(a: u32) -> u32 { var n = 0u32\n while true { if n == a { return n }\n n = n + 1 } }\n" MAIN "out[i] = f(i) }");
+          "fn f(a: u32) -> u32 { var n = 0u32\n while true { if n == a { return n }\n n = n + 1 } }\n" MAIN
+          "out[i] = f(i) }");
 }
 
 static void a_function_without_results_may_return_early(void **state) {
@@ -143,17 +151,19 @@ static void private_arrays_start_each_call_as_zero(void **state) {
 
 static void memories_are_passed_through(void **state) {
     (void)state;
-    gives((uint32_t[8]){7, 6, 5, 4, 3, 2, 1, 0},
-          "fn at(t: workgroup [u32], k: u32) -> u32 { return t[k] }\n"
-          "fn swap(t: workgroup [u32], a: u32, s: private [u32]) -> u32 { t[a] = a\n barrier\n s[1] = at(t, len(t) - 1 - a)\n return s[1] }\n"
-          "program p { buffer out : u32 write count 8\n workgroup 8\n array t : u32 [8] workgroup\n array s : u32 [2] private\n"
-          " let i = local_id.x\n let v = swap(t, i, s)\n out[i] = s[1] }");
+    gives((uint32_t[8]){7, 6, 5, 4, 3, 2, 1, 0}, "fn at(t: workgroup [u32], k: u32) -> u32 { return t[k] }\n"
+                                                 "fn swap(t: workgroup [u32], a: u32, s: private [u32]) -> u32 { t[a] "
+                                                 "= a\n barrier\n s[1] = at(t, len(t) - 1 - a)\n return s[1] }\n"
+                                                 "program p { buffer out : u32 write count 8\n workgroup 8\n array t : "
+                                                 "u32 [8] workgroup\n array s : u32 [2] private\n"
+                                                 " let i = local_id.x\n let v = swap(t, i, s)\n out[i] = s[1] }");
 }
 
 static void results_nobody_wants_are_dropped(void **state) {
     (void)state;
     gives((uint32_t[8]){5, 5, 5, 5, 5, 5, 5, 5},
-          "fn f(b: buffer [u32] write, a: u32) -> u32 { b[a] = 5\n if a > 3 { return 1 }\n return 2 }\n" MAIN "f(out, i) }");
+          "fn f(b: buffer [u32] write, a: u32) -> u32 { b[a] = 5\n if a > 3 { return 1 }\n return 2 }\n" MAIN
+          "f(out, i) }");
 }
 
 static void collectives_in_functions_stay_uniform(void **state) {
@@ -167,8 +177,8 @@ static void collectives_in_functions_stay_uniform(void **state) {
 static void a_barrier_before_an_early_return_stays_valid(void **state) {
     (void)state;
     gives((uint32_t[8]){1, 1, 1, 1, 2, 2, 2, 2},
-          "fn f(a: u32) -> u32 { barrier\n if a < 4 { return 1 }\n var r = 2u32\n for k in 0u32 .. a { if k == 9 { return 3 } }\n return r }\n" MAIN
-          "let v = f(i)\n barrier\n out[i] = v }");
+          "fn f(a: u32) -> u32 { barrier\n if a < 4 { return 1 }\n var r = 2u32\n for k in 0u32 .. a { if k == 9 { "
+          "return 3 } }\n return r }\n" MAIN "let v = f(i)\n barrier\n out[i] = v }");
 }
 
 /* The return of the first loop is uniform, that of the second is not: what stands between them may not be mistaken for divergent. */
@@ -176,7 +186,8 @@ static void returns_of_different_loops_are_told_apart(void **state) {
     (void)state;
     gives((uint32_t[8]){20, 21, 22, 23, 3, 3, 3, 3},
           "fn f(a: u32, n: u32) -> u32 { for k in 0u32 .. 4 { if k == n { return 1 } }\n barrier\n"
-          " for k in 0u32 .. 4 { for j in 0u32 .. 1 { if k == a { return 20 + j + k } } }\n return 3 }\n" MAIN "out[i] = f(i, 9) }");
+          " for k in 0u32 .. 4 { for j in 0u32 .. 1 { if k == a { return 20 + j + k } } }\n return 3 }\n" MAIN
+          "out[i] = f(i, 9) }");
 }
 
 /* The same with both loops in a loop of one trip. */
@@ -190,7 +201,8 @@ static void returns_of_loops_in_a_loop_are_told_apart(void **state) {
 static void regions_say_where_code_comes_from(void **state) {
     (void)state;
     vyre_module *module = NULL;
-    vyre_program *program = inlined(parse("fn g(a: u32) -> u32 { return a }\nfn f(a: u32) -> u32 { return g(a) }\n" MAIN "out[i] = f(i) }", &module));
+    vyre_program *program = inlined(parse(
+        "fn g(a: u32) -> u32 { return a }\nfn f(a: u32) -> u32 { return g(a) }\n" MAIN "out[i] = f(i) }", &module));
     int seen_f = 0, seen_g = 0;
     for (uint32_t i = 0; i < program->stmts.count; i++)
         if (program->stmts.items[i].kind == VY_STMT_REGION) {
@@ -208,7 +220,8 @@ static void regions_say_where_code_comes_from(void **state) {
 static void positions_point_at_the_original(void **state) {
     (void)state;
     vyre_module *module = NULL;
-    vyre_program *program = inlined(parse("fn f(a: u32) -> u32 {\n  let b = a\n  return b }\n" MAIN "out[i] = f(i) }", &module));
+    vyre_program *program =
+        inlined(parse("fn f(a: u32) -> u32 {\n  let b = a\n  return b }\n" MAIN "out[i] = f(i) }", &module));
     int seen = 0;
     for (uint32_t i = 0; i < program->stmts.count; i++)
         if (program->stmts.items[i].kind == VY_STMT_LET && vy_stmt_position(program, i).line == 2)
@@ -221,11 +234,12 @@ static void positions_point_at_the_original(void **state) {
 static void headers_and_sizes_are_kept(void **state) {
     (void)state;
     vyre_module *module = NULL;
-    vyre_program *program = inlined(parse("fn f(a: u32) -> u32 { return a }\n"
-                                          "program p { numerics relaxed\n param n : u32\n buffer x : u32 read count n * 2 + 1\n"
-                                          " buffer y : u32 write count len(x)\n workgroup 4, 2\n grid div_ceil(n, 4), len(y)\n"
-                                          " y[f(global_id.x)] = x[0] }",
-                                          &module));
+    vyre_program *program =
+        inlined(parse("fn f(a: u32) -> u32 { return a }\n"
+                      "program p { numerics relaxed\n param n : u32\n buffer x : u32 read count n * 2 + 1\n"
+                      " buffer y : u32 write count len(x)\n workgroup 4, 2\n grid div_ceil(n, 4), len(y)\n"
+                      " y[f(global_id.x)] = x[0] }",
+                      &module));
     char *text = print(program);
     assert_non_null(strstr(text, "numerics relaxed"));
     assert_non_null(strstr(text, "count n * 2 + 1"));
@@ -250,9 +264,10 @@ static void a_program_without_calls_is_itself(void **state) {
 static void functions_of_a_library_are_inlined_into_each_other(void **state) {
     (void)state;
     vyre_module *module = NULL;
-    vyre_program *program = inlined(parse("fn g(a: u32) -> u32 { array s : u32 [2] private\n if a > 1 { return s[0] }\n return a }\n"
-                                          "fn f(a: u32) -> u32 { return g(a) + g(a + 1) }\n",
-                                          &module));
+    vyre_program *program =
+        inlined(parse("fn g(a: u32) -> u32 { array s : u32 [2] private\n if a > 1 { return s[0] }\n return a }\n"
+                      "fn f(a: u32) -> u32 { return g(a) + g(a + 1) }\n",
+                      &module));
     assert_int_equal(vyre_program_function_count(program), 2);
     vyre_program_release(program);
     vyre_module_free(module);
@@ -264,8 +279,9 @@ static void a_library_that_grows_too_large_is_over_a_limit(void **state) {
     char *text = malloc(100000);
     size_t n = (size_t)sprintf(text, "fn g0(a: u32) -> u32 { return a + 1 }\n");
     for (int i = 1; i < 11; i++)
-        n += (size_t)sprintf(text + n, "fn g%d(a: u32) -> u32 { let b = g%d(a)\n let c = g%d(b)\n let d = g%d(c)\n return d }\n", i, i - 1,
-                             i - 1, i - 1);
+        n += (size_t)sprintf(text + n,
+                             "fn g%d(a: u32) -> u32 { let b = g%d(a)\n let c = g%d(b)\n let d = g%d(c)\n return d }\n",
+                             i, i - 1, i - 1, i - 1);
     for (int i = 0; i < 30; i++)
         n += (size_t)sprintf(text + n, "fn h%d(a: u32) -> u32 { return g10(a) }\n", i);
     vyre_module *module = NULL;
@@ -281,7 +297,9 @@ static void a_library_that_grows_too_large_is_over_a_limit(void **state) {
 static void every_generated_program_can_be_inlined(void **state) {
     (void)state;
     for (unsigned seed = 1; seed <= 150 * vy_test_effort(); seed++) {
-        vyre_generate_options options = {.seed = seed, .stress = VYRE_STRESS_FUNCTIONS | VYRE_STRESS_CONTROL | VYRE_STRESS_COLLECTIVES | VYRE_STRESS_MEMORY};
+        vyre_generate_options options = {.seed = seed,
+                                         .stress = VYRE_STRESS_FUNCTIONS | VYRE_STRESS_CONTROL |
+                                                   VYRE_STRESS_COLLECTIVES | VYRE_STRESS_MEMORY};
         vyre_case *test_case = NULL;
         vyre_error error;
         if (vyre_generate(&options, &test_case, &error) != VYRE_OK)
@@ -301,10 +319,12 @@ static vyre_status inline_once(void *user) {
 static void any_allocation_may_fail(void **state) {
     (void)state;
     vyre_module *module = NULL;
-    vyre_program *program = parse("fn g(a: u32) -> u32 { array s : u32 [4] private\n for k in 0u32 .. 4 { if k == a { return s[k] } }\n return 3 }\n"
-                                  "fn f(a: u32) -> (q: u32, r: u32) { let v = g(a)\n if a > 3 { return v, 1 }\n return g(v), 2 }\n" MAIN
-                                  "let (q, r) = f(i)\n out[i] = q + r }",
-                                  &module);
+    vyre_program *program =
+        parse("fn g(a: u32) -> u32 { array s : u32 [4] private\n for k in 0u32 .. 4 { if k == a { return s[k] } }\n "
+              "return 3 }\n"
+              "fn f(a: u32) -> (q: u32, r: u32) { let v = g(a)\n if a > 3 { return v, 1 }\n return g(v), 2 }\n" MAIN
+              "let (q, r) = f(i)\n out[i] = q + r }",
+              &module);
     assert_true(VY_FAULT_LOOP(inline_once, program) > 10);
     vyre_module_free(module);
 }

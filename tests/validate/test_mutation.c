@@ -44,15 +44,24 @@ static target pick(vyre_program *p, vy_random *random) {
 static void overwrite(unsigned char *at, size_t room, vy_random *random) {
     uint32_t word;
     if (room < 4 || vy_random_below(random, 2)) {
-        *at = (unsigned char)(vy_random_below(random, 3) ? *at + vy_random_below(random, 5) - 2 : vy_random_next(random));
+        *at =
+            (unsigned char)(vy_random_below(random, 3) ? *at + vy_random_below(random, 5) - 2 : vy_random_next(random));
         return;
     }
     memcpy(&word, at, 4);
     switch (vy_random_below(random, 4)) {
-    case 0: word += (uint32_t)vy_random_below(random, 5) - 2; break;
-    case 1: word = (uint32_t)vy_random_below(random, 16); break;
-    case 2: word = VY_NONE - (uint32_t)vy_random_below(random, 3); break;
-    default: word = (uint32_t)vy_random_next(random); break;
+    case 0:
+        word += (uint32_t)vy_random_below(random, 5) - 2;
+        break;
+    case 1:
+        word = (uint32_t)vy_random_below(random, 16);
+        break;
+    case 2:
+        word = VY_NONE - (uint32_t)vy_random_below(random, 3);
+        break;
+    default:
+        word = (uint32_t)vy_random_next(random);
+        break;
     }
     memcpy(at, &word, 4);
 }

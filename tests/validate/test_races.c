@@ -22,7 +22,8 @@ static void an_access_out_of_bounds_touches_nothing(void **state) {
     refused("V102", "program p { buffer y : u32 write count 4\n workgroup 64\n y[0] = 7 }");
     accepted("program p { buffer y : u32 write count 4\n workgroup 64\n y[4] = 7 }");
     /* Only element 0 is in bounds, and only invocation 0 stores to it. */
-    accepted("program p { workgroup 64\n array t : u32 [1] workgroup\n t[local_id.x] = 1\n let v = t[local_id.x + 1] }");
+    accepted(
+        "program p { workgroup 64\n array t : u32 [1] workgroup\n t[local_id.x] = 1\n let v = t[local_id.x + 1] }");
 }
 
 static void nothing_is_certain_after_a_trap_or_return(void **state) {
@@ -52,9 +53,13 @@ static void neighbours_collide_unless_a_barrier_is_between(void **state) {
 static void indices_wrap_around(void **state) {
     (void)state;
     /* l - 1 is 2^32 - 1 for invocation 0, and 0 for invocation 1: in bounds of an array of one. */
-    refused("V103", "program p { workgroup 64\n array t : u32 [1] workgroup\n let l = local_id.x\n t[l] = 1\n let v = t[l - 1] }");
-    refused("V103", "program p { workgroup 64\n array t : u32 [1] workgroup\n let l = local_id.x\n t[l - 3] = 1\n let v = t[l - 1] }");
-    accepted("program p { workgroup 2\n array t : u32 [1] workgroup\n let l = local_id.x\n t[l - 3] = 1\n let v = t[l - 1] }");
+    refused(
+        "V103",
+        "program p { workgroup 64\n array t : u32 [1] workgroup\n let l = local_id.x\n t[l] = 1\n let v = t[l - 1] }");
+    refused("V103", "program p { workgroup 64\n array t : u32 [1] workgroup\n let l = local_id.x\n t[l - 3] = 1\n let "
+                    "v = t[l - 1] }");
+    accepted("program p { workgroup 2\n array t : u32 [1] workgroup\n let l = local_id.x\n t[l - 3] = 1\n let v = t[l "
+             "- 1] }");
 }
 
 static void a_barrier_that_may_run_counts_as_one(void **state) {
@@ -64,8 +69,10 @@ static void a_barrier_that_may_run_counts_as_one(void **state) {
     accepted(HEAD "t[l] = 1\n atomic_add<acq_rel>(y[0], 1)\n let v = t[l + 1] }");
     refused("V103", HEAD "t[l] = 1\n atomic_add(y[0], 1)\n let v = t[l + 1] }");
     /* The same through a function, so that inlining changes no verdict. */
-    accepted("fn f(b: buffer [u32] read_write) { atomic_add<acq_rel>(b[0], 1) }\n" HEAD "t[l] = 1\n f(y)\n let v = t[l + 1] }");
-    refused("V103", "fn f(b: buffer [u32] read_write) { atomic_add(b[0], 1) }\n" HEAD "t[l] = 1\n f(y)\n let v = t[l + 1] }");
+    accepted("fn f(b: buffer [u32] read_write) { atomic_add<acq_rel>(b[0], 1) }\n" HEAD
+             "t[l] = 1\n f(y)\n let v = t[l + 1] }");
+    refused("V103",
+            "fn f(b: buffer [u32] read_write) { atomic_add(b[0], 1) }\n" HEAD "t[l] = 1\n f(y)\n let v = t[l + 1] }");
 }
 
 static void what_may_not_run_does_not_count(void **state) {
@@ -81,7 +88,8 @@ static void other_shapes_are_left_to_the_oracle(void **state) {
     accepted(HEAD "t[n] = 7 }");
     accepted(HEAD "t[l] = 1\n let v = t[l ^ 1] }");
     accepted("program p { workgroup 8, 8\n array t : u32 [64] workgroup\n t[local_id.x] = 1 }");
-    refused("V103", "program p { workgroup 8, 8\n array t : u32 [64] workgroup\n t[local_index] = 1\n let v = t[local_index + 1] }");
+    refused("V103", "program p { workgroup 8, 8\n array t : u32 [64] workgroup\n t[local_index] = 1\n let v = "
+                    "t[local_index + 1] }");
 }
 
 static void plain_and_atomic_accesses_do_not_mix(void **state) {

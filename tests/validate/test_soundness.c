@@ -24,24 +24,44 @@ static void say(writer *w, const char *format, ...) {
     assert_true(w->length < sizeof w->text);
 }
 
-static unsigned dice(writer *w, unsigned sides) { return (unsigned)vy_random_below(&w->random, sides); }
+static unsigned dice(writer *w, unsigned sides) {
+    return (unsigned)vy_random_below(&w->random, sides);
+}
 
 /* Mostly uniform values, so that many programs are accepted. */
 static void say_value(writer *w, int depth) {
     switch (dice(w, depth ? 14 : 10)) {
-    case 0: say(w, "l"); break;
-    case 1: say(w, "group_id.x"); break;
+    case 0:
+        say(w, "l");
+        break;
+    case 1:
+        say(w, "group_id.x");
+        break;
     case 2:
-    case 3: say(w, "n"); break;
-    case 4: say(w, "%uu32", dice(w, 5)); break;
+    case 3:
+        say(w, "n");
+        break;
+    case 4:
+        say(w, "%uu32", dice(w, 5));
+        break;
     case 5:
     case 6:
-    case 7: say(w, "v%u", dice(w, 4)); break;
+    case 7:
+        say(w, "v%u", dice(w, 4));
+        break;
     case 8:
-    case 9: say(w, w->in_function ? "a" : "n"); break;
-    case 10: say(w, "s["), say_value(w, depth - 1), say(w, "]"); break;
-    case 11: say(w, "x["), say_value(w, depth - 1), say(w, "]"); break;
-    default: say(w, "("), say_value(w, depth - 1), say(w, dice(w, 2) ? " + " : " & "), say_value(w, depth - 1), say(w, ")"); break;
+    case 9:
+        say(w, w->in_function ? "a" : "n");
+        break;
+    case 10:
+        say(w, "s["), say_value(w, depth - 1), say(w, "]");
+        break;
+    case 11:
+        say(w, "x["), say_value(w, depth - 1), say(w, "]");
+        break;
+    default:
+        say(w, "("), say_value(w, depth - 1), say(w, dice(w, 2) ? " + " : " & "), say_value(w, depth - 1), say(w, ")");
+        break;
     }
 }
 
@@ -63,9 +83,15 @@ static void say_jump(writer *w) {
 static void say_loop(writer *w, int depth) {
     int counter = w->counters++;
     switch (dice(w, 3)) {
-    case 0: say(w, "for k%d in 0u32 .. (", counter), say_value(w, 1), say(w, ") & 3 {\n"); break;
-    case 1: say(w, "for k%d in 0u32 .. 2 {\n", counter); break;
-    default: say(w, "for k%d in 0u32 .. 3 { if ", counter), say_condition(w), say(w, " { break }\n"); break;
+    case 0:
+        say(w, "for k%d in 0u32 .. (", counter), say_value(w, 1), say(w, ") & 3 {\n");
+        break;
+    case 1:
+        say(w, "for k%d in 0u32 .. 2 {\n", counter);
+        break;
+    default:
+        say(w, "for k%d in 0u32 .. 3 { if ", counter), say_condition(w), say(w, " { break }\n");
+        break;
     }
     w->loops++;
     say_block(w, depth - 1);
@@ -79,16 +105,28 @@ static void say_statement(writer *w, int depth) {
     w->budget--;
     switch (dice(w, depth > 0 ? 15 : 8)) {
     case 0:
-    case 1: say(w, "v%u = ", dice(w, 4)), say_value(w, 2), say(w, "\n"); break;
-    case 2: say(w, "s["), say_value(w, 1), say(w, "] = "), say_value(w, 1), say(w, "\n"); break;
-    case 3: say(w, "v%u = workgroup_reduce_add(", dice(w, 4)), say_value(w, 1), say(w, ")\n"); break;
-    case 4: say(w, "v%u = subgroup_reduce_max<4>(", dice(w, 4)), say_value(w, 1), say(w, ")\n"); break;
+    case 1:
+        say(w, "v%u = ", dice(w, 4)), say_value(w, 2), say(w, "\n");
+        break;
+    case 2:
+        say(w, "s["), say_value(w, 1), say(w, "] = "), say_value(w, 1), say(w, "\n");
+        break;
+    case 3:
+        say(w, "v%u = workgroup_reduce_add(", dice(w, 4)), say_value(w, 1), say(w, ")\n");
+        break;
+    case 4:
+        say(w, "v%u = subgroup_reduce_max<4>(", dice(w, 4)), say_value(w, 1), say(w, ")\n");
+        break;
     case 5:
         if (!w->in_function)
             say(w, "v%u = f(b, ", dice(w, 4)), say_value(w, 1), say(w, ")\n");
         break;
-    case 6: say(w, dice(w, 3) ? "barrier\n" : "grid_barrier\n"); break;
-    case 7: say(w, "barrier\n"); break;
+    case 6:
+        say(w, dice(w, 3) ? "barrier\n" : "grid_barrier\n");
+        break;
+    case 7:
+        say(w, "barrier\n");
+        break;
     case 8:
     case 9:
     case 10:
@@ -99,8 +137,12 @@ static void say_statement(writer *w, int depth) {
             say(w, "} else {\n"), say_block(w, depth - 1);
         say(w, "}\n");
         break;
-    case 11: say(w, "if "), say_condition(w), say(w, " { "), say_jump(w), say(w, " }\n"); break;
-    default: say_loop(w, depth); break;
+    case 11:
+        say(w, "if "), say_condition(w), say(w, " { "), say_jump(w), say(w, " }\n");
+        break;
+    default:
+        say_loop(w, depth);
+        break;
     }
 }
 
@@ -118,7 +160,8 @@ static void say_program(writer *w) {
     say(w, "return v1\n}\n");
     w->in_function = 0;
     w->budget = 14;
-    say(w, "program p {\nparam n : u32\nbuffer b : u32 read count 4\nbuffer out : u32 write count 24\nworkgroup 8\narray s : u32 [4] private\n");
+    say(w, "program p {\nparam n : u32\nbuffer b : u32 read count 4\nbuffer out : u32 write count 24\nworkgroup "
+           "8\narray s : u32 [4] private\n");
     say(w, "let l = local_id.x\nvar v0 = 0u32\nvar v1 = n\nvar v2 = 1u32\nvar v3 = 2u32\n");
     size_t body = w->length;
     while (w->budget > 0)
@@ -133,8 +176,13 @@ static void run(const char *text, vyre_program *program, uint32_t n) {
     static const uint32_t input[4] = {3, 1, 2, 0};
     vyre_scalar param = vyre_scalar_u32(n);
     vyre_span span = {input, sizeof input};
-    vyre_arguments arguments = {.params = &param, .param_count = 1, .inputs = &span, .input_count = 1, .geometry = {VYRE_GEOMETRY_GROUPS, {3, 1, 1}}};
-    vyre_oracle_options options = {.threads = 1, .checks = VYRE_CHECK_RACES | VYRE_CHECK_DIVERGENCE, .budget = 10000000};
+    vyre_arguments arguments = {.params = &param,
+                                .param_count = 1,
+                                .inputs = &span,
+                                .input_count = 1,
+                                .geometry = {VYRE_GEOMETRY_GROUPS, {3, 1, 1}}};
+    vyre_oracle_options options = {
+        .threads = 1, .checks = VYRE_CHECK_RACES | VYRE_CHECK_DIVERGENCE, .budget = 10000000};
     vyre_oracle *oracle = NULL;
     vyre_error error = VYRE_ERROR_INIT;
     vyre_bytes out = VYRE_BYTES_INIT;

@@ -3,7 +3,8 @@
 
 static void params_constants_and_lengths_are_uniform(void **state) {
     (void)state;
-    accepted(HEAD "if n > 4 { barrier }\n if len(x) == 3 { barrier }\n if group_id.x == 2 { barrier }\n if workgroup_size.x > 4 { barrier } }");
+    accepted(HEAD "if n > 4 { barrier }\n if len(x) == 3 { barrier }\n if group_id.x == 2 { barrier }\n if "
+                  "workgroup_size.x > 4 { barrier } }");
 }
 
 static void ids_are_not(void **state) {
@@ -20,7 +21,8 @@ static void the_finding_names_where_control_diverged_and_why(void **state) {
                HEAD "let m = l + n\n"
                     "if m > 4 {\n"
                     "barrier } }");
-    refused_at("V100", 10, "the `while` in line 9 depends on what is loaded from `t`", HEAD "while t[0] != 0 {\nbarrier } }");
+    refused_at("V100", 10, "the `while` in line 9 depends on what is loaded from `t`",
+               HEAD "while t[0] != 0 {\nbarrier } }");
     refused_at("V101", 9, "it depends on `local_id`", HEAD "let v = workgroup_broadcast(n, l) }");
 }
 
@@ -60,11 +62,14 @@ static void a_variable_set_in_divergent_control_differs(void **state) {
     refused("V100", HEAD "var v = 0u32\n if l > 4 { v = 1 }\n if v == 1 { barrier } }");
     accepted(HEAD "var v = 0u32\n if n > 4 { v = 1 }\n if v == 1 { barrier } }");
     /* Around a loop. */
-    refused("V100", HEAD "var v = 0u32\n var w = 0u32\n for i in 0u32 .. n { if v == 1 { barrier }\n v = w\n w = l } }");
+    refused("V100",
+            HEAD "var v = 0u32\n var w = 0u32\n for i in 0u32 .. n { if v == 1 { barrier }\n v = w\n w = l } }");
     /* After a loop that some leave earlier. */
     refused("V100", HEAD "var v = 0u32\n while v < l { v = v + 1 }\n if v == 1 { barrier } }");
-    refused("V100", HEAD "var v = 0u32\n for i in 0u32 .. n { if i == l { break }\n v = v + 1 }\n if v == 1 { barrier } }");
-    refused("V100", HEAD "var v = 0u32\n for i in 0u32 .. n { if i == l { continue }\n v = v + 1 }\n if v == 1 { barrier } }");
+    refused("V100",
+            HEAD "var v = 0u32\n for i in 0u32 .. n { if i == l { break }\n v = v + 1 }\n if v == 1 { barrier } }");
+    refused("V100",
+            HEAD "var v = 0u32\n for i in 0u32 .. n { if i == l { continue }\n v = v + 1 }\n if v == 1 { barrier } }");
 }
 
 static void loops_are_uniform_if_their_bounds_are(void **state) {
@@ -183,7 +188,8 @@ static void a_read_parameter_is_as_uniform_as_the_buffer(void **state) {
 
 static void a_private_array_that_a_function_stores_to_differs(void **state) {
     (void)state;
-    const char *fill = "fn fill(p: private [u32], v: u32) { p[0] = v }\nfn sum(p: private [u32]) -> u32 { return p[0] + p[1] }\n";
+    const char *fill =
+        "fn fill(p: private [u32], v: u32) { p[0] = v }\nfn sum(p: private [u32]) -> u32 { return p[0] + p[1] }\n";
     char text[1024];
     snprintf(text, sizeof text, "%s%s", fill, HEAD "fill(s, l)\n let v = sum(s)\n if s[0] == 1 { barrier } }");
     refused("V100", text);

@@ -47,12 +47,15 @@ static inline void refused_at(const char *code, uint32_t line, const char *says,
     if (v.status != VYRE_INVALID_PROGRAM || !first || strcmp(first->code, code) != 0 || (line && first->line != line) ||
         !strstr(first->message, says)) {
         print_findings(&v);
-        fail_msg("%s, not refused with %s in line %u saying \"%s\":\n%s", vyre_status_name(v.status), code, line, says, text);
+        fail_msg("%s, not refused with %s in line %u saying \"%s\":\n%s", vyre_status_name(v.status), code, line, says,
+                 text);
     }
     dismiss(&v);
 }
 
-static inline void refused(const char *code, const char *text) { refused_at(code, 0, "", text); }
+static inline void refused(const char *code, const char *text) {
+    refused_at(code, 0, "", text);
+}
 
 /* What most programs here begin with: lines 1 to 8, workgroups of 64. */
 #define HEAD                                                                                                           \

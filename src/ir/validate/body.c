@@ -12,7 +12,7 @@ typedef struct block {
 } block;
 
 typedef struct walk {
-    vy_body body; /* first: what the other files see */
+    vy_body body;                     /* first: what the other files see */
     block open[VY_LIMIT_NESTING + 1]; /* open[0] is the body of the function */
     uint32_t depth;
 } walk;
@@ -42,7 +42,8 @@ static void declare(vy_body *b, vy_name name, vy_position at, uint32_t holder) {
     const char *text = vy_check_name(b->check, name);
     size_t length = strlen(text);
     if (length > VY_LIMIT_NAME) {
-        vy_check_error(b->check, VY_V030, at, NULL, "a name is longer (%zu bytes) than the limit (%d)", length, VY_LIMIT_NAME);
+        vy_check_error(b->check, VY_V030, at, NULL, "a name is longer (%zu bytes) than the limit (%d)", length,
+                       VY_LIMIT_NAME);
         return;
     }
     if (!vy_text_is_name(text, length)) {
@@ -95,26 +96,29 @@ static void check_condition(vy_body *b, const vy_stmt *s) {
 static void check_for(vy_body *b, const vy_stmt *s) {
     uint8_t wanted = b->program->variables.items[s->variable].type;
     if (!(vyre_type_class((vyre_type)wanted) & VYRE_CLASS_INTEGER))
-        vy_check_error(b->check, VY_V064, vy_body_at(b), NULL, "the loop variable `%s` is of type %s, which is no integer",
-                       vy_check_name(b->check, b->program->variables.items[s->variable].name), vyre_type_name((vyre_type)wanted));
+        vy_check_error(
+            b->check, VY_V064, vy_body_at(b), NULL, "the loop variable `%s` is of type %s, which is no integer",
+            vy_check_name(b->check, b->program->variables.items[s->variable].name), vyre_type_name((vyre_type)wanted));
     const uint32_t operands[3] = {s->a, s->b, s->c};
     static const char *const names[3] = {"the start of the range", "the end of the range", "the step"};
     for (int i = 0; i < 3; i++)
         if (operands[i] != VY_NONE && vy_body_type(b, operands[i]) != wanted)
-            vy_body_mismatch(b, VY_V064, vy_body_expr_at(b, operands[i]), names[i], vy_body_type(b, operands[i]), wanted);
+            vy_body_mismatch(b, VY_V064, vy_body_expr_at(b, operands[i]), names[i], vy_body_type(b, operands[i]),
+                             wanted);
 }
 
 static void check_trap(vy_body *b, const vy_stmt *s) {
     if (vy_body_type(b, s->a) != VYRE_TYPE_U32)
-        vy_body_mismatch(b, VY_V069, vy_body_expr_at(b, s->a), "the code of a trap", vy_body_type(b, s->a), VYRE_TYPE_U32);
+        vy_body_mismatch(b, VY_V069, vy_body_expr_at(b, s->a), "the code of a trap", vy_body_type(b, s->a),
+                         VYRE_TYPE_U32);
 }
 
 static void check_print(vy_body *b, const vy_stmt *s) {
     const char *format = vy_check_name(b->check, s->name);
     size_t length = strlen(format);
     if (length > VY_LIMIT_STRING) {
-        vy_check_error(b->check, VY_V031, vy_body_at(b), NULL, "a print format is longer (%zu bytes) than the limit (%d)", length,
-                       VY_LIMIT_STRING);
+        vy_check_error(b->check, VY_V031, vy_body_at(b), NULL,
+                       "a print format is longer (%zu bytes) than the limit (%d)", length, VY_LIMIT_STRING);
         return;
     }
     if (vy_utf8_valid(format, length) != length)
@@ -124,8 +128,8 @@ static void check_print(vy_body *b, const vy_stmt *s) {
     for (const char *at = format; (at = strstr(at, "{}")) != NULL; at += 2)
         places++;
     if (places != s->arg_count)
-        vy_check_error(b->check, VY_V070, vy_body_at(b), NULL, "the format has %u places {}, but %u values are given", places,
-                       s->arg_count);
+        vy_check_error(b->check, VY_V070, vy_body_at(b), NULL, "the format has %u places {}, but %u values are given",
+                       places, s->arg_count);
 }
 
 static void check_return(vy_body *b, const vy_stmt *s) {
@@ -140,7 +144,8 @@ static void check_return(vy_body *b, const vy_stmt *s) {
         uint32_t value = p->args.items[s->args + i].index;
         uint8_t wanted = p->results.items[f->first_result + i].type;
         if (vy_body_type(b, value) != wanted)
-            vy_body_mismatch(b, VY_V066, vy_body_expr_at(b, value), "the returned value", vy_body_type(b, value), wanted);
+            vy_body_mismatch(b, VY_V066, vy_body_expr_at(b, value), "the returned value", vy_body_type(b, value),
+                             wanted);
     }
 }
 
@@ -148,20 +153,18 @@ static void check_region(vy_body *b, const vy_stmt *s) {
     const char *name = vy_check_name(b->check, s->name);
     size_t length = strlen(name);
     if (length > VY_LIMIT_NAME)
-        vy_check_error(b->check, VY_V030, vy_body_at(b), NULL, "the name of a region is longer (%zu bytes) than the limit (%d)",
-                       length, VY_LIMIT_NAME);
+        vy_check_error(b->check, VY_V030, vy_body_at(b), NULL,
+                       "the name of a region is longer (%zu bytes) than the limit (%d)", length, VY_LIMIT_NAME);
     else if (!vy_text_is_identifier(name, length) && !vy_text_is_op_id(name, length))
         vy_check_error(b->check, VY_V010, vy_body_at(b), NULL, "a region cannot be called `%s`", name);
 }
 
 static void (*const checks[VY_STMT_KIND_COUNT])(vy_body *, const vy_stmt *) = {
-    [VY_STMT_LET] = check_value,         [VY_STMT_VAR] = check_value,
-    [VY_STMT_ASSIGN] = check_assign,     [VY_STMT_STORE] = vy_body_store,
-    [VY_STMT_ATOMIC] = vy_body_atomic,   [VY_STMT_COLLECTIVE] = vy_body_collective,
-    [VY_STMT_CALL] = vy_body_call,       [VY_STMT_TRAP] = check_trap,
-    [VY_STMT_PRINT] = check_print,       [VY_STMT_IF] = check_condition,
-    [VY_STMT_FOR] = check_for,           [VY_STMT_WHILE] = check_condition,
-    [VY_STMT_RETURN] = check_return,     [VY_STMT_REGION] = check_region,
+    [VY_STMT_LET] = check_value,     [VY_STMT_VAR] = check_value,       [VY_STMT_ASSIGN] = check_assign,
+    [VY_STMT_STORE] = vy_body_store, [VY_STMT_ATOMIC] = vy_body_atomic, [VY_STMT_COLLECTIVE] = vy_body_collective,
+    [VY_STMT_CALL] = vy_body_call,   [VY_STMT_TRAP] = check_trap,       [VY_STMT_PRINT] = check_print,
+    [VY_STMT_IF] = check_condition,  [VY_STMT_FOR] = check_for,         [VY_STMT_WHILE] = check_condition,
+    [VY_STMT_RETURN] = check_return, [VY_STMT_REGION] = check_region,
 };
 
 /* ---- control ---- */
@@ -190,14 +193,21 @@ static int falls_through(const vyre_program *p, uint32_t first, uint32_t end) {
         case VY_STMT_BREAK:
         case VY_STMT_CONTINUE:
         case VY_STMT_RETURN:
-        case VY_STMT_TRAP: passes = 0; break;
+        case VY_STMT_TRAP:
+            passes = 0;
+            break;
         case VY_STMT_IF:
             passes = s->middle == s->end || falls_through(p, i + 1, s->middle) || falls_through(p, s->middle, s->end);
             break;
-        case VY_STMT_REGION: passes = falls_through(p, i + 1, s->end); break;
+        case VY_STMT_REGION:
+            passes = falls_through(p, i + 1, s->end);
+            break;
         case VY_STMT_FOR:
-        case VY_STMT_WHILE: passes = loop_ends(p, i); break;
-        default: break;
+        case VY_STMT_WHILE:
+            passes = loop_ends(p, i);
+            break;
+        default:
+            break;
         }
         if (!passes)
             return 0;
@@ -207,7 +217,8 @@ static int falls_through(const vyre_program *p, uint32_t first, uint32_t end) {
 
 static void check_jump(walk *w, const vy_stmt *s, uint32_t block_end) {
     vy_body *b = &w->body;
-    static const char *const names[] = {[VY_STMT_BREAK] = "break", [VY_STMT_CONTINUE] = "continue", [VY_STMT_RETURN] = "return"};
+    static const char *const names[] = {
+        [VY_STMT_BREAK] = "break", [VY_STMT_CONTINUE] = "continue", [VY_STMT_RETURN] = "return"};
     if (s->kind != VY_STMT_BREAK && s->kind != VY_STMT_CONTINUE && s->kind != VY_STMT_RETURN)
         return;
     if (s->kind != VY_STMT_RETURN && w->open[w->depth].loops == 0)
@@ -259,7 +270,8 @@ static void check_function(walk *w, const vy_function *f) {
     for (uint32_t i = f->first_stmt; i < f->end_stmt; i++)
         check_statement(w, i);
     if (f->result_count && falls_through(p, f->first_stmt, f->end_stmt))
-        vy_check_error(b->check, VY_V067, f->position, NULL, "`%s` gives results, but its end can be reached without a return",
+        vy_check_error(b->check, VY_V067, f->position, NULL,
+                       "`%s` gives results, but its end can be reached without a return",
                        vy_check_name(b->check, f->name));
 }
 

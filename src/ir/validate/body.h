@@ -8,9 +8,9 @@ typedef struct vy_body {
     vy_check *check;
     const vyre_program *program;
     const vy_function *function;
-    uint32_t stmt;          /* being checked */
-    uint32_t next_expr;     /* its first expression */
-    uint32_t next_variable; /* variables from here on are not declared yet */
+    uint32_t stmt;           /* being checked */
+    uint32_t next_expr;      /* its first expression */
+    uint32_t next_variable;  /* variables from here on are not declared yet */
     uint32_t *visible_until; /* of each variable: the end of the block it is declared in */
     uint32_t *holders;       /* of each name: the last declaration with that name, see body.c */
 } vy_body;

@@ -37,7 +37,8 @@ static void describe_circle(const graph *g, uint32_t callee, char *text, size_t 
         length += (size_t)snprintf(text + length, size - length, "`%s` calls ", vy_check_name(g->check, f->name));
     }
     if (length + 1 < size)
-        snprintf(text + length, size - length, "`%s`", vy_check_name(g->check, g->program->functions.items[callee].name));
+        snprintf(text + length, size - length, "`%s`",
+                 vy_check_name(g->check, g->program->functions.items[callee].name));
 }
 
 static void follow(graph *g, uint32_t stmt, uint32_t callee) {
@@ -47,7 +48,8 @@ static void follow(graph *g, uint32_t stmt, uint32_t callee) {
     } else if (g->states[callee] == OPEN) {
         char circle[256];
         describe_circle(g, callee, circle, sizeof circle);
-        vy_check_error(g->check, VY_V095, vy_stmt_position(g->program, stmt), NULL, "functions call themselves: %s", circle);
+        vy_check_error(g->check, VY_V095, vy_stmt_position(g->program, stmt), NULL, "functions call themselves: %s",
+                       circle);
     }
 }
 
@@ -59,8 +61,8 @@ static void visit(graph *g, uint32_t root) {
         frame *top = &g->stack[g->depth - 1];
         const vy_function *f = &g->program->functions.items[top->function];
         uint32_t stmt = top->next_stmt;
-        while (stmt < f->end_stmt && (g->program->stmts.items[stmt].kind != VY_STMT_CALL ||
-                                      g->program->stmts.items[stmt].callee == VY_NONE))
+        while (stmt < f->end_stmt &&
+               (g->program->stmts.items[stmt].kind != VY_STMT_CALL || g->program->stmts.items[stmt].callee == VY_NONE))
             stmt++;
         if (stmt < f->end_stmt) {
             top->next_stmt = stmt + 1;
@@ -91,7 +93,8 @@ static void order_functions(graph *g) {
 typedef struct summary {
     vy_check *check;
     const vyre_program *program;
-    uint32_t *param_of;  /* of each memory: its position among the parameters of its function, plus 1; 0 = not a parameter */
+    uint32_t
+        *param_of; /* of each memory: its position among the parameters of its function, plus 1; 0 = not a parameter */
     uint32_t *seen_by;   /* of each memory: the call it was last passed to, plus 1 */
     uint8_t *seen_write; /* … and whether that call writes it */
 } summary;
@@ -135,7 +138,8 @@ static void add_memory_args(summary *sum, vy_callee *mine, uint32_t index, const
 static void add_call(summary *sum, vy_callee *mine, uint32_t index, const vy_stmt *s, uint32_t nesting) {
     const vy_function *f = &sum->program->functions.items[s->callee];
     const vy_callee *callee = &sum->check->callees[s->callee];
-    mine->stmts = capped(mine->stmts + callee->stmts + 1 + f->result_count + f->param_count + 2 * (uint64_t)f->memory_count);
+    mine->stmts =
+        capped(mine->stmts + callee->stmts + 1 + f->result_count + f->param_count + 2 * (uint64_t)f->memory_count);
     mine->exprs = capped(mine->exprs + callee->exprs + f->result_count + 4 * (uint64_t)f->memory_count);
     mine->facts |= callee->facts;
     mine->orders |= callee->orders;
@@ -186,15 +190,17 @@ static void check_inlined(vy_check *check, uint32_t function) {
     const vy_callee *sum = &check->callees[function];
     const char *name = vy_check_name(check, f->name);
     if (sum->depth > VY_LIMIT_CALL_DEPTH)
-        vy_check_error(check, VY_V034, f->position, NULL, "calls in `%s` nest deeper (%u) than the limit (%d)", name, sum->depth,
-                       VY_LIMIT_CALL_DEPTH);
+        vy_check_error(check, VY_V034, f->position, NULL, "calls in `%s` nest deeper (%u) than the limit (%d)", name,
+                       sum->depth, VY_LIMIT_CALL_DEPTH);
     else if (sum->nesting > VY_LIMIT_NESTING)
-        vy_check_error(check, VY_V033, f->position, NULL, "blocks of `%s` and what it calls nest deeper (%u) than the limit (%d)", name,
-                       sum->nesting, VY_LIMIT_NESTING);
+        vy_check_error(check, VY_V033, f->position, NULL,
+                       "blocks of `%s` and what it calls nest deeper (%u) than the limit (%d)", name, sum->nesting,
+                       VY_LIMIT_NESTING);
     else if (sum->stmts > VY_LIMIT_STATEMENTS || sum->exprs > VY_LIMIT_EXPRESSIONS)
-        vy_check_error(check, VY_V044, f->position, NULL,
-                       "`%s` has more statements (about %llu%s) or expressions than the limit (%d) once its calls are inlined", name,
-                       (unsigned long long)sum->stmts, sum->stmts == CAP ? " or more" : "", VY_LIMIT_STATEMENTS);
+        vy_check_error(
+            check, VY_V044, f->position, NULL,
+            "`%s` has more statements (about %llu%s) or expressions than the limit (%d) once its calls are inlined",
+            name, (unsigned long long)sum->stmts, sum->stmts == CAP ? " or more" : "", VY_LIMIT_STATEMENTS);
 }
 
 /* Every array of every function becomes one of the program. */
@@ -211,9 +217,10 @@ static void check_arrays(vy_check *check, const vy_function *entry) {
                        "the program and the functions it calls have more arrays (%llu) than the limit (%d)",
                        (unsigned long long)count, VY_LIMIT_ARRAYS);
     if (bytes > VY_LIMIT_PRIVATE_BYTES)
-        vy_check_error(check, VY_V043, entry->position, NULL,
-                       "the private arrays of the program and the functions it calls take more bytes (%llu) than the limit (%d)",
-                       (unsigned long long)bytes, VY_LIMIT_PRIVATE_BYTES);
+        vy_check_error(
+            check, VY_V043, entry->position, NULL,
+            "the private arrays of the program and the functions it calls take more bytes (%llu) than the limit (%d)",
+            (unsigned long long)bytes, VY_LIMIT_PRIVATE_BYTES);
 }
 
 static void number_params(const vyre_program *p, uint32_t *param_of) {

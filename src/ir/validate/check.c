@@ -4,8 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static void add(vy_check *check, vy_code code, vyre_severity severity, vy_position at, const char *fix, const char *format,
-                va_list arguments) {
+static void add(vy_check *check, vy_code code, vyre_severity severity, vy_position at, const char *fix,
+                const char *format, va_list arguments) {
     char message[512];
     vsnprintf(message, sizeof message, format, arguments);
     const vy_source *source = check->program->source;

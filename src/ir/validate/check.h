@@ -24,7 +24,7 @@ typedef struct vy_check {
     vyre_error *error;             /* takes the first error; may be NULL */
     size_t errors;
     int out_of_memory;
-    vy_arena scratch; /* of the whole run */
+    vy_arena scratch;     /* of the whole run */
     uint32_t *first_expr; /* by body.c: of each function, its first expression */
     /* By calls.c, if the program has functions beside its entry: all functions, callees before callers, and what each does. */
     uint32_t *order;
@@ -33,18 +33,20 @@ typedef struct vy_check {
 
 /* What a caller has to know about a function, by index of the function. */
 typedef struct vy_callee {
-    uint64_t stmts, exprs; /* after inlining, at most; capped above the limits */
-    uint32_t nesting;      /* deepest block after inlining */
-    uint32_t depth;        /* calls below it */
-    uint32_t facts;        /* VY_FACT_*, of itself and what it calls */
-    uint32_t orders;       /* whether it may order memory: vy_stmt_orders of some statement */
+    uint64_t stmts, exprs;                         /* after inlining, at most; capped above the limits */
+    uint32_t nesting;                              /* deepest block after inlining */
+    uint32_t depth;                                /* calls below it */
+    uint32_t facts;                                /* VY_FACT_*, of itself and what it calls */
+    uint32_t orders;                               /* whether it may order memory: vy_stmt_orders of some statement */
     uint64_t written[(VY_LIMIT_PARAMS + 63) / 64]; /* parameters it stores to, by position */
 } vy_callee;
 
 /* Adds an error; fix NULL means the default fix of the code. */
-void vy_check_error(vy_check *check, vy_code code, vy_position at, const char *fix, const char *format, ...) VY_PRINTF(5, 6);
+void vy_check_error(vy_check *check, vy_code code, vy_position at, const char *fix, const char *format, ...)
+    VY_PRINTF(5, 6);
 /* Adds a finding that does not make the program invalid. */
-void vy_check_warning(vy_check *check, vy_code code, vy_position at, const char *fix, const char *format, ...) VY_PRINTF(5, 6);
+void vy_check_warning(vy_check *check, vy_code code, vy_position at, const char *fix, const char *format, ...)
+    VY_PRINTF(5, 6);
 /* Zeroed memory that lives as long as the check; NULL (and out_of_memory set) if there is none. */
 void *vy_check_scratch(vy_check *check, size_t count, size_t size);
 static inline int vy_check_clean(const vy_check *check) {
@@ -75,7 +77,8 @@ static inline const char *vy_check_name(const vy_check *check, vy_name name) {
 }
 
 /* The end of the block of `function` that begins after `open` (VY_NONE = the body itself) and holds `stmt`. */
-static inline uint32_t vy_block_end(const vyre_program *program, const vy_function *function, uint32_t open, uint32_t stmt) {
+static inline uint32_t vy_block_end(const vyre_program *program, const vy_function *function, uint32_t open,
+                                    uint32_t stmt) {
     if (open == VY_NONE)
         return function->end_stmt;
     const vy_stmt *block = &program->stmts.items[open];

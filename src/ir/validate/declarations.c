@@ -10,10 +10,11 @@ static void check_program_name(vy_check *check) {
     const vy_function *entry = vy_program_entry(p);
     const char *name = vy_check_name(check, p->name);
     if (entry && strlen(name) > VY_LIMIT_NAME)
-        vy_check_error(check, VY_V030, entry->position, NULL, "the program's name is longer (%zu bytes) than the limit (%d)",
-                       strlen(name), VY_LIMIT_NAME);
+        vy_check_error(check, VY_V030, entry->position, NULL,
+                       "the program's name is longer (%zu bytes) than the limit (%d)", strlen(name), VY_LIMIT_NAME);
     else if (entry && !vy_text_is_name(name, strlen(name)))
-        vy_check_error(check, VY_V010, entry->position, NULL, "the program cannot be called `%.*s`", VY_LIMIT_NAME, name);
+        vy_check_error(check, VY_V010, entry->position, NULL, "the program cannot be called `%.*s`", VY_LIMIT_NAME,
+                       name);
 }
 
 static void check_function_names(vy_check *check) {
@@ -27,8 +28,8 @@ static void check_function_names(vy_check *check) {
         const char *name = vy_check_name(check, f->name);
         size_t length = strlen(name);
         if (length > VY_LIMIT_NAME)
-            vy_check_error(check, VY_V030, f->position, NULL, "the name of a function is longer (%zu bytes) than the limit (%d)",
-                           length, VY_LIMIT_NAME);
+            vy_check_error(check, VY_V030, f->position, NULL,
+                           "the name of a function is longer (%zu bytes) than the limit (%d)", length, VY_LIMIT_NAME);
         else if (!vy_text_is_function_name(name, length))
             vy_check_error(check, VY_V010, f->position, NULL, "a function cannot be called `%s`", name);
         else if (taken[f->name]++)
@@ -63,7 +64,8 @@ static void check_results(vy_check *check, const vy_function *f) {
 
 static void check_element(vy_check *check, const vy_memory *m) {
     if (m->type == VYRE_TYPE_BOOL)
-        vy_check_error(check, VY_V013, m->position, NULL, "`%s` has elements of type bool", vy_check_name(check, m->name));
+        vy_check_error(check, VY_V013, m->position, NULL, "`%s` has elements of type bool",
+                       vy_check_name(check, m->name));
 }
 
 static void check_array(vy_check *check, const vy_memory *m, int is_entry) {
@@ -83,8 +85,8 @@ static void check_parameter(vy_check *check, const vy_memory *m) {
     check_element(check, m);
     if (m->space != VY_SPACE_BUFFER && m->access != VYRE_ACCESS_READ_WRITE)
         vy_check_error(check, VY_V015, m->position, "leave the access of an array parameter out",
-                       "the parameter `%s`, a %s, has access `%s` (only read_write is possible)", vy_check_name(check, m->name),
-                       vy_space_name(m->space), vy_access_name(m->access));
+                       "the parameter `%s`, a %s, has access `%s` (only read_write is possible)",
+                       vy_check_name(check, m->name), vy_space_name(m->space), vy_access_name(m->access));
 }
 
 static uint64_t array_bytes(const vy_memory *m) {
@@ -114,7 +116,8 @@ static void check_function_memories(vy_check *check, const vy_function *f) {
         bytes[m->space] += array_bytes(m);
     }
     if (bytes[VY_SPACE_WORKGROUP] > VY_LIMIT_WORKGROUP_BYTES)
-        vy_check_error(check, VY_V042, f->position, NULL, "the workgroup arrays take more bytes (%llu) than the limit (%d)",
+        vy_check_error(check, VY_V042, f->position, NULL,
+                       "the workgroup arrays take more bytes (%llu) than the limit (%d)",
                        (unsigned long long)bytes[VY_SPACE_WORKGROUP], VY_LIMIT_WORKGROUP_BYTES);
     if (bytes[VY_SPACE_PRIVATE] > VY_LIMIT_PRIVATE_BYTES)
         vy_check_error(check, VY_V043, f->position, NULL,
@@ -147,8 +150,9 @@ static void check_workgroup(vy_check *check, const vy_function *entry) {
         invocations = size[i] > VY_LIMIT_WORKGROUP ? UINT32_MAX : invocations * size[i];
     }
     if (invocations > VY_LIMIT_WORKGROUP)
-        vy_check_error(check, VY_V045, entry->position, NULL, "the workgroup (%u, %u, %u) has more invocations than the limit (%d)",
-                       size[0], size[1], size[2], VY_LIMIT_WORKGROUP);
+        vy_check_error(check, VY_V045, entry->position, NULL,
+                       "the workgroup (%u, %u, %u) has more invocations than the limit (%d)", size[0], size[1], size[2],
+                       VY_LIMIT_WORKGROUP);
 }
 
 static void check_grid(vy_check *check, const vy_function *entry) {
@@ -159,7 +163,8 @@ static void check_grid(vy_check *check, const vy_function *entry) {
     const vy_memory *m = &p->memories.items[grid->memory];
     const char *name = vy_check_name(check, m->name);
     if (m->space != VY_SPACE_BUFFER)
-        vy_check_error(check, VY_V017, entry->position, NULL, "the grid names `%s`, which is a %s", name, vy_space_name(m->space));
+        vy_check_error(check, VY_V017, entry->position, NULL, "the grid names `%s`, which is a %s", name,
+                       vy_space_name(m->space));
     else if (grid->kind == VYRE_GRID_OVER && (p->workgroup[1] != 1 || p->workgroup[2] != 1))
         vy_check_error(check, VY_V018, entry->position, NULL,
                        "`grid over %s` counts invocations in one dimension, but the workgroup is (%u, %u, %u)", name,
@@ -196,7 +201,7 @@ static uint32_t *find_owners(vy_check *check) {
 static void check_circles(vy_check *check, const uint32_t *owners, const vy_function *entry) {
     const vyre_program *p = check->program;
     uint32_t n = p->buffer_count, first = entry->first_memory, settled = 0;
-    uint32_t *needs = vy_check_scratch(check, n, sizeof *needs);      /* `len`s in the count that are not settled */
+    uint32_t *needs = vy_check_scratch(check, n, sizeof *needs);         /* `len`s in the count that are not settled */
     uint32_t *needed_by = vy_check_scratch(check, n, sizeof *needed_by); /* first `len` of this buffer, plus 1 */
     uint32_t *next = vy_check_scratch(check, p->sizes.count, sizeof *next);
     uint32_t *queue = vy_check_scratch(check, n, sizeof *queue);
@@ -219,7 +224,8 @@ static void check_circles(vy_check *check, const uint32_t *owners, const vy_func
     for (uint32_t i = 0; settled < n && i < n; i++)
         if (needs[i])
             vy_check_error(check, VY_V023, p->memories.items[first + i].position, NULL,
-                           "the count of `%s` depends on itself", vy_check_name(check, p->memories.items[first + i].name));
+                           "the count of `%s` depends on itself",
+                           vy_check_name(check, p->memories.items[first + i].name));
 }
 
 static void check_sizes(vy_check *check, const vy_function *entry) {
@@ -241,9 +247,11 @@ static void check_sizes(vy_check *check, const vy_function *entry) {
     }
     for (uint32_t i = 0; i < p->buffer_count; i++) {
         const vy_memory *m = &p->memories.items[entry->first_memory + i];
-        if (m->size != VY_NONE && p->sizes.items[m->size].kind == VY_SIZE_LITERAL && p->sizes.items[m->size].value > UINT32_MAX)
-            vy_check_error(check, VY_V046, m->position, NULL, "the count of `%s` (%llu) is over the limit (%u elements)",
-                           vy_check_name(check, m->name), (unsigned long long)p->sizes.items[m->size].value, UINT32_MAX);
+        if (m->size != VY_NONE && p->sizes.items[m->size].kind == VY_SIZE_LITERAL &&
+            p->sizes.items[m->size].value > UINT32_MAX)
+            vy_check_error(check, VY_V046, m->position, NULL,
+                           "the count of `%s` (%llu) is over the limit (%u elements)", vy_check_name(check, m->name),
+                           (unsigned long long)p->sizes.items[m->size].value, UINT32_MAX);
     }
     check_circles(check, owners, entry);
 }

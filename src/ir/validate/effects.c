@@ -27,7 +27,8 @@ void vy_body_store(vy_body *body, const vy_stmt *s) {
                        memory_name(body, s->memory), vy_access_name(m->access));
     vy_body_index(body, s->memory, s->a);
     if (vy_body_type(body, s->b) != m->type)
-        vy_body_mismatch(body, VY_V062, vy_body_expr_at(body, s->b), "the stored value", vy_body_type(body, s->b), m->type);
+        vy_body_mismatch(body, VY_V062, vy_body_expr_at(body, s->b), "the stored value", vy_body_type(body, s->b),
+                         m->type);
 }
 
 /* ---- atomics ---- */
@@ -59,10 +60,11 @@ static void check_atomic_element(vy_body *body, const vy_stmt *s, const vy_memor
     unsigned bits = vyre_type_bits(type);
     if (vyre_type_class(type) == VYRE_CLASS_FLOAT && bits >= 32 && atomic_rules[s->op].floats) {
         if (body->program->numerics == VYRE_NUMERICS_STRICT)
-            vy_check_error(body->check, VY_V073, vy_body_at(body), NULL, "`%s` works on %s elements under strict numerics", name,
-                           type_name(m->type));
+            vy_check_error(body->check, VY_V073, vy_body_at(body), NULL,
+                           "`%s` works on %s elements under strict numerics", name, type_name(m->type));
     } else if (!(vyre_type_class(type) & VYRE_CLASS_INTEGER) || bits < 32)
-        vy_check_error(body->check, VY_V072, vy_body_at(body), NULL, "`%s` does not work on %s elements", name, type_name(m->type));
+        vy_check_error(body->check, VY_V072, vy_body_at(body), NULL, "`%s` does not work on %s elements", name,
+                       type_name(m->type));
 }
 
 void vy_body_atomic(vy_body *body, const vy_stmt *s) {
@@ -71,8 +73,9 @@ void vy_body_atomic(vy_body *body, const vy_stmt *s) {
     vy_position at = vy_body_at(body);
     vy_body_index(body, s->memory, s->a);
     if (m->space == VY_SPACE_PRIVATE || m->access != VYRE_ACCESS_READ_WRITE)
-        vy_check_error(body->check, VY_V071, at, NULL, "`%s` works on `%s`, which is a %s%s%s", name, memory_name(body, s->memory),
-                       vy_space_name(m->space), m->space == VY_SPACE_BUFFER ? " with access " : "",
+        vy_check_error(body->check, VY_V071, at, NULL, "`%s` works on `%s`, which is a %s%s%s", name,
+                       memory_name(body, s->memory), vy_space_name(m->space),
+                       m->space == VY_SPACE_BUFFER ? " with access " : "",
                        m->space == VY_SPACE_BUFFER ? vy_access_name(m->access) : "");
     check_atomic_element(body, s, m);
     if (!(atomic_rules[s->op].orders >> s->order & 1))
@@ -114,7 +117,8 @@ static int may_combine(uint8_t op) {
         VYRE_COMBINE_LIST(X)
 #undef X
         return 1;
-    default: return 0;
+    default:
+        return 0;
     }
 }
 
@@ -122,13 +126,15 @@ static void collective_name(const vy_stmt *s, char text[VY_WORD_ROOM]) {
     if (!vy_collective_combines((vyre_collective)s->op) || may_combine(s->combine))
         vy_word_collective((vyre_collective)s->op, (vyre_op)s->combine, s->width != 0, text);
     else
-        vy_fix_format(text, VY_WORD_ROOM, "%s_%s", s->width ? "subgroup" : "workgroup", vyre_collective_name((vyre_collective)s->op));
+        vy_fix_format(text, VY_WORD_ROOM, "%s_%s", s->width ? "subgroup" : "workgroup",
+                      vyre_collective_name((vyre_collective)s->op));
 }
 
 static void check_width(vy_body *body, const vy_stmt *s, const char *name) {
     int is_power = s->width >= 2 && s->width <= 64 && (s->width & (s->width - 1)) == 0;
     if (s->width && !is_power)
-        vy_check_error(body->check, VY_V081, vy_body_at(body), NULL, "the subgroup width of `%s` is %u", name, s->width);
+        vy_check_error(body->check, VY_V081, vy_body_at(body), NULL, "the subgroup width of `%s` is %u", name,
+                       s->width);
     else if (!(s->width ? collective_rules[s->op].subgroup : collective_rules[s->op].workgroup))
         vy_check_error(body->check, VY_V082, vy_body_at(body), NULL, "`%s` does not exist", name);
 }
@@ -139,15 +145,16 @@ void vy_body_collective(vy_body *body, const vy_stmt *s) {
     uint8_t rule = s->op == VYRE_COLLECTIVE_BALLOT ? TAKES_BALLOT : collective_rules[s->op].rule;
     uint8_t type = vy_body_type(body, s->a);
     check_width(body, s, name);
-    if (rule == TAKES_NUMBER && (!may_combine(s->combine) || !vyre_op_accepts((vyre_op)s->combine, (vyre_type)type, (vyre_type)type)))
+    if (rule == TAKES_NUMBER &&
+        (!may_combine(s->combine) || !vyre_op_accepts((vyre_op)s->combine, (vyre_type)type, (vyre_type)type)))
         vy_check_error(body->check, VY_V080, vy_body_at(body), NULL, "`%s` does not combine values of type %s%s", name,
                        type_name(type), may_combine(s->combine) ? "" : " with such an op");
     else if ((rule == TAKES_BOOL || rule == TAKES_BALLOT) && type != VYRE_TYPE_BOOL)
-        vy_check_error(body->check, VY_V083, vy_body_at(body), NULL, "`%s` takes a bool, but the value is of type %s", name,
-                       type_name(type));
+        vy_check_error(body->check, VY_V083, vy_body_at(body), NULL, "`%s` takes a bool, but the value is of type %s",
+                       name, type_name(type));
     else if (rule == TAKES_ANY && vy_body_type(body, s->b) != VYRE_TYPE_U32)
-        vy_body_mismatch(body, VY_V084, vy_body_expr_at(body, s->b), "the lane of a collective", vy_body_type(body, s->b),
-                         VYRE_TYPE_U32);
+        vy_body_mismatch(body, VY_V084, vy_body_expr_at(body, s->b), "the lane of a collective",
+                         vy_body_type(body, s->b), VYRE_TYPE_U32);
     check_result_type(body, s, 0, rule == TAKES_BALLOT ? VYRE_TYPE_U64 : type);
 }
 
@@ -161,8 +168,8 @@ static void check_memory_argument(vy_body *body, const vy_stmt *s, const vy_memo
     const char *name = vy_check_name(body->check, given->name);
     if (given->space != wanted->space)
         vy_check_error(body->check, VY_V093, vy_body_at(body), NULL, "`%s` is a %s, but `%s` of `%s` is a %s", name,
-                       vy_space_name(given->space), vy_check_name(body->check, wanted->name), function_name(body, s->callee),
-                       vy_space_name(wanted->space));
+                       vy_space_name(given->space), vy_check_name(body->check, wanted->name),
+                       function_name(body, s->callee), vy_space_name(wanted->space));
     else if (given->type != wanted->type)
         vy_check_error(body->check, VY_V093, vy_body_at(body), NULL, "`%s` holds %s, but `%s` of `%s` holds %s", name,
                        type_name(given->type), vy_check_name(body->check, wanted->name), function_name(body, s->callee),
@@ -171,24 +178,26 @@ static void check_memory_argument(vy_body *body, const vy_stmt *s, const vy_memo
              (vy_access_stores(wanted->access) && !vy_access_stores(given->access)))
         vy_check_error(body->check, VY_V093, vy_body_at(body), NULL,
                        "`%s` has access `%s`, but `%s` of `%s` needs `%s`", name, vy_access_name(given->access),
-                       vy_check_name(body->check, wanted->name), function_name(body, s->callee), vy_access_name(wanted->access));
+                       vy_check_name(body->check, wanted->name), function_name(body, s->callee),
+                       vy_access_name(wanted->access));
 }
 
 static void check_argument(vy_body *body, const vy_stmt *s, uint32_t i, const vy_param *param) {
     const vyre_program *p = body->program;
     const vy_arg *arg = &p->args.items[s->args + i];
     if (arg->is_memory != param->is_memory) {
-        vy_check_error(body->check, VY_V092, vy_body_at(body), NULL, "argument %u of `%s` is a %s, but the parameter is a %s", i + 1,
-                       function_name(body, s->callee), arg->is_memory ? "memory" : "value",
-                       param->is_memory ? "memory" : "value");
+        vy_check_error(body->check, VY_V092, vy_body_at(body), NULL,
+                       "argument %u of `%s` is a %s, but the parameter is a %s", i + 1, function_name(body, s->callee),
+                       arg->is_memory ? "memory" : "value", param->is_memory ? "memory" : "value");
     } else if (arg->is_memory) {
         check_memory_argument(body, s, &p->memories.items[arg->index], &p->memories.items[param->index]);
     } else {
         uint8_t wanted = p->variables.items[param->index].type;
         if (vy_body_type(body, arg->index) != wanted)
-            vy_body_mismatch(body, VY_V092, vy_body_expr_at(body, arg->index),
-                             vy_fix_format((char[256]){0}, 256, "argument %u of `%s`", i + 1, function_name(body, s->callee)),
-                             vy_body_type(body, arg->index), wanted);
+            vy_body_mismatch(
+                body, VY_V092, vy_body_expr_at(body, arg->index),
+                vy_fix_format((char[256]){0}, 256, "argument %u of `%s`", i + 1, function_name(body, s->callee)),
+                vy_body_type(body, arg->index), wanted);
     }
 }
 
@@ -203,8 +212,9 @@ static void check_local_call(vy_body *body, const vy_stmt *s) {
     if (s->result_count == 0)
         return;
     if (s->result_count != f->result_count) {
-        vy_check_error(body->check, VY_V097, vy_body_at(body), NULL, "`%s` gives %u result%s, but %u variables take them",
-                       function_name(body, s->callee), f->result_count, f->result_count == 1 ? "" : "s", s->result_count);
+        vy_check_error(body->check, VY_V097, vy_body_at(body), NULL,
+                       "`%s` gives %u result%s, but %u variables take them", function_name(body, s->callee),
+                       f->result_count, f->result_count == 1 ? "" : "s", s->result_count);
         return;
     }
     for (uint32_t i = 0; i < s->result_count; i++)
@@ -216,8 +226,8 @@ void vy_body_call(vy_body *body, const vy_stmt *s) {
     if (s->callee != VY_NONE)
         check_local_call(body, s);
     else if (strlen(name) > VY_LIMIT_NAME)
-        vy_check_error(body->check, VY_V030, vy_body_at(body), NULL, "an op id is longer (%zu bytes) than the limit (%d)", strlen(name),
-                       VY_LIMIT_NAME);
+        vy_check_error(body->check, VY_V030, vy_body_at(body), NULL,
+                       "an op id is longer (%zu bytes) than the limit (%d)", strlen(name), VY_LIMIT_NAME);
     else if (!vy_text_is_op_id(name, strlen(name)))
         vy_check_error(body->check, VY_V090, vy_body_at(body), NULL, "`%s` is no op id", name);
 }

@@ -33,8 +33,8 @@ static void check_result(vy_body *body, uint32_t index, uint8_t wanted) {
 static void check_variable(vy_body *body, uint32_t index, const vy_expr *e) {
     const vy_variable *v = &body->program->variables.items[e->a];
     if (!vy_body_visible(body, e->a))
-        vy_check_error(body->check, VY_V052, vy_body_expr_at(body, index), NULL,
-                       "`%s` is used %s", vy_check_name(body->check, v->name),
+        vy_check_error(body->check, VY_V052, vy_body_expr_at(body, index), NULL, "`%s` is used %s",
+                       vy_check_name(body->check, v->name),
                        e->a < body->next_variable ? "outside the block that declares it" : "before it is declared");
     check_result(body, index, v->type);
 }
@@ -57,14 +57,16 @@ void vy_body_index(vy_body *body, uint32_t memory, uint32_t index) {
     uint64_t length = vy_memory_known_length(body->program, memory);
     if (e->kind == VY_EXPR_LITERAL && length && !literal_is_below(e, length))
         vy_check_warning(body->check, VY_V059, vy_body_expr_at(body, index), NULL,
-                         "a constant index of `%s` is out of bounds (the length is %llu)", name, (unsigned long long)length);
+                         "a constant index of `%s` is out of bounds (the length is %llu)", name,
+                         (unsigned long long)length);
 }
 
 static void check_load(vy_body *body, uint32_t index, const vy_expr *e) {
     const vy_memory *m = &body->program->memories.items[e->a];
     if (!vy_access_loads(m->access))
-        vy_check_error(body->check, VY_V054, vy_body_expr_at(body, index), NULL, "`%s` is loaded, but its access is `%s`",
-                       vy_check_name(body->check, m->name), vy_access_name(m->access));
+        vy_check_error(body->check, VY_V054, vy_body_expr_at(body, index), NULL,
+                       "`%s` is loaded, but its access is `%s`", vy_check_name(body->check, m->name),
+                       vy_access_name(m->access));
     vy_body_index(body, e->a, e->b);
     check_result(body, index, m->type);
 }
@@ -72,8 +74,9 @@ static void check_load(vy_body *body, uint32_t index, const vy_expr *e) {
 static void check_builtin(vy_body *body, uint32_t index, const vy_expr *e) {
     unsigned axes = vy_builtin_has_axes((vyre_builtin)e->op) ? 3 : 1;
     if (e->axis >= axes)
-        vy_check_error(body->check, VY_V057, vy_body_expr_at(body, index), NULL, "axis %u of `%s` does not exist (it has %u)",
-                       e->axis, vyre_builtin_name((vyre_builtin)e->op), axes);
+        vy_check_error(body->check, VY_V057, vy_body_expr_at(body, index), NULL,
+                       "axis %u of `%s` does not exist (it has %u)", e->axis, vyre_builtin_name((vyre_builtin)e->op),
+                       axes);
     check_result(body, index, VYRE_TYPE_U32);
 }
 
@@ -82,7 +85,8 @@ static const char *spelling(const vyre_op_info *info) {
 }
 
 /* Operands that must have one type: all of them, but for the condition of a select. */
-static int check_same(vy_body *body, uint32_t index, const vyre_op_info *info, const uint32_t operands[3], unsigned first) {
+static int check_same(vy_body *body, uint32_t index, const vyre_op_info *info, const uint32_t operands[3],
+                      unsigned first) {
     uint8_t wanted = vy_body_type(body, operands[first]);
     for (unsigned i = first + 1; i < info->arity; i++) {
         uint8_t given = vy_body_type(body, operands[i]);
@@ -101,11 +105,14 @@ static int check_same(vy_body *body, uint32_t index, const vyre_op_info *info, c
 static uint8_t result_type(const vyre_op_info *info, uint8_t operand) {
     switch ((vyre_op_rule)info->rule) {
     case VYRE_RULE_COMPARE:
-    case VYRE_RULE_TEST: return VYRE_TYPE_BOOL;
+    case VYRE_RULE_TEST:
+        return VYRE_TYPE_BOOL;
     case VYRE_RULE_SAME:
-    case VYRE_RULE_SELECT: return operand;
+    case VYRE_RULE_SELECT:
+        return operand;
     case VYRE_RULE_CAST:
-    case VYRE_RULE_BITCAST: break;
+    case VYRE_RULE_BITCAST:
+        break;
     }
     return VYRE_TYPE_COUNT;
 }
@@ -115,40 +122,54 @@ static void check_op(vy_body *body, uint32_t index, const vy_expr *e) {
     const uint32_t operands[3] = {e->a, e->b, e->c};
     unsigned first = info->rule == VYRE_RULE_SELECT;
     if (first && vy_body_type(body, e->a) != VYRE_TYPE_BOOL) {
-        vy_body_mismatch(body, VY_V063, vy_body_expr_at(body, e->a), "the condition of a select", vy_body_type(body, e->a),
-                         VYRE_TYPE_BOOL);
+        vy_body_mismatch(body, VY_V063, vy_body_expr_at(body, e->a), "the condition of a select",
+                         vy_body_type(body, e->a), VYRE_TYPE_BOOL);
         return;
     }
     if (!check_same(body, index, info, operands, first))
         return;
     uint8_t operand = vy_body_type(body, operands[first]);
     uint8_t wanted = result_type(info, operand);
-    if (!vyre_op_accepts((vyre_op)e->op, (vyre_type)operand, (vyre_type)(wanted == VYRE_TYPE_COUNT ? e->type : wanted))) {
+    if (!vyre_op_accepts((vyre_op)e->op, (vyre_type)operand,
+                         (vyre_type)(wanted == VYRE_TYPE_COUNT ? e->type : wanted))) {
         if (wanted == VYRE_TYPE_COUNT)
             vy_check_error(body->check, VY_V050, vy_body_expr_at(body, index), NULL, "`%s` does not turn %s into %s",
                            spelling(info), type_name(operand), type_name(e->type));
         else
-            vy_check_error(body->check, VY_V050, vy_body_expr_at(body, index), NULL, "`%s` does not take operands of type %s",
-                           spelling(info), type_name(operand));
+            vy_check_error(body->check, VY_V050, vy_body_expr_at(body, index), NULL,
+                           "`%s` does not take operands of type %s", spelling(info), type_name(operand));
     } else if (wanted != VYRE_TYPE_COUNT)
         check_result(body, index, wanted);
 }
 
 static void check_literal(vy_body *body, uint32_t index, const vy_expr *e) {
     if (vy_value_clean((vyre_type)e->type, e->bits) != e->bits)
-        vy_check_error(body->check, VY_V056, vy_body_expr_at(body, index), NULL, "the bits 0x%llx are no value of type %s",
-                       (unsigned long long)e->bits, type_name(e->type));
+        vy_check_error(body->check, VY_V056, vy_body_expr_at(body, index), NULL,
+                       "the bits 0x%llx are no value of type %s", (unsigned long long)e->bits, type_name(e->type));
 }
 
 void vy_body_expression(vy_body *body, uint32_t index) {
     const vy_expr *e = &body->program->exprs.items[index];
     switch ((vy_expr_kind)e->kind) {
-    case VY_EXPR_LITERAL: check_literal(body, index, e); break;
-    case VY_EXPR_VARIABLE: check_variable(body, index, e); break;
-    case VY_EXPR_LOAD: check_load(body, index, e); break;
-    case VY_EXPR_LEN: check_result(body, index, VYRE_TYPE_U32); break;
-    case VY_EXPR_BUILTIN: check_builtin(body, index, e); break;
-    case VY_EXPR_OP: check_op(body, index, e); break;
-    case VY_EXPR_KIND_COUNT: break;
+    case VY_EXPR_LITERAL:
+        check_literal(body, index, e);
+        break;
+    case VY_EXPR_VARIABLE:
+        check_variable(body, index, e);
+        break;
+    case VY_EXPR_LOAD:
+        check_load(body, index, e);
+        break;
+    case VY_EXPR_LEN:
+        check_result(body, index, VYRE_TYPE_U32);
+        break;
+    case VY_EXPR_BUILTIN:
+        check_builtin(body, index, e);
+        break;
+    case VY_EXPR_OP:
+        check_op(body, index, e);
+        break;
+    case VY_EXPR_KIND_COUNT:
+        break;
     }
 }

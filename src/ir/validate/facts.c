@@ -3,13 +3,20 @@
 
 uint32_t vy_stmt_facts(const vy_stmt *stmt) {
     switch (stmt->kind) {
-    case VY_STMT_BARRIER: return stmt->scope == VYRE_SCOPE_DEVICE ? VY_FACT_GRID_BARRIER : VY_FACT_BARRIER;
-    case VY_STMT_COLLECTIVE: return VY_FACT_BARRIER;
-    case VY_STMT_ATOMIC: return VY_FACT_ATOMIC;
-    case VY_STMT_TRAP: return VY_FACT_TRAP;
-    case VY_STMT_PRINT: return VY_FACT_PRINT;
-    case VY_STMT_CALL: return stmt->callee == VY_NONE ? VY_FACT_OP_CALL : VY_FACT_CALL;
-    default: return 0;
+    case VY_STMT_BARRIER:
+        return stmt->scope == VYRE_SCOPE_DEVICE ? VY_FACT_GRID_BARRIER : VY_FACT_BARRIER;
+    case VY_STMT_COLLECTIVE:
+        return VY_FACT_BARRIER;
+    case VY_STMT_ATOMIC:
+        return VY_FACT_ATOMIC;
+    case VY_STMT_TRAP:
+        return VY_FACT_TRAP;
+    case VY_STMT_PRINT:
+        return VY_FACT_PRINT;
+    case VY_STMT_CALL:
+        return stmt->callee == VY_NONE ? VY_FACT_OP_CALL : VY_FACT_CALL;
+    default:
+        return 0;
     }
 }
 

@@ -19,7 +19,8 @@ typedef struct builder {
     const vyre_program *program;
     const vy_function *function;
     uint32_t control; /* at the current statement */
-    uint32_t jumps;   /* control at the continues (in loops of one trip: also breaks) of the innermost loop so far; VY_NONE */
+    uint32_t
+        jumps; /* control at the continues (in loops of one trip: also breaks) of the innermost loop so far; VY_NONE */
     uint32_t returns; /* control at the returns so far; VY_NONE */
     block open[VY_LIMIT_NESTING];
     uint32_t depth;
@@ -153,7 +154,8 @@ static void flow_op_call(builder *b, uint32_t index, const vy_stmt *s) {
         add_edge(b, value, variable_node(b, s->variable + i));
 }
 
-static void flow_source(builder *b, uint32_t index, const vy_stmt *s, const vy_flow_summary *callee, uint32_t bit, uint32_t node) {
+static void flow_source(builder *b, uint32_t index, const vy_stmt *s, const vy_flow_summary *callee, uint32_t bit,
+                        uint32_t node) {
     for (uint32_t i = 0; i < s->result_count; i++)
         if (vy_flow_has(callee->results + (size_t)i * callee->words, bit))
             add_edge(b, node, variable_node(b, s->variable + i));
@@ -287,16 +289,23 @@ static void flow_stmt(builder *b, uint32_t index, const vy_stmt *s) {
     for (uint32_t i = 0; i < s->result_count && !b->flow->check->out_of_memory; i++)
         b->flow->nodes.items[variable_node(b, s->variable + i)].origin = index;
     switch ((vy_stmt_kind)s->kind) {
-    case VY_STMT_ASSIGN: add_edge(b, b->control, variable_node(b, s->variable)); /* fall through */
+    case VY_STMT_ASSIGN:
+        add_edge(b, b->control, variable_node(b, s->variable)); /* fall through */
     case VY_STMT_LET:
-    case VY_STMT_VAR: flow_tree(b, s->a, variable_node(b, s->variable)); break;
-    case VY_STMT_STORE: flow_store(b, s); break;
+    case VY_STMT_VAR:
+        flow_tree(b, s->a, variable_node(b, s->variable));
+        break;
+    case VY_STMT_STORE:
+        flow_store(b, s);
+        break;
     case VY_STMT_ATOMIC:
         skip_exprs(b, s);
         if (s->result_count)
             seed(b, variable_node(b, s->variable), IN_GROUP);
         break;
-    case VY_STMT_COLLECTIVE: flow_collective(b, index, s); break;
+    case VY_STMT_COLLECTIVE:
+        flow_collective(b, index, s);
+        break;
     case VY_STMT_BARRIER:
         meet(b, b->control, index, index, s->scope == VYRE_SCOPE_DEVICE ? VY_VARIES_IN_GRID : VY_VARIES_IN_GROUP, 0);
         break;
@@ -309,13 +318,21 @@ static void flow_stmt(builder *b, uint32_t index, const vy_stmt *s) {
     case VY_STMT_IF:
     case VY_STMT_FOR:
     case VY_STMT_WHILE:
-    case VY_STMT_REGION: open_block(b, index, s); break;
+    case VY_STMT_REGION:
+        open_block(b, index, s);
+        break;
     case VY_STMT_BREAK:
-    case VY_STMT_CONTINUE: flow_jump(b, s); break;
-    case VY_STMT_RETURN: flow_return(b, s); break;
+    case VY_STMT_CONTINUE:
+        flow_jump(b, s);
+        break;
+    case VY_STMT_RETURN:
+        flow_return(b, s);
+        break;
     case VY_STMT_TRAP:
     case VY_STMT_PRINT:
-    case VY_STMT_KIND_COUNT: skip_exprs(b, s); break;
+    case VY_STMT_KIND_COUNT:
+        skip_exprs(b, s);
+        break;
     }
 }
 
@@ -350,7 +367,8 @@ static void add_declarations(builder *b, int is_entry) {
 
 void vy_flow_build(vy_flow *flow, uint32_t index) {
     const vyre_program *p = flow->program;
-    builder b = {.flow = flow, .program = p, .function = &p->functions.items[index], .jumps = VY_NONE, .returns = VY_NONE};
+    builder b = {
+        .flow = flow, .program = p, .function = &p->functions.items[index], .jumps = VY_NONE, .returns = VY_NONE};
     int is_entry = b.function == vy_program_entry(p);
     flow->function = b.function;
     flow->nodes.count = flow->edges.count = flow->meetings.count = 0;

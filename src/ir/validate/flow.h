@@ -26,11 +26,19 @@ enum {
     VY_VARIES_PARAM = 3     /* + i: as argument i of the call does */
 };
 
-typedef enum vy_flow_kind { VY_FLOW_VARIABLE, VY_FLOW_MEMORY, VY_FLOW_RESULT, VY_FLOW_CONTROL, VY_FLOW_SOURCE, VY_FLOW_VALUE } vy_flow_kind;
+typedef enum vy_flow_kind {
+    VY_FLOW_VARIABLE,
+    VY_FLOW_MEMORY,
+    VY_FLOW_RESULT,
+    VY_FLOW_CONTROL,
+    VY_FLOW_SOURCE,
+    VY_FLOW_VALUE
+} vy_flow_kind;
 
 typedef struct vy_flow_node {
-    uint32_t edges;    /* first edge, plus 1 */
-    uint32_t origin;   /* variable: declaring statement; memory: its index; control: the statement that opens it; source: the expression */
+    uint32_t edges; /* first edge, plus 1 */
+    uint32_t
+        origin; /* variable: declaring statement; memory: its index; control: the statement that opens it; source: the expression */
     uint32_t cause[2]; /* by level: the node it got VARIES_IN_GROUP or IN_GRID from; VY_NONE = itself */
     uint16_t param;    /* its own bit VY_VARIES_PARAM + param, if has_param */
     uint8_t kind, has_param;
@@ -54,9 +62,9 @@ typedef struct vy_flow_meeting {
 /* What callers need to know about a function: sets of `words` words each. */
 typedef struct vy_flow_summary {
     uint32_t words;
-    uint64_t *results;   /* one set for each result */
-    uint64_t *needs[2];  /* by level: sources that must be uniform */
-    uint32_t where[2];   /* by level: a barrier or collective that needs them */
+    uint64_t *results;  /* one set for each result */
+    uint64_t *needs[2]; /* by level: sources that must be uniform */
+    uint32_t where[2];  /* by level: a barrier or collective that needs them */
     uint8_t is_lane[2];
 } vy_flow_summary;
 

@@ -30,7 +30,7 @@ typedef struct races {
     vy_check *check;
     const vyre_program *program;
     uint32_t invocations;
-    form *forms;              /* of the variables of the entry, by position in it */
+    form *forms; /* of the variables of the entry, by position in it */
     const vy_function *entry;
     access stretch[STRETCH];
     uint32_t count;
@@ -51,7 +51,8 @@ static form builtin_form(const races *r, const vy_expr *e) {
 static form sum_form(form a, form b, int minus) {
     if (a.kind == UNKNOWN || b.kind == UNKNOWN || (b.kind == LINEAR && (minus || a.kind == LINEAR)))
         return (form){UNKNOWN, 0};
-    return (form){a.kind == LINEAR || b.kind == LINEAR ? LINEAR : CONSTANT, minus ? a.offset - b.offset : a.offset + b.offset};
+    return (form){a.kind == LINEAR || b.kind == LINEAR ? LINEAR : CONSTANT,
+                  minus ? a.offset - b.offset : a.offset + b.offset};
 }
 
 static form form_of(const races *r, uint32_t expr);
@@ -72,10 +73,14 @@ static form form_of(const races *r, uint32_t expr) {
                    e->bits < UINT64_C(1) << (vyre_type_bits((vyre_type)e->type) - 1) && e->bits <= INT32_MAX;
         return fits ? (form){CONSTANT, (uint32_t)e->bits} : (form){UNKNOWN, 0};
     }
-    case VY_EXPR_VARIABLE: return r->forms[e->a - r->entry->first_variable];
-    case VY_EXPR_BUILTIN: return builtin_form(r, e);
-    case VY_EXPR_OP: return op_form(r, e);
-    default: return (form){UNKNOWN, 0};
+    case VY_EXPR_VARIABLE:
+        return r->forms[e->a - r->entry->first_variable];
+    case VY_EXPR_BUILTIN:
+        return builtin_form(r, e);
+    case VY_EXPR_OP:
+        return op_form(r, e);
+    default:
+        return (form){UNKNOWN, 0};
     }
 }
 
@@ -86,7 +91,8 @@ static int collide(form one, form other, uint32_t n, uint64_t length) {
     if (one.kind == CONSTANT && other.kind == LINEAR)
         return collide(other, one, n, length);
     if (other.kind == CONSTANT) /* one(l) hits the constant for l = c - offset, and someone else is there too */
-        return other.offset < length && (one.kind == CONSTANT ? one.offset == other.offset : other.offset - one.offset < n);
+        return other.offset < length &&
+               (one.kind == CONSTANT ? one.offset == other.offset : other.offset - one.offset < n);
     int32_t distance = (int32_t)(one.offset - other.offset); /* l' = l + distance */
     uint32_t apart = distance < 0 ? 0u - (uint32_t)distance : (uint32_t)distance;
     if (apart == 0 || apart >= n)
@@ -108,9 +114,10 @@ static void report_pair(races *r, const access *earlier, const access *later) {
     char line[32] = "";
     if (before.line)
         vy_fix_format(line, sizeof line, " in line %u", before.line);
-    vy_check_error(r->check, earlier->is_atomic || later->is_atomic ? VY_V104 : VY_V103, at, NULL,
-                   "%s of `%s` and %s%s reach the same element from different invocations, with no barrier between them",
-                   access_word(later), name, access_word(earlier), line);
+    vy_check_error(
+        r->check, earlier->is_atomic || later->is_atomic ? VY_V104 : VY_V103, at, NULL,
+        "%s of `%s` and %s%s reach the same element from different invocations, with no barrier between them",
+        access_word(later), name, access_word(earlier), line);
 }
 
 static void add_access(races *r, uint32_t stmt, uint32_t memory, uint32_t index, int writes, int is_atomic) {
@@ -121,8 +128,8 @@ static void add_access(races *r, uint32_t stmt, uint32_t memory, uint32_t index,
         return;
     if (now.index.kind == CONSTANT && writes && !is_atomic && now.index.offset < length) {
         vy_check_error(r->check, VY_V102, vy_stmt_position(p, stmt), NULL,
-                       "all %u invocations of the workgroup store to element %u of `%s`", r->invocations, now.index.offset,
-                       vy_check_name(r->check, p->memories.items[memory].name));
+                       "all %u invocations of the workgroup store to element %u of `%s`", r->invocations,
+                       now.index.offset, vy_check_name(r->check, p->memories.items[memory].name));
         return;
     }
     for (uint32_t i = 0; i < r->count; i++) {

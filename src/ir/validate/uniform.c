@@ -105,9 +105,11 @@ static void describe_variable(const solver *s, uint32_t node, char *text, size_t
     char line[32];
     line_text(vy_stmt_position(p, s->flow.nodes.items[node].origin), line);
     if (stmt->kind == VY_STMT_CALL)
-        snprintf(text, size, "`%s`, a result of `%s`%s", name, vy_name_text(p, p->functions.items[stmt->callee].name), line);
+        snprintf(text, size, "`%s`, a result of `%s`%s", name, vy_name_text(p, p->functions.items[stmt->callee].name),
+                 line);
     else
-        snprintf(text, size, "`%s`, the value of %s%s", name, stmt->kind == VY_STMT_ATOMIC ? "an atomic" : "a collective", line);
+        snprintf(text, size, "`%s`, the value of %s%s", name,
+                 stmt->kind == VY_STMT_ATOMIC ? "an atomic" : "a collective", line);
 }
 
 /* What lets a node differ in the first place. */
@@ -119,7 +121,8 @@ static void describe_root(const solver *s, uint32_t node, char *text, size_t siz
         snprintf(text, size, "`%s`%s", vyre_builtin_name((vyre_builtin)p->exprs.items[n->origin].op),
                  line_text(vy_expr_position(p, n->origin), line));
     else if (n->kind == VY_FLOW_MEMORY)
-        snprintf(text, size, "what is loaded from `%s`, which invocations write", vy_name_text(p, p->memories.items[n->origin].name));
+        snprintf(text, size, "what is loaded from `%s`, which invocations write",
+                 vy_name_text(p, p->memories.items[n->origin].name));
     else
         describe_variable(s, node, text, size);
 }
@@ -170,10 +173,11 @@ static void report(solver *s, const vy_flow_meeting *m) {
     line_text(m->where != m->stmt ? vy_stmt_position(p, m->where) : (vy_position){0, 0, 0}, line);
     vy_position at = vy_stmt_position(p, m->stmt);
     if (m->is_lane)
-        vy_check_error(s->flow.check, VY_V101, at, NULL, "%s`%s`%s names a lane that differs between invocations: %s", inside, what,
-                       line, cause);
+        vy_check_error(s->flow.check, VY_V101, at, NULL, "%s`%s`%s names a lane that differs between invocations: %s",
+                       inside, what, line, cause);
     else
-        vy_check_error(s->flow.check, VY_V100, at, NULL, "%s`%s`%s stands in divergent control: %s", inside, what, line, cause);
+        vy_check_error(s->flow.check, VY_V100, at, NULL, "%s`%s`%s stands in divergent control: %s", inside, what, line,
+                       cause);
 }
 
 /* ---- one function ---- */
