@@ -132,9 +132,12 @@ vyre_status vyre_text_parse(const char *text, size_t size, const vyre_parse_opti
     if (!source || !module) {
         status = vy_fail_memory(error, "reading the text");
     } else {
-        vy_report report = {.source = source, .list = diagnostics};
+        /* A caller without a list gets the same error: what is found twice is recognised by a list. */
+        vyre_diagnostics *own = diagnostics ? NULL : vyre_diagnostics_new();
+        vy_report report = {.source = source, .list = diagnostics ? diagnostics : own};
         parse_source(source, options, &report, module);
         status = vy_report_status(&report, error);
+        vyre_diagnostics_free(own);
     }
     vy_source_release(source);
     if (status == VYRE_OK)

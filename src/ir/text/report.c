@@ -41,9 +41,11 @@ void vy_report_merge(vy_report *report, const vyre_diagnostics *found, size_t fr
         report->out_of_memory = 1;
         return;
     }
+    size_t over = vyre_diagnostics_errors(found); /* errors that the list counted but did not keep */
     for (size_t i = 0; i < vyre_diagnostics_count(found); i++) {
         const vyre_diagnostic *finding = vyre_diagnostics_get(found, i);
-        if (report->list && is_known(report->list, from, finding))
+        over -= finding->severity == VYRE_SEVERITY_ERROR;
+        if (!*finding->code || is_known(report->list, from, finding))
             continue;
         vy_position at = {finding->line, finding->column, finding->length};
         vy_diagnostic_add(report->list, report->source, finding->code, finding->severity, at, finding->fix, "%s",
@@ -51,9 +53,10 @@ void vy_report_merge(vy_report *report, const vyre_diagnostics *found, size_t fr
         if (finding->severity == VYRE_SEVERITY_ERROR && report->errors++ == 0)
             keep_first(report, finding->code, finding->message, finding->fix, at);
     }
+    report->errors += over;
     /* A refusal counts even if no list could hold what was found. */
-    if (error->code != VYRE_OK && report->errors == 0) {
-        report->errors = 1;
+    if (error->code != VYRE_OK && report->first.code == VYRE_OK) {
+        report->errors += report->errors == 0;
         report->first = *error;
     }
 }
