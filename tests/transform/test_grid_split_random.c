@@ -1,0 +1,255 @@
+/* Random programs with grid barriers put into them: their splits deliver what they deliver. The generator makes programs without races, so a
+ * barrier more changes nothing; where control is not uniform enough for one, the validator says so and another place is tried. */
+#include "support/fault.h"
+#include "transform/split_runner.h"
+
+#include "transform/grid_split_copy.h"
+#include "vyre/generate.h"
+
+/* ---- putting barriers in ---- */
+
+typedef struct editor {
+    vy_copy copy;
+    const uint8_t *chosen; /* by statement: a barrier before it */
+} editor;
+
+static void add_barrier(editor *e) {
+    vy_stmt stmt = vy_draft_blank(VY_STMT_BARRIER);
+    stmt.scope = VYRE_SCOPE_DEVICE;
+    vy_draft_stmt(&e->copy.draft, &stmt, NULL, 0, NULL, NULL);
+}
+
+static void edit_block(editor *e, uint32_t first, uint32_t end) {
+    const vy_stmt *stmts = e->copy.from->stmts.items;
+    for (uint32_t i = first; i < end; i = stmts[i].end) {
+        const vy_stmt *s = &stmts[i];
+        if (e->chosen[i])
+            add_barrier(e);
+        if (!vy_stmt_is_structured(s->kind)) {
+            vy_copy_stmt(&e->copy, i);
+            continue;
+        }
+        uint32_t mark = vy_copy_open(&e->copy);
+        if (s->kind == VY_STMT_FOR) {
+            uint32_t a = vy_copy_expr(&e->copy, s->a), b = vy_copy_expr(&e->copy, s->b), c = vy_copy_expr(&e->copy, s->c);
+            vy_copy_for(&e->copy, i, a, b, c);
+        } else {
+            vy_copy_stmt(&e->copy, i);
+        }
+        edit_block(e, i + 1, s->middle);
+        vy_copy_close(&e->copy, mark);
+        if (s->middle != s->end) {
+            vy_draft_else(&e->copy.draft);
+            edit_block(e, s->middle, s->end);
+            vy_copy_close(&e->copy, mark);
+        }
+        vy_draft_end(&e->copy.draft);
+    }
+}
+
+/* The program with a barrier before each chosen statement, or NULL if it is no program. */
+static vyre_program *with_barriers(const vyre_program *from, const uint8_t *chosen) {
+    editor e = {.chosen = chosen};
+    vyre_program *made = NULL;
+    vyre_error error;
+    e.copy.variables = calloc(from->variables.count + 1u, sizeof(uint32_t));
+    e.copy.memories = calloc(from->memories.count + 1u, sizeof(uint32_t));
+    assert_int_equal(vy_copy_start(&e.copy, from, "p", &error), VYRE_OK);
+    vy_copy_params(&e.copy);
+    vy_copy_buffers(&e.copy, 0);
+    vy_copy_grid(&e.copy);
+    vy_copy_arrays(&e.copy);
+    edit_block(&e, e.copy.entry->first_stmt, e.copy.entry->end_stmt);
+    vyre_status status = vy_copy_finish(&e.copy, &made, &error);
+    if (status != VYRE_OK && status != VYRE_INVALID_PROGRAM)
+        fail_msg("%s", error.message);
+    vy_copy_discard(&e.copy);
+    free(e.copy.variables);
+    free(e.copy.memories);
+    return made;
+}
+
+/* Chooses up to `count` statements, each only if the program with it is valid. */
+static vyre_program *choose_barriers(const vyre_program *from, vy_random *random, unsigned count) {
+    const vy_function *entry = vy_program_entry(from);
+    uint32_t stmts = entry->end_stmt - entry->first_stmt;
+    uint8_t *chosen = calloc(from->stmts.count + 1u, 1);
+    vyre_program *best = NULL;
+    for (unsigned tries = 0; stmts && tries < 4 * count && count; tries++) {
+        uint32_t at = entry->first_stmt + (uint32_t)vy_random_below(random, stmts);
+        if (chosen[at])
+            continue;
+        chosen[at] = 1;
+        vyre_program *made = with_barriers(from, chosen);
+        if (!made) {
+            chosen[at] = 0;
+            continue;
+        }
+        vyre_program_release(best);
+        best = made;
+        count--;
+    }
+    free(chosen);
+    return best;
+}
+
+/* ---- one case ---- */
+
+typedef struct tally {
+    unsigned cases, in_blocks, in_loops, read_back, trapped;
+    uint64_t launches, segments;
+} tally;
+
+static void count_places(const vyre_program *program, tally *seen) {
+    uint32_t ends[VY_LIMIT_NESTING + 1], depth = 0, loops = 0, in_block = 0, in_loop = 0;
+    uint8_t is_loop[VY_LIMIT_NESTING + 1];
+    for (uint32_t i = 0; i < program->stmts.count; i++) {
+        const vy_stmt *s = &program->stmts.items[i];
+        while (depth && ends[depth - 1] == i)
+            loops -= is_loop[--depth];
+        if (s->kind == VY_STMT_BARRIER && s->scope == VYRE_SCOPE_DEVICE) {
+            in_block |= depth != 0;
+            in_loop |= loops != 0;
+        }
+        if (vy_stmt_is_structured(s->kind) && s->end > i + 1) {
+            is_loop[depth] = s->kind == VY_STMT_FOR || s->kind == VY_STMT_WHILE;
+            loops += is_loop[depth];
+            ends[depth++] = s->end;
+        }
+    }
+    seen->in_blocks += in_block;
+    seen->in_loops += in_loop;
+}
+
+/* What differs, or NULL. A trap of an earlier phase may hide one with a smaller invocation in a later phase: launches stop there. */
+static const char *difference(const vyre_program *program, runner_result *direct, const runner_result *launched) {
+    if (direct->status == VYRE_TRAPPED && launched->status == VYRE_TRAPPED)
+        return NULL;
+    return runner_compare(program, direct, launched);
+}
+
+static void compare_case(uint64_t seed, vyre_program *program, const vyre_arguments *arguments, tally *seen) {
+    static runner_result direct, launched;
+    vyre_oracle_options options = {.checks = seed % 5 == 0 ? VYRE_CHECK_RACES : 0, .seed = seed % 7 == 0 ? seed + 1 : 0};
+    vy_split *split;
+    vyre_error error;
+    if (vy_grid_split(program, &split, &error) != VYRE_OK) {
+        runner_show_all(program, NULL);
+        fail_msg("seed %llu: %s", (unsigned long long)seed, error.message);
+    }
+    runner_direct(program, arguments, (vyre_oracle_options){0}, &direct);
+    runner_split(program, split, arguments, options, &launched);
+    if (options.seed) /* another schedule, another order */
+        strcpy(launched.prints, direct.prints);
+    const char *text = difference(program, &direct, &launched);
+    if (text) {
+        runner_show_all(program, split);
+        fail_msg("seed %llu: %s", (unsigned long long)seed, text);
+    }
+    count_places(program, seen);
+    seen->cases++;
+    seen->read_back += split->decision != VY_NONE;
+    seen->trapped += direct.status == VYRE_TRAPPED;
+    seen->launches += launched.launches;
+    seen->segments += split->segment_count;
+    runner_free(&direct);
+    runner_free(&launched);
+    vy_split_free(split);
+}
+
+static void run_seed(uint64_t seed, tally *seen) {
+    static const unsigned stresses[] = {0, 0, VYRE_STRESS_CONTROL, VYRE_STRESS_MEMORY | VYRE_STRESS_CONTROL, VYRE_STRESS_COLLECTIVES | VYRE_STRESS_CONTROL,
+                                        VYRE_STRESS_FUNCTIONS | VYRE_STRESS_CONTROL, VYRE_STRESS_ATOMICS | VYRE_STRESS_MEMORY, VYRE_STRESS_GEOMETRY};
+    vyre_generate_options options = {.seed = seed, .stress = stresses[seed % 8], .statements = 12 + (unsigned)(seed % 40), .invocations = 64};
+    vy_random random = vy_random_start(seed);
+    vyre_program *inlined;
+    vyre_case *made;
+    vyre_error error;
+    assert_int_equal(vyre_generate(&options, &made, &error), VYRE_OK);
+    assert_int_equal(vyre_program_inline(vyre_case_program(made), &inlined, &error), VYRE_OK);
+    vyre_program *program = choose_barriers(inlined, &random, 1 + (unsigned)(seed % 4));
+    if (program)
+        compare_case(seed, program, vyre_case_arguments(made), seen);
+    vyre_program_release(program);
+    vyre_program_release(inlined);
+    vyre_case_free(made);
+}
+
+static void random_programs_deliver_the_same(void **state) {
+    (void)state;
+    tally seen = {0};
+    const char *first = getenv("VYRE_SEED");
+    uint64_t count = (VY_SANITIZED ? 500 : 4000) * (uint64_t)vy_test_effort(), start = first ? strtoull(first, NULL, 0) : 0;
+    for (uint64_t seed = start; seed < start + count; seed++)
+        run_seed(seed, &seen);
+    printf("%u programs: grid barriers in blocks in %u, in loops in %u; decisions read back in %u; %u trapped; %llu segments, %llu launches\n", seen.cases,
+           seen.in_blocks, seen.in_loops, seen.read_back, seen.trapped, (unsigned long long)seen.segments, (unsigned long long)seen.launches);
+    assert_true(seen.cases > count / 2);
+    assert_true(seen.in_blocks > count / 20 && seen.in_loops > count / 50);
+}
+
+/* ---- memory ---- */
+
+static const char everything[] =
+    "fn step(x: buffer [u32] read_write, i: u32, m: u32) -> u32 {\n if m == 0 { return i }\n x[i] = x[i] + m\n grid_barrier\n return x[7 - i] }\n"
+    "program p {\n param k : u32\n buffer b : u32 read\n buffer x : u32 read_write\n buffer y : u32 write count len(x)\n workgroup 4\n grid over x\n"
+    "array t : u32 [4] workgroup\n array a : f64 [2] private\n let i = global_id.x\n var s = x[i]\n let u = b[0]\n t[local_index] = s\n a[1] = f64(s)\n"
+    "for r in 0u32 .. SOURCE { let v = u8(s)\n s = s + step(x, i, r)\n grid_barrier\n let w = workgroup_reduce_add(s + u)\n if r == 2 { break }\n s = s + w + u32(v) }\n"
+    "y[i] = s + t[3 - local_index] + u32(a[1])\n }";
+
+static vyre_status split_and_walk(void *user) {
+    static vy_launch launch;
+    vyre_program *program = user;
+    vyre_scalar k = vyre_scalar_u32(3);
+    uint32_t words[8] = {3};
+    vyre_span inputs[2] = {{words, sizeof words}, {words, sizeof words}};
+    vyre_arguments arguments = {.params = &k, .param_count = 1, .inputs = inputs, .input_count = 2};
+    vy_split *split;
+    vy_split_cursor *cursor = NULL;
+    vy_split_step step;
+    vyre_error error;
+    vyre_status status = vy_grid_split(program, &split, &error);
+    if (status == VYRE_OK)
+        status = vy_launch_resolve(program, &arguments, &launch, &error);
+    if (status == VYRE_OK)
+        status = vy_split_start(split, &launch, &cursor, &error);
+    for (uint32_t decision = 1; status == VYRE_OK; decision = 0) {
+        status = vy_split_next(cursor, decision, &step, &error);
+        if (step.is_done)
+            break;
+    }
+    vy_split_free_cursor(cursor);
+    vy_split_free(split);
+    if (status != VYRE_OK) {
+        assert_int_equal(error.code, status);
+        assert_string_not_equal(error.fix, "");
+    }
+    return status;
+}
+
+static void a_failed_allocation_leaves_nothing_behind(void **state) {
+    (void)state;
+    for (int reads_back = 0; reads_back < 2; reads_back++) {
+        char text[2048];
+        const char *source = strstr(everything, "SOURCE");
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(source - everything), everything, reads_back ? "b[0]" : "k", source + 6);
+        vy_fault_install();
+        vyre_module *module;
+        vyre_error error;
+        if (vyre_text_parse(text, strlen(text), NULL, NULL, &module, &error) != VYRE_OK)
+            fail_msg("%s", error.message);
+        size_t allocations = VY_FAULT_LOOP(split_and_walk, vyre_module_program(module, 0));
+        assert_true(allocations > 100);
+        vyre_module_free(module);
+        assert_int_equal(vy_fault_live_blocks(), 0);
+        vy_fault_remove();
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_programs_deliver_the_same),
+        cmocka_unit_test(a_failed_allocation_leaves_nothing_behind),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
