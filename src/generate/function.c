@@ -256,14 +256,19 @@ static void write_call(vy_gen *g, vy_gen_function *function, const uint8_t *chos
     g->inlined += function->size;
 }
 
+/* Whether what the calls become stays in proportion: calls of calls multiply. */
+static int is_small_enough(const vy_gen *g, const vy_gen_function *function) {
+    unsigned most = 100 * g->statements < VY_GEN_SIZE ? 100 * g->statements + 1000 : VY_GEN_SIZE;
+    return g->work + g->place.times * function->work <= g->work_limit * 2 && g->inlined + function->size <= most;
+}
+
 int vy_gen_call(vy_gen *g) {
     uint8_t chosen[VY_GEN_FUNCTION_PARAMS];
     uint32_t start = g->function_count ? vy_gen_below(g, g->function_count) : 0;
     for (uint32_t i = 0; i < g->function_count; i++) {
         vy_gen_function *function = &g->functions[(start + i) % g->function_count];
-        if ((function->has_sync && !(g->place.uniform && g->place.sync)) ||
-            g->work + g->place.times * function->work > g->work_limit * 2 ||
-            g->inlined + function->size > VY_GEN_SIZE || !choose_memories(g, function, chosen))
+        if ((function->has_sync && !(g->place.uniform && g->place.sync)) || !is_small_enough(g, function) ||
+            !choose_memories(g, function, chosen))
             continue;
         write_call(g, function, chosen);
         return 1;
