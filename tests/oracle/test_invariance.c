@@ -67,6 +67,38 @@ static void threads_and_schedules_do_not_show(void **state) {
     }
 }
 
+/* The order in which invocations come to a counter, as a program can see it. */
+static void a_seed_changes_the_order_and_repeats_it(void **state) {
+    (void)state;
+    trial t;
+    trial_open(
+        &t, "program p {\n buffer c : u32 read_write count 1\n buffer o : u32 write count 64\n workgroup 8\n grid 8\n"
+            "let n = atomic_add(c[0], 1)\n o[n] = global_id.x }");
+    const uint32_t zero = 0;
+    trial_input(&t, &zero, sizeof zero);
+    uint32_t first[64];
+    unsigned inside = 0, between = 0;
+    for (uint64_t seed = 0; seed < 12; seed++) {
+        t.options.seed = seed;
+        trial_expect(&t, VYRE_OK);
+        memcpy(first, t.outputs[1].data, sizeof first);
+        uint64_t seen = 0;
+        for (uint32_t k = 0; k < 64; k++) {
+            seen |= (uint64_t)1 << first[k];
+            inside += k > 0 && first[k] / 8 == first[k - 1] / 8 && first[k] < first[k - 1];
+            between += k > 0 && first[k] / 8 < first[k - 1] / 8;
+        }
+        assert_true(seen == UINT64_MAX); /* every invocation ran once */
+        if (seed == 0)
+            assert_int_equal(inside + between, 0);
+        trial_expect(&t, VYRE_OK);
+        assert_memory_equal(first, t.outputs[1].data, sizeof first);
+    }
+    assert_true(inside > 0);
+    assert_true(between > 0);
+    trial_close(&t);
+}
+
 /* Random programs are race-free by construction: no checker but bounds may speak, and no schedule may show. */
 static void generated_programs_are_the_same_under_every_schedule(void **state) {
     (void)state;
@@ -109,6 +141,7 @@ static void generated_programs_are_the_same_under_every_schedule(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_and_schedules_do_not_show),
+        cmocka_unit_test(a_seed_changes_the_order_and_repeats_it),
         cmocka_unit_test(generated_programs_are_the_same_under_every_schedule),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

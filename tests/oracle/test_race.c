@@ -54,6 +54,17 @@ static const pair pairs[] = {
      HEAD "if i == 0 { a[20] = 7\n atomic_exchange<release, device>(a[21], 1) }\n if i == 8 { let f = "
           "atomic_load<acquire, device>(a[21])\n if f == "
           "1 { a[22] = a[20] } } }"},
+    {"the last of several readers writes", "R001",
+     HEAD "if l == 3 || l == 5 {\n let v = w[0]\n if l == 5 { w[0] = v + 1 } } }",
+     HEAD "if l == 3 || l == 5 { let v = w[0] }\n barrier\n if l == 5 { w[0] = 1 } }"},
+    {"the last of several readers in two workgroups writes", "R002",
+     HEAD "if l == 0 {\n let v = a[5]\n if i == 8 { a[5] = v + 1 } } }",
+     HEAD "if l == 0 { let v = a[5] }\n grid_barrier\n if i == 8 { a[5] = 1 } }"},
+    {"an exchange that fails releases nothing", "R002",
+     HEAD "if i == 0 { a[20] = 7\n atomic_compare_exchange<acq_rel, device>(a[21], 5, 1) }\n"
+          "if i == 8 { let f = atomic_load<acquire, device>(a[21])\n if f == 0 { a[22] = a[20] } } }",
+     HEAD "if i == 0 { a[20] = 7\n atomic_compare_exchange<acq_rel, device>(a[21], 0, 1) }\n"
+          "if i == 8 { let f = atomic_load<acquire, device>(a[21])\n if f == 1 { a[22] = a[20] } } }"},
     {"the release covers only what came before it", "R001",
      HEAD "if l == 0 { atomic_store<release>(w[1], 1)\n w[2] = 7 }\n if l == 5 { let f = atomic_load<acquire>(w[1])\n "
           "if f == 1 { a[i] = w[2] } } }",
