@@ -99,16 +99,17 @@ static int check_class(vy_lowering *l, vy_node *node, uint8_t type) {
     if (!is_closed(type) || (row->classes & vyre_type_class(type)))
         return 1;
     const char *value = spelling(l, node->a);
+    char text[256]; /* outlives the branches, as VY_FIX there would not */
     if (node->op == VYRE_OP_REM)
         fix = "write `remainder(a, b)` for the IEEE remainder";
     else if (row->classes == VYRE_CLASS_BOOL && node->op == VYRE_OP_LNOT)
-        fix = VY_FIX("write `%.60s == 0`", value);
+        fix = vy_fix_format(text, sizeof text, "write `%.60s == 0`", value);
     else if (row->classes == VYRE_CLASS_BOOL)
-        fix = VY_FIX("write a comparison: `%.60s != 0`", value);
+        fix = vy_fix_format(text, sizeof text, "write a comparison: `%.60s != 0`", value);
     else if (type == VYRE_TYPE_BOOL && node->op == VYRE_OP_NOT)
         fix = "write `!` for the logical not";
     else if (type == VYRE_TYPE_BOOL && (node->op == VYRE_OP_AND || node->op == VYRE_OP_OR))
-        fix = VY_FIX("write `%s%s`", row->symbol, row->symbol);
+        fix = vy_fix_format(text, sizeof text, "write `%s%s`", row->symbol, row->symbol);
     else if (type == VYRE_TYPE_BOOL && node->op == VYRE_OP_XOR)
         fix = "write `!=`";
     vy_lower_error(l, VY_T034, node->at, fix, "`%s` takes %s, not %s", written, class_name(row->classes),
@@ -138,13 +139,15 @@ void vy_lower_settle(vy_lowering *l, vy_node *node, uint8_t type) {
 /* ---- one type for several trees ---- */
 
 static void mismatch(vy_lowering *l, vy_position at, const char *what, const vy_node *left, const vy_node *right) {
+    char text[256]; /* outlives the branches, as VY_FIX there would not */
     const char *fix;
     if (left->type == VYRE_TYPE_BOOL || right->type == VYRE_TYPE_BOOL) {
         const vy_node *number = left->type == VYRE_TYPE_BOOL ? right : left;
-        fix = VY_FIX("write a comparison: `%.60s != 0`", spelling(l, number));
+        fix = vy_fix_format(text, sizeof text, "write a comparison: `%.60s != 0`", spelling(l, number));
     } else {
-        fix = VY_FIX("convert one of them: `%s(%.60s)` or `%s(%.60s)`", vyre_type_name(right->type), spelling(l, left),
-                     vyre_type_name(left->type), spelling(l, right));
+        fix = vy_fix_format(text, sizeof text, "convert one of them: `%s(%.60s)` or `%s(%.60s)`",
+                            vyre_type_name(right->type), spelling(l, left), vyre_type_name(left->type),
+                            spelling(l, right));
     }
     vy_lower_error(l, VY_T033, at, fix, "`%s` needs one type, but has %s and %s", what, vyre_type_name(left->type),
                    vyre_type_name(right->type));

@@ -143,10 +143,11 @@ static int integer_bits(vy_report *report, const vy_number *number, int negative
         return 0;
     }
     if (number->too_large || number->value > limit) {
+        char text[256]; /* outlives the branch, as VY_FIX there would not */
         const char *fix = NULL;
         if (negative && !is_signed && !number->too_large && number->value <= largest)
-            fix = VY_FIX("write %" PRIu64 "%s for the wrapped value, or use a signed type",
-                         (0 - number->value) & layout->mask, vyre_type_name(type));
+            fix = vy_fix_format(text, sizeof text, "write %" PRIu64 "%s for the wrapped value, or use a signed type",
+                                (0 - number->value) & layout->mask, vyre_type_name(type));
         if (is_signed)
             vy_report_error(report, VY_T031, at, fix, "%s%.*s does not fit %s (-%" PRIu64 " to %" PRIu64 ")",
                             negative ? "-" : "", shown, number->text, vyre_type_name(type), largest + 1, largest);
