@@ -43,11 +43,26 @@ static uint32_t bound_of(normaliser *n, uint32_t bound, uint32_t hoisted) {
     return hoisted == VY_NONE ? vy_copy_expr(&n->copy, bound) : vy_draft_variable(&n->copy.draft, hoisted);
 }
 
-static void open_for(normaliser *n, uint32_t loop) {
+static void copy_block(normaliser *n, uint32_t first, uint32_t end);
+
+static void copy_body(normaliser *n, const vy_stmt *s, uint32_t first, uint32_t mark) {
+    copy_block(n, first, s->middle);
+    vy_copy_close(&n->copy, mark);
+    if (s->middle != s->end) {
+        vy_draft_else(&n->copy.draft);
+        copy_block(n, s->middle, s->end);
+        vy_copy_close(&n->copy, mark);
+    }
+    vy_draft_end(&n->copy.draft);
+}
+
+static void copy_for(normaliser *n, uint32_t loop) {
     const vy_stmt *s = &n->copy.from->stmts.items[loop];
     uint32_t to = hoist(n, loop, s->b, "end"), step = hoist(n, loop, s->c, "step");
+    uint32_t mark = vy_copy_open(&n->copy);
     uint32_t a = vy_copy_expr(&n->copy, s->a), b = bound_of(n, s->b, to), c = bound_of(n, s->c, step);
     vy_copy_for(&n->copy, loop, a, b, c);
+    copy_body(n, s, loop + 1, mark);
 }
 
 /* Recursion is bounded by VY_LIMIT_NESTING. */
@@ -57,22 +72,13 @@ static void copy_block(normaliser *n, uint32_t first, uint32_t end) {
         const vy_stmt *s = &stmts[i];
         if (!vy_stmt_is_structured(s->kind) || n->before[s->end] == n->before[i]) {
             vy_copy_tree(&n->copy, i);
-            continue;
-        }
-        /* The scope of a hoisted bound is that of the loop variable: nobody else uses it. */
-        uint32_t mark = vy_copy_open(&n->copy);
-        if (s->kind == VY_STMT_FOR)
-            open_for(n, i);
-        else
+        } else if (s->kind == VY_STMT_FOR) {
+            copy_for(n, i);
+        } else {
+            uint32_t mark = vy_copy_open(&n->copy);
             vy_copy_stmt(&n->copy, i);
-        copy_block(n, i + 1, s->middle);
-        vy_copy_close(&n->copy, mark);
-        if (s->middle != s->end) {
-            vy_draft_else(&n->copy.draft);
-            copy_block(n, s->middle, s->end);
-            vy_copy_close(&n->copy, mark);
+            copy_body(n, s, i + 1, mark);
         }
-        vy_draft_end(&n->copy.draft);
     }
 }
 

@@ -25,7 +25,10 @@ typedef enum vy_home_kind {
     VY_HOME_GROUP       /* once for each workgroup, which all agree on: behind the former, element group · per_group + slot + i */
 } vy_home_kind;
 
-enum { VY_WIDTHS = 4 }; /* of elements: 8, 16, 32, 64 bits */
+enum {
+    VY_WIDTHS = 4,         /* of elements: 8, 16, 32, 64 bits */
+    VY_MOST_BARRIERS = 1024 /* grid barriers of a program, inlined: each is a program to compile, and bounds the time a split takes */
+};
 
 typedef struct vy_home {
     uint8_t kind;  /* vy_home_kind */

@@ -249,6 +249,14 @@ static void a_function_with_early_returns_may_hold_a_barrier(void **state) {
                  k, k == 0 ? 2 : 3);
 }
 
+static void a_function_may_return_from_a_loop_with_a_barrier(void **state) {
+    (void)state;
+    for (uint32_t k = 0; k < 5; k++)
+        expect_n("fn f(x: buffer [u32] read_write, i: u32, k: u32) -> u32 {\n for r in 0u32 .. k { x[i] = x[i] + r\n grid_barrier\n if r == 2 { return x[95 - i] } }\n return 7 }\n" HEAD_N("32")
+                     "let a = f(x, i, k)\n let b = workgroup_reduce_add(a)\n grid_barrier\n y[i] = a + b + x[95 - i]\n }",
+                 k, 2 + (k < 3 ? k : 3));
+}
+
 static void a_barrier_may_stand_in_a_uniform_if(void **state) {
     (void)state;
     for (uint32_t k = 0; k < 3; k++)
@@ -282,6 +290,8 @@ static void a_for_counts_as_it_would(void **state) {
 static void bounds_are_evaluated_once(void **state) {
     (void)state;
     expect_n(HEAD_N("32") "var e = k\n var s = 1u32\n for r in 0u32 .. e step s { e = 100\n s = 7\n x[i] = x[i] + r\n grid_barrier }\n y[i] = x[n - 1 - i] + e\n }", 3, 4);
+    expect_n(HEAD_N("32") "var e = k\n for r in 0u32 .. e step e - 2 { e = 9\n x[i] = x[i] + r\n grid_barrier }\n for r in 0u32 .. e step e / 3 { e = 4\n x[i] = x[i] * 3 + r\n grid_barrier }\n y[i] = x[n - 1 - i] + e\n }",
+             4, 2 + 3 + 1);
     claim c = with_words("program p {\n buffer b : u32 read\n buffer x : u32 read_write\n buffer y : u32 write count len(x)\n workgroup 32\n grid over x\n let i = global_id.x\n"
                          "for r in 0u32 .. b[0] % 3 + 2 { x[i] = x[i] + r\n grid_barrier }\n y[i] = x[95 - i]\n }",
                          0);
@@ -443,6 +453,19 @@ static void too_many_buffers_are_refused(void **state) {
     }
 }
 
+static void too_many_grid_barriers_are_refused(void **state) {
+    (void)state;
+    static char text[32768];
+    for (int count = 1024; count <= 1025; count++) {
+        size_t used = (size_t)sprintf(text, "program p {\n grid 1\n");
+        for (int i = 0; i < count; i++)
+            used += (size_t)sprintf(text + used, "grid_barrier\n");
+        sprintf(text + used, "}");
+        vyre_error error;
+        assert_int_equal(split_status(text, &error), count == 1024 ? VYRE_OK : VYRE_LIMIT);
+    }
+}
+
 static void too_deep_a_nesting_is_refused(void **state) {
     (void)state;
     static char text[32768];
@@ -597,6 +620,7 @@ int main(void) {
         cmocka_unit_test(the_grid_may_have_three_dimensions),
         cmocka_unit_test(a_barrier_may_stand_in_a_region),
         cmocka_unit_test(a_function_with_early_returns_may_hold_a_barrier),
+        cmocka_unit_test(a_function_may_return_from_a_loop_with_a_barrier),
         cmocka_unit_test(a_barrier_may_stand_in_a_uniform_if),
         cmocka_unit_test(a_barrier_may_stand_in_a_for),
         cmocka_unit_test(a_for_counts_as_it_would),
@@ -618,6 +642,7 @@ int main(void) {
         cmocka_unit_test(a_trap_ends_the_dispatch),
         cmocka_unit_test(a_library_is_refused),
         cmocka_unit_test(too_many_buffers_are_refused),
+        cmocka_unit_test(too_many_grid_barriers_are_refused),
         cmocka_unit_test(too_deep_a_nesting_is_refused),
         cmocka_unit_test(a_hidden_buffer_over_the_limit_is_refused),
         cmocka_unit_test(a_host_that_never_finds_the_next_launch_says_so),
