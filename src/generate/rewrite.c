@@ -330,9 +330,9 @@ static void copy_grid(rewrite *r) {
         grid->sizes[i] = copy_size(r, from->sizes[i]);
 }
 
-static void copy_entry(rewrite *r) {
+static void copy_entry(rewrite *r, const vy_function *entry) {
     const vyre_program *program = r->program;
-    const vy_function *entry = r->function = vy_program_entry(program);
+    r->function = entry;
     vy_draft_begin_entry(&r->draft);
     for (uint32_t i = 0; i < program->param_count; i++)
         copy_scalar_param(r, entry->first_variable + i);
@@ -353,6 +353,10 @@ static void number_functions(rewrite *r) {
 }
 
 static vyre_status copy_program(rewrite *r, vyre_program **out, vyre_error *error) {
+    const vy_function *entry = vy_program_entry(r->program);
+    if (!entry)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "rewrite a program that can be dispatched",
+                       "a library has no entry");
     vyre_status status = vy_draft_start(&r->draft, vyre_program_name(r->program), error);
     if (status != VYRE_OK)
         return status;
@@ -362,7 +366,7 @@ static vyre_status copy_program(rewrite *r, vyre_program **out, vyre_error *erro
     for (uint32_t i = 0; i < vyre_program_function_count(r->program); i++)
         if (!r->edits->functions[i])
             copy_function(r, i);
-    copy_entry(r);
+    copy_entry(r, entry);
     return vy_draft_finish(&r->draft, NULL, NULL, out, error);
 }
 

@@ -346,14 +346,15 @@ static void zero_inputs(shrinker *s) {
             &s->current->program->memories.items[vy_program_entry(s->current->program)->first_memory + i];
         uint32_t input = s->launch.buffers[i].input;
         size_t size = (size_t)s->launch.buffers[i].bytes;
-        if (input == VY_NONE || size == 0)
+        unsigned element = vyre_type_size((vyre_type)memory->type);
+        if (input == VY_NONE || size == 0 || element == 0)
             continue;
         unsigned char *bytes = vy_allocate(size);
         if (!bytes) {
             s->status = vy_fail_memory(s->error, "a smaller input");
             return;
         }
-        zero_input(s, input, bytes, vyre_type_size((vyre_type)memory->type));
+        zero_input(s, input, bytes, element);
         vy_release(bytes, size);
     }
 }
