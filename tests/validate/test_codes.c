@@ -722,6 +722,16 @@ static void argument_too_many(int bad) {
     call(f, args, 1 + (uint32_t)bad, "r");
     end_function();
 }
+static void op_with_many_arguments(int bad) {
+    start_entry();
+    vy_stmt s = vy_draft_blank(VY_STMT_CALL);
+    s.name = N("my.op");
+    vy_arg args[VY_LIMIT_PARAMS + 1];
+    for (int i = 0; i < VY_LIMIT_PARAMS + bad; i++)
+        args[i] = value(U32(1));
+    vy_draft_stmt(&d, &s, args, VY_LIMIT_PARAMS + (uint32_t)bad, NULL, NULL);
+    end_function();
+}
 static void argument_of_another_type(int bad) {
     start("p");
     uint32_t f = identity_function("f");
@@ -957,6 +967,7 @@ static const code_case cases[] = {
     CASE(V084, signed_lane),
     CASE(V090, call_of_an_op),
     CASE(V091, argument_too_many),
+    CASE(V091, op_with_many_arguments),
     CASE(V092, argument_of_another_type),
     CASE(V092, memory_for_a_value),
     CASE(V093, input_for_an_output),

@@ -4,10 +4,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+/* A list keeps fewer than this; the rest is only counted, so their words are not made. */
+enum { WORDS_MADE = 2000 };
+
 static void add(vy_check *check, vy_code code, vyre_severity severity, vy_position at, const char *fix,
                 const char *format, va_list arguments) {
-    char message[512];
-    vsnprintf(message, sizeof message, format, arguments);
+    char message[512] = "";
+    if (check->findings++ < WORDS_MADE)
+        vsnprintf(message, sizeof message, format, arguments);
     const vy_source *source = check->program->source;
     fix = fix ? fix : vy_code_fix(code);
     vy_diagnostic_add(check->diagnostics, source, vy_code_name(code), severity, at, fix, "%s", message);

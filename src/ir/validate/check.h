@@ -22,7 +22,7 @@ typedef struct vy_check {
     vyre_program *program;
     vyre_diagnostics *diagnostics; /* may be NULL */
     vyre_error *error;             /* takes the first error; may be NULL */
-    size_t errors;
+    size_t errors, findings;       /* findings: warnings too */
     int out_of_memory;
     vy_arena scratch;     /* of the whole run */
     uint32_t *first_expr; /* by body.c: of each function, its first expression */

@@ -221,13 +221,22 @@ static void check_local_call(vy_body *body, const vy_stmt *s) {
         check_result_type(body, s, i, p->results.items[f->first_result + i].type);
 }
 
-void vy_body_call(vy_body *body, const vy_stmt *s) {
+static void check_op_call(vy_body *body, const vy_stmt *s) {
     const char *name = vy_check_name(body->check, s->name);
+    size_t length = strlen(name);
+    if (length > VY_LIMIT_NAME)
+        vy_check_error(body->check, VY_V030, vy_body_at(body), NULL,
+                       "an op id is longer (%zu bytes) than the limit (%d)", length, VY_LIMIT_NAME);
+    else if (!vy_text_is_op_id(name, length))
+        vy_check_error(body->check, VY_V090, vy_body_at(body), NULL, "`%s` is no op id", name);
+    else if (s->arg_count > VY_LIMIT_PARAMS)
+        vy_check_error(body->check, VY_V091, vy_body_at(body), NULL,
+                       "`%s` gets more arguments (%u) than the limit (%d)", name, s->arg_count, VY_LIMIT_PARAMS);
+}
+
+void vy_body_call(vy_body *body, const vy_stmt *s) {
     if (s->callee != VY_NONE)
         check_local_call(body, s);
-    else if (strlen(name) > VY_LIMIT_NAME)
-        vy_check_error(body->check, VY_V030, vy_body_at(body), NULL,
-                       "an op id is longer (%zu bytes) than the limit (%d)", strlen(name), VY_LIMIT_NAME);
-    else if (!vy_text_is_op_id(name, strlen(name)))
-        vy_check_error(body->check, VY_V090, vy_body_at(body), NULL, "`%s` is no op id", name);
+    else
+        check_op_call(body, s);
 }
