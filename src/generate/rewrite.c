@@ -418,7 +418,7 @@ vyre_status vy_rewrite(const vyre_case *from, const vy_launch *launch, const vy_
                  .variables = maps,
                  .memories = maps + program->variables.count,
                  .functions = maps + program->variables.count + program->memories.count};
-    vyre_program *made;
+    vyre_program *made = NULL;
     vyre_status status = copy_program(&r, &made, error);
     vy_release(maps, count * sizeof *maps);
     if (status != VYRE_OK)
