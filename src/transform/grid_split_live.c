@@ -11,7 +11,6 @@
 typedef struct walk {
     vy_split_plan *plan;
     const vyre_program *program;
-    uint32_t *scope;    /* by variable: the end of its scope */
     uint32_t *read;     /* by variable, then by memory: one past the last statement that reads it; 0 = none */
     uint32_t *written;  /* by memory: first statement that writes it; VY_NONE */
     uint32_t *before;   /* by statement, one more at the end: grid barriers before it */
@@ -103,10 +102,8 @@ static void note_stmt(walk *w, uint32_t index) {
     }
     if (s->memory != VY_NONE)
         note_memory(w, index, s->memory, s->kind != VY_STMT_STORE);
-    for (uint32_t i = 0; i < s->result_count; i++) {
+    for (uint32_t i = 0; i < s->result_count; i++)
         w->plan->declarations[s->variable + i] = index;
-        w->scope[s->variable + i] = s->kind == VY_STMT_FOR ? s->end : vy_plan_block_end(w->plan, index);
-    }
     /* A segment that starts in the loop goes on from the current value. */
     if (s->kind == VY_STMT_FOR && w->plan->marks[index] & VY_MARK_SPLIT)
         w->read[s->variable] = index + 1;
@@ -126,6 +123,7 @@ static uint32_t outermost_loop(const walk *w, uint32_t stmt, uint32_t since) {
 
 /* ---- ranges ---- */
 
+/* A read, and a loop around it that began after the declaration, are in scope; so is every barrier up to there. */
 static vy_live_range variable_range(const walk *w, uint32_t variable) {
     const vy_stmt *stmts = w->program->stmts.items;
     uint32_t declared = w->plan->declarations[variable];
@@ -135,8 +133,6 @@ static vy_live_range variable_range(const walk *w, uint32_t variable) {
     uint32_t until = loop != VY_NONE ? stmts[loop].end : read;
     if (stmts[declared].kind == VY_STMT_FOR && w->plan->marks[declared] & VY_MARK_SPLIT)
         until = stmts[declared].end;
-    if (until > w->scope[variable])
-        until = w->scope[variable];
     return (vy_live_range){w->before[declared], until > declared ? w->before[until] : 0};
 }
 
@@ -187,7 +183,6 @@ static vyre_status make_arrays(walk *w, vyre_error *error) {
         size_t count, size;
     } rows[] = {
         {&plan->declarations, variables, sizeof *plan->declarations},
-        {&w->scope, variables, sizeof *w->scope},
         {&w->read, (size_t)variables + memories, sizeof *w->read},
         {&w->written, memories, sizeof *w->written},
         {&w->before, (size_t)stmts + 1, sizeof *w->before},

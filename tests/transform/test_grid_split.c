@@ -182,6 +182,31 @@ static void a_conditional_write_of_an_array_is_kept_whole(void **state) {
                  k, 3);
 }
 
+#define TWO_ARRAYS                                                                                                     \
+    "program p {\n param k : u32\n buffer x : u32 read_write\n buffer y : u32 write count len(x)\n workgroup 16\n grid over x\n"                  \
+    "array t : u32 [16] workgroup\n array a : u32 [2] private\n let i = global_id.x\n let l = local_index\n var s = 0u32\n"
+
+static void arrays_live_on_from_trip_to_trip(void **state) {
+    (void)state;
+    /* written behind the barrier, read behind the loop */
+    expect_n(TWO_ARRAYS "for r in 0u32 .. k { grid_barrier\n if r == 0 { t[l] = i\n a[1] = i } }\n y[i] = t[l] * 3 + a[1]\n }", 3, 4);
+    /* written before the loop, read before the barrier */
+    expect_n(TWO_ARRAYS "t[l] = i\n a[1] = i\n for r in 0u32 .. k { s = s * 5 + t[l] * 3 + a[1]\n grid_barrier }\n y[i] = s\n }", 3, 4);
+    /* written behind the barrier, read before it */
+    expect_n(TWO_ARRAYS "for r in 0u32 .. k { s = s * 5 + t[l] * 3 + a[1]\n grid_barrier\n t[l] = i + r\n a[1] = i * r }\n y[i] = s\n }", 4, 5);
+}
+
+static void an_array_that_is_only_written_keeps_its_other_elements(void **state) {
+    (void)state;
+    expect_n(TWO_ARRAYS "t[l] = i\n a[0] = i\n grid_barrier\n if l == 3 { t[3] = 7 }\n a[1] = 9\n grid_barrier\n y[i] = t[l] * 100 + a[0] * 10 + a[1]\n }", 0, 3);
+}
+
+static void elements_that_others_wrote_are_kept(void **state) {
+    (void)state;
+    expect_n(TWO_ARRAYS "let g = workgroup_reduce_add(x[i])\n t[(l + 5) % 16] = i\n grid_barrier\n if g % 2 == 0 { barrier }\n s = t[l] + g\n barrier\n t[(l + 7) % 16] = s\n grid_barrier\n y[i] = t[15 - l]\n }", 0, 3);
+    expect_n(TWO_ARRAYS "t[(l + 5) % 16] = i\n grid_barrier\n s = t[l]\n barrier\n t[(l + 7) % 16] = s\n grid_barrier\n y[i] = t[15 - l]\n }", 0, 3);
+}
+
 static void atomic_results_live_on(void **state) {
     (void)state;
     expect(HEAD("4") "if i == 0 { x[0] = 0 }\n grid_barrier\n let old = atomic_add(x[0], i)\n grid_barrier\n y[i] = old + x[0]\n }", 3);
@@ -611,6 +636,9 @@ int main(void) {
         cmocka_unit_test(workgroup_arrays_live_on),
         cmocka_unit_test(arrays_not_written_yet_are_zero),
         cmocka_unit_test(a_conditional_write_of_an_array_is_kept_whole),
+        cmocka_unit_test(arrays_live_on_from_trip_to_trip),
+        cmocka_unit_test(an_array_that_is_only_written_keeps_its_other_elements),
+        cmocka_unit_test(elements_that_others_wrote_are_kept),
         cmocka_unit_test(atomic_results_live_on),
         cmocka_unit_test(collectives_stand_next_to_barriers),
         cmocka_unit_test(prints_come_in_the_same_order),
