@@ -29,7 +29,8 @@ typedef void vyre_print_sink(void *user, uint64_t invocation, const char *text);
 typedef struct vyre_oracle_options {
     unsigned threads; /* 0 = all cores this process may use */
     unsigned checks;  /* VYRE_CHECK_* */
-    uint64_t budget;  /* evaluated statements over all invocations, 0 = unlimited; exceeding it ends with VYRE_BUDGET */
+    uint64_t budget;  /* evaluated statements over all invocations, 0 = unlimited; a workgroup counts as
+                         at least one; exceeding it ends with VYRE_BUDGET */
     uint64_t seed;    /* not 0: perturb the schedule by this seed */
     uint64_t max_memory; /* bytes the run may allocate, 0 = 4 GiB; more is VYRE_LIMIT */
     vyre_print_sink *print;

@@ -83,6 +83,7 @@ struct vy_worker {
     uint64_t checkpoint; /* steps at which to look at the budget */
     uint64_t reported;   /* steps already added to the run's total */
     vyre_trap trap;
+    uint32_t trap_stmt; /* where it trapped */
     int trapped;
 };
 enum { VY_SCRATCH_ROWS = 3, VY_MEETING_ROWS = 8 };

@@ -143,6 +143,7 @@ static void merge(vy_worker *into, const vy_worker *from) {
     if (from->trapped && (!into->trapped || from->trap.invocation < into->trap.invocation)) {
         into->trapped = 1;
         into->trap = from->trap;
+        into->trap_stmt = from->trap_stmt;
     }
 }
 
@@ -226,8 +227,14 @@ static void run_phases(vy_run *run, vy_worker *worker, vy_group *groups) {
 }
 
 static void run_grid(vy_run *run, vy_worker *worker, vy_group *groups, uint64_t group_count) {
-    if (run->launch->group_count == 0)
+    const vy_function *entry = vy_program_entry(run->program);
+    if (run->launch->group_count == 0 || entry->first_stmt == entry->end_stmt)
         return;
+    /* Even a workgroup that executes nothing takes time: a grid of more than the budget's is over it. */
+    if (run->options->budget && run->launch->group_count > run->options->budget) {
+        atomic_store(&run->stop, VYRE_BUDGET);
+        return;
+    }
     vy_fenv saved;
     vy_fenv_enter(&saved);
     if (run->options->seed)
@@ -265,6 +272,15 @@ static vyre_status deliver(const vy_run *run, vyre_bytes *outputs, vyre_error *e
     return VYRE_OK;
 }
 
+static vyre_status fail_trapped(const vy_run *run, const vy_worker *worker, vyre_error *error) {
+    vy_position at = vy_stmt_position(run->program, worker->trap_stmt);
+    vyre_status status = vy_fail(error, VYRE_TRAPPED, NULL, "invocation %" PRIu64 " trapped with code %" PRIu32,
+                                 worker->trap.invocation, worker->trap.code);
+    if (at.line)
+        vy_fail_where(error, "%s:%" PRIu32 ":%" PRIu32, vy_source_name(run->program->source), at.line, at.column);
+    return status;
+}
+
 static vyre_status finish(vy_run *run, const vy_worker *worker, vyre_bytes *outputs, vyre_error *error) {
     const vyre_oracle_options *options = run->options;
     vyre_status stop = (vyre_status)atomic_load(&run->stop);
@@ -275,8 +291,7 @@ static vyre_status finish(vy_run *run, const vy_worker *worker, vyre_bytes *outp
                        options->budget);
     vy_check_deliver(run);
     if (worker->trapped)
-        return vy_fail(error, VYRE_TRAPPED, NULL, "invocation %" PRIu64 " trapped with code %" PRIu32,
-                       worker->trap.invocation, worker->trap.code);
+        return fail_trapped(run, worker, error);
     vyre_status status = deliver(run, outputs, error);
     if (status == VYRE_OK && (run->divergence_count || (run->check && run->check->finding_count)))
         status = vy_diagnostics_fail(run->diagnostics, VYRE_CHECK_FAILED,

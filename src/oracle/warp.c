@@ -169,8 +169,10 @@ static void run_trap(vy_worker *worker, vy_warp *warp, const vy_instruction *in)
         if (!warp->mask.words[i])
             continue;
         uint64_t invocation = vy_lane_invocation(warp, i);
-        if (!worker->trapped || invocation < worker->trap.invocation)
+        if (!worker->trapped || invocation < worker->trap.invocation) {
             worker->trap = (vyre_trap){invocation, (uint32_t)code[i]};
+            worker->trap_stmt = in->site;
+        }
         worker->trapped = 1;
     }
     warp->trapped += warp->mask.count;

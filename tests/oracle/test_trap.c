@@ -19,6 +19,15 @@ static void the_smallest_invocation_is_reported(void **state) {
     trial_close(&t);
 }
 
+static void the_error_names_the_place_of_the_trap(void **state) {
+    (void)state;
+    trial t;
+    trial_open(&t, "program p {\n  workgroup 4\n  grid 2\n  if global_id.x == 5 { trap 7 }\n}\n");
+    assert_int_equal(trial_run(&t), VYRE_TRAPPED);
+    assert_string_equal(t.error.where, "<text>:4:25");
+    trial_close(&t);
+}
+
 static void a_trap_delivers_no_outputs(void **state) {
     (void)state;
     trial t;
@@ -183,6 +192,7 @@ static void steps_and_evaluations_are_summed_over_invocations(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_smallest_invocation_is_reported),
+        cmocka_unit_test(the_error_names_the_place_of_the_trap),
         cmocka_unit_test(a_trap_delivers_no_outputs),
         cmocka_unit_test(a_trapped_invocation_has_no_further_effect),
         cmocka_unit_test(a_workgroup_with_a_trap_ends_at_its_next_barrier_and_others_run_on),
