@@ -72,6 +72,16 @@ static void a_variable_set_in_divergent_control_differs(void **state) {
             HEAD "var v = 0u32\n for i in 0u32 .. n { if i == l { continue }\n v = v + 1 }\n if v == 1 { barrier } }");
 }
 
+static void a_jump_in_one_branch_is_no_matter_to_the_other(void **state) {
+    (void)state;
+    accepted(HEAD "for i in 0u32 .. n { if n == 1 { if l == 0 { continue } } else { if n == 2 { continue }\n barrier } } }");
+    accepted(HEAD "if n == 1 { if l == 0 { return } } else { if n == 2 { return }\n barrier } }");
+    refused("V100", HEAD "for i in 0u32 .. n { if n == 1 { if l == 0 { continue } } else { if n == 2 { continue } }\n barrier } }");
+    refused("V100", HEAD "for i in 0u32 .. n { if n == 1 { if n == 2 { continue } } else { if l == 0 { continue } }\n barrier } }");
+    refused("V100", HEAD "if n == 1 { if l == 0 { return } } else { if n == 2 { return } }\n barrier }");
+    refused("V100", HEAD "if n == 1 { if l == 0 { return } } else { if n == 2 { barrier } }\n barrier }");
+}
+
 static void loops_are_uniform_if_their_bounds_are(void **state) {
     (void)state;
     accepted(HEAD "for i in 0u32 .. n { barrier } }");
@@ -232,6 +242,7 @@ int main(void) {
         cmocka_unit_test(values_of_atomics_differ),
         cmocka_unit_test(reductions_over_the_workgroup_are_uniform_others_are_not),
         cmocka_unit_test(a_variable_set_in_divergent_control_differs),
+        cmocka_unit_test(a_jump_in_one_branch_is_no_matter_to_the_other),
         cmocka_unit_test(loops_are_uniform_if_their_bounds_are),
         cmocka_unit_test(a_divergent_break_makes_the_whole_loop_divergent),
         cmocka_unit_test(a_loop_of_one_trip_is_like_an_if),

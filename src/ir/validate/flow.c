@@ -11,6 +11,7 @@ typedef struct block {
     uint32_t jumps;       /* pending jumps when it was opened, to see whether it added some */
     uint32_t outer_jumps; /* loops: pending jumps of the loop around */
     uint32_t returns;     /* pending returns when it was opened */
+    uint32_t then_jumps, then_returns; /* pending ones at the end of the first branch of an `if`: no matter to the second */
     uint8_t is_loop, one_trip;
 } block;
 
@@ -214,7 +215,8 @@ static void open_block(builder *b, uint32_t index, const vy_stmt *s) {
         k->one_trip = (uint8_t)makes_one_trip(b->program, index);
         b->jumps = VY_NONE;
     }
-    k->jumps = b->jumps;
+    k->jumps = k->then_jumps = b->jumps;
+    k->then_returns = b->returns;
     if (s->kind == VY_STMT_REGION) {
         k->control = b->control;
         return;
@@ -231,8 +233,25 @@ static void open_block(builder *b, uint32_t index, const vy_stmt *s) {
     b->control = k->control;
 }
 
+/* Whoever jumped in the first branch is not in the second. */
+static void start_else(builder *b) {
+    block *k = &b->open[b->depth - 1];
+    k->then_jumps = b->jumps;
+    k->then_returns = b->returns;
+    b->jumps = k->jumps;
+    b->returns = k->returns;
+    b->control = k->control;
+}
+
+/* The pending jumps of both branches; `before` were pending before either. */
+static uint32_t merge(builder *b, uint32_t before, uint32_t one, uint32_t other) {
+    return one == before ? other : other == before ? one : join(b, one, other);
+}
+
 static void close_block(builder *b) {
     block *k = &b->open[--b->depth];
+    b->jumps = merge(b, k->jumps, k->then_jumps, b->jumps);
+    b->returns = merge(b, k->returns, k->then_returns, b->returns);
     int has_jumps = b->jumps != k->jumps, has_returns = b->returns != k->returns;
     if (b->program->stmts.items[k->stmt].kind == VY_STMT_REGION)
         return; /* control runs straight through it */
@@ -380,7 +399,7 @@ void vy_flow_build(vy_flow *flow, uint32_t index) {
         while (b.depth && b.open[b.depth - 1].end == i)
             close_block(&b);
         if (b.depth && p->stmts.items[b.open[b.depth - 1].stmt].middle == i)
-            b.control = b.open[b.depth - 1].control;
+            start_else(&b);
         flow_stmt(&b, i, &p->stmts.items[i]);
     }
     while (b.depth)
