@@ -2,6 +2,7 @@
 #ifndef VYRE_VYRE_H
 #define VYRE_VYRE_H
 
+#include "vyre/backend.h"
 #include "vyre/base.h"
 #include "vyre/builder.h"
 #include "vyre/diagnostic.h"
@@ -10,6 +11,7 @@
 #include "vyre/op.h"
 #include "vyre/oracle.h"
 #include "vyre/program.h"
+#include "vyre/registry.h"
 #include "vyre/text.h"
 #include "vyre/type.h"
 #include "vyre/wire.h"

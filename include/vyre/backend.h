@@ -1,0 +1,477 @@
+/* The backend contract: what a backend author implements, and nothing else.
+ *
+ * A backend is one constant vtable and one constructor, announced by a constant record (VYRE_REGISTER_BACKEND). Only `id` and `dispatch` are
+ * required; every other entry may be NULL and then behaves as its comment says under "default". The library never calls a backend except
+ * through its boundary, which has already validated the program, resolved sizes and geometry, checked bindings and limits; a backend need
+ * not check them again. What a backend returns is checked too: wrong counts, wrong sizes and unknown handles are contained.
+ *
+ * This header, with those it includes, is all a plug-in needs: it calls back through the `vyre_host` it is given and links against nothing.
+ *
+ * ABI: every struct that crosses the line starts with `struct_size`, and grows at its end only; a shorter struct means the missing entries
+ * are absent. Offsets are pinned by static assertions in src/driver/abi.c. The promise is written in docs/abi.md.
+ *
+ * Threads: every entry may be called from any thread, several at once, unless its comment says otherwise. The library holds no lock
+ * during a call. Errors: every failing entry fills `error` (never NULL here), with a fix. */
+#ifndef VYRE_BACKEND_H
+#define VYRE_BACKEND_H
+
+#include "vyre/dispatch.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Version of this contract. A backend records the one it was built with; the library accepts 1 … its own. */
+#define VYRE_BACKEND_ABI 1u
+
+/* ---- what travels ---- */
+
+/* Outputs of one dispatch, one vyre_bytes per output buffer in declaration order, in storage the caller owns and reuses:
+ * capacity of slots is kept. Start from VYRE_OUTPUTS_INIT, end with vyre_outputs_free (vyre/driver.h). */
+typedef struct vyre_outputs {
+    vyre_bytes *items;
+    size_t count;
+    size_t capacity; /* slots there are; those beyond count keep their memory for later */
+} vyre_outputs;
+#define VYRE_OUTPUTS_INIT {NULL, 0, 0}
+
+/* A handle of a resident buffer. It names its owner (a backend instance) and its generation, so that a stale or foreign handle is an
+ * error, never an alias. {0, 0} is no handle. */
+typedef struct vyre_resident {
+    uint64_t owner;
+    uint64_t id; /* index and generation */
+} vyre_resident;
+
+/* A resource: host bytes, or a range of a resident buffer. */
+typedef enum vyre_resource_kind { VYRE_RESOURCE_HOST, VYRE_RESOURCE_RESIDENT } vyre_resource_kind;
+typedef struct vyre_resource {
+    vyre_resource_kind kind;
+    vyre_span host;         /* HOST: borrowed for the call */
+    vyre_resident resident; /* RESIDENT */
+    uint64_t offset;        /* RESIDENT: bytes, a multiple of the element size */
+    uint64_t size;          /* RESIDENT: bytes, 0 = to the end */
+} vyre_resource;
+
+/* Times of a dispatch in nanoseconds. What a backend cannot measure is absent, which is not 0. */
+enum { VYRE_TIMED_DEVICE = 1, VYRE_TIMED_ENQUEUE = 2, VYRE_TIMED_WAIT = 4 };
+typedef struct vyre_timing {
+    uint64_t wall_ns;
+    uint32_t present; /* VYRE_TIMED_* */
+    uint64_t device_ns, enqueue_ns, wait_ns;
+} vyre_timing;
+
+/* One dispatch as a backend sees it: complete and checked. Valid for the call; an entry that works on later keeps copies
+ * and retains the program through the host. */
+typedef struct vyre_launch {
+    uint32_t struct_size;
+    vyre_program *program;
+    const vyre_scalar *params; /* as many as the program has, of its types */
+    size_t param_count;
+    const uint64_t *elements;  /* element count of every buffer, in declaration order */
+    size_t buffer_count;
+    uint32_t groups[3];        /* workgroups; none may be 0: an empty grid never reaches a backend */
+    uint64_t deadline_ns;      /* CLOCK_MONOTONIC; 0 = none */
+    const uint32_t *cancel;    /* becomes non-zero (atomically) when the caller cancels; NULL = cannot be cancelled */
+    const char *label;         /* "" if none */
+    vyre_trap *trap;           /* to fill when the status is VYRE_TRAPPED */
+} vyre_launch;
+
+/* Facts of a device. 0 = unknown. Fields as the planner of any frontend needs them; capability flags are promises: the emitter emits it and
+ * the device was seen to do it. */
+typedef struct vyre_device_profile {
+    uint32_t struct_size;
+    const char *backend;     /* id */
+    const char *device;      /* name of the device, "" if unknown */
+    const char *driver;      /* driver and version, "" if unknown */
+    uint8_t supports_subgroup_ops, supports_indirect_dispatch, supports_specialization_constants;
+    uint8_t supports_f16, supports_bf16, supports_f64, supports_int64_atomics;
+    uint8_t supports_trap_propagation, supports_tensor_cores;
+    uint8_t has_mul_high, has_dual_issue_fp32_int32, has_subgroup_shuffle, has_shared_memory;
+    uint32_t max_native_int_width;
+    uint32_t max_workgroup_size[3];
+    uint32_t max_invocations_per_workgroup;
+    uint32_t max_workgroups_per_dimension;
+    uint32_t max_shared_memory_bytes;
+    uint64_t max_storage_buffer_binding_size;
+    uint32_t subgroup_size;
+    uint32_t compute_units;
+    uint32_t regs_per_thread_max;
+    uint32_t l1_cache_bytes, l2_cache_bytes;
+    uint32_t mem_bw_gbps;
+    uint32_t ideal_unroll_depth, ideal_vector_pack_bits;
+    uint32_t ideal_workgroup_tile[3];
+    uint32_t shared_memory_bank_count, shared_memory_bank_width_bytes;
+} vyre_device_profile;
+
+/* Capabilities: one query, conservative defaults. X(ID, name, default, doc) */
+#define VYRE_CAPABILITY_LIST(X)                                                                                        \
+    X(SUBGROUP_OPS, "subgroup_ops", 0, "subgroup intrinsics are emitted and the device has them")                      \
+    X(F16, "f16", 0, "f16 runs natively")                                                                              \
+    X(BF16, "bf16", 0, "bf16 runs natively")                                                                           \
+    X(TENSOR_CORES, "tensor_cores", 0, "matrix engines are used")                                                      \
+    X(ASYNC_COMPUTE, "async_compute", 0, "copies and compute overlap")                                                 \
+    X(INDIRECT_DISPATCH, "indirect_dispatch", 0, "the grid can come from a resident buffer")                           \
+    X(SPECULATION, "speculation", 0, "speculative dispatch")                                                           \
+    X(PERSISTENT_THREADS, "persistent_thread_dispatch", 0, "a kernel can stay and poll a queue")                       \
+    X(GRID_SYNC, "grid_sync", 0, "a grid barrier runs inside one dispatch; otherwise the boundary splits")             \
+    X(DISTRIBUTED, "distributed", 0, "one program spreads over several devices")                                       \
+    X(MAX_WORKGROUP_SIZE_X, "max_workgroup_size.x", 1, "")                                                             \
+    X(MAX_WORKGROUP_SIZE_Y, "max_workgroup_size.y", 1, "")                                                             \
+    X(MAX_WORKGROUP_SIZE_Z, "max_workgroup_size.z", 1, "")                                                             \
+    X(MAX_WORKGROUPS, "max_compute_workgroups_per_dimension", 1, "larger grids run as several launches")               \
+    X(MAX_INVOCATIONS, "max_compute_invocations_per_workgroup", 0, "0 = the product of the sizes, clamped to 32 bits") \
+    X(SUBGROUP_SIZE, "subgroup_size", 0, "0 = unknown")                                                                \
+    X(MAX_STORAGE_BYTES, "max_storage_buffer_bytes", 0, "0 = not reported, which is not unlimited")                    \
+    X(CANCEL, "cancel", 0, "a running kernel ends at its deadline or when cancelled")
+typedef enum vyre_capability {
+#define X(ID, name, fallback, doc) VYRE_CAPABILITY_##ID,
+    VYRE_CAPABILITY_LIST(X)
+#undef X
+        VYRE_CAPABILITY_COUNT
+} vyre_capability;
+
+/* ---- what a backend may call: the host ---- */
+
+/* Services of the library, given to every constructor; constant, valid for ever, any thread. A plug-in calls these and links against nothing. */
+typedef struct vyre_host {
+    uint32_t struct_size;
+    uint32_t abi;
+    void *(*allocate)(size_t size);
+    void *(*resize)(void *memory, size_t old_size, size_t new_size);
+    void (*release)(void *memory, size_t size);
+    /* Fills error and returns code: the way to fail. fix NULL = the code's default fix. */
+    vyre_status (*fail)(vyre_error *error, vyre_status code, const char *fix, const char *message);
+    vyre_status (*bytes_resize)(vyre_bytes *bytes, size_t size, vyre_error *error);
+    vyre_program *(*program_retain)(vyre_program *program);
+    void (*program_release)(vyre_program *program);
+    const char *(*program_name)(const vyre_program *program);
+    void (*program_fingerprint)(const vyre_program *program, vyre_digest *out);
+    size_t (*program_buffer_count)(const vyre_program *program);
+    int (*program_buffer)(const vyre_program *program, size_t index, vyre_buffer_info *out);
+    void (*program_workgroup)(const vyre_program *program, uint32_t size[3]);
+    /* The program as bytes (vyre/wire.h), for backends with a compiler of their own. */
+    vyre_status (*program_encode)(const vyre_program *program, unsigned options, vyre_bytes *out, vyre_error *error);
+    /* Runs the launch on the oracle: what an example, a test or a fallback for one op may use. inputs and outputs as in `dispatch`. */
+    vyre_status (*reference_dispatch)(const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
+                                      vyre_outputs *outputs, vyre_error *error);
+    /* One line for the log sink of the process; level 0 error … 3 debug. */
+    void (*log)(int level, const char *backend, const char *message);
+} vyre_host;
+
+/* ---- pending work ---- */
+
+/* A dispatch in flight, made by dispatch_async. One thread at a time. */
+typedef struct vyre_pending_vtable {
+    uint32_t struct_size;
+    /* Required. 1 when `finish` will not block. */
+    int (*is_ready)(void *self);
+    /* Required. Blocks until done or until deadline_ns (CLOCK_MONOTONIC, 0 = for ever: then it may not return VYRE_TIMEOUT). Fills outputs on
+     * success. After TIMEOUT it may be called again. */
+    vyre_status (*wait)(void *self, uint64_t deadline_ns, vyre_outputs *outputs, vyre_error *error);
+    /* Default: work cannot be stopped; the boundary lets it end and drops its results. */
+    void (*cancel)(void *self);
+    /* Required. Called once, after the work has ended or was abandoned; waits for what cannot be abandoned. */
+    void (*destroy)(void *self);
+} vyre_pending_vtable;
+typedef struct vyre_native_pending {
+    const vyre_pending_vtable *vtable;
+    void *self;
+} vyre_native_pending;
+
+/* ---- compiled pipelines ---- */
+
+/* A pipeline: one program compiled once. Every entry is bit-identical to the backend's dispatch of the same program. Bindings of the
+ * persistent family: one resource per buffer, in declaration order. */
+typedef struct vyre_pipeline_vtable {
+    uint32_t struct_size;
+    /* Required. */
+    vyre_status (*dispatch)(void *self, const vyre_launch *launch, const vyre_bytes *inputs, size_t input_count,
+                            vyre_outputs *outputs, vyre_error *error);
+    /* Default: copies the inputs and calls dispatch. */
+    vyre_status (*dispatch_borrowed)(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
+                                     vyre_outputs *outputs, vyre_error *error);
+    /* Default: wall time around dispatch_borrowed. */
+    vyre_status (*dispatch_borrowed_timed)(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
+                                           vyre_outputs *outputs, vyre_timing *timing, vyre_error *error);
+    /* Default: dispatch_borrowed into fresh storage, then moved or copied into the caller's slots. */
+    vyre_status (*dispatch_borrowed_into)(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
+                                          vyre_outputs *outputs, vyre_error *error);
+    /* count independent dispatches; launches[i] with inputs[i] (input_count each) into outputs[i]. Default: one after the other. The first
+     * failure ends the batch. */
+    vyre_status (*dispatch_batched_into)(void *self, const vyre_launch *launches, const vyre_span *const *inputs,
+                                         size_t input_count, size_t count, vyre_outputs *outputs, vyre_error *error);
+    /* Host bytes and resident buffers mixed; outputs bound to host are read back, those bound to resident stay there.
+     * Default: UNSUPPORTED "persistent handle dispatch". */
+    vyre_status (*dispatch_persistent_into)(void *self, const vyre_launch *launch, const vyre_resource *bindings,
+                                            size_t binding_count, vyre_outputs *outputs, vyre_timing *timing, vyre_error *error);
+    /* Default: one after the other through dispatch_persistent_into. */
+    vyre_status (*dispatch_persistent_batched_into)(void *self, const vyre_launch *launches,
+                                                    const vyre_resource *const *bindings, size_t binding_count, size_t count,
+                                                    vyre_outputs *outputs, vyre_error *error);
+    /* Rows of exactly four resources. Default: dispatch_persistent_batched_into. */
+    vyre_status (*dispatch_persistent_rows_into)(void *self, const vyre_launch *launches, const vyre_resource (*rows)[4],
+                                                 size_t count, vyre_outputs *outputs, vyre_error *error);
+    /* Default: the backend's dispatch_async path is not used for pipelines; the boundary runs dispatch on a worker thread. */
+    vyre_status (*dispatch_async)(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
+                                  vyre_native_pending *out, vyre_error *error);
+    /* The driver's final binary for the disk cache. Default: nothing is stored. */
+    vyre_status (*serialize)(void *self, vyre_bytes *out, vyre_error *error);
+    /* Required. */
+    void (*destroy)(void *self);
+} vyre_pipeline_vtable;
+typedef struct vyre_native_pipeline {
+    const vyre_pipeline_vtable *vtable; /* NULL: the backend has no native compile; the library wraps `dispatch` */
+    void *self;
+} vyre_native_pipeline;
+
+/* Options of a compile; part of the cache key. */
+typedef struct vyre_compile_options {
+    uint32_t struct_size;
+    int cancellable; /* the kernel polls its deadline and cancel word */
+} vyre_compile_options;
+
+/* One step of a sequence as a backend sees it. */
+typedef struct vyre_native_step {
+    void *pipeline; /* self of a native pipeline of this backend */
+    vyre_launch launch;
+    const vyre_resource *bindings;
+    size_t binding_count;
+} vyre_native_step;
+/* A range to read back after the last step. */
+typedef struct vyre_readback {
+    vyre_resident resident;
+    uint64_t offset, size;
+    void *host;
+} vyre_readback;
+
+/* Counters of a backend's own pipeline cache. */
+typedef struct vyre_cache_snapshot {
+    uint64_t hits, misses, entries, bytes;
+} vyre_cache_snapshot;
+
+/* One contiguous transfer of a batch. */
+typedef struct vyre_transfer {
+    vyre_resident resident;
+    uint64_t offset, size;
+    void *host; /* read from for uploads */
+} vyre_transfer;
+
+/* ---- the backend ---- */
+
+typedef struct vyre_backend_vtable {
+    uint32_t struct_size;
+    uint32_t abi; /* VYRE_BACKEND_ABI of the build */
+
+    /* Required. Stable, unique in the process, lower case ("cuda"). */
+    const char *(*id)(void *self);
+    /* Required. Inputs are the read, uniform and read_write buffers in declaration order. outputs is empty storage to fill: one
+     * entry per write and read_write buffer. Blocks until done. */
+    vyre_status (*dispatch)(void *self, const vyre_launch *launch, const vyre_bytes *inputs, size_t input_count,
+                            vyre_outputs *outputs, vyre_error *error);
+
+    /* Default: "unspecified". */
+    const char *(*version)(void *self);
+    /* Names of the language's constructs the backend runs without further lowering. Default: the core set. */
+    const char *const *(*supported_ops)(void *self, size_t *count);
+
+    /* Default: as for pipelines above. */
+    vyre_status (*dispatch_borrowed)(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
+                                     vyre_outputs *outputs, vyre_error *error);
+    vyre_status (*dispatch_borrowed_timed)(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
+                                           vyre_outputs *outputs, vyre_timing *timing, vyre_error *error);
+    vyre_status (*dispatch_borrowed_into)(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
+                                          vyre_outputs *outputs, vyre_error *error);
+    /* Default: runs dispatch and gives a handle that is ready. Inputs are borrowed for the call only. */
+    vyre_status (*dispatch_async)(void *self, const vyre_launch *launch, const vyre_bytes *inputs, size_t input_count,
+                                  vyre_native_pending *out, vyre_error *error);
+    vyre_status (*dispatch_borrowed_async)(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
+                                           vyre_native_pending *out, vyre_error *error);
+
+    /* Resident memory; sizes were checked by the boundary, which also owns handles, generations and in-use counts: a backend sees its own
+     * `native` value. Default of all: UNSUPPORTED, naming the feature and the backend. */
+    vyre_status (*resident_allocate)(void *self, uint64_t size, uint64_t *native, vyre_error *error); /* zeroed */
+    vyre_status (*resident_free)(void *self, uint64_t native, vyre_error *error);
+    vyre_status (*resident_upload)(void *self, uint64_t native, uint64_t offset, const void *data, uint64_t size, vyre_error *error);
+    vyre_status (*resident_download)(void *self, uint64_t native, uint64_t offset, void *data, uint64_t size, vyre_error *error);
+    /* Default: one after the other. In transfers, resident.id is the native value. */
+    vyre_status (*resident_upload_batch)(void *self, const vyre_transfer *transfers, size_t count, vyre_error *error);
+    vyre_status (*resident_download_batch)(void *self, const vyre_transfer *transfers, size_t count, vyre_error *error);
+    /* One resource per buffer in declaration order, all resident (resident.id = native). Default: UNSUPPORTED. timing may be NULL. */
+    vyre_status (*dispatch_resident)(void *self, const vyre_launch *launch, const vyre_resource *bindings, size_t binding_count,
+                                     vyre_timing *timing, vyre_error *error);
+
+    /* Default: out->vtable stays NULL. */
+    vyre_status (*compile)(void *self, vyre_program *program, const vyre_compile_options *options, vyre_native_pipeline *out,
+                           vyre_error *error);
+    /* From what `serialize` gave, verified by the cache. A refusal is a miss. Default: compile is called. */
+    vyre_status (*load)(void *self, vyre_program *program, const vyre_compile_options *options, vyre_span binary,
+                        vyre_native_pipeline *out, vyre_error *error);
+    /* What, beside program, options and library build, decides the binary: device and driver identity, target. Default: id and version. */
+    vyre_status (*cache_identity)(void *self, vyre_bytes *out, vyre_error *error);
+    /* Returns 0 unless real counters exist. Default: 0. */
+    int (*cache_snapshot)(void *self, vyre_cache_snapshot *out);
+    /* Steps run in order, each seeing the memory of those before; one submit, one wait, then the readbacks. Default: one by one. */
+    vyre_status (*sequence)(void *self, const vyre_native_step *steps, size_t step_count, const vyre_readback *readbacks,
+                            size_t readback_count, vyre_timing *timing, vyre_error *error);
+
+    /* Default: the defaults of VYRE_CAPABILITY_LIST. */
+    uint64_t (*capability)(void *self, vyre_capability capability);
+    /* profile arrives filled with defaults derived from the capabilities. Default: stays so. */
+    void (*device_profile)(void *self, vyre_device_profile *profile);
+
+    /* Called once before the first dispatch of a new program. Default: nothing. */
+    vyre_status (*prepare)(void *self, vyre_program *program, vyre_error *error);
+    /* Default: nothing is queued. */
+    vyre_status (*flush)(void *self, vyre_error *error);
+    /* Called once, when the last reference is gone and nothing is in flight, or when the user asks. Default: nothing. */
+    vyre_status (*shutdown)(void *self, vyre_error *error);
+    /* Default: 0. */
+    int (*device_lost)(void *self);
+    /* Default: UNSUPPORTED "device recovery". */
+    vyre_status (*try_recover)(void *self, vyre_error *error);
+    /* Required. Frees self; after shutdown. */
+    void (*destroy)(void *self);
+} vyre_backend_vtable;
+
+typedef struct vyre_backend_instance {
+    const vyre_backend_vtable *vtable;
+    void *self;
+} vyre_backend_instance;
+
+/* ---- registration ---- */
+
+/* The answer of a probe: whether a constructor would succeed. */
+typedef enum vyre_probe_answer {
+    VYRE_PROBE_YES,
+    VYRE_PROBE_FOR_NOW, /* yes, but another process or a limit may take it away */
+    VYRE_PROBE_NOT_NOW, /* busy or short of memory: ask again */
+    VYRE_PROBE_NEVER    /* no such hardware or driver in this process */
+} vyre_probe_answer;
+typedef enum vyre_device_class { VYRE_DEVICE_UNKNOWN, VYRE_DEVICE_GPU, VYRE_DEVICE_SOFTWARE, VYRE_DEVICE_CPU, VYRE_DEVICE_REFERENCE } vyre_device_class;
+typedef struct vyre_probe {
+    uint32_t struct_size;
+    vyre_probe_answer answer;
+    vyre_device_class device_class;
+    uint32_t device_count;
+    char reason[256]; /* why not */
+    char fix[256];    /* what to install or do */
+} vyre_probe;
+
+typedef struct vyre_backend_registration {
+    uint32_t struct_size;
+    uint32_t abi;
+    const char *id;
+    /* Makes an instance for device `ordinal` ("cuda#1"). */
+    vyre_status (*create)(const vyre_host *host, uint32_t ordinal, vyre_backend_instance *out, vyre_error *error);
+    /* NULL = the core set. */
+    const char *const *(*supported_ops)(size_t *count);
+    /* Creates no context and touches no device memory. NULL = unknown: the constructor decides. */
+    void (*probe)(const vyre_host *host, vyre_probe *out);
+} vyre_backend_registration;
+typedef struct vyre_precedence_registration {
+    uint32_t struct_size;
+    const char *id;
+    uint32_t rank; /* lower wins */
+} vyre_precedence_registration;
+typedef struct vyre_capability_registration {
+    uint32_t struct_size;
+    const char *id;
+    int dispatches; /* 0: emits code only */
+} vyre_capability_registration;
+
+/* One record each, at file scope; `name` is a C identifier unique in the file. No code runs, nothing is allocated:
+ *
+ *   VYRE_REGISTER_BACKEND(mine, .id = "mine", .create = create);
+ *   VYRE_REGISTER_PRECEDENCE(mine, .id = "mine", .rank = 50);
+ *   VYRE_REGISTER_CAPABILITY(mine, .id = "mine", .dispatches = 1);
+ *   VYRE_MODULE("mine");      // once per module, in any of its files; VYRE_PLUGIN("mine") in a plug-in
+ *
+ * Ids are 1 … 63 lower-case letters, digits, '_', '-' and '.'. */
+#define VYRE_REGISTER_BACKEND(name, ...)                                                                               \
+    VYRE_STREAM_RECORD(vyre_backend_registration, VYRE_STREAM(backends), vyre_backend_record_##name,                   \
+                       .abi = VYRE_BACKEND_ABI, __VA_ARGS__)
+#define VYRE_REGISTER_PRECEDENCE(name, ...)                                                                            \
+    VYRE_STREAM_RECORD(vyre_precedence_registration, VYRE_STREAM(precedences), vyre_precedence_record_##name,          \
+                       __VA_ARGS__)
+#define VYRE_REGISTER_CAPABILITY(name, ...)                                                                            \
+    VYRE_STREAM_RECORD(vyre_capability_registration, VYRE_STREAM(capabilities), vyre_capability_record_##name,         \
+                       __VA_ARGS__)
+
+/* Sections of one name from all objects of an executable or shared library become one. A static library that wants a descriptor of its own,
+ * whatever it is linked into, defines another prefix before including this header; libvyre does. */
+#ifndef VYRE_STREAM_PREFIX
+#define VYRE_STREAM_PREFIX vyre
+#endif
+#define VYRE_STREAM_JOIN(a, b) a##_##b
+#define VYRE_STREAM_EXPAND(a, b) VYRE_STREAM_JOIN(a, b)
+#define VYRE_STREAM(name) VYRE_STREAM_EXPAND(VYRE_STREAM_PREFIX, name)
+#define VYRE_STREAM_TEXT(section_name) #section_name
+#define VYRE_STREAM_NAME(section_name) VYRE_STREAM_TEXT(section_name)
+
+/* A record, and a pointer to it in the stream's section. The section holds pointers, so that records may grow. `retain` keeps it under
+ * --gc-sections, `used` under LTO. */
+#if defined(__has_attribute)
+#if __has_attribute(retain)
+#define VYRE_STREAM_ATTRIBUTES(section_name) __attribute__((section(section_name), used, retain))
+#endif
+#endif
+#ifndef VYRE_STREAM_ATTRIBUTES
+#define VYRE_STREAM_ATTRIBUTES(section_name) __attribute__((section(section_name), used))
+#endif
+#define VYRE_STREAM_RECORD(type, stream, record, ...)                                                                  \
+    static const type record = {.struct_size = sizeof(type), __VA_ARGS__};                                             \
+    static const type *const record##_entry VYRE_STREAM_ATTRIBUTES(VYRE_STREAM_NAME(stream)) = &record
+
+/* The bounds of a module's streams: what the library reads. Defined once per module (executable, shared library, plug-in). An
+ * application hands it over with vyre_module_register(&vyre_module) (vyre/registry.h); a plug-in exports it; libvyre finds its own. */
+typedef struct vyre_module_descriptor {
+    uint32_t struct_size;
+    uint32_t abi;
+    const char *name;
+    const vyre_backend_registration *const *backends, *const *backends_end;
+    const vyre_precedence_registration *const *precedences, *const *precedences_end;
+    const vyre_capability_registration *const *capabilities, *const *capabilities_end;
+    /* Called before the records are added; a failure adds none of them. It may be called again, also by several threads at once that load
+     * the same file. NULL = nothing to do. */
+    vyre_status (*init)(const vyre_host *host, vyre_error *error);
+} vyre_module_descriptor;
+#define VYRE_MODULE_SYMBOL "vyre_module_entry"
+
+/* Section bounds come from the linker; weak, so that a module without a record of a stream still links. */
+#define VYRE_STREAM_START(stream) VYRE_STREAM_EXPAND(__start, stream)
+#define VYRE_STREAM_STOP(stream) VYRE_STREAM_EXPAND(__stop, stream)
+#define VYRE_STREAM_BOUNDS(type, stream)                                                                               \
+    extern const type *const VYRE_STREAM_START(stream)[] __attribute__((weak, visibility("hidden")));                  \
+    extern const type *const VYRE_STREAM_STOP(stream)[] __attribute__((weak, visibility("hidden")))
+#define VYRE_MODULE_BOUNDS                                                                                             \
+    VYRE_STREAM_BOUNDS(vyre_backend_registration, VYRE_STREAM(backends));                                              \
+    VYRE_STREAM_BOUNDS(vyre_precedence_registration, VYRE_STREAM(precedences));                                        \
+    VYRE_STREAM_BOUNDS(vyre_capability_registration, VYRE_STREAM(capabilities))
+#define VYRE_MODULE_VALUE(module_name, module_init)                                                                    \
+    {                                                                                                                  \
+        sizeof(vyre_module_descriptor), VYRE_BACKEND_ABI, module_name, VYRE_STREAM_START(VYRE_STREAM(backends)),       \
+            VYRE_STREAM_STOP(VYRE_STREAM(backends)), VYRE_STREAM_START(VYRE_STREAM(precedences)),                      \
+            VYRE_STREAM_STOP(VYRE_STREAM(precedences)), VYRE_STREAM_START(VYRE_STREAM(capabilities)),                  \
+            VYRE_STREAM_STOP(VYRE_STREAM(capabilities)), module_init                                                   \
+    }
+
+/* For an executable or library: a constant `vyre_module` of this file, to hand over. */
+#define VYRE_MODULE(module_name)                                                                                       \
+    VYRE_MODULE_BOUNDS;                                                                                                \
+    static const vyre_module_descriptor vyre_module = VYRE_MODULE_VALUE(module_name, NULL)
+/* The same under a name of your choice, visible to other files. */
+#define VYRE_MODULE_AS(symbol, module_name)                                                                            \
+    VYRE_MODULE_BOUNDS;                                                                                                \
+    extern const vyre_module_descriptor symbol;                                                                        \
+    const vyre_module_descriptor symbol = VYRE_MODULE_VALUE(module_name, NULL)
+/* For a plug-in: exported under the name the loader looks up; with an initialiser (see `init`), or without one. */
+#define VYRE_PLUGIN(module_name) VYRE_PLUGIN_WITH(module_name, NULL)
+#define VYRE_PLUGIN_WITH(module_name, module_init)                                                                     \
+    VYRE_MODULE_BOUNDS;                                                                                                \
+    extern __attribute__((visibility("default"))) const vyre_module_descriptor vyre_module_entry;                      \
+    const vyre_module_descriptor vyre_module_entry = VYRE_MODULE_VALUE(module_name, module_init)
+
+#ifdef __cplusplus
+}
+#endif
+#endif
