@@ -10,9 +10,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define MAX_COUNT UINT32_MAX              /* elements of a buffer */
-#define MAX_DIMENSION ((uint64_t)1 << 32) /* invocations along one dimension */
-#define UNKNOWN UINT64_MAX                /* a count not resolved yet: above MAX_COUNT */
+#define MAX_COUNT UINT32_MAX     /* elements of a buffer */
+#define MAX_DIMENSION UINT32_MAX /* invocations along one dimension: global_size is a u32 too, not only the ids */
+#define UNKNOWN UINT64_MAX       /* a count not resolved yet: above MAX_COUNT */
 
 static const struct {
     uint8_t input, output;
@@ -358,12 +358,15 @@ static vyre_status set_grid(const vyre_program *program, const uint64_t size[3],
     int empty = 0, overflow = 0;
     for (int d = 0; d < 3; d++) {
         uint64_t wide = program->workgroup[d], groups = elements ? size[d] / wide + (size[d] % wide != 0) : size[d];
-        /* Both bounds: a count of groups travels as u32, and ids of invocations must fit u32 too. */
-        if (groups > UINT32_MAX || groups * wide > MAX_DIMENSION)
-            return vy_fail(error, VYRE_LIMIT, "split the work into several dispatches, or use another dimension too",
-                           "the grid has %" PRIu64 " workgroups of %" PRIu64
-                           " along %c, over the limit (2^32 invocations)",
-                           groups, wide, axis[d]);
+        /* The first bound keeps the product of the second in 64 bits. */
+        if (groups > MAX_DIMENSION || groups * wide > MAX_DIMENSION)
+            return vy_fail(error, VYRE_LIMIT,
+                           VY_FIX("use at most %" PRIu64 " workgroups of %" PRIu64
+                                  " along %c: split the work into several dispatches, or use another dimension too",
+                                  MAX_DIMENSION / wide, wide, axis[d]),
+                           "the grid has %" PRIu64 " workgroup%s of %" PRIu64 " along %c, over the limit (%" PRIu32
+                           " invocations)",
+                           groups, groups == 1 ? "" : "s", wide, axis[d], MAX_DIMENSION);
         launch->groups[d] = (uint32_t)groups;
         empty |= groups == 0;
         overflow |= __builtin_mul_overflow(launch->group_count, groups, &launch->group_count);

@@ -28,7 +28,7 @@ typedef struct vy_launch {
 /* Checks the arguments against the program, which must be an entry, and computes what runs.
  *
  * VYRE_INVALID_ARGUMENT  params, inputs, counts or grid do not fit: the message names the one and what was expected
- * VYRE_LIMIT             a count is over 2^32 - 1 elements, or a dimension of the grid over 2^32 invocations */
+ * VYRE_LIMIT             a count is over 2^32 - 1 elements, or a dimension of the grid over 2^32 - 1 invocations */
 vyre_status vy_launch_resolve(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch,
                               vyre_error *error);
 

@@ -66,10 +66,12 @@ static uint64_t memory_limit(const vy_run *run) {
 
 static vyre_status refuse_memory(const vy_run *run, const plan *p, vyre_error *error) {
     uint64_t buffers = p->size - p->buffers, groups = p->check ? p->check - p->groups : p->buffers - p->groups;
-    return vy_fail(error, VYRE_LIMIT, "raise max_memory, or run with fewer elements, workgroups or checks",
+    return vy_fail(error, VYRE_LIMIT,
+                   "raise max_memory (`vyre run --memory`), or run with fewer elements, workgroups or checks",
                    "the run needs %" PRIu64 " bytes, over the limit (%" PRIu64 "): buffers %" PRIu64
-                   ", state of %" PRIu64 " workgroups %" PRIu64 ", checkers %" PRIu64,
-                   p->size, memory_limit(run), buffers, p->group_count, groups, p->check ? p->buffers - p->check : 0);
+                   ", state of %" PRIu64 " workgroup%s %" PRIu64 ", checkers %" PRIu64,
+                   p->size, memory_limit(run), buffers, p->group_count, p->group_count == 1 ? "" : "s", groups,
+                   p->check ? p->buffers - p->check : 0);
 }
 
 /* Read-only buffers are read where the caller has them; the others are copies, as they must stay unchanged if the run fails. */

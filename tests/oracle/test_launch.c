@@ -167,11 +167,29 @@ static void the_grid_may_come_from_the_dispatch(void **state) {
     c.arguments.geometry = (vyre_geometry){VYRE_GEOMETRY_GROUPS, {429496729, 1, 1}};
     assert_int_equal(resolve(&c), VYRE_OK);
     c.arguments.geometry.size[0]++;
-    expect_refusal(&c, VYRE_LIMIT, "429496730 workgroups of 10 along x");
+    expect_refusal(&c, VYRE_LIMIT, "429496730 workgroups of 10 along x, over the limit (4294967295 invocations)");
     c.arguments.geometry = (vyre_geometry){VYRE_GEOMETRY_GROUPS, {429496729, 1000000000, 429496729}};
     expect_refusal(&c, VYRE_LIMIT, "2^64 - 1 invocations");
     c.arguments.geometry = (vyre_geometry){(vyre_geometry_kind)9, {1, 1, 1}};
     expect_refusal(&c, VYRE_INVALID_ARGUMENT, "unknown");
+    vyre_module_free(c.module);
+}
+
+/* 2^32 invocations have ids that fit u32, but their number, `global_size`, would be 0. */
+static void a_dimension_has_fewer_than_2_to_the_32_invocations(void **state) {
+    launch_case c;
+    (void)state;
+    open_case(&c, "program p {\n buffer y : u8 write count 1\n workgroup 1, 256\n}");
+    c.arguments.geometry = (vyre_geometry){VYRE_GEOMETRY_GROUPS, {UINT32_MAX, 0xffffff, 1}};
+    assert_int_equal(resolve(&c), VYRE_OK);
+    c.arguments.geometry = (vyre_geometry){VYRE_GEOMETRY_GROUPS, {1, 0x1000000, 1}};
+    expect_refusal(&c, VYRE_LIMIT, "16777216 workgroups of 256 along y, over the limit (4294967295 invocations)");
+    assert_non_null(strstr(c.error.fix, "at most 16777215 workgroups of 256 along y"));
+    /* Rounded up to whole workgroups, the last 255 numbers are over it too. */
+    c.arguments.geometry = (vyre_geometry){VYRE_GEOMETRY_ELEMENTS, {1, UINT32_MAX - 255, 1}};
+    assert_int_equal(resolve(&c), VYRE_OK);
+    c.arguments.geometry.size[1]++;
+    expect_refusal(&c, VYRE_LIMIT, "16777216 workgroups of 256 along y");
     vyre_module_free(c.module);
 }
 
@@ -222,6 +240,7 @@ int main(void) {
         cmocka_unit_test(inputs_must_fit),
         cmocka_unit_test(open_counts_must_be_given),
         cmocka_unit_test(the_grid_may_come_from_the_dispatch),
+        cmocka_unit_test(a_dimension_has_fewer_than_2_to_the_32_invocations),
         cmocka_unit_test(the_grid_may_come_from_a_buffer),
         cmocka_unit_test(a_library_cannot_be_run),
         cmocka_unit_test(an_op_that_no_dialect_provides_is_named),
