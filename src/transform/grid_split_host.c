@@ -1,8 +1,8 @@
 /* What the host has to follow to know which segment comes next (vy_plan_host).
  *
  * A slice of the program, found backwards: the grid barriers; the jumps that may pass one by; the blocks around these; whatever assigns a
- * variable that a condition or bound among these reads; and so on. A jump out of a loop that makes one trip counts only if something of
- * the slice stands behind it in the loop: one that does not may be divergent. If the slice is made of params, lengths, sizes and literals, the host runs
+ * variable that a condition or bound among these reads; and so on. A `continue`, and a jump out of a
+ * loop that makes one trip, counts only if something of the slice stands behind it in the loop: one that does not may be divergent. If the slice is made of params, lengths, sizes and literals, the host runs
  * it (grid_split_cursor.c). If anything in it is loaded, or comes from an atomic, a collective or an op, the host is told the decisions. */
 #include "transform/grid_split_plan.h"
 
@@ -10,7 +10,8 @@ typedef struct slicer {
     vy_split_plan *plan;
     const vyre_program *program;
     uint32_t *first_definition, *next_definition; /* by variable, by statement: its assignments as lists; plus 1, 0 ends */
-    uint32_t *first_jump, *next_jump;             /* by loop, by statement: its breaks and continues, ascending; plus 1 */
+    uint32_t *first_skip, *first_break;           /* by loop: jumps that skip the rest of the trip, jumps that end it; plus 1 */
+    uint32_t *next_jump;                          /* by statement: the next one of the list, ascending; plus 1 */
     uint8_t *is_needed;                           /* by variable */
     uint32_t *queue;                              /* marked statements not looked at yet */
     uint32_t queued;
@@ -71,25 +72,23 @@ static void need_expr(slicer *s, uint32_t root) {
     }
 }
 
-/* Marks the jumps of a loop before statement `end`, and forgets them. */
-static void mark_jumps(slicer *s, uint32_t loop, uint32_t end) {
-    uint32_t *at = &s->first_jump[loop];
-    for (; *at && *at - 1 < end; *at = s->next_jump[*at - 1])
-        mark(s, *at - 1);
+/* Marks the jumps of a list that stand before statement `end`, and forgets them. */
+static void mark_jumps(slicer *s, uint32_t *first, uint32_t end) {
+    for (; *first && *first - 1 < end; *first = s->next_jump[*first - 1])
+        mark(s, *first - 1);
 }
 
 static void look_at(slicer *s, uint32_t index) {
     const vy_stmt *stmt = &s->program->stmts.items[index];
     mark(s, s->plan->parents[index]);
     for (uint32_t loop = loop_around(s, index); loop != VY_NONE; loop = loop_around(s, loop))
-        mark_jumps(s, loop, index); /* of loops of one trip: of others all are marked anyway */
+        mark_jumps(s, &s->first_skip[loop], index);
     if (stmt->kind == VY_STMT_FOR)
         need_variable(s, stmt->variable);
     switch (stmt->kind) {
     case VY_STMT_FOR:
     case VY_STMT_WHILE:
-        if (!(s->plan->marks[index] & VY_MARK_ONE_TRIP))
-            mark_jumps(s, index, VY_NONE);
+        mark_jumps(s, &s->first_break[index], VY_NONE);
         /* fall through */
     case VY_STMT_IF:
     case VY_STMT_LET:
@@ -116,16 +115,16 @@ static void link(uint32_t *first, uint32_t *next, uint32_t key, uint32_t stmt) {
 static void make_lists(slicer *s) {
     for (uint32_t i = s->program->stmts.count; i-- > 0;) {
         const vy_stmt *stmt = &s->program->stmts.items[i];
-        uint32_t loop = VY_NONE;
         if (stmt->kind == VY_STMT_ASSIGN || stmt->result_count == 1)
             link(s->first_definition, s->next_definition, stmt->variable, i);
         else
             for (uint32_t k = 0; k < stmt->result_count; k++) /* a call; one of its results tells that it is one */
                 s->first_definition[stmt->variable + k] = i + 1;
-        if (stmt->kind == VY_STMT_BREAK || stmt->kind == VY_STMT_CONTINUE)
-            loop = loop_around(s, i);
-        if (loop != VY_NONE)
-            link(s->first_jump, s->next_jump, loop, i);
+        if (stmt->kind != VY_STMT_BREAK && stmt->kind != VY_STMT_CONTINUE)
+            continue;
+        uint32_t loop = loop_around(s, i);
+        int skips = stmt->kind == VY_STMT_CONTINUE || s->plan->marks[loop] & VY_MARK_ONE_TRIP;
+        link(skips ? s->first_skip : s->first_break, s->next_jump, loop, i);
     }
 }
 
@@ -155,7 +154,8 @@ vyre_status vy_plan_host(vy_split_plan *plan, vyre_error *error) {
     const struct {
         void *array;
         uint32_t count;
-    } rows[] = {{&s.first_definition, variables}, {&s.next_definition, stmts}, {&s.first_jump, stmts}, {&s.next_jump, stmts}, {&s.queue, stmts}};
+    } rows[] = {{&s.first_definition, variables}, {&s.next_definition, stmts}, {&s.first_skip, stmts},
+                {&s.first_break, stmts},        {&s.next_jump, stmts},       {&s.queue, stmts}};
     vyre_status status = vy_plan_array(plan, variables, sizeof *s.is_needed, &s.is_needed, error);
     for (size_t i = 0; i < sizeof rows / sizeof *rows && status == VYRE_OK; i++)
         status = vy_plan_array(plan, rows[i].count, sizeof(uint32_t), rows[i].array, error);

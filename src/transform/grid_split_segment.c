@@ -10,6 +10,7 @@
  *   for i in a .. b step s { … }           for i in i .. b step s { if resumes { … } else { … } }
  *
  * A `for` begins again with the trip it was in, so that its first trip is the rest of that one, and nothing has to be known about how it counts.
+ * If another grid barrier follows in the same block, and nothing jumps past it, the loops around do not matter: what is between the two is all.
  * A loop that makes at most one trip (the inliner makes these) stays one: `while true { A }`; the validator is more lenient with them.
  *
  * All this stands in a region named after the program. So its statements stand in no worse a place than they did, as far as the
@@ -115,12 +116,13 @@ static void resume_loop(vy_segment *s, uint32_t depth) {
     vy_copy_close(&s->copy, mark);
 }
 
-static void resume_region(vy_segment *s, uint32_t depth) {
+static int resume_region(vy_segment *s, uint32_t depth) {
     uint32_t mark = vy_copy_open(&s->copy);
     vy_copy_stmt(&s->copy, s->path[depth]);
-    resume(s, depth + 1);
+    int ends = resume(s, depth + 1);
     vy_draft_end(&s->copy.draft);
     vy_copy_close(&s->copy, mark);
+    return ends && s->is_straight; /* else it is only the region that ends */
 }
 
 /* Goes on at path[depth] and writes the rest of the block it stands in. Returns as write_block does. */
@@ -137,8 +139,15 @@ static int resume(vy_segment *s, uint32_t depth) {
         if (resume(s, depth + 1))
             return 1;
         break;
-    case VY_STMT_REGION: resume_region(s, depth); break;
-    default: resume_loop(s, depth); break;
+    case VY_STMT_REGION:
+        if (resume_region(s, depth))
+            return 1;
+        break;
+    default:
+        if (s->is_straight)
+            return resume(s, depth + 1);
+        resume_loop(s, depth);
+        break;
     }
     return write_block(s, stmt->end, vy_plan_block_end(s->plan, index));
 }
@@ -155,9 +164,33 @@ static void find_path(vy_segment *s) {
         s->path[i] = at;
 }
 
+/* Whether a statement has a break or continue of a loop around it in it. */
+static int jumps_out(const vy_segment *s, uint32_t index) {
+    uint32_t end = stmt_at(s, index)->end, loop_end = index;
+    for (uint32_t i = index; i < end; i++) {
+        const vy_stmt *stmt = stmt_at(s, i);
+        if ((stmt->kind == VY_STMT_BREAK || stmt->kind == VY_STMT_CONTINUE) && i >= loop_end)
+            return 1;
+        if (vy_is_loop(stmt->kind) && stmt->end > loop_end)
+            loop_end = stmt->end;
+    }
+    return 0;
+}
+
+static int is_straight(const vy_segment *s) {
+    uint32_t barrier = s->path[s->depth], end = vy_plan_block_end(s->plan, barrier);
+    for (uint32_t i = barrier + 1; i < end; i = stmt_at(s, i)->end) {
+        if (vy_is_grid_barrier(stmt_at(s, i)))
+            return 1;
+        if (jumps_out(s, i))
+            return 0;
+    }
+    return 0;
+}
+
 /* Whether the start lies in a loop that comes round again. */
 static int comes_round(const vy_segment *s) {
-    for (uint32_t i = 0; i < s->depth; i++)
+    for (uint32_t i = 0; i < s->depth && !s->is_straight; i++)
         if (vy_is_loop(stmt_at(s, s->path[i])->kind) && !(s->plan->marks[s->path[i]] & VY_MARK_ONE_TRIP))
             return 1;
     return 0;
@@ -254,8 +287,10 @@ vyre_status vy_segment_make(const vy_split *split, uint32_t start, vyre_program 
     s.params = vy_arena_allocate(&arena, vy_array_size(VY_LIMIT_PARAMS, sizeof *s.params));
     vyre_status status = VYRE_NO_MEMORY;
     if (s.copy.variables && s.copy.memories && s.copy.variable_uses && s.copy.memory_uses && s.copy.is_fresh && s.params) {
-        if (start != VY_NONE)
+        if (start != VY_NONE) {
             find_path(&s);
+            s.is_straight = is_straight(&s);
+        }
         status = write_twice(&s, out, error);
     } else {
         vy_fail_memory(error, "a segment of a program");

@@ -17,6 +17,7 @@ typedef struct vy_segment {
     VY_VECTOR(uint32_t) ends; /* grid barriers it was seen to end at */
     uint32_t path[VY_LIMIT_NESTING + 1]; /* the blocks around the start, outermost first, then the barrier itself */
     uint32_t depth;                      /* blocks in path */
+    int is_straight;                     /* another grid barrier follows in the same block, and nothing jumps past it */
     uint32_t resumes;                    /* variable, of the draft: true until the start is reached; VY_NONE if it is reached at once */
     uint32_t *params, buffers[VY_SPLIT_BUFFERS]; /* hidden ones, of the draft */
     /* Variables of the draft; VY_NONE where not needed. */

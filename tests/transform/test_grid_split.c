@@ -345,6 +345,14 @@ static void jumps_of_loops_are_followed(void **state) {
                  k, 0);
 }
 
+static void a_divergent_continue_may_follow_the_barrier(void **state) {
+    (void)state;
+    expect_n(TWO_ARRAYS "for r in 0u32 .. k { s = s + t[l]\n if r == 1 { continue }\n barrier\n t[(l + 1) % 16] = s + i\n grid_barrier\n if l % 3 == r % 3 { continue }\n s = s * 3 }\n y[i] = s\n }", 4, 4);
+    /* … and the rest of an inner block the start of another */
+    expect_n(TWO_ARRAYS "for r in 0u32 .. k { if r != 1 { grid_barrier\n if r == 2 { s = s + 1\n continue }\n barrier\n t[l] = i + r }\n if l % 3 == r % 3 { continue }\n s = s * 3 + t[l] }\n y[i] = s\n }", 4,
+             4);
+}
+
 static void a_uniform_return_ends_the_dispatch(void **state) {
     (void)state;
     for (uint32_t k = 0; k < 3; k++)
@@ -656,6 +664,7 @@ int main(void) {
         cmocka_unit_test(a_barrier_may_stand_in_a_while),
         cmocka_unit_test(loops_may_nest),
         cmocka_unit_test(jumps_of_loops_are_followed),
+        cmocka_unit_test(a_divergent_continue_may_follow_the_barrier),
         cmocka_unit_test(a_uniform_return_ends_the_dispatch),
         cmocka_unit_test(what_follows_the_last_barrier_may_diverge),
         cmocka_unit_test(trips_may_be_computed_by_a_loop),
