@@ -79,6 +79,19 @@ static int push(tool_list *list, const char *text) {
     return -1;
 }
 
+static int read_size(const char *text, uint64_t *out) {
+    static const char units[] = "KMG";
+    size_t length = strlen(text);
+    const char *unit = length > 0 ? strchr(units, text[length - 1]) : NULL;
+    unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+    uint64_t number;
+
+    if (!tool_number(text, length - (unit != NULL), &number) || number == 0 || number > UINT64_MAX >> shift)
+        return 0;
+    *out = number << shift;
+    return 1;
+}
+
 static int store(parser *p, const tool_option *option, const char *value) {
     char *at = p->options + option->offset;
 
@@ -90,9 +103,21 @@ static int store(parser *p, const tool_option *option, const char *value) {
         *(const char **)at = value;
         return -1;
     case TOOL_NUMBER:
+    case TOOL_AMOUNT:
         if (!tool_number(value, strlen(value), (uint64_t *)at))
             return tool_usage(p->command, VY_FIX("write a whole number, as in `--%s 4`", option->name),
                               "--%s takes a whole number, not `%s`", option->name, value);
+        if (option->kind == TOOL_AMOUNT && *(uint64_t *)at == 0)
+            return tool_usage(p->command, VY_FIX("write 1 or more, or leave --%s out", option->name),
+                              "--%s is %s, below its minimum (1)", option->name, value);
+        return -1;
+    case TOOL_SIZE:
+        if (!read_size(value, (uint64_t *)at))
+            return tool_usage(
+                p->command,
+                VY_FIX("write 1 or more bytes, as in `--%s 65536` or `--%s 8G`", option->name, option->name),
+                "--%s takes a number of bytes from 1 to 2^64-1, with K, M or G behind it or not, not `%s`",
+                option->name, value);
         return -1;
     case TOOL_LIST:
         return push((tool_list *)at, value);
@@ -188,6 +213,12 @@ static int parse_argument_file(parser *p, const char *path) {
         tool_error(&error);
         return TOOL_SYSTEM;
     }
+    if (bytes.size > 0 && memchr(bytes.data, '\0', bytes.size)) {
+        size_t at = (size_t)((char *)memchr(bytes.data, '\0', bytes.size) - (char *)bytes.data);
+        vyre_bytes_free(&bytes);
+        return tool_usage(p->command, "write the arguments as text, one per line",
+                          "the argument file `%s` is no text: it has a NUL at byte %zu", path, at);
+    }
     text = vy_arena_copy(&p->args->arena, bytes.size ? bytes.data : "", bytes.size);
     p->directory = slash ? vy_arena_copy(&p->args->arena, path, (size_t)(slash - path) + 1) : "";
     vyre_bytes_free(&bytes);
@@ -244,6 +275,20 @@ static int parse_all(const tool_command *command, int argc, char **argv, void *o
     return code;
 }
 
+/* Whether a failure is to be told in JSON. A line that could not be read to its end asks for it too if it has the word. */
+static int wants_json(const tool_command *command, const char *options, int argc, char **argv) {
+    const tool_option *option = command->options;
+
+    while (option && option->name && strcmp(option->name, "json") != 0)
+        option++;
+    if (!option || !option->name)
+        return 0;
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--json") == 0)
+            return 1;
+    return *(const int *)(options + option->offset);
+}
+
 int tool_command_execute(const tool_command *command, int argc, char **argv) {
     void *options = vy_allocate_zero(command->options_size + 1);
     tool_args args = {0};
@@ -256,6 +301,9 @@ int tool_command_execute(const tool_command *command, int argc, char **argv) {
     code = parse_all(command, argc, argv, options, &args);
     if (code == -1)
         code = command->run(command, options, &args);
+    if (code != TOOL_OK && wants_json(command, options, argc, argv))
+        tool_failure_print();
+    tool_failure_forget();
     for (const tool_option *option = command->options; option && option->name; option++)
         if (option->kind == TOOL_LIST)
             VY_VECTOR_FREE((tool_list *)((char *)options + option->offset));

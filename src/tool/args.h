@@ -11,6 +11,8 @@ typedef enum tool_option_kind {
     TOOL_FLAG,   /* int: set to 1 */
     TOOL_TEXT,   /* const char *: the last one wins */
     TOOL_NUMBER, /* uint64_t, decimal or 0x… */
+    TOOL_AMOUNT, /* the same, at least 1 */
+    TOOL_SIZE,   /* bytes: the same, at least 1, with K, M or G for 2^10, 2^20 or 2^30 of them */
     TOOL_LIST    /* tool_list: all of them, in order */
 } tool_option_kind;
 

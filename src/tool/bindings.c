@@ -123,7 +123,7 @@ static void print_interface(const tool_command *command, const vyre_program *pro
     if (table.text)
         fputs(table.text, stderr);
     if (line.text)
-        fprintf(stderr, "Fix: %s\n", line.text);
+        tool_fix(line.text);
     vy_string_free(&table);
     vy_string_free(&line);
 }
@@ -149,26 +149,18 @@ static int check_word(const tool_command *command, const vyre_program *program, 
     size_t length;
     int slot;
 
-    if (!tool_args_split(word, &length, &value)) {
-        fprintf(stderr, "vyre %s: `%s` is not NAME=VALUE\n", command->name, word);
-        return TOOL_USAGE;
-    }
+    if (!tool_args_split(word, &length, &value))
+        return tool_problem(command, "`%s` is not NAME=VALUE", word);
     slot = is_slot(program, word, length);
-    if (slot == 2) {
-        fprintf(stderr, "vyre %s: `%.*s` is a write buffer: it takes no value, it starts as zero\n", command->name,
-                (int)length, word);
-        return TOOL_USAGE;
-    }
-    if (slot == 0) {
-        fprintf(stderr, "vyre %s: program %s has no param or buffer `%.*s`\n", command->name,
-                vyre_program_name(program), (int)length, word);
-        return TOOL_USAGE;
-    }
+    if (slot == 2)
+        return tool_problem(command, "`%.*s` is a write buffer: it takes no value, it starts as zero", (int)length,
+                            word);
+    if (slot == 0)
+        return tool_problem(command, "program %s has no param or buffer `%.*s`", vyre_program_name(program),
+                            (int)length, word);
     for (size_t j = 0; j < i; j++)
-        if (strncmp(request->words[j], word, length + 1) == 0) {
-            fprintf(stderr, "vyre %s: `%.*s` is given twice\n", command->name, (int)length, word);
-            return TOOL_USAGE;
-        }
+        if (strncmp(request->words[j], word, length + 1) == 0)
+            return tool_problem(command, "`%.*s` is given twice", (int)length, word);
     return TOOL_OK;
 }
 
@@ -178,21 +170,17 @@ static int check_count_word(const tool_command *command, const vyre_program *pro
     uint64_t count;
     vyre_buffer_info buffer;
 
-    if (!tool_args_split(word, &length, &value) || !tool_number(value, strlen(value), &count)) {
-        fprintf(stderr, "vyre %s: --count takes NAME=N, not `%s`\n", command->name, word);
-        return TOOL_USAGE;
-    }
+    if (!tool_args_split(word, &length, &value) || !tool_number(value, strlen(value), &count))
+        return tool_problem(command, "--count takes NAME=N, not `%s`", word);
     for (size_t i = 0; vyre_program_buffer(program, i, &buffer); i++)
         if (name_is(word, length, buffer.name)) {
             if (tool_buffer_needs_count(&buffer))
                 return TOOL_OK;
-            fprintf(stderr, "vyre %s: the count of `%s` is not open: %s\n", command->name, buffer.name,
-                    buffer.has_count ? "the program fixes it" : "it is that of the bytes you give");
-            return TOOL_USAGE;
+            return tool_problem(command, "the count of `%s` is not open: %s", buffer.name,
+                                buffer.has_count ? "the program fixes it" : "it is that of the bytes you give");
         }
-    fprintf(stderr, "vyre %s: --count names `%.*s`, which is no buffer of program %s\n", command->name, (int)length,
-            word, vyre_program_name(program));
-    return TOOL_USAGE;
+    return tool_problem(command, "--count names `%.*s`, which is no buffer of program %s", (int)length, word,
+                        vyre_program_name(program));
 }
 
 /* Names of the slots nothing was given for. */
@@ -211,11 +199,9 @@ static int check_missing(const tool_command *command, const vyre_program *progra
         if (tool_buffer_needs_count(&buffer) && !find_count(request, buffer.name))
             vy_string_format(&missing, "%sthe count of %s", missing.length ? ", " : "", buffer.name);
     }
-    if (missing.length > 0 || missing.failed) {
-        fprintf(stderr, "vyre %s: program %s needs a value for %s\n", command->name, vyre_program_name(program),
-                missing.text ? missing.text : "its params and buffers");
-        code = TOOL_USAGE;
-    }
+    if (missing.length > 0 || missing.failed)
+        code = tool_problem(command, "program %s needs a value for %s", vyre_program_name(program),
+                            missing.text ? missing.text : "its params and buffers");
     vy_string_free(&missing);
     return code;
 }

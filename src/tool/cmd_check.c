@@ -55,7 +55,10 @@ static void add_json(vy_string *out, const tool_file *file, const vyre_diagnosti
 
     vy_string_add(out, "{\"file\":");
     vy_string_json(out, tool_path_name(file->path));
-    vy_string_format(out, ",\"ok\":%s,\"diagnostics\":", code == TOOL_OK ? "true" : "false");
+    vy_string_format(out, ",\"ok\":%s", code == TOOL_OK ? "true" : "false");
+    tool_failure_json(out); /* of this file alone */
+    tool_failure_forget();
+    vy_string_add(out, ",\"diagnostics\":");
     if (vyre_diagnostics_render_json(list, &findings, NULL) == VYRE_OK) {
         while (findings.size > 0 && ((char *)findings.data)[findings.size - 1] == '\n')
             findings.size--;

@@ -19,7 +19,7 @@ enum { DEFAULT_ROWS = 8, MOST_REPEATS = 1000000, MOST_THREADS = 4096 };
 typedef struct run_options {
     const char *program, *grid, *elements, *check, *backend;
     tool_list defines, outs, shapes, counts;
-    uint64_t seed, threads, budget, repeat, limit;
+    uint64_t seed, threads, budget, memory, repeat, limit;
     int time, json, hex, quiet;
 } run_options;
 
@@ -39,8 +39,10 @@ static const tool_option options_table[] = {
     {"seed", 0, "N", TOOL_NUMBER, offsetof(run_options, seed), "perturb the schedule by this seed"},
     {"threads", 0, "N", TOOL_NUMBER, offsetof(run_options, threads), "worker threads (0 = all cores)"},
     {"budget", 0, "N", TOOL_NUMBER, offsetof(run_options, budget), "stop after N statements (0 = never)"},
+    {"memory", 0, "BYTES", TOOL_SIZE, offsetof(run_options, memory),
+     "memory the run may take, beside its inputs; K, M and G may follow the number (4G)"},
     {"backend", 0, "NAME", TOOL_TEXT, offsetof(run_options, backend), "where to run; there is `reference`"},
-    {"repeat", 0, "N", TOOL_NUMBER, offsetof(run_options, repeat), "run N times from the same inputs"},
+    {"repeat", 0, "N", TOOL_AMOUNT, offsetof(run_options, repeat), "run N times from the same inputs (1)"},
     {"time", 0, NULL, TOOL_FLAG, offsetof(run_options, time), "print the shortest and the median run"},
     {"json", 0, NULL, TOOL_FLAG, offsetof(run_options, json), "one JSON object on standard output"},
     {"hex", 0, NULL, TOOL_FLAG, offsetof(run_options, hex), "add a hex dump; with --json, values as bits"},
@@ -135,7 +137,7 @@ static int compare_doubles(const void *a, const void *b) {
 
 /* Runs --repeat times; only the first run prints. Stops at the first failure. */
 static int run_all(run *r, const vyre_oracle_options *given) {
-    uint64_t repeat = r->options->repeat ? r->options->repeat : 1;
+    uint64_t repeat = r->options->repeat;
     vyre_oracle_options options = *given;
     double *times = vy_allocate(vy_array_size((size_t)repeat, sizeof *times));
     tool_progress progress;
@@ -229,7 +231,7 @@ static int show_text(run *r) {
         format_time(r->timing.shortest, shortest, sizeof shortest);
         format_time(r->timing.median, median, sizeof median);
         vy_string_format(&out, "time: shortest %s, median %s of %" PRIu64 " run%s\n", shortest, median,
-                         r->options->repeat ? r->options->repeat : 1, r->options->repeat > 1 ? "s" : "");
+                         r->options->repeat, r->options->repeat > 1 ? "s" : "");
     }
     return tool_print(&out);
 }
@@ -292,21 +294,35 @@ static int show_json(run *r) {
     return tool_print(&out);
 }
 
-/* The findings come before the outputs, which are delivered even then. */
-static int report(run *r) {
-    int code, shown;
+static int write_outputs(run *r) {
+    return delivered(r) ? tool_outputs_write(r->command, r->program, &r->options->outs, &r->options->shapes, r->outputs)
+                        : TOOL_OK;
+}
 
-    if (!r->options->json && r->status != VYRE_OK) {
+/* Files first: if one cannot be written, the one object on standard output says so. */
+static int report_json(run *r) {
+    int code = write_outputs(r);
+
+    if (code == TOOL_OK)
+        code = show_json(r);
+    note(r);
+    return r->status != VYRE_OK ? tool_exit_of(r->status) : code;
+}
+
+/* The findings come before the outputs, which are delivered even then. */
+static int report_text(run *r) {
+    int shown;
+
+    if (r->status != VYRE_OK) {
         tool_diagnostics(r->findings);
         if (vyre_diagnostics_errors(r->findings) == 0) /* otherwise it would repeat the first finding */
             tool_error(&r->error);
     }
-    code = tool_exit_of(r->status);
-    shown = r->options->json ? show_json(r) : show_text(r);
+    shown = show_text(r);
     note(r);
-    if (delivered(r) && shown == TOOL_OK)
-        shown = tool_outputs_write(r->command, r->program, &r->options->outs, &r->options->shapes, r->outputs);
-    return code != TOOL_OK ? code : shown;
+    if (shown == TOOL_OK)
+        shown = write_outputs(r);
+    return r->status != VYRE_OK ? tool_exit_of(r->status) : shown;
 }
 
 /* ---- the command ---- */
@@ -331,8 +347,10 @@ static int prepare(run *r, const char *file, const tool_args *args) {
 }
 
 static int execute(run *r) {
-    vyre_oracle_options options = {
-        .threads = (unsigned)r->options->threads, .budget = r->options->budget, .seed = r->options->seed};
+    vyre_oracle_options options = {.threads = (unsigned)r->options->threads,
+                                   .budget = r->options->budget,
+                                   .seed = r->options->seed,
+                                   .max_memory = r->options->memory};
     int code = read_checks(r->command, r->options->check, &options.checks);
 
     if (code != TOOL_OK)
@@ -344,7 +362,9 @@ static int execute(run *r) {
     if (options.threads == 0 && (r->program->facts & VY_FACT_PRINT))
         options.threads = 1;
     code = run_all(r, &options);
-    return code == TOOL_OK ? report(r) : code;
+    if (code != TOOL_OK)
+        return code;
+    return r->options->json ? report_json(r) : report_text(r);
 }
 
 static void run_free(run *r) {
@@ -360,9 +380,12 @@ static void run_free(run *r) {
 static int check_usage(const tool_command *self, const run_options *options, const tool_args *args) {
     if (args->words.count == 0)
         return tool_usage(self, "name one, as in `vyre run saxpy.vyre a=2.0 x=1,2,3 y=4,5,6`", "no file is given");
-    if (options->repeat > MOST_REPEATS || options->threads > MOST_THREADS)
-        return tool_usage(self, VY_FIX("use at most --repeat %d and --threads %d", MOST_REPEATS, MOST_THREADS),
-                          "--repeat or --threads is over its limit");
+    if (options->repeat > MOST_REPEATS)
+        return tool_usage(self, VY_FIX("use at most --repeat %d", MOST_REPEATS),
+                          "--repeat %" PRIu64 " is over its limit (%d)", options->repeat, MOST_REPEATS);
+    if (options->threads > MOST_THREADS)
+        return tool_usage(self, VY_FIX("use at most --threads %d", MOST_THREADS),
+                          "--threads %" PRIu64 " is over its limit (%d)", options->threads, MOST_THREADS);
     return check_backend(self, options->backend);
 }
 
@@ -383,7 +406,7 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
     return code;
 }
 
-static const run_options defaults = {.limit = DEFAULT_ROWS};
+static const run_options defaults = {.repeat = 1, .limit = DEFAULT_ROWS};
 
 const tool_command tool_cmd_run = {
     .name = "run",

@@ -95,6 +95,7 @@ static int report_failure(const vyre_diagnostics *list, size_t before, int is_ke
 
     if (count == before || (!is_kept && first && first->line == 0 && first->file[0] == '\0'))
         return tool_error(error);
+    tool_failure_note(error);
     if (!is_kept)
         tool_diagnostics(list);
     return tool_exit_of(error->code);

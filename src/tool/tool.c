@@ -34,22 +34,40 @@ int tool_error(const vyre_error *error) {
     vyre_error_format(error, text, sizeof text);
     fflush(stdout); /* what came before is seen before */
     fprintf(stderr, "vyre: %s", text);
+    tool_failure_note(error);
     return tool_exit_of(error->code);
 }
 
-int tool_usage(const tool_command *command, const char *fix, const char *format, ...) {
+static void problem(const tool_command *command, const char *format, va_list arguments) {
     char message[1024];
+
+    vsnprintf(message, sizeof message, format, arguments);
+    fflush(stdout);
+    fprintf(stderr, "vyre %s: %s\n", command->name, message);
+    tool_failure_add(VYRE_INVALID_ARGUMENT, message, "", NULL);
+}
+
+int tool_problem(const tool_command *command, const char *format, ...) {
     va_list arguments;
 
     va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
+    problem(command, format, arguments);
     va_end(arguments);
-    fflush(stdout);
-    fprintf(stderr, "vyre %s: %s", command->name, message);
-    if (fix)
-        fprintf(stderr, "\nFix: %s\n", fix);
-    else
-        fprintf(stderr, "\nFix: `vyre help %s` shows what it takes\n", command->name);
+    return TOOL_USAGE;
+}
+
+void tool_fix(const char *fix) {
+    fprintf(stderr, "Fix: %s\n", fix);
+    tool_failure_fix(fix);
+}
+
+int tool_usage(const tool_command *command, const char *fix, const char *format, ...) {
+    va_list arguments;
+
+    va_start(arguments, format);
+    problem(command, format, arguments);
+    va_end(arguments);
+    tool_fix(fix ? fix : VY_FIX("`vyre help %s` shows what it takes", command->name));
     return TOOL_USAGE;
 }
 
@@ -64,6 +82,7 @@ void tool_diagnostics(const vyre_diagnostics *list) {
         fwrite(text.data, 1, text.size, stderr);
     else
         tool_error(&error);
+    tool_failure_findings(list);
     vyre_bytes_free(&text);
 }
 
@@ -76,6 +95,7 @@ int tool_print(vy_string *string) {
         code = tool_error(&error);
     } else if (string->length > 0) {
         fwrite(string->text, 1, string->length, stdout);
+        tool_failure_answered();
     }
     vy_string_free(string);
     return code;

@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "base/text.h"
+#include "tool/failure.h"
 #include "vyre/diagnostic.h"
 
 #include <stdio.h>
@@ -54,6 +55,9 @@ int tool_exit_of(vyre_status status);
 int tool_error(const vyre_error *error);
 /* Prints "vyre NAME: message" and "Fix: fix" and returns TOOL_USAGE. fix NULL points to the help. */
 int tool_usage(const tool_command *command, const char *fix, const char *format, ...) VY_PRINTF(3, 4);
+/* The same in two steps, for several problems with one fix. */
+int tool_problem(const tool_command *command, const char *format, ...) VY_PRINTF(2, 3);
+void tool_fix(const char *fix);
 /* Prints what a list holds to standard error, if anything. */
 void tool_diagnostics(const vyre_diagnostics *list);
 

@@ -7,7 +7,7 @@ _vyre() {
         return
     fi
     case $command in
-    run) options="--program --define --out --shape --grid --elements --count --check --seed --threads --budget --backend --repeat --time --json --hex --limit --quiet" ;;
+    run) options="--program --define --out --shape --grid --elements --count --check --seed --threads --budget --memory --backend --repeat --time --json --hex --limit --quiet" ;;
     check) options="--define --json --quiet" ;;
     fmt) options="--write --check" ;;
     explain) options="--all --markdown --program --define --json" ;;

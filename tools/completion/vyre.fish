@@ -28,6 +28,7 @@ complete -c vyre -n '__fish_seen_subcommand_from run' -l check -x -a 'races boun
 complete -c vyre -n '__fish_seen_subcommand_from run gen' -l seed -x -d 'seed'
 complete -c vyre -n '__fish_seen_subcommand_from run' -l threads -x -d 'worker threads'
 complete -c vyre -n '__fish_seen_subcommand_from run' -l budget -x -d 'stop after N statements'
+complete -c vyre -n '__fish_seen_subcommand_from run' -l memory -x -d 'memory the run may take'
 complete -c vyre -n '__fish_seen_subcommand_from run' -l backend -x -a reference -d 'where to run'
 complete -c vyre -n '__fish_seen_subcommand_from run' -l repeat -x -d 'run N times'
 complete -c vyre -n '__fish_seen_subcommand_from run' -l time -d 'print times'
