@@ -43,7 +43,7 @@ VYRE_API const char *vyre_version(void);
     X(CANCELLED, 7, "dispatch again", "the caller cancelled; nothing was delivered")                                   \
     X(UNSUPPORTED, 8, "choose another backend or leave out the feature the message names",                             \
       "the backend or this build does not do that")                                                                    \
-    X(TRAPPED, 9, "look up the trap code in the program, at the place the error names if it is known",                       \
+    X(TRAPPED, 9, "look up the trap code in the program, at the place the error names if it is known",                 \
       "an invocation executed `trap`")                                                                                 \
     X(CORRUPT, 10, "make the data again from its source", "stored bytes do not match their digest or format")          \
     X(DUPLICATE, 11, "rename one of the two the message names", "an id is taken already")                              \

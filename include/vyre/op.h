@@ -45,10 +45,11 @@ enum {
 /* X(ID, name, symbol or NULL, precedence, arity, class, rule, level, edge rule, doc line) */
 #define VYRE_OP_LIST(X)                                                                                                \
     X(NEG, "neg", "-", UNARY, 1, NUMBER, SAME, SOURCE,                                                                 \
-      "integers wrap: -MIN = MIN; floats flip the sign, also of zero; NaN stays the canonical NaN", "negation")         \
+      "integers wrap: -MIN = MIN; floats flip the sign, also of zero; NaN stays the canonical NaN", "negation")        \
     X(NOT, "not", "~", UNARY, 1, INTEGER, SAME, SOURCE, "none", "bitwise complement")                                  \
     X(LNOT, "lnot", "!", UNARY, 1, BOOL, SAME, SOURCE, "none", "logical not")                                          \
-    X(ABS, "abs", NULL, CALL, 1, NUMBER, SAME, SOURCE, "integers wrap: abs(MIN) = MIN; abs(-0) = +0", "absolute value") \
+    X(ABS, "abs", NULL, CALL, 1, NUMBER, SAME, SOURCE, "integers wrap: abs(MIN) = MIN; abs(-0) = +0",                  \
+      "absolute value")                                                                                                \
     X(POPCOUNT, "popcount", NULL, CALL, 1, INTEGER, SAME, SOURCE, "none", "number of one bits")                        \
     X(CLZ, "clz", NULL, CALL, 1, INTEGER, SAME, SOURCE, "clz(0) = the width", "zero bits above the highest one bit")   \
     X(CTZ, "ctz", NULL, CALL, 1, INTEGER, SAME, SOURCE, "ctz(0) = the width", "zero bits below the lowest one bit")    \
@@ -60,13 +61,15 @@ enum {
     X(FLOOR, "floor", NULL, CALL, 1, FLOAT, SAME, SOURCE, "exact; keeps the sign of zero", "toward minus infinity")    \
     X(CEIL, "ceil", NULL, CALL, 1, FLOAT, SAME, SOURCE, "exact; ceil(-0.5) = -0", "toward plus infinity")              \
     X(TRUNC, "trunc", NULL, CALL, 1, FLOAT, SAME, SOURCE, "exact; keeps the sign", "toward zero")                      \
-    X(ROUND, "round", NULL, CALL, 1, FLOAT, SAME, SOURCE, "exact; ties to even; keeps the sign", "to the nearest integer") \
+    X(ROUND, "round", NULL, CALL, 1, FLOAT, SAME, SOURCE, "exact; ties to even; keeps the sign",                       \
+      "to the nearest integer")                                                                                        \
     X(IS_NAN, "is_nan", NULL, CALL, 1, FLOAT, TEST, SOURCE, "none", "true for NaN")                                    \
     X(IS_INF, "is_inf", NULL, CALL, 1, FLOAT, TEST, SOURCE, "none", "true for either infinity")                        \
     X(IS_FINITE, "is_finite", NULL, CALL, 1, FLOAT, TEST, SOURCE, "none", "true for neither NaN nor infinity")         \
-    X(SIGNBIT, "signbit", NULL, CALL, 1, FLOAT, TEST, SOURCE, "true for -0; false for NaN (the canonical NaN is positive)", \
-      "true if the sign bit is set")                                                                                   \
-    X(ADD, "add", "+", ADD, 2, NUMBER, SAME, SOURCE, "integers wrap; floats IEEE 754, nearest-even, subnormals kept", "sum") \
+    X(SIGNBIT, "signbit", NULL, CALL, 1, FLOAT, TEST, SOURCE,                                                          \
+      "true for -0; false for NaN (the canonical NaN is positive)", "true if the sign bit is set")                     \
+    X(ADD, "add", "+", ADD, 2, NUMBER, SAME, SOURCE, "integers wrap; floats IEEE 754, nearest-even, subnormals kept",  \
+      "sum")                                                                                                           \
     X(SUB, "sub", "-", ADD, 2, NUMBER, SAME, SOURCE, "integers wrap; floats IEEE 754, nearest-even, subnormals kept",  \
       "difference")                                                                                                    \
     X(MUL, "mul", "*", MUL, 2, NUMBER, SAME, SOURCE, "integers wrap; floats IEEE 754, nearest-even, subnormals kept",  \
@@ -77,22 +80,25 @@ enum {
       "integers truncate; x/0 = all ones (-1 if signed); MIN/-1 = MIN; floats IEEE 754", "quotient")                   \
     X(REM, "rem", "%", MUL, 2, INTEGER, SAME, SOURCE, "sign of the dividend; x%0 = x; MIN%-1 = 0",                     \
       "remainder of the truncated quotient")                                                                           \
-    X(REMAINDER, "remainder", NULL, CALL, 2, FLOAT, SAME, SOURCE, "x - n*y with n nearest x/y, ties to even; y = 0 or x infinite gives NaN", \
-      "the IEEE remainder, exact")                                                                                     \
+    X(REMAINDER, "remainder", NULL, CALL, 2, FLOAT, SAME, SOURCE,                                                      \
+      "x - n*y with n nearest x/y, ties to even; y = 0 or x infinite gives NaN", "the IEEE remainder, exact")          \
     X(AND, "and", "&", BIT_AND, 2, INTEGER, SAME, SOURCE, "none", "bitwise and")                                       \
     X(OR, "or", "|", BIT_OR, 2, INTEGER, SAME, SOURCE, "none", "bitwise or")                                           \
     X(XOR, "xor", "^", BIT_XOR, 2, INTEGER, SAME, SOURCE, "none", "bitwise exclusive or")                              \
-    X(LAND, "land", "&&", AND, 2, BOOL, SAME, SOURCE, "both sides are pure, so there is no order to see", "logical and") \
+    X(LAND, "land", "&&", AND, 2, BOOL, SAME, SOURCE, "both sides are pure, so there is no order to see",              \
+      "logical and")                                                                                                   \
     X(LOR, "lor", "||", OR, 2, BOOL, SAME, SOURCE, "both sides are pure, so there is no order to see", "logical or")   \
     X(SHL, "shl", "<<", SHIFT, 2, INTEGER, SAME, SOURCE, "amount modulo the width", "shift left")                      \
-    X(SHR, "shr", ">>", SHIFT, 2, INTEGER, SAME, SOURCE, "amount modulo the width; arithmetic if signed", "shift right") \
+    X(SHR, "shr", ">>", SHIFT, 2, INTEGER, SAME, SOURCE, "amount modulo the width; arithmetic if signed",              \
+      "shift right")                                                                                                   \
     X(ROTL, "rotl", NULL, CALL, 2, INTEGER, SAME, SOURCE, "amount modulo the width", "rotate left")                    \
     X(ROTR, "rotr", NULL, CALL, 2, INTEGER, SAME, SOURCE, "amount modulo the width", "rotate right")                   \
-    X(MIN, "min", NULL, CALL, 2, NUMBER, SAME, SOURCE,                                                                 \
-      "floats: minimumNumber, a number beats NaN; -0 < +0", "the smaller")                                             \
-    X(MAX, "max", NULL, CALL, 2, NUMBER, SAME, SOURCE,                                                                 \
-      "floats: maximumNumber, a number beats NaN; -0 < +0", "the larger")                                              \
-    X(COPYSIGN, "copysign", NULL, CALL, 2, FLOAT, SAME, SOURCE, "a NaN first operand gives NaN; a NaN second operand counts as positive", \
+    X(MIN, "min", NULL, CALL, 2, NUMBER, SAME, SOURCE, "floats: minimumNumber, a number beats NaN; -0 < +0",           \
+      "the smaller")                                                                                                   \
+    X(MAX, "max", NULL, CALL, 2, NUMBER, SAME, SOURCE, "floats: maximumNumber, a number beats NaN; -0 < +0",           \
+      "the larger")                                                                                                    \
+    X(COPYSIGN, "copysign", NULL, CALL, 2, FLOAT, SAME, SOURCE,                                                        \
+      "a NaN first operand gives NaN; a NaN second operand counts as positive",                                        \
       "the first operand with the sign of the second")                                                                 \
     X(EQ, "eq", "==", COMPARE, 2, ANY, COMPARE, SOURCE, "NaN equals nothing; -0 == +0", "equal")                       \
     X(NE, "ne", "!=", COMPARE, 2, ANY, COMPARE, SOURCE, "NaN differs from everything; -0 == +0", "not equal")          \
@@ -100,12 +106,15 @@ enum {
     X(LE, "le", "<=", COMPARE, 2, NUMBER, COMPARE, SOURCE, "false if either is NaN", "less or equal")                  \
     X(GT, "gt", ">", COMPARE, 2, NUMBER, COMPARE, SOURCE, "false if either is NaN", "greater")                         \
     X(GE, "ge", ">=", COMPARE, 2, NUMBER, COMPARE, SOURCE, "false if either is NaN", "greater or equal")               \
-    X(SELECT, "select", "?:", SELECT, 3, ANY, SELECT, SOURCE, "both arms are pure", "the second operand if the first is true, else the third") \
+    X(SELECT, "select", "?:", SELECT, 3, ANY, SELECT, SOURCE, "both arms are pure",                                    \
+      "the second operand if the first is true, else the third")                                                       \
     X(FMA, "fma", NULL, CALL, 3, FLOAT, SAME, SOURCE, "one rounding", "a*b + c")                                       \
     X(CAST, "cast", NULL, CALL, 1, ANY, CAST, SOURCE,                                                                  \
-      "integer to integer wraps; to float rounds to nearest-even; float to integer truncates, saturates, NaN gives 0; bool gives 0 or 1", \
+      "integer to integer wraps; to float rounds to nearest-even; float to integer truncates, saturates, NaN gives "   \
+      "0; bool gives 0 or 1",                                                                                          \
       "conversion of the value, written T(x)")                                                                         \
-    X(BITCAST, "bitcast", NULL, CALL, 1, NUMBER, BITCAST, SOURCE, "a NaN pattern becomes the canonical NaN of the float type", \
+    X(BITCAST, "bitcast", NULL, CALL, 1, NUMBER, BITCAST, SOURCE,                                                      \
+      "a NaN pattern becomes the canonical NaN of the float type",                                                     \
       "reinterpretation of the bits, written bitcast<T>(x)")
 
 typedef enum vyre_op {
@@ -184,8 +193,7 @@ typedef enum vyre_atomic {
         VYRE_ATOMIC_COUNT
 } vyre_atomic;
 
-#define VYRE_ORDER_LIST(X)                                                                                             \
-    X(RELAXED, "relaxed") X(ACQUIRE, "acquire") X(RELEASE, "release") X(ACQ_REL, "acq_rel")
+#define VYRE_ORDER_LIST(X) X(RELAXED, "relaxed") X(ACQUIRE, "acquire") X(RELEASE, "release") X(ACQ_REL, "acq_rel")
 typedef enum vyre_order {
 #define X(ID, name) VYRE_ORDER_##ID,
     VYRE_ORDER_LIST(X)
@@ -202,10 +210,12 @@ typedef enum vyre_scope { VYRE_SCOPE_WORKGROUP, VYRE_SCOPE_DEVICE, VYRE_SCOPE_CO
 #define VYRE_COLLECTIVE_LIST(X)                                                                                        \
     X(REDUCE, "reduce", 1, 1, 1, 1, "all values combined, given to every invocation")                                  \
     X(SCAN_INCLUSIVE, "scan_inclusive", 1, 1, 1, 1, "the values up to and including this invocation's, combined")      \
-    X(SCAN_EXCLUSIVE, "scan_exclusive", 1, 1, 1, 1, "the values before this invocation's, combined; the identity at the first") \
+    X(SCAN_EXCLUSIVE, "scan_exclusive", 1, 1, 1, 1,                                                                    \
+      "the values before this invocation's, combined; the identity at the first")                                      \
     X(ANY, "any", 1, 0, 1, 1, "true if any value is")                                                                  \
     X(ALL, "all", 1, 0, 1, 1, "true if every value is")                                                                \
-    X(BROADCAST, "broadcast", 2, 0, 1, 1, "the value of the invocation with that linear index (u32, uniform); 0 if there is none") \
+    X(BROADCAST, "broadcast", 2, 0, 1, 1,                                                                              \
+      "the value of the invocation with that linear index (u32, uniform); 0 if there is none")                         \
     X(BALLOT, "ballot", 1, 0, 0, 1, "u64 with bit l set if lane l's value is true")                                    \
     X(SHUFFLE, "shuffle", 2, 0, 0, 1, "the value of lane `index` (u32); 0 if there is none")                           \
     X(SHUFFLE_XOR, "shuffle_xor", 2, 0, 0, 1, "the value of lane l ^ mask; 0 if there is none")                        \

@@ -17,7 +17,7 @@ enum {
     VYRE_CHECK_RACES = 1,      /* two invocations touch an element, one writes, nothing orders them */
     VYRE_CHECK_BOUNDS = 2,     /* an access is out of bounds (defined, but usually a mistake) */
     VYRE_CHECK_UNWRITTEN = 4,  /* workgroup memory is read before it was written (reads zero) */
-    VYRE_CHECK_DIVERGENCE = 8, /* a barrier or collective is reached by part of a workgroup; always on, listed for completeness */
+    VYRE_CHECK_DIVERGENCE = 8, /* part of a workgroup reaches a barrier or collective; always on */
     VYRE_CHECK_ALL = 15
 };
 
@@ -29,21 +29,21 @@ typedef void vyre_print_sink(void *user, uint64_t invocation, const char *text);
 typedef struct vyre_oracle_options {
     unsigned threads; /* 0 = all cores this process may use */
     unsigned checks;  /* VYRE_CHECK_* */
-    uint64_t budget;  /* evaluated statements over all invocations, 0 = unlimited; a workgroup counts as
-                         at least one; exceeding it ends with VYRE_BUDGET */
-    uint64_t seed;    /* not 0: perturb the schedule by this seed */
+    /* Statements executed, summed over invocations; a workgroup counts as at least one. 0 = unlimited; more is VYRE_BUDGET. */
+    uint64_t budget;
+    uint64_t seed;       /* not 0: perturb the schedule by this seed */
     uint64_t max_memory; /* bytes the run may allocate, 0 = 4 GiB; more is VYRE_LIMIT */
     vyre_print_sink *print;
     void *print_user;
 } vyre_oracle_options;
 
 typedef struct vyre_oracle_report {
-    vyre_trap trap;      /* valid when the status is VYRE_TRAPPED */
-    uint64_t steps;      /* statements executed, summed over invocations */
+    vyre_trap trap;       /* valid when the status is VYRE_TRAPPED */
+    uint64_t steps;       /* statements executed, summed over invocations */
     uint64_t evaluations; /* expression nodes evaluated, summed over invocations */
     uint64_t invocations;
-    uint32_t groups[3];  /* the grid that ran */
-    uint64_t prints;     /* print statements executed */
+    uint32_t groups[3]; /* the grid that ran */
+    uint64_t prints;    /* print statements executed */
 } vyre_oracle_report;
 
 /* Compiled form, reusable for many runs; immutable, any thread. The program is retained. Calls of local functions are inlined;

@@ -73,8 +73,8 @@ typedef struct vyre_buffer_info {
     const char *name;
     vyre_type type;
     vyre_access access;
-    int has_count;       /* the program fixes the element count */
-    int is_static;       /* … to the constant `count` */
+    int has_count; /* the program fixes the element count */
+    int is_static; /* … to the constant `count` */
     uint64_t count;
 } vyre_buffer_info;
 VYRE_API size_t vyre_program_param_count(const vyre_program *program);

@@ -16,7 +16,8 @@ enum { VYRE_WIRE_DEBUG = 1 /* append source name, text and positions, outside th
  * VYRE_INVALID_ARGUMENT  an option that does not exist
  * VYRE_LIMIT             with its debug section the wire form would be over 256 MiB
  * VYRE_NO_MEMORY */
-VYRE_API vyre_status vyre_wire_encode(const vyre_program *program, unsigned options, vyre_bytes *out, vyre_error *error);
+VYRE_API vyre_status vyre_wire_encode(const vyre_program *program, unsigned options, vyre_bytes *out,
+                                      vyre_error *error);
 
 /* Decodes and validates. Survives any bytes: memory is bounded by a small multiple of `size`, depth by the limits of the language. Refuses
  * every encoding but the canonical one. The bytes are borrowed; any thread, does not block. What is wrong is in `diagnostics` (optional) and in

@@ -7,11 +7,11 @@
 
 static const vyre_explanation codes[] = {
 #define X(CODE, title, text, fix) {#CODE, title, text, fix},
+#include "ir/codes_builder.def"
+#include "ir/codes_oracle.def"
 #include "ir/codes_text.def"
 #include "ir/codes_validate.def"
 #include "ir/codes_wire.def"
-#include "ir/codes_builder.def"
-#include "ir/codes_oracle.def"
 #undef X
 /* A status explains itself with its doc line. */
 #define X(ID, code, fix, doc) {#ID, doc, doc, fix},

@@ -8,11 +8,11 @@
 
 typedef enum vy_code {
 #define X(CODE, title, text, fix) VY_##CODE,
+#include "ir/codes_builder.def"
+#include "ir/codes_oracle.def"
 #include "ir/codes_text.def"
 #include "ir/codes_validate.def"
 #include "ir/codes_wire.def"
-#include "ir/codes_builder.def"
-#include "ir/codes_oracle.def"
 #undef X
     VY_CODE_COUNT
 } vy_code;

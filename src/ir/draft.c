@@ -140,11 +140,10 @@ static uint32_t add_memory(vy_draft *draft, const vy_memory *from) {
 
 uint32_t vy_draft_memory_param(vy_draft *draft, vy_name name, vy_space space, vyre_type type, vyre_access access,
                                uint32_t size) {
-    uint32_t memory = add_memory(draft, &(vy_memory){.name = name,
-                                                     .space = (uint8_t)space,
-                                                     .type = (uint8_t)type,
-                                                     .access = (uint8_t)access,
-                                                     .size = size});
+    uint32_t memory = add_memory(
+        draft,
+        &(vy_memory){
+            .name = name, .space = (uint8_t)space, .type = (uint8_t)type, .access = (uint8_t)access, .size = size});
     return memory == VY_NONE ? VY_NONE : note_param(draft, 1, memory);
 }
 
@@ -275,7 +274,8 @@ uint32_t vy_draft_copy_expr(vy_draft *draft, const vyre_program *from, uint32_t 
 /* ---- statements ---- */
 
 static int declares(const vy_stmt *stmt) {
-    return stmt->kind == VY_STMT_LET || stmt->kind == VY_STMT_VAR || stmt->kind == VY_STMT_FOR || stmt->result_count > 0;
+    return stmt->kind == VY_STMT_LET || stmt->kind == VY_STMT_VAR || stmt->kind == VY_STMT_FOR ||
+           stmt->result_count > 0;
 }
 
 static uint32_t declare_results(vy_draft *draft, const vy_stmt *stmt, const vy_name *names, const vyre_type *types) {
@@ -352,7 +352,8 @@ void vy_draft_end(vy_draft *draft) {
         draft->depth--;
 }
 
-static const vy_stmt blank = {.variable = VY_NONE, .memory = VY_NONE, .a = VY_NONE, .b = VY_NONE, .c = VY_NONE, .callee = VY_NONE};
+static const vy_stmt blank = {
+    .variable = VY_NONE, .memory = VY_NONE, .a = VY_NONE, .b = VY_NONE, .c = VY_NONE, .callee = VY_NONE};
 
 vy_stmt vy_draft_blank(vy_stmt_kind kind) {
     vy_stmt stmt = blank;

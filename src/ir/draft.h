@@ -40,7 +40,8 @@ void vy_draft_end_function(vy_draft *draft);
 
 /* Parameters. Of a function: recorded in its params. Of the entry: program params and buffers. Returns the variable or memory. */
 uint32_t vy_draft_scalar_param(vy_draft *draft, vy_name name, vyre_type type);
-uint32_t vy_draft_memory_param(vy_draft *draft, vy_name name, vy_space space, vyre_type type, vyre_access access, uint32_t size);
+uint32_t vy_draft_memory_param(vy_draft *draft, vy_name name, vy_space space, vyre_type type, vyre_access access,
+                               uint32_t size);
 void vy_draft_result(vy_draft *draft, vy_name name, vyre_type type);
 /* A workgroup or private array of the current function, after its memory params. */
 uint32_t vy_draft_array(vy_draft *draft, vy_name name, vy_space space, vyre_type type, uint32_t elements);
@@ -58,8 +59,8 @@ uint32_t vy_draft_op(vy_draft *draft, vyre_op op, vyre_type type, uint32_t a, ui
  * for kinds that declare variables (let, var, for, and result_count > 0 on atomic, collective, call) the variables are made from `names` and
  * `types` (result_count of them) and stmt->variable is set. Structured kinds open a block that vy_draft_end closes;
  * vy_draft_else starts the else branch of the innermost open if. Returns the index of the statement. */
-uint32_t vy_draft_stmt(vy_draft *draft, const vy_stmt *stmt, const vy_arg *args, uint32_t arg_count, const vy_name *names,
-                       const vyre_type *types);
+uint32_t vy_draft_stmt(vy_draft *draft, const vy_stmt *stmt, const vy_arg *args, uint32_t arg_count,
+                       const vy_name *names, const vyre_type *types);
 void vy_draft_else(vy_draft *draft);
 /* A statement of that kind with every reference VY_NONE: start from this. */
 vy_stmt vy_draft_blank(vy_stmt_kind kind);
@@ -71,13 +72,15 @@ uint32_t vy_draft_var(vy_draft *draft, vy_name name, vyre_type type, uint32_t va
 void vy_draft_assign(vy_draft *draft, uint32_t variable, uint32_t value);
 void vy_draft_store(vy_draft *draft, uint32_t memory, uint32_t index, uint32_t value);
 uint32_t vy_draft_if(vy_draft *draft, uint32_t condition);
-uint32_t vy_draft_for(vy_draft *draft, vy_name name, vyre_type type, uint32_t from, uint32_t to, uint32_t step); /* returns the variable */
+/* Returns the variable. */
+uint32_t vy_draft_for(vy_draft *draft, vy_name name, vyre_type type, uint32_t from, uint32_t to, uint32_t step);
 uint32_t vy_draft_while(vy_draft *draft, uint32_t condition);
 void vy_draft_simple(vy_draft *draft, vy_stmt_kind kind); /* break, continue */
 
 /* Validates (src/ir/validate), derives the facts, computes the fingerprint and hands the program over with one reference. On failure
  * the draft is discarded and the findings are in `diagnostics` (optional); error sums them up. source (optional) is retained. */
-vyre_status vy_draft_finish(vy_draft *draft, vy_source *source, vyre_diagnostics *diagnostics, vyre_program **out, vyre_error *error);
+vyre_status vy_draft_finish(vy_draft *draft, vy_source *source, vyre_diagnostics *diagnostics, vyre_program **out,
+                            vyre_error *error);
 
 /* Copies the tree rooted at `root` of `from` into the draft. map_variable and map_memory (indexed by the absolute indices in `from`; NULL =
  * identity) give the new indices. Positions are copied when both keep them. Shared by the inliner and the transforms. */

@@ -9,10 +9,10 @@ enum {
     VY_LIMIT_EXPRESSION_DEPTH = 512, /* operators on one path: bounds every recursion over expressions */
     VY_LIMIT_NESTING = 128,          /* blocks inside blocks: bounds every recursion over statements */
     VY_LIMIT_CALL_DEPTH = 64,
-    VY_LIMIT_PARAMS = 255,    /* scalar params of a program, all parameters of a function */
-    VY_LIMIT_BUFFERS = 255,   /* bindings of a program */
-    VY_LIMIT_ARRAYS = 255,    /* arrays of a program or function */
-    VY_LIMIT_RESULTS = 16,    /* of a function */
+    VY_LIMIT_PARAMS = 255,  /* scalar params of a program, all parameters of a function */
+    VY_LIMIT_BUFFERS = 255, /* bindings of a program */
+    VY_LIMIT_ARRAYS = 255,  /* arrays of a program or function */
+    VY_LIMIT_RESULTS = 16,  /* of a function */
     VY_LIMIT_FUNCTIONS = 4096,
     VY_LIMIT_STATEMENTS = 1 << 22,  /* in a program, before and after inlining */
     VY_LIMIT_EXPRESSIONS = 1 << 24, /* likewise */

@@ -54,13 +54,13 @@ typedef enum vy_stmt_kind {
     VY_STMT_ASSIGN,     /* variable (mutable, declared before) = a */
     VY_STMT_STORE,      /* memory[a] = b */
     VY_STMT_ATOMIC,     /* op = vyre_atomic on memory[a] with b, c; order, scope; results 0 or 1 */
-    VY_STMT_COLLECTIVE, /* op = vyre_collective of a (and b); combine = vyre_op; width 0 = workgroup, else 2 … 64; 1 result */
-    VY_STMT_CALL,       /* callee = function, or VY_NONE and name = op id; args; results 0 … VY_LIMIT_RESULTS, all or none bound */
+    VY_STMT_COLLECTIVE, /* op = vyre_collective of a (and b); combine = vyre_op; width 0 = workgroup; 1 result */
+    VY_STMT_CALL,       /* callee = function, or VY_NONE and name = op id; args; all results bound or none */
     VY_STMT_BARRIER,    /* scope: workgroup, or device = the grid barrier */
     VY_STMT_TRAP,       /* a = code, u32 */
     VY_STMT_PRINT,      /* name = format with one {} per arg; oracle only */
     VY_STMT_IF,         /* a = condition; then: [this+1, middle), else: [middle, end), middle == end if there is none */
-    VY_STMT_FOR,        /* variable (declared here, immutable) from a to b (exclusive) step c (VY_NONE = 1); body [this+1, end) */
+    VY_STMT_FOR,        /* variable (declared here) from a to b (exclusive) step c (VY_NONE = 1); body [this+1, end) */
     VY_STMT_WHILE,      /* a = condition, evaluated before each trip; body [this+1, end) */
     VY_STMT_BREAK,
     VY_STMT_CONTINUE,
@@ -79,7 +79,7 @@ typedef struct vy_stmt {
     uint8_t order;
     uint8_t scope;
     uint8_t width;
-    uint8_t result_count; /* variables declared by this statement: variable … variable + result_count - 1 (let, var and for: 1) */
+    uint8_t result_count; /* variables declared here, `variable` the first (let, var and for: 1) */
     uint32_t end;         /* next sibling; this + 1 for simple statements */
     uint32_t middle;      /* if: first statement of the else branch; otherwise == end */
     uint32_t variable;    /* first variable declared, or the one assigned; VY_NONE */
@@ -103,10 +103,10 @@ typedef enum vy_space { VY_SPACE_BUFFER, VY_SPACE_WORKGROUP, VY_SPACE_PRIVATE, V
 /* A buffer, array or memory parameter. */
 typedef struct vy_memory {
     vy_name name;
-    uint8_t space;  /* vy_space */
-    uint8_t type;   /* element type, not bool */
-    uint8_t access; /* vyre_access; arrays are read_write */
-    uint32_t size;  /* buffers: root of a size expression, or VY_NONE = given at dispatch; parameters: VY_NONE */
+    uint8_t space;     /* vy_space */
+    uint8_t type;      /* element type, not bool */
+    uint8_t access;    /* vyre_access; arrays are read_write */
+    uint32_t size;     /* buffers: root of a size expression, or VY_NONE = given at dispatch; parameters: VY_NONE */
     uint32_t elements; /* arrays: their constant length, at least 1; buffers and parameters: 0 */
     vy_position position;
 } vy_memory;
@@ -173,10 +173,10 @@ typedef struct vy_size {
 /* ---- the program ---- */
 
 typedef struct vy_grid {
-    uint8_t kind;       /* vyre_grid_kind */
-    uint32_t memory;    /* over, indirect */
-    uint32_t offset;    /* indirect: first of three u32 elements */
-    uint32_t sizes[3];  /* groups, elements: roots of size expressions; VY_NONE beyond the first = 1 */
+    uint8_t kind;      /* vyre_grid_kind */
+    uint32_t memory;   /* over, indirect */
+    uint32_t offset;   /* indirect: first of three u32 elements */
+    uint32_t sizes[3]; /* groups, elements: roots of size expressions; VY_NONE beyond the first = 1 */
 } vy_grid;
 
 /* Facts the validator derives; no part of identity. */

@@ -100,9 +100,8 @@ size_t vyre_program_function_count(const vyre_program *program) {
 }
 
 const char *vyre_program_function_name(const vyre_program *program, size_t index) {
-    return index < vyre_program_function_count(program)
-               ? vy_name_text(program, program->functions.items[index].name)
-               : NULL;
+    return index < vyre_program_function_count(program) ? vy_name_text(program, program->functions.items[index].name)
+                                                        : NULL;
 }
 
 void vyre_program_get_stats(const vyre_program *program, vyre_program_stats *out) {

@@ -42,8 +42,8 @@ unsigned vyre_type_class(vyre_type type) {
 vyre_type vyre_type_find(const char *name, size_t length) {
     unsigned type = 0;
 
-    while (type < VYRE_TYPE_COUNT &&
-           (length == 0 || names[type][0] != name[0] || strlen(names[type]) != length || memcmp(names[type], name, length) != 0))
+    while (type < VYRE_TYPE_COUNT && (length == 0 || names[type][0] != name[0] || strlen(names[type]) != length ||
+                                      memcmp(names[type], name, length) != 0))
         type++;
     return (vyre_type)type;
 }

@@ -11,7 +11,8 @@ typedef struct block {
     uint32_t jumps;       /* pending jumps when it was opened, to see whether it added some */
     uint32_t outer_jumps; /* loops: pending jumps of the loop around */
     uint32_t returns;     /* pending returns when it was opened */
-    uint32_t then_jumps, then_returns; /* pending ones at the end of the first branch of an `if`: no matter to the second */
+    /* Pending ones at the end of the first branch of an `if`: no matter to the second. */
+    uint32_t then_jumps, then_returns;
     uint8_t is_loop, one_trip;
 } block;
 
