@@ -16,36 +16,35 @@
 #include "ir/model.h"
 #include "vyre/oracle.h"
 
-/* X(ID): see the handlers in warp.c. Fields not named are unused.
- *
- *  OP           r = kernel(a, b, c), all lanes            OP_MASKED    the same, active lanes only
- *  MOVE         r = a, all lanes                          MOVE_MASKED  the same, active lanes only
- *  FILL         r = value, all lanes
- *  LOAD         r = memory b at a                         STORE        memory c at a = b
- *  ATOMIC       r (may be VY_NONE) = memory `value` at a, with b and c
- *  STEP         counts r statements and a expression nodes per active lane
- *  IF           lanes without a to `slot`; none left: target
- *  ELSE         exchange with `slot`; none: target        ENDIF        lanes of `slot` come back; none: target
- *  LOOP         empties `slot` and `slot` + 1             EXIT         lanes of `slot` come back; none: target
- *  WHILE        lanes without a to `slot`; none: target   NEXT         lanes of `slot` + 1 come back; any: target
- *  FOR          r = a, register `value` = trips of a .. b step c (VY_NONE = 1)
- *  FOR_TEST     as WHILE, with trips a != 0               FOR_NEXT     as NEXT, and r += c, a -= 1
- *  BREAK        mask to `slot`; target                    CONTINUE     mask to `slot` + 1; target
- *  RETURN       mask ends; target                         TRAP         mask ends with code a; target
- *  BARRIER, COLLECTIVE (r = of a, b)  stop until the workgroup is there
- *  PRINT        `site`, arguments: registers print_registers[a …]
- *  END          the warp is done */
-#define VY_CODE_LIST(X)                                                                                                \
-    X(OP)                                                                                                              \
-    X(OP_MASKED) X(MOVE) X(MOVE_MASKED) X(FILL) X(LOAD) X(STORE) X(ATOMIC) X(STEP) X(IF) X(ELSE) X(ENDIF) X(LOOP)      \
-        X(WHILE) X(NEXT) X(EXIT) X(FOR) X(FOR_TEST) X(FOR_NEXT) X(BREAK) X(CONTINUE) X(RETURN) X(TRAP) X(BARRIER)      \
-            X(COLLECTIVE) X(PRINT) X(END)
-
+/* See the handlers in warp.c. Fields not named are unused. */
 typedef enum vy_instruction_code {
-#define X(ID) VY_CODE_##ID,
-    VY_CODE_LIST(X)
-#undef X
-        VY_CODE_COUNT_
+    VY_CODE_OP,          /* r = kernel(a, b, c), all lanes */
+    VY_CODE_OP_MASKED,   /* the same, active lanes only */
+    VY_CODE_MOVE,        /* r = a, all lanes */
+    VY_CODE_MOVE_MASKED, /* the same, active lanes only */
+    VY_CODE_FILL,        /* r = value, all lanes */
+    VY_CODE_LOAD,        /* r = memory b at a */
+    VY_CODE_STORE,       /* memory c at a = b */
+    VY_CODE_ATOMIC,      /* r (may be VY_NONE) = memory `value` at a, with b and c */
+    VY_CODE_STEP,        /* counts r statements and a expression nodes per active lane */
+    VY_CODE_IF,          /* lanes without a to `slot`; none left: target */
+    VY_CODE_ELSE,        /* exchange with `slot`; none: target */
+    VY_CODE_ENDIF,       /* lanes of `slot` come back; none: target */
+    VY_CODE_LOOP,        /* empties `slot` and `slot` + 1 */
+    VY_CODE_WHILE,       /* lanes without a to `slot`; none: target */
+    VY_CODE_NEXT,        /* lanes of `slot` + 1 come back; any: target */
+    VY_CODE_EXIT,        /* lanes of `slot` come back; none: target */
+    VY_CODE_FOR,         /* r = a, register `value` = trips of a .. b step c (VY_NONE = 1) */
+    VY_CODE_FOR_TEST,    /* as WHILE, with trips a != 0 */
+    VY_CODE_FOR_NEXT,    /* as NEXT, and r += c, a -= 1 */
+    VY_CODE_BREAK,       /* mask to `slot`; target */
+    VY_CODE_CONTINUE,    /* mask to `slot` + 1; target */
+    VY_CODE_RETURN,      /* mask ends; target */
+    VY_CODE_TRAP,        /* mask ends with code a; target */
+    VY_CODE_BARRIER,     /* stops until the workgroup is there */
+    VY_CODE_COLLECTIVE,  /* the same, then r = of a, b */
+    VY_CODE_PRINT,       /* `site`, arguments: registers print_registers[a …] */
+    VY_CODE_END          /* the warp is done */
 } vy_instruction_code;
 
 /* A register reference with this bit set names a shared register: the same value in every lane of every warp. */
