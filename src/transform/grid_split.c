@@ -13,7 +13,8 @@ vyre_status vy_plan_array(vy_split_plan *plan, size_t count, size_t size, void *
 
 static vyre_status make_plan(vy_split_plan *plan, const vyre_program *program, vyre_error *error) {
     vyre_status status = vy_plan_normal(program, &plan->program, error);
-    vyre_status (*const parts[])(vy_split_plan *, vyre_error *) = {vy_plan_live, vy_plan_uniform, vy_plan_host, vy_plan_homes};
+    vyre_status (*const parts[])(vy_split_plan *, vyre_error *) = {vy_plan_live, vy_plan_uniform, vy_plan_host,
+                                                                   vy_plan_homes};
     for (size_t i = 0; i < sizeof parts / sizeof *parts && status == VYRE_OK; i++)
         status = parts[i](plan, error);
     return status;
@@ -38,8 +39,8 @@ static vyre_status list_buffers(vy_split *split, vyre_error *error) {
     uint32_t declared = plan->program->buffer_count;
     if (declared + split->buffer_count > VY_LIMIT_BUFFERS)
         return vy_fail(error, VYRE_LIMIT, VY_FIX("declare at most %u buffers", VY_LIMIT_BUFFERS - split->buffer_count),
-                       "`%s` has %u buffers and its grid barriers need %u more, over the limit (%d)", vyre_program_name(plan->program),
-                       declared, split->buffer_count, VY_LIMIT_BUFFERS);
+                       "`%s` has %u buffers and its grid barriers need %u more, over the limit (%d)",
+                       vyre_program_name(plan->program), declared, split->buffer_count, VY_LIMIT_BUFFERS);
     return VYRE_OK;
 }
 
@@ -68,8 +69,8 @@ static vyre_status make_segments(vy_split *split, vyre_error *error) {
         total += split->segments[i]->stmts.count;
         if (total > VY_LIMIT_STATEMENTS)
             status = vy_fail(error, VYRE_LIMIT, "move grid_barrier out of large loops",
-                             "the segments of `%s` have more statements than the limit (%d)", vyre_program_name(plan->program),
-                             VY_LIMIT_STATEMENTS);
+                             "the segments of `%s` have more statements than the limit (%d)",
+                             vyre_program_name(plan->program), VY_LIMIT_STATEMENTS);
     }
     return status;
 }
@@ -77,7 +78,8 @@ static vyre_status make_segments(vy_split *split, vyre_error *error) {
 vyre_status vy_grid_split(const vyre_program *program, vy_split **out, vyre_error *error) {
     *out = NULL;
     if (!vy_program_entry(program))
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, "split a `program`, not a file of functions", "a library has no entry to split");
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "split a `program`, not a file of functions",
+                       "a library has no entry to split");
     vy_split *split = vy_allocate_zero(sizeof *split);
     vy_split_plan *plan = vy_allocate_zero(sizeof *plan);
     vyre_status status = VYRE_NO_MEMORY;
@@ -110,7 +112,8 @@ void vy_split_free(vy_split *split) {
     vy_release(split, sizeof *split);
 }
 
-vyre_status vy_split_elements(const vy_split *split, const vy_launch *launch, uint64_t elements[VY_SPLIT_BUFFERS], vyre_error *error) {
+vyre_status vy_split_elements(const vy_split *split, const vy_launch *launch, uint64_t elements[VY_SPLIT_BUFFERS],
+                              vyre_error *error) {
     for (uint32_t i = 0; i < split->buffer_count; i++) {
         const vy_split_buffer *buffer = &split->buffers[i];
         uint64_t invocations, groups;
@@ -119,11 +122,12 @@ vyre_status vy_split_elements(const vy_split *split, const vy_launch *launch, ui
         over |= __builtin_add_overflow(invocations, groups, &elements[i]);
         over |= __builtin_add_overflow(elements[i], (uint64_t)buffer->fixed, &elements[i]);
         if (over || elements[i] > UINT32_MAX)
-            return vy_fail(error, VYRE_LIMIT, "dispatch fewer workgroups, or keep less alive over grid barriers",
-                           "the grid barriers of `%s` keep %u %s elements for each of %" PRIu64 " invocations and %u for each of %" PRIu64
-                           " workgroups, over the limit of a buffer (%" PRIu32 ")",
-                           vyre_program_name(split->plan->program), buffer->per_invocation, vyre_type_name(buffer->type),
-                           launch->invocations, buffer->per_group, launch->group_count, UINT32_MAX);
+            return vy_fail(
+                error, VYRE_LIMIT, "dispatch fewer workgroups, or keep less alive over grid barriers",
+                "the grid barriers of `%s` keep %u %s elements for each of %" PRIu64
+                " invocations and %u for each of %" PRIu64 " workgroups, over the limit of a buffer (%" PRIu32 ")",
+                vyre_program_name(split->plan->program), buffer->per_invocation, vyre_type_name(buffer->type),
+                launch->invocations, buffer->per_group, launch->group_count, UINT32_MAX);
     }
     return VYRE_OK;
 }

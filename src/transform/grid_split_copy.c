@@ -1,4 +1,5 @@
-/* Copying (grid_split_copy.h). What must stay true: expressions are appended right before the statement that uses them, a, b, c, args. */
+/* Copying (grid_split_copy.h). What must stay true: expressions are appended right before the statement that uses
+ * them, a, b, c, args. */
 #include "transform/grid_split_copy.h"
 
 #include <stdio.h>
@@ -25,13 +26,15 @@ static void declare(vy_copy *copy, vy_name name) {
     *slot = name;
 }
 
-/* The text, or the text with the first suffix that makes a free name, which is declared. avoid (optional) lists more names that are not free. */
+/* The text, or the text with the first suffix that makes a free name, which is declared. avoid (optional) lists more
+ * names that are not free. */
 static vy_name free_name(vy_copy *copy, const char *text, const vy_names *avoid) {
     char candidate[VY_LIMIT_NAME + 1];
     snprintf(candidate, sizeof candidate, "%s", text);
     for (uint32_t n = 2; !copy->draft.failed; n++) {
         vy_name name = vy_draft_name(&copy->draft, candidate, strlen(candidate));
-        if (!is_visible(copy, name) && !(avoid && vy_names_find(avoid, candidate, strlen(candidate)) != VY_NAME_FAILED)) {
+        if (!is_visible(copy, name) &&
+            !(avoid && vy_names_find(avoid, candidate, strlen(candidate)) != VY_NAME_FAILED)) {
             declare(copy, name);
             return name;
         }
@@ -123,11 +126,12 @@ static uint32_t copy_size(vy_copy *copy, uint32_t root) {
 void vy_copy_buffers(vy_copy *copy, int writes_become_read_write) {
     for (uint32_t i = copy->entry->first_memory; i < copy->entry->first_memory + copy->from->buffer_count; i++) {
         const vy_memory *m = &copy->from->memories.items[i];
-        uint8_t access = m->access == VYRE_ACCESS_WRITE && writes_become_read_write ? VYRE_ACCESS_READ_WRITE : m->access;
+        uint8_t access =
+            m->access == VYRE_ACCESS_WRITE && writes_become_read_write ? VYRE_ACCESS_READ_WRITE : m->access;
         vy_name name = vy_copy_name(copy, vy_name_text(copy->from, m->name));
         copy->draft.position = m->position;
-        copy->memories[i] = vy_draft_memory_param(&copy->draft, name, VY_SPACE_BUFFER, (vyre_type)m->type, (vyre_access)access,
-                                                  copy_size(copy, m->size));
+        copy->memories[i] = vy_draft_memory_param(&copy->draft, name, VY_SPACE_BUFFER, (vyre_type)m->type,
+                                                  (vyre_access)access, copy_size(copy, m->size));
     }
 }
 

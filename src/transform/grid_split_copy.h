@@ -1,7 +1,8 @@
-/* Copying the entry of a program into a draft, statement by statement: what all parts of the split write programs with.
+/* Copying the entry of a program into a draft, statement by statement: what all parts of the split write programs
+ * with.
  *
- * Names are kept where they are free and get a suffix where they are not (`i_2`), because a copy may hold a block twice or outside the block
- * it stood in. A failed allocation is noted in the draft; vy_copy_finish reports it. */
+ * Names are kept where they are free and get a suffix where they are not (`i_2`), because a copy may hold a block
+ * twice or outside the block it stood in. A failed allocation is noted in the draft; vy_copy_finish reports it. */
 #ifndef VY_TRANSFORM_GRID_SPLIT_COPY_H
 #define VY_TRANSFORM_GRID_SPLIT_COPY_H
 
@@ -14,17 +15,18 @@ typedef struct vy_copy {
     const vyre_program *from;
     const vy_function *entry; /* of from */
     vy_draft draft;
-    uint32_t *variables, *memories;         /* from indices of `from` to those of the draft; VY_NONE: not there */
-    uint8_t *variable_uses, *memory_uses;   /* VY_USE_*; NULL: nobody asks */
-    uint8_t *is_fresh;                      /* by variable: declared by a copied statement; NULL: nobody asks */
-    int meets;                              /* a workgroup barrier or a collective was copied */
-    VY_VECTOR(vy_arg) args;                 /* of the statement being copied */
-    VY_VECTOR(uint8_t) visible;             /* by name of the draft */
-    VY_VECTOR(vy_name) declared;            /* visible names, innermost last */
+    uint32_t *variables, *memories;       /* from indices of `from` to those of the draft; VY_NONE: not there */
+    uint8_t *variable_uses, *memory_uses; /* VY_USE_*; NULL: nobody asks */
+    uint8_t *is_fresh;                    /* by variable: declared by a copied statement; NULL: nobody asks */
+    int meets;                            /* a workgroup barrier or a collective was copied */
+    VY_VECTOR(vy_arg) args;               /* of the statement being copied */
+    VY_VECTOR(uint8_t) visible;           /* by name of the draft */
+    VY_VECTOR(vy_name) declared;          /* visible names, innermost last */
 } vy_copy;
 
-/* Starts a program of that name with the kind, level, numerics and workgroup size of `from`, and its entry. Zero the copy before, and set
- * maps (as large as the arrays of `from`) and notes. The end is vy_copy_finish or vy_copy_discard. */
+/* Starts a program of that name with the kind, level, numerics and workgroup size of `from`, and its entry. Zero the
+ * copy before, and set maps (as large as the arrays of `from`) and notes. The end is vy_copy_finish or
+ * vy_copy_discard. */
 vyre_status vy_copy_start(vy_copy *copy, const vyre_program *from, const char *name, vyre_error *error);
 vyre_status vy_copy_finish(vy_copy *copy, vyre_program **out, vyre_error *error);
 void vy_copy_discard(vy_copy *copy);
@@ -38,14 +40,17 @@ void vy_copy_grid(vy_copy *copy);
 /* Scopes: what is declared after vy_copy_open is forgotten by vy_copy_close with its result. */
 uint32_t vy_copy_open(const vy_copy *copy);
 void vy_copy_close(vy_copy *copy, uint32_t mark);
-/* A name for something new: the text, or the text with a suffix; free here and, of a name that `from` does not have, everywhere. */
+/* A name for something new: the text, or the text with a suffix; free here and, of a name that `from` does not have,
+ * everywhere. */
 vy_name vy_copy_name(vy_copy *copy, const char *text);
 vy_name vy_copy_new_name(vy_copy *copy, const char *text);
 
 uint32_t vy_copy_expr(vy_copy *copy, uint32_t root);
-/* A statement without its body: structured ones are left open. Not for `for`. An assignment to a variable that is not there is left out. */
+/* A statement without its body: structured ones are left open. Not for `for`. An assignment to a variable that is not
+ * there is left out. */
 void vy_copy_stmt(vy_copy *copy, uint32_t stmt);
-/* The `for` at stmt with these operands (of the draft) instead of its own, left open. Its variable belongs to the body: open a scope before. */
+/* The `for` at stmt with these operands (of the draft) instead of its own, left open. Its variable belongs to the
+ * body: open a scope before. */
 void vy_copy_for(vy_copy *copy, uint32_t stmt, uint32_t from, uint32_t to, uint32_t step);
 /* A statement with its body. Recursion is bounded by VY_LIMIT_NESTING. */
 void vy_copy_tree(vy_copy *copy, uint32_t stmt);

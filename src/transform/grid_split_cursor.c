@@ -1,7 +1,8 @@
 /* The launches of one dispatch (grid_split.h).
  *
- * If the host drives, it runs the slice of the program that grid_split_host.c marked, from one grid barrier to the next: blocks with a mark
- * are followed, assignments with a mark are made, everything else is passed by. Values are bits, ops are evaluated where everybody's are. */
+ * If the host drives, it runs the slice of the program that grid_split_host.c marked, from one grid barrier to the
+ * next: blocks with a mark are followed, assignments with a mark are made, everything else is passed by. Values are
+ * bits, ops are evaluated where everybody's are. */
 #include "ir/eval.h"
 #include "transform/grid_split_plan.h"
 
@@ -19,7 +20,7 @@ struct vy_split_cursor {
     const vyre_program *program;
     vy_launch launch;
     int has_started, is_done;
-    uint32_t at;     /* the next statement */
+    uint32_t at;      /* the next statement */
     uint64_t *values; /* by host slot */
     size_t values_size;
     vyre_scalar params[VY_LIMIT_PARAMS];
@@ -31,15 +32,19 @@ struct vy_split_cursor {
 /* ---- expressions ---- */
 
 static uint64_t length_of(const vy_split_cursor *c, uint32_t memory) {
-    return memory < c->program->buffer_count ? c->launch.buffers[memory].count : c->program->memories.items[memory].elements;
+    return memory < c->program->buffer_count ? c->launch.buffers[memory].count
+                                             : c->program->memories.items[memory].elements;
 }
 
 static uint64_t builtin_of(const vy_split_cursor *c, const vy_expr *e) {
     uint32_t size = c->program->workgroup[e->axis], groups = c->launch.groups[e->axis];
     switch (e->op) {
-    case VYRE_BUILTIN_WORKGROUP_SIZE: return size;
-    case VYRE_BUILTIN_GROUP_COUNT: return groups;
-    default: return size * groups;
+    case VYRE_BUILTIN_WORKGROUP_SIZE:
+        return size;
+    case VYRE_BUILTIN_GROUP_COUNT:
+        return groups;
+    default:
+        return size * groups;
     }
 }
 
@@ -49,12 +54,16 @@ static uint64_t evaluate(const vy_split_cursor *c, uint32_t root) {
         return 0;
     const vy_expr *exprs = c->program->exprs.items, *e = &exprs[root];
     switch (e->kind) {
-    case VY_EXPR_LITERAL: return e->bits;
+    case VY_EXPR_LITERAL:
+        return e->bits;
     case VY_EXPR_VARIABLE:
         return e->a < c->program->param_count ? c->launch.params[e->a] : c->values[c->split->plan->host_slots[e->a]];
-    case VY_EXPR_LEN: return length_of(c, e->a);
-    case VY_EXPR_BUILTIN: return builtin_of(c, e);
-    default: break;
+    case VY_EXPR_LEN:
+        return length_of(c, e->a);
+    case VY_EXPR_BUILTIN:
+        return builtin_of(c, e);
+    default:
+        break;
     }
     vyre_type operand = (vyre_type)exprs[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
     uint64_t a = evaluate(c, e->a), b = evaluate(c, e->b), d = evaluate(c, e->c);
@@ -107,7 +116,8 @@ static void start_for(vy_split_cursor *c, uint32_t index, const vy_stmt *s) {
     c->open[c->depth - 1].step = step;
 }
 
-/* At the end of the innermost block: on to what follows it, or to the next trip. A loop of one trip was left by a jump nobody follows. */
+/* At the end of the innermost block: on to what follows it, or to the next trip. A loop of one trip was left by a jump
+ * nobody follows. */
 static void close_block(vy_split_cursor *c) {
     const frame *f = &c->open[c->depth - 1];
     const vy_stmt *s = &c->program->stmts.items[f->stmt];
@@ -115,7 +125,8 @@ static void close_block(vy_split_cursor *c) {
     if (c->split->plan->marks[f->stmt] & VY_MARK_ONE_TRIP)
         again = 0;
     else if (s->kind == VY_STMT_FOR)
-        again = next_trip((vyre_type)c->program->variables.items[s->variable].type, value_of(c, s->variable), f->to, f->step);
+        again = next_trip((vyre_type)c->program->variables.items[s->variable].type, value_of(c, s->variable), f->to,
+                          f->step);
     else if (s->kind == VY_STMT_WHILE)
         again = evaluate(c, s->a) != 0;
     if (again) {
@@ -147,7 +158,9 @@ static int run_stmt(vy_split_cursor *c) {
     switch (s->kind) {
     case VY_STMT_LET:
     case VY_STMT_VAR:
-    case VY_STMT_ASSIGN: *value_of(c, s->variable) = evaluate(c, s->a); break;
+    case VY_STMT_ASSIGN:
+        *value_of(c, s->variable) = evaluate(c, s->a);
+        break;
     case VY_STMT_IF:
         if (evaluate(c, s->a))
             open_block(c, index, index + 1, s->middle);
@@ -158,15 +171,22 @@ static int run_stmt(vy_split_cursor *c) {
         if (evaluate(c, s->a))
             open_block(c, index, index + 1, s->end);
         break;
-    case VY_STMT_FOR: start_for(c, index, s); break;
-    case VY_STMT_REGION: open_block(c, index, index + 1, s->end); break;
+    case VY_STMT_FOR:
+        start_for(c, index, s);
+        break;
+    case VY_STMT_REGION:
+        open_block(c, index, index + 1, s->end);
+        break;
     case VY_STMT_BREAK:
-    case VY_STMT_CONTINUE: jump(c, s->kind == VY_STMT_BREAK); break;
+    case VY_STMT_CONTINUE:
+        jump(c, s->kind == VY_STMT_BREAK);
+        break;
     case VY_STMT_RETURN:
         c->depth = 0;
         c->at = c->program->stmts.count;
         break;
-    default: return 1;
+    default:
+        return 1;
     }
     return 0;
 }
@@ -186,7 +206,8 @@ static vyre_status find_next(vy_split_cursor *c, uint32_t *segment, vyre_error *
         }
     }
     return vy_fail(error, VYRE_LIMIT, "compute the number of trips without a loop, or in another dispatch",
-                   "finding the next launch of `%s` takes the host over %d steps", vyre_program_name(c->program), MOST_STEPS);
+                   "finding the next launch of `%s` takes the host over %d steps", vyre_program_name(c->program),
+                   MOST_STEPS);
 }
 
 /* ---- the cursor ---- */

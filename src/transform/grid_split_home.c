@@ -1,9 +1,10 @@
 /* Where values are kept between launches (vy_plan_homes).
  *
- * An immutable variable that is a few ops on ids, sizes, params and literals is not kept but computed again: `let i = global_id.x`. (A load
- * never is, for the memory may have changed.) What the host knows travels as a hidden param. What a workgroup agrees on is kept once for each workgroup, the rest once for each
- * invocation. Elements are unsigned integers of the value's width, whatever its type: a bit pattern is a value's only property here. Variables that
- * are live at different barriers share slots; arrays have slots of their own, because they are live almost everywhere. */
+ * An immutable variable that is a few ops on ids, sizes, params and literals is not kept but computed again: `let i =
+ * global_id.x`. (A load never is, for the memory may have changed.) What the host knows travels as a hidden param.
+ * What a workgroup agrees on is kept once for each workgroup, the rest once for each invocation. Elements are unsigned
+ * integers of the value's width, whatever its type: a bit pattern is a value's only property here. Variables that are
+ * live at different barriers share slots; arrays have slots of their own, because they are live almost everywhere. */
 #include "transform/grid_split_plan.h"
 
 enum {
@@ -13,10 +14,10 @@ enum {
 
 typedef struct allocator {
     vy_split_plan *plan;
-    uint32_t *first_ending, *next_ending;    /* by barrier, by variable: those that are live there for the last time; plus 1 */
-    uint32_t first_free[POOLS], *next_free;  /* by pool, by variable: one that gave its slot back; plus 1 */
-    uint32_t settled;                        /* barriers before this one have given back what ended there */
-    uint8_t *weights;                        /* by variable that can be computed again: nodes of its expression; 0 if it cannot */
+    uint32_t *first_ending, *next_ending;   /* by barrier, by variable: what is live there for the last time; plus 1 */
+    uint32_t first_free[POOLS], *next_free; /* by pool, by variable: one that gave its slot back; plus 1 */
+    uint32_t settled;                       /* barriers before this one have given back what ended there */
+    uint8_t *weights; /* by variable: nodes of its expression, if it can be computed again; else 0 */
 } allocator;
 
 static uint8_t width_of(uint8_t type) {
@@ -26,13 +27,14 @@ static uint8_t width_of(uint8_t type) {
 
 /* ---- what is computed again ---- */
 
-/* Nodes of an expression over what never changes; more than MOST_NODES if there is anything else in it, or it is too large. */
+/* Nodes of an expression over what never changes; more than MOST_NODES if there is anything else in it, or it is too
+ * large. */
 static uint32_t weigh(const allocator *a, uint32_t root) {
     const vyre_program *p = a->plan->program;
     if (root == VY_NONE)
         return 0;
     const vy_expr *e = &p->exprs.items[root];
-    if (e->kind == VY_EXPR_LOAD)
+    if (e->kind == VY_EXPR_LOAD || (e->kind == VY_EXPR_OP && vy_is_relaxed(p, e)))
         return MOST_NODES + 1;
     if (e->kind == VY_EXPR_VARIABLE && e->a >= p->param_count)
         return a->weights[e->a] ? a->weights[e->a] : MOST_NODES + 1;
@@ -110,7 +112,8 @@ static void find_home(allocator *a, uint32_t variable) {
     vy_split_plan *plan = a->plan;
     if (a->weights[variable]) {
         plan->variable_homes[variable] = (vy_home){.kind = VY_HOME_AGAIN};
-    } else if (plan->host_slots[variable] != VY_NONE && plan->host_param_count < VY_LIMIT_PARAMS - plan->program->param_count) {
+    } else if (plan->host_slots[variable] != VY_NONE &&
+               plan->host_param_count < VY_LIMIT_PARAMS - plan->program->param_count) {
         plan->variable_homes[variable] = (vy_home){.kind = VY_HOME_PARAM, .slot = plan->host_param_count};
         plan->host_params[plan->host_param_count++] = variable;
     } else {
@@ -125,9 +128,12 @@ vyre_status vy_plan_homes(vy_split_plan *plan, vyre_error *error) {
         void *array;
         size_t count, size;
     } rows[] = {
-        {&plan->variable_homes, variables, sizeof *plan->variable_homes}, {&plan->memory_homes, memories, sizeof *plan->memory_homes},
-        {&plan->host_params, VY_LIMIT_PARAMS, sizeof *plan->host_params}, {&a.first_ending, plan->barrier_count, sizeof *a.first_ending},
-        {&a.next_ending, variables, sizeof *a.next_ending},               {&a.next_free, variables, sizeof *a.next_free},
+        {&plan->variable_homes, variables, sizeof *plan->variable_homes},
+        {&plan->memory_homes, memories, sizeof *plan->memory_homes},
+        {&plan->host_params, VY_LIMIT_PARAMS, sizeof *plan->host_params},
+        {&a.first_ending, plan->barrier_count, sizeof *a.first_ending},
+        {&a.next_ending, variables, sizeof *a.next_ending},
+        {&a.next_free, variables, sizeof *a.next_free},
         {&a.weights, variables, sizeof *a.weights},
     };
     vyre_status status = VYRE_OK;

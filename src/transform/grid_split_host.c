@@ -1,19 +1,21 @@
 /* What the host has to follow to know which segment comes next (vy_plan_host).
  *
- * A slice of the program, found backwards: the grid barriers; the jumps that may pass one by; the blocks around these; whatever assigns a
- * variable that a condition or bound among these reads; and so on. A `continue`, and a jump out of a
- * loop that makes one trip, counts only if something of the slice stands behind it in the loop: one that does not may be divergent. If the slice is made of params, lengths, sizes and literals, the host runs
- * it (grid_split_cursor.c). If anything in it is loaded, or comes from an atomic, a collective or an op, the host is told the decisions. */
+ * A slice of the program, found backwards: the grid barriers; the jumps that may pass one by; the blocks around these;
+ * whatever assigns a variable that a condition or bound among these reads; and so on. A `continue`, and a jump out of
+ * a loop that makes one trip, counts only if something of the slice stands behind it in the loop: one that does not
+ * may be divergent. If the slice is made of params, lengths, sizes and literals, the host runs it
+ * (grid_split_cursor.c). If anything in it is loaded, or comes from an atomic, a collective or a call, or is a float
+ * under relaxed numerics, which the device may round in its own way, the host is told the decisions. */
 #include "transform/grid_split_plan.h"
 
 typedef struct slicer {
     vy_split_plan *plan;
     const vyre_program *program;
-    uint32_t *first_definition, *next_definition; /* by variable, by statement: its assignments as lists; plus 1, 0 ends */
-    uint32_t *first_skip, *first_break;           /* by loop: jumps that skip the rest of the trip, jumps that end it; plus 1 */
-    uint32_t *next_jump;                          /* by statement: the next one of the list, ascending; plus 1 */
-    uint8_t *is_needed;                           /* by variable */
-    uint32_t *queue;                              /* marked statements not looked at yet */
+    uint32_t *first_definition, *next_definition; /* by variable, by statement: lists of assignments; plus 1, 0 ends */
+    uint32_t *first_skip, *first_break; /* by loop: jumps that skip the rest of the trip, jumps that end it; plus 1 */
+    uint32_t *next_jump;                /* by statement: the next one of the list, ascending; plus 1 */
+    uint8_t *is_needed;                 /* by variable */
+    uint32_t *queue;                    /* marked statements not looked at yet */
     uint32_t queued;
     int fails; /* the host cannot do it */
 } slicer;
@@ -60,15 +62,23 @@ static void need_expr(slicer *s, uint32_t root) {
         return;
     const vy_expr *e = &s->program->exprs.items[root];
     switch (e->kind) {
-    case VY_EXPR_VARIABLE: need_variable(s, e->a); break;
-    case VY_EXPR_LOAD: s->fails = 1; break;
-    case VY_EXPR_BUILTIN: s->fails |= !is_size[e->op]; break;
+    case VY_EXPR_VARIABLE:
+        need_variable(s, e->a);
+        break;
+    case VY_EXPR_LOAD:
+        s->fails = 1;
+        break;
+    case VY_EXPR_BUILTIN:
+        s->fails |= !is_size[e->op];
+        break;
     case VY_EXPR_OP:
+        s->fails |= vy_is_relaxed(s->program, e);
         need_expr(s, e->a);
         need_expr(s, e->b);
         need_expr(s, e->c);
         break;
-    default: break;
+    default:
+        break;
     }
 }
 
@@ -100,8 +110,11 @@ static void look_at(slicer *s, uint32_t index) {
         break;
     case VY_STMT_ATOMIC:
     case VY_STMT_COLLECTIVE:
-    case VY_STMT_CALL: s->fails = 1; break;
-    default: break;
+    case VY_STMT_CALL:
+        s->fails = 1;
+        break;
+    default:
+        break;
     }
 }
 
@@ -140,7 +153,8 @@ static void start(slicer *s) {
 
 static vyre_status give_slots(slicer *s, vyre_error *error) {
     vy_split_plan *plan = s->plan;
-    vyre_status status = vy_plan_array(plan, s->program->variables.count, sizeof *plan->host_slots, &plan->host_slots, error);
+    vyre_status status =
+        vy_plan_array(plan, s->program->variables.count, sizeof *plan->host_slots, &plan->host_slots, error);
     if (status != VYRE_OK)
         return status;
     for (uint32_t v = 0; v < s->program->variables.count; v++)
@@ -155,7 +169,7 @@ vyre_status vy_plan_host(vy_split_plan *plan, vyre_error *error) {
         void *array;
         uint32_t count;
     } rows[] = {{&s.first_definition, variables}, {&s.next_definition, stmts}, {&s.first_skip, stmts},
-                {&s.first_break, stmts},        {&s.next_jump, stmts},       {&s.queue, stmts}};
+                {&s.first_break, stmts},          {&s.next_jump, stmts},       {&s.queue, stmts}};
     vyre_status status = vy_plan_array(plan, variables, sizeof *s.is_needed, &s.is_needed, error);
     for (size_t i = 0; i < sizeof rows / sizeof *rows && status == VYRE_OK; i++)
         status = vy_plan_array(plan, rows[i].count, sizeof(uint32_t), rows[i].array, error);

@@ -1,9 +1,10 @@
 /* What is live at the grid barriers (vy_plan_live).
  *
- * A variable is live at a barrier if it is declared before it, in scope, and read after it, where a loop that has both in it, and began after
- * the declaration, comes round again: then any read in the loop comes after. That overlooks assignments that overwrite the value first, and
- * branches that exclude each other; it costs a slot where it does. So the barriers at which a variable is live follow each other, the first one being
- * the first behind its declaration, and a range says it all.
+ * A variable is live at a barrier if it is declared before it, in scope, and read after it, where a loop that has both
+ * in it, and began after the declaration, comes round again: then any read in the loop comes after. That overlooks
+ * assignments that overwrite the value first, and branches that exclude each other; it costs a slot where it does. So
+ * the barriers at which a variable is live follow each other, the first one being the first behind its declaration,
+ * and a range says it all.
  *
  * An array is live if it is written before and read after, loops considered in the same way, and always whole. */
 #include "transform/grid_split_plan.h"
@@ -11,9 +12,9 @@
 typedef struct walk {
     vy_split_plan *plan;
     const vyre_program *program;
-    uint32_t *read;     /* by variable, then by memory: one past the last statement that reads it; 0 = none */
-    uint32_t *written;  /* by memory: first statement that writes it; VY_NONE */
-    uint32_t *before;   /* by statement, one more at the end: grid barriers before it */
+    uint32_t *read;    /* by variable, then by memory: one past the last statement that reads it; 0 = none */
+    uint32_t *written; /* by memory: first statement that writes it; VY_NONE */
+    uint32_t *before;  /* by statement, one more at the end: grid barriers before it */
 } walk;
 
 /* ---- shape ---- */
@@ -64,7 +65,8 @@ static void find_barriers(walk *w) {
 
 /* ---- reads and writes ---- */
 
-/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. Statements come in ascending order, so the last to note is the last to read. */
+/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. Statements come in ascending order, so the last to note is the
+ * last to read. */
 static void note_reads(walk *w, uint32_t stmt, uint32_t root) {
     if (root == VY_NONE)
         return;
@@ -109,13 +111,15 @@ static void note_stmt(walk *w, uint32_t index) {
         w->read[s->variable] = index + 1;
 }
 
-/* The outermost loop around a read or write at `stmt` that began after statement `since` (VY_NONE: any); VY_NONE if there is none. What a `while`
- * reads in its condition it reads on each trip; a split `for` needs end and step again where a segment starts in it. */
+/* The outermost loop around a read or write at `stmt` that began after statement `since` (VY_NONE: any); VY_NONE if
+ * there is none. What a `while` reads in its condition it reads on each trip; a split `for` needs end and step again
+ * where a segment starts in it. */
 static uint32_t outermost_loop(const walk *w, uint32_t stmt, uint32_t since) {
     uint32_t found = VY_NONE;
     for (uint32_t at = stmt; at != VY_NONE && (since == VY_NONE || at > since); at = w->plan->parents[at]) {
         uint8_t kind = w->program->stmts.items[at].kind;
-        if (at != stmt ? vy_is_loop(kind) : kind == VY_STMT_WHILE || (kind == VY_STMT_FOR && w->plan->marks[at] & VY_MARK_SPLIT))
+        if (at != stmt ? vy_is_loop(kind)
+                       : kind == VY_STMT_WHILE || (kind == VY_STMT_FOR && w->plan->marks[at] & VY_MARK_SPLIT))
             found = at;
     }
     return found;
@@ -158,9 +162,10 @@ static vyre_status make_lists(walk *w, vyre_error *error) {
             plan->live_first[b + 1]++;
         total += range.end > range.first ? range.end - range.first : 0;
         if (total > VY_LIMIT_STATEMENTS) /* each is at least a statement in some segment */
-            return vy_fail(error, VYRE_LIMIT, "keep fewer variables alive over grid barriers, for example in arrays",
-                           "storing the variables that are live at %u grid barriers takes more statements than the limit (%d)",
-                           plan->barrier_count, VY_LIMIT_STATEMENTS);
+            return vy_fail(
+                error, VYRE_LIMIT, "keep fewer variables alive over grid barriers, for example in arrays",
+                "storing the variables that are live at %u grid barriers takes more statements than the limit (%d)",
+                plan->barrier_count, VY_LIMIT_STATEMENTS);
     }
     vyre_status status = vy_plan_array(plan, total, sizeof *plan->live_variables, &plan->live_variables, error);
     if (status == VYRE_OK)
@@ -177,7 +182,8 @@ static vyre_status make_lists(walk *w, vyre_error *error) {
 
 static vyre_status make_arrays(walk *w, vyre_error *error) {
     vy_split_plan *plan = w->plan;
-    uint32_t variables = w->program->variables.count, memories = w->program->memories.count, stmts = w->program->stmts.count;
+    uint32_t variables = w->program->variables.count, memories = w->program->memories.count,
+             stmts = w->program->stmts.count;
     const struct {
         void *array;
         size_t count, size;
@@ -204,8 +210,9 @@ vyre_status vy_plan_live(vy_split_plan *plan, vyre_error *error) {
     for (uint32_t i = 0; i < w.program->stmts.count; i++)
         plan->barrier_count += (uint32_t)vy_is_grid_barrier(&w.program->stmts.items[i]);
     if (plan->barrier_count > VY_MOST_BARRIERS)
-        return vy_fail(error, VYRE_LIMIT, "put grid barriers into loops", "`%s` has more grid barriers (%u) than the limit (%d)",
-                       vyre_program_name(w.program), plan->barrier_count, VY_MOST_BARRIERS);
+        return vy_fail(error, VYRE_LIMIT, "put grid barriers into loops",
+                       "`%s` has more grid barriers (%u) than the limit (%d)", vyre_program_name(w.program),
+                       plan->barrier_count, VY_MOST_BARRIERS);
     vyre_status status = make_arrays(&w, error);
     if (status != VYRE_OK)
         return status;

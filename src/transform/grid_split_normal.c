@@ -1,7 +1,8 @@
 /* The normal form of a program to be split (vy_plan_normal).
  *
- * A segment that starts inside a `for` goes on with `for i in i .. end step s`. What `end` and `step` were when the loop began must then be
- * known: an expression with a load or a mutable variable in it may give something else later, so it is moved into a `let` before the loop. */
+ * A segment that starts inside a `for` goes on with `for i in i .. end step s`. What `end` and `step` were when the
+ * loop began must then be known: an expression with a load or a mutable variable in it may give something else later,
+ * so it is moved into a `let` before the loop. */
 #include "transform/grid_split_copy.h"
 #include "transform/grid_split_plan.h"
 
@@ -18,10 +19,14 @@ static int is_constant(const vyre_program *p, uint32_t root) {
         return 1;
     const vy_expr *e = &p->exprs.items[root];
     switch (e->kind) {
-    case VY_EXPR_VARIABLE: return !p->variables.items[e->a].is_mutable;
-    case VY_EXPR_LOAD: return 0;
-    case VY_EXPR_OP: return is_constant(p, e->a) && is_constant(p, e->b) && is_constant(p, e->c);
-    default: return 1;
+    case VY_EXPR_VARIABLE:
+        return !p->variables.items[e->a].is_mutable;
+    case VY_EXPR_LOAD:
+        return 0;
+    case VY_EXPR_OP:
+        return !vy_is_relaxed(p, e) && is_constant(p, e->a) && is_constant(p, e->b) && is_constant(p, e->c);
+    default:
+        return 1;
     }
 }
 

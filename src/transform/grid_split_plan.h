@@ -1,8 +1,10 @@
-/* The plan of a split: everything the parts of the split know about the program, made once by vy_plan_make, then constant.
+/* The plan of a split: everything the parts of the split know about the program, made once by vy_plan_make, then
+ * constant.
  *
- * Parts, each in a file of its own: the normal form (grid_split_normal.c), what is live and uniform (grid_split_live.c,
- * grid_split_uniform.c), what the host computes (grid_split_host.c), where values are kept between launches (grid_split_home.c), the
- * segments (grid_split_segment.c, grid_split_spill.c), and the launches of a dispatch (grid_split_cursor.c). */
+ * Parts, each in a file of its own: the normal form (grid_split_normal.c), what is live and uniform
+ * (grid_split_live.c, grid_split_uniform.c), what the host computes (grid_split_host.c), where values are kept between
+ * launches (grid_split_home.c), the segments (grid_split_segment.c, grid_split_spill.c), and the launches of a
+ * dispatch (grid_split_cursor.c). */
 #ifndef VY_TRANSFORM_GRID_SPLIT_PLAN_H
 #define VY_TRANSFORM_GRID_SPLIT_PLAN_H
 
@@ -22,12 +24,13 @@ typedef enum vy_home_kind {
     VY_HOME_AGAIN,      /* nowhere: a `let` of a few ops on what never changes, computed again */
     VY_HOME_PARAM,      /* the host knows it: a hidden param */
     VY_HOME_INVOCATION, /* once for each invocation, element (slot + i) · invocations + invocation */
-    VY_HOME_GROUP       /* once for each workgroup, which all agree on: behind the former, element group · per_group + slot + i */
+    VY_HOME_GROUP /* once for each workgroup, which all agree on: behind the former, element group · per_group + slot + i */
 } vy_home_kind;
 
 enum {
-    VY_WIDTHS = 4,         /* of elements: 8, 16, 32, 64 bits */
-    VY_MOST_BARRIERS = 1024 /* grid barriers of a program, inlined: each is a program to compile, and bounds the time a split takes */
+    VY_WIDTHS = 4, /* of elements: 8, 16, 32, 64 bits */
+    VY_MOST_BARRIERS =
+        1024 /* grid barriers of a program, inlined: each is a program to compile, and bounds the time a split takes */
 };
 
 typedef struct vy_home {
@@ -42,8 +45,9 @@ typedef struct vy_live_range {
 } vy_live_range;
 
 typedef struct vy_split_plan {
-    vyre_program *program; /* normal form: an entry and nothing else, so variables, memories and statements count from 0 */
-    vy_arena arena;        /* holds all that follows */
+    vyre_program
+        *program;   /* normal form: an entry and nothing else, so variables, memories and statements count from 0 */
+    vy_arena arena; /* holds all that follows */
 
     uint32_t barrier_count;
     uint32_t *barriers; /* their statements, ascending */
@@ -56,8 +60,8 @@ typedef struct vy_split_plan {
     uint32_t *live_variables;
     uint8_t *varies_variable, *varies_memory; /* whether it may differ between the invocations of a workgroup */
 
-    int is_host_driven;    /* the host finds the next segment by itself; else it reads a decision back */
-    uint32_t *host_slots;  /* by variable: where the cursor keeps its value; VY_NONE if the host does not know it */
+    int is_host_driven;   /* the host finds the next segment by itself; else it reads a decision back */
+    uint32_t *host_slots; /* by variable: where the cursor keeps its value; VY_NONE if the host does not know it */
     uint32_t host_count;
     uint32_t *host_params; /* by hidden param: the variable */
     uint32_t host_param_count;
@@ -74,6 +78,14 @@ static inline int vy_is_grid_barrier(const vy_stmt *s) {
 
 static inline int vy_is_loop(uint8_t kind) {
     return kind == VY_STMT_FOR || kind == VY_STMT_WHILE;
+}
+
+/* Whether an op may give something else in another place: on floats, under relaxed numerics, that is up to the
+ * compiler. */
+static inline int vy_is_relaxed(const vyre_program *program, const vy_expr *e) {
+    return program->numerics == VYRE_NUMERICS_RELAXED &&
+           ((vyre_type_class((vyre_type)e->type) | vyre_type_class((vyre_type)program->exprs.items[e->a].type)) &
+            VYRE_CLASS_FLOAT);
 }
 
 /* The end of the block a statement stands in. */
@@ -107,8 +119,8 @@ vyre_status vy_plan_array(vy_split_plan *plan, size_t count, size_t size, void *
 
 /* ---- the parts, in order ---- */
 
-/* The program with calls inlined, without functions, and with the end and step of each `for` around a grid barrier made of literals, lengths,
- * sizes and immutable variables, so that evaluating them again gives what they were. */
+/* The program with calls inlined, without functions, and with the end and step of each `for` around a grid barrier
+ * made of literals, lengths, sizes and immutable variables, so that evaluating them again gives what they were. */
 vyre_status vy_plan_normal(const vyre_program *program, vyre_program **out, vyre_error *error);
 /* barriers, parents, marks (but HOST), declarations, live ranges and lists. */
 vyre_status vy_plan_live(vy_split_plan *plan, vyre_error *error);

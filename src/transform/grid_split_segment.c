@@ -1,7 +1,8 @@
 /* Writing a segment: what the program does from one grid barrier to the next.
  *
- * From the start of the program, a grid barrier is where the segment ends; what stands behind it in the same block cannot be reached. From
- * behind a grid barrier, the segment is the rest of the block the barrier stands in, then the rest of the block around that, and so on:
+ * From the start of the program, a grid barrier is where the segment ends; what stands behind it in the same block
+ * cannot be reached. From behind a grid barrier, the segment is the rest of the block the barrier stands in, then the
+ * rest of the block around that, and so on:
  *
  *   if c { … grid_barrier A } B            A  B
  *   region r { … grid_barrier A } B        region r { A }  B
@@ -9,12 +10,13 @@
  *                                          while resumes || c { if resumes { resumes = false  A } else { … end } }  B
  *   for i in a .. b step s { … }           for i in i .. b step s { if resumes { … } else { … } }
  *
- * A `for` begins again with the trip it was in, so that its first trip is the rest of that one, and nothing has to be known about how it counts.
- * If another grid barrier follows in the same block, and nothing jumps past it, the loops around do not matter: what is between the two is all.
- * A loop that makes at most one trip (the inliner makes these) stays one: `while true { A }`; the validator is more lenient with them.
+ * A `for` begins again with the trip it was in, so that its first trip is the rest of that one, and nothing has to be
+ * known about how it counts. If another grid barrier follows in the same block, and nothing jumps past it, the loops
+ * around do not matter: what is between the two is all. A loop that makes at most one trip (the inliner makes these)
+ * stays one: `while true { A }`; the validator is more lenient with them.
  *
- * All this stands in a region named after the program. So its statements stand in no worse a place than they did, as far as the
- * validator's search for certain races is concerned, which looks at the body of a program only. */
+ * All this stands in a region named after the program. So its statements stand in no worse a place than they did, as
+ * far as the validator's search for certain races is concerned, which looks at the body of a program only. */
 #include "transform/grid_split_segment.h"
 
 #include <stdio.h>
@@ -33,7 +35,8 @@ static void open_block(vy_segment *s, uint32_t index) {
         vy_copy_stmt(&s->copy, index);
         return;
     }
-    uint32_t a = vy_copy_expr(&s->copy, stmt->a), b = vy_copy_expr(&s->copy, stmt->b), c = vy_copy_expr(&s->copy, stmt->c);
+    uint32_t a = vy_copy_expr(&s->copy, stmt->a), b = vy_copy_expr(&s->copy, stmt->b),
+             c = vy_copy_expr(&s->copy, stmt->c);
     vy_copy_for(&s->copy, index, a, b, c);
 }
 
@@ -51,7 +54,8 @@ static void write_split(vy_segment *s, uint32_t index) {
     vy_draft_end(&s->copy.draft);
 }
 
-/* Returns whether the block was cut at a barrier or ends in a jump, so that nothing may follow in it. Recursion is bounded by VY_LIMIT_NESTING. */
+/* Returns whether the block was cut at a barrier or ends in a jump, so that nothing may follow in it. Recursion is
+ * bounded by VY_LIMIT_NESTING. */
 static int write_block(vy_segment *s, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end && !s->copy.draft.failed; i = stmt_at(s, i)->end) {
         const vy_stmt *stmt = stmt_at(s, i);
@@ -228,7 +232,8 @@ static vyre_status write_segment(vy_segment *s, vyre_error *error) {
     vy_copy_buffers(&s->copy, 1);
     vy_segment_declare_buffers(s);
     vy_copy_arrays(&s->copy);
-    s->copy.draft.position = s->start == VY_NONE ? s->copy.entry->position : vy_stmt_position(program, s->plan->barriers[s->start]);
+    s->copy.draft.position =
+        s->start == VY_NONE ? s->copy.entry->position : vy_stmt_position(program, s->plan->barriers[s->start]);
     write_body(s);
     return VYRE_OK;
 }
@@ -286,7 +291,8 @@ vyre_status vy_segment_make(const vy_split *split, uint32_t start, vyre_program 
     s.copy.is_fresh = vy_arena_allocate(&arena, program->variables.count);
     s.params = vy_arena_allocate(&arena, vy_array_size(VY_LIMIT_PARAMS, sizeof *s.params));
     vyre_status status = VYRE_NO_MEMORY;
-    if (s.copy.variables && s.copy.memories && s.copy.variable_uses && s.copy.memory_uses && s.copy.is_fresh && s.params) {
+    if (s.copy.variables && s.copy.memories && s.copy.variable_uses && s.copy.memory_uses && s.copy.is_fresh &&
+        s.params) {
         if (start != VY_NONE) {
             find_path(&s);
             s.is_straight = is_straight(&s);

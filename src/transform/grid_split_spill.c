@@ -1,11 +1,12 @@
 /* What a split adds to the program: loading at the start of a segment, storing at its end.
  *
- * No index can wrap: every u32 computed here is at most the number of elements of a hidden buffer that exists, and vy_split_elements lets none
- * have over 2^32 - 1.
+ * No index can wrap: every u32 computed here is at most the number of elements of a hidden buffer that exists, and
+ * vy_split_elements lets none have over 2^32 - 1.
  *
- * What must stay true: a variable or private array that is uniform in the program is uniform in every segment, or the segments' barriers and
- * collectives would stand in divergent control. A load from a buffer that is written is not uniform by itself, so in a segment where
- * invocations meet such a value is broadcast. All invocations of a workgroup are there: the program reached a grid barrier. */
+ * What must stay true: a variable or private array that is uniform in the program is uniform in every segment, or the
+ * segments' barriers and collectives would stand in divergent control. A load from a buffer that is written is not
+ * uniform by itself, so in a segment where invocations meet such a value is broadcast. All invocations of a workgroup
+ * are there: the program reached a grid barrier. */
 #include "transform/grid_split_segment.h"
 
 #include <stdio.h>
@@ -30,7 +31,8 @@ static uint32_t builtin(vy_segment *s, vyre_builtin which, unsigned axis) {
     return vy_draft_builtin(draft_of(s), which, axis);
 }
 
-/* Expressions grow to the right, one operand at a time: operands must be appended in their order, and C evaluates arguments in any. */
+/* Expressions grow to the right, one operand at a time: operands must be appended in their order, and C evaluates
+ * arguments in any. */
 static uint32_t with_number(vy_segment *s, uint32_t a, vyre_op op, uint32_t value) {
     return vy_draft_op(draft_of(s), op, VYRE_TYPE_U32, a, number(s, value), VY_NONE);
 }
@@ -74,7 +76,8 @@ static uint32_t decode(vy_segment *s, uint8_t type, uint8_t width, uint32_t stor
     if (type == (uint8_t)given)
         return stored;
     if (type == VYRE_TYPE_BOOL)
-        return vy_draft_op(draft_of(s), VYRE_OP_NE, VYRE_TYPE_BOOL, stored, vy_draft_literal(draft_of(s), given, 0), VY_NONE);
+        return vy_draft_op(draft_of(s), VYRE_OP_NE, VYRE_TYPE_BOOL, stored, vy_draft_literal(draft_of(s), given, 0),
+                           VY_NONE);
     return vy_draft_op(draft_of(s), VYRE_OP_BITCAST, (vyre_type)type, stored, VY_NONE, VY_NONE);
 }
 
@@ -83,7 +86,8 @@ static uint32_t element(vy_segment *s, vy_home home, uint32_t at) {
     int is_group = home.kind == VY_HOME_GROUP, is_first = home.slot == 0 && at == VY_NONE;
     if (is_first)
         return use(s, is_group ? s->group_base[home.width] : s->invocation);
-    uint32_t index = is_group ? with_number(s, use(s, s->group_base[home.width]), VYRE_OP_ADD, home.slot) : number(s, home.slot);
+    uint32_t index =
+        is_group ? with_number(s, use(s, s->group_base[home.width]), VYRE_OP_ADD, home.slot) : number(s, home.slot);
     if (at != VY_NONE)
         index = with_variable(s, index, VYRE_OP_ADD, at);
     if (is_group)
@@ -115,7 +119,8 @@ static uint32_t open_loop(vy_segment *s, const vy_memory *m) {
         uint32_t from = number(s, 0), to = number(s, m->elements);
         return vy_draft_for(draft_of(s), name, VYRE_TYPE_U32, from, to, VY_NONE);
     }
-    uint32_t from = builtin(s, VYRE_BUILTIN_LOCAL_INDEX, 0), to = number(s, m->elements), step = number(s, group_size(s));
+    uint32_t from = builtin(s, VYRE_BUILTIN_LOCAL_INDEX, 0), to = number(s, m->elements),
+             step = number(s, group_size(s));
     return vy_draft_for(draft_of(s), name, VYRE_TYPE_U32, from, to, step);
 }
 
@@ -154,7 +159,8 @@ void vy_segment_declare_params(vy_segment *s) {
 }
 
 static uint32_t declare_buffer(vy_segment *s, const char *name, vyre_type type) {
-    return vy_draft_memory_param(draft_of(s), vy_copy_new_name(&s->copy, name), VY_SPACE_BUFFER, type, VYRE_ACCESS_READ_WRITE, VY_NONE);
+    return vy_draft_memory_param(draft_of(s), vy_copy_new_name(&s->copy, name), VY_SPACE_BUFFER, type,
+                                 VYRE_ACCESS_READ_WRITE, VY_NONE);
 }
 
 /* In the order of split->buffers. */
@@ -245,7 +251,8 @@ static void write_indices(vy_segment *s) {
 
 static void compute_again(vy_segment *s, uint32_t variable);
 
-/* What the expression builds on comes first. Recursion is bounded: expressions that are computed again are small (grid_split_home.c). */
+/* What the expression builds on comes first. Recursion is bounded: expressions that are computed again are small
+ * (grid_split_home.c). */
 static void compute_operands(vy_segment *s, uint32_t root) {
     if (root == VY_NONE)
         return;
@@ -355,7 +362,8 @@ static int changes_array(const vy_segment *s, uint32_t memory, uint32_t at) {
 static void store_variable(vy_segment *s, uint32_t variable) {
     vy_home home = s->plan->variable_homes[variable];
     uint32_t at = element(s, home, VY_NONE);
-    uint32_t value = encode(s, s->plan->program->variables.items[variable].type, home.width, use(s, s->copy.variables[variable]));
+    uint32_t value =
+        encode(s, s->plan->program->variables.items[variable].type, home.width, use(s, s->copy.variables[variable]));
     vy_draft_store(draft_of(s), buffer_of(s, home), at, value);
 }
 
@@ -374,7 +382,8 @@ static void store_array(vy_segment *s, uint32_t memory) {
 static uint32_t store_kind(vy_segment *s, uint32_t barrier_at, vy_home_kind kind, vy_space space, int writes) {
     const vy_split_plan *plan = s->plan;
     uint32_t count = 0;
-    for (uint32_t i = plan->live_first[barrier_at]; i < plan->live_first[barrier_at + 1] && space == VY_SPACE_PRIVATE; i++) {
+    for (uint32_t i = plan->live_first[barrier_at]; i < plan->live_first[barrier_at + 1] && space == VY_SPACE_PRIVATE;
+         i++) {
         uint32_t v = plan->live_variables[i];
         if (plan->variable_homes[v].kind != kind || !changes_variable(s, v))
             continue;
@@ -383,7 +392,8 @@ static uint32_t store_kind(vy_segment *s, uint32_t barrier_at, vy_home_kind kind
             store_variable(s, v);
     }
     for (uint32_t m = plan->program->buffer_count; m < plan->program->memories.count; m++) {
-        if (plan->memory_homes[m].kind != kind || plan->program->memories.items[m].space != space || !changes_array(s, m, barrier_at))
+        if (plan->memory_homes[m].kind != kind || plan->program->memories.items[m].space != space ||
+            !changes_array(s, m, barrier_at))
             continue;
         count++;
         if (writes)

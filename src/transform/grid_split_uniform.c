@@ -1,7 +1,8 @@
 /* What may differ between the invocations of a workgroup (vy_plan_uniform).
  *
- * The rules are the validator's: its flow graph is built again and walked, so that what is uniform for the one is for the other. It must
- * be so: a value that a collective or barrier depends on has to come back from memory in a way that the validator takes for uniform. */
+ * The rules are the validator's: its flow graph is built again and walked, so that what is uniform for the one is for
+ * the other. It must be so: a value that a collective or barrier depends on has to come back from memory in a way that
+ * the validator takes for uniform. */
 #include "ir/validate/flow.h"
 #include "transform/grid_split_plan.h"
 

@@ -1,5 +1,5 @@
-/* Runs a program twice, directly by the oracle and as the launches of its split, and compares all that can be seen: status, trap, output
- * bytes and prints. It does what the driver's boundary has to do, with the oracle as the device. */
+/* Runs a program twice, directly by the oracle and as the launches of its split, and compares all that can be seen:
+ * status, trap, output bytes and prints. It does what the driver's boundary has to do, with the oracle as the device. */
 #ifndef VY_TESTS_TRANSFORM_SPLIT_RUNNER_H
 #define VY_TESTS_TRANSFORM_SPLIT_RUNNER_H
 
@@ -41,7 +41,8 @@ static inline vyre_oracle_options runner_options(vyre_oracle_options options, ru
     return options;
 }
 
-static inline void runner_direct(vyre_program *program, const vyre_arguments *arguments, vyre_oracle_options options, runner_result *result) {
+static inline void runner_direct(vyre_program *program, const vyre_arguments *arguments, vyre_oracle_options options,
+                                 runner_result *result) {
     vyre_oracle *oracle = NULL;
     vyre_oracle_report report = {0};
     memset(result, 0, sizeof *result);
@@ -81,8 +82,9 @@ static inline vyre_status runner_bind(runner_state *state, vyre_program *program
 }
 
 /* One launch: every buffer is an input, the writable ones come back. */
-static inline vyre_status runner_launch(runner_state *state, const vy_split_step *step, const vyre_oracle_options *options,
-                                        vyre_oracle_report *report, vyre_error *error) {
+static inline vyre_status runner_launch(runner_state *state, const vy_split_step *step,
+                                        const vyre_oracle_options *options, vyre_oracle_report *report,
+                                        vyre_error *error) {
     vyre_program *segment = state->split->segments[step->segment];
     vyre_span inputs[RUNNER_BUFFERS];
     vyre_bytes outputs[RUNNER_BUFFERS] = {{0}};
@@ -123,20 +125,22 @@ static inline vyre_status runner_loop(runner_state *state, const vyre_oracle_opt
     vyre_oracle_report report = {0};
     uint32_t decision = 0;
     vyre_status status = vy_split_start(split, &state->launch, &cursor, &result->error);
-    while (status == VYRE_OK && (status = vy_split_next(cursor, decision, &step, &result->error)) == VYRE_OK && !step.is_done) {
+    while (status == VYRE_OK && (status = vy_split_next(cursor, decision, &step, &result->error)) == VYRE_OK &&
+           !step.is_done) {
         result->launches++;
         result->launched |= UINT64_C(1) << (step.segment & 63);
         status = runner_launch(state, &step, options, &report, &result->error);
         if (split->decision != VY_NONE)
-            memcpy(&decision, state->buffers[state->buffer_count - split->buffer_count + split->decision].data, sizeof decision);
+            memcpy(&decision, state->buffers[state->buffer_count - split->buffer_count + split->decision].data,
+                   sizeof decision);
     }
     result->trap = report.trap;
     vy_split_free_cursor(cursor);
     return status;
 }
 
-static inline void runner_split(vyre_program *program, const vy_split *split, const vyre_arguments *arguments, vyre_oracle_options options,
-                                runner_result *result) {
+static inline void runner_split(vyre_program *program, const vy_split *split, const vyre_arguments *arguments,
+                                vyre_oracle_options options, runner_result *result) {
     static runner_state state;
     memset(&state, 0, sizeof state);
     memset(result, 0, sizeof *result);
@@ -178,20 +182,24 @@ static inline void runner_show_all(const vyre_program *program, const vy_split *
 }
 
 /* What differs, or NULL. */
-static inline const char *runner_compare(const vyre_program *program, const runner_result *direct, const runner_result *split) {
+static inline const char *runner_compare(const vyre_program *program, const runner_result *direct,
+                                         const runner_result *split) {
     static char text[2048];
     if (direct->status != split->status) {
         snprintf(text, sizeof text, "status %s directly (%s), %s split (%s)", vyre_status_name(direct->status),
-                 direct->status ? direct->error.message : "", vyre_status_name(split->status), split->status ? split->error.message : "");
+                 direct->status ? direct->error.message : "", vyre_status_name(split->status),
+                 split->status ? split->error.message : "");
         return text;
     }
     if (strcmp(direct->prints, split->prints) != 0) {
         snprintf(text, sizeof text, "prints differ:\n%.500s----\n%.500s", direct->prints, split->prints);
         return text;
     }
-    if (direct->status == VYRE_TRAPPED && (direct->trap.invocation != split->trap.invocation || direct->trap.code != split->trap.code)) {
+    if (direct->status == VYRE_TRAPPED &&
+        (direct->trap.invocation != split->trap.invocation || direct->trap.code != split->trap.code)) {
         snprintf(text, sizeof text, "trap %u of invocation %llu directly, %u of %llu split", direct->trap.code,
-                 (unsigned long long)direct->trap.invocation, split->trap.code, (unsigned long long)split->trap.invocation);
+                 (unsigned long long)direct->trap.invocation, split->trap.code,
+                 (unsigned long long)split->trap.invocation);
         return text;
     }
     for (size_t i = 0; direct->status == VYRE_OK && i < vyre_program_output_count(program); i++) {
@@ -204,8 +212,8 @@ static inline const char *runner_compare(const vyre_program *program, const runn
         while (at < a->size && ((const uint8_t *)a->data)[at] == ((const uint8_t *)b->data)[at])
             at++;
         if (at < a->size) {
-            snprintf(text, sizeof text, "output %zu differs from byte %zu of %zu on: %02x directly, %02x split", i, at, a->size,
-                     ((const uint8_t *)a->data)[at], ((const uint8_t *)b->data)[at]);
+            snprintf(text, sizeof text, "output %zu differs from byte %zu of %zu on: %02x directly, %02x split", i, at,
+                     a->size, ((const uint8_t *)a->data)[at], ((const uint8_t *)b->data)[at]);
             return text;
         }
     }

@@ -1,5 +1,6 @@
-/* Random programs with grid barriers put into them: their splits deliver what they deliver. The generator makes programs without races, so a
- * barrier more changes nothing; where control is not uniform enough for one, the validator says so and another place is tried. */
+/* Random programs with grid barriers put into them: their splits deliver what they deliver. The generator makes
+ * programs without races, so a barrier more changes nothing; where control is not uniform enough for one, the
+ * validator says so and another place is tried. */
 #include "support/fault.h"
 #include "transform/split_runner.h"
 
@@ -31,7 +32,8 @@ static void edit_block(editor *e, uint32_t first, uint32_t end) {
         }
         uint32_t mark = vy_copy_open(&e->copy);
         if (s->kind == VY_STMT_FOR) {
-            uint32_t a = vy_copy_expr(&e->copy, s->a), b = vy_copy_expr(&e->copy, s->b), c = vy_copy_expr(&e->copy, s->c);
+            uint32_t a = vy_copy_expr(&e->copy, s->a), b = vy_copy_expr(&e->copy, s->b),
+                     c = vy_copy_expr(&e->copy, s->c);
             vy_copy_for(&e->copy, i, a, b, c);
         } else {
             vy_copy_stmt(&e->copy, i);
@@ -121,7 +123,8 @@ static void count_places(const vyre_program *program, tally *seen) {
     seen->in_loops += in_loop;
 }
 
-/* What differs, or NULL. A trap of an earlier phase may hide one with a smaller invocation in a later phase: launches stop there. */
+/* What differs, or NULL. A trap of an earlier phase may hide one with a smaller invocation in a later phase: launches
+ * stop there. */
 static const char *difference(const vyre_program *program, runner_result *direct, const runner_result *launched) {
     if (direct->status == VYRE_TRAPPED && launched->status == VYRE_TRAPPED)
         return NULL;
@@ -130,7 +133,8 @@ static const char *difference(const vyre_program *program, runner_result *direct
 
 static void compare_case(uint64_t seed, vyre_program *program, const vyre_arguments *arguments, tally *seen) {
     static runner_result direct, launched;
-    vyre_oracle_options options = {.checks = seed % 5 == 0 ? VYRE_CHECK_RACES : 0, .seed = seed % 7 == 0 ? seed + 1 : 0};
+    vyre_oracle_options options = {.checks = seed % 5 == 0 ? VYRE_CHECK_RACES : 0,
+                                   .seed = seed % 7 == 0 ? seed + 1 : 0};
     vy_split *split;
     vyre_error error;
     if (vy_grid_split(program, &split, &error) != VYRE_OK) {
@@ -158,9 +162,16 @@ static void compare_case(uint64_t seed, vyre_program *program, const vyre_argume
 }
 
 static void run_seed(uint64_t seed, tally *seen) {
-    static const unsigned stresses[] = {0, 0, VYRE_STRESS_CONTROL, VYRE_STRESS_MEMORY | VYRE_STRESS_CONTROL, VYRE_STRESS_COLLECTIVES | VYRE_STRESS_CONTROL,
-                                        VYRE_STRESS_FUNCTIONS | VYRE_STRESS_CONTROL, VYRE_STRESS_ATOMICS | VYRE_STRESS_MEMORY, VYRE_STRESS_GEOMETRY};
-    vyre_generate_options options = {.seed = seed, .stress = stresses[seed % 8], .statements = 12 + (unsigned)(seed % 40), .invocations = 64};
+    static const unsigned stresses[] = {0,
+                                        0,
+                                        VYRE_STRESS_CONTROL,
+                                        VYRE_STRESS_MEMORY | VYRE_STRESS_CONTROL,
+                                        VYRE_STRESS_COLLECTIVES | VYRE_STRESS_CONTROL,
+                                        VYRE_STRESS_FUNCTIONS | VYRE_STRESS_CONTROL,
+                                        VYRE_STRESS_ATOMICS | VYRE_STRESS_MEMORY,
+                                        VYRE_STRESS_GEOMETRY};
+    vyre_generate_options options = {
+        .seed = seed, .stress = stresses[seed % 8], .statements = 12 + (unsigned)(seed % 40), .invocations = 64};
     vy_random random = vy_random_start(seed);
     vyre_program *inlined;
     vyre_case *made;
@@ -179,23 +190,29 @@ static void random_programs_deliver_the_same(void **state) {
     (void)state;
     tally seen = {0};
     const char *first = getenv("VYRE_SEED");
-    uint64_t count = (VY_SANITIZED ? 500 : 4000) * (uint64_t)vy_test_effort(), start = first ? strtoull(first, NULL, 0) : 0;
+    uint64_t count = (VY_SANITIZED ? 500 : 4000) * (uint64_t)vy_test_effort(),
+             start = first ? strtoull(first, NULL, 0) : 0;
     for (uint64_t seed = start; seed < start + count; seed++)
         run_seed(seed, &seen);
-    printf("%u programs: grid barriers in blocks in %u, in loops in %u; decisions read back in %u; %u trapped; %llu segments, %llu launches\n", seen.cases,
-           seen.in_blocks, seen.in_loops, seen.read_back, seen.trapped, (unsigned long long)seen.segments, (unsigned long long)seen.launches);
+    printf("%u programs: grid barriers in blocks in %u, in loops in %u; decisions read back in %u; %u trapped; %llu "
+           "segments, %llu launches\n",
+           seen.cases, seen.in_blocks, seen.in_loops, seen.read_back, seen.trapped, (unsigned long long)seen.segments,
+           (unsigned long long)seen.launches);
     assert_true(seen.cases > count / 2);
     assert_true(seen.in_blocks > count / 20 && seen.in_loops > count / 50);
 }
 
 /* ---- memory ---- */
 
-static const char everything[] =
-    "fn step(x: buffer [u32] read_write, i: u32, m: u32) -> u32 {\n if m == 0 { return i }\n x[i] = x[i] + m\n grid_barrier\n return x[7 - i] }\n"
-    "program p {\n param k : u32\n buffer b : u32 read\n buffer x : u32 read_write\n buffer y : u32 write count len(x)\n workgroup 4\n grid over x\n"
-    "array t : u32 [4] workgroup\n array a : f64 [2] private\n let i = global_id.x\n var s = x[i]\n let u = b[0]\n t[local_index] = s\n a[1] = f64(s)\n"
-    "for r in 0u32 .. SOURCE { let v = u8(s)\n s = s + step(x, i, r)\n grid_barrier\n let w = workgroup_reduce_add(s + u)\n if r == 2 { break }\n s = s + w + u32(v) }\n"
-    "y[i] = s + t[3 - local_index] + u32(a[1])\n }";
+static const char everything[] = "fn step(x: buffer [u32] read_write, i: u32, m: u32) -> u32 {\n if m == 0 { return i "
+                                 "}\n x[i] = x[i] + m\n grid_barrier\n return x[7 - i] }\n"
+                                 "program p {\n param k : u32\n buffer b : u32 read\n buffer x : u32 read_write\n "
+                                 "buffer y : u32 write count len(x)\n workgroup 4\n grid over x\n"
+                                 "array t : u32 [4] workgroup\n array a : f64 [2] private\n let i = global_id.x\n var "
+                                 "s = x[i]\n let u = b[0]\n t[local_index] = s\n a[1] = f64(s)\n"
+                                 "for r in 0u32 .. SOURCE { let v = u8(s)\n s = s + step(x, i, r)\n grid_barrier\n let "
+                                 "w = workgroup_reduce_add(s + u)\n if r == 2 { break }\n s = s + w + u32(v) }\n"
+                                 "y[i] = s + t[3 - local_index] + u32(a[1])\n }";
 
 static vyre_status split_and_walk(void *user) {
     static vy_launch launch;
@@ -232,7 +249,8 @@ static void a_failed_allocation_leaves_nothing_behind(void **state) {
     for (int reads_back = 0; reads_back < 2; reads_back++) {
         char text[2048];
         const char *source = strstr(everything, "SOURCE");
-        snprintf(text, sizeof text, "%.*s%s%s", (int)(source - everything), everything, reads_back ? "b[0]" : "k", source + 6);
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(source - everything), everything, reads_back ? "b[0]" : "k",
+                 source + 6);
         vyre_module *module;
         vyre_error error;
         if (vyre_text_parse(text, strlen(text), NULL, NULL, &module, &error) != VYRE_OK)
