@@ -60,8 +60,9 @@ size_t vy_check_group_bytes(const vy_run *run) {
     return place_space(run, VY_SPACE_WORKGROUP, sizeof(vy_group_check), NULL, NULL);
 }
 
-vy_check *vy_check_place(const vy_run *run, uint8_t *block) {
+vy_check *vy_check_place(const vy_run *run, uint8_t *block, uint64_t max_memory) {
     vy_check *check = (vy_check *)block;
+    vy_clocks_start(&check->clocks, run->launch->invocations, max_memory);
     check->enabled = run->options->checks;
     place_space(run, VY_SPACE_BUFFER, sizeof(vy_check), block, &check->shadows);
     check->group_bytes = vy_check_group_bytes(run);
@@ -167,7 +168,8 @@ static void check_written(vy_run *run, vy_shadow *shadow, const lane_access *lan
     }
 }
 
-static void synchronise(vy_run *run, const vy_group *group, const lane_access *lane, int changed) {
+static void synchronise(vy_worker *worker, const vy_group *group, const lane_access *lane, int changed) {
+    vy_run *run = worker->run;
     const vy_stmt *stmt = &run->program->stmts.items[lane->access.site];
     int is_array = run->oracle->memories.items[lane->memory].space == VY_SPACE_WORKGROUP;
     vy_clock_event event = {
@@ -183,11 +185,14 @@ static void synchronise(vy_run *run, const vy_group *group, const lane_access *l
         .replaces = stmt->op == VYRE_ATOMIC_STORE,
     };
     vy_clocks_atomic(&run->check->clocks, &event);
-    if (run->check->clocks.failed)
-        atomic_store(&run->stop, VYRE_NO_MEMORY);
+    if (run->check->clocks.allowance.status != VYRE_OK) {
+        atomic_store(&run->stop, run->check->clocks.allowance.status);
+        worker->checkpoint = 0; /* the next step ends the run */
+    }
 }
 
-static void check_lane(vy_run *run, const vy_group *group, const lane_access *lane, int changed) {
+static void check_lane(vy_worker *worker, const vy_group *group, const lane_access *lane, int changed) {
+    vy_run *run = worker->run;
     vy_check *check = run->check;
     if (lane->element >= lane->count) {
         if (check->enabled & VYRE_CHECK_BOUNDS)
@@ -204,7 +209,7 @@ static void check_lane(vy_run *run, const vy_group *group, const lane_access *la
         return;
     /* An acquire orders the atomic itself too: what was released is known when the value is there. */
     if (lane->kind == VY_ACCESS_ATOMIC && run->oracle->orders)
-        synchronise(run, group, lane, changed);
+        synchronise(worker, group, lane, changed);
     vy_race_access(run, shadow, &lane->access, lane->memory, lane->element, lane->kind);
 }
 
@@ -230,7 +235,7 @@ void vy_check_access(vy_worker *worker, vy_warp *warp, const vy_instruction *in,
                                   .grid_epoch = run->check->grid_epoch,
                                   .site = in->site | (in->site_is_expression ? VY_SITE_EXPRESSION : 0),
                                   .time = run->oracle->orders ? vy_clocks_time(&run->check->clocks, invocation) : 0};
-        check_lane(run, warp->group, &lane, !is_load && (!is_compare || old[i] == expected[i]));
+        check_lane(worker, warp->group, &lane, !is_load && (!is_compare || old[i] == expected[i]));
     }
 }
 

@@ -62,8 +62,8 @@ struct vy_check {
 /* Bytes of the block that vy_check_place needs, for the options and sizes of the run, and of a group's. */
 size_t vy_check_bytes(const vy_run *run);
 size_t vy_check_group_bytes(const vy_run *run);
-/* The blocks are zeroed. */
-vy_check *vy_check_place(const vy_run *run, uint8_t *block);
+/* The blocks are zeroed. The clocks grow with what the program does: up to max_memory bytes beside the block. */
+vy_check *vy_check_place(const vy_run *run, uint8_t *block, uint64_t max_memory);
 vy_group_check *vy_check_group_place(const vy_run *run, uint8_t *block);
 void vy_check_free(vy_check *check);
 

@@ -12,49 +12,6 @@ static uint64_t group_key(uint64_t group) {
     return group << 1 | 1;
 }
 
-/* ---- the map ---- */
-
-/* The place of the first entry whose key is not below `key`. */
-static uint32_t find(const vy_clock *clock, uint64_t key) {
-    uint32_t low = 0, high = clock->known.count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (clock->known.items[middle].key < key)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static uint64_t known(const vy_clock *clock, uint64_t key) {
-    uint32_t at = clock ? find(clock, key) : 0;
-    return clock && at < clock->known.count && clock->known.items[at].key == key ? clock->known.items[at].value : 0;
-}
-
-static void learn(vy_clocks *clocks, vy_clock *clock, uint64_t key, uint64_t value) {
-    uint32_t at = find(clock, key);
-    if (at < clock->known.count && clock->known.items[at].key == key) {
-        if (clock->known.items[at].value < value)
-            clock->known.items[at].value = value;
-        return;
-    }
-    if (!VY_RESERVE(&clock->known, 1)) {
-        clocks->failed = 1;
-        return;
-    }
-    vy_clock_entry *items = clock->known.items;
-    memmove(items + at + 1, items + at, (clock->known.count - at) * sizeof *items);
-    items[at] = (vy_clock_entry){key, value};
-    clock->known.count++;
-}
-
-/* Most joins add little to much: entry by entry is cheap then. */
-static void join(vy_clocks *clocks, vy_clock *to, const vy_clock *from) {
-    for (uint32_t i = 0; from && i < from->known.count; i++)
-        learn(clocks, to, from->known.items[i].key, from->known.items[i].value);
-}
-
 /* ---- the table of clocks ---- */
 
 static uint32_t *slot_of(const vy_clocks *clocks, const vy_clock_name *name) {
@@ -67,9 +24,13 @@ static uint32_t *slot_of(const vy_clocks *clocks, const vy_clock_name *name) {
 
 static int grow_slots(vy_clocks *clocks) {
     uint32_t count = clocks->slot_count ? clocks->slot_count * 2 : 64;
-    uint32_t *slots = vy_allocate_zero(count * sizeof *slots);
-    if (!slots)
+    uint64_t bytes = (count - clocks->slot_count) * sizeof *clocks->slots;
+    uint32_t *slots = bytes <= clocks->allowance.left ? vy_allocate_zero(count * sizeof *slots) : NULL;
+    if (!slots) {
+        clocks->allowance.status = bytes <= clocks->allowance.left ? VYRE_NO_MEMORY : VYRE_LIMIT;
         return 0;
+    }
+    clocks->allowance.left -= bytes;
     vy_release(clocks->slots, clocks->slot_count * sizeof *clocks->slots);
     clocks->slots = slots;
     clocks->slot_count = count;
@@ -91,16 +52,17 @@ static vy_clock *look_up_or_make(vy_clocks *clocks, vy_clock_name name) {
     vy_clock *found = look_up(clocks, name);
     if (found)
         return found;
-    int has_room = clocks->names.count * 2 < clocks->slot_count || grow_slots(clocks);
-    vy_clock *made = has_room ? VY_PUSH(&clocks->clocks) : NULL;
-    vy_clock_name *named = made ? VY_PUSH(&clocks->names) : NULL;
-    if (!named) {
-        clocks->clocks.count -= made != NULL;
-        clocks->failed = 1;
+    if ((clocks->names.count * 2 >= clocks->slot_count && !grow_slots(clocks)) ||
+        !vy_allowance_grow(&clocks->allowance, (void **)&clocks->clocks.items, &clocks->clocks.capacity,
+                           clocks->clocks.count, sizeof(vy_clock)) ||
+        !vy_allowance_grow(&clocks->allowance, (void **)&clocks->names.items, &clocks->names.capacity,
+                           clocks->names.count, sizeof(vy_clock_name)))
         return NULL;
-    }
-    *slot_of(clocks, &name) = clocks->names.count;
-    *named = name;
+    uint32_t *slot = slot_of(clocks, &name);
+    clocks->names.items[clocks->names.count++] = name;
+    *slot = clocks->names.count;
+    vy_clock *made = &clocks->clocks.items[clocks->clocks.count++];
+    *made = (vy_clock){0};
     return made;
 }
 
@@ -112,9 +74,14 @@ static vy_clock_name message_name(const vy_clock_event *event, vy_clock_kind kin
     return (vy_clock_name){event->element, event->element_group, event->memory, kind};
 }
 
+void vy_clocks_start(vy_clocks *clocks, uint64_t invocations, uint64_t max_memory) {
+    memset(clocks, 0, sizeof *clocks);
+    clocks->allowance.left = max_memory;
+    vy_knowledge_start(&clocks->knowledge, invocations * 2, &clocks->allowance);
+}
+
 void vy_clocks_free(vy_clocks *clocks) {
-    for (uint32_t i = 0; i < clocks->clocks.count; i++)
-        VY_VECTOR_FREE(&clocks->clocks.items[i].known);
+    vy_knowledge_free(&clocks->knowledge);
     VY_VECTOR_FREE(&clocks->clocks);
     VY_VECTOR_FREE(&clocks->names);
     vy_release(clocks->slots, clocks->slot_count * sizeof *clocks->slots);
@@ -128,14 +95,29 @@ uint32_t vy_clocks_time(vy_clocks *clocks, uint64_t invocation) {
     return clock ? clock->time : 0;
 }
 
-static int covers(const vy_clock *clock, uint64_t other, uint64_t other_group, uint32_t time, uint32_t epoch) {
-    return known(clock, invocation_key(other)) > time || known(clock, group_key(other_group)) > epoch;
+static int covers(const vy_clocks *clocks, const vy_clock *clock, uint64_t other, uint64_t other_group, uint32_t time,
+                  uint32_t epoch) {
+    return clock && (vy_knowledge_get(&clocks->knowledge, clock->known, invocation_key(other)) > time ||
+                     vy_knowledge_get(&clocks->knowledge, clock->known, group_key(other_group)) > epoch);
 }
 
 int vy_clocks_knows(vy_clocks *clocks, uint64_t invocation, uint64_t group, uint64_t other, uint64_t other_group,
                     uint32_t time, uint32_t epoch) {
-    return covers(look_up(clocks, name_of(VY_CLOCK_INVOCATION, invocation)), other, other_group, time, epoch) ||
-           covers(look_up(clocks, name_of(VY_CLOCK_GROUP, group)), other, other_group, time, epoch);
+    return covers(clocks, look_up(clocks, name_of(VY_CLOCK_INVOCATION, invocation)), other, other_group, time, epoch) ||
+           covers(clocks, look_up(clocks, name_of(VY_CLOCK_GROUP, group)), other, other_group, time, epoch);
+}
+
+/* Adds a message to what an invocation knows. */
+static void take_over(vy_clocks *clocks, vy_clock *own, uint64_t invocation, const vy_clock *message) {
+    vy_knowledge *k = &clocks->knowledge;
+    if (!message || !message->known)
+        return;
+    int holds_all = !own->has_learnt && vy_knowledge_get(k, message->known, invocation_key(invocation)) >= own->time;
+    if (holds_all)
+        vy_knowledge_set(k, &own->known, message->known);
+    else
+        vy_knowledge_join(k, &own->known, message->known);
+    own->has_learnt = 1;
 }
 
 static void acquire(vy_clocks *clocks, const vy_clock_event *event) {
@@ -143,34 +125,38 @@ static void acquire(vy_clocks *clocks, const vy_clock_event *event) {
     if (!own)
         return;
     /* Both sides must be in each other's scope. */
+    if (event->scope == VYRE_SCOPE_DEVICE)
+        take_over(clocks, own, event->invocation, look_up(clocks, message_name(event, VY_CLOCK_DEVICE_MESSAGE)));
     const vy_clock *beside = look_up(clocks, message_name(event, VY_CLOCK_GROUP_MESSAGE));
     if (beside && beside->owner == event->group)
-        join(clocks, own, beside);
-    if (event->scope == VYRE_SCOPE_DEVICE)
-        join(clocks, own, look_up(clocks, message_name(event, VY_CLOCK_DEVICE_MESSAGE)));
+        take_over(clocks, own, event->invocation, beside);
 }
 
 /* Adds what the releaser knows, and what it and its workgroup did so far, to a message. */
 static void leave(vy_clocks *clocks, const vy_clock_event *event, vy_clock_kind kind) {
+    vy_knowledge *k = &clocks->knowledge;
     vy_clock *message = look_up_or_make(clocks, message_name(event, kind));
     if (!message)
         return;
     if (kind == VY_CLOCK_GROUP_MESSAGE && message->owner != event->group) {
-        message->known.count = 0;
+        vy_knowledge_set(k, &message->known, 0);
         message->owner = event->group;
     }
     const vy_clock *own = look_up(clocks, name_of(VY_CLOCK_INVOCATION, event->invocation));
-    join(clocks, message, own);
-    join(clocks, message, look_up(clocks, name_of(VY_CLOCK_GROUP, event->group)));
-    learn(clocks, message, invocation_key(event->invocation), (own ? own->time : 0) + 1u);
-    learn(clocks, message, group_key(event->group), event->epoch);
+    const vy_clock *all = look_up(clocks, name_of(VY_CLOCK_GROUP, event->group));
+    if (own)
+        vy_knowledge_join(k, &message->known, own->known);
+    if (all && vy_knowledge_get(k, message->known, group_key(event->group)) < event->epoch)
+        vy_knowledge_join(k, &message->known, all->known);
+    vy_knowledge_learn(k, &message->known, invocation_key(event->invocation), (own ? own->time : 0) + 1u);
+    vy_knowledge_learn(k, &message->known, group_key(event->group), event->epoch);
 }
 
 static void forget(vy_clocks *clocks, const vy_clock_event *event) {
     for (int kind = VY_CLOCK_DEVICE_MESSAGE; kind <= VY_CLOCK_GROUP_MESSAGE; kind++) {
         vy_clock *message = look_up(clocks, message_name(event, (vy_clock_kind)kind));
         if (message)
-            message->known.count = 0;
+            vy_knowledge_set(&clocks->knowledge, &message->known, 0);
     }
 }
 
@@ -185,8 +171,10 @@ void vy_clocks_atomic(vy_clocks *clocks, const vy_clock_event *event) {
         leave(clocks, event, VY_CLOCK_DEVICE_MESSAGE);
     leave(clocks, event, VY_CLOCK_GROUP_MESSAGE);
     vy_clock *own = look_up_or_make(clocks, name_of(VY_CLOCK_INVOCATION, event->invocation));
-    if (own)
-        own->time++;
+    if (!own)
+        return;
+    own->time++;
+    own->has_learnt = 0;
 }
 
 void vy_clocks_barrier(vy_clocks *clocks, uint64_t group, uint64_t first, uint32_t count) {
@@ -195,7 +183,8 @@ void vy_clocks_barrier(vy_clocks *clocks, uint64_t group, uint64_t first, uint32
         vy_clock *own = look_up(clocks, name_of(VY_CLOCK_INVOCATION, first + i));
         if (!own)
             continue;
-        join(clocks, all, own);
-        own->known.count = 0;
+        vy_knowledge_join(&clocks->knowledge, &all->known, own->known);
+        vy_knowledge_set(&clocks->knowledge, &own->known, 0);
+        own->has_learnt = 0;
     }
 }

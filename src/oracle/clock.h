@@ -2,21 +2,22 @@
  *
  * The time of an invocation counts its releases. Its knowledge is a sparse map: invocation → all its accesses before that time have happened; and
  * workgroup → all accesses of that workgroup before that barrier have. A release leaves the releaser's knowledge at the element, an
- * acquire takes it over, a barrier gives every invocation of the workgroup what any of them knows. */
+ * acquire takes it over, a barrier gives every invocation of the workgroup what any of them knows.
+ *
+ * Whatever knows an invocation's release knows all that the invocation knew at it: a release leaves both together, and everything else
+ * joins whole maps. Likewise, whatever knows a workgroup's barrier knows what that barrier shared. So one number often tells that a map
+ * holds all of another. */
 #ifndef VY_ORACLE_CLOCK_H
 #define VY_ORACLE_CLOCK_H
 
-#include "base/memory.h"
+#include "oracle/knowledge.h"
 #include "vyre/op.h"
 
-/* A sparse map, sorted by key. */
-typedef struct vy_clock_entry {
-    uint64_t key, value;
-} vy_clock_entry;
 typedef struct vy_clock {
-    VY_VECTOR(vy_clock_entry) known;
-    uint64_t owner; /* message of a workgroup: which; otherwise unused */
-    uint32_t time;  /* of an invocation */
+    uint32_t known;     /* a map */
+    uint32_t time;      /* of an invocation */
+    uint64_t owner;     /* message of a workgroup: which; otherwise unused */
+    uint8_t has_learnt; /* an invocation, since its last release */
 } vy_clock;
 
 /* Whose a clock is. Elements have two messages: what a release leaves for the whole device, and for its own workgroup. */
@@ -32,15 +33,18 @@ typedef struct vy_clock_name {
     uint32_t memory, kind;
 } vy_clock_name;
 
-/* All clocks of a run, found by name. Initialise with zeros. */
+/* All clocks of a run, found by name. */
 typedef struct vy_clocks {
     VY_VECTOR(vy_clock) clocks;
     VY_VECTOR(vy_clock_name) names;
     uint32_t *slots; /* open addressing: index + 1 */
     uint32_t slot_count;
-    int failed; /* memory ran out: what is known is no longer complete */
+    vy_knowledge knowledge;
+    vy_allowance allowance; /* its status is not OK once memory ran out: what is known is no longer complete */
 } vy_clocks;
 
+/* The clocks must not move afterwards. Takes no memory, and later at most max_memory bytes. */
+void vy_clocks_start(vy_clocks *clocks, uint64_t invocations, uint64_t max_memory);
 void vy_clocks_free(vy_clocks *clocks);
 
 uint32_t vy_clocks_time(vy_clocks *clocks, uint64_t invocation);

@@ -286,6 +286,11 @@ static vyre_status fail_trapped(const vy_run *run, const vy_worker *worker, vyre
 static vyre_status finish(vy_run *run, const vy_worker *worker, vyre_bytes *outputs, vyre_error *error) {
     const vyre_oracle_options *options = run->options;
     vyre_status stop = (vyre_status)atomic_load(&run->stop);
+    if (stop == VYRE_LIMIT)
+        return vy_fail(error, VYRE_LIMIT, "raise max_memory, or run with fewer workgroups, or without the race checker",
+                       "what the race checker remembers of acquires and releases takes over %" PRIu64
+                       " bytes, what the rest of the run (%" PRIu64 ") leaves of the limit (%" PRIu64 ")",
+                       memory_limit(run) - run->memory, run->memory, memory_limit(run));
     if (stop == VYRE_NO_MEMORY)
         return vy_fail_memory(error, "prints or the race checker");
     if (stop == VYRE_BUDGET || (options->budget && worker->steps > options->budget))
@@ -317,7 +322,7 @@ static vyre_status run_in_block(vy_run *run, const plan *p, uint8_t *block, vyre
     vy_worker worker;
     vy_group *groups = (vy_group *)(block + p->groups);
     if (run->options->checks)
-        run->check = vy_check_place(run, block + p->check);
+        run->check = vy_check_place(run, block + p->check, memory_limit(run) - run->memory);
     place_buffers(run, block, p);
     vy_worker_place(&worker, run, block + p->worker);
     place_groups(run, block, p, groups);

@@ -3,7 +3,6 @@
 
 #include "support/fault.h"
 
-
 static const char *const endless[] = {
     "program p {\n workgroup 64\n grid 1000\n while true { } }",
     "program p {\n workgroup 64\n grid 1000\n for a in 0u64 .. ~0u64 {\n for b in 0u64 .. ~0u64 { } } }",
@@ -75,6 +74,28 @@ static void memory_is_refused_before_it_is_taken(void **state) {
     assert_int_equal(trial_run(&t), VYRE_OK);
     t.options.max_memory = 8000;
     assert_int_equal(trial_run(&t), VYRE_LIMIT);
+    trial_close(&t);
+}
+
+/* What the checker remembers of acquires and releases grows with the run, and is counted as it does. */
+static void clocks_count_as_memory(void **state) {
+    (void)state;
+    trial t;
+    trial_open(&t, "program p {\n buffer x : u32 read_write\n workgroup 64\n grid 64\n atomic_add<acq_rel>(x[0], 1)\n "
+                   "while true { atomic_add<acq_rel>(x[0], 1)\n if x[1] == 0 { break } } }");
+    const uint32_t x[2] = {0};
+    trial_input(&t, x, sizeof x);
+    for (uint64_t seed = 0; seed < 3; seed++) {
+        t.options = (vyre_oracle_options){.max_memory = 200000, .seed = seed};
+        trial_expect(&t, VYRE_OK);
+        t.options.checks = VYRE_CHECK_RACES;
+        trial_expect(&t, VYRE_LIMIT);
+        assert_non_null(strstr(t.error.message, "acquires and releases"));
+        assert_non_null(strstr(t.error.message, "of the limit (200000)"));
+        assert_true(t.report.steps < 4096); /* it ends there and then */
+        t.options.max_memory = 16 << 20;
+        trial_expect(&t, VYRE_OK);
+    }
     trial_close(&t);
 }
 
@@ -188,6 +209,7 @@ int main(void) {
         cmocka_unit_test(vast_grids_that_do_nothing_end_at_once),
         cmocka_unit_test(a_budget_that_suffices_exactly_suffices),
         cmocka_unit_test(memory_is_refused_before_it_is_taken),
+        cmocka_unit_test(clocks_count_as_memory),
         cmocka_unit_test(every_failed_allocation_is_survived),
         cmocka_unit_test(many_variables_and_literals_do_not_need_a_register_each),
     };
