@@ -34,6 +34,28 @@ static void nothing_is_certain_after_a_trap_or_return(void **state) {
     accepted(HEAD "my.op(l)\n t[3] = 7 }");
 }
 
+static void nothing_is_certain_after_a_loop_that_may_not_end(void **state) {
+    (void)state;
+    accepted(HEAD "while true { }\n t[3] = 7 }");
+    accepted(HEAD "while true { if l == 0 { break } }\n t[3] = 7 }");
+    accepted(HEAD "var i = 0u32\n while i < n { i += 1 }\n t[3] = 7 }");
+    accepted("fn f() { while true { } }\nfn g() { f() }\n" HEAD "g()\n t[3] = 7 }");
+    refused("V102", HEAD "for i in 0u32 .. n { s[0] = i }\n t[3] = 7 }");
+}
+
+static void nothing_races_in_a_grid_that_is_always_empty(void **state) {
+    (void)state;
+#define STORE "\n array t : u32 [4] workgroup\n t[0] = 1 }"
+    accepted("program p { workgroup 4\n grid 0" STORE);
+    accepted("program p { workgroup 4\n grid 8, 0" STORE);
+    accepted("program p { workgroup 4\n grid elements 0" STORE);
+    accepted("program p { param n : u32\n workgroup 4\n grid n * (3 - 3)" STORE);
+    accepted("program p { param n : u32\n workgroup 4\n grid div_ceil(3 / 4, n)" STORE);
+    refused("V102", "program p { workgroup 4\n grid 1" STORE);
+    refused("V102", "program p { param n : u32\n workgroup 4\n grid n, max(0, 1)" STORE);
+#undef STORE
+}
+
 static void neighbours_collide_unless_a_barrier_is_between(void **state) {
     (void)state;
     refused_at("V103", 10, "a load of `t` and a store in line 9", HEAD "t[l] = 1\n let v = t[l + 1] }");
@@ -107,6 +129,8 @@ int main(void) {
         cmocka_unit_test(one_invocation_races_with_nobody),
         cmocka_unit_test(an_access_out_of_bounds_touches_nothing),
         cmocka_unit_test(nothing_is_certain_after_a_trap_or_return),
+        cmocka_unit_test(nothing_is_certain_after_a_loop_that_may_not_end),
+        cmocka_unit_test(nothing_races_in_a_grid_that_is_always_empty),
         cmocka_unit_test(neighbours_collide_unless_a_barrier_is_between),
         cmocka_unit_test(indices_wrap_around),
         cmocka_unit_test(a_barrier_that_may_run_counts_as_one),

@@ -133,6 +133,11 @@ static void add_memory_args(summary *sum, vy_callee *mine, uint32_t index, const
     }
 }
 
+static int is_over(const vy_callee *sum) {
+    return sum->depth > VY_LIMIT_CALL_DEPTH || sum->nesting > VY_LIMIT_NESTING || sum->stmts > VY_LIMIT_STATEMENTS ||
+           sum->exprs > VY_LIMIT_EXPRESSIONS;
+}
+
 /* What a call adds: a region with the body in at most one loop, a variable for each result, a `let` for each argument, a loop that
  * clears each array. */
 static void add_call(summary *sum, vy_callee *mine, uint32_t index, const vy_stmt *s, uint32_t nesting) {
@@ -143,6 +148,8 @@ static void add_call(summary *sum, vy_callee *mine, uint32_t index, const vy_stm
     mine->exprs = capped(mine->exprs + callee->exprs + f->result_count + 4 * (uint64_t)f->memory_count);
     mine->facts |= callee->facts;
     mine->orders |= callee->orders;
+    mine->may_loop |= callee->may_loop;
+    mine->calls_over |= (uint32_t)is_over(callee);
     if (mine->nesting < nesting + 2 + callee->nesting)
         mine->nesting = nesting + 2 + callee->nesting;
     if (mine->depth < callee->depth + 1)
@@ -164,6 +171,7 @@ static void sum_up(summary *sum, uint32_t function) {
             depth--;
         mine->facts |= vy_stmt_facts(s);
         mine->orders |= (uint32_t)vy_stmt_orders(s);
+        mine->may_loop |= (uint32_t)vy_stmt_may_loop(s);
         if (s->kind == VY_STMT_STORE || s->kind == VY_STMT_ATOMIC)
             note_write(sum, mine, s->memory);
         else if (s->kind == VY_STMT_CALL && s->callee != VY_NONE)
@@ -185,10 +193,13 @@ static void sum_up(summary *sum, uint32_t function) {
 
 /* ---- limits of what comes out ---- */
 
+/* Whoever calls a function that is over a limit is over it too: it is said once, of the innermost. */
 static void check_inlined(vy_check *check, uint32_t function) {
     const vy_function *f = &check->program->functions.items[function];
     const vy_callee *sum = &check->callees[function];
     const char *name = vy_check_name(check, f->name);
+    if (sum->calls_over)
+        return;
     if (sum->depth > VY_LIMIT_CALL_DEPTH)
         vy_check_error(check, VY_V034, f->position, NULL, "calls in `%s` nest deeper (%u) than the limit (%d)", name,
                        sum->depth, VY_LIMIT_CALL_DEPTH);
@@ -255,7 +266,7 @@ void vy_check_calls(vy_check *check) {
     for (uint32_t i = 0; i < count; i++)
         sum_up(&sum, check->order[i]);
     const vy_function *entry = vy_program_entry(p);
-    for (uint32_t i = entry ? count - 1 : 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++)
         check_inlined(check, i);
     if (entry)
         check_arrays(check, entry);

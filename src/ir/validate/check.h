@@ -33,11 +33,13 @@ typedef struct vy_check {
 
 /* What a caller has to know about a function, by index of the function. */
 typedef struct vy_callee {
-    uint64_t stmts, exprs;                         /* after inlining, at most; capped above the limits */
-    uint32_t nesting;                              /* deepest block after inlining */
-    uint32_t depth;                                /* calls below it */
-    uint32_t facts;                                /* VY_FACT_*, of itself and what it calls */
-    uint32_t orders;                               /* whether it may order memory: vy_stmt_orders of some statement */
+    uint64_t stmts, exprs; /* after inlining, at most; capped above the limits */
+    uint32_t nesting;      /* deepest block after inlining */
+    uint32_t depth;        /* calls below it */
+    uint32_t facts;        /* VY_FACT_*, of itself and what it calls */
+    uint32_t orders;       /* whether it may order memory: vy_stmt_orders of some statement */
+    uint32_t may_loop;     /* whether it may never end: vy_stmt_may_loop of some statement */
+    uint32_t calls_over;   /* whether something it calls is over a limit, which was said there */
     uint64_t written[(VY_LIMIT_PARAMS + 63) / 64]; /* parameters it stores to, by position */
 } vy_callee;
 
@@ -66,6 +68,10 @@ uint32_t vy_stmt_facts(const vy_stmt *stmt);
 static inline int vy_stmt_orders(const vy_stmt *stmt) {
     return stmt->kind == VY_STMT_BARRIER || stmt->kind == VY_STMT_COLLECTIVE ||
            (stmt->kind == VY_STMT_ATOMIC && stmt->order != VYRE_ORDER_RELAXED);
+}
+/* Whether a statement may go on for ever. A `for` cannot: its trips are counted before the first. */
+static inline int vy_stmt_may_loop(const vy_stmt *stmt) {
+    return stmt->kind == VY_STMT_WHILE;
 }
 void vy_check_uniform(vy_check *check);
 void vy_check_races(vy_check *check);

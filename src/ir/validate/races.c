@@ -2,7 +2,7 @@
  * refused. So only this is looked at:
  *
  *  - statements that stand directly in the body of the program, in a workgroup of more than one invocation, as long as nothing before them may
- *    have trapped or returned: every invocation runs them;
+ *    have trapped, returned or looped for ever: every invocation runs them, if the grid has any;
  *  - between two of them nothing may order memory: a barrier, a collective, an atomic that is not relaxed, or a block or call with
  *    one of these inside ends a stretch;
  *  - accesses to memories whose length is known (an access out of bounds touches nothing), at indices that are constants, or the linear
@@ -158,14 +158,15 @@ static void add_loads(races *r, uint32_t stmt, uint32_t first, uint32_t end) {
             add_access(r, stmt, exprs[i].a, exprs[i].b, 0, 0);
 }
 
-typedef enum effect { NOTHING, ORDERS, MAY_END } effect;
+typedef enum effect { NOTHING, ORDERS, MAY_END } effect; /* MAY_END: what follows may never run */
 
 /* What running a statement, with whatever is inside it, may do to those that follow. A call does what its body would do in its place, so
  * that inlining changes no verdict. */
 static effect effect_of(const races *r, const vy_stmt *s) {
     const vy_callee *callee = s->kind == VY_STMT_CALL && s->callee != VY_NONE ? &r->check->callees[s->callee] : NULL;
     uint32_t facts = callee ? callee->facts : vy_stmt_facts(s);
-    if (s->kind == VY_STMT_RETURN || (facts & (VY_FACT_TRAP | VY_FACT_OP_CALL)))
+    int may_loop = callee ? (int)callee->may_loop : vy_stmt_may_loop(s);
+    if (s->kind == VY_STMT_RETURN || may_loop || (facts & (VY_FACT_TRAP | VY_FACT_OP_CALL)))
         return MAY_END;
     return (callee ? (int)callee->orders : vy_stmt_orders(s)) ? ORDERS : NOTHING;
 }
@@ -199,10 +200,56 @@ static void run_stmt(races *r, uint32_t index, uint32_t first_expr, uint32_t end
         add_access(r, index, s->memory, s->a, s->op != VYRE_ATOMIC_LOAD, 1);
 }
 
+/* Whether a size is the same in every run, and that value. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+static int size_known(const vyre_program *p, uint32_t index, uint64_t *value) {
+    const vy_size *size = &p->sizes.items[index];
+    uint64_t a = 0, b = 0;
+    if (size->kind <= VY_SIZE_LEN) {
+        *value = size->value;
+        return size->kind == VY_SIZE_LITERAL;
+    }
+    int left = size_known(p, size->a, &a), right = size_known(p, size->b, &b);
+    int left_is_zero = left && a == 0, right_is_zero = right && b == 0;
+    *value = 0;
+    switch (size->kind) {
+    case VY_SIZE_MUL:
+        return left_is_zero || right_is_zero || (left && right && !__builtin_mul_overflow(a, b, value));
+    case VY_SIZE_MIN:
+        *value = a < b ? a : b;
+        return left_is_zero || right_is_zero || (left && right);
+    case VY_SIZE_MAX:
+        *value = a > b ? a : b;
+        return left && right;
+    case VY_SIZE_ADD:
+        return left && right && !__builtin_add_overflow(a, b, value);
+    case VY_SIZE_SUB:
+        return left_is_zero || (left && right && !__builtin_sub_overflow(a, b, value));
+    default:
+        break;
+    }
+    if (left_is_zero || !left || !right || b == 0)
+        return left_is_zero;
+    *value = size->kind == VY_SIZE_REM ? a % b : a / b + (size->kind == VY_SIZE_DIV_CEIL && a % b != 0);
+    return 1;
+}
+
+/* Whether the program says itself that no workgroup ever runs. */
+static int is_empty(const vyre_program *p) {
+    const vy_grid *grid = &p->grid;
+    if (grid->kind != VYRE_GRID_GROUPS && grid->kind != VYRE_GRID_ELEMENTS)
+        return 0;
+    for (int i = 0; i < 3; i++) {
+        uint64_t size;
+        if (grid->sizes[i] != VY_NONE && size_known(p, grid->sizes[i], &size) && size == 0)
+            return 1;
+    }
+    return 0;
+}
+
 void vy_check_races(vy_check *check) {
     const vyre_program *p = check->program;
     races r = {.check = check, .program = p, .entry = vy_program_entry(p)};
-    if (!r.entry)
+    if (!r.entry || is_empty(p))
         return;
     r.invocations = p->workgroup[0] * p->workgroup[1] * p->workgroup[2];
     if (r.invocations == 1 || !(r.forms = vy_check_scratch(check, r.entry->variable_count, sizeof *r.forms)))

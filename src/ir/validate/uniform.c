@@ -102,14 +102,18 @@ static void describe_variable(const solver *s, uint32_t node, char *text, size_t
     const vyre_program *p = s->flow.program;
     const vy_stmt *stmt = &p->stmts.items[s->flow.nodes.items[node].origin];
     const char *name = vy_name_text(p, p->variables.items[s->flow.function->first_variable + node].name);
-    char line[32];
+    char line[32], word[VY_WORD_ROOM], named[VY_LIMIT_NAME + 8] = "";
     line_text(vy_stmt_position(p, s->flow.nodes.items[node].origin), line);
+    if (!*line) /* the text gives results names of its own, which mean nothing to whoever reads the line */
+        snprintf(named, sizeof named, "`%s`, ", name);
+    if (stmt->kind == VY_STMT_COLLECTIVE)
+        vy_word_collective((vyre_collective)stmt->op, (vyre_op)stmt->combine, stmt->width != 0, word);
     if (stmt->kind == VY_STMT_CALL)
-        snprintf(text, size, "`%s`, a result of `%s`%s", name, vy_name_text(p, p->functions.items[stmt->callee].name),
+        snprintf(text, size, "%sa result of `%s`%s", named, vy_name_text(p, p->functions.items[stmt->callee].name),
                  line);
     else
-        snprintf(text, size, "`%s`, the value of %s%s", name,
-                 stmt->kind == VY_STMT_ATOMIC ? "an atomic" : "a collective", line);
+        snprintf(text, size, "%sthe value of `%s`%s", named,
+                 stmt->kind == VY_STMT_ATOMIC ? vyre_atomic_name((vyre_atomic)stmt->op) : word, line);
 }
 
 /* What lets a node differ in the first place. */
@@ -142,7 +146,7 @@ static void describe_cause(const solver *s, uint32_t node, uint32_t level, char 
             opener = n->origin;
         node = before;
     }
-    char root[192], line[32] = "";
+    char root[320], line[32] = "";
     describe_root(s, node, root, sizeof root);
     if (opener == VY_NONE) {
         snprintf(text, size, "it depends on %s", root);
@@ -164,7 +168,7 @@ static void describe_meeting(const vyre_program *p, uint32_t stmt, char text[VY_
 
 static void report(solver *s, const vy_flow_meeting *m) {
     const vyre_program *p = s->flow.program;
-    char cause[320], what[VY_WORD_ROOM], inside[VY_WORD_ROOM + 160] = "", line[32];
+    char cause[420], what[VY_WORD_ROOM], inside[VY_WORD_ROOM + 160] = "", line[32];
     describe_cause(s, m->node, m->level, cause, sizeof cause);
     describe_meeting(p, m->where, what);
     if (m->where != m->stmt)
