@@ -2,6 +2,7 @@
 #include "generate/gen.h"
 #include "generate/values.h"
 #include "ir/eval.h"
+#include "ir/rows.h"
 
 vy_name vy_gen_name(vy_gen *g, char prefix) {
     char text[12];
@@ -84,21 +85,11 @@ uint32_t vy_gen_literal(vy_gen *g, vyre_type type) {
 }
 
 static uint32_t builtin(vy_gen *g) {
-    static const uint8_t has_axes[] = {
-#define X(ID, name, axes, uniform, doc) axes,
-        VYRE_BUILTIN_LIST(X)
-#undef X
-    };
-    static const uint8_t is_uniform[] = {
-#define X(ID, name, axes, uniform, doc) uniform,
-        VYRE_BUILTIN_LIST(X)
-#undef X
-    };
     vyre_builtin which;
     do
         which = (vyre_builtin)vy_gen_below(g, VYRE_BUILTIN_COUNT);
-    while (g->only_uniform && !is_uniform[which]);
-    return vy_draft_builtin(&g->draft, which, has_axes[which] ? vy_gen_below(g, 3) : 0);
+    while (g->only_uniform && !vy_builtins[which].is_uniform);
+    return vy_draft_builtin(&g->draft, which, vy_builtins[which].has_axes ? vy_gen_below(g, 3) : 0);
 }
 
 /* A variable of whatever type, brought to this one: what is computed stays connected. VY_NONE if there is none. */

@@ -1,17 +1,7 @@
 /* Loads, stores, atomics and barriers under the phases of gen.h. */
 #include "generate/gen.h"
 #include "ir/eval.h"
-
-static const uint8_t loadable[] = {
-#define X(ID, name, load, store, input, output) load,
-    VYRE_ACCESS_LIST(X)
-#undef X
-};
-static const uint8_t storable[] = {
-#define X(ID, name, load, store, input, output) store,
-    VYRE_ACCESS_LIST(X)
-#undef X
-};
+#include "ir/rows.h"
 
 static uint32_t u32(vy_gen *g, uint32_t value) {
     return vy_draft_literal(&g->draft, VYRE_TYPE_U32, value);
@@ -127,7 +117,7 @@ static uint32_t chunk_index(vy_gen *g, unsigned m) {
 
 static int may_load(const vy_gen *g, unsigned m) {
     vy_phase phase = (vy_phase)g->holds[m].phase;
-    if (!loadable[g->memories[m].access] || phase == VY_PHASE_ATOMIC)
+    if (!vy_accesses[g->memories[m].access].loads || phase == VY_PHASE_ATOMIC)
         return 0;
     return !g->only_uniform || (phase == VY_PHASE_READ && g->memories[m].space == VY_SPACE_BUFFER);
 }
@@ -165,7 +155,7 @@ static uint32_t out_of_bounds(vy_gen *g, unsigned m) {
 }
 
 int vy_gen_store_to(vy_gen *g, unsigned m, int digest) {
-    if (!storable[g->memories[m].access])
+    if (!vy_accesses[g->memories[m].access].stores)
         return 0;
     uint32_t index;
     if (g->holds[m].phase == VY_PHASE_PRIVATE)

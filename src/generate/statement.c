@@ -1,6 +1,7 @@
 /* Blocks of random statements: which kind comes next, and the simple kinds. */
 #include "generate/gen.h"
 #include "ir/eval.h"
+#include "ir/rows.h"
 
 /* ---- let, var, assign ---- */
 
@@ -45,25 +46,9 @@ static int write_assign(vy_gen *g) {
 
 /* ---- collectives ---- */
 
-typedef struct collective_row {
-    uint8_t operands, combines, workgroup, subgroup;
-} collective_row;
-
-static const collective_row collectives[] = {
-#define X(ID, name, operands, combines, workgroup, subgroup, doc) {operands, combines, workgroup, subgroup},
-    VYRE_COLLECTIVE_LIST(X)
-#undef X
-};
-
-static const uint8_t combine_ops[] = {
-#define X(ID) VYRE_OP_##ID,
-    VYRE_COMBINE_LIST(X)
-#undef X
-};
-
 static vyre_op draw_combine(vy_gen *g, vyre_type type) {
     for (;;) {
-        vyre_op op = (vyre_op)combine_ops[vy_gen_below(g, sizeof combine_ops)];
+        vyre_op op = (vyre_op)vy_combine_ops[vy_gen_below(g, VY_COMBINE_COUNT)];
         if (vyre_op_get(op)->classes & vy_type_layouts[type].classes)
             return op;
     }
@@ -76,9 +61,9 @@ static int write_collective(vy_gen *g) {
     /* Those that combine have many variants: half of the draws. */
     int combines = vy_gen_chance(g, 1, 2);
     vyre_collective op = (vyre_collective)vy_gen_below(g, combines ? VYRE_COLLECTIVE_ANY : VYRE_COLLECTIVE_COUNT);
-    const collective_row *row = &collectives[op];
+    const vy_collective_row *row = &vy_collectives[op];
     stmt.op = (uint8_t)op;
-    stmt.width = !row->workgroup || (row->subgroup && vy_gen_chance(g, 1, 2)) ? (uint8_t)(2u << vy_gen_below(g, 6)) : 0;
+    stmt.width = !row->over[0] || (row->over[1] && vy_gen_chance(g, 1, 2)) ? (uint8_t)(2u << vy_gen_below(g, 6)) : 0;
     int votes = op == VYRE_COLLECTIVE_ANY || op == VYRE_COLLECTIVE_ALL || op == VYRE_COLLECTIVE_BALLOT;
     vyre_type type = votes ? VYRE_TYPE_BOOL : row->combines ? vy_gen_data_type(g) : vy_gen_type(g);
     if (row->combines)

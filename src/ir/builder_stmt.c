@@ -3,7 +3,7 @@
  * Every statement goes the same way: open_stmt says whether it may stand here, its operands are taken and checked in the order of model.h, and
  * close_stmt writes their trees and the statement to the draft, unless a mistake was made before. */
 #include "ir/builder_state.h"
-#include "ir/wire/format.h"
+#include "ir/rows.h"
 
 /* A statement under way. */
 typedef struct statement {
@@ -170,7 +170,7 @@ vyre_value vyre_builder_atomic(vyre_builder *b, const char *name, vyre_atomic at
     if (!s.is_good)
         return poison(b);
     vyre_type type = (vyre_type)b->memories.items[s.stmt.memory].type;
-    take_operands(&s, vy_wire_atomic_operands[atomic], (const vyre_value[2]){x, y}, (const vyre_type[2]){type, type},
+    take_operands(&s, vy_atomics[atomic].operands, (const vyre_value[2]){x, y}, (const vyre_type[2]){type, type},
                   (uint32_t *const[2]){&s.stmt.b, &s.stmt.c});
     s.stmt.op = (uint8_t)atomic;
     s.stmt.order = (uint8_t)order;
@@ -188,7 +188,7 @@ vyre_value vyre_builder_collective(vyre_builder *b, const char *name, vyre_colle
     int is_known = vy_builder_choice(b, collective, VYRE_COLLECTIVE_COUNT, "the collective");
     statement s = open_stmt(b, VY_STMT_COLLECTIVE, is_known ? vyre_collective_name(collective) : "collective");
     s.is_good &= is_known && vy_builder_choice(b, width, 65, "the width");
-    if (s.is_good && vy_wire_collective_combines[collective]) {
+    if (s.is_good && vy_collectives[collective].combines) {
         s.is_good = vy_builder_choice(b, combine, VYRE_OP_COUNT, "the op that combines");
         s.stmt.combine = (uint8_t)combine;
     }
@@ -196,7 +196,7 @@ vyre_value vyre_builder_collective(vyre_builder *b, const char *name, vyre_colle
         return poison(b);
     int is_bool =
         collective == VYRE_COLLECTIVE_ANY || collective == VYRE_COLLECTIVE_ALL || collective == VYRE_COLLECTIVE_BALLOT;
-    take_operands(&s, vy_wire_collective_operands[collective], (const vyre_value[2]){x, y},
+    take_operands(&s, vy_collectives[collective].operands, (const vyre_value[2]){x, y},
                   (const vyre_type[2]){is_bool ? VYRE_TYPE_BOOL : VYRE_TYPE_COUNT, VYRE_TYPE_U32},
                   (uint32_t *const[2]){&s.stmt.a, &s.stmt.b});
     s.stmt.op = (uint8_t)collective;

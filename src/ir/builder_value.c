@@ -1,7 +1,7 @@
 /* The builder's expressions: a pool of trees that statements take from (vyre/builder.h, builder_state.h). */
 #include "ir/builder_state.h"
 #include "ir/eval.h"
-#include "ir/wire/format.h"
+#include "ir/rows.h"
 
 #include <stdio.h>
 
@@ -127,7 +127,7 @@ vyre_value vyre_builtin_value(vyre_builder *b, vyre_builtin builtin, unsigned ax
     if (!b)
         return vyre_no_value();
     if (!vy_builder_choice(b, builtin, VYRE_BUILTIN_COUNT, "the builtin") ||
-        !vy_builder_choice(b, axis, vy_wire_builtin_axes[builtin] ? 3 : 1, "the axis"))
+        !vy_builder_choice(b, axis, vy_builtins[builtin].has_axes ? 3 : 1, "the axis"))
         return poison(b);
     vy_node node = blank;
     node.kind = VY_EXPR_BUILTIN;

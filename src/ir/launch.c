@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "ir/eval.h"
+#include "ir/rows.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,14 +14,6 @@
 #define MAX_COUNT UINT32_MAX     /* elements of a buffer */
 #define MAX_DIMENSION UINT32_MAX /* invocations along one dimension: global_size is a u32 too, not only the ids */
 #define UNKNOWN UINT64_MAX       /* a count not resolved yet: above MAX_COUNT */
-
-static const struct {
-    uint8_t input, output;
-} accesses[VYRE_ACCESS_COUNT] = {
-#define X(ID, name, load, store, input, output) [VYRE_ACCESS_##ID] = {input, output},
-    VYRE_ACCESS_LIST(X)
-#undef X
-};
 
 static const vy_memory *buffer_at(const vyre_program *program, uint32_t index) {
     return &program->memories.items[vy_program_entry(program)->first_memory + index];
@@ -36,7 +29,7 @@ static size_t count_buffers(const vyre_program *program, int output) {
         return 0;
     for (uint32_t i = 0; i < program->buffer_count; i++) {
         uint8_t access = buffer_at(program, i)->access;
-        count += output ? accesses[access].output : accesses[access].input;
+        count += output ? vy_accesses[access].is_output : vy_accesses[access].is_input;
     }
     return count;
 }
@@ -197,8 +190,8 @@ static vyre_status resolve_inputs(const vyre_program *program, const vyre_argume
         uint8_t access = buffer_at(program, i)->access;
         vy_launch_buffer *buffer = &launch->buffers[i];
         *buffer = (vy_launch_buffer){.count = UNKNOWN,
-                                     .input = accesses[access].input ? inputs++ : VY_NONE,
-                                     .output = accesses[access].output ? outputs++ : VY_NONE};
+                                     .input = vy_accesses[access].is_input ? inputs++ : VY_NONE,
+                                     .output = vy_accesses[access].is_output ? outputs++ : VY_NONE};
         if (buffer->input == VY_NONE)
             continue;
         vyre_status status = resolve_input(program, i, &arguments->inputs[buffer->input], launch, error);

@@ -93,16 +93,3 @@ uint64_t vyre_combine_identity(vyre_op op, vyre_type type) {
         return 0; /* add, or, xor; and rows that do not combine */
     }
 }
-
-/* One name column: the list's second. */
-#define NAMES(function, type, LIST, COUNT)                                                                             \
-    const char *function(type value) {                                                                                 \
-        static const char *const names[COUNT] = {LIST(NAME_COLUMN)};                                                   \
-        return (unsigned)value < COUNT ? names[value] : "?";                                                           \
-    }
-#define NAME_COLUMN(ID, name, ...) name,
-
-NAMES(vyre_builtin_name, vyre_builtin, VYRE_BUILTIN_LIST, VYRE_BUILTIN_COUNT)
-NAMES(vyre_atomic_name, vyre_atomic, VYRE_ATOMIC_LIST, VYRE_ATOMIC_COUNT)
-NAMES(vyre_order_name, vyre_order, VYRE_ORDER_LIST, VYRE_ORDER_COUNT)
-NAMES(vyre_collective_name, vyre_collective, VYRE_COLLECTIVE_LIST, VYRE_COLLECTIVE_COUNT)

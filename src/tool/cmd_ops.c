@@ -1,4 +1,5 @@
 /* vyre ops: the op table and its neighbours (builtins, atomics, collectives), as text, Markdown (docs/ops.md) or JSON. */
+#include "ir/rows.h"
 #include "tool/args.h"
 #include "tool/commands.h"
 #include "vyre/op.h"
@@ -84,62 +85,40 @@ static void describe_op(vyre_op op, entry *e) {
 }
 
 static void describe_builtin(int builtin, entry *e) {
-    static const struct {
-        const char *name, *doc;
-        int axes;
-    } rows[] = {
-#define X(ID, name, axes, uniform, doc) {name, doc, axes},
-        VYRE_BUILTIN_LIST(X)
-#undef X
-    };
+    const vy_builtin_row *row = &vy_builtins[builtin];
 
-    *e = (entry){.group = groups[1], .edge = "none", .doc = rows[builtin].doc};
-    snprintf(e->name, sizeof e->name, "%s", rows[builtin].name);
-    snprintf(e->written, sizeof e->written, rows[builtin].axes ? "%s.x .y .z" : "%s", rows[builtin].name);
+    *e = (entry){.group = groups[1], .edge = "none", .doc = row->doc};
+    snprintf(e->name, sizeof e->name, "%s", row->name);
+    snprintf(e->written, sizeof e->written, row->has_axes ? "%s.x .y .z" : "%s", row->name);
     snprintf(e->types, sizeof e->types, "u32");
 }
 
 static void describe_atomic(int atomic, entry *e) {
-    static const struct {
-        const char *name, *doc;
-        int operands, value;
-    } rows[] = {
-#define X(ID, name, operands, value, doc) {name, doc, operands, value},
-        VYRE_ATOMIC_LIST(X)
-#undef X
-    };
+    const vy_atomic_row *row = &vy_atomics[atomic];
     static const char *const operands[] = {"", ", a", ", a, b"};
 
-    *e = (entry){.group = groups[2], .edge = "out of bounds gives zero and writes nothing", .doc = rows[atomic].doc};
-    snprintf(e->name, sizeof e->name, "%s", rows[atomic].name);
-    snprintf(e->written, sizeof e->written, "%s(m[i]%s)", rows[atomic].name, operands[rows[atomic].operands]);
-    snprintf(e->types, sizeof e->types, rows[atomic].value ? "32- or 64-bit integer -> same" : "32- or 64-bit integer");
+    *e = (entry){.group = groups[2], .edge = "out of bounds gives zero and writes nothing", .doc = row->doc};
+    snprintf(e->name, sizeof e->name, "%s", row->name);
+    snprintf(e->written, sizeof e->written, "%s(m[i]%s)", row->name, operands[row->operands]);
+    snprintf(e->types, sizeof e->types, row->gives ? "32- or 64-bit integer -> same" : "32- or 64-bit integer");
 }
 
 static void describe_collective(int collective, entry *e) {
-    static const struct {
-        const char *name, *doc;
-        int operands, combines, workgroup, subgroup;
-    } rows[] = {
-#define X(ID, name, operands, combines, workgroup, subgroup, doc) {name, doc, operands, combines, workgroup, subgroup},
-        VYRE_COLLECTIVE_LIST(X)
-#undef X
-    };
-    const char *op = rows[collective].combines ? "_OP" : "",
-               *arguments = rows[collective].operands == 2 ? "(a, b)" : "(a)";
-    const char *name = rows[collective].name;
+    const vy_collective_row *row = &vy_collectives[collective];
+    const char *op = row->combines ? "_OP" : "", *arguments = row->operands == 2 ? "(a, b)" : "(a)";
+    const char *name = row->name;
 
-    *e = (entry){.group = groups[3], .doc = rows[collective].doc};
-    e->edge = rows[collective].combines
+    *e = (entry){.group = groups[3], .doc = row->doc};
+    e->edge = row->combines
                   ? "OP is add, mul, min, max, and, or, xor; one order of combination for every type (docs/bits.md)"
                   : "stands in workgroup-uniform control";
     snprintf(e->name, sizeof e->name, "%s", name);
-    if (rows[collective].workgroup)
+    if (row->over[0])
         snprintf(e->written, sizeof e->written, "workgroup_%s%s%s", name, op, arguments);
     else
         snprintf(e->written, sizeof e->written, "subgroup_%s<W>%s", name, arguments);
     snprintf(e->types, sizeof e->types, "%s",
-             rows[collective].workgroup ? "over the workgroup, or subgroup_...<W>" : "over a subgroup of W lanes");
+             row->over[0] ? "over the workgroup, or subgroup_...<W>" : "over a subgroup of W lanes");
 }
 
 /* The index-th of all entries; returns 0 past the end. */

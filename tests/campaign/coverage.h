@@ -5,6 +5,7 @@
 #define VY_CAMPAIGN_COVERAGE_H
 
 #include "ir/model.h"
+#include "ir/rows.h"
 
 #include <stdio.h>
 
@@ -131,15 +132,10 @@ static inline void coverage_check_ops(const coverage *c, coverage_report *report
 }
 
 static inline void coverage_check_collectives(const coverage *c, coverage_report *report) {
-    static const uint8_t over[VYRE_COLLECTIVE_COUNT][2] = {
-#define X(ID, name, operands, combines, workgroup, subgroup, doc) {workgroup, subgroup},
-        VYRE_COLLECTIVE_LIST(X)
-#undef X
-    };
     static const char *const widths[] = {"workgroup", "2", "4", "8", "16", "32", "64"};
     for (int kind = 0; kind < VYRE_COLLECTIVE_COUNT; kind++)
         for (int width = 0; width < COVERAGE_WIDTHS; width++)
-            if (over[kind][width != 0])
+            if (vy_collectives[kind].over[width != 0])
                 coverage_cell(report, c->collectives[kind][width], "collective",
                               vyre_collective_name((vyre_collective)kind), widths[width]);
 #define X(ID)                                                                                                          \

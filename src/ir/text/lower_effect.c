@@ -1,4 +1,5 @@
 /* Effects: atomics, collectives and calls, as statements or hoisted out of an expression. */
+#include "ir/rows.h"
 #include "ir/text/lower.h"
 
 static int give(vy_signature *out, uint8_t type) {
@@ -20,7 +21,7 @@ static int check_atomic(vy_lowering *l, vy_node *node, vy_signature *out) {
     const vy_binding *memory = vy_lower_find(l, node->a->name);
     node->axis = memory && memory->space == VY_SPACE_BUFFER ? VYRE_SCOPE_DEVICE : VYRE_SCOPE_WORKGROUP;
     give(out, element);
-    out->count = (uint32_t)vy_atomic_gives(node->op);
+    out->count = vy_atomics[node->op].gives;
     return is_good;
 }
 
@@ -55,7 +56,7 @@ static int check_collective(vy_lowering *l, vy_node *node, uint8_t hint, vy_sign
         type = vy_lower_closed(l, node->a, hint);
     if (node->b)
         is_good &= vy_lower_expect(l, node->b, VYRE_TYPE_U32, "the second argument of", name);
-    if (vy_collective_combines(node->op) && type < VYRE_TYPE_COUNT && !vyre_op_accepts(node->combine, type, type)) {
+    if (vy_collectives[node->op].combines && type < VYRE_TYPE_COUNT && !vyre_op_accepts(node->combine, type, type)) {
         vy_lower_error(l, VY_T034, node->at, NULL, "%s does not take %s", name, vyre_type_name(type));
         is_good = 0;
     }
@@ -221,7 +222,7 @@ static vy_stmt atomic_stmt(vy_lowering *l, const vy_node *node) {
 static vy_stmt collective_stmt(vy_lowering *l, const vy_node *node) {
     vy_stmt stmt = vy_draft_blank(VY_STMT_COLLECTIVE);
     stmt.op = node->op;
-    stmt.combine = vy_collective_combines(node->op) ? node->combine : 0;
+    stmt.combine = vy_collectives[node->op].combines ? node->combine : 0;
     stmt.width = node->axis;
     stmt.a = vy_lower_emit(l, node->a);
     stmt.b = node->b ? vy_lower_emit(l, node->b) : VY_NONE;

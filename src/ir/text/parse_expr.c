@@ -1,5 +1,6 @@
 /* Expressions. Precedence climbing: the strength of each infix symbol is a column of the op table. */
 #include "ir/limits.h"
+#include "ir/rows.h"
 #include "ir/text/parser.h"
 
 #include <stdio.h>
@@ -138,7 +139,7 @@ static vy_node *parse_atomic(vy_parser *parser, vy_word word, vy_position at) {
     node->scope = VYRE_SCOPE_COUNT;
     if (vy_parse_accept(parser, VY_TOKEN_LT))
         parse_atomic_attributes(parser, node);
-    parse_operands(parser, node, vyre_atomic_name(word.index), 1 + vy_atomic_operands(word.index));
+    parse_operands(parser, node, vyre_atomic_name(word.index), 1 + vy_atomics[word.index].operands);
     if (node->kind == VY_NODE_ATOMIC && node->a && node->a->kind != VY_NODE_INDEX && node->a->kind != VY_NODE_BAD) {
         vy_parse_error(parser, VY_T038, node->a->at, "write the buffer or array with an index, as in `m[i]`",
                        "the first argument of %s is an element of a memory", vyre_atomic_name(word.index));
@@ -191,7 +192,7 @@ static vy_node *parse_collective(vy_parser *parser, vy_word word, vy_position at
                        word.subgroup ? "%s needs the width of its subgroups"
                                      : "%s is over the whole workgroup and has no width",
                        name);
-    parse_operands(parser, node, name, vy_collective_operands(word.index));
+    parse_operands(parser, node, name, vy_collectives[word.index].operands);
     node->width = width;
     return node;
 }
@@ -333,7 +334,7 @@ static vy_node *parse_builtin(vy_parser *parser, vy_word word, vy_position at) {
     if (!node)
         return NULL;
     node->op = word.index;
-    int dot = vy_parse_accept(parser, VY_TOKEN_DOT), has_axes = vy_builtin_has_axes(word.index);
+    int dot = vy_parse_accept(parser, VY_TOKEN_DOT), has_axes = vy_builtins[word.index].has_axes;
     const char *name = vyre_builtin_name(word.index);
     if (dot != has_axes) {
         vy_parse_error(parser, VY_T029, at,

@@ -3,16 +3,12 @@
 #include "ir/text/print.h"
 
 #include "base/status.h"
+#include "ir/rows.h"
 #include "ir/text/words.h"
 #include "vyre/text.h"
 
 #include <inttypes.h>
 
-static const char *const access_names[] = {
-#define X(ID, name, load, store, input, output) name,
-    VYRE_ACCESS_LIST(X)
-#undef X
-};
 static const char *const space_names[VY_SPACE_COUNT] = {"buffer", "workgroup", "private"};
 
 static void add(vy_printer *p, const char *text) {
@@ -288,7 +284,7 @@ static uint32_t print_params(vy_printer *p, const vy_function *function) {
         add_name(p, memory->name);
         vy_string_format(&p->out, ": %s [%s]", space_names[memory->space], vyre_type_name(memory->type));
         if (memory->space == VY_SPACE_BUFFER)
-            vy_string_format(&p->out, " %s", access_names[memory->access]);
+            vy_string_format(&p->out, " %s", vy_accesses[memory->access].name);
     }
     return memories;
 }
@@ -353,7 +349,7 @@ static void print_grid(vy_printer *p, const vy_grid *grid) {
 static void print_buffer(vy_printer *p, const vy_memory *memory) {
     add(p, "  buffer ");
     add_name(p, memory->name);
-    vy_string_format(&p->out, " : %s %s", vyre_type_name(memory->type), access_names[memory->access]);
+    vy_string_format(&p->out, " : %s %s", vyre_type_name(memory->type), vy_accesses[memory->access].name);
     if (memory->size != VY_NONE) {
         add(p, " count ");
         vy_print_size(p, memory->size, VYRE_PRECEDENCE_SELECT);

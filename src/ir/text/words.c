@@ -1,44 +1,14 @@
 /* Words: the tables of the language turned into one lookup by spelling. */
 #include "ir/text/words.h"
 
+#include "ir/rows.h"
+
 #include <stdio.h>
 #include <string.h>
 
 static const char *const keywords[VY_KEYWORD_COUNT] = {
 #define X(ID, spelling) spelling,
     VY_KEYWORD_LIST(X)
-#undef X
-};
-
-typedef struct collective_row {
-    const char *name;
-    uint8_t operands, combines, over[2]; /* over[0] the workgroup, over[1] a subgroup */
-} collective_row;
-
-static const collective_row collectives[VYRE_COLLECTIVE_COUNT] = {
-#define X(ID, name, operands, combines, workgroup, subgroup, doc) {name, operands, combines, {workgroup, subgroup}},
-    VYRE_COLLECTIVE_LIST(X)
-#undef X
-};
-
-static const uint8_t combine_ops[] = {
-#define X(ID) VYRE_OP_##ID,
-    VYRE_COMBINE_LIST(X)
-#undef X
-};
-enum { COMBINE_COUNT = sizeof combine_ops / sizeof *combine_ops };
-
-static const struct {
-    uint8_t operands, gives;
-} atomics[VYRE_ATOMIC_COUNT] = {
-#define X(ID, name, operands, value, doc) {operands, value},
-    VYRE_ATOMIC_LIST(X)
-#undef X
-};
-
-static const uint8_t builtin_axes[VYRE_BUILTIN_COUNT] = {
-#define X(ID, name, axes, uniform, doc) axes,
-    VYRE_BUILTIN_LIST(X)
 #undef X
 };
 
@@ -55,7 +25,7 @@ static vy_word word(vy_word_class cls, unsigned index) {
 /* The rest of a collective's name after its prefix: the row's name, and after it `_op` where the row combines. */
 static vy_word find_collective(const char *text, size_t length, int subgroup) {
     for (unsigned i = 0; i < VYRE_COLLECTIVE_COUNT; i++) {
-        const collective_row *row = &collectives[i];
+        const vy_collective_row *row = &vy_collectives[i];
         size_t name = strlen(row->name);
         if (!row->over[subgroup] || length < name || memcmp(text, row->name, name) != 0)
             continue;
@@ -65,9 +35,9 @@ static vy_word find_collective(const char *text, size_t length, int subgroup) {
             return found;
         if (!row->combines || length < name + 2 || text[name] != '_')
             continue;
-        for (unsigned k = 0; k < COMBINE_COUNT; k++)
-            if (equals(vyre_op_get(combine_ops[k])->name, text + name + 1, length - name - 1)) {
-                found.combine = combine_ops[k];
+        for (unsigned k = 0; k < VY_COMBINE_COUNT; k++)
+            if (equals(vyre_op_get(vy_combine_ops[k])->name, text + name + 1, length - name - 1)) {
+                found.combine = vy_combine_ops[k];
                 return found;
             }
     }
@@ -107,7 +77,7 @@ vy_word vy_word_find(const char *text, size_t length) {
 }
 
 void vy_word_collective(vyre_collective collective, vyre_op combine, int subgroup, char text[VY_WORD_ROOM]) {
-    const collective_row *row = &collectives[collective];
+    const vy_collective_row *row = &vy_collectives[collective];
     if (row->combines)
         snprintf(text, VY_WORD_ROOM, "%s%s_%s", prefixes[subgroup != 0], row->name, vyre_op_get(combine)->name);
     else
@@ -117,11 +87,11 @@ void vy_word_collective(vyre_collective collective, vyre_op combine, int subgrou
 /* Collectives are counted as a box of scope, row and op; corners that do not exist are passed over by the caller's
  * next index, so they repeat the nearest that does. */
 static int collective_at(unsigned index, char text[VY_WORD_ROOM]) {
-    unsigned combine = index % COMBINE_COUNT, row = index / COMBINE_COUNT % VYRE_COLLECTIVE_COUNT;
-    unsigned subgroup = index / COMBINE_COUNT / VYRE_COLLECTIVE_COUNT;
+    unsigned combine = index % VY_COMBINE_COUNT, row = index / VY_COMBINE_COUNT % VYRE_COLLECTIVE_COUNT;
+    unsigned subgroup = index / VY_COMBINE_COUNT / VYRE_COLLECTIVE_COUNT;
     if (subgroup > 1)
         return 0;
-    vy_word_collective(row, combine_ops[combine], collectives[row].over[subgroup] ? (int)subgroup : 1, text);
+    vy_word_collective(row, vy_combine_ops[combine], vy_collectives[row].over[subgroup] ? (int)subgroup : 1, text);
     return 1;
 }
 
@@ -159,20 +129,4 @@ int vy_word_at(vy_word_class cls, unsigned index, char text[VY_WORD_ROOM]) {
     /* Rows with a symbol are no call; what stands for them here is never nearer to a typo than itself. */
     snprintf(text, VY_WORD_ROOM, "%s", cls == VY_WORD_OP && !is_call(vyre_op_get(index)) ? "min" : spelling);
     return 1;
-}
-
-unsigned vy_collective_operands(vyre_collective collective) {
-    return collectives[collective].operands;
-}
-int vy_collective_combines(vyre_collective collective) {
-    return collectives[collective].combines;
-}
-unsigned vy_atomic_operands(vyre_atomic atomic) {
-    return atomics[atomic].operands;
-}
-int vy_atomic_gives(vyre_atomic atomic) {
-    return atomics[atomic].gives;
-}
-int vy_builtin_has_axes(vyre_builtin builtin) {
-    return builtin_axes[builtin];
 }

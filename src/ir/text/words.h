@@ -55,12 +55,4 @@ int vy_word_at(vy_word_class cls, unsigned index, char text[VY_WORD_ROOM]);
 /* Spelling of a collective as it is written, without its width. */
 void vy_word_collective(vyre_collective collective, vyre_op combine, int subgroup, char text[VY_WORD_ROOM]);
 
-/* How many operands a collective takes and whether it combines; of an atomic, the operands beside the element and
- * whether it gives a value. */
-unsigned vy_collective_operands(vyre_collective collective);
-int vy_collective_combines(vyre_collective collective);
-unsigned vy_atomic_operands(vyre_atomic atomic);
-int vy_atomic_gives(vyre_atomic atomic);
-int vy_builtin_has_axes(vyre_builtin builtin);
-
 #endif

@@ -1,6 +1,8 @@
 /* Reporting, scratch memory and the small questions of check.h. */
 #include "ir/validate/check.h"
 
+#include "ir/rows.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -57,27 +59,16 @@ uint32_t vy_stmt_exprs_end(const vyre_program *program, const vy_stmt *stmt, uin
     return last == VY_NONE ? first : last + 1;
 }
 
-typedef struct access_row {
-    const char *name;
-    uint8_t loads, stores;
-} access_row;
-
-static const access_row accesses[VYRE_ACCESS_COUNT] = {
-#define X(ID, name, load, store, input, output) {name, load, store},
-    VYRE_ACCESS_LIST(X)
-#undef X
-};
-
 int vy_access_loads(uint8_t access) {
-    return access < VYRE_ACCESS_COUNT && accesses[access].loads;
+    return access < VYRE_ACCESS_COUNT && vy_accesses[access].loads;
 }
 
 int vy_access_stores(uint8_t access) {
-    return access < VYRE_ACCESS_COUNT && accesses[access].stores;
+    return access < VYRE_ACCESS_COUNT && vy_accesses[access].stores;
 }
 
 const char *vy_access_name(uint8_t access) {
-    return access < VYRE_ACCESS_COUNT ? accesses[access].name : "?";
+    return access < VYRE_ACCESS_COUNT ? vy_accesses[access].name : "?";
 }
 
 const char *vy_space_name(uint8_t space) {

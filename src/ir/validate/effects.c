@@ -1,7 +1,10 @@
 /* Statements with an effect beyond variables: stores, atomics, collectives, calls. */
+#include "ir/rows.h"
 #include "ir/text/lexer.h"
 #include "ir/text/words.h"
 #include "ir/validate/body.h"
+
+#include <string.h>
 
 static const char *type_name(uint8_t type) {
     return vyre_type_name((vyre_type)type);
@@ -86,7 +89,7 @@ void vy_body_atomic(vy_body *body, const vy_stmt *s) {
         if (operands[i] != VY_NONE && vy_body_type(body, operands[i]) != m->type)
             vy_body_mismatch(body, VY_V075, vy_body_expr_at(body, operands[i]), "the operand of an atomic",
                              vy_body_type(body, operands[i]), m->type);
-    if (s->result_count && !vy_atomic_gives((vyre_atomic)s->op))
+    if (s->result_count && !vy_atomics[s->op].gives)
         vy_check_error(body->check, VY_V076, at, NULL, "`%s` gives no value, but a variable takes it", name);
     else if (s->result_count)
         check_result_type(body, s, 0, m->type);
@@ -102,28 +105,19 @@ typedef enum value_rule {
     TAKES_ANY     /* T, u32 → T */
 } value_rule;
 
-static const struct {
-    uint8_t rule, workgroup, subgroup;
-} collective_rules[VYRE_COLLECTIVE_COUNT] = {
-#define X(ID, name, operands, combines, workgroup, subgroup, doc)                                                      \
-    {combines ? TAKES_NUMBER : operands == 2 ? TAKES_ANY : TAKES_BOOL, workgroup, subgroup},
-    VYRE_COLLECTIVE_LIST(X)
-#undef X
-};
+static value_rule rule_of(uint8_t collective) {
+    const vy_collective_row *row = &vy_collectives[collective];
+    if (collective == VYRE_COLLECTIVE_BALLOT)
+        return TAKES_BALLOT;
+    return row->combines ? TAKES_NUMBER : row->operands == 2 ? TAKES_ANY : TAKES_BOOL;
+}
 
 static int may_combine(uint8_t op) {
-    switch (op) {
-#define X(ID) case VYRE_OP_##ID:
-        VYRE_COMBINE_LIST(X)
-#undef X
-        return 1;
-    default:
-        return 0;
-    }
+    return memchr(vy_combine_ops, op, sizeof vy_combine_ops) != NULL;
 }
 
 static void collective_name(const vy_stmt *s, char text[VY_WORD_ROOM]) {
-    if (!vy_collective_combines((vyre_collective)s->op) || may_combine(s->combine))
+    if (!vy_collectives[s->op].combines || may_combine(s->combine))
         vy_word_collective((vyre_collective)s->op, (vyre_op)s->combine, s->width != 0, text);
     else
         vy_fix_format(text, VY_WORD_ROOM, "%s_%s", s->width ? "subgroup" : "workgroup",
@@ -135,14 +129,14 @@ static void check_width(vy_body *body, const vy_stmt *s, const char *name) {
     if (s->width && !is_power)
         vy_check_error(body->check, VY_V081, vy_body_at(body), NULL, "the subgroup width of `%s` is %u", name,
                        s->width);
-    else if (!(s->width ? collective_rules[s->op].subgroup : collective_rules[s->op].workgroup))
+    else if (!vy_collectives[s->op].over[s->width != 0])
         vy_check_error(body->check, VY_V082, vy_body_at(body), NULL, "`%s` does not exist", name);
 }
 
 void vy_body_collective(vy_body *body, const vy_stmt *s) {
     char name[VY_WORD_ROOM];
     collective_name(s, name);
-    uint8_t rule = s->op == VYRE_COLLECTIVE_BALLOT ? TAKES_BALLOT : collective_rules[s->op].rule;
+    value_rule rule = rule_of(s->op);
     uint8_t type = vy_body_type(body, s->a);
     check_width(body, s, name);
     if (rule == TAKES_NUMBER &&

@@ -1,5 +1,6 @@
 /* Expressions: every node has the type its row of the op table gives it, and reads only what may be read here. */
 #include "ir/eval.h"
+#include "ir/rows.h"
 #include "ir/text/words.h"
 #include "ir/validate/body.h"
 
@@ -72,7 +73,7 @@ static void check_load(vy_body *body, uint32_t index, const vy_expr *e) {
 }
 
 static void check_builtin(vy_body *body, uint32_t index, const vy_expr *e) {
-    unsigned axes = vy_builtin_has_axes((vyre_builtin)e->op) ? 3 : 1;
+    unsigned axes = vy_builtins[e->op].has_axes ? 3 : 1;
     if (e->axis >= axes)
         vy_check_error(body->check, VY_V057, vy_body_expr_at(body, index), NULL,
                        "axis %u of `%s` does not exist (it has %u)", e->axis, vyre_builtin_name((vyre_builtin)e->op),

@@ -1,6 +1,8 @@
 /* Building the flow graph: one walk over the statements of a function. flow.h has the rules. */
 #include "ir/validate/flow.h"
 
+#include "ir/rows.h"
+
 #define IN_GROUP (1u << VY_VARIES_IN_GROUP | 1u << VY_VARIES_IN_GRID)
 #define IN_GRID (1u << VY_VARIES_IN_GRID)
 
@@ -79,12 +81,6 @@ static uint32_t join(builder *b, uint32_t one, uint32_t other) {
 
 /* ---- expressions: all leaves of the next tree, up to its root, flow into `to` ---- */
 
-static const uint8_t builtin_seeds[VYRE_BUILTIN_COUNT] = {
-#define X(ID, name, axes, uniform, doc) uniform ? 0 : IN_GROUP,
-    VYRE_BUILTIN_LIST(X)
-#undef X
-};
-
 static void flow_leaf(builder *b, uint32_t index, uint32_t to) {
     const vy_expr *e = &b->program->exprs.items[index];
     if (e->kind == VY_EXPR_VARIABLE)
@@ -92,7 +88,7 @@ static void flow_leaf(builder *b, uint32_t index, uint32_t to) {
     else if (e->kind == VY_EXPR_LOAD)
         add_edge(b, memory_node(b, e->a), to);
     else if (e->kind == VY_EXPR_BUILTIN) {
-        uint32_t seed = e->op == VYRE_BUILTIN_GROUP_ID ? IN_GRID : builtin_seeds[e->op];
+        uint32_t seed = e->op == VYRE_BUILTIN_GROUP_ID ? IN_GRID : vy_builtins[e->op].is_uniform ? 0 : IN_GROUP;
         if (seed)
             add_edge(b, add_node(b, VY_FLOW_SOURCE, index, seed), to);
     }

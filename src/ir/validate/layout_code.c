@@ -1,5 +1,6 @@
 /* Layout of code: expressions are postfix trees directly before the statement that takes them, blocks lie inside blocks, variables and
  * arguments are numbered in order. See layout.c. */
+#include "ir/rows.h"
 #include "ir/text/words.h"
 #include "ir/validate/layout.h"
 
@@ -160,9 +161,9 @@ static int check_tags(layout *l, uint32_t index, const vy_stmt *s) {
 static int check_operands(layout *l, uint32_t index, const vy_stmt *s) {
     shape row = shapes[s->kind];
     if (s->kind == VY_STMT_ATOMIC)
-        row.fewest_operands = row.most_operands = (uint8_t)(1 + vy_atomic_operands((vyre_atomic)s->op));
+        row.fewest_operands = row.most_operands = (uint8_t)(1 + vy_atomics[s->op].operands);
     else if (s->kind == VY_STMT_COLLECTIVE)
-        row.fewest_operands = row.most_operands = (uint8_t)vy_collective_operands((vyre_collective)s->op);
+        row.fewest_operands = row.most_operands = vy_collectives[s->op].operands;
     const uint32_t operands[3] = {s->a, s->b, s->c};
     for (int i = 0; i < 3; i++) {
         if (operands[i] == VY_NONE ? i < row.fewest_operands : i >= row.most_operands)

@@ -3,6 +3,7 @@
  * Expressions push, statements take everything on the stack. Nothing recurses; the draft's nesting is bounded here before it is reached. Only
  * what the wire form itself promises is checked; what a program may mean is the validator's work. */
 #include "ir/eval.h"
+#include "ir/rows.h"
 #include "ir/wire/decode.h"
 #include "ir/wire/format.h"
 
@@ -54,7 +55,7 @@ static uint32_t decode_literal(vy_decoder *d, uint8_t tag) {
 
 static uint32_t decode_builtin(vy_decoder *d) {
     vyre_builtin builtin = (vyre_builtin)vy_reader_choice(&d->reader, VYRE_BUILTIN_COUNT, "the builtin");
-    unsigned axis = vy_wire_builtin_axes[builtin] ? vy_reader_choice(&d->reader, 3, "the axis") : 0;
+    unsigned axis = vy_builtins[builtin].has_axes ? vy_reader_choice(&d->reader, 3, "the axis") : 0;
     return vy_draft_builtin(&d->draft, builtin, axis);
 }
 
@@ -164,7 +165,7 @@ static void decode_results(vy_decoder *d, fields *f) {
 
 static void decode_collective(vy_decoder *d, vy_stmt *stmt) {
     stmt->op = vy_reader_choice(&d->reader, VYRE_COLLECTIVE_COUNT, "the collective");
-    if (vy_wire_collective_combines[stmt->op])
+    if (vy_collectives[stmt->op].combines)
         stmt->combine = vy_reader_choice(&d->reader, VYRE_OP_COUNT, "the op that combines");
     stmt->width = (uint8_t)vy_reader_fixed(&d->reader, 1, "the width");
     stmt->result_count = 1;
@@ -252,9 +253,9 @@ static void take_operands(vy_decoder *d, fields *f, uint32_t most) {
 /* How many expressions this very statement takes: for atomics and collectives the op decides. */
 static void operand_range(const vy_stmt *stmt, uint32_t *fewest, uint32_t *most) {
     if (stmt->kind == VY_STMT_ATOMIC)
-        *fewest = *most = 1 + vy_wire_atomic_operands[stmt->op];
+        *fewest = *most = 1 + vy_atomics[stmt->op].operands;
     else if (stmt->kind == VY_STMT_COLLECTIVE)
-        *fewest = *most = vy_wire_collective_operands[stmt->op];
+        *fewest = *most = vy_collectives[stmt->op].operands;
 }
 
 static void decode_stmt(vy_decoder *d, vy_stmt_kind kind) {

@@ -5,6 +5,7 @@
 #include "ir/wire/encode.h"
 
 #include "base/status.h"
+#include "ir/rows.h"
 #include "ir/wire/format.h"
 
 enum { NAMES_ON_STACK = 1024 };
@@ -56,7 +57,7 @@ static void write_expr(encoder *e, const vy_expr *expr) {
     case VY_EXPR_BUILTIN:
         vy_writer_byte(writer, VY_WIRE_BUILTIN);
         vy_writer_byte(writer, expr->op);
-        if (vy_wire_builtin_axes[expr->op])
+        if (vy_builtins[expr->op].has_axes)
             vy_writer_byte(writer, expr->axis);
         break;
     case VY_EXPR_OP:
@@ -103,7 +104,7 @@ static void write_args(encoder *e, const vy_stmt *stmt) {
 
 static void write_collective(encoder *e, const vy_stmt *stmt) {
     vy_writer_byte(e->writer, stmt->op);
-    if (vy_wire_collective_combines[stmt->op])
+    if (vy_collectives[stmt->op].combines)
         vy_writer_byte(e->writer, stmt->combine);
     vy_writer_byte(e->writer, stmt->width);
 }

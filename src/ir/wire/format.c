@@ -13,30 +13,6 @@ const vy_wire_size vy_wire_sizes[VY_SIZE_KIND_COUNT] = {
 #undef X
 };
 
-const uint8_t vy_wire_atomic_operands[VYRE_ATOMIC_COUNT] = {
-#define X(ID, name, operands, value, doc) operands,
-    VYRE_ATOMIC_LIST(X)
-#undef X
-};
-
-const uint8_t vy_wire_collective_operands[VYRE_COLLECTIVE_COUNT] = {
-#define X(ID, name, operands, combines, workgroup, subgroup, doc) operands,
-    VYRE_COLLECTIVE_LIST(X)
-#undef X
-};
-
-const uint8_t vy_wire_collective_combines[VYRE_COLLECTIVE_COUNT] = {
-#define X(ID, name, operands, combines, workgroup, subgroup, doc) combines,
-    VYRE_COLLECTIVE_LIST(X)
-#undef X
-};
-
-const uint8_t vy_wire_builtin_axes[VYRE_BUILTIN_COUNT] = {
-#define X(ID, name, axes, uniform, doc) axes,
-    VYRE_BUILTIN_LIST(X)
-#undef X
-};
-
 #define X(KIND, ...) +1
 _Static_assert(0 VY_WIRE_STMT_LIST(X) == VY_STMT_KIND_COUNT, "a statement kind has no tag");
 _Static_assert(0 VY_WIRE_SIZE_LIST(X) == VY_SIZE_KIND_COUNT, "a size kind has no tag");

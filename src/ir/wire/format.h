@@ -121,10 +121,4 @@ static inline unsigned vy_wire_literal_bytes(vyre_type type) {
     return (vyre_type_bits(type) + 7) / 8;
 }
 
-/* What a collective takes and says: from VYRE_COLLECTIVE_LIST and VYRE_ATOMIC_LIST. */
-extern const uint8_t vy_wire_atomic_operands[VYRE_ATOMIC_COUNT];
-extern const uint8_t vy_wire_collective_operands[VYRE_COLLECTIVE_COUNT];
-extern const uint8_t vy_wire_collective_combines[VYRE_COLLECTIVE_COUNT];
-extern const uint8_t vy_wire_builtin_axes[VYRE_BUILTIN_COUNT];
-
 #endif
