@@ -57,7 +57,7 @@ static double one_lane_at_a_time(const struct bench_row *row) {
         for (int lane = 0; lane < LANES; lane++)
             results[lane] = vyre_op_evaluate(row->op, row->result, row->operand, operands[0][lane], operands[1][lane],
                                              operands[2][lane]);
-    return (now() - start) / (REPEATS / 10 * LANES);
+    return (now() - start) / (REPEATS / 10.0 * LANES);
 }
 
 static double all_lanes(const struct bench_row *row) {
