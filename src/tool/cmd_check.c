@@ -42,7 +42,7 @@ static void add_text(vy_string *out, const tool_file *file, const vyre_diagnosti
         return;
     }
     functions = library ? vyre_program_function_count(library) : 0;
-    vy_string_format(out, "%s: ok", tool_path_name(file->path));
+    vy_string_format(out, "%s: ok%s", tool_path_name(file->path), file->bytes.size ? "" : ", but empty");
     if (functions)
         vy_string_format(out, ", %zu function%s", functions, functions == 1 ? "" : "s");
     vy_string_char(out, '\n');

@@ -28,13 +28,29 @@ static int deliver(const fmt_options *options, const char *path, const vyre_byte
     return changed ? tool_file_write(path, after->data, after->size) : TOOL_OK;
 }
 
-static int format_file(const fmt_options *options, const char *path) {
+/* What is no text to lay out; TOOL_OK for the rest. */
+static int check_form(const tool_command *self, const char *path, const vyre_bytes *bytes) {
+    const char *name = tool_path_name(path);
+
+    if (bytes->size == 0) {
+        fprintf(stderr, "note: `%s` is empty\n", name);
+        return TOOL_OK;
+    }
+    if (!tool_file_is_wire(bytes))
+        return TOOL_OK;
+    tool_usage(self, VY_FIX("`vyre decode %s` prints it as text", path), "`%s` is a wire form, not text", name);
+    return TOOL_FAILED;
+}
+
+static int format_file(const tool_command *self, const fmt_options *options, const char *path) {
     vyre_bytes before = VYRE_BYTES_INIT, after = VYRE_BYTES_INIT;
     vyre_diagnostics *list = vyre_diagnostics_new();
     vyre_parse_options parse = {.file = tool_path_name(path)};
     vyre_error error;
     int code = tool_file_read(path, &before);
 
+    if (code == TOOL_OK)
+        code = check_form(self, path, &before);
     if (code == TOOL_OK) {
         if (vyre_text_format(before.data, before.size, &parse, list, &after, &error) == VYRE_OK) {
             code = deliver(options, path, &before, &after);
@@ -58,7 +74,7 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
     if (options->write && options->check)
         return tool_usage(self, "use one of them", "-w and --check are both given");
     for (uint32_t i = 0; i < args->words.count; i++) {
-        int code = format_file(options, args->words.items[i]);
+        int code = format_file(self, options, args->words.items[i]);
         if (code > worst)
             worst = code;
     }

@@ -18,9 +18,9 @@ typedef struct gen_options {
 static const tool_option options_table[] = {
     {"seed", 's', "N", TOOL_NUMBER, offsetof(gen_options, seed), "the first seed (1)"},
     {"count", 'n', "N", TOOL_NUMBER, offsetof(gen_options, count), "how many cases, with seeds counting up (1)"},
-    {"statements", 0, "N", TOOL_NUMBER, offsetof(gen_options, statements), "about how many statements (30)"},
-    {"depth", 0, "N", TOOL_NUMBER, offsetof(gen_options, depth), "depth of expressions (4)"},
-    {"invocations", 0, "N", TOOL_NUMBER, offsetof(gen_options, invocations), "at most about this many (256)"},
+    {"statements", 0, "N", TOOL_AMOUNT, offsetof(gen_options, statements), "about how many statements (30)"},
+    {"depth", 0, "N", TOOL_AMOUNT, offsetof(gen_options, depth), "depth of expressions (4)"},
+    {"invocations", 0, "N", TOOL_AMOUNT, offsetof(gen_options, invocations), "at most about this many (256)"},
     {"stress", 0, "WHAT", TOOL_TEXT, offsetof(gen_options, stress),
      "integers, floats, control, functions, memory, collectives, atomics, geometry; several with commas (everything)"},
     {"types", 0, "TYPES", TOOL_TEXT, offsetof(gen_options, types), "element types allowed, with commas (all)"},
@@ -78,14 +78,34 @@ static void add_json_case(vy_string *out, const vyre_case *made, uint64_t seed, 
     vy_string_char(out, '}');
 }
 
+/* A command line that makes this one case again. */
+static void add_command(vy_string *out, const gen_options *options, uint64_t seed) {
+    const struct {
+        const char *name;
+        uint64_t value;
+    } sizes[] = {{"statements", options->statements}, {"depth", options->depth}, {"invocations", options->invocations}};
+
+    vy_string_format(out, "vyre gen --seed %" PRIu64, seed);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (sizes[i].value)
+            vy_string_format(out, " --%s %" PRIu64, sizes[i].name, sizes[i].value);
+    if (options->stress && *options->stress)
+        vy_string_format(out, " --stress %s", options->stress);
+    if (options->types && *options->types)
+        vy_string_format(out, " --types %s", options->types);
+}
+
 /* The program as text, its arguments in comments: the file can be run after copying them to the command line. */
-static vyre_status add_text_case(vy_string *out, const vyre_case *made, uint64_t seed, vyre_error *error) {
+static vyre_status add_text_case(vy_string *out, const vyre_case *made, const gen_options *options, uint64_t seed,
+                                 vyre_error *error) {
     vyre_bytes text = VYRE_BYTES_INIT;
     vy_string arguments = {0};
     vyre_status status = vyre_text_print(vyre_case_program(made), &text, error);
 
     tool_case_arguments(&arguments, made, NULL);
-    vy_string_format(out, "// vyre gen --seed %" PRIu64 "\n", seed);
+    vy_string_add(out, "// ");
+    add_command(out, options, seed);
+    vy_string_char(out, '\n');
     for (const char *line = arguments.text; line && *line;) {
         size_t length = strcspn(line, "\n");
         vy_string_format(out, "//   %.*s\n", (int)length, line);
@@ -98,7 +118,8 @@ static vyre_status add_text_case(vy_string *out, const vyre_case *made, uint64_t
     return status;
 }
 
-static int make_one(const gen_options *options, const vyre_generate_options *knobs, int first) {
+/* Lists are collected, so that a failure leaves no half of one on standard output; everything else is printed at once. */
+static int make_one(const gen_options *options, const vyre_generate_options *knobs, int first, vy_string *list) {
     vyre_case *made = NULL;
     vy_string out = {0}, base = {0};
     vyre_error error;
@@ -111,13 +132,13 @@ static int make_one(const gen_options *options, const vyre_generate_options *kno
     if (status == VYRE_OK && options->output)
         status = tool_case_write(made, base.text, &error);
     if (status == VYRE_OK && options->json) {
-        vy_string_add(&out, first ? "[" : ",\n ");
-        add_json_case(&out, made, knobs->seed, base.text);
+        vy_string_add(list, first ? "" : ",\n ");
+        add_json_case(list, made, knobs->seed, base.text);
     } else if (status == VYRE_OK && options->output) {
         vy_string_format(&out, "%s.vyre @%s.args\n", base.text, base.text);
     } else if (status == VYRE_OK) {
         vy_string_add(&out, first ? "" : "\n");
-        status = add_text_case(&out, made, knobs->seed, &error);
+        status = add_text_case(&out, made, options, knobs->seed, &error);
     }
     vyre_case_free(made);
     vy_string_free(&base);
@@ -138,6 +159,22 @@ static int make_directory(const char *path) {
     return tool_error(&error);
 }
 
+static int check_sizes(const tool_command *self, const gen_options *options) {
+    const struct {
+        const char *name;
+        uint64_t value, most;
+    } sizes[] = {{"statements", options->statements, 100000},
+                 {"depth", options->depth, 64},
+                 {"invocations", options->invocations, 1 << 20}};
+
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (sizes[i].value > sizes[i].most)
+            return tool_usage(self, VY_FIX("use at most --%s %" PRIu64, sizes[i].name, sizes[i].most),
+                              "--%s %" PRIu64 " is over its limit (%" PRIu64 ")", sizes[i].name, sizes[i].value,
+                              sizes[i].most);
+    return TOOL_OK;
+}
+
 static int run_command(const tool_command *self, void *given, const tool_args *args) {
     const gen_options *options = given;
     vyre_generate_options knobs = {.seed = options->seed,
@@ -145,14 +182,15 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
                                    .depth = (unsigned)options->depth,
                                    .invocations = (unsigned)options->invocations};
     tool_progress progress;
+    vy_string list = {0};
     uint32_t stress = 0;
     int code;
 
     if (args->words.count > 0)
         return tool_usage(self, NULL, "`%s` is not understood: everything is an option", args->words.items[0]);
-    if (options->statements > 100000 || options->depth > 64 || options->invocations > 1 << 20)
-        return tool_usage(self, "use at most 100000 statements, depth 64 and 1048576 invocations",
-                          "a size is over its limit");
+    code = check_sizes(self, options);
+    if (code != TOOL_OK)
+        return code;
     code = read_bits(self, "stress", options->stress, stress_bit, &stress);
     knobs.stress = stress;
     if (code == TOOL_OK)
@@ -161,14 +199,18 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
         code = make_directory(options->output);
     if (code != TOOL_OK)
         return code;
+    vy_string_char(&list, '[');
     tool_progress_start(&progress, "generating", options->count);
     for (uint64_t i = 0; code == TOOL_OK && i < options->count && !ferror(stdout); i++, knobs.seed++) {
-        code = make_one(options, &knobs, i == 0);
+        code = make_one(options, &knobs, i == 0, &list);
         tool_progress_step(&progress, i + 1);
     }
     tool_progress_stop(&progress);
-    if (options->json && code == TOOL_OK)
-        printf(options->count ? "]\n" : "[]\n");
+    if (options->json && code == TOOL_OK) {
+        vy_string_add(&list, "]\n");
+        return tool_print(&list);
+    }
+    vy_string_free(&list);
     return code;
 }
 

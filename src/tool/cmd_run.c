@@ -295,8 +295,7 @@ static int show_json(run *r) {
 }
 
 static int write_outputs(run *r) {
-    return delivered(r) ? tool_outputs_write(r->command, r->program, &r->options->outs, &r->options->shapes, r->outputs)
-                        : TOOL_OK;
+    return delivered(r) ? tool_outputs_write(r->program, &r->options->outs, &r->options->shapes, r->outputs) : TOOL_OK;
 }
 
 /* Files first: if one cannot be written, the one object on standard output says so. */
@@ -334,6 +333,8 @@ static int prepare(run *r, const char *file, const tool_args *args) {
 
     if (code == TOOL_OK)
         code = tool_bindings_make(r->command, r->program, file, &request, &r->bindings);
+    if (code == TOOL_OK)
+        code = tool_outputs_compare(r->command, r->program, &r->options->shapes, &r->bindings.arguments);
     if (code != TOOL_OK)
         return code;
     r->findings = vyre_diagnostics_new();

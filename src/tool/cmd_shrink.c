@@ -32,8 +32,8 @@ static const tool_option options_table[] = {
      "workgroups, where the program says otherwise or nothing"},
     {"elements", 0, "X,Y,Z", TOOL_TEXT, offsetof(shrink_options, elements),
      "invocations, rounded up to whole workgroups"},
-    {"tries", 0, "N", TOOL_NUMBER, offsetof(shrink_options, tries), "candidates to try at most (2000)"},
-    {"timeout", 0, "SECONDS", TOOL_NUMBER, offsetof(shrink_options, timeout),
+    {"tries", 0, "N", TOOL_AMOUNT, offsetof(shrink_options, tries), "candidates to try at most (2000)"},
+    {"timeout", 0, "SECONDS", TOOL_AMOUNT, offsetof(shrink_options, timeout),
      "a COMMAND that takes longer counts as passing (60)"},
     {"verbose", 'v', NULL, TOOL_FLAG, offsetof(shrink_options, verbose), "show what COMMAND prints"},
     {NULL, 0, NULL, TOOL_FLAG, 0, NULL},
@@ -45,7 +45,7 @@ typedef struct judge {
     const shrink_options *options;
     const char *base; /* where candidates are written */
     tool_progress *progress;
-    unsigned long long asked;
+    unsigned long long asked, timeouts;
     vyre_error error; /* set when the question itself failed: then nothing can be kept any more */
     int broken;
 } judge;
@@ -101,8 +101,8 @@ static void become(char **words, int verbose) {
     _exit(errno == ENOENT ? NO_SUCH_COMMAND : NOT_STARTED);
 }
 
-/* Waits for the child, at most `seconds`; returns its wait status, or 0 (it passed) when time is up. */
-static int wait_for(pid_t child, uint64_t seconds) {
+/* Waits for the child, at most `seconds`; returns its wait status, or 0 (it passed), counted, when time is up. */
+static int wait_for(pid_t child, uint64_t seconds, unsigned long long *timeouts) {
     struct timespec start, now, nap = {0, 500000};
     int status = 0;
 
@@ -113,6 +113,7 @@ static int wait_for(pid_t child, uint64_t seconds) {
             kill(-child, SIGKILL);
             kill(child, SIGKILL);
             waitpid(child, &status, 0);
+            ++*timeouts;
             return 0;
         }
         nanosleep(&nap, NULL);
@@ -140,11 +141,11 @@ static int ask(judge *j) {
             vy_fail(&j->error, VYRE_IO, "end other processes", "the command cannot be started (%s)", strerror(errno));
     }
     if (child > 0)
-        status = wait_for(child, j->options->timeout);
+        status = wait_for(child, j->options->timeout, &j->timeouts);
     vy_arena_free(&arena);
     if (child > 0 && WIFEXITED(status) &&
         (WEXITSTATUS(status) == NO_SUCH_COMMAND || WEXITSTATUS(status) == NOT_STARTED)) {
-        vy_fail(&j->error, VYRE_NOT_FOUND, "name a command that exists; a shell line needs `sh -c '...'`",
+        vy_fail(&j->error, VYRE_IO, "name a command that exists; a shell line needs `sh -c '...'`",
                 "`%s` cannot be run", j->command->items[0]);
         return -1;
     }
@@ -167,22 +168,48 @@ static int still_fails(void *user, const vyre_case *candidate) {
 
 /* ---- the command ---- */
 
+/* Where the result goes, without the ending: --output, or the file's name with .min. */
+static void add_result_base(vy_string *out, const shrink_options *options, const char *file) {
+    size_t length = strlen(file);
+
+    if (options->output)
+        vy_string_add(out, options->output);
+    else
+        vy_string_format(out, "%.*s.min",
+                         (int)(length > 5 && strcmp(file + length - 5, ".vyre") == 0 ? length - 5 : length), file);
+}
+
+/* Looks before the work, which may take long, whether its result will find room. */
+static int check_folder(const shrink_options *options, const char *file) {
+    vy_string base = {0};
+    vyre_error error;
+    char *slash;
+    int code = TOOL_OK;
+
+    add_result_base(&base, options, file);
+    slash = base.text ? strrchr(base.text, '/') : NULL;
+    if (slash)
+        slash[slash == base.text] = '\0';
+    if (slash && access(base.text, W_OK | X_OK) != 0) {
+        vy_fail(&error, VYRE_IO, "make the folder first, or write elsewhere with --output",
+                "the result cannot be written to the folder `%s` (%s)", base.text, strerror(errno));
+        code = tool_error(&error);
+    }
+    vy_string_free(&base);
+    return code;
+}
+
 static int deliver(const shrink_options *options, const char *file, const vyre_case *small) {
     vyre_program_stats stats;
     vy_string base = {0};
     vyre_error error;
-    size_t length = strlen(file);
-    int code;
+    int code = TOOL_SYSTEM;
 
-    if (options->output)
-        vy_string_add(&base, options->output);
-    else
-        vy_string_format(&base, "%.*s.min",
-                         (int)(length > 5 && strcmp(file + length - 5, ".vyre") == 0 ? length - 5 : length), file);
+    add_result_base(&base, options, file);
     if (base.failed)
         vy_fail_memory(&error, "naming the result");
     if (base.failed || tool_case_write(small, base.text, &error) != VYRE_OK) {
-        code = tool_error(&error);
+        tool_error(&error);
     } else {
         vyre_program_get_stats(vyre_case_program(small), &stats);
         fprintf(stderr, "note: %u statement%s left\n", stats.statements, stats.statements == 1 ? "" : "s");
@@ -211,6 +238,12 @@ static int shrink(const tool_command *self, const shrink_options *options, const
         vyre_case_free(small);
         return tool_error(&j->error);
     }
+    if (!fails && j->timeouts > 0) {
+        vy_fail(&error, VYRE_TIMEOUT, "raise --timeout, or give the command less to do",
+                "the command was ended after %" PRIu64 " second%s, which counts as passing: there is nothing to shrink",
+                options->timeout, options->timeout == 1 ? "" : "s");
+        return tool_error(&error);
+    }
     if (!fails) {
         tool_usage(self, "COMMAND must exit with anything but 0 on the case as it is",
                    "the case does not fail: the command exits with 0");
@@ -218,6 +251,9 @@ static int shrink(const tool_command *self, const shrink_options *options, const
     }
     if (status != VYRE_OK)
         return tool_error(&error);
+    if (j->timeouts > 0)
+        fprintf(stderr, "note: %llu of %llu commands were ended after %" PRIu64 " second%s and counted as passing\n",
+                j->timeouts, j->asked, options->timeout, options->timeout == 1 ? "" : "s");
     fails = deliver(options, file, small);
     vyre_case_free(small);
     return fails;
@@ -268,6 +304,8 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
     }
     if (code == TOOL_OK && vyre_case_new(program, &bindings.arguments, &start, &error) != VYRE_OK)
         code = tool_error(&error);
+    if (code == TOOL_OK)
+        code = check_folder(options, path);
     if (code == TOOL_OK)
         code = with_folder(self, options, path, &args->after, start);
     vyre_case_free(start);

@@ -30,7 +30,7 @@ int tool_file_write(const char *path, const void *data, size_t size) {
 }
 
 /* No text starts with the wire form's magic: its first byte is NUL. */
-static int is_wire(const vyre_bytes *bytes) {
+int tool_file_is_wire(const vyre_bytes *bytes) {
     size_t size = sizeof VY_WIRE_MAGIC - 1;
     return bytes->size >= size && memcmp(bytes->data, VY_WIRE_MAGIC, size) == 0;
 }
@@ -112,8 +112,8 @@ int tool_file_load(const tool_command *command, const char *path, const tool_lis
     out->path = path;
     code = tool_file_read(path, &out->bytes);
     if (code == TOOL_OK) {
-        code = is_wire(&out->bytes) ? load_wire(command, defines, list, out, &error)
-                                    : load_text(command, defines, list, out, &error);
+        code = tool_file_is_wire(&out->bytes) ? load_wire(command, defines, list, out, &error)
+                                              : load_text(command, defines, list, out, &error);
         if (code == TOOL_OK && error.code != VYRE_OK)
             code = report_failure(list, before, diagnostics != NULL, &error);
         else if (!diagnostics)
@@ -148,6 +148,15 @@ static void list_programs(const tool_file *file, vy_string *out) {
         vy_string_format(out, "%s%s", i ? ", " : "", vyre_program_name(tool_file_program(file, i)));
 }
 
+/* What a file without a program is. */
+static const char *what_instead(const tool_file *file) {
+    const vyre_program *library = file->module ? vyre_module_library(file->module) : NULL;
+
+    if (file->bytes.size == 0)
+        return "is empty";
+    return library ? "holds no program, only functions" : "holds no program and no functions";
+}
+
 int tool_file_select(const tool_command *command, const tool_file *file, const char *name, vyre_program **out) {
     size_t count = tool_file_program_count(file);
     const char *path = tool_path_name(file->path);
@@ -164,8 +173,8 @@ int tool_file_select(const tool_command *command, const tool_file *file, const c
     if (*out)
         return TOOL_OK;
     if (count == 0)
-        return tool_usage(command, "name a file that holds a `program NAME { … }`",
-                          "`%s` holds no program, only functions", path);
+        return tool_usage(command, "name a file that holds a `program NAME { … }`", "`%s` %s", path,
+                          what_instead(file));
     list_programs(file, &names);
     if (!name) {
         tool_usage(command, VY_FIX("choose one, as in `--program %s`", vyre_program_name(tool_file_program(file, 0))),

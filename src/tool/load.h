@@ -13,6 +13,8 @@ typedef struct tool_file {
     vyre_program *program; /* wire form */
 } tool_file;
 
+/* Whether the bytes of a file start as a wire form does. */
+int tool_file_is_wire(const vyre_bytes *bytes);
 /* The name diagnostics show for a path: "<stdin>" for "-". */
 const char *tool_path_name(const char *path);
 /* Reads a whole file, or standard input for "-". */

@@ -23,10 +23,18 @@ const tool_command *tool_command_find(const char *name) {
     return NULL;
 }
 
+static void list_commands(void) {
+    fprintf(stderr, "Fix: use one of");
+    for (size_t i = 0; tool_command_at(i); i++)
+        fprintf(stderr, "%s %s", i ? "," : "", commands[i]->name);
+    fprintf(stderr, "; `vyre help` says what they do\n");
+}
+
 static int unknown_command(const char *name) {
     vy_suggestion suggestion;
     const char *near;
 
+    /* Not tool_usage: without a command there is no help to point to, and no --json to answer. */
     vy_suggestion_start(&suggestion, name, strlen(name));
     for (size_t i = 0; tool_command_at(i); i++)
         vy_suggestion_offer(&suggestion, commands[i]->name);
@@ -35,7 +43,7 @@ static int unknown_command(const char *name) {
     if (near)
         fprintf(stderr, "Fix: did you mean `vyre %s`?\n", near);
     else
-        fprintf(stderr, "Fix: `vyre help` lists the commands\n");
+        list_commands();
     return TOOL_USAGE;
 }
 

@@ -1,6 +1,7 @@
 /* Where the outputs of a run go. */
 #include "tool/outputs.h"
 
+#include "ir/launch.h"
 #include "tool/bindings.h"
 #include "tool/image.h"
 #include "tool/load.h"
@@ -98,9 +99,24 @@ static int check_picture(const tool_command *command, const vyre_buffer_info *bu
                           "the picture `%s` needs a shape", file);
     if (!tool_image_takes(file, s.count == 3 ? (unsigned)s.sizes[2] : 1))
         return tool_usage(command, "write it as .png, which takes 1 to 4 samples a pixel",
-                          "`%s` cannot have %u samples a pixel: .pgm takes 1 and .ppm 3", file,
-                          s.count == 3 ? (unsigned)s.sizes[2] : 1);
+                          "`%s` cannot have %u sample%s a pixel: .pgm takes 1 and .ppm 3", file,
+                          s.count == 3 ? (unsigned)s.sizes[2] : 1, s.count == 3 && s.sizes[2] > 1 ? "s" : "");
     return TOOL_OK;
+}
+
+/* A shape is that of a file. */
+static int check_shape(const tool_command *command, const tool_list *outs, const char *word) {
+    int length = (int)strcspn(word, "=");
+    shape s;
+
+    if (!read_shape(word + length + 1, &s))
+        return tool_usage(command, "write up to 8 sizes, as in `--shape y=480,640`",
+                          "--shape takes NAME=N,N,…, not `%s`", word);
+    for (uint32_t i = 0; i < outs->count; i++)
+        if (strncmp(outs->items[i], word, (size_t)length + 1) == 0)
+            return TOOL_OK;
+    return tool_usage(command, VY_FIX("add `--out %.*s=FILE.npy`, or leave --shape out", length, word),
+                      "--shape names `%.*s`, which no --out writes", length, word);
 }
 
 int tool_outputs_check(const tool_command *command, const vyre_program *program, const tool_list *outs,
@@ -110,12 +126,8 @@ int tool_outputs_check(const tool_command *command, const vyre_program *program,
 
     if (code == TOOL_OK)
         code = check_names(command, program, "shape", shapes);
-    for (uint32_t i = 0; code == TOOL_OK && i < shapes->count; i++) {
-        shape s;
-        if (!read_shape(strchr(shapes->items[i], '=') + 1, &s))
-            code = tool_usage(command, "write up to 8 sizes, as in `--shape y=480,640`",
-                              "--shape takes NAME=N,N,…, not `%s`", shapes->items[i]);
-    }
+    for (uint32_t i = 0; code == TOOL_OK && i < shapes->count; i++)
+        code = check_shape(command, outs, shapes->items[i]);
     for (size_t i = 0; code == TOOL_OK && vyre_program_buffer(program, i, &buffer); i++) {
         const char *file = find(outs, buffer.name);
         if (file)
@@ -124,20 +136,44 @@ int tool_outputs_check(const tool_command *command, const vyre_program *program,
     return code;
 }
 
-static int write_one(const tool_command *command, const vyre_buffer_info *buffer, const char *file,
-                     const char *shape_text, const vyre_bytes *bytes) {
-    uint64_t count = bytes->size / vyre_type_size(buffer->type), product = 1;
-    shape s = {{count}, 1};
+static int compare_shape(const tool_command *command, const char *name, const char *text, uint64_t count) {
+    uint64_t product = 1;
+    shape s;
+
+    read_shape(text, &s);
+    for (size_t i = 0; i < s.count; i++)
+        product = s.sizes[i] && product > UINT64_MAX / s.sizes[i] ? UINT64_MAX : product * s.sizes[i];
+    if (product == count)
+        return TOOL_OK;
+    return tool_usage(command, VY_FIX("give sizes whose product is %" PRIu64, count),
+                      "the shape of `%s` (%s) does not hold its %" PRIu64 " element%s", name, text, count,
+                      count == 1 ? "" : "s");
+}
+
+int tool_outputs_compare(const tool_command *command, const vyre_program *program, const tool_list *shapes,
+                         const vyre_arguments *arguments) {
+    vy_launch *launch = vy_allocate(sizeof *launch);
+    vyre_buffer_info buffer;
+    int code = TOOL_OK;
+
+    /* A dispatch that does not resolve is refused, with the reason, by the run. */
+    if (launch && vy_launch_resolve(program, arguments, launch, NULL) == VYRE_OK)
+        for (size_t i = 0; code == TOOL_OK && vyre_program_buffer(program, i, &buffer); i++) {
+            const char *text = find(shapes, buffer.name);
+            if (text)
+                code = compare_shape(command, buffer.name, text, launch->buffers[i].count);
+        }
+    vy_release(launch, sizeof *launch);
+    return code;
+}
+
+static int write_one(const vyre_buffer_info *buffer, const char *file, const char *shape_text,
+                     const vyre_bytes *bytes) {
+    shape s = {{bytes->size / vyre_type_size(buffer->type)}, 1};
     vyre_error error;
 
     if (shape_text)
         read_shape(shape_text, &s);
-    for (size_t i = 0; i < s.count; i++)
-        product = s.sizes[i] && product > UINT64_MAX / s.sizes[i] ? UINT64_MAX : product * s.sizes[i];
-    if (product != count)
-        return tool_usage(command, VY_FIX("give sizes whose product is %" PRIu64, count),
-                          "the shape of `%s` (%s) does not hold its %" PRIu64 " elements", buffer->name,
-                          shape_text ? shape_text : "", count);
     fflush(stdout); /* in case the file is "-" */
     error.code = VYRE_OK;
     if (tool_image_is(file))
@@ -151,8 +187,8 @@ static int write_one(const tool_command *command, const vyre_buffer_info *buffer
                                  : (tool_error(&error), error.code == VYRE_INVALID_ARGUMENT ? TOOL_USAGE : TOOL_SYSTEM);
 }
 
-int tool_outputs_write(const tool_command *command, const vyre_program *program, const tool_list *outs,
-                       const tool_list *shapes, const vyre_bytes *outputs) {
+int tool_outputs_write(const vyre_program *program, const tool_list *outs, const tool_list *shapes,
+                       const vyre_bytes *outputs) {
     vyre_buffer_info buffer;
     size_t output = 0;
     int code = TOOL_OK;
@@ -163,7 +199,7 @@ int tool_outputs_write(const tool_command *command, const vyre_program *program,
             continue;
         file = find(outs, buffer.name);
         if (file)
-            code = write_one(command, &buffer, file, find(shapes, buffer.name), &outputs[output]);
+            code = write_one(&buffer, file, find(shapes, buffer.name), &outputs[output]);
         output++;
     }
     return code;

@@ -3,14 +3,17 @@
 #define TOOL_OUTPUTS_H
 
 #include "tool/args.h"
-#include "vyre/program.h"
+#include "vyre/dispatch.h"
 
 /* Checks --out and --shape words against the program before it runs, so that no run is lost to a typo. */
 int tool_outputs_check(const tool_command *command, const vyre_program *program, const tool_list *outs,
                        const tool_list *shapes);
+/* Checks that the shapes hold as many elements as the outputs will have, again before the run. */
+int tool_outputs_compare(const tool_command *command, const vyre_program *program, const tool_list *shapes,
+                         const vyre_arguments *arguments);
 /* Writes every output that --out names. The ending of the file decides: .npy, .png, .ppm, .pgm, anything else the raw bytes. */
-int tool_outputs_write(const tool_command *command, const vyre_program *program, const tool_list *outs,
-                       const tool_list *shapes, const vyre_bytes *outputs);
+int tool_outputs_write(const vyre_program *program, const tool_list *outs, const tool_list *shapes,
+                       const vyre_bytes *outputs);
 /* The file --out names for a buffer, or NULL. */
 const char *tool_outputs_file(const tool_list *outs, const char *name);
 

@@ -146,6 +146,15 @@ void tool_show_hex(vy_string *out, const tool_show *buffer, uint64_t limit) {
     }
 }
 
+/* A reader of JSON takes numbers as doubles. The shortest text that gives a half float back, such as 6.55e4, is another number to it
+ * than the half float is (65504), so they are written as the doubles they are. */
+static void write_json_value(vyre_type type, uint64_t bits, char text[TOOL_VALUE_TEXT]) {
+    if (type == VYRE_TYPE_F16 || type == VYRE_TYPE_BF16)
+        tool_value_write(VYRE_TYPE_F64, vyre_op_evaluate(VYRE_OP_CAST, VYRE_TYPE_F64, type, bits, 0, 0), text);
+    else
+        tool_value_write(type, bits, text);
+}
+
 /* JSON has no infinities and no NaN: they are strings. */
 static int is_json_number(const char *text) {
     return strpbrk(text, "in") == NULL;
@@ -170,7 +179,7 @@ void tool_show_json(vy_string *out, const tool_show *buffer, int hex) {
             vy_string_format(out, "\"0x%0*" PRIx64 "\"", (int)vyre_type_size(buffer->type) * 2, value);
             continue;
         }
-        tool_value_write(buffer->type, value, text);
+        write_json_value(buffer->type, value, text);
         vy_string_format(out, is_json_number(text) ? "%s" : "\"%s\"", text);
     }
     vy_string_add(out, "]}");

@@ -7,9 +7,12 @@
 #include "vyre/op.h"
 
 #include <inttypes.h>
+#include <sys/stat.h>
 
-/* A buffer that is asked for in text is at most this large; and so is one that is read from a file. */
-#define SPEC_LIMIT_BYTES (UINT64_C(1) << 34)
+/* Elements of any buffer, as vy_launch_resolve has it. */
+#define MAX_COUNT UINT32_MAX
+/* Bytes read from a device where the program leaves the count open: a device may have no end. */
+#define MAX_DEVICE_BYTES (UINT64_C(1) << 28)
 
 typedef struct request {
     const char *spec; /* whole, for messages */
@@ -34,14 +37,19 @@ static const char *next_field(const char **rest, size_t *length) {
 static vyre_status make_room(const request *r, const char *field, size_t length, vyre_bytes *out, vyre_error *error) {
     uint64_t count = r->fixed;
 
-    if (field ? !tool_number(field, length, &count) : r->fixed == UINT64_MAX)
+    if (!field && r->fixed == UINT64_MAX)
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
                        VY_FIX("write how many elements, as in `%.*s:256`", (int)strcspn(r->spec, ":"), r->spec),
                        "`%.80s` does not say how many elements to make", r->spec);
-    if (count > SPEC_LIMIT_BYTES / vyre_type_size(r->type))
-        return vy_fail(error, VYRE_LIMIT, "make fewer elements",
-                       "`%.80s` asks for %" PRIu64 " elements (limit %" PRIu64 ")", r->spec, count,
-                       SPEC_LIMIT_BYTES / vyre_type_size(r->type));
+    /* Digits alone, yet no number: it is over 2^64 - 1. */
+    if (field && !tool_number(field, length, &count) && strspn(field, "0123456789") < length)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("write a whole number from 0 to %u", MAX_COUNT),
+                       "`%.*s` in `%.80s` is not a number of elements (0 to %u)", (int)(length < 60 ? length : 60),
+                       field, r->spec, MAX_COUNT);
+    if (field && (!tool_number(field, length, &count) || count > MAX_COUNT))
+        return vy_fail(error, VYRE_LIMIT, VY_FIX("make at most %u elements", MAX_COUNT),
+                       "`%.80s` asks for %.*s elements (limit %u)", r->spec, (int)(length < 60 ? length : 60), field,
+                       MAX_COUNT);
     return vyre_bytes_resize(out, (size_t)count * vyre_type_size(r->type), error);
 }
 
@@ -117,6 +125,21 @@ static uint64_t random_between(vyre_type type, uint64_t word, uint64_t low, uint
     return vyre_op_evaluate(VYRE_OP_ADD, type, type, low, offset, 0);
 }
 
+static vyre_status check_bounds(const request *r, uint64_t low, uint64_t high, vyre_error *error) {
+    uint64_t width = vyre_op_evaluate(VYRE_OP_SUB, r->type, r->type, high, low, 0);
+
+    if (!tool_value_less(r->type, low, high))
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "write the smaller bound first; the larger one is excluded",
+                       "the bounds of `%.80s` leave no value between them", r->spec);
+    /* A width that is not finite has a bound that is not, or is over the largest value of the type. */
+    if (vyre_type_class(r->type) == VYRE_CLASS_FLOAT &&
+        !vyre_op_evaluate(VYRE_OP_IS_FINITE, VYRE_TYPE_BOOL, r->type, width, 0, 0))
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "write finite bounds that are nearer to each other",
+                       "the bounds of `%.80s` are too far apart: HI - LO is no finite %s", r->spec,
+                       vyre_type_name(r->type));
+    return VYRE_OK;
+}
+
 static vyre_status make_random(const request *r, vyre_bytes *out, vyre_error *error) {
     const char *rest = r->rest, *seed_text, *count_text, *low_text, *high_text;
     size_t seed_length = 0, count_length = 0, low_length = 0, high_length = 0;
@@ -137,9 +160,8 @@ static vyre_status make_random(const request *r, vyre_bytes *out, vyre_error *er
         status = tool_value_read(low_text, low_length, r->type, &low, error);
         if (status == VYRE_OK)
             status = tool_value_read(high_text, high_length, r->type, &high, error);
-        if (status == VYRE_OK && !tool_value_less(r->type, low, high))
-            status = vy_fail(error, VYRE_INVALID_ARGUMENT, "write the smaller bound first; the larger one is excluded",
-                             "the bounds of `%.80s` leave no value between them", r->spec);
+        if (status == VYRE_OK)
+            status = check_bounds(r, low, high, error);
     }
     for (size_t i = 0; status == VYRE_OK && i < out->size / vyre_type_size(r->type); i++) {
         uint64_t word = next_random(&seed);
@@ -183,6 +205,35 @@ static vyre_status make_literals(const request *r, vyre_bytes *out, vyre_error *
     return status;
 }
 
+static int is_device(const char *path) {
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISCHR(about.st_mode);
+}
+
+/* No more is read than the buffer can hold. */
+static vyre_status make_raw(const request *r, vyre_bytes *out, vyre_error *error) {
+    const char *path = r->spec + 1;
+    unsigned size = vyre_type_size(r->type);
+    uint64_t most = r->fixed == UINT64_MAX ? MAX_COUNT : r->fixed, bytes = most * size;
+    vyre_status status;
+
+    if (r->fixed == UINT64_MAX && is_device(path))
+        bytes = MAX_DEVICE_BYTES;
+    status = vy_file_read(path, (size_t)bytes, out, error);
+    if (status != VYRE_LIMIT)
+        return status;
+    if (r->fixed != UINT64_MAX)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                       VY_FIX("give %" PRIu64 " elements, %" PRIu64 " bytes", most, bytes),
+                       "`%.100s` gives more than %" PRIu64 " bytes, and the program fixes the count (%" PRIu64
+                       " elements of %u bytes)",
+                       r->spec, bytes, most, size);
+    return vy_fail(error, VYRE_LIMIT, "give a smaller file; `head -c BYTES` takes a part of one",
+                   "`%.100s` gives more than %" PRIu64 " bytes, %s", r->spec, bytes,
+                   bytes == MAX_DEVICE_BYTES ? "all that is read from a device"
+                                             : "which is all that a buffer can hold");
+}
+
 static int ends_with(const char *text, const char *end) {
     size_t length = strlen(text), end_length = strlen(end);
     return length > end_length && strcmp(text + length - end_length, end) == 0;
@@ -198,7 +249,7 @@ vyre_status tool_spec_read(const char *spec, vyre_type type, uint64_t fixed, vyr
     request r = {spec, "", type, fixed};
 
     if (spec[0] == '@')
-        return vy_file_read(spec + 1, SPEC_LIMIT_BYTES, out, error);
+        return make_raw(&r, out, error);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         size_t length = strlen(kinds[i].name);
         if (strncmp(spec, kinds[i].name, length) != 0 || (spec[length] != ':' && spec[length] != '\0'))
