@@ -2,7 +2,8 @@
  *
  * Fingerprint 01bb961b55188a7c4e5777c1780e98c0631b38c5f01c987bc9af1d496a75bfbc.
  *
- * saxpy_open decodes and compiles, once; saxpy_run may then be called from any thread, any number of times. */
+ * saxpy_open decodes and compiles, once; saxpy_run may then be called from any thread, any number of times.
+ * Names that C, C++ or vyre use already have `my_` in front; where two would be the same, one ends in `_`. */
 #ifndef VYRE_BIND_saxpy_H
 #define VYRE_BIND_saxpy_H
 

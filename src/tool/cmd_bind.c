@@ -38,18 +38,39 @@ static const struct {
     [VYRE_TYPE_F64] = {"double", "vyre_scalar_f64(%s)"},
 };
 
-/* Words that cannot name a field in C or C++, and the field every struct has. */
+/* Words that cannot name a field in C or C++, nor in GNU C, whose macros `linux`, `unix` and `i386` they are; what standard headers define
+ * in small letters; and the field every struct has. What else headers take is told by its form: see is_reserved. */
 static const char *const reserved[] = {
-    "alignas",  "alignof",  "and",      "asm",          "auto",     "bool",     "break",    "case",      "catch",
-    "char",     "class",    "compl",    "concept",      "const",    "continue", "decltype", "default",   "delete",
-    "do",       "double",   "else",     "enum",         "explicit", "export",   "extern",   "false",     "float",
-    "for",      "friend",   "goto",     "if",           "inline",   "int",      "long",     "mutable",   "namespace",
-    "new",      "noexcept", "not",      "nullptr",      "operator", "or",       "private",  "protected", "public",
-    "register", "requires", "restrict", "return",       "short",    "signed",   "sizeof",   "static",    "struct",
-    "switch",   "template", "this",     "thread_local", "throw",    "true",     "try",      "typedef",   "typeid",
-    "typename", "union",    "unsigned", "using",        "virtual",  "void",     "volatile", "while",     "xor",
-    "geometry",
+    "alignas",       "alignof",    "and",       "and_eq",
+    "asm",           "auto",       "bitand",    "bitor",
+    "bool",          "break",      "case",      "catch",
+    "char",          "class",      "co_await",  "co_return",
+    "co_yield",      "compl",      "complex",   "concept",
+    "const",         "const_cast", "consteval", "constexpr",
+    "constinit",     "continue",   "decltype",  "default",
+    "delete",        "do",         "double",    "dynamic_cast",
+    "else",          "enum",       "environ",   "errno",
+    "explicit",      "export",     "extern",    "false",
+    "float",         "for",        "friend",    "geometry",
+    "goto",          "i386",       "if",        "imaginary",
+    "inline",        "int",        "linux",     "long",
+    "mutable",       "namespace",  "new",       "noexcept",
+    "noreturn",      "not",        "not_eq",    "nullptr",
+    "operator",      "or",         "or_eq",     "private",
+    "protected",     "public",     "register",  "reinterpret_cast",
+    "requires",      "restrict",   "return",    "short",
+    "signed",        "sizeof",     "static",    "static_assert",
+    "static_cast",   "stderr",     "stdin",     "stdout",
+    "struct",        "switch",     "template",  "this",
+    "thread_local",  "throw",      "true",      "try",
+    "typedef",       "typeid",     "typename",  "typeof",
+    "typeof_unqual", "union",      "unix",      "unsigned",
+    "using",         "virtual",    "void",      "volatile",
+    "while",         "xor",        "xor_eq",
 };
+
+/* What a name gets in front if it cannot be used as it is. */
+#define ESCAPE "my_"
 
 typedef struct field {
     char name[160];  /* in C */
@@ -59,14 +80,44 @@ typedef struct field {
     int is_buffer, is_input, is_output, is_open;
 } field;
 
-typedef VY_VECTOR(field) field_list;
+/* A vector, and the prefix of everything the header declares: the program's name, escaped like a field. */
+typedef struct field_list {
+    field *items;
+    uint32_t count, capacity;
+    char prefix[160];
+} field_list;
 
 /* ---- names ---- */
 
-static int is_taken(const field_list *fields, const char *name) {
+/* What begins like names of the library or of the implementation. */
+static int is_foreign(const char *name) {
+    return name[0] == '_' || strncmp(name, "vyre", 4) == 0 || strncmp(name, "VYRE", 4) == 0;
+}
+
+/* Beside those, headers may take types (…_t), MACROS, and the `I` of complex.h. */
+static int has_reserved_form(const char *name) {
+    size_t length = strlen(name);
+
+    if (is_foreign(name) || strcmp(name, "I") == 0)
+        return 1;
+    if (length > 2 && strcmp(name + length - 2, "_t") == 0)
+        return 1;
+    return length > 1 && name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] == '\0';
+}
+
+static int is_reserved(const char *name) {
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
         if (strcmp(reserved[i], name) == 0)
             return 1;
+    return has_reserved_form(name);
+}
+
+static int is_taken(const field_list *fields, const char *name) {
+    size_t prefix = strlen(fields->prefix);
+
+    /* In C++ no member has the name of its class. */
+    if (strncmp(fields->prefix, name, prefix) == 0 && strcmp(name + prefix, "_arguments") == 0)
+        return 1;
     for (uint32_t i = 0; i < fields->count; i++)
         if (strcmp(fields->items[i].name, name) == 0 || strcmp(fields->items[i].count, name) == 0)
             return 1;
@@ -74,8 +125,10 @@ static int is_taken(const field_list *fields, const char *name) {
 }
 
 static void choose_name(const field_list *fields, const char *source, const char *ending, char *out, size_t size) {
-    size_t length = (size_t)snprintf(out, size, "%.127s%s", source, ending);
+    size_t length = (size_t)snprintf(out, size, "%.128s%s", source, ending);
 
+    if (is_reserved(out))
+        length = (size_t)snprintf(out, size, ESCAPE "%.128s%s", source, ending);
     while (is_taken(fields, out) && length + 2 < size) {
         out[length++] = '_';
         out[length] = '\0';
@@ -94,9 +147,12 @@ static int add_field(field_list *fields, const field *given) {
 
 /* All names first, then the counts: what the program named keeps its name where it can. */
 static int collect(const vyre_program *program, field_list *fields) {
+    const char *name = vyre_program_name(program);
     vyre_param_info param;
     vyre_buffer_info buffer;
 
+    /* As a prefix, a keyword or a macro is no trouble. */
+    snprintf(fields->prefix, sizeof fields->prefix, "%s%.128s", is_foreign(name) ? ESCAPE : "", name);
     for (size_t i = 0; vyre_program_param(program, i, &param); i++)
         if (!add_field(fields, &(field){.source = param.name, .type = param.type}))
             return 0;
@@ -129,8 +185,10 @@ static void add_head(vy_string *out, const char *name, const char *file, const v
     vy_string_format(
         out,
         "/* Program %s of %s, made by `vyre bind` %s. Do not edit: make it again.\n *\n * Fingerprint %s.\n *\n"
-        " * %s_open decodes and compiles, once; %s_run may then be called from any thread, any number of times. */\n",
-        name, slash ? slash + 1 : file, vyre_version(), text, name, name);
+        " * %s_open decodes and compiles, once; %s_run may then be called from any thread, any number of times.\n"
+        " * Names that C, C++ or vyre use already have `" ESCAPE
+        "` in front; where two would be the same, one ends in `_`. */\n",
+        vyre_program_name(program), slash ? slash + 1 : file, vyre_version(), text, name, name);
     vy_string_format(out, "#ifndef VYRE_BIND_%s_H\n#define VYRE_BIND_%s_H\n\n", name, name);
     vy_string_add(
         out, "#include \"vyre/oracle.h\"\n#include \"vyre/wire.h\"\n\n#include <stdio.h>\n#include <string.h>\n\n");
@@ -311,9 +369,9 @@ static void add_run(vy_string *out, const char *name, const field_list *fields) 
 /* ---- the command ---- */
 
 static vyre_status make_header(const vyre_program *program, const char *file, vyre_bytes *out, vyre_error *error) {
-    const char *name = vyre_program_name(program);
     vyre_bytes wire = VYRE_BYTES_INIT;
-    field_list fields = {NULL, 0, 0};
+    field_list fields = {.count = 0};
+    const char *name = fields.prefix;
     vy_string text = {0};
     vyre_status status = vyre_wire_encode(program, 0, &wire, error);
 
@@ -356,9 +414,12 @@ const tool_command tool_cmd_bind = {
     .name = "bind",
     .summary = "make a C header with a typed function for a program",
     .usage = "FILE [OPTIONS]",
-    .details = "The header holds the program itself and, for a program `saxpy`, struct saxpy_arguments with a field "
-               "per param and\n"
-               "buffer, and saxpy_open, saxpy_run and saxpy_close. It is C and C++ and needs libvyre alone.\n",
+    .details =
+        "The header holds the program itself and, for a program `saxpy`, struct saxpy_arguments with a field "
+        "per param and\n"
+        "buffer, and saxpy_open, saxpy_run and saxpy_close. It is C and C++ and needs libvyre alone. Names that C, "
+        "C++ or\n"
+        "vyre use already get `" ESCAPE "` in front.\n",
     .examples = "  vyre bind examples/saxpy.vyre -o saxpy.h\n",
     .options = options_table,
     .options_size = sizeof(bind_options),

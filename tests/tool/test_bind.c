@@ -12,9 +12,10 @@ static int have(const char *compiler) {
 static const char make_headers[] =
     "n=0\n"
     "for f in examples/*.vyre several.vyre open.vyre everything.vyre awkward.vyre; do\n"
-    "  for p in $(sed -n 's/^program \\([a-z_0-9]*\\).*/\\1/p' $f); do\n"
+    "  for p in $(sed -n 's/^program \\([A-Za-z_0-9]*\\).*/\\1/p' $f); do\n"
     "    n=$((n+1)); vyre bind $f --program $p -o bound_$n.h || exit 1\n"
-    "    echo \"#include \\\"bound_$n.h\\\"\" > unit_$n.c; echo 'int main(void) { return 0; }' >> unit_$n.c\n"
+    "    printf '#include <%s.h>\\n' complex errno limits math signal stdio > unit_$n.c\n"
+    "    echo \"#include \\\"bound_$n.h\\\"\" >> unit_$n.c; echo 'int main(void) { return 0; }' >> unit_$n.c\n"
     "    $COMPILE -I\"$HEADERS\" -fsyntax-only unit_$n.c || exit 1\n"
     "  done\n"
     "done\n"
@@ -37,14 +38,14 @@ static void headers_are_c(void **state) {
     (void)state;
     if (!have("cc"))
         VY_SKIP("there is no C compiler (cc): headers are not compiled");
-    compile_all("cc -std=c11 -Wall -Wextra -Wno-unused-function -Werror -x c");
+    compile_all("cc -std=gnu11 -Wall -Wextra -Wno-unused-function -Werror -x c");
 }
 
 static void headers_are_cpp(void **state) {
     (void)state;
     if (!have("c++"))
         VY_SKIP("there is no C++ compiler (c++): headers are not compiled");
-    compile_all("c++ -std=c++17 -Wall -Wextra -Wno-unused-function -Werror -x c++");
+    compile_all("c++ -std=gnu++17 -Wall -Wextra -Wno-unused-function -Werror -x c++");
 }
 
 /* The examples in C are linked by the build; here they run. */
