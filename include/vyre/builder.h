@@ -77,9 +77,8 @@ VYRE_API vyre_builder *vyre_builder_new_library(void);
 VYRE_API void vyre_builder_free(vyre_builder *builder);
 /* Validates and hands the program over with one reference (vyre_program_release). Frees the builder, whether it succeeds or not.
  *
- * VYRE_INVALID_PROGRAM  mistakes in the calls (codes B…) or, if there were none, breaches of the language (codes V…): all are in
- *                       diagnostics (optional), and error sums them up
- * VYRE_LIMIT            the program is over a limit of the language
+ * VYRE_INVALID_PROGRAM  mistakes in the calls (codes B…) or, if there were none, breaches of the language, its limits among
+ *                       them (codes V…): all are in diagnostics (optional), and error sums them up
  * VYRE_NO_MEMORY        now, or at any call before */
 VYRE_API vyre_status vyre_builder_finish(vyre_builder *builder, vyre_diagnostics *diagnostics, vyre_program **out,
                                          vyre_error *error);

@@ -105,6 +105,8 @@ vyre_status vyre_builder_finish(vyre_builder *b, vyre_diagnostics *diagnostics, 
     check_open(b);
     if (b->draft.program->kind == VYRE_PROGRAM_ENTRY)
         vy_builder_seal(b);
+    if (b->draft.too_deep) /* the draft left statements out: there is nothing for the validator to see */
+        vy_builder_note(b, VY_V033, NULL, "blocks nest deeper than the limit (%d)", VY_LIMIT_NESTING);
     vyre_status status;
     if (b->no_memory || b->draft.failed)
         status = vy_fail_memory(error, "a program being built");

@@ -103,11 +103,11 @@ vyre_memory vyre_array(vyre_builder *b, const char *name, vyre_space space, vyre
 }
 
 uint32_t vy_builder_memory(vyre_builder *b, vyre_memory memory, const char *user) {
-    if (memory.builder == b && memory.index == VY_POISON)
+    if (vy_builder_is_excused(b, memory.builder, memory.index))
         return VY_POISON;
     if (memory.builder != b || memory.index >= b->memories.count) {
         vy_builder_note(b, VY_B001, NULL, "the memory of %s (statement %u) %s", user, b->stmt_count,
-                        memory.builder ? "belongs to another builder" : "is missing");
+                        vy_builder_stranger(b, memory.builder));
         return VY_POISON;
     }
     const vy_built_memory *built = &b->memories.items[memory.index];
@@ -201,11 +201,10 @@ static vyre_size add_size(vyre_builder *b, vy_built_size size) {
 
 /* The index of a size that is going to be used. */
 static uint32_t take_size(vyre_builder *b, vyre_size size, const char *user) {
-    if (size.builder == b && size.index == VY_POISON)
+    if (vy_builder_is_excused(b, size.builder, size.index))
         return VY_POISON;
     if (size.builder != b || size.index >= b->sizes.count) {
-        vy_builder_note(b, VY_B001, NULL, "the size of %s %s", user,
-                        size.builder ? "belongs to another builder" : "is missing");
+        vy_builder_note(b, VY_B001, NULL, "the size of %s %s", user, vy_builder_stranger(b, size.builder));
         return VY_POISON;
     }
     vy_built_size *built = &b->sizes.items[size.index];

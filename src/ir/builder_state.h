@@ -99,6 +99,15 @@ void vy_builder_no_memory(vyre_builder *b);
 static inline int vy_builder_is_live(const vyre_builder *b) {
     return b->errors == 0 && !b->no_memory;
 }
+/* Whether a handle came out of a mistake that was noted, and so is accepted silently. Before the first mistake there is no such handle:
+ * it is made up. */
+static inline int vy_builder_is_excused(const vyre_builder *b, const vyre_builder *owner, uint32_t index) {
+    return owner == b && index == VY_POISON && !vy_builder_is_live(b);
+}
+/* What is wrong with a handle that stands for nothing here. */
+static inline const char *vy_builder_stranger(const vyre_builder *b, const vyre_builder *owner) {
+    return owner == b ? "was not given by this builder" : owner ? "belongs to another builder" : "is missing";
+}
 /* A name in the draft; NULL is a mistake unless may_be_empty, `what` names the thing. */
 vy_name vy_builder_name(vyre_builder *b, const char *name, const char *what, int may_be_empty);
 static inline const char *vy_builder_text(const vyre_builder *b, vy_name name) {

@@ -281,9 +281,10 @@ void vyre_builder_call(vyre_builder *b, vyre_function function, const vyre_opera
     statement s = open_stmt(b, VY_STMT_CALL, "call");
     vyre_type types[VY_LIMIT_RESULTS] = {0};
     uint32_t count = 0;
-    if (function.builder != b || (function.index != VY_POISON && function.index >= b->functions.count)) {
+    if (!vy_builder_is_excused(b, function.builder, function.index) &&
+        (function.builder != b || function.index >= b->functions.count)) {
         vy_builder_note(b, VY_B001, NULL, "the function of call (statement %u) %s", b->stmt_count,
-                        function.builder ? "belongs to another builder" : "is missing");
+                        vy_builder_stranger(b, function.builder));
         function.index = VY_POISON;
     }
     s.is_good &= function.index != VY_POISON;

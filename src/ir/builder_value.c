@@ -42,11 +42,11 @@ const char *vy_builder_describe(const vyre_builder *b, uint32_t index, char buff
 }
 
 uint32_t vy_builder_take(vyre_builder *b, vyre_value value, const char *user, const char *role) {
-    if (value.builder == b && value.index == VY_POISON)
+    if (vy_builder_is_excused(b, value.builder, value.index))
         return VY_POISON;
     if (value.builder != b || value.index >= b->nodes.count) {
         vy_builder_note(b, VY_B001, NULL, "the %s of %s (statement %u) %s", role, user, b->stmt_count,
-                        value.builder ? "belongs to another builder" : "is missing");
+                        vy_builder_stranger(b, value.builder));
         return VY_POISON;
     }
     vy_node *node = &b->nodes.items[value.index];

@@ -617,6 +617,47 @@ static void all_mistakes_come_in_one_report_and_cause_no_others(void **state) {
     vyre_diagnostics_free(diagnostics);
 }
 
+static void a_made_up_handle_is_a_mistake(void **state) {
+    (void)state;
+    vyre_builder *b = vyre_builder_new("p");
+    vyre_let(b, "x", (vyre_value){b, UINT32_MAX});
+    expect_finding(b, "B001", "the value of let (statement 1) was not given by this builder");
+    b = vyre_builder_new("p");
+    vyre_let(b, "x", (vyre_value){b, 7});
+    expect_finding(b, "B001", "was not given by this builder");
+    b = vyre_builder_new("p");
+    vyre_builder_store(b, (vyre_memory){b, UINT32_MAX}, vyre_u32(b, 0), vyre_u32(b, 0));
+    expect_finding(b, "B001", "the memory of store (statement 1) was not given by this builder");
+    b = vyre_builder_new("p");
+    vyre_builder_grid_groups(b, (vyre_size){b, UINT32_MAX}, vyre_no_size(), vyre_no_size());
+    expect_finding(b, "B001", "the size of the grid was not given by this builder");
+    b = vyre_builder_new("p");
+    vyre_builder_call(b, (vyre_function){b, UINT32_MAX}, NULL, 0, NULL, NULL);
+    expect_finding(b, "B001", "the function of call (statement 1) was not given by this builder");
+}
+
+static void a_program_over_a_limit_is_invalid(void **state) {
+    (void)state;
+    char name[VY_LIMIT_NAME + 2] = "";
+    memset(name, 'n', sizeof name - 1);
+    expect_finding(vyre_builder_new(name), "V030", "longer (129 bytes) than the limit (128)");
+    vyre_builder *b = vyre_builder_new("p");
+    for (int i = 0; i <= VY_LIMIT_BUFFERS; i++) {
+        snprintf(name, sizeof name, "b%d", i);
+        vyre_buffer(b, name, VYRE_TYPE_U32, VYRE_ACCESS_READ);
+    }
+    expect_finding(b, "V036", "more buffers");
+    b = vyre_builder_new("p");
+    vyre_builder_workgroup(b, 1u << 20, 1, 1);
+    expect_finding(b, "V045", "workgroup");
+    b = vyre_builder_new("p");
+    for (int i = 0; i < VY_LIMIT_NESTING + 1; i++)
+        vyre_builder_begin_if(b, vyre_bool(b, 1));
+    for (int i = 0; i < VY_LIMIT_NESTING + 1; i++)
+        vyre_builder_end(b);
+    expect_finding(b, "V033", "blocks nest deeper than the limit (128)");
+}
+
 static void a_breach_of_the_language_is_the_validators_finding(void **state) {
     (void)state;
     vyre_builder *b = vyre_builder_new("b");
@@ -698,6 +739,8 @@ int main(void) {
         cmocka_unit_test(expressions_have_a_limited_depth),
         cmocka_unit_test(a_function_sees_only_its_own),
         cmocka_unit_test(all_mistakes_come_in_one_report_and_cause_no_others),
+        cmocka_unit_test(a_made_up_handle_is_a_mistake),
+        cmocka_unit_test(a_program_over_a_limit_is_invalid),
         cmocka_unit_test(a_breach_of_the_language_is_the_validators_finding),
         cmocka_unit_test(a_null_builder_is_accepted_everywhere),
         cmocka_unit_test(a_builder_can_be_dropped_at_any_time),
