@@ -2,7 +2,7 @@
  *
  * Source text is shown safely: tabs become spaces, control characters and invalid UTF-8 become U+FFFD, so that the
  * caret lines up and no program text reaches the terminal as a command. Of a long line the part around the caret is
- * shown. */
+ * shown, and only that part is decoded, however long the line is. */
 #include "base/diagnostics.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -10,6 +10,10 @@
 #define TAB 4u
 #define SHOWN_BEFORE 60u /* columns to the left of the caret in a line that is cut */
 #define SHOWN 110u
+/* Bytes of a line that are looked at, before the caret and in all: enough for the columns above in any script. */
+#define DECODED_BEFORE 512u
+#define DECODED 2048u
+#define JSON_LINE 4096u /* bytes of a line that JSON still repeats for each finding */
 
 static const char *severity_name(vyre_severity severity) {
     static const char *const names[] = {"error", "warning", "note"};
@@ -80,9 +84,25 @@ static void append_window(vy_string *out, const char *line, size_t size, unsigne
     }
 }
 
+/* The start of the character that byte `at` belongs to. */
+static size_t character_start(const char *line, size_t at) {
+    for (int i = 0; i < 3 && at && ((unsigned char)line[at] & 0xc0) == 0x80; i++)
+        at--;
+    return at;
+}
+
 static void append_excerpt(vy_string *out, const vyre_diagnostic *finding) {
     const char *line = finding->source_line;
-    size_t size = strlen(line), from = finding->column ? finding->column - 1 : 0;
+    size_t from = finding->column ? finding->column - 1 : 0, size = strnlen(line, from + DECODED + 1);
+    size_t skipped = from > size ? size : from, left_out = 0;
+    skipped = skipped > DECODED_BEFORE ? character_start(line, skipped - DECODED_BEFORE) : 0;
+    line += skipped;
+    size -= skipped;
+    from -= skipped;
+    if (size > DECODED) {
+        left_out = size - character_start(line, DECODED);
+        size -= left_out;
+    }
     size_t to = from + (finding->length ? finding->length : 1);
     extent caret = measure(line, size, from < size ? from : size, to);
     unsigned total = measure(line, size, size, size).start;
@@ -94,10 +114,11 @@ static void append_excerpt(vy_string *out, const vyre_diagnostic *finding) {
     unsigned width = caret.width ? caret.width : 1;
     if (caret.start + width > last && caret.start < last)
         width = last - caret.start;
-    vy_string_format(out, "%5u | %s", finding->line, first ? "..." : "");
+    int is_cut = first || skipped;
+    vy_string_format(out, "%5u | %s", finding->line, is_cut ? "..." : "");
     append_window(out, line, size, first, last);
-    vy_string_format(out, "%s\n      | ", last < total ? "..." : "");
-    repeat(out, ' ', caret.start - first + (first ? 3 : 0));
+    vy_string_format(out, "%s\n      | ", last < total || left_out ? "..." : "");
+    repeat(out, ' ', caret.start - first + (is_cut ? 3 : 0));
     vy_string_char(out, '^');
     repeat(out, '~', width - 1);
     vy_string_char(out, '\n');
@@ -150,12 +171,15 @@ vyre_status vyre_diagnostics_render(const vyre_diagnostics *list, vyre_bytes *ou
 }
 
 static void append_json(vy_string *out, const vyre_diagnostic *finding) {
+    const char *line = finding->source_line;
+    if (line && strnlen(line, JSON_LINE + 1) > JSON_LINE)
+        line = NULL;
     const struct {
         const char *name, *text;
     } members[] = {
         {"{\"code\": ", finding->code},        {", \"severity\": ", severity_name(finding->severity)},
         {", \"message\": ", finding->message}, {", \"fix\": ", finding->fix},
-        {", \"file\": ", finding->file},       {", \"source_line\": ", finding->source_line},
+        {", \"file\": ", finding->file},       {", \"source_line\": ", line},
     };
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
         vy_string_add(out, members[i].name);

@@ -127,6 +127,37 @@ static void of_a_long_line_the_part_around_the_caret_is_shown(void **state) {
     assert_memory_equal(strchr(shown, '|') + 2, "...", 3);
     text = excerpt(line, 1, 5000);
     assert_true(strlen(text) < 400);
+    assert_non_null(strstr(text, "...\n"));
+    text = excerpt(line, 5001, 1); /* after its end */
+    assert_true(strlen(text) < 400);
+    assert_non_null(strstr(text, "a\n"));
+    /* Characters stay whole wherever the line is cut. */
+    for (int i = 0; i + 3 <= 5000; i += 3)
+        memcpy(line + i, "\xe2\x82\xac", 3);
+    for (uint32_t column = 2999; column < 3003; column++) {
+        text = excerpt(line, column, 1);
+        assert_true(strlen(text) < 800);
+        assert_null(strstr(text, "\xef\xbf\xbd"));
+    }
+}
+
+static void a_line_of_megabytes_costs_no_more_than_its_window(void **state) {
+    (void)state;
+    const size_t size = 4u << 20;
+    char *line = malloc(size + 1);
+    assert_non_null(line);
+    memset(line, 'a', size);
+    line[size] = 0;
+    vy_source *source = vy_source_new("f", line, size);
+    vyre_diagnostics *list = vyre_diagnostics_new();
+    for (uint32_t i = 0; i < 20; i++)
+        vy_diagnostic_add(list, source, "V001", VYRE_SEVERITY_ERROR, (vy_position){1, 4000000 + i, 1}, "x", "m");
+    assert_true(strlen(rendered(list, 0)) < 20 * 400);
+    assert_true(strlen(rendered(list, 1)) < 20 * 400);
+    assert_non_null(strstr(rendered(list, 1), "\"source_line\": null"));
+    vyre_diagnostics_free(list);
+    vy_source_release(source);
+    free(line);
 }
 
 static void a_hundred_errors_are_kept_and_the_rest_counted(void **state) {
@@ -217,6 +248,7 @@ int main(void) {
         cmocka_unit_test(the_caret_stays_with_the_line),
         cmocka_unit_test(program_text_cannot_command_the_terminal),
         cmocka_unit_test(of_a_long_line_the_part_around_the_caret_is_shown),
+        cmocka_unit_test(a_line_of_megabytes_costs_no_more_than_its_window),
         cmocka_unit_test(a_hundred_errors_are_kept_and_the_rest_counted),
         cmocka_unit_test(endless_warnings_leave_room_for_errors),
         cmocka_unit_test(the_first_error_becomes_the_error_of_the_call),
