@@ -134,9 +134,11 @@ struct vy_unit {
     vy_position at;
     int is_program;
     int is_bad;       /* has errors: no program is made of it */
+    int is_broken;    /* the error is in its head: what it takes and gives is not known */
     vy_items params;  /* functions: scalars and memories as written; programs: params */
     vy_items buffers; /* programs */
     vy_items arrays;
+    vy_items broken; /* names of declarations that went wrong: known, as nothing in particular */
     vy_declared *results;
     uint32_t result_count;
     /* Programs. */

@@ -337,7 +337,7 @@ vyre_status vyre_text_format(const char *text, size_t size, const vyre_parse_opt
     if (valid < size)
         vy_report_error(&f.report, VY_T001, vy_source_position(source, valid, 1), NULL,
                         "the text is not UTF-8 (byte 0x%02x at offset %zu)", (unsigned char)copy[valid], valid);
-    else
+    else if (vy_lexer_check_lines(copy, (uint32_t)size, &f.report))
         read_tokens(&f);
     if (vy_report_clean(&f.report))
         write_tokens(&f);

@@ -2,7 +2,10 @@
  * always allowed. */
 #include "ir/text/lexer.h"
 
+#include "base/utf8.h"
 #include "ir/limits.h"
+
+#include <stdio.h>
 
 /* What a byte can be part of. */
 enum { NAME_START = 1, DIGIT = 2, HEX = 4, SPACE = 8, SYMBOL = 16 };
@@ -139,6 +142,18 @@ vy_token_kind vy_symbol_find(const char *text, unsigned *length) {
 
 /* ---- the stream ---- */
 
+int vy_lexer_check_lines(const char *text, uint32_t size, vy_report *report) {
+    const char *end = text + size, *at = text;
+    while (at < end && (at = memchr(at, '\r', (size_t)(end - at))) && at[1] == '\n')
+        at++;
+    if (!at || at >= end)
+        return 1;
+    vy_report_error(report, VY_T002, vy_source_position(report->source, (size_t)(at - text), 1),
+                    "save the file with line feeds (LF, or CR LF) at the ends of its lines",
+                    "a carriage return stands without a line feed after it");
+    return 0;
+}
+
 void vy_lexer_start(vy_lexer *lexer, const char *text, uint32_t size, vy_report *report) {
     memset(lexer, 0, sizeof *lexer);
     lexer->text = text;
@@ -232,11 +247,73 @@ static int skip_space(vy_lexer *lexer, vy_token *token) {
     }
 }
 
+/* What word processors and other keyboards write for a symbol of the language; NULL if nothing looks like one. */
+static const char *ascii_twin(uint32_t point, char one[2]) {
+    static const struct {
+        uint32_t point;
+        const char *twin;
+    } twins[] = {
+        {0x00ab, "<<"}, {0x00b4, "\""}, {0x00bb, ">>"}, {0x00d7, "*"},  {0x00f7, "/"},  {0x2010, "-"},  {0x2011, "-"},
+        {0x2012, "-"},  {0x2013, "-"},  {0x2014, "-"},  {0x2015, "-"},  {0x2018, "\""}, {0x2019, "\""}, {0x201a, "\""},
+        {0x201c, "\""}, {0x201d, "\""}, {0x201e, "\""}, {0x2026, ".."}, {0x2032, "\""}, {0x2033, "\""}, {0x2190, "="},
+        {0x2192, "->"}, {0x2212, "-"},  {0x2215, "/"},  {0x2217, "*"},  {0x2227, "&&"}, {0x2228, "||"}, {0x2260, "!="},
+        {0x2264, "<="}, {0x2265, ">="}, {0x22c5, "*"},  {0x3001, ","},  {0x3010, "["},  {0x3011, "]"},
+    };
+    for (unsigned i = 0; i < sizeof twins / sizeof *twins; i++)
+        if (twins[i].point == point)
+            return twins[i].twin;
+    if (point < 0xff01 || point > 0xff5e) /* the full-width forms of ASCII, in its order */
+        return NULL;
+    one[0] = (char)(point - 0xff01 + '!');
+    one[1] = 0;
+    return one;
+}
+
+static int is_blank(uint32_t point) {
+    return point == 0xa0 || (point >= 0x2000 && point <= 0x200f) || point == 0x2028 || point == 0x2029 ||
+           point == 0x202f || point == 0x205f || point == 0x2060 || point == 0x3000 || point == 0xfeff;
+}
+
+static void report_beyond_ascii(vy_lexer *lexer, uint32_t start, vy_position at) {
+    uint32_t point = 0;
+    char one[2], fix[80];
+    int bytes = (int)vy_utf8_decode(lexer->text + start, lexer->size - start, &point);
+    const char *twin = ascii_twin(point, one);
+    if (is_blank(point)) {
+        vy_report_error(lexer->report, VY_T002, at, "replace it by a space, or remove it",
+                        "an invisible character (U+%04X) stands between tokens", point);
+        return;
+    }
+    snprintf(fix, sizeof fix, "write `%s`", twin ? twin : "");
+    vy_report_error(lexer->report, VY_T002, at,
+                    twin ? fix : "write names in ASCII; other letters may stand in comments and strings",
+                    "the character `%.*s` (U+%04X) is outside ASCII and starts nothing", bytes, lexer->text + start,
+                    point);
+}
+
+/* Letters outside ASCII that go on a name: reported, and taken with it, so that it is no other name. Gives the end of the whole. */
+static uint32_t skip_foreign_letters(vy_lexer *lexer, uint32_t end) {
+    uint32_t point = 0, start = end;
+    char one[2];
+    while (end < lexer->size && (unsigned char)lexer->text[end] >= 128) {
+        size_t bytes = vy_utf8_decode(lexer->text + end, lexer->size - end, &point);
+        if (bytes == 0 || is_blank(point) || ascii_twin(point, one))
+            break;
+        end += (uint32_t)bytes;
+        while (is(lexer->text[end], NAME_START | DIGIT))
+            end++;
+    }
+    if (end > start)
+        report_beyond_ascii(lexer, start, place(lexer, start, end - start));
+    return end;
+}
+
 static void lex_name(vy_lexer *lexer, vy_token *token) {
     const char *text = lexer->text;
     uint32_t end = token->offset + 1;
     while (is(text[end], NAME_START | DIGIT))
         end++;
+    end = skip_foreign_letters(lexer, end);
     uint32_t length = end - token->offset;
     finish(lexer, token, VY_TOKEN_NAME, end);
     if (length > VY_LIMIT_NAME) {
@@ -310,9 +387,7 @@ static void skip_unknown(vy_lexer *lexer, vy_token *token) {
     if (byte > ' ' && byte < 127)
         vy_report_error(lexer->report, VY_T002, at, NULL, "the character `%c` starts nothing in this language", byte);
     else if (byte >= 128)
-        vy_report_error(lexer->report, VY_T002, at,
-                        "write names in ASCII; other letters may stand in comments and strings",
-                        "a character outside ASCII stands between tokens");
+        report_beyond_ascii(lexer, start, at);
     else
         vy_report_error(lexer->report, VY_T002, at, NULL, "a control byte (0x%02x) stands in the text", byte);
     lexer->offset = end;

@@ -68,6 +68,9 @@ typedef struct vy_lexer {
     VY_VECTOR(vy_word) words; /* by vy_name: what each name means */
 } vy_lexer;
 
+/* Reports the first carriage return that no line feed follows, and returns 0: such a file has lines that are not seen, and what a
+ * comment hides would be the rest of it. */
+int vy_lexer_check_lines(const char *text, uint32_t size, vy_report *report);
 /* The text must outlive the lexer and be followed by a NUL byte (vy_source_text is). A byte order mark at its start is
  * skipped. */
 void vy_lexer_start(vy_lexer *lexer, const char *text, uint32_t size, vy_report *report);

@@ -14,7 +14,8 @@
 #include "ir/text/parser.h"
 #include "vyre/text.h"
 
-typedef enum vy_binding_kind { VY_BOUND_VARIABLE, VY_BOUND_MEMORY } vy_binding_kind;
+/* BROKEN: of a declaration that went wrong, so nothing is said about its uses. */
+typedef enum vy_binding_kind { VY_BOUND_VARIABLE, VY_BOUND_MEMORY, VY_BOUND_BROKEN } vy_binding_kind;
 
 /* A name that is visible now. */
 typedef struct vy_binding {
@@ -92,8 +93,10 @@ int vy_lower_expect(vy_lowering *l, vy_node *node, uint8_t type, const char *wha
 uint8_t vy_lower_closed(vy_lowering *l, vy_node *node, uint8_t hint);
 /* The tree is an index: any integer type, u32 if it is open. */
 int vy_lower_index(vy_lowering *l, vy_node *node);
-/* Reports that a literal has no type. */
-void vy_lower_untyped(vy_lowering *l, const vy_node *node);
+/* The value that `keyword name = …` binds without a written type. Returns its type, or VY_TYPE_BAD after an error. */
+uint8_t vy_lower_bound(vy_lowering *l, vy_node *node, const char *keyword, uint32_t name);
+/* Reports that a literal has no type; keyword and name: what it is bound to, where a written type would help, or NULL. */
+void vy_lower_untyped(vy_lowering *l, const vy_node *node, const char *keyword, const char *name);
 /* All nodes (NULLs are skipped) must have one type, because `what` asks for it; those open take it from the others.
  * Gives it, or OPEN or BAD. */
 uint8_t vy_lower_unify(vy_lowering *l, vy_node *const *nodes, unsigned count, uint8_t hint, vy_position at,

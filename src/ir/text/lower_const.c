@@ -98,7 +98,7 @@ static void evaluate(vy_lowering *l, vy_const *constant) {
         type =
             vy_lower_expect(l, constant->value, type, "const", vy_lower_text(l, constant->name)) ? type : VY_TYPE_BAD;
     else if (type != VY_TYPE_BAD)
-        type = vy_lower_closed(l, constant->value, VY_TYPE_OPEN);
+        type = vy_lower_bound(l, constant->value, "const", constant->name);
     constant->type = type;
     constant->is_known = 1;
     if (type == VY_TYPE_BAD)

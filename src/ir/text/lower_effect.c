@@ -76,6 +76,10 @@ static int check_memory_argument(vy_lowering *l, vy_node *argument, const vy_ite
         vy_lower_unknown(l, argument->name, argument->at);
         return 0;
     }
+    if (memory && (memory->kind == VY_BOUND_BROKEN || memory->type == VY_TYPE_BAD)) {
+        l->live = 0; /* it was said where it is declared */
+        return 0;
+    }
     if (!memory || memory->kind != VY_BOUND_MEMORY) {
         if (argument->kind != VY_NODE_BAD)
             vy_lower_error(l, VY_T038, argument->at, "pass the name of a buffer or array",
@@ -123,8 +127,11 @@ static void report_unknown(vy_lowering *l, const vy_node *node) {
     }
     vy_suggestion near;
     char word[VY_WORD_ROOM];
+    char synonym[VY_WORD_ROOM];
     vy_suggestion_start(&near, name, strlen(name));
-    if (l->report->errors < 100) {
+    if (vy_word_synonym(name, strlen(name), synonym)) {
+        best = synonym;
+    } else if (l->report->errors < 100) {
         unsigned offered = 0;
         for (const vy_unit *f = l->parser->file.functions; f && offered < 2000; f = f->next, offered++)
             vy_suggestion_offer(&near, vy_lower_text(l, f->name));
@@ -137,12 +144,26 @@ static void report_unknown(vy_lowering *l, const vy_node *node) {
                    name);
 }
 
+/* The arguments of a function whose head has errors: only what is wrong with themselves is said. */
+static void look_at_arguments(vy_lowering *l, const vy_node *node) {
+    for (vy_node *argument = node->a; argument; argument = argument->next) {
+        const vy_binding *binding = argument->kind == VY_NODE_NAME ? vy_lower_find(l, argument->name) : NULL;
+        if (!binding || binding->kind != VY_BOUND_MEMORY)
+            vy_lower_type(l, argument, VY_TYPE_OPEN);
+    }
+    l->live = 0;
+}
+
 static int check_call(vy_lowering *l, vy_node *node, vy_signature *out) {
     const vy_global *global = vy_lower_global(l, node->name);
     const vy_unit *function = global ? global->function : NULL;
     out->is_known = 1;
     if (!function) {
         report_unknown(l, node);
+        return 0;
+    }
+    if (function->is_broken) {
+        look_at_arguments(l, node);
         return 0;
     }
     if (node->count != function->params.count) {

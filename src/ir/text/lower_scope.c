@@ -145,7 +145,9 @@ const vy_binding *vy_lower_memory(vy_lowering *l, uint32_t name, vy_position at)
     if (binding && binding->kind == VY_BOUND_MEMORY)
         return binding;
     const vy_global *global = vy_lower_global(l, name);
-    if (binding || (global && global->constant))
+    if (binding && (binding->kind == VY_BOUND_BROKEN || binding->type == VY_TYPE_BAD))
+        l->live = 0; /* it was said where it is declared */
+    else if (binding || (global && global->constant))
         vy_lower_error(l, VY_T028, at, VY_FIX("use `%s` without an index, or name a buffer or array", text),
                        "`%s` is a value, not a buffer or array", text);
     else

@@ -117,6 +117,8 @@ static vy_size_kind leaf(size_walk *w, const vy_node *node, uint64_t *value, uin
             return const_value(w, node, global->constant, value) ? VY_SIZE_LITERAL : VY_SIZE_KIND_COUNT;
         if (!binding)
             vy_lower_unknown(w->l, node->name, node->at);
+        else if (binding->kind == VY_BOUND_BROKEN)
+            w->l->live = 0;
         else if (binding->kind == VY_BOUND_MEMORY)
             refuse(w, node, "is made of values; the length of a buffer is `len(…)`");
         else if (w->is_constant)

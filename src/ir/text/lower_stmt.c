@@ -126,7 +126,7 @@ static void lower_let(vy_lowering *l, const vy_statement *s) {
         /* The name keeps its declared type even if the value is wrong: that is what its uses mean. */
         vy_lower_expect(l, s->a, type, NULL, vy_lower_text(l, declared->name));
     } else {
-        type = vy_lower_closed(l, s->a, VY_TYPE_OPEN);
+        type = vy_lower_bound(l, s->a, is_var ? "var" : "let", declared->name);
     }
     uint32_t variable = VY_NONE;
     if (l->live) {
@@ -165,6 +165,8 @@ static uint8_t lower_target(vy_lowering *l, vy_node *target) {
         vy_lower_unknown(l, target->name, target->at);
         return VY_TYPE_BAD;
     }
+    if (binding && binding->kind == VY_BOUND_BROKEN)
+        return VY_TYPE_BAD;
     if (!binding || binding->kind == VY_BOUND_MEMORY || !binding->is_mutable) {
         report_immutable(l, target, binding);
         return VY_TYPE_BAD;
@@ -258,6 +260,11 @@ static void lower_print(vy_lowering *l, const vy_statement *s) {
 
 static void lower_return(vy_lowering *l, const vy_statement *s) {
     uint32_t needed = l->unit->result_count;
+    if (l->unit->is_broken) { /* who knows how many, and of which types */
+        for (vy_node *value = s->a; value; value = value->next)
+            vy_lower_type(l, value, VY_TYPE_OPEN);
+        return;
+    }
     if (s->count != needed) {
         vy_lower_error(l, VY_T046, s->at,
                        needed ? VY_FIX("return %u value%s", needed, needed == 1 ? "" : "s") : "write `return` alone",
@@ -334,7 +341,7 @@ static void lower_for(vy_lowering *l, const vy_statement *s) {
     vy_node *const bounds[3] = {s->a, s->b, s->c};
     uint8_t type = vy_lower_unify(l, bounds, 3, VY_TYPE_OPEN, s->at, "for");
     if (type == VY_TYPE_OPEN) {
-        vy_lower_untyped(l, s->a);
+        vy_lower_untyped(l, s->a, NULL, NULL);
         type = VY_TYPE_BAD;
     }
     if (type < VYRE_TYPE_COUNT && !(vyre_type_class(type) & VYRE_CLASS_INTEGER)) {

@@ -43,7 +43,8 @@ static const vy_node *first_open(const vy_node *node) {
     }
 }
 
-void vy_lower_untyped(vy_lowering *l, const vy_node *node) {
+void vy_lower_untyped(vy_lowering *l, const vy_node *node, const char *keyword, const char *name) {
+    int is_whole = node->kind == VY_NODE_NUMBER;
     node = first_open(node);
     if (node->kind != VY_NODE_NUMBER) {
         vy_lower_error(l, VY_T030, node->at, NULL, "this expression has no type");
@@ -53,11 +54,16 @@ void vy_lower_untyped(vy_lowering *l, const vy_node *node) {
                                                           : node->negative       ? "i32"
                                                                                  : "u32";
     int length = node->number->length < 60 ? node->number->length : 60;
-    const char *keyword = l->guard == VY_GUARD_CONST ? "const" : "let";
-    vy_lower_error(l, VY_T030, node->at,
-                   VY_FIX("write `%s%.*s%s`, or `%s x : %s = %s%.*s`", sign, length, node->number->text, type, keyword,
-                          type, sign, length, node->number->text),
-                   "the literal %s%.*s has no type here", sign, length, node->number->text);
+    char fix[256];
+    if (!keyword)
+        snprintf(fix, sizeof fix, "write `%s%.*s%s`", sign, length, node->number->text, type);
+    else if (is_whole)
+        snprintf(fix, sizeof fix, "write `%s%.*s%s`, or `%s %.60s : %s = %s%.*s`", sign, length, node->number->text,
+                 type, keyword, name, type, sign, length, node->number->text);
+    else
+        snprintf(fix, sizeof fix, "write `%s%.*s%s`, or `%s %.60s : %s = …`", sign, length, node->number->text, type,
+                 keyword, name, type);
+    vy_lower_error(l, VY_T030, node->at, fix, "the literal %s%.*s has no type here", sign, length, node->number->text);
 }
 
 /* ---- settling ---- */
@@ -223,7 +229,7 @@ static uint8_t type_op(vy_lowering *l, vy_node *node, uint8_t hint) {
     if (type == VY_TYPE_OPEN && is_same)
         return type;
     if (type == VY_TYPE_OPEN) {
-        vy_lower_untyped(l, node->a);
+        vy_lower_untyped(l, node->a, NULL, NULL);
         return VY_TYPE_BAD;
     }
     if (type == VY_TYPE_BAD || !check_class(l, node, type))
@@ -258,7 +264,7 @@ static uint8_t type_bitcast(vy_lowering *l, vy_node *node) {
         from = node->a->type;
     }
     if (from == VY_TYPE_OPEN) {
-        vy_lower_untyped(l, node->a);
+        vy_lower_untyped(l, node->a, NULL, NULL);
         return VY_TYPE_BAD;
     }
     if (from == VY_TYPE_BAD)
@@ -287,6 +293,8 @@ static uint8_t type_name(vy_lowering *l, vy_node *node) {
                        text);
         return VY_TYPE_BAD;
     }
+    if (binding && binding->kind == VY_BOUND_BROKEN)
+        return VY_TYPE_BAD;
     if (binding) {
         node->variable = binding->index;
         return binding->type;
@@ -393,7 +401,15 @@ uint8_t vy_lower_closed(vy_lowering *l, vy_node *node, uint8_t hint) {
         vy_lower_settle(l, node, hint);
         return node->type;
     }
-    vy_lower_untyped(l, node);
+    vy_lower_untyped(l, node, NULL, NULL);
+    return VY_TYPE_BAD;
+}
+
+uint8_t vy_lower_bound(vy_lowering *l, vy_node *node, const char *keyword, uint32_t name) {
+    uint8_t type = vy_lower_type(l, node, VY_TYPE_OPEN);
+    if (type != VY_TYPE_OPEN)
+        return type;
+    vy_lower_untyped(l, node, keyword, vy_lower_text(l, name));
     return VY_TYPE_BAD;
 }
 

@@ -5,14 +5,24 @@
 
 /* ---- declarations ---- */
 
-static void declare_item(vy_lowering *l, const vy_item *item) {
+static void declare_as(vy_lowering *l, const vy_item *item, vy_binding_kind kind) {
     vy_binding binding = {.name = item->name,
-                          .kind = item->is_memory ? VY_BOUND_MEMORY : VY_BOUND_VARIABLE,
+                          .kind = (uint8_t)kind,
                           .type = item->type,
                           .space = item->space,
                           .index = item->index,
                           .at = item->at};
     vy_lower_declare(l, &binding);
+}
+
+static void declare_item(vy_lowering *l, const vy_item *item) {
+    declare_as(l, item, item->is_memory ? VY_BOUND_MEMORY : VY_BOUND_VARIABLE);
+}
+
+static void declare_broken(vy_lowering *l, const vy_unit *unit) {
+    for (const vy_item *item = unit->broken.first; item; item = item->next)
+        if (!vy_lower_find(l, item->name))
+            declare_as(l, item, VY_BOUND_BROKEN);
 }
 
 static void add_param(vy_lowering *l, vy_item *item) {
@@ -51,6 +61,7 @@ static void lower_function(vy_lowering *l, vy_unit *unit) {
         vy_draft_begin_function(&l->draft, vy_lower_name(l, unit->name));
     for (vy_item *item = unit->params.first; item; item = item->next)
         add_param(l, item);
+    declare_broken(l, unit);
     for (const vy_declared *result = unit->results; result && l->live; result = result->next)
         vy_draft_result(&l->draft, vy_lower_name(l, result->name), result->type);
     add_arrays(l, unit);
@@ -195,6 +206,7 @@ static void lower_entry(vy_lowering *l, vy_unit *program) {
     if (l->live)
         vy_draft_begin_entry(&l->draft);
     add_bindings(l, program);
+    declare_broken(l, program);
     set_workgroup(l, program);
     add_arrays(l, program);
     set_grid(l, program);

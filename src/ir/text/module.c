@@ -104,6 +104,8 @@ static void parse_source(vy_source *source, const vyre_parse_options *options, v
                         "the text is not UTF-8 (byte 0x%02x at offset %zu)", (unsigned char)text[valid], valid);
         return;
     }
+    if (!vy_lexer_check_lines(text, (uint32_t)size, report))
+        return;
     vy_arena arena = {0};
     vy_parser parser;
     vy_lowering l;

@@ -150,6 +150,13 @@ int vy_parse_is_word(const vy_parser *parser, const char *word) {
            memcmp(vy_token_text(&parser->lexer, &parser->token), word, parser->token.at.length) == 0;
 }
 
+char vy_parse_peek(const vy_parser *parser) {
+    const char *after = vy_token_text(&parser->lexer, &parser->token) + parser->token.at.length;
+    while (*after == ' ' || *after == '\t')
+        after++;
+    return *after;
+}
+
 const char *vy_parse_name_text(const vy_parser *parser, uint32_t name) {
     return name < parser->lexer.names.size ? parser->lexer.names.pool + name : "";
 }
@@ -170,8 +177,7 @@ int vy_parse_name(vy_parser *parser, const char *what, uint32_t *name, vy_positi
     return 1;
 }
 
-/* What other languages call our types. */
-static const char *foreign_type(const char *text, size_t length) {
+const char *vy_parse_foreign_type(const char *text, size_t length) {
     static const char *const pairs[][2] = {{"int", "i32"},    {"uint", "u32"},     {"float", "f32"},
                                            {"double", "f64"}, {"half", "f16"},     {"char", "i8"},
                                            {"byte", "u8"},    {"short", "i16"},    {"long", "i64"},
@@ -193,7 +199,7 @@ uint8_t vy_parse_type(vy_parser *parser) {
         vy_suggestion_start(&near, vy_token_text(&parser->lexer, token), token->at.length);
         for (unsigned i = 0; i < VYRE_TYPE_COUNT; i++)
             vy_suggestion_offer(&near, vyre_type_name(i));
-        const char *best = foreign_type(vy_token_text(&parser->lexer, token), token->at.length);
+        const char *best = vy_parse_foreign_type(vy_token_text(&parser->lexer, token), token->at.length);
         best = best ? best : vy_suggestion_get(&near);
         vy_parse_error(parser, VY_T027, token->at, best ? VY_FIX("did you mean `%s`?", best) : NULL,
                        "`%.*s` is no type", (int)token->at.length, vy_token_text(&parser->lexer, token));
@@ -223,6 +229,7 @@ static void parse_const(vy_parser *parser) {
 
 static void parse_unit(vy_parser *parser, int is_program) {
     size_t errors = parser->report->errors;
+    parser->margin = parser->token.at.column;
     vy_parse_advance(parser);
     vy_unit *unit = is_program ? vy_parse_program(parser) : vy_parse_function(parser);
     parser->calls = NULL;
@@ -232,6 +239,34 @@ static void parse_unit(vy_parser *parser, int is_program) {
     unit->is_bad = parser->report->errors != errors;
     **end = unit;
     *end = &unit->next;
+}
+
+int vy_parse_is_top(const vy_parser *parser) {
+    const vy_token *token = &parser->token;
+    return vy_token_is_keyword(token, VY_KEYWORD_PROGRAM) || vy_token_is_keyword(token, VY_KEYWORD_FN) ||
+           vy_token_is_keyword(token, VY_KEYWORD_CONST);
+}
+
+void vy_parse_misplaced(vy_parser *parser) {
+    vy_called **calls = parser->calls;
+    uint32_t margin = parser->margin;
+    const char *word = vy_parse_name_text(parser, parser->token.name);
+    vy_parse_error(parser, VY_T018, parser->token.at,
+                   VY_FIX("move the `%s` out of this body, to the level of the file", word),
+                   "`%s` stands inside the body of a function or program", word);
+    if (parser->nesting >= VY_LIMIT_NESTING) {
+        vy_parse_advance(parser); /* recovery skips the rest */
+        return;
+    }
+    parser->panic = 0;
+    parser->nesting++;
+    if (vy_token_is_keyword(&parser->token, VY_KEYWORD_CONST))
+        parse_const(parser);
+    else
+        parse_unit(parser, vy_token_is_keyword(&parser->token, VY_KEYWORD_PROGRAM));
+    parser->nesting--;
+    parser->calls = calls;
+    parser->margin = margin;
 }
 
 static void parse_top(vy_parser *parser) {

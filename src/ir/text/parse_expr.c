@@ -248,6 +248,19 @@ static vy_node *parse_call(vy_parser *parser, vy_node_kind kind, uint32_t name, 
     return node;
 }
 
+/* `id` is `first` with members, and not called. */
+static void report_member(vy_parser *parser, const char *first, const char *id, vy_position at) {
+    vy_suggestion near;
+    vy_suggestion_start(&near, first, strlen(first));
+    for (unsigned i = 0; i < VYRE_BUILTIN_COUNT; i++)
+        vy_suggestion_offer(&near, vyre_builtin_name(i));
+    const char *best = vy_suggestion_get(&near);
+    vy_parse_error(parser, VY_T012, at,
+                   best ? VY_FIX("did you mean `%s%.100s`?", best, id + strlen(first))
+                        : VY_FIX("call the op: `%.100s(…)`", id),
+                   "only builtins have members; `%s` can only be an op that is called", id);
+}
+
 static vy_node *parse_dotted(vy_parser *parser, vy_position at, uint32_t first) {
     char id[VY_LIMIT_NAME + 1];
     size_t length = strlen(vy_parse_name_text(parser, first));
@@ -270,8 +283,7 @@ static vy_node *parse_dotted(vy_parser *parser, vy_position at, uint32_t first) 
     }
     if (!vy_parse_follows(parser, VY_TOKEN_OPEN)) {
         id[length] = 0;
-        vy_parse_error(parser, VY_T012, at, VY_FIX("call the op: `%.100s(…)`", id),
-                       "only builtins have members; `%s` can only be an op that is called", id);
+        report_member(parser, vy_parse_name_text(parser, first), id, at);
         return bad(parser);
     }
     vy_name name = vy_names_add(&parser->lexer.names, id, length);
@@ -418,6 +430,12 @@ static vy_node *parse_word(vy_parser *parser) {
     }
     if (vy_parse_follows(parser, VY_TOKEN_OPEN_INDEX))
         return parse_index(parser, name, at);
+    char meant[VY_WORD_ROOM];
+    const char *text = vy_parse_name_text(parser, name);
+    if (vy_parse_follows(parser, VY_TOKEN_LT) && vy_word_synonym(text, strlen(text), meant)) {
+        vy_parse_error(parser, VY_T026, at, VY_FIX("did you mean `%s`?", meant), "no function is called `%s`", text);
+        return bad(parser);
+    }
     if (vy_parse_follows(parser, VY_TOKEN_DOT))
         return parse_dotted(parser, at, name);
     if (!vy_parse_follows(parser, VY_TOKEN_OPEN)) {
@@ -461,8 +479,10 @@ static vy_node *parse_primary(vy_parser *parser) {
                        "a string is no value");
         return bad(parser);
     default:
-        vy_parse_error(parser, VY_T012, parser->token.at, NULL, "a value is needed here, not `%.*s`",
-                       (int)parser->token.at.length, vy_token_text(&parser->lexer, &parser->token));
+        vy_parse_error(parser, VY_T012, parser->token.at,
+                       vy_parse_is(parser, VY_TOKEN_PLUS) ? "remove the `+`; to count up, write `i += 1`" : NULL,
+                       "a value is needed here, not `%.*s`", (int)parser->token.at.length,
+                       vy_token_text(&parser->lexer, &parser->token));
         return bad(parser);
     }
 }
@@ -527,13 +547,58 @@ static unsigned infix_at(const vy_parser *parser, unsigned least) {
     return vyre_op_get(op)->precedence >= least ? op : VYRE_OP_COUNT;
 }
 
+/* How a tree is spelled in a fix: its name if it is one. */
+static const char *spelling(const vy_parser *parser, const vy_node *node) {
+    return node && node->kind == VY_NODE_NAME ? vy_parse_name_text(parser, node->name) : "…";
+}
+
+/* `i++` and `i--`, with the parser at the second sign. A minus may also belong to what follows: `i - -1`. */
+static void check_step(vy_parser *parser, unsigned op, const vy_node *left) {
+    const vy_token *token = &parser->token;
+    int is_plus = token->kind == VY_TOKEN_PLUS;
+    int touches = token->at.line == parser->last.line && token->at.column == parser->last.column + 1;
+    const char *after = vy_token_text(&parser->lexer, token) + 1;
+    after += strspn(after, " \t");
+    if (!touches || op != (is_plus ? VYRE_OP_ADD : VYRE_OP_SUB) || (!is_plus && token->kind != VY_TOKEN_MINUS))
+        return;
+    if (*after == 0 || strchr("\r\n;})/", *after))
+        vy_parse_error(parser, VY_T011, token->at,
+                       VY_FIX("write `%.60s %s 1`", spelling(parser, left), is_plus ? "+=" : "-="),
+                       "`%s` is no operator", is_plus ? "++" : "--");
+}
+
+/* Words that are operators elsewhere, after an operand `left`. */
+static void check_foreign_word(vy_parser *parser, const vy_node *left) {
+    const vy_token *token = &parser->token;
+    if (parser->panic || token->kind != VY_TOKEN_NAME || vy_parse_at_end(parser))
+        return;
+    const char *after = vy_token_text(&parser->lexer, token) + token->at.length;
+    after += strspn(after, " \t");
+    int length = (int)strspn(after, "abcdefghijklmnopqrstuvwxyz0123456789");
+    if (vy_parse_is_word(parser, "and") || vy_parse_is_word(parser, "or"))
+        vy_parse_error(parser, VY_T011, token->at, vy_parse_is_word(parser, "or") ? "write `||`" : "write `&&`",
+                       "`%s` is no operator", vy_parse_name_text(parser, token->name));
+    else if (vy_parse_is_word(parser, "as"))
+        vy_parse_error(parser, VY_T011, token->at,
+                       VY_FIX("write `%.*s(%.60s)` to convert", length && length < 8 ? length : 3,
+                              length && length < 8 ? after : "f32", spelling(parser, left)),
+                       "`as` is no operator");
+    else if (left && left->kind == VY_NODE_NAME && strcmp(vy_parse_name_text(parser, left->name), "not") == 0)
+        vy_parse_error(parser, VY_T011, left->at,
+                       VY_FIX("write `!%.*s`", (int)(token->at.length < 60 ? token->at.length : 60),
+                              vy_token_text(&parser->lexer, token)),
+                       "`not` is no operator");
+}
+
 static vy_node *parse_binary(vy_parser *parser, unsigned least) {
     vy_node *left = parse_unary(parser);
     unsigned op;
+    check_foreign_word(parser, left);
     while (left && !parser->panic && (op = infix_at(parser, least)) != VYRE_OP_COUNT) {
         unsigned precedence = vyre_op_get(op)->precedence;
         vy_position at = parser->token.at;
         vy_parse_advance(parser);
+        check_step(parser, op, left);
         parser->depth++;
         vy_node *right = too_deep(parser) ? bad(parser) : parse_binary(parser, precedence + 1);
         parser->depth--;

@@ -149,18 +149,90 @@ static vy_statement *parse_let(vy_parser *parser, vy_syntax kind) {
     return statement->names ? statement : NULL;
 }
 
-/* Two words in a row: a misspelt keyword, most likely. */
-static void report_two_words(vy_parser *parser, vy_position at, uint32_t name) {
-    vy_suggestion near;
+/* The keyword nearest to what is given, in the caller's suggestion; NULL if none is near. */
+static const char *nearest_keyword(vy_suggestion *near, const char *given) {
     char word[VY_WORD_ROOM];
-    const char *given = vy_parse_name_text(parser, name);
-    vy_suggestion_start(&near, given, strlen(given));
+    vy_suggestion_start(near, given, strlen(given));
     for (unsigned i = 0; vy_word_at(VY_WORD_KEYWORD, i, word); i++)
-        vy_suggestion_offer(&near, word);
-    const char *best = vy_suggestion_get(&near);
+        vy_suggestion_offer(near, word);
+    return vy_suggestion_get(near);
+}
+
+/* The name that a statement with an error was to declare: known from here on, with a type that fits everything. */
+static vy_statement *declare_broken(vy_parser *parser, vy_position at) {
+    vy_statement *statement = new_statement(parser, VY_SYNTAX_VAR, at);
+    vy_declared *declared = statement ? vy_parse_new(parser, sizeof *declared) : NULL;
+    if (!declared || !vy_parse_name(parser, "a name", &declared->name, &declared->at))
+        return NULL;
+    declared->type = VYRE_TYPE_COUNT;
+    statement->names = declared;
+    statement->count = 1;
+    return statement;
+}
+
+/* Two words in a row: a misspelt keyword, most likely. The second may be what it declares. */
+static vy_statement *report_two_words(vy_parser *parser, vy_position at, uint32_t name) {
+    vy_suggestion near;
+    const char *given = vy_parse_name_text(parser, name), *best = nearest_keyword(&near, given);
+    char next = vy_parse_peek(parser);
     vy_parse_error(parser, VY_T011, at,
                    best ? VY_FIX("did you mean `%s`?", best) : "start the statement with a keyword, or assign with `=`",
                    "`%s` starts no statement", given);
+    return next == '=' || next == ':' ? declare_broken(parser, at) : NULL;
+}
+
+/* `int i = 5`, `u32 i = 5`: our type of the word that stands before a name, or NULL. */
+static const char *type_before_name(const vy_parser *parser) {
+    char next = vy_parse_peek(parser);
+    if (parser->token.kind != VY_TOKEN_NAME ||
+        !((next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z') || next == '_'))
+        return NULL;
+    if (parser->token.word.cls == VY_WORD_TYPE)
+        return vyre_type_name(parser->token.word.index);
+    return vy_parse_foreign_type(vy_token_text(&parser->lexer, &parser->token), parser->token.at.length);
+}
+
+/* What the line says after the next token and `=`, without spaces around it; its length in *length, 0 if that is nothing short. */
+static const char *written_value(const vy_parser *parser, int *length) {
+    const char *text = vy_token_text(&parser->lexer, &parser->token) + parser->token.at.length;
+    text += strspn(text, " \t");
+    *length = 0;
+    if (*text != '=')
+        return text;
+    text += 1 + strspn(text + 1, " \t");
+    size_t size = strcspn(text, "\r\n;/");
+    while (size && (text[size - 1] == ' ' || text[size - 1] == '\t'))
+        size--;
+    *length = size < 60 ? (int)size : 0;
+    return text;
+}
+
+static vy_statement *report_type_first(vy_parser *parser, const char *type) {
+    vy_token word = parser->token;
+    vy_parse_advance(parser);
+    int length, name_length = (int)(parser->token.at.length < 60 ? parser->token.at.length : 60);
+    const char *name = vy_token_text(&parser->lexer, &parser->token), *value = written_value(parser, &length);
+    vy_parse_error(parser, VY_T011, word.at,
+                   VY_FIX("write `let %.*s : %s = %.*s`, or `var` if it changes", name_length, name, type,
+                          length ? length : (int)sizeof "…" - 1, length ? value : "…"),
+                   "a declaration does not start with its type (`%.*s`)", (int)word.at.length,
+                   vy_token_text(&parser->lexer, &word));
+    return declare_broken(parser, word.at);
+}
+
+/* A name alone: a typo, if it is near to a keyword that stands alone. */
+static void report_unused(vy_parser *parser, const vy_node *node) {
+    static const char *const words[] = {"barrier", "grid_barrier", "break", "continue", "return"};
+    const char *name = node->kind == VY_NODE_NAME ? vy_parse_name_text(parser, node->name) : "";
+    vy_suggestion near;
+    vy_suggestion_start(&near, name, strlen(name));
+    for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
+        vy_suggestion_offer(&near, words[i]);
+    const char *best = vy_suggestion_get(&near);
+    if (best)
+        vy_parse_error(parser, VY_T021, node->at, VY_FIX("did you mean `%s`?", best), "`%s` alone does nothing", name);
+    else
+        vy_parse_error(parser, VY_T021, node->at, NULL, "the value of this expression is not used");
 }
 
 static vy_statement *parse_expression_statement(vy_parser *parser) {
@@ -190,19 +262,27 @@ static vy_statement *parse_expression_statement(vy_parser *parser) {
         return statement;
     }
     if (node->kind == VY_NODE_NAME && parser->token.kind == VY_TOKEN_NAME && !vy_parse_at_end(parser))
-        report_two_words(parser, at, node->name);
-    else if (node->kind != VY_NODE_BAD)
-        vy_parse_error(parser, VY_T021, node->at, NULL, "the value of this expression is not used");
+        return report_two_words(parser, at, node->name);
+    if (node->kind != VY_NODE_BAD)
+        report_unused(parser, node);
     return NULL;
 }
 
 /* ---- control ---- */
 
+static vy_node *parse_condition(vy_parser *parser) {
+    vy_node *condition = vy_parse_expression(parser);
+    if (!parser->panic && vy_parse_follows(parser, VY_TOKEN_ASSIGN))
+        vy_parse_error(parser, VY_T011, parser->token.at, "write `==` to compare",
+                       "`=` assigns, which a condition does not");
+    return condition;
+}
+
 static vy_statement *parse_if(vy_parser *parser) {
     vy_statement *statement = take_keyword(parser, VY_SYNTAX_IF);
     if (!statement)
         return NULL;
-    statement->a = vy_parse_expression(parser);
+    statement->a = parse_condition(parser);
     if (parser->panic)
         return NULL;
     statement->body = vy_parse_block(parser);
@@ -256,9 +336,10 @@ static vy_statement *parse_while(vy_parser *parser) {
     vy_statement *statement = take_keyword(parser, VY_SYNTAX_WHILE);
     if (!statement)
         return NULL;
-    statement->a = vy_parse_expression(parser);
-    if (!parser->panic)
-        statement->body = vy_parse_block(parser);
+    statement->a = parse_condition(parser);
+    if (parser->panic)
+        return NULL;
+    statement->body = vy_parse_block(parser);
     return statement;
 }
 
@@ -298,6 +379,16 @@ static vy_statement *parse_trap(vy_parser *parser) {
     return statement;
 }
 
+/* Keywords that are whole statements. */
+static vy_statement *parse_alone(vy_parser *parser, vy_syntax kind) {
+    const char *word = vy_parse_name_text(parser, parser->token.name);
+    vy_statement *statement = take_keyword(parser, kind);
+    if (vy_parse_follows(parser, VY_TOKEN_OPEN))
+        vy_parse_error(parser, VY_T011, parser->token.at, VY_FIX("write `%s` without the parentheses", word),
+                       "`%s` is a statement, not a call", word);
+    return statement;
+}
+
 /* ---- any statement ---- */
 
 static vy_statement *parse_keyword_statement(vy_parser *parser) {
@@ -322,19 +413,23 @@ static vy_statement *parse_keyword_statement(vy_parser *parser) {
     case VY_KEYWORD_TRAP:
         return parse_trap(parser);
     case VY_KEYWORD_BREAK:
-        return take_keyword(parser, VY_SYNTAX_BREAK);
+        return parse_alone(parser, VY_SYNTAX_BREAK);
     case VY_KEYWORD_CONTINUE:
-        return take_keyword(parser, VY_SYNTAX_CONTINUE);
+        return parse_alone(parser, VY_SYNTAX_CONTINUE);
     case VY_KEYWORD_BARRIER:
-        return take_keyword(parser, VY_SYNTAX_BARRIER);
+        return parse_alone(parser, VY_SYNTAX_BARRIER);
     case VY_KEYWORD_GRID_BARRIER:
-        return take_keyword(parser, VY_SYNTAX_GRID_BARRIER);
+        return parse_alone(parser, VY_SYNTAX_GRID_BARRIER);
     case VY_KEYWORD_ELSE:
         vy_parse_error(parser, VY_T011, token->at, "put it directly after the `}` of its `if`",
                        "this `else` belongs to no `if`");
         return NULL;
     default:
         break;
+    }
+    if (vy_parse_is_top(parser)) {
+        vy_parse_misplaced(parser);
+        return NULL;
     }
     if (vy_parse_is_item(parser)) {
         vy_parse_error(parser, VY_T018, token->at, NULL, "`%s` stands after a statement or inside a block",
@@ -354,7 +449,8 @@ static vy_statement *parse_statement(vy_parser *parser) {
     }
     if (parser->token.kind == VY_TOKEN_NAME && parser->token.word.cls == VY_WORD_KEYWORD)
         return parse_keyword_statement(parser);
-    return parse_expression_statement(parser);
+    const char *type = type_before_name(parser);
+    return type ? report_type_first(parser, type) : parse_expression_statement(parser);
 }
 
 /* A closing brace ends its statement, as a new line does. */
@@ -368,13 +464,12 @@ void vy_parse_end_statement(vy_parser *parser) {
                        vy_token_text(&parser->lexer, &parser->token));
 }
 
-/* A block ends at its brace; where that is missing, at the end of the text or at a line that can only belong to the
- * file. */
+/* A block ends at its brace; where that is missing, at the end of the text or at a line that belongs to the file: by its
+ * first word, and because it is not indented. */
 static int at_block_end(const vy_parser *parser) {
     const vy_token *token = &parser->token;
-    int is_top = vy_token_is_keyword(token, VY_KEYWORD_PROGRAM) || vy_token_is_keyword(token, VY_KEYWORD_FN) ||
-                 vy_token_is_keyword(token, VY_KEYWORD_CONST);
-    return token->kind == VY_TOKEN_CLOSE_BLOCK || token->kind == VY_TOKEN_END || (is_top && token->newline);
+    int is_top = vy_parse_is_top(parser) && token->newline && token->at.column <= parser->margin;
+    return token->kind == VY_TOKEN_CLOSE_BLOCK || token->kind == VY_TOKEN_END || is_top;
 }
 
 vy_statement *vy_parse_statements(vy_parser *parser) {

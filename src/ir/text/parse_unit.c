@@ -16,12 +16,16 @@ static void add_item(vy_items *items, vy_item *item) {
     items->count++;
 }
 
-static vy_item *new_item(vy_parser *parser, const char *what) {
+/* `name :`. Without the colon the name is known all the same, so that its uses are not called unknown. */
+static vy_item *new_item(vy_parser *parser, vy_unit *unit, const char *what) {
     vy_item *item = vy_parse_new(parser, sizeof *item);
     if (!item || !vy_parse_name(parser, what, &item->name, &item->at))
         return NULL;
     item->access = VYRE_ACCESS_READ_WRITE;
-    return vy_parse_expect(parser, VY_TOKEN_COLON) ? item : NULL;
+    if (vy_parse_expect(parser, VY_TOKEN_COLON))
+        return item;
+    add_item(&unit->broken, item);
+    return NULL;
 }
 
 static uint8_t parse_access(vy_parser *parser) {
@@ -37,7 +41,7 @@ static uint8_t parse_access(vy_parser *parser) {
 /* ---- items ---- */
 
 static void parse_param(vy_parser *parser, vy_unit *unit) {
-    vy_item *item = new_item(parser, "the name of the param");
+    vy_item *item = new_item(parser, unit, "the name of the param");
     if (!item)
         return;
     item->type = vy_parse_type(parser);
@@ -45,7 +49,7 @@ static void parse_param(vy_parser *parser, vy_unit *unit) {
 }
 
 static void parse_buffer(vy_parser *parser, vy_unit *unit) {
-    vy_item *item = new_item(parser, "the name of the buffer");
+    vy_item *item = new_item(parser, unit, "the name of the buffer");
     if (!item)
         return;
     item->is_memory = 1;
@@ -67,7 +71,7 @@ static void parse_buffer(vy_parser *parser, vy_unit *unit) {
 
 static void parse_array(vy_parser *parser, vy_unit *unit) {
     static const char *const words[] = {"workgroup", "private"};
-    vy_item *item = new_item(parser, "the name of the array");
+    vy_item *item = new_item(parser, unit, "the name of the array");
     if (!item)
         return;
     item->is_memory = 1;
@@ -199,14 +203,55 @@ static void parse_item(vy_parser *parser, vy_unit *unit) {
     }
 }
 
+static int starts_name(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
 /* `level` is no keyword, because people call variables so; as an item it is followed by another word. */
-static int is_level(vy_parser *parser) {
-    if (!vy_parse_is_word(parser, "level"))
+static int is_level(const vy_parser *parser) {
+    return vy_parse_is_word(parser, "level") && starts_name(vy_parse_peek(parser));
+}
+
+/* ---- declarations with a misspelt word ---- */
+
+static const char *const item_words[] = {"param", "buffer", "array", "workgroup", "grid", "numerics"};
+enum { ITEM_WORDS = sizeof item_words / sizeof *item_words };
+
+/* Whether `word name :` stands here. */
+static int has_item_shape(const vy_parser *parser) {
+    const char *at = vy_token_text(&parser->lexer, &parser->token) + parser->token.at.length;
+    while (*at == ' ' || *at == '\t')
+        at++;
+    if (!starts_name(*at))
         return 0;
-    const char *after = vy_token_text(&parser->lexer, &parser->token) + parser->token.at.length;
-    while (*after == ' ' || *after == '\t')
-        after++;
-    return (*after >= 'a' && *after <= 'z') || (*after >= 'A' && *after <= 'Z') || *after == '_';
+    while (starts_name(*at) || (*at >= '0' && *at <= '9'))
+        at++;
+    while (*at == ' ' || *at == '\t')
+        at++;
+    return *at == ':';
+}
+
+/* A plain word followed by a name or number starts no statement. It is taken for a declaration if its word is nearly one, or if it looks
+ * like one: then the declarations go on after it. */
+static int is_misspelt_item(const vy_parser *parser) {
+    char next = vy_parse_peek(parser);
+    vy_suggestion near;
+    if (parser->token.kind != VY_TOKEN_NAME || parser->token.word.cls >= VY_WORD_KEYWORD ||
+        !(starts_name(next) || (next >= '0' && next <= '9')))
+        return 0;
+    vy_suggestion_start(&near, vy_token_text(&parser->lexer, &parser->token), parser->token.at.length);
+    for (unsigned i = 0; i < ITEM_WORDS; i++)
+        vy_suggestion_offer(&near, item_words[i]);
+    return vy_suggestion_get(&near) || has_item_shape(parser);
+}
+
+static void parse_misspelt_item(vy_parser *parser, vy_unit *unit) {
+    parser->token.newline = 0; /* the message is about this token, not about a line end before it */
+    vy_parse_one_of(parser, "declaration", item_words, ITEM_WORDS);
+    vy_parse_advance(parser);
+    vy_item *item = vy_parse_is(parser, VY_TOKEN_NAME) ? vy_parse_new(parser, sizeof *item) : NULL;
+    if (item && vy_parse_name(parser, "a name", &item->name, &item->at))
+        add_item(&unit->broken, item);
 }
 
 /* Declarations at the start of a body. */
@@ -223,6 +268,10 @@ static void parse_items(vy_parser *parser, vy_unit *unit) {
             unit->level = parse_choice(parser, "level", "source", "legal");
         } else if (vy_parse_is_item(parser)) {
             parse_item(parser, unit);
+        } else if (is_misspelt_item(parser)) {
+            parse_misspelt_item(parser, unit);
+        } else if (vy_parse_is_top(parser) && (!parser->token.newline || at.column > parser->margin)) {
+            vy_parse_misplaced(parser);
         } else {
             return;
         }
@@ -266,7 +315,7 @@ vy_unit *vy_parse_program(vy_parser *parser) {
 
 /* `a: u32`, `t: workgroup [u32]`, `p: private [f32]`, `b: buffer [f32] read`. */
 static void parse_parameter(vy_parser *parser, vy_unit *unit) {
-    vy_item *item = new_item(parser, "the name of a parameter");
+    vy_item *item = new_item(parser, unit, "the name of a parameter");
     if (!item)
         return;
     add_item(&unit->params, item);
@@ -311,6 +360,41 @@ static void parse_results(vy_parser *parser, vy_unit *unit) {
     parser->brackets -= (unsigned)(grouped && parser->brackets);
 }
 
+/* Skips the rest of a parameter that is wrong, so that those after it are known. */
+static void skip_parameter(vy_parser *parser) {
+    while (!vy_parse_is(parser, VY_TOKEN_COMMA) && !vy_parse_is(parser, VY_TOKEN_CLOSE) &&
+           !vy_parse_is(parser, VY_TOKEN_OPEN_BLOCK) && !vy_parse_is(parser, VY_TOKEN_CLOSE_BLOCK) &&
+           !vy_parse_is(parser, VY_TOKEN_ARROW) && !vy_parse_is(parser, VY_TOKEN_END))
+        vy_parse_advance(parser);
+    parser->panic = vy_parse_is(parser, VY_TOKEN_END);
+}
+
+/* The parameters and results. */
+static void parse_head(vy_parser *parser, vy_unit *unit) {
+    vy_parse_expect(parser, VY_TOKEN_OPEN);
+    parser->brackets++;
+    while (!parser->panic && !vy_parse_is(parser, VY_TOKEN_CLOSE)) {
+        parse_parameter(parser, unit);
+        if (parser->panic)
+            skip_parameter(parser);
+        if (!vy_parse_accept(parser, VY_TOKEN_COMMA))
+            break;
+    }
+    vy_parse_expect(parser, VY_TOKEN_CLOSE);
+    parser->brackets -= parser->brackets > 0;
+    if (!parser->panic && vy_parse_accept(parser, VY_TOKEN_ARROW))
+        parse_results(parser, unit);
+}
+
+/* After an error in the head the body is read all the same, unless none is in sight. */
+static void skip_to_body(vy_parser *parser) {
+    parser->brackets = 0;
+    while (!vy_parse_is(parser, VY_TOKEN_OPEN_BLOCK) && !vy_parse_is(parser, VY_TOKEN_CLOSE_BLOCK) &&
+           !vy_parse_is(parser, VY_TOKEN_END) && !vy_parse_is_top(parser))
+        vy_parse_advance(parser);
+    parser->panic = !vy_parse_is(parser, VY_TOKEN_OPEN_BLOCK);
+}
+
 vy_unit *vy_parse_function(vy_parser *parser) {
     vy_word word = parser->token.word;
     vy_unit *unit = new_unit(parser, "the name of the function");
@@ -321,17 +405,11 @@ vy_unit *vy_parse_function(vy_parser *parser) {
                        vy_parse_name_text(parser, unit->name));
         parser->panic = 0;
     }
-    vy_parse_expect(parser, VY_TOKEN_OPEN);
-    parser->brackets++;
-    while (!parser->panic && !vy_parse_is(parser, VY_TOKEN_CLOSE)) {
-        parse_parameter(parser, unit);
-        if (!vy_parse_accept(parser, VY_TOKEN_COMMA))
-            break;
-    }
-    vy_parse_expect(parser, VY_TOKEN_CLOSE);
-    parser->brackets -= parser->brackets > 0;
-    if (!parser->panic && vy_parse_accept(parser, VY_TOKEN_ARROW))
-        parse_results(parser, unit);
+    size_t errors = parser->report->errors;
+    parse_head(parser, unit);
+    unit->is_broken = parser->report->errors != errors;
+    if (unit->is_broken)
+        skip_to_body(parser);
     if (!parser->panic)
         parse_body(parser, unit);
     return unit;

@@ -18,6 +18,8 @@ typedef struct vy_parser {
     unsigned brackets; /* open ( and [: inside them newlines mean nothing */
     unsigned depth;    /* of the recursion over expressions */
     unsigned nesting;  /* open blocks */
+    uint32_t
+        margin; /* column of the function or program being read: what belongs to the file stands no further right */
     int panic;
     int in_size; /* an expression of a size: its calls are no calls of functions */
     uint32_t nodes, statements;
@@ -59,6 +61,10 @@ const char *vy_parse_name_text(const vy_parser *parser, uint32_t name);
 int vy_parse_name(vy_parser *parser, const char *what, uint32_t *name, vy_position *at);
 /* A type; VY_TYPE_BAD and an error if it is none. */
 uint8_t vy_parse_type(vy_parser *parser);
+/* Our name for a type of other languages, as in `int`; NULL if it is none. */
+const char *vy_parse_foreign_type(const char *text, size_t length);
+/* The first byte after the next token that is no space, on its line. */
+char vy_parse_peek(const vy_parser *parser);
 /* `expected one of …` with a suggestion for the word that stands there. Returns 0. */
 int vy_parse_one_of(vy_parser *parser, const char *what, const char *const *words, unsigned count);
 /* The contents of a string token; NULL on error. */
@@ -77,5 +83,9 @@ void vy_parse_end_statement(vy_parser *parser);
 vy_unit *vy_parse_function(vy_parser *parser);
 vy_unit *vy_parse_program(vy_parser *parser);
 int vy_parse_is_item(const vy_parser *parser);
+/* Whether the next token starts a const, function or program. */
+int vy_parse_is_top(const vy_parser *parser);
+/* One of these inside a body: reported, and read as if it stood where it belongs. */
+void vy_parse_misplaced(vy_parser *parser);
 
 #endif

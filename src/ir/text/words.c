@@ -130,3 +130,19 @@ int vy_word_at(vy_word_class cls, unsigned index, char text[VY_WORD_ROOM]) {
     snprintf(text, VY_WORD_ROOM, "%s", cls == VY_WORD_OP && !is_call(vyre_op_get(index)) ? "min" : spelling);
     return 1;
 }
+
+int vy_word_synonym(const char *text, size_t length, char word[VY_WORD_ROOM]) {
+    static const char *const pairs[][2] = {{"sum", "add"},     {"plus", "add"},    {"prod", "mul"},
+                                           {"product", "mul"}, {"minimum", "min"}, {"maximum", "max"},
+                                           {"bitand", "and"},  {"bitor", "or"},    {"bitxor", "xor"}};
+    for (unsigned i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        size_t tail = strlen(pairs[i][0]);
+        if (length <= tail || length >= VY_WORD_ROOM || memcmp(text + length - tail, pairs[i][0], tail) != 0)
+            continue;
+        snprintf(word, VY_WORD_ROOM, "%.*s%s", (int)(length - tail), text, pairs[i][1]);
+        unsigned cls = vy_word_find(word, strlen(word)).cls;
+        if (cls == VY_WORD_ATOMIC || cls == VY_WORD_COLLECTIVE)
+            return 1;
+    }
+    return 0;
+}

@@ -52,6 +52,9 @@ vy_word vy_word_find(const char *text, size_t length);
 enum { VY_WORD_ROOM = 64 };
 int vy_word_at(vy_word_class cls, unsigned index, char text[VY_WORD_ROOM]);
 
+/* Another name for a word: `workgroup_reduce_sum` for `workgroup_reduce_add`. Writes the word; 0 if it is none. */
+int vy_word_synonym(const char *text, size_t length, char word[VY_WORD_ROOM]);
+
 /* Spelling of a collective as it is written, without its width. */
 void vy_word_collective(vyre_collective collective, vyre_op combine, int subgroup, char text[VY_WORD_ROOM]);
 
