@@ -398,9 +398,10 @@ typedef struct vyre_capability_registration {
                        __VA_ARGS__)
 
 /* Sections of one name from all objects of an executable or shared library become one. A static library that wants a descriptor of its own,
- * whatever it is linked into, defines another prefix before including this header; libvyre does. */
+ * whatever it is linked into, defines another prefix before including this header; libvyre does. No function may have the name of a section: an
+ * assembler takes the one for the other. */
 #ifndef VYRE_STREAM_PREFIX
-#define VYRE_STREAM_PREFIX vyre
+#define VYRE_STREAM_PREFIX vyre_stream
 #endif
 #define VYRE_STREAM_JOIN(a, b) a##_##b
 #define VYRE_STREAM_EXPAND(a, b) VYRE_STREAM_JOIN(a, b)
