@@ -22,7 +22,8 @@ static int deliver(const fmt_options *options, const char *path, const vyre_byte
         return changed ? TOOL_FAILED : TOOL_OK;
     }
     if (!options->write || strcmp(path, "-") == 0) {
-        fwrite(after->data, 1, after->size, stdout);
+        if (after->size > 0)
+            fwrite(after->data, 1, after->size, stdout);
         return TOOL_OK;
     }
     return changed ? tool_file_write(path, after->data, after->size) : TOOL_OK;

@@ -252,8 +252,8 @@ static int shrink(const tool_command *self, const shrink_options *options, const
     if (status != VYRE_OK)
         return tool_error(&error);
     if (j->timeouts > 0)
-        fprintf(stderr, "note: %llu of %llu commands were ended after %" PRIu64 " second%s and counted as passing\n",
-                j->timeouts, j->asked, options->timeout, options->timeout == 1 ? "" : "s");
+        fprintf(stderr, "note: commands ended after %" PRIu64 " second%s, which counts as passing: %llu of %llu\n",
+                options->timeout, options->timeout == 1 ? "" : "s", j->timeouts, j->asked);
     fails = deliver(options, file, small);
     vyre_case_free(small);
     return fails;
