@@ -81,12 +81,35 @@ typedef struct vy_id_register {
     uint32_t r;
 } vy_id_register;
 
+/* Kinds of access, as far as it matters for what they race with. Atomics load or change the element, for the device or a workgroup. */
+typedef enum vy_access_kind {
+    VY_ACCESS_WRITE,
+    VY_ACCESS_READ,
+    VY_ACCESS_DEVICE_LOAD,
+    VY_ACCESS_GROUP_LOAD,
+    VY_ACCESS_DEVICE_CHANGE,
+    VY_ACCESS_GROUP_CHANGE,
+    VY_ACCESS_COUNT
+} vy_access_kind;
+
+static inline int vy_access_is_atomic(vy_access_kind kind) {
+    return kind >= VY_ACCESS_DEVICE_LOAD;
+}
+
+/* Nobody else can reach an array of a workgroup: its atomics are for everyone who can. */
+static inline vy_access_kind vy_atomic_access(const vy_stmt *atomic, vy_space space) {
+    int is_load = atomic->op == VYRE_ATOMIC_LOAD;
+    if (atomic->scope == VYRE_SCOPE_WORKGROUP && space == VY_SPACE_BUFFER)
+        return is_load ? VY_ACCESS_GROUP_LOAD : VY_ACCESS_GROUP_CHANGE;
+    return is_load ? VY_ACCESS_DEVICE_LOAD : VY_ACCESS_DEVICE_CHANGE;
+}
+
 /* A memory of the entry, with what the program does to it. */
 typedef struct vy_oracle_memory {
     uint8_t space, type;
-    uint8_t loaded, stored, atomic; /* by any statement */
-    uint32_t elements;              /* arrays */
-    uint32_t offset;                /* arrays: bytes from the start of the workgroup's or lane's block */
+    uint8_t accesses;  /* by any statement: bits 1 << vy_access_kind */
+    uint32_t elements; /* arrays */
+    uint32_t offset;   /* arrays: bytes from the start of the workgroup's or lane's block */
 } vy_oracle_memory;
 
 struct vyre_oracle {

@@ -19,17 +19,16 @@ static void *take(uint8_t *block, size_t *used, size_t size) {
     return part;
 }
 
-/* What is never written cannot race, and needs no shadow. */
+/* What cannot race with anything, as in a memory that is never written, needs no shadow. */
 static void place_shadow(const vy_run *run, const vy_oracle_memory *memory, uint64_t count, vy_shadow *shadow,
                          uint8_t *block, size_t *used) {
     vy_shadow ignored;
     if (!shadow)
         shadow = &ignored;
-    if ((run->options->checks & VYRE_CHECK_RACES) && (memory->stored || memory->atomic)) {
-        shadow->writes = take(block, used, memory->stored ? count * sizeof(vy_access) : 0);
-        shadow->reads = take(block, used, memory->loaded ? count * sizeof(vy_accesses) : 0);
-        shadow->atomics = take(block, used, memory->atomic ? count * sizeof(vy_accesses) : 0);
-    }
+    shadow->kinds = run->options->checks & VYRE_CHECK_RACES ? vy_race_kinds(memory->accesses) : 0;
+    for (int kind = 0; kind < VY_ACCESS_COUNT; kind++)
+        if (shadow->kinds >> kind & 1)
+            shadow->kept[kind] = take(block, used, count * vy_kept_count((vy_access_kind)kind) * sizeof(vy_access));
     if ((run->options->checks & VYRE_CHECK_UNWRITTEN) && memory->space == VY_SPACE_WORKGROUP)
         shadow->written = take(block, used, count);
 }
@@ -136,6 +135,7 @@ typedef struct lane_access {
     uint64_t element, count; /* the element asked for, and how many there are */
     vyre_type index_type;
     vy_access_kind kind;
+    int synchronises; /* the element may carry what a release left */
 } lane_access;
 
 static void report_bounds(vy_run *run, const lane_access *lane) {
@@ -152,11 +152,13 @@ static void report_bounds(vy_run *run, const lane_access *lane) {
                       memory_name(run->program, lane->memory), index, lane->count);
 }
 
+static int is_read(vy_access_kind kind) {
+    return kind == VY_ACCESS_READ || kind == VY_ACCESS_DEVICE_LOAD || kind == VY_ACCESS_GROUP_LOAD;
+}
+
 static void check_written(vy_run *run, vy_shadow *shadow, const lane_access *lane) {
     uint32_t site = lane->access.site;
-    int reads = lane->kind == VY_ACCESS_READ ||
-                (lane->kind == VY_ACCESS_ATOMIC && run->program->stmts.items[site].op == VYRE_ATOMIC_LOAD);
-    if (!reads)
+    if (!is_read(lane->kind))
         shadow->written[lane->element] = 1;
     else if (!shadow->written[lane->element] && vy_check_is_new(run->check, VY_R004, site, site)) {
         char who[128];
@@ -172,6 +174,7 @@ static void synchronise(vy_worker *worker, const vy_group *group, const lane_acc
     vy_run *run = worker->run;
     const vy_stmt *stmt = &run->program->stmts.items[lane->access.site];
     int is_array = run->oracle->memories.items[lane->memory].space == VY_SPACE_WORKGROUP;
+    int has_both = stmt->order == VYRE_ORDER_ACQ_REL;
     vy_clock_event event = {
         .invocation = lane->access.invocation - 1,
         .group = group->index,
@@ -180,8 +183,8 @@ static void synchronise(vy_worker *worker, const vy_group *group, const lane_acc
         .element = lane->element,
         .element_group = is_array ? group->index + 1 : 0,
         .scope = (vyre_scope)stmt->scope,
-        .acquires = stmt->order == VYRE_ORDER_ACQUIRE || stmt->order == VYRE_ORDER_ACQ_REL,
-        .releases = changed && (stmt->order == VYRE_ORDER_RELEASE || stmt->order == VYRE_ORDER_ACQ_REL),
+        .acquires = (has_both || stmt->order == VYRE_ORDER_ACQUIRE),
+        .releases = changed && (has_both || stmt->order == VYRE_ORDER_RELEASE),
         .replaces = stmt->op == VYRE_ATOMIC_STORE,
     };
     vy_clocks_atomic(&run->check->clocks, &event);
@@ -191,51 +194,66 @@ static void synchronise(vy_worker *worker, const vy_group *group, const lane_acc
     }
 }
 
-static void check_lane(vy_worker *worker, const vy_group *group, const lane_access *lane, int changed) {
+static void check_lane(vy_worker *worker, const vy_group *group, vy_shadow *shadow, const lane_access *lane,
+                       int changed) {
     vy_run *run = worker->run;
-    vy_check *check = run->check;
     if (lane->element >= lane->count) {
-        if (check->enabled & VYRE_CHECK_BOUNDS)
+        if (run->check->enabled & VYRE_CHECK_BOUNDS)
             report_bounds(run, lane);
         return;
     }
-    uint8_t space = run->oracle->memories.items[lane->memory].space;
-    if (space == VY_SPACE_PRIVATE)
-        return;
-    vy_shadow *shadow = space == VY_SPACE_BUFFER ? &check->shadows[lane->memory] : &group->check->shadows[lane->memory];
-    if (shadow->written)
+    if (shadow && shadow->written)
         check_written(run, shadow, lane);
-    if (!(check->enabled & VYRE_CHECK_RACES))
+    if (!shadow || !(run->check->enabled & VYRE_CHECK_RACES))
         return;
     /* An acquire orders the atomic itself too: what was released is known when the value is there. */
-    if (lane->kind == VY_ACCESS_ATOMIC && run->oracle->orders)
+    if (lane->synchronises)
         synchronise(worker, group, lane, changed);
-    vy_race_access(run, shadow, &lane->access, lane->memory, lane->element, lane->kind);
+    vy_race_access(run, group, shadow, &lane->access, lane->memory, lane->element, lane->kind);
+}
+
+static int has_atomics(const vy_oracle_memory *memory) {
+    return memory->accesses >> VY_ACCESS_DEVICE_LOAD != 0;
+}
+
+/* NULL if no access of the memory matters to any checker but bounds. */
+static vy_shadow *shadow_of(const vy_run *run, const vy_group *group, uint32_t memory) {
+    uint8_t space = run->oracle->memories.items[memory].space;
+    if (space == VY_SPACE_PRIVATE)
+        return NULL;
+    vy_shadow *shadow = space == VY_SPACE_BUFFER ? &run->check->shadows[memory] : &group->check->shadows[memory];
+    /* Atomics that race with nothing still acquire and release. */
+    int may_order = run->oracle->orders && has_atomics(&run->oracle->memories.items[memory]);
+    return shadow->kinds || shadow->written || may_order ? shadow : NULL;
 }
 
 void vy_check_access(vy_worker *worker, vy_warp *warp, const vy_instruction *in, uint32_t memory, const uint64_t *index,
                      vy_access_kind kind, const uint64_t *old) {
     vy_run *run = worker->run;
+    vy_shadow *shadow = shadow_of(run, warp->group, memory);
+    if (!shadow && !(run->check->enabled & VYRE_CHECK_BOUNDS))
+        return;
     const vy_oracle_memory *declared = &run->oracle->memories.items[memory];
-    const uint64_t *expected = kind == VY_ACCESS_ATOMIC ? vy_register(worker, warp, in->b) : NULL;
-    int is_compare = kind == VY_ACCESS_ATOMIC && run->program->stmts.items[in->site].op == VYRE_ATOMIC_COMPARE_EXCHANGE;
-    int is_load = kind == VY_ACCESS_ATOMIC && run->program->stmts.items[in->site].op == VYRE_ATOMIC_LOAD;
-    lane_access lane = {.memory = memory,
+    int is_compare = old && run->program->stmts.items[in->site].op == VYRE_ATOMIC_COMPARE_EXCHANGE;
+    const uint64_t *expected = is_compare ? vy_register(worker, warp, in->b) : NULL;
+    int has_clocks = shadow && run->oracle->orders && (run->check->enabled & VYRE_CHECK_RACES);
+    lane_access lane = {.access = {.epoch = warp->group->epoch,
+                                   .grid_epoch = run->check->grid_epoch,
+                                   .site = in->site | (in->site_is_expression ? VY_SITE_EXPRESSION : 0)},
+                        .memory = memory,
                         .count = declared->space == VY_SPACE_BUFFER ? run->launch->buffers[memory].count
                                                                     : declared->elements,
                         .index_type = (vyre_type)in->index_type,
-                        .kind = kind};
+                        .kind = kind,
+                        .synchronises = has_clocks && vy_access_is_atomic(kind)};
     for (uint32_t i = 0; i < warp->lanes; i++) {
         if (!warp->mask.words[i])
             continue;
         uint64_t invocation = vy_lane_invocation(warp, i);
         lane.element = index[i];
-        lane.access = (vy_access){.invocation = invocation + 1,
-                                  .epoch = warp->group->epoch,
-                                  .grid_epoch = run->check->grid_epoch,
-                                  .site = in->site | (in->site_is_expression ? VY_SITE_EXPRESSION : 0),
-                                  .time = run->oracle->orders ? vy_clocks_time(&run->check->clocks, invocation) : 0};
-        check_lane(worker, warp->group, &lane, !is_load && (!is_compare || old[i] == expected[i]));
+        lane.access.invocation = invocation + 1;
+        lane.access.time = has_clocks ? vy_clocks_time(&run->check->clocks, invocation) : 0;
+        check_lane(worker, warp->group, shadow, &lane, !is_read(kind) && (!is_compare || old[i] == expected[i]));
     }
 }
 

@@ -10,8 +10,6 @@
 #include "oracle/clock.h"
 #include "oracle/machine.h"
 
-typedef enum vy_access_kind { VY_ACCESS_READ, VY_ACCESS_WRITE, VY_ACCESS_ATOMIC } vy_access_kind;
-
 /* A place in the program: a statement, or an expression with this bit set. */
 #define VY_SITE_EXPRESSION 0x80000000u
 
@@ -24,18 +22,23 @@ typedef struct vy_access {
     uint32_t time; /* of the invocation's clock */
 } vy_access;
 
-/* Accesses of one kind to one element: three of them are enough to find a conflict with any later access whenever there is one (race.c). */
-typedef struct vy_accesses {
-    vy_access latest;    /* the last one */
-    vy_access elsewhere; /* the last one from another workgroup than latest's */
-    vy_access beside;    /* one by another invocation of latest's workgroup, with no barrier between */
-} vy_accesses;
+/* What is kept of the accesses of one kind to one element, in this order (race.c says why it is enough). */
+enum {
+    VY_KEPT_LATEST, /* the last one; of writes only this */
+    VY_KEPT_BESIDE, /* if one workgroup made all since the last grid barrier: the last one by another invocation than the latest's */
+    VY_KEPT_ELSEWHERE, /* the last one by another workgroup than the latest's */
+    VY_KEPT_COUNT
+};
 
-/* Shadow of a memory; a table is NULL if the program has no such access, or nothing it could conflict with. */
+static inline uint32_t vy_kept_count(vy_access_kind kind) {
+    return kind == VY_ACCESS_WRITE ? 1 : VY_KEPT_COUNT;
+}
+
+/* Shadow of a memory. */
 typedef struct vy_shadow {
-    vy_access *writes;
-    vy_accesses *reads, *atomics;
-    uint8_t *written; /* workgroup arrays, for VYRE_CHECK_UNWRITTEN */
+    vy_access *kept[VY_ACCESS_COUNT]; /* vy_kept_count for each element */
+    unsigned kinds;                   /* those that are kept: bits 1 << vy_access_kind */
+    uint8_t *written;                 /* workgroup arrays, for VYRE_CHECK_UNWRITTEN */
 } vy_shadow;
 
 struct vy_group_check {
@@ -68,7 +71,7 @@ vy_group_check *vy_check_group_place(const vy_run *run, uint8_t *block);
 void vy_check_free(vy_check *check);
 
 void vy_check_group_start(const vy_run *run, vy_group *group);
-/* The active lanes access `memory` at `index` (as a mathematical integer). old: of an atomic, the values it found. */
+/* The active lanes access `memory` at `index` (as a mathematical integer). old: of an atomic, the values it found; else NULL. */
 void vy_check_access(vy_worker *worker, vy_warp *warp, const vy_instruction *in, uint32_t memory, const uint64_t *index,
                      vy_access_kind kind, const uint64_t *old);
 /* The workgroup has passed a barrier; the grid has. */
@@ -89,7 +92,9 @@ int vy_check_is_new(vy_check *check, uint32_t code, uint32_t first, uint32_t sec
 vy_position vy_site_position(const vyre_program *program, uint32_t site);
 /* "invocation 5 (global_id 5, 0, 0)" */
 const char *vy_invocation_text(const vy_run *run, uint64_t invocation, char *buffer, size_t size);
-void vy_race_access(vy_run *run, vy_shadow *shadow, const vy_access *now, uint32_t memory, uint64_t element,
-                    vy_access_kind kind);
+/* Of the kinds that a program uses on a memory (bits), those that can race with another of them. */
+unsigned vy_race_kinds(unsigned accesses);
+void vy_race_access(vy_run *run, const vy_group *group, vy_shadow *shadow, const vy_access *access, uint32_t memory,
+                    uint64_t element, vy_access_kind kind);
 
 #endif

@@ -183,7 +183,7 @@ static uint32_t emit_load(vy_compiler *c, uint32_t e, uint32_t into) {
     load->r = r;
     load->a = index;
     load->b = expr->a - c->entry->first_memory;
-    c->oracle->memories.items[load->b].loaded = 1;
+    c->oracle->memories.items[load->b].accesses |= 1u << VY_ACCESS_READ;
     return r;
 }
 
@@ -316,7 +316,7 @@ static void emit_store(vy_compiler *c, const vy_stmt *stmt) {
     store->a = index;
     store->b = value;
     store->c = stmt->memory - c->entry->first_memory;
-    c->oracle->memories.items[store->c].stored = 1;
+    c->oracle->memories.items[store->c].accesses |= 1u << VY_ACCESS_WRITE;
     free_operand(c, stmt->a, index);
     free_operand(c, stmt->b, value);
 }
@@ -339,7 +339,8 @@ static void emit_atomic(vy_compiler *c, const vy_stmt *stmt) {
     atomic->b = r[1];
     atomic->c = r[2];
     atomic->value = stmt->memory - c->entry->first_memory;
-    c->oracle->memories.items[atomic->value].atomic = 1;
+    vy_oracle_memory *memory = &c->oracle->memories.items[atomic->value];
+    memory->accesses |= (uint8_t)(1u << vy_atomic_access(stmt, (vy_space)memory->space));
     c->oracle->orders |= stmt->order != VYRE_ORDER_RELAXED;
 }
 

@@ -149,14 +149,15 @@ static void run_store(vy_worker *worker, vy_warp *warp, const vy_instruction *in
 static void run_atomic(vy_worker *worker, vy_warp *warp, const vy_instruction *in) {
     const vy_run *run = worker->run;
     const uint64_t *index = indices_of(worker, warp, in);
+    const vy_stmt *stmt = &run->program->stmts.items[in->site];
     uint32_t memory = (uint32_t)in->value;
     uint64_t *old = worker->scratch + run->layout.stride;
     int is_shared = run->is_shared && run->oracle->memories.items[memory].space == VY_SPACE_BUFFER;
-    vy_memory_atomic((vyre_atomic)run->program->stmts.items[in->site].op, (vyre_type)in->type,
-                     memory_of(worker, warp, memory), index, vy_register(worker, warp, in->b),
-                     vy_register(worker, warp, in->c), old, warp->lanes, is_shared);
+    vy_memory_atomic((vyre_atomic)stmt->op, (vyre_type)in->type, memory_of(worker, warp, memory), index,
+                     vy_register(worker, warp, in->b), vy_register(worker, warp, in->c), old, warp->lanes, is_shared);
     if (run->check)
-        vy_check_access(worker, warp, in, memory, index, VY_ACCESS_ATOMIC, old);
+        vy_check_access(worker, warp, in, memory, index,
+                        vy_atomic_access(stmt, (vy_space)run->oracle->memories.items[memory].space), old);
     if (in->r != VY_NONE)
         memcpy(vy_register(worker, warp, in->r), old, warp->lanes * sizeof *old);
 }
