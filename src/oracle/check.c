@@ -170,9 +170,11 @@ static void check_written(vy_run *run, vy_shadow *shadow, const lane_access *lan
     }
 }
 
+/* A plain store ends, as an atomic one does, what an earlier release began at the element. */
 static void synchronise(vy_worker *worker, const vy_group *group, const lane_access *lane, int changed) {
     vy_run *run = worker->run;
     const vy_stmt *stmt = &run->program->stmts.items[lane->access.site];
+    int is_atomic = vy_access_is_atomic(lane->kind);
     int is_array = run->oracle->memories.items[lane->memory].space == VY_SPACE_WORKGROUP;
     int has_both = stmt->order == VYRE_ORDER_ACQ_REL;
     vy_clock_event event = {
@@ -183,9 +185,9 @@ static void synchronise(vy_worker *worker, const vy_group *group, const lane_acc
         .element = lane->element,
         .element_group = is_array ? group->index + 1 : 0,
         .scope = (vyre_scope)stmt->scope,
-        .acquires = (has_both || stmt->order == VYRE_ORDER_ACQUIRE),
-        .releases = changed && (has_both || stmt->order == VYRE_ORDER_RELEASE),
-        .replaces = stmt->op == VYRE_ATOMIC_STORE,
+        .acquires = is_atomic && (has_both || stmt->order == VYRE_ORDER_ACQUIRE),
+        .releases = is_atomic && changed && (has_both || stmt->order == VYRE_ORDER_RELEASE),
+        .replaces = !is_atomic || stmt->op == VYRE_ATOMIC_STORE,
     };
     vy_clocks_atomic(&run->check->clocks, &event);
     if (run->check->clocks.allowance.status != VYRE_OK) {
@@ -245,7 +247,7 @@ void vy_check_access(vy_worker *worker, vy_warp *warp, const vy_instruction *in,
                                                                     : declared->elements,
                         .index_type = (vyre_type)in->index_type,
                         .kind = kind,
-                        .synchronises = has_clocks && vy_access_is_atomic(kind)};
+                        .synchronises = has_clocks && kind != VY_ACCESS_READ && has_atomics(declared)};
     for (uint32_t i = 0; i < warp->lanes; i++) {
         if (!warp->mask.words[i])
             continue;

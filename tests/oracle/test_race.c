@@ -165,6 +165,35 @@ static void the_error_quotes_the_first_finding_without_a_list(void **state) {
     trial_close(&t);
 }
 
+/* The element's message would hide the second race. */
+static void a_plain_store_ends_what_a_release_began(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *racy[2];
+    } cases[] = {
+        {HEAD "if i == 0 { a[20] = 7\n atomic_store<release, device>(a[21], 1)\n a[21] = 1 }\n"
+              "if i == 8 { let f = atomic_load<acquire, device>(a[21])\n a[22] = a[20] } }",
+         {"`a[21]`", "`a[20]`"}},
+        {HEAD "if i == 0 { a[20] = 7\n a[21] = 1\n atomic_store<release, device>(a[21], 1) }\n"
+              "if i == 8 { let f = atomic_load<acquire, device>(a[21])\n a[22] = a[20] } }",
+         {NULL, NULL}},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        trial t;
+        trial_open(&t, cases[c].text);
+        trial_input(&t, zeros, sizeof zeros);
+        t.options.checks = VYRE_CHECK_RACES;
+        trial_expect(&t, cases[c].racy[0] ? VYRE_CHECK_FAILED : VYRE_OK);
+        for (size_t i = 0; i < 2; i++) {
+            const vyre_diagnostic *finding = vyre_diagnostics_get(t.findings, i);
+            if (!finding != !cases[c].racy[i] || (finding && !strstr(finding->message, cases[c].racy[i])))
+                fail_msg("case %zu: finding %zu is %s", c, i, finding ? finding->message : "missing");
+        }
+        trial_close(&t);
+    }
+}
+
 static void an_element_that_does_not_exist_cannot_race(void **state) {
     (void)state;
     trial t;
@@ -182,6 +211,7 @@ int main(void) {
         cmocka_unit_test(a_finding_names_element_invocations_and_both_lines),
         cmocka_unit_test(a_checked_run_still_delivers),
         cmocka_unit_test(the_error_quotes_the_first_finding_without_a_list),
+        cmocka_unit_test(a_plain_store_ends_what_a_release_began),
         cmocka_unit_test(an_element_that_does_not_exist_cannot_race),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
