@@ -99,6 +99,28 @@ static void a_seed_changes_the_order_and_repeats_it(void **state) {
     trial_close(&t);
 }
 
+/* Lanes of a warp come to a counter in ascending order. Were they not dealt at random, they would be neighbours, and come as such. */
+static void a_seed_deals_invocations_to_warps_at_random(void **state) {
+    (void)state;
+    enum { N = 64, SEEDS = 24 };
+    trial t;
+    trial_open(
+        &t, "program p {\n buffer c : u32 read_write count 1\n buffer o : u32 write count 64\n workgroup 64\n grid 1\n"
+            "let n = atomic_add(c[0], 1)\n o[n] = local_id.x }");
+    const uint32_t zero = 0;
+    trial_input(&t, &zero, sizeof zero);
+    unsigned neighbours = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        t.options.seed = seed;
+        trial_expect(&t, VYRE_OK);
+        for (uint32_t k = 1; k < N; k++)
+            neighbours += trial_u32(&t, 1)[k] == trial_u32(&t, 1)[k - 1] + 1;
+    }
+    /* One for each order is to be expected, and nearly all 63 without dealing. */
+    assert_in_range(neighbours, 1, 3 * SEEDS);
+    trial_close(&t);
+}
+
 /* Random programs are race-free by construction: no checker but bounds may speak, and no schedule may show. */
 static void generated_programs_are_the_same_under_every_schedule(void **state) {
     (void)state;
@@ -142,6 +164,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_and_schedules_do_not_show),
         cmocka_unit_test(a_seed_changes_the_order_and_repeats_it),
+        cmocka_unit_test(a_seed_deals_invocations_to_warps_at_random),
         cmocka_unit_test(generated_programs_are_the_same_under_every_schedule),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
