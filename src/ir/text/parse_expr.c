@@ -557,11 +557,10 @@ static void check_step(vy_parser *parser, unsigned op, const vy_node *left) {
     const vy_token *token = &parser->token;
     int is_plus = token->kind == VY_TOKEN_PLUS;
     int touches = token->at.line == parser->last.line && token->at.column == parser->last.column + 1;
-    const char *after = vy_token_text(&parser->lexer, token) + 1;
-    after += strspn(after, " \t");
     if (!touches || op != (is_plus ? VYRE_OP_ADD : VYRE_OP_SUB) || (!is_plus && token->kind != VY_TOKEN_MINUS))
         return;
-    if (*after == 0 || strchr("\r\n;})/", *after))
+    char after = vy_parse_peek(parser);
+    if (after == 0 || strchr("\r\n;})/", after))
         vy_parse_error(parser, VY_T011, token->at,
                        VY_FIX("write `%.60s %s 1`", spelling(parser, left), is_plus ? "+=" : "-="),
                        "`%s` is no operator", is_plus ? "++" : "--");
