@@ -68,7 +68,7 @@ static vy_name local_name(rewrite *r, vy_name name, char prefix) {
 }
 
 static int is_entry(const rewrite *r) {
-    return r->function == vy_program_entry(r->program);
+    return vy_is_entry(r->program, r->function);
 }
 
 /* ---- expressions ---- */

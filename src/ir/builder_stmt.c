@@ -122,7 +122,7 @@ void vyre_builder_assign(vyre_builder *b, vyre_value var, vyre_value value) {
                         vy_builder_describe(b, target, text));
         s.is_good = 0;
     }
-    s.stmt.a = s.is_good ? take_typed(&s, value, (vyre_type)node->type, "value") : take(&s, value, "value");
+    s.stmt.a = node && s.is_good ? take_typed(&s, value, (vyre_type)node->type, "value") : take(&s, value, "value");
     if (s.is_good)
         s.stmt.variable = b->variables.items[b->nodes.items[target].a].index;
     close_stmt(&s, NULL, 0, NULL, NULL);

@@ -273,11 +273,6 @@ uint32_t vy_draft_copy_expr(vy_draft *draft, const vyre_program *from, uint32_t 
 
 /* ---- statements ---- */
 
-static int declares(const vy_stmt *stmt) {
-    return stmt->kind == VY_STMT_LET || stmt->kind == VY_STMT_VAR || stmt->kind == VY_STMT_FOR ||
-           stmt->result_count > 0;
-}
-
 static uint32_t declare_results(vy_draft *draft, const vy_stmt *stmt, const vy_name *names, const vyre_type *types) {
     uint32_t first = draft->program->variables.count;
     for (uint32_t i = 0; i < stmt->result_count; i++)
@@ -304,7 +299,7 @@ uint32_t vy_draft_stmt(vy_draft *draft, const vy_stmt *from, const vy_arg *args,
     vy_stmt copy = *from;
     if (copy.kind == VY_STMT_LET || copy.kind == VY_STMT_VAR || copy.kind == VY_STMT_FOR)
         copy.result_count = 1;
-    if (declares(&copy))
+    if (names && copy.result_count)
         copy.variable = declare_results(draft, &copy, names, types);
     copy.args = append_args(draft, args, arg_count);
     copy.arg_count = arg_count;
@@ -421,8 +416,9 @@ vyre_status vy_draft_finish(vy_draft *draft, vy_source *source, vyre_diagnostics
                             vyre_error *error) {
     *out = NULL;
     vyre_program *program = draft->program;
-    if (source && program)
-        program->source = vy_source_retain(source);
+    if (!program)
+        return vy_fail_memory(error, "a program");
+    program->source = source ? vy_source_retain(source) : NULL;
     vyre_status status = VYRE_OK;
     if (draft->failed)
         status = vy_fail_memory(error, "a program");

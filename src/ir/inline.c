@@ -441,11 +441,11 @@ static void copy_signature(inliner *in, const vy_function *f) {
 /* The entry, or each function of a library, with its calls replaced. */
 static void copy_roots(inliner *in) {
     const vyre_program *p = in->from;
-    const vy_function *entry = vy_program_entry(p);
-    for (uint32_t i = entry ? p->functions.count - 1 : 0; i < p->functions.count && !too_large(in); i++) {
+    int has_entry = vy_program_has_entry(p);
+    for (uint32_t i = has_entry ? p->functions.count - 1 : 0; i < p->functions.count && !too_large(in); i++) {
         const vy_function *root = &p->functions.items[i];
         frame f = {.function = root, .results = VY_NONE, .flag = VY_NONE};
-        if (entry)
+        if (has_entry)
             copy_entry(in, root);
         else
             copy_signature(in, root);

@@ -224,11 +224,15 @@ static inline const char *vy_name_text(const vyre_program *program, vy_name name
     return name < program->names.size ? program->names.pool + name : "";
 }
 
-/* The entry function; NULL in a library. */
+/* The entry function is the last; a library has none. */
+static inline int vy_program_has_entry(const vyre_program *program) {
+    return program->kind != VYRE_PROGRAM_LIBRARY && program->functions.count != 0;
+}
 static inline const vy_function *vy_program_entry(const vyre_program *program) {
-    return program->kind == VYRE_PROGRAM_LIBRARY || program->functions.count == 0
-               ? NULL
-               : &program->functions.items[program->functions.count - 1];
+    return vy_program_has_entry(program) ? &program->functions.items[program->functions.count - 1] : NULL;
+}
+static inline int vy_is_entry(const vyre_program *program, const vy_function *function) {
+    return vy_program_has_entry(program) && function == &program->functions.items[program->functions.count - 1];
 }
 
 /* Position of a statement or expression; zeros when unknown. */

@@ -113,7 +113,7 @@ static int is_word(const formatter *f, const vy_token *token, const char *word) 
 
 /* `step` or `count` between two values, or `elements` after `grid`: words that no call starts with. */
 static int is_separator_word(const formatter *f, const vy_token *before, const vy_token *token) {
-    if (!is_name(token, VY_WORD_PLAIN) || token->newline)
+    if (!token || token->newline || !is_name(token, VY_WORD_PLAIN))
         return 0;
     if (ends_value(before))
         return is_word(f, token, "step") || is_word(f, token, "count");

@@ -97,10 +97,9 @@ int vy_lower_index(vy_lowering *l, vy_node *node);
 uint8_t vy_lower_bound(vy_lowering *l, vy_node *node, const char *keyword, uint32_t name);
 /* Reports that a literal has no type; keyword and name: what it is bound to, where a written type would help, or NULL. */
 void vy_lower_untyped(vy_lowering *l, const vy_node *node, const char *keyword, const char *name);
-/* All nodes (NULLs are skipped) must have one type, because `what` asks for it; those open take it from the others.
+/* All nodes (up to three; NULLs are skipped) must have one type, because `what` asks for it; those open take it from the others.
  * Gives it, or OPEN or BAD. */
-uint8_t vy_lower_unify(vy_lowering *l, vy_node *const *nodes, unsigned count, uint8_t hint, vy_position at,
-                       const char *what);
+uint8_t vy_lower_unify(vy_lowering *l, vy_node *const nodes[3], uint8_t hint, vy_position at, const char *what);
 
 /* ---- lower_effect.c: calls, atomics, collectives ---- */
 

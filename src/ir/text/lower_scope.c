@@ -59,10 +59,9 @@ vy_global *vy_lower_global(vy_lowering *l, uint32_t name) {
 }
 
 vy_global *vy_lower_make_global(vy_lowering *l, uint32_t name) {
-    vy_global *global = vy_lower_global(l, name);
-    if (global)
-        return global;
-    global = VY_PUSH(&l->globals);
+    if (l->global[name])
+        return vy_lower_global(l, name);
+    vy_global *global = VY_PUSH(&l->globals);
     if (!global)
         l->report->out_of_memory = 1;
     else
@@ -78,12 +77,11 @@ const vy_binding *vy_lower_find(const vy_lowering *l, uint32_t name) {
 }
 
 void vy_lower_declare(vy_lowering *l, const vy_binding *binding) {
-    const vy_binding *earlier = vy_lower_find(l, binding->name);
     const vy_global *global = vy_lower_global(l, binding->name);
     const char *text = vy_lower_text(l, binding->name);
-    if (earlier) {
+    if (l->bound[binding->name]) {
         vy_lower_error(l, VY_T024, binding->at, VY_FIX("choose another name than `%s`", text),
-                       "`%s` is already declared in line %u", text, earlier->at.line);
+                       "`%s` is already declared in line %u", text, vy_lower_find(l, binding->name)->at.line);
         return;
     }
     if (global && global->constant) {

@@ -339,7 +339,7 @@ static void lower_while(vy_lowering *l, const vy_statement *s) {
 
 static void lower_for(vy_lowering *l, const vy_statement *s) {
     vy_node *const bounds[3] = {s->a, s->b, s->c};
-    uint8_t type = vy_lower_unify(l, bounds, 3, VY_TYPE_OPEN, s->at, "for");
+    uint8_t type = vy_lower_unify(l, bounds, VY_TYPE_OPEN, s->at, "for");
     if (type == VY_TYPE_OPEN) {
         vy_lower_untyped(l, s->a, NULL, NULL);
         type = VY_TYPE_BAD;

@@ -159,11 +159,10 @@ static void mismatch(vy_lowering *l, vy_position at, const char *what, const vy_
                    vyre_type_name(right->type));
 }
 
-uint8_t vy_lower_unify(vy_lowering *l, vy_node *const *nodes, unsigned count, uint8_t hint, vy_position at,
-                       const char *what) {
+uint8_t vy_lower_unify(vy_lowering *l, vy_node *const nodes[3], uint8_t hint, vy_position at, const char *what) {
     const vy_node *anchor = NULL;
     int is_bad = 0;
-    for (unsigned i = 0; i < count; i++) {
+    for (unsigned i = 0; i < 3; i++) {
         if (!nodes[i])
             continue;
         uint8_t type = vy_lower_type(l, nodes[i], anchor ? anchor->type : hint);
@@ -178,7 +177,7 @@ uint8_t vy_lower_unify(vy_lowering *l, vy_node *const *nodes, unsigned count, ui
         }
     }
     uint8_t type = is_bad ? VY_TYPE_BAD : anchor ? anchor->type : VY_TYPE_OPEN;
-    for (unsigned i = 0; type != VY_TYPE_OPEN && i < count; i++)
+    for (unsigned i = 0; type != VY_TYPE_OPEN && i < 3; i++)
         if (nodes[i]) {
             vy_lower_settle(l, nodes[i], type);
             if (nodes[i]->type == VY_TYPE_BAD)
@@ -195,11 +194,11 @@ static uint8_t type_condition(vy_lowering *l, vy_node *node) {
 
 static uint8_t type_select(vy_lowering *l, vy_node *node, uint8_t hint) {
     uint8_t condition = type_condition(l, node->a);
-    vy_node *const arms[2] = {node->b, node->c};
+    vy_node *const arms[3] = {node->b, node->c, NULL};
     vy_guard before = l->guard;
     if (!before)
         l->guard = VY_GUARD_ARM;
-    uint8_t type = vy_lower_unify(l, arms, 2, hint, node->at, "? :");
+    uint8_t type = vy_lower_unify(l, arms, hint, node->at, "? :");
     l->guard = before;
     return condition == VY_TYPE_BAD ? VY_TYPE_BAD : type;
 }
@@ -224,8 +223,8 @@ static uint8_t type_op(vy_lowering *l, vy_node *node, uint8_t hint) {
         return type_logic(l, node);
     vy_node *const operands[3] = {node->a, node->b, node->c};
     int is_same = row->rule == VYRE_RULE_SAME;
-    uint8_t type = vy_lower_unify(l, operands, row->arity, is_same ? hint : VY_TYPE_OPEN, node->at,
-                                  row->symbol ? row->symbol : row->name);
+    uint8_t type =
+        vy_lower_unify(l, operands, is_same ? hint : VY_TYPE_OPEN, node->at, row->symbol ? row->symbol : row->name);
     if (type == VY_TYPE_OPEN && is_same)
         return type;
     if (type == VY_TYPE_OPEN) {

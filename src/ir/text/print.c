@@ -155,7 +155,7 @@ static void print_if(vy_printer *p, uint32_t index) {
 static void print_for(vy_printer *p, uint32_t index) {
     const vy_stmt *stmt = &p->program->stmts.items[index];
     const uint32_t bounds[3] = {stmt->a, stmt->b, stmt->c};
-    unsigned anchor = vy_print_anchor(p, bounds, 3);
+    unsigned anchor = vy_print_anchor(p, bounds);
     static const char *const before[3] = {" in ", " .. ", " step "};
     add(p, "for ");
     add_name(p, variable_at(p, stmt->variable)->name);

@@ -14,8 +14,8 @@ static const vy_expr *expr_at(const vy_printer *printer, uint32_t root) {
     return &printer->program->exprs.items[root];
 }
 
-unsigned vy_print_anchor(const vy_printer *printer, const uint32_t *roots, unsigned count) {
-    for (unsigned i = 0; i < count; i++)
+unsigned vy_print_anchor(const vy_printer *printer, const uint32_t roots[3]) {
+    for (unsigned i = 0; i < 3; i++)
         if (roots[i] != VY_NONE && expr_at(printer, roots[i])->kind != VY_EXPR_LITERAL)
             return i;
     return 0;
@@ -27,9 +27,9 @@ static void print_memory(vy_printer *printer, uint32_t memory) {
 
 static void print_call(vy_printer *printer, const vy_expr *expr, const char *name, int is_typed) {
     const uint32_t operands[3] = {expr->a, expr->b, expr->c};
-    unsigned arity = vyre_op_get(expr->op)->arity, anchor = vy_print_anchor(printer, operands, arity);
+    unsigned anchor = vy_print_anchor(printer, operands);
     vy_string_format(&printer->out, "%s(", name);
-    for (unsigned i = 0; i < arity; i++) {
+    for (unsigned i = 0; i < 3 && operands[i] != VY_NONE; i++) {
         vy_string_add(&printer->out, i ? ", " : "");
         vy_print_expr(printer, operands[i], is_typed || i != anchor, VYRE_PRECEDENCE_SELECT);
     }
@@ -51,8 +51,8 @@ static void print_unary(vy_printer *printer, const vy_expr *expr, int is_typed) 
 
 static void print_infix(vy_printer *printer, const vy_expr *expr, int is_typed) {
     const vyre_op_info *row = vyre_op_get(expr->op);
-    const uint32_t operands[2] = {expr->a, expr->b};
-    unsigned anchor = vy_print_anchor(printer, operands, 2);
+    const uint32_t operands[3] = {expr->a, expr->b, VY_NONE};
+    unsigned anchor = vy_print_anchor(printer, operands);
     unsigned left = row->precedence == VYRE_PRECEDENCE_COMPARE ? row->precedence + 1u : row->precedence;
     vy_print_expr(printer, expr->a, is_typed || anchor != 0, left);
     vy_string_format(&printer->out, " %s ", row->symbol);
@@ -60,8 +60,8 @@ static void print_infix(vy_printer *printer, const vy_expr *expr, int is_typed) 
 }
 
 static void print_select(vy_printer *printer, const vy_expr *expr, int is_typed) {
-    const uint32_t arms[2] = {expr->b, expr->c};
-    unsigned anchor = vy_print_anchor(printer, arms, 2);
+    const uint32_t arms[3] = {expr->b, expr->c, VY_NONE};
+    unsigned anchor = vy_print_anchor(printer, arms);
     vy_print_expr(printer, expr->a, 0, VYRE_PRECEDENCE_SELECT + 1);
     vy_string_add(&printer->out, " ? ");
     vy_print_expr(printer, expr->b, is_typed || anchor != 0, VYRE_PRECEDENCE_SELECT);

@@ -254,7 +254,7 @@ static void check_statement(walk *w, uint32_t index) {
 static void check_function(walk *w, const vy_function *f) {
     vy_body *b = &w->body;
     const vyre_program *p = b->program;
-    int is_entry = f == vy_program_entry(p);
+    int is_entry = vy_is_entry(p, f);
     uint32_t params = is_entry ? p->param_count : 0;
     for (uint32_t i = 0; i < f->param_count; i++)
         params += !p->params.items[f->first_param + i].is_memory;

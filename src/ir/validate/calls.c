@@ -78,10 +78,11 @@ static void visit(graph *g, uint32_t root) {
 static void order_functions(graph *g) {
     const vyre_program *p = g->program;
     uint32_t count = p->functions.count;
-    if (vy_program_entry(p))
+    int has_entry = vy_program_has_entry(p);
+    if (has_entry)
         visit(g, count - 1);
     for (uint32_t i = 0; i < count; i++) {
-        if (g->states[i] == NEW && vy_program_entry(p))
+        if (g->states[i] == NEW && has_entry)
             vy_check_error(g->check, VY_V012, p->functions.items[i].position, NULL, "nothing calls the function `%s`",
                            vy_check_name(g->check, p->functions.items[i].name));
         visit(g, i);

@@ -95,7 +95,7 @@ static uint64_t array_bytes(const vy_memory *m) {
 
 static void check_function_memories(vy_check *check, const vy_function *f) {
     const vyre_program *p = check->program;
-    int is_entry = f == vy_program_entry(p);
+    int is_entry = vy_is_entry(p, f);
     uint32_t given = is_entry ? p->buffer_count : 0;
     for (uint32_t i = 0; !is_entry && i < f->param_count; i++)
         given += p->params.items[f->first_param + i].is_memory;

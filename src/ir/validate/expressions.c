@@ -89,7 +89,7 @@ static const char *spelling(const vyre_op_info *info) {
 static int check_same(vy_body *body, uint32_t index, const vyre_op_info *info, const uint32_t operands[3],
                       unsigned first) {
     uint8_t wanted = vy_body_type(body, operands[first]);
-    for (unsigned i = first + 1; i < info->arity; i++) {
+    for (unsigned i = first + 1; i < 3 && i < info->arity; i++) {
         uint8_t given = vy_body_type(body, operands[i]);
         if (given == wanted)
             continue;

@@ -385,7 +385,7 @@ void vy_flow_build(vy_flow *flow, uint32_t index) {
     const vyre_program *p = flow->program;
     builder b = {
         .flow = flow, .program = p, .function = &p->functions.items[index], .jumps = VY_NONE, .returns = VY_NONE};
-    int is_entry = b.function == vy_program_entry(p);
+    int is_entry = vy_is_entry(p, b.function);
     flow->function = b.function;
     flow->nodes.count = flow->edges.count = flow->meetings.count = 0;
     flow->next_expr = flow->check->first_expr[index];

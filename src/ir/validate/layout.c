@@ -138,7 +138,7 @@ static int check_ranges(vy_check *check) {
 
 static int check_memories(vy_check *check, const vy_function *f) {
     const vyre_program *p = check->program;
-    int is_entry = f == vy_program_entry(p);
+    int is_entry = vy_is_entry(p, f);
     uint32_t given = is_entry ? p->buffer_count : vy_memory_params(p, f);
     for (uint32_t i = 0; i < f->memory_count; i++) {
         const vy_memory *m = &p->memories.items[f->first_memory + i];

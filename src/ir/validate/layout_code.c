@@ -265,7 +265,7 @@ static uint32_t scalar_params(const layout *l) {
 
 static int check_function(layout *l, const vy_function *f) {
     l->function = f;
-    l->is_entry = f == vy_program_entry(l->program);
+    l->is_entry = vy_is_entry(l->program, f);
     l->depth = 0;
     uint32_t params = scalar_params(l);
     l->next_variable = f->first_variable + params;
