@@ -48,6 +48,19 @@ foreach(source ${test_sources})
         WORKING_DIRECTORY "${CMAKE_BINARY_DIR}")
 endforeach()
 
+# Plug-ins for tests: tests/**/plugin_NAME.c becomes plugins/NAME.so, from the public headers alone.
+file(GLOB_RECURSE plugin_sources CONFIGURE_DEPENDS "tests/plugin_*.c")
+foreach(source ${plugin_sources})
+    get_filename_component(name "${source}" NAME_WE)
+    string(REGEX REPLACE "^plugin_" "" name "${name}")
+    add_library(plugin.${name} MODULE ${source})
+    set_target_properties(plugin.${name} PROPERTIES PREFIX "" SUFFIX ".so" OUTPUT_NAME ${name} C_VISIBILITY_PRESET hidden
+        LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/plugins")
+    target_include_directories(plugin.${name} PRIVATE include)
+    target_link_libraries(plugin.${name} PRIVATE vyre-flags)
+    add_dependencies(vyre-thread-tests plugin.${name})
+endforeach()
+
 file(GLOB fuzz_sources CONFIGURE_DEPENDS "fuzz/fuzz_*.c")
 foreach(source ${fuzz_sources})
     get_filename_component(name "${source}" NAME_WE)

@@ -1,0 +1,136 @@
+/* Loading plug-ins: one by path, or all that are installed or named by VYRE_PLUGINS.
+ *
+ * A plug-in is mapped once and never unmapped, also when it is refused: its code may have left threads or handlers behind. Its code
+ * runs (ELF initialisers, `init`) while we hold no lock. */
+#include "driver/plugin.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "driver/registry.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#ifndef VYRE_PLUGIN_FOLDER
+#error "define VYRE_PLUGIN_FOLDER: the folder of installed plug-ins"
+#endif
+
+/* ---- one plug-in ---- */
+
+static vyre_status open_plugin(const char *path, const vyre_module_descriptor **module, vyre_error *error) {
+    vyre_status status = vy_plugin_check_file(path, error);
+    if (status != VYRE_OK)
+        return status;
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!handle)
+        return vy_fail(
+            error, VYRE_IO,
+            VY_FIX(
+                "install what it needs; a plug-in calls the library through its host and links against nothing of it"),
+            "the dynamic loader refuses the plug-in `%s` (%s)", path, dlerror());
+    *module = dlsym(handle, VYRE_MODULE_SYMBOL);
+    if (!*module)
+        return vy_fail(error, VYRE_NOT_FOUND, VY_FIX("write VYRE_PLUGIN(\"name\") in one of its files"),
+                       "the plug-in `%s` does not export `%s`", path, VYRE_MODULE_SYMBOL);
+    return VYRE_OK;
+}
+
+vyre_status vyre_plugin_load(const char *path, vyre_error *error) {
+    const vyre_module_descriptor *module = NULL;
+    if (!path || path[0] != '/')
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("give the path from the root, as `realpath` prints it"),
+                       "the path of a plug-in is not absolute (`%s`)", path ? path : "NULL");
+    vyre_status status = open_plugin(path, &module, error);
+    if (status == VYRE_OK)
+        status = vy_registry_add(module, path, error);
+    if (status != VYRE_OK)
+        (void)vy_fail_where(error, "%s", path);
+    return status;
+}
+
+/* ---- all of them ---- */
+
+typedef struct loader {
+    vyre_plugin_report *report;
+    void *user;
+    size_t loaded;
+} loader;
+
+static void report(const loader *loader, const char *path, vyre_status status, const vyre_error *error) {
+    if (loader->report)
+        loader->report(loader->user, path, status, status == VYRE_OK ? NULL : error);
+}
+
+static void load_one(loader *loader, const char *path) {
+    vyre_error error = VYRE_ERROR_INIT;
+    vyre_status status = vyre_plugin_load(path, &error);
+    loader->loaded += status == VYRE_OK;
+    report(loader, path, status, &error);
+}
+
+/* Takes over nothing: joins folder and name, or copies `length` bytes of a list, into memory of its own. */
+static char *copy_text(const char *first, size_t first_length, const char *second, size_t second_length, size_t *size) {
+    *size = first_length + second_length + 1;
+    char *text = vy_allocate(*size);
+    if (text) {
+        memcpy(text, first, first_length);
+        memcpy(text + first_length, second, second_length);
+        text[first_length + second_length] = 0;
+    }
+    return text;
+}
+
+static void load_copy(loader *loader, const char *first, size_t first_length, const char *second,
+                      size_t second_length) {
+    size_t size;
+    vyre_error error = VYRE_ERROR_INIT;
+    char *path = copy_text(first, first_length, second, second_length, &size);
+    if (path)
+        load_one(loader, path);
+    else
+        report(loader, first_length ? first : second, vy_fail_memory(&error, "the path of a plug-in"), &error);
+    vy_release(path, size);
+}
+
+static void load_listed(loader *loader, const char *list) {
+    for (const char *start = list; start;) {
+        const char *end = strchr(start, ':');
+        size_t length = end ? (size_t)(end - start) : strlen(start);
+        if (length)
+            load_copy(loader, "", 0, start, length);
+        start = end ? end + 1 : NULL;
+    }
+}
+
+static int is_plugin_name(const struct dirent *entry) {
+    size_t length = strlen(entry->d_name);
+    return entry->d_name[0] != '.' && length > 3 && strcmp(entry->d_name + length - 3, ".so") == 0;
+}
+
+/* In order of name, so that every process on a machine sees the same list. A folder that is not there has no plug-ins. */
+static void load_folder(loader *loader, const char *folder) {
+    struct dirent **names = NULL;
+    int count = scandir(folder, &names, is_plugin_name, alphasort);
+    if (count < 0) {
+        vyre_error error = VYRE_ERROR_INIT;
+        vyre_status code = errno == ENOMEM ? VYRE_NO_MEMORY : VYRE_IO;
+        if (errno != ENOENT && errno != ENOTDIR)
+            report(loader, folder, vy_fail(&error, code, NULL, "the folder of plug-ins `%s` cannot be read", folder),
+                   &error);
+        return;
+    }
+    for (int i = 0; i < count; i++) {
+        load_copy(loader, folder, strlen(folder), names[i]->d_name, strlen(names[i]->d_name));
+        free(names[i]);
+    }
+    free(names);
+}
+
+size_t vyre_plugins_load_all(vyre_plugin_report *report_to, void *user) {
+    loader loader = {report_to, user, 0};
+    load_folder(&loader, VYRE_PLUGIN_FOLDER "/");
+    load_listed(&loader, secure_getenv("VYRE_PLUGINS"));
+    return loader.loaded;
+}

@@ -1,0 +1,11 @@
+/* Plug-ins: shared objects that export one module descriptor. */
+#ifndef VY_DRIVER_PLUGIN_H
+#define VY_DRIVER_PLUGIN_H
+
+#include "vyre/registry.h"
+
+/* Looks at a file before the dynamic loader does: an ELF shared object for this machine, complete. The loader's own words for these cases
+ * are few, and a truncated file would end the process with SIGBUS. */
+vyre_status vy_plugin_check_file(const char *path, vyre_error *error);
+
+#endif

@@ -1,0 +1,272 @@
+/* The registry: an atomic pointer to the newest frozen list.
+ *
+ * What must stay true:
+ *  - A list never changes after it is published and is never freed; `previous` keeps older ones reachable for leak checkers.
+ *  - Publishing is a compare-and-swap: whoever loses drops the block and builds again on the winner's list. There is no lock, so
+ *    neither the user's allocator nor a plug-in's initialiser can dead-lock with a reader.
+ *  - A list takes one allocation. If it fails nothing was published, and the next call starts afresh. */
+#include "driver/registry.h"
+
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "driver/host.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#define FIRST_SLOTS 16u
+
+static _Atomic(const vy_registry *) newest;
+
+/* What a list is built on before there is any, and what readers see when memory is out. */
+static const vyre_backend_registration *no_backends[1];
+static const vy_registry empty = {.backends = no_backends, .sorted = no_backends};
+
+/* ---- looking up ---- */
+
+/* The slot of the id, or the empty one where it belongs. */
+static size_t find_slot(const vy_registry *registry, const char *id) {
+    size_t mask = registry->slot_count - 1;
+    size_t slot = (size_t)vy_hash(id, strlen(id)) & mask;
+    while (registry->slots[slot] && strcmp(registry->entries[registry->slots[slot] - 1].id, id) != 0)
+        slot = (slot + 1) & mask;
+    return slot;
+}
+
+const vy_registry_entry *vy_registry_find(const vy_registry *registry, const char *id) {
+    if (!id || !registry->slot_count)
+        return NULL;
+    uint32_t found = registry->slots[find_slot(registry, id)];
+    return found ? &registry->entries[found - 1] : NULL;
+}
+
+/* ---- building ---- */
+
+/* One block with room for `capacity` ids and the owner's name. */
+static vy_registry *allocate_list(size_t capacity, const char *owner, char **owner_copy) {
+    size_t slot_count = FIRST_SLOTS, owner_size = strlen(owner) + 1;
+    while (slot_count < 2 * capacity)
+        slot_count *= 2;
+    size_t entries = sizeof(vy_registry), backends = entries + capacity * sizeof(vy_registry_entry);
+    size_t sorted = backends + capacity * sizeof(void *), ranked = sorted + capacity * sizeof(void *);
+    size_t slots = ranked + capacity * sizeof(void *), text = slots + slot_count * sizeof(uint32_t);
+    char *block = vy_allocate_zero(text + owner_size);
+    if (!block)
+        return NULL;
+    vy_registry *list = (vy_registry *)block;
+    list->entries = (vy_registry_entry *)(block + entries);
+    list->backends = (const vyre_backend_registration **)(block + backends);
+    list->sorted = (const vyre_backend_registration **)(block + sorted);
+    list->ranked = (const vy_registry_entry **)(block + ranked);
+    list->slots = (uint32_t *)(block + slots);
+    list->slot_count = slot_count;
+    list->size = text + owner_size;
+    *owner_copy = memcpy(block + text, owner, owner_size);
+    return list;
+}
+
+/* Room was made for every id there can be. */
+static vy_registry_entry *find_or_add(vy_registry *list, const char *id) {
+    uint32_t *slot = &list->slots[find_slot(list, id)];
+    if (!*slot) {
+        *slot = (uint32_t)++list->entry_count;
+        list->entries[*slot - 1] = (vy_registry_entry){.id = id, .rank = UINT32_MAX};
+    }
+    return &list->entries[*slot - 1];
+}
+
+static void copy_list(vy_registry *list, const vy_registry *from) {
+    for (size_t i = 0; i < from->entry_count; i++)
+        *find_or_add(list, from->entries[i].id) = from->entries[i];
+    for (size_t i = 0; i < from->backend_count; i++)
+        list->backends[list->backend_count++] = from->backends[i];
+}
+
+static vyre_status add_record(vy_registry *list, const void *record, vy_stream stream, const char *owner,
+                              vyre_error *error) {
+    vy_registry_entry *entry = find_or_add(list, vy_record_id(record, stream));
+    if (entry->records[stream] == record)
+        return VYRE_OK;
+    if (entry->records[stream])
+        return vy_fail(error, VYRE_DUPLICATE, VY_FIX("remove one of the two, or give one of them another id"),
+                       "the %s `%s` is registered twice (by `%s` and by `%s`)", vy_stream_name(stream), entry->id,
+                       entry->owners[stream], owner);
+    entry->records[stream] = record;
+    entry->owners[stream] = owner;
+    if (stream == VY_STREAM_BACKEND)
+        list->backends[list->backend_count++] = entry->backend = record;
+    else if (stream == VY_STREAM_PRECEDENCE)
+        entry->rank = ((const vyre_precedence_registration *)record)->rank;
+    else
+        entry->dispatches = ((const vyre_capability_registration *)record)->dispatches != 0;
+    return VYRE_OK;
+}
+
+static int compare_precedence(const void *left, const void *right) {
+    const vy_registry_entry *a = *(const vy_registry_entry *const *)left, *b = *(const vy_registry_entry *const *)right;
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    return strcmp(a->id, b->id);
+}
+
+static void sort_list(vy_registry *list) {
+    for (size_t i = 0, n = 0; i < list->entry_count; i++)
+        if (list->entries[i].backend)
+            list->ranked[n++] = &list->entries[i];
+    if (list->backend_count)
+        qsort(list->ranked, list->backend_count, sizeof *list->ranked, compare_precedence);
+    for (size_t i = 0; i < list->backend_count; i++)
+        list->sorted[i] = list->ranked[i]->backend;
+}
+
+/* How many records of the module the list does not have yet. */
+static size_t count_new(const vy_registry *list, const vyre_module_descriptor *module) {
+    size_t count = 0;
+    for (vy_stream stream = 0; stream < VY_STREAM_COUNT; stream++)
+        for (size_t i = 0; i < vy_module_count(module, stream); i++) {
+            const void *record = vy_module_record(module, stream, i);
+            const vy_registry_entry *entry = vy_registry_find(list, vy_record_id(record, stream));
+            count += !entry || entry->records[stream] != record;
+        }
+    return count;
+}
+
+/* The list and the module's records. */
+static vyre_status build_list(const vy_registry *base, const vyre_module_descriptor *module, size_t added,
+                              const char *owner, vy_registry **out, vyre_error *error) {
+    char *owner_copy;
+    vy_registry *list = allocate_list(base->entry_count + added, owner, &owner_copy);
+    *out = NULL;
+    if (!list)
+        return vy_fail_memory(error, "the list of backends");
+    copy_list(list, base);
+    for (vy_stream stream = 0; stream < VY_STREAM_COUNT; stream++)
+        for (size_t i = 0; i < vy_module_count(module, stream); i++) {
+            vyre_status status = add_record(list, vy_module_record(module, stream, i), stream, owner_copy, error);
+            if (status != VYRE_OK) {
+                vy_release(list, list->size);
+                return status;
+            }
+        }
+    sort_list(list);
+    *out = list;
+    return VYRE_OK;
+}
+
+/* ---- publishing ---- */
+
+/* Makes `list` the newest if `base` still is. */
+static int publish(const vy_registry *base, vy_registry *list) {
+    const vy_registry *expected = base;
+    list->previous = base;
+    return atomic_compare_exchange_strong_explicit(&newest, &expected, list, memory_order_release,
+                                                   memory_order_relaxed);
+}
+
+vyre_status vy_registry_get(const vy_registry **out, vyre_error *error) {
+    for (;;) {
+        *out = atomic_load_explicit(&newest, memory_order_acquire);
+        if (*out)
+            return VYRE_OK;
+        const vyre_module_descriptor *module = &vy_builtin_module;
+        vy_registry *list;
+        vyre_status status = vy_module_check(module, module->name, error);
+        if (status == VYRE_OK)
+            status = build_list(&empty, module, count_new(&empty, module), module->name, &list, error);
+        if (status != VYRE_OK) {
+            *out = &empty;
+            return status;
+        }
+        if (!publish(NULL, list))
+            vy_release(list, list->size);
+    }
+}
+
+/* Other people's code: what it leaves undone in its error is filled in, and a status outside the list does not get out. */
+static vyre_status initialise(const vyre_module_descriptor *module, const char *owner, vyre_error *error) {
+    vyre_error own = VYRE_ERROR_INIT;
+    vyre_status status = VYRE_OK;
+    if (VY_STRUCT_HAS(module, vyre_module_descriptor, init) && module->init)
+        status = module->init(&vy_host, &own);
+    if (status == VYRE_OK)
+        return VYRE_OK;
+    if (strcmp(vyre_status_name(status), "UNKNOWN") == 0)
+        return vy_fail(error, VYRE_CORRUPT, VY_FIX("return a vyre_status from the initialiser"),
+                       "the initialiser of `%s` failed with a status there is not (%d)", owner, (int)status);
+    own.message[sizeof own.message - 1] = own.fix[sizeof own.fix - 1] = 0;
+    return vy_fail(error, status, own.fix[0] ? own.fix : NULL, "the initialiser of `%s` failed (%s)", owner,
+                   own.message[0] ? own.message : vyre_status_doc(status));
+}
+
+vyre_status vy_registry_add(const vyre_module_descriptor *module, const char *owner, vyre_error *error) {
+    const vy_registry *base;
+    size_t added = 0;
+    vyre_status status = vy_module_check(module, owner, error);
+    if (status == VYRE_OK)
+        status = vy_registry_get(&base, error);
+    if (status == VYRE_OK)
+        added = count_new(base, module);
+    if (added)
+        status = initialise(module, owner, error);
+    while (status == VYRE_OK && added) {
+        vy_registry *list;
+        status = build_list(base, module, added, owner, &list, error);
+        if (status != VYRE_OK || publish(base, list))
+            break;
+        vy_release(list, list->size);
+        base = atomic_load_explicit(&newest, memory_order_acquire);
+        added = count_new(base, module);
+    }
+    return status;
+}
+
+/* ---- the public face ---- */
+
+static const vy_registry *current(void) {
+    const vy_registry *list;
+    (void)vy_registry_get(&list, NULL); /* without memory: the empty list */
+    return list;
+}
+
+const vyre_backend_registration *const *vyre_backends(size_t *count) {
+    const vy_registry *list = current();
+    if (count)
+        *count = list->backend_count;
+    return list->backends;
+}
+
+const vyre_backend_registration *const *vyre_backends_by_precedence(size_t *count) {
+    const vy_registry *list = current();
+    if (count)
+        *count = list->backend_count;
+    return list->sorted;
+}
+
+const vyre_backend_registration *vyre_backend_find(const char *id) {
+    const vy_registry_entry *entry = vy_registry_find(current(), id);
+    return entry ? entry->backend : NULL;
+}
+
+int vyre_backend_dispatches(const char *id) {
+    const vy_registry_entry *entry = vy_registry_find(current(), id);
+    return entry ? entry->dispatches : 0;
+}
+
+uint32_t vyre_backend_precedence(const char *id) {
+    const vy_registry_entry *entry = vy_registry_find(current(), id);
+    return entry ? entry->rank : UINT32_MAX;
+}
+
+const char *vyre_backend_owner(const char *id) {
+    const vy_registry_entry *entry = vy_registry_find(current(), id);
+    return entry ? entry->owners[VY_STREAM_BACKEND] : NULL;
+}
+
+vyre_status vyre_module_register(const vyre_module_descriptor *module, vyre_error *error) {
+    if (!module)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("give the address of the module that VYRE_MODULE defines"),
+                       "module is NULL");
+    const char *name = VY_STRUCT_GET(module, vyre_module_descriptor, name);
+    return vy_registry_add(module, name && *name ? name : "the application", error);
+}

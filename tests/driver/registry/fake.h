@@ -1,0 +1,22 @@
+/* Fake plug-ins, each broken in one way (or in none): tests/driver/test_registry_plugins.c says how each is diagnosed. Only the public header
+ * is used, and nothing is linked. */
+#ifndef VY_TEST_FAKE_H
+#define VY_TEST_FAKE_H
+
+#include "vyre/backend.h"
+
+/* A constructor for backends that are registered and never started. */
+static inline vyre_status fake_create(const vyre_host *host, uint32_t ordinal, vyre_backend_instance *out,
+                                      vyre_error *error) {
+    (void)ordinal;
+    (void)out;
+    return host->fail(error, VYRE_UNSUPPORTED, NULL, "a fake backend does not start");
+}
+
+/* A descriptor by hand, for those that lie in it: no precedences, no capabilities. */
+#define FAKE_DESCRIPTOR(size, version, name, backends, count)                                                          \
+    extern __attribute__((visibility("default"))) const vyre_module_descriptor vyre_module_entry;                      \
+    const vyre_module_descriptor vyre_module_entry = {(size), (version), (name), (backends), (backends) + (count),     \
+                                                      NULL,   NULL,      NULL,   NULL,       NULL}
+
+#endif

@@ -1,0 +1,7 @@
+/* Made before the contract had a version. */
+#include "fake.h"
+
+static const vyre_backend_registration record = {
+    .struct_size = sizeof record, .abi = VYRE_BACKEND_ABI, .id = "fake-old", .create = fake_create};
+static const vyre_backend_registration *const records[] = {&record};
+FAKE_DESCRIPTOR(sizeof(vyre_module_descriptor), 0, "old", records, 1);
