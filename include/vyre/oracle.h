@@ -29,7 +29,7 @@ typedef void vyre_print_sink(void *user, uint64_t invocation, const char *text);
 typedef struct vyre_oracle_options {
     unsigned threads; /* 0 = all cores this process may use */
     unsigned checks;  /* VYRE_CHECK_* */
-    /* Statements executed, summed over invocations; a workgroup counts as at least one. 0 = unlimited; more is VYRE_BUDGET. */
+    /* Statements executed, summed over invocations, and workgroups, each at least one. 0 = unlimited; more is VYRE_BUDGET. */
     uint64_t budget;
     uint64_t seed;       /* not 0: perturb the schedule by this seed */
     uint64_t max_memory; /* bytes the run may allocate, 0 = 4 GiB; more is VYRE_LIMIT */
