@@ -31,7 +31,7 @@ int tool_file_write(const char *path, const void *data, size_t size) {
 
 /* No text starts with the wire form's magic: its first byte is NUL. */
 int tool_file_is_wire(const vyre_bytes *bytes) {
-    size_t size = sizeof VY_WIRE_MAGIC - 1;
+    size_t size = sizeof VY_WIRE_MAGIC;
     return bytes->size >= size && memcmp(bytes->data, VY_WIRE_MAGIC, size) == 0;
 }
 

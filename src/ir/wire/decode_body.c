@@ -235,12 +235,11 @@ static vyre_type declared_type(const vy_decoder *d, const vy_stmt *stmt) {
 
 /* Hands the stack to the statement: as a, b, c, or as arguments. */
 static void take_operands(vy_decoder *d, fields *f, uint32_t most) {
-    uint32_t *operands[3] = {&f->stmt.a, &f->stmt.b, &f->stmt.c};
-    for (uint32_t i = 0; i < d->stack.count && !f->has_args; i++) {
-        if (most != VY_WIRE_MANY) {
-            *operands[i] = d->stack.items[i];
-            continue;
-        }
+    uint32_t *const operands[3] = {&f->stmt.a, &f->stmt.b, &f->stmt.c};
+    uint32_t count = f->has_args ? 0 : d->stack.count;
+    for (uint32_t i = 0; i < count && i < 3 && most != VY_WIRE_MANY; i++)
+        *operands[i] = d->stack.items[i];
+    for (uint32_t i = 0; i < count && most == VY_WIRE_MANY; i++) {
         vy_arg *arg = VY_PUSH(&d->args);
         if (arg)
             arg->index = d->stack.items[i];

@@ -308,7 +308,7 @@ void vy_wire_write(vy_writer *writer, const vyre_program *program) {
     }
     write_header(writer, program);
     write_string(&e, program->name);
-    uint32_t functions = program->functions.count - (vy_program_entry(program) != NULL);
+    uint32_t functions = program->functions.count - (uint32_t)vy_program_has_entry(program);
     vy_writer_number(writer, functions);
     for (uint32_t i = 0; i < program->functions.count; i++) {
         e.function = &program->functions.items[i];

@@ -19,7 +19,7 @@
 
 #include "ir/model.h"
 
-#define VY_WIRE_MAGIC "\0vyr"
+#define VY_WIRE_MAGIC ((const uint8_t[4]){0, 'v', 'y', 'r'})
 enum {
     VY_WIRE_MAJOR = 1,
     VY_WIRE_MINOR = 0,

@@ -49,10 +49,13 @@ uint64_t vy_reader_fixed(vy_reader *reader, unsigned n, const char *what) {
 uint8_t vy_reader_choice(vy_reader *reader, unsigned count, const char *what) {
     size_t at = reader->at;
     const uint8_t *byte = vy_reader_bytes(reader, 1, what);
-    if (byte && *byte >= count)
-        vy_reader_reject(reader, VYRE_CORRUPT, VY_W007, at, "%s (%u) is not below the number known (%u)", what, *byte,
-                         count);
-    return reader->status == VYRE_OK ? *byte : 0;
+    if (!byte)
+        return 0;
+    if (*byte < count)
+        return *byte;
+    vy_reader_reject(reader, VYRE_CORRUPT, VY_W007, at, "%s (%u) is not below the number known (%u)", what, *byte,
+                     count);
+    return 0;
 }
 
 /* Ten groups of seven bits hold 64 bits and the tenth holds one; a last group of zero means a shorter form exists. */
