@@ -87,6 +87,9 @@ static uint32_t join_leaves(vy_knowledge *k, uint32_t a, uint32_t b) {
     }
     if (other_than_a && other_than_b)
         return make(k, slots, 0);
+    /* Of two equal ones always the same, so that maps of different origin come to share it. */
+    if (!other_than_a && !other_than_b)
+        return use(k, a < b ? a : b);
     return use(k, other_than_a ? b : a);
 }
 
