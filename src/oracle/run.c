@@ -4,6 +4,7 @@
  * workgroups are left. Workgroups are taken from a shared counter, so the result does not depend on who runs which. */
 #include "base/status.h"
 #include "oracle/check.h"
+#include "oracle/launch.h"
 #include "oracle/machine.h"
 
 #include <inttypes.h>
@@ -335,19 +336,15 @@ static vyre_status run_in_block(vy_run *run, const plan *p, uint8_t *block, vyre
     return status;
 }
 
-vyre_status vyre_oracle_run(const vyre_oracle *oracle, const vyre_arguments *arguments,
-                            const vyre_oracle_options *options, vyre_bytes *outputs, vyre_oracle_report *report,
-                            vyre_diagnostics *diagnostics, vyre_error *error) {
+vyre_status vy_oracle_launch(const vyre_oracle *oracle, const vy_launch *launch, const vyre_oracle_options *options,
+                             vyre_bytes *outputs, vyre_oracle_report *report, vyre_diagnostics *diagnostics,
+                             vyre_error *error) {
     static const vyre_oracle_options defaults = {0};
-    vy_launch launch;
     vy_run run = {
-        .oracle = oracle, .program = oracle->program, .launch = &launch, .options = options ? options : &defaults};
+        .oracle = oracle, .program = oracle->program, .launch = launch, .options = options ? options : &defaults};
     if (report)
         memset(report, 0, sizeof *report);
-    vyre_status status = vy_launch_resolve(oracle->program, arguments, &launch, error);
-    if (status != VYRE_OK)
-        return status;
-    vy_layout_choose(oracle, &launch, run.options, &run.layout);
+    vy_layout_choose(oracle, launch, run.options, &run.layout);
     plan p = make_plan(&run);
     if (p.size > memory_limit(&run))
         return refuse_memory(&run, &p, error);
@@ -359,9 +356,19 @@ vyre_status vyre_oracle_run(const vyre_oracle *oracle, const vyre_arguments *arg
     vyre_diagnostics *own = diagnostics || !(run.options->checks || oracle->meets) ? NULL : vyre_diagnostics_new();
     run.diagnostics = diagnostics ? diagnostics : own;
     pthread_mutex_init(&run.lock, NULL);
-    status = run_in_block(&run, &p, block, outputs, report, error);
+    vyre_status status = run_in_block(&run, &p, block, outputs, report, error);
     pthread_mutex_destroy(&run.lock);
     vyre_diagnostics_free(own);
     vy_release(block, (size_t)p.size);
     return status;
+}
+
+vyre_status vyre_oracle_run(const vyre_oracle *oracle, const vyre_arguments *arguments,
+                            const vyre_oracle_options *options, vyre_bytes *outputs, vyre_oracle_report *report,
+                            vyre_diagnostics *diagnostics, vyre_error *error) {
+    vy_launch launch;
+    if (report)
+        memset(report, 0, sizeof *report);
+    vyre_status status = vy_launch_resolve(oracle->program, arguments, &launch, error);
+    return status == VYRE_OK ? vy_oracle_launch(oracle, &launch, options, outputs, report, diagnostics, error) : status;
 }
