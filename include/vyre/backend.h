@@ -264,8 +264,9 @@ typedef struct vyre_backend_vtable {
 
     /* Required. Stable, unique in the process, lower case ("cuda"). */
     const char *(*id)(void *self);
-    /* Required. Inputs are the read, uniform and read_write buffers in declaration order. outputs is empty storage to fill: one
-     * entry per write and read_write buffer. Blocks until done. */
+    /* Required. Inputs are the read, uniform and read_write buffers in declaration order. outputs has one slot per write and
+     * read_write buffer, in declaration order, with size 0: resize each through the host and fill it; change nothing else. Blocks until
+     * done. */
     vyre_status (*dispatch)(void *self, const vyre_launch *launch, const vyre_bytes *inputs, size_t input_count,
                             vyre_outputs *outputs, vyre_error *error);
 
@@ -327,9 +328,10 @@ typedef struct vyre_backend_vtable {
     vyre_status (*shutdown)(void *self, vyre_error *error);
     /* Default: 0. */
     int (*device_lost)(void *self);
-    /* Default: UNSUPPORTED "device recovery". */
+    /* Called when nothing is in flight but calls that were abandoned. Resident buffers handed out before are gone: they are not named again,
+     * nor freed. Default: UNSUPPORTED "device recovery". */
     vyre_status (*try_recover)(void *self, vyre_error *error);
-    /* Required. Frees self; after shutdown. */
+    /* Called once, after shutdown. Default: self needs no freeing. */
     void (*destroy)(void *self);
 } vyre_backend_vtable;
 

@@ -4,6 +4,15 @@
  * the records here name the constructors. The streams have a prefix of their own, so that a program linked with the archive keeps
  * its records apart from these, as one linked with the shared library does. */
 #define VYRE_STREAM_PREFIX vyre_builtin_stream
+#include "backends/reference/reference.h"
 #include "driver/registry.h"
+
+/* The oracle, under two names; last of all, and never chosen unless it is named. */
+VYRE_REGISTER_BACKEND(reference, .id = "reference", .create = vy_reference_create, .probe = vy_reference_probe);
+VYRE_REGISTER_PRECEDENCE(reference, .id = "reference", .rank = 1000);
+VYRE_REGISTER_CAPABILITY(reference, .id = "reference", .dispatches = 1);
+VYRE_REGISTER_BACKEND(cpu_ref, .id = "cpu-ref", .create = vy_cpu_ref_create, .probe = vy_reference_probe);
+VYRE_REGISTER_PRECEDENCE(cpu_ref, .id = "cpu-ref", .rank = 1001);
+VYRE_REGISTER_CAPABILITY(cpu_ref, .id = "cpu-ref", .dispatches = 1);
 
 VYRE_MODULE_AS(vy_builtin_module, "libvyre");

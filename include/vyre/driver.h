@@ -1,0 +1,192 @@
+/* Acquired backends: selection with its reasons, the dispatch family, resident memory, capabilities, lifecycle.
+ *
+ * A vyre_backend is reference counted and usable from any thread at once. Everything that runs passes one boundary, which resolves
+ * sizes and geometry, checks bindings and limits, enforces deadlines, contains what a backend does wrong and counts. No lock is held while driver code runs. docs/driver.md tells the whole story. */
+#ifndef VYRE_DRIVER_H
+#define VYRE_DRIVER_H
+
+#include "vyre/registry.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Constructors: vyre_acquire, vyre_select. Destructor: vyre_backend_release. */
+typedef struct vyre_backend vyre_backend;
+
+/* ---- acquiring ---- */
+
+/* Constructs the backend "id" or, for a certain device, "id#ordinal". Blocks while a driver starts.
+ *
+ * VYRE_NOT_FOUND         not registered: the error names what is, and the nearest match
+ * VYRE_INVALID_ARGUMENT  what follows the # is no number below 2^32
+ * VYRE_ABI_MISMATCH      the constructor gave a table without its required entries
+ * and whatever the constructor returns, with the backend named in `where` */
+VYRE_API vyre_status vyre_acquire(const char *id, vyre_backend **out, vyre_error *error);
+
+/* What may be chosen without being named. Zero-initialised: GPUs only. The reference is never chosen unnamed. A backend without a probe
+ * does not say what it is; its constructor decides. */
+typedef struct vyre_policy {
+    int allow_software; /* GPU APIs on a CPU: lavapipe, PoCL */
+    int allow_cpu;      /* the native CPU backend */
+    const char *only;   /* only this "id" or "id#ordinal", whatever it runs on; NULL = what the environment says in VYRE_BACKEND (which
+                           set-user-id programs ignore), else any */
+} vyre_policy;
+
+/* X(ID, name, doc) */
+#define VYRE_VERDICT_LIST(X)                                                                                           \
+    X(CHOSEN, "chosen", "it was constructed and is what the caller got")                                               \
+    X(REFUSED_BY_POLICY, "refused", "the policy does not allow it; not constructed")                                   \
+    X(NO_DISPATCH, "no_dispatch", "it emits code only; not constructed")                                               \
+    X(PROBE_NEVER, "never", "its probe says: not in this process; not constructed")                                    \
+    X(PROBE_NOT_NOW, "not_now", "its probe says: ask again later; not constructed")                                    \
+    X(FAILED, "failed", "its constructor failed")                                                                      \
+    X(NOT_NEEDED, "not_needed", "one before it was chosen; not constructed")
+typedef enum vyre_verdict {
+#define X(ID, name, doc) VYRE_VERDICT_##ID,
+    VYRE_VERDICT_LIST(X)
+#undef X
+        VYRE_VERDICT_COUNT
+} vyre_verdict;
+VYRE_API const char *vyre_verdict_name(vyre_verdict verdict); /* "unknown" outside the list */
+VYRE_API const char *vyre_device_class_name(vyre_device_class device_class);
+
+/* A selection: why this backend and not the others. Made by vyre_select; immutable; any thread; free with vyre_selection_free.
+ * Candidates come in the order of precedence. */
+typedef struct vyre_selection vyre_selection;
+typedef struct vyre_candidate {
+    const char *id, *owner; /* the module that registered it */
+    uint32_t rank;
+    vyre_verdict verdict;
+    vyre_device_class device_class; /* as its probe says */
+    uint32_t device_count;          /* likewise; 0 = unknown */
+    const char *reason, *fix;       /* "" if there is nothing to say */
+} vyre_candidate;
+
+/* Acquires the first registered backend, in order of precedence, that dispatches, that the policy allows, and that starts. Probes are asked
+ * each time: what was not there may be there now. Blocks while a driver starts.
+ *
+ * policy  NULL means zeros.
+ * report  optional; filled on failure too, unless memory is out.
+ *
+ * VYRE_NOT_FOUND  nothing usable: the error says what was refused and why
+ * VYRE_NO_MEMORY  nothing was acquired */
+VYRE_API vyre_status vyre_select(const vyre_policy *policy, vyre_backend **out, vyre_selection **report, vyre_error *error);
+VYRE_API void vyre_selection_free(vyre_selection *selection);
+VYRE_API size_t vyre_selection_count(const vyre_selection *selection);
+/* Strings are borrowed from the selection. Returns 0 past the end. */
+VYRE_API int vyre_selection_get(const vyre_selection *selection, size_t index, vyre_candidate *out);
+/* As lines for people or as one JSON array. */
+VYRE_API vyre_status vyre_selection_render(const vyre_selection *selection, int json, vyre_bytes *out, vyre_error *error);
+
+VYRE_API vyre_backend *vyre_backend_retain(vyre_backend *backend);
+/* The last release frees resident buffers, shuts the backend down and destroys it. If a call was abandoned at its deadline and has
+ * not come back, that happens when it does. */
+VYRE_API void vyre_backend_release(vyre_backend *backend);
+
+/* ---- identity and capabilities ---- */
+
+/* Borrowed, valid while the backend lives. */
+VYRE_API const char *vyre_backend_id(const vyre_backend *backend);
+VYRE_API const char *vyre_backend_version(vyre_backend *backend);
+VYRE_API const char *const *vyre_backend_supported_ops(vyre_backend *backend, size_t *count);
+/* One query for all of VYRE_CAPABILITY_LIST; the conservative default where the backend says nothing; 0 outside the list. The backend is asked
+ * when it is acquired and after recovery. */
+VYRE_API uint64_t vyre_backend_capability(const vyre_backend *backend, vyre_capability capability);
+/* Set profile->struct_size first; what is not known is 0 or "". */
+VYRE_API void vyre_backend_profile(vyre_backend *backend, vyre_device_profile *profile);
+
+/* ---- dispatch ---- */
+
+/* How a dispatch is run; zero-initialised means no deadline, no bound, no label. */
+typedef struct vyre_dispatch_config {
+    uint64_t timeout_ns;       /* 0 = none */
+    uint64_t max_output_bytes; /* 0 = unbounded; more is VYRE_LIMIT, before anything runs */
+    const char *label;         /* shown in errors; may be NULL */
+} vyre_dispatch_config;
+
+/* What the calls below share. Arguments are those of vyre/dispatch.h; config NULL means zeros. A call blocks until done; any
+ * thread. On success `outputs` holds one entry per output buffer in declaration order: slots are refilled in place where their capacity suffices.
+ * On failure it is untouched. trap (optional) is filled with VYRE_TRAPPED. An empty grid reaches no backend: outputs are the inputs, and zeros.
+ *
+ * A backend that cannot stop a kernel (capability `cancel`) runs a dispatch with a timeout on a thread of its own. If it has not come back by then,
+ * the thread is abandoned, nothing is delivered, and the backend is lost.
+ *
+ * VYRE_INVALID_ARGUMENT  the arguments do not fit the program
+ * VYRE_LIMIT             a size is over a limit of the language, the device or the config
+ * VYRE_UNSUPPORTED       the backend cannot run this program: names the feature
+ * VYRE_CORRUPT           the backend broke its contract: wrong number or sizes of outputs, an unknown status
+ * VYRE_TRAPPED, VYRE_TIMEOUT, VYRE_DEVICE_LOST, VYRE_NO_MEMORY, VYRE_NO_DEVICE_MEMORY, and what the backend returns */
+
+/* Inputs are spans the caller lends. */
+VYRE_API vyre_status vyre_backend_dispatch(vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
+                                           const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap,
+                                           vyre_error *error);
+/* Inputs are owned bytes (arguments->inputs is ignored): the backend's own owned entry, without a copy. They stay the caller's. */
+VYRE_API vyre_status vyre_backend_dispatch_owned(vyre_backend *backend, vyre_program *program, const vyre_bytes *inputs,
+                                                 size_t input_count, const vyre_arguments *arguments,
+                                                 const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap,
+                                                 vyre_error *error);
+/* timing is filled on success. */
+VYRE_API vyre_status vyre_backend_dispatch_timed(vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
+                                                 const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_timing *timing,
+                                                 vyre_trap *trap, vyre_error *error);
+/* Writes straight into the caller's slots where the backend can. On failure outputs->count may be 0; slots keep their memory. */
+VYRE_API vyre_status vyre_backend_dispatch_into(vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
+                                                const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap,
+                                                vyre_error *error);
+/* Frees all slots and resets to VYRE_OUTPUTS_INIT. */
+VYRE_API void vyre_outputs_free(vyre_outputs *outputs);
+
+/* ---- resident memory ---- */
+
+/* A buffer on the device, zeroed. Handles carry owner and generation: a stale or foreign one is VYRE_INVALID_ARGUMENT, never an alias.
+ * host_source (optional): `size` bytes the buffer is registered with; uploaded now, and again by recovery if nothing has written
+ * the buffer since; must stay valid until the buffer is freed. */
+VYRE_API vyre_status vyre_resident_allocate(vyre_backend *backend, uint64_t size, const void *host_source, vyre_resident *out,
+                                            vyre_error *error);
+/* VYRE_CONFLICT while a call uses it. */
+VYRE_API vyre_status vyre_resident_free(vyre_backend *backend, vyre_resident resident, vyre_error *error);
+VYRE_API vyre_status vyre_resident_size(vyre_backend *backend, vyre_resident resident, uint64_t *size, vyre_error *error);
+/* Exactly the whole buffer: any other length is VYRE_INVALID_ARGUMENT. */
+VYRE_API vyre_status vyre_resident_upload(vyre_backend *backend, vyre_resident resident, const void *data, uint64_t size,
+                                          vyre_error *error);
+VYRE_API vyre_status vyre_resident_download(vyre_backend *backend, vyre_resident resident, vyre_bytes *out, vyre_error *error);
+/* A range; one that ends past the buffer is VYRE_INVALID_ARGUMENT. */
+VYRE_API vyre_status vyre_resident_upload_at(vyre_backend *backend, vyre_resident resident, uint64_t offset, const void *data,
+                                             uint64_t size, vyre_error *error);
+VYRE_API vyre_status vyre_resident_download_at(vyre_backend *backend, vyre_resident resident, uint64_t offset, void *data,
+                                               uint64_t size, vyre_error *error);
+/* Many ranges, one submission where the backend can. Every range is checked before the first moves. */
+VYRE_API vyre_status vyre_resident_upload_batch(vyre_backend *backend, const vyre_transfer *transfers, size_t count, vyre_error *error);
+VYRE_API vyre_status vyre_resident_download_batch(vyre_backend *backend, const vyre_transfer *transfers, size_t count,
+                                                  vyre_error *error);
+/* One resource per buffer, in declaration order, all resident; arguments->inputs and counts are ignored: element counts come from the
+ * ranges. timing may be NULL. After a failure the buffers the program writes hold anything.
+ *
+ * VYRE_CONFLICT  two ranges overlap and the program writes one of them */
+VYRE_API vyre_status vyre_backend_dispatch_resident(vyre_backend *backend, vyre_program *program, const vyre_resource *bindings,
+                                                    size_t binding_count, const vyre_arguments *arguments,
+                                                    const vyre_dispatch_config *config, vyre_timing *timing, vyre_trap *trap,
+                                                    vyre_error *error);
+
+/* ---- lifecycle ---- */
+
+/* Lets the backend warm up for a program, as the first dispatch of it would. Once per program is enough. */
+VYRE_API vyre_status vyre_backend_prepare(vyre_backend *backend, vyre_program *program, vyre_error *error);
+/* Waits for everything submitted before. */
+VYRE_API vyre_status vyre_backend_flush(vyre_backend *backend, vyre_error *error);
+/* Refuses new work, waits for what is in flight, releases the device. Later calls on the backend: VYRE_DEVICE_LOST. Twice is fine. */
+VYRE_API vyre_status vyre_backend_shutdown(vyre_backend *backend, vyre_error *error);
+/* Sticky: once 1, every dispatch ends with VYRE_DEVICE_LOST until recovery. Asks the device. */
+VYRE_API int vyre_backend_device_lost(vyre_backend *backend);
+/* Opt-in. Waits for calls in flight. On success the generation is bumped, and buffers with an unwritten host source are uploaded
+ * again; every other old handle is stale. Nothing happens if the device is not lost. VYRE_UNSUPPORTED where the backend cannot. */
+VYRE_API vyre_status vyre_backend_try_recover(vyre_backend *backend, vyre_error *error);
+/* Counts recoveries, from 1. */
+VYRE_API uint64_t vyre_backend_generation(const vyre_backend *backend);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

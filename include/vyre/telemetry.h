@@ -1,0 +1,48 @@
+/* Telemetry: counters that every dispatch bumps, and a log sink. The library never prints. */
+#ifndef VYRE_TELEMETRY_H
+#define VYRE_TELEMETRY_H
+
+#include "vyre/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* X(name, kind, doc). Counters of the process, bumped in the boundary. kind: counter, or gauge for what also falls. */
+#define VYRE_COUNTER_LIST(X)                                                                                           \
+    X(dispatches, counter, "dispatches that reached a backend")                                                        \
+    X(dispatch_failures, counter, "dispatches that ended with an error")                                               \
+    X(input_bytes, counter, "bytes given to backends")                                                                 \
+    X(output_bytes, counter, "bytes delivered to callers")                                                             \
+    X(slots_reused, counter, "output slots refilled in place")                                                         \
+    X(slots_moved, counter, "output slots replaced by moving memory")                                                  \
+    X(slots_appended, counter, "output slots made new")                                                                \
+    X(resident_allocations, counter, "resident buffers allocated")                                                     \
+    X(resident_bytes, gauge, "resident bytes allocated now")                                                           \
+    X(upload_bytes, counter, "bytes uploaded to resident buffers")                                                     \
+    X(download_bytes, counter, "bytes downloaded from resident buffers")                                               \
+    X(traps, counter, "dispatches that trapped")                                                                       \
+    X(timeouts, counter, "dispatches that passed their deadline")                                                      \
+    X(device_losses, counter, "devices lost")                                                                          \
+    X(violations, counter, "answers of backends that broke the contract and were contained")
+
+typedef struct vyre_counters {
+#define X(name, kind, doc) uint64_t name;
+    VYRE_COUNTER_LIST(X)
+#undef X
+} vyre_counters;
+
+/* A consistent-enough copy: each counter is exact, the set is not one instant. Any thread. */
+VYRE_API void vyre_counters_get(vyre_counters *out);
+/* Prometheus text exposition format, names vyre_… */
+VYRE_API vyre_status vyre_counters_prometheus(vyre_bytes *out, vyre_error *error);
+
+/* Receives log lines of the library and of backends: from any thread, several at once. level: 0 error, 1 warning, 2 info, 3 debug. */
+typedef void vyre_log_sink(void *user, int level, const char *source, const char *message);
+/* NULL turns it off (the default). A line under way on another thread may still reach the sink that was set before. */
+VYRE_API void vyre_log_set_sink(vyre_log_sink *sink, void *user);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

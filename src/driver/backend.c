@@ -1,0 +1,259 @@
+/* Constructing, counting references, identity, capabilities (backend.h). */
+#include "driver/backend.h"
+
+#include "base/status.h"
+#include "driver/host.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* ---- errors of backends ---- */
+
+void vy_error_clear(vyre_error *error) {
+    error->code = VYRE_OK;
+    error->message[0] = error->fix[0] = error->where[0] = '\0';
+}
+
+static void terminate(vyre_error *error) {
+    error->message[sizeof error->message - 1] = '\0';
+    error->fix[sizeof error->fix - 1] = '\0';
+    error->where[sizeof error->where - 1] = '\0';
+}
+
+static int is_listed(vyre_status status) {
+    switch (status) {
+#define X(ID, code, fix, doc) case VYRE_##ID:
+        VYRE_STATUS_LIST(X)
+#undef X
+        return 1;
+    }
+    return 0;
+}
+
+vyre_status vy_backend_violation(vyre_backend *backend, vyre_error *error, const char *format, ...) {
+    char what[384];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    vy_count(VY_COUNTER_violations, 1);
+    vy_log(0, backend->id, what);
+    return vy_fail(error, VYRE_CORRUPT, "report this to the author of the backend, and choose another one until then",
+                   "backend `%s` broke its contract: %s", backend->id, what);
+}
+
+vyre_status vy_backend_unsupported(const vyre_backend *backend, const char *feature, vyre_error *error) {
+    return vy_fail(error, VYRE_UNSUPPORTED, VY_FIX("choose a backend that has %s, or do without it", feature),
+                   "backend `%s` does not support %s", backend->id, feature);
+}
+
+vyre_status vy_backend_judge(vyre_backend *backend, vyre_status status, vyre_error *error) {
+    if (status == VYRE_OK)
+        return VYRE_OK;
+    terminate(error);
+    if (!is_listed(status))
+        return vy_backend_violation(backend, error, "it returned a status (%d) that does not exist", (int)status);
+    error->code = status;
+    if (!error->message[0])
+        snprintf(error->message, sizeof error->message, "backend `%s` failed with %s and gave no reason", backend->id,
+                 vyre_status_name(status));
+    if (!error->fix[0])
+        snprintf(error->fix, sizeof error->fix, "%s", vyre_status_fix(status));
+    if (!error->where[0])
+        snprintf(error->where, sizeof error->where, "backend %s", backend->id);
+    if (status == VYRE_DEVICE_LOST || (backend->calls.device_lost && backend->calls.device_lost(backend->self)))
+        vy_backend_lose(backend);
+    return status;
+}
+
+/* ---- construction ---- */
+
+void vy_backend_take_capabilities(vyre_backend *backend) {
+    static const uint64_t defaults[VYRE_CAPABILITY_COUNT] = {
+#define X(ID, name, fallback, doc) fallback,
+        VYRE_CAPABILITY_LIST(X)
+#undef X
+    };
+    uint64_t values[VYRE_CAPABILITY_COUNT];
+    for (int i = 0; i < VYRE_CAPABILITY_COUNT; i++)
+        values[i] = backend->calls.capability ? backend->calls.capability(backend->self, (vyre_capability)i)
+                                              : defaults[i];
+    if (values[VYRE_CAPABILITY_MAX_INVOCATIONS] == 0) {
+        uint64_t product = 1;
+        for (int d = 0; d < 3; d++)
+            if (__builtin_mul_overflow(product, values[VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_X + d], &product))
+                product = UINT64_MAX;
+        values[VYRE_CAPABILITY_MAX_INVOCATIONS] = product < UINT32_MAX ? product : UINT32_MAX;
+    }
+    for (int i = 0; i < VYRE_CAPABILITY_COUNT; i++)
+        atomic_store_explicit(&backend->capabilities[i], values[i], memory_order_relaxed);
+}
+
+static uint64_t next_owner(void) {
+    static _Atomic uint64_t last;
+    return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+}
+
+/* The table as this library knows it: a short one ends early, a long one has entries we do not know. */
+static vyre_status complete(const vyre_backend_vtable *given, vyre_backend_vtable *calls, vyre_error *error) {
+    static const char fix[] = "rebuild the backend against the installed vyre/backend.h";
+    uint32_t size = given ? given->struct_size : 0;
+    if (size < offsetof(vyre_backend_vtable, version))
+        return vy_fail(error, VYRE_ABI_MISMATCH, fix,
+                       "the table of a backend has %u bytes, less than its required entries take (%zu)", size,
+                       offsetof(vyre_backend_vtable, version));
+    if (given->abi < 1 || given->abi > VYRE_BACKEND_ABI)
+        return vy_fail(error, VYRE_ABI_MISMATCH, fix, "a backend speaks version %u of the contract, this library 1 to %u",
+                       given->abi, VYRE_BACKEND_ABI);
+    memset(calls, 0, sizeof *calls);
+    memcpy(calls, given, size < sizeof *calls ? size : sizeof *calls);
+    if (!calls->id || !calls->dispatch)
+        return vy_fail(error, VYRE_ABI_MISMATCH, "fill in `id` and `dispatch`: all other entries may be left out",
+                       "the table of a backend lacks %s", calls->id ? "`dispatch`" : "`id`");
+    return VYRE_OK;
+}
+
+static vyre_status initialise(const vyre_backend_instance *instance, vyre_backend *backend, vyre_error *error) {
+    vyre_status status = complete(instance->vtable, &backend->calls, error);
+    if (status != VYRE_OK)
+        return status;
+    backend->self = instance->self;
+    const char *id = backend->calls.id(backend->self);
+    if (!id || !*id || strlen(id) >= sizeof backend->id)
+        return vy_fail(error, VYRE_ABI_MISMATCH, VY_FIX("give it an id of 1 to %d bytes", VY_BACKEND_ID - 1),
+                       "the id of a backend is empty or too long");
+    snprintf(backend->id, sizeof backend->id, "%s", id);
+    atomic_init(&backend->references, 1);
+    atomic_init(&backend->generation, 1);
+    backend->owner = next_owner();
+    vy_backend_take_capabilities(backend);
+    pthread_mutex_init(&backend->lock, NULL);
+    pthread_cond_init(&backend->idle, NULL);
+    vy_prepared_start(&backend->prepared);
+    vy_residents_start(&backend->residents);
+    return VYRE_OK;
+}
+
+vyre_status vy_backend_wrap(const vyre_backend_instance *instance, vyre_backend **out, vyre_error *error) {
+    vyre_backend *backend = vy_allocate_zero(sizeof *backend);
+    vyre_status status = backend ? initialise(instance, backend, error) : vy_fail_memory(error, "acquiring a backend");
+    *out = NULL;
+    if (status == VYRE_OK) {
+        *out = backend;
+        return VYRE_OK;
+    }
+    vy_release(backend, sizeof *backend);
+    const vyre_backend_vtable *table = instance->vtable;
+    if (table && table->struct_size >= offsetof(vyre_backend_vtable, destroy) + sizeof table->destroy && table->destroy)
+        table->destroy(instance->self);
+    return status;
+}
+
+vyre_status vy_backend_construct(const vyre_backend_registration *registration, uint32_t ordinal, vyre_backend **out,
+                                 vyre_error *error) {
+    vyre_error own;
+    vyre_error *e = error ? error : &own;
+    vyre_backend_instance instance = {NULL, NULL};
+    vyre_backend named; /* only its id is used, by the judge */
+    *out = NULL;
+    if (!registration->create)
+        return vy_fail(error, VYRE_ABI_MISMATCH, "fill in `create` of its registration",
+                       "backend `%s` has no constructor", registration->id);
+    vy_error_clear(e);
+    vyre_status status = registration->create(&vy_host, ordinal, &instance, e);
+    if (status == VYRE_OK)
+        return vy_backend_wrap(&instance, out, error);
+    memset(&named, 0, sizeof named);
+    snprintf(named.id, sizeof named.id, "%s", registration->id);
+    return vy_backend_judge(&named, status, e);
+}
+
+/* ---- references ---- */
+
+vyre_backend *vyre_backend_retain(vyre_backend *backend) {
+    if (backend)
+        atomic_fetch_add_explicit(&backend->references, 1, memory_order_relaxed);
+    return backend;
+}
+
+void vyre_backend_release(vyre_backend *backend) {
+    vyre_error ignored;
+    if (!backend || atomic_fetch_sub_explicit(&backend->references, 1, memory_order_acq_rel) != 1)
+        return;
+    vyre_backend_shutdown(backend, &ignored);
+    if (!backend->is_device_closed)
+        vy_backend_close_device(backend, &ignored);
+    if (backend->calls.destroy)
+        backend->calls.destroy(backend->self);
+    vy_residents_end(&backend->residents);
+    vy_prepared_end(&backend->prepared);
+    pthread_cond_destroy(&backend->idle);
+    pthread_mutex_destroy(&backend->lock);
+    vy_release(backend, sizeof *backend);
+}
+
+/* ---- identity ---- */
+
+const char *vyre_backend_id(const vyre_backend *backend) {
+    return backend->id;
+}
+
+const char *vyre_backend_version(vyre_backend *backend) {
+    const char *version = backend->calls.version ? backend->calls.version(backend->self) : NULL;
+    return version ? version : "unspecified";
+}
+
+const char *const *vyre_backend_supported_ops(vyre_backend *backend, size_t *count) {
+    const char *const *ops = NULL;
+    if (backend->calls.supported_ops) {
+        *count = 0;
+        ops = backend->calls.supported_ops(backend->self, count);
+    }
+    return ops ? ops : vyre_core_supported_ops(count);
+}
+
+/* ---- capabilities ---- */
+
+uint64_t vyre_backend_capability(const vyre_backend *backend, vyre_capability capability) {
+    return (unsigned)capability < VYRE_CAPABILITY_COUNT
+               ? atomic_load_explicit(&backend->capabilities[capability], memory_order_relaxed)
+               : 0;
+}
+
+static uint32_t clamp32(uint64_t value) {
+    return value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
+}
+
+void vyre_backend_profile(vyre_backend *backend, vyre_device_profile *profile) {
+    uint64_t has[VYRE_CAPABILITY_COUNT];
+    uint32_t room = profile->struct_size;
+    for (int i = 0; i < VYRE_CAPABILITY_COUNT; i++)
+        has[i] = vyre_backend_capability(backend, (vyre_capability)i);
+    vyre_device_profile full = {
+        .struct_size = sizeof full,
+        .backend = backend->id,
+        .device = "",
+        .driver = "",
+        .supports_subgroup_ops = has[VYRE_CAPABILITY_SUBGROUP_OPS] != 0,
+        .supports_indirect_dispatch = has[VYRE_CAPABILITY_INDIRECT_DISPATCH] != 0,
+        .supports_f16 = has[VYRE_CAPABILITY_F16] != 0,
+        .supports_bf16 = has[VYRE_CAPABILITY_BF16] != 0,
+        .supports_tensor_cores = has[VYRE_CAPABILITY_TENSOR_CORES] != 0,
+        .has_subgroup_shuffle = has[VYRE_CAPABILITY_SUBGROUP_OPS] != 0,
+        .max_native_int_width = 32,
+        .max_invocations_per_workgroup = clamp32(has[VYRE_CAPABILITY_MAX_INVOCATIONS]),
+        .max_workgroups_per_dimension = clamp32(has[VYRE_CAPABILITY_MAX_WORKGROUPS]),
+        .max_storage_buffer_binding_size = has[VYRE_CAPABILITY_MAX_STORAGE_BYTES],
+        .subgroup_size = clamp32(has[VYRE_CAPABILITY_SUBGROUP_SIZE]),
+    };
+    for (int d = 0; d < 3; d++)
+        full.max_workgroup_size[d] = clamp32(has[VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_X + d]);
+    if (backend->calls.device_profile)
+        backend->calls.device_profile(backend->self, &full);
+    full.backend = backend->id;
+    full.device = full.device ? full.device : "";
+    full.driver = full.driver ? full.driver : "";
+    memcpy(profile, &full, room < sizeof full ? room : sizeof full);
+    if (room >= sizeof profile->struct_size)
+        profile->struct_size = room;
+}

@@ -1,0 +1,64 @@
+/* The handle behind vyre_backend: one constructed backend, its table completed, its state.
+ *
+ * Whoever calls into the backend enters first and leaves afterwards; shutdown and recovery wait until nobody is inside. No lock is held
+ * during a call. */
+#ifndef VY_DRIVER_BACKEND_H
+#define VY_DRIVER_BACKEND_H
+
+#include "driver/counters.h"
+#include "driver/prepared.h"
+#include "driver/resident.h"
+
+#include <stdatomic.h>
+
+enum { VY_BACKEND_ID = 64 }; /* bytes of an id, with its NUL */
+
+struct vyre_backend {
+    _Atomic uint32_t references;
+    vyre_backend_vtable calls; /* copied: entries beyond a short table are NULL */
+    void *self;
+    char id[VY_BACKEND_ID];
+    uint64_t owner; /* unique in the process: names this instance in handles */
+    _Atomic uint64_t capabilities[VYRE_CAPABILITY_COUNT]; /* recovery may change them */
+
+    _Atomic uint64_t generation;
+    _Atomic int is_lost;
+    _Atomic int is_closing;      /* no new work */
+    _Atomic uint32_t in_flight;  /* calls inside the backend, but for abandoned ones */
+    _Atomic uint32_t abandoned;  /* calls that passed their deadline and have not come back */
+    pthread_mutex_t lock;        /* guards is_closed, is_recovering and the wait for idle */
+    pthread_cond_t idle;
+    int is_closed, is_recovering;
+    int is_device_closed; /* written by the one shutdown, read by the last release */
+
+    vy_prepared prepared;
+    vy_residents residents;
+};
+
+/* Makes a handle of what a registration constructs. */
+vyre_status vy_backend_construct(const vyre_backend_registration *registration, uint32_t ordinal, vyre_backend **out,
+                                 vyre_error *error);
+/* Makes a handle of an instance, which it takes over: on failure the instance is destroyed. */
+vyre_status vy_backend_wrap(const vyre_backend_instance *instance, vyre_backend **out, vyre_error *error);
+
+/* VYRE_DEVICE_LOST if the device is lost or the backend is shut down; otherwise leave follows. */
+vyre_status vy_backend_enter(vyre_backend *backend, vyre_error *error);
+void vy_backend_leave(vyre_backend *backend);
+/* Frees resident buffers and shuts the device down: by shutdown or, if calls were abandoned then, by the last release. */
+vyre_status vy_backend_close_device(vyre_backend *backend, vyre_error *error);
+/* Asks the backend for its capabilities: when it is made and after recovery, while nobody is inside. */
+void vy_backend_take_capabilities(vyre_backend *backend);
+/* Loss is sticky; counted once. */
+void vy_backend_lose(vyre_backend *backend);
+
+/* What every failing call of a backend passes: completes an error the backend left unfinished, contains a status outside the list, and
+ * notices a lost device. error is never NULL and was cleared with vy_error_clear before the call. */
+vyre_status vy_backend_judge(vyre_backend *backend, vyre_status status, vyre_error *error);
+void vy_error_clear(vyre_error *error);
+/* The backend broke its contract: counts and logs it, and fails with VYRE_CORRUPT. */
+vyre_status vy_backend_violation(vyre_backend *backend, vyre_error *error, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* VYRE_UNSUPPORTED, naming feature and backend. */
+vyre_status vy_backend_unsupported(const vyre_backend *backend, const char *feature, vyre_error *error);
+
+#endif

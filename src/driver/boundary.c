@@ -1,0 +1,296 @@
+/* The road of a dispatch through the boundary (boundary.h). */
+#include "driver/boundary.h"
+
+#include "base/status.h"
+#include "ir/eval.h"
+
+#include <inttypes.h>
+
+/* ---- limits ---- */
+
+static uint64_t limit_of(const vyre_backend *backend, vyre_capability capability) {
+    return vyre_backend_capability(backend, capability);
+}
+
+static vyre_status check_workgroup(vyre_backend *backend, const vyre_program *program, const vy_launch *launch,
+                                   vyre_error *error) {
+    static const char axes[] = "xyz";
+    uint32_t size[3];
+    vyre_program_workgroup(program, size);
+    for (int d = 0; d < 3; d++) {
+        uint64_t most = limit_of(backend, (vyre_capability)(VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_X + d));
+        uint64_t groups = limit_of(backend, VYRE_CAPABILITY_MAX_WORKGROUPS);
+        if (size[d] > most)
+            return vy_fail(error, VYRE_LIMIT, VY_FIX("lower `workgroup` to %" PRIu64 " in %c, or choose another backend", most, axes[d]),
+                           "the workgroup size in %c (%" PRIu32 ") is over the limit of backend `%s` (%" PRIu64 ")", axes[d],
+                           size[d], backend->id, most);
+        if (launch->groups[d] > groups)
+            return vy_fail(error, VYRE_LIMIT, "dispatch fewer workgroups at a time, or choose another backend",
+                           "the grid in %c (%" PRIu32 " workgroups) is over the limit of backend `%s` (%" PRIu64 ")", axes[d],
+                           launch->groups[d], backend->id, groups);
+    }
+    uint64_t most = limit_of(backend, VYRE_CAPABILITY_MAX_INVOCATIONS);
+    if (launch->group_size > most)
+        return vy_fail(error, VYRE_LIMIT, VY_FIX("lower `workgroup` to %" PRIu64 " invocations in all", most),
+                       "a workgroup of %" PRIu32 " invocations is over the limit of backend `%s` (%" PRIu64 ")",
+                       launch->group_size, backend->id, most);
+    return VYRE_OK;
+}
+
+static vyre_status check_bytes(vyre_backend *backend, const vyre_program *program, const vy_launch *launch,
+                               const vyre_dispatch_config *config, vyre_error *error) {
+    uint64_t most = limit_of(backend, VYRE_CAPABILITY_MAX_STORAGE_BYTES), outputs = 0;
+    for (uint32_t i = 0; i < program->buffer_count; i++) {
+        const vy_launch_buffer *buffer = &launch->buffers[i];
+        vyre_buffer_info info;
+        if (most && buffer->bytes > most && vyre_program_buffer(program, i, &info))
+            return vy_fail(error, VYRE_LIMIT, "bind smaller ranges, or split the work into several dispatches",
+                           "buffer `%s` has %" PRIu64 " bytes, over the limit of backend `%s` (%" PRIu64 ")", info.name,
+                           buffer->bytes, backend->id, most);
+        if (buffer->output != VY_NONE)
+            outputs += buffer->bytes; /* 255 buffers of 2^35 bytes at most */
+    }
+    if (config->max_output_bytes && outputs > config->max_output_bytes)
+        return vy_fail(error, VYRE_LIMIT, "raise max_output_bytes, or ask for less",
+                       "the outputs have %" PRIu64 " bytes, over the bound of the dispatch (%" PRIu64 ")", outputs,
+                       config->max_output_bytes);
+    return VYRE_OK;
+}
+
+vyre_status vy_boundary_check(vyre_backend *backend, const vyre_program *program, const vy_launch *launch,
+                              const vyre_dispatch_config *config, vyre_error *error) {
+    if ((program->facts & VY_FACT_GRID_BARRIER) && !limit_of(backend, VYRE_CAPABILITY_GRID_SYNC))
+        return vy_backend_unsupported(backend, "grid barriers", error);
+    vyre_status status = check_workgroup(backend, program, launch, error);
+    return status == VYRE_OK ? check_bytes(backend, program, launch, config, error) : status;
+}
+
+/* ---- the launch ---- */
+
+void vy_boundary_describe(vyre_program *program, const vyre_arguments *arguments, const vy_launch *launch,
+                          const vyre_dispatch_config *config, vyre_scalar *params, uint64_t *elements, vyre_trap *trap,
+                          vyre_launch *out) {
+    for (uint32_t i = 0; i < program->param_count; i++)
+        params[i] = (vyre_scalar){arguments->params[i].type, launch->params[i]};
+    for (uint32_t i = 0; i < program->buffer_count; i++)
+        elements[i] = launch->buffers[i].count;
+    *out = (vyre_launch){.struct_size = sizeof *out,
+                         .program = program,
+                         .params = params,
+                         .param_count = program->param_count,
+                         .elements = elements,
+                         .buffer_count = program->buffer_count,
+                         .groups = {launch->groups[0], launch->groups[1], launch->groups[2]},
+                         .label = config->label ? config->label : "",
+                         .trap = trap};
+    if (config->timeout_ns && __builtin_add_overflow(vy_clock_now(), config->timeout_ns, &out->deadline_ns))
+        out->deadline_ns = 0; /* past the end of the clock: none */
+}
+
+int vy_boundary_guards(const vyre_backend *backend, const vyre_launch *launch) {
+    return launch->deadline_ns && !vyre_backend_capability(backend, VYRE_CAPABILITY_CANCEL);
+}
+
+vyre_status vy_boundary_finish(vyre_backend *backend, vyre_status status, const vy_launch *launch, vyre_trap *trap, vyre_error *error) {
+    vy_count(VY_COUNTER_dispatches, 1);
+    if (status == VYRE_OK)
+        return VYRE_OK;
+    if (status == VYRE_TRAPPED && trap->invocation >= launch->invocations)
+        status = vy_backend_violation(backend, error, "invocation %" PRIu64 " of %" PRIu64 " is said to have trapped",
+                                      trap->invocation, launch->invocations);
+    vy_count(VY_COUNTER_dispatch_failures, 1);
+    if (status == VYRE_TRAPPED)
+        vy_count(VY_COUNTER_traps, 1);
+    if (status == VYRE_TIMEOUT)
+        vy_count(VY_COUNTER_timeouts, 1);
+    return status;
+}
+
+/* ---- dispatch from host bytes ---- */
+
+typedef struct dispatch {
+    vyre_backend *backend;
+    vyre_program *program;
+    const vyre_arguments *arguments;
+    const vyre_dispatch_config *config;
+    vy_form form;
+    const vyre_bytes *owned;
+    vyre_outputs *outputs;
+    vyre_timing *timing;
+    vyre_trap *trap;
+    vy_launch launch;
+} dispatch;
+
+/* Nothing runs: a read_write buffer comes back as it was, a `write` one as zeros. */
+static vyre_status deliver_empty(dispatch *d, vyre_error *error) {
+    vy_slots slots;
+    vyre_status status = VYRE_OK;
+    vy_slots_start(&slots, vyre_program_output_count(d->program));
+    for (uint32_t i = 0; i < d->program->buffer_count && status == VYRE_OK; i++) {
+        const vy_launch_buffer *buffer = &d->launch.buffers[i];
+        if (buffer->output == VY_NONE)
+            continue;
+        status = vyre_bytes_resize(&slots.items[buffer->output], (size_t)buffer->bytes, error);
+        if (status == VYRE_OK && buffer->data)
+            memcpy(slots.items[buffer->output].data, buffer->data, (size_t)buffer->bytes);
+    }
+    if (status == VYRE_OK)
+        vy_outputs_deliver(d->outputs, &slots.outputs);
+    if (status == VYRE_OK && d->timing)
+        memset(d->timing, 0, sizeof *d->timing);
+    vy_slots_end(&slots);
+    return status;
+}
+
+/* Straight into the caller's slots. Whatever the backend does to the struct, the caller keeps its own list. */
+static vyre_status run_in_place(dispatch *d, vy_call *call, vyre_error *error) {
+    vyre_outputs view = {d->outputs->items, vyre_program_output_count(d->program), d->outputs->capacity};
+    size_t before = d->outputs->count;
+    size_t capacities[VY_LIMIT_BUFFERS];
+    for (size_t i = 0; i < view.count; i++) {
+        capacities[i] = view.items[i].capacity;
+        view.items[i].size = 0;
+    }
+    call->outputs = &view;
+    vyre_status status = vy_call_run(call, error);
+    if (status == VYRE_OK)
+        status = vy_outputs_check(d->backend, &view, d->outputs->items, d->program, &d->launch, error);
+    d->outputs->count = status == VYRE_OK ? vyre_program_output_count(d->program) : 0;
+    vy_outputs_contain(d->outputs);
+    uint64_t done[VY_COUNTER_COUNT] = {0}, bytes = 0;
+    for (size_t i = 0; i < d->outputs->count; i++) {
+        int reused = d->outputs->items[i].capacity == capacities[i];
+        done[i >= before ? VY_COUNTER_slots_appended : reused ? VY_COUNTER_slots_reused : VY_COUNTER_slots_moved]++;
+        bytes += d->outputs->items[i].size;
+    }
+    vy_outputs_count(done, bytes);
+    return status;
+}
+
+static vyre_status run_in_fresh(dispatch *d, vy_call *call, vyre_error *error) {
+    vy_slots slots;
+    vy_slots_start(&slots, vyre_program_output_count(d->program));
+    call->outputs = &slots.outputs;
+    vyre_status status;
+    if (vy_boundary_guards(d->backend, &call->launch)) {
+        status = vy_call_run_guarded(call, &d->launch, NULL, 0, error);
+    } else {
+        status = vy_call_run(call, error);
+        if (status == VYRE_OK)
+            status = vy_outputs_check(d->backend, &slots.outputs, slots.items, d->program, &d->launch, error);
+    }
+    if (status == VYRE_OK)
+        vy_outputs_deliver(d->outputs, &slots.outputs);
+    vy_slots_end(&slots);
+    return status;
+}
+
+static vyre_status run(dispatch *d, vyre_error *error) {
+    vyre_scalar params[VY_LIMIT_PARAMS];
+    uint64_t elements[VY_LIMIT_BUFFERS];
+    vyre_trap trap = {0, 0};
+    vy_call call = {.backend = d->backend,
+                    .form = d->form,
+                    .inputs = d->arguments->inputs,
+                    .owned = d->owned,
+                    .input_count = d->arguments->input_count,
+                    .timing = d->timing};
+    vyre_status status = vy_prepare(d->backend, d->program, error);
+    if (status != VYRE_OK)
+        return status;
+    vy_boundary_describe(d->program, d->arguments, &d->launch, d->config, params, elements, &trap, &call.launch);
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < call.input_count; i++)
+        bytes += call.inputs[i].size;
+    if (bytes)
+        vy_count(VY_COUNTER_input_bytes, bytes);
+    int in_place = d->form == VY_FORM_INTO && d->backend->calls.dispatch_borrowed_into &&
+                   !vy_boundary_guards(d->backend, &call.launch);
+    status = in_place ? run_in_place(d, &call, error) : run_in_fresh(d, &call, error);
+    status = vy_boundary_finish(d->backend, status, &d->launch, &trap, error);
+    if (status == VYRE_TRAPPED && d->trap)
+        *d->trap = trap;
+    return status;
+}
+
+static vyre_status dispatch_host(dispatch *d, vyre_error *error) {
+    static const vyre_dispatch_config defaults;
+    static const vyre_arguments nothing;
+    vyre_error own;
+    vyre_error *e = error ? error : &own;
+    if (!d->config)
+        d->config = &defaults;
+    if (!d->arguments)
+        d->arguments = &nothing;
+    vyre_status status = vy_launch_resolve(d->program, d->arguments, &d->launch, e);
+    if (status == VYRE_OK)
+        status = vy_boundary_check(d->backend, d->program, &d->launch, d->config, e);
+    if (status == VYRE_OK)
+        status = vy_outputs_reserve(d->outputs, vyre_program_output_count(d->program), e);
+    if (status == VYRE_OK)
+        status = vy_backend_enter(d->backend, e);
+    if (status != VYRE_OK)
+        return status;
+    status = d->launch.group_count ? run(d, e) : deliver_empty(d, e);
+    vy_backend_leave(d->backend);
+    return status;
+}
+
+vyre_status vyre_backend_dispatch(vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
+                                  const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap,
+                                  vyre_error *error) {
+    dispatch d;
+    d.backend = backend, d.program = program, d.arguments = arguments, d.config = config, d.form = VY_FORM_BORROWED;
+    d.owned = NULL, d.outputs = outputs, d.timing = NULL, d.trap = trap; /* the launch is large and filled later */
+    return dispatch_host(&d, error);
+}
+
+vyre_status vyre_backend_dispatch_timed(vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
+                                        const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_timing *timing,
+                                        vyre_trap *trap, vyre_error *error) {
+    vyre_timing measured;
+    dispatch d;
+    d.backend = backend, d.program = program, d.arguments = arguments, d.config = config, d.form = VY_FORM_TIMED;
+    d.owned = NULL, d.outputs = outputs, d.timing = &measured, d.trap = trap;
+    vyre_status status = dispatch_host(&d, error);
+    if (status == VYRE_OK && timing)
+        *timing = measured;
+    return status;
+}
+
+vyre_status vyre_backend_dispatch_into(vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
+                                       const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap,
+                                       vyre_error *error) {
+    dispatch d;
+    d.backend = backend, d.program = program, d.arguments = arguments, d.config = config, d.form = VY_FORM_INTO;
+    d.owned = NULL, d.outputs = outputs, d.timing = NULL, d.trap = trap;
+    return dispatch_host(&d, error);
+}
+
+vyre_status vyre_backend_dispatch_owned(vyre_backend *backend, vyre_program *program, const vyre_bytes *inputs,
+                                        size_t input_count, const vyre_arguments *arguments, const vyre_dispatch_config *config,
+                                        vyre_outputs *outputs, vyre_trap *trap, vyre_error *error) {
+    vyre_arguments given = {0};
+    vyre_span spans[VY_LIMIT_BUFFERS];
+    size_t count = input_count < VY_LIMIT_BUFFERS ? input_count : VY_LIMIT_BUFFERS;
+    if (arguments)
+        given = *arguments;
+    for (size_t i = 0; inputs && i < count; i++)
+        spans[i] = (vyre_span){inputs[i].data, inputs[i].size};
+    given.inputs = inputs ? spans : NULL;
+    given.input_count = input_count; /* more than there can be are refused by their number */
+    dispatch d;
+    d.backend = backend, d.program = program, d.arguments = &given, d.config = config, d.form = VY_FORM_OWNED;
+    d.owned = inputs, d.outputs = outputs, d.timing = NULL, d.trap = trap;
+    return dispatch_host(&d, error);
+}
+
+vyre_status vyre_backend_prepare(vyre_backend *backend, vyre_program *program, vyre_error *error) {
+    vyre_error own;
+    vyre_status status = vy_backend_enter(backend, error);
+    if (status != VYRE_OK)
+        return status;
+    status = vy_prepare(backend, program, error ? error : &own);
+    vy_backend_leave(backend);
+    return status;
+}

@@ -1,0 +1,79 @@
+/* The boundary: the one place every dispatch on every backend passes.
+ *
+ * In this order: resolve the arguments against the program (ir/launch.h), compare sizes with the device's limits and the config, answer an
+ * empty grid here, prepare the backend for a program it has not seen, call it (on a thread of its own if there is a deadline it cannot keep),
+ * check what came back, deliver, count. What it does not change it forwards: params, element counts, grid, label, bindings, bytes.
+ *
+ * boundary.c is the road; boundary_call.c the call with its defaults, boundary_deadline.c the worker thread, boundary_outputs.c slots and
+ * delivery, boundary_resident.c the resident form. */
+#ifndef VY_DRIVER_BOUNDARY_H
+#define VY_DRIVER_BOUNDARY_H
+
+#include "driver/backend.h"
+#include "ir/launch.h"
+
+/* X(ID): the forms of a dispatch, each an entry of the table. */
+#define VY_FORM_LIST(X) X(OWNED) X(BORROWED) X(TIMED) X(INTO) X(RESIDENT)
+typedef enum vy_form {
+#define X(ID) VY_FORM_##ID,
+    VY_FORM_LIST(X)
+#undef X
+        VY_FORM_COUNT
+} vy_form;
+
+/* One call of a backend, complete. Inputs and outputs or bindings, as the form asks. */
+typedef struct vy_call {
+    vyre_backend *backend;
+    vy_form form;
+    vyre_launch launch;
+    const vyre_span *inputs;
+    const vyre_bytes *owned; /* OWNED */
+    size_t input_count;
+    vyre_outputs *outputs;         /* slots made by vy_slots_start or the caller's own */
+    const vyre_resource *bindings; /* RESIDENT: ids are native */
+    size_t binding_count;
+    vyre_timing *timing; /* may be NULL */
+} vy_call;
+
+/* Calls the entry of the form, or what stands for a missing one; judges its status (backend.h). error is never NULL. */
+vyre_status vy_call_run(const vy_call *call, vyre_error *error);
+/* The same on a worker thread that is abandoned at launch.deadline_ns; the backend is lost then. Outputs are checked against `launch`
+ * and moved into call->outputs. `uses` are unpinned when the work has ended, which may be after the return. */
+vyre_status vy_call_run_guarded(const vy_call *call, const vy_launch *launch, const vy_resident_use *uses, size_t use_count,
+                                vyre_error *error);
+uint64_t vy_clock_now(void); /* CLOCK_MONOTONIC in nanoseconds */
+
+/* Storage for the outputs of one call: `count` empty slots. Ends with vy_slots_end, whatever the backend did to it. */
+typedef struct vy_slots {
+    vyre_outputs outputs; /* what the backend sees */
+    size_t count;
+    vyre_bytes items[VY_LIMIT_BUFFERS];
+} vy_slots;
+void vy_slots_start(vy_slots *slots, size_t count);
+void vy_slots_end(vy_slots *slots);
+/* VYRE_CORRUPT unless there is one slot per output, of the right size, in the storage that was given (`items`). */
+vyre_status vy_outputs_check(vyre_backend *backend, const vyre_outputs *outputs, const vyre_bytes *items, const vyre_program *program,
+                             const vy_launch *launch, vyre_error *error);
+/* Makes room for `count` slots; those beyond the old count are as they were. */
+vyre_status vy_outputs_reserve(vyre_outputs *outputs, size_t count, vyre_error *error);
+/* Hands checked slots over: refills in place where capacity suffices, moves the memory otherwise. Cannot fail after vy_outputs_reserve. */
+void vy_outputs_deliver(vyre_outputs *outputs, vyre_outputs *fresh);
+
+/* Counts what was done to slots, by counter, and the bytes delivered. */
+void vy_outputs_count(const uint64_t done[VY_COUNTER_COUNT], uint64_t bytes);
+/* Slots a backend left with contradictory parts become empty: their memory cannot be freed, nor may it be used. */
+void vy_outputs_contain(vyre_outputs *outputs);
+
+/* Limits of the device and the config. */
+vyre_status vy_boundary_check(vyre_backend *backend, const vyre_program *program, const vy_launch *launch,
+                              const vyre_dispatch_config *config, vyre_error *error);
+/* The launch as a backend sees it; `params` and `elements` are storage for it. */
+void vy_boundary_describe(vyre_program *program, const vyre_arguments *arguments, const vy_launch *launch,
+                          const vyre_dispatch_config *config, vyre_scalar *params, uint64_t *elements, vyre_trap *trap,
+                          vyre_launch *out);
+/* Whether a call with this deadline needs a thread of its own. */
+int vy_boundary_guards(const vyre_backend *backend, const vyre_launch *launch);
+/* Counts the end of a dispatch that reached the backend and checks what it says about a trap. */
+vyre_status vy_boundary_finish(vyre_backend *backend, vyre_status status, const vy_launch *launch, vyre_trap *trap, vyre_error *error);
+
+#endif

@@ -1,0 +1,85 @@
+/* Calling a backend: one function per form, with what stands for an entry it does not have (vyre/backend.h says what that is). */
+#include "driver/boundary.h"
+
+#include "base/status.h"
+
+#include <time.h>
+
+uint64_t vy_clock_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static vyre_status run_owned(const vy_call *call, vyre_error *error) {
+    vyre_backend *backend = call->backend;
+    return backend->calls.dispatch(backend->self, &call->launch, call->owned, call->input_count, call->outputs, error);
+}
+
+/* Without the entry: owned copies of the inputs, and dispatch. */
+static vyre_status copy_and_run(const vy_call *call, vyre_error *error) {
+    vyre_bytes owned[VY_LIMIT_BUFFERS];
+    vyre_status status = VYRE_OK;
+    size_t made = 0;
+    owned[0] = (vyre_bytes)VYRE_BYTES_INIT; /* there may be no inputs at all */
+    for (; made < call->input_count && status == VYRE_OK; made++) {
+        owned[made] = (vyre_bytes)VYRE_BYTES_INIT;
+        status = vyre_bytes_resize(&owned[made], call->inputs[made].size, error);
+        if (status == VYRE_OK && call->inputs[made].size)
+            memcpy(owned[made].data, call->inputs[made].data, call->inputs[made].size);
+    }
+    if (status == VYRE_OK) {
+        vy_call delegated = *call;
+        delegated.owned = owned;
+        status = run_owned(&delegated, error);
+    }
+    while (made > 0)
+        vyre_bytes_free(&owned[--made]);
+    return status;
+}
+
+static vyre_status run_borrowed(const vy_call *call, vyre_error *error) {
+    vyre_backend *backend = call->backend;
+    return backend->calls.dispatch_borrowed ? backend->calls.dispatch_borrowed(backend->self, &call->launch, call->inputs,
+                                                                               call->input_count, call->outputs, error)
+                                            : copy_and_run(call, error);
+}
+
+/* Without the entry: the wall time around the borrowed form; nothing else is known. */
+static vyre_status run_timed(const vy_call *call, vyre_error *error) {
+    vyre_backend *backend = call->backend;
+    uint64_t start = vy_clock_now();
+    memset(call->timing, 0, sizeof *call->timing);
+    if (backend->calls.dispatch_borrowed_timed)
+        return backend->calls.dispatch_borrowed_timed(backend->self, &call->launch, call->inputs, call->input_count,
+                                                      call->outputs, call->timing, error);
+    vyre_status status = run_borrowed(call, error);
+    call->timing->wall_ns = vy_clock_now() - start;
+    return status;
+}
+
+static vyre_status run_into(const vy_call *call, vyre_error *error) {
+    vyre_backend *backend = call->backend;
+    return backend->calls.dispatch_borrowed_into
+               ? backend->calls.dispatch_borrowed_into(backend->self, &call->launch, call->inputs, call->input_count,
+                                                       call->outputs, error)
+               : run_borrowed(call, error);
+}
+
+static vyre_status run_resident(const vy_call *call, vyre_error *error) {
+    vyre_backend *backend = call->backend;
+    if (call->timing)
+        memset(call->timing, 0, sizeof *call->timing);
+    return backend->calls.dispatch_resident(backend->self, &call->launch, call->bindings, call->binding_count, call->timing,
+                                            error);
+}
+
+vyre_status vy_call_run(const vy_call *call, vyre_error *error) {
+    static vyre_status (*const forms[VY_FORM_COUNT])(const vy_call *, vyre_error *) = {
+        [VY_FORM_OWNED] = run_owned, [VY_FORM_BORROWED] = run_borrowed, [VY_FORM_TIMED] = run_timed,
+        [VY_FORM_INTO] = run_into,   [VY_FORM_RESIDENT] = run_resident,
+    };
+    vy_error_clear(error);
+    vyre_status status = forms[call->form](call, error);
+    return status == VYRE_OK ? VYRE_OK : vy_backend_judge(call->backend, status, error);
+}

@@ -1,0 +1,187 @@
+/* Deadlines on backends that cannot stop a kernel (boundary.h).
+ *
+ * The call runs on a worker thread with copies of all it may look at, since the caller's memory is gone once the caller has been told. If
+ * the worker is not done by the deadline it is abandoned: the backend is lost, and the worker drops its results whenever it comes
+ * back. It holds a reference, so the backend outlives it. Job and worker are freed by whoever comes last. */
+#include "driver/boundary.h"
+
+#include "base/status.h"
+
+#include <errno.h>
+#include <time.h>
+
+typedef struct job {
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    int is_ended, is_abandoned;
+    vy_call call; /* points into this struct and into `copies` */
+    vyre_trap trap;
+    vyre_timing timing;
+    vyre_status status;
+    vyre_error error;
+    vy_slots slots;
+    vy_resident_use *uses;
+    size_t use_count;
+    unsigned char *copies;
+    size_t copies_size;
+} job;
+
+/* ---- copies ---- */
+
+/* Bytes are taken from the block in pieces aligned for any object. The first walk only measures (block NULL). */
+typedef struct cutter {
+    unsigned char *block;
+    size_t used;
+} cutter;
+
+static void *cut(cutter *c, const void *data, size_t size) {
+    void *piece = c->block ? c->block + c->used : NULL;
+    if (piece && size && data)
+        memcpy(piece, data, size);
+    c->used += (size + 15) / 16 * 16;
+    return piece;
+}
+
+static void copy_call(job *j, const vy_call *from, const vy_resident_use *uses, size_t use_count, cutter *c) {
+    vy_call *to = &j->call;
+    *to = *from;
+    to->launch.params = cut(c, from->launch.params, from->launch.param_count * sizeof *from->launch.params);
+    to->launch.elements = cut(c, from->launch.elements, from->launch.buffer_count * sizeof *from->launch.elements);
+    to->launch.label = cut(c, from->launch.label, strlen(from->launch.label) + 1);
+    to->launch.trap = &j->trap;
+    to->timing = from->timing ? &j->timing : NULL;
+    to->outputs = &j->slots.outputs;
+    to->bindings = cut(c, from->bindings, from->binding_count * sizeof *from->bindings);
+    j->uses = cut(c, uses, use_count * sizeof *uses);
+    j->use_count = use_count;
+    vyre_span *spans = cut(c, NULL, from->input_count * sizeof *spans);
+    vyre_bytes *owned = cut(c, NULL, from->input_count * sizeof *owned);
+    for (size_t i = 0; i < from->input_count; i++) {
+        vyre_span span = from->form == VY_FORM_OWNED ? (vyre_span){from->owned[i].data, from->owned[i].size} : from->inputs[i];
+        void *bytes = cut(c, span.data, span.size);
+        if (!c->block)
+            continue;
+        spans[i] = (vyre_span){bytes, span.size};
+        owned[i] = (vyre_bytes){bytes, span.size, span.size};
+    }
+    to->inputs = spans;
+    to->owned = owned;
+}
+
+static job *job_new(const vy_call *call, const vy_resident_use *uses, size_t use_count) {
+    job *j = vy_allocate_zero(sizeof *j);
+    cutter measure = {NULL, 0};
+    pthread_condattr_t monotonic;
+    if (!j)
+        return NULL;
+    copy_call(j, call, uses, use_count, &measure);
+    j->copies_size = measure.used ? measure.used : 1;
+    j->copies = vy_allocate(j->copies_size);
+    if (!j->copies) {
+        vy_release(j, sizeof *j);
+        return NULL;
+    }
+    cutter copy = {j->copies, 0};
+    copy_call(j, call, uses, use_count, &copy);
+    vy_slots_start(&j->slots, call->outputs ? vyre_program_output_count(call->launch.program) : 0);
+    pthread_mutex_init(&j->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&j->ended, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    vyre_program_retain(call->launch.program);
+    vyre_backend_retain(call->backend);
+    return j;
+}
+
+static void job_free(job *j) {
+    vyre_backend *backend = j->call.backend;
+    vy_resident_unpin(backend, j->uses, j->use_count);
+    vy_slots_end(&j->slots);
+    vyre_program_release(j->call.launch.program);
+    pthread_cond_destroy(&j->ended);
+    pthread_mutex_destroy(&j->lock);
+    vy_release(j->copies, j->copies_size);
+    vy_release(j, sizeof *j);
+    vyre_backend_release(backend);
+}
+
+/* ---- the two sides ---- */
+
+static void *work(void *user) {
+    job *j = user;
+    j->status = vy_call_run(&j->call, &j->error);
+    pthread_mutex_lock(&j->lock);
+    j->is_ended = 1;
+    int is_abandoned = j->is_abandoned;
+    pthread_cond_signal(&j->ended);
+    pthread_mutex_unlock(&j->lock);
+    if (is_abandoned) {
+        atomic_fetch_sub(&j->call.backend->abandoned, 1);
+        job_free(j);
+    }
+    return NULL;
+}
+
+/* Returns 0 if the deadline came first. */
+static int await(job *j) {
+    uint64_t deadline = j->call.launch.deadline_ns;
+    struct timespec until = {(time_t)(deadline / 1000000000u), (long)(deadline % 1000000000u)};
+    pthread_mutex_lock(&j->lock);
+    while (!j->is_ended && pthread_cond_timedwait(&j->ended, &j->lock, &until) != ETIMEDOUT)
+        ;
+    int is_ended = j->is_ended;
+    if (!is_ended) {
+        atomic_fetch_add(&j->call.backend->abandoned, 1);
+        j->is_abandoned = 1;
+    }
+    pthread_mutex_unlock(&j->lock);
+    return is_ended;
+}
+
+static vyre_status take_results(job *j, const vy_call *call, const vy_launch *launch, vyre_error *error) {
+    vyre_status status = j->status;
+    if (status == VYRE_TRAPPED)
+        *call->launch.trap = j->trap;
+    if (status == VYRE_OK && call->outputs)
+        status = vy_outputs_check(call->backend, &j->slots.outputs, j->slots.items, call->launch.program, launch, &j->error);
+    if (status != VYRE_OK) {
+        *error = j->error;
+        return status;
+    }
+    if (call->timing)
+        *call->timing = j->timing;
+    for (size_t i = 0; i < j->slots.count; i++) {
+        vyre_bytes old = call->outputs->items[i];
+        call->outputs->items[i] = j->slots.items[i];
+        j->slots.items[i] = old;
+    }
+    return VYRE_OK;
+}
+
+vyre_status vy_call_run_guarded(const vy_call *call, const vy_launch *launch, const vy_resident_use *uses, size_t use_count,
+                                vyre_error *error) {
+    vyre_backend *backend = call->backend;
+    pthread_t thread;
+    job *j = job_new(call, uses, use_count);
+    if (!j) {
+        vy_resident_unpin(backend, uses, use_count);
+        return vy_fail_memory(error, "running a dispatch with a deadline");
+    }
+    if (pthread_create(&thread, NULL, work, j) != 0) {
+        job_free(j);
+        return vy_fail(error, VYRE_NO_MEMORY, "free threads, or dispatch without a timeout",
+                       "a thread for a dispatch with a deadline cannot be started");
+    }
+    if (!await(j)) {
+        pthread_detach(thread);
+        vy_backend_lose(backend);
+        return vy_fail(error, VYRE_TIMEOUT, "raise the timeout or give the dispatch less work; then acquire the backend again",
+                       "`%s` on backend `%s` was not done at its deadline, and this backend cannot stop it: it is lost",
+                       vyre_program_name(call->launch.program), backend->id);
+    }
+    pthread_join(thread, NULL);
+    vyre_status status = take_results(j, call, launch, error);
+    job_free(j);
+    return status;
+}

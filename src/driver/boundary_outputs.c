@@ -1,0 +1,105 @@
+/* Slots of outputs: made for a call, checked after it, handed over (boundary.h).
+ *
+ * A backend resizes the slots it is given and changes nothing else. What else it may do to the struct is undone: the storage is
+ * ours and known, so it can be freed whatever the struct says afterwards. */
+#include "driver/boundary.h"
+
+#include "base/status.h"
+
+#include <inttypes.h>
+
+void vy_slots_start(vy_slots *slots, size_t count) {
+    slots->count = count;
+    memset(slots->items, 0, count * sizeof *slots->items);
+    slots->outputs = (vyre_outputs){slots->items, count, count};
+}
+
+/* A slot whose parts contradict each other does not say what to free: it is left alone. */
+static int is_sound(const vyre_bytes *slot) {
+    return slot->capacity >= slot->size && (slot->data || !slot->capacity);
+}
+
+void vy_slots_end(vy_slots *slots) {
+    for (size_t i = 0; i < slots->count; i++)
+        if (is_sound(&slots->items[i]))
+            vyre_bytes_free(&slots->items[i]);
+}
+
+void vy_outputs_contain(vyre_outputs *outputs) {
+    for (size_t i = 0; i < outputs->capacity; i++)
+        if (!is_sound(&outputs->items[i]))
+            outputs->items[i] = (vyre_bytes)VYRE_BYTES_INIT;
+}
+
+vyre_status vy_outputs_check(vyre_backend *backend, const vyre_outputs *outputs, const vyre_bytes *items, const vyre_program *program,
+                             const vy_launch *launch, vyre_error *error) {
+    size_t expected = vyre_program_output_count(program);
+    if (outputs->count != expected)
+        return vy_backend_violation(backend, error, "it returned %zu outputs for a program with %zu", outputs->count, expected);
+    if (outputs->items != items)
+        return vy_backend_violation(backend, error, "it replaced the list of outputs");
+    for (uint32_t i = 0; i < program->buffer_count; i++) {
+        const vy_launch_buffer *buffer = &launch->buffers[i];
+        if (buffer->output == VY_NONE)
+            continue;
+        if (!is_sound(&items[buffer->output]))
+            return vy_backend_violation(backend, error, "output %" PRIu32 " has no memory for its bytes", buffer->output);
+        if (items[buffer->output].size != buffer->bytes)
+            return vy_backend_violation(backend, error, "output %" PRIu32 " has %zu bytes instead of %" PRIu64, buffer->output,
+                                        items[buffer->output].size, buffer->bytes);
+    }
+    return VYRE_OK;
+}
+
+vyre_status vy_outputs_reserve(vyre_outputs *outputs, size_t count, vyre_error *error) {
+    if (outputs->capacity >= count)
+        return VYRE_OK;
+    vyre_bytes *items = vy_resize(outputs->items, outputs->capacity * sizeof *items, count * sizeof *items);
+    if (!items)
+        return vy_fail_memory(error, "making room for the outputs");
+    memset(items + outputs->capacity, 0, (count - outputs->capacity) * sizeof *items);
+    outputs->items = items;
+    outputs->capacity = count;
+    return VYRE_OK;
+}
+
+/* Returns the counter of what was done. */
+static vy_counter deliver_slot(vyre_bytes *slot, vyre_bytes *fresh, int is_new) {
+    if (fresh->size <= slot->capacity) {
+        if (fresh->size)
+            memcpy(slot->data, fresh->data, fresh->size);
+        slot->size = fresh->size;
+        return is_new ? VY_COUNTER_slots_appended : VY_COUNTER_slots_reused;
+    }
+    vyre_bytes old = *slot;
+    *slot = *fresh;
+    *fresh = old;
+    return is_new ? VY_COUNTER_slots_appended : VY_COUNTER_slots_moved;
+}
+
+void vy_outputs_count(const uint64_t done[VY_COUNTER_COUNT], uint64_t bytes) {
+    for (vy_counter c = VY_COUNTER_slots_reused; c <= VY_COUNTER_slots_appended; c++)
+        if (done[c])
+            vy_count(c, done[c]);
+    if (bytes)
+        vy_count(VY_COUNTER_output_bytes, bytes);
+}
+
+void vy_outputs_deliver(vyre_outputs *outputs, vyre_outputs *fresh) {
+    uint64_t done[VY_COUNTER_COUNT] = {0}, bytes = 0;
+    for (size_t i = 0; i < fresh->count; i++) {
+        done[deliver_slot(&outputs->items[i], &fresh->items[i], i >= outputs->count)]++;
+        bytes += outputs->items[i].size;
+    }
+    outputs->count = fresh->count;
+    vy_outputs_count(done, bytes);
+}
+
+void vyre_outputs_free(vyre_outputs *outputs) {
+    if (!outputs)
+        return;
+    for (size_t i = 0; i < outputs->capacity; i++)
+        vyre_bytes_free(&outputs->items[i]);
+    vy_release(outputs->items, outputs->capacity * sizeof *outputs->items);
+    *outputs = (vyre_outputs)VYRE_OUTPUTS_INIT;
+}

@@ -1,0 +1,85 @@
+/* Counters and the log sink: the one state of the process beside the allocator and the registry.
+ *
+ * Threads spread over a few shards, each on cache lines of its own, so that dispatching on many threads does not meet in one line. A
+ * value is the sum over the shards, modulo 2^64: a gauge may rise in one shard and fall in another. */
+#include "driver/counters.h"
+
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+
+enum { SHARDS = 16 }; /* a power of two */
+
+static struct shard {
+    alignas(128) _Atomic uint64_t values[VY_COUNTER_COUNT];
+} shards[SHARDS];
+
+static struct shard *own_shard(void) {
+    static _Atomic unsigned next;
+    static _Thread_local unsigned own; /* index + 1 */
+    if (!own)
+        own = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed) % SHARDS + 1;
+    return &shards[own - 1];
+}
+
+void vy_count(vy_counter counter, uint64_t amount) {
+    atomic_fetch_add_explicit(&own_shard()->values[counter], amount, memory_order_relaxed);
+}
+
+static uint64_t total(vy_counter counter) {
+    uint64_t sum = 0;
+    for (int i = 0; i < SHARDS; i++)
+        sum += atomic_load_explicit(&shards[i].values[counter], memory_order_relaxed);
+    return sum;
+}
+
+void vyre_counters_get(vyre_counters *out) {
+#define X(name, kind, doc) out->name = total(VY_COUNTER_##name);
+    VYRE_COUNTER_LIST(X)
+#undef X
+}
+
+vyre_status vyre_counters_prometheus(vyre_bytes *out, vyre_error *error) {
+    static const struct {
+        const char *name, *kind, *suffix, *doc;
+    } rows[VY_COUNTER_COUNT] = {
+#define SUFFIX_counter "_total"
+#define SUFFIX_gauge ""
+#define X(name, kind, doc) {#name, #kind, SUFFIX_##kind, doc},
+        VYRE_COUNTER_LIST(X)
+#undef X
+    };
+    vy_string text = {0};
+    for (int i = 0; i < VY_COUNTER_COUNT; i++)
+        vy_string_format(&text, "# HELP vyre_%s%s %s\n# TYPE vyre_%s%s %s\nvyre_%s%s %" PRIu64 "\n", rows[i].name,
+                         rows[i].suffix, rows[i].doc, rows[i].name, rows[i].suffix, rows[i].kind, rows[i].name,
+                         rows[i].suffix, total((vy_counter)i));
+    return vy_string_take(&text, out, error);
+}
+
+/* ---- the log sink ---- */
+
+/* Sink and user change together, so they are read together under a lock; lines are rare. The sink itself runs outside the lock: it may log
+ * or set another sink. */
+static pthread_mutex_t sink_lock = PTHREAD_MUTEX_INITIALIZER;
+static vyre_log_sink *sink;
+static void *sink_user;
+
+void vyre_log_set_sink(vyre_log_sink *given, void *user) {
+    pthread_mutex_lock(&sink_lock);
+    sink = given;
+    sink_user = user;
+    pthread_mutex_unlock(&sink_lock);
+}
+
+void vy_log(int level, const char *source, const char *message) {
+    pthread_mutex_lock(&sink_lock);
+    vyre_log_sink *to = sink;
+    void *user = sink_user;
+    pthread_mutex_unlock(&sink_lock);
+    if (to)
+        to(user, level, source ? source : "", message ? message : "");
+}

@@ -1,0 +1,138 @@
+/* Entering and leaving, loss, shutdown, recovery (backend.h).
+ *
+ * The order that makes it safe: whoever enters counts itself first and looks at the flags afterwards; whoever closes sets the flag first
+ * and looks at the count afterwards. One of the two sees the other. */
+#include "driver/backend.h"
+
+#include "base/status.h"
+
+static vyre_status refuse(const vyre_backend *backend, vyre_error *error) {
+    if (atomic_load(&backend->is_closing))
+        return vy_fail(error, VYRE_DEVICE_LOST, "acquire the backend again", "backend `%s` is shut down", backend->id);
+    return vy_fail(error, VYRE_DEVICE_LOST, NULL, "the device of backend `%s` is lost", backend->id);
+}
+
+vyre_status vy_backend_enter(vyre_backend *backend, vyre_error *error) {
+    atomic_fetch_add(&backend->in_flight, 1);
+    if (!atomic_load(&backend->is_closing) && !atomic_load(&backend->is_lost))
+        return VYRE_OK;
+    vy_backend_leave(backend);
+    return refuse(backend, error);
+}
+
+void vy_backend_leave(vyre_backend *backend) {
+    if (atomic_fetch_sub(&backend->in_flight, 1) != 1 ||
+        (!atomic_load(&backend->is_closing) && !atomic_load(&backend->is_lost)))
+        return;
+    pthread_mutex_lock(&backend->lock);
+    pthread_cond_broadcast(&backend->idle);
+    pthread_mutex_unlock(&backend->lock);
+}
+
+void vy_backend_lose(vyre_backend *backend) {
+    if (!atomic_exchange(&backend->is_lost, 1)) {
+        vy_count(VY_COUNTER_device_losses, 1);
+        vy_log(0, backend->id, "the device is lost");
+    }
+}
+
+/* With the lock held. */
+static void wait_until_idle(vyre_backend *backend) {
+    while (atomic_load(&backend->in_flight) != 0)
+        pthread_cond_wait(&backend->idle, &backend->lock);
+}
+
+vyre_status vyre_backend_flush(vyre_backend *backend, vyre_error *error) {
+    vyre_error own;
+    vyre_error *e = error ? error : &own;
+    vyre_status status = vy_backend_enter(backend, e);
+    if (status != VYRE_OK)
+        return status;
+    vy_error_clear(e);
+    if (backend->calls.flush)
+        status = vy_backend_judge(backend, backend->calls.flush(backend->self, e), e);
+    vy_backend_leave(backend);
+    return status;
+}
+
+vyre_status vy_backend_close_device(vyre_backend *backend, vyre_error *error) {
+    backend->is_device_closed = 1;
+    vy_residents_free_all(backend);
+    vy_error_clear(error);
+    return backend->calls.shutdown ? vy_backend_judge(backend, backend->calls.shutdown(backend->self, error), error)
+                                   : VYRE_OK;
+}
+
+vyre_status vyre_backend_shutdown(vyre_backend *backend, vyre_error *error) {
+    vyre_error own;
+    vyre_error *e = error ? error : &own;
+    vyre_status status = VYRE_OK;
+    pthread_mutex_lock(&backend->lock);
+    while (backend->is_recovering)
+        pthread_cond_wait(&backend->idle, &backend->lock);
+    int first = !atomic_exchange(&backend->is_closing, 1);
+    wait_until_idle(backend);
+    while (!first && !backend->is_closed)
+        pthread_cond_wait(&backend->idle, &backend->lock);
+    pthread_mutex_unlock(&backend->lock);
+    if (!first)
+        return VYRE_OK;
+    /* A call that never came back may still use the device: the device is left alone until it does. */
+    if (atomic_load(&backend->abandoned) == 0)
+        status = vy_backend_close_device(backend, e);
+    pthread_mutex_lock(&backend->lock);
+    backend->is_closed = 1;
+    pthread_cond_broadcast(&backend->idle);
+    pthread_mutex_unlock(&backend->lock);
+    return status;
+}
+
+int vyre_backend_device_lost(vyre_backend *backend) {
+    if (!atomic_load(&backend->is_lost) && !atomic_load(&backend->is_closing) && backend->calls.device_lost &&
+        backend->calls.device_lost(backend->self))
+        vy_backend_lose(backend);
+    return atomic_load(&backend->is_lost);
+}
+
+static vyre_status recover(vyre_backend *backend, vyre_error *error) {
+    vy_error_clear(error);
+    vyre_status status = vy_backend_judge(backend, backend->calls.try_recover(backend->self, error), error);
+    if (status != VYRE_OK)
+        return status;
+    vy_backend_take_capabilities(backend);
+    vy_prepared_clear(&backend->prepared);
+    return vy_residents_recover(backend, error);
+}
+
+vyre_status vyre_backend_try_recover(vyre_backend *backend, vyre_error *error) {
+    vyre_error own;
+    vyre_error *e = error ? error : &own;
+    if (!backend->calls.try_recover)
+        return vy_backend_unsupported(backend, "device recovery", error);
+    pthread_mutex_lock(&backend->lock);
+    while (backend->is_recovering)
+        pthread_cond_wait(&backend->idle, &backend->lock);
+    if (atomic_load(&backend->is_closing) || !atomic_load(&backend->is_lost)) {
+        pthread_mutex_unlock(&backend->lock);
+        return atomic_load(&backend->is_closing) ? refuse(backend, error) : VYRE_OK;
+    }
+    backend->is_recovering = 1;
+    wait_until_idle(backend);
+    pthread_mutex_unlock(&backend->lock);
+
+    vyre_status status = recover(backend, e);
+
+    pthread_mutex_lock(&backend->lock);
+    if (status == VYRE_OK) {
+        atomic_fetch_add(&backend->generation, 1);
+        atomic_store(&backend->is_lost, 0);
+    }
+    backend->is_recovering = 0;
+    pthread_cond_broadcast(&backend->idle);
+    pthread_mutex_unlock(&backend->lock);
+    return status;
+}
+
+uint64_t vyre_backend_generation(const vyre_backend *backend) {
+    return atomic_load(&backend->generation);
+}

@@ -1,0 +1,460 @@
+/* Handles of resident buffers and their transfers (resident.h).
+ *
+ * A handle's id holds the place in the table plus one (low half) and the generation of that place (high half). A place whose
+ * generations are used up is not used again. */
+#include "driver/resident.h"
+
+#include "base/status.h"
+#include "driver/backend.h"
+
+#include <inttypes.h>
+
+void vy_residents_start(vy_residents *residents) {
+    pthread_mutex_init(&residents->lock, NULL);
+}
+
+void vy_residents_end(vy_residents *residents) {
+    VY_VECTOR_FREE(&residents->entries);
+    pthread_mutex_destroy(&residents->lock);
+}
+
+/* ---- the table; all of this with its lock held ---- */
+
+static vyre_resident handle_of(const vyre_backend *backend, uint32_t place) {
+    uint64_t generation = backend->residents.entries.items[place].generation;
+    return (vyre_resident){backend->owner, generation << 32 | (place + 1)};
+}
+
+static vy_resident_entry *take_place(vy_residents *residents, uint32_t *place) {
+    if (residents->first_free) {
+        *place = residents->first_free - 1;
+        residents->first_free = residents->entries.items[*place].next_free;
+        return &residents->entries.items[*place];
+    }
+    *place = residents->entries.count;
+    vy_resident_entry *entry = VY_PUSH(&residents->entries);
+    if (entry)
+        entry->generation = 1;
+    return entry;
+}
+
+/* The handles given for this place become stale. */
+static void give_place(vy_residents *residents, uint32_t place) {
+    vy_resident_entry *entry = &residents->entries.items[place];
+    entry->is_live = 0;
+    if (entry->generation == UINT32_MAX)
+        return;
+    entry->generation++;
+    entry->next_free = residents->first_free;
+    residents->first_free = place + 1;
+}
+
+static vyre_status find(vyre_backend *backend, vyre_resident handle, uint32_t *place, vyre_error *error) {
+    const vy_residents *residents = &backend->residents;
+    uint64_t index = (handle.id & UINT32_MAX) - 1;
+    if (handle.owner != backend->owner)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                       handle.owner ? "use a buffer with the backend that allocated it" : "allocate the buffer first",
+                       handle.owner ? "the resident buffer belongs to another backend than `%s`"
+                                    : "the handle given to backend `%s` is none",
+                       backend->id);
+    if (index >= residents->entries.count || !residents->entries.items[index].is_live ||
+        residents->entries.items[index].generation != handle.id >> 32)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "use handles only until they are freed or the device is recovered",
+                       "the handle of a resident buffer of backend `%s` is stale", backend->id);
+    *place = (uint32_t)index;
+    return VYRE_OK;
+}
+
+static vyre_status check_range(const vy_resident_entry *entry, uint64_t offset, uint64_t size, vyre_error *error) {
+    if (offset <= entry->size && size <= entry->size - offset)
+        return VYRE_OK;
+    return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("stay within the %" PRIu64 " bytes it has", entry->size),
+                   "the range of %" PRIu64 " bytes at offset %" PRIu64
+                   " ends past the end of the resident buffer (%" PRIu64 " bytes)",
+                   size, offset, entry->size);
+}
+
+/* ---- use ---- */
+
+vyre_status vy_resident_pin(vyre_backend *backend, vyre_resident handle, uint64_t offset, uint64_t size, int to_end, int write,
+                            vy_resident_use *use, vyre_error *error) {
+    vy_residents *residents = &backend->residents;
+    uint32_t place;
+    pthread_mutex_lock(&residents->lock);
+    vyre_status status = find(backend, handle, &place, error);
+    if (status == VYRE_OK) {
+        vy_resident_entry *entry = &residents->entries.items[place];
+        if (to_end && size == 0 && offset <= entry->size)
+            size = entry->size - offset;
+        status = check_range(entry, offset, size, error);
+        if (status == VYRE_OK) {
+            entry->users++;
+            entry->is_written |= (uint8_t)(write != 0);
+            *use = (vy_resident_use){place, entry->native, offset, size};
+        }
+    }
+    pthread_mutex_unlock(&residents->lock);
+    return status;
+}
+
+void vy_resident_unpin(vyre_backend *backend, const vy_resident_use *uses, size_t count) {
+    vy_residents *residents = &backend->residents;
+    pthread_mutex_lock(&residents->lock);
+    for (size_t i = 0; i < count; i++)
+        residents->entries.items[uses[i].place].users--;
+    pthread_mutex_unlock(&residents->lock);
+}
+
+/* ---- allocating and freeing ---- */
+
+static vyre_status native_allocate(vyre_backend *backend, uint64_t size, uint64_t *native, vyre_error *error) {
+    if (!backend->calls.resident_allocate)
+        return vy_backend_unsupported(backend, "resident buffer allocation", error);
+    vy_error_clear(error);
+    /* A buffer without bytes still has a handle: no device allocates nothing. */
+    return vy_backend_judge(backend, backend->calls.resident_allocate(backend->self, size ? size : 1, native, error), error);
+}
+
+static vyre_status native_free(vyre_backend *backend, uint64_t native, vyre_error *error) {
+    if (!backend->calls.resident_free)
+        return vy_backend_unsupported(backend, "resident buffer free", error);
+    vy_error_clear(error);
+    return vy_backend_judge(backend, backend->calls.resident_free(backend->self, native, error), error);
+}
+
+static vyre_status native_upload(vyre_backend *backend, uint64_t native, uint64_t offset, const void *data, uint64_t size,
+                                 vyre_error *error) {
+    if (!backend->calls.resident_upload)
+        return vy_backend_unsupported(backend, "resident buffer upload", error);
+    if (size == 0)
+        return VYRE_OK;
+    vy_error_clear(error);
+    vyre_status status =
+        vy_backend_judge(backend, backend->calls.resident_upload(backend->self, native, offset, data, size, error), error);
+    if (status == VYRE_OK)
+        vy_count(VY_COUNTER_upload_bytes, size);
+    return status;
+}
+
+static vyre_status native_download(vyre_backend *backend, uint64_t native, uint64_t offset, void *data, uint64_t size,
+                                   vyre_error *error) {
+    if (!backend->calls.resident_download)
+        return vy_backend_unsupported(backend, "resident buffer download", error);
+    if (size == 0)
+        return VYRE_OK;
+    vy_error_clear(error);
+    vyre_status status = vy_backend_judge(
+        backend, backend->calls.resident_download(backend->self, native, offset, data, size, error), error);
+    if (status == VYRE_OK)
+        vy_count(VY_COUNTER_download_bytes, size);
+    return status;
+}
+
+/* Two live buffers of one native value would be aliases: the backend gave a handle twice. With the lock held. */
+static int is_taken(const vy_residents *residents, uint64_t native) {
+    for (uint32_t i = 0; i < residents->entries.count; i++)
+        if (residents->entries.items[i].is_live && residents->entries.items[i].native == native)
+            return 1;
+    return 0;
+}
+
+static vyre_status enter_table(vyre_backend *backend, uint64_t native, uint64_t size, const void *source,
+                               vyre_resident *out, vyre_error *error) {
+    vy_residents *residents = &backend->residents;
+    vyre_status status = VYRE_OK;
+    uint32_t place;
+    pthread_mutex_lock(&residents->lock);
+    int taken = is_taken(residents, native);
+    vy_resident_entry *entry = taken ? NULL : take_place(residents, &place);
+    if (entry) {
+        *entry = (vy_resident_entry){
+            .native = native, .size = size, .source = source, .generation = entry->generation, .is_live = 1};
+        *out = handle_of(backend, place);
+    }
+    pthread_mutex_unlock(&residents->lock);
+    if (taken)
+        status = vy_backend_violation(backend, error, "it allocated a resident buffer under a handle that is in use");
+    else if (!entry)
+        status = vy_fail_memory(error, "allocating a resident buffer");
+    return status;
+}
+
+static vyre_status allocate(vyre_backend *backend, uint64_t size, const void *source, vyre_resident *out,
+                            vyre_error *error) {
+    vyre_error ignored;
+    uint64_t native = 0;
+    vyre_status status = native_allocate(backend, size, &native, error);
+    if (status != VYRE_OK)
+        return status;
+    if (source)
+        status = native_upload(backend, native, 0, source, size, error);
+    if (status == VYRE_OK)
+        status = enter_table(backend, native, size, source, out, error);
+    if (status == VYRE_OK) {
+        vy_count(VY_COUNTER_resident_allocations, 1);
+        vy_count(VY_COUNTER_resident_bytes, size);
+    } else if (status != VYRE_CORRUPT) { /* after a violation nobody knows whose it is */
+        native_free(backend, native, &ignored);
+    }
+    return status;
+}
+
+vyre_status vyre_resident_allocate(vyre_backend *backend, uint64_t size, const void *host_source, vyre_resident *out,
+                                   vyre_error *error) {
+    vyre_error own;
+    vyre_error *e = error ? error : &own;
+    *out = (vyre_resident){0, 0};
+    uint64_t limit = vyre_backend_capability(backend, VYRE_CAPABILITY_MAX_STORAGE_BYTES);
+    if (limit && size > limit)
+        return vy_fail(error, VYRE_LIMIT, VY_FIX("allocate at most %" PRIu64 " bytes a buffer", limit),
+                       "a resident buffer of %" PRIu64 " bytes is over the limit of backend `%s` (%" PRIu64 ")", size,
+                       backend->id, limit);
+    vyre_status status = vy_backend_enter(backend, error);
+    if (status != VYRE_OK)
+        return status;
+    status = allocate(backend, size, host_source, out, e);
+    vy_backend_leave(backend);
+    return status;
+}
+
+/* Takes the buffer out of the table, so that nobody can use it any more. */
+static vyre_status remove_entry(vyre_backend *backend, vyre_resident handle, uint64_t *native, vyre_error *error) {
+    vy_residents *residents = &backend->residents;
+    uint32_t place;
+    pthread_mutex_lock(&residents->lock);
+    vyre_status status = find(backend, handle, &place, error);
+    if (status == VYRE_OK && residents->entries.items[place].users)
+        status = vy_fail(error, VYRE_CONFLICT, "free it after the calls that use it have ended",
+                         "the resident buffer of backend `%s` is in use by %" PRIu32 " calls", backend->id,
+                         residents->entries.items[place].users);
+    if (status == VYRE_OK) {
+        *native = residents->entries.items[place].native;
+        vy_count(VY_COUNTER_resident_bytes, (uint64_t)0 - residents->entries.items[place].size);
+        give_place(residents, place);
+    }
+    pthread_mutex_unlock(&residents->lock);
+    return status;
+}
+
+vyre_status vyre_resident_free(vyre_backend *backend, vyre_resident resident, vyre_error *error) {
+    vyre_error own;
+    uint64_t native = 0;
+    vyre_status status = vy_backend_enter(backend, error);
+    if (status != VYRE_OK)
+        return status;
+    /* Who cannot free cannot have allocated: say so rather than that the handle is unknown. */
+    if (!backend->calls.resident_free)
+        status = vy_backend_unsupported(backend, "resident buffer free", error);
+    else
+        status = remove_entry(backend, resident, &native, error);
+    if (status == VYRE_OK)
+        status = native_free(backend, native, error ? error : &own);
+    vy_backend_leave(backend);
+    return status;
+}
+
+vyre_status vyre_resident_size(vyre_backend *backend, vyre_resident resident, uint64_t *size, vyre_error *error) {
+    uint32_t place;
+    *size = 0;
+    pthread_mutex_lock(&backend->residents.lock);
+    vyre_status status = find(backend, resident, &place, error);
+    if (status == VYRE_OK)
+        *size = backend->residents.entries.items[place].size;
+    pthread_mutex_unlock(&backend->residents.lock);
+    return status;
+}
+
+/* ---- transfers ---- */
+
+/* One range, either way: `data` is read by an upload and written by a download. */
+static vyre_status transfer(vyre_backend *backend, vyre_resident resident, uint64_t offset, void *data, uint64_t size,
+                            int upload, vyre_error *error) {
+    vyre_error own;
+    vyre_error *e = error ? error : &own;
+    vy_resident_use use;
+    if (upload ? !backend->calls.resident_upload : !backend->calls.resident_download)
+        return vy_backend_unsupported(backend, upload ? "resident buffer upload" : "resident buffer download", error);
+    if (size && !data)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "point at the bytes", "%" PRIu64 " bytes are at a NULL pointer", size);
+    vyre_status status = vy_backend_enter(backend, error);
+    if (status != VYRE_OK)
+        return status;
+    status = vy_resident_pin(backend, resident, offset, size, 0, upload, &use, e);
+    if (status == VYRE_OK) {
+        status = upload ? native_upload(backend, use.native, offset, data, size, e)
+                        : native_download(backend, use.native, offset, data, size, e);
+        vy_resident_unpin(backend, &use, 1);
+    }
+    vy_backend_leave(backend);
+    return status;
+}
+
+vyre_status vyre_resident_upload_at(vyre_backend *backend, vyre_resident resident, uint64_t offset, const void *data,
+                                    uint64_t size, vyre_error *error) {
+    return transfer(backend, resident, offset, (void *)data, size, 1, error);
+}
+
+vyre_status vyre_resident_download_at(vyre_backend *backend, vyre_resident resident, uint64_t offset, void *data,
+                                      uint64_t size, vyre_error *error) {
+    return transfer(backend, resident, offset, data, size, 0, error);
+}
+
+vyre_status vyre_resident_upload(vyre_backend *backend, vyre_resident resident, const void *data, uint64_t size,
+                                 vyre_error *error) {
+    uint64_t whole;
+    if (!backend->calls.resident_upload)
+        return vy_backend_unsupported(backend, "resident buffer upload", error);
+    vyre_status status = vyre_resident_size(backend, resident, &whole, error);
+    if (status == VYRE_OK && size != whole)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                       VY_FIX("upload exactly %" PRIu64 " bytes, or a range with vyre_resident_upload_at", whole),
+                       "an upload of %" PRIu64 " bytes does not match the resident buffer (%" PRIu64 " bytes)", size, whole);
+    return status == VYRE_OK ? vyre_resident_upload_at(backend, resident, 0, data, size, error) : status;
+}
+
+vyre_status vyre_resident_download(vyre_backend *backend, vyre_resident resident, vyre_bytes *out, vyre_error *error) {
+    uint64_t whole;
+    if (!backend->calls.resident_download)
+        return vy_backend_unsupported(backend, "resident buffer download", error);
+    vyre_status status = vyre_resident_size(backend, resident, &whole, error);
+    if (status == VYRE_OK)
+        status = vyre_bytes_resize(out, (size_t)whole, error);
+    return status == VYRE_OK ? vyre_resident_download_at(backend, resident, 0, out->data, whole, error) : status;
+}
+
+/* ---- many ranges ---- */
+
+static vyre_status pin_all(vyre_backend *backend, const vyre_transfer *transfers, size_t count, int upload,
+                           vy_resident_use *uses, vyre_transfer *native, vyre_error *error) {
+    for (size_t i = 0; i < count; i++) {
+        vyre_status status = VYRE_OK;
+        if (transfers[i].size && !transfers[i].host)
+            status = vy_fail(error, VYRE_INVALID_ARGUMENT, "point at the bytes",
+                             "%" PRIu64 " bytes of transfer %zu are at a NULL pointer", transfers[i].size, i);
+        if (status == VYRE_OK)
+            status = vy_resident_pin(backend, transfers[i].resident, transfers[i].offset, transfers[i].size, 0, upload,
+                                     &uses[i], error);
+        if (status != VYRE_OK) {
+            vy_resident_unpin(backend, uses, i);
+            return status;
+        }
+        native[i] = transfers[i];
+        native[i].resident.id = uses[i].native;
+    }
+    return VYRE_OK;
+}
+
+static vyre_status run_batch(vyre_backend *backend, const vyre_transfer *native, size_t count, int upload,
+                             vyre_error *error) {
+    vyre_status (*batch)(void *, const vyre_transfer *, size_t, vyre_error *) =
+        upload ? backend->calls.resident_upload_batch : backend->calls.resident_download_batch;
+    vyre_status status = VYRE_OK;
+    if (!batch) {
+        for (size_t i = 0; i < count && status == VYRE_OK; i++)
+            status = upload ? native_upload(backend, native[i].resident.id, native[i].offset, native[i].host,
+                                            native[i].size, error)
+                            : native_download(backend, native[i].resident.id, native[i].offset, native[i].host,
+                                              native[i].size, error);
+        return status;
+    }
+    vy_error_clear(error);
+    status = vy_backend_judge(backend, batch(backend->self, native, count, error), error);
+    for (size_t i = 0; i < count && status == VYRE_OK; i++)
+        vy_count(upload ? VY_COUNTER_upload_bytes : VY_COUNTER_download_bytes, native[i].size);
+    return status;
+}
+
+static vyre_status transfer_all(vyre_backend *backend, const vyre_transfer *transfers, size_t count, int upload,
+                                vyre_error *error) {
+    vyre_error own;
+    vyre_error *e = error ? error : &own;
+    size_t item = sizeof(vy_resident_use) + sizeof(vyre_transfer);
+    if (upload ? !backend->calls.resident_upload : !backend->calls.resident_download)
+        return vy_backend_unsupported(backend, upload ? "resident buffer upload" : "resident buffer download", error);
+    if (count == 0)
+        return VYRE_OK;
+    vyre_transfer *native = vy_allocate(vy_array_size(count, item));
+    if (!native)
+        return vy_fail_memory(error, "listing the transfers");
+    vy_resident_use *uses = (vy_resident_use *)(native + count);
+    vyre_status status = vy_backend_enter(backend, error);
+    if (status == VYRE_OK) {
+        status = pin_all(backend, transfers, count, upload, uses, native, e);
+        if (status == VYRE_OK) {
+            status = run_batch(backend, native, count, upload, e);
+            vy_resident_unpin(backend, uses, count);
+        }
+        vy_backend_leave(backend);
+    }
+    vy_release(native, count * item);
+    return status;
+}
+
+vyre_status vyre_resident_upload_batch(vyre_backend *backend, const vyre_transfer *transfers, size_t count, vyre_error *error) {
+    return transfer_all(backend, transfers, count, 1, error);
+}
+
+vyre_status vyre_resident_download_batch(vyre_backend *backend, const vyre_transfer *transfers, size_t count,
+                                         vyre_error *error) {
+    return transfer_all(backend, transfers, count, 0, error);
+}
+
+/* ---- the ends of a backend ---- */
+
+void vy_residents_free_all(vyre_backend *backend) {
+    vy_residents *residents = &backend->residents;
+    vyre_error ignored;
+    for (uint32_t place = 0;; place++) {
+        uint64_t native = 0;
+        pthread_mutex_lock(&residents->lock);
+        int is_end = place >= residents->entries.count;
+        int is_live = !is_end && residents->entries.items[place].is_live;
+        if (is_live) {
+            native = residents->entries.items[place].native;
+            vy_count(VY_COUNTER_resident_bytes, (uint64_t)0 - residents->entries.items[place].size);
+            give_place(residents, place);
+        }
+        pthread_mutex_unlock(&residents->lock);
+        if (is_end)
+            return;
+        if (is_live)
+            native_free(backend, native, &ignored);
+    }
+}
+
+static vyre_status restore(vyre_backend *backend, uint32_t place, vyre_error *error) {
+    vy_residents *residents = &backend->residents;
+    uint64_t native = 0;
+    pthread_mutex_lock(&residents->lock);
+    vy_resident_entry entry = residents->entries.items[place];
+    if (entry.users) /* by an abandoned call: its handles are stale, its place is not used again */
+        residents->entries.items[place].is_live = 0;
+    pthread_mutex_unlock(&residents->lock);
+    if (!entry.is_live || entry.users)
+        return VYRE_OK;
+    int keep = entry.source && !entry.is_written;
+    vyre_status status = keep ? native_allocate(backend, entry.size, &native, error) : VYRE_OK;
+    if (keep && status == VYRE_OK)
+        status = native_upload(backend, native, 0, entry.source, entry.size, error);
+    pthread_mutex_lock(&residents->lock);
+    if (keep && status == VYRE_OK) {
+        residents->entries.items[place].native = native;
+    } else {
+        vy_count(VY_COUNTER_resident_bytes, (uint64_t)0 - entry.size);
+        give_place(residents, place);
+    }
+    pthread_mutex_unlock(&residents->lock);
+    return status;
+}
+
+vyre_status vy_residents_recover(vyre_backend *backend, vyre_error *error) {
+    vyre_status first = VYRE_OK;
+    for (uint32_t place = 0; place < backend->residents.entries.count; place++) {
+        vyre_error own;
+        vyre_status status = restore(backend, place, first == VYRE_OK ? error : &own);
+        if (first == VYRE_OK)
+            first = status;
+    }
+    return first;
+}

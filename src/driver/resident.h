@@ -1,0 +1,50 @@
+/* Resident buffers: the table that turns handles into what a backend knows (vyre/driver.h).
+ *
+ * A backend sees only its own `native` values. Owner, generation, sizes, ranges and use are checked here, so that no handle a
+ * caller invents, keeps too long or brings from another backend reaches driver code. */
+#ifndef VY_DRIVER_RESIDENT_H
+#define VY_DRIVER_RESIDENT_H
+
+#include "base/memory.h"
+#include "vyre/driver.h"
+
+#include <pthread.h>
+
+typedef struct vy_resident_entry {
+    uint64_t native;
+    uint64_t size;
+    const void *source;  /* what recovery uploads again, or NULL */
+    uint32_t generation; /* of this place in the table; a handle names the one it was given under */
+    uint32_t users;      /* calls that use it now */
+    uint32_t next_free;  /* place + 1 of the next free one; meaningful while not live */
+    uint8_t is_live, is_written;
+} vy_resident_entry;
+
+typedef struct vy_residents {
+    pthread_mutex_t lock;
+    VY_VECTOR(vy_resident_entry) entries;
+    uint32_t first_free; /* place + 1, 0 = none */
+} vy_residents;
+
+void vy_residents_start(vy_residents *residents);
+/* Frees the table; native buffers are gone already. */
+void vy_residents_end(vy_residents *residents);
+
+/* A checked use of a range: holds the buffer against being freed until vy_resident_unpin. */
+typedef struct vy_resident_use {
+    uint32_t place;
+    uint64_t native, offset, size;
+} vy_resident_use;
+/* size 0 with `to_end` means to the end. `write` marks the buffer as written: recovery no longer restores it.
+ *
+ * VYRE_INVALID_ARGUMENT  no handle, foreign, stale, or the range ends past the buffer */
+vyre_status vy_resident_pin(vyre_backend *backend, vyre_resident handle, uint64_t offset, uint64_t size, int to_end, int write,
+                            vy_resident_use *use, vyre_error *error);
+void vy_resident_unpin(vyre_backend *backend, const vy_resident_use *uses, size_t count);
+
+/* Frees all native buffers, ignoring what the backend says: for shutdown. */
+void vy_residents_free_all(vyre_backend *backend);
+/* After the device came back: buffers with an unwritten source are made and uploaded again, the others become stale. */
+vyre_status vy_residents_recover(vyre_backend *backend, vyre_error *error);
+
+#endif

@@ -1,0 +1,250 @@
+/* Acquiring by name, and choosing with reasons (vyre/driver.h).
+ *
+ * Reasons are written down while the choice is made, so that the report says what was done and not what might have been. */
+#include "driver/select.h"
+
+#include "base/status.h"
+#include "base/text.h"
+#include "driver/backend.h"
+#include "driver/host.h"
+#include "driver/registry.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Plug-ins of the installed folder and of the environment join before the first choice. */
+static void load_plugins(void) {
+    vyre_plugins_load_all(NULL, NULL);
+}
+
+static void load_plugins_once(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, load_plugins);
+}
+
+/* ---- by name ---- */
+
+typedef struct device_name {
+    char id[VY_BACKEND_ID];
+    uint32_t ordinal;
+} device_name;
+
+static vyre_status read_name(const char *text, device_name *name, vyre_error *error) {
+    size_t length = strcspn(text, "#");
+    uint64_t ordinal = 0;
+    const char *digit = text + length + (text[length] == '#');
+    if (text[length] == '#' && !*digit)
+        ordinal = UINT64_MAX;
+    for (; *digit && ordinal <= UINT32_MAX; digit++)
+        ordinal = *digit >= '0' && *digit <= '9' ? ordinal * 10 + (uint64_t)(*digit - '0') : UINT64_MAX;
+    if (ordinal > UINT32_MAX)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "write the number of a device, as in `cuda#1`",
+                       "`%.80s` does not name a device: after the # stands no number below 2^32", text);
+    snprintf(name->id, sizeof name->id, "%.*s", length < sizeof name->id ? (int)length : 0, text);
+    name->ordinal = (uint32_t)ordinal;
+    return VYRE_OK;
+}
+
+static vyre_status not_registered(const char *id, vyre_error *error) {
+    char list[256] = "";
+    size_t count, used = 0;
+    const vyre_backend_registration *const *all = vyre_backends_by_precedence(&count);
+    vy_suggestion suggestion;
+    vy_suggestion_start(&suggestion, id, strcspn(id, "#"));
+    for (size_t i = 0; i < count; i++) {
+        vy_suggestion_offer(&suggestion, all[i]->id);
+        int added = snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", all[i]->id);
+        used = added > 0 && used + (size_t)added < sizeof list ? used + (size_t)added : sizeof list - 1;
+    }
+    const char *near = vy_suggestion_get(&suggestion);
+    return vy_fail(error, VYRE_NOT_FOUND,
+                   near ? VY_FIX("did you mean `%s`?", near)
+                        : "use one of these, or install the plug-in that registers it",
+                   "backend `%.80s` is not registered; there is: %s", id, count ? list : "none");
+}
+
+vyre_status vyre_acquire(const char *id, vyre_backend **out, vyre_error *error) {
+    const vy_registry *registry;
+    device_name name;
+    *out = NULL;
+    if (!id)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "name a backend, or let vyre_select choose", "the id is NULL");
+    vyre_status status = read_name(id, &name, error);
+    if (status == VYRE_OK)
+        status = vy_registry_get(&registry, error);
+    if (status != VYRE_OK)
+        return status;
+    const vyre_backend_registration *registration = vyre_backend_find(name.id);
+    if (!registration) {
+        load_plugins_once();
+        registration = vyre_backend_find(name.id);
+    }
+    return registration ? vy_backend_construct(registration, name.ordinal, out, error) : not_registered(id, error);
+}
+
+/* ---- by choice ---- */
+
+typedef struct choice {
+    vyre_policy policy;
+    device_name only; /* id "" = any */
+    vyre_selection *selection;
+    vyre_backend *chosen;
+    int is_out_of_memory;
+} choice;
+
+static const char *keep(choice *c, const char *text) {
+    const char *kept = *text ? vy_arena_copy(&c->selection->texts, text, strlen(text)) : "";
+    if (!kept)
+        c->is_out_of_memory = 1;
+    return kept ? kept : "";
+}
+
+static void refuse(choice *c, vyre_candidate *candidate, vyre_verdict verdict, const char *reason, const char *fix) {
+    candidate->verdict = verdict;
+    candidate->reason = keep(c, reason);
+    candidate->fix = keep(c, fix);
+}
+
+static int is_reference(const char *id) {
+    return strcmp(id, "reference") == 0 || strcmp(id, "cpu-ref") == 0;
+}
+
+/* Returns 1 if the policy lets it pass. Who is named may be anything. */
+static int is_allowed(choice *c, vyre_candidate *candidate) {
+    if (c->only.id[0]) {
+        if (strcmp(c->only.id, candidate->id) == 0)
+            return 1;
+        refuse(c, candidate, VYRE_VERDICT_REFUSED_BY_POLICY, VY_FIX("only `%s` was asked for", c->only.id),
+               "ask for this one, or leave VYRE_BACKEND and `only` out");
+        return 0;
+    }
+    if (candidate->device_class == VYRE_DEVICE_REFERENCE)
+        refuse(c, candidate, VYRE_VERDICT_REFUSED_BY_POLICY, "the reference is never chosen unless it is named",
+               VY_FIX("name it: VYRE_BACKEND=%s", candidate->id));
+    else if (candidate->device_class == VYRE_DEVICE_CPU && !c->policy.allow_cpu)
+        refuse(c, candidate, VYRE_VERDICT_REFUSED_BY_POLICY, "it runs on the CPU, and the policy asks for a GPU",
+               VY_FIX("allow the CPU in the policy, or name it: VYRE_BACKEND=%s", candidate->id));
+    else if (candidate->device_class == VYRE_DEVICE_SOFTWARE && !c->policy.allow_software)
+        refuse(c, candidate, VYRE_VERDICT_REFUSED_BY_POLICY, "its device is software on the CPU, and the policy asks for a GPU",
+               VY_FIX("allow software devices in the policy, or name it: VYRE_BACKEND=%s", candidate->id));
+    else
+        return 1;
+    return 0;
+}
+
+static vyre_probe ask(const vyre_backend_registration *registration) {
+    vyre_probe probe = {.struct_size = sizeof probe, .answer = VYRE_PROBE_YES};
+    void (*ask_probe)(const vyre_host *, vyre_probe *) = VY_STRUCT_GET(registration, vyre_backend_registration, probe);
+    if (ask_probe)
+        ask_probe(&vy_host, &probe);
+    probe.reason[sizeof probe.reason - 1] = probe.fix[sizeof probe.fix - 1] = '\0';
+    if (is_reference(registration->id))
+        probe.device_class = VYRE_DEVICE_REFERENCE;
+    return probe;
+}
+
+static const char *or_else(const char *text, const char *otherwise) {
+    return *text ? text : otherwise;
+}
+
+static void construct(choice *c, const vyre_backend_registration *registration, vyre_candidate *candidate, const vyre_probe *probe) {
+    vyre_error error;
+    vyre_status status = vy_backend_construct(registration, c->only.ordinal, &c->chosen, &error);
+    if (status == VYRE_NO_MEMORY)
+        c->is_out_of_memory = 1;
+    if (status != VYRE_OK)
+        refuse(c, candidate, VYRE_VERDICT_FAILED, error.message, error.fix);
+    else
+        refuse(c, candidate, VYRE_VERDICT_CHOSEN, probe->answer == VYRE_PROBE_FOR_NOW ? probe->reason : "", "");
+}
+
+/* The verdict on one candidate; nothing is constructed once one is chosen. */
+static void consider(choice *c, const vyre_backend_registration *registration, vyre_candidate *candidate) {
+    const char *owner = vyre_backend_owner(registration->id);
+    *candidate = (vyre_candidate){.id = registration->id,
+                                  .owner = owner ? keep(c, owner) : "",
+                                  .rank = vyre_backend_precedence(registration->id),
+                                  .reason = "",
+                                  .fix = ""};
+    if (!vyre_backend_dispatches(registration->id)) {
+        refuse(c, candidate, VYRE_VERDICT_NO_DISPATCH, "it emits code and does not run it", "use it with `emit`");
+        return;
+    }
+    vyre_probe probe = ask(registration);
+    candidate->device_class = probe.device_class;
+    candidate->device_count = probe.device_count;
+    if (!is_allowed(c, candidate))
+        return;
+    if (probe.answer == VYRE_PROBE_NEVER)
+        refuse(c, candidate, VYRE_VERDICT_PROBE_NEVER, or_else(probe.reason, "there is no device for it"),
+               or_else(probe.fix, "install its driver"));
+    else if (probe.answer == VYRE_PROBE_NOT_NOW)
+        refuse(c, candidate, VYRE_VERDICT_PROBE_NOT_NOW, or_else(probe.reason, "its device is busy"),
+               or_else(probe.fix, "try again later"));
+    else if (c->chosen)
+        refuse(c, candidate, VYRE_VERDICT_NOT_NEEDED, VY_FIX("`%s` was chosen before", c->chosen->id), "");
+    else
+        construct(c, registration, candidate, &probe);
+}
+
+/* Everything that was refused, in one sentence; the report has it at length. */
+static vyre_status nothing_usable(const choice *c, vyre_error *error) {
+    char list[384] = "";
+    size_t used = 0;
+    for (uint32_t i = 0; i < c->selection->candidates.count; i++) {
+        const vyre_candidate *candidate = &c->selection->candidates.items[i];
+        int added = snprintf(list + used, sizeof list - used, "%s%s: %s", i ? "; " : "", candidate->id, candidate->reason);
+        used = added > 0 && used + (size_t)added < sizeof list ? used + (size_t)added : sizeof list - 1;
+    }
+    return vy_fail(error, VYRE_NOT_FOUND,
+                   "install a GPU driver, allow the CPU or software devices in the policy, or name a backend (VYRE_BACKEND); "
+                   "`vyre backends` tells more",
+                   "no backend is usable (%s)", *list ? list : "none is registered");
+}
+
+static vyre_status choose(choice *c, vyre_error *error) {
+    size_t count;
+    const vyre_backend_registration *const *sorted = vyre_backends_by_precedence(&count);
+    if (c->only.id[0] && !vyre_backend_find(c->only.id))
+        return not_registered(c->only.id, error);
+    for (size_t i = 0; i < count && !c->is_out_of_memory; i++) {
+        vyre_candidate *candidate = VY_PUSH(&c->selection->candidates);
+        if (!candidate)
+            c->is_out_of_memory = 1;
+        else
+            consider(c, sorted[i], candidate);
+    }
+    if (c->is_out_of_memory)
+        return vy_fail_memory(error, "choosing a backend");
+    return c->chosen ? VYRE_OK : nothing_usable(c, error);
+}
+
+static vyre_status start(const vyre_policy *policy, choice *c, vyre_error *error) {
+    const vy_registry *registry;
+    if (policy)
+        c->policy = *policy;
+    const char *only = c->policy.only ? c->policy.only : secure_getenv("VYRE_BACKEND");
+    vyre_status status = only && *only ? read_name(only, &c->only, error) : VYRE_OK;
+    load_plugins_once();
+    return status == VYRE_OK ? vy_registry_get(&registry, error) : status;
+}
+
+vyre_status vyre_select(const vyre_policy *policy, vyre_backend **out, vyre_selection **report, vyre_error *error) {
+    choice c = {.selection = vy_allocate_zero(sizeof(vyre_selection))};
+    vyre_status status = c.selection ? start(policy, &c, error) : vy_fail_memory(error, "choosing a backend");
+    *out = NULL;
+    if (report)
+        *report = NULL;
+    if (status == VYRE_OK)
+        status = choose(&c, error);
+    if (status == VYRE_OK)
+        *out = c.chosen;
+    else
+        vyre_backend_release(c.chosen);
+    if (report && status != VYRE_NO_MEMORY)
+        *report = c.selection;
+    else
+        vyre_selection_free(c.selection);
+    return status;
+}
