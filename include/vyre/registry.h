@@ -19,33 +19,37 @@ VYRE_API const vyre_backend_registration *const *vyre_backends_by_precedence(siz
 VYRE_API const vyre_backend_registration *vyre_backend_find(const char *id);
 /* 1 if the backend declared that it dispatches; 0 also for an unknown id. */
 VYRE_API int vyre_backend_dispatches(const char *id);
-/* The declared rank; UINT32_MAX for a missing one and for an unknown id. */
+/* The declared rank, whether or not such a backend is there; UINT32_MAX for a missing one and for an unknown id. */
 VYRE_API uint32_t vyre_backend_precedence(const char *id);
-/* Name of the module that registered the id ("libvyre", a path, an application's name); NULL if unknown. */
+/* Name of the module that registered the backend ("libvyre", a path, an application's name); NULL if unknown. Stays valid. */
 VYRE_API const char *vyre_backend_owner(const char *id);
-/* The construct names a backend gets when it names none. */
+/* The construct names a backend gets when it names none: all but subgroup collectives and the grid barrier. */
 VYRE_API const char *const *vyre_core_supported_ops(size_t *count);
 
 /* Adds an application's records. The descriptor and all it names must stay for the life of the process. Adding the same one again is
- * fine.
+ * fine. Any thread. All or nothing: after a failure none of the records is there.
  *
- * VYRE_DUPLICATE     an id is taken: names both owners; nothing was added
- * VYRE_ABI_MISMATCH  made for a contract this library does not speak
- * VYRE_NO_MEMORY */
+ * VYRE_DUPLICATE         an id is taken: names both owners
+ * VYRE_ABI_MISMATCH      made for a contract this library does not speak, or too short
+ * VYRE_INVALID_ARGUMENT  no name, an id that is missing or not one, no constructor, bounds that are not bounds
+ * VYRE_LIMIT             more records than any module has
+ * VYRE_NO_MEMORY, and what the module's initialiser returns */
 VYRE_API vyre_status vyre_module_register(const vyre_module_descriptor *module, vyre_error *error);
 
 /* Loads a plug-in: an absolute path to a shared object that exports VYRE_PLUGIN("name"). It is never unloaded. Blocks while the dynamic loader
- * works; the plug-in's own initialisers run. Loading it again is fine.
+ * works; the plug-in's own initialisers run. Loading it again is fine. Any thread; no lock is held.
  *
- * VYRE_INVALID_ARGUMENT  the path is not absolute
+ * VYRE_INVALID_ARGUMENT  the path is not absolute, or as for modules
  * VYRE_NOT_FOUND         no such file, or it lacks the entry symbol
+ * VYRE_CORRUPT           not an ELF shared object, or cut short
  * VYRE_ABI_MISMATCH      too old, too new, short struct, wrong architecture: says which
- * VYRE_DUPLICATE, VYRE_IO, VYRE_NO_MEMORY */
+ * VYRE_IO                it cannot be read, or the dynamic loader refuses it and says why
+ * and whatever vyre_module_register returns */
 VYRE_API vyre_status vyre_plugin_load(const char *path, vyre_error *error);
 
 /* Loads every plug-in of the installed folder (libdir/vyre/, files ending in .so) and of VYRE_PLUGINS (absolute paths separated by ':', ignored in
- * set-user-id programs). Called once by the first selection; calling it earlier is fine. Failures do not stop it: each is reported to `report`
- * (optional), and to `vyre doctor`. Returns the number loaded. */
+ * set-user-id programs). Calling it again is fine. Failures do not stop it. `report` (optional) hears of every plug-in; error is NULL for one that
+ * was loaded. Returns the number of plug-ins that are there now. */
 typedef void vyre_plugin_report(void *user, const char *path, vyre_status status, const vyre_error *error);
 VYRE_API size_t vyre_plugins_load_all(vyre_plugin_report *report, void *user);
 

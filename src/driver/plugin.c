@@ -128,9 +128,13 @@ static void load_folder(loader *loader, const char *folder) {
     free(names);
 }
 
-size_t vyre_plugins_load_all(vyre_plugin_report *report_to, void *user) {
+size_t vy_plugins_load_from(const char *folder, const char *list, vyre_plugin_report *report_to, void *user) {
     loader loader = {report_to, user, 0};
-    load_folder(&loader, VYRE_PLUGIN_FOLDER "/");
-    load_listed(&loader, secure_getenv("VYRE_PLUGINS"));
+    load_folder(&loader, folder);
+    load_listed(&loader, list);
     return loader.loaded;
+}
+
+size_t vyre_plugins_load_all(vyre_plugin_report *report_to, void *user) {
+    return vy_plugins_load_from(VYRE_PLUGIN_FOLDER "/", secure_getenv("VYRE_PLUGINS"), report_to, user);
 }

@@ -8,4 +8,7 @@
  * are few, and a truncated file would end the process with SIGBUS. */
 vyre_status vy_plugin_check_file(const char *path, vyre_error *error);
 
+/* What vyre_plugins_load_all does: files of a folder (its name ends in a slash) in order of name, then the paths of a list (may be NULL). */
+size_t vy_plugins_load_from(const char *folder, const char *list, vyre_plugin_report *report, void *user);
+
 #endif

@@ -1,4 +1,5 @@
 /* Plug-ins: what loads is registered under its path, and each way of being broken has its diagnosis. The fakes are tests/driver/registry/plugin_*.c. */
+#include "driver/plugin.h"
 #include "driver/registry/child.h"
 #include "support/fault.h"
 #include "vyre/registry.h"
@@ -257,6 +258,38 @@ static void without_a_list_only_the_installed_ones_are_loaded(void **state) {
     unsetenv("VYRE_PLUGINS");
 }
 
+static void link_plugin(const char *name, const char *as) {
+    assert_int_equal(symlink(plugin_path(name), in_folder(as)), 0);
+}
+
+static void a_folder_is_loaded_in_order_of_name(void **state) {
+    (void)state;
+    need_plugins();
+    char slashed[80];
+    snprintf(slashed, sizeof slashed, "%s/", folder);
+    link_plugin("second", "b.so");
+    link_plugin("good", "a.so");
+    link_plugin("too_new", "c.so");
+    link_plugin("early", ".hidden.so");
+    link_plugin("grown", "grown.so.bak");
+    write_file("README", "not a plug-in", 13);
+    reports reports = {0};
+    assert_int_equal(vy_plugins_load_from(slashed, NULL, take_report, &reports), 2);
+    assert_int_equal(reports.good, 2);
+    assert_int_equal(reports.bad, 1);
+    assert_string_equal(reports.last_path, in_folder("c.so"));
+    assert_non_null(vyre_backend_find("fake-good"));
+    assert_non_null(vyre_backend_find("fake-one"));
+}
+
+static void a_folder_that_is_not_there_has_no_plugins(void **state) {
+    (void)state;
+    reports reports = {0};
+    assert_int_equal(vy_plugins_load_from("/there/is/no/such/folder/", NULL, take_report, &reports), 0);
+    assert_int_equal(vy_plugins_load_from("/dev/null/", "", take_report, &reports), 0);
+    assert_int_equal(reports.good + reports.bad, 0);
+}
+
 /* ---- memory ---- */
 
 static void load_without_the_kth(size_t k) {
@@ -299,6 +332,8 @@ int main(void) {
         IN_FOLDER(a_plugin_cut_short_is_refused),
         cmocka_unit_test(an_executable_is_refused_by_the_loader),
         cmocka_unit_test(the_environment_names_plugins),
+        IN_FOLDER(a_folder_is_loaded_in_order_of_name),
+        cmocka_unit_test(a_folder_that_is_not_there_has_no_plugins),
         cmocka_unit_test(without_a_list_only_the_installed_ones_are_loaded),
     };
     return cmocka_run_group_tests_name("plug-ins", tests, NULL, NULL);
