@@ -9,6 +9,7 @@
     X(check)                                                                                                           \
     X(fmt)                                                                                                             \
     X(explain)                                                                                                         \
+    X(backends)                                                                                                        \
     X(ops)                                                                                                             \
     X(inline)                                                                                                          \
     X(encode)                                                                                                          \
