@@ -90,7 +90,7 @@ typedef struct fake {
     uint64_t natives[64]; /* handed out; those still there are freed at the end, as a device would with its context */
     fake_seen seen;
     int is_shared; /* by several threads: nothing is recorded but counts */
-    int *destroyed;
+    _Atomic int *destroyed;
 } fake;
 
 /* Counts the call; returns the status it has to fail with, or VYRE_OK. */
@@ -342,13 +342,14 @@ static vyre_status fake_try_recover(void *self, vyre_error *error) {
 static void fake_destroy(void *self) {
     fake *f = self;
     fake_enter(f, FAKE_destroy, NULL);
-    if (f->destroyed)
-        ++*f->destroyed;
+    _Atomic int *destroyed = f->destroyed;
     for (int i = 0; i < 64; i++)
         if (f->natives[i])
             f->real.vtable->resident_free(f->real.self, f->natives[i], NULL);
     f->real.vtable->destroy(f->real.self);
     free(f);
+    if (destroyed)
+        atomic_fetch_add(destroyed, 1);
 }
 
 /* A fake with every entry; remove some from f->table, then fake_open. Its memory is the C library's: faults are for the library. */

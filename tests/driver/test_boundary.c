@@ -305,7 +305,7 @@ static void a_call_that_does_not_come_back_is_abandoned(void **state) {
     (void)state;
     for (int form = 0; form < FAKE_FORMS; form++) {
         bench b;
-        int destroyed = 0;
+        _Atomic int destroyed = 0;
         bench_open(&b);
         b.f->destroyed = &destroyed;
         b.f->hang_ms = 150;
@@ -321,9 +321,9 @@ static void a_call_that_does_not_come_back_is_abandoned(void **state) {
         assert_int_equal(bench_run(&b, form, NULL), VYRE_DEVICE_LOST);
         memset(b.c.x, 0xee, sizeof b.c.x); /* the worker has copies */
         bench_close(&b);
-        for (int i = 0; i < 100 && !*(volatile int *)&destroyed; i++)
+        for (int i = 0; i < 100 && !atomic_load(&destroyed); i++)
             usleep(10000);
-        assert_int_equal(destroyed, 1); /* by the worker, when it came back */
+        assert_int_equal(atomic_load(&destroyed), 1); /* by the worker, when it came back */
     }
 }
 

@@ -3,7 +3,7 @@
 
 static void every_entry_a_backend_has_is_called(void **state) {
     (void)state;
-    int destroyed = 0;
+    _Atomic int destroyed = 0;
     fake *f = fake_new();
     f->destroyed = &destroyed;
     vyre_backend *backend = fake_open(f);
@@ -44,7 +44,7 @@ static void every_entry_a_backend_has_is_called(void **state) {
         if (!atomic_load(&f->calls[i]))
             fail_msg("`%s` was not called", names[i]);
     vyre_backend_release(backend);
-    assert_int_equal(destroyed, 1);
+    assert_int_equal(atomic_load(&destroyed), 1);
     vyre_bytes_free(&bytes);
     vyre_outputs_free(&outputs);
     fake_case_close(&c);

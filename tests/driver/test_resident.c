@@ -137,7 +137,7 @@ static void freeing_while_in_use_is_a_conflict(void **state) {
 static void an_abandoned_dispatch_keeps_its_buffers(void **state) {
     (void)state;
     fake *f = fake_new();
-    int destroyed = 0;
+    _Atomic int destroyed = 0;
     f->destroyed = &destroyed;
     vyre_backend *backend = fake_open(f);
     fake_case c;
@@ -152,9 +152,9 @@ static void an_abandoned_dispatch_keeps_its_buffers(void **state) {
     assert_int_equal(vyre_backend_try_recover(backend, NULL), VYRE_OK); /* while the call is still out there */
     assert_int_equal(vyre_resident_free(backend, x, NULL), VYRE_INVALID_ARGUMENT);
     vyre_backend_release(backend);
-    for (int i = 0; i < 100 && !*(volatile int *)&destroyed; i++)
+    for (int i = 0; i < 100 && !atomic_load(&destroyed); i++)
         usleep(10000);
-    assert_int_equal(destroyed, 1);
+    assert_int_equal(atomic_load(&destroyed), 1);
     fake_case_close(&c);
 }
 

@@ -87,7 +87,7 @@ static void each_thread_may_have_its_own_backends(void **state) {
 static void one_backend_may_be_used_by_all(void **state) {
     (void)state;
     shared s = {0};
-    int destroyed = 0;
+    _Atomic int destroyed = 0;
     fake_case_open(&s.c);
     s.f = fake_new();
     s.f->destroyed = &destroyed;
@@ -95,7 +95,7 @@ static void one_backend_may_be_used_by_all(void **state) {
     s.backend = fake_open(s.f);
     vy_parallel(THREADS, one_backend, &s);
     vyre_backend_release(s.backend);
-    assert_int_equal(destroyed, 1);
+    assert_int_equal(atomic_load(&destroyed), 1);
     assert_int_equal(atomic_load(&s.wrong), 0);
     assert_true(atomic_load(&s.done) > 0);
     fake_case_close(&s.c);
