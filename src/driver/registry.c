@@ -132,26 +132,26 @@ static size_t count_new(const vy_registry *list, const vyre_module_descriptor *m
     return count;
 }
 
-/* The list and the module's records. */
-static vyre_status build_list(const vy_registry *base, const vyre_module_descriptor *module, size_t added,
-                              const char *owner, vy_registry **out, vyre_error *error) {
+/* The list and the module's records; NULL, and why in *status, if that cannot be. */
+static vy_registry *build_list(const vy_registry *base, const vyre_module_descriptor *module, size_t added,
+                               const char *owner, vyre_status *status, vyre_error *error) {
     char *owner_copy;
     vy_registry *list = allocate_list(base->entry_count + added, owner, &owner_copy);
-    *out = NULL;
-    if (!list)
-        return vy_fail_memory(error, "the list of backends");
+    if (!list) {
+        *status = vy_fail_memory(error, "the list of backends");
+        return NULL;
+    }
     copy_list(list, base);
     for (vy_stream stream = 0; stream < VY_STREAM_COUNT; stream++)
         for (size_t i = 0; i < vy_module_count(module, stream); i++) {
-            vyre_status status = add_record(list, vy_module_record(module, stream, i), stream, owner_copy, error);
-            if (status != VYRE_OK) {
+            *status = add_record(list, vy_module_record(module, stream, i), stream, owner_copy, error);
+            if (*status != VYRE_OK) {
                 vy_release(list, list->size);
-                return status;
+                return NULL;
             }
         }
     sort_list(list);
-    *out = list;
-    return VYRE_OK;
+    return list;
 }
 
 /* ---- publishing ---- */
@@ -170,11 +170,11 @@ vyre_status vy_registry_get(const vy_registry **out, vyre_error *error) {
         if (*out)
             return VYRE_OK;
         const vyre_module_descriptor *module = &vy_builtin_module;
-        vy_registry *list;
+        vy_registry *list = NULL;
         vyre_status status = vy_module_check(module, module->name, error);
         if (status == VYRE_OK)
-            status = build_list(&empty, module, count_new(&empty, module), module->name, &list, error);
-        if (status != VYRE_OK) {
+            list = build_list(&empty, module, count_new(&empty, module), module->name, &status, error);
+        if (!list) {
             *out = &empty;
             return status;
         }
@@ -210,9 +210,8 @@ vyre_status vy_registry_add(const vyre_module_descriptor *module, const char *ow
     if (added)
         status = initialise(module, owner, error);
     while (status == VYRE_OK && added) {
-        vy_registry *list;
-        status = build_list(base, module, added, owner, &list, error);
-        if (status != VYRE_OK || publish(base, list))
+        vy_registry *list = build_list(base, module, added, owner, &status, error);
+        if (!list || publish(base, list))
             break;
         vy_release(list, list->size);
         base = atomic_load_explicit(&newest, memory_order_acquire);

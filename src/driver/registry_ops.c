@@ -4,7 +4,7 @@
 #include "vyre/registry.h"
 
 /* Collectives a workgroup has, under their written names. */
-#define OVER_WORKGROUP_1(name) "workgroup_" name,
+#define OVER_WORKGROUP_1(name) ("workgroup_" name),
 #define OVER_WORKGROUP_0(name)
 
 static const char *const core_ops[] = {
