@@ -1,7 +1,7 @@
 /* Diagnostics: numbered findings with a place and a fix.
  *
  * The parser, the validator, the decoder and the oracle's checkers add to a list the caller owns, so that one run shows
- * every mistake. Every code is a row of VYRE_CODE_LIST (src/ir/codes.h), has a section in docs/errors.md and answers to
+ * every mistake. Every code is a row of a src/ir/codes_*.def, has a section in docs/errors.md and answers to
  * `vyre explain CODE`. */
 #ifndef VYRE_DIAGNOSTIC_H
 #define VYRE_DIAGNOSTIC_H
@@ -40,13 +40,14 @@ VYRE_API size_t vyre_diagnostics_count(const vyre_diagnostics *list);
 VYRE_API size_t vyre_diagnostics_errors(const vyre_diagnostics *list);
 VYRE_API const vyre_diagnostic *vyre_diagnostics_get(const vyre_diagnostics *list, size_t index);
 
-/* Renders the list for people (file:line:column, the line, a caret, "Fix: …") or as a JSON array. Of a long line people see the part
+/* Renders the list for people (file:line:column, the line, a caret, "Fix: …") or as a JSON array. `out` is replaced; VYRE_NO_MEMORY. Of a long
+ * line people see the part
  * around the caret; in JSON the source_line of a line over 4096 bytes is null. */
 VYRE_API vyre_status vyre_diagnostics_render(const vyre_diagnostics *list, vyre_bytes *out, vyre_error *error);
 VYRE_API vyre_status vyre_diagnostics_render_json(const vyre_diagnostics *list, vyre_bytes *out, vyre_error *error);
 
-/* The explanation of a code ("V012") or a status name ("LIMIT"): title, paragraphs and fix, as Markdown. NULL if there
- * is none. */
+/* The explanation of a code ("V012") or a status name ("LIMIT"): title, paragraphs and fix, as Markdown. Returns 0 if there is
+ * none. Constant data, any thread. */
 typedef struct vyre_explanation {
     const char *code, *title, *text, *fix;
 } vyre_explanation;

@@ -41,18 +41,24 @@ typedef struct vyre_generate_options {
     uint32_t types;       /* bit set of 1 << vyre_type allowed; 0 = all */
 } vyre_generate_options;
 
-/* A program with everything a dispatch needs. Free with vyre_case_free. One thread at a time. */
+/* A program with everything a dispatch needs. Immutable, any thread; free with vyre_case_free. */
 typedef struct vyre_case vyre_case;
+/* Makes the case of a seed. options NULL = all zeros. Any thread, does not block. VYRE_NO_MEMORY */
 VYRE_API vyre_status vyre_generate(const vyre_generate_options *options, vyre_case **out, vyre_error *error);
 VYRE_API void vyre_case_free(vyre_case *test_case);
 VYRE_API vyre_program *vyre_case_program(const vyre_case *test_case);           /* borrowed */
 VYRE_API const vyre_arguments *vyre_case_arguments(const vyre_case *test_case); /* borrowed */
-/* A case from parts, which are copied (the program is retained). */
+/* A case from parts, which are copied (the program is retained).
+ * VYRE_INVALID_ARGUMENT  the program is NULL
+ * VYRE_NO_MEMORY */
 VYRE_API vyre_status vyre_case_new(vyre_program *program, const vyre_arguments *arguments, vyre_case **out,
                                    vyre_error *error);
 
 /* Shrinking: asks `fails` about smaller and smaller cases and keeps those for which it returns non-zero. The result still fails.
- * max_tries 0 = 2000. The original is not changed. */
+ * max_tries 0 = 2000. The original is not changed. Blocks as long as the questions take; `fails` is called on the calling thread, and
+ * its candidate is borrowed for the call.
+ * VYRE_INVALID_ARGUMENT  no case, no question, or a library
+ * VYRE_NO_MEMORY */
 typedef int vyre_still_fails(void *user, const vyre_case *candidate);
 VYRE_API vyre_status vyre_shrink(const vyre_case *start, vyre_still_fails *fails, void *user, unsigned max_tries,
                                  vyre_case **out, vyre_error *error);

@@ -8,8 +8,10 @@
 extern "C" {
 #endif
 
-/* A parsed file: its programs, and its functions as a library. Immutable; free with vyre_module_free; the programs may outlive it
- * (retain them). */
+/* A parsed file: its programs, and its functions as a library. Immutable, any thread; free with vyre_module_free; the programs may
+ * outlive it (retain them).
+ *
+ * All functions here borrow their arguments for the call, run on any thread and do not block; time grows with the size of the text. */
 typedef struct vyre_module vyre_module;
 
 /* `-D NAME=VALUE`: overrides a `const` of the file. The value is a literal of the const's type, or unsuffixed. */
@@ -40,12 +42,17 @@ VYRE_API vyre_program *vyre_module_find(const vyre_module *module, const char *n
 /* All functions of the file as a library; NULL if it has none. Borrowed. */
 VYRE_API vyre_program *vyre_module_library(const vyre_module *module);
 
-/* Prints a program (with the functions it has) in canonical form. Parsing that gives an equal program. */
+/* Prints a program (with the functions it has) in canonical form. Parsing that gives an equal program. `out` is replaced.
+ * VYRE_NO_MEMORY */
 VYRE_API vyre_status vyre_text_print(const vyre_program *program, vyre_bytes *out, vyre_error *error);
 
 /* Formats a file: canonical spacing and indentation, comments and blank lines kept (runs of blank lines become one). Works on
  * tokens, so a file that does not validate can be formatted; one that does not even tokenise or whose braces do not match is refused
- * with diagnostics. Formatting twice changes nothing more. */
+ * with diagnostics. Formatting twice changes nothing more. `out` is replaced.
+ *
+ * VYRE_INVALID_PROGRAM  tokens or braces are wrong
+ * VYRE_LIMIT            the text is larger than 256 MiB
+ * VYRE_NO_MEMORY */
 VYRE_API vyre_status vyre_text_format(const char *text, size_t size, const vyre_parse_options *options,
                                       vyre_diagnostics *diagnostics, vyre_bytes *out, vyre_error *error);
 
