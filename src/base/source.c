@@ -72,10 +72,6 @@ const char *vy_source_text(const vy_source *source, size_t *size) {
     return source ? source->text : "";
 }
 
-uint32_t vy_source_line_count(const vy_source *source) {
-    return source ? source->line_count : 0;
-}
-
 const char *vy_source_line(const vy_source *source, uint32_t line, size_t *length) {
     *length = 0;
     if (!source || line == 0 || line > source->line_count)

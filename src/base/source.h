@@ -28,7 +28,6 @@ const char *vy_source_text(const vy_source *source, size_t *size);
 /* The text of a line without its end ("\n" or "\r\n"), not NUL-terminated; NULL with length 0 if there is no such line.
  * Constant time: a line that ends the text without a newline counts, an empty one after the last newline does not. */
 const char *vy_source_line(const vy_source *source, uint32_t line, size_t *length);
-uint32_t vy_source_line_count(const vy_source *source);
 /* The line and column of a byte offset (the end of the text for one beyond it), in O(log lines). */
 vy_position vy_source_position(const vy_source *source, size_t offset, size_t length);
 

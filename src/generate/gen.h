@@ -219,8 +219,6 @@ uint32_t vy_gen_with(vy_gen *g, vyre_op op, vyre_type type, uint32_t a, uint64_t
 uint32_t vy_gen_load(vy_gen *g, vyre_type type, unsigned depth);
 /* The index of an element of memories[m] that this invocation owns, as u32 or, if `any_type`, perhaps another integer type. */
 uint32_t vy_gen_own_index(vy_gen *g, unsigned m, int any_type);
-/* An index for a memory where every element may be touched. */
-uint32_t vy_gen_any_index(vy_gen *g, unsigned m, unsigned depth);
 /* Statements; 0 if none is possible here. */
 int vy_gen_store(vy_gen *g);
 int vy_gen_store_to(vy_gen *g, unsigned m, int digest);
@@ -228,8 +226,7 @@ int vy_gen_atomic(vy_gen *g);
 int vy_gen_barrier(vy_gen *g);
 /* A barrier that brings the phases back to `holds`; nothing if they are. */
 void vy_gen_settle(vy_gen *g, const vy_hold *holds);
-/* A random hold of a memory whose phase a barrier of that scope may change. */
-int vy_gen_may_change(const vy_gen *g, unsigned m, vyre_scope scope);
+/* A random hold of a memory whose phase a barrier may change. */
 vy_hold vy_gen_draw_own(vy_gen *g, const vy_gen_memory *memory, vy_base base);
 
 /* ---- statement.c, control.c, function.c ---- */

@@ -86,7 +86,7 @@ uint32_t vy_gen_own_index(vy_gen *g, unsigned m, int any_type) {
     return any_type && vy_gen_chance(g, 1, 4) ? in_other_type(g, index, index_bound(g, hold)) : index;
 }
 
-uint32_t vy_gen_any_index(vy_gen *g, unsigned m, unsigned depth) {
+static uint32_t any_index(vy_gen *g, unsigned m, unsigned depth) {
     switch (vy_gen_below(g, 8)) {
     case 0:
     case 1:
@@ -129,7 +129,7 @@ static uint32_t load_from(vy_gen *g, unsigned m, unsigned depth) {
     else if (g->holds[m].phase == VY_PHASE_SHARED && g->holds[m].base == VY_BASE_CHUNK)
         index = chunk_index(g, m);
     else
-        index = vy_gen_any_index(g, m, depth);
+        index = any_index(g, m, depth);
     return vy_draft_load(&g->draft, g->memories[m].memory, index);
 }
 
@@ -159,7 +159,7 @@ int vy_gen_store_to(vy_gen *g, unsigned m, int digest) {
         return 0;
     uint32_t index;
     if (g->holds[m].phase == VY_PHASE_PRIVATE)
-        index = vy_gen_any_index(g, m, g->depth / 2);
+        index = any_index(g, m, g->depth / 2);
     else if (g->holds[m].phase != VY_PHASE_OWN)
         return 0;
     else
@@ -190,7 +190,7 @@ static void write_atomic(vy_gen *g, unsigned m) {
     int own_group = memory->space == VY_SPACE_WORKGROUP || g->holds[m].base == VY_BASE_CHUNK;
     stmt.scope = own_group && vy_gen_chance(g, 1, 2) ? VYRE_SCOPE_WORKGROUP : VYRE_SCOPE_DEVICE;
     stmt.order = (uint8_t)vy_gen_below(g, stmt.op == VYRE_ATOMIC_LOAD ? VYRE_ORDER_RELEASE : VYRE_ORDER_COUNT);
-    stmt.a = g->holds[m].base == VY_BASE_CHUNK ? chunk_index(g, m) : vy_gen_any_index(g, m, g->depth / 2);
+    stmt.a = g->holds[m].base == VY_BASE_CHUNK ? chunk_index(g, m) : any_index(g, m, g->depth / 2);
     if (stmt.op != VYRE_ATOMIC_LOAD)
         stmt.b = vy_gen_expr(g, (vyre_type)memory->type, g->depth);
     vy_draft_stmt(&g->draft, &stmt, NULL, 0, NULL, NULL);
@@ -230,7 +230,7 @@ vy_hold vy_gen_draw_own(vy_gen *g, const vy_gen_memory *memory, vy_base base) {
     return hold;
 }
 
-int vy_gen_may_change(const vy_gen *g, unsigned m, vyre_scope scope) {
+static int may_change(const vy_gen *g, unsigned m, vyre_scope scope) {
     const vy_gen_memory *memory = &g->memories[m];
     if (memory->space == VY_SPACE_WORKGROUP)
         return 1;
@@ -282,14 +282,14 @@ int vy_gen_barrier(vy_gen *g) {
         scope = vy_gen_chance(g, 1, 2) ? VYRE_SCOPE_DEVICE : VYRE_SCOPE_WORKGROUP;
     /* So that the barrier matters: something is written before it, and read behind it by others. */
     for (unsigned m = 0; m < g->memory_count; m++)
-        if (vy_gen_may_change(g, m, scope) && vy_gen_chance(g, 1, 2))
+        if (may_change(g, m, scope) && vy_gen_chance(g, 1, 2))
             vy_gen_store_to(g, m, 0);
     write_barrier(g, scope);
     uint32_t fresh =
         0; /* memories that are shared now; loaded only when all phases are settled, as an index may load too */
     for (unsigned m = 0; m < g->memory_count; m++) {
         vy_phase before = (vy_phase)g->holds[m].phase;
-        if (!vy_gen_may_change(g, m, scope) || vy_gen_chance(g, 1, 3))
+        if (!may_change(g, m, scope) || vy_gen_chance(g, 1, 3))
             continue;
         g->holds[m] = draw_hold(g, m);
         fresh |= (uint32_t)(g->holds[m].phase == VY_PHASE_SHARED && before != VY_PHASE_SHARED) << m;

@@ -84,15 +84,11 @@ void vy_lower_unknown(vy_lowering *l, uint32_t name, vy_position at);
 /* Finds the type of a tree and hoists its effects. hint: the type the context would like, or VY_TYPE_OPEN. Gives a
  * type, VY_TYPE_OPEN or VY_TYPE_BAD. */
 uint8_t vy_lower_type(vy_lowering *l, vy_node *node, uint8_t hint);
-/* Gives an open tree its type. */
-void vy_lower_settle(vy_lowering *l, vy_node *node, uint8_t type);
 /* The value must have that type. The message says "<what> `<name>` is …"; either may be NULL. Returns 0 after an
  * error. */
 int vy_lower_expect(vy_lowering *l, vy_node *node, uint8_t type, const char *what, const char *name);
 /* The value must have a type of its own. Returns it, or VY_TYPE_BAD after an error. */
 uint8_t vy_lower_closed(vy_lowering *l, vy_node *node, uint8_t hint);
-/* The tree is an index: any integer type, u32 if it is open. */
-int vy_lower_index(vy_lowering *l, vy_node *node);
 /* The value that `keyword name = …` binds without a written type. Returns its type, or VY_TYPE_BAD after an error. */
 uint8_t vy_lower_bound(vy_lowering *l, vy_node *node, const char *keyword, uint32_t name);
 /* Reports that a literal has no type; keyword and name: what it is bound to, where a written type would help, or NULL. */

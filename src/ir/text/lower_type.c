@@ -123,7 +123,8 @@ static int check_class(vy_lowering *l, vy_node *node, uint8_t type) {
     return 0;
 }
 
-void vy_lower_settle(vy_lowering *l, vy_node *node, uint8_t type) {
+/* Gives an open tree its type. */
+static void settle(vy_lowering *l, vy_node *node, uint8_t type) {
     if (node->type != VY_TYPE_OPEN)
         return;
     node->type = type;
@@ -138,7 +139,7 @@ void vy_lower_settle(vy_lowering *l, vy_node *node, uint8_t type) {
         type = VY_TYPE_BAD;
     for (unsigned i = 0; i < 3; i++)
         if (operands[i])
-            vy_lower_settle(l, operands[i], type);
+            settle(l, operands[i], type);
     node->type = type;
 }
 
@@ -179,7 +180,7 @@ uint8_t vy_lower_unify(vy_lowering *l, vy_node *const nodes[3], uint8_t hint, vy
     uint8_t type = is_bad ? VY_TYPE_BAD : anchor ? anchor->type : VY_TYPE_OPEN;
     for (unsigned i = 0; type != VY_TYPE_OPEN && i < 3; i++)
         if (nodes[i]) {
-            vy_lower_settle(l, nodes[i], type);
+            settle(l, nodes[i], type);
             if (nodes[i]->type == VY_TYPE_BAD)
                 is_bad = 1;
         }
@@ -245,7 +246,7 @@ static uint8_t type_cast(vy_lowering *l, vy_node *node) {
         return VY_TYPE_BAD;
     }
     if (from == VY_TYPE_OPEN) {
-        vy_lower_settle(l, node->a, node->type_name);
+        settle(l, node->a, node->type_name);
         node->axis = 1; /* `u32(5)` is the literal 5u32 */
     }
     return node->a->type == VY_TYPE_BAD ? VY_TYPE_BAD : node->type_name;
@@ -259,7 +260,7 @@ static uint8_t type_bitcast(vy_lowering *l, vy_node *node) {
     unsigned bits = vyre_type_bits(node->type_name);
     uint8_t from = vy_lower_type(l, node->a, VY_TYPE_OPEN);
     if (from == VY_TYPE_OPEN && first_open(node->a)->kind == VY_NODE_NUMBER && !first_open(node->a)->number->is_float) {
-        vy_lower_settle(l, node->a, unsigned_of(bits)); /* a pattern of bits */
+        settle(l, node->a, unsigned_of(bits)); /* a pattern of bits */
         from = node->a->type;
     }
     if (from == VY_TYPE_OPEN) {
@@ -313,11 +314,23 @@ static uint8_t type_name(vy_lowering *l, vy_node *node) {
     return global->constant->type;
 }
 
+/* The tree is an index: any integer type, u32 if it is open. */
+static int check_index(vy_lowering *l, vy_node *node) {
+    uint8_t type = vy_lower_closed(l, node, VYRE_TYPE_U32);
+    if (type == VY_TYPE_BAD)
+        return 0;
+    if (vyre_type_class(type) & VYRE_CLASS_INTEGER)
+        return 1;
+    vy_lower_error(l, VY_T035, node->at, VY_FIX("convert it: `u32(%.60s)`", spelling(l, node)),
+                   "an index is an integer, but this value is %s", vyre_type_name(type));
+    return 0;
+}
+
 static uint8_t type_index(vy_lowering *l, vy_node *node) {
     const vy_binding *memory = vy_lower_memory(l, node->name, node->at);
     uint8_t type = memory ? memory->type : VY_TYPE_BAD;
     node->variable = memory ? memory->index : VY_NONE;
-    return vy_lower_index(l, node->a) ? type : VY_TYPE_BAD;
+    return check_index(l, node->a) ? type : VY_TYPE_BAD;
 }
 
 static uint8_t type_of(vy_lowering *l, vy_node *node, uint8_t hint) {
@@ -379,7 +392,7 @@ int vy_lower_expect(vy_lowering *l, vy_node *node, uint8_t type, const char *wha
     uint8_t given = vy_lower_type(l, node, type);
     char fix[160];
     if (given == VY_TYPE_OPEN) {
-        vy_lower_settle(l, node, type);
+        settle(l, node, type);
         return node->type != VY_TYPE_BAD;
     }
     if (given == VY_TYPE_BAD || type == VY_TYPE_BAD)
@@ -397,7 +410,7 @@ uint8_t vy_lower_closed(vy_lowering *l, vy_node *node, uint8_t hint) {
     if (type != VY_TYPE_OPEN)
         return type;
     if (is_closed(hint)) {
-        vy_lower_settle(l, node, hint);
+        settle(l, node, hint);
         return node->type;
     }
     vy_lower_untyped(l, node, NULL, NULL);
@@ -410,15 +423,4 @@ uint8_t vy_lower_bound(vy_lowering *l, vy_node *node, const char *keyword, uint3
         return type;
     vy_lower_untyped(l, node, keyword, vy_lower_text(l, name));
     return VY_TYPE_BAD;
-}
-
-int vy_lower_index(vy_lowering *l, vy_node *node) {
-    uint8_t type = vy_lower_closed(l, node, VYRE_TYPE_U32);
-    if (type == VY_TYPE_BAD)
-        return 0;
-    if (vyre_type_class(type) & VYRE_CLASS_INTEGER)
-        return 1;
-    vy_lower_error(l, VY_T035, node->at, VY_FIX("convert it: `u32(%.60s)`", spelling(l, node)),
-                   "an index is an integer, but this value is %s", vyre_type_name(type));
-    return 0;
 }

@@ -72,7 +72,8 @@ static char escape_value(const char *text, unsigned *read) {
     return low < 0 ? 0 : (char)(high * 16 + low);
 }
 
-const char *vy_parse_string(vy_parser *parser, uint32_t *length) {
+/* The contents of a string token; NULL on error. */
+static const char *parse_string(vy_parser *parser, uint32_t *length) {
     vy_token token = parser->token;
     const char *text = vy_token_text(&parser->lexer, &token) + 1;
     *length = 0;
@@ -347,7 +348,7 @@ static vy_statement *parse_region(vy_parser *parser) {
     vy_statement *statement = take_keyword(parser, VY_SYNTAX_REGION);
     if (!statement)
         return NULL;
-    statement->text = vy_parse_string(parser, &statement->length);
+    statement->text = parse_string(parser, &statement->length);
     if (!parser->panic)
         statement->body = vy_parse_block(parser);
     return statement;
@@ -357,7 +358,7 @@ static vy_statement *parse_print(vy_parser *parser) {
     vy_statement *statement = take_keyword(parser, VY_SYNTAX_PRINT);
     if (!statement)
         return NULL;
-    statement->text = vy_parse_string(parser, &statement->length);
+    statement->text = parse_string(parser, &statement->length);
     if (!parser->panic && vy_parse_accept(parser, VY_TOKEN_COMMA))
         statement->a = parse_list(parser, &statement->count);
     return statement;

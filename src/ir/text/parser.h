@@ -67,8 +67,6 @@ const char *vy_parse_foreign_type(const char *text, size_t length);
 char vy_parse_peek(const vy_parser *parser);
 /* `expected one of …` with a suggestion for the word that stands there. Returns 0. */
 int vy_parse_one_of(vy_parser *parser, const char *what, const char *const *words, unsigned count);
-/* The contents of a string token; NULL on error. */
-const char *vy_parse_string(vy_parser *parser, uint32_t *length);
 
 vy_node *vy_parse_expression(vy_parser *parser); /* NULL only when memory is out */
 vy_node *vy_parse_size(vy_parser *parser);
