@@ -29,7 +29,8 @@ VYRE_API vyre_status vyre_acquire(const char *id, vyre_backend **out, vyre_error
 typedef struct vyre_policy {
     int allow_software; /* GPU APIs on a CPU: lavapipe, PoCL */
     int allow_cpu;      /* the native CPU backend */
-    const char *only;   /* only this "id" or "id#ordinal", whatever it runs on; NULL = what the environment says in VYRE_BACKEND (which
+    const char *
+        only; /* only this "id" or "id#ordinal", whatever it runs on; NULL = what the environment says in VYRE_BACKEND (which
                            set-user-id programs ignore), else any */
 } vyre_policy;
 
@@ -71,13 +72,15 @@ typedef struct vyre_candidate {
  *
  * VYRE_NOT_FOUND  nothing usable: the error says what was refused and why
  * VYRE_NO_MEMORY  nothing was acquired */
-VYRE_API vyre_status vyre_select(const vyre_policy *policy, vyre_backend **out, vyre_selection **report, vyre_error *error);
+VYRE_API vyre_status vyre_select(const vyre_policy *policy, vyre_backend **out, vyre_selection **report,
+                                 vyre_error *error);
 VYRE_API void vyre_selection_free(vyre_selection *selection);
 VYRE_API size_t vyre_selection_count(const vyre_selection *selection);
 /* Strings are borrowed from the selection. Returns 0 past the end. */
 VYRE_API int vyre_selection_get(const vyre_selection *selection, size_t index, vyre_candidate *out);
 /* As lines for people or as one JSON array. */
-VYRE_API vyre_status vyre_selection_render(const vyre_selection *selection, int json, vyre_bytes *out, vyre_error *error);
+VYRE_API vyre_status vyre_selection_render(const vyre_selection *selection, int json, vyre_bytes *out,
+                                           vyre_error *error);
 
 VYRE_API vyre_backend *vyre_backend_retain(vyre_backend *backend);
 /* The last release frees resident buffers, shuts the backend down and destroys it. If a call was abandoned at its deadline and has
@@ -119,22 +122,23 @@ typedef struct vyre_dispatch_config {
  * VYRE_TRAPPED, VYRE_TIMEOUT, VYRE_DEVICE_LOST, VYRE_NO_MEMORY, VYRE_NO_DEVICE_MEMORY, and what the backend returns */
 
 /* Inputs are spans the caller lends. */
-VYRE_API vyre_status vyre_backend_dispatch(vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
-                                           const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap,
-                                           vyre_error *error);
+VYRE_API vyre_status vyre_backend_dispatch(vyre_backend *backend, vyre_program *program,
+                                           const vyre_arguments *arguments, const vyre_dispatch_config *config,
+                                           vyre_outputs *outputs, vyre_trap *trap, vyre_error *error);
 /* Inputs are owned bytes (arguments->inputs is ignored): the backend's own owned entry, without a copy. They stay the caller's. */
 VYRE_API vyre_status vyre_backend_dispatch_owned(vyre_backend *backend, vyre_program *program, const vyre_bytes *inputs,
                                                  size_t input_count, const vyre_arguments *arguments,
-                                                 const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap,
-                                                 vyre_error *error);
-/* timing is filled on success. */
-VYRE_API vyre_status vyre_backend_dispatch_timed(vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
-                                                 const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_timing *timing,
+                                                 const vyre_dispatch_config *config, vyre_outputs *outputs,
                                                  vyre_trap *trap, vyre_error *error);
+/* timing is filled on success. */
+VYRE_API vyre_status vyre_backend_dispatch_timed(vyre_backend *backend, vyre_program *program,
+                                                 const vyre_arguments *arguments, const vyre_dispatch_config *config,
+                                                 vyre_outputs *outputs, vyre_timing *timing, vyre_trap *trap,
+                                                 vyre_error *error);
 /* Writes straight into the caller's slots where the backend can. On failure outputs->count may be 0; slots keep their memory. */
-VYRE_API vyre_status vyre_backend_dispatch_into(vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
-                                                const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap,
-                                                vyre_error *error);
+VYRE_API vyre_status vyre_backend_dispatch_into(vyre_backend *backend, vyre_program *program,
+                                                const vyre_arguments *arguments, const vyre_dispatch_config *config,
+                                                vyre_outputs *outputs, vyre_trap *trap, vyre_error *error);
 /* Frees all slots and resets to VYRE_OUTPUTS_INIT. */
 VYRE_API void vyre_outputs_free(vyre_outputs *outputs);
 
@@ -143,32 +147,35 @@ VYRE_API void vyre_outputs_free(vyre_outputs *outputs);
 /* A buffer on the device, zeroed. Handles carry owner and generation: a stale or foreign one is VYRE_INVALID_ARGUMENT, never an alias.
  * host_source (optional): `size` bytes the buffer is registered with; uploaded now, and again by recovery if nothing has written
  * the buffer since; must stay valid until the buffer is freed. */
-VYRE_API vyre_status vyre_resident_allocate(vyre_backend *backend, uint64_t size, const void *host_source, vyre_resident *out,
-                                            vyre_error *error);
+VYRE_API vyre_status vyre_resident_allocate(vyre_backend *backend, uint64_t size, const void *host_source,
+                                            vyre_resident *out, vyre_error *error);
 /* VYRE_CONFLICT while a call uses it. */
 VYRE_API vyre_status vyre_resident_free(vyre_backend *backend, vyre_resident resident, vyre_error *error);
-VYRE_API vyre_status vyre_resident_size(vyre_backend *backend, vyre_resident resident, uint64_t *size, vyre_error *error);
+VYRE_API vyre_status vyre_resident_size(vyre_backend *backend, vyre_resident resident, uint64_t *size,
+                                        vyre_error *error);
 /* Exactly the whole buffer: any other length is VYRE_INVALID_ARGUMENT. */
-VYRE_API vyre_status vyre_resident_upload(vyre_backend *backend, vyre_resident resident, const void *data, uint64_t size,
-                                          vyre_error *error);
-VYRE_API vyre_status vyre_resident_download(vyre_backend *backend, vyre_resident resident, vyre_bytes *out, vyre_error *error);
+VYRE_API vyre_status vyre_resident_upload(vyre_backend *backend, vyre_resident resident, const void *data,
+                                          uint64_t size, vyre_error *error);
+VYRE_API vyre_status vyre_resident_download(vyre_backend *backend, vyre_resident resident, vyre_bytes *out,
+                                            vyre_error *error);
 /* A range; one that ends past the buffer is VYRE_INVALID_ARGUMENT. */
-VYRE_API vyre_status vyre_resident_upload_at(vyre_backend *backend, vyre_resident resident, uint64_t offset, const void *data,
-                                             uint64_t size, vyre_error *error);
-VYRE_API vyre_status vyre_resident_download_at(vyre_backend *backend, vyre_resident resident, uint64_t offset, void *data,
-                                               uint64_t size, vyre_error *error);
+VYRE_API vyre_status vyre_resident_upload_at(vyre_backend *backend, vyre_resident resident, uint64_t offset,
+                                             const void *data, uint64_t size, vyre_error *error);
+VYRE_API vyre_status vyre_resident_download_at(vyre_backend *backend, vyre_resident resident, uint64_t offset,
+                                               void *data, uint64_t size, vyre_error *error);
 /* Many ranges, one submission where the backend can. Every range is checked before the first moves. */
-VYRE_API vyre_status vyre_resident_upload_batch(vyre_backend *backend, const vyre_transfer *transfers, size_t count, vyre_error *error);
+VYRE_API vyre_status vyre_resident_upload_batch(vyre_backend *backend, const vyre_transfer *transfers, size_t count,
+                                                vyre_error *error);
 VYRE_API vyre_status vyre_resident_download_batch(vyre_backend *backend, const vyre_transfer *transfers, size_t count,
                                                   vyre_error *error);
 /* One resource per buffer, in declaration order, all resident; arguments->inputs and counts are ignored: element counts come from the
  * ranges. timing may be NULL. After a failure the buffers the program writes hold anything.
  *
  * VYRE_CONFLICT  two ranges overlap and the program writes one of them */
-VYRE_API vyre_status vyre_backend_dispatch_resident(vyre_backend *backend, vyre_program *program, const vyre_resource *bindings,
-                                                    size_t binding_count, const vyre_arguments *arguments,
-                                                    const vyre_dispatch_config *config, vyre_timing *timing, vyre_trap *trap,
-                                                    vyre_error *error);
+VYRE_API vyre_status vyre_backend_dispatch_resident(vyre_backend *backend, vyre_program *program,
+                                                    const vyre_resource *bindings, size_t binding_count,
+                                                    const vyre_arguments *arguments, const vyre_dispatch_config *config,
+                                                    vyre_timing *timing, vyre_trap *trap, vyre_error *error);
 
 /* ---- lifecycle ---- */
 

@@ -76,8 +76,8 @@ void vy_backend_take_capabilities(vyre_backend *backend) {
     };
     uint64_t values[VYRE_CAPABILITY_COUNT];
     for (int i = 0; i < VYRE_CAPABILITY_COUNT; i++)
-        values[i] = backend->calls.capability ? backend->calls.capability(backend->self, (vyre_capability)i)
-                                              : defaults[i];
+        values[i] =
+            backend->calls.capability ? backend->calls.capability(backend->self, (vyre_capability)i) : defaults[i];
     if (values[VYRE_CAPABILITY_MAX_INVOCATIONS] == 0) {
         uint64_t product = 1;
         for (int d = 0; d < 3; d++)
@@ -103,8 +103,9 @@ static vyre_status complete(const vyre_backend_vtable *given, vyre_backend_vtabl
                        "the table of a backend has %u bytes, less than its required entries take (%zu)", size,
                        offsetof(vyre_backend_vtable, version));
     if (given->abi < 1 || given->abi > VYRE_BACKEND_ABI)
-        return vy_fail(error, VYRE_ABI_MISMATCH, fix, "a backend speaks version %u of the contract, this library 1 to %u",
-                       given->abi, VYRE_BACKEND_ABI);
+        return vy_fail(error, VYRE_ABI_MISMATCH, fix,
+                       "a backend speaks version %u of the contract, this library 1 to %u", given->abi,
+                       VYRE_BACKEND_ABI);
     memset(calls, 0, sizeof *calls);
     memcpy(calls, given, size < sizeof *calls ? size : sizeof *calls);
     if (!calls->id || !calls->dispatch)

@@ -18,15 +18,15 @@ struct vyre_backend {
     vyre_backend_vtable calls; /* copied: entries beyond a short table are NULL */
     void *self;
     char id[VY_BACKEND_ID];
-    uint64_t owner; /* unique in the process: names this instance in handles */
+    uint64_t owner;                                       /* unique in the process: names this instance in handles */
     _Atomic uint64_t capabilities[VYRE_CAPABILITY_COUNT]; /* recovery may change them */
 
     _Atomic uint64_t generation;
     _Atomic int is_lost;
-    _Atomic int is_closing;      /* no new work */
-    _Atomic uint32_t in_flight;  /* calls inside the backend, but for abandoned ones */
-    _Atomic uint32_t abandoned;  /* calls that passed their deadline and have not come back */
-    pthread_mutex_t lock;        /* guards is_closed, is_recovering and the wait for idle */
+    _Atomic int is_closing;     /* no new work */
+    _Atomic uint32_t in_flight; /* calls inside the backend, but for abandoned ones */
+    _Atomic uint32_t abandoned; /* calls that passed their deadline and have not come back */
+    pthread_mutex_t lock;       /* guards is_closed, is_recovering and the wait for idle */
     pthread_cond_t idle;
     int is_closed, is_recovering;
     int is_device_closed; /* written by the one shutdown, read by the last release */

@@ -21,13 +21,14 @@ static vyre_status check_workgroup(vyre_backend *backend, const vyre_program *pr
         uint64_t most = limit_of(backend, (vyre_capability)(VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_X + d));
         uint64_t groups = limit_of(backend, VYRE_CAPABILITY_MAX_WORKGROUPS);
         if (size[d] > most)
-            return vy_fail(error, VYRE_LIMIT, VY_FIX("lower `workgroup` to %" PRIu64 " in %c, or choose another backend", most, axes[d]),
-                           "the workgroup size in %c (%" PRIu32 ") is over the limit of backend `%s` (%" PRIu64 ")", axes[d],
-                           size[d], backend->id, most);
+            return vy_fail(error, VYRE_LIMIT,
+                           VY_FIX("lower `workgroup` to %" PRIu64 " in %c, or choose another backend", most, axes[d]),
+                           "the workgroup size in %c (%" PRIu32 ") is over the limit of backend `%s` (%" PRIu64 ")",
+                           axes[d], size[d], backend->id, most);
         if (launch->groups[d] > groups)
             return vy_fail(error, VYRE_LIMIT, "dispatch fewer workgroups at a time, or choose another backend",
-                           "the grid in %c (%" PRIu32 " workgroups) is over the limit of backend `%s` (%" PRIu64 ")", axes[d],
-                           launch->groups[d], backend->id, groups);
+                           "the grid in %c (%" PRIu32 " workgroups) is over the limit of backend `%s` (%" PRIu64 ")",
+                           axes[d], launch->groups[d], backend->id, groups);
     }
     uint64_t most = limit_of(backend, VYRE_CAPABILITY_MAX_INVOCATIONS);
     if (launch->group_size > most)
@@ -91,7 +92,8 @@ int vy_boundary_guards(const vyre_backend *backend, const vyre_launch *launch) {
     return launch->deadline_ns && !vyre_backend_capability(backend, VYRE_CAPABILITY_CANCEL);
 }
 
-vyre_status vy_boundary_finish(vyre_backend *backend, vyre_status status, const vy_launch *launch, vyre_trap *trap, vyre_error *error) {
+vyre_status vy_boundary_finish(vyre_backend *backend, vyre_status status, const vy_launch *launch, vyre_trap *trap,
+                               vyre_error *error) {
     vy_count(VY_COUNTER_dispatches, 1);
     if (status == VYRE_OK)
         return VYRE_OK;
@@ -118,6 +120,7 @@ typedef struct dispatch {
     vyre_outputs *outputs;
     vyre_timing *timing;
     vyre_trap *trap;
+    size_t output_count;
     vy_launch launch;
 } dispatch;
 
@@ -125,7 +128,7 @@ typedef struct dispatch {
 static vyre_status deliver_empty(dispatch *d, vyre_error *error) {
     vy_slots slots;
     vyre_status status = VYRE_OK;
-    vy_slots_start(&slots, vyre_program_output_count(d->program));
+    vy_slots_start(&slots, d->output_count);
     for (uint32_t i = 0; i < d->program->buffer_count && status == VYRE_OK; i++) {
         const vy_launch_buffer *buffer = &d->launch.buffers[i];
         if (buffer->output == VY_NONE)
@@ -144,7 +147,7 @@ static vyre_status deliver_empty(dispatch *d, vyre_error *error) {
 
 /* Straight into the caller's slots. Whatever the backend does to the struct, the caller keeps its own list. */
 static vyre_status run_in_place(dispatch *d, vy_call *call, vyre_error *error) {
-    vyre_outputs view = {d->outputs->items, vyre_program_output_count(d->program), d->outputs->capacity};
+    vyre_outputs view = {d->outputs->items, d->output_count, d->outputs->capacity};
     size_t before = d->outputs->count;
     size_t capacities[VY_LIMIT_BUFFERS];
     for (size_t i = 0; i < view.count; i++) {
@@ -154,8 +157,8 @@ static vyre_status run_in_place(dispatch *d, vy_call *call, vyre_error *error) {
     call->outputs = &view;
     vyre_status status = vy_call_run(call, error);
     if (status == VYRE_OK)
-        status = vy_outputs_check(d->backend, &view, d->outputs->items, d->program, &d->launch, error);
-    d->outputs->count = status == VYRE_OK ? vyre_program_output_count(d->program) : 0;
+        status = vy_outputs_check(d->backend, &view, d->outputs->items, d->output_count, d->program, &d->launch, error);
+    d->outputs->count = status == VYRE_OK ? d->output_count : 0;
     vy_outputs_contain(d->outputs);
     uint64_t done[VY_COUNTER_COUNT] = {0}, bytes = 0;
     for (size_t i = 0; i < d->outputs->count; i++) {
@@ -169,7 +172,7 @@ static vyre_status run_in_place(dispatch *d, vy_call *call, vyre_error *error) {
 
 static vyre_status run_in_fresh(dispatch *d, vy_call *call, vyre_error *error) {
     vy_slots slots;
-    vy_slots_start(&slots, vyre_program_output_count(d->program));
+    vy_slots_start(&slots, d->output_count);
     call->outputs = &slots.outputs;
     vyre_status status;
     if (vy_boundary_guards(d->backend, &call->launch)) {
@@ -177,7 +180,8 @@ static vyre_status run_in_fresh(dispatch *d, vy_call *call, vyre_error *error) {
     } else {
         status = vy_call_run(call, error);
         if (status == VYRE_OK)
-            status = vy_outputs_check(d->backend, &slots.outputs, slots.items, d->program, &d->launch, error);
+            status = vy_outputs_check(d->backend, &slots.outputs, slots.items, d->output_count, d->program, &d->launch,
+                                      error);
     }
     if (status == VYRE_OK)
         vy_outputs_deliver(d->outputs, &slots.outputs);
@@ -225,8 +229,10 @@ static vyre_status dispatch_host(dispatch *d, vyre_error *error) {
     vyre_status status = vy_launch_resolve(d->program, d->arguments, &d->launch, e);
     if (status == VYRE_OK)
         status = vy_boundary_check(d->backend, d->program, &d->launch, d->config, e);
-    if (status == VYRE_OK)
-        status = vy_outputs_reserve(d->outputs, vyre_program_output_count(d->program), e);
+    if (status == VYRE_OK) {
+        d->output_count = vyre_program_output_count(d->program);
+        status = vy_outputs_reserve(d->outputs, d->output_count, e);
+    }
     if (status == VYRE_OK)
         status = vy_backend_enter(d->backend, e);
     if (status != VYRE_OK)
@@ -268,8 +274,9 @@ vyre_status vyre_backend_dispatch_into(vyre_backend *backend, vyre_program *prog
 }
 
 vyre_status vyre_backend_dispatch_owned(vyre_backend *backend, vyre_program *program, const vyre_bytes *inputs,
-                                        size_t input_count, const vyre_arguments *arguments, const vyre_dispatch_config *config,
-                                        vyre_outputs *outputs, vyre_trap *trap, vyre_error *error) {
+                                        size_t input_count, const vyre_arguments *arguments,
+                                        const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap,
+                                        vyre_error *error) {
     vyre_arguments given = {0};
     vyre_span spans[VY_LIMIT_BUFFERS];
     size_t count = input_count < VY_LIMIT_BUFFERS ? input_count : VY_LIMIT_BUFFERS;

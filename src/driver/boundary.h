@@ -39,8 +39,8 @@ typedef struct vy_call {
 vyre_status vy_call_run(const vy_call *call, vyre_error *error);
 /* The same on a worker thread that is abandoned at launch.deadline_ns; the backend is lost then. Outputs are checked against `launch`
  * and moved into call->outputs. `uses` are unpinned when the work has ended, which may be after the return. */
-vyre_status vy_call_run_guarded(const vy_call *call, const vy_launch *launch, const vy_resident_use *uses, size_t use_count,
-                                vyre_error *error);
+vyre_status vy_call_run_guarded(const vy_call *call, const vy_launch *launch, const vy_resident_use *uses,
+                                size_t use_count, vyre_error *error);
 uint64_t vy_clock_now(void); /* CLOCK_MONOTONIC in nanoseconds */
 
 /* Storage for the outputs of one call: `count` empty slots. Ends with vy_slots_end, whatever the backend did to it. */
@@ -51,9 +51,9 @@ typedef struct vy_slots {
 } vy_slots;
 void vy_slots_start(vy_slots *slots, size_t count);
 void vy_slots_end(vy_slots *slots);
-/* VYRE_CORRUPT unless there is one slot per output, of the right size, in the storage that was given (`items`). */
-vyre_status vy_outputs_check(vyre_backend *backend, const vyre_outputs *outputs, const vyre_bytes *items, const vyre_program *program,
-                             const vy_launch *launch, vyre_error *error);
+/* VYRE_CORRUPT unless there are as many slots as expected, each of the right size, in the storage that was given (`items`). */
+vyre_status vy_outputs_check(vyre_backend *backend, const vyre_outputs *outputs, const vyre_bytes *items,
+                             size_t expected, const vyre_program *program, const vy_launch *launch, vyre_error *error);
 /* Makes room for `count` slots; those beyond the old count are as they were. */
 vyre_status vy_outputs_reserve(vyre_outputs *outputs, size_t count, vyre_error *error);
 /* Hands checked slots over: refills in place where capacity suffices, moves the memory otherwise. Cannot fail after vy_outputs_reserve. */
@@ -74,6 +74,7 @@ void vy_boundary_describe(vyre_program *program, const vyre_arguments *arguments
 /* Whether a call with this deadline needs a thread of its own. */
 int vy_boundary_guards(const vyre_backend *backend, const vyre_launch *launch);
 /* Counts the end of a dispatch that reached the backend and checks what it says about a trap. */
-vyre_status vy_boundary_finish(vyre_backend *backend, vyre_status status, const vy_launch *launch, vyre_trap *trap, vyre_error *error);
+vyre_status vy_boundary_finish(vyre_backend *backend, vyre_status status, const vy_launch *launch, vyre_trap *trap,
+                               vyre_error *error);
 
 #endif

@@ -40,9 +40,10 @@ static vyre_status copy_and_run(const vy_call *call, vyre_error *error) {
 
 static vyre_status run_borrowed(const vy_call *call, vyre_error *error) {
     vyre_backend *backend = call->backend;
-    return backend->calls.dispatch_borrowed ? backend->calls.dispatch_borrowed(backend->self, &call->launch, call->inputs,
-                                                                               call->input_count, call->outputs, error)
-                                            : copy_and_run(call, error);
+    return backend->calls.dispatch_borrowed
+               ? backend->calls.dispatch_borrowed(backend->self, &call->launch, call->inputs, call->input_count,
+                                                  call->outputs, error)
+               : copy_and_run(call, error);
 }
 
 /* Without the entry: the wall time around the borrowed form; nothing else is known. */
@@ -70,8 +71,8 @@ static vyre_status run_resident(const vy_call *call, vyre_error *error) {
     vyre_backend *backend = call->backend;
     if (call->timing)
         memset(call->timing, 0, sizeof *call->timing);
-    return backend->calls.dispatch_resident(backend->self, &call->launch, call->bindings, call->binding_count, call->timing,
-                                            error);
+    return backend->calls.dispatch_resident(backend->self, &call->launch, call->bindings, call->binding_count,
+                                            call->timing, error);
 }
 
 vyre_status vy_call_run(const vy_call *call, vyre_error *error) {

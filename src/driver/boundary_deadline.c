@@ -57,7 +57,8 @@ static void copy_call(job *j, const vy_call *from, const vy_resident_use *uses, 
     vyre_span *spans = cut(c, NULL, from->input_count * sizeof *spans);
     vyre_bytes *owned = cut(c, NULL, from->input_count * sizeof *owned);
     for (size_t i = 0; i < from->input_count; i++) {
-        vyre_span span = from->form == VY_FORM_OWNED ? (vyre_span){from->owned[i].data, from->owned[i].size} : from->inputs[i];
+        vyre_span span =
+            from->form == VY_FORM_OWNED ? (vyre_span){from->owned[i].data, from->owned[i].size} : from->inputs[i];
         void *bytes = cut(c, span.data, span.size);
         if (!c->block)
             continue;
@@ -144,7 +145,8 @@ static vyre_status take_results(job *j, const vy_call *call, const vy_launch *la
     if (status == VYRE_TRAPPED)
         *call->launch.trap = j->trap;
     if (status == VYRE_OK && call->outputs)
-        status = vy_outputs_check(call->backend, &j->slots.outputs, j->slots.items, call->launch.program, launch, &j->error);
+        status = vy_outputs_check(call->backend, &j->slots.outputs, j->slots.items, j->slots.count,
+                                  call->launch.program, launch, &j->error);
     if (status != VYRE_OK) {
         *error = j->error;
         return status;
@@ -159,8 +161,8 @@ static vyre_status take_results(job *j, const vy_call *call, const vy_launch *la
     return VYRE_OK;
 }
 
-vyre_status vy_call_run_guarded(const vy_call *call, const vy_launch *launch, const vy_resident_use *uses, size_t use_count,
-                                vyre_error *error) {
+vyre_status vy_call_run_guarded(const vy_call *call, const vy_launch *launch, const vy_resident_use *uses,
+                                size_t use_count, vyre_error *error) {
     vyre_backend *backend = call->backend;
     pthread_t thread;
     job *j = job_new(call, uses, use_count);
@@ -176,7 +178,8 @@ vyre_status vy_call_run_guarded(const vy_call *call, const vy_launch *launch, co
     if (!await(j)) {
         pthread_detach(thread);
         vy_backend_lose(backend);
-        return vy_fail(error, VYRE_TIMEOUT, "raise the timeout or give the dispatch less work; then acquire the backend again",
+        return vy_fail(error, VYRE_TIMEOUT,
+                       "raise the timeout or give the dispatch less work; then acquire the backend again",
                        "`%s` on backend `%s` was not done at its deadline, and this backend cannot stop it: it is lost",
                        vyre_program_name(call->launch.program), backend->id);
     }

@@ -31,11 +31,11 @@ void vy_outputs_contain(vyre_outputs *outputs) {
             outputs->items[i] = (vyre_bytes)VYRE_BYTES_INIT;
 }
 
-vyre_status vy_outputs_check(vyre_backend *backend, const vyre_outputs *outputs, const vyre_bytes *items, const vyre_program *program,
-                             const vy_launch *launch, vyre_error *error) {
-    size_t expected = vyre_program_output_count(program);
+vyre_status vy_outputs_check(vyre_backend *backend, const vyre_outputs *outputs, const vyre_bytes *items,
+                             size_t expected, const vyre_program *program, const vy_launch *launch, vyre_error *error) {
     if (outputs->count != expected)
-        return vy_backend_violation(backend, error, "it returned %zu outputs for a program with %zu", outputs->count, expected);
+        return vy_backend_violation(backend, error, "it returned %zu outputs for a program with %zu", outputs->count,
+                                    expected);
     if (outputs->items != items)
         return vy_backend_violation(backend, error, "it replaced the list of outputs");
     for (uint32_t i = 0; i < program->buffer_count; i++) {
@@ -43,10 +43,11 @@ vyre_status vy_outputs_check(vyre_backend *backend, const vyre_outputs *outputs,
         if (buffer->output == VY_NONE)
             continue;
         if (!is_sound(&items[buffer->output]))
-            return vy_backend_violation(backend, error, "output %" PRIu32 " has no memory for its bytes", buffer->output);
+            return vy_backend_violation(backend, error, "output %" PRIu32 " has no memory for its bytes",
+                                        buffer->output);
         if (items[buffer->output].size != buffer->bytes)
-            return vy_backend_violation(backend, error, "output %" PRIu32 " has %zu bytes instead of %" PRIu64, buffer->output,
-                                        items[buffer->output].size, buffer->bytes);
+            return vy_backend_violation(backend, error, "output %" PRIu32 " has %zu bytes instead of %" PRIu64,
+                                        buffer->output, items[buffer->output].size, buffer->bytes);
     }
     return VYRE_OK;
 }

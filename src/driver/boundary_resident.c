@@ -27,12 +27,14 @@ static vyre_status pin_one(resident_dispatch *d, size_t index, const vyre_resour
     vyre_program_buffer(d->program, index, &buffer);
     uint64_t element = vyre_type_size(buffer.type);
     if (binding->kind != VYRE_RESOURCE_RESIDENT)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, "bind a resident buffer, or use vyre_backend_dispatch for host bytes",
+        return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                       "bind a resident buffer, or use vyre_backend_dispatch for host bytes",
                        "buffer `%s` is bound to host bytes in a resident dispatch", buffer.name);
     if (binding->offset % element)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("use a multiple of %" PRIu64 " for `%s`", element, buffer.name),
-                       "the offset of buffer `%s` (%" PRIu64 ") is not a multiple of its element size (%" PRIu64 ")", buffer.name,
-                       binding->offset, element);
+        return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                       VY_FIX("use a multiple of %" PRIu64 " for `%s`", element, buffer.name),
+                       "the offset of buffer `%s` (%" PRIu64 ") is not a multiple of its element size (%" PRIu64 ")",
+                       buffer.name, binding->offset, element);
     vyre_status status = vy_resident_pin(d->backend, binding->resident, binding->offset, binding->size, 1,
                                          is_written(buffer.access), &d->uses[index], error);
     if (status == VYRE_OK)
@@ -47,9 +49,10 @@ static vyre_status pin_one(resident_dispatch *d, size_t index, const vyre_resour
 
 static vyre_status pin_all(resident_dispatch *d, const vyre_resource *bindings, size_t count, vyre_error *error) {
     if (count != d->program->buffer_count || (count && !bindings))
-        return vy_fail(error, VYRE_INVALID_ARGUMENT,
-                       VY_FIX("pass one resource per buffer of `%s`, in declaration order", vyre_program_name(d->program)),
-                       "the dispatch gives %zu resources, the program has %" PRIu32 " buffers", count, d->program->buffer_count);
+        return vy_fail(
+            error, VYRE_INVALID_ARGUMENT,
+            VY_FIX("pass one resource per buffer of `%s`, in declaration order", vyre_program_name(d->program)),
+            "the dispatch gives %zu resources, the program has %" PRIu32 " buffers", count, d->program->buffer_count);
     for (size_t i = 0; i < count; i++) {
         vyre_status status = pin_one(d, i, &bindings[i], error);
         if (status != VYRE_OK) {
@@ -61,7 +64,8 @@ static vyre_status pin_all(resident_dispatch *d, const vyre_resource *bindings, 
 }
 
 static int overlap(const vy_resident_use *a, const vy_resident_use *b) {
-    return a->place == b->place && a->size && b->size && a->offset < b->offset + b->size && b->offset < a->offset + a->size;
+    return a->place == b->place && a->size && b->size && a->offset < b->offset + b->size &&
+           b->offset < a->offset + a->size;
 }
 
 static vyre_status check_overlaps(const resident_dispatch *d, vyre_error *error) {
@@ -69,14 +73,16 @@ static vyre_status check_overlaps(const resident_dispatch *d, vyre_error *error)
     for (size_t i = 0; vyre_program_buffer(d->program, i, &a); i++)
         for (size_t j = 0; j < i && vyre_program_buffer(d->program, j, &b); j++)
             if ((is_written(a.access) || is_written(b.access)) && overlap(&d->uses[i], &d->uses[j]))
-                return vy_fail(error, VYRE_CONFLICT, "bind ranges that do not overlap, or buffers the program only reads",
-                               "buffers `%s` and `%s` overlap in memory, and the program writes at least one", b.name, a.name);
+                return vy_fail(
+                    error, VYRE_CONFLICT, "bind ranges that do not overlap, or buffers the program only reads",
+                    "buffers `%s` and `%s` overlap in memory, and the program writes at least one", b.name, a.name);
     return VYRE_OK;
 }
 
 /* An indirect grid is the one thing the host must know of the contents: three elements are fetched, into the place the resolver looks
  * at, which is why the image may be longer than them. */
-static vyre_status fetch_grid(resident_dispatch *d, vyre_span *input, uint32_t index, vyre_bytes *image, vyre_error *error) {
+static vyre_status fetch_grid(resident_dispatch *d, vyre_span *input, uint32_t index, vyre_bytes *image,
+                              vyre_error *error) {
     uint64_t end = ((uint64_t)d->program->grid.offset + 3) * 4;
     vy_resident_use *use = &d->uses[index];
     if (use->size < end)
@@ -113,8 +119,10 @@ static vyre_status resolve(resident_dispatch *d, vyre_bytes *image, vyre_error *
             if (i == grid)
                 status = fetch_grid(d, input, i, image, error);
         } else if (size % element) {
-            status = vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("bind a multiple of %" PRIu64 " bytes to `%s`", element, buffer.name),
-                             "the range bound to `%s` has %" PRIu64 " bytes, not a whole number of elements", buffer.name, size);
+            status = vy_fail(error, VYRE_INVALID_ARGUMENT,
+                             VY_FIX("bind a multiple of %" PRIu64 " bytes to `%s`", element, buffer.name),
+                             "the range bound to `%s` has %" PRIu64 " bytes, not a whole number of elements",
+                             buffer.name, size);
         } else if (!buffer.has_count) {
             counts[arguments.count_count++] = size / element;
         }
@@ -127,7 +135,8 @@ static vyre_status check_counts(const resident_dispatch *d, vyre_error *error) {
     vyre_buffer_info buffer;
     for (uint32_t i = 0; vyre_program_buffer(d->program, i, &buffer); i++)
         if (d->launch.buffers[i].bytes != d->uses[i].size)
-            return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("bind exactly %" PRIu64 " bytes to `%s`", d->launch.buffers[i].bytes, buffer.name),
+            return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                           VY_FIX("bind exactly %" PRIu64 " bytes to `%s`", d->launch.buffers[i].bytes, buffer.name),
                            "the range bound to `%s` has %" PRIu64 " bytes, the program states %" PRIu64, buffer.name,
                            d->uses[i].size, d->launch.buffers[i].bytes);
     return VYRE_OK;

@@ -13,9 +13,7 @@
 
 enum { SHARDS = 16 }; /* a power of two */
 
-static struct shard {
-    alignas(128) _Atomic uint64_t values[VY_COUNTER_COUNT];
-} shards[SHARDS];
+static struct shard { alignas(128) _Atomic uint64_t values[VY_COUNTER_COUNT]; } shards[SHARDS];
 
 static struct shard *own_shard(void) {
     static _Atomic unsigned next;

@@ -34,7 +34,8 @@ static int claim(vy_prepared *prepared, uint32_t place, const vyre_digest *progr
             continue;
         }
         must = prepared->states[place] != DONE || !same;
-        *owns = must && prepared->states[place] != RUNNING; /* another program is being prepared here: do without the place */
+        *owns = must &&
+                prepared->states[place] != RUNNING; /* another program is being prepared here: do without the place */
         break;
     }
     if (*owns) {

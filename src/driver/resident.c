@@ -77,8 +77,8 @@ static vyre_status check_range(const vy_resident_entry *entry, uint64_t offset, 
 
 /* ---- use ---- */
 
-vyre_status vy_resident_pin(vyre_backend *backend, vyre_resident handle, uint64_t offset, uint64_t size, int to_end, int write,
-                            vy_resident_use *use, vyre_error *error) {
+vyre_status vy_resident_pin(vyre_backend *backend, vyre_resident handle, uint64_t offset, uint64_t size, int to_end,
+                            int write, vy_resident_use *use, vyre_error *error) {
     vy_residents *residents = &backend->residents;
     uint32_t place;
     pthread_mutex_lock(&residents->lock);
@@ -113,7 +113,8 @@ static vyre_status native_allocate(vyre_backend *backend, uint64_t size, uint64_
         return vy_backend_unsupported(backend, "resident buffer allocation", error);
     vy_error_clear(error);
     /* A buffer without bytes still has a handle: no device allocates nothing. */
-    return vy_backend_judge(backend, backend->calls.resident_allocate(backend->self, size ? size : 1, native, error), error);
+    return vy_backend_judge(backend, backend->calls.resident_allocate(backend->self, size ? size : 1, native, error),
+                            error);
 }
 
 static vyre_status native_free(vyre_backend *backend, uint64_t native, vyre_error *error) {
@@ -123,15 +124,15 @@ static vyre_status native_free(vyre_backend *backend, uint64_t native, vyre_erro
     return vy_backend_judge(backend, backend->calls.resident_free(backend->self, native, error), error);
 }
 
-static vyre_status native_upload(vyre_backend *backend, uint64_t native, uint64_t offset, const void *data, uint64_t size,
-                                 vyre_error *error) {
+static vyre_status native_upload(vyre_backend *backend, uint64_t native, uint64_t offset, const void *data,
+                                 uint64_t size, vyre_error *error) {
     if (!backend->calls.resident_upload)
         return vy_backend_unsupported(backend, "resident buffer upload", error);
     if (size == 0)
         return VYRE_OK;
     vy_error_clear(error);
-    vyre_status status =
-        vy_backend_judge(backend, backend->calls.resident_upload(backend->self, native, offset, data, size, error), error);
+    vyre_status status = vy_backend_judge(
+        backend, backend->calls.resident_upload(backend->self, native, offset, data, size, error), error);
     if (status == VYRE_OK)
         vy_count(VY_COUNTER_upload_bytes, size);
     return status;
@@ -276,7 +277,8 @@ static vyre_status transfer(vyre_backend *backend, vyre_resident resident, uint6
     if (upload ? !backend->calls.resident_upload : !backend->calls.resident_download)
         return vy_backend_unsupported(backend, upload ? "resident buffer upload" : "resident buffer download", error);
     if (size && !data)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, "point at the bytes", "%" PRIu64 " bytes are at a NULL pointer", size);
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "point at the bytes", "%" PRIu64 " bytes are at a NULL pointer",
+                       size);
     vyre_status status = vy_backend_enter(backend, error);
     if (status != VYRE_OK)
         return status;
@@ -309,7 +311,8 @@ vyre_status vyre_resident_upload(vyre_backend *backend, vyre_resident resident, 
     if (status == VYRE_OK && size != whole)
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
                        VY_FIX("upload exactly %" PRIu64 " bytes, or a range with vyre_resident_upload_at", whole),
-                       "an upload of %" PRIu64 " bytes does not match the resident buffer (%" PRIu64 " bytes)", size, whole);
+                       "an upload of %" PRIu64 " bytes does not match the resident buffer (%" PRIu64 " bytes)", size,
+                       whole);
     return status == VYRE_OK ? vyre_resident_upload_at(backend, resident, 0, data, size, error) : status;
 }
 
@@ -391,7 +394,8 @@ static vyre_status transfer_all(vyre_backend *backend, const vyre_transfer *tran
     return status;
 }
 
-vyre_status vyre_resident_upload_batch(vyre_backend *backend, const vyre_transfer *transfers, size_t count, vyre_error *error) {
+vyre_status vyre_resident_upload_batch(vyre_backend *backend, const vyre_transfer *transfers, size_t count,
+                                       vyre_error *error) {
     return transfer_all(backend, transfers, count, 1, error);
 }
 

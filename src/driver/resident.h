@@ -38,8 +38,8 @@ typedef struct vy_resident_use {
 /* size 0 with `to_end` means to the end. `write` marks the buffer as written: recovery no longer restores it.
  *
  * VYRE_INVALID_ARGUMENT  no handle, foreign, stale, or the range ends past the buffer */
-vyre_status vy_resident_pin(vyre_backend *backend, vyre_resident handle, uint64_t offset, uint64_t size, int to_end, int write,
-                            vy_resident_use *use, vyre_error *error);
+vyre_status vy_resident_pin(vyre_backend *backend, vyre_resident handle, uint64_t offset, uint64_t size, int to_end,
+                            int write, vy_resident_use *use, vyre_error *error);
 void vy_resident_unpin(vyre_backend *backend, const vy_resident_use *uses, size_t count);
 
 /* Frees all native buffers, ignoring what the backend says: for shutdown. */

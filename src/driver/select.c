@@ -126,7 +126,8 @@ static int is_allowed(choice *c, vyre_candidate *candidate) {
         refuse(c, candidate, VYRE_VERDICT_REFUSED_BY_POLICY, "it runs on the CPU, and the policy asks for a GPU",
                VY_FIX("allow the CPU in the policy, or name it: VYRE_BACKEND=%s", candidate->id));
     else if (candidate->device_class == VYRE_DEVICE_SOFTWARE && !c->policy.allow_software)
-        refuse(c, candidate, VYRE_VERDICT_REFUSED_BY_POLICY, "its device is software on the CPU, and the policy asks for a GPU",
+        refuse(c, candidate, VYRE_VERDICT_REFUSED_BY_POLICY,
+               "its device is software on the CPU, and the policy asks for a GPU",
                VY_FIX("allow software devices in the policy, or name it: VYRE_BACKEND=%s", candidate->id));
     else
         return 1;
@@ -148,7 +149,8 @@ static const char *or_else(const char *text, const char *otherwise) {
     return *text ? text : otherwise;
 }
 
-static void construct(choice *c, const vyre_backend_registration *registration, vyre_candidate *candidate, const vyre_probe *probe) {
+static void construct(choice *c, const vyre_backend_registration *registration, vyre_candidate *candidate,
+                      const vyre_probe *probe) {
     vyre_error error;
     vyre_status status = vy_backend_construct(registration, c->only.ordinal, &c->chosen, &error);
     if (status == VYRE_NO_MEMORY)
@@ -194,13 +196,15 @@ static vyre_status nothing_usable(const choice *c, vyre_error *error) {
     size_t used = 0;
     for (uint32_t i = 0; i < c->selection->candidates.count; i++) {
         const vyre_candidate *candidate = &c->selection->candidates.items[i];
-        int added = snprintf(list + used, sizeof list - used, "%s%s: %s", i ? "; " : "", candidate->id, candidate->reason);
+        int added =
+            snprintf(list + used, sizeof list - used, "%s%s: %s", i ? "; " : "", candidate->id, candidate->reason);
         used = added > 0 && used + (size_t)added < sizeof list ? used + (size_t)added : sizeof list - 1;
     }
-    return vy_fail(error, VYRE_NOT_FOUND,
-                   "install a GPU driver, allow the CPU or software devices in the policy, or name a backend (VYRE_BACKEND); "
-                   "`vyre backends` tells more",
-                   "no backend is usable (%s)", *list ? list : "none is registered");
+    return vy_fail(
+        error, VYRE_NOT_FOUND,
+        "install a GPU driver, allow the CPU or software devices in the policy, or name a backend (VYRE_BACKEND); "
+        "`vyre backends` tells more",
+        "no backend is usable (%s)", *list ? list : "none is registered");
 }
 
 static vyre_status choose(choice *c, vyre_error *error) {

@@ -16,8 +16,8 @@ const char *vyre_verdict_name(vyre_verdict verdict) {
 
 const char *vyre_device_class_name(vyre_device_class device_class) {
     static const char *const names[] = {
-        [VYRE_DEVICE_UNKNOWN] = "unknown", [VYRE_DEVICE_GPU] = "gpu",
-        [VYRE_DEVICE_SOFTWARE] = "software", [VYRE_DEVICE_CPU] = "cpu",
+        [VYRE_DEVICE_UNKNOWN] = "unknown",     [VYRE_DEVICE_GPU] = "gpu",
+        [VYRE_DEVICE_SOFTWARE] = "software",   [VYRE_DEVICE_CPU] = "cpu",
         [VYRE_DEVICE_REFERENCE] = "reference",
     };
     return (unsigned)device_class < sizeof names / sizeof *names ? names[device_class] : "unknown";
@@ -43,7 +43,8 @@ int vyre_selection_get(const vyre_selection *selection, size_t index, vyre_candi
 }
 
 static void add_text(vy_string *out, const vyre_candidate *c) {
-    vy_string_format(out, "%-12s %-12s %s", c->id, vyre_verdict_name(c->verdict), vyre_device_class_name(c->device_class));
+    vy_string_format(out, "%-12s %-12s %s", c->id, vyre_verdict_name(c->verdict),
+                     vyre_device_class_name(c->device_class));
     if (*c->reason)
         vy_string_format(out, "  %s", c->reason);
     vy_string_char(out, '\n');

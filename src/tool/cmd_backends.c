@@ -9,7 +9,8 @@ typedef struct backends_options {
 } backends_options;
 
 static const tool_option options_table[] = {
-    {"backend", 0, "NAME", TOOL_TEXT, offsetof(backends_options, backend), "consider only this one, as NAME or NAME#DEVICE"},
+    {"backend", 0, "NAME", TOOL_TEXT, offsetof(backends_options, backend),
+     "consider only this one, as NAME or NAME#DEVICE"},
     {"software", 0, NULL, TOOL_FLAG, offsetof(backends_options, software), "allow GPU APIs that run on the CPU"},
     {"json", 0, NULL, TOOL_FLAG, offsetof(backends_options, json), "one JSON object on standard output"},
     {NULL, 0, NULL, TOOL_FLAG, 0, NULL},
@@ -49,7 +50,8 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
     int code;
 
     if (args->words.count)
-        return tool_usage(self, "say --backend NAME to ask about one", "`%.100s` is not expected", args->words.items[0]);
+        return tool_usage(self, "say --backend NAME to ask about one", "`%.100s` is not expected",
+                          args->words.items[0]);
     /* That nothing is usable is an answer here, as long as there is a list to show. */
     vyre_status status = vyre_select(&policy, &chosen, &report, &error);
     if (status == VYRE_OK || (report && vyre_selection_count(report) > 0)) {
@@ -68,7 +70,8 @@ const tool_command tool_cmd_backends = {
     .name = "backends",
     .summary = "list the backends, which one would be chosen, and why not the others",
     .usage = "[OPTIONS]",
-    .details = "Chosen is the first in order of precedence that is a GPU or the native CPU and that starts; the reference only if it is\n"
+    .details = "Chosen is the first in order of precedence that is a GPU or the native CPU and that starts; the "
+               "reference only if it is\n"
                "named. VYRE_BACKEND=NAME names one for every command.\n",
     .examples = "  vyre backends\n"
                 "  vyre backends --backend reference\n"

@@ -172,8 +172,8 @@ static vyre_status fake_dispatch(void *self, const vyre_launch *launch, const vy
     return status == VYRE_OK ? fake_sinning(f, launch, outputs, status, error) : status;
 }
 
-static inline vyre_status fake_spans(fake *f, fake_entry entry, const vyre_launch *launch, const vyre_span *inputs, size_t count,
-                                     vyre_outputs *outputs, vyre_error *error) {
+static inline vyre_status fake_spans(fake *f, fake_entry entry, const vyre_launch *launch, const vyre_span *inputs,
+                                     size_t count, vyre_outputs *outputs, vyre_error *error) {
     fake_see(f, launch);
     if (!f->is_shared) {
         f->seen.input_count = count;
@@ -192,14 +192,15 @@ static vyre_status fake_dispatch_borrowed(void *self, const vyre_launch *launch,
     return fake_spans(self, FAKE_dispatch_borrowed, launch, inputs, count, outputs, error);
 }
 
-static vyre_status fake_dispatch_borrowed_timed(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t count,
-                                                vyre_outputs *outputs, vyre_timing *timing, vyre_error *error) {
+static vyre_status fake_dispatch_borrowed_timed(void *self, const vyre_launch *launch, const vyre_span *inputs,
+                                                size_t count, vyre_outputs *outputs, vyre_timing *timing,
+                                                vyre_error *error) {
     *timing = (vyre_timing){.wall_ns = 7, .present = VYRE_TIMED_DEVICE, .device_ns = 5};
     return fake_spans(self, FAKE_dispatch_borrowed_timed, launch, inputs, count, outputs, error);
 }
 
-static vyre_status fake_dispatch_borrowed_into(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t count,
-                                               vyre_outputs *outputs, vyre_error *error) {
+static vyre_status fake_dispatch_borrowed_into(void *self, const vyre_launch *launch, const vyre_span *inputs,
+                                               size_t count, vyre_outputs *outputs, vyre_error *error) {
     return fake_spans(self, FAKE_dispatch_borrowed_into, launch, inputs, count, outputs, error);
 }
 
@@ -249,30 +250,36 @@ static vyre_status fake_resident_upload(void *self, uint64_t native, uint64_t of
                                         vyre_error *error) {
     fake *f = self;
     if (!f->is_shared)
-        f->seen.first_native = native, f->seen.first_offset = offset, f->seen.first_size = size, f->seen.first_input = data;
+        f->seen.first_native = native, f->seen.first_offset = offset, f->seen.first_size = size,
+        f->seen.first_input = data;
     vyre_status status = fake_enter(f, FAKE_resident_upload, error);
-    return status == VYRE_OK ? f->real.vtable->resident_upload(f->real.self, native, offset, data, size, error) : status;
+    return status == VYRE_OK ? f->real.vtable->resident_upload(f->real.self, native, offset, data, size, error)
+                             : status;
 }
 
 static vyre_status fake_resident_download(void *self, uint64_t native, uint64_t offset, void *data, uint64_t size,
                                           vyre_error *error) {
     fake *f = self;
     if (!f->is_shared)
-        f->seen.first_native = native, f->seen.first_offset = offset, f->seen.first_size = size, f->seen.first_input = data;
+        f->seen.first_native = native, f->seen.first_offset = offset, f->seen.first_size = size,
+        f->seen.first_input = data;
     vyre_status status = fake_enter(f, FAKE_resident_download, error);
-    return status == VYRE_OK ? f->real.vtable->resident_download(f->real.self, native, offset, data, size, error) : status;
+    return status == VYRE_OK ? f->real.vtable->resident_download(f->real.self, native, offset, data, size, error)
+                             : status;
 }
 
-static vyre_status fake_resident_upload_batch(void *self, const vyre_transfer *transfers, size_t count, vyre_error *error) {
+static vyre_status fake_resident_upload_batch(void *self, const vyre_transfer *transfers, size_t count,
+                                              vyre_error *error) {
     fake *f = self;
     vyre_status status = fake_enter(f, FAKE_resident_upload_batch, error);
     for (size_t i = 0; i < count && status == VYRE_OK; i++)
-        status = f->real.vtable->resident_upload(f->real.self, transfers[i].resident.id, transfers[i].offset, transfers[i].host,
-                                                 transfers[i].size, error);
+        status = f->real.vtable->resident_upload(f->real.self, transfers[i].resident.id, transfers[i].offset,
+                                                 transfers[i].host, transfers[i].size, error);
     return status;
 }
 
-static vyre_status fake_resident_download_batch(void *self, const vyre_transfer *transfers, size_t count, vyre_error *error) {
+static vyre_status fake_resident_download_batch(void *self, const vyre_transfer *transfers, size_t count,
+                                                vyre_error *error) {
     fake *f = self;
     vyre_status status = fake_enter(f, FAKE_resident_download_batch, error);
     for (size_t i = 0; i < count && status == VYRE_OK; i++)
@@ -281,8 +288,8 @@ static vyre_status fake_resident_download_batch(void *self, const vyre_transfer 
     return status;
 }
 
-static vyre_status fake_dispatch_resident(void *self, const vyre_launch *launch, const vyre_resource *bindings, size_t count,
-                                          vyre_timing *timing, vyre_error *error) {
+static vyre_status fake_dispatch_resident(void *self, const vyre_launch *launch, const vyre_resource *bindings,
+                                          size_t count, vyre_timing *timing, vyre_error *error) {
     fake *f = self;
     fake_see(f, launch);
     if (!f->is_shared) {
@@ -293,7 +300,8 @@ static vyre_status fake_dispatch_resident(void *self, const vyre_launch *launch,
     }
     vyre_status status = fake_enter(f, FAKE_dispatch_resident, error);
     fake_hang(f);
-    return status == VYRE_OK ? f->real.vtable->dispatch_resident(f->real.self, launch, bindings, count, timing, error) : status;
+    return status == VYRE_OK ? f->real.vtable->dispatch_resident(f->real.self, launch, bindings, count, timing, error)
+                             : status;
 }
 
 static uint64_t fake_capability(void *self, vyre_capability capability) {
@@ -380,8 +388,9 @@ static inline vyre_backend *fake_open(fake *f) {
 /* ---- a program and its arguments ---- */
 
 /* out[i] = x[i] * k + 1; x keeps counting up: both forms of output. */
-static const char *const fake_text = "program p {\n param k : u32\n buffer x : u32 read_write\n buffer out : u32 write count len(x)\n"
-                                     "workgroup 4\n grid over x\n let i = global_id.x\n if i < len(x) { out[i] = x[i] * k + 1; x[i] = x[i] + 1 } }";
+static const char *const fake_text =
+    "program p {\n param k : u32\n buffer x : u32 read_write\n buffer out : u32 write count len(x)\n"
+    "workgroup 4\n grid over x\n let i = global_id.x\n if i < len(x) { out[i] = x[i] * k + 1; x[i] = x[i] + 1 } }";
 enum { FAKE_N = 10 };
 
 typedef struct fake_case {
@@ -425,8 +434,9 @@ static inline void fake_case_check(const fake_case *c, const vyre_outputs *outpu
 
 /* The four forms from host bytes, by number. */
 enum { FAKE_FORMS = 4 };
-static inline vyre_status fake_run(int form, vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
-                                   const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap, vyre_error *error) {
+static inline vyre_status fake_run(int form, vyre_backend *backend, vyre_program *program,
+                                   const vyre_arguments *arguments, const vyre_dispatch_config *config,
+                                   vyre_outputs *outputs, vyre_trap *trap, vyre_error *error) {
     vyre_bytes owned[64];
     vyre_timing timing;
     if (form == 0)
@@ -436,8 +446,10 @@ static inline vyre_status fake_run(int form, vyre_backend *backend, vyre_program
     if (form == 2)
         return vyre_backend_dispatch_into(backend, program, arguments, config, outputs, trap, error);
     for (size_t i = 0; i < arguments->input_count && i < 64; i++)
-        owned[i] = (vyre_bytes){(void *)arguments->inputs[i].data, arguments->inputs[i].size, arguments->inputs[i].size};
-    return vyre_backend_dispatch_owned(backend, program, owned, arguments->input_count, arguments, config, outputs, trap, error);
+        owned[i] =
+            (vyre_bytes){(void *)arguments->inputs[i].data, arguments->inputs[i].size, arguments->inputs[i].size};
+    return vyre_backend_dispatch_owned(backend, program, owned, arguments->input_count, arguments, config, outputs,
+                                       trap, error);
 }
 
 #endif

@@ -32,7 +32,8 @@ static vyre_status bench_run(bench *b, int form, const vyre_dispatch_config *con
 
 static unsigned dispatches(const bench *b) {
     return atomic_load(&b->f->calls[FAKE_dispatch]) + atomic_load(&b->f->calls[FAKE_dispatch_borrowed]) +
-           atomic_load(&b->f->calls[FAKE_dispatch_borrowed_timed]) + atomic_load(&b->f->calls[FAKE_dispatch_borrowed_into]);
+           atomic_load(&b->f->calls[FAKE_dispatch_borrowed_timed]) +
+           atomic_load(&b->f->calls[FAKE_dispatch_borrowed_into]);
 }
 
 /* ---- before the backend ---- */
@@ -48,9 +49,11 @@ static void arguments_that_do_not_fit_reach_no_backend(void **state) {
     b.c.inputs[0].size = 7;
     for (int form = 0; form < FAKE_FORMS; form++)
         assert_int_equal(bench_run(&b, form, NULL), VYRE_INVALID_ARGUMENT);
-    assert_int_equal(vyre_backend_dispatch_owned(b.backend, b.c.program, NULL, 1000, &b.c.arguments, NULL, &b.outputs, NULL, &b.error),
+    assert_int_equal(vyre_backend_dispatch_owned(b.backend, b.c.program, NULL, 1000, &b.c.arguments, NULL, &b.outputs,
+                                                 NULL, &b.error),
                      VYRE_INVALID_ARGUMENT);
-    assert_int_equal(vyre_backend_dispatch(b.backend, b.c.program, NULL, NULL, &b.outputs, NULL, &b.error), VYRE_INVALID_ARGUMENT);
+    assert_int_equal(vyre_backend_dispatch(b.backend, b.c.program, NULL, NULL, &b.outputs, NULL, &b.error),
+                     VYRE_INVALID_ARGUMENT);
     assert_int_equal(dispatches(&b), 0);
     bench_close(&b);
 }
@@ -80,7 +83,8 @@ static void limits_of_the_device_are_kept(void **state) {
     assert_int_equal(vyre_backend_dispatch(backend, c.program, &c.arguments, NULL, &outputs, NULL, &error), VYRE_LIMIT);
     assert_non_null(strstr(error.message, "workgroup size in x (4) is over the limit of backend `fake` (1)"));
     vyre_module *module;
-    vyre_program *program = fake_parse("program q {\n buffer x : u32 read_write\n grid over x\n x[global_id.x] = 1 }", &module);
+    vyre_program *program =
+        fake_parse("program q {\n buffer x : u32 read_write\n grid over x\n x[global_id.x] = 1 }", &module);
     vyre_arguments arguments = {.inputs = c.inputs, .input_count = 1};
     assert_int_equal(vyre_backend_dispatch(backend, program, &arguments, NULL, &outputs, NULL, &error), VYRE_LIMIT);
     assert_non_null(strstr(error.message, "the grid in x (10 workgroups)"));
@@ -140,7 +144,7 @@ static void broken_answers_are_contained(void **state) {
                 assert_int_equal(after.dispatch_failures - before.dispatch_failures, 1);
                 b.f->sin = FAKE_HONEST;
                 if (form != 2)
-                    fake_case_check(&b.c, &b.outputs); /* untouched */
+                    fake_case_check(&b.c, &b.outputs);                   /* untouched */
                 assert_int_equal(bench_run(&b, form, &config), VYRE_OK); /* and it works on */
                 fake_case_check(&b.c, &b.outputs);
                 bench_close(&b);
@@ -184,7 +188,8 @@ static vyre_status script(bench *b) {
         STEP(vyre_resident_upload_batch(b->backend, &transfer, 1, &b->error));
         STEP(vyre_resident_download_batch(b->backend, &transfer, 1, &b->error));
         STEP(vyre_resident_download_at(b->backend, x, 0, &word, 4, &b->error));
-        STEP(vyre_backend_dispatch_resident(b->backend, b->c.program, bindings, 2, &b->c.arguments, NULL, NULL, NULL, &b->error));
+        STEP(vyre_backend_dispatch_resident(b->backend, b->c.program, bindings, 2, &b->c.arguments, NULL, NULL, NULL,
+                                            &b->error));
     }
     if (x.owner)
         STEP(vyre_resident_free(b->backend, x, &b->error));
@@ -198,10 +203,19 @@ static vyre_status script(bench *b) {
 
 static void the_kth_failure_of_any_entry_comes_out_and_stays_alone(void **state) {
     (void)state;
-    static const fake_entry entries[] = {FAKE_dispatch, FAKE_dispatch_borrowed, FAKE_dispatch_borrowed_timed,
-                                         FAKE_dispatch_borrowed_into, FAKE_resident_allocate, FAKE_resident_free,
-                                         FAKE_resident_upload, FAKE_resident_download, FAKE_resident_upload_batch,
-                                         FAKE_resident_download_batch, FAKE_dispatch_resident, FAKE_prepare, FAKE_flush,
+    static const fake_entry entries[] = {FAKE_dispatch,
+                                         FAKE_dispatch_borrowed,
+                                         FAKE_dispatch_borrowed_timed,
+                                         FAKE_dispatch_borrowed_into,
+                                         FAKE_resident_allocate,
+                                         FAKE_resident_free,
+                                         FAKE_resident_upload,
+                                         FAKE_resident_download,
+                                         FAKE_resident_upload_batch,
+                                         FAKE_resident_download_batch,
+                                         FAKE_dispatch_resident,
+                                         FAKE_prepare,
+                                         FAKE_flush,
                                          FAKE_shutdown};
     for (size_t e = 0; e < sizeof entries / sizeof *entries; e++)
         for (unsigned k = 1;; k++) {
@@ -357,7 +371,8 @@ static void a_backend_that_can_cancel_keeps_deadlines_itself(void **state) {
     f->fail_entry = FAKE_dispatch_borrowed;
     f->fail_at = 2;
     f->fail_with = VYRE_TIMEOUT;
-    assert_int_equal(vyre_backend_dispatch(backend, c.program, &c.arguments, &config, &outputs, NULL, NULL), VYRE_TIMEOUT);
+    assert_int_equal(vyre_backend_dispatch(backend, c.program, &c.arguments, &config, &outputs, NULL, NULL),
+                     VYRE_TIMEOUT);
     assert_false(vyre_backend_device_lost(backend));
     vyre_outputs_free(&outputs);
     fake_case_close(&c);

@@ -26,8 +26,10 @@ static void every_entry_a_backend_has_is_called(void **state) {
     assert_int_equal(vyre_resident_upload_batch(backend, &transfer, 1, NULL), VYRE_OK);
     assert_int_equal(vyre_resident_download_batch(backend, &transfer, 1, NULL), VYRE_OK);
     assert_int_equal(vyre_resident_download(backend, x, &bytes, NULL), VYRE_OK);
-    vyre_resource bindings[2] = {{.kind = VYRE_RESOURCE_RESIDENT, .resident = x}, {.kind = VYRE_RESOURCE_RESIDENT, .resident = out}};
-    assert_int_equal(vyre_backend_dispatch_resident(backend, c.program, bindings, 2, &c.arguments, NULL, NULL, NULL, NULL), VYRE_OK);
+    vyre_resource bindings[2] = {{.kind = VYRE_RESOURCE_RESIDENT, .resident = x},
+                                 {.kind = VYRE_RESOURCE_RESIDENT, .resident = out}};
+    assert_int_equal(
+        vyre_backend_dispatch_resident(backend, c.program, bindings, 2, &c.arguments, NULL, NULL, NULL, NULL), VYRE_OK);
     assert_int_equal(vyre_resident_free(backend, x, NULL), VYRE_OK);
     assert_int_equal(vyre_backend_flush(backend, NULL), VYRE_OK);
     assert_false(vyre_backend_device_lost(backend));
@@ -95,7 +97,8 @@ static void timing_of_a_backend_is_passed_on(void **state) {
     fake_case_open(&c);
     vyre_outputs outputs = VYRE_OUTPUTS_INIT;
     vyre_timing timing;
-    assert_int_equal(vyre_backend_dispatch_timed(backend, c.program, &c.arguments, NULL, &outputs, &timing, NULL, NULL), VYRE_OK);
+    assert_int_equal(vyre_backend_dispatch_timed(backend, c.program, &c.arguments, NULL, &outputs, &timing, NULL, NULL),
+                     VYRE_OK);
     assert_int_equal(timing.wall_ns, 7);
     assert_int_equal(timing.present, VYRE_TIMED_DEVICE);
     assert_int_equal(timing.device_ns, 5);
@@ -123,7 +126,9 @@ static void resident_ranges_are_forwarded_as_given(void **state) {
     vyre_resource bindings[2] = {{.kind = VYRE_RESOURCE_RESIDENT, .resident = x, .offset = 8, .size = 12},
                                  {.kind = VYRE_RESOURCE_RESIDENT, .resident = out}};
     vyre_timing timing;
-    assert_int_equal(vyre_backend_dispatch_resident(backend, c.program, bindings, 2, &c.arguments, NULL, &timing, NULL, NULL), VYRE_OK);
+    assert_int_equal(
+        vyre_backend_dispatch_resident(backend, c.program, bindings, 2, &c.arguments, NULL, &timing, NULL, NULL),
+        VYRE_OK);
     assert_int_equal(f->seen.first_native, native);
     assert_int_equal(f->seen.first_offset, 8);
     assert_int_equal(f->seen.first_size, 12);
@@ -187,7 +192,8 @@ static void a_minimal_backend_runs_every_form(void **state) {
     }
     vyre_timing timing;
     vyre_outputs outputs = VYRE_OUTPUTS_INIT;
-    assert_int_equal(vyre_backend_dispatch_timed(m.backend, m.program, &m.arguments, NULL, &outputs, &timing, NULL, NULL), VYRE_OK);
+    assert_int_equal(
+        vyre_backend_dispatch_timed(m.backend, m.program, &m.arguments, NULL, &outputs, &timing, NULL, NULL), VYRE_OK);
     assert_true(timing.wall_ns > 0);
     assert_int_equal(timing.present, 0); /* absent, not 0 */
     vyre_outputs_free(&outputs);
@@ -245,15 +251,18 @@ static void a_minimal_backend_names_what_it_lacks(void **state) {
     vyre_bytes bytes = VYRE_BYTES_INIT;
     vyre_resource binding = {.kind = VYRE_RESOURCE_RESIDENT, .resident = handle};
     vyre_transfer transfer = {handle, 0, 4, m.x};
-    expect_unsupported(vyre_resident_allocate(m.backend, 4, NULL, &handle, &error), &error, "resident buffer allocation");
+    expect_unsupported(vyre_resident_allocate(m.backend, 4, NULL, &handle, &error), &error,
+                       "resident buffer allocation");
     expect_unsupported(vyre_resident_upload(m.backend, handle, m.x, 4, &error), &error, "resident buffer upload");
     expect_unsupported(vyre_resident_upload_at(m.backend, handle, 0, m.x, 4, &error), &error, "resident buffer upload");
     expect_unsupported(vyre_resident_download(m.backend, handle, &bytes, &error), &error, "resident buffer download");
     expect_unsupported(vyre_resident_upload_batch(m.backend, &transfer, 1, &error), &error, "resident buffer upload");
-    expect_unsupported(vyre_resident_download_batch(m.backend, &transfer, 1, &error), &error, "resident buffer download");
+    expect_unsupported(vyre_resident_download_batch(m.backend, &transfer, 1, &error), &error,
+                       "resident buffer download");
     expect_unsupported(vyre_resident_free(m.backend, handle, &error), &error, "resident buffer free");
-    expect_unsupported(vyre_backend_dispatch_resident(m.backend, m.program, &binding, 1, &m.arguments, NULL, NULL, NULL, &error),
-                       &error, "resident timed dispatch");
+    expect_unsupported(
+        vyre_backend_dispatch_resident(m.backend, m.program, &binding, 1, &m.arguments, NULL, NULL, NULL, &error),
+        &error, "resident timed dispatch");
     expect_unsupported(vyre_backend_try_recover(m.backend, &error), &error, "device recovery");
     minimal_close(&m);
 }
@@ -287,8 +296,12 @@ static void short_tables_and_wrong_versions_are_refused(void **state) {
     static const struct {
         uint32_t size, abi;
         int id, dispatch;
-    } rows[] = {{0, 1, 1, 1}, {8, 1, 1, 1}, {16, 1, 1, 1}, {sizeof(vyre_backend_vtable), 0, 1, 1},
-                {sizeof(vyre_backend_vtable), VYRE_BACKEND_ABI + 1, 1, 1}, {sizeof(vyre_backend_vtable), 1, 0, 1},
+    } rows[] = {{0, 1, 1, 1},
+                {8, 1, 1, 1},
+                {16, 1, 1, 1},
+                {sizeof(vyre_backend_vtable), 0, 1, 1},
+                {sizeof(vyre_backend_vtable), VYRE_BACKEND_ABI + 1, 1, 1},
+                {sizeof(vyre_backend_vtable), 1, 0, 1},
                 {sizeof(vyre_backend_vtable), 1, 1, 0}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         fake *f = fake_new();
@@ -324,7 +337,8 @@ static void prepare_is_called_once_for_each_program(void **state) {
     vyre_arguments arguments = {.inputs = &input, .input_count = 1};
     for (int i = 0; i < 3; i++) {
         assert_int_equal(vyre_backend_dispatch(backend, c.program, &c.arguments, NULL, &outputs, NULL, NULL), VYRE_OK);
-        assert_int_equal(vyre_backend_dispatch(backend, again.program, &c.arguments, NULL, &outputs, NULL, NULL), VYRE_OK);
+        assert_int_equal(vyre_backend_dispatch(backend, again.program, &c.arguments, NULL, &outputs, NULL, NULL),
+                         VYRE_OK);
     }
     assert_int_equal(atomic_load(&f->calls[FAKE_prepare]), 1);
     assert_int_equal(vyre_backend_prepare(backend, other, NULL), VYRE_OK);

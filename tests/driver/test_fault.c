@@ -60,10 +60,12 @@ static vyre_status resident(void *user) {
         status = vyre_resident_allocate(backend, sizeof d->c.x, NULL, &out, NULL);
     if (status == VYRE_OK) {
         vyre_transfer transfer = {out, 0, 4, &word};
-        vyre_resource bindings[2] = {{.kind = VYRE_RESOURCE_RESIDENT, .resident = x}, {.kind = VYRE_RESOURCE_RESIDENT, .resident = out}};
+        vyre_resource bindings[2] = {{.kind = VYRE_RESOURCE_RESIDENT, .resident = x},
+                                     {.kind = VYRE_RESOURCE_RESIDENT, .resident = out}};
         status = vyre_resident_upload_batch(backend, &transfer, 1, NULL);
         if (status == VYRE_OK)
-            status = vyre_backend_dispatch_resident(backend, d->c.program, bindings, 2, &d->c.arguments, &d->config, NULL, NULL, NULL);
+            status = vyre_backend_dispatch_resident(backend, d->c.program, bindings, 2, &d->c.arguments, &d->config,
+                                                    NULL, NULL, NULL);
     }
     if (status == VYRE_OK)
         status = vyre_resident_download(backend, x, &bytes, NULL);

@@ -28,8 +28,8 @@ static void want_free(wanted *w) {
         vyre_bytes_free(&w->outputs[i]);
 }
 
-static void compare(const char *what, int form, const wanted *w, vyre_status status, const vyre_outputs *outputs, const vyre_trap *trap,
-                    size_t output_count) {
+static void compare(const char *what, int form, const wanted *w, vyre_status status, const vyre_outputs *outputs,
+                    const vyre_trap *trap, size_t output_count) {
     if (status != w->status)
         fail_msg("%s, form %d: %s instead of %s", what, form, vyre_status_name(status), vyre_status_name(w->status));
     if (status == VYRE_TRAPPED) {
@@ -46,8 +46,8 @@ static void compare(const char *what, int form, const wanted *w, vyre_status sta
 }
 
 /* Uploads everything, dispatches, downloads the outputs. */
-static vyre_status run_resident(vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments, const wanted *w,
-                                vyre_outputs *outputs, vyre_trap *trap) {
+static vyre_status run_resident(vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
+                                const wanted *w, vyre_outputs *outputs, vyre_trap *trap) {
     vyre_resident handles[64];
     vyre_resource bindings[64];
     vyre_buffer_info buffer;
@@ -62,7 +62,8 @@ static vyre_status run_resident(vyre_backend *backend, vyre_program *program, co
         assert_int_equal(vyre_resident_allocate(backend, span.size, span.data, &handles[i], NULL), VYRE_OK);
         bindings[i] = (vyre_resource){.kind = VYRE_RESOURCE_RESIDENT, .resident = handles[i]};
     }
-    vyre_status status = vyre_backend_dispatch_resident(backend, program, bindings, count, arguments, NULL, NULL, trap, &error);
+    vyre_status status =
+        vyre_backend_dispatch_resident(backend, program, bindings, count, arguments, NULL, NULL, trap, &error);
     outputs->count = 0;
     output = 0;
     for (size_t i = 0; vyre_program_buffer(program, i, &buffer); i++) {
@@ -77,8 +78,8 @@ static vyre_status run_resident(vyre_backend *backend, vyre_program *program, co
 }
 
 /* Returns 0 if the program runs too long to compare. */
-static int check_all_forms(const char *what, vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
-                            vyre_outputs *outputs) {
+static int check_all_forms(const char *what, vyre_backend *backend, vyre_program *program,
+                           const vyre_arguments *arguments, vyre_outputs *outputs) {
     vyre_dispatch_config deadline = {.timeout_ns = 600000000000u};
     size_t count = vyre_program_output_count(program);
     vyre_trap trap = {0, 0};
@@ -87,8 +88,10 @@ static int check_all_forms(const char *what, vyre_backend *backend, vyre_program
     if (w.status == VYRE_BUDGET)
         return 0;
     for (int form = 0; form < FAKE_FORMS; form++)
-        compare(what, form, &w, fake_run(form, backend, program, arguments, NULL, outputs, &trap, NULL), outputs, &trap, count);
-    compare(what, 10, &w, fake_run(0, backend, program, arguments, &deadline, outputs, &trap, NULL), outputs, &trap, count);
+        compare(what, form, &w, fake_run(form, backend, program, arguments, NULL, outputs, &trap, NULL), outputs, &trap,
+                count);
+    compare(what, 10, &w, fake_run(0, backend, program, arguments, &deadline, outputs, &trap, NULL), outputs, &trap,
+            count);
     if (w.status == VYRE_OK && vyre_program_buffer_count(program) <= 64)
         compare(what, 11, &w, run_resident(backend, program, arguments, &w, outputs, &trap), outputs, &trap, count);
     want_free(&w);
@@ -108,7 +111,8 @@ static void random_programs_give_the_oracles_bytes(void **state) {
         char what[32];
         snprintf(what, sizeof what, "seed %u", seed);
         assert_int_equal(vyre_generate(&options, &test_case, NULL), VYRE_OK);
-        ran += (unsigned)check_all_forms(what, backend, vyre_case_program(test_case), vyre_case_arguments(test_case), &outputs);
+        ran += (unsigned)check_all_forms(what, backend, vyre_case_program(test_case), vyre_case_arguments(test_case),
+                                         &outputs);
         vyre_case_free(test_case);
     }
     assert_true(ran > count * 9 / 10);
@@ -121,7 +125,8 @@ static int check_example(const char *file, vyre_backend *backend, vyre_program *
     vyre_scalar params[16];
     vyre_span inputs[16];
     uint64_t counts[16];
-    vyre_arguments arguments = {.params = params, .inputs = inputs, .counts = counts, .geometry = {VYRE_GEOMETRY_PROGRAM, {0}}};
+    vyre_arguments arguments = {
+        .params = params, .inputs = inputs, .counts = counts, .geometry = {VYRE_GEOMETRY_PROGRAM, {0}}};
     vyre_param_info param;
     vyre_buffer_info buffer;
     vy_random random = vy_random_start(7);
@@ -176,10 +181,11 @@ static void the_examples_give_the_oracles_bytes(void **state) {
 
 static void traps_and_grid_barriers_pass_through(void **state) {
     (void)state;
-    static const char *const texts[] = {
-        "program t {\n buffer x : u32 read_write\n workgroup 4\n grid over x\n if x[global_id.x] == 9 { trap 42 }\n x[global_id.x] = 1 }",
-        "program t {\n buffer x : u32 read_write\n workgroup 2\n grid over x\n let i = global_id.x\n x[i] = i\n grid_barrier\n"
-        "let y = x[len(x) - 1 - i]\n grid_barrier\n x[i] = y }"};
+    static const char *const texts[] = {"program t {\n buffer x : u32 read_write\n workgroup 4\n grid over x\n if "
+                                        "x[global_id.x] == 9 { trap 42 }\n x[global_id.x] = 1 }",
+                                        "program t {\n buffer x : u32 read_write\n workgroup 2\n grid over x\n let i = "
+                                        "global_id.x\n x[i] = i\n grid_barrier\n"
+                                        "let y = x[len(x) - 1 - i]\n grid_barrier\n x[i] = y }"};
     vyre_outputs outputs = VYRE_OUTPUTS_INIT;
     vyre_backend *backend;
     uint32_t x[8] = {1, 2, 3, 4, 5, 9, 9, 8};
@@ -203,8 +209,14 @@ static void the_host_runs_a_launch_on_the_oracle(void **state) {
     vyre_bytes slots[2] = {VYRE_BYTES_INIT, VYRE_BYTES_INIT};
     vyre_outputs outputs = {slots, 2, 2};
     uint64_t elements[2] = {FAKE_N, FAKE_N};
-    vyre_launch launch = {.struct_size = sizeof launch, .program = c.program, .params = c.params, .param_count = 1, .elements = elements,
-                          .buffer_count = 2, .groups = {3, 1, 1}, .label = ""};
+    vyre_launch launch = {.struct_size = sizeof launch,
+                          .program = c.program,
+                          .params = c.params,
+                          .param_count = 1,
+                          .elements = elements,
+                          .buffer_count = 2,
+                          .groups = {3, 1, 1},
+                          .label = ""};
     assert_int_equal(vy_host.reference_dispatch(&launch, c.inputs, 1, &outputs, NULL), VYRE_OK);
     fake_case_check(&c, &outputs);
     vyre_bytes_free(&slots[0]);

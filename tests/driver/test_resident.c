@@ -106,7 +106,8 @@ typedef struct holder {
 
 static void *hold(void *user) {
     holder *h = user;
-    h->status = vyre_backend_dispatch_resident(h->backend, h->c->program, h->bindings, 2, &h->c->arguments, NULL, NULL, NULL, NULL);
+    h->status = vyre_backend_dispatch_resident(h->backend, h->c->program, h->bindings, 2, &h->c->arguments, NULL, NULL,
+                                               NULL, NULL);
     return NULL;
 }
 
@@ -148,7 +149,9 @@ static void an_abandoned_dispatch_keeps_its_buffers(void **state) {
     assert_int_equal(vyre_resident_allocate(backend, sizeof c.x, NULL, &out, NULL), VYRE_OK);
     vyre_resource bindings[2] = {whole(x), whole(out)};
     f->hang_ms = 100;
-    assert_int_equal(vyre_backend_dispatch_resident(backend, c.program, bindings, 2, &c.arguments, &config, NULL, NULL, NULL), VYRE_TIMEOUT);
+    assert_int_equal(
+        vyre_backend_dispatch_resident(backend, c.program, bindings, 2, &c.arguments, &config, NULL, NULL, NULL),
+        VYRE_TIMEOUT);
     assert_int_equal(vyre_backend_try_recover(backend, NULL), VYRE_OK); /* while the call is still out there */
     assert_int_equal(vyre_resident_free(backend, x, NULL), VYRE_INVALID_ARGUMENT);
     vyre_backend_release(backend);
@@ -169,13 +172,19 @@ static void overlapping_bindings_are_refused_if_one_is_written(void **state) {
     vyre_resource bindings[2] = {whole(a), whole(a)};
     bindings[0].size = bindings[1].size = 40;
     bindings[1].offset = 36;
-    assert_int_equal(vyre_backend_dispatch_resident(backend, c.program, bindings, 2, &c.arguments, NULL, NULL, NULL, &error), VYRE_CONFLICT);
+    assert_int_equal(
+        vyre_backend_dispatch_resident(backend, c.program, bindings, 2, &c.arguments, NULL, NULL, NULL, &error),
+        VYRE_CONFLICT);
     assert_non_null(strstr(error.message, "`x` and `out` overlap"));
     bindings[1].offset = 40;
-    assert_int_equal(vyre_backend_dispatch_resident(backend, c.program, bindings, 2, &c.arguments, NULL, NULL, NULL, &error), VYRE_OK);
+    assert_int_equal(
+        vyre_backend_dispatch_resident(backend, c.program, bindings, 2, &c.arguments, NULL, NULL, NULL, &error),
+        VYRE_OK);
     vyre_module *module;
-    vyre_program *reads = fake_parse("program r {\n buffer a : u32 read\n buffer b : u32 read\n buffer y : u32 write count 1\n grid 1\n"
-                                     "y[0] = a[0] + b[0] + 5 }", &module);
+    vyre_program *reads =
+        fake_parse("program r {\n buffer a : u32 read\n buffer b : u32 read\n buffer y : u32 write count 1\n grid 1\n"
+                   "y[0] = a[0] + b[0] + 5 }",
+                   &module);
     vyre_resident y;
     uint32_t got;
     assert_int_equal(vyre_resident_allocate(backend, 4, NULL, &y, NULL), VYRE_OK);
@@ -199,7 +208,8 @@ static void bindings_that_do_not_fit_are_refused(void **state) {
     assert_int_equal(vyre_resident_allocate(backend, 40, NULL, &x, NULL), VYRE_OK);
     assert_int_equal(vyre_resident_allocate(backend, 44, NULL, &out, NULL), VYRE_OK);
     vyre_resource bindings[2] = {whole(x), whole(out)};
-#define RUN(count) vyre_backend_dispatch_resident(backend, c.program, bindings, count, &c.arguments, NULL, NULL, NULL, &error)
+#define RUN(count)                                                                                                     \
+    vyre_backend_dispatch_resident(backend, c.program, bindings, count, &c.arguments, NULL, NULL, NULL, &error)
     assert_int_equal(RUN(1), VYRE_INVALID_ARGUMENT);
     assert_int_equal(RUN(2), VYRE_INVALID_ARGUMENT); /* out has one element too many */
     assert_non_null(strstr(error.message, "the range bound to `out` has 44 bytes, the program states 40"));
@@ -230,7 +240,8 @@ static void a_resident_write_buffer_keeps_what_is_not_written(void **state) {
     vyre_error error;
     assert_int_equal(vyre_resident_allocate(backend, sizeof words, words, &y, NULL), VYRE_OK);
     vyre_resource binding = whole(y);
-    assert_int_equal(vyre_backend_dispatch_resident(backend, program, &binding, 1, NULL, NULL, NULL, NULL, &error), VYRE_OK);
+    assert_int_equal(vyre_backend_dispatch_resident(backend, program, &binding, 1, NULL, NULL, NULL, NULL, &error),
+                     VYRE_OK);
     assert_int_equal(vyre_resident_download_at(backend, y, 0, words, sizeof words, NULL), VYRE_OK);
     assert_memory_equal(words, ((uint32_t[]){5, 9, 7}), sizeof words);
     vyre_module_free(module);
@@ -241,8 +252,10 @@ static void an_indirect_grid_is_read_from_the_device(void **state) {
     (void)state;
     vyre_backend *backend = reference();
     vyre_module *module;
-    vyre_program *program = fake_parse("program g {\n buffer n : u32 read\n buffer y : u32 write count 16\n grid indirect n[1]\n"
-                                       "y[global_id.x] = 1 }", &module);
+    vyre_program *program =
+        fake_parse("program g {\n buffer n : u32 read\n buffer y : u32 write count 16\n grid indirect n[1]\n"
+                   "y[global_id.x] = 1 }",
+                   &module);
     vyre_resident n, y;
     uint32_t grid[4] = {99, 5, 1, 1}, got[16];
     vyre_error error = VYRE_ERROR_INIT;

@@ -7,7 +7,8 @@ static int busy = 1, broken = 1;
 
 enum { NEVER, BUSY, BROKEN, SOFTWARE, NATIVE, EMITTER, GOOD, LATER };
 
-static vyre_status create(int which, const vyre_host *host, uint32_t ordinal, vyre_backend_instance *out, vyre_error *error) {
+static vyre_status create(int which, const vyre_host *host, uint32_t ordinal, vyre_backend_instance *out,
+                          vyre_error *error) {
     created[which]++;
     if (which == BROKEN && broken)
         return (host->fail)(error, VYRE_NO_DEVICE_MEMORY, "close other programs", "the device has no memory left");
@@ -210,8 +211,8 @@ static void a_device_is_named_by_number(void **state) {
     (void)state;
     vyre_backend *backend;
     vyre_error error;
-    static const char *const wrong[] = {"reference#", "reference#x", "reference#-1", "reference#1x", "reference#4294967296",
-                                        "reference#99999999999999999999999"};
+    static const char *const wrong[] = {"reference#",   "reference#x",          "reference#-1",
+                                        "reference#1x", "reference#4294967296", "reference#99999999999999999999999"};
     assert_int_equal(vyre_acquire("reference#0", &backend, &error), VYRE_OK);
     vyre_backend_release(backend);
     assert_int_equal(vyre_acquire("reference#1", &backend, &error), VYRE_NOT_FOUND);
@@ -237,11 +238,14 @@ static void a_report_is_shown_as_text_and_json(void **state) {
     vyre_bytes text = VYRE_BYTES_INIT;
     assert_int_equal(vyre_select(NULL, &backend, &report, NULL), VYRE_OK);
     assert_int_equal(vyre_selection_render(report, 0, &text, NULL), VYRE_OK);
-    assert_non_null(strstr(text.data, "never        never        gpu  no driver is installed\n             Fix: install libnever\n"));
+    assert_non_null(strstr(
+        text.data, "never        never        gpu  no driver is installed\n             Fix: install libnever\n"));
     assert_non_null(strstr(text.data, "good         chosen"));
     assert_int_equal(vyre_selection_render(report, 1, &text, NULL), VYRE_OK);
-    assert_non_null(strstr(text.data, "{\"id\":\"never\",\"owner\":\"tests\",\"verdict\":\"never\",\"class\":\"gpu\",\"reason\":\"no driver is "
-                                      "installed\",\"fix\":\"install libnever\",\"rank\":1,\"devices\":2}"));
+    assert_non_null(strstr(
+        text.data,
+        "{\"id\":\"never\",\"owner\":\"tests\",\"verdict\":\"never\",\"class\":\"gpu\",\"reason\":\"no driver is "
+        "installed\",\"fix\":\"install libnever\",\"rank\":1,\"devices\":2}"));
     assert_int_equal(((char *)text.data)[0], '[');
     assert_int_equal(((char *)text.data)[text.size - 1], ']');
     vyre_bytes_free(&text);

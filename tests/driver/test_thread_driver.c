@@ -22,7 +22,8 @@ static int is_right(const fake_case *c, const vyre_outputs *outputs) {
 
 static void use(shared *s, vyre_backend *backend, unsigned worker, vyre_outputs *outputs) {
     vyre_dispatch_config config = {.timeout_ns = worker == 1 ? 60000000000u : 0};
-    vyre_status status = fake_run((int)worker % FAKE_FORMS, backend, s->c.program, &s->c.arguments, &config, outputs, NULL, NULL);
+    vyre_status status =
+        fake_run((int)worker % FAKE_FORMS, backend, s->c.program, &s->c.arguments, &config, outputs, NULL, NULL);
     vyre_resident resident;
     if (status == VYRE_OK && !is_right(&s->c, outputs))
         atomic_fetch_add(&s->wrong, 1);
@@ -39,7 +40,8 @@ static void own_backends(void *user, unsigned worker) {
     for (int i = 0; i < ROUNDS; i++) {
         vyre_backend *backend;
         vyre_policy policy = {.only = "cpu-ref"};
-        vyre_status status = worker % 2 ? vyre_acquire("reference", &backend, NULL) : vyre_select(&policy, &backend, NULL, NULL);
+        vyre_status status =
+            worker % 2 ? vyre_acquire("reference", &backend, NULL) : vyre_select(&policy, &backend, NULL, NULL);
         if (status != VYRE_OK) {
             atomic_fetch_add(&s->wrong, 1);
             break;

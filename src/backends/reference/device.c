@@ -78,8 +78,8 @@ static const vyre_backend_vtable table = {
 
 static vyre_status create(const char *name, uint32_t ordinal, vyre_backend_instance *out, vyre_error *error) {
     if (ordinal != 0)
-        return vy_fail(error, VYRE_NOT_FOUND, VY_FIX("use `%s`", name), "there is one device of `%s`, not a number %" PRIu32, name,
-                       ordinal);
+        return vy_fail(error, VYRE_NOT_FOUND, VY_FIX("use `%s`", name),
+                       "there is one device of `%s`, not a number %" PRIu32, name, ordinal);
     vy_reference *reference = vy_allocate_zero(sizeof *reference);
     if (!reference)
         return vy_fail_memory(error, "making the reference backend");
@@ -89,7 +89,8 @@ static vyre_status create(const char *name, uint32_t ordinal, vyre_backend_insta
     return VYRE_OK;
 }
 
-vyre_status vy_reference_create(const vyre_host *host, uint32_t ordinal, vyre_backend_instance *out, vyre_error *error) {
+vyre_status vy_reference_create(const vyre_host *host, uint32_t ordinal, vyre_backend_instance *out,
+                                vyre_error *error) {
     (void)host;
     return create("reference", ordinal, out, error);
 }

@@ -16,8 +16,8 @@ static vyre_status run(vy_reference *reference, const vyre_launch *launch, const
     return status;
 }
 
-vyre_status vy_reference_dispatch_borrowed(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
-                                           vyre_outputs *outputs, vyre_error *error) {
+vyre_status vy_reference_dispatch_borrowed(void *self, const vyre_launch *launch, const vyre_span *inputs,
+                                           size_t input_count, vyre_outputs *outputs, vyre_error *error) {
     return run(self, launch, inputs, input_count, NULL, outputs->items, error);
 }
 

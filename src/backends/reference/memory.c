@@ -34,14 +34,16 @@ vyre_status vy_reference_free(void *self, uint64_t native, vyre_error *error) {
     return VYRE_OK;
 }
 
-vyre_status vy_reference_upload(void *self, uint64_t native, uint64_t offset, const void *data, uint64_t size, vyre_error *error) {
+vyre_status vy_reference_upload(void *self, uint64_t native, uint64_t offset, const void *data, uint64_t size,
+                                vyre_error *error) {
     (void)self;
     (void)error;
     memcpy(vy_reference_bytes(native, offset), data, (size_t)size);
     return VYRE_OK;
 }
 
-vyre_status vy_reference_download(void *self, uint64_t native, uint64_t offset, void *data, uint64_t size, vyre_error *error) {
+vyre_status vy_reference_download(void *self, uint64_t native, uint64_t offset, void *data, uint64_t size,
+                                  vyre_error *error) {
     (void)self;
     (void)error;
     memcpy(data, vy_reference_bytes(native, offset), (size_t)size);

@@ -20,15 +20,16 @@ static vy_reference_program *oldest(vy_reference *reference) {
     return best;
 }
 
-static void use_place(vy_reference *reference, vy_reference_program *place, const vyre_oracle **oracle, uint32_t *index) {
+static void use_place(vy_reference *reference, vy_reference_program *place, const vyre_oracle **oracle,
+                      uint32_t *index) {
     place->users++;
     place->last_use = ++reference->clock;
     *oracle = place->oracle;
     *index = (uint32_t)(place - reference->programs);
 }
 
-vyre_status vy_reference_use(vy_reference *reference, vyre_program *program, const vyre_oracle **oracle, uint32_t *place,
-                             vyre_error *error) {
+vyre_status vy_reference_use(vy_reference *reference, vyre_program *program, const vyre_oracle **oracle,
+                             uint32_t *place, vyre_error *error) {
     vyre_oracle *made, *spare = NULL;
     vyre_program *old = NULL;
     pthread_mutex_lock(&reference->lock);

@@ -37,8 +37,8 @@ void vy_reference_probe(const vyre_host *host, vyre_probe *out);
 
 /* A compiled oracle, compiled now or found. `place` goes back to vy_reference_unuse; VY_REFERENCE_PROGRAMS if the oracle is not kept, because
  * all places are in use. */
-vyre_status vy_reference_use(vy_reference *reference, vyre_program *program, const vyre_oracle **oracle, uint32_t *place,
-                             vyre_error *error);
+vyre_status vy_reference_use(vy_reference *reference, vyre_program *program, const vyre_oracle **oracle,
+                             uint32_t *place, vyre_error *error);
 void vy_reference_unuse(vy_reference *reference, const vyre_oracle *oracle, uint32_t place);
 void vy_reference_forget_all(vy_reference *reference);
 
@@ -46,14 +46,16 @@ void vy_reference_forget_all(vy_reference *reference);
 vyre_status vy_reference_prepare(void *self, vyre_program *program, vyre_error *error);
 vyre_status vy_reference_dispatch(void *self, const vyre_launch *launch, const vyre_bytes *inputs, size_t input_count,
                                   vyre_outputs *outputs, vyre_error *error);
-vyre_status vy_reference_dispatch_borrowed(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
-                                           vyre_outputs *outputs, vyre_error *error);
+vyre_status vy_reference_dispatch_borrowed(void *self, const vyre_launch *launch, const vyre_span *inputs,
+                                           size_t input_count, vyre_outputs *outputs, vyre_error *error);
 vyre_status vy_reference_dispatch_resident(void *self, const vyre_launch *launch, const vyre_resource *bindings,
                                            size_t binding_count, vyre_timing *timing, vyre_error *error);
 vyre_status vy_reference_allocate(void *self, uint64_t size, uint64_t *native, vyre_error *error);
 vyre_status vy_reference_free(void *self, uint64_t native, vyre_error *error);
-vyre_status vy_reference_upload(void *self, uint64_t native, uint64_t offset, const void *data, uint64_t size, vyre_error *error);
-vyre_status vy_reference_download(void *self, uint64_t native, uint64_t offset, void *data, uint64_t size, vyre_error *error);
+vyre_status vy_reference_upload(void *self, uint64_t native, uint64_t offset, const void *data, uint64_t size,
+                                vyre_error *error);
+vyre_status vy_reference_download(void *self, uint64_t native, uint64_t offset, void *data, uint64_t size,
+                                  vyre_error *error);
 /* The bytes of a resident buffer, from an offset. */
 unsigned char *vy_reference_bytes(uint64_t native, uint64_t offset);
 
