@@ -8,7 +8,6 @@
 #include "vyre/text.h"
 #include "vyre/wire.h"
 
-
 typedef struct target {
     void *items;
     size_t size; /* bytes */
