@@ -44,6 +44,17 @@ static void a_program_has_the_functions_it_reaches_and_the_library_all(void **st
     vyre_module_free(module);
 }
 
+static void a_function_follows_the_numerics_of_its_callers(void **state) {
+    (void)state;
+    static const char relaxed[] = "fn f(b: buffer [f32] read_write) { atomic_add(b[0], 1.0) }\n"
+                                  "program p {\n numerics relaxed\n buffer y : f32 read_write\n\n f(y)\n}\n";
+    vyre_module *module = text_parse(relaxed, strlen(relaxed));
+    assert_int_equal(vyre_program_numerics(vyre_module_program(module, 0)), VYRE_NUMERICS_RELAXED);
+    assert_int_equal(vyre_program_numerics(vyre_module_library(module)), VYRE_NUMERICS_STRICT);
+    text_check_round_trip(vyre_module_program(module, 0));
+    vyre_module_free(module);
+}
+
 static void a_define_replaces_a_const_and_the_last_one_wins(void **state) {
     (void)state;
     const vyre_define defines[] = {{"N", "8"}, {"N", "16u32"}};
@@ -189,6 +200,7 @@ int main(void) {
         cmocka_unit_test(programs_are_found_by_name_and_index),
         cmocka_unit_test(a_program_outlives_its_module),
         cmocka_unit_test(a_program_has_the_functions_it_reaches_and_the_library_all),
+        cmocka_unit_test(a_function_follows_the_numerics_of_its_callers),
         cmocka_unit_test(a_define_replaces_a_const_and_the_last_one_wins),
         cmocka_unit_test(an_error_sums_up_without_a_list),
         cmocka_unit_test(an_error_is_about_its_own_text),

@@ -215,6 +215,13 @@ static void library_with_a_workgroup(int bad) {
     d.program->workgroup[0] = bad ? 64 : 1;
     empty_function("f");
 }
+/* Found by fuzzing: the text form of a library has no place for numerics, so they were lost. */
+static void library_with_numerics(int bad) {
+    start("");
+    d.program->kind = VYRE_PROGRAM_LIBRARY;
+    d.program->numerics = bad ? VYRE_NUMERICS_RELAXED : VYRE_NUMERICS_STRICT;
+    empty_function("f");
+}
 static void count_from_a_float(int bad) {
     start_entry();
     uint32_t n = param("n", bad ? VYRE_TYPE_F32 : VYRE_TYPE_U32);
@@ -899,6 +906,7 @@ static const code_case cases[] = {
     CASE(V019, grid_from_signed_numbers),
     CASE(V020, legal_level),
     CASE(V021, library_with_a_workgroup),
+    CASE(V021, library_with_numerics),
     CASE(V022, count_from_a_float),
     CASE(V023, counts_in_a_circle),
     CASE(V030, long_name),

@@ -62,7 +62,8 @@ static void check_atomic_element(vy_body *body, const vy_stmt *s, const vy_memor
     vyre_type type = (vyre_type)m->type;
     unsigned bits = vyre_type_bits(type);
     if (vyre_type_class(type) == VYRE_CLASS_FLOAT && bits >= 32 && atomic_rules[s->op].floats) {
-        if (body->program->numerics == VYRE_NUMERICS_STRICT)
+        /* Numerics belong to the program: a function of a library is judged in each program that calls it. */
+        if (body->program->numerics == VYRE_NUMERICS_STRICT && body->program->kind == VYRE_PROGRAM_ENTRY)
             vy_check_error(body->check, VY_V073, vy_body_at(body), NULL,
                            "`%s` works on %s elements under strict numerics", name, type_name(m->type));
     } else if (!(vyre_type_class(type) & VYRE_CLASS_INTEGER) || bits < 32)

@@ -71,9 +71,10 @@ static int check_totals(vy_check *check) {
 static int check_library_header(vy_check *check) {
     const vyre_program *p = check->program;
     if (p->name != 0 || p->param_count || p->buffer_count || p->sizes.count || p->grid.kind != VYRE_GRID_DISPATCH ||
-        p->workgroup[0] != 1 || p->workgroup[1] != 1 || p->workgroup[2] != 1)
-        return VY_BROKEN(check, V021,
-                         "a library declares a name, params, buffers or a geometry, which only a program has");
+        p->workgroup[0] != 1 || p->workgroup[1] != 1 || p->workgroup[2] != 1 || p->numerics != VYRE_NUMERICS_STRICT)
+        return VY_BROKEN(
+            check, V021,
+            "a library declares a name, params, buffers, a geometry or numerics, which only a program has");
     return 1;
 }
 
