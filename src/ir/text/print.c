@@ -387,11 +387,10 @@ static void print_entry(vy_printer *p, const vy_function *entry) {
 
 vyre_status vyre_text_print(const vyre_program *program, vyre_bytes *out, vyre_error *error) {
     vy_printer printer = {.program = program};
-    const vy_function *entry = vy_program_entry(program);
     for (uint32_t i = 0; i < program->functions.count; i++) {
         const vy_function *function = &program->functions.items[i];
         add(&printer, i ? "\n" : "");
-        if (function == entry)
+        if (vy_is_entry(program, function))
             print_entry(&printer, function);
         else
             print_function(&printer, function);
