@@ -32,8 +32,8 @@ vyre_status vy_reference_dispatch(void *self, const vyre_launch *launch, const v
 /* The oracle reads inputs where they lie and works on copies of what is written, so results are copied back at the end. */
 vyre_status vy_reference_dispatch_resident(void *self, const vyre_launch *launch, const vyre_resource *bindings,
                                            size_t binding_count, vyre_timing *timing, vyre_error *error) {
-    const void *before[VY_LIMIT_BUFFERS];
-    vyre_span inputs[VY_LIMIT_BUFFERS];
+    const void *before[VY_LIMIT_BUFFERS] = {NULL};
+    vyre_span inputs[VY_LIMIT_BUFFERS] = {{NULL, 0}};
     unsigned char *targets[VY_LIMIT_BUFFERS];
     size_t input_count = 0, output_count = 0;
     vyre_buffer_info buffer;
