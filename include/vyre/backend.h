@@ -8,7 +8,10 @@
  * This header, with those it includes, is all a plug-in needs: it calls back through the `vyre_host` it is given and links against nothing.
  *
  * ABI: every struct that crosses the line starts with `struct_size`, and grows at its end only; a shorter struct means the missing entries
- * are absent. Offsets are pinned by static assertions in src/driver/abi.c. The promise is written in docs/abi.md.
+ * are absent. Until the first release the contract may still change.
+ *
+ * This version of the library calls the synchronous, the resident and the lifecycle entries. Pipelines, asynchronous dispatch and
+ * sequences are part of the contract, so that a backend can be written once, and are not called yet.
  *
  * Threads: every entry may be called from any thread, several at once, unless its comment says otherwise. The library holds no lock
  * during a call. Errors: every failing entry fills `error` (never NULL here), with a fix. */
@@ -33,7 +36,8 @@ typedef struct vyre_outputs {
     size_t count;
     size_t capacity; /* slots there are; those beyond count keep their memory for later */
 } vyre_outputs;
-#define VYRE_OUTPUTS_INIT {NULL, 0, 0}
+#define VYRE_OUTPUTS_INIT                                                                                              \
+    { NULL, 0, 0 }
 
 /* A handle of a resident buffer. It names its owner (a backend instance) and its generation, so that a stale or foreign handle is an
  * error, never an alias. {0, 0} is no handle. */
@@ -67,22 +71,22 @@ typedef struct vyre_launch {
     vyre_program *program;
     const vyre_scalar *params; /* as many as the program has, of its types */
     size_t param_count;
-    const uint64_t *elements;  /* element count of every buffer, in declaration order */
+    const uint64_t *elements; /* element count of every buffer, in declaration order */
     size_t buffer_count;
-    uint32_t groups[3];        /* workgroups; none may be 0: an empty grid never reaches a backend */
-    uint64_t deadline_ns;      /* CLOCK_MONOTONIC; 0 = none */
-    const uint32_t *cancel;    /* becomes non-zero (atomically) when the caller cancels; NULL = cannot be cancelled */
-    const char *label;         /* "" if none */
-    vyre_trap *trap;           /* to fill when the status is VYRE_TRAPPED */
+    uint32_t groups[3];     /* workgroups; none may be 0: an empty grid never reaches a backend */
+    uint64_t deadline_ns;   /* CLOCK_MONOTONIC; 0 = none */
+    const uint32_t *cancel; /* becomes non-zero (atomically) when the caller cancels; NULL = cannot be cancelled */
+    const char *label;      /* "" if none */
+    vyre_trap *trap;        /* to fill when the status is VYRE_TRAPPED */
 } vyre_launch;
 
 /* Facts of a device. 0 = unknown. Fields as the planner of any frontend needs them; capability flags are promises: the emitter emits it and
  * the device was seen to do it. */
 typedef struct vyre_device_profile {
     uint32_t struct_size;
-    const char *backend;     /* id */
-    const char *device;      /* name of the device, "" if unknown */
-    const char *driver;      /* driver and version, "" if unknown */
+    const char *backend; /* id */
+    const char *device;  /* name of the device, "" if unknown */
+    const char *driver;  /* driver and version, "" if unknown */
     uint8_t supports_subgroup_ops, supports_indirect_dispatch, supports_specialization_constants;
     uint8_t supports_f16, supports_bf16, supports_f64, supports_int64_atomics;
     uint8_t supports_trap_propagation, supports_tensor_cores;
@@ -113,12 +117,12 @@ typedef struct vyre_device_profile {
     X(INDIRECT_DISPATCH, "indirect_dispatch", 0, "the grid can come from a resident buffer")                           \
     X(SPECULATION, "speculation", 0, "speculative dispatch")                                                           \
     X(PERSISTENT_THREADS, "persistent_thread_dispatch", 0, "a kernel can stay and poll a queue")                       \
-    X(GRID_SYNC, "grid_sync", 0, "a grid barrier runs inside one dispatch; otherwise the boundary splits")             \
+    X(GRID_SYNC, "grid_sync", 0, "a grid barrier runs inside one dispatch; without it such programs are refused")      \
     X(DISTRIBUTED, "distributed", 0, "one program spreads over several devices")                                       \
     X(MAX_WORKGROUP_SIZE_X, "max_workgroup_size.x", 1, "")                                                             \
     X(MAX_WORKGROUP_SIZE_Y, "max_workgroup_size.y", 1, "")                                                             \
     X(MAX_WORKGROUP_SIZE_Z, "max_workgroup_size.z", 1, "")                                                             \
-    X(MAX_WORKGROUPS, "max_compute_workgroups_per_dimension", 1, "larger grids run as several launches")               \
+    X(MAX_WORKGROUPS, "max_compute_workgroups_per_dimension", 1, "a larger grid is refused")                           \
     X(MAX_INVOCATIONS, "max_compute_invocations_per_workgroup", 0, "0 = the product of the sizes, clamped to 32 bits") \
     X(SUBGROUP_SIZE, "subgroup_size", 0, "0 = unknown")                                                                \
     X(MAX_STORAGE_BYTES, "max_storage_buffer_bytes", 0, "0 = not reported, which is not unlimited")                    \
@@ -191,11 +195,12 @@ typedef struct vyre_pipeline_vtable {
     vyre_status (*dispatch_borrowed)(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
                                      vyre_outputs *outputs, vyre_error *error);
     /* Default: wall time around dispatch_borrowed. */
-    vyre_status (*dispatch_borrowed_timed)(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
-                                           vyre_outputs *outputs, vyre_timing *timing, vyre_error *error);
+    vyre_status (*dispatch_borrowed_timed)(void *self, const vyre_launch *launch, const vyre_span *inputs,
+                                           size_t input_count, vyre_outputs *outputs, vyre_timing *timing,
+                                           vyre_error *error);
     /* Default: dispatch_borrowed into fresh storage, then moved or copied into the caller's slots. */
-    vyre_status (*dispatch_borrowed_into)(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
-                                          vyre_outputs *outputs, vyre_error *error);
+    vyre_status (*dispatch_borrowed_into)(void *self, const vyre_launch *launch, const vyre_span *inputs,
+                                          size_t input_count, vyre_outputs *outputs, vyre_error *error);
     /* count independent dispatches; launches[i] with inputs[i] (input_count each) into outputs[i]. Default: one after the other. The first
      * failure ends the batch. */
     vyre_status (*dispatch_batched_into)(void *self, const vyre_launch *launches, const vyre_span *const *inputs,
@@ -203,14 +208,16 @@ typedef struct vyre_pipeline_vtable {
     /* Host bytes and resident buffers mixed; outputs bound to host are read back, those bound to resident stay there.
      * Default: UNSUPPORTED "persistent handle dispatch". */
     vyre_status (*dispatch_persistent_into)(void *self, const vyre_launch *launch, const vyre_resource *bindings,
-                                            size_t binding_count, vyre_outputs *outputs, vyre_timing *timing, vyre_error *error);
+                                            size_t binding_count, vyre_outputs *outputs, vyre_timing *timing,
+                                            vyre_error *error);
     /* Default: one after the other through dispatch_persistent_into. */
     vyre_status (*dispatch_persistent_batched_into)(void *self, const vyre_launch *launches,
-                                                    const vyre_resource *const *bindings, size_t binding_count, size_t count,
-                                                    vyre_outputs *outputs, vyre_error *error);
+                                                    const vyre_resource *const *bindings, size_t binding_count,
+                                                    size_t count, vyre_outputs *outputs, vyre_error *error);
     /* Rows of exactly four resources. Default: dispatch_persistent_batched_into. */
-    vyre_status (*dispatch_persistent_rows_into)(void *self, const vyre_launch *launches, const vyre_resource (*rows)[4],
-                                                 size_t count, vyre_outputs *outputs, vyre_error *error);
+    vyre_status (*dispatch_persistent_rows_into)(void *self, const vyre_launch *launches,
+                                                 const vyre_resource (*rows)[4], size_t count, vyre_outputs *outputs,
+                                                 vyre_error *error);
     /* Default: the backend's dispatch_async path is not used for pipelines; the boundary runs dispatch on a worker thread. */
     vyre_status (*dispatch_async)(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
                                   vyre_native_pending *out, vyre_error *error);
@@ -278,32 +285,35 @@ typedef struct vyre_backend_vtable {
     /* Default: as for pipelines above. */
     vyre_status (*dispatch_borrowed)(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
                                      vyre_outputs *outputs, vyre_error *error);
-    vyre_status (*dispatch_borrowed_timed)(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
-                                           vyre_outputs *outputs, vyre_timing *timing, vyre_error *error);
-    vyre_status (*dispatch_borrowed_into)(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
-                                          vyre_outputs *outputs, vyre_error *error);
+    vyre_status (*dispatch_borrowed_timed)(void *self, const vyre_launch *launch, const vyre_span *inputs,
+                                           size_t input_count, vyre_outputs *outputs, vyre_timing *timing,
+                                           vyre_error *error);
+    vyre_status (*dispatch_borrowed_into)(void *self, const vyre_launch *launch, const vyre_span *inputs,
+                                          size_t input_count, vyre_outputs *outputs, vyre_error *error);
     /* Default: runs dispatch and gives a handle that is ready. Inputs are borrowed for the call only. */
     vyre_status (*dispatch_async)(void *self, const vyre_launch *launch, const vyre_bytes *inputs, size_t input_count,
                                   vyre_native_pending *out, vyre_error *error);
-    vyre_status (*dispatch_borrowed_async)(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
-                                           vyre_native_pending *out, vyre_error *error);
+    vyre_status (*dispatch_borrowed_async)(void *self, const vyre_launch *launch, const vyre_span *inputs,
+                                           size_t input_count, vyre_native_pending *out, vyre_error *error);
 
     /* Resident memory; sizes were checked by the boundary, which also owns handles, generations and in-use counts: a backend sees its own
      * `native` value. Default of all: UNSUPPORTED, naming the feature and the backend. */
     vyre_status (*resident_allocate)(void *self, uint64_t size, uint64_t *native, vyre_error *error); /* zeroed */
     vyre_status (*resident_free)(void *self, uint64_t native, vyre_error *error);
-    vyre_status (*resident_upload)(void *self, uint64_t native, uint64_t offset, const void *data, uint64_t size, vyre_error *error);
-    vyre_status (*resident_download)(void *self, uint64_t native, uint64_t offset, void *data, uint64_t size, vyre_error *error);
+    vyre_status (*resident_upload)(void *self, uint64_t native, uint64_t offset, const void *data, uint64_t size,
+                                   vyre_error *error);
+    vyre_status (*resident_download)(void *self, uint64_t native, uint64_t offset, void *data, uint64_t size,
+                                     vyre_error *error);
     /* Default: one after the other. In transfers, resident.id is the native value. */
     vyre_status (*resident_upload_batch)(void *self, const vyre_transfer *transfers, size_t count, vyre_error *error);
     vyre_status (*resident_download_batch)(void *self, const vyre_transfer *transfers, size_t count, vyre_error *error);
     /* One resource per buffer in declaration order, all resident (resident.id = native). Default: UNSUPPORTED. timing may be NULL. */
-    vyre_status (*dispatch_resident)(void *self, const vyre_launch *launch, const vyre_resource *bindings, size_t binding_count,
-                                     vyre_timing *timing, vyre_error *error);
+    vyre_status (*dispatch_resident)(void *self, const vyre_launch *launch, const vyre_resource *bindings,
+                                     size_t binding_count, vyre_timing *timing, vyre_error *error);
 
     /* Default: out->vtable stays NULL. */
-    vyre_status (*compile)(void *self, vyre_program *program, const vyre_compile_options *options, vyre_native_pipeline *out,
-                           vyre_error *error);
+    vyre_status (*compile)(void *self, vyre_program *program, const vyre_compile_options *options,
+                           vyre_native_pipeline *out, vyre_error *error);
     /* From what `serialize` gave, verified by the cache. A refusal is a miss. Default: compile is called. */
     vyre_status (*load)(void *self, vyre_program *program, const vyre_compile_options *options, vyre_span binary,
                         vyre_native_pipeline *out, vyre_error *error);
@@ -312,8 +322,9 @@ typedef struct vyre_backend_vtable {
     /* Returns 0 unless real counters exist. Default: 0. */
     int (*cache_snapshot)(void *self, vyre_cache_snapshot *out);
     /* Steps run in order, each seeing the memory of those before; one submit, one wait, then the readbacks. Default: one by one. */
-    vyre_status (*sequence)(void *self, const vyre_native_step *steps, size_t step_count, const vyre_readback *readbacks,
-                            size_t readback_count, vyre_timing *timing, vyre_error *error);
+    vyre_status (*sequence)(void *self, const vyre_native_step *steps, size_t step_count,
+                            const vyre_readback *readbacks, size_t readback_count, vyre_timing *timing,
+                            vyre_error *error);
 
     /* Default: the defaults of VYRE_CAPABILITY_LIST. */
     uint64_t (*capability)(void *self, vyre_capability capability);
@@ -349,7 +360,13 @@ typedef enum vyre_probe_answer {
     VYRE_PROBE_NOT_NOW, /* busy or short of memory: ask again */
     VYRE_PROBE_NEVER    /* no such hardware or driver in this process */
 } vyre_probe_answer;
-typedef enum vyre_device_class { VYRE_DEVICE_UNKNOWN, VYRE_DEVICE_GPU, VYRE_DEVICE_SOFTWARE, VYRE_DEVICE_CPU, VYRE_DEVICE_REFERENCE } vyre_device_class;
+typedef enum vyre_device_class {
+    VYRE_DEVICE_UNKNOWN,
+    VYRE_DEVICE_GPU,
+    VYRE_DEVICE_SOFTWARE,
+    VYRE_DEVICE_CPU,
+    VYRE_DEVICE_REFERENCE
+} vyre_device_class;
 typedef struct vyre_probe {
     uint32_t struct_size;
     vyre_probe_answer answer;
