@@ -147,10 +147,11 @@ static vyre_status deliver_empty(dispatch *d, vyre_error *error) {
 
 /* Straight into the caller's slots. Whatever the backend does to the struct, the caller keeps its own list. */
 static vyre_status run_in_place(dispatch *d, vy_call *call, vyre_error *error) {
-    vyre_outputs view = {d->outputs->items, d->output_count, d->outputs->capacity};
+    const size_t count = d->output_count;
+    vyre_outputs view = {d->outputs->items, count, d->outputs->capacity};
     size_t before = d->outputs->count;
     size_t capacities[VY_LIMIT_BUFFERS];
-    for (size_t i = 0; i < view.count; i++) {
+    for (size_t i = 0; i < count; i++) {
         capacities[i] = view.items[i].capacity;
         view.items[i].size = 0;
     }
@@ -158,10 +159,11 @@ static vyre_status run_in_place(dispatch *d, vy_call *call, vyre_error *error) {
     vyre_status status = vy_call_run(call, error);
     if (status == VYRE_OK)
         status = vy_outputs_check(d->backend, &view, d->outputs->items, d->output_count, d->program, &d->launch, error);
-    d->outputs->count = status == VYRE_OK ? d->output_count : 0;
+    call->outputs = NULL;
+    d->outputs->count = status == VYRE_OK ? count : 0;
     vy_outputs_contain(d->outputs);
     uint64_t done[VY_COUNTER_COUNT] = {0}, bytes = 0;
-    for (size_t i = 0; i < d->outputs->count; i++) {
+    for (size_t i = 0; status == VYRE_OK && i < count; i++) {
         int reused = d->outputs->items[i].capacity == capacities[i];
         done[i >= before ? VY_COUNTER_slots_appended : reused ? VY_COUNTER_slots_reused : VY_COUNTER_slots_moved]++;
         bytes += d->outputs->items[i].size;
@@ -183,6 +185,7 @@ static vyre_status run_in_fresh(dispatch *d, vy_call *call, vyre_error *error) {
             status = vy_outputs_check(d->backend, &slots.outputs, slots.items, d->output_count, d->program, &d->launch,
                                       error);
     }
+    call->outputs = NULL;
     if (status == VYRE_OK)
         vy_outputs_deliver(d->outputs, &slots.outputs);
     vy_slots_end(&slots);

@@ -80,7 +80,7 @@ static vyre_status check_range(const vy_resident_entry *entry, uint64_t offset, 
 vyre_status vy_resident_pin(vyre_backend *backend, vyre_resident handle, uint64_t offset, uint64_t size, int to_end,
                             int write, vy_resident_use *use, vyre_error *error) {
     vy_residents *residents = &backend->residents;
-    uint32_t place;
+    uint32_t place = 0;
     pthread_mutex_lock(&residents->lock);
     vyre_status status = find(backend, handle, &place, error);
     if (status == VYRE_OK) {
