@@ -47,7 +47,7 @@ typedef struct vy_warp {
 typedef enum vy_group_state {
     VY_GROUP_RUNNING,
     VY_GROUP_AT_GRID_BARRIER,
-    VY_GROUP_BROKEN, /* ended by a trap or a divergence: no grid barrier waits for it */
+    VY_GROUP_BROKEN, /* ended by a trap or a divergence: not the reason why others miss it at a grid barrier */
     VY_GROUP_DONE
 } vy_group_state;
 
@@ -179,7 +179,8 @@ void vy_group_start(vy_worker *worker, vy_group *group, uint64_t unit);
 int vy_group_run(vy_worker *worker, vy_group *group);
 /* When every warp has stopped: what they met at. Sets group->state; warps are runnable again if it is RUNNING. */
 void vy_group_meet(vy_worker *worker, vy_group *group);
-/* When every group has stopped: lets those at a grid barrier go on, or reports that some missed it. Returns how many may run. */
+/* When every group has stopped: lets those at a grid barrier go on, unless an invocation has trapped, or reports that some
+ * missed it. Returns how many may run. */
 uint32_t vy_grid_meet(vy_run *run, vy_group *groups, uint32_t count);
 /* Unit of work without meetings: one warp after the other in the same state. */
 int vy_unit_run(vy_worker *worker, uint64_t unit);

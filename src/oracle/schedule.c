@@ -239,6 +239,15 @@ int vy_group_run(vy_worker *worker, vy_group *group) {
     return 1;
 }
 
+/* A trap ends the grid where all workgroups are next known to have come: those without one have run up to here, so whoever
+ * trapped on the way has, under every schedule. */
+static int has_trap(const vy_group *groups, uint32_t count) {
+    for (uint32_t g = 0; g < count; g++)
+        if (groups[g].trapped)
+            return 1;
+    return 0;
+}
+
 /* A group that a grid barrier misses: one that ended, or waits at another one than `waiting`. */
 static const vy_group *find_missing(const vy_group *groups, uint32_t count, const vy_group *waiting) {
     for (uint32_t g = 0; g < count; g++) {
@@ -261,6 +270,8 @@ uint32_t vy_grid_meet(vy_run *run, vy_group *groups, uint32_t count) {
         vy_check_grid_divergence(run, &groups[first], missing);
         return 0;
     }
+    if (has_trap(groups, count))
+        return 0;
     for (uint32_t g = first; g < count; g++) {
         if (groups[g].state == VY_GROUP_AT_GRID_BARRIER) {
             groups[g].state = VY_GROUP_RUNNING;

@@ -160,16 +160,36 @@ static void a_grid_barrier_that_needs_too_much_memory_says_how_much(void **state
     trial_close(&t);
 }
 
-static void other_workgroups_pass_the_grid_barrier_after_a_trap(void **state) {
+static void a_trap_ends_the_grid_at_the_next_grid_barrier(void **state) {
     (void)state;
     lines l = {""};
     trial t;
-    trial_open(&t, "program p {\n grid 3\n if global_id.x == 1 { trap 8 }\n grid_barrier\n print \"on\" }");
+    trial_open(&t, "program p {\n workgroup 2\n grid 3\n if global_id.x == 3 { trap 8 }\n barrier\n print \"before\"\n"
+                   "grid_barrier\n print \"behind\" }");
     t.options.print = collect;
     t.options.print_user = &l;
     trial_expect(&t, VYRE_TRAPPED);
-    assert_string_equal(l.text, "0:on\n2:on\n");
+    assert_string_equal(l.text, "0:before\n1:before\n4:before\n5:before\n");
     assert_int_equal(t.report.trap.code, 8);
+    trial_close(&t);
+}
+
+/* Invocation 5000 traps in the first trip, smaller ones would in the second. The grid is large enough for several threads. */
+static void a_trap_behind_the_grid_barrier_is_not_reached(void **state) {
+    (void)state;
+    static uint32_t y[8192];
+    trial t;
+    trial_open(&t, "program p {\n buffer y : u32 read_write\n workgroup 16\n grid over y\n let i = global_id.x\n"
+                   "for k in 0u32 .. 4u32 {\n if i + k * 1500 >= 5000 { trap i + k * 10000 }\n"
+                   "var n = 0u32\n while n < i % 50 { n = n + 1 }\n y[i] = n\n grid_barrier\n } }");
+    trial_input(&t, y, sizeof y);
+    for (unsigned way = 0; way < 12; way++) {
+        t.options = (vyre_oracle_options){
+            .threads = way < 4 ? way + 1 : 1, .seed = way < 4 ? 0 : way, .checks = way % 5 == 4 ? VYRE_CHECK_ALL : 0};
+        trial_expect(&t, VYRE_TRAPPED);
+        assert_int_equal(t.report.trap.invocation, 5000);
+        assert_int_equal(t.report.trap.code, 5000);
+    }
     trial_close(&t);
 }
 
@@ -201,7 +221,8 @@ int main(void) {
         cmocka_unit_test(prints_are_dropped_without_a_sink_but_counted),
         cmocka_unit_test(a_grid_barrier_orders_all_workgroups),
         cmocka_unit_test(a_grid_barrier_that_needs_too_much_memory_says_how_much),
-        cmocka_unit_test(other_workgroups_pass_the_grid_barrier_after_a_trap),
+        cmocka_unit_test(a_trap_ends_the_grid_at_the_next_grid_barrier),
+        cmocka_unit_test(a_trap_behind_the_grid_barrier_is_not_reached),
         cmocka_unit_test(steps_and_evaluations_are_summed_over_invocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -564,6 +564,20 @@ static void a_trap_ends_the_dispatch(void **state) {
     check_claim(&c);
 }
 
+static void a_trap_behind_the_barrier_does_not_hide_the_one_before(void **state) {
+    (void)state;
+    /* Invocation 40 traps in the first segment, smaller ones would in the second. */
+    claim c = with_words(
+        HEAD("8") "let v = x[i]\n if i == 40 { trap 1 }\n grid_barrier\n if i < 8 { trap 2 }\n y[i] = v\n }", 1);
+    c.status = VYRE_TRAPPED;
+    check_claim(&c);
+    c = with_words(HEAD("8") "for k in 0u32 .. 4u32 {\n if i + 20 * k >= 50 { trap 100 * k + i }\n grid_barrier\n }\n "
+                             "y[i] = x[i]\n }",
+                   1);
+    c.status = VYRE_TRAPPED;
+    check_claim(&c);
+}
+
 /* ---- refusals ---- */
 
 static void a_library_is_refused(void **state) {
@@ -804,6 +818,7 @@ int main(void) {
         cmocka_unit_test(names_that_repeat_are_kept_apart),
         cmocka_unit_test(a_branch_that_would_race_if_taken_is_split),
         cmocka_unit_test(a_trap_ends_the_dispatch),
+        cmocka_unit_test(a_trap_behind_the_barrier_does_not_hide_the_one_before),
         cmocka_unit_test(a_library_is_refused),
         cmocka_unit_test(too_many_buffers_are_refused),
         cmocka_unit_test(too_many_grid_barriers_are_refused),

@@ -123,14 +123,6 @@ static void count_places(const vyre_program *program, tally *seen) {
     seen->in_loops += in_loop;
 }
 
-/* What differs, or NULL. A trap of an earlier phase may hide one with a smaller invocation in a later phase: launches
- * stop there. */
-static const char *difference(const vyre_program *program, runner_result *direct, const runner_result *launched) {
-    if (direct->status == VYRE_TRAPPED && launched->status == VYRE_TRAPPED)
-        return NULL;
-    return runner_compare(program, direct, launched);
-}
-
 static void compare_case(uint64_t seed, vyre_program *program, const vyre_arguments *arguments, tally *seen) {
     static runner_result direct, launched;
     vyre_oracle_options options = {.checks = seed % 5 == 0 ? VYRE_CHECK_RACES : 0,
@@ -145,7 +137,7 @@ static void compare_case(uint64_t seed, vyre_program *program, const vyre_argume
     runner_split(program, split, arguments, options, &launched);
     if (options.seed) /* another schedule, another order */
         strcpy(launched.prints, direct.prints);
-    const char *text = difference(program, &direct, &launched);
+    const char *text = runner_compare(program, &direct, &launched);
     if (text) {
         runner_show_all(program, split);
         fail_msg("seed %llu: %s", (unsigned long long)seed, text);
