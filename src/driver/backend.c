@@ -119,6 +119,12 @@ static vyre_status initialise(const vyre_backend_instance *instance, vyre_backen
     if (status != VYRE_OK)
         return status;
     backend->self = instance->self;
+    backend->target = (vy_target){.self = instance->self,
+                                  .dispatch = backend->calls.dispatch,
+                                  .dispatch_borrowed = backend->calls.dispatch_borrowed,
+                                  .dispatch_borrowed_timed = backend->calls.dispatch_borrowed_timed,
+                                  .dispatch_borrowed_into = backend->calls.dispatch_borrowed_into,
+                                  .dispatch_resident = backend->calls.dispatch_resident};
     const char *id = backend->calls.id(backend->self);
     if (!id || !*id || strlen(id) >= sizeof backend->id)
         return vy_fail(error, VYRE_ABI_MISMATCH, VY_FIX("give it an id of 1 to %d bytes", VY_BACKEND_ID - 1),

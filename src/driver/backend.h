@@ -8,6 +8,7 @@
 #include "driver/counters.h"
 #include "driver/prepared.h"
 #include "driver/resident.h"
+#include "driver/target.h"
 
 #include <stdatomic.h>
 
@@ -17,6 +18,7 @@ struct vyre_backend {
     _Atomic uint32_t references;
     vyre_backend_vtable calls; /* copied: entries beyond a short table are NULL */
     void *self;
+    vy_target target; /* the table's dispatch entries */
     char id[VY_BACKEND_ID];
     uint64_t owner;                                       /* unique in the process: names this instance in handles */
     _Atomic uint64_t capabilities[VYRE_CAPABILITY_COUNT]; /* recovery may change them */

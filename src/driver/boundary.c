@@ -110,22 +110,8 @@ vyre_status vy_boundary_finish(vyre_backend *backend, vyre_status status, const 
 
 /* ---- dispatch from host bytes ---- */
 
-typedef struct dispatch {
-    vyre_backend *backend;
-    vyre_program *program;
-    const vyre_arguments *arguments;
-    const vyre_dispatch_config *config;
-    vy_form form;
-    const vyre_bytes *owned;
-    vyre_outputs *outputs;
-    vyre_timing *timing;
-    vyre_trap *trap;
-    size_t output_count;
-    vy_launch launch;
-} dispatch;
-
 /* Nothing runs: a read_write buffer comes back as it was, a `write` one as zeros. */
-static vyre_status deliver_empty(dispatch *d, vyre_error *error) {
+static vyre_status deliver_empty(vy_dispatch *d, vyre_error *error) {
     vy_slots slots;
     vyre_status status = VYRE_OK;
     vy_slots_start(&slots, d->output_count);
@@ -146,7 +132,7 @@ static vyre_status deliver_empty(dispatch *d, vyre_error *error) {
 }
 
 /* Straight into the caller's slots. Whatever the backend does to the struct, the caller keeps its own list. */
-static vyre_status run_in_place(dispatch *d, vy_call *call, vyre_error *error) {
+static vyre_status run_in_place(vy_dispatch *d, vy_call *call, vyre_error *error) {
     const size_t count = d->output_count;
     vyre_outputs view = {d->outputs->items, count, d->outputs->capacity};
     size_t before = d->outputs->count;
@@ -172,7 +158,7 @@ static vyre_status run_in_place(dispatch *d, vy_call *call, vyre_error *error) {
     return status;
 }
 
-static vyre_status run_in_fresh(dispatch *d, vy_call *call, vyre_error *error) {
+static vyre_status run_in_fresh(vy_dispatch *d, vy_call *call, vyre_error *error) {
     vy_slots slots;
     vy_slots_start(&slots, d->output_count);
     call->outputs = &slots.outputs;
@@ -192,11 +178,12 @@ static vyre_status run_in_fresh(dispatch *d, vy_call *call, vyre_error *error) {
     return status;
 }
 
-static vyre_status run(dispatch *d, vyre_error *error) {
+static vyre_status run(vy_dispatch *d, vyre_error *error) {
     vyre_scalar params[VY_LIMIT_PARAMS];
     uint64_t elements[VY_LIMIT_BUFFERS];
     vyre_trap trap = {0, 0};
     vy_call call = {.backend = d->backend,
+                    .target = d->target,
                     .form = d->form,
                     .inputs = d->arguments->inputs,
                     .owned = d->owned,
@@ -206,13 +193,14 @@ static vyre_status run(dispatch *d, vyre_error *error) {
     if (status != VYRE_OK)
         return status;
     vy_boundary_describe(d->program, d->arguments, &d->launch, d->config, params, elements, &trap, &call.launch);
+    call.launch.cancel = d->cancel;
     uint64_t bytes = 0;
     for (size_t i = 0; i < call.input_count; i++)
         bytes += call.inputs[i].size;
     if (bytes)
         vy_count(VY_COUNTER_input_bytes, bytes);
-    int in_place = d->form == VY_FORM_INTO && d->backend->calls.dispatch_borrowed_into &&
-                   !vy_boundary_guards(d->backend, &call.launch);
+    int in_place =
+        d->form == VY_FORM_INTO && d->target->dispatch_borrowed_into && !vy_boundary_guards(d->backend, &call.launch);
     status = in_place ? run_in_place(d, &call, error) : run_in_fresh(d, &call, error);
     status = vy_boundary_finish(d->backend, status, &d->launch, &trap, error);
     if (status == VYRE_TRAPPED && d->trap)
@@ -220,7 +208,7 @@ static vyre_status run(dispatch *d, vyre_error *error) {
     return status;
 }
 
-static vyre_status dispatch_host(dispatch *d, vyre_error *error) {
+vyre_status vy_dispatch_host(vy_dispatch *d, vyre_error *error) {
     static const vyre_dispatch_config defaults;
     static const vyre_arguments nothing;
     vyre_error own;
@@ -245,23 +233,32 @@ static vyre_status dispatch_host(dispatch *d, vyre_error *error) {
     return status;
 }
 
+/* ---- the family ---- */
+
+/* Not an initialiser: that would clear the launch, which is large and filled later. */
+static void describe(vy_dispatch *d, vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
+                     const vyre_dispatch_config *config, vy_form form, vyre_outputs *outputs, vyre_trap *trap) {
+    d->backend = backend, d->target = &backend->target, d->program = program;
+    d->arguments = arguments, d->config = config, d->cancel = NULL;
+    d->form = form, d->owned = NULL, d->outputs = outputs, d->timing = NULL, d->trap = trap;
+}
+
 vyre_status vyre_backend_dispatch(vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
                                   const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap,
                                   vyre_error *error) {
-    dispatch d;
-    d.backend = backend, d.program = program, d.arguments = arguments, d.config = config, d.form = VY_FORM_BORROWED;
-    d.owned = NULL, d.outputs = outputs, d.timing = NULL, d.trap = trap; /* the launch is large and filled later */
-    return dispatch_host(&d, error);
+    vy_dispatch d;
+    describe(&d, backend, program, arguments, config, VY_FORM_BORROWED, outputs, trap);
+    return vy_dispatch_host(&d, error);
 }
 
 vyre_status vyre_backend_dispatch_timed(vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
                                         const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_timing *timing,
                                         vyre_trap *trap, vyre_error *error) {
     vyre_timing measured;
-    dispatch d;
-    d.backend = backend, d.program = program, d.arguments = arguments, d.config = config, d.form = VY_FORM_TIMED;
-    d.owned = NULL, d.outputs = outputs, d.timing = &measured, d.trap = trap;
-    vyre_status status = dispatch_host(&d, error);
+    vy_dispatch d;
+    describe(&d, backend, program, arguments, config, VY_FORM_TIMED, outputs, trap);
+    d.timing = &measured;
+    vyre_status status = vy_dispatch_host(&d, error);
     if (status == VYRE_OK && timing)
         *timing = measured;
     return status;
@@ -270,10 +267,9 @@ vyre_status vyre_backend_dispatch_timed(vyre_backend *backend, vyre_program *pro
 vyre_status vyre_backend_dispatch_into(vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
                                        const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap,
                                        vyre_error *error) {
-    dispatch d;
-    d.backend = backend, d.program = program, d.arguments = arguments, d.config = config, d.form = VY_FORM_INTO;
-    d.owned = NULL, d.outputs = outputs, d.timing = NULL, d.trap = trap;
-    return dispatch_host(&d, error);
+    vy_dispatch d;
+    describe(&d, backend, program, arguments, config, VY_FORM_INTO, outputs, trap);
+    return vy_dispatch_host(&d, error);
 }
 
 vyre_status vyre_backend_dispatch_owned(vyre_backend *backend, vyre_program *program, const vyre_bytes *inputs,
@@ -289,10 +285,10 @@ vyre_status vyre_backend_dispatch_owned(vyre_backend *backend, vyre_program *pro
         spans[i] = (vyre_span){inputs[i].data, inputs[i].size};
     given.inputs = inputs ? spans : NULL;
     given.input_count = input_count; /* more than there can be are refused by their number */
-    dispatch d;
-    d.backend = backend, d.program = program, d.arguments = &given, d.config = config, d.form = VY_FORM_OWNED;
-    d.owned = inputs, d.outputs = outputs, d.timing = NULL, d.trap = trap;
-    return dispatch_host(&d, error);
+    vy_dispatch d;
+    describe(&d, backend, program, &given, config, VY_FORM_OWNED, outputs, trap);
+    d.owned = inputs;
+    return vy_dispatch_host(&d, error);
 }
 
 vyre_status vyre_backend_prepare(vyre_backend *backend, vyre_program *program, vyre_error *error) {

@@ -24,6 +24,7 @@ typedef enum vy_form {
 /* One call of a backend, complete. Inputs and outputs or bindings, as the form asks. */
 typedef struct vy_call {
     vyre_backend *backend;
+    const vy_target *target; /* the backend's own, or a pipeline's */
     vy_form form;
     vyre_launch launch;
     const vyre_span *inputs;
@@ -63,6 +64,25 @@ void vy_outputs_deliver(vyre_outputs *outputs, vyre_outputs *fresh);
 void vy_outputs_count(const uint64_t done[VY_COUNTER_COUNT], uint64_t bytes);
 /* Slots a backend left with contradictory parts become empty: their memory cannot be freed, nor may it be used. */
 void vy_outputs_contain(vyre_outputs *outputs);
+
+/* A dispatch from host bytes, as a caller asks for it. What follows `trap` is the boundary's. */
+typedef struct vy_dispatch {
+    vyre_backend *backend;
+    const vy_target *target;
+    vyre_program *program;
+    const vyre_arguments *arguments;    /* may be NULL */
+    const vyre_dispatch_config *config; /* may be NULL */
+    const uint32_t *cancel;             /* may be NULL */
+    vy_form form;
+    const vyre_bytes *owned; /* OWNED: what arguments->inputs point into */
+    vyre_outputs *outputs;
+    vyre_timing *timing; /* TIMED */
+    vyre_trap *trap;     /* may be NULL */
+    size_t output_count;
+    vy_launch launch; /* large, and filled late: never cleared as a whole */
+} vy_dispatch;
+/* The road from the arguments to the outputs. */
+vyre_status vy_dispatch_host(vy_dispatch *dispatch, vyre_error *error);
 
 /* Limits of the device and the config. */
 vyre_status vy_boundary_check(vyre_backend *backend, const vyre_program *program, const vy_launch *launch,

@@ -12,8 +12,8 @@ uint64_t vy_clock_now(void) {
 }
 
 static vyre_status run_owned(const vy_call *call, vyre_error *error) {
-    vyre_backend *backend = call->backend;
-    return backend->calls.dispatch(backend->self, &call->launch, call->owned, call->input_count, call->outputs, error);
+    const vy_target *target = call->target;
+    return target->dispatch(target->self, &call->launch, call->owned, call->input_count, call->outputs, error);
 }
 
 /* Without the entry: owned copies of the inputs, and dispatch. */
@@ -39,40 +39,38 @@ static vyre_status copy_and_run(const vy_call *call, vyre_error *error) {
 }
 
 static vyre_status run_borrowed(const vy_call *call, vyre_error *error) {
-    vyre_backend *backend = call->backend;
-    return backend->calls.dispatch_borrowed
-               ? backend->calls.dispatch_borrowed(backend->self, &call->launch, call->inputs, call->input_count,
-                                                  call->outputs, error)
-               : copy_and_run(call, error);
+    const vy_target *target = call->target;
+    return target->dispatch_borrowed ? target->dispatch_borrowed(target->self, &call->launch, call->inputs,
+                                                                 call->input_count, call->outputs, error)
+                                     : copy_and_run(call, error);
 }
 
 /* Without the entry: the wall time around the borrowed form; nothing else is known. */
 static vyre_status run_timed(const vy_call *call, vyre_error *error) {
-    vyre_backend *backend = call->backend;
+    const vy_target *target = call->target;
     uint64_t start = vy_clock_now();
     memset(call->timing, 0, sizeof *call->timing);
-    if (backend->calls.dispatch_borrowed_timed)
-        return backend->calls.dispatch_borrowed_timed(backend->self, &call->launch, call->inputs, call->input_count,
-                                                      call->outputs, call->timing, error);
+    if (target->dispatch_borrowed_timed)
+        return target->dispatch_borrowed_timed(target->self, &call->launch, call->inputs, call->input_count,
+                                               call->outputs, call->timing, error);
     vyre_status status = run_borrowed(call, error);
     call->timing->wall_ns = vy_clock_now() - start;
     return status;
 }
 
 static vyre_status run_into(const vy_call *call, vyre_error *error) {
-    vyre_backend *backend = call->backend;
-    return backend->calls.dispatch_borrowed_into
-               ? backend->calls.dispatch_borrowed_into(backend->self, &call->launch, call->inputs, call->input_count,
-                                                       call->outputs, error)
-               : run_borrowed(call, error);
+    const vy_target *target = call->target;
+    return target->dispatch_borrowed_into ? target->dispatch_borrowed_into(target->self, &call->launch, call->inputs,
+                                                                           call->input_count, call->outputs, error)
+                                          : run_borrowed(call, error);
 }
 
 static vyre_status run_resident(const vy_call *call, vyre_error *error) {
-    vyre_backend *backend = call->backend;
+    const vy_target *target = call->target;
     if (call->timing)
         memset(call->timing, 0, sizeof *call->timing);
-    return backend->calls.dispatch_resident(backend->self, &call->launch, call->bindings, call->binding_count,
-                                            call->timing, error);
+    return target->dispatch_resident(target->self, &call->launch, call->bindings, call->binding_count, call->timing,
+                                     error);
 }
 
 vyre_status vy_call_run(const vy_call *call, vyre_error *error) {

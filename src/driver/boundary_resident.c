@@ -149,6 +149,7 @@ static vyre_status run(resident_dispatch *d, vyre_error *error) {
     vyre_trap trap = {0, 0};
     size_t count = d->program->buffer_count;
     vy_call call = {.backend = d->backend,
+                    .target = &d->backend->target,
                     .form = VY_FORM_RESIDENT,
                     .bindings = d->native,
                     .binding_count = count,
