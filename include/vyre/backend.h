@@ -10,9 +10,6 @@
  * ABI: every struct that crosses the line starts with `struct_size`, and grows at its end only; a shorter struct means the missing entries
  * are absent. Until the first release the contract may still change.
  *
- * This version of the library calls the synchronous, the resident and the lifecycle entries. Pipelines, asynchronous dispatch and
- * sequences are part of the contract, so that a backend can be written once, and are not called yet.
- *
  * Threads: every entry may be called from any thread, several at once, unless its comment says otherwise. The library holds no lock
  * during a call. Errors: every failing entry fills `error` (never NULL here), with a fix. */
 #ifndef VYRE_BACKEND_H
@@ -176,6 +173,9 @@ typedef struct vyre_pending_vtable {
     void (*cancel)(void *self);
     /* Required. Called once, after the work has ended or was abandoned; waits for what cannot be abandoned. */
     void (*destroy)(void *self);
+    /* Calls done(user) once, from any thread, when is_ready becomes 1; now, if it is 1 already. Called at most once, and `wait` may be
+     * called meanwhile. Default: a thread of the library blocks in `wait`. */
+    void (*notify)(void *self, void (*done)(void *user), void *user);
 } vyre_pending_vtable;
 typedef struct vyre_native_pending {
     const vyre_pending_vtable *vtable;
@@ -443,7 +443,7 @@ typedef struct vyre_capability_registration {
     static const type *const record##_entry VYRE_STREAM_ATTRIBUTES(VYRE_STREAM_NAME(stream)) = &record
 
 /* The bounds of a module's streams: what the library reads. Defined once per module (executable, shared library, plug-in). An
- * application hands it over with vyre_module_register(&vyre_module) (vyre/registry.h); a plug-in exports it; libvyre finds its own. */
+ * application hands it over with vyre_module_register(&vyre_this_module) (vyre/registry.h); a plug-in exports it; libvyre finds its own. */
 typedef struct vyre_module_descriptor {
     uint32_t struct_size;
     uint32_t abi;
@@ -475,10 +475,10 @@ typedef struct vyre_module_descriptor {
             VYRE_STREAM_STOP(VYRE_STREAM(capabilities)), module_init                                                   \
     }
 
-/* For an executable or library: a constant `vyre_module` of this file, to hand over. */
+/* For an executable or library: a constant `vyre_this_module` of this file, to hand over. */
 #define VYRE_MODULE(module_name)                                                                                       \
     VYRE_MODULE_BOUNDS;                                                                                                \
-    static const vyre_module_descriptor vyre_module = VYRE_MODULE_VALUE(module_name, NULL)
+    static const vyre_module_descriptor vyre_this_module = VYRE_MODULE_VALUE(module_name, NULL)
 /* The same under a name of your choice, visible to other files. */
 #define VYRE_MODULE_AS(symbol, module_name)                                                                            \
     VYRE_MODULE_BOUNDS;                                                                                                \

@@ -107,8 +107,8 @@ static void lists_already_returned_never_change(void **state) {
 static void an_applications_records_are_seen(void **state) {
     (void)state;
     vyre_error error = VYRE_ERROR_INIT;
-    assert_int_equal(vyre_module.backends_end - vyre_module.backends, 3);
-    assert_int_equal(vyre_module_register(&vyre_module, &error), VYRE_OK);
+    assert_int_equal(vyre_this_module.backends_end - vyre_this_module.backends, 3);
+    assert_int_equal(vyre_module_register(&vyre_this_module, &error), VYRE_OK);
     assert_non_null(vyre_backend_find("test-alpha"));
     assert_ptr_equal(vyre_backend_find("test-alpha")->create, create);
     assert_string_equal(vyre_backend_owner("test-beta"), "the test");
@@ -148,7 +148,7 @@ static void registering_again_is_fine_and_publishes_nothing(void **state) {
     (void)state;
     const void *list = vyre_backends(NULL);
     vy_fault_install();
-    assert_int_equal(vyre_module_register(&vyre_module, NULL), VYRE_OK);
+    assert_int_equal(vyre_module_register(&vyre_this_module, NULL), VYRE_OK);
     assert_int_equal(vy_fault_allocations(), 0);
     vy_fault_remove();
     assert_ptr_equal(vyre_backends(NULL), list);
@@ -295,11 +295,11 @@ static void first_call_without_memory(size_t k) {
     CHILD_CLAIM(vyre_backends_by_precedence(&count) != NULL && count == 0);
     CHILD_CLAIM(vyre_backend_find("test-alpha") == NULL);
     vyre_error error = VYRE_ERROR_INIT;
-    CHILD_CLAIM(vyre_module_register(&vyre_module, &error) == VYRE_NO_MEMORY);
+    CHILD_CLAIM(vyre_module_register(&vyre_this_module, &error) == VYRE_NO_MEMORY);
     CHILD_CLAIM(error.fix[0] != 0);
     CHILD_CLAIM(vy_fault_live_blocks() == 0);
     vy_fault_stop();
-    CHILD_CLAIM(vyre_module_register(&vyre_module, &error) == VYRE_OK);
+    CHILD_CLAIM(vyre_module_register(&vyre_this_module, &error) == VYRE_OK);
     CHILD_CLAIM(vyre_backend_find("test-alpha") != NULL);
     CHILD_CLAIM(vyre_backends(&count) != NULL && count >= 3);
 }
@@ -313,11 +313,11 @@ static void kth_allocation_fails(size_t k) {
     vyre_error error = VYRE_ERROR_INIT;
     vy_fault_install();
     vy_fault_start(k);
-    vyre_status status = vyre_module_register(&vyre_module, &error);
+    vyre_status status = vyre_module_register(&vyre_this_module, &error);
     int met = vy_fault_stop();
     CHILD_CLAIM(status == (met ? VYRE_NO_MEMORY : VYRE_OK));
     CHILD_CLAIM((vyre_backend_find("test-alpha") != NULL) == !met);
-    CHILD_CLAIM(vyre_module_register(&vyre_module, &error) == VYRE_OK);
+    CHILD_CLAIM(vyre_module_register(&vyre_this_module, &error) == VYRE_OK);
     CHILD_CLAIM(vyre_backend_find("test-alpha") != NULL);
     CHILD_CLAIM(vy_fault_mismatches() == 0);
     CHILD_CLAIM(vy_fault_live_blocks() == 2); /* libvyre's list, and the one with our records */

@@ -2,7 +2,7 @@
  * (application_records.c) is linked and named by nobody.
  *
  * usage: application PLUGIN */
-#include "vyre/registry.h"
+#include "vyre/vyre.h" /* all of it: the names of a module and of a file of text live side by side */
 
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static int expect(const char *id, uint32_t rank, int dispatches, const char *own
 
 int main(int count, char **arguments) {
     vyre_error error = VYRE_ERROR_INIT;
-    if (count != 2 || vyre_module_register(&vyre_module, &error) != VYRE_OK ||
+    if (count != 2 || vyre_module_register(&vyre_this_module, &error) != VYRE_OK ||
         vyre_plugin_load(arguments[1], &error) != VYRE_OK) {
         printf("%s\n", count != 2 ? "name a plug-in" : error.message);
         return 1;
