@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "driver/backend.h"
+#include "driver/trace.h"
 
 #include <inttypes.h>
 
@@ -131,8 +132,10 @@ static vyre_status native_upload(vyre_backend *backend, uint64_t native, uint64_
     if (size == 0)
         return VYRE_OK;
     vy_error_clear(error);
+    vy_span span = vy_span_begin();
     vyre_status status = vy_backend_judge(
         backend, backend->calls.resident_upload(backend->self, native, offset, data, size, error), error);
+    vy_span_end(span, upload, .backend = backend->id, .bytes = size, .status = status);
     if (status == VYRE_OK)
         vy_count(VY_COUNTER_upload_bytes, size);
     return status;
@@ -145,8 +148,10 @@ static vyre_status native_download(vyre_backend *backend, uint64_t native, uint6
     if (size == 0)
         return VYRE_OK;
     vy_error_clear(error);
+    vy_span span = vy_span_begin();
     vyre_status status = vy_backend_judge(
         backend, backend->calls.resident_download(backend->self, native, offset, data, size, error), error);
+    vy_span_end(span, download, .backend = backend->id, .bytes = size, .status = status);
     if (status == VYRE_OK)
         vy_count(VY_COUNTER_download_bytes, size);
     return status;
@@ -361,10 +366,18 @@ static vyre_status run_batch(vyre_backend *backend, const vyre_transfer *native,
                                               native[i].size, error);
         return status;
     }
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += native[i].size;
     vy_error_clear(error);
+    vy_span span = vy_span_begin();
     status = vy_backend_judge(backend, batch(backend->self, native, count, error), error);
-    for (size_t i = 0; i < count && status == VYRE_OK; i++)
-        vy_count(upload ? VY_COUNTER_upload_bytes : VY_COUNTER_download_bytes, native[i].size);
+    if (upload)
+        vy_span_end(span, upload, .backend = backend->id, .bytes = bytes, .count = count, .status = status);
+    else
+        vy_span_end(span, download, .backend = backend->id, .bytes = bytes, .count = count, .status = status);
+    if (status == VYRE_OK)
+        vy_count(upload ? VY_COUNTER_upload_bytes : VY_COUNTER_download_bytes, bytes);
     return status;
 }
 

@@ -1,0 +1,77 @@
+/* Spans: where the time of a call goes (vyre_trace_start, vyre/telemetry.h).
+ *
+ *   vy_span span = vy_span_begin();
+ *   status = …;
+ *   vy_span_end(span, upload, .backend = backend->id, .bytes = size, .status = status);
+ *
+ * A span begins and ends on one thread, and spans of a thread nest. While nothing is traced, a span is one relaxed load and two
+ * branches, and its facts are not evaluated. No span of the library allocates, fails or waits for anything but the file. */
+#ifndef VY_DRIVER_TRACE_H
+#define VY_DRIVER_TRACE_H
+
+#include "vyre/base.h"
+
+#include <stdatomic.h>
+
+/* X(name, doc): what a span can be. */
+#define VY_STAGE_LIST(X)                                                                                               \
+    X(validate, "judging a program, unless its verdict is known")                                                      \
+    X(resolve, "arguments against the program: counts, sizes, grid, limits")                                           \
+    X(prepare, "the backend gets to know a program")                                                                   \
+    X(compile, "a program into what the device runs")                                                                  \
+    X(load, "a compiled program onto the device")                                                                      \
+    X(split, "a program cut at its grid barriers")                                                                     \
+    X(dispatch, "all of a dispatch, from the call to its return")                                                      \
+    X(launch, "the backend runs it")                                                                                   \
+    X(upload, "bytes into a resident buffer")                                                                          \
+    X(download, "bytes out of a resident buffer")                                                                      \
+    X(wait, "for the device, another thread or a pending dispatch")                                                    \
+    X(readback, "results from the device to the host")                                                                 \
+    X(deliver, "checked results into the caller's storage")                                                            \
+    X(cache, "looking for a compiled program, or storing one")
+
+typedef enum vy_stage {
+#define X(name, doc) VY_STAGE_##name,
+    VY_STAGE_LIST(X)
+#undef X
+        VY_STAGE_COUNT
+} vy_stage;
+
+typedef struct vy_span {
+    uint64_t start; /* nanoseconds of CLOCK_MONOTONIC; 0: nothing is traced */
+    uint32_t depth; /* 1 for an outermost span of its thread */
+} vy_span;
+
+/* What is shown with a span. All are optional: NULL, 0 and VYRE_OK are left out. Texts are untrusted; their first bytes are shown. */
+typedef struct vy_span_facts {
+    vy_span span;
+    const char *label;   /* the caller's */
+    const char *program; /* its name */
+    const char *backend;
+    uint64_t bytes;
+    uint64_t count; /* of launches, ranges, … */
+    vyre_status status;
+} vy_span_facts;
+
+enum { VY_TRACE_UNKNOWN, VY_TRACE_OFF, VY_TRACE_ON };
+extern _Atomic int vy_trace_state;
+
+/* The slow ways of begin and end: by way of those only. */
+vy_span vy_trace_begin(void);
+void vy_trace_end(vy_stage stage, const vy_span_facts *facts);
+
+static inline vy_span vy_span_begin(void) {
+    if (__builtin_expect(atomic_load_explicit(&vy_trace_state, memory_order_relaxed) == VY_TRACE_OFF, 1))
+        return (vy_span){0, 0};
+    return vy_trace_begin();
+}
+
+/* The facts are written as designated initialisers. */
+#define vy_span_end(given, stage, ...)                                                                                 \
+    do {                                                                                                               \
+        vy_span vy_span_ended = (given);                                                                               \
+        if (__builtin_expect(vy_span_ended.start != 0, 0))                                                             \
+            vy_trace_end(VY_STAGE_##stage, &(vy_span_facts){.span = vy_span_ended, __VA_ARGS__});                      \
+    } while (0)
+
+#endif
