@@ -209,7 +209,7 @@ static void emit_copy(inliner *in, uint32_t index) {
 
 static void emit_structured(inliner *in, frame *f, uint32_t index) {
     const vy_stmt *s = &in->from->stmts.items[index];
-    int is_loop = s->kind == VY_STMT_FOR || s->kind == VY_STMT_WHILE;
+    int is_loop = vy_stmt_is_loop(s->kind);
     int has_returns = is_loop && f->in_loop && count_returns(in->from, index, s->end);
     uint32_t outer = f->flag;
     if (has_returns)

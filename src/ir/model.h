@@ -248,6 +248,14 @@ static inline int vy_stmt_is_structured(uint8_t kind) {
     return kind == VY_STMT_IF || kind == VY_STMT_FOR || kind == VY_STMT_WHILE || kind == VY_STMT_REGION;
 }
 
+static inline int vy_stmt_is_loop(uint8_t kind) {
+    return kind == VY_STMT_FOR || kind == VY_STMT_WHILE;
+}
+
+/* Whether a loop makes at most one trip: its body ends in a jump out of it, and nothing jumps back. The inliner makes such loops out of
+ * functions with several returns. */
+int vy_loop_makes_one_trip(const vyre_program *program, uint32_t loop);
+
 /* How many of a, b, c a statement of this kind may use is fixed by the kind; this visits those present, in canonical order. */
 #define VY_STMT_OPERANDS(stmt) ((const uint32_t[3]){(stmt)->a, (stmt)->b, (stmt)->c})
 

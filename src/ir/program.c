@@ -1,4 +1,4 @@
-/* Programs: reference counting and what callers may ask (vyre/program.h). */
+/* Programs: reference counting, what callers may ask (vyre/program.h), and what several rooms ask of a loop. */
 #include "ir/model.h"
 
 vyre_program *vyre_program_retain(vyre_program *program) {
@@ -107,4 +107,19 @@ const char *vyre_program_function_name(const vyre_program *program, size_t index
 void vyre_program_get_stats(const vyre_program *program, vyre_program_stats *out) {
     *out = (vyre_program_stats){(uint32_t)vyre_program_function_count(program), program->stmts.count,
                                 program->exprs.count, program->variables.count};
+}
+
+int vy_loop_makes_one_trip(const vyre_program *program, uint32_t loop) {
+    const vy_stmt *stmts = program->stmts.items;
+    uint32_t last = VY_NONE;
+    for (uint32_t i = loop + 1; i < stmts[loop].end; i = stmts[i].end)
+        last = i;
+    if (last == VY_NONE || (stmts[last].kind != VY_STMT_BREAK && stmts[last].kind != VY_STMT_RETURN))
+        return 0;
+    for (uint32_t i = loop + 1; i < stmts[loop].end;) {
+        if (stmts[i].kind == VY_STMT_CONTINUE)
+            return 0;
+        i = vy_stmt_is_loop(stmts[i].kind) ? stmts[i].end : i + 1;
+    }
+    return 1;
 }

@@ -2,28 +2,10 @@
  * empty are reported together, with the whole interface of the program, so that one look is enough to write the line right. */
 #include "tool/bindings.h"
 
+#include "ir/rows.h"
 #include "tool/value.h"
 
 #include <inttypes.h>
-
-static const struct {
-    const char *name;
-    unsigned char input, output;
-} accesses[VYRE_ACCESS_COUNT] = {
-#define X(ID, name, load, store, input, output) {name, input, output},
-    VYRE_ACCESS_LIST(X)
-#undef X
-};
-
-const char *tool_access_name(vyre_access access) {
-    return (unsigned)access < VYRE_ACCESS_COUNT ? accesses[access].name : "?";
-}
-int tool_access_is_input(vyre_access access) {
-    return (unsigned)access < VYRE_ACCESS_COUNT && accesses[access].input;
-}
-int tool_access_is_output(vyre_access access) {
-    return (unsigned)access < VYRE_ACCESS_COUNT && accesses[access].output;
-}
 
 int tool_buffer_needs_count(const vyre_buffer_info *buffer) {
     return buffer->access == VYRE_ACCESS_WRITE && !buffer->has_count;
@@ -67,7 +49,7 @@ static const char *example_value(vyre_type type) {
 
 /* What to write for a buffer whose value is missing. */
 static void add_buffer_example(vy_string *out, const vyre_buffer_info *buffer) {
-    if (!tool_access_is_input(buffer->access))
+    if (!vy_accesses[buffer->access].is_input)
         vy_string_format(out, "--count %s=N", buffer->name);
     else if (buffer->is_static)
         vy_string_format(out, "%s=zeros", buffer->name);
@@ -97,10 +79,10 @@ static void print_interface(const tool_command *command, const vyre_program *pro
         add_given(&line, value ? value : example_value(param.type));
     }
     for (size_t i = 0; vyre_program_buffer(program, i, &buffer); i++) {
-        int input = tool_access_is_input(buffer.access), open = tool_buffer_needs_count(&buffer);
+        int input = vy_accesses[buffer.access].is_input, open = tool_buffer_needs_count(&buffer);
         const char *value = input ? find_value(request, buffer.name) : find_count(request, buffer.name);
         vy_string_format(&table, "  buffer %-10s : %-4s %-10s   ", buffer.name, vyre_type_name(buffer.type),
-                         tool_access_name(buffer.access));
+                         vy_accesses[buffer.access].name);
         if (input || open) {
             vy_string_add(&table, value ? (input ? "given " : "count ") : (input ? "missing" : "count missing"));
             add_given(&table, value ? value : "");
@@ -194,7 +176,7 @@ static int check_missing(const tool_command *command, const vyre_program *progra
         if (!find_value(request, param.name))
             vy_string_format(&missing, "%s%s", missing.length ? ", " : "", param.name);
     for (size_t i = 0; vyre_program_buffer(program, i, &buffer); i++) {
-        if (tool_access_is_input(buffer.access) && !find_value(request, buffer.name))
+        if (vy_accesses[buffer.access].is_input && !find_value(request, buffer.name))
             vy_string_format(&missing, "%s%s", missing.length ? ", " : "", buffer.name);
         if (tool_buffer_needs_count(&buffer) && !find_count(request, buffer.name))
             vy_string_format(&missing, "%sthe count of %s", missing.length ? ", " : "", buffer.name);
@@ -249,7 +231,7 @@ static vyre_status read_buffer(const vyre_buffer_info *info, const char *spec, v
                          storage->size / size, info->count);
     if (status != VYRE_OK && error->where[0] == '\0')
         vy_fail_where(error, "buffer %s : %s %s", info->name, vyre_type_name(info->type),
-                      tool_access_name(info->access));
+                      vy_accesses[info->access].name);
     return status;
 }
 
@@ -297,7 +279,7 @@ static vyre_status read_all(const vyre_program *program, const tool_request *req
     for (size_t i = 0; status == VYRE_OK && vyre_program_param(program, i, &param); i++)
         status = read_param(&param, find_value(request, param.name), &out->params[arguments->param_count++], error);
     for (size_t i = 0; status == VYRE_OK && vyre_program_buffer(program, i, &buffer); i++) {
-        if (tool_access_is_input(buffer.access)) {
+        if (vy_accesses[buffer.access].is_input) {
             size_t at = arguments->input_count++;
             status = read_buffer(&buffer, find_value(request, buffer.name), &out->storage[at], &out->inputs[at], error);
         } else if (tool_buffer_needs_count(&buffer)) {

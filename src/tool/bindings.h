@@ -32,8 +32,5 @@ void tool_bindings_free(tool_bindings *bindings);
 
 /* Whether the program leaves the count of this buffer to the dispatch without the bytes to tell it. */
 int tool_buffer_needs_count(const vyre_buffer_info *buffer);
-const char *tool_access_name(vyre_access access);
-int tool_access_is_input(vyre_access access);
-int tool_access_is_output(vyre_access access);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "ir/eval.h"
+#include "ir/rows.h"
 #include "tool/bindings.h"
 #include "tool/npy.h"
 #include "tool/value.h"
@@ -47,7 +48,7 @@ void tool_case_arguments(vy_string *out, const vyre_case *given, const char *bas
         vy_string_format(out, "%s=%s\n", param.name, text);
     }
     for (size_t i = 0; vyre_program_buffer(program, i, &buffer); i++) {
-        if (tool_access_is_input(buffer.access)) {
+        if (vy_accesses[buffer.access].is_input) {
             vy_string_format(out, "%s=", buffer.name);
             if (base)
                 vy_string_format(out, "%s.%s.npy", file_name(base), buffer.name);
@@ -79,7 +80,7 @@ static vyre_status write_inputs(const vyre_case *given, const char *base, vy_str
     for (size_t i = 0; status == VYRE_OK && vyre_program_buffer(program, i, &buffer); i++) {
         const vyre_span *bytes;
         uint64_t count;
-        if (!tool_access_is_input(buffer.access))
+        if (!vy_accesses[buffer.access].is_input)
             continue;
         bytes = &arguments->inputs[input++];
         count = bytes->size / vyre_type_size(buffer.type);
@@ -123,7 +124,7 @@ void tool_case_remove(const vyre_case *given, const char *base) {
     vy_string path = {0};
 
     for (size_t i = 0; vyre_program_buffer(vyre_case_program(given), i, &buffer); i++)
-        if (tool_access_is_input(buffer.access) && path_of(&path, base, buffer.name, "npy"))
+        if (vy_accesses[buffer.access].is_input && path_of(&path, base, buffer.name, "npy"))
             unlink(path.text);
     if (path_of(&path, base, NULL, "vyre"))
         unlink(path.text);

@@ -2,6 +2,7 @@
  *
  * The header holds the program's wire form as bytes, a struct with one field per param and buffer, and three functions: open (decode and
  * compile once), run and close. It is C11 and C++, needs libvyre alone, and keeps no state of its own. */
+#include "ir/rows.h"
 #include "tool/bindings.h"
 #include "tool/commands.h"
 #include "tool/load.h"
@@ -160,8 +161,8 @@ static int collect(const vyre_program *program, field_list *fields) {
         if (!add_field(fields, &(field){.source = buffer.name,
                                         .type = buffer.type,
                                         .is_buffer = 1,
-                                        .is_input = tool_access_is_input(buffer.access),
-                                        .is_output = tool_access_is_output(buffer.access),
+                                        .is_input = vy_accesses[buffer.access].is_input,
+                                        .is_output = vy_accesses[buffer.access].is_output,
                                         .is_open = tool_buffer_needs_count(&buffer)}))
             return 0;
     for (uint32_t i = 0; i < fields->count; i++) {

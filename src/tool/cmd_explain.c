@@ -1,5 +1,6 @@
 /* vyre explain: a diagnostic code, a status, or the shape of a program. */
 #include "ir/model.h"
+#include "ir/rows.h"
 #include "tool/bindings.h"
 #include "tool/commands.h"
 #include "tool/facts.h"
@@ -122,7 +123,7 @@ static void add_buffers(vy_string *out, const vyre_program *program) {
     for (size_t i = 0; vyre_program_buffer(program, i, &buffer); i++) {
         vy_string count = {0};
         vy_string_format(out, "  buffer     %s : %s %s", buffer.name, vyre_type_name(buffer.type),
-                         tool_access_name(buffer.access));
+                         vy_accesses[buffer.access].name);
         tool_facts_count(&count, program, i);
         if (count.length)
             vy_string_format(out, " count %s", count.text);

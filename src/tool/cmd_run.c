@@ -1,6 +1,7 @@
 /* vyre run: dispatches a program and shows what came out. */
 #include "base/thread.h"
 #include "ir/model.h"
+#include "ir/rows.h"
 #include "tool/bindings.h"
 #include "tool/commands.h"
 #include "tool/load.h"
@@ -216,7 +217,7 @@ static int show_text(run *r) {
 
     for (size_t i = 0; delivered(r) && vyre_program_buffer(r->program, i, &buffer); i++) {
         tool_show show;
-        if (!tool_access_is_output(buffer.access))
+        if (!vy_accesses[buffer.access].is_output)
             continue;
         show = (tool_show){buffer.name, buffer.type, r->outputs[output].data, r->outputs[output].size};
         output++;
@@ -282,7 +283,7 @@ static int show_json(run *r) {
     add_json_findings(&out, r);
     vy_string_format(&out, ",\"prints\":[%s],\"outputs\":[", r->prints.json.text ? r->prints.json.text : "");
     for (size_t i = 0; delivered(r) && vyre_program_buffer(r->program, i, &buffer); i++) {
-        if (!tool_access_is_output(buffer.access))
+        if (!vy_accesses[buffer.access].is_output)
             continue;
         if (output)
             vy_string_char(&out, ',');

@@ -2,6 +2,7 @@
 #include "tool/facts.h"
 
 #include "ir/model.h"
+#include "ir/rows.h"
 #include "tool/bindings.h"
 
 #include <inttypes.h>
@@ -143,7 +144,7 @@ static void add_json_buffers(vy_string *out, const vyre_program *program) {
         vy_string_add(out, i ? ",{\"name\":" : "{\"name\":");
         vy_string_json(out, buffer.name);
         vy_string_format(out, ",\"type\":\"%s\",\"access\":\"%s\",\"count\":", vyre_type_name(buffer.type),
-                         tool_access_name(buffer.access));
+                         vy_accesses[buffer.access].name);
         tool_facts_count(&count, program, i);
         if (buffer.is_static)
             vy_string_format(out, "%" PRIu64, buffer.count);

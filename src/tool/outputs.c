@@ -2,6 +2,7 @@
 #include "tool/outputs.h"
 
 #include "ir/launch.h"
+#include "ir/rows.h"
 #include "tool/bindings.h"
 #include "tool/image.h"
 #include "tool/load.h"
@@ -63,7 +64,7 @@ static int check_names(const tool_command *command, const vyre_program *program,
                               list->items[i]);
         vy_suggestion_start(&suggestion, list->items[i], length);
         for (size_t j = 0; vyre_program_buffer(program, j, &buffer); j++) {
-            if (!tool_access_is_output(buffer.access))
+            if (!vy_accesses[buffer.access].is_output)
                 continue;
             vy_suggestion_offer(&suggestion, buffer.name);
             found |= strlen(buffer.name) == length && memcmp(buffer.name, list->items[i], length) == 0;
@@ -195,7 +196,7 @@ int tool_outputs_write(const vyre_program *program, const tool_list *outs, const
 
     for (size_t i = 0; code == TOOL_OK && vyre_program_buffer(program, i, &buffer); i++) {
         const char *file;
-        if (!tool_access_is_output(buffer.access))
+        if (!vy_accesses[buffer.access].is_output)
             continue;
         file = find(outs, buffer.name);
         if (file)

@@ -138,7 +138,7 @@ static void close_block(vy_split_cursor *c) {
 }
 
 static void jump(vy_split_cursor *c, int is_break) {
-    while (!vy_is_loop(c->program->stmts.items[c->open[c->depth - 1].stmt].kind))
+    while (!vy_stmt_is_loop(c->program->stmts.items[c->open[c->depth - 1].stmt].kind))
         c->depth--;
     const frame *loop = &c->open[c->depth - 1];
     c->at = loop->end;

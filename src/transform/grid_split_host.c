@@ -26,7 +26,7 @@ static const uint8_t is_size[VYRE_BUILTIN_COUNT] = {
 static uint32_t loop_around(const slicer *s, uint32_t stmt) {
     do
         stmt = s->plan->parents[stmt];
-    while (stmt != VY_NONE && !vy_is_loop(s->program->stmts.items[stmt].kind));
+    while (stmt != VY_NONE && !vy_stmt_is_loop(s->program->stmts.items[stmt].kind));
     return stmt;
 }
 

@@ -19,22 +19,6 @@ typedef struct walk {
 
 /* ---- shape ---- */
 
-/* As ir/validate/flow.c defines it: the body ends in a jump out, and nothing jumps back. */
-static int makes_one_trip(const vyre_program *p, uint32_t loop) {
-    const vy_stmt *stmts = p->stmts.items;
-    uint32_t last = VY_NONE;
-    for (uint32_t i = loop + 1; i < stmts[loop].end; i = stmts[i].end)
-        last = i;
-    if (last == VY_NONE || (stmts[last].kind != VY_STMT_BREAK && stmts[last].kind != VY_STMT_RETURN))
-        return 0;
-    for (uint32_t i = loop + 1; i < stmts[loop].end;) {
-        if (stmts[i].kind == VY_STMT_CONTINUE)
-            return 0;
-        i = vy_is_loop(stmts[i].kind) ? stmts[i].end : i + 1;
-    }
-    return 1;
-}
-
 static void find_parents(walk *w) {
     const vy_stmt *stmts = w->program->stmts.items;
     uint32_t open = VY_NONE;
@@ -58,7 +42,7 @@ static void find_barriers(walk *w) {
     for (uint32_t i = 0; i < w->program->stmts.count; i++) {
         if (w->before[stmts[i].end] != w->before[i])
             plan->marks[i] |= VY_MARK_SPLIT;
-        if (vy_is_loop(stmts[i].kind) && makes_one_trip(w->program, i))
+        if (vy_stmt_is_loop(stmts[i].kind) && vy_loop_makes_one_trip(w->program, i))
             plan->marks[i] |= VY_MARK_ONE_TRIP;
     }
 }
@@ -118,7 +102,7 @@ static uint32_t outermost_loop(const walk *w, uint32_t stmt, uint32_t since) {
     uint32_t found = VY_NONE;
     for (uint32_t at = stmt; at != VY_NONE && (since == VY_NONE || at > since); at = w->plan->parents[at]) {
         uint8_t kind = w->program->stmts.items[at].kind;
-        if (at != stmt ? vy_is_loop(kind)
+        if (at != stmt ? vy_stmt_is_loop(kind)
                        : kind == VY_STMT_WHILE || (kind == VY_STMT_FOR && w->plan->marks[at] & VY_MARK_SPLIT))
             found = at;
     }

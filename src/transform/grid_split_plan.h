@@ -76,10 +76,6 @@ static inline int vy_is_grid_barrier(const vy_stmt *s) {
     return s->kind == VY_STMT_BARRIER && s->scope == VYRE_SCOPE_DEVICE;
 }
 
-static inline int vy_is_loop(uint8_t kind) {
-    return kind == VY_STMT_FOR || kind == VY_STMT_WHILE;
-}
-
 /* Whether an op may give something else in another place: on floats, under relaxed numerics, that is up to the
  * compiler. */
 static inline int vy_is_relaxed(const vyre_program *program, const vy_expr *e) {

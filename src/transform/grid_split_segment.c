@@ -175,7 +175,7 @@ static int jumps_out(const vy_segment *s, uint32_t index) {
         const vy_stmt *stmt = stmt_at(s, i);
         if ((stmt->kind == VY_STMT_BREAK || stmt->kind == VY_STMT_CONTINUE) && i >= loop_end)
             return 1;
-        if (vy_is_loop(stmt->kind) && stmt->end > loop_end)
+        if (vy_stmt_is_loop(stmt->kind) && stmt->end > loop_end)
             loop_end = stmt->end;
     }
     return 0;
@@ -195,7 +195,7 @@ static int is_straight(const vy_segment *s) {
 /* Whether the start lies in a loop that comes round again. */
 static int comes_round(const vy_segment *s) {
     for (uint32_t i = 0; i < s->depth && !s->is_straight; i++)
-        if (vy_is_loop(stmt_at(s, s->path[i])->kind) && !(s->plan->marks[s->path[i]] & VY_MARK_ONE_TRIP))
+        if (vy_stmt_is_loop(stmt_at(s, s->path[i])->kind) && !(s->plan->marks[s->path[i]] & VY_MARK_ONE_TRIP))
             return 1;
     return 0;
 }

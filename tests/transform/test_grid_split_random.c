@@ -114,7 +114,7 @@ static void count_places(const vyre_program *program, tally *seen) {
             in_loop |= loops != 0;
         }
         if (vy_stmt_is_structured(s->kind) && s->end > i + 1) {
-            is_loop[depth] = s->kind == VY_STMT_FOR || s->kind == VY_STMT_WHILE;
+            is_loop[depth] = vy_stmt_is_loop(s->kind);
             loops += is_loop[depth];
             ends[depth++] = s->end;
         }

@@ -179,7 +179,7 @@ static int loop_ends(const vyre_program *p, uint32_t loop) {
         const vy_stmt *inner = &p->stmts.items[i];
         if (inner->kind == VY_STMT_BREAK)
             return 1;
-        i = inner->kind == VY_STMT_FOR || inner->kind == VY_STMT_WHILE ? inner->end : i + 1;
+        i = vy_stmt_is_loop(inner->kind) ? inner->end : i + 1;
     }
     return 0;
 }
@@ -246,7 +246,7 @@ static void check_statement(walk *w, uint32_t index) {
     for (uint32_t i = 0; i < s->result_count; i++)
         declare_variable(b, s->variable + i, s->kind == VY_STMT_FOR ? s->end : block_end);
     if (vy_stmt_is_structured(s->kind)) {
-        uint32_t loops = w->open[w->depth].loops + (s->kind == VY_STMT_FOR || s->kind == VY_STMT_WHILE);
+        uint32_t loops = w->open[w->depth].loops + (uint32_t)vy_stmt_is_loop(s->kind);
         w->open[++w->depth] = (block){index, s->end, loops};
     }
 }

@@ -180,7 +180,7 @@ static void sum_up(summary *sum, uint32_t function) {
         else if (s->kind == VY_STMT_RETURN) {
             mine->stmts = capped(mine->stmts + f->result_count + 1);
             mine->exprs = capped(mine->exprs + 1);
-        } else if (s->kind == VY_STMT_FOR || s->kind == VY_STMT_WHILE) {
+        } else if (vy_stmt_is_loop(s->kind)) {
             mine->stmts = capped(mine->stmts + 4); /* a flag, and leaving by it */
             mine->exprs = capped(mine->exprs + 3);
         }

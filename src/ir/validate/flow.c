@@ -187,29 +187,12 @@ static void flow_local_call(builder *b, uint32_t index, const vy_stmt *s) {
 
 /* ---- control ---- */
 
-/* Whether a loop makes at most one trip: its body ends in a jump out of it, and nothing jumps back. The inliner makes such loops out of
- * functions with several returns. */
-static int makes_one_trip(const vyre_program *p, uint32_t loop) {
-    const vy_stmt *stmts = p->stmts.items;
-    uint32_t last = VY_NONE;
-    for (uint32_t i = loop + 1; i < stmts[loop].end; i = stmts[i].end)
-        last = i;
-    if (last == VY_NONE || (stmts[last].kind != VY_STMT_BREAK && stmts[last].kind != VY_STMT_RETURN))
-        return 0;
-    for (uint32_t i = loop + 1; i < stmts[loop].end;) {
-        if (stmts[i].kind == VY_STMT_CONTINUE)
-            return 0;
-        i = stmts[i].kind == VY_STMT_FOR || stmts[i].kind == VY_STMT_WHILE ? stmts[i].end : i + 1;
-    }
-    return 1;
-}
-
 static void open_block(builder *b, uint32_t index, const vy_stmt *s) {
     block *k = &b->open[b->depth++];
     *k = (block){.stmt = index, .end = s->end, .around = b->control, .outer_jumps = b->jumps, .returns = b->returns};
-    k->is_loop = s->kind == VY_STMT_FOR || s->kind == VY_STMT_WHILE;
+    k->is_loop = vy_stmt_is_loop(s->kind);
     if (k->is_loop) {
-        k->one_trip = (uint8_t)makes_one_trip(b->program, index);
+        k->one_trip = (uint8_t)vy_loop_makes_one_trip(b->program, index);
         b->jumps = VY_NONE;
     }
     k->jumps = k->then_jumps = b->jumps;
