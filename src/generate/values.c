@@ -71,67 +71,53 @@ static uint64_t power_of_two(const float_format *format, int power) {
     return (uint64_t)exponent << format->fraction_bits;
 }
 
+/* Without the sign. */
+static uint64_t magnitude(vy_rng *rng, const float_format *format, uint64_t fraction) {
+    uint64_t value;
+    switch (vy_rng_below(rng, 16)) {
+    case 0:
+        return 0;
+    case 1:
+        return format->infinity;
+    case 2: /* a NaN, any payload */
+        return format->infinity | fraction | 1;
+    case 3: /* the smallest subnormals */
+        return 1 + vy_rng_below(rng, 3);
+    case 4: /* any subnormal */
+        return fraction;
+    case 5: /* around the smallest normal */
+        return low_mask(format->fraction_bits) + vy_rng_below(rng, 3);
+    case 6: /* the largest ones */
+        return format->infinity - 1 - vy_rng_below(rng, 3);
+    case 7:
+        return power_of_two(format, 0);
+    case 8: /* 1 and its neighbours */
+        return power_of_two(format, 0) + vy_rng_below(rng, 3) - 1;
+    case 9: /* where integers of 8 to 64 bits end: the edges of conversions */
+        value = power_of_two(format, (int)(7u << vy_rng_below(rng, 4)) + (int)(fraction & 7));
+        return value - vy_rng_below(rng, 2);
+    case 10: /* around the square roots of the ends: products over- and underflow */
+        return power_of_two(format, (int)(format->bias / 2) * (vy_rng_chance(rng, 1, 2) ? 1 : -1)) + fraction;
+    case 11:
+        return power_of_two(format, (int)vy_rng_below(rng, 20) - 10);
+    case 12: /* few significant bits: sums and products that are half-way between two values */
+        return power_of_two(format, (int)vy_rng_below(rng, format->fraction_bits + 4) - 2) |
+               (fraction & ~low_mask(format->fraction_bits > 3 ? format->fraction_bits - 3 : 0));
+    case 13: /* ordinary numbers */
+        return power_of_two(format, (int)vy_rng_below(rng, 12) - 4) + fraction;
+    case 14:
+        return power_of_two(format, (int)format->fraction_bits + (int)vy_rng_below(rng, 3) - 1) + (fraction & 3);
+    default:
+        return vy_rng_next(rng);
+    }
+}
+
 static uint64_t floating(vy_rng *rng, vyre_type type) {
     const float_format format = format_of(type);
     uint64_t fraction = vy_rng_next(rng) & low_mask(format.fraction_bits);
-    uint64_t magnitude;
-    switch (vy_rng_below(rng, 16)) {
-    case 0:
-        magnitude = 0;
-        break;
-    case 1:
-        magnitude = format.infinity;
-        break;
-    case 2:
-        magnitude = format.infinity | fraction | 1;
-        break; /* a NaN, any payload */
-    case 3:
-        magnitude = 1 + vy_rng_below(rng, 3);
-        break; /* the smallest subnormals */
-    case 4:
-        magnitude = fraction;
-        break; /* any subnormal */
-    case 5:
-        magnitude = low_mask(format.fraction_bits) + vy_rng_below(rng, 3);
-        break; /* around the smallest normal */
-    case 6:
-        magnitude = format.infinity - 1 - vy_rng_below(rng, 3);
-        break; /* the largest ones */
-    case 7:
-        magnitude = power_of_two(&format, 0);
-        break;
-    case 8:
-        magnitude = power_of_two(&format, 0) + vy_rng_below(rng, 3) - 1;
-        break; /* 1 and its neighbours */
-    /* Where integers of 8 to 64 bits end: the edges of conversions. */
-    case 9:
-        magnitude = power_of_two(&format, (int)(7u << vy_rng_below(rng, 4)) + (int)(fraction & 7));
-        magnitude -= vy_rng_below(rng, 2);
-        break;
-    /* Around the square roots of the ends: products over- and underflow. */
-    case 10:
-        magnitude = power_of_two(&format, (int)(format.bias / 2) * (vy_rng_chance(rng, 1, 2) ? 1 : -1)) + fraction;
-        break;
-    case 11:
-        magnitude = power_of_two(&format, (int)vy_rng_below(rng, 20) - 10);
-        break;
-    /* Few significant bits: sums and products that are half-way between two values. */
-    case 12:
-        magnitude = power_of_two(&format, (int)vy_rng_below(rng, format.fraction_bits + 4) - 2) |
-                    (fraction & ~low_mask(format.fraction_bits > 3 ? format.fraction_bits - 3 : 0));
-        break;
-    case 13:
-        magnitude = power_of_two(&format, (int)vy_rng_below(rng, 12) - 4) + fraction;
-        break; /* ordinary numbers */
-    case 14:
-        magnitude = power_of_two(&format, (int)format.fraction_bits + (int)vy_rng_below(rng, 3) - 1) + (fraction & 3);
-        break;
-    default:
-        magnitude = vy_rng_next(rng);
-        break;
-    }
+    uint64_t value = magnitude(rng, &format, fraction);
     uint64_t sign = vy_rng_chance(rng, 1, 2) ? UINT64_C(1) << (vy_type_layouts[type].bits - 1) : 0;
-    return (magnitude ^ sign) & vy_type_layouts[type].mask;
+    return (value ^ sign) & vy_type_layouts[type].mask;
 }
 
 uint64_t vy_value_random(vy_rng *rng, vyre_type type) {

@@ -471,6 +471,20 @@ static void emit_for(vy_compiler *c, uint32_t s, uint32_t *join) {
         free_register(c, type, step);
 }
 
+static void emit_barrier(vy_compiler *c, const vy_stmt *stmt) {
+    emit(c, VY_CODE_BARRIER);
+    c->oracle->meets = 1;
+    c->oracle->grid_barrier |= stmt->scope == VYRE_SCOPE_DEVICE;
+    end_run(c);
+}
+
+static void emit_trap(vy_compiler *c, const vy_stmt *stmt, uint32_t *join) {
+    uint32_t code = emit_value(c, stmt->a);
+    emit_jump(c, VY_CODE_TRAP, 0, join)->a = code;
+    free_operand(c, stmt->a, code);
+    end_run(c);
+}
+
 static void emit_stmt(vy_compiler *c, uint32_t s, uint32_t *join) {
     const vy_stmt *stmt = &c->program->stmts.items[s];
     c->stmt = s;
@@ -495,18 +509,11 @@ static void emit_stmt(vy_compiler *c, uint32_t s, uint32_t *join) {
         emit_collective(c, stmt);
         break;
     case VY_STMT_BARRIER:
-        emit(c, VY_CODE_BARRIER);
-        c->oracle->meets = 1;
-        c->oracle->grid_barrier |= stmt->scope == VYRE_SCOPE_DEVICE;
-        end_run(c);
+        emit_barrier(c, stmt);
         break;
-    case VY_STMT_TRAP: {
-        uint32_t code = emit_value(c, stmt->a);
-        emit_jump(c, VY_CODE_TRAP, 0, join)->a = code;
-        free_operand(c, stmt->a, code);
-        end_run(c);
+    case VY_STMT_TRAP:
+        emit_trap(c, stmt, join);
         break;
-    }
     case VY_STMT_PRINT:
         emit_print(c, stmt);
         break;

@@ -1,11 +1,10 @@
-/* Expressions. Precedence climbing: the strength of each infix symbol is a column of the op table. */
+/* Expressions: names, literals and operators. Precedence climbing: the strength of each infix symbol is a column of the op table. */
+#include "ir/text/parse_expr.h"
+
 #include "ir/limits.h"
 #include "ir/rows.h"
-#include "ir/text/parser.h"
 
-#include <stdio.h>
-
-static vy_node *new_node(vy_parser *parser, vy_node_kind kind, vy_position at) {
+vy_node *vy_parse_node(vy_parser *parser, vy_node_kind kind, vy_position at) {
     if (++parser->nodes > VY_LIMIT_EXPRESSIONS) {
         vy_parse_error(parser, VY_T016, at, NULL, "the text has more than %d expression nodes", VY_LIMIT_EXPRESSIONS);
         parser->lexer.offset = parser->lexer.size; /* nothing that follows can be kept */
@@ -18,11 +17,11 @@ static vy_node *new_node(vy_parser *parser, vy_node_kind kind, vy_position at) {
     return node;
 }
 
-static vy_node *bad(vy_parser *parser) {
-    return new_node(parser, VY_NODE_BAD, parser->token.at);
+vy_node *vy_parse_bad(vy_parser *parser) {
+    return vy_parse_node(parser, VY_NODE_BAD, parser->token.at);
 }
 
-static void deepen(vy_parser *parser, vy_node *node, const vy_node *below) {
+void vy_parse_deepen(vy_parser *parser, vy_node *node, const vy_node *below) {
     if (!below || below->depth < node->depth)
         return;
     node->depth = (uint16_t)(below->depth + 1);
@@ -36,268 +35,23 @@ static void deepen(vy_parser *parser, vy_node *node, const vy_node *below) {
 }
 
 static vy_node *operation(vy_parser *parser, unsigned op, vy_position at, vy_node *a, vy_node *b, vy_node *c) {
-    vy_node *node = new_node(parser, VY_NODE_OP, at);
+    vy_node *node = vy_parse_node(parser, VY_NODE_OP, at);
     if (!node)
         return NULL;
     node->op = (uint8_t)op;
     node->a = a;
     node->b = b;
     node->c = c;
-    deepen(parser, node, a);
-    deepen(parser, node, b);
-    deepen(parser, node, c);
+    vy_parse_deepen(parser, node, a);
+    vy_parse_deepen(parser, node, b);
+    vy_parse_deepen(parser, node, c);
     return node;
-}
-
-/* ---- calls ---- */
-
-/* Arguments up to `)`; the `(` is consumed. Returns the list, its length in *count. */
-static vy_node *parse_arguments(vy_parser *parser, uint32_t *count) {
-    vy_node *first = NULL, **end = &first;
-    *count = 0;
-    parser->brackets++;
-    while (!vy_parse_is(parser, VY_TOKEN_CLOSE) && !parser->panic) {
-        vy_node *argument = vy_parse_expression(parser);
-        if (!argument)
-            return NULL;
-        *end = argument;
-        end = &argument->next;
-        ++*count;
-        if (!vy_parse_accept(parser, VY_TOKEN_COMMA))
-            break;
-    }
-    vy_parse_expect(parser, VY_TOKEN_CLOSE);
-    parser->brackets -= parser->brackets > 0;
-    return first;
-}
-
-static void wrong_count(vy_parser *parser, vy_position at, const char *name, unsigned given, unsigned taken) {
-    vy_parse_error(parser, VY_T037, at, VY_FIX("pass %u argument%s", taken, taken == 1 ? "" : "s"),
-                   "%s takes %u argument%s (%u given)", name, taken, taken == 1 ? "" : "s", given);
-}
-
-/* Parses `(…)` and spreads exactly `taken` arguments over a, b, c. */
-static void parse_operands(vy_parser *parser, vy_node *node, const char *name, unsigned taken) {
-    if (!vy_parse_expect(parser, VY_TOKEN_OPEN)) {
-        node->kind = VY_NODE_BAD;
-        return;
-    }
-    uint32_t given;
-    vy_node *list = parse_arguments(parser, &given);
-    vy_node *operands[3] = {NULL, NULL, NULL};
-    if (given != taken) {
-        wrong_count(parser, node->at, name, given, taken);
-        node->kind = VY_NODE_BAD;
-        return;
-    }
-    for (unsigned i = 0; i < taken; i++) {
-        operands[i] = list;
-        list = list->next;
-        operands[i]->next = NULL;
-        deepen(parser, node, operands[i]);
-    }
-    if (node->kind == VY_NODE_BAD)
-        return;
-    node->a = operands[0];
-    node->b = operands[1];
-    node->c = operands[2];
-}
-
-static const char *const order_words[] = {
-#define X(ID, name) name,
-    VYRE_ORDER_LIST(X)
-#undef X
-        "workgroup",
-    "device"};
-
-/* `<order, scope>`, each optional, in any order. */
-static void parse_atomic_attributes(vy_parser *parser, vy_node *node) {
-    do {
-        unsigned found = 0;
-        while (found < 6 && !vy_parse_is_word(parser, order_words[found]))
-            found++;
-        if (found == 6) {
-            vy_parse_one_of(parser, "order or scope", order_words, 6);
-            return;
-        }
-        uint8_t *attribute = found < VYRE_ORDER_COUNT ? &node->order : &node->scope;
-        unsigned none = found < VYRE_ORDER_COUNT ? VYRE_ORDER_COUNT : VYRE_SCOPE_COUNT;
-        if (*attribute != none)
-            vy_parse_error(parser, VY_T019, parser->token.at, NULL, "an atomic takes one order and one scope");
-        *attribute = (uint8_t)(found < VYRE_ORDER_COUNT ? found : found - VYRE_ORDER_COUNT);
-        vy_parse_advance(parser);
-    } while (vy_parse_accept(parser, VY_TOKEN_COMMA));
-    vy_parse_expect(parser, VY_TOKEN_GT);
-}
-
-static vy_node *parse_atomic(vy_parser *parser, vy_word word, vy_position at) {
-    vy_node *node = new_node(parser, VY_NODE_ATOMIC, at);
-    if (!node)
-        return NULL;
-    node->op = word.index;
-    node->order = VYRE_ORDER_COUNT;
-    node->scope = VYRE_SCOPE_COUNT;
-    if (vy_parse_accept(parser, VY_TOKEN_LT))
-        parse_atomic_attributes(parser, node);
-    parse_operands(parser, node, vyre_atomic_name(word.index), 1 + vy_atomics[word.index].operands);
-    if (node->kind == VY_NODE_ATOMIC && node->a && node->a->kind != VY_NODE_INDEX && node->a->kind != VY_NODE_BAD) {
-        vy_parse_error(parser, VY_T038, node->a->at, "write the buffer or array with an index, as in `m[i]`",
-                       "the first argument of %s is an element of a memory", vyre_atomic_name(word.index));
-        node->kind = VY_NODE_BAD;
-    }
-    return node;
-}
-
-static vy_node *parse_width(vy_parser *parser) {
-    vy_node *width = NULL;
-    if (vy_parse_is(parser, VY_TOKEN_NUMBER) ||
-        (parser->token.kind == VY_TOKEN_NAME && parser->token.word.cls < VY_WORD_KEYWORD)) {
-        unsigned before = parser->brackets;
-        parser->brackets = 1;
-        width =
-            new_node(parser, vy_parse_is(parser, VY_TOKEN_NUMBER) ? VY_NODE_NUMBER : VY_NODE_NAME, parser->token.at);
-        if (width && width->kind == VY_NODE_NUMBER) {
-            vy_number *number = vy_parse_new(parser, sizeof *number);
-            width->number = number;
-            if (!number ||
-                !vy_number_read(parser->report, vy_token_text(&parser->lexer, &parser->token), width->at, number))
-                width->kind = VY_NODE_BAD;
-        } else if (width) {
-            width->name = parser->token.name;
-        }
-        vy_parse_advance(parser);
-        parser->brackets = before;
-    } else {
-        vy_parse_error(parser, VY_T045, parser->token.at, NULL, "the width of a subgroup is a number or a const");
-    }
-    vy_parse_expect(parser, VY_TOKEN_GT);
-    return width;
-}
-
-static vy_node *parse_collective(vy_parser *parser, vy_word word, vy_position at) {
-    vy_node *node = new_node(parser, VY_NODE_COLLECTIVE, at);
-    char name[VY_WORD_ROOM];
-    if (!node)
-        return NULL;
-    vy_word_collective(word.index, word.combine, word.subgroup, name);
-    node->op = word.index;
-    node->combine = word.combine;
-    node->scope = word.subgroup;
-    vy_node *width = NULL;
-    int has_width = vy_parse_accept(parser, VY_TOKEN_LT);
-    if (has_width)
-        width = parse_width(parser);
-    if (has_width != word.subgroup)
-        vy_parse_error(parser, VY_T045, at, word.subgroup ? VY_FIX("write `%s<32>(…)`", name) : "remove the width",
-                       word.subgroup ? "%s needs the width of its subgroups"
-                                     : "%s is over the whole workgroup and has no width",
-                       name);
-    parse_operands(parser, node, name, vy_collectives[word.index].operands);
-    node->width = width;
-    return node;
-}
-
-static vy_node *parse_cast(vy_parser *parser, vy_node_kind kind, uint8_t type, vy_position at) {
-    vy_node *node = new_node(parser, kind, at);
-    if (!node)
-        return NULL;
-    node->type_name = type;
-    parse_operands(parser, node, kind == VY_NODE_CAST ? vyre_type_name(type) : "bitcast", 1);
-    return node;
-}
-
-static vy_node *parse_bitcast(vy_parser *parser, vy_position at) {
-    if (!vy_parse_expect(parser, VY_TOKEN_LT))
-        return bad(parser);
-    uint8_t type = vy_parse_type(parser);
-    vy_parse_expect(parser, VY_TOKEN_GT);
-    return type == VY_TYPE_BAD ? bad(parser) : parse_cast(parser, VY_NODE_BITCAST, type, at);
-}
-
-static vy_node *parse_len(vy_parser *parser) {
-    vy_node *node = new_node(parser, VY_NODE_LEN, parser->token.at);
-    if (!node)
-        return NULL;
-    vy_parse_expect(parser, VY_TOKEN_OPEN);
-    parser->brackets++;
-    vy_parse_name(parser, "the name of a buffer or array", &node->name, &node->at);
-    vy_parse_expect(parser, VY_TOKEN_CLOSE);
-    parser->brackets -= parser->brackets > 0;
-    if (parser->panic)
-        node->kind = VY_NODE_BAD;
-    return node;
-}
-
-/* A call of a function or of an op id: `name` is the function's name or the whole dotted id. */
-static vy_node *parse_call(vy_parser *parser, vy_node_kind kind, uint32_t name, vy_position at) {
-    vy_node *node = new_node(parser, kind, at);
-    if (!node || !vy_parse_expect(parser, VY_TOKEN_OPEN))
-        return node;
-    node->name = name;
-    if (kind == VY_NODE_CALL && parser->calls && !parser->in_size) {
-        vy_called *called = vy_parse_new(parser, sizeof *called);
-        if (!called)
-            return node;
-        called->name = name;
-        *parser->calls = called;
-        parser->calls = &called->next;
-    }
-    node->a = parse_arguments(parser, &node->count);
-    for (const vy_node *argument = node->a; argument && node->kind != VY_NODE_BAD; argument = argument->next)
-        deepen(parser, node, argument);
-    return node;
-}
-
-/* `id` is `first` with members, and not called. */
-static void report_member(vy_parser *parser, const char *first, const char *id, vy_position at) {
-    vy_suggestion near;
-    vy_suggestion_start(&near, first, strlen(first));
-    for (unsigned i = 0; i < VYRE_BUILTIN_COUNT; i++)
-        vy_suggestion_offer(&near, vyre_builtin_name(i));
-    const char *best = vy_suggestion_get(&near);
-    vy_parse_error(parser, VY_T012, at,
-                   best ? VY_FIX("did you mean `%s%.100s`?", best, id + strlen(first))
-                        : VY_FIX("call the op: `%.100s(…)`", id),
-                   "only builtins have members; `%s` can only be an op that is called", id);
-}
-
-static vy_node *parse_dotted(vy_parser *parser, vy_position at, uint32_t first) {
-    char id[VY_LIMIT_NAME + 1];
-    size_t length = strlen(vy_parse_name_text(parser, first));
-    memcpy(id, vy_parse_name_text(parser, first), length);
-    while (vy_parse_accept(parser, VY_TOKEN_DOT)) {
-        const vy_token *token = &parser->token;
-        if (token->kind != VY_TOKEN_NAME || vy_parse_at_end(parser)) {
-            vy_parse_expected(parser, "a name after the dot");
-            return bad(parser);
-        }
-        at.length = token->at.column + token->at.length - at.column;
-        if (length + 1 + token->at.length > VY_LIMIT_NAME) {
-            vy_parse_error(parser, VY_T009, at, NULL, "an op id has more than %d bytes", VY_LIMIT_NAME);
-            return bad(parser);
-        }
-        id[length++] = '.';
-        memcpy(id + length, vy_token_text(&parser->lexer, token), token->at.length);
-        length += token->at.length;
-        vy_parse_advance(parser);
-    }
-    if (!vy_parse_follows(parser, VY_TOKEN_OPEN)) {
-        id[length] = 0;
-        report_member(parser, vy_parse_name_text(parser, first), id, at);
-        return bad(parser);
-    }
-    vy_name name = vy_names_add(&parser->lexer.names, id, length);
-    if (name == VY_NAME_FAILED) {
-        parser->report->out_of_memory = 1;
-        return NULL;
-    }
-    return parse_call(parser, VY_NODE_OP_CALL, name, at);
 }
 
 /* ---- names and literals ---- */
 
-static vy_node *parse_number(vy_parser *parser, int negative, vy_position at) {
-    vy_node *node = new_node(parser, VY_NODE_NUMBER, at);
+vy_node *vy_parse_number(vy_parser *parser, int negative, vy_position at) {
+    vy_node *node = vy_parse_node(parser, VY_NODE_NUMBER, at);
     vy_number *number = vy_parse_new(parser, sizeof *number);
     if (!node || !number)
         return NULL;
@@ -311,7 +65,7 @@ static vy_node *parse_number(vy_parser *parser, int negative, vy_position at) {
 }
 
 static vy_node *bits_node(vy_parser *parser, vyre_type type, uint64_t bits, vy_position at) {
-    vy_node *node = new_node(parser, VY_NODE_BITS, at);
+    vy_node *node = vy_parse_node(parser, VY_NODE_BITS, at);
     if (node) {
         node->type_name = (uint8_t)type;
         node->value = bits;
@@ -325,12 +79,12 @@ static vy_node *parse_special(vy_parser *parser, uint8_t type, int negative, vy_
     if (vyre_type_class(type) != VYRE_CLASS_FLOAT) {
         vy_parse_error(parser, VY_T012, at, "only f16, bf16, f32 and f64 have `.inf` and `.nan`", "%s has no members",
                        vyre_type_name(type));
-        return bad(parser);
+        return vy_parse_bad(parser);
     }
     int is_nan = vy_parse_is_word(parser, "nan");
     if (!is_nan && !vy_parse_is_word(parser, "inf")) {
         vy_parse_one_of(parser, "special float", words, 2);
-        return bad(parser);
+        return vy_parse_bad(parser);
     }
     at.length = parser->token.at.column + parser->token.at.length - at.column;
     vy_parse_advance(parser);
@@ -342,7 +96,7 @@ static vy_node *parse_special(vy_parser *parser, uint8_t type, int negative, vy_
 }
 
 static vy_node *parse_builtin(vy_parser *parser, vy_word word, vy_position at) {
-    vy_node *node = new_node(parser, VY_NODE_BUILTIN, at);
+    vy_node *node = vy_parse_node(parser, VY_NODE_BUILTIN, at);
     if (!node)
         return NULL;
     node->op = word.index;
@@ -371,7 +125,7 @@ static vy_node *parse_builtin(vy_parser *parser, vy_word word, vy_position at) {
 }
 
 static vy_node *parse_index(vy_parser *parser, uint32_t name, vy_position at) {
-    vy_node *node = new_node(parser, VY_NODE_INDEX, at);
+    vy_node *node = vy_parse_node(parser, VY_NODE_INDEX, at);
     if (!node)
         return NULL;
     node->name = name;
@@ -380,24 +134,24 @@ static vy_node *parse_index(vy_parser *parser, uint32_t name, vy_position at) {
     node->a = vy_parse_expression(parser);
     vy_parse_expect(parser, VY_TOKEN_CLOSE_INDEX);
     parser->brackets -= parser->brackets > 0;
-    deepen(parser, node, node->a);
+    vy_parse_deepen(parser, node, node->a);
     return node;
 }
 
 static vy_node *parse_type_word(vy_parser *parser, vy_word word, vy_position at) {
     if (vy_parse_follows(parser, VY_TOKEN_OPEN))
-        return parse_cast(parser, VY_NODE_CAST, word.index, at);
+        return vy_parse_cast(parser, VY_NODE_CAST, word.index, at);
     if (vy_parse_accept(parser, VY_TOKEN_DOT))
         return parse_special(parser, word.index, 0, at);
     vy_parse_error(parser, VY_T012, at, VY_FIX("write `%s(x)` to convert", vyre_type_name(word.index)),
                    "a type alone is no value (`%s`)", vyre_type_name(word.index));
-    return bad(parser);
+    return vy_parse_bad(parser);
 }
 
 static vy_node *missing_value(vy_parser *parser) {
     vy_position end = {parser->last.line, parser->last.column + parser->last.length, 1};
     vy_parse_error(parser, VY_T012, end, NULL, "a value is missing before the end of the statement");
-    return bad(parser);
+    return vy_parse_bad(parser);
 }
 
 static vy_node *parse_word(vy_parser *parser) {
@@ -409,7 +163,7 @@ static vy_node *parse_word(vy_parser *parser) {
             return missing_value(parser);
         vy_parse_error(parser, VY_T012, at, NULL, "a value is needed here, not the keyword `%s`",
                        vy_parse_name_text(parser, name));
-        return bad(parser);
+        return vy_parse_bad(parser);
     }
     vy_parse_advance(parser);
     switch (word.cls) {
@@ -420,11 +174,11 @@ static vy_node *parse_word(vy_parser *parser) {
     case VY_WORD_BUILTIN:
         return parse_builtin(parser, word, at);
     case VY_WORD_BITCAST:
-        return parse_bitcast(parser, at);
+        return vy_parse_bitcast(parser, at);
     case VY_WORD_ATOMIC:
-        return parse_atomic(parser, word, at);
+        return vy_parse_atomic(parser, word, at);
     case VY_WORD_COLLECTIVE:
-        return parse_collective(parser, word, at);
+        return vy_parse_collective(parser, word, at);
     default:
         break;
     }
@@ -434,23 +188,23 @@ static vy_node *parse_word(vy_parser *parser) {
     const char *text = vy_parse_name_text(parser, name);
     if (vy_parse_follows(parser, VY_TOKEN_LT) && vy_word_synonym(text, strlen(text), meant)) {
         vy_parse_error(parser, VY_T026, at, VY_FIX("did you mean `%s`?", meant), "no function is called `%s`", text);
-        return bad(parser);
+        return vy_parse_bad(parser);
     }
     if (vy_parse_follows(parser, VY_TOKEN_DOT))
-        return parse_dotted(parser, at, name);
+        return vy_parse_dotted(parser, at, name);
     if (!vy_parse_follows(parser, VY_TOKEN_OPEN)) {
-        vy_node *node = new_node(parser, VY_NODE_NAME, at);
+        vy_node *node = vy_parse_node(parser, VY_NODE_NAME, at);
         if (node)
             node->name = name;
         return node;
     }
     if (word.cls == VY_WORD_LEN)
-        return parse_len(parser);
+        return vy_parse_len(parser);
     if (word.cls != VY_WORD_OP)
-        return parse_call(parser, VY_NODE_CALL, name, at);
+        return vy_parse_call(parser, VY_NODE_CALL, name, at);
     vy_node *node = operation(parser, word.index, at, NULL, NULL, NULL);
     if (node)
-        parse_operands(parser, node, vyre_op_get(word.index)->name, vyre_op_get(word.index)->arity);
+        vy_parse_operands(parser, node, vyre_op_get(word.index)->name, vyre_op_get(word.index)->arity);
     return node;
 }
 
@@ -461,7 +215,7 @@ static vy_node *parse_primary(vy_parser *parser) {
     case VY_TOKEN_NAME:
         return parse_word(parser);
     case VY_TOKEN_NUMBER:
-        return parse_number(parser, 0, parser->token.at);
+        return vy_parse_number(parser, 0, parser->token.at);
     case VY_TOKEN_OPEN: {
         vy_parse_advance(parser);
         parser->brackets++;
@@ -477,13 +231,13 @@ static vy_node *parse_primary(vy_parser *parser) {
     case VY_TOKEN_STRING:
         vy_parse_error(parser, VY_T012, parser->token.at, "strings stand only after `print` and `region`",
                        "a string is no value");
-        return bad(parser);
+        return vy_parse_bad(parser);
     default:
         vy_parse_error(parser, VY_T012, parser->token.at,
                        vy_parse_is(parser, VY_TOKEN_PLUS) ? "remove the `+`; to count up, write `i += 1`" : NULL,
                        "a value is needed here, not `%.*s`", (int)parser->token.at.length,
                        vy_token_text(&parser->lexer, &parser->token));
-        return bad(parser);
+        return vy_parse_bad(parser);
     }
 }
 
@@ -496,7 +250,7 @@ static vy_node *parse_minus(vy_parser *parser, vy_position at) {
         vy_position whole = at;
         if (token->at.line == at.line)
             whole.length = token->at.column + token->at.length - at.column;
-        return parse_number(parser, 1, whole);
+        return vy_parse_number(parser, 1, whole);
     }
     if (token->kind == VY_TOKEN_NAME && token->word.cls == VY_WORD_TYPE) {
         uint8_t type = token->word.index;
@@ -526,7 +280,7 @@ static vy_node *parse_unary(vy_parser *parser) {
     if (kind != VY_TOKEN_MINUS && kind != VY_TOKEN_TILDE && kind != VY_TOKEN_BANG)
         return parse_primary(parser);
     if (too_deep(parser))
-        return bad(parser);
+        return vy_parse_bad(parser);
     parser->depth++;
     vy_parse_advance(parser);
     vy_node *node;
@@ -599,7 +353,7 @@ static vy_node *parse_binary(vy_parser *parser, unsigned least) {
         vy_parse_advance(parser);
         check_step(parser, op, left);
         parser->depth++;
-        vy_node *right = too_deep(parser) ? bad(parser) : parse_binary(parser, precedence + 1);
+        vy_node *right = too_deep(parser) ? vy_parse_bad(parser) : parse_binary(parser, precedence + 1);
         parser->depth--;
         left = operation(parser, op, at, left, right, NULL);
         unsigned next = infix_at(parser, VYRE_PRECEDENCE_COMPARE);
@@ -613,7 +367,7 @@ static vy_node *parse_binary(vy_parser *parser, unsigned least) {
 
 vy_node *vy_parse_expression(vy_parser *parser) {
     if (too_deep(parser))
-        return bad(parser);
+        return vy_parse_bad(parser);
     parser->depth++;
     vy_node *node = parse_binary(parser, VYRE_PRECEDENCE_OR);
     if (node && !parser->panic && vy_parse_follows(parser, VY_TOKEN_QUESTION)) {
@@ -621,7 +375,7 @@ vy_node *vy_parse_expression(vy_parser *parser) {
         vy_parse_advance(parser);
         vy_node *yes = vy_parse_expression(parser);
         vy_parse_expect(parser, VY_TOKEN_COLON);
-        vy_node *no = parser->panic ? bad(parser) : vy_parse_expression(parser);
+        vy_node *no = parser->panic ? vy_parse_bad(parser) : vy_parse_expression(parser);
         node = operation(parser, VYRE_OP_SELECT, at, node, yes, no);
     }
     parser->depth--;

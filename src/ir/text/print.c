@@ -152,6 +152,12 @@ static void print_if(vy_printer *p, uint32_t index) {
     }
 }
 
+/* The block of a loop or region, after its head. */
+static void add_body(vy_printer *p, uint32_t index) {
+    add(p, " ");
+    add_block(p, index + 1, p->program->stmts.items[index].end);
+}
+
 static void print_for(vy_printer *p, uint32_t index) {
     const vy_stmt *stmt = &p->program->stmts.items[index];
     const uint32_t bounds[3] = {stmt->a, stmt->b, stmt->c};
@@ -163,8 +169,23 @@ static void print_for(vy_printer *p, uint32_t index) {
         add(p, before[i]);
         add_value(p, bounds[i], i != anchor);
     }
-    add(p, " ");
-    add_block(p, index + 1, stmt->end);
+    add_body(p, index);
+}
+
+static void print_binding(vy_printer *p, const vy_stmt *stmt) {
+    int is_new = stmt->kind != VY_STMT_ASSIGN;
+    if (is_new)
+        add(p, stmt->kind == VY_STMT_LET ? "let " : "var ");
+    add_name(p, variable_at(p, stmt->variable)->name);
+    add(p, " = ");
+    add_value(p, stmt->a, !is_new); /* the variable has a type already */
+}
+
+static void print_print(vy_printer *p, const vy_stmt *stmt) {
+    add(p, "print ");
+    vy_print_string(p, vy_name_text(p->program, stmt->name));
+    add(p, stmt->arg_count ? ", " : "");
+    add_arguments(p, stmt, 0);
 }
 
 static void print_stmt(vy_printer *p, uint32_t index) {
@@ -172,15 +193,8 @@ static void print_stmt(vy_printer *p, uint32_t index) {
     switch (stmt->kind) {
     case VY_STMT_LET:
     case VY_STMT_VAR:
-        add(p, stmt->kind == VY_STMT_LET ? "let " : "var ");
-        add_name(p, variable_at(p, stmt->variable)->name);
-        add(p, " = ");
-        add_value(p, stmt->a, 0);
-        break;
     case VY_STMT_ASSIGN:
-        add_name(p, variable_at(p, stmt->variable)->name);
-        add(p, " = ");
-        add_value(p, stmt->a, 1);
+        print_binding(p, stmt);
         break;
     case VY_STMT_STORE:
         add_element(p, stmt);
@@ -204,10 +218,7 @@ static void print_stmt(vy_printer *p, uint32_t index) {
         add_value(p, stmt->a, 1);
         break;
     case VY_STMT_PRINT:
-        add(p, "print ");
-        vy_print_string(p, vy_name_text(p->program, stmt->name));
-        add(p, stmt->arg_count ? ", " : "");
-        add_arguments(p, stmt, 0);
+        print_print(p, stmt);
         break;
     case VY_STMT_IF:
         print_if(p, index);
@@ -218,8 +229,7 @@ static void print_stmt(vy_printer *p, uint32_t index) {
     case VY_STMT_WHILE:
         add(p, "while ");
         add_value(p, stmt->a, 1);
-        add(p, " ");
-        add_block(p, index + 1, stmt->end);
+        add_body(p, index);
         break;
     case VY_STMT_BREAK:
         add(p, "break");
@@ -234,8 +244,7 @@ static void print_stmt(vy_printer *p, uint32_t index) {
     case VY_STMT_REGION:
         add(p, "region ");
         vy_print_string(p, vy_name_text(p->program, stmt->name));
-        add(p, " ");
-        add_block(p, index + 1, stmt->end);
+        add_body(p, index);
         break;
     default:
         break;

@@ -1,0 +1,31 @@
+/* Shared by the files that parse expressions: parse_expr.c (names, literals, operators) and parse_call.c (what is written like a call).
+ * Nodes are NULL only when memory is out. */
+#ifndef VY_IR_TEXT_PARSE_EXPR_H
+#define VY_IR_TEXT_PARSE_EXPR_H
+
+#include "ir/text/parser.h"
+
+/* ---- nodes: parse_expr.c ---- */
+
+vy_node *vy_parse_node(vy_parser *parser, vy_node_kind kind, vy_position at);
+/* What stands for an expression that was reported. */
+vy_node *vy_parse_bad(vy_parser *parser);
+/* Makes `node` deeper than an operand `below`; one that gets too deep is reported and cut. */
+void vy_parse_deepen(vy_parser *parser, vy_node *node, const vy_node *below);
+vy_node *vy_parse_number(vy_parser *parser, int negative, vy_position at);
+
+/* ---- calls: parse_call.c; the word before the bracket is consumed ---- */
+
+/* Parses `(…)` and spreads exactly `taken` arguments over a, b, c. */
+void vy_parse_operands(vy_parser *parser, vy_node *node, const char *name, unsigned taken);
+vy_node *vy_parse_atomic(vy_parser *parser, vy_word word, vy_position at);
+vy_node *vy_parse_collective(vy_parser *parser, vy_word word, vy_position at);
+vy_node *vy_parse_cast(vy_parser *parser, vy_node_kind kind, uint8_t type, vy_position at);
+vy_node *vy_parse_bitcast(vy_parser *parser, vy_position at);
+vy_node *vy_parse_len(vy_parser *parser);
+/* A call of a function or of an op id: `name` is the function's name or the whole dotted id. */
+vy_node *vy_parse_call(vy_parser *parser, vy_node_kind kind, uint32_t name, vy_position at);
+/* `first` with members: an op id, which is called. */
+vy_node *vy_parse_dotted(vy_parser *parser, vy_position at, uint32_t first);
+
+#endif
