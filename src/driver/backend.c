@@ -124,6 +124,8 @@ static vyre_status initialise(const vyre_backend_instance *instance, vyre_backen
                                   .dispatch_borrowed = backend->calls.dispatch_borrowed,
                                   .dispatch_borrowed_timed = backend->calls.dispatch_borrowed_timed,
                                   .dispatch_borrowed_into = backend->calls.dispatch_borrowed_into,
+                                  .dispatch_async = backend->calls.dispatch_async,
+                                  .dispatch_borrowed_async = backend->calls.dispatch_borrowed_async,
                                   .dispatch_resident = backend->calls.dispatch_resident};
     const char *id = backend->calls.id(backend->self);
     if (!id || !*id || strlen(id) >= sizeof backend->id)

@@ -124,7 +124,7 @@ static vyre_status deliver_empty(vy_dispatch *d, vyre_error *error) {
             memcpy(slots.items[buffer->output].data, buffer->data, (size_t)buffer->bytes);
     }
     if (status == VYRE_OK)
-        vy_outputs_deliver(d->outputs, &slots.outputs);
+        (d->is_held ? vy_outputs_hold : vy_outputs_deliver)(d->outputs, &slots.outputs);
     if (status == VYRE_OK && d->timing)
         memset(d->timing, 0, sizeof *d->timing);
     vy_slots_end(&slots);
@@ -173,7 +173,7 @@ static vyre_status run_in_fresh(vy_dispatch *d, vy_call *call, vyre_error *error
     }
     call->outputs = NULL;
     if (status == VYRE_OK)
-        vy_outputs_deliver(d->outputs, &slots.outputs);
+        (d->is_held ? vy_outputs_hold : vy_outputs_deliver)(d->outputs, &slots.outputs);
     vy_slots_end(&slots);
     return status;
 }
@@ -194,6 +194,8 @@ static vyre_status run(vy_dispatch *d, vyre_error *error) {
         return status;
     vy_boundary_describe(d->program, d->arguments, &d->launch, d->config, params, elements, &trap, &call.launch);
     call.launch.cancel = d->cancel;
+    if (d->deadline_ns)
+        call.launch.deadline_ns = d->deadline_ns;
     uint64_t bytes = 0;
     for (size_t i = 0; i < call.input_count; i++)
         bytes += call.inputs[i].size;
@@ -208,46 +210,52 @@ static vyre_status run(vy_dispatch *d, vyre_error *error) {
     return status;
 }
 
-vyre_status vy_dispatch_host(vy_dispatch *d, vyre_error *error) {
+vyre_status vy_dispatch_resolve(vy_dispatch *d, vyre_error *error) {
     static const vyre_dispatch_config defaults;
     static const vyre_arguments nothing;
-    vyre_error own;
-    vyre_error *e = error ? error : &own;
     if (!d->config)
         d->config = &defaults;
     if (!d->arguments)
         d->arguments = &nothing;
-    vyre_status status = vy_launch_resolve(d->program, d->arguments, &d->launch, e);
-    if (status == VYRE_OK)
-        status = vy_boundary_check(d->backend, d->program, &d->launch, d->config, e);
-    if (status == VYRE_OK) {
-        d->output_count = vyre_program_output_count(d->program);
-        status = vy_outputs_reserve(d->outputs, d->output_count, e);
-    }
+    vyre_status status = vy_launch_resolve(d->program, d->arguments, &d->launch, error);
+    return status == VYRE_OK ? vy_boundary_check(d->backend, d->program, &d->launch, d->config, error) : status;
+}
+
+vyre_status vy_dispatch_inside(vy_dispatch *d, vyre_error *error) {
+    d->output_count = vyre_program_output_count(d->program);
+    vyre_status status = vy_outputs_reserve(d->outputs, d->output_count, error);
+    if (status != VYRE_OK)
+        return status;
+    return d->launch.group_count ? run(d, error) : deliver_empty(d, error);
+}
+
+vyre_status vy_dispatch_host(vy_dispatch *d, vyre_error *error) {
+    vyre_error own;
+    vyre_error *e = error ? error : &own;
+    vyre_status status = vy_dispatch_resolve(d, e);
     if (status == VYRE_OK)
         status = vy_backend_enter(d->backend, e);
     if (status != VYRE_OK)
         return status;
-    status = d->launch.group_count ? run(d, e) : deliver_empty(d, e);
+    status = vy_dispatch_inside(d, e);
     vy_backend_leave(d->backend);
     return status;
 }
 
 /* ---- the family ---- */
 
-/* Not an initialiser: that would clear the launch, which is large and filled later. */
-static void describe(vy_dispatch *d, vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
-                     const vyre_dispatch_config *config, vy_form form, vyre_outputs *outputs, vyre_trap *trap) {
+void vy_dispatch_describe(vy_dispatch *d, vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
+                          const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap) {
     d->backend = backend, d->target = &backend->target, d->program = program;
-    d->arguments = arguments, d->config = config, d->cancel = NULL;
-    d->form = form, d->owned = NULL, d->outputs = outputs, d->timing = NULL, d->trap = trap;
+    d->arguments = arguments, d->config = config, d->cancel = NULL, d->deadline_ns = 0, d->is_held = 0;
+    d->form = VY_FORM_BORROWED, d->owned = NULL, d->outputs = outputs, d->timing = NULL, d->trap = trap;
 }
 
 vyre_status vyre_backend_dispatch(vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
                                   const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap,
                                   vyre_error *error) {
     vy_dispatch d;
-    describe(&d, backend, program, arguments, config, VY_FORM_BORROWED, outputs, trap);
+    vy_dispatch_describe(&d, backend, program, arguments, config, outputs, trap);
     return vy_dispatch_host(&d, error);
 }
 
@@ -256,7 +264,8 @@ vyre_status vyre_backend_dispatch_timed(vyre_backend *backend, vyre_program *pro
                                         vyre_trap *trap, vyre_error *error) {
     vyre_timing measured;
     vy_dispatch d;
-    describe(&d, backend, program, arguments, config, VY_FORM_TIMED, outputs, trap);
+    vy_dispatch_describe(&d, backend, program, arguments, config, outputs, trap);
+    d.form = VY_FORM_TIMED;
     d.timing = &measured;
     vyre_status status = vy_dispatch_host(&d, error);
     if (status == VYRE_OK && timing)
@@ -268,7 +277,8 @@ vyre_status vyre_backend_dispatch_into(vyre_backend *backend, vyre_program *prog
                                        const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap,
                                        vyre_error *error) {
     vy_dispatch d;
-    describe(&d, backend, program, arguments, config, VY_FORM_INTO, outputs, trap);
+    vy_dispatch_describe(&d, backend, program, arguments, config, outputs, trap);
+    d.form = VY_FORM_INTO;
     return vy_dispatch_host(&d, error);
 }
 
@@ -286,7 +296,8 @@ vyre_status vyre_backend_dispatch_owned(vyre_backend *backend, vyre_program *pro
     given.inputs = inputs ? spans : NULL;
     given.input_count = input_count; /* more than there can be are refused by their number */
     vy_dispatch d;
-    describe(&d, backend, program, &given, config, VY_FORM_OWNED, outputs, trap);
+    vy_dispatch_describe(&d, backend, program, &given, config, outputs, trap);
+    d.form = VY_FORM_OWNED;
     d.owned = inputs;
     return vy_dispatch_host(&d, error);
 }

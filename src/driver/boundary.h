@@ -59,6 +59,8 @@ vyre_status vy_outputs_check(vyre_backend *backend, const vyre_outputs *outputs,
 vyre_status vy_outputs_reserve(vyre_outputs *outputs, size_t count, vyre_error *error);
 /* Hands checked slots over: refills in place where capacity suffices, moves the memory otherwise. Cannot fail after vy_outputs_reserve. */
 void vy_outputs_deliver(vyre_outputs *outputs, vyre_outputs *fresh);
+/* The same by exchanging the memory of all slots, uncounted: for outputs that wait for somebody. */
+void vy_outputs_hold(vyre_outputs *outputs, vyre_outputs *fresh);
 
 /* Counts what was done to slots, by counter, and the bytes delivered. */
 void vy_outputs_count(const uint64_t done[VY_COUNTER_COUNT], uint64_t bytes);
@@ -73,6 +75,8 @@ typedef struct vy_dispatch {
     const vyre_arguments *arguments;    /* may be NULL */
     const vyre_dispatch_config *config; /* may be NULL */
     const uint32_t *cancel;             /* may be NULL */
+    uint64_t deadline_ns;               /* of a dispatch that began earlier; 0 = what the config says, from now */
+    int is_held;                        /* the outputs wait for somebody: they are counted when he takes them */
     vy_form form;
     const vyre_bytes *owned; /* OWNED: what arguments->inputs point into */
     vyre_outputs *outputs;
@@ -83,6 +87,14 @@ typedef struct vy_dispatch {
 } vy_dispatch;
 /* The road from the arguments to the outputs. */
 vyre_status vy_dispatch_host(vy_dispatch *dispatch, vyre_error *error);
+/* Its two halves, for those who enter the backend on their own: all that can be refused before anything runs, and the rest.
+ * error is never NULL here. */
+vyre_status vy_dispatch_resolve(vy_dispatch *dispatch, vyre_error *error);
+vyre_status vy_dispatch_inside(vy_dispatch *dispatch, vyre_error *error);
+/* Fills all that has no default, as for a borrowed dispatch on the backend. Not an initialiser: that would clear the launch. */
+void vy_dispatch_describe(vy_dispatch *dispatch, vyre_backend *backend, vyre_program *program,
+                          const vyre_arguments *arguments, const vyre_dispatch_config *config, vyre_outputs *outputs,
+                          vyre_trap *trap);
 
 /* Limits of the device and the config. */
 vyre_status vy_boundary_check(vyre_backend *backend, const vyre_program *program, const vy_launch *launch,

@@ -49,6 +49,8 @@ static void copy_call(job *j, const vy_call *from, const vy_resident_use *uses, 
     to->launch.elements = cut(c, from->launch.elements, from->launch.buffer_count * sizeof *from->launch.elements);
     to->launch.label = cut(c, from->launch.label, strlen(from->launch.label) + 1);
     to->launch.trap = &j->trap;
+    to->launch.cancel =
+        NULL; /* the caller's word is gone when the call is abandoned, and this backend does not look at it */
     to->timing = from->timing ? &j->timing : NULL;
     to->outputs = &j->slots.outputs;
     to->bindings = cut(c, from->bindings, from->binding_count * sizeof *from->bindings);

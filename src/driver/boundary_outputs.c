@@ -96,6 +96,15 @@ void vy_outputs_deliver(vyre_outputs *outputs, vyre_outputs *fresh) {
     vy_outputs_count(done, bytes);
 }
 
+void vy_outputs_hold(vyre_outputs *outputs, vyre_outputs *fresh) {
+    for (size_t i = 0; i < fresh->count; i++) {
+        vyre_bytes old = outputs->items[i];
+        outputs->items[i] = fresh->items[i];
+        fresh->items[i] = old;
+    }
+    outputs->count = fresh->count;
+}
+
 void vyre_outputs_free(vyre_outputs *outputs) {
     if (!outputs)
         return;

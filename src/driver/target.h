@@ -18,6 +18,11 @@ typedef struct vy_target {
                                            vyre_error *error);
     vyre_status (*dispatch_borrowed_into)(void *self, const vyre_launch *launch, const vyre_span *inputs,
                                           size_t input_count, vyre_outputs *outputs, vyre_error *error);
+    /* Of a backend: owned bytes. */
+    vyre_status (*dispatch_async)(void *self, const vyre_launch *launch, const vyre_bytes *inputs, size_t input_count,
+                                  vyre_native_pending *out, vyre_error *error);
+    vyre_status (*dispatch_borrowed_async)(void *self, const vyre_launch *launch, const vyre_span *inputs,
+                                           size_t input_count, vyre_native_pending *out, vyre_error *error);
     /* Of a backend: all bindings resident. */
     vyre_status (*dispatch_resident)(void *self, const vyre_launch *launch, const vyre_resource *bindings,
                                      size_t binding_count, vyre_timing *timing, vyre_error *error);
