@@ -442,6 +442,11 @@ typedef struct vyre_capability_registration {
     static const type record = {.struct_size = sizeof(type), __VA_ARGS__};                                             \
     static const type *const record##_entry VYRE_STREAM_ATTRIBUTES(VYRE_STREAM_NAME(stream)) = &record
 
+/* Records of dialects (vyre/dialect.h). */
+typedef struct vyre_op_definition vyre_op_definition;
+typedef struct vyre_extern_dialect vyre_extern_dialect;
+typedef struct vyre_extern_op vyre_extern_op;
+
 /* The bounds of a module's streams: what the library reads. Defined once per module (executable, shared library, plug-in). An
  * application hands it over with vyre_module_register(&vyre_this_module) (vyre/registry.h); a plug-in exports it; libvyre finds its own. */
 typedef struct vyre_module_descriptor {
@@ -454,6 +459,9 @@ typedef struct vyre_module_descriptor {
     /* Called before the records are added; a failure adds none of them. It may be called again, also by several threads at once that load
      * the same file. NULL = nothing to do. */
     vyre_status (*init)(const vyre_host *host, vyre_error *error);
+    const vyre_op_definition *const *ops, *const *ops_end;
+    const vyre_extern_dialect *const *extern_dialects, *const *extern_dialects_end;
+    const vyre_extern_op *const *extern_ops, *const *extern_ops_end;
 } vyre_module_descriptor;
 #define VYRE_MODULE_SYMBOL "vyre_module_entry"
 
@@ -466,13 +474,16 @@ typedef struct vyre_module_descriptor {
 #define VYRE_MODULE_BOUNDS                                                                                             \
     VYRE_STREAM_BOUNDS(vyre_backend_registration, VYRE_STREAM(backends));                                              \
     VYRE_STREAM_BOUNDS(vyre_precedence_registration, VYRE_STREAM(precedences));                                        \
-    VYRE_STREAM_BOUNDS(vyre_capability_registration, VYRE_STREAM(capabilities))
+    VYRE_STREAM_BOUNDS(vyre_capability_registration, VYRE_STREAM(capabilities));                                       \
+    VYRE_STREAM_BOUNDS(vyre_op_definition, VYRE_STREAM(ops));                                                          \
+    VYRE_STREAM_BOUNDS(vyre_extern_dialect, VYRE_STREAM(extern_dialects));                                             \
+    VYRE_STREAM_BOUNDS(vyre_extern_op, VYRE_STREAM(extern_ops))
+#define VYRE_MODULE_STREAM(name) VYRE_STREAM_START(VYRE_STREAM(name)), VYRE_STREAM_STOP(VYRE_STREAM(name))
 #define VYRE_MODULE_VALUE(module_name, module_init)                                                                    \
     {                                                                                                                  \
-        sizeof(vyre_module_descriptor), VYRE_BACKEND_ABI, module_name, VYRE_STREAM_START(VYRE_STREAM(backends)),       \
-            VYRE_STREAM_STOP(VYRE_STREAM(backends)), VYRE_STREAM_START(VYRE_STREAM(precedences)),                      \
-            VYRE_STREAM_STOP(VYRE_STREAM(precedences)), VYRE_STREAM_START(VYRE_STREAM(capabilities)),                  \
-            VYRE_STREAM_STOP(VYRE_STREAM(capabilities)), module_init                                                   \
+        sizeof(vyre_module_descriptor), VYRE_BACKEND_ABI, module_name, VYRE_MODULE_STREAM(backends),                   \
+            VYRE_MODULE_STREAM(precedences), VYRE_MODULE_STREAM(capabilities), module_init, VYRE_MODULE_STREAM(ops),   \
+            VYRE_MODULE_STREAM(extern_dialects), VYRE_MODULE_STREAM(extern_ops)                                        \
     }
 
 /* For an executable or library: a constant `vyre_this_module` of this file, to hand over. */

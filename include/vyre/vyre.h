@@ -6,6 +6,7 @@
 #include "vyre/base.h"
 #include "vyre/builder.h"
 #include "vyre/diagnostic.h"
+#include "vyre/dialect.h"
 #include "vyre/dispatch.h"
 #include "vyre/driver.h"
 #include "vyre/generate.h"

@@ -14,9 +14,12 @@ static inline vyre_status fake_create(const vyre_host *host, uint32_t ordinal, v
 }
 
 /* A descriptor by hand, for those that lie in it: no precedences, no capabilities. */
-#define FAKE_DESCRIPTOR(size, version, name, backends, count)                                                          \
+#define FAKE_DESCRIPTOR(size, version, module_name, records, count)                                                    \
     extern __attribute__((visibility("default"))) const vyre_module_descriptor vyre_module_entry;                      \
-    const vyre_module_descriptor vyre_module_entry = {(size), (version), (name), (backends), (backends) + (count),     \
-                                                      NULL,   NULL,      NULL,   NULL,       NULL}
+    const vyre_module_descriptor vyre_module_entry = {.struct_size = (size),                                           \
+                                                      .abi = (version),                                                \
+                                                      .name = (module_name),                                           \
+                                                      .backends = (records),                                           \
+                                                      .backends_end = (records) + (count)}
 
 #endif
