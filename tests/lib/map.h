@@ -216,23 +216,27 @@ static inline void map_rows(const map_function *f, const map_shape *shape, libra
     map_compare(f, shape, l, in, count);
 }
 
-static inline void map_open(library *l, const char *dialect, const map_function *f, map_shape *shape) {
-    char text[4096];
+/* `extra` holds functions of the test's own that combine those of the dialect. */
+static inline void map_open(library *l, const char *dialect, const char *extra, const map_function *f,
+                            map_shape *shape) {
+    char text[8192];
+    size_t used = (size_t)snprintf(text, sizeof text, "%s", extra);
 
     *shape = map_parse(f->types);
-    map_program(f->name, shape, text, sizeof text);
+    map_program(f->name, shape, text + used, sizeof text - used);
     library_open(l, dialect, text);
     l->seeds = 0; /* invocations share nothing */
 }
 
-static inline void map_random(const char *dialect, const map_function *f, const size_t *sizes, size_t size_count) {
+static inline void map_random(const char *dialect, const char *extra, const map_function *f, const size_t *sizes,
+                              size_t size_count) {
     size_t most = 1;
     uint64_t *in[MAP_VALUES];
     vy_random random = vy_random_start(strlen(f->name) + (unsigned char)f->name[0]);
     map_shape shape;
     library l;
 
-    map_open(&l, dialect, f, &shape);
+    map_open(&l, dialect, extra, f, &shape);
     for (size_t i = 0; i < size_count; i++)
         most = sizes[i] > most ? sizes[i] : most;
     if (most > 100000)
@@ -251,7 +255,7 @@ static inline void map_random(const char *dialect, const map_function *f, const 
 }
 
 /* Every combination of special values; of up to three operands, the rest is drawn. Every value of a lone 8-bit operand, and every pair of two. */
-static inline void map_special(const char *dialect, const map_function *f) {
+static inline void map_special(const char *dialect, const char *extra, const map_function *f) {
     const uint64_t *values[3];
     uint64_t bytes[256], *in[MAP_VALUES];
     size_t counts[3] = {1, 1, 1}, total;
@@ -259,7 +263,7 @@ static inline void map_special(const char *dialect, const map_function *f) {
     map_shape shape;
     library l;
 
-    map_open(&l, dialect, f, &shape);
+    map_open(&l, dialect, extra, f, &shape);
     for (size_t i = 0; i < 256; i++)
         bytes[i] = i;
     for (size_t k = 0; k < shape.in && k < 3; k++) {
@@ -289,19 +293,24 @@ static inline void map_special(const char *dialect, const map_function *f) {
 }
 
 /* What test_NAME.c does with each row of its table. */
-static inline void map_check(const char *dialect, const map_function *functions, size_t count) {
+static inline void map_check_with(const char *dialect, const char *extra, const map_function *functions, size_t count) {
     for (size_t i = 0; i < count; i++) {
-        map_special(dialect, &functions[i]);
-        map_random(dialect, &functions[i], library_sizes, LIBRARY_SIZES);
+        map_special(dialect, extra, &functions[i]);
+        map_random(dialect, extra, &functions[i], library_sizes, LIBRARY_SIZES);
     }
 }
 
+static inline void map_check(const char *dialect, const map_function *functions, size_t count) {
+    map_check_with(dialect, "", functions, count);
+}
+
 /* What test_million_slow.c does with it. */
-static inline void map_check_million(const char *dialect, const map_function *functions, size_t count) {
+static inline void map_check_million(const char *dialect, const char *extra, const map_function *functions,
+                                     size_t count) {
     const size_t million = LIBRARY_MILLION;
 
     for (size_t i = 0; i < count; i++)
-        map_random(dialect, &functions[i], &million, 1);
+        map_random(dialect, extra, &functions[i], &million, 1);
 }
 
 #define MAP_COUNT(table) (sizeof(table) / sizeof *(table))
