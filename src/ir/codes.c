@@ -8,6 +8,7 @@
 static const vyre_explanation codes[] = {
 #define X(CODE, title, text, fix) {#CODE, title, text, fix},
 #include "ir/codes_builder.def"
+#include "ir/codes_dialect.def"
 #include "ir/codes_oracle.def"
 #include "ir/codes_text.def"
 #include "ir/codes_validate.def"

@@ -2,13 +2,14 @@
  *
  * Each room keeps its rows in a file of its own beside this one; codes.c joins them. X(CODE, title, text, fix): the code is
  * a letter and three digits, stable for ever. T = text form, V = validator, W = wire form,
- * B = builder, R = found while running. */
+ * B = builder, D = dialect files (TOML and manifests), R = found while running. */
 #ifndef VY_IR_CODES_H
 #define VY_IR_CODES_H
 
 typedef enum vy_code {
 #define X(CODE, title, text, fix) VY_##CODE,
 #include "ir/codes_builder.def"
+#include "ir/codes_dialect.def"
 #include "ir/codes_oracle.def"
 #include "ir/codes_text.def"
 #include "ir/codes_validate.def"

@@ -55,7 +55,7 @@ static int explain_markdown(void) {
                         "prints the same. This page is made "
                         "by\n`vyre explain --all --markdown`; a test fails when it is out of date. T: text form, V: "
                         "validator, W: wire form,\n"
-                        "B: builder, R: found while running.\n");
+                        "B: builder, D: dialect files (TOML and manifests), R: found while running.\n");
     for (size_t i = 0; vyre_explain_at(i, &e); i++) {
         if (strcmp(e.title, e.text) != 0) {
             vy_string_format(&out, "\n## %s: %s\n\n%s\n\nFix: %s\n", e.code, e.title, e.text, e.fix);
