@@ -5,6 +5,7 @@
 #include "vyre/backend.h"
 #include "vyre/base.h"
 #include "vyre/builder.h"
+#include "vyre/cache.h"
 #include "vyre/diagnostic.h"
 #include "vyre/dialect.h"
 #include "vyre/dispatch.h"

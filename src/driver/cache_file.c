@@ -1,0 +1,179 @@
+/* Files of entries (cache_file.h). They are never changed in place, so what is open stays what it was. */
+#include "driver/cache_file.h"
+
+#include "base/memory.h"
+#include "driver/cache_sweep.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TOUCH_SECONDS = 600, TEMPORARY_TRIES = 100 };
+
+/* ---- looking ---- */
+
+static vy_verdict judge(vy_found *found, vy_verdict verdict, const char *problem) {
+    found->problem = problem;
+    return verdict;
+}
+
+static vy_verdict judge_open_failure(vy_found *found, int reason) {
+    switch (reason) {
+    case ENOENT:
+        return judge(found, VY_VERDICT_GONE, "gone");
+    case ELOOP: /* O_NOFOLLOW */
+        return judge(found, VY_VERDICT_DAMAGED, "a symbolic link");
+    case ENXIO: /* a socket */
+        return judge(found, VY_VERDICT_DAMAGED, "not a regular file");
+    case EACCES:
+        return judge(found, VY_VERDICT_UNREADABLE, "not readable for this user");
+    default:
+        return judge(found, VY_VERDICT_UNREADABLE, "not readable now");
+    }
+}
+
+/* NULL, or why the file is not to be believed whatever it holds. */
+static const char *distrust(const struct stat *facts) {
+    if (!S_ISREG(facts->st_mode))
+        return "not a regular file";
+    if (facts->st_uid != geteuid())
+        return "of another owner";
+    if (facts->st_mode & (S_IWGRP | S_IWOTH))
+        return "writable by others";
+    if (facts->st_size < VY_ENTRY_LEAST)
+        return "cut short";
+    if ((uint64_t)facts->st_size > VY_ENTRY_MOST)
+        return "too large";
+    return NULL;
+}
+
+/* Whole, or -1; a file that shrinks meanwhile is not one of ours. */
+static int read_whole(int file, void *to, size_t size) {
+    size_t done = 0;
+    while (done < size) {
+        ssize_t count = read(file, (char *)to + done, size - done);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count <= 0)
+            return 0;
+        done += (size_t)count;
+    }
+    return 1;
+}
+
+/* Without the zeros vyre_bytes_resize would write first. */
+static int make_room(vyre_bytes *bytes, size_t size) {
+    if (bytes->capacity < size) {
+        vyre_bytes_free(bytes);
+        bytes->data = vy_allocate(size);
+        bytes->capacity = bytes->data ? size : 0;
+    }
+    bytes->size = bytes->data ? size : 0;
+    return bytes->data != NULL;
+}
+
+static vy_verdict judge_contents(int file, uint64_t size, vyre_bytes *bytes, vy_found *found) {
+    uint8_t head[VY_ENTRY_HEAD + VY_ENTRY_LABEL];
+    size_t wanted = size < sizeof head ? (size_t)size : sizeof head;
+    if (bytes && !make_room(bytes, (size_t)size))
+        return judge(found, VY_VERDICT_NO_MEMORY, "larger than the memory there is");
+    if (!(bytes ? read_whole(file, bytes->data, (size_t)size) : read_whole(file, head, wanted)))
+        return judge(found, VY_VERDICT_UNREADABLE, "not readable now");
+    found->problem = bytes ? vy_entry_parse(bytes->data, (size_t)size, &found->entry)
+                           : vy_entry_parse_head(head, wanted, size, &found->entry);
+    return found->problem ? VY_VERDICT_DAMAGED : VY_VERDICT_GOOD;
+}
+
+static vy_verdict judge_file(int file, const vy_cache_key *key, vyre_bytes *bytes, int touch, vy_found *found) {
+    struct stat facts;
+    if (fstat(file, &facts) != 0)
+        return judge(found, VY_VERDICT_UNREADABLE, "not readable now");
+    found->size = (uint64_t)facts.st_size;
+    found->used = facts.st_mtim.tv_sec > 0 ? (uint64_t)facts.st_mtim.tv_sec : 0;
+    const char *problem = distrust(&facts);
+    if (problem)
+        return judge(found, VY_VERDICT_DAMAGED, problem);
+    vy_verdict verdict = judge_contents(file, found->size, bytes, found);
+    if (verdict == VY_VERDICT_GOOD && memcmp(&found->entry.key, key, sizeof *key) != 0)
+        verdict = judge(found, VY_VERDICT_DAMAGED, "under the name of another key");
+    /* Rarely, as a hit should not write. That it may fail, on a disk that is read-only, costs nothing but order. */
+    if (verdict == VY_VERDICT_GOOD && touch && time(NULL) - facts.st_mtim.tv_sec > TOUCH_SECONDS)
+        (void)futimens(file, NULL);
+    return verdict;
+}
+
+vy_verdict vy_entry_examine(int folder, const vy_cache_key *key, vyre_bytes *bytes, int touch, vy_found *found) {
+    char name[VY_ENTRY_NAME];
+    memset(found, 0, sizeof *found);
+    vy_entry_name(key, name);
+    /* Without blocking: somebody may have put a pipe there. */
+    int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (file < 0)
+        return judge_open_failure(found, errno);
+    vy_verdict verdict = judge_file(file, key, bytes, touch, found);
+    close(file);
+    return verdict;
+}
+
+/* ---- writing ---- */
+
+/* Unique in the process by its counter, between processes by the process id, and where ids repeat (containers, a process killed before) by
+ * trying on. */
+static int open_temporary(int folder, char name[64]) {
+    static atomic_uint next;
+    for (int try = 0; try < TEMPORARY_TRIES; try++) {
+        snprintf(name, 64, VY_TEMPORARY_PREFIX "%ld-%u", (long)getpid(), atomic_fetch_add(&next, 1));
+        int file = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (file >= 0 || errno != EEXIST)
+            return file;
+    }
+    return -1;
+}
+
+static int write_whole(int file, const uint8_t *from, size_t size) {
+    while (size > 0) {
+        ssize_t count = write(file, from, size);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            return errno;
+        from += count;
+        size -= (size_t)count;
+    }
+    return 0;
+}
+
+/* Passing the limit on the size of files is a signal that ends the process: it is not for a cache to risk that. */
+static int is_over_file_limit(size_t size) {
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur;
+}
+
+int vy_entry_write(int folder, const vy_cache_key *key, const uint8_t *image, size_t size) {
+    char temporary[64], name[VY_ENTRY_NAME];
+    if (is_over_file_limit(size))
+        return EFBIG;
+    int file = open_temporary(folder, temporary);
+    if (file < 0)
+        return errno;
+    int reason = write_whole(file, image, size);
+    if (close(file) != 0 && !reason)
+        reason = errno; /* where quotas are noticed late */
+    vy_entry_name(key, name);
+    if (!reason && renameat(folder, temporary, folder, name) != 0)
+        reason = errno;
+    if (reason)
+        (void)unlinkat(folder, temporary, 0);
+    return reason;
+}
+
+int vy_entry_remove(int folder, const vy_cache_key *key) {
+    char name[VY_ENTRY_NAME];
+    vy_entry_name(key, name);
+    return unlinkat(folder, name, 0) == 0 || errno == ENOENT ? 0 : errno;
+}

@@ -1,0 +1,173 @@
+/* The folder (cache_folder.h). A setting of the process under a lock that is never held while the disk works or the log sink runs. */
+#include "driver/cache_folder.h"
+
+#include "base/status.h"
+#include "driver/cache_sweep.h"
+#include "driver/counters.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int is_known;            /* else the environment is asked at the next use */
+static char path_now[PATH_MAX]; /* "" = off */
+static atomic_uint reported;    /* troubles said since the folder was set, a bit each */
+
+const char *vy_cache_reason(int number) {
+#ifdef __GLIBC__
+    const char *text = strerrordesc_np(number);
+    return text ? text : "unknown error";
+#else
+    return strerror(number);
+#endif
+}
+
+void vy_cache_report(vy_cache_trouble trouble, const char *format, ...) {
+    char message[512 + PATH_MAX];
+    va_list arguments;
+    if (atomic_fetch_or(&reported, 1u << trouble) & 1u << trouble)
+        return;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    vy_log(1, "cache", message);
+}
+
+/* ---- which ---- */
+
+/* Joins; 0 if it does not fit. Slashes at the end would let a symbolic link through where none may be. */
+static int join(char out[PATH_MAX], const char *first, const char *second) {
+    int length = snprintf(out, PATH_MAX, "%s%s", first, second);
+    if (length < 0 || length >= PATH_MAX)
+        return 0;
+    while (length > 1 && out[length - 1] == '/')
+        out[--length] = 0;
+    return 1;
+}
+
+/* Fills `out`, "" for none. Returns why there is none, NULL if that is a choice. */
+static const char *ask_environment(char out[PATH_MAX]) {
+    const char *own = secure_getenv("VYRE_CACHE_DIR"), *shared = secure_getenv("XDG_CACHE_HOME"),
+               *home = secure_getenv("HOME");
+    out[0] = 0;
+    if (own && !*own)
+        return NULL;
+    if (own)
+        return *own != '/' || !join(out, own, "") ? "VYRE_CACHE_DIR is not an absolute path" : NULL;
+    if (shared && *shared == '/' &&
+        join(out, shared, "/vyre")) /* a relative one counts as unset, says its specification */
+        return NULL;
+    if (home && *home == '/' && join(out, home, "/.cache/vyre"))
+        return NULL;
+    out[0] = 0;
+    return "neither VYRE_CACHE_DIR, XDG_CACHE_HOME nor HOME names a folder";
+}
+
+static void current_path(char out[PATH_MAX]) {
+    const char *problem = NULL;
+    pthread_mutex_lock(&lock);
+    if (!is_known) {
+        problem = ask_environment(path_now);
+        is_known = 1;
+    }
+    memcpy(out, path_now, strlen(path_now) + 1);
+    pthread_mutex_unlock(&lock);
+    if (problem)
+        vy_cache_report(VY_TROUBLE_FOLDER, "pipelines are not kept on disk: %s", problem);
+}
+
+vyre_status vyre_cache_set_folder(const char *path, vyre_error *error) {
+    char here[PATH_MAX] = "", whole[PATH_MAX] = "";
+    if (path && *path && *path != '/' && !getcwd(here, sizeof here - 1))
+        return vy_fail(error, VYRE_IO, "give an absolute path",
+                       "the current directory has no path, and `%s` counts from there", path);
+    if (path && *path && !join(whole, *here ? strcat(here, "/") : "", path))
+        return vy_fail(error, VYRE_LIMIT, "give a shorter path", "the path of a folder is too long (limit %d bytes)",
+                       PATH_MAX - 1);
+    pthread_mutex_lock(&lock);
+    is_known = path != NULL;
+    memcpy(path_now, whole, sizeof whole);
+    pthread_mutex_unlock(&lock);
+    atomic_store(&reported, 0);
+    vy_sweep_forget();
+    return VYRE_OK;
+}
+
+size_t vyre_cache_folder(char *buffer, size_t size) {
+    char path[PATH_MAX];
+    current_path(path);
+    if (size > 0)
+        snprintf(buffer, size, "%s", path);
+    return strlen(path);
+}
+
+/* ---- opening it ---- */
+
+/* Also the folders above it, as a user's first program may find no ~/.cache. What cannot be made is found out on opening. */
+static void make_folders(const char *path) {
+    char part[PATH_MAX];
+    for (size_t i = 1; path[i]; i++)
+        if (path[i] == '/') {
+            memcpy(part, path, i);
+            part[i] = 0;
+            (void)mkdir(part, 0700);
+        }
+    (void)mkdir(path, 0700);
+}
+
+static vyre_status refuse(const char *path, const char *fix, const char *why, vyre_error *error) {
+    return vy_fail(error, VYRE_IO, fix, "the cache folder `%.300s` is not used: %s", path, why);
+}
+
+/* An entry is code that this process will run: only its own user may have written it. */
+static vyre_status check_owner(const char *path, int folder, vyre_error *error) {
+    struct stat facts;
+    char why[96];
+    if (fstat(folder, &facts) != 0)
+        return refuse(path, NULL, vy_cache_reason(errno), error);
+    if (facts.st_uid != geteuid()) {
+        snprintf(why, sizeof why, "it belongs to user %lu (this process is user %lu)", (unsigned long)facts.st_uid,
+                 (unsigned long)geteuid());
+        return refuse(path, "name a folder of your own with VYRE_CACHE_DIR", why, error);
+    }
+    if (facts.st_mode & (S_IWGRP | S_IWOTH)) {
+        snprintf(why, sizeof why, "others may write to it (mode %03o)", (unsigned)facts.st_mode & 0777);
+        return refuse(path, "take that right away with `chmod go-w`, after a look at what is in it", why, error);
+    }
+    return VYRE_OK;
+}
+
+vyre_status vy_folder_open(int create, int *folder, vyre_error *error) {
+    char path[PATH_MAX];
+    const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    *folder = -1;
+    current_path(path);
+    if (!*path)
+        return VYRE_OK;
+    int opened = open(path, flags);
+    if (opened < 0 && errno == ENOENT) {
+        if (!create)
+            return VYRE_OK;
+        make_folders(path);
+        opened = open(path, flags);
+    }
+    if (opened < 0 && (errno == ENOTDIR || errno == ELOOP))
+        return refuse(path, "name a folder itself, not a file or a symbolic link", "it is not a folder", error);
+    if (opened < 0)
+        return refuse(path, "name a folder you may write to with VYRE_CACHE_DIR", vy_cache_reason(errno), error);
+    vyre_status status = check_owner(path, opened, error);
+    if (status == VYRE_OK)
+        *folder = opened;
+    else
+        close(opened);
+    return status;
+}

@@ -1,0 +1,25 @@
+/* Where the cache on disk is, and whether that place can be trusted. */
+#ifndef VY_DRIVER_CACHE_FOLDER_H
+#define VY_DRIVER_CACHE_FOLDER_H
+
+#include "vyre/cache.h"
+
+/* Opens the folder for reading and searching, having made it (and those above it) if `create`. *folder receives a descriptor the caller closes,
+ * or -1 with VYRE_OK when the disk is off or nothing is there.
+ *
+ * VYRE_IO  the folder cannot be had, or is not one to take code from: not ours, or writable by others, or a symbolic link. */
+vyre_status vy_folder_open(int create, int *folder, vyre_error *error);
+
+/* What goes wrong with a cache, by kind: each kind is said once for each folder that is set. */
+typedef enum vy_cache_trouble {
+    VY_TROUBLE_FOLDER, /* none, or not to be used */
+    VY_TROUBLE_WRITE,  /* an entry could not be written */
+    VY_TROUBLE_ENTRY,  /* an entry is damaged */
+    VY_TROUBLE_SWEEP,  /* the bound could not be kept */
+} vy_cache_trouble;
+void vy_cache_report(vy_cache_trouble trouble, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* "No space left on device": what the system said, whatever the locale. */
+const char *vy_cache_reason(int number);
+
+#endif

@@ -1,0 +1,59 @@
+/* Figures and limits of the caches, and the ban on compiling: words of the process, each atomic on its own. */
+#include "driver/cache_disk.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Atomic uint64_t figures[VY_CACHE_FIGURES];
+static _Atomic uint64_t disk_limit = (uint64_t)1 << 30;
+static _Atomic uint32_t memory_limit = 256;
+
+void vy_cache_count(vy_cache_figure figure, uint64_t amount) {
+    atomic_fetch_add_explicit(&figures[figure], amount, memory_order_relaxed);
+}
+
+void vyre_cache_get_stats(vyre_cache_stats *out) {
+    if (!out)
+        return;
+#define X(name, doc) out->name = atomic_load_explicit(&figures[VY_CACHE_##name], memory_order_relaxed);
+    VYRE_CACHE_STATS_LIST(X)
+#undef X
+}
+
+void vyre_cache_set_disk_limit(uint64_t bytes) {
+    atomic_store(&disk_limit, bytes);
+}
+
+uint64_t vy_cache_disk_limit(void) {
+    return atomic_load(&disk_limit);
+}
+
+void vyre_cache_set_memory_limit(uint32_t entries) {
+    atomic_store(&memory_limit, entries);
+}
+
+uint32_t vy_cache_memory_limit(void) {
+    return atomic_load(&memory_limit);
+}
+
+/* ---- the ban ---- */
+
+enum { ALLOWED, FORBIDDEN, NOT_ASKED };
+static atomic_int ban = NOT_ASKED;
+
+void vyre_cache_forbid_compile(int forbid) {
+    atomic_store(&ban, forbid < 0 ? NOT_ASKED : forbid ? FORBIDDEN : ALLOWED);
+}
+
+int vy_compile_forbidden(void) {
+    int now = atomic_load(&ban);
+    if (now == NOT_ASKED) {
+        const char *wish = secure_getenv("VYRE_FORBID_COMPILE");
+        int asked = wish && *wish && strcmp(wish, "0") != 0 ? FORBIDDEN : ALLOWED;
+        /* Unless somebody has decided meanwhile. */
+        if (atomic_compare_exchange_strong(&ban, &now, asked))
+            now = asked;
+    }
+    return now == FORBIDDEN;
+}
