@@ -69,8 +69,11 @@ campaign: ## hours, not minutes: CAMPAIGN_PROGRAMS (10^6), CAMPAIGN_EFFORT (20) 
 	@cd $(BUILD) && VYRE_EFFORT=$(CAMPAIGN_EFFORT) ctest -j $(JOBS) -E campaign --timeout 36000 --output-on-failure
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(CAMPAIGN_SECONDS)
 
+# The library knows its folder of plug-ins as an absolute path, so another PREFIX is another library: one file is compiled again.
 install: build ## install under PREFIX (/usr/local); DESTDIR is honoured
-	@cmake --install $(BUILD) --prefix $(PREFIX)
+	@$(CMAKE) -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(abspath $(PREFIX)) >/dev/null
+	@$(NINJA) -C $(BUILD) vyre-command vyre-static vyre-shared
+	@cmake --install $(BUILD)
 
 device-bundle: ## build/device-bundle: command, tests and benchmarks in a folder that runs on a machine with glibc alone
 	@tools/setup test

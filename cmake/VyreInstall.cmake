@@ -16,6 +16,11 @@ endif()
 if(TARGET vyre-command)
     install(TARGETS vyre-command RUNTIME)
 endif()
+install(CODE "
+    if(NOT CMAKE_INSTALL_PREFIX STREQUAL \"${CMAKE_INSTALL_PREFIX}\")
+        message(WARNING \"the library goes to \${CMAKE_INSTALL_PREFIX} but looks for plug-ins in ${CMAKE_INSTALL_FULL_LIBDIR}/vyre. \"
+            \"Fix: make install PREFIX=\${CMAKE_INSTALL_PREFIX}, or configure with -DCMAKE_INSTALL_PREFIX=\${CMAKE_INSTALL_PREFIX}\")
+    endif()")
 
 file(GLOB manual_pages CONFIGURE_DEPENDS "docs/man/*.1")
 if(manual_pages)

@@ -48,9 +48,10 @@ foreach(source ${test_sources})
         WORKING_DIRECTORY "${CMAKE_BINARY_DIR}")
 endforeach()
 
-# Plug-ins for tests: tests/**/plugin_NAME.c becomes plugins/NAME.so, from the public headers alone.
+# Plug-ins for tests: tests/**/plugin_NAME.c becomes plugins/NAME.so, from the public headers alone; so does examples/plugin/NAME.c.
 file(GLOB_RECURSE plugin_sources CONFIGURE_DEPENDS "tests/plugin_*.c")
-foreach(source ${plugin_sources})
+file(GLOB example_plugin_sources CONFIGURE_DEPENDS "examples/plugin/*.c")
+foreach(source ${plugin_sources} ${example_plugin_sources})
     get_filename_component(name "${source}" NAME_WE)
     string(REGEX REPLACE "^plugin_" "" name "${name}")
     add_library(plugin.${name} MODULE ${source})

@@ -124,6 +124,48 @@ static void an_installed_library_is_found_and_linked(void **state) {
     assert_true(strlen(output) == 2 * strlen(expected) && strncmp(output, expected, strlen(expected)) == 0);
 }
 
+static const char plugin_user[] =
+    "#include <vyre/registry.h>\n#include <stdio.h>\n"
+    "int main(void) {\n  vyre_plugins_load_all(NULL, NULL);\n  const char *owner = vyre_backend_owner(\"fake-good\");\n"
+    "  puts(owner ? owner : \"none\");\n  return 0;\n}\n";
+
+/* Installs under the prefix, puts a plug-in there, and lets a program linked either way say where it found it. */
+static void expect_plugins_of(const char *prefix) {
+    run("make -C '%s' --no-print-directory install BUILD='%s/build' PREFIX='%s/%s' 2>&1", vy_test_source_dir(), folder,
+        folder, prefix);
+    write_file("use.c", plugin_user);
+    char *found = run("cd '%s' && libraries=$(dirname $(find $PWD/%s -name libvyre.a)) && mkdir $libraries/vyre && "
+                      "cp '%s/plugins/good.so' $libraries/vyre/ && export PKG_CONFIG_PATH=$libraries/pkgconfig && "
+                      "cc use.c -o shared $(pkg-config --cflags --libs vyre) -Wl,-rpath,$libraries && "
+                      "mkdir -p archive && cp $libraries/libvyre.a archive/ && "
+                      "cc use.c -o static $(pkg-config --cflags vyre) archive/libvyre.a "
+                      "$(pkg-config --libs --static libsodium) -pthread -ldl -lm && "
+                      "for p in shared static; do ./$p | sed \"s|$libraries/|own |\"; done",
+                      folder, prefix, binary_dir());
+    assert_string_equal(found, "own vyre/good.so\nown vyre/good.so\n");
+}
+
+static void every_installation_has_its_own_folder_of_plugins(void **state) {
+    (void)state;
+    need_a_plain_build();
+    char path[512];
+    snprintf(path, sizeof path, "%s/plugins/good.so", binary_dir());
+    if (access(path, R_OK) != 0)
+        VY_SKIP("the plug-ins for tests are not here (%s)", path);
+    if (system("command -v make ninja >/dev/null") != 0)
+        VY_SKIP("make or ninja is missing");
+    run("cmake -G Ninja -S '%s' -B '%s/build' -DVYRE_TESTS=OFF -DCMAKE_BUILD_TYPE=None 2>&1", vy_test_source_dir(),
+        folder);
+    expect_plugins_of("one");
+    expect_plugins_of("two");
+    run("make -C '%s' --no-print-directory install BUILD='%s/build' PREFIX=/opt/nowhere DESTDIR='%s/stage' 2>&1",
+        vy_test_source_dir(), folder, folder);
+    char *staged = run("cd '%s/stage/opt/nowhere' && for f in lib*/libvyre.a lib*/libvyre.so bin/vyre; do "
+                       "grep -q /opt/nowhere/lib[^/]*/vyre/ $f && ! grep -q '%s/stage' $f && echo $f; done | wc -l",
+                       folder, folder);
+    assert_string_equal(staged, "3\n");
+}
+
 static void public_headers_compile_alone_in_c_and_cpp(void **state) {
     (void)state;
     need_a_plain_build();
@@ -142,6 +184,7 @@ int main(void) {
         IN_FOLDER(the_bundle_needs_glibc_alone),
         IN_FOLDER(the_shared_library_exports_only_its_own_names),
         IN_FOLDER(an_installed_library_is_found_and_linked),
+        IN_FOLDER(every_installation_has_its_own_folder_of_plugins),
         IN_FOLDER(public_headers_compile_alone_in_c_and_cpp),
     };
     return cmocka_run_group_tests_name("build", tests, NULL, NULL);
