@@ -17,7 +17,8 @@
 
 #define FIRST_SLOTS 16u
 
-static _Atomic(const vy_registry *) newest;
+/* On a cache line of its own: every look reads it, so nothing that is written often may lie beside it. */
+static struct { _Alignas(64) _Atomic(const vy_registry *) list; } newest;
 
 /* What a list is built on before there is any, and what readers see when memory is out. */
 static const vyre_backend_registration *no_backends[1];
@@ -160,13 +161,13 @@ static vy_registry *build_list(const vy_registry *base, const vyre_module_descri
 static int publish(const vy_registry *base, vy_registry *list) {
     const vy_registry *expected = base;
     list->previous = base;
-    return atomic_compare_exchange_strong_explicit(&newest, &expected, list, memory_order_release,
+    return atomic_compare_exchange_strong_explicit(&newest.list, &expected, list, memory_order_release,
                                                    memory_order_relaxed);
 }
 
 vyre_status vy_registry_get(const vy_registry **out, vyre_error *error) {
     for (;;) {
-        *out = atomic_load_explicit(&newest, memory_order_acquire);
+        *out = atomic_load_explicit(&newest.list, memory_order_acquire);
         if (*out)
             return VYRE_OK;
         const vyre_module_descriptor *module = &vy_builtin_module;
@@ -214,7 +215,7 @@ vyre_status vy_registry_add(const vyre_module_descriptor *module, const char *ow
         if (!list || publish(base, list))
             break;
         vy_release(list, list->size);
-        base = atomic_load_explicit(&newest, memory_order_acquire);
+        base = atomic_load_explicit(&newest.list, memory_order_acquire);
         added = count_new(base, module);
     }
     return status;
