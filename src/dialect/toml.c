@@ -142,9 +142,11 @@ static int fail_closed(vy_toml_parser *p, const vy_toml_part *part, const vy_tom
         what = value->form == VY_TOML_INLINE ? "an inline table" : "a table with a header of its own";
     else if (value->kind == VY_TOML_ARRAY)
         what = value->form == VY_TOML_HEADER ? "an array of tables" : "an array written as a value";
+    int is_container = value->kind == VY_TOML_TABLE || value->kind == VY_TOML_ARRAY;
     vy_report_error(&p->report, VY_D016, part->at,
-                    VY_FIX("write everything about `%.*s` in line %u, where it is defined", quoted(part), part->key,
-                           before->at.line),
+                    is_container ? VY_FIX("write everything about `%.*s` in line %u, where it is defined", quoted(part),
+                                          part->key, before->at.line)
+                                 : "choose another name, or remove the value",
                     "`%.*s` is %s (line %u) and cannot be extended here", quoted(part), part->key, what,
                     before->at.line);
     return 0;
@@ -219,7 +221,7 @@ static vy_toml_value *append(vy_toml_parser *p, vy_toml_value *array) {
 
 static int parse_array(vy_toml_parser *p, vy_toml_value *out) {
     const char *start = p->at++;
-    for (;;) {
+    for (p->open_arrays++;;) {
         skip_lines(p);
         if (vy_toml_peek(p, 0) == ']')
             break;
@@ -239,6 +241,7 @@ static int parse_array(vy_toml_parser *p, vy_toml_value *out) {
                              "`,` or `]` after a value of an array");
     }
     p->at++;
+    p->open_arrays--;
     return 1;
 }
 
@@ -382,6 +385,7 @@ static int parse_header(vy_toml_parser *p) {
 /* ---- the document ---- */
 
 static int parse_line(vy_toml_parser *p) {
+    p->open_arrays = 0;
     skip_space(p);
     int first = vy_toml_peek(p, 0);
     if (first >= 0 && first != '#' && !vy_toml_newline(p->at, p->end)) {
@@ -407,12 +411,12 @@ static int starts_something(const char *at, const char *end) {
     return at > start && *start != ' ' && at < end && *at == '=';
 }
 
-/* After a mistake that leaves open where its value ends: on to the next line that starts something. */
+/* After a mistake: on to the next line, or, where an array leaves open how far it goes, to one that starts something. */
 static void resume(vy_toml_parser *p) {
     do {
         const char *newline = memchr(p->at, '\n', (size_t)(p->end - p->at));
         p->at = newline ? newline + 1 : p->end;
-    } while (p->at < p->end && !starts_something(p->at, p->end));
+    } while (p->at < p->end && p->open_arrays && !starts_something(p->at, p->end));
 }
 
 static void parse_document(vy_toml_parser *p) {

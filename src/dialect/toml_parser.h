@@ -27,6 +27,7 @@ typedef struct vy_toml_parser {
     vy_toml *document;
     const char *text, *at, *end;
     vy_toml_value *section; /* the table that keys belong to */
+    uint32_t open_arrays;   /* around this place, in this line */
     vy_string scratch;
     VY_VECTOR(vy_toml_part) path; /* of the key just read */
     vy_report report;

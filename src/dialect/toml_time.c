@@ -68,7 +68,7 @@ static int report_range(vy_toml_parser *p, const char *text, const char *end, co
     for (size_t i = 0; i < count; i++)
         if (ranges[i].value < ranges[i].least || ranges[i].value > ranges[i].most) {
             vy_report_error(&p->report, VY_D011, vy_toml_position(p, text, end),
-                            VY_FIX("give a %s from %u to %u", ranges[i].name, ranges[i].least, ranges[i].most),
+                            VY_FIX("the %s goes from %u to %u", ranges[i].name, ranges[i].least, ranges[i].most),
                             "the %s (%u) is outside its range (%u to %u)", ranges[i].name, ranges[i].value,
                             ranges[i].least, ranges[i].most);
             return 1;
