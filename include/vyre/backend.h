@@ -161,7 +161,8 @@ typedef struct vyre_host {
 
 /* ---- pending work ---- */
 
-/* A dispatch in flight, made by dispatch_async. One thread at a time. */
+/* A dispatch in flight, made by dispatch_async. One thread at a time, but for `cancel`, which may come during a `wait`. launch->trap and
+ * launch->cancel stay valid until it is destroyed. */
 typedef struct vyre_pending_vtable {
     uint32_t struct_size;
     /* Required. 1 when `finish` will not block. */
@@ -202,28 +203,32 @@ typedef struct vyre_pipeline_vtable {
     vyre_status (*dispatch_borrowed_into)(void *self, const vyre_launch *launch, const vyre_span *inputs,
                                           size_t input_count, vyre_outputs *outputs, vyre_error *error);
     /* count independent dispatches; launches[i] with inputs[i] (input_count each) into outputs[i]. Default: one after the other. The first
-     * failure ends the batch. */
+     * failure ends the batch; *failed arrives as count and names that item, if the backend knows it. */
     vyre_status (*dispatch_batched_into)(void *self, const vyre_launch *launches, const vyre_span *const *inputs,
-                                         size_t input_count, size_t count, vyre_outputs *outputs, vyre_error *error);
+                                         size_t input_count, size_t count, vyre_outputs *outputs, size_t *failed,
+                                         vyre_error *error);
     /* Host bytes and resident buffers mixed; outputs bound to host are read back, those bound to resident stay there.
      * Default: UNSUPPORTED "persistent handle dispatch". */
     vyre_status (*dispatch_persistent_into)(void *self, const vyre_launch *launch, const vyre_resource *bindings,
                                             size_t binding_count, vyre_outputs *outputs, vyre_timing *timing,
                                             vyre_error *error);
-    /* Default: one after the other through dispatch_persistent_into. */
+    /* As if one after the other: items may name the same resident buffers. *failed as for dispatch_batched_into. Default: one after the
+     * other through dispatch_persistent_into. */
     vyre_status (*dispatch_persistent_batched_into)(void *self, const vyre_launch *launches,
                                                     const vyre_resource *const *bindings, size_t binding_count,
-                                                    size_t count, vyre_outputs *outputs, vyre_error *error);
+                                                    size_t count, vyre_outputs *outputs, size_t *failed,
+                                                    vyre_error *error);
     /* Rows of exactly four resources. Default: dispatch_persistent_batched_into. */
     vyre_status (*dispatch_persistent_rows_into)(void *self, const vyre_launch *launches,
                                                  const vyre_resource (*rows)[4], size_t count, vyre_outputs *outputs,
-                                                 vyre_error *error);
-    /* Default: the backend's dispatch_async path is not used for pipelines; the boundary runs dispatch on a worker thread. */
+                                                 size_t *failed, vyre_error *error);
+    /* Default: the synchronous entry, on a thread of the library. */
     vyre_status (*dispatch_async)(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
                                   vyre_native_pending *out, vyre_error *error);
     /* The driver's final binary for the disk cache. Default: nothing is stored. */
     vyre_status (*serialize)(void *self, vyre_bytes *out, vyre_error *error);
-    /* Required. */
+    /* Required. Called once, before the backend's `shutdown` and `try_recover`, also when the device is lost. If a call on it was abandoned, when
+     * that call has come back. */
     void (*destroy)(void *self);
 } vyre_pipeline_vtable;
 typedef struct vyre_native_pipeline {
@@ -290,7 +295,8 @@ typedef struct vyre_backend_vtable {
                                            vyre_error *error);
     vyre_status (*dispatch_borrowed_into)(void *self, const vyre_launch *launch, const vyre_span *inputs,
                                           size_t input_count, vyre_outputs *outputs, vyre_error *error);
-    /* Default: runs dispatch and gives a handle that is ready. Inputs are borrowed for the call only. */
+    /* Inputs are borrowed for the call only. Default of the owned form: the borrowed one; of the borrowed form: the owned one with copies;
+     * of both: the synchronous entry, on a thread of the library. */
     vyre_status (*dispatch_async)(void *self, const vyre_launch *launch, const vyre_bytes *inputs, size_t input_count,
                                   vyre_native_pending *out, vyre_error *error);
     vyre_status (*dispatch_borrowed_async)(void *self, const vyre_launch *launch, const vyre_span *inputs,
@@ -321,9 +327,11 @@ typedef struct vyre_backend_vtable {
     vyre_status (*cache_identity)(void *self, vyre_bytes *out, vyre_error *error);
     /* Returns 0 unless real counters exist. Default: 0. */
     int (*cache_snapshot)(void *self, vyre_cache_snapshot *out);
-    /* Steps run in order, each seeing the memory of those before; one submit, one wait, then the readbacks. Default: one by one. */
+    /* Steps run in order, each seeing the memory of those before; one submit, one wait, then the readbacks, whose resident.id is the native
+     * value. A step that fails or traps is the last; *failed arrives as step_count and names it, if the backend knows it. timing may be NULL.
+     * Default: one by one. */
     vyre_status (*sequence)(void *self, const vyre_native_step *steps, size_t step_count,
-                            const vyre_readback *readbacks, size_t readback_count, vyre_timing *timing,
+                            const vyre_readback *readbacks, size_t readback_count, vyre_timing *timing, size_t *failed,
                             vyre_error *error);
 
     /* Default: the defaults of VYRE_CAPABILITY_LIST. */

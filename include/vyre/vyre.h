@@ -2,6 +2,7 @@
 #ifndef VYRE_VYRE_H
 #define VYRE_VYRE_H
 
+#include "vyre/async.h"
 #include "vyre/backend.h"
 #include "vyre/base.h"
 #include "vyre/builder.h"

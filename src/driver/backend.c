@@ -140,6 +140,7 @@ static vyre_status initialise(const vyre_backend_instance *instance, vyre_backen
     pthread_cond_init(&backend->idle, NULL);
     vy_prepared_start(&backend->prepared);
     vy_residents_start(&backend->residents);
+    vy_async_start(&backend->async);
     return VYRE_OK;
 }
 
@@ -190,6 +191,7 @@ void vyre_backend_release(vyre_backend *backend) {
     if (!backend || atomic_fetch_sub_explicit(&backend->references, 1, memory_order_acq_rel) != 1)
         return;
     vyre_backend_shutdown(backend, &ignored);
+    vy_async_end(&backend->async);
     if (!backend->is_device_closed)
         vy_backend_close_device(backend, &ignored);
     if (backend->calls.destroy)

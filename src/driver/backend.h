@@ -5,6 +5,7 @@
 #ifndef VY_DRIVER_BACKEND_H
 #define VY_DRIVER_BACKEND_H
 
+#include "driver/async.h"
 #include "driver/counters.h"
 #include "driver/prepared.h"
 #include "driver/resident.h"
@@ -35,6 +36,7 @@ struct vyre_backend {
 
     vy_prepared prepared;
     vy_residents residents;
+    vy_async async;
 };
 
 /* Makes a handle of what a registration constructs. */

@@ -282,19 +282,24 @@ vyre_status vyre_backend_dispatch_into(vyre_backend *backend, vyre_program *prog
     return vy_dispatch_host(&d, error);
 }
 
+vyre_arguments vy_arguments_of_owned(const vyre_bytes *inputs, size_t count, const vyre_arguments *arguments,
+                                     vyre_span *spans) {
+    vyre_arguments given = {0};
+    if (arguments)
+        given = *arguments;
+    for (size_t i = 0; inputs && i < count && i < VY_LIMIT_BUFFERS; i++)
+        spans[i] = (vyre_span){inputs[i].data, inputs[i].size};
+    given.inputs = inputs ? spans : NULL;
+    given.input_count = count; /* more than there can be are refused by their number */
+    return given;
+}
+
 vyre_status vyre_backend_dispatch_owned(vyre_backend *backend, vyre_program *program, const vyre_bytes *inputs,
                                         size_t input_count, const vyre_arguments *arguments,
                                         const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap,
                                         vyre_error *error) {
-    vyre_arguments given = {0};
     vyre_span spans[VY_LIMIT_BUFFERS];
-    size_t count = input_count < VY_LIMIT_BUFFERS ? input_count : VY_LIMIT_BUFFERS;
-    if (arguments)
-        given = *arguments;
-    for (size_t i = 0; inputs && i < count; i++)
-        spans[i] = (vyre_span){inputs[i].data, inputs[i].size};
-    given.inputs = inputs ? spans : NULL;
-    given.input_count = input_count; /* more than there can be are refused by their number */
+    vyre_arguments given = vy_arguments_of_owned(inputs, input_count, arguments, spans);
     vy_dispatch d;
     vy_dispatch_describe(&d, backend, program, &given, config, outputs, trap);
     d.form = VY_FORM_OWNED;

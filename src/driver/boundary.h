@@ -42,6 +42,9 @@ vyre_status vy_call_run(const vy_call *call, vyre_error *error);
  * and moved into call->outputs. `uses` are unpinned when the work has ended, which may be after the return. */
 vyre_status vy_call_run_guarded(const vy_call *call, const vy_launch *launch, const vy_resident_use *uses,
                                 size_t use_count, vyre_error *error);
+/* Owned copies of lent inputs; on failure there are none. */
+vyre_status vy_inputs_own(const vyre_span *inputs, size_t count, vyre_bytes *owned, vyre_error *error);
+void vy_inputs_free(vyre_bytes *owned, size_t count);
 uint64_t vy_clock_now(void); /* CLOCK_MONOTONIC in nanoseconds */
 
 /* Storage for the outputs of one call: `count` empty slots. Ends with vy_slots_end, whatever the backend did to it. */
@@ -91,6 +94,9 @@ vyre_status vy_dispatch_host(vy_dispatch *dispatch, vyre_error *error);
  * error is never NULL here. */
 vyre_status vy_dispatch_resolve(vy_dispatch *dispatch, vyre_error *error);
 vyre_status vy_dispatch_inside(vy_dispatch *dispatch, vyre_error *error);
+/* Arguments whose inputs are these owned bytes; `spans` is storage for VY_LIMIT_BUFFERS of them. arguments may be NULL. */
+vyre_arguments vy_arguments_of_owned(const vyre_bytes *inputs, size_t count, const vyre_arguments *arguments,
+                                     vyre_span *spans);
 /* Fills all that has no default, as for a borrowed dispatch on the backend. Not an initialiser: that would clear the launch. */
 void vy_dispatch_describe(vy_dispatch *dispatch, vyre_backend *backend, vyre_program *program,
                           const vyre_arguments *arguments, const vyre_dispatch_config *config, vyre_outputs *outputs,

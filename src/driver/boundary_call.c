@@ -16,25 +16,36 @@ static vyre_status run_owned(const vy_call *call, vyre_error *error) {
     return target->dispatch(target->self, &call->launch, call->owned, call->input_count, call->outputs, error);
 }
 
+vyre_status vy_inputs_own(const vyre_span *inputs, size_t count, vyre_bytes *owned, vyre_error *error) {
+    for (size_t i = 0; i < count; i++) {
+        owned[i] = (vyre_bytes)VYRE_BYTES_INIT;
+        vyre_status status = vyre_bytes_resize(&owned[i], inputs[i].size, error);
+        if (status != VYRE_OK) {
+            vy_inputs_free(owned, i + 1);
+            return status;
+        }
+        if (inputs[i].size)
+            memcpy(owned[i].data, inputs[i].data, inputs[i].size);
+    }
+    return VYRE_OK;
+}
+
+void vy_inputs_free(vyre_bytes *owned, size_t count) {
+    while (count > 0)
+        vyre_bytes_free(&owned[--count]);
+}
+
 /* Without the entry: owned copies of the inputs, and dispatch. */
 static vyre_status copy_and_run(const vy_call *call, vyre_error *error) {
     vyre_bytes owned[VY_LIMIT_BUFFERS];
-    vyre_status status = VYRE_OK;
-    size_t made = 0;
     owned[0] = (vyre_bytes)VYRE_BYTES_INIT; /* there may be no inputs at all */
-    for (; made < call->input_count && status == VYRE_OK; made++) {
-        owned[made] = (vyre_bytes)VYRE_BYTES_INIT;
-        status = vyre_bytes_resize(&owned[made], call->inputs[made].size, error);
-        if (status == VYRE_OK && call->inputs[made].size)
-            memcpy(owned[made].data, call->inputs[made].data, call->inputs[made].size);
-    }
-    if (status == VYRE_OK) {
-        vy_call delegated = *call;
-        delegated.owned = owned;
-        status = run_owned(&delegated, error);
-    }
-    while (made > 0)
-        vyre_bytes_free(&owned[--made]);
+    vyre_status status = vy_inputs_own(call->inputs, call->input_count, owned, error);
+    if (status != VYRE_OK)
+        return status;
+    vy_call delegated = *call;
+    delegated.owned = owned;
+    status = run_owned(&delegated, error);
+    vy_inputs_free(owned, call->input_count);
     return status;
 }
 

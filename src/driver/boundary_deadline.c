@@ -6,6 +6,7 @@
 #include "driver/boundary.h"
 
 #include "base/status.h"
+#include "driver/copies.h"
 
 #include <errno.h>
 #include <time.h>
@@ -28,40 +29,26 @@ typedef struct job {
 
 /* ---- copies ---- */
 
-/* Bytes are taken from the block in pieces aligned for any object. The first walk only measures (block NULL). */
-typedef struct cutter {
-    unsigned char *block;
-    size_t used;
-} cutter;
-
-static void *cut(cutter *c, const void *data, size_t size) {
-    void *piece = c->block ? c->block + c->used : NULL;
-    if (piece && size && data)
-        memcpy(piece, data, size);
-    c->used += (size + 15) / 16 * 16;
-    return piece;
-}
-
-static void copy_call(job *j, const vy_call *from, const vy_resident_use *uses, size_t use_count, cutter *c) {
+static void copy_call(job *j, const vy_call *from, const vy_resident_use *uses, size_t use_count, vy_cutter *c) {
     vy_call *to = &j->call;
     *to = *from;
-    to->launch.params = cut(c, from->launch.params, from->launch.param_count * sizeof *from->launch.params);
-    to->launch.elements = cut(c, from->launch.elements, from->launch.buffer_count * sizeof *from->launch.elements);
-    to->launch.label = cut(c, from->launch.label, strlen(from->launch.label) + 1);
+    to->launch.params = vy_cut(c, from->launch.params, from->launch.param_count * sizeof *from->launch.params);
+    to->launch.elements = vy_cut(c, from->launch.elements, from->launch.buffer_count * sizeof *from->launch.elements);
+    to->launch.label = vy_cut(c, from->launch.label, strlen(from->launch.label) + 1);
     to->launch.trap = &j->trap;
     to->launch.cancel =
         NULL; /* the caller's word is gone when the call is abandoned, and this backend does not look at it */
     to->timing = from->timing ? &j->timing : NULL;
     to->outputs = &j->slots.outputs;
-    to->bindings = cut(c, from->bindings, from->binding_count * sizeof *from->bindings);
-    j->uses = cut(c, uses, use_count * sizeof *uses);
+    to->bindings = vy_cut(c, from->bindings, from->binding_count * sizeof *from->bindings);
+    j->uses = vy_cut(c, uses, use_count * sizeof *uses);
     j->use_count = use_count;
-    vyre_span *spans = cut(c, NULL, from->input_count * sizeof *spans);
-    vyre_bytes *owned = cut(c, NULL, from->input_count * sizeof *owned);
+    vyre_span *spans = vy_cut(c, NULL, from->input_count * sizeof *spans);
+    vyre_bytes *owned = vy_cut(c, NULL, from->input_count * sizeof *owned);
     for (size_t i = 0; i < from->input_count; i++) {
         vyre_span span =
             from->form == VY_FORM_OWNED ? (vyre_span){from->owned[i].data, from->owned[i].size} : from->inputs[i];
-        void *bytes = cut(c, span.data, span.size);
+        void *bytes = vy_cut(c, span.data, span.size);
         if (!c->block)
             continue;
         spans[i] = (vyre_span){bytes, span.size};
@@ -73,7 +60,7 @@ static void copy_call(job *j, const vy_call *from, const vy_resident_use *uses, 
 
 static job *job_new(const vy_call *call, const vy_resident_use *uses, size_t use_count) {
     job *j = vy_allocate_zero(sizeof *j);
-    cutter measure = {NULL, 0};
+    vy_cutter measure = {NULL, 0};
     pthread_condattr_t monotonic;
     if (!j)
         return NULL;
@@ -84,7 +71,7 @@ static job *job_new(const vy_call *call, const vy_resident_use *uses, size_t use
         vy_release(j, sizeof *j);
         return NULL;
     }
-    cutter copy = {j->copies, 0};
+    vy_cutter copy = {j->copies, 0};
     copy_call(j, call, uses, use_count, &copy);
     vy_slots_start(&j->slots, call->outputs ? vyre_program_output_count(call->launch.program) : 0);
     pthread_mutex_init(&j->lock, NULL);

@@ -36,8 +36,11 @@ void vy_backend_lose(vyre_backend *backend) {
     }
 }
 
-/* With the lock held. */
-static void wait_until_idle(vyre_backend *backend) {
+/* With the lock held, which is given up meanwhile. Native handles end because somebody collects them. */
+static void settle_and_wait(vyre_backend *backend) {
+    pthread_mutex_unlock(&backend->lock);
+    vy_async_settle(backend);
+    pthread_mutex_lock(&backend->lock);
     while (atomic_load(&backend->in_flight) != 0)
         pthread_cond_wait(&backend->idle, &backend->lock);
 }
@@ -48,6 +51,7 @@ vyre_status vyre_backend_flush(vyre_backend *backend, vyre_error *error) {
     vyre_status status = vy_backend_enter(backend, e);
     if (status != VYRE_OK)
         return status;
+    vy_async_settle(backend);
     vy_error_clear(e);
     if (backend->calls.flush)
         status = vy_backend_judge(backend, backend->calls.flush(backend->self, e), e);
@@ -71,7 +75,7 @@ vyre_status vyre_backend_shutdown(vyre_backend *backend, vyre_error *error) {
     while (backend->is_recovering)
         pthread_cond_wait(&backend->idle, &backend->lock);
     int first = !atomic_exchange(&backend->is_closing, 1);
-    wait_until_idle(backend);
+    settle_and_wait(backend);
     while (!first && !backend->is_closed)
         pthread_cond_wait(&backend->idle, &backend->lock);
     pthread_mutex_unlock(&backend->lock);
@@ -117,7 +121,7 @@ vyre_status vyre_backend_try_recover(vyre_backend *backend, vyre_error *error) {
         return atomic_load(&backend->is_closing) ? refuse(backend, error) : VYRE_OK;
     }
     backend->is_recovering = 1;
-    wait_until_idle(backend);
+    settle_and_wait(backend);
     pthread_mutex_unlock(&backend->lock);
 
     vyre_status status = recover(backend, e);

@@ -1,0 +1,267 @@
+/* Starting asynchronous dispatches (pending.h), and the backend's side of them (async.h). */
+#include "driver/pending.h"
+
+#include "base/status.h"
+#include "driver/copies.h"
+
+/* ---- the backend's side ---- */
+
+void vy_async_start(vy_async *async) {
+    pthread_mutex_init(&async->lock, NULL);
+}
+
+void vy_async_end(vy_async *async) {
+    vy_pool_close(async->pool);
+    pthread_mutex_destroy(&async->lock);
+}
+
+vy_pool *vy_async_pool(vy_async *async) {
+    pthread_mutex_lock(&async->lock);
+    if (!async->pool)
+        async->pool = vy_pool_new();
+    vy_pool *pool = async->pool;
+    pthread_mutex_unlock(&async->lock);
+    return pool;
+}
+
+static void link_in(vy_async *async, vyre_pending *p) {
+    pthread_mutex_lock(&async->lock);
+    p->serial = ++async->started;
+    p->previous = async->last;
+    *(async->last ? &async->last->next : &async->first) = p;
+    async->last = p;
+    pthread_mutex_unlock(&async->lock);
+    vy_count(VY_COUNTER_async_dispatches, 1);
+    vy_count(VY_COUNTER_pending, 1);
+}
+
+/* ---- making a handle ---- */
+
+static vyre_pending *pending_new(const vy_dispatch *asked, void *kept, void (*release)(void *)) {
+    vyre_pending *p = vy_allocate(sizeof *p);
+    pthread_condattr_t monotonic;
+    if (!p)
+        return NULL;
+    memset(p, 0, offsetof(struct vyre_pending, error));
+    vy_error_clear(&p->error);
+    p->dispatch = *asked;
+    vy_slots_start(&p->slots, vyre_program_output_count(asked->program));
+    p->kept = kept;
+    p->release = release;
+    atomic_init(&p->references, 1);
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&p->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    vyre_program_retain(asked->program);
+    vyre_backend_retain(asked->backend);
+    return p;
+}
+
+/* All that the caller lent, in one block. The first walk only measures. */
+static void copy_asked(vyre_pending *p, const vy_dispatch *asked, vy_cutter *c) {
+    const vyre_arguments *from = asked->arguments;
+    vyre_arguments *to = &p->arguments;
+    *to = *from;
+    p->config = *asked->config;
+    to->params = vy_cut(c, from->params, from->param_count * sizeof *from->params);
+    to->counts = vy_cut(c, from->counts, from->count_count * sizeof *from->counts);
+    if (p->config.label)
+        p->config.label = vy_cut(c, p->config.label, strlen(p->config.label) + 1);
+    vyre_span *spans = vy_cut(c, NULL, from->input_count * sizeof *spans);
+    for (size_t i = 0; i < from->input_count; i++) {
+        void *bytes = vy_cut(c, from->inputs[i].data, from->inputs[i].size);
+        if (c->block)
+            spans[i] = (vyre_span){bytes, from->inputs[i].size};
+    }
+    to->inputs = spans;
+}
+
+static vyre_status keep_copies(vyre_pending *p, const vy_dispatch *asked, vyre_error *error) {
+    vy_cutter measure = {NULL, 0};
+    copy_asked(p, asked, &measure);
+    p->copies_size = measure.used ? measure.used : 1;
+    p->copies = vy_allocate(p->copies_size);
+    if (!p->copies)
+        return vy_fail_memory(error, "copying the inputs of an asynchronous dispatch");
+    vy_cutter copy = {p->copies, 0};
+    copy_asked(p, asked, &copy);
+    p->dispatch.arguments = &p->arguments;
+    p->dispatch.config = &p->config;
+    p->dispatch.form = VY_FORM_BORROWED;
+    p->dispatch.outputs = &p->slots.outputs;
+    p->dispatch.is_held = 1;
+    p->dispatch.trap = &p->trap;
+    p->dispatch.cancel = (const uint32_t *)&p->cancel;
+    return vy_dispatch_resolve(&p->dispatch, error); /* again: the launch points into the inputs */
+}
+
+/* ---- on the pool ---- */
+
+static vyre_status run_now(vyre_pending *p) {
+    vyre_backend *backend = p->dispatch.backend;
+    const char *name = vyre_program_name(p->dispatch.program);
+    if (atomic_load(&p->cancel))
+        return VYRE_CANCELLED; /* nobody will look at it */
+    if (atomic_load(&backend->is_lost))
+        return vy_fail(&p->error, VYRE_DEVICE_LOST, NULL, "the device of backend `%s` was lost before `%s` could start",
+                       backend->id, name);
+    if (p->dispatch.deadline_ns && vy_clock_now() >= p->dispatch.deadline_ns) {
+        vy_count(VY_COUNTER_timeouts, 1);
+        return vy_fail(&p->error, VYRE_TIMEOUT, NULL, "`%s` could not start before its deadline", name);
+    }
+    return vy_dispatch_inside(&p->dispatch, &p->error);
+}
+
+static void work(vy_job *job) {
+    vyre_pending *p = (vyre_pending *)job;
+    vy_pending_finish(p, run_now(p));
+}
+
+static vyre_status start_on_pool(vyre_pending *p, const vy_dispatch *asked, vyre_error *error) {
+    vy_async *async = &asked->backend->async;
+    vyre_status status = keep_copies(p, asked, error);
+    if (status != VYRE_OK)
+        return status;
+    vy_pool *pool = vy_async_pool(async);
+    p->job.run = work;
+    atomic_fetch_add(&p->references, 1);
+    link_in(async, p);
+    if (!pool || !vy_pool_submit(pool, &p->job))
+        work(&p->job);
+    return VYRE_OK;
+}
+
+/* ---- natively ---- */
+
+static vyre_status call_native(vyre_pending *p, const vy_dispatch *asked, const vyre_launch *launch,
+                               vyre_error *error) {
+    const vy_target *target = asked->target;
+    const vyre_arguments *arguments = asked->arguments;
+    if (target->dispatch_async && asked->owned)
+        return target->dispatch_async(target->self, launch, asked->owned, arguments->input_count, &p->native, error);
+    if (target->dispatch_borrowed_async)
+        return target->dispatch_borrowed_async(target->self, launch, arguments->inputs, arguments->input_count,
+                                               &p->native, error);
+    vyre_bytes owned[VY_LIMIT_BUFFERS];
+    vyre_status status = vy_inputs_own(arguments->inputs, arguments->input_count, owned, error);
+    if (status != VYRE_OK)
+        return status;
+    status = target->dispatch_async(target->self, launch, owned, arguments->input_count, &p->native, error);
+    vy_inputs_free(owned, arguments->input_count);
+    return status;
+}
+
+/* A table that lacks what is required cannot even be given back. */
+static vyre_status complete(vyre_pending *p, vyre_error *error) {
+    const vyre_pending_vtable *given = p->native.vtable;
+    uint32_t size = given ? given->struct_size : 0;
+    if (size >= offsetof(vyre_pending_vtable, notify))
+        memcpy(&p->calls, given, size < sizeof p->calls ? size : sizeof p->calls);
+    if (p->calls.is_ready && p->calls.wait && p->calls.destroy)
+        return VYRE_OK;
+    p->native.vtable = NULL;
+    return vy_backend_violation(p->dispatch.backend, error,
+                                "its handle of a dispatch in flight lacks required entries");
+}
+
+static vyre_status start_natively(vyre_pending *p, const vy_dispatch *asked, vyre_error *error) {
+    vyre_backend *backend = asked->backend;
+    vyre_scalar params[VY_LIMIT_PARAMS];
+    uint64_t elements[VY_LIMIT_BUFFERS], bytes = 0;
+    vyre_launch launch;
+    vyre_status status = vy_prepare(backend, asked->program, error);
+    if (status != VYRE_OK)
+        return status;
+    vy_boundary_describe(asked->program, asked->arguments, &asked->launch, asked->config, params, elements, &p->trap,
+                         &launch);
+    launch.deadline_ns = asked->deadline_ns;
+    launch.cancel = (const uint32_t *)&p->cancel;
+    for (size_t i = 0; i < asked->arguments->input_count; i++)
+        bytes += asked->arguments->inputs[i].size;
+    vy_count(VY_COUNTER_input_bytes, bytes);
+    vy_error_clear(error);
+    status = call_native(p, asked, &launch, error);
+    if (status == VYRE_OK)
+        status = complete(p, error);
+    else
+        status = vy_backend_judge(backend, status, error);
+    if (status != VYRE_OK) {
+        p->native.vtable = NULL;
+        return status;
+    }
+    atomic_fetch_add(&p->references, 1);
+    link_in(&backend->async, p);
+    /* Whoever closes or recovers looked at the list before or sees this one: one of the two collects it. */
+    if (atomic_load(&backend->is_closing) || atomic_load(&backend->is_lost)) {
+        pthread_mutex_lock(&p->lock);
+        vy_pending_watch(p);
+        pthread_mutex_unlock(&p->lock);
+    }
+    return VYRE_OK;
+}
+
+/* ---- starting ---- */
+
+/* Deadlines the backend cannot keep take the synchronous road. */
+static int runs_natively(const vy_dispatch *asked) {
+    return (asked->target->dispatch_async || asked->target->dispatch_borrowed_async) && asked->launch.group_count &&
+           (!asked->deadline_ns || vyre_backend_capability(asked->backend, VYRE_CAPABILITY_CANCEL));
+}
+
+static void set_deadline(vy_dispatch *asked) {
+    if (asked->config->timeout_ns &&
+        __builtin_add_overflow(vy_clock_now(), asked->config->timeout_ns, &asked->deadline_ns))
+        asked->deadline_ns = 0;
+}
+
+static vyre_status start(vy_dispatch *asked, vyre_pending *p, vyre_error *error) {
+    vyre_status status = vy_backend_enter(asked->backend, error);
+    if (status != VYRE_OK)
+        return status;
+    status = runs_natively(asked) ? start_natively(p, asked, error) : start_on_pool(p, asked, error);
+    if (status != VYRE_OK)
+        vy_backend_leave(asked->backend);
+    return status;
+}
+
+vyre_status vy_pending_start(vy_dispatch *asked, void *kept, void (*release)(void *), vyre_pending **out,
+                             vyre_error *error) {
+    vyre_error own;
+    vyre_error *e = error ? error : &own;
+    vyre_pending *p = NULL;
+    *out = NULL;
+    vyre_status status = vy_dispatch_resolve(asked, e);
+    if (status == VYRE_OK) {
+        set_deadline(asked);
+        p = pending_new(asked, kept, release);
+        status = p ? start(asked, p, e) : vy_fail_memory(e, "starting an asynchronous dispatch");
+    }
+    if (status == VYRE_OK)
+        *out = p;
+    else if (p)
+        vy_pending_unreference(p);
+    else if (release)
+        release(kept);
+    return status;
+}
+
+vyre_status vyre_backend_dispatch_async(vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
+                                        const vyre_dispatch_config *config, vyre_pending **out, vyre_error *error) {
+    vy_dispatch asked;
+    vy_dispatch_describe(&asked, backend, program, arguments, config, NULL, NULL);
+    return vy_pending_start(&asked, NULL, NULL, out, error);
+}
+
+vyre_status vyre_backend_dispatch_owned_async(vyre_backend *backend, vyre_program *program, const vyre_bytes *inputs,
+                                              size_t input_count, const vyre_arguments *arguments,
+                                              const vyre_dispatch_config *config, vyre_pending **out,
+                                              vyre_error *error) {
+    vyre_span spans[VY_LIMIT_BUFFERS];
+    vyre_arguments given = vy_arguments_of_owned(inputs, input_count, arguments, spans);
+    vy_dispatch asked;
+    vy_dispatch_describe(&asked, backend, program, &given, config, NULL, NULL);
+    asked.owned = inputs;
+    return vy_pending_start(&asked, NULL, NULL, out, error);
+}

@@ -1,0 +1,28 @@
+/* What a backend knows of its dispatches in flight: a list in order of their start, and the threads that serve it. */
+#ifndef VY_DRIVER_ASYNC_H
+#define VY_DRIVER_ASYNC_H
+
+#include "driver/pool.h"
+#include "vyre/base.h"
+
+#include <pthread.h>
+
+struct vyre_backend;
+struct vyre_pending;
+
+typedef struct vy_async {
+    pthread_mutex_t lock;
+    struct vyre_pending *first, *last; /* started and not finished */
+    uint64_t started;
+    vy_pool *pool; /* made when it is first needed */
+} vy_async;
+
+void vy_async_start(vy_async *async);
+/* Ends the threads; nothing is in flight. */
+void vy_async_end(vy_async *async);
+/* The pool, or NULL when memory is out. */
+vy_pool *vy_async_pool(vy_async *async);
+/* Waits until everything started before this call has finished, collecting native handles nobody waits for. */
+void vy_async_settle(struct vyre_backend *backend);
+
+#endif

@@ -1,0 +1,195 @@
+/* The queue of completions (vyre/async.h): handles in order of completion, and an eventfd that is readable while there are any.
+ *
+ * A freed queue stays until the handles that point to it are gone: they find it closed. */
+#include "driver/pending.h"
+
+#include "base/status.h"
+
+#include <errno.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+struct vyre_completions {
+    _Atomic uint32_t references;
+    pthread_mutex_t lock;
+    pthread_cond_t filled;
+    vyre_pending *first, *last;
+    size_t attached; /* in the list or yet to come */
+    int is_closed;
+    int fd;
+};
+
+static void unreference(vyre_completions *queue) {
+    if (atomic_fetch_sub(&queue->references, 1) != 1)
+        return;
+    pthread_cond_destroy(&queue->filled);
+    pthread_mutex_destroy(&queue->lock);
+    vy_release(queue, sizeof *queue);
+}
+
+vyre_status vyre_completions_new(vyre_completions **out, vyre_error *error) {
+    pthread_condattr_t monotonic;
+    vyre_completions *queue = vy_allocate_zero(sizeof *queue);
+    *out = NULL;
+    if (!queue)
+        return vy_fail_memory(error, "making a queue of completions");
+    queue->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (queue->fd < 0) {
+        int why = errno;
+        vy_release(queue, sizeof *queue);
+        return vy_fail(error, VYRE_IO, "close files, or raise the limit of open ones (ulimit -n)",
+                       "a descriptor for a queue of completions cannot be made (errno %d)", why);
+    }
+    atomic_init(&queue->references, 1);
+    pthread_mutex_init(&queue->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&queue->filled, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    *out = queue;
+    return VYRE_OK;
+}
+
+/* ---- the list; with the lock held ---- */
+
+/* The descriptor is readable exactly while the list is not empty. An eventfd takes one token and gives it back without blocking. */
+static void raise_fd(vyre_completions *queue) {
+    uint64_t one = 1;
+    if (write(queue->fd, &one, sizeof one) < 0)
+        vy_log(1, "completions", "the descriptor of a queue cannot be signalled");
+}
+
+static void lower_fd(vyre_completions *queue) {
+    uint64_t token;
+    if (read(queue->fd, &token, sizeof token) < 0)
+        vy_log(1, "completions", "the descriptor of a queue was read by somebody else");
+}
+
+static void remove_from(vyre_completions *queue, vyre_pending *p) {
+    *(p->queue_previous ? &p->queue_previous->queue_next : &queue->first) = p->queue_next;
+    *(p->queue_next ? &p->queue_next->queue_previous : &queue->last) = p->queue_previous;
+    p->queue_previous = p->queue_next = NULL;
+    if (!queue->first)
+        lower_fd(queue);
+}
+
+void vy_completions_push(vyre_completions *queue, vyre_pending *p) {
+    pthread_mutex_lock(&queue->lock);
+    if (!queue->is_closed && p->place == VY_PLACE_NONE) {
+        if (!queue->first)
+            raise_fd(queue);
+        p->place = VY_PLACE_IN_LINE;
+        p->queue_previous = queue->last;
+        *(queue->last ? &queue->last->queue_next : &queue->first) = p;
+        queue->last = p;
+        pthread_cond_signal(&queue->filled);
+    }
+    pthread_mutex_unlock(&queue->lock);
+}
+
+void vy_completions_leave(vyre_pending *p) {
+    vyre_completions *queue = p->queue;
+    if (!queue)
+        return;
+    p->queue = NULL;
+    pthread_mutex_lock(&queue->lock);
+    if (!queue->is_closed) {
+        if (p->place == VY_PLACE_IN_LINE)
+            remove_from(queue, p);
+        if (p->place != VY_PLACE_GIVEN && --queue->attached == 0)
+            pthread_cond_broadcast(&queue->filled); /* there is nothing left to wait for */
+    }
+    pthread_mutex_unlock(&queue->lock);
+    unreference(queue);
+}
+
+/* ---- the caller's side ---- */
+
+void vyre_completions_free(vyre_completions *queue) {
+    if (!queue)
+        return;
+    pthread_mutex_lock(&queue->lock);
+    queue->is_closed = 1;
+    while (queue->first) {
+        vyre_pending *p = queue->first;
+        queue->first = p->queue_next;
+        p->queue_previous = p->queue_next = NULL;
+    }
+    close(queue->fd);
+    pthread_mutex_unlock(&queue->lock);
+    unreference(queue);
+}
+
+static int is_attached(vyre_pending *p) {
+    if (!p->queue)
+        return 0;
+    pthread_mutex_lock(&p->queue->lock);
+    int is_open = !p->queue->is_closed;
+    pthread_mutex_unlock(&p->queue->lock);
+    return is_open;
+}
+
+vyre_status vyre_completions_attach(vyre_completions *queue, vyre_pending *p, uint64_t tag, vyre_error *error) {
+    pthread_mutex_lock(&p->lock);
+    if (is_attached(p)) {
+        pthread_mutex_unlock(&p->lock);
+        return vy_fail(error, VYRE_CONFLICT, "take it from its queue first, or free that queue",
+                       "the dispatch of `%s` is attached to a queue of completions",
+                       vyre_program_name(p->dispatch.program));
+    }
+    vy_completions_leave(p);
+    p->queue = queue;
+    p->tag = tag;
+    atomic_fetch_add(&queue->references, 1);
+    pthread_mutex_lock(&queue->lock);
+    p->place = VY_PLACE_NONE;
+    queue->attached++;
+    pthread_mutex_unlock(&queue->lock);
+    if (p->is_done || p->is_announced)
+        vy_completions_push(queue, p);
+    else
+        vy_pending_watch(p);
+    pthread_mutex_unlock(&p->lock);
+    return VYRE_OK;
+}
+
+vyre_status vyre_completions_next(vyre_completions *queue, uint64_t timeout_ns, vyre_pending **out, uint64_t *tag,
+                                  vyre_error *error) {
+    uint64_t deadline = 0;
+    if (timeout_ns != UINT64_MAX && __builtin_add_overflow(vy_clock_now(), timeout_ns, &deadline))
+        timeout_ns = UINT64_MAX;
+    struct timespec until = {(time_t)(deadline / 1000000000u), (long)(deadline % 1000000000u)};
+    int is_late = 0;
+    *out = NULL;
+    pthread_mutex_lock(&queue->lock);
+    while (!queue->first && queue->attached && !is_late)
+        is_late = timeout_ns == UINT64_MAX ? pthread_cond_wait(&queue->filled, &queue->lock) != 0
+                                           : pthread_cond_timedwait(&queue->filled, &queue->lock, &until) == ETIMEDOUT;
+    vyre_pending *p = queue->first;
+    size_t attached = queue->attached;
+    if (p) {
+        remove_from(queue, p);
+        p->place = VY_PLACE_GIVEN; /* if its work ends only now, it is not announced again */
+        if (--queue->attached == 0)
+            pthread_cond_broadcast(&queue->filled);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    if (!p && !attached)
+        return vy_fail(error, VYRE_NOT_FOUND, "attach a dispatch first", "nothing is attached to the queue");
+    if (!p)
+        return vy_fail(error, VYRE_TIMEOUT, "wait longer", "none of the %zu dispatches attached was done in time",
+                       attached);
+    pthread_mutex_lock(&p->lock); /* it is in nobody's list: its pointer to the queue is all that is left */
+    p->queue = NULL;
+    if (tag)
+        *tag = p->tag;
+    pthread_mutex_unlock(&p->lock);
+    unreference(queue);
+    *out = p;
+    return VYRE_OK;
+}
+
+int vyre_completions_fd(const vyre_completions *queue) {
+    return queue->fd;
+}

@@ -1,0 +1,25 @@
+/* Copies of what a caller lent, for work that outlives the call.
+ *
+ * Pieces are cut from one block, aligned for any object. The first walk over what is to be copied only measures (block NULL), the second
+ * copies. */
+#ifndef VY_DRIVER_COPIES_H
+#define VY_DRIVER_COPIES_H
+
+#include <stddef.h>
+#include <string.h>
+
+typedef struct vy_cutter {
+    unsigned char *block;
+    size_t used;
+} vy_cutter;
+
+/* data NULL: room only. */
+static inline void *vy_cut(vy_cutter *cutter, const void *data, size_t size) {
+    void *piece = cutter->block ? cutter->block + cutter->used : NULL;
+    if (piece && size && data)
+        memcpy(piece, data, size);
+    cutter->used += (size + 15) / 16 * 16;
+    return piece;
+}
+
+#endif

@@ -1,0 +1,277 @@
+/* Handles of dispatches in flight: collecting, waiting, cancelling, freeing (pending.h). Starting is in async.c. */
+#include "driver/pending.h"
+
+#include "base/status.h"
+
+#include <errno.h>
+#include <time.h>
+
+/* ---- references ---- */
+
+static vyre_pending *reference(vyre_pending *p) {
+    atomic_fetch_add_explicit(&p->references, 1, memory_order_relaxed);
+    return p;
+}
+
+void vy_pending_unreference(vyre_pending *p) {
+    if (atomic_fetch_sub_explicit(&p->references, 1, memory_order_acq_rel) != 1)
+        return;
+    vyre_backend *backend = p->dispatch.backend;
+    vy_slots_end(&p->slots);
+    vyre_program_release(p->dispatch.program);
+    if (p->release)
+        p->release(p->kept);
+    pthread_cond_destroy(&p->changed);
+    pthread_mutex_destroy(&p->lock);
+    vy_release(p->copies, p->copies_size);
+    vy_release(p, sizeof *p);
+    vyre_backend_release(backend);
+}
+
+/* ---- the end of the work ---- */
+
+static void set_done(vyre_pending *p) {
+    p->is_done = 1;
+    if (p->queue)
+        vy_completions_push(p->queue, p);
+    pthread_cond_broadcast(&p->changed);
+}
+
+void vy_pending_finish(vyre_pending *p, vyre_status status) {
+    vyre_backend *backend = p->dispatch.backend;
+    vy_async *async = &backend->async;
+    pthread_mutex_lock(&async->lock);
+    *(p->previous ? &p->previous->next : &async->first) = p->next;
+    *(p->next ? &p->next->previous : &async->last) = p->previous;
+    pthread_mutex_unlock(&async->lock);
+
+    pthread_mutex_lock(&p->lock);
+    p->status = status;
+    p->is_finished = 1;
+    if (p->is_done)
+        pthread_cond_broadcast(&p->changed);
+    else
+        set_done(p);
+    pthread_mutex_unlock(&p->lock);
+    vy_count(VY_COUNTER_pending, UINT64_MAX); /* one less */
+    vy_backend_leave(backend);
+    vy_pending_unreference(p);
+}
+
+/* With the lock held; gives it up during the call. Waits natively until done or the deadline (0 = for ever). */
+static void collect(vyre_pending *p, uint64_t deadline_ns) {
+    vyre_backend *backend = p->dispatch.backend;
+    p->is_collecting = 1;
+    pthread_mutex_unlock(&p->lock);
+
+    vy_error_clear(&p->error);
+    vyre_status status = p->calls.wait(p->native.self, deadline_ns, &p->slots.outputs, &p->error);
+    int is_over = status != VYRE_TIMEOUT || p->calls.is_ready(p->native.self);
+    if (!is_over && !deadline_ns) {
+        is_over = 1;
+        status = vy_backend_violation(backend, &p->error, "it stopped waiting for a dispatch that has no deadline");
+    }
+    if (is_over && status == VYRE_OK)
+        status = vy_outputs_check(backend, &p->slots.outputs, p->slots.items, p->slots.count, p->dispatch.program,
+                                  &p->dispatch.launch, &p->error);
+    else if (is_over)
+        status = vy_backend_judge(backend, status, &p->error);
+    if (is_over)
+        status = vy_boundary_finish(backend, status, &p->dispatch.launch, &p->trap, &p->error);
+
+    pthread_mutex_lock(&p->lock);
+    while (is_over && p->is_cancelling)
+        pthread_cond_wait(&p->changed, &p->lock);
+    if (is_over) {
+        p->native.vtable = NULL;
+        pthread_mutex_unlock(&p->lock);
+        p->calls.destroy(p->native.self);
+        vy_pending_finish(p, status); /* whoever collects has a reference beside the work's */
+        pthread_mutex_lock(&p->lock);
+    }
+    p->is_collecting = 0;
+    pthread_cond_broadcast(&p->changed);
+}
+
+/* Whether somebody has to collect. With the lock held. */
+static int is_open(const vyre_pending *p) {
+    return p->native.vtable && !p->is_collecting;
+}
+
+static void settle(vy_job *job) {
+    vyre_pending *p = (vyre_pending *)job;
+    pthread_mutex_lock(&p->lock);
+    p->is_in_line = 0;
+    if (is_open(p))
+        collect(p, 0);
+    pthread_mutex_unlock(&p->lock);
+    vy_pending_unreference(p);
+}
+
+static void announce(void *user) {
+    vyre_pending *p = user;
+    pthread_mutex_lock(&p->lock);
+    p->is_announced = 1;
+    if (p->queue && !p->is_done)
+        vy_completions_push(p->queue, p);
+    pthread_cond_broadcast(&p->changed);
+    pthread_mutex_unlock(&p->lock);
+    vy_pending_unreference(p);
+}
+
+/* A thread of the pool collects it; without one, this thread does. */
+static void collect_elsewhere(vyre_pending *p) {
+    if (!is_open(p) || p->is_in_line)
+        return;
+    vy_pool *pool = vy_async_pool(&p->dispatch.backend->async);
+    p->is_in_line = 1;
+    p->job.run = settle;
+    reference(p);
+    pthread_mutex_unlock(&p->lock);
+    if (!pool || !vy_pool_submit(pool, &p->job))
+        settle(&p->job);
+    pthread_mutex_lock(&p->lock);
+}
+
+void vy_pending_watch(vyre_pending *p) {
+    if (!is_open(p) || !p->calls.notify) {
+        collect_elsewhere(p);
+        return;
+    }
+    /* The handle stays until it is collected, and nobody collects while this thread is counted as inside. */
+    void (*notify)(void *, void (*)(void *), void *) = p->calls.notify;
+    p->calls.notify = NULL; /* once: if it is watched again, a thread does it */
+    p->is_collecting = 1;
+    reference(p);
+    pthread_mutex_unlock(&p->lock);
+    notify(p->native.self, announce, p);
+    pthread_mutex_lock(&p->lock);
+    p->is_collecting = 0;
+    pthread_cond_broadcast(&p->changed);
+}
+
+void vy_async_settle(vyre_backend *backend) {
+    vy_async *async = &backend->async;
+    pthread_mutex_lock(&async->lock);
+    uint64_t last = async->started;
+    while (async->first && async->first->serial <= last) {
+        vyre_pending *p = reference(async->first);
+        pthread_mutex_unlock(&async->lock);
+        pthread_mutex_lock(&p->lock);
+        while (!p->is_finished) {
+            if (is_open(p))
+                collect(p, 0);
+            else
+                pthread_cond_wait(&p->changed, &p->lock);
+        }
+        pthread_mutex_unlock(&p->lock);
+        vy_pending_unreference(p);
+        pthread_mutex_lock(&async->lock);
+    }
+    pthread_mutex_unlock(&async->lock);
+}
+
+/* ---- the caller's side ---- */
+
+int vyre_pending_is_ready(vyre_pending *p) {
+    pthread_mutex_lock(&p->lock);
+    int is_ready = p->is_done || p->is_announced;
+    if (!is_ready && is_open(p)) {
+        p->is_collecting = 1;
+        pthread_mutex_unlock(&p->lock);
+        is_ready = p->calls.is_ready(p->native.self) != 0;
+        pthread_mutex_lock(&p->lock);
+        p->is_collecting = 0;
+        pthread_cond_broadcast(&p->changed);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return is_ready;
+}
+
+/* Returns 0 if the deadline (0 = none) came first. With the lock held. */
+static int await_done(vyre_pending *p, uint64_t deadline_ns) {
+    struct timespec until = {(time_t)(deadline_ns / 1000000000u), (long)(deadline_ns % 1000000000u)};
+    while (!p->is_done) {
+        if (is_open(p)) {
+            collect(p, deadline_ns);
+            if (!p->is_done && deadline_ns && vy_clock_now() >= deadline_ns)
+                return 0;
+        } else if (!deadline_ns) {
+            pthread_cond_wait(&p->changed, &p->lock);
+        } else if (pthread_cond_timedwait(&p->changed, &p->lock, &until) == ETIMEDOUT && !p->is_done) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static vyre_status take(vyre_pending *p, vyre_outputs *outputs, vyre_trap *trap, vyre_error *error) {
+    const char *name = vyre_program_name(p->dispatch.program);
+    if (p->is_cancelled)
+        return vy_fail(error, VYRE_CANCELLED, NULL, "the dispatch of `%s` was cancelled", name);
+    if (p->is_taken)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "wait once for each dispatch, and keep what it gave",
+                       "the outputs of `%s` were taken before", name);
+    if (p->status == VYRE_TRAPPED && trap)
+        *trap = p->trap;
+    if (p->status != VYRE_OK) {
+        if (error)
+            *error = p->error;
+        return p->status;
+    }
+    vyre_status status = vy_outputs_reserve(outputs, p->slots.count, error);
+    if (status != VYRE_OK)
+        return status;
+    vy_outputs_deliver(outputs, &p->slots.outputs);
+    p->is_taken = 1;
+    return VYRE_OK;
+}
+
+vyre_status vyre_pending_wait(vyre_pending *p, uint64_t timeout_ns, vyre_outputs *outputs, vyre_trap *trap,
+                              vyre_error *error) {
+    uint64_t deadline = 0;
+    if (timeout_ns != UINT64_MAX && __builtin_add_overflow(vy_clock_now(), timeout_ns, &deadline))
+        deadline = 0;
+    pthread_mutex_lock(&p->lock);
+    vyre_status status = await_done(p, deadline)
+                             ? take(p, outputs, trap, error)
+                             : vy_fail(error, VYRE_TIMEOUT, "wait again, longer, or cancel it", "`%s` is not done yet",
+                                       vyre_program_name(p->dispatch.program));
+    pthread_mutex_unlock(&p->lock);
+    return status;
+}
+
+/* With the lock held; gives it up for a moment. */
+static void cancel(vyre_pending *p) {
+    if (p->is_done)
+        return;
+    p->is_cancelled = 1;
+    atomic_store(&p->cancel, 1);
+    vy_count(VY_COUNTER_cancellations, 1);
+    set_done(p);
+    if (p->native.vtable && p->calls.cancel) {
+        p->is_cancelling = 1; /* nobody destroys it meanwhile */
+        pthread_mutex_unlock(&p->lock);
+        p->calls.cancel(p->native.self);
+        pthread_mutex_lock(&p->lock);
+        p->is_cancelling = 0;
+        pthread_cond_broadcast(&p->changed);
+    }
+    collect_elsewhere(p);
+}
+
+void vyre_pending_cancel(vyre_pending *p) {
+    pthread_mutex_lock(&p->lock);
+    cancel(p);
+    pthread_mutex_unlock(&p->lock);
+}
+
+void vyre_pending_free(vyre_pending *p) {
+    if (!p)
+        return;
+    pthread_mutex_lock(&p->lock);
+    vy_completions_leave(p);
+    cancel(p);
+    pthread_mutex_unlock(&p->lock);
+    vy_pending_unreference(p);
+}

@@ -1,0 +1,101 @@
+/* The pool's threads (pool.h). Each holds a reference to the pool, since one of them may be the one that closes it. */
+#include "driver/pool.h"
+
+#include "base/memory.h"
+
+#include <pthread.h>
+
+struct vy_pool {
+    pthread_mutex_t lock;
+    pthread_cond_t work;
+    vy_job *first, *last;
+    unsigned waiting, idle; /* jobs in line, threads without one */
+    unsigned threads, references;
+    int is_closed;
+    pthread_t ids[VY_POOL_THREADS];
+};
+
+vy_pool *vy_pool_new(void) {
+    vy_pool *pool = vy_allocate_zero(sizeof *pool);
+    if (!pool)
+        return NULL;
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->work, NULL);
+    pool->references = 1;
+    return pool;
+}
+
+/* Takes the lock, which the caller holds, with it. */
+static void drop(vy_pool *pool) {
+    unsigned left = --pool->references;
+    pthread_mutex_unlock(&pool->lock);
+    if (left)
+        return;
+    pthread_cond_destroy(&pool->work);
+    pthread_mutex_destroy(&pool->lock);
+    vy_release(pool, sizeof *pool);
+}
+
+static void *serve(void *user) {
+    vy_pool *pool = user;
+    pthread_mutex_lock(&pool->lock);
+    for (;;) {
+        while (!pool->first && !pool->is_closed) {
+            pool->idle++;
+            pthread_cond_wait(&pool->work, &pool->lock);
+            pool->idle--;
+        }
+        vy_job *job = pool->first;
+        if (!job)
+            break;
+        pool->first = job->next;
+        if (!pool->first)
+            pool->last = NULL;
+        pool->waiting--;
+        pthread_mutex_unlock(&pool->lock);
+        job->run(job);
+        pthread_mutex_lock(&pool->lock);
+    }
+    drop(pool);
+    return NULL;
+}
+
+int vy_pool_submit(vy_pool *pool, vy_job *job) {
+    pthread_mutex_lock(&pool->lock);
+    if (pool->waiting >= pool->idle && pool->threads < VY_POOL_THREADS &&
+        pthread_create(&pool->ids[pool->threads], NULL, serve, pool) == 0) {
+        pool->threads++;
+        pool->references++;
+    }
+    int served = pool->threads != 0;
+    if (served) {
+        job->next = NULL;
+        if (pool->last)
+            pool->last->next = job;
+        else
+            pool->first = job;
+        pool->last = job;
+        pool->waiting++;
+        pthread_cond_signal(&pool->work);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return served;
+}
+
+void vy_pool_close(vy_pool *pool) {
+    if (!pool)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    pool->is_closed = 1;
+    pthread_cond_broadcast(&pool->work);
+    unsigned threads = pool->threads;
+    pthread_mutex_unlock(&pool->lock);
+    for (unsigned i = 0; i < threads; i++) {
+        if (pthread_equal(pool->ids[i], pthread_self()))
+            pthread_detach(pool->ids[i]);
+        else
+            pthread_join(pool->ids[i], NULL);
+    }
+    pthread_mutex_lock(&pool->lock);
+    drop(pool);
+}
