@@ -12,7 +12,7 @@ CMAKE = cmake -G Ninja -S .
 NINJA = nice ninja -j $(JOBS)
 SANITIZED = CC=clang $(CMAKE) -DVYRE_TESTS=ON -DVYRE_WERROR=ON
 
-.PHONY: help run build test bench fuzz asan ubsan tsan campaign install device-bundle clean format format-fix tidy
+.PHONY: help run build test bench fuzz asan ubsan tsan campaign install device-bundle clean format format-fix tidy abi abi-update
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -97,6 +97,14 @@ tidy: ## static analysis of every C file
 	@CC=clang $(CMAKE) -B $(BUILD)/tidy -DVYRE_TESTS=ON >/dev/null
 	@git ls-files --cached --others --exclude-standard 'src/**.c' 'fuzz/*.c' 'bench/*.c' 'examples/*.c' | \
 	    nice xargs -P $(JOBS) -n 1 clang-tidy --quiet --warnings-as-errors='*' -p $(BUILD)/tidy
+
+abi: build ## compare the binary interface of the shared library with the stored one (docs/abi.md)
+	@tools/setup abi
+	@tools/abi check $(BUILD)/libvyre.so
+
+abi-update: build ## store the interface as it is now
+	@tools/setup abi
+	@tools/abi update $(BUILD)/libvyre.so
 
 clean: ## remove everything that was built
 	rm -rf $(BUILD)
