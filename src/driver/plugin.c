@@ -56,6 +56,7 @@ typedef struct loader {
     vyre_plugin_report *report;
     void *user;
     size_t loaded;
+    int only_looks; /* reports paths and loads nothing */
 } loader;
 
 static void report(const loader *loader, const char *path, vyre_status status, const vyre_error *error) {
@@ -65,7 +66,7 @@ static void report(const loader *loader, const char *path, vyre_status status, c
 
 static void load_one(loader *loader, const char *path) {
     vyre_error error = VYRE_ERROR_INIT;
-    vyre_status status = vyre_plugin_load(path, &error);
+    vyre_status status = loader->only_looks ? VYRE_OK : vyre_plugin_load(path, &error);
     loader->loaded += status == VYRE_OK;
     report(loader, path, status, &error);
 }
@@ -129,10 +130,21 @@ static void load_folder(loader *loader, const char *folder) {
 }
 
 size_t vy_plugins_load_from(const char *folder, const char *list, vyre_plugin_report *report_to, void *user) {
-    loader loader = {report_to, user, 0};
+    loader loader = {.report = report_to, .user = user};
     load_folder(&loader, folder);
     load_listed(&loader, list);
     return loader.loaded;
+}
+
+void vy_plugins_find(const char *folder, const char *list, vyre_plugin_report *report_to, void *user) {
+    loader loader = {.report = report_to, .user = user, .only_looks = 1};
+    if (folder)
+        load_folder(&loader, folder);
+    load_listed(&loader, list);
+}
+
+const char *vy_plugin_folder(void) {
+    return VYRE_PLUGIN_FOLDER "/";
 }
 
 size_t vyre_plugins_load_all(vyre_plugin_report *report_to, void *user) {

@@ -10,5 +10,9 @@ vyre_status vy_plugin_check_file(const char *path, vyre_error *error);
 
 /* What vyre_plugins_load_all does: files of a folder (its name ends in a slash) in order of name, then the paths of a list (may be NULL). */
 size_t vy_plugins_load_from(const char *folder, const char *list, vyre_plugin_report *report, void *user);
+/* The same paths in the same order, reported and not loaded. folder may be NULL. */
+void vy_plugins_find(const char *folder, const char *list, vyre_plugin_report *report, void *user);
+/* The folder of installed plug-ins, with its slash. */
+const char *vy_plugin_folder(void);
 
 #endif

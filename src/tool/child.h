@@ -1,0 +1,38 @@
+/* Doing something in a child process that may crash, hang, exit or print without harm: the command runs itself again with limits.
+ *
+ * The child is `vyre WORDS…`, in a process group of its own, with standard output and error captured, no input, no core file, a limit on
+ * memory and on processor time. What it has to say it writes to the descriptor TOOL_CHILD_ANSWER, apart from what is printed. */
+#ifndef TOOL_CHILD_H
+#define TOOL_CHILD_H
+
+#include "base/text.h"
+
+enum {
+    TOOL_CHILD_ANSWER = 3, /* the descriptor */
+    TOOL_CHILD_ANSWER_LIMIT = 1 << 20 /* bytes of an answer */,
+    TOOL_CHILD_OUTPUT_LIMIT = 256 /* bytes of what is printed; the rest is read and dropped */
+};
+
+typedef enum tool_child_end {
+    TOOL_CHILD_EXITED,     /* code: the exit code */
+    TOOL_CHILD_SIGNALLED,  /* code: the signal */
+    TOOL_CHILD_TIMED_OUT,  /* and was killed */
+    TOOL_CHILD_STUCK,      /* the same, but it does not die: it waits in the kernel */
+    TOOL_CHILD_NOT_STARTED /* code: errno */
+} tool_child_end;
+
+typedef struct tool_child {
+    tool_child_end end;
+    int code;
+    vy_string answer, output; /* `failed` if memory ran out */
+} tool_child;
+
+/* Runs it and waits, at most so many seconds. words ends with NULL and begins with the subcommand. `plugins` is what VYRE_PLUGINS is for the
+ * child (NULL: not set); VYRE_TRACE is not set. Release with tool_child_free. */
+void tool_child_run(const char *const *words, const char *plugins, uint64_t seconds, tool_child *out);
+void tool_child_free(tool_child *child);
+
+/* "SIGSEGV (Segmentation fault)" in a buffer of 80 bytes. */
+const char *tool_signal_name(int number, char text[80]);
+
+#endif

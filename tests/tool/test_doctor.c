@@ -1,0 +1,387 @@
+/* vyre doctor from the outside: every plug-in that is broken in its own way is named for what it is, in text and in JSON, and none of them takes
+ * the doctor down. The plug-ins are tests/tool/doctor/plugin_*.c and tests/driver/registry/plugin_*.c. */
+#include "support/test.h"
+
+#include "base/text.h"
+
+#include <elf.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static char folder[64];
+
+static int set_up(void **state) {
+    (void)state;
+    snprintf(folder, sizeof folder, "/tmp/vyre-doctor-XXXXXX");
+    unsetenv("VYRE_PLUGINS");
+    unsetenv("VYRE_BACKEND");
+    setenv("VYRE_CACHE_DIR", "", 1);
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    return system(command);
+}
+
+static const char *plugin_path(const char *name) {
+    static char path[1024];
+    const char *build = getenv("VYRE_BINARY_DIR");
+    snprintf(path, sizeof path, "%s/plugins/%s.so", build ? build : VYRE_BINARY_DIR, name);
+    return path;
+}
+
+static void need_plugins(void) {
+    if (access(plugin_path("aborts"), R_OK) != 0)
+        VY_SKIP("the plug-ins for tests are not here (%s)", plugin_path("aborts"));
+}
+
+/* Runs the doctor with its words; what it printed is freed by the caller. */
+static char *doctor(const char *words, int *code) {
+    char line[2048];
+    vy_string out = {0};
+    char bytes[4096];
+    size_t count;
+    snprintf(line, sizeof line, "'%s' doctor --timeout %d %s 2>&1", vy_test_command(), VY_SANITIZED ? 10 : 3, words);
+    FILE *pipe = popen(line, "r");
+    assert_non_null(pipe);
+    while ((count = fread(bytes, 1, sizeof bytes, pipe)) > 0)
+        vy_string_append(&out, bytes, count);
+    int status = pclose(pipe);
+    assert_true(WIFEXITED(status));
+    *code = WEXITSTATUS(status);
+    vy_string_append(&out, "", 0);
+    return out.text;
+}
+
+static void expect(const char *text, const char *wanted) {
+    if (!strstr(text, wanted))
+        fail_msg("`%s` is not in:\n%s", wanted, text);
+}
+
+/* The object of one plug-in in the JSON, NUL-terminated in a static buffer. */
+static const char *object_of(const char *json, const char *path) {
+    static char object[8192];
+    char start[1100];
+    snprintf(start, sizeof start, "{\"path\":\"%s\"", path);
+    const char *at = strstr(json, start);
+    if (!at)
+        fail_msg("%s is not in:\n%s", path, json);
+    const char *end = strstr(at, "\"output\":");
+    assert_non_null(end);
+    end = strchr(end, '}');
+    snprintf(object, sizeof object, "%.*s", (int)(end - at + 1), at);
+    return object;
+}
+
+static void assert_is_json(const char *text) {
+    char path[128], command[300];
+    snprintf(path, sizeof path, "%s/out.json", folder);
+    FILE *file = fopen(path, "w");
+    fputs(text, file);
+    fclose(file);
+    if (system("python3 -c 'import json' 2>/dev/null") != 0)
+        return;
+    snprintf(command, sizeof command, "python3 -m json.tool '%s' >/dev/null", path);
+    assert_int_equal(system(command), 0);
+}
+
+typedef struct expectation {
+    const char *name, *state, *code, *stage, *word;
+} expectation;
+
+/* One plug-in, in text and JSON. */
+static void assert_named(const expectation *e, const char *path) {
+    char wanted[1200];
+    int code;
+    setenv("VYRE_PLUGINS", path, 1);
+    char *text = doctor("", &code);
+    assert_int_equal(code, 1);
+    snprintf(wanted, sizeof wanted, "  %-14s %s (VYRE_PLUGINS)\n", e->state, path);
+    expect(text, wanted);
+    snprintf(wanted, sizeof wanted, "problem: plug-in %s ", path);
+    expect(text, wanted);
+    expect(text, e->word);
+    expect(text, "\n  Fix: ");
+    expect(text, "\nverdict: broken (1 problem,");
+    expect(text, "  reference      refused, reference"); /* the rest is there */
+    free(text);
+    text = doctor("--json", &code);
+    assert_int_equal(code, 1);
+    assert_is_json(text);
+    const char *object = object_of(text, path);
+    snprintf(wanted, sizeof wanted, "\"state\":\"%s\"", e->state);
+    expect(object, wanted);
+    expect(object, e->code);
+    snprintf(wanted, sizeof wanted, *e->stage ? "\"stage\":\"%s\"" : "\"stage\":null", e->stage);
+    expect(object, wanted);
+    assert_null(strstr(object, "\"fix\":\"\""));
+    expect(text, "{\"verdict\":\"broken\"");
+    expect(text, "\"level\":\"problem\"");
+    free(text);
+    unsetenv("VYRE_PLUGINS");
+}
+
+static void each_broken_plugin_is_named_for_what_it_is(void **state) {
+    (void)state;
+    need_plugins();
+    static const expectation rows[] = {
+        {"aborts", "crashed", "\"signal\":6,\"exit\":null", "it is loaded", "SIGABRT (Aborted) while it is loaded"},
+        {"crashes", "crashed", "\"signal\":11,\"exit\":null", "it is loaded", "SIGSEGV (Segmentation fault)"},
+        {"exits", "exited", "\"signal\":null,\"exit\":3", "it is loaded", "exit code 3 while it is loaded"},
+        {"prints", "noisy", "\"signal\":null,\"exit\":null", "", "prints to standard output or error"},
+        {"probe_crashes", "crashed", "\"signal\":7", "the probe of backend `fake-probe-crashes` is asked",
+         "SIGBUS (Bus error) while the probe of backend `fake-probe-crashes` is asked"},
+        {"ends_badly", "crashed", "\"signal\":6", "the process ends", "SIGABRT (Aborted) while the process ends"},
+        {"too_old", "refused", "\"status\":\"ABI_MISMATCH\"", "", "too old"},
+        {"too_new", "refused", "\"status\":\"ABI_MISMATCH\"", "", "made for version 999"},
+        {"short_descriptor", "refused", "\"status\":\"ABI_MISMATCH\"", "", "too short (16 bytes"},
+        {"short_record", "refused", "\"status\":\"ABI_MISMATCH\"", "", "a backend record"},
+        {"no_symbol", "refused", "\"status\":\"NOT_FOUND\"", "", "does not export `vyre_module_entry`"},
+        {"no_id", "refused", "\"status\":\"INVALID_ARGUMENT\"", "", "no id"},
+        {"init_fails", "refused", "\"status\":\"UNSUPPORTED\"", "", "the fake hardware is not there"},
+        {"undefined", "refused", "\"status\":\"IO\"", "", "fake_function_nobody_has"},
+        {"there-is-no-such-file", "refused", "\"status\":\"NOT_FOUND\"", "", "cannot be opened"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_named(&rows[i], plugin_path(rows[i].name));
+}
+
+static void one_that_hangs_is_ended_when_its_time_is_up(void **state) {
+    (void)state;
+    need_plugins();
+    int code;
+    struct timespec start, end;
+    setenv("VYRE_PLUGINS", plugin_path("hangs"), 1);
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    char *text = doctor("--timeout 1 --json", &code);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    assert_int_equal(code, 1);
+    const char *object = object_of(text, plugin_path("hangs"));
+    expect(object, "\"state\":\"hung\",\"signal\":null,\"exit\":null");
+    expect(object, "\"stage\":\"it is loaded\"");
+    expect(object, "does not come back within 1 s while it is loaded");
+    expect(object, "--timeout");
+    assert_true(end.tv_sec - start.tv_sec < 30);
+    free(text);
+    text = doctor("--timeout 1", &code);
+    expect(text, "  hung           ");
+    expect(text, "hangs.so does not come back within 1 s while it is loaded\n");
+    free(text);
+}
+
+static void one_for_another_machine_is_refused(void **state) {
+    (void)state;
+    need_plugins();
+    char path[128], command[1300];
+    snprintf(path, sizeof path, "%s/foreign.so", folder);
+    snprintf(command, sizeof command, "cp '%s' '%s'", plugin_path("good"), path);
+    assert_int_equal(system(command), 0);
+    FILE *file = fopen(path, "r+b");
+    uint16_t machine = EM_68K;
+    fseek(file, offsetof(Elf64_Ehdr, e_machine), SEEK_SET);
+    assert_int_equal(fwrite(&machine, sizeof machine, 1, file), 1);
+    fclose(file);
+    assert_named(&(expectation){"foreign", "refused", "\"status\":\"ABI_MISMATCH\"", "", "wrong architecture"}, path);
+}
+
+static void a_relative_path_is_refused(void **state) {
+    (void)state;
+    assert_named(&(expectation){"relative", "refused", "\"status\":\"INVALID_ARGUMENT\"", "", "not absolute"}, "x.so");
+}
+
+/* ---- many at once ---- */
+
+static void the_healthy_ones_are_shown_beside_the_broken(void **state) {
+    (void)state;
+    need_plugins();
+    static const char *const names[] = {"aborts", "not_now", "exits", "second", "good", "duplicate", "not_now"};
+    vy_string list = {0};
+    int code;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        vy_string_format(&list, "%s%s", i ? ":" : "", plugin_path(names[i]));
+    }
+    setenv("VYRE_PLUGINS", list.text, 1);
+    vy_string_free(&list);
+    char *text = doctor("", &code);
+    assert_int_equal(code, 1);
+    expect(text, "  fake-not-now   not_now, gpu, 2 devices, its probe says not_now, rank 5, from /");
+    expect(text, "                 the fake device is busy \n                 Fix: end the other process\n");
+    expect(text, "  fake-one       no_dispatch");
+    expect(text, "  fake-before    not_loaded"); /* of the one that is refused beside `good` */
+    expect(text, "the backend `fake-good` is registered twice (by `");
+    expect(text, "problem: backend fake-good does not start: a fake backend does not start");
+    expect(text, "  chosen:        none\n");
+    assert_true(strstr(text, "fake-not-now") < strstr(text, "fake-one"));
+    expect(text, "verdict: broken (4 problems, ");
+    free(text);
+    text = doctor("--json", &code);
+    assert_is_json(text);
+    expect(object_of(text, plugin_path("good")), "\"state\":\"ok\"");
+    expect(object_of(text, plugin_path("duplicate")), "\"state\":\"refused\"");
+    expect(text, "{\"id\":\"fake-not-now\",\"owner\":\"");
+    expect(text, "\"verdict\":\"not_now\",\"probe\":\"not_now\",\"class\":\"gpu\",\"rank\":5,\"devices\":2,");
+    free(text);
+}
+
+static void what_is_printed_is_shown_escaped_and_cut(void **state) {
+    (void)state;
+    need_plugins();
+    int code;
+    setenv("VYRE_PLUGINS", plugin_path("prints"), 1);
+    char *text = doctor("", &code);
+    expect(text, "it printed \"\\u001b[31mfake\\t\\\"driver\\\"\xef\xbf\xbd\\u0001 ready\\nxxx");
+    assert_true(strlen(text) < 10000);
+    free(text);
+    setenv("VYRE_PLUGINS", plugin_path("exits"), 1);
+    text = doctor("", &code);
+    expect(text, "it printed \"no licence\\n\"");
+    free(text);
+}
+
+/* ---- the machine ---- */
+
+static void a_machine_without_plugins_is_fine(void **state) {
+    (void)state;
+    int code;
+    char *text = doctor("", &code);
+    expect(text, "library\n  version        ");
+    expect(text, "plug-ins\n  folder         /");
+    expect(text, "  cpu-ref        refused, reference, 1 device, its probe says yes, rank 1001\n");
+    expect(text, "drivers\n  libcuda.so.1   ");
+    expect(text, "  libvulkan.so.1 ");
+    expect(text, "  libOpenCL.so.1 ");
+    expect(text, "cache\n  folder         none (off)\n");
+    expect(text, "limits\n  cores          ");
+    expect(text, "environment\n  VYRE_CACHE_DIR=\"\"\n");
+    expect(text, "\nverdict: ");
+    free(text);
+    text = doctor("--json", &code);
+    assert_is_json(text);
+    expect(text, "\"libraries\":[{\"name\":\"libcuda.so.1\",\"for\":\"CUDA\",\"path\":");
+    expect(text, "\"environment\":{\"VYRE_CACHE_DIR\":\"\"}");
+    free(text);
+}
+
+static void the_wished_backend_is_chosen_or_a_problem(void **state) {
+    (void)state;
+    int code;
+    setenv("VYRE_BACKEND", "reference", 1);
+    char *text = doctor("", &code);
+    expect(text, "  chosen:        reference\n");
+    free(text);
+    setenv("VYRE_BACKEND", "refrence", 1);
+    text = doctor("", &code);
+    assert_int_equal(code, 1);
+    expect(text, "problem: VYRE_BACKEND is `refrence`: backend `refrence` is not registered");
+    expect(text, "Fix: did you mean `reference`?");
+    free(text);
+    text = doctor("--json", &code);
+    expect(text, "\"chosen\":null");
+    free(text);
+    unsetenv("VYRE_BACKEND");
+}
+
+static void variables_nobody_reads_are_told(void **state) {
+    (void)state;
+    int code;
+    setenv("VYRE_BACKENT", "\x1b[2J", 1);
+    char *text = doctor("", &code);
+    expect(text, "  VYRE_BACKENT=\"\\u001b[2J\"\n");
+    expect(text, "warning: nothing reads the variable VYRE_BACKENT\n  Fix: did you mean VYRE_BACKEND?\n");
+    free(text);
+    unsetenv("VYRE_BACKENT");
+}
+
+static void low_limits_are_told(void **state) {
+    (void)state;
+    if (VY_SANITIZED)
+        VY_SKIP("a sanitizer needs the address space");
+    char line[2048], bytes[16384];
+    snprintf(line, sizeof line, "ulimit -v 4000000; ulimit -n 40; '%s' doctor", vy_test_command());
+    FILE *pipe = popen(line, "r");
+    size_t count = fread(bytes, 1, sizeof bytes - 1, pipe);
+    bytes[count] = 0;
+    pclose(pipe);
+    expect(bytes, "  address space  4096000000 bytes\n");
+    expect(bytes, "warning: the limit `address space` is low (4096000000 bytes, below 68719476736)\n  Fix: `ulimit -v");
+    expect(bytes, "warning: the limit `open files` is low (40, below 64)\n");
+}
+
+static void a_cache_that_cannot_be_used_is_a_warning(void **state) {
+    (void)state;
+    int code;
+    char path[128];
+    setenv("VYRE_CACHE_DIR", folder, 1);
+    char *text = doctor("--json", &code);
+    expect(text, "\"state\":\"usable\",\"entries\":0,\"bytes\":0}");
+    free(text);
+    snprintf(path, sizeof path, "%s/new", folder);
+    setenv("VYRE_CACHE_DIR", path, 1);
+    text = doctor("", &code);
+    expect(text, "(usable, made when first needed)");
+    free(text);
+    assert_int_equal(chmod(folder, 0777), 0); /* others may put code there */
+    setenv("VYRE_CACHE_DIR", folder, 1);
+    text = doctor("", &code);
+    expect(text, "(not usable)");
+    expect(text, "warning: compiled programs are not kept: ");
+    free(text);
+    assert_int_equal(access(path, F_OK), -1); /* looking makes nothing */
+}
+
+/* ---- use ---- */
+
+static void words_are_not_taken(void **state) {
+    (void)state;
+    int code;
+    char *text = doctor("please", &code);
+    assert_int_equal(code, 2);
+    expect(text, "vyre doctor: `please` is not expected\nFix: ");
+    free(text);
+    text = doctor("child plugin /x.so 3>&-", &code); /* the form it has for itself, without anybody who listens */
+    assert_int_equal(code, 2);
+    free(text);
+    text = doctor("child nonsense", &code);
+    assert_int_equal(code, 2);
+    free(text);
+    text = doctor("--timeout 0", &code);
+    assert_int_equal(code, 2);
+    free(text);
+}
+
+static void a_trace_is_not_written_by_the_children(void **state) {
+    (void)state;
+    int code;
+    char path[128];
+    snprintf(path, sizeof path, "%s/trace.json", folder);
+    setenv("VYRE_TRACE", path, 1);
+    setenv("VYRE_BACKEND", "reference", 1);
+    free(doctor("", &code));
+    unsetenv("VYRE_TRACE");
+    unsetenv("VYRE_BACKEND");
+    assert_int_equal(access(path, F_OK), -1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(each_broken_plugin_is_named_for_what_it_is, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_that_hangs_is_ended_when_its_time_is_up, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_for_another_machine_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_relative_path_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_healthy_ones_are_shown_beside_the_broken, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_printed_is_shown_escaped_and_cut, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_machine_without_plugins_is_fine, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_wished_backend_is_chosen_or_a_problem, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(variables_nobody_reads_are_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(low_limits_are_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_cache_that_cannot_be_used_is_a_warning, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(words_are_not_taken, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_trace_is_not_written_by_the_children, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
