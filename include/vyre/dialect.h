@@ -44,7 +44,7 @@ VYRE_API const char *vyre_op_text(vyre_op_id id);
     X(NATIVE_MODULE, "native_module", "", "ll", "llvm", "a module for the host's processor, as LLVM IR")               \
     X(REFERENCE, "reference_backend", "", "vyre", NULL, "the body itself, run by the oracle: always available")
 
-/* One of the list, or a target only its owner knows (VYRE_TARGET_COUNT and above, as vyre_target_parse gives them). */
+/* One of the list, or a target only its owner knows (above VYRE_TARGET_COUNT, as vyre_target_parse gives them). */
 typedef uint32_t vyre_target;
 enum {
 #define X(ID, id, alias, extension, emit, doc) VYRE_TARGET_##ID,

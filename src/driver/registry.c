@@ -2,14 +2,15 @@
  *
  * What must stay true:
  *  - A list never changes after it is published and is never freed; `previous` keeps older ones reachable for leak checkers.
- *  - Publishing is a compare-and-swap: whoever loses drops the block and builds again on the winner's list. There is no lock, so
- *    neither the user's allocator nor a plug-in's initialiser can dead-lock with a reader.
+ *  - Publishing the first list is a compare-and-swap: whoever loses drops the block. Modules join one at a time, under a lock that readers
+ *    do not take and that is not held while a plug-in's initialiser runs.
  *  - A list takes one allocation. If it fails nothing was published, and the next call starts afresh. */
 #include "driver/registry.h"
 
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "dialect/registry.h"
 #include "driver/host.h"
 
 #include <stdatomic.h>
@@ -200,24 +201,37 @@ static vyre_status initialise(const vyre_module_descriptor *module, const char *
                    own.message[0] ? own.message : vyre_status_doc(status));
 }
 
+/* Backends and dialects of a module appear together or not at all: nothing fails after the dialects are installed, since nobody else adds meanwhile.
+ * Other people's code does not run here. */
+static vyre_status join(const vyre_module_descriptor *module, const char *owner, vyre_error *error) {
+    const vy_registry *base = atomic_load_explicit(&newest.list, memory_order_acquire);
+    size_t added = count_new(base, module);
+    vy_registry *list = NULL;
+    vyre_status status = VYRE_OK;
+    if (added)
+        list = build_list(base, module, added, owner, &status, error);
+    if (status == VYRE_OK)
+        status = vy_dialects_add_module(module, owner, error);
+    if (status == VYRE_OK && list)
+        (void)publish(base, list);
+    else if (list)
+        vy_release(list, list->size);
+    return status;
+}
+
 vyre_status vy_registry_add(const vyre_module_descriptor *module, const char *owner, vyre_error *error) {
     const vy_registry *base;
-    size_t added = 0;
     vyre_status status = vy_module_check(module, owner, error);
     if (status == VYRE_OK)
         status = vy_registry_get(&base, error);
-    if (status == VYRE_OK)
-        added = count_new(base, module);
-    if (added)
-        status = initialise(module, owner, error);
-    while (status == VYRE_OK && added) {
-        vy_registry *list = build_list(base, module, added, owner, &status, error);
-        if (!list || publish(base, list))
-            break;
-        vy_release(list, list->size);
-        base = atomic_load_explicit(&newest.list, memory_order_acquire);
-        added = count_new(base, module);
-    }
+    if (status != VYRE_OK || (count_new(base, module) == 0 && !vy_dialects_lack_module(module, owner)))
+        return status;
+    status = initialise(module, owner, error);
+    if (status != VYRE_OK)
+        return status;
+    vy_modules_lock();
+    status = join(module, owner, error);
+    vy_modules_unlock();
     return status;
 }
 

@@ -3,6 +3,7 @@
  *
  * A stream is a row of the table below; code is the same for all three. */
 #include "base/status.h"
+#include "dialect/registry.h"
 #include "driver/registry.h"
 
 #include <stdint.h>
@@ -154,5 +155,6 @@ vyre_status vy_module_check(const vyre_module_descriptor *module, const char *ow
     vyre_status status = check_abi(module->abi, "the descriptor", owner, error);
     for (vy_stream stream = 0; stream < VY_STREAM_COUNT && status == VYRE_OK; stream++)
         status = check_stream(module, stream, owner, error);
-    return status;
+    vy_dialect_streams dialects; /* what they hold is checked when they join */
+    return status == VYRE_OK ? vy_dialect_streams_read(module, owner, &dialects, error) : status;
 }

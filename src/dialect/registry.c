@@ -1,0 +1,219 @@
+/* The registry: one domain (dialect/reclaim.h) whose current object is the newest snapshot.
+ *
+ * What must stay true:
+ *  - A snapshot is complete and checked before it is published, and its base was the current one at that moment: nothing anybody installed is lost.
+ *  - Publishing is a compare-and-swap on a pointer its builder has pinned; there is no lock among writers, nor between them and readers. */
+#include "dialect/registry.h"
+
+#include "base/status.h"
+#include "dialect/fork.h"
+
+static void destroy(vy_pinned *object) {
+    vy_snapshot_free((vyre_snapshot *)object);
+}
+
+vy_domain vy_dialects = {.destroy = destroy};
+
+static vyre_dialects_guard to_guard(vy_pin pin) {
+    return (vyre_dialects_guard){(const vyre_snapshot *)pin.object, pin.slot};
+}
+
+static vy_pin to_pin(vyre_dialects_guard guard) {
+    /* The count in a snapshot is all that ever changes in it. */
+    return (vy_pin){(vy_pinned *)(uintptr_t)guard.snapshot, guard.slot};
+}
+
+/* ---- the first snapshot ---- */
+
+/* What a builder needs is a base; the first one has nothing in it, and nobody sees it. */
+static vyre_status build_first(vyre_snapshot **out, vyre_error *error) {
+    vyre_dialect_builder builder = {0};
+    int added;
+    *out = NULL;
+    vyre_status status =
+        vy_dialect_streams_add(&vy_builtin_dialects, "libvyre", &vy_builtin_dialects, &builder, &added, error);
+    if (status == VYRE_OK)
+        status = vy_snapshot_build(builder.ops.items, builder.ops.count, builder.dialects.items, builder.dialects.count,
+                                   1, 0, out, error);
+    vyre_dialect_builder_clear(&builder);
+    VY_VECTOR_FREE(&builder.ops);
+    VY_VECTOR_FREE(&builder.dialects);
+    return status;
+}
+
+/* After VYRE_OK there is a current snapshot, whoever made it. */
+static vyre_status make_first(vyre_error *error) {
+    vyre_snapshot *first;
+    vy_fork_handlers_install();
+    vyre_status status = build_first(&first, error);
+    if (status == VYRE_OK && !vy_domain_publish(&vy_dialects, NULL, &first->pinned))
+        vy_snapshot_free(first);
+    return status;
+}
+
+/* ---- guards ---- */
+
+vyre_status vyre_dialects_global(vyre_dialects_guard *out, vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    *out = to_guard(vy_domain_pin(&vy_dialects));
+    if (!out->snapshot) {
+        status = make_first(error);
+        *out = to_guard(vy_domain_pin(&vy_dialects));
+    }
+    return out->snapshot ? VYRE_OK : status;
+}
+
+vyre_dialects_guard vyre_dialects_acquire(void) {
+    vy_pin pin = vy_domain_pin(&vy_dialects);
+    if (__builtin_expect(!pin.object, 0)) {
+        vyre_dialects_guard guard;
+        (void)vyre_dialects_global(&guard, NULL); /* without memory: an empty guard */
+        return guard;
+    }
+    return to_guard(pin);
+}
+
+vyre_dialects_guard vyre_dialects_hold(vyre_dialects_guard guard) {
+    return to_guard(vy_pin_hold(to_pin(guard)));
+}
+
+void vyre_dialects_release(vyre_dialects_guard *guard) {
+    if (!guard)
+        return;
+    vy_domain_release(&vy_dialects, to_pin(*guard));
+    *guard = (vyre_dialects_guard){NULL, NULL};
+}
+
+/* ---- reading ---- */
+
+const vyre_op_definition *vyre_dialects_lookup(vyre_dialects_guard guard, vyre_op_id id) {
+    return guard.snapshot ? vy_snapshot_lookup(guard.snapshot, id) : NULL;
+}
+
+const vyre_op_definition *vyre_dialects_find(vyre_dialects_guard guard, const char *text, size_t length) {
+    return vyre_dialects_lookup(guard, vyre_op_known(text, length));
+}
+
+size_t vyre_dialects_count(vyre_dialects_guard guard) {
+    return guard.snapshot ? guard.snapshot->op_count : 0;
+}
+
+const vyre_op_definition *vyre_dialects_at(vyre_dialects_guard guard, size_t index) {
+    return index < vyre_dialects_count(guard) ? &guard.snapshot->ops[index]->definition : NULL;
+}
+
+size_t vyre_dialects_dialect_count(vyre_dialects_guard guard) {
+    return guard.snapshot ? guard.snapshot->dialect_count : 0;
+}
+
+const vyre_dialect *vyre_dialects_dialect_at(vyre_dialects_guard guard, size_t index) {
+    return index < vyre_dialects_dialect_count(guard) ? &guard.snapshot->dialects[index]->dialect : NULL;
+}
+
+const vyre_dialect *vyre_dialects_dialect(vyre_dialects_guard guard, const char *name, size_t length) {
+    const vy_dialect *found = guard.snapshot && name ? vy_snapshot_dialect(guard.snapshot, name, length) : NULL;
+    return found ? &found->dialect : NULL;
+}
+
+const vyre_lowering *vyre_dialects_lowering(vyre_dialects_guard guard, vyre_op_id id, vyre_target target) {
+    const vyre_op_definition *op = vyre_dialects_lookup(guard, id);
+    return op ? vy_op_lowering(vy_op_of(op), target) : NULL;
+}
+
+uint64_t vyre_dialects_generation(vyre_dialects_guard guard) {
+    return guard.snapshot ? guard.snapshot->generation : 0;
+}
+
+uint64_t vyre_dialects_checksum(vyre_dialects_guard guard) {
+    return guard.snapshot ? guard.snapshot->checksum : 0;
+}
+
+vyre_status vyre_dialects_verify(vyre_dialects_guard guard, vyre_error *error) {
+    if (!guard.snapshot)
+        return VYRE_OK;
+    uint64_t now = vy_snapshot_checksum(guard.snapshot);
+    if (now == guard.snapshot->checksum)
+        return VYRE_OK;
+    return vy_fail(error, VYRE_CORRUPT, VY_FIX("look for the code that writes through a pointer it was given to read"),
+                   "the snapshot of generation %llu was written to (checksum %016llx instead of %016llx)",
+                   (unsigned long long)guard.snapshot->generation, (unsigned long long)now,
+                   (unsigned long long)guard.snapshot->checksum);
+}
+
+/* ---- changing ---- */
+
+vyre_status vy_dialects_install(vyre_dialect_builder *builder, int *moved, vyre_error *error) {
+    *moved = 0;
+    const vyre_snapshot *base = builder->base.snapshot;
+    vyre_snapshot *next;
+    vyre_status status = vy_snapshot_build(builder->ops.items, builder->ops.count, builder->dialects.items,
+                                           builder->dialects.count, base->generation + 1, 1, &next, error);
+    if (status != VYRE_OK)
+        return status;
+    if (!vy_domain_publish(&vy_dialects, to_pin(builder->base).object, &next->pinned)) {
+        vy_snapshot_free(next);
+        *moved = 1;
+        return vy_fail(error, VYRE_CONFLICT, VY_FIX("begin again with a new builder"),
+                       "another snapshot was installed since the builder began (at generation %llu)",
+                       (unsigned long long)base->generation);
+    }
+    vyre_dialects_release(&builder->base);
+    builder->base = (vyre_dialects_guard){next, NULL}; /* the one pin it was built with */
+    return VYRE_OK;
+}
+
+vyre_status vyre_dialects_install(vyre_dialect_builder *builder, vyre_error *error) {
+    int moved;
+    if (!builder)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, NULL, "the builder is NULL");
+    return vy_dialects_install(builder, &moved, error);
+}
+
+vyre_status vyre_dialects_update(vyre_dialects_change *change, void *user, vyre_error *error) {
+    int moved;
+    vyre_status status;
+    do {
+        vyre_dialect_builder *builder;
+        moved = 0;
+        status = vyre_dialect_builder_new(&builder, error);
+        if (status == VYRE_OK)
+            status = change(builder, user, error);
+        if (status == VYRE_OK)
+            status = vy_dialects_install(builder, &moved, error);
+        vyre_dialect_builder_free(builder);
+    } while (moved);
+    return status;
+}
+
+/* ---- duplicates among definitions ---- */
+
+static const char *registrant(const vyre_op_definition *op) {
+    if (op->struct_size >= offsetof(vyre_op_definition, owner) + sizeof op->owner && op->owner)
+        return op->owner;
+    return op->dialect && *op->dialect ? op->dialect : "<unknown dialect>";
+}
+
+vyre_status vyre_dialects_validate_no_duplicates(const vyre_op_definition *const *ops, size_t count,
+                                                 vyre_error *error) {
+    if (count > VY_DIALECT_LIMIT_OPS)
+        return vy_fail(error, VYRE_LIMIT, NULL, "there are too many ops (%zu of at most %d)", count,
+                       VY_DIALECT_LIMIT_OPS);
+    const size_t slot_count = 4 * count + 1; /* odd, so that any step below it visits all */
+    uint32_t *slots = vy_allocate_zero(slot_count * sizeof *slots);
+    if (!slots)
+        return vy_fail_memory(error, "the search for duplicates");
+    vyre_status status = VYRE_OK;
+    for (size_t i = 0; i < count && status == VYRE_OK; i++) {
+        const char *id = ops[i] && ops[i]->id ? ops[i]->id : "";
+        size_t slot = (size_t)(vy_checksum_mix(0, id, strlen(id)) % slot_count);
+        for (; slots[slot] && status == VYRE_OK; slot = (slot + 1) % slot_count) {
+            const vyre_op_definition *first = ops[slots[slot] - 1];
+            if (strcmp(first && first->id ? first->id : "", id) == 0)
+                status = ops[i] && first ? vy_fail_duplicate(id, registrant(first), registrant(ops[i]), error)
+                                         : vy_fail(error, VYRE_INVALID_ARGUMENT, NULL, "an op definition is NULL");
+        }
+        slots[slot] = (uint32_t)i + 1;
+    }
+    vy_release(slots, slot_count * sizeof *slots);
+    return status;
+}

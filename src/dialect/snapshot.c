@@ -1,0 +1,180 @@
+#include "dialect/snapshot.h"
+
+#include "base/status.h"
+
+#include <stdlib.h>
+
+#define FIRST_SLOTS 16u
+
+/* ---- the index ---- */
+
+vyre_status vy_fail_duplicate(const char *id, const char *first, const char *second, vyre_error *error) {
+    return vy_fail(error, VYRE_DUPLICATE, VY_FIX("keep one owner of the id; rename or remove the other op"),
+                   "the op id `%.128s` is taken twice (by `%.128s` and by `%.128s`)", id, first, second);
+}
+
+static uint32_t slot_count_for(uint32_t ops) {
+    uint32_t count = FIRST_SLOTS;
+    while (count < 2 * ops)
+        count *= 2;
+    return count;
+}
+
+/* Slots are empty before. */
+static vyre_status fill_slots(vy_snapshot_slot *slots, uint32_t slot_count, vy_op *const *ops, uint32_t count,
+                              vyre_error *error) {
+    for (uint32_t i = 0; i < count; i++) {
+        const vyre_op_definition *op = &ops[i]->definition;
+        uint32_t slot = vy_snapshot_hash(op->number) & (slot_count - 1);
+        for (; slots[slot].definition; slot = (slot + 1) & (slot_count - 1))
+            if (slots[slot].number == op->number)
+                return vy_fail_duplicate(op->id, slots[slot].definition->owner, op->owner, error);
+        slots[slot] = (vy_snapshot_slot){op, op->number};
+    }
+    return VYRE_OK;
+}
+
+static vyre_status check_count(uint32_t ops, vyre_error *error) {
+    if (ops <= VY_DIALECT_LIMIT_OPS)
+        return VYRE_OK;
+    return vy_fail(error, VYRE_LIMIT, NULL, "there are too many ops (%u of at most %d)", ops, VY_DIALECT_LIMIT_OPS);
+}
+
+vyre_status vy_ops_check_unique(vy_op *const *ops, uint32_t count, vyre_error *error) {
+    vyre_status status = check_count(count, error);
+    if (status != VYRE_OK)
+        return status;
+    uint32_t slot_count = slot_count_for(count);
+    vy_snapshot_slot *slots = vy_allocate_zero(slot_count * sizeof *slots);
+    if (!slots)
+        return vy_fail_memory(error, "the index of ops");
+    status = fill_slots(slots, slot_count, ops, count, error);
+    vy_release(slots, slot_count * sizeof *slots);
+    return status;
+}
+
+/* ---- building ---- */
+
+static int compare_ops(const void *left, const void *right) {
+    const vy_op *a = *(vy_op *const *)left, *b = *(vy_op *const *)right;
+    return strcmp(a->definition.id, b->definition.id);
+}
+
+static int compare_dialects(const void *left, const void *right) {
+    const vy_dialect *a = *(vy_dialect *const *)left, *b = *(vy_dialect *const *)right;
+    return strcmp(a->dialect.name, b->dialect.name);
+}
+
+/* One block; slots first, since they want the larger alignment. */
+static vyre_snapshot *allocate(uint32_t ops, uint32_t dialects, vy_snapshot_slot **slots) {
+    uint32_t slot_count = slot_count_for(ops);
+    size_t slots_at = sizeof(vyre_snapshot), ops_at = slots_at + slot_count * sizeof(vy_snapshot_slot);
+    size_t dialects_at = ops_at + ops * sizeof(vy_op *), size = dialects_at + dialects * sizeof(vy_dialect *);
+    char *block = vy_allocate_zero(size);
+    if (!block)
+        return NULL;
+    vyre_snapshot *snapshot = (vyre_snapshot *)block;
+    *slots = (vy_snapshot_slot *)(block + slots_at);
+    snapshot->slots = *slots;
+    snapshot->slot_mask = slot_count - 1;
+    snapshot->ops = (vy_op **)(block + ops_at);
+    snapshot->dialects = (vy_dialect **)(block + dialects_at);
+    snapshot->size = size;
+    return snapshot;
+}
+
+static vyre_status check_dialects(const vyre_snapshot *snapshot, vyre_error *error) {
+    for (uint32_t i = 1; i < snapshot->dialect_count; i++) {
+        const vyre_dialect *a = &snapshot->dialects[i - 1]->dialect, *b = &snapshot->dialects[i]->dialect;
+        if (strcmp(a->name, b->name) == 0)
+            return vy_fail(error, VYRE_CONFLICT, VY_FIX("remove one of the two, or give one another name"),
+                           "the dialect `%s` has two providers (`%.128s` and `%.128s`)", a->name, a->owner, b->owner);
+    }
+    for (uint32_t i = 0; i < snapshot->op_count; i++) {
+        const vyre_op_definition *op = &snapshot->ops[i]->definition;
+        if (!vy_snapshot_dialect(snapshot, op->dialect, strlen(op->dialect)))
+            return vy_fail(error, VYRE_NOT_FOUND, VY_FIX("register the dialect `%.128s` before its ops", op->dialect),
+                           "op `%.128s` of `%.128s` is in a dialect nobody registered (`%.128s`)", op->id, op->owner,
+                           op->dialect);
+    }
+    return VYRE_OK;
+}
+
+static void take_references(vyre_snapshot *snapshot, vy_op *const *ops, uint32_t op_count, vy_dialect *const *dialects,
+                            uint32_t dialect_count) {
+    for (; snapshot->op_count < op_count; snapshot->op_count++)
+        snapshot->ops[snapshot->op_count] = vy_op_retain(ops[snapshot->op_count]);
+    for (; snapshot->dialect_count < dialect_count; snapshot->dialect_count++)
+        snapshot->dialects[snapshot->dialect_count] = vy_dialect_retain(dialects[snapshot->dialect_count]);
+    if (op_count)
+        qsort(snapshot->ops, op_count, sizeof *snapshot->ops, compare_ops);
+    if (dialect_count)
+        qsort(snapshot->dialects, dialect_count, sizeof *snapshot->dialects, compare_dialects);
+}
+
+vyre_status vy_snapshot_build(vy_op *const *ops, uint32_t op_count, vy_dialect *const *dialects, uint32_t dialect_count,
+                              uint64_t generation, size_t holds, vyre_snapshot **out, vyre_error *error) {
+    *out = NULL;
+    vyre_status status = check_count(op_count > dialect_count ? op_count : dialect_count, error);
+    if (status != VYRE_OK)
+        return status;
+    vy_snapshot_slot *slots;
+    vyre_snapshot *snapshot = allocate(op_count, dialect_count, &slots);
+    if (!snapshot)
+        return vy_fail_memory(error, "a snapshot of the dialects");
+    atomic_init(&snapshot->pinned.holds, holds);
+    snapshot->generation = generation;
+    status = fill_slots(slots, snapshot->slot_mask + 1, ops, op_count, error);
+    take_references(snapshot, ops, op_count, dialects, dialect_count);
+    if (status == VYRE_OK)
+        status = check_dialects(snapshot, error);
+    if (status != VYRE_OK) {
+        vy_snapshot_free(snapshot);
+        return status;
+    }
+    snapshot->checksum = vy_snapshot_checksum(snapshot);
+    *out = snapshot;
+    return VYRE_OK;
+}
+
+void vy_snapshot_free(vyre_snapshot *snapshot) {
+    if (!snapshot)
+        return;
+    for (uint32_t i = 0; i < snapshot->op_count; i++)
+        vy_op_release(snapshot->ops[i]);
+    for (uint32_t i = 0; i < snapshot->dialect_count; i++)
+        vy_dialect_release(snapshot->dialects[i]);
+    vy_release(snapshot, snapshot->size);
+}
+
+/* ---- reading ---- */
+
+const vy_dialect *vy_snapshot_dialect(const vyre_snapshot *snapshot, const char *name, size_t length) {
+    uint32_t low = 0, high = snapshot->dialect_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        const char *at = snapshot->dialects[middle]->dialect.name;
+        int order = strncmp(at, name, length);
+        if (order == 0 && at[length] == 0)
+            return snapshot->dialects[middle];
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+uint64_t vy_snapshot_checksum(const vyre_snapshot *snapshot) {
+    uint64_t sum = vy_checksum_mix(snapshot->generation, snapshot->slots,
+                                   ((size_t)snapshot->slot_mask + 1) * sizeof *snapshot->slots);
+    for (uint32_t i = 0; i < snapshot->op_count; i++) {
+        uint64_t op = vy_op_checksum(snapshot->ops[i]);
+        sum = vy_checksum_mix(sum, &op, sizeof op);
+    }
+    for (uint32_t i = 0; i < snapshot->dialect_count; i++) {
+        uint64_t dialect = vy_dialect_checksum(snapshot->dialects[i]);
+        sum = vy_checksum_mix(sum, &dialect, sizeof dialect);
+    }
+    return sum;
+}
