@@ -1,0 +1,263 @@
+/* vyre cache: what is kept on disk of compiled pipelines; how much, whether it is whole, and away with it. */
+#include "tool/args.h"
+#include "tool/commands.h"
+#include "vyre/cache.h"
+#include "vyre/telemetry.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <time.h>
+
+typedef struct cache_options {
+    const char *backend, *folder;
+    int invalid, json;
+} cache_options;
+
+static const tool_option options_table[] = {
+    {"folder", 0, "DIR", TOOL_TEXT, offsetof(cache_options, folder), "look there instead of in the usual place"},
+    {"backend", 0, "ID", TOOL_TEXT, offsetof(cache_options, backend), "only entries of this backend"},
+    {"invalid", 0, NULL, TOOL_FLAG, offsetof(cache_options, invalid), "with clear: only entries that are damaged"},
+    {"json", 0, NULL, TOOL_FLAG, offsetof(cache_options, json), "one JSON object on standard output"},
+    {NULL, 0, NULL, TOOL_FLAG, 0, NULL},
+};
+
+/* What a walk gathers. */
+typedef struct survey {
+    const cache_options *options;
+    int names_all, names_damaged; /* which entries are listed one by one */
+    vy_string list;
+    uint64_t listed, count, bytes, damaged;
+} survey;
+
+static int is_wanted(const cache_options *options, const vyre_cache_entry *entry) {
+    size_t length = options->backend ? strlen(options->backend) : 0;
+    return !options->backend ||
+           (strncmp(entry->pipeline, options->backend, length) == 0 && entry->pipeline[length] == ':');
+}
+
+static void add_json(survey *s, const vyre_cache_entry *entry) {
+    vy_string_format(&s->list, "%s{\"key\":\"%s\",\"pipeline\":", s->listed ? "," : "", entry->key);
+    vy_string_json(&s->list, entry->pipeline);
+    vy_string_format(&s->list, ",\"size\":%" PRIu64 ",\"created\":%" PRIu64 ",\"used\":%" PRIu64 ",\"valid\":%s",
+                     entry->size, entry->created, entry->used, entry->valid ? "true" : "false");
+    if (entry->problem) {
+        vy_string_add(&s->list, ",\"problem\":");
+        vy_string_json(&s->list, entry->problem);
+    }
+    vy_string_char(&s->list, '}');
+}
+
+static void add_line(survey *s, const vyre_cache_entry *entry) {
+    char when[32] = "?";
+    const time_t used = (time_t)entry->used;
+    struct tm parts;
+
+    if (gmtime_r(&used, &parts))
+        strftime(when, sizeof when, "%Y-%m-%d %H:%M", &parts);
+    vy_string_format(&s->list, "%.16s  %10" PRIu64 "  %s  %s", entry->key, entry->size, when,
+                     *entry->pipeline ? entry->pipeline : "-");
+    if (entry->problem)
+        vy_string_format(&s->list, "  (%s)", entry->problem);
+    vy_string_char(&s->list, '\n');
+}
+
+static int visit(void *user, const vyre_cache_entry *entry) {
+    survey *s = user;
+
+    if (!is_wanted(s->options, entry))
+        return 0;
+    s->count++;
+    s->bytes += entry->size;
+    s->damaged += !entry->valid;
+    if (s->names_all || (s->names_damaged && !entry->valid)) {
+        if (s->options->json)
+            add_json(s, entry);
+        else
+            add_line(s, entry);
+        s->listed++;
+    }
+    return 0;
+}
+
+static void add_folder(vy_string *out, int json) {
+    char path[PATH_MAX];
+
+    vyre_cache_folder(path, sizeof path);
+    if (json) {
+        vy_string_add(out, "{\"folder\":");
+        vy_string_json(out, path);
+    } else if (*path) {
+        vy_string_format(out, " in %s\n", path);
+    } else {
+        vy_string_add(out, "; nothing is kept on disk\n");
+    }
+}
+
+static void add_count(vy_string *out, const char *before, uint64_t count, uint64_t bytes) {
+    vy_string_format(out, "%s%" PRIu64 " %s, %" PRIu64 " bytes", before, count, count == 1 ? "entry" : "entries",
+                     bytes);
+}
+
+static int show_json(survey *s, int has_list) {
+    vy_string out = {0};
+
+    add_folder(&out, 1);
+    vy_string_format(&out, ",\"count\":%" PRIu64 ",\"bytes\":%" PRIu64, s->count, s->bytes);
+    if (s->names_damaged)
+        vy_string_format(&out, ",\"damaged\":%" PRIu64, s->damaged);
+    if (has_list)
+        vy_string_format(&out, ",\"entries\":[%s]", s->list.text ? s->list.text : "");
+    tool_failure_json(&out);
+    vy_string_add(&out, "}\n");
+    out.failed |= s->list.failed;
+    return tool_print(&out);
+}
+
+static int show_text(survey *s) {
+    vy_string out = {0};
+
+    vy_string_append(&out, s->list.text ? s->list.text : "", s->list.length);
+    add_count(&out, "", s->count, s->bytes);
+    if (s->names_damaged)
+        vy_string_format(&out, ", %" PRIu64 " damaged", s->damaged);
+    add_folder(&out, 0);
+    out.failed |= s->list.failed;
+    return tool_print(&out);
+}
+
+static int report_damage(const survey *s) {
+    vyre_error error;
+
+    vy_fail(&error, VYRE_CORRUPT,
+            "remove what is damaged with `vyre cache clear --invalid`; it is compiled again when needed",
+            "%" PRIu64 " of %" PRIu64 " entries %s damaged", s->damaged, s->count, s->damaged == 1 ? "is" : "are");
+    return tool_error(&error);
+}
+
+/* list, size and verify differ in how closely they look and what they name. */
+static int look(const cache_options *options, vyre_cache_look closely, int names_all, int names_damaged) {
+    survey s = {.options = options, .names_all = names_all, .names_damaged = names_damaged};
+    vyre_error error;
+    int code = TOOL_OK, shown;
+
+    if (vyre_cache_walk(closely, visit, &s, &error) != VYRE_OK) {
+        vy_string_free(&s.list);
+        return tool_error(&error);
+    }
+    /* Text is printed before the error that sums it up; in JSON the error is a part of the object. */
+    shown = options->json ? TOOL_OK : show_text(&s);
+    if (shown == TOOL_OK && names_damaged && s.damaged)
+        code = report_damage(&s);
+    if (options->json)
+        shown = show_json(&s, names_all || names_damaged);
+    vy_string_free(&s.list);
+    return shown != TOOL_OK ? shown : code;
+}
+
+static int run_list(const cache_options *options) {
+    return look(options, VYRE_CACHE_LOOK_HEADS, 1, 0);
+}
+static int run_size(const cache_options *options) {
+    return look(options, VYRE_CACHE_LOOK_HEADS, 0, 0);
+}
+static int run_verify(const cache_options *options) {
+    return look(options, VYRE_CACHE_LOOK_BYTES, 0, 1);
+}
+
+static int run_clear(const cache_options *options) {
+    const vyre_cache_filter filter = {.only_invalid = options->invalid, .backend = options->backend};
+    const int all = !options->invalid && !options->backend;
+    uint64_t removed, bytes;
+    vy_string out = {0};
+    vyre_error error;
+
+    if (vyre_cache_clear(all ? NULL : &filter, &removed, &bytes, &error) != VYRE_OK)
+        return tool_error(&error);
+    if (options->json) {
+        add_folder(&out, 1);
+        vy_string_format(&out, ",\"removed\":%" PRIu64 ",\"bytes\":%" PRIu64 "}\n", removed, bytes);
+    } else {
+        add_count(&out, "removed ", removed, bytes);
+        add_folder(&out, 0);
+    }
+    return tool_print(&out);
+}
+
+static const struct {
+    const char *name;
+    int (*run)(const cache_options *options);
+} actions[] = {{"list", run_list}, {"size", run_size}, {"verify", run_verify}, {"clear", run_clear}};
+enum { ACTIONS = sizeof actions / sizeof *actions };
+
+static int unknown_action(const tool_command *self, const char *word) {
+    vy_suggestion suggestion;
+    const char *near;
+
+    vy_suggestion_start(&suggestion, word, strlen(word));
+    for (int i = 0; i < ACTIONS; i++)
+        vy_suggestion_offer(&suggestion, actions[i].name);
+    near = vy_suggestion_get(&suggestion);
+    return tool_usage(self, near ? VY_FIX("did you mean `vyre cache %s`?", near) : "say list, size, verify or clear",
+                      "`%.100s` is nothing to do with a cache", word);
+}
+
+/* A folder that was named is meant to be there. */
+static int set_folder(const char *path) {
+    struct stat facts;
+    vyre_error error;
+
+    if (!path)
+        return TOOL_OK;
+    if (stat(path, &facts) != 0) {
+        vy_fail(&error, VYRE_IO, "check the spelling of the path", "there is no folder `%s`", path);
+        return tool_error(&error);
+    }
+    return vyre_cache_set_folder(path, &error) == VYRE_OK ? TOOL_OK : tool_error(&error);
+}
+
+/* Why there is no folder, where nobody chose that. */
+static void print_line(void *user, int level, const char *source, const char *message) {
+    (void)user, (void)level;
+    fprintf(stderr, "vyre: %s: %s\n", source, message);
+}
+
+static int run_command(const tool_command *self, void *given, const tool_args *args) {
+    const cache_options *options = given;
+    const char *word = args->words.count ? args->words.items[0] : "list";
+    int code;
+
+    if (args->words.count > 1)
+        return tool_usage(self, "say one of list, size, verify and clear", "`%.100s` is not expected",
+                          args->words.items[1]);
+    if (options->invalid && strcmp(word, "clear") != 0)
+        return tool_usage(self, "say `vyre cache clear --invalid`, or `vyre cache verify` to see what is damaged",
+                          "--invalid goes with clear, not with %.100s", word);
+    for (int i = 0; i < ACTIONS; i++)
+        if (strcmp(actions[i].name, word) == 0) {
+            code = set_folder(options->folder);
+            vyre_log_set_sink(print_line, NULL);
+            return code == TOOL_OK ? actions[i].run(options) : code;
+        }
+    return unknown_action(self, word);
+}
+
+const tool_command tool_cmd_cache = {
+    .name = "cache",
+    .summary = "list, measure, verify or clear the compiled pipelines kept on disk",
+    .usage = "[list|size|verify|clear] [OPTIONS]",
+    .details =
+        "list   every entry, used last first: key, bytes, time of last use (UTC), pipeline\n"
+        "size   how many entries, how many bytes\n"
+        "verify reads every byte, names what is damaged, and exits with 1 if anything is\n"
+        "clear  removes entries: all, or those that --backend and --invalid mean\n"
+        "\n"
+        "The folder is $VYRE_CACHE_DIR, else $XDG_CACHE_HOME/vyre, else $HOME/.cache/vyre. Clearing is safe while "
+        "programs run.\n",
+    .examples = "  vyre cache\n"
+                "  vyre cache verify || vyre cache clear --invalid\n"
+                "  vyre cache clear --backend cuda\n",
+    .options = options_table,
+    .options_size = sizeof(cache_options),
+    .run = run_command,
+};
