@@ -10,6 +10,7 @@
     X(fmt)                                                                                                             \
     X(explain)                                                                                                         \
     X(backends)                                                                                                        \
+    X(cache)                                                                                                           \
     X(doctor)                                                                                                          \
     X(ops)                                                                                                             \
     X(inline)                                                                                                          \

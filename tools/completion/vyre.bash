@@ -3,7 +3,7 @@ _vyre() {
     local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]:-} options=
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "run check fmt explain backends doctor ops inline encode decode bind gen shrink version help" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "run check fmt explain backends cache doctor ops inline encode decode bind gen shrink version help" -- "$word")
         return
     fi
     case $command in
@@ -12,6 +12,7 @@ _vyre() {
     fmt) options="--write --check" ;;
     explain) options="--all --markdown --program --define --json" ;;
     backends) options="--backend --software --json" ;;
+    cache) options="--folder --backend --invalid --json" ;;
     doctor) options="--timeout --json" ;;
     ops) options="--markdown --json" ;;
     inline | decode | bind) options="--output --program --define" ;;
@@ -19,7 +20,7 @@ _vyre() {
     gen) options="--seed --count --statements --depth --invocations --stress --types --output --json" ;;
     shrink) options="--output --program --define --count --grid --elements --tries --timeout --verbose" ;;
     help)
-        mapfile -t COMPREPLY < <(compgen -W "run check fmt explain backends doctor ops inline encode decode bind gen shrink version help" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "run check fmt explain backends cache doctor ops inline encode decode bind gen shrink version help" -- "$word")
         return
         ;;
     esac
@@ -30,6 +31,8 @@ _vyre() {
     esac
     if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options --help" -- "$word")
+    elif [ "$command" = cache ]; then
+        mapfile -t COMPREPLY < <(compgen -W "list size verify clear" -- "$word")
     else
         mapfile -t COMPREPLY < <(compgen -f -- "${word#@}")
     fi
