@@ -114,12 +114,12 @@ typedef struct vyre_device_profile {
     X(INDIRECT_DISPATCH, "indirect_dispatch", 0, "the grid can come from a resident buffer")                           \
     X(SPECULATION, "speculation", 0, "speculative dispatch")                                                           \
     X(PERSISTENT_THREADS, "persistent_thread_dispatch", 0, "a kernel can stay and poll a queue")                       \
-    X(GRID_SYNC, "grid_sync", 0, "a grid barrier runs inside one dispatch; without it such programs are refused")      \
+    X(GRID_SYNC, "grid_sync", 0, "a grid barrier runs inside one launch; without it such programs run as several")     \
     X(DISTRIBUTED, "distributed", 0, "one program spreads over several devices")                                       \
     X(MAX_WORKGROUP_SIZE_X, "max_workgroup_size.x", 1, "")                                                             \
     X(MAX_WORKGROUP_SIZE_Y, "max_workgroup_size.y", 1, "")                                                             \
     X(MAX_WORKGROUP_SIZE_Z, "max_workgroup_size.z", 1, "")                                                             \
-    X(MAX_WORKGROUPS, "max_compute_workgroups_per_dimension", 1, "a larger grid is refused")                           \
+    X(MAX_WORKGROUPS, "max_compute_workgroups_per_dimension", 1, "a larger grid runs as several launches")             \
     X(MAX_INVOCATIONS, "max_compute_invocations_per_workgroup", 0, "0 = the product of the sizes, clamped to 32 bits") \
     X(SUBGROUP_SIZE, "subgroup_size", 0, "0 = unknown")                                                                \
     X(MAX_STORAGE_BYTES, "max_storage_buffer_bytes", 0, "0 = not reported, which is not unlimited")                    \

@@ -204,9 +204,11 @@ static vyre_status start_natively(vyre_pending *p, const vy_dispatch *asked, vyr
 
 /* ---- starting ---- */
 
-/* Deadlines the backend cannot keep take the synchronous road. */
+/* Deadlines the backend cannot keep, and what takes several launches, take the synchronous road. */
 static int runs_natively(const vy_dispatch *asked) {
-    return (asked->target->dispatch_async || asked->target->dispatch_borrowed_async) && asked->launch.group_count &&
+    int with_base;
+    return !vy_stages_needed(asked->backend, asked->program, &asked->launch, &with_base) &&
+           (asked->target->dispatch_async || asked->target->dispatch_borrowed_async) && asked->launch.group_count &&
            (!asked->deadline_ns || vyre_backend_capability(asked->backend, VYRE_CAPABILITY_CANCEL));
 }
 

@@ -141,6 +141,7 @@ static vyre_status initialise(const vyre_backend_instance *instance, vyre_backen
     vy_prepared_start(&backend->prepared);
     vy_residents_start(&backend->residents);
     vy_async_start(&backend->async);
+    vy_stages_cache_start(&backend->stages);
     return VYRE_OK;
 }
 
@@ -196,6 +197,7 @@ void vyre_backend_release(vyre_backend *backend) {
         vy_backend_close_device(backend, &ignored);
     if (backend->calls.destroy)
         backend->calls.destroy(backend->self);
+    vy_stages_cache_end(&backend->stages);
     vy_residents_end(&backend->residents);
     vy_prepared_end(&backend->prepared);
     pthread_cond_destroy(&backend->idle);

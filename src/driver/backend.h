@@ -9,6 +9,7 @@
 #include "driver/counters.h"
 #include "driver/prepared.h"
 #include "driver/resident.h"
+#include "driver/stages.h"
 #include "driver/target.h"
 
 #include <stdatomic.h>
@@ -37,6 +38,7 @@ struct vyre_backend {
     vy_prepared prepared;
     vy_residents residents;
     vy_async async;
+    vy_stages_cache stages;
 };
 
 /* Makes a handle of what a registration constructs. */

@@ -19,16 +19,11 @@ static vyre_status check_workgroup(vyre_backend *backend, const vyre_program *pr
     vyre_program_workgroup(program, size);
     for (int d = 0; d < 3; d++) {
         uint64_t most = limit_of(backend, (vyre_capability)(VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_X + d));
-        uint64_t groups = limit_of(backend, VYRE_CAPABILITY_MAX_WORKGROUPS);
         if (size[d] > most)
             return vy_fail(error, VYRE_LIMIT,
                            VY_FIX("lower `workgroup` to %" PRIu64 " in %c, or choose another backend", most, axes[d]),
                            "the workgroup size in %c (%" PRIu32 ") is over the limit of backend `%s` (%" PRIu64 ")",
                            axes[d], size[d], backend->id, most);
-        if (launch->groups[d] > groups)
-            return vy_fail(error, VYRE_LIMIT, "dispatch fewer workgroups at a time, or choose another backend",
-                           "the grid in %c (%" PRIu32 " workgroups) is over the limit of backend `%s` (%" PRIu64 ")",
-                           axes[d], launch->groups[d], backend->id, groups);
     }
     uint64_t most = limit_of(backend, VYRE_CAPABILITY_MAX_INVOCATIONS);
     if (launch->group_size > most)
@@ -60,8 +55,6 @@ static vyre_status check_bytes(vyre_backend *backend, const vyre_program *progra
 
 vyre_status vy_boundary_check(vyre_backend *backend, const vyre_program *program, const vy_launch *launch,
                               const vyre_dispatch_config *config, vyre_error *error) {
-    if ((program->facts & VY_FACT_GRID_BARRIER) && !limit_of(backend, VYRE_CAPABILITY_GRID_SYNC))
-        return vy_backend_unsupported(backend, "grid barriers", error);
     vyre_status status = check_workgroup(backend, program, launch, error);
     return status == VYRE_OK ? check_bytes(backend, program, launch, config, error) : status;
 }
@@ -189,7 +182,7 @@ static vyre_status run(vy_dispatch *d, vyre_error *error) {
                     .owned = d->owned,
                     .input_count = d->arguments->input_count,
                     .timing = d->timing};
-    vyre_status status = vy_prepare(d->backend, d->program, error);
+    vyre_status status = vy_call_stage(&call, d->program, &d->launch, NULL, error);
     if (status != VYRE_OK)
         return status;
     vy_boundary_describe(d->program, d->arguments, &d->launch, d->config, params, elements, &trap, &call.launch);
@@ -204,6 +197,7 @@ static vyre_status run(vy_dispatch *d, vyre_error *error) {
     int in_place =
         d->form == VY_FORM_INTO && d->target->dispatch_borrowed_into && !vy_boundary_guards(d->backend, &call.launch);
     status = in_place ? run_in_place(d, &call, error) : run_in_fresh(d, &call, error);
+    vy_call_unstage(&call);
     status = vy_boundary_finish(d->backend, status, &d->launch, &trap, error);
     if (status == VYRE_TRAPPED && d->trap)
         *d->trap = trap;

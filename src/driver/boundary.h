@@ -1,15 +1,17 @@
 /* The boundary: the one place every dispatch on every backend passes.
  *
  * In this order: resolve the arguments against the program (ir/launch.h), compare sizes with the device's limits and the config, answer an
- * empty grid here, prepare the backend for a program it has not seen, call it (on a thread of its own if there is a deadline it cannot keep),
- * check what came back, deliver, count. What it does not change it forwards: params, element counts, grid, label, bindings, bytes.
+ * empty grid here, cut what one launch cannot do into stages, prepare the backend for a program it has not seen, call it (on a thread of its
+ * own if there is a deadline it cannot keep), check what came back, deliver, count. What it does not change it forwards: params, element
+ * counts, grid, label, bindings, bytes.
  *
  * boundary.c is the road; boundary_call.c the call with its defaults, boundary_deadline.c the worker thread, boundary_outputs.c slots and
- * delivery, boundary_resident.c the resident form. */
+ * delivery, boundary_resident.c the resident form, stages.c what runs as several launches. */
 #ifndef VY_DRIVER_BOUNDARY_H
 #define VY_DRIVER_BOUNDARY_H
 
 #include "driver/backend.h"
+#include "driver/stages.h"
 #include "ir/launch.h"
 
 /* X(ID): the forms of a dispatch, each an entry of the table. */
@@ -34,6 +36,10 @@ typedef struct vy_call {
     const vyre_resource *bindings; /* RESIDENT: ids are native */
     size_t binding_count;
     vyre_timing *timing; /* may be NULL */
+    /* Set by vy_call_stage (stages.h). */
+    vy_stages *stages;              /* NULL: one launch does it; else a reference */
+    const vy_target *stage_targets; /* by stage; NULL: target, for all */
+    const vy_launch *resolved;      /* what `launch` was made from */
 } vy_call;
 
 /* Calls the entry of the form, or what stands for a missing one; judges its status (backend.h). error is never NULL. */

@@ -76,10 +76,19 @@ static vyre_status run_into(const vy_call *call, vyre_error *error) {
                                           : run_borrowed(call, error);
 }
 
+/* Without the entry, a pipeline: all bindings resident is a case of bindings mixed. */
 static vyre_status run_resident(const vy_call *call, vyre_error *error) {
     const vy_target *target = call->target;
     if (call->timing)
         memset(call->timing, 0, sizeof *call->timing);
+    if (!target->dispatch_resident) {
+        vy_slots slots;
+        vy_slots_start(&slots, vyre_program_output_count(call->launch.program));
+        vyre_status status = target->dispatch_persistent(target->self, &call->launch, call->bindings,
+                                                         call->binding_count, &slots.outputs, call->timing, error);
+        vy_slots_end(&slots);
+        return status;
+    }
     return target->dispatch_resident(target->self, &call->launch, call->bindings, call->binding_count, call->timing,
                                      error);
 }
@@ -90,6 +99,8 @@ vyre_status vy_call_run(const vy_call *call, vyre_error *error) {
         [VY_FORM_INTO] = run_into,   [VY_FORM_RESIDENT] = run_resident,
     };
     vy_error_clear(error);
+    if (call->stages)
+        return vy_stages_run(call, error); /* by way of here, launch by launch */
     vyre_status status = forms[call->form](call, error);
     return status == VYRE_OK ? VYRE_OK : vy_backend_judge(call->backend, status, error);
 }

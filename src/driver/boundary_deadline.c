@@ -38,6 +38,7 @@ static void copy_call(job *j, const vy_call *from, const vy_resident_use *uses, 
     to->launch.trap = &j->trap;
     to->launch.cancel =
         NULL; /* the caller's word is gone when the call is abandoned, and this backend does not look at it */
+    to->resolved = vy_cut(c, from->resolved, sizeof *from->resolved);
     to->timing = from->timing ? &j->timing : NULL;
     to->outputs = &j->slots.outputs;
     to->bindings = vy_cut(c, from->bindings, from->binding_count * sizeof *from->bindings);
@@ -80,6 +81,7 @@ static job *job_new(const vy_call *call, const vy_resident_use *uses, size_t use
     pthread_cond_init(&j->ended, &monotonic);
     pthread_condattr_destroy(&monotonic);
     vyre_program_retain(call->launch.program);
+    vy_stages_retain(call->stages);
     vyre_backend_retain(call->backend);
     return j;
 }
@@ -88,6 +90,7 @@ static void job_free(job *j) {
     vyre_backend *backend = j->call.backend;
     vy_resident_unpin(backend, j->uses, j->use_count);
     vy_slots_end(&j->slots);
+    vy_stages_release(j->call.stages);
     vyre_program_release(j->call.launch.program);
     pthread_cond_destroy(&j->ended);
     pthread_mutex_destroy(&j->lock);

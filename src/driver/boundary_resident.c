@@ -154,7 +154,7 @@ static vyre_status run(resident_dispatch *d, vyre_error *error) {
                     .bindings = d->native,
                     .binding_count = count,
                     .timing = d->timing};
-    vyre_status status = vy_prepare(d->backend, d->program, error);
+    vyre_status status = vy_call_stage(&call, d->program, &d->launch, NULL, error);
     if (status != VYRE_OK) {
         vy_resident_unpin(d->backend, d->uses, count);
         return status;
@@ -166,6 +166,7 @@ static vyre_status run(resident_dispatch *d, vyre_error *error) {
         status = vy_call_run(&call, error);
         vy_resident_unpin(d->backend, d->uses, count);
     }
+    vy_call_unstage(&call);
     status = vy_boundary_finish(d->backend, status, &d->launch, &trap, error);
     if (status == VYRE_TRAPPED && d->trap)
         *d->trap = trap;

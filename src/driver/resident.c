@@ -224,7 +224,14 @@ vyre_status vyre_resident_allocate(vyre_backend *backend, uint64_t size, const v
     return status;
 }
 
-/* Takes the buffer out of the table, so that nobody can use it any more. */
+/* With the lock held: the buffer leaves the table, so that nobody can use it any more. */
+static uint64_t take_out(vy_residents *residents, uint32_t place) {
+    uint64_t native = residents->entries.items[place].native;
+    vy_count(VY_COUNTER_resident_bytes, (uint64_t)0 - residents->entries.items[place].size);
+    give_place(residents, place);
+    return native;
+}
+
 static vyre_status remove_entry(vyre_backend *backend, vyre_resident handle, uint64_t *native, vyre_error *error) {
     vy_residents *residents = &backend->residents;
     uint32_t place;
@@ -234,11 +241,8 @@ static vyre_status remove_entry(vyre_backend *backend, vyre_resident handle, uin
         status = vy_fail(error, VYRE_CONFLICT, "free it after the calls that use it have ended",
                          "the resident buffer of backend `%s` is in use by %" PRIu32 " calls", backend->id,
                          residents->entries.items[place].users);
-    if (status == VYRE_OK) {
-        *native = residents->entries.items[place].native;
-        vy_count(VY_COUNTER_resident_bytes, (uint64_t)0 - residents->entries.items[place].size);
-        give_place(residents, place);
-    }
+    if (status == VYRE_OK)
+        *native = take_out(residents, place);
     pthread_mutex_unlock(&residents->lock);
     return status;
 }
@@ -269,6 +273,39 @@ vyre_status vyre_resident_size(vyre_backend *backend, vyre_resident resident, ui
         *size = backend->residents.entries.items[place].size;
     pthread_mutex_unlock(&backend->residents.lock);
     return status;
+}
+
+/* ---- of the library's own ---- */
+
+vyre_status vy_resident_make(vyre_backend *backend, uint64_t size, vy_resident_use *use, vyre_error *error) {
+    vyre_resident handle;
+    vyre_status status = allocate(backend, size, NULL, &handle, error);
+    return status == VYRE_OK ? vy_resident_pin(backend, handle, 0, size, 0, 1, use, error) : status;
+}
+
+vyre_status vy_resident_fill(vyre_backend *backend, const vy_resident_use *use, const void *data, uint64_t size,
+                             vyre_error *error) {
+    return native_upload(backend, use->native, 0, data, size, error);
+}
+
+vyre_status vy_resident_fetch(vyre_backend *backend, const vy_resident_use *use, void *data, uint64_t size,
+                              vyre_error *error) {
+    return native_download(backend, use->native, 0, data, size, error);
+}
+
+void vy_resident_drop(vyre_backend *backend, const vy_resident_use *use) {
+    vy_residents *residents = &backend->residents;
+    vyre_error ignored;
+    pthread_mutex_lock(&residents->lock);
+    vy_resident_entry *entry = &residents->entries.items[use->place];
+    entry->users--;
+    /* A recovery since then made it stale. */
+    int is_ours = entry->is_live && !atomic_load(&backend->is_lost);
+    if (is_ours)
+        take_out(residents, use->place);
+    pthread_mutex_unlock(&residents->lock);
+    if (is_ours && native_free(backend, use->native, &ignored) != VYRE_OK)
+        vy_log(1, backend->id, ignored.message);
 }
 
 /* ---- transfers ---- */
@@ -427,11 +464,8 @@ void vy_residents_free_all(vyre_backend *backend) {
         pthread_mutex_lock(&residents->lock);
         int is_end = place >= residents->entries.count;
         int is_live = !is_end && residents->entries.items[place].is_live;
-        if (is_live) {
-            native = residents->entries.items[place].native;
-            vy_count(VY_COUNTER_resident_bytes, (uint64_t)0 - residents->entries.items[place].size);
-            give_place(residents, place);
-        }
+        if (is_live)
+            native = take_out(residents, place);
         pthread_mutex_unlock(&residents->lock);
         if (is_end)
             return;

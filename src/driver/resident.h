@@ -42,6 +42,15 @@ vyre_status vy_resident_pin(vyre_backend *backend, vyre_resident handle, uint64_
                             int write, vy_resident_use *use, vyre_error *error);
 void vy_resident_unpin(vyre_backend *backend, const vy_resident_use *uses, size_t count);
 
+/* A buffer of the library's own, for one who is inside the backend: made pinned, zeroed, filled from its start, read from its start,
+ * dropped. A lost backend is not asked to free it: recovery and shutdown do what there is to do. error is never NULL. */
+vyre_status vy_resident_make(vyre_backend *backend, uint64_t size, vy_resident_use *use, vyre_error *error);
+vyre_status vy_resident_fill(vyre_backend *backend, const vy_resident_use *use, const void *data, uint64_t size,
+                             vyre_error *error);
+vyre_status vy_resident_fetch(vyre_backend *backend, const vy_resident_use *use, void *data, uint64_t size,
+                              vyre_error *error);
+void vy_resident_drop(vyre_backend *backend, const vy_resident_use *use);
+
 /* Frees all native buffers, ignoring what the backend says: for shutdown. */
 void vy_residents_free_all(vyre_backend *backend);
 /* After the device came back: buffers with an unwritten source are made and uploaded again, the others become stale. */

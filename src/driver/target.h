@@ -32,4 +32,9 @@ typedef struct vy_target {
                                        vyre_error *error);
 } vy_target;
 
+/* Whether it runs on resident buffers. */
+static inline int vy_target_is_resident(const vy_target *target) {
+    return target->dispatch_resident || target->dispatch_persistent;
+}
+
 #endif

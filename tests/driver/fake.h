@@ -86,6 +86,7 @@ typedef struct fake {
     unsigned hang_ms;
     uint64_t can_cancel;
     uint64_t no_grid_sync;
+    uint64_t most_groups; /* 0 = as many as the reference */
     uint64_t last_native;
     uint64_t natives[64]; /* handed out; those still there are freed at the end, as a device would with its context */
     fake_seen seen;
@@ -311,6 +312,8 @@ static uint64_t fake_capability(void *self, vyre_capability capability) {
         return f->can_cancel;
     if (capability == VYRE_CAPABILITY_GRID_SYNC && f->no_grid_sync)
         return 0;
+    if (capability == VYRE_CAPABILITY_MAX_WORKGROUPS && f->most_groups)
+        return f->most_groups;
     return f->real.vtable->capability(f->real.self, capability);
 }
 

@@ -1,0 +1,62 @@
+/* Stages on buffers of the device: what the call binds is used as it is, everything else gets a temporary one. */
+#include "base/status.h"
+#include "driver/stages_state.h"
+
+static vyre_status make(vy_stage_run *run, uint32_t buffer, vyre_error *error) {
+    vy_resident_use *use = &run->made[buffer];
+    vyre_status status = vy_resident_make(run->call->backend, run->bytes[buffer], use, error);
+    if (status != VYRE_OK)
+        return status;
+    run->is_made[buffer] = 1;
+    run->bindings[buffer] = (vyre_resource){.kind = VYRE_RESOURCE_RESIDENT,
+                                            .resident = {run->call->backend->owner, use->native},
+                                            .size = run->bytes[buffer]};
+    vyre_span input = buffer < run->declared ? vy_stage_input(run, buffer) : (vyre_span){NULL, 0};
+    return vy_resident_fill(run->call->backend, use, input.data, input.size, error);
+}
+
+static vyre_status start(vy_stage_run *run, vyre_error *error) {
+    const vy_call *call = run->call;
+    vyre_status status = VYRE_OK;
+    memset(run->is_made, 0, run->count);
+    for (uint32_t i = 0; i < run->count && status == VYRE_OK; i++) {
+        if (i < run->declared && call->form == VY_FORM_RESIDENT)
+            run->bindings[i] = call->bindings[i];
+        else
+            status = make(run, i, error);
+    }
+    return status;
+}
+
+static vyre_status launch(vy_stage_run *run, vy_call *call, vyre_error *error) {
+    call->form = VY_FORM_RESIDENT;
+    call->bindings = run->bindings;
+    call->binding_count = run->count;
+    return vy_call_run(call, error);
+}
+
+static vyre_status read(vy_stage_run *run, uint32_t buffer, uint32_t *out, vyre_error *error) {
+    return vy_resident_fetch(run->call->backend, &run->made[buffer], out, sizeof *out, error);
+}
+
+static vyre_status deliver(vy_stage_run *run, vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    for (uint32_t i = 0; i < run->declared && status == VYRE_OK; i++) {
+        uint32_t output = run->call->resolved->buffers[i].output;
+        if (output == VY_NONE || !run->is_made[i])
+            continue;
+        vyre_bytes *slot = &run->call->outputs->items[output];
+        status = vyre_bytes_resize(slot, (size_t)run->bytes[i], error);
+        if (status == VYRE_OK)
+            status = vy_resident_fetch(run->call->backend, &run->made[i], slot->data, run->bytes[i], error);
+    }
+    return status;
+}
+
+static void end(vy_stage_run *run) {
+    for (uint32_t i = 0; i < run->count; i++)
+        if (run->is_made[i])
+            vy_resident_drop(run->call->backend, &run->made[i]);
+}
+
+const vy_stage_way vy_stage_resident = {start, launch, read, deliver, end};
