@@ -12,7 +12,38 @@ void vy_async_start(vy_async *async) {
 
 void vy_async_end(vy_async *async) {
     vy_pool_close(async->pool);
+    while (async->spare) {
+        vyre_pending *p = async->spare;
+        async->spare = p->next;
+        vy_release(p, sizeof *p);
+    }
     pthread_mutex_destroy(&async->lock);
+}
+
+enum { SPARES = 64 }; /* at most: about a megabyte */
+
+vyre_pending *vy_async_take(vy_async *async) {
+    pthread_mutex_lock(&async->lock);
+    vyre_pending *p = async->spare;
+    if (p) {
+        async->spare = p->next;
+        async->spare_count--;
+    }
+    pthread_mutex_unlock(&async->lock);
+    return p ? p : vy_allocate(sizeof *p);
+}
+
+void vy_async_spare(vy_async *async, vyre_pending *p) {
+    pthread_mutex_lock(&async->lock);
+    int keep = async->spare_count < SPARES;
+    if (keep) {
+        p->next = async->spare;
+        async->spare = p;
+        async->spare_count++;
+    }
+    pthread_mutex_unlock(&async->lock);
+    if (!keep)
+        vy_release(p, sizeof *p);
 }
 
 vy_pool *vy_async_pool(vy_async *async) {
@@ -37,14 +68,23 @@ static void link_in(vy_async *async, vyre_pending *p) {
 
 /* ---- making a handle ---- */
 
+/* Of the launch only what the program uses: the rest is large, and was never filled. */
+static void copy_dispatch(vy_dispatch *to, const vy_dispatch *from) {
+    const vy_launch *launch = &from->launch;
+    memcpy(to, from, offsetof(vy_dispatch, launch));
+    memcpy(to->launch.params, launch->params, from->program->param_count * sizeof *launch->params);
+    memcpy(to->launch.buffers, launch->buffers, from->program->buffer_count * sizeof *launch->buffers);
+    memcpy(to->launch.groups, launch->groups, sizeof *launch - offsetof(vy_launch, groups));
+}
+
 static vyre_pending *pending_new(const vy_dispatch *asked, void *kept, void (*release)(void *)) {
-    vyre_pending *p = vy_allocate(sizeof *p);
+    vyre_pending *p = vy_async_take(&asked->backend->async);
     pthread_condattr_t monotonic;
     if (!p)
         return NULL;
     memset(p, 0, offsetof(struct vyre_pending, error));
     vy_error_clear(&p->error);
-    p->dispatch = *asked;
+    copy_dispatch(&p->dispatch, asked);
     vy_slots_start(&p->slots, vyre_program_output_count(asked->program));
     p->kept = kept;
     p->release = release;
@@ -204,11 +244,9 @@ static vyre_status start_natively(vyre_pending *p, const vy_dispatch *asked, vyr
 
 /* ---- starting ---- */
 
-/* Deadlines the backend cannot keep, and what takes several launches, take the synchronous road. */
+/* Deadlines the backend cannot keep take the synchronous road. */
 static int runs_natively(const vy_dispatch *asked) {
-    int with_base;
-    return !vy_stages_needed(asked->backend, asked->program, &asked->launch, &with_base) &&
-           (asked->target->dispatch_async || asked->target->dispatch_borrowed_async) && asked->launch.group_count &&
+    return (asked->target->dispatch_async || asked->target->dispatch_borrowed_async) && asked->launch.group_count &&
            (!asked->deadline_ns || vyre_backend_capability(asked->backend, VYRE_CAPABILITY_CANCEL));
 }
 

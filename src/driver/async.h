@@ -14,12 +14,17 @@ typedef struct vy_async {
     pthread_mutex_t lock;
     struct vyre_pending *first, *last; /* started and not finished */
     uint64_t started;
-    vy_pool *pool; /* made when it is first needed */
+    vy_pool *pool;              /* made when it is first needed */
+    struct vyre_pending *spare; /* handles that were freed, to be used again: they are large */
+    unsigned spare_count;
 } vy_async;
 
 void vy_async_start(vy_async *async);
 /* Ends the threads; nothing is in flight. */
 void vy_async_end(vy_async *async);
+/* Memory for a handle, used before or new; NULL when memory is out. Given back with vy_async_spare. */
+struct vyre_pending *vy_async_take(vy_async *async);
+void vy_async_spare(vy_async *async, struct vyre_pending *pending);
 /* The pool, or NULL when memory is out. */
 vy_pool *vy_async_pool(vy_async *async);
 /* Waits until everything started before this call has finished, collecting native handles nobody waits for. */

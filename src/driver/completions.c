@@ -146,11 +146,14 @@ vyre_status vyre_completions_attach(vyre_completions *queue, vyre_pending *p, ui
     p->place = VY_PLACE_NONE;
     queue->attached++;
     pthread_mutex_unlock(&queue->lock);
+    atomic_fetch_add(&p->references,
+                     1); /* whoever drains the queue may take and free it before this thread is out of here */
     if (p->is_done || p->is_announced)
         vy_completions_push(queue, p);
     else
         vy_pending_watch(p);
     pthread_mutex_unlock(&p->lock);
+    vy_pending_unreference(p);
     return VYRE_OK;
 }
 

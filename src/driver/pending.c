@@ -24,7 +24,7 @@ void vy_pending_unreference(vyre_pending *p) {
     pthread_cond_destroy(&p->changed);
     pthread_mutex_destroy(&p->lock);
     vy_release(p->copies, p->copies_size);
-    vy_release(p, sizeof *p);
+    vy_async_spare(&backend->async, p);
     vyre_backend_release(backend);
 }
 

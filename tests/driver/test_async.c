@@ -493,6 +493,8 @@ static void any_allocation_may_fail(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(
+            any_allocation_may_fail), /* first: it changes the allocator, which threads of others may still use */
         cmocka_unit_test(a_dispatch_gives_what_a_synchronous_one_gives),
         cmocka_unit_test(the_owned_form_reaches_the_owned_entry),
         cmocka_unit_test(each_native_entry_stands_for_the_other),
@@ -514,7 +516,6 @@ int main(void) {
         cmocka_unit_test(an_empty_grid_reaches_no_backend),
         cmocka_unit_test(slots_are_counted_when_they_are_taken),
         cmocka_unit_test(hundreds_are_in_flight_at_once),
-        cmocka_unit_test(any_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
