@@ -18,7 +18,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -155,8 +154,26 @@ static void add_text(const char *text) {
     vy_string_json(&trace.out, shown);
 }
 
+/* Decimal digits, at least `width` of them: printf takes several times as long, and a trace should not distort what it shows. */
+static void add_number(uint64_t number, unsigned width) {
+    char digits[20];
+    unsigned at = sizeof digits;
+    do {
+        digits[--at] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number || sizeof digits - at < width);
+    vy_string_append(&trace.out, digits + at, sizeof digits - at);
+}
+
+static void add_microseconds(uint64_t nanoseconds) {
+    add_number(nanoseconds / 1000, 1);
+    vy_string_char(&trace.out, '.');
+    add_number(nanoseconds % 1000, 3);
+}
+
+/* `key` has its quotes, its colon and the comma before it. The first fact of an event has no comma. */
 static void add_key(const char *key, int *is_first) {
-    vy_string_format(&trace.out, *is_first ? "\"%s\":" : ",\"%s\":", key);
+    vy_string_add(&trace.out, key + *is_first);
     *is_first = 0;
 }
 
@@ -171,7 +188,7 @@ static void add_number_fact(const char *key, uint64_t number, int *is_first) {
     if (!number)
         return;
     add_key(key, is_first);
-    vy_string_format(&trace.out, "%" PRIu64, number);
+    add_number(number, 1);
 }
 
 /* What a process or thread is called. */
@@ -195,19 +212,25 @@ static void name_thread(void) {
 }
 
 static void add_event(vy_stage stage, const vy_span_facts *facts, uint64_t now) {
-    uint64_t start = facts->span.start, took = now > start ? now - start : 0;
+    uint64_t start = facts->span.start;
     int is_first = 1;
-    vy_string_format(&trace.out,
-                     ",\n{\"name\":\"%s\",\"cat\":\"vyre\",\"ph\":\"X\",\"ts\":%" PRIu64 ".%03u,\"dur\":%" PRIu64
-                     ".%03u,\"pid\":%d,\"tid\":%d,\"args\":{",
-                     stage_names[stage], start / 1000, (unsigned)(start % 1000), took / 1000, (unsigned)(took % 1000),
-                     trace.process, own.id);
-    add_text_fact("label", facts->label, &is_first);
-    add_text_fact("program", facts->program, &is_first);
-    add_text_fact("backend", facts->backend, &is_first);
-    add_number_fact("bytes", facts->bytes, &is_first);
-    add_number_fact("count", facts->count, &is_first);
-    add_text_fact("status", facts->status == VYRE_OK ? NULL : vyre_status_name(facts->status), &is_first);
+    vy_string_add(&trace.out, ",\n{\"name\":\"");
+    vy_string_add(&trace.out, stage_names[stage]);
+    vy_string_add(&trace.out, "\",\"cat\":\"vyre\",\"ph\":\"X\",\"ts\":");
+    add_microseconds(start);
+    vy_string_add(&trace.out, ",\"dur\":");
+    add_microseconds(now > start ? now - start : 0);
+    vy_string_add(&trace.out, ",\"pid\":");
+    add_number((uint64_t)trace.process, 1);
+    vy_string_add(&trace.out, ",\"tid\":");
+    add_number((uint64_t)own.id, 1);
+    vy_string_add(&trace.out, ",\"args\":{");
+    add_text_fact(",\"label\":", facts->label, &is_first);
+    add_text_fact(",\"program\":", facts->program, &is_first);
+    add_text_fact(",\"backend\":", facts->backend, &is_first);
+    add_number_fact(",\"bytes\":", facts->bytes, &is_first);
+    add_number_fact(",\"count\":", facts->count, &is_first);
+    add_text_fact(",\"status\":", facts->status == VYRE_OK ? NULL : vyre_status_name(facts->status), &is_first);
     vy_string_add(&trace.out, "}}");
 }
 
