@@ -3,6 +3,7 @@
 #include "support/test.h"
 
 #include "base/text.h"
+#include "driver/plugin.h"
 
 #include <elf.h>
 #include <sys/stat.h>
@@ -243,6 +244,33 @@ static void what_is_printed_is_shown_escaped_and_cut(void **state) {
     free(text);
 }
 
+/* ---- finding ---- */
+
+static void collect(void *user, const char *path, vyre_status status, const vyre_error *error) {
+    assert_int_equal(status, VYRE_OK);
+    assert_null(error);
+    vy_string_format(user, "%s\n", path);
+}
+
+static void finding_plugins_loads_none_of_them(void **state) {
+    (void)state;
+    need_plugins();
+    char command[2600], slashed[80], list[2200];
+    vy_string found = {0};
+    snprintf(command, sizeof command, "cp '%s' '%s/b.so' && touch '%s/a.so' '%s/readme' '%s/.hidden.so'",
+             plugin_path("aborts"), folder, folder, folder, folder);
+    assert_int_equal(system(command), 0);
+    snprintf(slashed, sizeof slashed, "%s/", folder);
+    snprintf(list, sizeof list, ":%s::x.so", plugin_path("exits"));
+    vy_plugins_find(slashed, list, collect, &found);
+    vy_plugins_find(NULL, NULL, collect, &found);
+    snprintf(command, sizeof command, "%sa.so\n%sb.so\n%s\nx.so\n", slashed, slashed, plugin_path("exits"));
+    assert_string_equal(found.text, command);
+    vy_string_free(&found);
+    assert_null(vyre_backend_find("fake-aborts"));
+    assert_int_equal(vy_plugin_folder()[0], '/');
+}
+
 /* ---- the machine ---- */
 
 static void a_machine_without_plugins_is_fine(void **state) {
@@ -375,6 +403,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_relative_path_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_healthy_ones_are_shown_beside_the_broken, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_printed_is_shown_escaped_and_cut, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(finding_plugins_loads_none_of_them, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_machine_without_plugins_is_fine, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_wished_backend_is_chosen_or_a_problem, set_up, tear_down),
         cmocka_unit_test_setup_teardown(variables_nobody_reads_are_told, set_up, tear_down),
