@@ -244,10 +244,12 @@ static vyre_status start_natively(vyre_pending *p, const vy_dispatch *asked, vyr
 
 /* ---- starting ---- */
 
-/* Deadlines the backend cannot keep take the synchronous road. */
+/* Stages, and deadlines the backend cannot keep, take the synchronous road. */
 static int runs_natively(const vy_dispatch *asked) {
+    int with_base;
     return (asked->target->dispatch_async || asked->target->dispatch_borrowed_async) && asked->launch.group_count &&
-           (!asked->deadline_ns || vyre_backend_capability(asked->backend, VYRE_CAPABILITY_CANCEL));
+           (!asked->deadline_ns || vyre_backend_capability(asked->backend, VYRE_CAPABILITY_CANCEL)) &&
+           !vy_stages_needed(asked->backend, asked->program, &asked->launch, &with_base);
 }
 
 static void set_deadline(vy_dispatch *asked) {

@@ -411,6 +411,31 @@ static void an_empty_grid_reaches_no_backend(void **state) {
     close_world(&w);
 }
 
+static void what_runs_in_stages_takes_the_synchronous_road(void **state) {
+    (void)state;
+    world w;
+    vyre_module *module;
+    memset(&w, 0, sizeof w);
+    w.f = later_new();
+    w.f->no_grid_sync = 1;
+    w.backend = fake_open(w.f);
+    fake_case_open(&w.c);
+    vyre_program *program =
+        fake_parse("program p {\n buffer x : u32 read_write\n buffer y : u32 write count len(x)\n workgroup 4\n"
+                   "grid over x\n let i = global_id.x\n x[i] = x[i] + 1\n grid_barrier\n y[i] = x[len(x) - 1 - i] }",
+                   &module);
+    w.c.arguments.params = NULL, w.c.arguments.param_count = 0;
+    vyre_pending *p = NULL;
+    assert_int_equal(vyre_backend_dispatch_async(w.backend, program, &w.c.arguments, NULL, &p, &w.error), VYRE_OK);
+    assert_int_equal(vyre_pending_wait(p, FOR_EVER, &w.outputs, NULL, &w.error), VYRE_OK);
+    assert_int_equal(atomic_load(&later.started), 0);
+    for (uint32_t i = 0; i < FAKE_N; i++)
+        assert_int_equal(((uint32_t *)w.outputs.items[1].data)[i], w.c.x[FAKE_N - 1 - i] + 1);
+    vyre_pending_free(p);
+    vyre_module_free(module);
+    close_world(&w);
+}
+
 static void slots_are_counted_when_they_are_taken(void **state) {
     (void)state;
     for (int native = 0; native < 2; native++) {
@@ -514,6 +539,7 @@ int main(void) {
         cmocka_unit_test(a_deadline_ends_a_dispatch_nobody_can_stop),
         cmocka_unit_test(a_backend_that_keeps_deadlines_gets_them),
         cmocka_unit_test(an_empty_grid_reaches_no_backend),
+        cmocka_unit_test(what_runs_in_stages_takes_the_synchronous_road),
         cmocka_unit_test(slots_are_counted_when_they_are_taken),
         cmocka_unit_test(hundreds_are_in_flight_at_once),
     };
