@@ -4,6 +4,8 @@
 #include "support/fault.h"
 #include "transform/put_barriers.h"
 
+#include "transform/grid_base.h"
+#include "vyre/async.h"
 #include "vyre/generate.h"
 #include "vyre/oracle.h"
 #include "vyre/telemetry.h"
@@ -320,12 +322,442 @@ static void a_program_is_split_once_and_its_launches_are_counted(void **state) {
     }
 }
 
+/* The bytes of `x` and `y` of `kept`, resident. */
+typedef struct resident_pair {
+    vyre_resource bindings[2];
+} resident_pair;
+
+static vyre_status pair_open(resident_pair *pair, vyre_backend *backend, const given *g) {
+    memset(pair, 0, sizeof *pair);
+    pair->bindings[0].kind = pair->bindings[1].kind = VYRE_RESOURCE_RESIDENT;
+    vyre_status status = vyre_resident_allocate(backend, sizeof g->x, g->x, &pair->bindings[0].resident, NULL);
+    if (status == VYRE_OK)
+        status = vyre_resident_allocate(backend, sizeof g->x, NULL, &pair->bindings[1].resident, NULL);
+    return status;
+}
+
+static void pair_close(resident_pair *pair, vyre_backend *backend) {
+    for (int i = 0; i < 2; i++)
+        vyre_resident_free(backend, pair->bindings[i].resident, NULL);
+}
+
+/* Form FAKE_FORMS: on resident buffers. */
+static vyre_status run_kept(int form, vyre_backend *backend, given *g, const vyre_dispatch_config *config,
+                            vyre_outputs *outputs, vyre_error *error) {
+    resident_pair pair;
+    if (form < FAKE_FORMS)
+        return fake_run(form, backend, g->program, &g->arguments, config, outputs, NULL, error);
+    vyre_status status = pair_open(&pair, backend, g);
+    vyre_arguments arguments = {.params = &g->k, .param_count = 1};
+    if (status == VYRE_OK)
+        status = vyre_backend_dispatch_resident(backend, g->program, pair.bindings, 2, &arguments, config, NULL, NULL,
+                                                error);
+    pair_close(&pair, backend);
+    return status;
+}
+
+static void times_are_summed_where_every_launch_has_them(void **state) {
+    (void)state;
+    given g;
+    fake *f;
+    vyre_outputs outputs = VYRE_OUTPUTS_INIT;
+    vyre_timing timing = {0};
+    vyre_error error;
+    given_open(&g, kept, 1);
+    vyre_backend *backend = open_small(2, 0, &f);
+    assert_int_equal(
+        vyre_backend_dispatch_timed(backend, g.program, &g.arguments, NULL, &outputs, &timing, NULL, &error), VYRE_OK);
+    assert_int_equal(timing.present, VYRE_TIMED_DEVICE);
+    assert_int_equal(timing.device_ns, 9 * 5);
+    assert_true(timing.wall_ns > 9 * 7); /* the time all of it took */
+    vyre_backend_release(backend);
+    backend = open_small(2, 1, &f); /* its resident dispatch measures nothing but the wall */
+    assert_int_equal(
+        vyre_backend_dispatch_timed(backend, g.program, &g.arguments, NULL, &outputs, &timing, NULL, &error), VYRE_OK);
+    assert_int_equal(timing.present, 0);
+    assert_true(timing.wall_ns > 0);
+    vyre_backend_release(backend);
+    vyre_outputs_free(&outputs);
+    given_close(&g);
+}
+
+static void slots_of_the_caller_keep_their_memory(void **state) {
+    (void)state;
+    for (int has_resident = 0; has_resident < 2; has_resident++) {
+        given g;
+        vyre_outputs outputs = VYRE_OUTPUTS_INIT;
+        vyre_error error;
+        given_open(&g, kept, 1);
+        vyre_backend *backend = open_small(2, has_resident, NULL);
+        const void *memory[2];
+        for (int round = 0; round < 3; round++) {
+            assert_int_equal(vyre_backend_dispatch_into(backend, g.program, &g.arguments, NULL, &outputs, NULL, &error),
+                             VYRE_OK);
+            for (int i = 0; i < 2; i++) {
+                if (round)
+                    assert_ptr_equal(outputs.items[i].data, memory[i]);
+                memory[i] = outputs.items[i].data;
+            }
+        }
+        vyre_outputs_free(&outputs);
+        vyre_backend_release(backend);
+        given_close(&g);
+    }
+}
+
+static void a_resident_write_buffer_keeps_what_is_not_written(void **state) {
+    (void)state;
+    static const char text[] =
+        "program part {\n param k : u32\n buffer x : u32 read\n buffer y : u32 write count len(x)\n"
+        "workgroup 4\n grid over x\n if global_id.x % 3 == 0 { y[global_id.x] = k }\n grid_barrier\n"
+        "if global_id.x % 3 == 1 { y[global_id.x] = x[global_id.x] } }";
+    given g;
+    resident_pair pair;
+    uint32_t old[N];
+    vyre_bytes bytes = VYRE_BYTES_INIT;
+    vyre_error error;
+    given_open(&g, text, 1);
+    vyre_backend *backend = open_small(2, 1, NULL);
+    memset(old, 0xab, sizeof old);
+    assert_int_equal(pair_open(&pair, backend, &g), VYRE_OK);
+    assert_int_equal(vyre_resident_upload(backend, pair.bindings[1].resident, old, sizeof old, &error), VYRE_OK);
+    vyre_arguments arguments = {.params = &g.k, .param_count = 1};
+    assert_int_equal(
+        vyre_backend_dispatch_resident(backend, g.program, pair.bindings, 2, &arguments, NULL, NULL, NULL, &error),
+        VYRE_OK);
+    assert_int_equal(vyre_resident_download(backend, pair.bindings[1].resident, &bytes, &error), VYRE_OK);
+    for (uint32_t i = 0; i < N; i++)
+        assert_int_equal(((uint32_t *)bytes.data)[i], i % 3 == 0 ? 3 : i % 3 == 1 ? g.x[i] : 0xabababab);
+    vyre_bytes_free(&bytes);
+    pair_close(&pair, backend);
+    vyre_backend_release(backend);
+    given_close(&g);
+}
+
+static void the_backend_keeps_few_stages_and_finds_them_again(void **state) {
+    (void)state;
+    vyre_backend *backend = open_small(2, 1, NULL);
+    vyre_error error;
+    vy_stages *first = NULL, *again;
+    for (int i = 0; i < 3 * VY_STAGES_KEPT; i++) {
+        char text[256];
+        vyre_module *module;
+        vy_stages *stages, *same, *other;
+        snprintf(text, sizeof text,
+                 "program p%d {\n buffer y : u32 write count 4\n grid 4\n grid_barrier\n y[global_id.x] = %du32 }", i,
+                 i);
+        vyre_program *program = fake_parse(text, &module);
+        assert_int_equal(vy_stages_get(backend, program, 0, &stages, &error), VYRE_OK);
+        assert_int_equal(vy_stages_get(backend, program, 0, &same, &error), VYRE_OK);
+        assert_int_equal(vy_stages_get(backend, program, 1, &other, &error), VYRE_OK);
+        assert_ptr_equal(stages, same);
+        assert_ptr_not_equal(stages, other);
+        assert_int_equal(vy_stages_count(stages), 2);
+        assert_int_equal(vyre_program_param_count(vy_stages_program(other, 0)),
+                         vyre_program_param_count(vy_stages_program(stages, 0)) + VY_BASE_PARAMS);
+        vy_stages_release(same);
+        vy_stages_release(other);
+        if (i == 0)
+            first = stages;
+        else
+            vy_stages_release(stages);
+        vyre_module_free(module);
+    }
+    vyre_module *module;
+    vyre_program *program = fake_parse(
+        "program p0 {\n buffer y : u32 write count 4\n grid 4\n grid_barrier\n y[global_id.x] = 0u32 }", &module);
+    assert_int_equal(vy_stages_get(backend, program, 0, &again, &error), VYRE_OK);
+    assert_ptr_not_equal(first, again); /* pushed out, and still whole for who holds it */
+    assert_int_equal(vy_stages_count(first), 2);
+    vy_stages_release(first);
+    vy_stages_release(again);
+    vyre_module_free(module);
+    vyre_backend_release(backend);
+}
+
+/* ---- what is refused ---- */
+
+static void what_lives_across_may_be_too_much_for_the_device(void **state) {
+    (void)state;
+    given g;
+    vyre_outputs outputs = VYRE_OUTPUTS_INIT;
+    vyre_error error;
+    given_open(&g, kept, 1);
+    vyre_backend *backend = open_small(0, 1, NULL);
+    atomic_store(&backend->capabilities[VYRE_CAPABILITY_MAX_STORAGE_BYTES], sizeof g.x);
+    assert_int_equal(vyre_backend_dispatch(backend, g.program, &g.arguments, NULL, &outputs, NULL, &error), VYRE_LIMIT);
+    assert_non_null(strstr(error.message, "the grid barriers of `kept` keep"));
+    assert_non_null(strstr(error.message, "over the limit of backend `fake` (96)"));
+    assert_true(error.fix[0]);
+    vyre_outputs_free(&outputs);
+    vyre_backend_release(backend);
+    given_close(&g);
+}
+
+/* ---- what goes wrong ---- */
+
+static void a_call_that_fails_leaves_nothing_behind(void **state) {
+    (void)state;
+    static const fake_entry entries[] = {FAKE_prepare,           FAKE_resident_allocate, FAKE_resident_upload,
+                                         FAKE_resident_download, FAKE_resident_free,     FAKE_dispatch_resident,
+                                         FAKE_dispatch_borrowed, FAKE_dispatch,          FAKE_dispatch_borrowed_into};
+    unsigned failures = 0;
+    given g;
+    given_open(&g, decided, 2);
+    truth t;
+    ask_oracle(g.program, &g.arguments, &t);
+    for (size_t e = 0; e < sizeof entries / sizeof *entries; e++)
+        for (int has_resident = 0; has_resident < 2; has_resident++)
+            for (unsigned k = 1, met = 1; met && k < 200; k++) {
+                fake *f;
+                vyre_counters before, after;
+                vyre_outputs outputs = VYRE_OUTPUTS_INIT;
+                vyre_error error = VYRE_ERROR_INIT;
+                vyre_counters_get(&before);
+                vyre_backend *backend = open_small(2, has_resident, &f);
+                if (entries[e] == FAKE_dispatch) /* the only one it has */
+                    backend->target.dispatch_borrowed = NULL, backend->target.dispatch_borrowed_into = NULL;
+                if (entries[e] == FAKE_dispatch_borrowed)
+                    backend->target.dispatch_borrowed_into = NULL;
+                f->fail_entry = entries[e], f->fail_at = k;
+                vyre_status status =
+                    vyre_backend_dispatch(backend, g.program, &g.arguments, NULL, &outputs, NULL, &error);
+                met = atomic_load(&f->calls[entries[e]]) >= k;
+                failures += met;
+                f->fail_at = 0;
+                check_nothing_is_left(f);
+                /* A temporary that cannot be freed takes no result away. */
+                vyre_status expected = met && entries[e] != FAKE_resident_free ? VYRE_NO_DEVICE_MEMORY : VYRE_OK;
+                if (status != expected)
+                    fail_msg("entry %d fails at call %u: %s", (int)entries[e], k, vyre_status_name(status));
+                if (status != VYRE_OK)
+                    assert_int_equal(outputs.count, 0);
+                assert_int_equal(vyre_backend_dispatch(backend, g.program, &g.arguments, NULL, &outputs, NULL, &error),
+                                 VYRE_OK);
+                check(&t, VYRE_OK, &outputs, NULL, &error, "after a failure");
+                vyre_outputs_free(&outputs);
+                vyre_backend_release(backend);
+                vyre_counters_get(&after);
+                assert_int_equal(after.resident_bytes, before.resident_bytes);
+            }
+    assert_true(failures > 60);
+    forget(&t);
+    given_close(&g);
+}
+
+static void a_lost_device_is_not_asked_to_free(void **state) {
+    (void)state;
+    for (int form = 0; form <= FAKE_FORMS; form++) {
+        given g;
+        fake *f;
+        vyre_counters before, after;
+        vyre_outputs outputs = VYRE_OUTPUTS_INIT;
+        vyre_error error;
+        given_open(&g, kept, 1);
+        vyre_counters_get(&before);
+        vyre_backend *backend = open_small(2, 1, &f);
+        f->fail_entry = FAKE_dispatch_resident, f->fail_at = 4, f->fail_with = VYRE_DEVICE_LOST;
+        assert_int_equal(run_kept(form, backend, &g, NULL, &outputs, &error), VYRE_DEVICE_LOST);
+        assert_true(vyre_backend_device_lost(backend));
+        assert_int_equal(atomic_load(&f->calls[FAKE_resident_free]), 0);
+        assert_int_equal(vyre_backend_try_recover(backend, &error), VYRE_OK);
+        assert_int_equal(run_kept(form, backend, &g, NULL, &outputs, &error), VYRE_OK);
+        vyre_outputs_free(&outputs);
+        vyre_backend_release(backend);
+        vyre_counters_get(&after);
+        assert_int_equal(after.resident_bytes, before.resident_bytes);
+        given_close(&g);
+    }
+}
+
+static void broken_answers_are_contained(void **state) {
+    (void)state;
+    given g;
+    given_open(&g, kept, 1);
+    for (int sin = FAKE_FEWER_OUTPUTS; sin <= FAKE_TRAP_OUTSIDE; sin++) {
+        fake *f;
+        vyre_outputs outputs = VYRE_OUTPUTS_INIT;
+        vyre_error error;
+        vyre_backend *backend = open_small(2, 0, &f);
+        f->sin = (fake_sin)sin;
+        assert_int_equal(vyre_backend_dispatch(backend, g.program, &g.arguments, NULL, &outputs, NULL, &error),
+                         VYRE_CORRUPT);
+        assert_non_null(strstr(error.message, "backend `fake` broke its contract"));
+        f->sin = FAKE_HONEST;
+        assert_int_equal(vyre_backend_dispatch(backend, g.program, &g.arguments, NULL, &outputs, NULL, &error),
+                         VYRE_OK);
+        vyre_outputs_free(&outputs);
+        vyre_backend_release(backend);
+    }
+    given_close(&g);
+}
+
+/* ---- deadlines and cancellation ---- */
+
+static void a_deadline_between_launches_costs_no_device(void **state) {
+    (void)state;
+    for (int form = 0; form <= FAKE_FORMS; form++) {
+        given g;
+        fake *f;
+        vyre_outputs outputs = VYRE_OUTPUTS_INIT;
+        vyre_error error;
+        given_open(&g, kept, 1);
+        fake *made = fake_new();
+        made->no_grid_sync = 1, made->most_groups = 2, made->can_cancel = 1; /* so the caller's thread runs it */
+        vyre_backend *backend = fake_open(f = made);
+        f->hang_ms = 10;
+        vyre_dispatch_config config = {.timeout_ns = 25000000};
+        assert_int_equal(run_kept(form, backend, &g, &config, &outputs, &error), VYRE_TIMEOUT);
+        assert_non_null(strstr(error.message, "between two of its launches"));
+        assert_true(launches(f) < 9);
+        assert_false(vyre_backend_device_lost(backend));
+        check_nothing_is_left(f);
+        f->hang_ms = 0;
+        assert_int_equal(run_kept(form, backend, &g, NULL, &outputs, &error), VYRE_OK);
+        vyre_outputs_free(&outputs);
+        vyre_backend_release(backend);
+        given_close(&g);
+    }
+}
+
+static void an_abandoned_dispatch_launches_no_more(void **state) {
+    (void)state;
+    for (int form = 0; form <= FAKE_FORMS; form += FAKE_FORMS) {
+        given g;
+        fake *f;
+        vyre_counters before, after;
+        vyre_outputs outputs = VYRE_OUTPUTS_INIT;
+        vyre_error error;
+        _Atomic int destroyed = 0;
+        given_open(&g, kept, 1);
+        vyre_counters_get(&before);
+        vyre_backend *backend = open_small(2, 1, &f);
+        f->hang_ms = 300;
+        f->destroyed = &destroyed;
+        vyre_dispatch_config config = {.timeout_ns = 100000000};
+        assert_int_equal(run_kept(form, backend, &g, &config, &outputs, &error), VYRE_TIMEOUT);
+        assert_true(vyre_backend_device_lost(backend));
+        given_close(&g); /* what it works on is its own */
+        vyre_outputs_free(&outputs);
+        while (atomic_load(&backend->abandoned))
+            usleep(1000);
+        assert_int_equal(launches(f), 1);
+        vyre_backend_release(backend);
+        for (int i = 0; i < 2000 && !atomic_load(&destroyed); i++)
+            usleep(1000);
+        assert_int_equal(atomic_load(&destroyed), 1);
+        vyre_counters_get(&after);
+        assert_int_equal(after.resident_bytes, before.resident_bytes);
+    }
+}
+
+static void a_dispatch_in_flight_passes_the_stages_and_can_be_cancelled(void **state) {
+    (void)state;
+    for (int has_resident = 0; has_resident < 2; has_resident++) {
+        given g;
+        fake *f;
+        truth t;
+        vyre_pending *pending;
+        vyre_outputs outputs = VYRE_OUTPUTS_INIT;
+        vyre_trap trap;
+        vyre_error error;
+        given_open(&g, decided, 2);
+        ask_oracle(g.program, &g.arguments, &t);
+        vyre_backend *backend = open_small(2, has_resident, &f);
+        assert_int_equal(vyre_backend_dispatch_async(backend, g.program, &g.arguments, NULL, &pending, &error),
+                         VYRE_OK);
+        vyre_status status = vyre_pending_wait(pending, UINT64_MAX, &outputs, &trap, &error);
+        check(&t, status, &outputs, &trap, &error, "in flight");
+        vyre_pending_free(pending);
+        unsigned all = launches(f);
+
+        f->hang_ms = 20;
+        assert_int_equal(vyre_backend_dispatch_async(backend, g.program, &g.arguments, NULL, &pending, &error),
+                         VYRE_OK);
+        while (launches(f) == all)
+            usleep(500);
+        vyre_pending_cancel(pending);
+        assert_int_equal(vyre_pending_wait(pending, UINT64_MAX, &outputs, &trap, &error), VYRE_CANCELLED);
+        vyre_pending_free(pending);
+        assert_int_equal(vyre_backend_shutdown(backend, &error), VYRE_OK); /* waits for what runs unobserved */
+        assert_true(launches(f) < 2 * all);
+        check_nothing_is_left(f);
+        vyre_outputs_free(&outputs);
+        vyre_backend_release(backend);
+        forget(&t);
+        given_close(&g);
+    }
+}
+
+/* ---- memory ---- */
+
+typedef struct fault_case {
+    given g;
+    int form, has_resident;
+    uint64_t timeout_ns;
+} fault_case;
+
+/* The reference, with less than it has. */
+static vyre_status dispatch_small(void *user) {
+    fault_case *c = user;
+    vyre_backend *backend;
+    vyre_outputs outputs = VYRE_OUTPUTS_INIT;
+    vyre_dispatch_config config = {.timeout_ns = c->timeout_ns};
+    vyre_status status = vyre_acquire("reference", &backend, NULL);
+    if (status == VYRE_OK) {
+        atomic_store(&backend->capabilities[VYRE_CAPABILITY_GRID_SYNC], 0);
+        atomic_store(&backend->capabilities[VYRE_CAPABILITY_MAX_WORKGROUPS], 4);
+        if (!c->has_resident)
+            backend->calls.resident_allocate = NULL;
+        status = run_kept(c->form, backend, &c->g, &config, &outputs, NULL);
+    }
+    vyre_outputs_free(&outputs);
+    vyre_backend_release(backend);
+    return status;
+}
+
+static void every_allocation_may_fail(void **state) {
+    (void)state;
+    static const struct {
+        int form, has_resident;
+        uint64_t timeout_ns;
+    } paths[] = {{0, 0, 0}, {2, 1, 0}, {FAKE_FORMS, 1, 0}, {3, 0, 600000000000u}};
+    static const char text[] =
+        "program small {\n param k : u32\n buffer x : u32 read_write\n buffer y : u32 write count len(x)\n workgroup "
+        "4\n"
+        "grid over x\n let i = global_id.x\n let s = x[i] * k\n grid_barrier\n y[i] = s + x[len(x) - 1 - i] }";
+    size_t count;
+    vyre_backend *backend;
+    vyre_backends(&count); /* frozen lists stay for ever: they are made before blocks are counted */
+    assert_int_equal(vyre_acquire("reference", &backend, NULL), VYRE_OK);
+    vyre_backend_release(backend);
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        fault_case c = {
+            .form = paths[i].form, .has_resident = paths[i].has_resident, .timeout_ns = paths[i].timeout_ns};
+        given_open(&c.g, text, 1);
+        assert_true(VY_FAULT_LOOP(dispatch_small, &c) > 100);
+        given_close(&c.g);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(programs_with_grid_barriers_deliver_the_same_on_every_path),
         cmocka_unit_test(grids_over_the_limit_deliver_the_same_on_every_path),
         cmocka_unit_test(random_programs_deliver_the_same),
         cmocka_unit_test(a_program_is_split_once_and_its_launches_are_counted),
+        cmocka_unit_test(times_are_summed_where_every_launch_has_them),
+        cmocka_unit_test(slots_of_the_caller_keep_their_memory),
+        cmocka_unit_test(a_resident_write_buffer_keeps_what_is_not_written),
+        cmocka_unit_test(the_backend_keeps_few_stages_and_finds_them_again),
+        cmocka_unit_test(what_lives_across_may_be_too_much_for_the_device),
+        cmocka_unit_test(a_call_that_fails_leaves_nothing_behind),
+        cmocka_unit_test(a_lost_device_is_not_asked_to_free),
+        cmocka_unit_test(broken_answers_are_contained),
+        cmocka_unit_test(a_deadline_between_launches_costs_no_device),
+        cmocka_unit_test(an_abandoned_dispatch_launches_no_more),
+        cmocka_unit_test(a_dispatch_in_flight_passes_the_stages_and_can_be_cancelled),
+        cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
