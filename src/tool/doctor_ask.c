@@ -251,7 +251,8 @@ static void read_choice(doctor *d, const answer *a) {
         else if (strcmp(fields[0], "nothing") == 0)
             doctor_warning(
                 d, "no backend is chosen unless one is named",
-                "install a GPU driver, or name the reference: VYRE_BACKEND=reference runs every program, slowly");
+                "install a GPU driver and a backend for it, or name the reference, which runs every program slowly: "
+                "VYRE_BACKEND=reference");
     }
     for (uint32_t i = 0; i < d->backends.count; i++) {
         const doctor_backend *b = &d->backends.items[i];
