@@ -236,10 +236,12 @@ static vyre_status start(const vyre_policy *policy, choice *c, vyre_error *error
 
 vyre_status vyre_select(const vyre_policy *policy, vyre_backend **out, vyre_selection **report, vyre_error *error) {
     choice c = {.selection = vy_allocate_zero(sizeof(vyre_selection))};
-    vyre_status status = c.selection ? start(policy, &c, error) : vy_fail_memory(error, "choosing a backend");
     *out = NULL;
     if (report)
         *report = NULL;
+    if (!c.selection)
+        return vy_fail_memory(error, "choosing a backend");
+    vyre_status status = start(policy, &c, error);
     if (status == VYRE_OK)
         status = choose(&c, error);
     if (status == VYRE_OK)
