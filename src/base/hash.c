@@ -2,11 +2,18 @@
 #include "base/hash.h"
 
 #include <sodium.h>
+#include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 uint64_t vy_hash(const void *data, size_t size) {
     return XXH3_64bits(data, size);
+}
+
+void vy_checksum(const void *data, size_t size, uint8_t out[16]) {
+    XXH128_canonical_t canonical;
+    XXH128_canonicalFromHash(&canonical, XXH3_128bits(data, size));
+    memcpy(out, canonical.digest, sizeof canonical.digest);
 }
 
 void vy_digest(const void *data, size_t size, vyre_digest *out) {

@@ -2,7 +2,7 @@
  *
  * One file an entry, named by its key, written to a temporary name and renamed: readers see all of an entry or none. There are no locks between
  * processes, and none is held here while the disk works. Nothing is synced: after a loss of power an entry may be cut short or
- * hold zeros, and its digest makes that a miss. */
+ * hold zeros, and its checksum makes that a miss. */
 #ifndef VY_DRIVER_CACHE_DISK_H
 #define VY_DRIVER_CACHE_DISK_H
 

@@ -40,7 +40,6 @@ size_t vy_entry_size(const char *label, size_t payload_size) {
 
 void vy_entry_encode(const vy_cache_key *key, const char *label, uint64_t created, vyre_span payload, uint8_t *out) {
     size_t length = strlen(label), end = VY_ENTRY_HEAD + length + payload.size;
-    vyre_digest digest;
     memcpy(out, magic, sizeof magic);
     put(out + AT_FORMAT, VY_ENTRY_FORMAT, 4);
     put(out + AT_LABEL, length, 4);
@@ -50,8 +49,7 @@ void vy_entry_encode(const vy_cache_key *key, const char *label, uint64_t create
     memcpy(out + VY_ENTRY_HEAD, label, length);
     if (payload.size)
         memcpy(out + VY_ENTRY_HEAD + length, payload.data, payload.size);
-    vy_digest(out, end, &digest);
-    memcpy(out + end, digest.bytes, sizeof digest.bytes);
+    vy_checksum(out, end, out + end);
 }
 
 const char *vy_entry_parse_head(const uint8_t *head, size_t size, uint64_t file_size, vy_entry *out) {
@@ -84,9 +82,9 @@ const char *vy_entry_parse(const uint8_t *data, size_t size, vy_entry *out) {
     const char *problem = vy_entry_parse_head(data, size, size, out);
     if (problem)
         return problem;
-    vyre_digest digest;
-    vy_digest(data, size - VY_ENTRY_TAIL, &digest);
-    return memcmp(digest.bytes, data + size - VY_ENTRY_TAIL, sizeof digest.bytes) == 0 ? NULL : "damaged";
+    uint8_t checksum[VY_ENTRY_TAIL];
+    vy_checksum(data, size - VY_ENTRY_TAIL, checksum);
+    return memcmp(checksum, data + size - VY_ENTRY_TAIL, sizeof checksum) == 0 ? NULL : "damaged";
 }
 
 void vy_entry_name(const vy_cache_key *key, char name[VY_ENTRY_NAME]) {

@@ -9,9 +9,10 @@
  *       32    32  key
  *       64        label: "<backend>:<fingerprint>", printable ASCII
  *                 payload: what the backend's `serialize` gave
- *      end    32  BLAKE2b-256 of everything before
+ *      end    16  checksum of everything before: XXH3-128, big endian, as its authors define
  *
- * Little endian. The lengths account for every byte of the file, and the digest covers them all. */
+ * Else little endian. The lengths account for every byte of the file, and the checksum covers them all. It is against accidents; against
+ * attackers stands that nobody else may write to the folder, which a digest anybody can compute would not replace. */
 #ifndef VY_DRIVER_CACHE_ENTRY_H
 #define VY_DRIVER_CACHE_ENTRY_H
 
@@ -23,7 +24,7 @@
 enum {
     VY_ENTRY_HEAD = 64,
     VY_ENTRY_LABEL = 128, /* a backend id of 63, a colon, 64 digits */
-    VY_ENTRY_TAIL = 32,
+    VY_ENTRY_TAIL = 16,
     VY_ENTRY_LEAST = VY_ENTRY_HEAD + VY_ENTRY_TAIL,
 };
 /* Larger files are not read: nothing we write comes near. */
@@ -48,7 +49,7 @@ void vy_entry_encode(const vy_cache_key *key, const char *label, uint64_t create
 /* Both return NULL, or what is wrong in a few words; `out` holds nothing of use then.
  * head: the first bytes of a file of `file_size` bytes, as many as there are up to VY_ENTRY_HEAD + VY_ENTRY_LABEL. */
 const char *vy_entry_parse_head(const uint8_t *head, size_t size, uint64_t file_size, vy_entry *out);
-/* All of it, digest included. */
+/* All of it, checksum included. */
 const char *vy_entry_parse(const uint8_t *data, size_t size, vy_entry *out);
 
 void vy_entry_name(const vy_cache_key *key, char name[VY_ENTRY_NAME]);

@@ -18,7 +18,7 @@ typedef struct vy_found {
     uint64_t size, used; /* of the file; seconds since 1970 */
 } vy_found;
 
-/* Examines the entry of that key. With bytes not NULL all of it is read there and its digest checked, and after a GOOD that is older than ten
+/* Examines the entry of that key. With bytes not NULL all of it is read there and its checksum compared, and after a GOOD that is older than ten
  * minutes, if `touch`, it counts as just used. */
 vy_verdict vy_entry_examine(int folder, const vy_cache_key *key, vyre_bytes *bytes, int touch, vy_found *found);
 /* Writes a temporary file and renames it. Returns 0, or what the system said. */

@@ -1,5 +1,5 @@
-/* Keys. Every part is digested on its own and the digests stand side by side, each at its place: whatever the lengths, no two lists of
- * parts give the same bytes, and nothing need be allocated. */
+/* Keys. What has a fixed size stands as it is, what has none by its digest, each at its place: whatever the lengths, no two lists of parts
+ * give the same bytes, and nothing need be allocated. */
 #include "driver/cache_key.h"
 
 #include "base/hash.h"
@@ -8,34 +8,25 @@
 
 #include <string.h>
 
-/* A new option needs a field here, or two variants share a key. */
-typedef struct encoded_options {
-    uint8_t cancellable;
-} encoded_options;
 _Static_assert(sizeof(vyre_compile_options) == 2 * sizeof(uint32_t),
-               "encode the new compile option in encoded_options, then change this size");
+               "give the new compile option a field in `encoded`, or two variants share a key; then change this size");
 
-/* X(name, address, size): the parts in their order. */
-#define PART_LIST(X)                                                                                                   \
-    X(format, format, sizeof format)                                                                                   \
-    X(version, version, strlen(version))                                                                               \
-    X(build, build, strlen(build))                                                                                     \
-    X(program, parts->program.bytes, sizeof parts->program.bytes)                                                      \
-    X(backend, parts->backend, strlen(parts->backend))                                                                 \
-    X(identity, parts->identity.data, parts->identity.size)                                                            \
-    X(options, &options, sizeof options)
+/* What is digested. Bytes only, so that there is no padding. */
+typedef struct encoded {
+    char format[32];
+    vyre_digest version, build, program, backend, identity;
+    uint8_t cancellable;
+} encoded;
+_Static_assert(sizeof(encoded) == 32 + 5 * sizeof(vyre_digest) + 1, "nothing but the fields is digested");
 
 void vy_cache_key_make_for(const vy_cache_parts *parts, const char *version, const char *build, vy_cache_key *out) {
-    static const char format[] = "vyre pipeline cache, format " VY_ENTRY_FORMAT_TEXT;
-    const encoded_options options = {.cancellable = parts->options && parts->options->cancellable};
-    struct {
-#define X(name, address, size) vyre_digest name;
-        PART_LIST(X)
-#undef X
-    } encoded;
-#define X(name, address, size) vy_digest(address, size, &encoded.name);
-    PART_LIST(X)
-#undef X
+    encoded encoded = {.format = "vyre pipeline cache " VY_ENTRY_FORMAT_TEXT,
+                       .program = parts->program,
+                       .cancellable = parts->options && parts->options->cancellable};
+    vy_digest(version, strlen(version), &encoded.version);
+    vy_digest(build, strlen(build), &encoded.build);
+    vy_digest(parts->backend, strlen(parts->backend), &encoded.backend);
+    vy_digest(parts->identity.data, parts->identity.size, &encoded.identity);
     vy_digest(&encoded, sizeof encoded, &out->digest);
 }
 

@@ -1,7 +1,7 @@
 /* The key of a compiled pipeline: a digest of everything that decides the binary, and of nothing else.
  *
- * A component that is forgotten here becomes a wrong hit, the worst a cache can do. So the parts are a list, the encoder walks the list, and
- * the compile options are pinned by their size: who adds one is stopped by the compiler. */
+ * A component that is forgotten here becomes a wrong hit, the worst a cache can do. The compile options are pinned by their
+ * size: who adds one is stopped by the compiler. */
 #ifndef VY_DRIVER_CACHE_KEY_H
 #define VY_DRIVER_CACHE_KEY_H
 
