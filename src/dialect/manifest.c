@@ -1,0 +1,329 @@
+/* A manifest as a whole: the dialect, what it requires, and its ops one by one. */
+#include "dialect/manifest_reader.h"
+
+#include "base/file.h"
+#include "dialect/opdef.h"
+#include "dialect/semver.h"
+#include "ir/text/lexer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A manifest, and all that lives as long. */
+typedef struct whole {
+    vy_manifest manifest;
+    vy_arena arena;
+    vy_toml *document;
+} whole;
+
+/* ---- keys ---- */
+
+int vy_manifest_expect(vy_manifest_reader *reader, const vy_toml_value *value, const char *what, unsigned kinds) {
+    int has_nul = value->kind == VY_TOML_STRING && strlen(value->string.text) != value->string.size;
+    if ((kinds >> value->kind & 1) && !has_nul)
+        return 1;
+    const char *wanted = kinds == VY_MANIFEST_VALUE                          ? "a string, a number or a boolean"
+                         : kinds == (VY_MANIFEST_STRING | VY_MANIFEST_TABLE) ? "a string or a table"
+                         : kinds & VY_MANIFEST_STRING                        ? "a string"
+                         : kinds & VY_MANIFEST_ARRAY                         ? "an array"
+                                                                             : "a table";
+    vy_report_error(&reader->report, VY_D103, value->at, has_nul ? "remove `\\u0000`" : VY_FIX("write %s", wanted),
+                    "%s is %s, not %s", what, has_nul ? "a string with a NUL in it" : vy_toml_kind_name(value->kind),
+                    has_nul ? "a text" : wanted);
+    return 0;
+}
+
+static void report_unknown(vy_manifest_reader *reader, const vy_toml_entry *entry, const char *what,
+                           const vy_manifest_key *keys, size_t count) {
+    char list[160] = "";
+    vy_suggestion near;
+    vy_suggestion_start(&near, entry->key, entry->length);
+    for (size_t i = 0, used = 0; i < count; i++) {
+        vy_suggestion_offer(&near, keys[i].name);
+        int added = snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", keys[i].name);
+        used += added > 0 && used + (size_t)added < sizeof list ? (size_t)added : 0;
+    }
+    const char *best = vy_suggestion_get(&near);
+    vy_report_error(&reader->report, VY_D101, entry->at,
+                    best ? VY_FIX("did you mean `%s`?", best) : VY_FIX("remove it; the keys are %s", list),
+                    "%s has no key `%.64s`", what, entry->key);
+}
+
+void vy_manifest_check_keys(vy_manifest_reader *reader, const vy_toml_value *table, const char *what,
+                            const vy_manifest_key *keys, size_t count) {
+    for (const vy_toml_entry *entry = table->table.first; entry; entry = entry->next) {
+        size_t i = 0;
+        while (i < count &&
+               (strlen(keys[i].name) != entry->length || memcmp(keys[i].name, entry->key, entry->length) != 0))
+            i++;
+        char name[80];
+        snprintf(name, sizeof name, "`%.64s`", entry->key);
+        if (i == count)
+            report_unknown(reader, entry, what, keys, count);
+        else
+            vy_manifest_expect(reader, &entry->value, name, keys[i].kinds);
+    }
+    for (size_t i = 0; i < count; i++)
+        if (keys[i].required && !vy_toml_find(table, keys[i].name, strlen(keys[i].name)))
+            vy_report_error(&reader->report, VY_D102, table->at, VY_FIX("add `%s = …`", keys[i].name),
+                            "%s needs the key `%s`", what, keys[i].name);
+}
+
+const vy_toml_value *vy_manifest_get(const vy_toml_value *table, const char *key, unsigned kinds) {
+    const vy_toml_entry *entry = vy_toml_find(table, key, strlen(key));
+    if (!entry || !(kinds >> entry->value.kind & 1))
+        return NULL;
+    const vy_toml_value *value = &entry->value;
+    return value->kind == VY_TOML_STRING && strlen(value->string.text) != value->string.size ? NULL : value;
+}
+
+const char *vy_manifest_text(const vy_toml_value *table, const char *key) {
+    const vy_toml_value *value = vy_manifest_get(table, key, VY_MANIFEST_STRING);
+    return value ? value->string.text : NULL;
+}
+
+int vy_manifest_fits(vy_manifest_work *work, const vy_toml_value *at, uint32_t count, const char *what,
+                     uint32_t limit) {
+    if (count > limit)
+        vy_report_error(&work->reader->report, VY_D118, at->at, NULL, "the op has %u %s (limit %u)", count, what,
+                        limit);
+    return count <= limit;
+}
+
+void *vy_manifest_new(vy_manifest_reader *reader, size_t count, size_t size) {
+    void *memory = vy_arena_allocate(reader->arena, vy_array_size(count, size));
+    if (!memory)
+        reader->report.out_of_memory = 1;
+    return memory;
+}
+
+/* ---- ops ---- */
+
+static void read_category(vy_manifest_work *work) {
+    const vy_toml_value *value = vy_manifest_get(work->table, "category", VY_MANIFEST_STRING);
+    vyre_op_definition *op = &work->op->definition;
+    if (!value)
+        return; /* composite, the first of the list */
+    op->category = vyre_op_category_find(value->string.text, value->string.size);
+    if (op->category == VYRE_CATEGORY_COUNT)
+        vy_report_error(&work->reader->report, VY_D106, value->at, NULL, "`%.64s` is no category", value->string.text);
+}
+
+/* The full id, and the name of the function: that of the op unless another is named. */
+static void read_names(vy_manifest_work *work) {
+    vy_manifest_reader *reader = work->reader;
+    vyre_op_definition *op = &work->op->definition;
+    const vy_toml_value *id = vy_manifest_get(work->table, "id", VY_MANIFEST_STRING);
+    const vy_toml_value *function = vy_manifest_get(work->table, "function", VY_MANIFEST_STRING);
+    vy_string full = {0};
+    op->dialect = reader->manifest->dialect.name;
+    if (id && op->dialect) {
+        vy_string_format(&full, "%s.%s", op->dialect, id->string.text);
+        op->id = full.failed ? NULL : vy_arena_copy(reader->arena, full.text, full.length);
+        reader->report.out_of_memory |= !op->id;
+    }
+    if (id && (!vy_text_is_identifier(id->string.text, id->string.size) ||
+               (op->id && !vy_text_is_op_id(op->id, full.length))))
+        vy_report_error(&reader->report, VY_D104, id->at, NULL, "`%.64s` is no name of an op", id->string.text);
+    vy_string_free(&full);
+    const vy_toml_value *name = function ? function : id;
+    if (name && vy_text_is_function_name(name->string.text, name->string.size))
+        op->function = name->string.text;
+    else if (name && vy_text_is_identifier(name->string.text, name->string.size))
+        vy_report_error(&reader->report, VY_D104, name->at,
+                        "add `function = …` with another name, and use it in the body and the signature",
+                        "`%.64s` is a word of the language: no function is called so", name->string.text);
+    else if (function)
+        vy_report_error(&reader->report, VY_D104, function->at, NULL, "`%.64s` is no name of a function",
+                        function->string.text);
+}
+
+static void read_op(vy_manifest_reader *reader, const vy_toml_value *table, vy_manifest_op *out) {
+    static const vy_manifest_key keys[] = {{"id", VY_MANIFEST_STRING, 1},       {"signature", VY_MANIFEST_STRING, 1},
+                                           {"category", VY_MANIFEST_STRING, 0}, {"doc", VY_MANIFEST_STRING, 0},
+                                           {"body", VY_MANIFEST_STRING, 0},     {"file", VY_MANIFEST_STRING, 0},
+                                           {"function", VY_MANIFEST_STRING, 0}, {"attributes", VY_MANIFEST_ARRAY, 0},
+                                           {"laws", VY_MANIFEST_ARRAY, 0},      {"lowering", VY_MANIFEST_TABLE, 0}};
+    static void (*const parts[])(vy_manifest_work *) = {read_category,
+                                                        read_names,
+                                                        vy_manifest_read_signature,
+                                                        vy_manifest_read_attributes,
+                                                        vy_manifest_read_laws,
+                                                        vy_manifest_read_lowerings,
+                                                        vy_manifest_read_body};
+    vy_manifest_work work = {.reader = reader, .table = table, .op = out};
+    size_t errors = reader->report.errors;
+    out->at = table->at;
+    out->definition = (vyre_op_definition){.struct_size = sizeof out->definition,
+                                           .version = reader->manifest->dialect.version,
+                                           .owner = reader->manifest->dialect.owner,
+                                           .doc = vy_manifest_text(table, "doc")};
+    vy_manifest_check_keys(reader, table, "an op", keys, sizeof keys / sizeof *keys);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && !reader->report.out_of_memory; i++)
+        parts[i](&work);
+    /* The registry has the last word, so that what is read here can be installed: sizes of texts are all that is left. */
+    vyre_error error;
+    if (reader->report.errors == errors && !reader->report.out_of_memory && out->definition.version &&
+        out->definition.id && vy_op_check(&out->definition, out->definition.owner, &error) != VYRE_OK) {
+        if (error.code == VYRE_NO_MEMORY)
+            reader->report.out_of_memory = 1;
+        else
+            vy_report_error(&reader->report, VY_D118, table->at, error.fix, "%s", error.message);
+    }
+}
+
+static int by_id(const void *a, const void *b) {
+    const vy_manifest_op *x = *(const vy_manifest_op *const *)a, *y = *(const vy_manifest_op *const *)b;
+    int order = strcmp(x->definition.id, y->definition.id);
+    return order ? order : x < y ? -1 : x > y;
+}
+
+static void find_twice(vy_manifest_reader *reader) {
+    const vy_manifest *manifest = reader->manifest;
+    vy_manifest_op **sorted = vy_allocate(vy_array_size(manifest->op_count, sizeof *sorted));
+    uint32_t count = 0;
+    if (!sorted) {
+        reader->report.out_of_memory = 1;
+        return;
+    }
+    for (uint32_t i = 0; i < manifest->op_count; i++)
+        if (manifest->ops[i].definition.id)
+            sorted[count++] = &manifest->ops[i];
+    qsort(sorted, count, sizeof *sorted, by_id);
+    for (uint32_t i = 1; i < count; i++)
+        if (strcmp(sorted[i]->definition.id, sorted[i - 1]->definition.id) == 0)
+            vy_report_error(&reader->report, VY_D107, sorted[i]->at, NULL, "op `%.128s` is already defined in line %u",
+                            sorted[i]->definition.id, sorted[i - 1]->at.line);
+    vy_release(sorted, vy_array_size(manifest->op_count, sizeof *sorted));
+}
+
+static void read_ops(vy_manifest_reader *reader, const vy_toml_value *root) {
+    const vy_toml_value *list = vy_manifest_get(root, "op", VY_MANIFEST_ARRAY);
+    vy_manifest *manifest = reader->manifest;
+    if (!list || list->array.count == 0)
+        return;
+    manifest->ops = vy_manifest_new(reader, list->array.count, sizeof *manifest->ops);
+    for (const vy_toml_value *item = list->array.first; item && !reader->report.out_of_memory; item = item->next)
+        if (vy_manifest_expect(reader, item, "an op", VY_MANIFEST_TABLE))
+            read_op(reader, item, &manifest->ops[manifest->op_count++]);
+    if (manifest->op_count && !reader->report.out_of_memory)
+        find_twice(reader);
+}
+
+/* ---- the dialect ---- */
+
+static int check_version(vy_manifest_reader *reader, const vy_toml_value *value) {
+    int is_valid =
+        value->string.size <= VY_OP_LIMIT_VERSION && vy_semver_is_valid(value->string.text, value->string.size);
+    if (!is_valid)
+        vy_report_error(&reader->report, VY_D105, value->at, NULL, "`%.64s` is no semantic version",
+                        value->string.text);
+    return is_valid;
+}
+
+static void read_requirement(vy_manifest_reader *reader, const vy_toml_entry *entry, vy_manifest_requirement *out) {
+    const char *own = reader->manifest->dialect.name;
+    *out = (vy_manifest_requirement){entry->key, NULL, entry->at};
+    if (strlen(entry->key) != entry->length || !vy_is_dialect_name(entry->key, entry->length))
+        vy_report_error(&reader->report, VY_D104, entry->at, NULL, "`%.64s` is no name of a dialect", entry->key);
+    else if (own && strcmp(own, entry->key) == 0)
+        vy_report_error(&reader->report, VY_D104, entry->at, "remove the line", "the dialect `%.64s` requires itself",
+                        own);
+    if (vy_manifest_expect(reader, &entry->value, "the version required", VY_MANIFEST_STRING) &&
+        check_version(reader, &entry->value))
+        out->version = entry->value.string.text;
+}
+
+static void read_dialect(vy_manifest_reader *reader, const vy_toml_value *root) {
+    vy_manifest *manifest = reader->manifest;
+    const vy_toml_value *name = vy_manifest_get(root, "dialect", VY_MANIFEST_STRING);
+    const vy_toml_value *version = vy_manifest_get(root, "version", VY_MANIFEST_STRING);
+    const vy_toml_value *table = vy_manifest_get(root, "requires", VY_MANIFEST_TABLE);
+    manifest->dialect = (vyre_dialect){.struct_size = sizeof manifest->dialect,
+                                       .doc = vy_manifest_text(root, "doc"),
+                                       .owner = vy_source_name(manifest->source)};
+    if (name && vy_is_dialect_name(name->string.text, name->string.size))
+        manifest->dialect.name = name->string.text;
+    else if (name)
+        vy_report_error(&reader->report, VY_D104, name->at, NULL, "`%.64s` is no name of a dialect", name->string.text);
+    if (version && check_version(reader, version))
+        manifest->dialect.version = version->string.text;
+    if (!table || table->table.count == 0)
+        return;
+    manifest->requirements = vy_manifest_new(reader, table->table.count, sizeof *manifest->requirements);
+    for (const vy_toml_entry *entry = table->table.first; entry && manifest->requirements; entry = entry->next)
+        read_requirement(reader, entry, &manifest->requirements[manifest->requirement_count++]);
+}
+
+static void keep_files(vy_manifest_reader *reader) {
+    vy_manifest *manifest = reader->manifest;
+    manifest->files = vy_manifest_new(reader, reader->bodies.count, sizeof *manifest->files);
+    for (uint32_t i = 0; i < reader->bodies.count; i++) {
+        if (manifest->files)
+            manifest->files[manifest->file_count++] = reader->bodies.items[i].name;
+        vy_source_release(reader->bodies.items[i].source);
+        vyre_program_release(reader->bodies.items[i].library);
+    }
+    VY_VECTOR_FREE(&reader->bodies);
+}
+
+static void read_root(vy_manifest_reader *reader) {
+    static const vy_manifest_key keys[] = {{"dialect", VY_MANIFEST_STRING, 1}, {"version", VY_MANIFEST_STRING, 1},
+                                           {"doc", VY_MANIFEST_STRING, 0},     {"file", VY_MANIFEST_STRING, 0},
+                                           {"requires", VY_MANIFEST_TABLE, 0}, {"op", VY_MANIFEST_ARRAY, 0}};
+    const vy_toml_value *root = vy_toml_root(reader->document);
+    vy_manifest_check_keys(reader, root, "a manifest", keys, sizeof keys / sizeof *keys);
+    reader->file = vy_manifest_get(root, "file", VY_MANIFEST_STRING);
+    read_dialect(reader, root);
+    if (!reader->report.out_of_memory)
+        read_ops(reader, root);
+    keep_files(reader);
+}
+
+/* ---- in and out ---- */
+
+vyre_status vy_manifest_parse(const char *file, const char *text, size_t size, vy_manifest_read_file *read, void *user,
+                              vyre_diagnostics *list, vy_manifest **out, vyre_error *error) {
+    *out = NULL;
+    whole *all = vy_allocate_zero(sizeof *all);
+    if (!all)
+        return vy_fail_memory(error, "reading the manifest");
+    vyre_status status = vy_toml_parse(file, text, size, list, &all->document, error);
+    if (status == VYRE_OK) {
+        all->manifest.source = vy_toml_source(all->document);
+        vy_manifest_reader reader = {.manifest = &all->manifest,
+                                     .document = all->document,
+                                     .arena = &all->arena,
+                                     .read = read,
+                                     .user = user,
+                                     .report = {.source = all->manifest.source, .list = list}};
+        read_root(&reader);
+        status = vy_report_status(&reader.report, error);
+    }
+    if (status == VYRE_OK)
+        *out = &all->manifest;
+    else
+        vy_manifest_free(&all->manifest);
+    return status;
+}
+
+vyre_status vy_manifest_load(const char *path, vyre_diagnostics *list, vy_manifest **out, vyre_error *error) {
+    vyre_bytes text = VYRE_BYTES_INIT;
+    *out = NULL;
+    vyre_status status = vy_file_read(path, VY_TOML_LIMIT_BYTES, &text, error);
+    if (status == VYRE_OK)
+        status = vy_manifest_parse(path, text.data, text.size, NULL, NULL, list, out, error);
+    vyre_bytes_free(&text);
+    return status;
+}
+
+void vy_manifest_free(vy_manifest *manifest) {
+    if (!manifest)
+        return;
+    whole *all = (whole *)(void *)manifest; /* its first member */
+    for (uint32_t i = 0; i < manifest->op_count; i++)
+        vyre_program_release(manifest->ops[i].definition.body);
+    vy_arena_free(&all->arena);
+    vy_toml_free(all->document);
+    vy_release(all, sizeof *all);
+}

@@ -1,0 +1,325 @@
+/* Bodies: text in the manifest, or a file beside it; read as a file of the language, and compared with the signature.
+ *
+ * A file stays inside the manifest's folder: neither its name nor a symbolic link on its way leads out of it. */
+#include "base/file.h"
+#include "dialect/manifest_reader.h"
+#include "ir/text/lexer.h"
+#include "vyre/text.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+/* Where a body came from: a string of the manifest, or a file. */
+typedef struct origin {
+    vy_manifest_work *work;
+    const vy_toml_value *string; /* NULL for a file */
+    const vy_manifest_body *file;
+    const vy_toml_value *named; /* the string that names the file */
+    vyre_program *library;
+    int is_bad; /* it has errors, reported already */
+} origin;
+
+/* ---- files ---- */
+
+/* Relative, of plain parts: no part is empty, "." or "..". */
+static int is_plain_path(const char *path) {
+    for (;;) {
+        size_t size = strcspn(path, "/");
+        if (size == 0 || (size == 1 && path[0] == '.') || (size == 2 && path[0] == '.' && path[1] == '.'))
+            return 0;
+        if (!path[size])
+            return 1;
+        path += size + 1;
+    }
+}
+
+static vyre_status read_beside(const char *manifest, const char *name, vyre_bytes *out, vyre_error *error) {
+    char folder[PATH_MAX], joined[PATH_MAX], resolved[PATH_MAX];
+    const char *slash = strrchr(manifest, '/');
+    struct stat about;
+    int size = slash == manifest ? 1 : slash ? (int)(slash - manifest) : 1;
+    if (snprintf(joined, sizeof joined, "%.*s", size, slash ? manifest : ".") >= (int)sizeof joined ||
+        !realpath(joined, folder))
+        return vy_fail(error, VYRE_IO, NULL, "the folder of `%.128s` cannot be found", manifest);
+    size_t base = strcmp(folder, "/") == 0 ? 0 : strlen(folder);
+    if (snprintf(joined, sizeof joined, "%.*s/%s", (int)base, folder, name) >= (int)sizeof joined)
+        return vy_fail(error, VYRE_LIMIT, "use a shorter path", "the path of `%.128s` is too long", name);
+    if (!realpath(joined, resolved) || stat(resolved, &about) != 0)
+        return vy_fail(error, errno == ENOENT ? VYRE_NOT_FOUND : VYRE_IO,
+                       "put the file beside the manifest, and check the spelling", "`%.128s` cannot be read%s", name,
+                       errno == ENOENT ? ": there is no such file" : "");
+    if (strncmp(resolved, folder, base) != 0 || resolved[base] != '/')
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "put the file itself into the folder of the manifest",
+                       "`%.128s` is a link that leads out of the manifest's folder", name);
+    if (!S_ISREG(about.st_mode))
+        return vy_fail(error, VYRE_IO, "name a plain file", "`%.128s` is not a plain file", name);
+    return vy_file_read(resolved, VY_TOML_LIMIT_BYTES, out, error);
+}
+
+static vyre_status read_file(vy_manifest_reader *reader, const vy_toml_value *named, vyre_bytes *out,
+                             vyre_error *error) {
+    const char *name = named->string.text;
+    if (!is_plain_path(name))
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "name a file in the folder of the manifest, such as \"ops.vyre\"",
+                       "`%.128s` is not a path inside the manifest's folder", name);
+    if (reader->read)
+        return reader->read(reader->user, name, out, error);
+    return read_beside(vy_source_name(reader->report.source), name, out, error);
+}
+
+/* The name under which findings in the file are shown: beside the manifest. */
+static vy_source *make_source(vy_manifest_reader *reader, const char *name, const vyre_bytes *text) {
+    const char *manifest = vy_source_name(reader->report.source), *slash = strrchr(manifest, '/');
+    vy_string path = {0};
+    vy_string_append(&path, manifest, slash ? (size_t)(slash + 1 - manifest) : 0);
+    vy_string_add(&path, name);
+    vy_source *source = path.failed ? NULL : vy_source_new(path.text, text->size ? text->data : "", text->size);
+    vy_string_free(&path);
+    return source;
+}
+
+/* ---- parsing ---- */
+
+/* Parses a text that a source stands for; what is found is in the list. */
+static vyre_program *parse(vy_source *source, vyre_diagnostics *found, vyre_error *error) {
+    size_t size;
+    const char *text = vy_source_text(source, &size);
+    vyre_parse_options options = {vy_source_name(source), NULL, 0};
+    vyre_module *module = NULL;
+    *error = (vyre_error)VYRE_ERROR_INIT;
+    error->code = vyre_text_parse(text, size, &options, found, &module, error);
+    vyre_program *library = module ? vyre_module_library(module) : NULL;
+    library = library ? vyre_program_retain(library) : NULL;
+    vyre_module_free(module);
+    return library;
+}
+
+static void parse_file(vy_manifest_reader *reader, vy_manifest_body *body) {
+    vyre_error error;
+    vyre_diagnostics *found = vyre_diagnostics_new();
+    const vy_source *own = reader->report.source;
+    body->library = parse(body->source, found, &error);
+    body->is_bad = error.code != VYRE_OK;
+    reader->report.source = body->source; /* what is found belongs to the file */
+    vy_report_merge(&reader->report, found, vyre_diagnostics_count(reader->report.list), &error);
+    reader->report.source = own;
+    vyre_diagnostics_free(found);
+}
+
+static void load_file(vy_manifest_reader *reader, const vy_toml_value *named, vy_manifest_body *body) {
+    vyre_bytes text = VYRE_BYTES_INIT;
+    vyre_error error;
+    vyre_status status = read_file(reader, named, &text, &error);
+    if (status == VYRE_OK) {
+        body->source = make_source(reader, body->name, &text);
+        if (body->source)
+            parse_file(reader, body);
+        else
+            reader->report.out_of_memory = 1;
+    } else if (status == VYRE_NO_MEMORY) {
+        reader->report.out_of_memory = 1;
+    } else {
+        vy_report_error(&reader->report, VY_D110, named->at, error.fix, "%s", error.message);
+    }
+    vyre_bytes_free(&text);
+}
+
+/* The file of that name, read the first time it is named; NULL if it cannot be kept. */
+static const vy_manifest_body *open_file(vy_manifest_reader *reader, const vy_toml_value *named) {
+    for (uint32_t i = 0; i < reader->bodies.count; i++)
+        if (strcmp(reader->bodies.items[i].name, named->string.text) == 0)
+            return &reader->bodies.items[i];
+    if (reader->bodies.count >= VY_MANIFEST_LIMIT_FILES) {
+        vy_report_error(&reader->report, VY_D110, named->at, "put several functions into one file",
+                        "the manifest names more files than the limit (%d)", VY_MANIFEST_LIMIT_FILES);
+        return NULL;
+    }
+    vy_manifest_body *body = VY_PUSH(&reader->bodies);
+    if (!body) {
+        reader->report.out_of_memory = 1;
+        return NULL;
+    }
+    *body = (vy_manifest_body){.name = named->string.text, .is_bad = 1};
+    load_file(reader, named, body);
+    return body;
+}
+
+static void parse_string(origin *o) {
+    vy_manifest_reader *reader = o->work->reader;
+    vyre_error error;
+    vyre_diagnostics *found = vyre_diagnostics_new();
+    vy_source *source =
+        vy_source_new(vy_source_name(reader->report.source), o->string->string.text, o->string->string.size);
+    if (source) {
+        o->library = parse(source, found, &error);
+        o->is_bad = error.code != VYRE_OK;
+        vy_manifest_take_over(reader, o->string, found, &error);
+    } else {
+        reader->report.out_of_memory = 1;
+    }
+    vy_source_release(source);
+    vyre_diagnostics_free(found);
+}
+
+/* ---- agreement with the signature ---- */
+
+/* Reports at a place of the body. */
+static void report(const origin *o, vy_position at, const char *message) {
+    vy_manifest_reader *reader = o->work->reader;
+    const vy_source *own = reader->report.source;
+    const char *fix = "let the function and the signature agree";
+    if (o->string) {
+        vyre_diagnostics *found = vyre_diagnostics_new();
+        vyre_error error = VYRE_ERROR_INIT;
+        vy_fail(&error, VYRE_INVALID_PROGRAM, fix, "%s", message);
+        vy_diagnostic_add(found, own, vy_code_name(VY_D112), VYRE_SEVERITY_ERROR, at, fix, "%s", message);
+        vy_manifest_take_over(reader, o->string, found, &error);
+        vyre_diagnostics_free(found);
+        return;
+    }
+    reader->report.source = o->file->source;
+    vy_report_error(&reader->report, VY_D112, at, fix, "%s", message);
+    reader->report.source = own;
+}
+
+static vyre_op_operand operand_of(const vyre_program *library, const vy_param *param) {
+    static const vyre_op_operand_kind kinds[VY_SPACE_COUNT] = {[VY_SPACE_BUFFER] = VYRE_OPERAND_BUFFER,
+                                                               [VY_SPACE_WORKGROUP] = VYRE_OPERAND_WORKGROUP,
+                                                               [VY_SPACE_PRIVATE] = VYRE_OPERAND_PRIVATE};
+    if (!param->is_memory) {
+        const vy_variable *variable = &library->variables.items[param->index];
+        return (vyre_op_operand){vy_name_text(library, variable->name), VYRE_OPERAND_VALUE, variable->type,
+                                 VYRE_ACCESS_READ};
+    }
+    const vy_memory *memory = &library->memories.items[param->index];
+    int is_buffer = memory->space == VY_SPACE_BUFFER;
+    return (vyre_op_operand){vy_name_text(library, memory->name), kinds[memory->space], memory->type,
+                             is_buffer ? memory->access : VYRE_ACCESS_READ};
+}
+
+static vy_position param_position(const vyre_program *library, const vy_param *param) {
+    return param->is_memory ? library->memories.items[param->index].position
+                            : library->variables.items[param->index].position;
+}
+
+static int same_operand(const vyre_op_operand *a, const vyre_op_operand *b) {
+    return strcmp(a->name, b->name) == 0 && a->kind == b->kind && a->type == b->type && a->access == b->access;
+}
+
+/* What the i-th parameter of the function must be: an input, or behind them an attribute. */
+static vyre_op_operand expected_param(const vyre_op_definition *op, uint32_t i) {
+    if (i < op->input_count)
+        return op->inputs[i];
+    const vyre_attribute *attribute = &op->attributes[i - op->input_count];
+    return (vyre_op_operand){attribute->name, VYRE_OPERAND_VALUE, attribute->type, VYRE_ACCESS_READ};
+}
+
+static void compare_params(const origin *o, const vy_function *function) {
+    const vyre_op_definition *op = &o->work->op->definition;
+    const vy_param *params = o->library->params.items + function->first_param;
+    char message[256], given_text[96], wanted_text[96];
+    if (function->param_count != op->input_count && function->param_count != op->input_count + op->attribute_count) {
+        int used = snprintf(message, sizeof message, "`%.64s` takes %u parameters; the op has %u inputs", op->function,
+                            function->param_count, op->input_count);
+        if (op->attribute_count)
+            snprintf(message + used, sizeof message - (size_t)used,
+                     " and %u attributes, of which all or none come behind the inputs", op->attribute_count);
+        report(o, function->position, message);
+        return;
+    }
+    for (uint32_t i = 0; i < function->param_count; i++) {
+        vyre_op_operand given = operand_of(o->library, &params[i]), wanted = expected_param(op, i);
+        if (same_operand(&given, &wanted))
+            continue;
+        vy_manifest_operand_text(&given, given_text, sizeof given_text);
+        vy_manifest_operand_text(&wanted, wanted_text, sizeof wanted_text);
+        snprintf(message, sizeof message, "parameter %u is `%s`; the %s is `%s`", i + 1, given_text,
+                 i < op->input_count ? "signature's" : "attribute", wanted_text);
+        report(o, param_position(o->library, &params[i]), message);
+    }
+}
+
+static void compare_results(const origin *o, const vy_function *function) {
+    const vyre_op_definition *op = &o->work->op->definition;
+    const vy_result *results = o->library->results.items + function->first_result;
+    char message[256];
+    if (function->result_count != op->output_count) {
+        snprintf(message, sizeof message, "`%.64s` gives %u results; the signature has %u", op->function,
+                 function->result_count, op->output_count);
+        report(o, function->position, message);
+        return;
+    }
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        if (results[i].type == op->outputs[i].type)
+            continue;
+        snprintf(message, sizeof message, "result %u of `%.64s` is %s; the signature's is %s", i + 1, op->function,
+                 vyre_type_name(results[i].type), vyre_type_name(op->outputs[i].type));
+        report(o, function->position, message);
+    }
+}
+
+static const vy_function *find_function(const origin *o) {
+    const char *wanted = o->work->op->definition.function;
+    const vyre_program *library = o->library;
+    vy_suggestion near;
+    vy_suggestion_start(&near, wanted, strlen(wanted));
+    for (uint32_t i = 0; library && i < library->functions.count; i++) {
+        const char *name = vy_name_text(library, library->functions.items[i].name);
+        if (strcmp(name, wanted) == 0)
+            return &library->functions.items[i];
+        vy_suggestion_offer(&near, name);
+    }
+    const char *best = vy_suggestion_get(&near);
+    const vy_toml_value *named = vy_manifest_get(o->work->table, "function", VY_MANIFEST_STRING);
+    if (!named)
+        named = o->string ? o->string : o->named;
+    vy_report_error(&o->work->reader->report, VY_D111, named->at,
+                    best ? VY_FIX("did you mean `%s`?", best) : VY_FIX("define `fn %.64s` there", wanted),
+                    "the body has no function `%.64s`", wanted);
+    return NULL;
+}
+
+/* ---- an op's body ---- */
+
+/* The string of the body or the name of the file; both, or neither where one must be, is reported. */
+static void find_origin(vy_manifest_work *work, origin *o) {
+    const vyre_op_definition *op = &work->op->definition;
+    const vy_toml_value *file = vy_manifest_get(work->table, "file", VY_MANIFEST_STRING);
+    o->string = vy_manifest_get(work->table, "body", VY_MANIFEST_STRING);
+    if (o->string && file)
+        vy_report_error(&work->reader->report, VY_D109, file->at, "keep one of the two",
+                        "the op has a body here and in a file");
+    if (!o->string && !file && op->category != VYRE_CATEGORY_EXTENSION)
+        file = work->reader->file;
+    o->named = o->string ? NULL : file;
+    int is_there = vy_toml_find(work->table, "body", 4) || vy_toml_find(work->table, "file", 4);
+    if (!o->string && !o->named && !is_there && op->category != VYRE_CATEGORY_EXTENSION)
+        vy_report_error(&work->reader->report, VY_D109, work->table->at, NULL, "the op is %s and has no body",
+                        vyre_op_category_name(op->category));
+}
+
+void vy_manifest_read_body(vy_manifest_work *work) {
+    vyre_op_definition *op = &work->op->definition;
+    vy_manifest_reader *reader = work->reader;
+    origin o = {.work = work};
+    find_origin(work, &o);
+    if (o.string) {
+        parse_string(&o);
+    } else if (o.named) {
+        o.file = open_file(reader, o.named);
+        o.is_bad = !o.file || o.file->is_bad;
+        o.library = o.file && o.file->library ? vyre_program_retain(o.file->library) : NULL;
+        work->op->file = o.named->string.text;
+    }
+    op->body = o.library; /* released with the manifest */
+    if (!op->function || reader->report.out_of_memory || o.is_bad || (!o.string && !o.named))
+        return;
+    const vy_function *function = find_function(&o);
+    if (function && work->has_signature && work->has_attributes) {
+        compare_params(&o, function);
+        compare_results(&o, function);
+    }
+}
