@@ -306,6 +306,10 @@ static vyre_status write_head(vyre_error *error) {
 
 /* With the lock held. */
 static vyre_status start(const char *path, vyre_error *error) {
+    if (trace.is_open && trace.failure) { /* it ended by itself */
+        close(trace.file);
+        trace.is_open = 0;
+    }
     if (trace.is_open)
         return vy_fail(error, VYRE_CONFLICT, "call vyre_trace_stop first", "a trace is being written already (to `%s`)",
                        trace.path);

@@ -158,7 +158,9 @@ static int make_pipe(int ends[2]) {
         ends[i] = fcntl(low[i], F_DUPFD_CLOEXEC, FIRST_FREE);
         close(low[i]);
     }
-    if (ends[1] >= 0) /* the child's end: printing does not fail because the reader is slow */
+    if (ends[0] < 0 || ends[1] < 0)
+        errno = EMFILE; /* EINVAL, if no number that high is allowed */
+    if (ends[1] >= 0)   /* the child's end: printing does not fail because the reader is slow */
         fcntl(ends[1], F_SETFL, 0);
     return ends[0] >= 0 && ends[1] >= 0;
 }

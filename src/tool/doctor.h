@@ -74,7 +74,7 @@ typedef struct doctor_finding {
 typedef struct doctor {
     vy_arena texts;
     uint64_t seconds; /* a child may take */
-    int is_out_of_memory;
+    int is_out_of_memory, cannot_start;
     const char *folder; /* of installed plug-ins */
     int has_folder;
     VY_VECTOR(doctor_plugin) plugins;

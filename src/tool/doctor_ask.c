@@ -36,6 +36,14 @@ static void ask(doctor *d, const char *task, const char *argument, const char *p
     const char *fields[MAX_FIELDS], *at;
     *out = (answer){.stage = "it is started"};
     tool_child_run(words, plugins, d->seconds, &out->child);
+    if (out->child.end == TOOL_CHILD_NOT_STARTED && !d->cannot_start) {
+        const char *reason = strerrordesc_np(out->child.code);
+        d->cannot_start = 1;
+        doctor_problem(
+            d,
+            doctor_format(d, "child processes cannot be started (%s): nothing is tried", reason ? reason : "unknown"),
+            "raise the limits on processes, memory and open files, and have /proc mounted");
+    }
     if (out->child.answer.failed || out->child.output.failed)
         d->is_out_of_memory = 1;
     for (at = out->child.answer.text; next_line(d, &at, fields);) {
@@ -70,7 +78,7 @@ static const char *describe_end(doctor *d, const answer *a, doctor_plugin *plugi
                              (unsigned long long)d->seconds, a->stage);
     case TOOL_CHILD_NOT_STARTED:
         plugin->state = DOCTOR_UNKNOWN;
-        return "is not looked at: the child process cannot be started";
+        return "is not tried: the child process cannot be started";
     case TOOL_CHILD_EXITED:
         break;
     }
@@ -79,6 +87,12 @@ static const char *describe_end(doctor *d, const answer *a, doctor_plugin *plugi
     plugin->state = DOCTOR_EXITED;
     plugin->exit_code = a->child.code;
     return doctor_format(d, "ends the process with exit code %d while %s", a->child.code, a->stage);
+}
+
+/* That no child can be started is told once, not of each. */
+static void tell_end(doctor *d, const answer *a, const char *message, const char *fix) {
+    if (a->child.end != TOOL_CHILD_NOT_STARTED)
+        doctor_problem(d, message, fix);
 }
 
 /* ---- backends ---- */
@@ -162,8 +176,8 @@ static void ask_plugin(doctor *d, doctor_plugin *plugin) {
                                  ? "have it repaired, or give it more time with --timeout if it is only slow"
                                  : "have it repaired or rebuilt");
         if (plugin->state == DOCTOR_UNKNOWN)
-            plugin->fix = "free memory and processes, and mount /proc";
-        doctor_problem(d, doctor_format(d, "plug-in %s %s", plugin->path, end), plugin->fix);
+            plugin->fix = "have child processes started first";
+        tell_end(d, &a, doctor_format(d, "plug-in %s %s", plugin->path, end), plugin->fix);
     } else if (plugin->state == DOCTOR_OK && a.child.output.length) {
         plugin->state = DOCTOR_NOISY;
         plugin->message = "prints to standard output or error, where it mixes with what programs print";
@@ -271,8 +285,8 @@ void doctor_ask_backends(doctor *d) {
     for (at = a.child.answer.text; next_line(d, &at, fields);)
         note_backend(d, fields);
     if (words)
-        doctor_problem(d, doctor_format(d, "a backend of the library itself %s", words),
-                       "update the driver of the backend that is named");
+        tell_end(d, &a, doctor_format(d, "a backend of the library itself %s", words),
+                 "update the driver of the backend that is named");
     tool_child_free(&a.child);
 
     d->chosen = "";
@@ -281,8 +295,8 @@ void doctor_ask_backends(doctor *d) {
     words = describe_end(d, &a, &end);
     read_choice(d, &a);
     if (words)
-        doctor_problem(d, doctor_format(d, "choosing a backend %s", words),
-                       "do first what is said of plug-ins and drivers");
+        tell_end(d, &a, doctor_format(d, "choosing a backend %s", words),
+                 "do first what is said of plug-ins and drivers");
     for (uint32_t i = 0; !words && i < d->backends.count; i++)
         if (strcmp(d->backends.items[i].verdict, "unknown") == 0)
             d->backends.items[i].verdict = "not_loaded"; /* with its plug-in */
@@ -321,11 +335,11 @@ static void ask_library(doctor *d, const char *name, const char *what, const cha
     if (words) {
         library->message = words;
         library->path = "";
-        library->is_broken = 1;
+        library->is_broken = a.child.end != TOOL_CHILD_NOT_STARTED;
     } else if (!*library->path) {
         library->is_broken = strstr(library->message, "No such file") == NULL;
     }
-    if (!*library->path)
+    if (!*library->path && a.child.end != TOOL_CHILD_NOT_STARTED)
         library->fix = library->is_broken ? "install the driver again" : fix;
     if (library->is_broken)
         doctor_problem(d, doctor_format(d, "%s does not load: %s", name, library->message), library->fix);

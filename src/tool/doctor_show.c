@@ -99,7 +99,10 @@ static void text_drivers(const doctor *d, vy_string *out) {
     vy_string_add(out, "drivers\n");
     for (uint32_t i = 0; i < d->libraries.count; i++) {
         const doctor_library *l = &d->libraries.items[i];
-        vy_string_format(out, "  %-14s %s", l->name, *l->path ? l->path : l->is_broken ? l->message : "not there");
+        vy_string_format(out, "  %-14s %s", l->name,
+                         *l->path                   ? l->path
+                         : l->is_broken || !*l->fix ? l->message
+                                                    : "not there");
         vy_string_format(out, " (%s)\n", l->what);
         add_fix(out, l->fix);
     }

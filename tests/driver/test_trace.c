@@ -498,7 +498,17 @@ static void a_reader_that_leaves_ends_the_trace_and_not_the_process(void **state
     one_dispatch("");
     assert_int_equal(vy_span_begin().start, 0);
     assert_int_equal(vyre_trace_stop(NULL), VYRE_IO);
+    reader = open(path, O_RDONLY | O_NONBLOCK);
+    start();
+    close(reader);
+    one_dispatch("");
     unlink(path);
+    start(); /* one that ended by itself is not in the way of another */
+    one_dispatch("");
+    assert_int_equal(vyre_trace_stop(NULL), VYRE_OK);
+    size_t count;
+    free(read_back(&count));
+    assert_int_equal(count, 5);
 }
 
 /* ---- memory ---- */

@@ -340,6 +340,21 @@ static void low_limits_are_told(void **state) {
     expect(bytes, "warning: the limit `open files` is low (40, below 64)\n");
 }
 
+static void that_no_child_can_be_started_is_told_once(void **state) {
+    (void)state;
+    char line[2048], bytes[16384];
+    snprintf(line, sizeof line, "ulimit -n 12; VYRE_PLUGINS=/nowhere/x.so '%s' doctor", vy_test_command());
+    FILE *pipe = popen(line, "r");
+    size_t count = fread(bytes, 1, sizeof bytes - 1, pipe);
+    bytes[count] = 0;
+    int status = pclose(pipe);
+    assert_int_equal(WEXITSTATUS(status), 1);
+    expect(bytes, "  unknown        /nowhere/x.so (VYRE_PLUGINS)\n");
+    expect(bytes, "  libcuda.so.1   is not tried: the child process cannot be started (CUDA)\n");
+    expect(bytes, "problem: child processes cannot be started (Too many open files): nothing is tried\n  Fix: ");
+    expect(bytes, "verdict: broken (1 problem, ");
+}
+
 static void a_cache_that_cannot_be_used_is_a_warning(void **state) {
     (void)state;
     int code;
@@ -408,6 +423,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(the_wished_backend_is_chosen_or_a_problem, set_up, tear_down),
         cmocka_unit_test_setup_teardown(variables_nobody_reads_are_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(low_limits_are_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(that_no_child_can_be_started_is_told_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_cache_that_cannot_be_used_is_a_warning, set_up, tear_down),
         cmocka_unit_test_setup_teardown(words_are_not_taken, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_trace_is_not_written_by_the_children, set_up, tear_down),
