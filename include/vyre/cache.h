@@ -30,7 +30,7 @@ VYRE_API vyre_status vyre_cache_set_folder(const char *path, vyre_error *error);
 VYRE_API size_t vyre_cache_folder(char *buffer, size_t size);
 
 /* Bytes the folder may hold (1 GiB at the start); 0 stores nothing more. What was used longest ago goes first. The bound is kept when
- * something is stored, and counted over: several processes that store at once may pass it together, each by a sixteenth at most. */
+ * something is stored, and counted over: several processes that store at once may pass it together, each by about a sixteenth. */
 VYRE_API void vyre_cache_set_disk_limit(uint64_t bytes);
 /* Pipelines kept in memory (256 at the start); 0 keeps none. */
 VYRE_API void vyre_cache_set_memory_limit(uint32_t entries);
