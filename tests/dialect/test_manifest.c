@@ -114,6 +114,26 @@ static void an_error_names_the_first_finding_and_counts_the_rest(void **state) {
     assert_non_null(strstr(error.message, "more errors"));
 }
 
+static void every_manifest_of_the_page_is_right(void **state) {
+    vyre_bytes page = VYRE_BYTES_INIT;
+    vyre_error error;
+    unsigned count = 0;
+    (void)state;
+    assert_int_equal(vy_file_read(vy_test_path("docs/dialects.md"), SIZE_MAX, &page, NULL), VYRE_OK);
+    assert_int_equal(vyre_bytes_resize(&page, page.size + 1, NULL), VYRE_OK);
+    for (char *at = page.data; (at = strstr(at, "\n```toml\n")); count++) {
+        vy_manifest *manifest;
+        at += strlen("\n```toml\n");
+        char *end = strstr(at, "\n```");
+        assert_non_null(end);
+        if (parse(at, (size_t)(end - at), NULL, &manifest, &error) != VYRE_OK)
+            fail_msg("%s (%s)\n%.*s", error.message, error.where, (int)(end - at), at);
+        vy_manifest_free(manifest);
+    }
+    assert_true(count > 0);
+    vyre_bytes_free(&page);
+}
+
 /* ---- files ---- */
 
 static char folder[] = "/tmp/vyre-manifest-XXXXXX";
@@ -269,6 +289,7 @@ int main(void) {
         cmocka_unit_test(what_is_read_can_be_installed_and_found),
         cmocka_unit_test(an_attribute_allows_what_its_manifest_says),
         cmocka_unit_test(an_error_names_the_first_finding_and_counts_the_rest),
+        cmocka_unit_test(every_manifest_of_the_page_is_right),
         cmocka_unit_test_setup_teardown(a_body_comes_from_inside_the_folder_only, make_folders, remove_folders),
         cmocka_unit_test(a_manifest_that_is_not_there_is_not_found),
         cmocka_unit_test(every_beginning_of_a_manifest_is_read_or_refused),
