@@ -14,6 +14,7 @@
 #include "vyre/generate.h"
 #include "vyre/op.h"
 #include "vyre/oracle.h"
+#include "vyre/pipeline.h"
 #include "vyre/program.h"
 #include "vyre/registry.h"
 #include "vyre/telemetry.h"

@@ -140,8 +140,9 @@ static vyre_status initialise(const vyre_backend_instance *instance, vyre_backen
     pthread_cond_init(&backend->idle, NULL);
     vy_prepared_start(&backend->prepared);
     vy_residents_start(&backend->residents);
-    vy_async_start(&backend->async);
     vy_stages_cache_start(&backend->stages);
+    vy_codes_start(&backend->codes);
+    vy_async_start(&backend->async);
     return VYRE_OK;
 }
 
@@ -197,6 +198,7 @@ void vyre_backend_release(vyre_backend *backend) {
         vy_backend_close_device(backend, &ignored);
     if (backend->calls.destroy)
         backend->calls.destroy(backend->self);
+    vy_codes_end(&backend->codes);
     vy_stages_cache_end(&backend->stages);
     vy_residents_end(&backend->residents);
     vy_prepared_end(&backend->prepared);

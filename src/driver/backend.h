@@ -7,6 +7,7 @@
 
 #include "driver/async.h"
 #include "driver/counters.h"
+#include "driver/pipeline_code.h"
 #include "driver/prepared.h"
 #include "driver/resident.h"
 #include "driver/stages.h"
@@ -37,6 +38,7 @@ struct vyre_backend {
 
     vy_prepared prepared;
     vy_residents residents;
+    vy_codes codes;
     vy_async async;
     vy_stages_cache stages;
 };

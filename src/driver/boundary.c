@@ -2,6 +2,7 @@
 #include "driver/boundary.h"
 
 #include "base/status.h"
+#include "driver/pipeline.h"
 #include "ir/eval.h"
 
 #include <inttypes.h>
@@ -12,8 +13,7 @@ static uint64_t limit_of(const vyre_backend *backend, vyre_capability capability
     return vyre_backend_capability(backend, capability);
 }
 
-static vyre_status check_workgroup(vyre_backend *backend, const vyre_program *program, const vy_launch *launch,
-                                   vyre_error *error) {
+vyre_status vy_boundary_check_program(const vyre_backend *backend, const vyre_program *program, vyre_error *error) {
     static const char axes[] = "xyz";
     uint32_t size[3];
     vyre_program_workgroup(program, size);
@@ -25,11 +25,11 @@ static vyre_status check_workgroup(vyre_backend *backend, const vyre_program *pr
                            "the workgroup size in %c (%" PRIu32 ") is over the limit of backend `%s` (%" PRIu64 ")",
                            axes[d], size[d], backend->id, most);
     }
-    uint64_t most = limit_of(backend, VYRE_CAPABILITY_MAX_INVOCATIONS);
-    if (launch->group_size > most)
+    uint64_t most = limit_of(backend, VYRE_CAPABILITY_MAX_INVOCATIONS), count = (uint64_t)size[0] * size[1] * size[2];
+    if (count > most)
         return vy_fail(error, VYRE_LIMIT, VY_FIX("lower `workgroup` to %" PRIu64 " invocations in all", most),
-                       "a workgroup of %" PRIu32 " invocations is over the limit of backend `%s` (%" PRIu64 ")",
-                       launch->group_size, backend->id, most);
+                       "a workgroup of %" PRIu64 " invocations is over the limit of backend `%s` (%" PRIu64 ")", count,
+                       backend->id, most);
     return VYRE_OK;
 }
 
@@ -55,7 +55,7 @@ static vyre_status check_bytes(vyre_backend *backend, const vyre_program *progra
 
 vyre_status vy_boundary_check(vyre_backend *backend, const vyre_program *program, const vy_launch *launch,
                               const vyre_dispatch_config *config, vyre_error *error) {
-    vyre_status status = check_workgroup(backend, program, launch, error);
+    vyre_status status = vy_boundary_check_program(backend, program, error);
     return status == VYRE_OK ? check_bytes(backend, program, launch, config, error) : status;
 }
 
@@ -77,8 +77,21 @@ void vy_boundary_describe(vyre_program *program, const vyre_arguments *arguments
                          .groups = {launch->groups[0], launch->groups[1], launch->groups[2]},
                          .label = config->label ? config->label : "",
                          .trap = trap};
-    if (config->timeout_ns && __builtin_add_overflow(vy_clock_now(), config->timeout_ns, &out->deadline_ns))
-        out->deadline_ns = 0; /* past the end of the clock: none */
+    out->deadline_ns = vy_boundary_deadline(config);
+}
+
+uint64_t vy_boundary_deadline(const vyre_dispatch_config *config) {
+    uint64_t deadline = 0;
+    if (config->timeout_ns && __builtin_add_overflow(vy_clock_now(), config->timeout_ns, &deadline))
+        deadline = 0; /* past the end of the clock: none */
+    return deadline;
+}
+
+vyre_status vy_boundary_check_deadline(const vyre_program *program, uint64_t deadline_ns, vyre_error *error) {
+    if (!deadline_ns || vy_clock_now() < deadline_ns)
+        return VYRE_OK;
+    vy_count(VY_COUNTER_timeouts, 1);
+    return vy_fail(error, VYRE_TIMEOUT, NULL, "`%s` could not start before its deadline", vyre_program_name(program));
 }
 
 int vy_boundary_guards(const vyre_backend *backend, const vyre_launch *launch) {
@@ -126,28 +139,15 @@ static vyre_status deliver_empty(vy_dispatch *d, vyre_error *error) {
 
 /* Straight into the caller's slots. Whatever the backend does to the struct, the caller keeps its own list. */
 static vyre_status run_in_place(vy_dispatch *d, vy_call *call, vyre_error *error) {
-    const size_t count = d->output_count;
-    vyre_outputs view = {d->outputs->items, count, d->outputs->capacity};
-    size_t before = d->outputs->count;
     size_t capacities[VY_LIMIT_BUFFERS];
-    for (size_t i = 0; i < count; i++) {
-        capacities[i] = view.items[i].capacity;
-        view.items[i].size = 0;
-    }
+    vyre_outputs view;
+    vy_outputs_lend(d->outputs, d->output_count, &view, capacities);
     call->outputs = &view;
     vyre_status status = vy_call_run(call, error);
     if (status == VYRE_OK)
         status = vy_outputs_check(d->backend, &view, d->outputs->items, d->output_count, d->program, &d->launch, error);
     call->outputs = NULL;
-    d->outputs->count = status == VYRE_OK ? count : 0;
-    vy_outputs_contain(d->outputs);
-    uint64_t done[VY_COUNTER_COUNT] = {0}, bytes = 0;
-    for (size_t i = 0; status == VYRE_OK && i < count; i++) {
-        int reused = d->outputs->items[i].capacity == capacities[i];
-        done[i >= before ? VY_COUNTER_slots_appended : reused ? VY_COUNTER_slots_reused : VY_COUNTER_slots_moved]++;
-        bytes += d->outputs->items[i].size;
-    }
-    vy_outputs_count(done, bytes);
+    vy_outputs_regain(d->outputs, d->output_count, status == VYRE_OK, capacities);
     return status;
 }
 
@@ -182,7 +182,13 @@ static vyre_status run(vy_dispatch *d, vyre_error *error) {
                     .owned = d->owned,
                     .input_count = d->arguments->input_count,
                     .timing = d->timing};
-    vyre_status status = vy_call_stage(&call, d->program, &d->launch, NULL, error);
+    vy_staged staged[2] = {{NULL, NULL}, {NULL, NULL}};
+    vyre_status status = VYRE_OK;
+    if (d->pipeline)
+        status = vy_pipeline_choose(d->pipeline, &d->launch, d->config->timeout_ns || d->deadline_ns || d->cancel,
+                                    &call, staged, error);
+    if (status == VYRE_OK)
+        status = vy_call_stage(&call, d->program, &d->launch, staged, error);
     if (status != VYRE_OK)
         return status;
     vy_boundary_describe(d->program, d->arguments, &d->launch, d->config, params, elements, &trap, &call.launch);
@@ -195,7 +201,7 @@ static vyre_status run(vy_dispatch *d, vyre_error *error) {
     if (bytes)
         vy_count(VY_COUNTER_input_bytes, bytes);
     int in_place =
-        d->form == VY_FORM_INTO && d->target->dispatch_borrowed_into && !vy_boundary_guards(d->backend, &call.launch);
+        d->form == VY_FORM_INTO && call.target->dispatch_borrowed_into && !vy_boundary_guards(d->backend, &call.launch);
     status = in_place ? run_in_place(d, &call, error) : run_in_fresh(d, &call, error);
     vy_call_unstage(&call);
     status = vy_boundary_finish(d->backend, status, &d->launch, &trap, error);
@@ -240,7 +246,7 @@ vyre_status vy_dispatch_host(vy_dispatch *d, vyre_error *error) {
 
 void vy_dispatch_describe(vy_dispatch *d, vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
                           const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap) {
-    d->backend = backend, d->target = &backend->target, d->program = program;
+    d->backend = backend, d->target = &backend->target, d->pipeline = NULL, d->program = program;
     d->arguments = arguments, d->config = config, d->cancel = NULL, d->deadline_ns = 0, d->is_held = 0;
     d->form = VY_FORM_BORROWED, d->owned = NULL, d->outputs = outputs, d->timing = NULL, d->trap = trap;
 }

@@ -14,6 +14,8 @@
 #include "driver/stages.h"
 #include "ir/launch.h"
 
+typedef struct vyre_pipeline vyre_pipeline;
+
 /* X(ID): the forms of a dispatch, each an entry of the table. */
 #define VY_FORM_LIST(X) X(OWNED) X(BORROWED) X(TIMED) X(INTO) X(RESIDENT)
 typedef enum vy_form {
@@ -27,6 +29,7 @@ typedef enum vy_form {
 typedef struct vy_call {
     vyre_backend *backend;
     const vy_target *target; /* the backend's own, or a pipeline's */
+    struct vy_code *code;    /* what a pipeline's target belongs to; NULL: the backend's own */
     vy_form form;
     vyre_launch launch;
     const vyre_span *inputs;
@@ -71,6 +74,12 @@ void vy_outputs_deliver(vyre_outputs *outputs, vyre_outputs *fresh);
 /* The same by exchanging the memory of all slots, uncounted: for outputs that wait for somebody. */
 void vy_outputs_hold(vyre_outputs *outputs, vyre_outputs *fresh);
 
+/* Lends the caller's first `count` slots to a backend, empty but with their memory: what it sees is `view`. capacities: storage for
+ * `count`. */
+void vy_outputs_lend(vyre_outputs *outputs, size_t count, vyre_outputs *view, size_t *capacities);
+/* Takes them back, contained; counted if it went well, else the caller has none. */
+void vy_outputs_regain(vyre_outputs *outputs, size_t count, int went_well, const size_t *capacities);
+
 /* Counts what was done to slots, by counter, and the bytes delivered. */
 void vy_outputs_count(const uint64_t done[VY_COUNTER_COUNT], uint64_t bytes);
 /* Slots a backend left with contradictory parts become empty: their memory cannot be freed, nor may it be used. */
@@ -80,6 +89,7 @@ void vy_outputs_contain(vyre_outputs *outputs);
 typedef struct vy_dispatch {
     vyre_backend *backend;
     const vy_target *target;
+    vyre_pipeline *pipeline; /* gives the target once the backend is entered; NULL: the backend's own */
     vyre_program *program;
     const vyre_arguments *arguments;    /* may be NULL */
     const vyre_dispatch_config *config; /* may be NULL */
@@ -108,13 +118,19 @@ void vy_dispatch_describe(vy_dispatch *dispatch, vyre_backend *backend, vyre_pro
                           const vyre_arguments *arguments, const vyre_dispatch_config *config, vyre_outputs *outputs,
                           vyre_trap *trap);
 
-/* Limits of the device and the config. */
+/* Limits of the device that concern the program, whatever it is given. */
+vyre_status vy_boundary_check_program(const vyre_backend *backend, const vyre_program *program, vyre_error *error);
+/* Those, and the limits of this dispatch and the config. */
 vyre_status vy_boundary_check(vyre_backend *backend, const vyre_program *program, const vy_launch *launch,
                               const vyre_dispatch_config *config, vyre_error *error);
 /* The launch as a backend sees it; `params` and `elements` are storage for it. */
 void vy_boundary_describe(vyre_program *program, const vyre_arguments *arguments, const vy_launch *launch,
                           const vyre_dispatch_config *config, vyre_scalar *params, uint64_t *elements, vyre_trap *trap,
                           vyre_launch *out);
+/* When a dispatch with this config that starts now has to be done; 0: no deadline. */
+uint64_t vy_boundary_deadline(const vyre_dispatch_config *config);
+/* VYRE_TIMEOUT if the deadline has passed: what has not started need not start, and no backend is lost for it. */
+vyre_status vy_boundary_check_deadline(const vyre_program *program, uint64_t deadline_ns, vyre_error *error);
 /* Whether a call with this deadline needs a thread of its own. */
 int vy_boundary_guards(const vyre_backend *backend, const vyre_launch *launch);
 /* Counts the end of a dispatch that reached the backend and checks what it says about a trap. */

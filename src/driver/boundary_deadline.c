@@ -6,6 +6,7 @@
 #include "driver/boundary.h"
 
 #include "base/status.h"
+#include "driver/pipeline_code.h"
 #include "driver/copies.h"
 
 #include <errno.h>
@@ -80,6 +81,7 @@ static job *job_new(const vy_call *call, const vy_resident_use *uses, size_t use
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&j->ended, &monotonic);
     pthread_condattr_destroy(&monotonic);
+    vy_code_hold(call->code);
     vyre_program_retain(call->launch.program);
     vy_stages_retain(call->stages);
     vyre_backend_retain(call->backend);
@@ -90,6 +92,7 @@ static void job_free(job *j) {
     vyre_backend *backend = j->call.backend;
     vy_resident_unpin(backend, j->uses, j->use_count);
     vy_slots_end(&j->slots);
+    vy_code_unhold(j->call.code);
     vy_stages_release(j->call.stages);
     vyre_program_release(j->call.launch.program);
     pthread_cond_destroy(&j->ended);

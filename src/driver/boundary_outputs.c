@@ -105,6 +105,27 @@ void vy_outputs_hold(vyre_outputs *outputs, vyre_outputs *fresh) {
     outputs->count = fresh->count;
 }
 
+void vy_outputs_lend(vyre_outputs *outputs, size_t count, vyre_outputs *view, size_t *capacities) {
+    *view = (vyre_outputs){outputs->items, count, outputs->capacity};
+    for (size_t i = 0; i < count; i++) {
+        capacities[i] = outputs->items[i].capacity;
+        outputs->items[i].size = 0;
+    }
+}
+
+void vy_outputs_regain(vyre_outputs *outputs, size_t count, int went_well, const size_t *capacities) {
+    uint64_t done[VY_COUNTER_COUNT] = {0}, bytes = 0;
+    size_t before = outputs->count;
+    outputs->count = went_well ? count : 0;
+    vy_outputs_contain(outputs);
+    for (size_t i = 0; i < outputs->count; i++) {
+        int reused = outputs->items[i].capacity == capacities[i];
+        done[i >= before ? VY_COUNTER_slots_appended : reused ? VY_COUNTER_slots_reused : VY_COUNTER_slots_moved]++;
+        bytes += outputs->items[i].size;
+    }
+    vy_outputs_count(done, bytes);
+}
+
 void vyre_outputs_free(vyre_outputs *outputs) {
     if (!outputs)
         return;

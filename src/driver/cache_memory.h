@@ -6,29 +6,29 @@
 #include "driver/cache_key.h"
 
 /* Places in `entries`, plus one; 0 is none. */
-typedef struct vy_memory_entry {
+typedef struct vy_recent_entry {
     vy_cache_key key;
     void *value;
     uint32_t in_bucket;    /* the next of the same bucket, or of the free ones */
     uint32_t newer, older; /* neighbours in the order of use */
-} vy_memory_entry;
+} vy_recent_entry;
 
 /* Starts as zeros. */
-typedef struct vy_memory {
-    VY_VECTOR(vy_memory_entry) entries;
+typedef struct vy_recent {
+    VY_VECTOR(vy_recent_entry) entries;
     uint32_t *buckets;
     uint32_t bucket_count; /* a power of two, or 0 */
     uint32_t count;
     uint32_t newest, oldest, free;
-} vy_memory;
+} vy_recent;
 
 /* NULL if it is not there; otherwise it is the newest now. */
-void *vy_memory_find(vy_memory *memory, const vy_cache_key *key);
+void *vy_recent_find(vy_recent *recent, const vy_cache_key *key);
 /* Adds a key that is not there. Returns 0 when memory is out: nothing changed. */
-int vy_memory_add(vy_memory *memory, const vy_cache_key *key, void *value);
+int vy_recent_add(vy_recent *recent, const vy_cache_key *key, void *value);
 /* Takes the oldest out while there are more than `limit`; NULL when there are not. */
-void *vy_memory_evict(vy_memory *memory, uint32_t limit);
+void *vy_recent_evict(vy_recent *recent, uint32_t limit);
 /* Frees the table itself: empty it first. */
-void vy_memory_free(vy_memory *memory);
+void vy_recent_free(vy_recent *recent);
 
 #endif

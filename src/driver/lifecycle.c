@@ -61,6 +61,7 @@ vyre_status vyre_backend_flush(vyre_backend *backend, vyre_error *error) {
 
 vyre_status vy_backend_close_device(vyre_backend *backend, vyre_error *error) {
     backend->is_device_closed = 1;
+    vy_codes_retire(backend);
     vy_residents_free_all(backend);
     vy_error_clear(error);
     return backend->calls.shutdown ? vy_backend_judge(backend, backend->calls.shutdown(backend->self, error), error)
@@ -99,6 +100,7 @@ int vyre_backend_device_lost(vyre_backend *backend) {
 }
 
 static vyre_status recover(vyre_backend *backend, vyre_error *error) {
+    vy_codes_retire(backend); /* pipelines are compiled again when they are next used */
     vy_error_clear(error);
     vyre_status status = vy_backend_judge(backend, backend->calls.try_recover(backend->self, error), error);
     if (status != VYRE_OK)

@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-/* X(entry of the table): all but those of later rooms (pipelines, async, sequences). */
+/* X(entry of the table): all but the asynchronous ones. */
 #define FAKE_ENTRIES(X)                                                                                                \
     X(id)                                                                                                              \
     X(dispatch)                                                                                                        \
@@ -29,6 +29,10 @@
     X(resident_upload_batch)                                                                                           \
     X(resident_download_batch)                                                                                         \
     X(dispatch_resident)                                                                                               \
+    X(compile)                                                                                                         \
+    X(load)                                                                                                            \
+    X(cache_identity)                                                                                                  \
+    X(cache_snapshot)                                                                                                  \
     X(capability)                                                                                                      \
     X(device_profile)                                                                                                  \
     X(prepare)                                                                                                         \
@@ -37,11 +41,26 @@
     X(device_lost)                                                                                                     \
     X(try_recover)                                                                                                     \
     X(destroy)
+/* X(entry of the table of its pipelines) */
+#define FAKE_PIPELINE_ENTRIES(X)                                                                                       \
+    X(dispatch)                                                                                                        \
+    X(dispatch_borrowed)                                                                                               \
+    X(dispatch_borrowed_timed)                                                                                         \
+    X(dispatch_borrowed_into)                                                                                          \
+    X(dispatch_batched_into)                                                                                           \
+    X(dispatch_persistent_into)                                                                                        \
+    X(dispatch_persistent_batched_into)                                                                                \
+    X(dispatch_persistent_rows_into)                                                                                   \
+    X(serialize)                                                                                                       \
+    X(destroy)
 typedef enum fake_entry {
 #define X(name) FAKE_##name,
     FAKE_ENTRIES(X)
 #undef X
-        FAKE_COUNT
+#define X(name) FAKE_PIPELINE_##name,
+        FAKE_PIPELINE_ENTRIES(X)
+#undef X
+            FAKE_COUNT
 } fake_entry;
 
 typedef enum fake_sin {
@@ -71,10 +90,12 @@ typedef struct fake_seen {
     const void *first_input;
     size_t first_input_size;
     uint64_t first_native, first_offset, first_size;
+    size_t launches; /* of a batch or sequence */
 } fake_seen;
 
 typedef struct fake {
     vyre_backend_vtable table;
+    vyre_pipeline_vtable pipeline_table; /* of every pipeline it compiles */
     vyre_backend_instance real;
     _Atomic unsigned calls[FAKE_COUNT];
     fake_entry fail_entry;
@@ -90,7 +111,14 @@ typedef struct fake {
     uint64_t last_native;
     uint64_t natives[64]; /* handed out; those still there are freed at the end, as a device would with its context */
     fake_seen seen;
-    int is_shared; /* by several threads: nothing is recorded but counts */
+    int is_shared;              /* by several threads: nothing is recorded but counts */
+    int gives_no_pipelines;     /* compile succeeds and leaves the table NULL */
+    int refuses_binaries;       /* load fails */
+    const char *identity;       /* NULL: "fake device" */
+    int cancellable;            /* of the last compile or load */
+    _Atomic unsigned pipelines; /* there now */
+    unsigned compile_ms;
+    struct fake_pipeline *last_pipeline;
     _Atomic int *destroyed;
 } fake;
 
@@ -333,6 +361,8 @@ static vyre_status fake_flush(void *self, vyre_error *error) {
 }
 
 static vyre_status fake_shutdown(void *self, vyre_error *error) {
+    if (atomic_load(&((fake *)self)->pipelines))
+        fail_msg("the backend is shut down before its pipelines are destroyed");
     return fake_enter(self, FAKE_shutdown, error);
 }
 
@@ -363,6 +393,8 @@ static void fake_destroy(void *self) {
         atomic_fetch_add(destroyed, 1);
 }
 
+#include "driver/fake_pipeline.h"
+
 /* A fake with every entry; remove some from f->table, then fake_open. Its memory is the C library's: faults are for the library. */
 static inline fake *fake_new(void) {
     vyre_error error;
@@ -373,6 +405,10 @@ static inline fake *fake_new(void) {
     f->table.abi = VYRE_BACKEND_ABI;
 #define X(name) f->table.name = fake_##name;
     FAKE_ENTRIES(X)
+#undef X
+    f->pipeline_table.struct_size = sizeof f->pipeline_table;
+#define X(name) f->pipeline_table.name = fake_pipeline_##name;
+    FAKE_PIPELINE_ENTRIES(X)
 #undef X
     f->fail_with = VYRE_NO_DEVICE_MEMORY;
     return f;

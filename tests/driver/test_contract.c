@@ -1,5 +1,24 @@
 /* The contract, entry by entry: what a backend has is called with what the caller gave; what it lacks behaves as the header says. */
 #include "driver/fake.h"
+#include "vyre/cache.h"
+#include "vyre/pipeline.h"
+
+/* The second time the folder has it: `load`. */
+static void use_pipelines(vyre_backend *backend, const fake_case *c) {
+    char folder[] = "/tmp/vyre-contract-XXXXXX";
+    vyre_cache_snapshot snapshot;
+    vyre_pipeline *pipeline;
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(vyre_cache_set_folder(folder, NULL), VYRE_OK);
+    vyre_cache_set_memory_limit(0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(vyre_compile(backend, c->program, NULL, &pipeline, NULL), VYRE_OK);
+        vyre_pipeline_release(pipeline);
+    }
+    assert_true(vyre_backend_cache_snapshot(backend, &snapshot));
+    assert_int_equal(vyre_cache_clear(NULL, NULL, NULL, NULL), VYRE_OK);
+    rmdir(folder);
+}
 
 static void every_entry_a_backend_has_is_called(void **state) {
     (void)state;
@@ -31,6 +50,7 @@ static void every_entry_a_backend_has_is_called(void **state) {
     assert_int_equal(
         vyre_backend_dispatch_resident(backend, c.program, bindings, 2, &c.arguments, NULL, NULL, NULL, NULL), VYRE_OK);
     assert_int_equal(vyre_resident_free(backend, x, NULL), VYRE_OK);
+    use_pipelines(backend, &c);
     assert_int_equal(vyre_backend_flush(backend, NULL), VYRE_OK);
     assert_false(vyre_backend_device_lost(backend));
     atomic_store(&f->is_lost, 1);

@@ -1,0 +1,238 @@
+/* Pipelines: made, counted, and the part of the family that takes host bytes (pipeline.h). */
+#include "driver/pipeline.h"
+
+#include "base/status.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* ---- codes ---- */
+
+/* Replaces a code that is missing or retired, unless somebody just did. Takes over `fresh`. */
+static vyre_status put_code(vyre_pipeline *pipeline, unsigned variant, vy_code *fresh, vy_code **out,
+                            vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    vy_code *surplus = NULL;
+    pthread_mutex_lock(&pipeline->lock);
+    vy_code *now = atomic_load(&pipeline->codes[variant]);
+    if (now && !atomic_load(&now->is_retired)) {
+        surplus = fresh;
+        *out = now;
+    } else if (now && !VY_RESERVE(&pipeline->old, 1)) {
+        surplus = fresh;
+        status = vy_fail_memory(error, "compiling a pipeline again");
+    } else {
+        if (now)
+            pipeline->old.items[pipeline->old.count++] = now;
+        atomic_store(&pipeline->codes[variant], fresh);
+        *out = fresh;
+    }
+    pthread_mutex_unlock(&pipeline->lock);
+    vy_code_release(surplus);
+    return status;
+}
+
+vyre_status vy_pipeline_code(vyre_pipeline *pipeline, int may_stop, int with_base, vy_code **out, vyre_error *error) {
+    vyre_backend *backend = pipeline->backend;
+    unsigned variant = pipeline->variant | (with_base ? VY_VARIANT_BASED : 0);
+    if (may_stop && vyre_backend_capability(backend, VYRE_CAPABILITY_CANCEL))
+        variant |= VY_VARIANT_CANCELLABLE;
+    vy_code *code = atomic_load_explicit(&pipeline->codes[variant], memory_order_acquire);
+    *out = code;
+    if (code && !atomic_load_explicit(&code->is_retired, memory_order_acquire))
+        return VYRE_OK;
+    vyre_compile_options options = {.struct_size = sizeof options,
+                                    .cancellable = (variant & VY_VARIANT_CANCELLABLE) != 0};
+    vyre_status status = vy_code_get(backend, pipeline->program, &options, with_base, &code, error);
+    return status == VYRE_OK ? put_code(pipeline, variant, code, out, error) : status;
+}
+
+/* On resident buffers a pipeline runs only if all its parts can. */
+static int can_run(const vy_code *code, vy_form form) {
+    int is_able = vy_code_has_native(code);
+    for (uint32_t i = 0; form == VY_FORM_RESIDENT && is_able && i < code->count; i++)
+        is_able = vy_target_is_resident(&code->targets[i]);
+    return is_able;
+}
+
+vyre_status vy_pipeline_choose(vyre_pipeline *pipeline, const vy_launch *launch, int may_stop, vy_call *call,
+                               vy_staged staged[2], vyre_error *error) {
+    int with_base, has_stages = vy_stages_needed(pipeline->backend, pipeline->program, launch, &with_base);
+    vy_code *code;
+    vyre_status status = vy_pipeline_code(pipeline, may_stop, has_stages && with_base, &code, error);
+    if (status != VYRE_OK || !can_run(code, call->form))
+        return status; /* the backend itself runs it */
+    call->code = code;
+    if (has_stages)
+        staged[with_base] = (vy_staged){code->stages, code->targets};
+    else
+        call->target = code->targets;
+    return VYRE_OK;
+}
+
+/* ---- the handle ---- */
+
+void vy_pipeline_name(const vyre_backend *backend, const vyre_program *program, char id[VY_PIPELINE_ID]) {
+    char digits[65];
+    vyre_digest fingerprint;
+    vyre_program_fingerprint(program, &fingerprint);
+    vyre_digest_format(&fingerprint, digits);
+    snprintf(id, VY_PIPELINE_ID, "%s:%s", backend->id, digits);
+}
+
+static vyre_status read_options(const vyre_compile_options *options, unsigned *variant, vyre_error *error) {
+    const size_t least = offsetof(vyre_compile_options, cancellable) + sizeof options->cancellable;
+    *variant = 0;
+    if (!options)
+        return VYRE_OK;
+    if (options->struct_size < least)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "set struct_size to sizeof(vyre_compile_options)",
+                       "the options of a compile state a size of %" PRIu32 " bytes, at least %zu are expected",
+                       options->struct_size, least);
+    *variant = options->cancellable ? VY_VARIANT_CANCELLABLE : 0;
+    return VYRE_OK;
+}
+
+static vyre_status check(vyre_backend *backend, vyre_program *program, vyre_error *error) {
+    if (!vy_program_has_entry(program))
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "pass a `program`, not a file of functions",
+                       "a library has nothing to compile");
+    return vy_boundary_check_program(backend, program, error);
+}
+
+static vyre_status pipeline_new(vyre_backend *backend, vyre_program *program, unsigned variant, vyre_pipeline **out,
+                                vyre_error *error) {
+    vyre_pipeline *pipeline = vy_allocate_zero(sizeof *pipeline);
+    vy_code *code;
+    if (!pipeline)
+        return vy_fail_memory(error, "compiling a pipeline");
+    atomic_init(&pipeline->references, 1);
+    pthread_mutex_init(&pipeline->lock, NULL);
+    pipeline->backend = vyre_backend_retain(backend);
+    pipeline->program = vyre_program_retain(program);
+    pipeline->variant = variant;
+    vy_pipeline_name(backend, program, pipeline->id);
+    vyre_status status = vy_pipeline_code(pipeline, 0, 0, &code, error);
+    if (status != VYRE_OK) {
+        vyre_pipeline_release(pipeline);
+        return status;
+    }
+    pipeline->is_native = vy_code_is_native(code);
+    *out = pipeline;
+    return VYRE_OK;
+}
+
+vyre_status vyre_compile(vyre_backend *backend, vyre_program *program, const vyre_compile_options *options,
+                         vyre_pipeline **out, vyre_error *error) {
+    vyre_error own;
+    vyre_error *e = error ? error : &own;
+    unsigned variant;
+    *out = NULL;
+    vyre_status status = read_options(options, &variant, e);
+    if (status == VYRE_OK)
+        status = check(backend, program, e);
+    if (status == VYRE_OK)
+        status = vy_backend_enter(backend, e);
+    if (status != VYRE_OK)
+        return status;
+    vyre_backend_retain(backend); /* until it is left, whatever happens to the pipeline */
+    status = pipeline_new(backend, program, variant, out, e);
+    vy_backend_leave(backend);
+    vyre_backend_release(backend);
+    return status;
+}
+
+vyre_pipeline *vyre_pipeline_retain(vyre_pipeline *pipeline) {
+    if (pipeline)
+        atomic_fetch_add_explicit(&pipeline->references, 1, memory_order_relaxed);
+    return pipeline;
+}
+
+void vyre_pipeline_release(vyre_pipeline *pipeline) {
+    if (!pipeline || atomic_fetch_sub_explicit(&pipeline->references, 1, memory_order_acq_rel) != 1)
+        return;
+    for (int i = 0; i < VY_VARIANT_COUNT; i++)
+        vy_code_release(atomic_load(&pipeline->codes[i]));
+    for (uint32_t i = 0; i < pipeline->old.count; i++)
+        vy_code_release(pipeline->old.items[i]);
+    VY_VECTOR_FREE(&pipeline->old);
+    pthread_mutex_destroy(&pipeline->lock);
+    vyre_program_release(pipeline->program);
+    vyre_backend *backend = pipeline->backend;
+    vy_release(pipeline, sizeof *pipeline);
+    vyre_backend_release(backend);
+}
+
+const char *vyre_pipeline_id(const vyre_pipeline *pipeline) {
+    return pipeline->id;
+}
+
+vyre_program *vyre_pipeline_program(const vyre_pipeline *pipeline) {
+    return pipeline->program;
+}
+
+int vyre_pipeline_is_native(const vyre_pipeline *pipeline) {
+    return pipeline->is_native;
+}
+
+int vyre_backend_cache_snapshot(vyre_backend *backend, vyre_cache_snapshot *out) {
+    memset(out, 0, sizeof *out);
+    if (!backend->calls.cache_snapshot || vy_backend_enter(backend, NULL) != VYRE_OK)
+        return 0;
+    int has = backend->calls.cache_snapshot(backend->self, out) != 0;
+    vy_backend_leave(backend);
+    if (!has)
+        memset(out, 0, sizeof *out);
+    return has;
+}
+
+/* ---- dispatch from host bytes ---- */
+
+void vy_pipeline_describe(vy_dispatch *dispatch, vyre_pipeline *pipeline, const vyre_arguments *arguments,
+                          const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap) {
+    vy_dispatch_describe(dispatch, pipeline->backend, pipeline->program, arguments, config, outputs, trap);
+    dispatch->pipeline = pipeline;
+}
+
+vyre_status vyre_pipeline_dispatch(vyre_pipeline *pipeline, const vyre_arguments *arguments,
+                                   const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap,
+                                   vyre_error *error) {
+    vy_dispatch d;
+    vy_pipeline_describe(&d, pipeline, arguments, config, outputs, trap);
+    return vy_dispatch_host(&d, error);
+}
+
+vyre_status vyre_pipeline_dispatch_timed(vyre_pipeline *pipeline, const vyre_arguments *arguments,
+                                         const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_timing *timing,
+                                         vyre_trap *trap, vyre_error *error) {
+    vyre_timing measured;
+    vy_dispatch d;
+    vy_pipeline_describe(&d, pipeline, arguments, config, outputs, trap);
+    d.form = VY_FORM_TIMED;
+    d.timing = &measured;
+    vyre_status status = vy_dispatch_host(&d, error);
+    if (status == VYRE_OK && timing)
+        *timing = measured;
+    return status;
+}
+
+vyre_status vyre_pipeline_dispatch_into(vyre_pipeline *pipeline, const vyre_arguments *arguments,
+                                        const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap,
+                                        vyre_error *error) {
+    vy_dispatch d;
+    vy_pipeline_describe(&d, pipeline, arguments, config, outputs, trap);
+    d.form = VY_FORM_INTO;
+    return vy_dispatch_host(&d, error);
+}
+
+vyre_status vyre_pipeline_dispatch_owned(vyre_pipeline *pipeline, const vyre_bytes *inputs, size_t input_count,
+                                         const vyre_arguments *arguments, const vyre_dispatch_config *config,
+                                         vyre_outputs *outputs, vyre_trap *trap, vyre_error *error) {
+    vyre_span spans[VY_LIMIT_BUFFERS];
+    vyre_arguments given = vy_arguments_of_owned(inputs, input_count, arguments, spans);
+    vy_dispatch d;
+    vy_pipeline_describe(&d, pipeline, &given, config, outputs, trap);
+    d.form = VY_FORM_OWNED;
+    d.owned = inputs;
+    return vy_dispatch_host(&d, error);
+}

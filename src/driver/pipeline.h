@@ -1,0 +1,43 @@
+/* The handle behind vyre_pipeline: a program on a backend, and the codes it runs through.
+ *
+ * A dispatch asks for its code inside the backend, when it knows what it needs: whether it can be cancelled, and whether the grid is over the
+ * device's limit. Each of these variants is compiled when it is first asked for, and again after the device came back. */
+#ifndef VY_DRIVER_PIPELINE_H
+#define VY_DRIVER_PIPELINE_H
+
+#include "driver/boundary.h"
+#include "driver/pipeline_code.h"
+#include "vyre/pipeline.h"
+
+enum { VY_PIPELINE_ID = VY_BACKEND_ID + 1 + 64 };
+
+/* Bits of a variant. */
+enum { VY_VARIANT_CANCELLABLE = 1, VY_VARIANT_BASED = 2, VY_VARIANT_COUNT = 4 };
+
+struct vyre_pipeline {
+    _Atomic uint32_t references;
+    vyre_backend *backend;
+    vyre_program *program;
+    unsigned variant; /* what it was compiled for */
+    int is_native;
+    _Atomic(vy_code *) codes[VY_VARIANT_COUNT]; /* NULL: not asked for yet. Each a reference */
+    pthread_mutex_t lock;                       /* guards replacing a code, and `old` */
+    VY_VECTOR(vy_code *) old;                   /* retired; somebody may just be looking at one */
+    char id[VY_PIPELINE_ID];
+};
+
+/* "<backend>:<fingerprint>" */
+void vy_pipeline_name(const vyre_backend *backend, const vyre_program *program, char id[VY_PIPELINE_ID]);
+
+/* The code for a dispatch: borrowed from the pipeline, and good until the backend is left. Inside the backend. may_stop: there is a deadline
+ * or a word to cancel; a backend that can then stop a kernel gets one that looks. error is never NULL. */
+vyre_status vy_pipeline_code(vyre_pipeline *pipeline, int may_stop, int with_base, vy_code **out, vyre_error *error);
+/* The same for a call that is about to be staged (stages.h): its code, and the target or the targets of its stages. The form is set. */
+vyre_status vy_pipeline_choose(vyre_pipeline *pipeline, const vy_launch *launch, int may_stop, vy_call *call,
+                               vy_staged staged[2], vyre_error *error);
+
+/* Fills a dispatch as vy_dispatch_describe does: its target is chosen when it runs. */
+void vy_pipeline_describe(vy_dispatch *dispatch, vyre_pipeline *pipeline, const vyre_arguments *arguments,
+                          const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap);
+
+#endif

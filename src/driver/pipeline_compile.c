@@ -1,0 +1,334 @@
+/* From a program to its code (pipeline_code.h): memory, disk, compiler, in this order.
+ *
+ * Equal compiles at the same time are one: the first flies, the others wait for it. One that fails gives the others nothing, not even its
+ * error: the next of them tries. Whatever is wrong with a cache is a miss. */
+#include "driver/pipeline.h"
+
+#include "base/hash.h"
+#include "base/status.h"
+#include "driver/cache_disk.h"
+#include "driver/trace.h"
+
+#include <stdio.h>
+
+typedef struct compile {
+    vyre_backend *backend;
+    vyre_program *program;
+    vyre_compile_options options;
+    int with_base;
+    int is_keyed; /* the backend says who it is: there can be keys */
+    int is_found; /* no part had to be compiled */
+} compile;
+
+/* ---- keys ---- */
+
+static vyre_status ask_identity(vyre_backend *backend, vyre_bytes *out, vyre_error *error) {
+    if (backend->calls.cache_identity) {
+        vy_error_clear(error);
+        return vy_backend_judge(backend, backend->calls.cache_identity(backend->self, out, error), error);
+    }
+    const char *version = vyre_backend_version(backend);
+    size_t id = strlen(backend->id) + 1, size = id + strlen(version);
+    vyre_status status = vyre_bytes_resize(out, size, error);
+    if (status == VYRE_OK) {
+        memcpy(out->data, backend->id, id); /* with its NUL, which parts the two */
+        memcpy((char *)out->data + id, version, size - id);
+    }
+    return status;
+}
+
+/* Asks the backend once a device. One that does not answer has no keys, and so no caches. */
+static int has_identity(vyre_backend *backend) {
+    vy_codes *codes = &backend->codes;
+    vyre_bytes given = VYRE_BYTES_INIT;
+    vyre_error error;
+    pthread_mutex_lock(&codes->lock);
+    int is_known = codes->identity.size != 0;
+    pthread_mutex_unlock(&codes->lock);
+    if (is_known)
+        return 1;
+    if (ask_identity(backend, &given, &error) != VYRE_OK || !given.size || !given.data) {
+        vy_log(1, backend->id, "the backend does not say what its binaries depend on: nothing is cached");
+        vyre_bytes_free(&given);
+        return 0;
+    }
+    pthread_mutex_lock(&codes->lock);
+    vyre_bytes old = codes->identity;
+    codes->identity = given;
+    pthread_mutex_unlock(&codes->lock);
+    vyre_bytes_free(&old);
+    return 1;
+}
+
+static void make_key(compile *c, const vyre_digest *program, vy_cache_key *out) {
+    vy_codes *codes = &c->backend->codes;
+    vy_cache_parts parts = {.program = *program, .backend = c->backend->id, .options = &c->options};
+    pthread_mutex_lock(&codes->lock);
+    parts.identity = (vyre_span){codes->identity.data, codes->identity.size};
+    vy_cache_key_make(&parts, out);
+    pthread_mutex_unlock(&codes->lock);
+}
+
+static void program_key(compile *c, vyre_program *program, vy_cache_key *out) {
+    vyre_digest fingerprint;
+    vyre_program_fingerprint(program, &fingerprint);
+    make_key(c, &fingerprint, out);
+}
+
+/* The key in memory stands for all parts. With a base they are others. */
+static void memory_key(compile *c, vy_cache_key *out) {
+    struct {
+        vyre_digest fingerprint;
+        char what[8];
+    } based = {.what = "based"};
+    vyre_digest digest;
+    vyre_program_fingerprint(c->program, &based.fingerprint);
+    vy_digest(&based, sizeof based, &digest);
+    make_key(c, c->with_base ? &digest : &based.fingerprint, out);
+}
+
+/* ---- one part ---- */
+
+static vyre_status refuse_compile(const compile *c, vyre_error *error) {
+    return vy_fail(error, VYRE_UNSUPPORTED,
+                   "compile it once with compiling allowed, or allow it: vyre_cache_forbid_compile(0), "
+                   "and no VYRE_FORBID_COMPILE in the environment",
+                   "compiling is forbidden, and `%s` for backend `%s` is in no cache", vyre_program_name(c->program),
+                   c->backend->id);
+}
+
+/* VYRE_NOT_FOUND is a miss, and VYRE_DEVICE_LOST no reason to go on. */
+static vyre_status load_part(compile *c, vy_code *code, uint32_t index, vyre_program *program, const vy_cache_key *key,
+                             vyre_error *error) {
+    vyre_backend *backend = c->backend;
+    vyre_native_pipeline native = {NULL, NULL};
+    vyre_bytes binary = VYRE_BYTES_INIT;
+    vy_span looking = vy_span_begin();
+    vyre_status status = vy_disk_load(key, &binary);
+    vy_span_end(looking, cache, .backend = backend->id, .bytes = binary.size, .status = status);
+    if (status == VYRE_OK) {
+        vy_span loading = vy_span_begin();
+        vy_error_clear(error);
+        status = vy_backend_judge(backend,
+                                  backend->calls.load(backend->self, program, &c->options,
+                                                      (vyre_span){binary.data, binary.size}, &native, error),
+                                  error);
+        if (status == VYRE_OK)
+            status = native.vtable ? vy_code_take(code, index, &native, error) : VYRE_NOT_FOUND;
+        vy_span_end(loading, load, .backend = backend->id, .program = vyre_program_name(program), .bytes = binary.size,
+                    .status = status);
+        if (status != VYRE_OK)
+            vy_cache_count(VY_CACHE_rejected, 1);
+    }
+    vyre_bytes_free(&binary);
+    return status == VYRE_OK || status == VYRE_DEVICE_LOST ? status : VYRE_NOT_FOUND;
+}
+
+/* Best effort: a pipeline that cannot be stored is still a pipeline. */
+static void store_part(compile *c, const vy_part *part, vyre_program *program, const vy_cache_key *key) {
+    vyre_backend *backend = c->backend;
+    vyre_bytes binary = VYRE_BYTES_INIT;
+    char label[VY_PIPELINE_ID];
+    vyre_error error;
+    if (!part->calls.serialize || !backend->calls.load)
+        return;
+    vy_error_clear(&error);
+    vy_span span = vy_span_begin();
+    vyre_status status = vy_backend_judge(backend, part->calls.serialize(part->self, &binary, &error), &error);
+    if (status == VYRE_OK && binary.size && binary.data) {
+        vy_pipeline_name(backend, program, label);
+        vy_disk_store(key, label, (vyre_span){binary.data, binary.size});
+    }
+    vy_span_end(span, cache, .backend = backend->id, .bytes = binary.size, .status = status);
+    if (status != VYRE_OK)
+        vy_log(1, backend->id, error.message);
+    vyre_bytes_free(&binary);
+}
+
+static vyre_status compile_part(compile *c, vy_code *code, uint32_t index, vyre_program *program, vyre_error *error) {
+    vyre_backend *backend = c->backend;
+    vyre_native_pipeline native = {NULL, NULL};
+    vy_span span = vy_span_begin();
+    vy_error_clear(error);
+    vyre_status status =
+        vy_backend_judge(backend, backend->calls.compile(backend->self, program, &c->options, &native, error), error);
+    if (status == VYRE_OK && native.vtable) {
+        status = vy_code_take(code, index, &native, error);
+        vy_count(VY_COUNTER_compiles, 1);
+        vy_cache_count(VY_CACHE_compiles, 1);
+    }
+    vy_span_end(span, compile, .backend = backend->id, .program = vyre_program_name(program), .status = status);
+    return status;
+}
+
+static vyre_status build_part(compile *c, vy_code *code, uint32_t index, vyre_program *program, vyre_error *error) {
+    vyre_backend *backend = c->backend;
+    vy_cache_key key;
+    if (c->is_keyed) {
+        program_key(c, program, &key);
+        vyre_status status =
+            backend->calls.load ? load_part(c, code, index, program, &key, error) : (vyre_status)VYRE_NOT_FOUND;
+        if (status != VYRE_NOT_FOUND)
+            return status;
+    }
+    c->is_found = 0;
+    if (!backend->calls.compile)
+        return VYRE_OK; /* the backend itself runs it */
+    if (vy_compile_forbidden())
+        return refuse_compile(c, error);
+    vyre_status status = compile_part(c, code, index, program, error);
+    if (status == VYRE_OK && c->is_keyed && code->parts[index].calls.dispatch)
+        store_part(c, &code->parts[index], program, &key);
+    return status;
+}
+
+/* A program that one launch cannot do here has a part for each stage. */
+static vyre_status build(compile *c, vy_code **out, vyre_error *error) {
+    int has_barriers =
+        (c->program->facts & VY_FACT_GRID_BARRIER) && !vyre_backend_capability(c->backend, VYRE_CAPABILITY_GRID_SYNC);
+    vy_stages *stages = NULL;
+    vyre_status status = VYRE_OK;
+    if (c->with_base || has_barriers)
+        status = vy_stages_get(c->backend, c->program, c->with_base, &stages, error);
+    if (status != VYRE_OK)
+        return status;
+    vy_code *code = vy_code_new(c->backend, stages);
+    if (!code) {
+        vy_stages_release(stages);
+        return vy_fail_memory(error, "compiling a pipeline");
+    }
+    c->is_found = 1;
+    for (uint32_t i = 0; i < code->count && status == VYRE_OK; i++)
+        status = build_part(c, code, i, stages ? vy_stages_program(stages, i) : c->program, error);
+    if (status != VYRE_OK) {
+        vy_code_release(code);
+        return status;
+    }
+    *out = code;
+    return VYRE_OK;
+}
+
+/* ---- flights ---- */
+
+static void count_found(vy_cache_figure figure, vy_counter counter) {
+    vy_cache_count(figure, 1);
+    vy_count(counter, 1);
+}
+
+static vy_flight *find_flight(vy_codes *codes, const vy_cache_key *key) {
+    vy_flight *flight = codes->flights;
+    while (flight && memcmp(&flight->key, key, sizeof *key) != 0)
+        flight = flight->next;
+    return flight;
+}
+
+/* Waits for an equal compile, with the lock held; NULL if it failed. The last to leave frees it. */
+static vy_code *wait_for(vy_codes *codes, vy_flight *flight, vy_flight **done) {
+    vy_span span = vy_span_begin();
+    flight->waiters++;
+    while (!flight->is_done)
+        pthread_cond_wait(&codes->changed, &codes->lock);
+    vy_span_end(span, wait, .count = 0);
+    vy_code *code = flight->code ? vy_code_retain(flight->code) : NULL;
+    *done = --flight->waiters ? NULL : flight;
+    return code;
+}
+
+static void free_flight(vy_flight *flight) {
+    if (!flight)
+        return;
+    vy_code_release(flight->code);
+    vy_release(flight, sizeof *flight);
+}
+
+/* The code from memory or from somebody who is compiling it; NULL if the caller has to, under the flight it gave. */
+static vy_code *find(vy_codes *codes, vy_flight *own) {
+    vy_code *code = NULL;
+    vy_flight *other, *done;
+    pthread_mutex_lock(&codes->lock);
+    while (!code) {
+        code = vy_cache_memory_limit() ? vy_recent_find(&codes->memory, &own->key) : NULL;
+        if (code)
+            vy_code_retain(code);
+        else if ((other = find_flight(codes, &own->key))) {
+            code = wait_for(codes, other, &done);
+            if (!done)
+                continue;
+            pthread_mutex_unlock(&codes->lock);
+            free_flight(done);
+            pthread_mutex_lock(&codes->lock);
+        } else {
+            own->next = codes->flights;
+            codes->flights = own;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&codes->lock);
+    return code;
+}
+
+/* Codes over the limit leave memory; linked by `also`. With the lock held. */
+static vy_code *evict(vy_codes *codes) {
+    vy_code *evicted = NULL, *code;
+    while ((code = vy_recent_evict(&codes->memory, vy_cache_memory_limit()))) {
+        code->also = evicted, evicted = code;
+        vy_cache_count(VY_CACHE_entries, (uint64_t)-1);
+        vy_cache_count(VY_CACHE_evictions, 1);
+    }
+    return evicted;
+}
+
+/* Ends a flight; code NULL if it failed. */
+static void land(vy_codes *codes, vy_flight *own, vy_code *code) {
+    pthread_mutex_lock(&codes->lock);
+    vy_flight **link = &codes->flights;
+    while (*link != own)
+        link = &(*link)->next;
+    *link = own->next;
+    own->is_done = 1;
+    own->code = code ? vy_code_retain(code) : NULL;
+    if (code && vy_cache_memory_limit() && vy_recent_add(&codes->memory, &own->key, code)) {
+        vy_code_retain(code);
+        vy_cache_count(VY_CACHE_entries, 1);
+    }
+    vy_code *evicted = evict(codes), *next;
+    int is_alone = own->waiters == 0;
+    pthread_cond_broadcast(&codes->changed);
+    pthread_mutex_unlock(&codes->lock);
+    for (; evicted; evicted = next) {
+        next = evicted->also;
+        vy_code_release(evicted);
+    }
+    if (is_alone)
+        free_flight(own);
+}
+
+static vyre_status find_or_build(compile *c, vy_code **out, vyre_error *error) {
+    vy_codes *codes = &c->backend->codes;
+    vy_flight *own = vy_allocate_zero(sizeof *own);
+    if (!own)
+        return vy_fail_memory(error, "compiling a pipeline");
+    memory_key(c, &own->key);
+    *out = find(codes, own);
+    if (*out) {
+        vy_release(own, sizeof *own);
+        count_found(VY_CACHE_memory_hits, VY_COUNTER_cache_hits);
+        return VYRE_OK;
+    }
+    vyre_status status = build(c, out, error);
+    count_found(status == VYRE_OK && c->is_found ? VY_CACHE_disk_hits : VY_CACHE_misses,
+                status == VYRE_OK && c->is_found ? VY_COUNTER_cache_hits : VY_COUNTER_cache_misses);
+    land(codes, own, *out);
+    return status;
+}
+
+vyre_status vy_code_get(vyre_backend *backend, vyre_program *program, const vyre_compile_options *options,
+                        int with_base, vy_code **out, vyre_error *error) {
+    compile c = {.backend = backend, .program = program, .options = *options, .with_base = with_base};
+    *out = NULL;
+    /* Where nothing is compiled there is nothing to keep. */
+    if (!backend->calls.compile && !backend->calls.load)
+        return build(&c, out, error);
+    c.is_keyed = has_identity(backend);
+    return c.is_keyed ? find_or_build(&c, out, error) : build(&c, out, error);
+}
