@@ -21,6 +21,12 @@ static uint64_t get(const uint8_t *from, unsigned size) {
     return value;
 }
 
+/* Bytes, not text; none may have no address. */
+static void append(uint8_t *to, const void *from, size_t size) {
+    if (size)
+        memcpy(to, from, size);
+}
+
 /* A label is shown to people: nothing in it moves a cursor. */
 static int is_label(const uint8_t *text, size_t length) {
     for (size_t i = 0; i < length; i++)
@@ -46,9 +52,8 @@ void vy_entry_encode(const vy_cache_key *key, const char *label, uint64_t create
     put(out + AT_PAYLOAD, payload.size, 8);
     put(out + AT_CREATED, created, 8);
     memcpy(out + AT_KEY, key->digest.bytes, sizeof key->digest.bytes);
-    memcpy(out + VY_ENTRY_HEAD, label, length);
-    if (payload.size)
-        memcpy(out + VY_ENTRY_HEAD + length, payload.data, payload.size);
+    append(out + VY_ENTRY_HEAD, label, length);
+    append(out + VY_ENTRY_HEAD + length, payload.data, payload.size);
     vy_checksum(out, end, out + end);
 }
 
