@@ -17,7 +17,7 @@ typedef struct vy_cache_parts {
     /* Of the program as it is compiled, functions and ops inlined: what a call of an op means is no part of the caller's own fingerprint. */
     vyre_digest program;
     const char *backend; /* id */
-    /* What the backend's cache_identity says: device, driver, target, numerics profile; for a plug-in its own build too. */
+    /* What the backend's cache_identity says: device, driver, target, numerics profile; and the build of its module if that is not ours. */
     vyre_span identity;
     const vyre_compile_options *options; /* NULL = all zero */
 } vy_cache_parts;
@@ -29,5 +29,9 @@ void vy_cache_key_make_for(const vy_cache_parts *parts, const char *version, con
 
 /* A digest of the library's sources, as text: another emitter, another build. The same sources give the same text on every machine. */
 const char *vy_cache_build(void);
+
+/* A digest that names the build of the executable or shared library that an address lies in, wherever its file is; zeros if it lies in none. For
+ * backends that are not the library's own: a part of their identity. Takes microseconds, or milliseconds where a linker wrote no build id. */
+void vy_cache_module_build(const void *code, vyre_digest *out);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "driver/cache_disk.h"
+#include "driver/registry.h"
 #include "driver/trace.h"
 
 #include <stdio.h>
@@ -37,6 +38,27 @@ static vyre_status ask_identity(vyre_backend *backend, vyre_bytes *out, vyre_err
     return status;
 }
 
+static int is_our_own(const vyre_backend *backend) {
+    for (size_t i = 0; i < vy_module_count(&vy_builtin_module, VY_STREAM_BACKEND); i++)
+        if (strcmp(vy_record_id(vy_module_record(&vy_builtin_module, VY_STREAM_BACKEND, i), VY_STREAM_BACKEND),
+                   backend->id) == 0)
+            return 1;
+    return 0;
+}
+
+/* A backend of another module is built apart from the library, whose build is in every key. */
+static vyre_status add_module(const vyre_backend *backend, vyre_bytes *identity, vyre_error *error) {
+    vyre_digest build;
+    size_t size = identity->size;
+    if (is_our_own(backend))
+        return VYRE_OK;
+    vy_cache_module_build((const void *)(uintptr_t)backend->calls.dispatch, &build);
+    vyre_status status = vyre_bytes_resize(identity, size + sizeof build, error);
+    if (status == VYRE_OK)
+        memcpy((char *)identity->data + size, &build, sizeof build);
+    return status;
+}
+
 /* Asks the backend once a device. One that does not answer has no keys, and so no caches. */
 static int has_identity(vyre_backend *backend) {
     vy_codes *codes = &backend->codes;
@@ -49,6 +71,10 @@ static int has_identity(vyre_backend *backend) {
         return 1;
     if (ask_identity(backend, &given, &error) != VYRE_OK || !given.size || !given.data) {
         vy_log(1, backend->id, "the backend does not say what its binaries depend on: nothing is cached");
+        vyre_bytes_free(&given);
+        return 0;
+    }
+    if (add_module(backend, &given, &error) != VYRE_OK) {
         vyre_bytes_free(&given);
         return 0;
     }
