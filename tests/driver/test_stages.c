@@ -4,11 +4,14 @@
 #include "support/fault.h"
 #include "transform/put_barriers.h"
 
+#include "base/file.h"
 #include "transform/grid_base.h"
 #include "vyre/async.h"
 #include "vyre/generate.h"
 #include "vyre/oracle.h"
 #include "vyre/telemetry.h"
+
+#include <glob.h>
 
 /* ---- backends ---- */
 
@@ -165,32 +168,33 @@ static void check_everywhere(vyre_program *program, const vyre_arguments *argume
 /* ---- programs ---- */
 
 /* What lives across: a scalar, a private array, a workgroup array, a uniform value. */
-static const char *const kept =
+static const char kept[] =
     "program kept {\n param k : u32\n buffer x : u32 read_write\n buffer y : u32 write count len(x)\n"
     "workgroup 4\n grid over x\n array t : u32 [4] workgroup\n array a : f64 [2] private\n"
     "let i = global_id.x\n var s = x[i] * k\n t[local_index] = s\n a[1] = f64(s)\n"
     "let w = workgroup_reduce_add(s)\n grid_barrier\n s = s + x[len(x) - 1 - i]\n grid_barrier\n"
     "x[i] = s\n y[i] = t[3 - local_index] + u32(a[1]) + w + group_count.x }";
 /* Barriers in a loop the host follows, and in one it reads back. */
-static const char *const relax =
+static const char relax[] =
     "program relax {\n param rounds : u32\n buffer a : u32 read_write\n buffer most : u32 write count 1\n workgroup 4\n"
     "grid over a\n let i = global_id.x\n var peak = 0u32\n"
     "for r in 0u32 .. rounds { let m = a[i] + a[i + 1] * 3\n grid_barrier\n if i < len(a) { a[i] = m }\n grid_barrier\n"
     "peak = max(peak, m) }\n if i == 0 { most[0] = peak } }";
-static const char *const decided =
+static const char decided[] =
     "program decided {\n param k : u32\n buffer x : u32 read_write\n buffer n : u32 read\n buffer y : u32 write count "
     "len(x)\n"
     "workgroup 4\n grid over x\n let i = global_id.x\n"
     "for r in 0u32 .. n[0] { let v = x[(i + 1) % len(x)]\n grid_barrier\n x[i] = v + k\n grid_barrier }\n"
     "if n[1] > 2 { grid_barrier\n y[i] = x[i] } else { y[i] = 7 } }";
-static const char *const traps[] = {
+static const char before[] =
     "program before {\n param k : u32\n buffer x : u32 read_write\n workgroup 4\n grid over x\n let i = global_id.x\n"
-    "if i % 8 == 6 { trap i + k }\n grid_barrier\n if i == 0 { trap 1 }\n x[i] = 1 }",
+    "if i % 8 == 6 { trap i + k }\n grid_barrier\n if i == 0 { trap 1 }\n x[i] = 1 }";
+static const char after[] =
     "program after {\n param k : u32\n buffer x : u32 read_write\n workgroup 4\n grid over x\n let i = global_id.x\n"
-    "x[i] = x[i] + 1\n grid_barrier\n if x[i] % 5 == 3 { trap x[i] + k } }",
+    "x[i] = x[i] + 1\n grid_barrier\n if x[i] % 5 == 3 { trap x[i] + k } }";
+static const char never[] =
     "program never {\n param k : u32\n buffer x : u32 read_write\n workgroup 4\n grid over x\n let i = global_id.x\n"
-    "if i > 4000 { trap 1 }\n x[i] = x[i] + k\n grid_barrier\n x[i] = x[i] * 2 }",
-};
+    "if i > 4000 { trap 1 }\n x[i] = x[i] + k\n grid_barrier\n x[i] = x[i] * 2 }";
 enum { N = 24 };
 
 typedef struct given {
@@ -220,8 +224,8 @@ static void given_close(given *g) {
 static const struct {
     const char *name, *text;
     size_t inputs;
-} programs[] = {{"kept", kept, 1},       {"relax", relax, 1},    {"decided", decided, 2},
-                {"before", traps[0], 1}, {"after", traps[1], 1}, {"never", traps[2], 1}};
+} programs[] = {{"kept", kept, 1},     {"relax", relax, 1}, {"decided", decided, 2},
+                {"before", before, 1}, {"after", after, 1}, {"never", never, 1}};
 enum { PROGRAMS = sizeof programs / sizeof *programs };
 
 /* ---- the same bits ---- */
@@ -251,6 +255,75 @@ static void grids_over_the_limit_deliver_the_same_on_every_path(void **state) {
     for (uint64_t most = 1; most < 6; most++)
         check_everywhere(g.program, &g.arguments, most, ~0u, "grid3");
     given_close(&g);
+}
+
+/* Numbers from nowhere may make a loop long. */
+static int is_quick(vyre_program *program, const vyre_arguments *arguments) {
+    vyre_bytes outputs[VY_LIMIT_BUFFERS] = {{0}};
+    vyre_oracle_options options = {.threads = 1, .budget = 1000000};
+    vyre_oracle_report report;
+    vyre_oracle *oracle;
+    assert_int_equal(vyre_oracle_new(program, &oracle, NULL), VYRE_OK);
+    vyre_status status = vyre_oracle_run(oracle, arguments, &options, outputs, &report, NULL, NULL);
+    vyre_oracle_free(oracle);
+    for (size_t i = 0; i < vyre_program_output_count(program); i++)
+        vyre_bytes_free(&outputs[i]);
+    return status == VYRE_OK || status == VYRE_TRAPPED;
+}
+
+/* Params 40, inputs of 1000 elements unless the program states a constant: not always what an example is for, but defined. An example
+ * whose counts do not fit, or that takes long, is left out. */
+static int check_example(const char *file, vyre_program *program) {
+    static unsigned char bytes[1 << 16];
+    static vy_launch launch;
+    vyre_scalar params[16];
+    vyre_span inputs[16];
+    uint64_t counts[16];
+    vyre_arguments arguments = {.params = params, .inputs = inputs, .counts = counts};
+    vyre_param_info param;
+    vyre_buffer_info buffer;
+    vyre_error error;
+    vy_random random = vy_random_start(7);
+    for (size_t i = 0; i < sizeof bytes; i += 4) /* small numbers: some are bounds of loops */
+        bytes[i] = (unsigned char)vy_random_below(&random, 64);
+    for (; vyre_program_param(program, arguments.param_count, &param); arguments.param_count++)
+        params[arguments.param_count] = (vyre_scalar){param.type, 40};
+    for (size_t i = 0; vyre_program_buffer(program, i, &buffer); i++) {
+        size_t size = (buffer.is_static ? buffer.count : 1000) * vyre_type_size(buffer.type);
+        assert_true(size <= sizeof bytes);
+        if (buffer.access != VYRE_ACCESS_WRITE)
+            inputs[arguments.input_count++] = (vyre_span){bytes, size};
+        else if (!buffer.has_count)
+            counts[arguments.count_count++] = 1000;
+    }
+    if (vyre_program_grid(program) == VYRE_GRID_DISPATCH)
+        arguments.geometry = (vyre_geometry){VYRE_GEOMETRY_ELEMENTS, {1000, 1, 1}};
+    if (vy_launch_resolve(program, &arguments, &launch, &error) != VYRE_OK || launch.group_count < 2 ||
+        !is_quick(program, &arguments))
+        return 0;
+    check_everywhere(program, &arguments, 1, 1u | 1u << 8, file);
+    check_everywhere(program, &arguments, 3, 1u | 1u << 8, file);
+    return 1;
+}
+
+static void examples_deliver_the_same_in_pieces(void **state) {
+    (void)state;
+    glob_t files;
+    int ran = 0;
+    assert_int_equal(glob(vy_test_path("examples/*.vyre"), 0, NULL, &files), 0);
+    for (size_t i = 0; i < files.gl_pathc; i++) {
+        vyre_bytes text = VYRE_BYTES_INIT;
+        vyre_module *module;
+        assert_int_equal(vy_file_read(files.gl_pathv[i], SIZE_MAX, &text, NULL), VYRE_OK);
+        assert_int_equal(vyre_text_parse(text.data, text.size, NULL, NULL, &module, NULL), VYRE_OK);
+        for (size_t p = 0; p < vyre_module_program_count(module); p++)
+            ran += check_example(files.gl_pathv[i], vyre_module_program(module, p));
+        vyre_module_free(module);
+        vyre_bytes_free(&text);
+    }
+    printf("%d examples\n", ran);
+    assert_true(ran > 5);
+    globfree(&files);
 }
 
 static void random_programs_deliver_the_same(void **state) {
@@ -744,6 +817,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(programs_with_grid_barriers_deliver_the_same_on_every_path),
         cmocka_unit_test(grids_over_the_limit_deliver_the_same_on_every_path),
+        cmocka_unit_test(examples_deliver_the_same_in_pieces),
         cmocka_unit_test(random_programs_deliver_the_same),
         cmocka_unit_test(a_program_is_split_once_and_its_launches_are_counted),
         cmocka_unit_test(times_are_summed_where_every_launch_has_them),
