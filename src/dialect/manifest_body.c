@@ -219,7 +219,6 @@ static vyre_op_operand expected_param(const vyre_op_definition *op, uint32_t i) 
 
 static void compare_params(const origin *o, const vy_function *function) {
     const vyre_op_definition *op = &o->work->op->definition;
-    const vy_param *params = o->library->params.items + function->first_param;
     char message[256], given_text[96], wanted_text[96];
     if (function->param_count != op->input_count && function->param_count != op->input_count + op->attribute_count) {
         int used = snprintf(message, sizeof message, "`%.64s` takes %u parameters; the op has %u inputs", op->function,
@@ -231,20 +230,20 @@ static void compare_params(const origin *o, const vy_function *function) {
         return;
     }
     for (uint32_t i = 0; i < function->param_count; i++) {
-        vyre_op_operand given = operand_of(o->library, &params[i]), wanted = expected_param(op, i);
+        const vy_param *param = &o->library->params.items[function->first_param + i];
+        vyre_op_operand given = operand_of(o->library, param), wanted = expected_param(op, i);
         if (same_operand(&given, &wanted))
             continue;
         vy_manifest_operand_text(&given, given_text, sizeof given_text);
         vy_manifest_operand_text(&wanted, wanted_text, sizeof wanted_text);
         snprintf(message, sizeof message, "parameter %u is `%s`; the %s is `%s`", i + 1, given_text,
                  i < op->input_count ? "signature's" : "attribute", wanted_text);
-        report(o, param_position(o->library, &params[i]), message);
+        report(o, param_position(o->library, param), message);
     }
 }
 
 static void compare_results(const origin *o, const vy_function *function) {
     const vyre_op_definition *op = &o->work->op->definition;
-    const vy_result *results = o->library->results.items + function->first_result;
     char message[256];
     if (function->result_count != op->output_count) {
         snprintf(message, sizeof message, "`%.64s` gives %u results; the signature has %u", op->function,
@@ -253,10 +252,11 @@ static void compare_results(const origin *o, const vy_function *function) {
         return;
     }
     for (uint32_t i = 0; i < op->output_count; i++) {
-        if (results[i].type == op->outputs[i].type)
+        vyre_type given = o->library->results.items[function->first_result + i].type;
+        if (given == op->outputs[i].type)
             continue;
         snprintf(message, sizeof message, "result %u of `%.64s` is %s; the signature's is %s", i + 1, op->function,
-                 vyre_type_name(results[i].type), vyre_type_name(op->outputs[i].type));
+                 vyre_type_name(given), vyre_type_name(op->outputs[i].type));
         report(o, function->position, message);
     }
 }
@@ -318,7 +318,7 @@ void vy_manifest_read_body(vy_manifest_work *work) {
     if (!op->function || reader->report.out_of_memory || o.is_bad || (!o.string && !o.named))
         return;
     const vy_function *function = find_function(&o);
-    if (function && work->has_signature && work->has_attributes) {
+    if (o.library && function && work->has_signature && work->has_attributes) {
         compare_params(&o, function);
         compare_results(&o, function);
     }

@@ -286,7 +286,6 @@ static int is_operand(const vyre_program *program, const vy_param *param, const 
 static vyre_status check_params(const check *check, const vy_function *function) {
     const vyre_op_definition *op = check->op;
     const vyre_program *body = op->body;
-    const vy_param *params = body->params.items + function->first_param;
     if (function->param_count != op->input_count && function->param_count != op->input_count + op->attribute_count)
         return REFUSE(check, VY_FIX("let the function take the inputs, and then all attributes or none"),
                       "has a body that takes %u parameters (the op has %u inputs and %u attributes)",
@@ -298,7 +297,7 @@ static vyre_status check_params(const check *check, const vy_function *function)
             attribute = (vyre_op_operand){op->attributes[i - op->input_count].name, VYRE_OPERAND_VALUE,
                                           op->attributes[i - op->input_count].type, VYRE_ACCESS_READ};
         const vyre_op_operand *operand = is_input ? &op->inputs[i] : &attribute;
-        if (!is_operand(body, &params[i], operand))
+        if (!is_operand(body, &body->params.items[function->first_param + i], operand))
             return REFUSE(check, VY_FIX("let signature and function agree"),
                           "has a body whose parameter %u is not what the signature says (`%.64s`: %s)", i + 1,
                           operand->name, vyre_type_name(operand->type));
@@ -308,16 +307,17 @@ static vyre_status check_params(const check *check, const vy_function *function)
 
 static vyre_status check_results(const check *check, const vy_function *function) {
     const vyre_op_definition *op = check->op;
-    const vy_result *results = op->body->results.items + function->first_result;
     if (function->result_count != op->output_count)
         return REFUSE(check, VY_FIX("let signature and function agree"),
                       "has a body that gives %u results (the op has %u outputs)", function->result_count,
                       op->output_count);
-    for (uint32_t i = 0; i < function->result_count; i++)
-        if (results[i].type != op->outputs[i].type)
+    for (uint32_t i = 0; i < function->result_count; i++) {
+        vyre_type given = op->body->results.items[function->first_result + i].type;
+        if (given != op->outputs[i].type)
             return REFUSE(check, VY_FIX("let signature and function agree"),
-                          "has a body whose result %u is %s (the output is %s)", i + 1, vyre_type_name(results[i].type),
+                          "has a body whose result %u is %s (the output is %s)", i + 1, vyre_type_name(given),
                           vyre_type_name(op->outputs[i].type));
+    }
     return VYRE_OK;
 }
 
