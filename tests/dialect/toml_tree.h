@@ -20,15 +20,18 @@ static inline void tree_print_string(vy_string *out, const char *text, size_t si
     vy_string_char(out, '"');
 }
 
+static inline uint64_t tree_bits(double number) {
+    uint64_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return bits;
+}
+
 static inline void tree_print_float(vy_string *out, double number) {
     char digits[40] = "inf";
-    double size = fabs(number);
-    uint64_t bits;
-    memcpy(&bits, &size, sizeof bits);
     if (isnan(number))
         memcpy(digits, "nan", 4);
     else if (!isinf(number))
-        vy_number_from_bits(bits, 11, 52, digits);
+        vy_number_from_bits(tree_bits(fabs(number)), 11, 52, digits);
     vy_string_format(out, "%s%s", signbit(number) ? "-" : "", digits);
 }
 
@@ -111,7 +114,7 @@ static inline int tree_equal(const vy_toml_value *a, const vy_toml_value *b) {
     case VY_TOML_INTEGER:
         return a->integer == b->integer;
     case VY_TOML_FLOAT:
-        return memcmp(&a->number, &b->number, sizeof a->number) == 0;
+        return tree_bits(a->number) == tree_bits(b->number);
     case VY_TOML_BOOLEAN:
         return a->boolean == b->boolean;
     case VY_TOML_ARRAY: {
