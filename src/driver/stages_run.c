@@ -74,7 +74,7 @@ static vyre_status launch_piece(vy_stage_run *run, uint32_t stage, const vy_piec
     memcpy(call.launch.groups, piece->size, sizeof call.launch.groups);
     call.launch.trap = &trap;
     vyre_status status = check_time(run, error);
-    if (status == VYRE_OK && !whole->stage_targets)
+    if (status == VYRE_OK)
         status = vy_prepare(whole->backend, program, error);
     if (status != VYRE_OK)
         return status;
