@@ -7,6 +7,7 @@
 #include "support/fault.h"
 #include "support/test.h"
 
+#include <dirent.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -132,6 +133,30 @@ static void every_manifest_of_the_page_is_right(void **state) {
     }
     assert_true(count > 0);
     vyre_bytes_free(&page);
+}
+
+static void every_manifest_of_the_standard_library_is_right(void **state) {
+    char path[1024];
+    unsigned count = 0;
+    const struct dirent *entry;
+    vyre_error error;
+    DIR *directory = opendir(vy_test_path("lib"));
+    (void)state;
+    assert_non_null(directory);
+    while ((entry = readdir(directory))) {
+        const char *ending = strrchr(entry->d_name, '.');
+        vy_manifest *manifest;
+        if (!ending || strcmp(ending, ".toml") != 0)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", vy_test_path("lib"), entry->d_name);
+        if (vy_manifest_load(path, NULL, &manifest, &error) != VYRE_OK)
+            fail_msg("%s: %s (%s)", entry->d_name, error.message, error.where);
+        assert_true(manifest->op_count > 0);
+        vy_manifest_free(manifest);
+        count++;
+    }
+    closedir(directory);
+    assert_true(count > 0);
 }
 
 /* ---- files ---- */
@@ -290,6 +315,7 @@ int main(void) {
         cmocka_unit_test(an_attribute_allows_what_its_manifest_says),
         cmocka_unit_test(an_error_names_the_first_finding_and_counts_the_rest),
         cmocka_unit_test(every_manifest_of_the_page_is_right),
+        cmocka_unit_test(every_manifest_of_the_standard_library_is_right),
         cmocka_unit_test_setup_teardown(a_body_comes_from_inside_the_folder_only, make_folders, remove_folders),
         cmocka_unit_test(a_manifest_that_is_not_there_is_not_found),
         cmocka_unit_test(every_beginning_of_a_manifest_is_read_or_refused),
