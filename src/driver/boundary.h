@@ -17,7 +17,7 @@
 typedef struct vyre_pipeline vyre_pipeline;
 
 /* X(ID): the forms of a dispatch, each an entry of the table. */
-#define VY_FORM_LIST(X) X(OWNED) X(BORROWED) X(TIMED) X(INTO) X(RESIDENT)
+#define VY_FORM_LIST(X) X(OWNED) X(BORROWED) X(TIMED) X(INTO) X(RESIDENT) X(PERSISTENT)
 typedef enum vy_form {
 #define X(ID) VY_FORM_##ID,
     VY_FORM_LIST(X)
@@ -36,7 +36,7 @@ typedef struct vy_call {
     const vyre_bytes *owned; /* OWNED */
     size_t input_count;
     vyre_outputs *outputs;         /* slots made by vy_slots_start or the caller's own */
-    const vyre_resource *bindings; /* RESIDENT: ids are native */
+    const vyre_resource *bindings; /* RESIDENT, PERSISTENT: ids are native */
     size_t binding_count;
     vyre_timing *timing; /* may be NULL */
     /* Set by vy_call_stage (stages.h). */
@@ -67,6 +67,10 @@ void vy_slots_end(vy_slots *slots);
 /* VYRE_CORRUPT unless there are as many slots as expected, each of the right size, in the storage that was given (`items`). */
 vyre_status vy_outputs_check(vyre_backend *backend, const vyre_outputs *outputs, const vyre_bytes *items,
                              size_t expected, const vyre_program *program, const vy_launch *launch, vyre_error *error);
+/* The same where outputs bound to resident buffers stay there: their slots are empty. */
+vyre_status vy_outputs_check_bound(vyre_backend *backend, const vyre_outputs *outputs, const vyre_bytes *items,
+                                   size_t expected, const vyre_program *program, const vy_launch *launch,
+                                   const vyre_resource *bindings, vyre_error *error);
 /* Makes room for `count` slots; those beyond the old count are as they were. */
 vyre_status vy_outputs_reserve(vyre_outputs *outputs, size_t count, vyre_error *error);
 /* Hands checked slots over: refills in place where capacity suffices, moves the memory otherwise. Cannot fail after vy_outputs_reserve. */

@@ -81,6 +81,8 @@ static vyre_status run_resident(const vy_call *call, vyre_error *error) {
     const vy_target *target = call->target;
     if (call->timing)
         memset(call->timing, 0, sizeof *call->timing);
+    if (!vy_target_is_resident(target))
+        return vy_backend_unsupported(call->backend, "resident timed dispatch", error);
     if (!target->dispatch_resident) {
         vy_slots slots;
         vy_slots_start(&slots, vyre_program_output_count(call->launch.program));
@@ -93,14 +95,96 @@ static vyre_status run_resident(const vy_call *call, vyre_error *error) {
                                      error);
 }
 
+/* ---- host bytes and resident buffers mixed ---- */
+
+/* Bindings that are all resident: host bytes get buffers of the library's own for the call. */
+typedef struct temporaries {
+    vyre_resource all[VY_LIMIT_BUFFERS];
+    vy_resident_use uses[VY_LIMIT_BUFFERS];
+    size_t made; /* bindings looked at */
+} temporaries;
+
+static vyre_status make_temporary(temporaries *t, const vy_call *call, const vyre_buffer_info *buffer,
+                                  vyre_error *error) {
+    size_t i = t->made;
+    const vyre_resource *binding = &call->bindings[i];
+    uint64_t size = call->launch.elements[i] * vyre_type_size(buffer->type);
+    vyre_status status = vy_resident_make(call->backend, size, &t->uses[i], error);
+    if (status != VYRE_OK)
+        return status;
+    t->made++;
+    t->all[i] = (vyre_resource){
+        .kind = VYRE_RESOURCE_RESIDENT, .resident = {call->backend->owner, t->uses[i].native}, .size = size};
+    return buffer->access == VYRE_ACCESS_WRITE
+               ? VYRE_OK
+               : vy_resident_fill(call->backend, &t->uses[i], binding->host.data, binding->host.size, error);
+}
+
+static vyre_status fetch_outputs(const temporaries *t, const vy_call *call, vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    vyre_buffer_info buffer;
+    size_t output = 0;
+    for (size_t i = 0; status == VYRE_OK && vyre_program_buffer(call->launch.program, i, &buffer); i++) {
+        if (buffer.access != VYRE_ACCESS_WRITE && buffer.access != VYRE_ACCESS_READ_WRITE)
+            continue;
+        vyre_bytes *slot = &call->outputs->items[output++];
+        if (call->bindings[i].kind != VYRE_RESOURCE_HOST)
+            continue;
+        status = vyre_bytes_resize(slot, (size_t)t->all[i].size, error);
+        if (status == VYRE_OK)
+            status = vy_resident_fetch(call->backend, &t->uses[i], slot->data, t->all[i].size, error);
+    }
+    return status;
+}
+
+static vyre_status run_in_temporaries(const vy_call *call, vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    vyre_buffer_info buffer;
+    temporaries t;
+    t.made = 0;
+    while (status == VYRE_OK && t.made < call->binding_count &&
+           vyre_program_buffer(call->launch.program, t.made, &buffer)) {
+        if (call->bindings[t.made].kind == VYRE_RESOURCE_HOST) {
+            status = make_temporary(&t, call, &buffer, error);
+        } else {
+            t.all[t.made] = call->bindings[t.made];
+            t.made++;
+        }
+    }
+    if (status == VYRE_OK) {
+        vy_call inner = *call;
+        inner.form = VY_FORM_RESIDENT;
+        inner.outputs = NULL;
+        inner.bindings = t.all;
+        status = vy_call_run(&inner, error);
+    }
+    if (status == VYRE_OK)
+        status = fetch_outputs(&t, call, error);
+    for (size_t i = 0; i < t.made; i++)
+        if (call->bindings[i].kind == VYRE_RESOURCE_HOST)
+            vy_resident_drop(call->backend, &t.uses[i]);
+    return status;
+}
+
+static vyre_status run_persistent(const vy_call *call, vyre_error *error) {
+    const vy_target *target = call->target;
+    if (call->timing)
+        memset(call->timing, 0, sizeof *call->timing);
+    return target->dispatch_persistent(target->self, &call->launch, call->bindings, call->binding_count, call->outputs,
+                                       call->timing, error);
+}
+
 vyre_status vy_call_run(const vy_call *call, vyre_error *error) {
     static vyre_status (*const forms[VY_FORM_COUNT])(const vy_call *, vyre_error *) = {
         [VY_FORM_OWNED] = run_owned, [VY_FORM_BORROWED] = run_borrowed, [VY_FORM_TIMED] = run_timed,
-        [VY_FORM_INTO] = run_into,   [VY_FORM_RESIDENT] = run_resident,
+        [VY_FORM_INTO] = run_into,   [VY_FORM_RESIDENT] = run_resident, [VY_FORM_PERSISTENT] = run_persistent,
     };
     vy_error_clear(error);
+    /* These come back here: with resident bindings only, launch by launch. */
+    if (call->form == VY_FORM_PERSISTENT && (call->stages || !call->target->dispatch_persistent))
+        return run_in_temporaries(call, error);
     if (call->stages)
-        return vy_stages_run(call, error); /* by way of here, launch by launch */
+        return vy_stages_run(call, error);
     vyre_status status = forms[call->form](call, error);
     return status == VYRE_OK ? VYRE_OK : vy_backend_judge(call->backend, status, error);
 }

@@ -6,8 +6,8 @@
 #include "driver/boundary.h"
 
 #include "base/status.h"
-#include "driver/pipeline_code.h"
 #include "driver/copies.h"
+#include "driver/pipeline_code.h"
 
 #include <errno.h>
 #include <time.h>
@@ -42,7 +42,14 @@ static void copy_call(job *j, const vy_call *from, const vy_resident_use *uses, 
     to->resolved = vy_cut(c, from->resolved, sizeof *from->resolved);
     to->timing = from->timing ? &j->timing : NULL;
     to->outputs = &j->slots.outputs;
-    to->bindings = vy_cut(c, from->bindings, from->binding_count * sizeof *from->bindings);
+    vyre_resource *bindings = vy_cut(c, from->bindings, from->binding_count * sizeof *from->bindings);
+    for (size_t i = 0; i < from->binding_count; i++) {
+        const vyre_span *host = &from->bindings[i].host;
+        void *bytes = from->bindings[i].kind == VYRE_RESOURCE_HOST ? vy_cut(c, host->data, host->size) : NULL;
+        if (c->block)
+            bindings[i].host = (vyre_span){bytes, bytes ? host->size : 0};
+    }
+    to->bindings = bindings;
     j->uses = vy_cut(c, uses, use_count * sizeof *uses);
     j->use_count = use_count;
     vyre_span *spans = vy_cut(c, NULL, from->input_count * sizeof *spans);
@@ -140,8 +147,8 @@ static vyre_status take_results(job *j, const vy_call *call, const vy_launch *la
     if (status == VYRE_TRAPPED)
         *call->launch.trap = j->trap;
     if (status == VYRE_OK && call->outputs)
-        status = vy_outputs_check(call->backend, &j->slots.outputs, j->slots.items, j->slots.count,
-                                  call->launch.program, launch, &j->error);
+        status = vy_outputs_check_bound(call->backend, &j->slots.outputs, j->slots.items, j->slots.count,
+                                        call->launch.program, launch, call->bindings, &j->error);
     if (status != VYRE_OK) {
         *error = j->error;
         return status;

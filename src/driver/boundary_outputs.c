@@ -31,8 +31,9 @@ void vy_outputs_contain(vyre_outputs *outputs) {
             outputs->items[i] = (vyre_bytes)VYRE_BYTES_INIT;
 }
 
-vyre_status vy_outputs_check(vyre_backend *backend, const vyre_outputs *outputs, const vyre_bytes *items,
-                             size_t expected, const vyre_program *program, const vy_launch *launch, vyre_error *error) {
+vyre_status vy_outputs_check_bound(vyre_backend *backend, const vyre_outputs *outputs, const vyre_bytes *items,
+                                   size_t expected, const vyre_program *program, const vy_launch *launch,
+                                   const vyre_resource *bindings, vyre_error *error) {
     if (outputs->count != expected)
         return vy_backend_violation(backend, error, "it returned %zu outputs for a program with %zu", outputs->count,
                                     expected);
@@ -40,16 +41,22 @@ vyre_status vy_outputs_check(vyre_backend *backend, const vyre_outputs *outputs,
         return vy_backend_violation(backend, error, "it replaced the list of outputs");
     for (uint32_t i = 0; i < program->buffer_count; i++) {
         const vy_launch_buffer *buffer = &launch->buffers[i];
+        uint64_t bytes = bindings && bindings[i].kind == VYRE_RESOURCE_RESIDENT ? 0 : buffer->bytes;
         if (buffer->output == VY_NONE)
             continue;
         if (!is_sound(&items[buffer->output]))
             return vy_backend_violation(backend, error, "output %" PRIu32 " has no memory for its bytes",
                                         buffer->output);
-        if (items[buffer->output].size != buffer->bytes)
+        if (items[buffer->output].size != bytes)
             return vy_backend_violation(backend, error, "output %" PRIu32 " has %zu bytes instead of %" PRIu64,
-                                        buffer->output, items[buffer->output].size, buffer->bytes);
+                                        buffer->output, items[buffer->output].size, bytes);
     }
     return VYRE_OK;
+}
+
+vyre_status vy_outputs_check(vyre_backend *backend, const vyre_outputs *outputs, const vyre_bytes *items,
+                             size_t expected, const vyre_program *program, const vy_launch *launch, vyre_error *error) {
+    return vy_outputs_check_bound(backend, outputs, items, expected, program, launch, NULL, error);
 }
 
 vyre_status vy_outputs_reserve(vyre_outputs *outputs, size_t count, vyre_error *error) {

@@ -50,7 +50,8 @@ vyre_status vy_pipeline_code(vyre_pipeline *pipeline, int may_stop, int with_bas
 /* On resident buffers a pipeline runs only if all its parts can. */
 static int can_run(const vy_code *code, vy_form form) {
     int is_able = vy_code_has_native(code);
-    for (uint32_t i = 0; form == VY_FORM_RESIDENT && is_able && i < code->count; i++)
+    int is_bound = form == VY_FORM_RESIDENT || form == VY_FORM_PERSISTENT;
+    for (uint32_t i = 0; is_bound && is_able && i < code->count; i++)
         is_able = vy_target_is_resident(&code->targets[i]);
     return is_able;
 }

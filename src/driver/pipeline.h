@@ -36,6 +36,10 @@ vyre_status vy_pipeline_code(vyre_pipeline *pipeline, int may_stop, int with_bas
 vyre_status vy_pipeline_choose(vyre_pipeline *pipeline, const vy_launch *launch, int may_stop, vy_call *call,
                                vy_staged staged[2], vyre_error *error);
 
+/* Whether a dispatch on resources has a way here: through the code, or through the backend's resident memory. has_host: some are host
+ * bytes. */
+int vy_pipeline_runs_bound(const vyre_backend *backend, const vy_code *code, int has_host);
+
 /* Fills a dispatch as vy_dispatch_describe does: its target is chosen when it runs. */
 void vy_pipeline_describe(vy_dispatch *dispatch, vyre_pipeline *pipeline, const vyre_arguments *arguments,
                           const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap);

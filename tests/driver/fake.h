@@ -33,6 +33,7 @@
     X(load)                                                                                                            \
     X(cache_identity)                                                                                                  \
     X(cache_snapshot)                                                                                                  \
+    X(sequence)                                                                                                        \
     X(capability)                                                                                                      \
     X(device_profile)                                                                                                  \
     X(prepare)                                                                                                         \
@@ -118,6 +119,7 @@ typedef struct fake {
     int cancellable;            /* of the last compile or load */
     _Atomic unsigned pipelines; /* there now */
     unsigned compile_ms;
+    int is_silent_about_items; /* does not say which item of a batch failed */
     struct fake_pipeline *last_pipeline;
     _Atomic int *destroyed;
 } fake;

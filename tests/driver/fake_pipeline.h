@@ -69,7 +69,7 @@ static vyre_status fake_pipeline_dispatch_batched_into(void *self, const vyre_la
             f->real.vtable->dispatch_borrowed(f->real.self, &launches[i], inputs[i], input_count, &outputs[i], error);
         if (status == VYRE_OK && i + 1 == count)
             status = fake_sinning(f, &launches[i], &outputs[i], status, error);
-        if (status != VYRE_OK)
+        if (status != VYRE_OK && !f->is_silent_about_items)
             *failed = i;
     }
     if (!f->is_shared)
@@ -158,7 +158,7 @@ static inline vyre_status fake_pipeline_many(fake_pipeline *p, fake_entry entry,
         status = fake_pipeline_mixed(f, &launches[i], bindings[i], binding_count, &outputs[i], error);
         if (status == VYRE_OK && i + 1 == count)
             status = fake_sinning(f, &launches[i], &outputs[i], status, error);
-        if (status != VYRE_OK)
+        if (status != VYRE_OK && !f->is_silent_about_items)
             *failed = i;
     }
     if (!f->is_shared)
@@ -267,6 +267,39 @@ static int fake_cache_snapshot(void *self, vyre_cache_snapshot *out) {
     fake_enter(self, FAKE_cache_snapshot, NULL);
     *out = (vyre_cache_snapshot){.hits = 3, .misses = 4, .entries = 5, .bytes = 6};
     return 1;
+}
+
+/* Records the last step, runs all, then reads back. */
+static vyre_status fake_sequence(void *self, const vyre_native_step *steps, size_t count,
+                                 const vyre_readback *readbacks, size_t readback_count, vyre_timing *timing,
+                                 size_t *failed, vyre_error *error) {
+    fake *f = self;
+    const vyre_backend_vtable *real = f->real.vtable;
+    vyre_status status = fake_enter(f, FAKE_sequence, error);
+    if (timing)
+        *timing = (vyre_timing){.wall_ns = 72, .present = VYRE_TIMED_DEVICE, .device_ns = 52};
+    for (size_t i = 0; i < count && status == VYRE_OK; i++) {
+        fake_pipeline *p = steps[i].pipeline;
+        assert_ptr_equal(p->f, f);
+        assert_true(vyre_program_equal(steps[i].launch.program, p->program));
+        fake_see_bindings(f, &steps[i].launch, steps[i].bindings, steps[i].binding_count);
+        status = real->dispatch_resident(f->real.self, &steps[i].launch, steps[i].bindings, steps[i].binding_count,
+                                         NULL, error);
+        if (status != VYRE_OK && !f->is_silent_about_items)
+            *failed = i;
+    }
+    for (size_t i = 0; i < readback_count && status == VYRE_OK; i++)
+        status = real->resident_download(f->real.self, readbacks[i].resident.id, readbacks[i].offset, readbacks[i].host,
+                                         readbacks[i].size, error);
+    if (f->sin == FAKE_UNKNOWN_STATUS)
+        status = (vyre_status)12345;
+    if (f->sin == FAKE_TRAP_OUTSIDE) {
+        steps[0].launch.trap->invocation = UINT64_MAX;
+        status = (vy_host.fail)(error, VYRE_TRAPPED, NULL, "a trap nowhere");
+    }
+    if (!f->is_shared)
+        f->seen.launches = count;
+    return status;
 }
 
 #endif

@@ -1,0 +1,195 @@
+/* Resolving a dispatch on resources (bound.h). */
+#include "driver/bound.h"
+
+#include "base/status.h"
+
+#include <inttypes.h>
+
+static int is_written(vyre_access access) {
+    return access == VYRE_ACCESS_WRITE || access == VYRE_ACCESS_READ_WRITE;
+}
+
+/* ---- bindings ---- */
+
+static vyre_status pin_resident(vy_bound *b, size_t index, const vyre_buffer_info *buffer, const vyre_resource *binding,
+                                vyre_error *error) {
+    uint64_t element = vyre_type_size(buffer->type);
+    vy_resident_use *use = &b->uses[b->use_count];
+    if (binding->offset % element)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                       VY_FIX("use a multiple of %" PRIu64 " for `%s`", element, buffer->name),
+                       "the offset of buffer `%s` (%" PRIu64 ") is not a multiple of its element size (%" PRIu64 ")",
+                       buffer->name, binding->offset, element);
+    vyre_status status = vy_resident_pin(b->backend, binding->resident, binding->offset, binding->size, 1,
+                                         is_written(buffer->access), use, error);
+    if (status != VYRE_OK) {
+        if (!error->where[0])
+            vy_fail_where(error, "buffer `%s`", buffer->name);
+        return status;
+    }
+    b->use_count++;
+    b->native[index] = (vyre_resource){.kind = VYRE_RESOURCE_RESIDENT,
+                                       .resident = {b->backend->owner, use->native},
+                                       .offset = use->offset,
+                                       .size = use->size};
+    return VYRE_OK;
+}
+
+static vyre_status bind_one(vy_bound *b, size_t index, const vyre_resource *binding, vyre_error *error) {
+    vyre_buffer_info buffer;
+    vyre_program_buffer(b->program, index, &buffer);
+    if (binding->kind == VYRE_RESOURCE_RESIDENT)
+        return pin_resident(b, index, &buffer, binding, error);
+    if (binding->kind != VYRE_RESOURCE_HOST)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "bind host bytes or a resident buffer",
+                       "buffer `%s` is bound to a resource of no kind (%d)", buffer.name, (int)binding->kind);
+    if (b->form == VY_FORM_RESIDENT)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                       b->pipeline ? "bind a resident buffer, or use vyre_pipeline_dispatch_persistent for host bytes"
+                                   : "bind a resident buffer, or use vyre_backend_dispatch for host bytes",
+                       "buffer `%s` is bound to host bytes in a resident dispatch", buffer.name);
+    b->native[index] = (vyre_resource){.kind = VYRE_RESOURCE_HOST};
+    if (buffer.access != VYRE_ACCESS_WRITE)
+        b->native[index].host = binding->host;
+    return VYRE_OK;
+}
+
+static vyre_status bind_all(vy_bound *b, const vyre_resource *bindings, size_t count, vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    b->use_count = 0;
+    if (count != b->program->buffer_count || (count && !bindings))
+        return vy_fail(
+            error, VYRE_INVALID_ARGUMENT,
+            VY_FIX("pass one resource per buffer of `%s`, in declaration order", vyre_program_name(b->program)),
+            "the dispatch gives %zu resources, the program has %" PRIu32 " buffers", count, b->program->buffer_count);
+    for (size_t i = 0; i < count && status == VYRE_OK; i++)
+        status = bind_one(b, i, &bindings[i], error);
+    return status;
+}
+
+static int overlap(const vyre_resource *a, const vyre_resource *b) {
+    return a->kind == VYRE_RESOURCE_RESIDENT && b->kind == VYRE_RESOURCE_RESIDENT && a->resident.id == b->resident.id &&
+           a->size && b->size && a->offset < b->offset + b->size && b->offset < a->offset + a->size;
+}
+
+static vyre_status check_overlaps(const vy_bound *bound, vyre_error *error) {
+    vyre_buffer_info a, b;
+    for (size_t i = 0; vyre_program_buffer(bound->program, i, &a); i++)
+        for (size_t j = 0; j < i && vyre_program_buffer(bound->program, j, &b); j++)
+            if ((is_written(a.access) || is_written(b.access)) && overlap(&bound->native[i], &bound->native[j]))
+                return vy_fail(
+                    error, VYRE_CONFLICT, "bind ranges that do not overlap, or buffers the program only reads",
+                    "buffers `%s` and `%s` overlap in memory, and the program writes at least one", b.name, a.name);
+    return VYRE_OK;
+}
+
+/* ---- the launch ---- */
+
+int vy_bound_is_indirect(const vyre_program *program, const vyre_arguments *arguments) {
+    return (!arguments || arguments->geometry.kind == VYRE_GEOMETRY_PROGRAM) &&
+           program->grid.kind == VYRE_GRID_INDIRECT;
+}
+
+/* An indirect grid is the one thing the host must know of the contents: three elements are fetched, into the place the resolver looks
+ * at, which is why the image may be longer than them. */
+static vyre_status fetch_grid(vy_bound *b, vyre_span *input, uint32_t index, vyre_bytes *image, vyre_error *error) {
+    uint64_t end = ((uint64_t)b->program->grid.offset + 3) * 4;
+    const vyre_resource *range = &b->native[index];
+    if (range->size < end)
+        return VYRE_OK; /* too short: the resolver says so */
+    if (!b->backend->calls.resident_download)
+        return vy_backend_unsupported(b->backend, "resident buffer download", error);
+    vyre_status status = vyre_bytes_resize(image, (size_t)end, error);
+    if (status != VYRE_OK)
+        return status;
+    vy_error_clear(error);
+    status = b->backend->calls.resident_download(b->backend->self, range->resident.id, range->offset + end - 12,
+                                                 (unsigned char *)image->data + end - 12, 12, error);
+    input->data = image->data;
+    return vy_backend_judge(b->backend, status, error);
+}
+
+/* The count of a `write` buffer that the program leaves open: from its range, or from the caller. */
+static vyre_status open_count(const vy_bound *b, size_t index, const vyre_buffer_info *buffer, size_t *given,
+                              uint64_t *count, vyre_error *error) {
+    if (b->native[index].kind == VYRE_RESOURCE_RESIDENT) {
+        *count = b->native[index].size / vyre_type_size(buffer->type);
+        return VYRE_OK;
+    }
+    if (*given >= b->arguments->count_count || !b->arguments->counts)
+        return vy_fail(
+            error, VYRE_INVALID_ARGUMENT, VY_FIX("give the count of `%s` in arguments->counts", buffer->name),
+            "buffer `%s` is bound to host bytes, and neither the program nor the caller gives its count", buffer->name);
+    *count = b->arguments->counts[(*given)++];
+    return VYRE_OK;
+}
+
+/* Bindings as the resolver wants them: ranges become spans that have a size but no contents. */
+static vyre_status resolve(vy_bound *b, vyre_bytes *image, vyre_error *error) {
+    static const unsigned char somewhere;
+    vyre_arguments arguments = *b->arguments;
+    vyre_span inputs[VY_LIMIT_BUFFERS];
+    uint64_t counts[VY_LIMIT_BUFFERS];
+    vyre_buffer_info buffer;
+    vyre_status status = VYRE_OK;
+    size_t given = 0;
+    uint32_t grid = vy_bound_is_indirect(b->program, b->arguments)
+                        ? b->program->grid.memory - vy_program_entry(b->program)->first_memory
+                        : VY_NONE;
+    arguments.inputs = inputs, arguments.input_count = 0;
+    arguments.counts = counts, arguments.count_count = 0;
+    for (uint32_t i = 0; status == VYRE_OK && vyre_program_buffer(b->program, i, &buffer); i++) {
+        const vyre_resource *bound = &b->native[i];
+        int is_resident = bound->kind == VYRE_RESOURCE_RESIDENT;
+        uint64_t element = vyre_type_size(buffer.type);
+        if (buffer.access != VYRE_ACCESS_WRITE) {
+            vyre_span *input = &inputs[arguments.input_count++];
+            *input = is_resident ? (vyre_span){&somewhere, (size_t)bound->size} : bound->host;
+            if (i == grid && is_resident)
+                status = fetch_grid(b, input, i, image, error);
+        } else if (is_resident && bound->size % element) {
+            status = vy_fail(error, VYRE_INVALID_ARGUMENT,
+                             VY_FIX("bind a multiple of %" PRIu64 " bytes to `%s`", element, buffer.name),
+                             "the range bound to `%s` has %" PRIu64 " bytes, not a whole number of elements",
+                             buffer.name, bound->size);
+        } else if (!buffer.has_count) {
+            status = open_count(b, i, &buffer, &given, &counts[arguments.count_count++], error);
+        }
+    }
+    return status == VYRE_OK ? vy_launch_resolve(b->program, &arguments, &b->launch, error) : status;
+}
+
+/* The resolver computes the counts of `write` buffers from the program: the ranges must agree. */
+static vyre_status check_counts(const vy_bound *b, vyre_error *error) {
+    vyre_buffer_info buffer;
+    for (uint32_t i = 0; vyre_program_buffer(b->program, i, &buffer); i++)
+        if (b->native[i].kind == VYRE_RESOURCE_RESIDENT && b->launch.buffers[i].bytes != b->native[i].size)
+            return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                           VY_FIX("bind exactly %" PRIu64 " bytes to `%s`", b->launch.buffers[i].bytes, buffer.name),
+                           "the range bound to `%s` has %" PRIu64 " bytes, the program states %" PRIu64, buffer.name,
+                           b->native[i].size, b->launch.buffers[i].bytes);
+    return VYRE_OK;
+}
+
+vyre_status vy_bound_resolve(vy_bound *b, const vyre_resource *bindings, size_t count, vyre_error *error) {
+    vyre_bytes image = VYRE_BYTES_INIT;
+    vy_error_clear(error);
+    vyre_status status = bind_all(b, bindings, count, error);
+    if (status == VYRE_OK)
+        status = check_overlaps(b, error);
+    if (status == VYRE_OK)
+        status = resolve(b, &image, error);
+    vyre_bytes_free(&image);
+    if (status == VYRE_OK)
+        status = check_counts(b, error);
+    if (status == VYRE_OK)
+        status = vy_boundary_check(b->backend, b->program, &b->launch, b->config, error);
+    if (status != VYRE_OK)
+        vy_bound_unpin(b);
+    return status;
+}
+
+void vy_bound_unpin(vy_bound *b) {
+    vy_resident_unpin(b->backend, b->uses, b->use_count);
+    b->use_count = 0;
+}

@@ -1,0 +1,48 @@
+/* A dispatch on resources: resident ranges, or those mixed with host bytes. One per buffer, in declaration order.
+ *
+ * Ranges take the place of host bytes: they give the element counts, and the launch is resolved as for any other dispatch. From there the road is the
+ * one of boundary.h. bound.c resolves, bound_run.c runs. */
+#ifndef VY_DRIVER_BOUND_H
+#define VY_DRIVER_BOUND_H
+
+#include "driver/pipeline.h"
+
+/* Set what stands above the line; large, and filled late: never cleared as a whole. */
+typedef struct vy_bound {
+    vyre_backend *backend;
+    vyre_pipeline *pipeline; /* NULL: the backend itself runs it */
+    vyre_program *program;
+    const vyre_arguments *arguments;    /* never NULL */
+    const vyre_dispatch_config *config; /* never NULL */
+    vy_form form;          /* RESIDENT: host bytes are refused. PERSISTENT: outputs bound to them come back */
+    uint64_t deadline_ns;  /* 0: what the config says, from now */
+    vyre_outputs *outputs; /* PERSISTENT */
+    vyre_timing *timing;   /* may be NULL */
+    vyre_trap *trap;       /* may be NULL */
+    /* ---- */
+    vyre_resource native[VY_LIMIT_BUFFERS]; /* ids are native, sizes and offsets those of the range */
+    vy_resident_use uses[VY_LIMIT_BUFFERS]; /* pinned, one for each resident binding */
+    size_t use_count;
+    vy_launch launch;
+} vy_bound;
+
+/* All that has no other default: form RESIDENT, no outputs, no timing, no trap. arguments and config may be NULL. */
+void vy_bound_describe(vy_bound *bound, vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
+                       const vyre_dispatch_config *config);
+/* The same for a pipeline. */
+void vy_bound_describe_pipeline(vy_bound *bound, vyre_pipeline *pipeline, const vyre_arguments *arguments,
+                                const vyre_dispatch_config *config);
+
+/* Pins what is bound, checks ranges, overlaps, counts and limits, and resolves the launch. Inside the backend. On failure nothing is
+ * pinned. error is never NULL here and below. */
+vyre_status vy_bound_resolve(vy_bound *bound, const vyre_resource *bindings, size_t count, vyre_error *error);
+void vy_bound_unpin(vy_bound *bound);
+/* Runs what was resolved, delivers, unpins. */
+vyre_status vy_bound_run(vy_bound *bound, vyre_error *error);
+/* All three steps, from outside the backend. */
+vyre_status vy_bound_dispatch(vy_bound *bound, const vyre_resource *bindings, size_t count, vyre_error *error);
+
+/* Whether the grid comes from a buffer's contents. */
+int vy_bound_is_indirect(const vyre_program *program, const vyre_arguments *arguments);
+
+#endif

@@ -1,0 +1,40 @@
+/* Several resolved dispatches on resources at once, side by side as the entries want them that take many in one call. */
+#ifndef VY_DRIVER_BOUND_MANY_H
+#define VY_DRIVER_BOUND_MANY_H
+
+#include "driver/bound.h"
+
+typedef struct vy_many {
+    vyre_backend *backend;
+    size_t count; /* added so far */
+    /* By item. */
+    vyre_launch *launches;
+    vyre_trap *traps; /* {UINT64_MAX, 0} until one is filled */
+    const vyre_resource **bindings;
+    uint64_t *invocations;
+    /* All of one after all of the other. */
+    vyre_resource *resources;
+    vy_resident_use *uses;
+    vyre_scalar *params;
+    uint64_t *elements;
+    size_t resource_count, use_count, param_count;
+    void *block;
+    size_t size;
+} vy_many;
+
+/* Room for `count` items with so many params and buffers in all. */
+vyre_status vy_many_start(vy_many *many, vyre_backend *backend, size_t count, size_t params, size_t buffers,
+                          vyre_error *error);
+/* Takes over what a dispatch has pinned. Its label must live as long. */
+void vy_many_add(vy_many *many, vy_bound *resolved);
+/* Unpins and frees. */
+void vy_many_end(vy_many *many);
+
+/* Counts the end of one call for all; `failed` is what the backend named. Completes *failed and the trap where it can. */
+vyre_status vy_many_finish(vy_many *many, vyre_status status, size_t failed_by_backend, size_t *failed, vyre_trap *trap,
+                           vyre_error *error);
+/* Checks the outputs of an item. */
+vyre_status vy_many_check(const vy_many *many, size_t index, const vyre_outputs *view, const vyre_bytes *items,
+                          vyre_error *error);
+
+#endif

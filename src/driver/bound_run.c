@@ -1,0 +1,144 @@
+/* Running a dispatch on resources (bound.h). */
+#include "base/status.h"
+#include "driver/bound.h"
+
+void vy_bound_describe(vy_bound *b, vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
+                       const vyre_dispatch_config *config) {
+    static const vyre_dispatch_config defaults;
+    static const vyre_arguments nothing;
+    b->backend = backend, b->pipeline = NULL, b->program = program;
+    b->arguments = arguments ? arguments : &nothing, b->config = config ? config : &defaults;
+    b->form = VY_FORM_RESIDENT, b->deadline_ns = 0, b->outputs = NULL, b->timing = NULL, b->trap = NULL;
+}
+
+void vy_bound_describe_pipeline(vy_bound *b, vyre_pipeline *pipeline, const vyre_arguments *arguments,
+                                const vyre_dispatch_config *config) {
+    vy_bound_describe(b, pipeline->backend, pipeline->program, arguments, config);
+    b->pipeline = pipeline;
+}
+
+/* Host outputs of a grid without workgroups: what was given, and zeros. */
+static vyre_status deliver_empty(vy_bound *b, vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    vy_slots slots;
+    if (b->timing)
+        memset(b->timing, 0, sizeof *b->timing);
+    if (!b->outputs)
+        return VYRE_OK;
+    vy_slots_start(&slots, vyre_program_output_count(b->program));
+    for (uint32_t i = 0; i < b->program->buffer_count && status == VYRE_OK; i++) {
+        const vy_launch_buffer *buffer = &b->launch.buffers[i];
+        if (buffer->output == VY_NONE || b->native[i].kind == VYRE_RESOURCE_RESIDENT)
+            continue;
+        status = vyre_bytes_resize(&slots.items[buffer->output], (size_t)buffer->bytes, error);
+        if (status == VYRE_OK && buffer->data && buffer->bytes)
+            memcpy(slots.items[buffer->output].data, buffer->data, (size_t)buffer->bytes);
+    }
+    if (status == VYRE_OK)
+        vy_outputs_deliver(b->outputs, &slots.outputs);
+    vy_slots_end(&slots);
+    return status;
+}
+
+/* On a thread of its own, which keeps the pins for as long as it needs them. */
+static vyre_status run_guarded(vy_bound *b, vy_call *call, vyre_error *error) {
+    size_t count = b->outputs ? vyre_program_output_count(b->program) : 0;
+    vy_slots slots;
+    vy_slots_start(&slots, count);
+    call->outputs = b->outputs ? &slots.outputs : NULL;
+    vyre_status status = vy_call_run_guarded(call, &b->launch, b->uses, b->use_count, error);
+    b->use_count = 0;
+    if (status == VYRE_OK && b->outputs)
+        vy_outputs_deliver(b->outputs, &slots.outputs);
+    vy_slots_end(&slots);
+    return status;
+}
+
+static vyre_status run_in_place(vy_bound *b, vy_call *call, vyre_error *error) {
+    size_t capacities[VY_LIMIT_BUFFERS], count = vyre_program_output_count(b->program);
+    vyre_outputs view;
+    if (!b->outputs)
+        return vy_call_run(call, error);
+    vy_outputs_lend(b->outputs, count, &view, capacities);
+    call->outputs = &view;
+    vyre_status status = vy_call_run(call, error);
+    if (status == VYRE_OK)
+        status = vy_outputs_check_bound(b->backend, &view, b->outputs->items, count, b->program, &b->launch, b->native,
+                                        error);
+    vy_outputs_regain(b->outputs, count, status == VYRE_OK, capacities);
+    return status;
+}
+
+static vyre_status run(vy_bound *b, vyre_error *error) {
+    vyre_scalar params[VY_LIMIT_PARAMS];
+    uint64_t elements[VY_LIMIT_BUFFERS];
+    vyre_trap trap = {0, 0};
+    vy_staged staged[2] = {{NULL, NULL}, {NULL, NULL}};
+    vy_call call = {.backend = b->backend,
+                    .target = &b->backend->target,
+                    .form = b->form,
+                    .bindings = b->native,
+                    .binding_count = b->program->buffer_count,
+                    .timing = b->timing};
+    vyre_status status = VYRE_OK;
+    if (b->pipeline)
+        status =
+            vy_pipeline_choose(b->pipeline, &b->launch, b->config->timeout_ns || b->deadline_ns, &call, staged, error);
+    if (status == VYRE_OK)
+        status = vy_call_stage(&call, b->program, &b->launch, staged, error);
+    if (status != VYRE_OK)
+        return status;
+    vy_boundary_describe(b->program, b->arguments, &b->launch, b->config, params, elements, &trap, &call.launch);
+    if (b->deadline_ns)
+        call.launch.deadline_ns = b->deadline_ns;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < b->program->buffer_count; i++)
+        bytes += b->native[i].host.size;
+    if (bytes)
+        vy_count(VY_COUNTER_input_bytes, bytes);
+    status =
+        vy_boundary_guards(b->backend, &call.launch) ? run_guarded(b, &call, error) : run_in_place(b, &call, error);
+    vy_call_unstage(&call);
+    status = vy_boundary_finish(b->backend, status, &b->launch, &trap, error);
+    if (status == VYRE_TRAPPED && b->trap)
+        *b->trap = trap;
+    return status;
+}
+
+vyre_status vy_bound_run(vy_bound *b, vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    if (b->outputs)
+        status = vy_outputs_reserve(b->outputs, vyre_program_output_count(b->program), error);
+    if (status == VYRE_OK)
+        status = b->launch.group_count ? run(b, error) : deliver_empty(b, error);
+    vy_bound_unpin(b);
+    return status;
+}
+
+vyre_status vy_bound_dispatch(vy_bound *b, const vyre_resource *bindings, size_t count, vyre_error *error) {
+    vyre_status status = vy_backend_enter(b->backend, error);
+    if (status != VYRE_OK)
+        return status;
+    status = vy_bound_resolve(b, bindings, count, error);
+    if (status == VYRE_OK)
+        status = vy_bound_run(b, error);
+    vy_backend_leave(b->backend);
+    return status;
+}
+
+vyre_status vyre_backend_dispatch_resident(vyre_backend *backend, vyre_program *program, const vyre_resource *bindings,
+                                           size_t binding_count, const vyre_arguments *arguments,
+                                           const vyre_dispatch_config *config, vyre_timing *timing, vyre_trap *trap,
+                                           vyre_error *error) {
+    vyre_error own;
+    vyre_timing measured;
+    vy_bound b;
+    if (!backend->calls.dispatch_resident)
+        return vy_backend_unsupported(backend, "resident timed dispatch", error);
+    vy_bound_describe(&b, backend, program, arguments, config);
+    b.timing = timing ? &measured : NULL, b.trap = trap;
+    vyre_status status = vy_bound_dispatch(&b, bindings, binding_count, error ? error : &own);
+    if (status == VYRE_OK && timing)
+        *timing = measured;
+    return status;
+}

@@ -1,0 +1,286 @@
+/* Pipelines on persistent handles (vyre/pipeline.h): one, its outputs staying resident, many, rows of four.
+ *
+ * A pipeline without the entry, and a program in stages, run on resident buffers the library makes for what is bound to host bytes
+ * (boundary_call.c), where the backend has resident memory. */
+#include "base/status.h"
+#include "driver/bound_many.h"
+#include "driver/trace.h"
+
+#include <inttypes.h>
+
+int vy_pipeline_runs_bound(const vyre_backend *backend, const vy_code *code, int has_host) {
+    const vyre_backend_vtable *calls = &backend->calls;
+    int has_memory =
+        calls->resident_allocate && calls->resident_free && calls->resident_upload && calls->resident_download;
+    int is_native = vy_code_has_native(code);
+    for (uint32_t i = 0; i < code->count && is_native; i++)
+        is_native = code->targets[i].dispatch_persistent != NULL;
+    if (is_native && !code->stages)
+        return 1;
+    return (is_native || calls->dispatch_resident) && (!has_host || has_memory);
+}
+
+static int has_host(const vyre_resource *bindings, size_t count) {
+    for (size_t i = 0; bindings && i < count; i++)
+        if (bindings[i].kind == VYRE_RESOURCE_HOST)
+            return 1;
+    return 0;
+}
+
+/* Inside the backend. */
+static vyre_status dispatch(vy_bound *b, const vyre_resource *bindings, size_t count, const char *feature,
+                            vyre_error *error) {
+    vy_code *code;
+    vyre_status status = vy_pipeline_code(b->pipeline, 0, 0, &code, error);
+    if (status == VYRE_OK && !vy_pipeline_runs_bound(b->backend, code, has_host(bindings, count)))
+        status = vy_backend_unsupported(b->backend, feature, error);
+    if (status == VYRE_OK)
+        status = vy_bound_resolve(b, bindings, count, error);
+    return status == VYRE_OK ? vy_bound_run(b, error) : status;
+}
+
+static vyre_status enter_and_dispatch(vy_bound *b, const vyre_resource *bindings, size_t count, const char *feature,
+                                      vyre_error *error) {
+    vyre_status status = vy_backend_enter(b->backend, error);
+    if (status != VYRE_OK)
+        return status;
+    status = dispatch(b, bindings, count, feature, error);
+    vy_backend_leave(b->backend);
+    return status;
+}
+
+vyre_status vyre_pipeline_dispatch_persistent(vyre_pipeline *pipeline, const vyre_resource *bindings,
+                                              size_t binding_count, const vyre_arguments *arguments,
+                                              const vyre_dispatch_config *config, vyre_outputs *outputs,
+                                              vyre_timing *timing, vyre_trap *trap, vyre_error *error) {
+    vyre_error own;
+    vyre_timing measured;
+    vy_bound b;
+    vy_bound_describe_pipeline(&b, pipeline, arguments, config);
+    b.form = VY_FORM_PERSISTENT, b.outputs = outputs, b.timing = timing ? &measured : NULL, b.trap = trap;
+    vyre_status status =
+        enter_and_dispatch(&b, bindings, binding_count, "persistent handle dispatch", error ? error : &own);
+    if (status == VYRE_OK && timing)
+        *timing = measured;
+    return status;
+}
+
+vyre_status vyre_pipeline_dispatch_resident_outputs(vyre_pipeline *pipeline, const vyre_resource *bindings,
+                                                    size_t binding_count, const vyre_arguments *arguments,
+                                                    const vyre_dispatch_config *config, vyre_resource *outputs,
+                                                    size_t output_count, vyre_trap *trap, vyre_error *error) {
+    size_t expected = vyre_program_output_count(pipeline->program), made = 0;
+    vyre_buffer_info buffer;
+    vyre_error own;
+    vy_bound b;
+    if (output_count != expected)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("make room for %zu resources", expected),
+                       "there is room for %zu outputs, the program has %zu", output_count, expected);
+    vy_bound_describe_pipeline(&b, pipeline, arguments, config);
+    b.trap = trap;
+    vyre_status status =
+        enter_and_dispatch(&b, bindings, binding_count, "persistent resident output dispatch", error ? error : &own);
+    for (size_t i = 0; status == VYRE_OK && vyre_program_buffer(pipeline->program, i, &buffer); i++)
+        if (buffer.access == VYRE_ACCESS_WRITE || buffer.access == VYRE_ACCESS_READ_WRITE) {
+            outputs[made] = bindings[i];
+            outputs[made++].size = b.native[i].size;
+        }
+    return status;
+}
+
+/* ---- many ---- */
+
+typedef struct batch {
+    vyre_pipeline *pipeline;
+    const vyre_resource *const *bindings; /* by item, or NULL: rows */
+    const vyre_resource (*rows)[4];
+    size_t binding_count, count;
+    const vyre_arguments *arguments;
+    const vyre_dispatch_config *config;
+    vyre_outputs *outputs;
+    vyre_trap *trap;
+    uint64_t deadline_ns;
+    size_t failed;
+} batch;
+
+static const vyre_resource *bindings_of(const batch *b, size_t index) {
+    return b->bindings ? b->bindings[index] : b->rows[index];
+}
+
+static void describe(const batch *b, size_t index, vy_bound *bound) {
+    vy_bound_describe_pipeline(bound, b->pipeline, b->arguments, b->config);
+    bound->form = VY_FORM_PERSISTENT, bound->outputs = &b->outputs[index], bound->trap = b->trap;
+    bound->deadline_ns = b->deadline_ns;
+}
+
+/* Resolves all items, and keeps them in `many`, if given. *is_plain: each is one launch. */
+static vyre_status check(batch *b, vy_many *many, int *is_plain, vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    vy_bound bound;
+    int with_base;
+    *is_plain = 1;
+    for (b->failed = 0; b->failed < b->count; b->failed++) {
+        describe(b, b->failed, &bound);
+        status = vy_bound_resolve(&bound, bindings_of(b, b->failed), b->binding_count, error);
+        if (status != VYRE_OK)
+            return status;
+        if (!bound.launch.group_count || vy_stages_needed(bound.backend, bound.program, &bound.launch, &with_base))
+            *is_plain = 0;
+        if (many && *is_plain)
+            vy_many_add(many, &bound);
+        else
+            vy_bound_unpin(&bound);
+    }
+    return VYRE_OK;
+}
+
+static vyre_status run_each(batch *b, vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    vy_bound bound;
+    for (size_t i = 0; i < b->count && status == VYRE_OK; i++) {
+        b->failed = i;
+        describe(b, i, &bound);
+        status = vy_boundary_check_deadline(bound.program, b->deadline_ns, error);
+        if (status == VYRE_OK)
+            status = vy_bound_resolve(&bound, bindings_of(b, i), b->binding_count, error);
+        if (status == VYRE_OK)
+            status = vy_bound_run(&bound, error);
+    }
+    return status;
+}
+
+static vyre_status call(const batch *b, const vy_part *part, const vy_many *many, vyre_outputs *views, size_t *failed,
+                        vyre_error *error) {
+    if (!b->bindings && part->calls.dispatch_persistent_rows_into)
+        return part->calls.dispatch_persistent_rows_into(
+            part->self, many->launches, (const vyre_resource(*)[4])many->resources, b->count, views, failed, error);
+    return part->calls.dispatch_persistent_batched_into(part->self, many->launches, many->bindings, b->binding_count,
+                                                        b->count, views, failed, error);
+}
+
+static vyre_status run_natively(batch *b, const vy_part *part, vy_many *many, vyre_error *error) {
+    vyre_backend *backend = b->pipeline->backend;
+    size_t slots = vyre_program_output_count(b->pipeline->program), failed = b->count;
+    size_t item = sizeof(vyre_outputs) + slots * sizeof(size_t), size = vy_array_size(b->count, item);
+    vyre_outputs *views = vy_allocate(size);
+    vyre_status status = views ? VYRE_OK : vy_fail_memory(error, "running a batch");
+    size_t *capacities = (size_t *)(views + b->count);
+    b->failed = b->count;
+    for (size_t i = 0; i < b->count && status == VYRE_OK; i++)
+        status = vy_outputs_reserve(&b->outputs[i], slots, error);
+    if (status == VYRE_OK)
+        status = vy_prepare(backend, b->pipeline->program, error);
+    if (status == VYRE_OK) {
+        for (size_t i = 0; i < b->count; i++)
+            vy_outputs_lend(&b->outputs[i], slots, &views[i], capacities + i * slots);
+        vy_error_clear(error);
+        vy_span span = vy_span_begin();
+        status = vy_backend_judge(backend, call(b, part, many, views, &failed, error), error);
+        vy_span_end(span, launch, .backend = backend->id, .program = vyre_program_name(b->pipeline->program),
+                    .label = b->config->label, .count = b->count, .status = status);
+        for (size_t i = 0; i < b->count && status == VYRE_OK; i++) {
+            status = vy_many_check(many, i, &views[i], b->outputs[i].items, error);
+            failed = status == VYRE_OK ? b->count : i;
+        }
+        status = vy_many_finish(many, status, failed, &b->failed, b->trap, error);
+        for (size_t i = 0; i < b->count; i++)
+            vy_outputs_regain(&b->outputs[i], slots, status == VYRE_OK, capacities + i * slots);
+    }
+    vy_release(views, views ? size : 0);
+    return status;
+}
+
+/* Whether one call can do all of it. */
+static int is_native(const batch *b, const vy_code *code) {
+    vyre_launch only_deadline = {.deadline_ns = b->deadline_ns};
+    const vyre_pipeline_vtable *calls = &code->parts->calls;
+    return (calls->dispatch_persistent_batched_into || (!b->bindings && calls->dispatch_persistent_rows_into)) &&
+           !code->stages && !vy_boundary_guards(b->pipeline->backend, &only_deadline);
+}
+
+static vyre_status run(batch *b, vyre_error *error) {
+    const vyre_program *program = b->pipeline->program;
+    vyre_backend *backend = b->pipeline->backend;
+    vy_many many;
+    vy_code *code;
+    int is_plain, host = 0;
+    vyre_status status = vy_pipeline_code(b->pipeline, b->deadline_ns != 0, 0, &code, error);
+    if (status != VYRE_OK)
+        return status;
+    for (size_t i = 0; i < b->count && !host; i++)
+        host = has_host(bindings_of(b, i), b->binding_count);
+    int is_many = is_native(b, code), runs_alone = vy_pipeline_runs_bound(backend, code, host);
+    if (!is_many && !runs_alone)
+        return vy_backend_unsupported(backend, "persistent handle dispatch", error);
+    if (!is_many) {
+        status = check(b, NULL, &is_plain, error);
+        return status == VYRE_OK ? run_each(b, error) : status;
+    }
+    status = vy_many_start(&many, backend, b->count, b->count * program->param_count, b->count * program->buffer_count,
+                           error);
+    if (status != VYRE_OK)
+        return status;
+    status = check(b, &many, &is_plain, error);
+    if (status == VYRE_OK && is_plain)
+        status = run_natively(b, code->parts, &many, error);
+    else if (status == VYRE_OK && !runs_alone)
+        status = vy_backend_unsupported(backend, "persistent handle dispatch", error);
+    vy_many_end(&many);
+    return status == VYRE_OK && !is_plain ? run_each(b, error) : status;
+}
+
+static vyre_status enter_and_run(batch *b, size_t *failed, vyre_error *error) {
+    static const vyre_dispatch_config defaults;
+    vyre_error own;
+    vyre_error *e = error ? error : &own;
+    if (!b->config)
+        b->config = &defaults;
+    b->deadline_ns = vy_boundary_deadline(b->config);
+    b->failed = b->count;
+    if (b->count == 0)
+        return VYRE_OK;
+    vyre_status status = vy_backend_enter(b->pipeline->backend, e);
+    if (status == VYRE_OK) {
+        status = run(b, e);
+        vy_backend_leave(b->pipeline->backend);
+    }
+    if (status != VYRE_OK && failed)
+        *failed = b->failed;
+    return status;
+}
+
+vyre_status vyre_pipeline_dispatch_persistent_batch(vyre_pipeline *pipeline, const vyre_resource *const *bindings,
+                                                    size_t binding_count, size_t count, const vyre_arguments *arguments,
+                                                    const vyre_dispatch_config *config, vyre_outputs *outputs,
+                                                    size_t *failed, vyre_trap *trap, vyre_error *error) {
+    batch b = {.pipeline = pipeline,
+               .bindings = bindings,
+               .binding_count = binding_count,
+               .count = count,
+               .arguments = arguments,
+               .config = config,
+               .outputs = outputs,
+               .trap = trap};
+    return enter_and_run(&b, failed, error);
+}
+
+vyre_status vyre_pipeline_dispatch_rows(vyre_pipeline *pipeline, const vyre_resource (*rows)[4], size_t count,
+                                        const vyre_arguments *arguments, const vyre_dispatch_config *config,
+                                        vyre_outputs *outputs, size_t *failed, vyre_trap *trap, vyre_error *error) {
+    batch b = {.pipeline = pipeline,
+               .rows = rows,
+               .binding_count = 4,
+               .count = count,
+               .arguments = arguments,
+               .config = config,
+               .outputs = outputs,
+               .trap = trap};
+    if (pipeline->program->buffer_count != 4) {
+        if (failed)
+            *failed = count;
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "use vyre_pipeline_dispatch_persistent_batch",
+                       "rows have four resources, and program `%s` has %" PRIu32 " buffers",
+                       vyre_program_name(pipeline->program), pipeline->program->buffer_count);
+    }
+    return enter_and_run(&b, failed, error);
+}

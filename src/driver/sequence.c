@@ -1,0 +1,263 @@
+/* Sequences (vyre/pipeline.h): natively in one call, or step by step.
+ *
+ * Steps and ranges to read back are resolved and pinned before anything runs. The native entry takes only native pipelines that are one launch
+ * each, and grids that are known when the sequence starts. */
+#include "base/status.h"
+#include "driver/bound_many.h"
+#include "driver/trace.h"
+
+#include <inttypes.h>
+
+typedef struct sequence {
+    vyre_backend *backend;
+    const vyre_step *steps;
+    size_t step_count;
+    const vyre_readback *readbacks;
+    size_t readback_count;
+    const vyre_dispatch_config *config;
+    vyre_timing *timing; /* may be NULL */
+    vyre_trap *trap;     /* may be NULL */
+    uint64_t deadline_ns;
+    size_t failed;
+    /* One block: what is read back, as the backend knows it, and pinned. */
+    vyre_readback *native;
+    vy_resident_use *uses;
+    size_t use_count;
+} sequence;
+
+/* ---- checks ---- */
+
+static vyre_status check_steps(sequence *s, vyre_error *error) {
+    for (s->failed = 0; s->failed < s->step_count; s->failed++) {
+        const vyre_pipeline *pipeline = s->steps[s->failed].pipeline;
+        if (!pipeline)
+            return vy_fail(error, VYRE_INVALID_ARGUMENT, "give every step a pipeline", "step %zu has no pipeline",
+                           s->failed);
+        if (pipeline->backend != s->backend)
+            return vy_fail(error, VYRE_INVALID_ARGUMENT, "compile all steps for the backend the sequence runs on",
+                           "the pipeline of step %zu belongs to another backend (`%s`)", s->failed,
+                           pipeline->backend->id);
+    }
+    return VYRE_OK;
+}
+
+static vyre_status pin_readbacks(sequence *s, vyre_error *error) {
+    if (s->readback_count && !s->backend->calls.resident_download)
+        return vy_backend_unsupported(s->backend, "resident buffer download", error);
+    for (size_t i = 0; i < s->readback_count; i++) {
+        const vyre_readback *asked = &s->readbacks[i];
+        if (asked->size && !asked->host)
+            return vy_fail(error, VYRE_INVALID_ARGUMENT, "point at the bytes",
+                           "%" PRIu64 " bytes of readback %zu go to a NULL pointer", asked->size, i);
+        vyre_status status =
+            vy_resident_pin(s->backend, asked->resident, asked->offset, asked->size, 0, 0, &s->uses[i], error);
+        if (status != VYRE_OK) {
+            if (!error->where[0])
+                vy_fail_where(error, "readback %zu", i);
+            return status;
+        }
+        s->use_count++;
+        s->native[i] = *asked;
+        s->native[i].resident.id = s->uses[i].native;
+    }
+    return VYRE_OK;
+}
+
+static void describe(const sequence *s, size_t index, vy_bound *b) {
+    const vyre_step *step = &s->steps[index];
+    vy_bound_describe_pipeline(b, step->pipeline, step->arguments, s->config);
+    b->deadline_ns = s->deadline_ns, b->trap = s->trap;
+}
+
+/* A grid that an earlier step may make is not known yet: all but the grid is checked. */
+static int is_later(const sequence *s, size_t index) {
+    return index > 0 && vy_bound_is_indirect(s->steps[index].pipeline->program, s->steps[index].arguments);
+}
+
+static vyre_status resolve_step(const sequence *s, size_t index, vy_bound *b, vyre_error *error) {
+    const vyre_step *step = &s->steps[index];
+    vyre_arguments some_grid;
+    describe(s, index, b);
+    if (is_later(s, index)) {
+        some_grid = *b->arguments;
+        some_grid.geometry = (vyre_geometry){VYRE_GEOMETRY_GROUPS, {1, 1, 1}};
+        b->arguments = &some_grid;
+    }
+    vyre_status status = vy_bound_resolve(b, step->bindings, step->binding_count, error);
+    describe(s, index, b);
+    return status;
+}
+
+/* Whether the step can be part of one native call. */
+static int is_native(const sequence *s, size_t index, const vy_code *code, const vy_bound *b) {
+    int with_base;
+    return code->parts->calls.dispatch && !code->stages && b->launch.group_count && !is_later(s, index) &&
+           !vy_stages_needed(s->backend, b->program, &b->launch, &with_base);
+}
+
+/* Checks all steps; keeps those before the first that cannot be native. codes: by step. */
+static vyre_status check_all(sequence *s, vy_many *many, vy_code **codes, int *all_native, vyre_error *error) {
+    vyre_launch only_deadline = {.deadline_ns = s->deadline_ns};
+    int runs_alone = 1;
+    vy_bound b;
+    *all_native = s->backend->calls.sequence && !vy_boundary_guards(s->backend, &only_deadline);
+    for (s->failed = 0; s->failed < s->step_count; s->failed++) {
+        vy_code **code = &codes[s->failed];
+        vyre_status status = vy_pipeline_code(s->steps[s->failed].pipeline, s->deadline_ns != 0, 0, code, error);
+        if (status == VYRE_OK)
+            status = resolve_step(s, s->failed, &b, error);
+        if (status != VYRE_OK)
+            return status;
+        runs_alone = runs_alone && vy_pipeline_runs_bound(s->backend, *code, 0);
+        *all_native = *all_native && is_native(s, s->failed, *code, &b);
+        if (*all_native)
+            vy_many_add(many, &b);
+        else
+            vy_bound_unpin(&b);
+    }
+    return *all_native || runs_alone ? VYRE_OK : vy_backend_unsupported(s->backend, "sequences", error);
+}
+
+/* ---- running ---- */
+
+static vyre_status run_natively(sequence *s, vy_many *many, vy_code *const *codes, vyre_error *error) {
+    vyre_backend *backend = s->backend;
+    size_t size = vy_array_size(s->step_count, sizeof(vyre_native_step)), failed = s->step_count;
+    vyre_native_step *steps = vy_allocate(size);
+    vyre_status status = steps ? VYRE_OK : vy_fail_memory(error, "running a sequence");
+    for (size_t i = 0; i < s->step_count && status == VYRE_OK; i++) {
+        steps[i] = (vyre_native_step){.pipeline = codes[i]->parts->self,
+                                      .launch = many->launches[i],
+                                      .bindings = many->bindings[i],
+                                      .binding_count = many->launches[i].buffer_count};
+        status = vy_prepare(backend, many->launches[i].program, error);
+    }
+    if (status == VYRE_OK) {
+        if (s->timing)
+            memset(s->timing, 0, sizeof *s->timing);
+        vy_error_clear(error);
+        vy_span span = vy_span_begin();
+        status = vy_backend_judge(backend,
+                                  backend->calls.sequence(backend->self, steps, s->step_count, s->native,
+                                                          s->readback_count, s->timing, &failed, error),
+                                  error);
+        vy_span_end(span, launch, .backend = backend->id, .label = s->config->label, .count = s->step_count,
+                    .status = status);
+        status = vy_many_finish(many, status, failed, &s->failed, s->trap, error);
+    }
+    vy_release(steps, steps ? size : 0);
+    return status;
+}
+
+static vyre_status read_back(sequence *s, vyre_error *error) {
+    vyre_backend *backend = s->backend;
+    vyre_status status = VYRE_OK;
+    for (size_t i = 0; i < s->readback_count && status == VYRE_OK; i++) {
+        const vyre_readback *range = &s->native[i];
+        if (!range->size)
+            continue;
+        vy_span span = vy_span_begin();
+        vy_error_clear(error);
+        status = vy_backend_judge(backend,
+                                  backend->calls.resident_download(backend->self, range->resident.id, range->offset,
+                                                                   range->host, range->size, error),
+                                  error);
+        vy_span_end(span, readback, .backend = backend->id, .bytes = range->size, .status = status);
+        if (status == VYRE_OK)
+            vy_count(VY_COUNTER_download_bytes, range->size);
+    }
+    return status;
+}
+
+static vyre_status run_each(sequence *s, vyre_error *error) {
+    uint64_t start = vy_clock_now();
+    vy_bound b;
+    for (size_t i = 0; i < s->step_count; i++) {
+        describe(s, i, &b);
+        s->failed = i;
+        vyre_status status = vy_boundary_check_deadline(b.program, s->deadline_ns, error);
+        if (status == VYRE_OK)
+            status = vy_bound_resolve(&b, s->steps[i].bindings, s->steps[i].binding_count, error);
+        if (status == VYRE_OK)
+            status = vy_bound_run(&b, error);
+        if (status != VYRE_OK)
+            return status;
+    }
+    s->failed = s->step_count;
+    vyre_status status = read_back(s, error);
+    if (status == VYRE_OK && s->timing)
+        *s->timing = (vyre_timing){.wall_ns = vy_clock_now() - start};
+    return status;
+}
+
+static vyre_status run(sequence *s, vyre_error *error) {
+    size_t params = 0, buffers = 0, codes_size = vy_array_size(s->step_count, sizeof(vy_code *));
+    int all_native;
+    vy_many many;
+    for (size_t i = 0; i < s->step_count; i++) {
+        params += s->steps[i].pipeline->program->param_count;
+        buffers += s->steps[i].pipeline->program->buffer_count;
+    }
+    vyre_status status = pin_readbacks(s, error);
+    if (status != VYRE_OK)
+        return status;
+    vy_code **codes = vy_allocate(codes_size);
+    if (!codes && s->step_count)
+        return vy_fail_memory(error, "running a sequence");
+    status = vy_many_start(&many, s->backend, s->step_count + 1, params, buffers, error);
+    if (status == VYRE_OK) {
+        status = check_all(s, &many, codes, &all_native, error);
+        if (status == VYRE_OK && all_native && s->step_count)
+            status = run_natively(s, &many, codes, error);
+        vy_many_end(&many);
+        if (status == VYRE_OK && !(all_native && s->step_count))
+            status = run_each(s, error);
+    }
+    vy_release(codes, codes_size);
+    return status;
+}
+
+static vyre_status enter_and_run(sequence *s, vyre_error *error) {
+    size_t item = sizeof *s->native + sizeof *s->uses, size = vy_array_size(s->readback_count, item);
+    vyre_status status = check_steps(s, error);
+    s->failed = status == VYRE_OK ? s->step_count : s->failed;
+    if (status == VYRE_OK)
+        status = vy_backend_enter(s->backend, error);
+    if (status != VYRE_OK)
+        return status;
+    s->native = vy_allocate(size);
+    s->uses = (vy_resident_use *)(s->native + (s->native ? s->readback_count : 0));
+    vy_error_clear(error);
+    status = s->native || !size ? run(s, error) : vy_fail_memory(error, "running a sequence");
+    if (s->use_count)
+        vy_resident_unpin(s->backend, s->uses, s->use_count);
+    vy_release(s->native, s->native ? size : 0);
+    vy_backend_leave(s->backend);
+    return status;
+}
+
+vyre_status vyre_sequence_run(vyre_backend *backend, const vyre_step *steps, size_t step_count,
+                              const vyre_readback *readbacks, size_t readback_count, const vyre_dispatch_config *config,
+                              vyre_timing *timing, size_t *failed, vyre_trap *trap, vyre_error *error) {
+    static const vyre_dispatch_config defaults;
+    vyre_error own;
+    vyre_error *e = error ? error : &own;
+    vyre_timing measured;
+    sequence s = {.backend = backend,
+                  .steps = steps,
+                  .step_count = step_count,
+                  .readbacks = readbacks,
+                  .readback_count = readback_count,
+                  .config = config ? config : &defaults,
+                  .timing = timing ? &measured : NULL,
+                  .trap = trap};
+    s.deadline_ns = vy_boundary_deadline(s.config);
+    vyre_status status = enter_and_run(&s, e);
+    if (status == VYRE_OK && timing)
+        *timing = measured;
+    if (status != VYRE_OK && failed)
+        *failed = s.failed;
+    if (status != VYRE_OK && s.failed < step_count && !e->where[0])
+        vy_fail_where(e, "step %zu", s.failed);
+    return status;
+}
