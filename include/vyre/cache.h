@@ -29,8 +29,8 @@ VYRE_API vyre_status vyre_cache_set_folder(const char *path, vyre_error *error);
 /* The folder as an absolute path, "" if the disk is off. Writes as much as fits, terminated if size > 0; returns the whole length. */
 VYRE_API size_t vyre_cache_folder(char *buffer, size_t size);
 
-/* Bytes the folder may hold (1 GiB at the start); 0 stores nothing more. What was used longest ago goes first. The bound is kept when
- * something is stored, and counted over: several processes that store at once may pass it together, each by about a sixteenth. */
+/* Bytes the folder may hold (1 GiB at the start); 0 stores nothing more. What was used longest ago goes first. The bound is looked
+ * after by whoever stores, about once for every sixty-fourth of it that is added: it may be passed by little, and for a while. */
 VYRE_API void vyre_cache_set_disk_limit(uint64_t bytes);
 /* Pipelines kept in memory (256 at the start); 0 keeps none. */
 VYRE_API void vyre_cache_set_memory_limit(uint32_t entries);

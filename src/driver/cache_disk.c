@@ -51,7 +51,7 @@ vyre_status vy_disk_load(const vy_cache_key *key, vyre_bytes *out) {
 }
 
 static void write_image(int folder, const vy_cache_key *key, const uint8_t *image, size_t size) {
-    vy_sweep(folder, size);
+    vy_sweep(folder, key, size);
     int reason = vy_entry_write(folder, key, image, size);
     if (!reason)
         vy_cache_count(VY_CACHE_stores, 1);

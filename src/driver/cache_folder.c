@@ -2,7 +2,6 @@
 #include "driver/cache_folder.h"
 
 #include "base/status.h"
-#include "driver/cache_sweep.h"
 #include "driver/counters.h"
 
 #include <errno.h>
@@ -98,7 +97,6 @@ vyre_status vyre_cache_set_folder(const char *path, vyre_error *error) {
     memcpy(path_now, whole, sizeof whole);
     pthread_mutex_unlock(&lock);
     atomic_store(&reported, 0);
-    vy_sweep_forget();
     return VYRE_OK;
 }
 

@@ -1,7 +1,9 @@
 /* Listing and bounding the folder.
  *
- * Looking at every file for every store would make storing n entries quadratic. So a process looks once, counts what it adds, and looks
- * again when that reaches the bound, or a sixteenth of it: others add too. */
+ * Looking at every file for every store would make storing n entries quadratic, and a count that processes share would need locks. So a store
+ * looks by chance: as likely as its size is to a sixty-fourth of the bound. Whoever stores and how often, about that much is added between two
+ * looks; a look goes down to seven eighths, which leaves room for eight times as much. The chance is taken from the key, whose bits are as
+ * good as any. */
 #include "driver/cache_sweep.h"
 
 #include "base/status.h"
@@ -11,7 +13,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -96,43 +97,18 @@ void vy_listing_free(vy_listing *listing) {
 
 /* ---- bounding ---- */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int is_counted, is_sweeping;
-static uint64_t total, since; /* bytes: in the folder as far as we know, and stored by us since we looked */
-
-void vy_sweep_forget(void) {
-    pthread_mutex_lock(&lock);
-    is_counted = 0;
-    pthread_mutex_unlock(&lock);
+static int is_due(const vy_cache_key *key, uint64_t incoming, uint64_t limit) {
+    uint64_t chance;
+    memcpy(&chance, key->digest.bytes, sizeof chance);
+    return incoming >= limit / 64 || chance % limit < incoming * 64;
 }
 
-/* Counts the entry, and says whether it is time to look. One thread looks; the others go on storing. */
-static int count_and_ask(uint64_t incoming, uint64_t limit) {
-    pthread_mutex_lock(&lock);
-    total += incoming;
-    since += incoming;
-    int due = !is_sweeping && (!is_counted || total > limit || since > limit / 16);
-    if (due) {
-        is_sweeping = is_counted = 1;
-        since = incoming;
-    }
-    pthread_mutex_unlock(&lock);
-    return due;
-}
-
-static void finish(uint64_t found) {
-    pthread_mutex_lock(&lock);
-    total = found + since;
-    is_sweeping = 0;
-    pthread_mutex_unlock(&lock);
-}
-
-/* Down to an eighth below the bound, so that the next store need not sweep again. Returns what is left. */
-static uint64_t evict(int folder, const vy_listing *listing, uint64_t incoming, uint64_t limit) {
+/* An eighth below the bound, so that the next look need not remove again. */
+static void evict(int folder, const vy_listing *listing, uint64_t incoming, uint64_t limit) {
     uint64_t left = listing->total, goal = limit - limit / 8;
     goal = goal > incoming ? goal - incoming : 0;
     if (left + incoming <= limit)
-        return left;
+        return;
     for (uint32_t i = listing->entries.count; i-- > 0 && left > goal;) {
         char name[VY_ENTRY_NAME];
         vy_entry_name(&listing->entries.items[i].key, name);
@@ -142,20 +118,18 @@ static uint64_t evict(int folder, const vy_listing *listing, uint64_t incoming, 
             continue;
         left -= listing->entries.items[i].size;
     }
-    return left;
 }
 
-void vy_sweep(int folder, uint64_t incoming) {
-    uint64_t limit = vy_cache_disk_limit(), left = 0;
+void vy_sweep(int folder, const vy_cache_key *key, uint64_t incoming) {
+    const uint64_t limit = vy_cache_disk_limit();
     vy_listing listing;
     vyre_error error;
-    if (!count_and_ask(incoming, limit))
+    if (!is_due(key, incoming, limit))
         return;
     if (vy_listing_make(folder, VY_TEMPORARY_AGE, &listing, &error) == VYRE_OK) {
-        left = evict(folder, &listing, incoming, limit);
+        evict(folder, &listing, incoming, limit);
         vy_listing_free(&listing);
     } else {
         vy_cache_report(VY_TROUBLE_SWEEP, "the size of the cache folder is not bounded: %s", error.message);
     }
-    finish(left);
 }

@@ -25,9 +25,7 @@ typedef struct vy_listing {
 vyre_status vy_listing_make(int folder, int64_t age, vy_listing *out, vyre_error *error);
 void vy_listing_free(vy_listing *listing);
 
-/* Makes room before an entry of that size is stored, if it is time to look. */
-void vy_sweep(int folder, uint64_t incoming);
-/* Another folder: what was counted is void. */
-void vy_sweep_forget(void);
+/* Makes room before an entry of that key and size is stored, if it is time to look. */
+void vy_sweep(int folder, const vy_cache_key *key, uint64_t incoming);
 
 #endif

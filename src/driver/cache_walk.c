@@ -118,7 +118,6 @@ vyre_status vyre_cache_clear(const vyre_cache_filter *filter, uint64_t *removed,
     if (status == VYRE_OK) {
         status = clear_listed(folder, &listing, filter, &gone, error);
         close_listing(folder, &listing);
-        vy_sweep_forget(); /* what it counted is gone */
     }
     if (removed)
         *removed = gone.removed;

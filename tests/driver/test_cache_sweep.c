@@ -3,11 +3,6 @@
 
 enum { SIZE = 1000, ENTRY = SIZE + VY_ENTRY_LEAST + 10 };
 
-/* Looked at anew with the next store, as by another process. */
-static void look_again(void) {
-    assert_int_equal(vyre_cache_set_folder(cache_folder, NULL), VYRE_OK);
-}
-
 static uint64_t bytes_in_folder(void) {
     uint64_t total = 0;
     vy_listing listing;
@@ -33,6 +28,23 @@ static void folder_stays_below_its_bound(void **state) {
     assert_true(cache_stats().disk_evictions >= 180);
 }
 
+/* So large that not every store looks: the bound is passed by little. */
+static void looking_by_chance_keeps_the_bound(void **state) {
+    (void)state;
+    const uint64_t limit = 640 * ENTRY;
+    uint64_t most = 0;
+    vyre_cache_set_disk_limit(limit);
+    for (unsigned i = 0; i < 2000; i++) {
+        cache_store(i, SIZE);
+        if (i % 50 == 0) {
+            uint64_t now = bytes_in_folder();
+            most = now > most ? now : most;
+        }
+    }
+    assert_true(most >= limit - limit / 8);
+    assert_true(most <= limit + limit / 8);
+}
+
 static void longest_unused_goes_first(void **state) {
     (void)state;
     for (unsigned i = 0; i < 10; i++) {
@@ -41,7 +53,6 @@ static void longest_unused_goes_first(void **state) {
     }
     assert_int_equal(cache_load(0, SIZE), 1); /* used just now */
     vyre_cache_set_disk_limit(8 * ENTRY);
-    look_again();
     cache_store(10, SIZE); /* down to seven */
     static const int stays[] = {1, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1};
     for (unsigned i = 0; i < 11; i++)
@@ -114,7 +125,8 @@ static void old_temporary_files_are_removed(void **state) {
     make_temporary("1-0", 10);
     make_temporary("2-0", VY_TEMPORARY_AGE + 5);
     make_temporary("3-0", 1000000);
-    make_temporary("4-0", -1000000); /* from the future */
+    make_temporary("4-0", -1000000);       /* from the future */
+    vyre_cache_set_disk_limit(64 * ENTRY); /* every store looks */
     cache_store(1, SIZE);
     assert_int_equal(cache_count_names(VY_TEMPORARY_PREFIX), 1);
     assert_int_equal(cache_count_names(VY_TEMPORARY_PREFIX "1-0"), 1);
@@ -276,6 +288,7 @@ int main(void) {
 #define TEST(claim) cmocka_unit_test_setup_teardown(claim, cache_setup, cache_teardown)
     const struct CMUnitTest tests[] = {
         TEST(folder_stays_below_its_bound),
+        TEST(looking_by_chance_keeps_the_bound),
         TEST(longest_unused_goes_first),
         TEST(hit_counts_as_use_but_rarely_writes),
         TEST(entry_over_the_bound_is_not_stored),
