@@ -12,6 +12,7 @@
 #include "vyre/dispatch.h"
 #include "vyre/driver.h"
 #include "vyre/generate.h"
+#include "vyre/manifest.h"
 #include "vyre/op.h"
 #include "vyre/oracle.h"
 #include "vyre/pipeline.h"

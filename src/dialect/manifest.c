@@ -242,6 +242,7 @@ static void read_dialect(vy_manifest_reader *reader, const vy_toml_value *root) 
     manifest->dialect = (vyre_dialect){.struct_size = sizeof manifest->dialect,
                                        .doc = vy_manifest_text(root, "doc"),
                                        .owner = vy_source_name(manifest->source)};
+    manifest->at = name ? name->at : (vy_position){0};
     if (name && vy_is_dialect_name(name->string.text, name->string.size))
         manifest->dialect.name = name->string.text;
     else if (name)

@@ -36,6 +36,7 @@ typedef struct vy_manifest_op {
 
 typedef struct vy_manifest {
     vyre_dialect dialect; /* owner: the manifest's file */
+    vy_position at;       /* of its name */
     vy_manifest_requirement *requirements;
     vy_manifest_op *ops; /* in the order of the file */
     const char **files;  /* that bodies came from, as written */
@@ -45,6 +46,8 @@ typedef struct vy_manifest {
 
 /* How bodies in files are read; `name` is relative and stays inside the manifest's folder. */
 typedef vyre_status vy_manifest_read_file(void *user, const char *name, vyre_bytes *out, vyre_error *error);
+/* How they are read unless told otherwise: from the folder the manifest's path names. */
+vyre_status vy_manifest_read_beside(const char *manifest, const char *name, vyre_bytes *out, vyre_error *error);
 
 /* Reads a manifest from its text. `file` is shown in findings; unless `read` is given, bodies are read from the folder it lies in. Everything that is wrong is
  * in `list` (optional), found in one run, and summed up in `error`.

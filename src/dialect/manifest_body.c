@@ -36,7 +36,7 @@ static int is_plain_path(const char *path) {
     }
 }
 
-static vyre_status read_beside(const char *manifest, const char *name, vyre_bytes *out, vyre_error *error) {
+vyre_status vy_manifest_read_beside(const char *manifest, const char *name, vyre_bytes *out, vyre_error *error) {
     char folder[PATH_MAX], joined[PATH_MAX], resolved[PATH_MAX];
     const char *slash = strrchr(manifest, '/');
     struct stat about;
@@ -67,7 +67,7 @@ static vyre_status read_file(vy_manifest_reader *reader, const vy_toml_value *na
                        "`%.128s` is not a path inside the manifest's folder", name);
     if (reader->read)
         return reader->read(reader->user, name, out, error);
-    return read_beside(vy_source_name(reader->report.source), name, out, error);
+    return vy_manifest_read_beside(vy_source_name(reader->report.source), name, out, error);
 }
 
 /* The name under which findings in the file are shown: beside the manifest. */

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "dialect/fork.h"
+#include "dialect/standard.h"
 
 static void destroy(vy_pinned *object) {
     vy_snapshot_free((vyre_snapshot *)object);
@@ -32,6 +33,8 @@ static vyre_status build_first(vyre_snapshot **out, vyre_error *error) {
     *out = NULL;
     vyre_status status =
         vy_dialect_streams_add(&vy_builtin_dialects, "libvyre", &vy_builtin_dialects, &builder, &added, error);
+    if (status == VYRE_OK)
+        status = vy_standard_add(&builder, error);
     if (status == VYRE_OK)
         status = vy_snapshot_build(builder.ops.items, builder.ops.count, builder.dialects.items, builder.dialects.count,
                                    1, 0, out, error);

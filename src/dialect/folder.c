@@ -1,0 +1,254 @@
+/* Scanning folders.
+ *
+ * A file is the same if its bytes are: times and sizes of files are no help, since a file that is written twice within one tick of the clock keeps its time.
+ * Manifests are small, so reading all of them again costs less than a mistake. A manifest is read again when its own bytes, or those of a file it named the last
+ * time, are others than they were, also if that reading failed: then the file it lacked may be there. */
+#include "dialect/folder.h"
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "dialect/toml.h"
+#include "ir/text/report.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+/* ---- files ---- */
+
+static vy_file_state state_of(vyre_status status, const vyre_bytes *bytes) {
+    return status == VYRE_OK ? (vy_file_state){status, bytes->size, vy_hash(bytes->data, bytes->size)}
+                             : (vy_file_state){status, 0, 0};
+}
+
+static int same_state(const vy_file_state *a, const vy_file_state *b) {
+    return a->status == b->status && a->size == b->size && a->hash == b->hash;
+}
+
+/* Opening something that is no file may block for ever. */
+static vyre_status read_manifest(const vy_entry *entry, vyre_bytes *out, vyre_error *error) {
+    struct stat about;
+    if (stat(entry->path, &about) == 0 && !S_ISREG(about.st_mode))
+        return vy_fail(error, VYRE_IO, "put a plain file there, or give it another name",
+                       "`%.128s` is not a plain file", entry->shown);
+    return vy_file_read(entry->path, VY_TOML_LIMIT_BYTES, out, error);
+}
+
+void vy_entry_forget(vy_entry *entry) {
+    while (entry->inputs.count)
+        vy_path_free(entry->inputs.items[--entry->inputs.count].name);
+    entry->is_known = 0;
+}
+
+/* Reads a file for a manifest and notes what it was. */
+static vyre_status read_input(void *user, const char *name, vyre_bytes *out, vyre_error *error) {
+    vy_entry *entry = user;
+    char *copy = vy_allocate(strlen(name) + 1);
+    vy_file_input *input = copy ? VY_PUSH(&entry->inputs) : NULL;
+    if (!input) {
+        vy_release(copy, copy ? strlen(name) + 1 : 0);
+        return vy_fail_memory(error, "a list of files");
+    }
+    input->name = memcpy(copy, name, strlen(name) + 1);
+    vyre_status status = vy_manifest_read_beside(entry->path, name, out, error);
+    input->state = state_of(status, out);
+    return status;
+}
+
+static int same_inputs(const vy_entry *entry, vyre_bytes *room) {
+    for (uint32_t i = 0; i < entry->inputs.count; i++) {
+        const vy_file_input *input = &entry->inputs.items[i];
+        vy_file_state now = state_of(vy_manifest_read_beside(entry->path, input->name, room, NULL), room);
+        if (!same_state(&input->state, &now))
+            return 0;
+    }
+    return 1;
+}
+
+/* ---- one manifest ---- */
+
+static void note(vy_folders *folders, const vyre_error *error) {
+    if (folders->first.code == VYRE_OK)
+        folders->first = *error;
+}
+
+/* Something is wrong before there is a text to point into. */
+static void report_unread(vy_folders *folders, const char *shown, const vyre_error *error, vyre_diagnostics *list) {
+    vy_source *source = vy_source_new(shown, "", 0);
+    vy_report report = {.source = source, .list = list};
+    vy_report_error(&report, VY_D121, (vy_position){0}, error->fix, "%s", error->message);
+    vy_source_release(source);
+    note(folders, error);
+}
+
+static vyre_status parse(vy_folders *folders, vy_entry *entry, const vyre_bytes *text, vyre_diagnostics *list,
+                         vyre_error *error) {
+    vyre_error why;
+    vyre_status status = vy_manifest_parse(entry->shown, text->size ? text->data : "", text->size, read_input, entry,
+                                           list, &entry->next, &why);
+    if (status == VYRE_NO_MEMORY) {
+        vy_entry_forget(entry);
+        if (error)
+            *error = why;
+        return status;
+    }
+    if (status != VYRE_OK)
+        note(folders, &why);
+    return VYRE_OK;
+}
+
+/* Reads the manifest unless it is as it was. */
+static vyre_status look(vy_folders *folders, vy_entry *entry, vyre_diagnostics *list, size_t *changed,
+                        vyre_error *error) {
+    vyre_bytes text = VYRE_BYTES_INIT, room = VYRE_BYTES_INIT;
+    vyre_error why;
+    vyre_status status = read_manifest(entry, &text, &why), result = VYRE_OK;
+    vy_file_state now = state_of(status, &text);
+    if (status == VYRE_NO_MEMORY) {
+        result = vy_fail_memory(error, "reading a manifest");
+    } else if (!entry->is_known || !same_state(&entry->state, &now) || !same_inputs(entry, &room)) {
+        ++*changed;
+        vy_entry_forget(entry);
+        vy_manifest_free(entry->next);
+        entry->next = NULL;
+        entry->state = now;
+        entry->is_known = 1;
+        if (status == VYRE_OK)
+            result = parse(folders, entry, &text, list, error);
+        else
+            report_unread(folders, entry->shown, &why, list);
+    }
+    vyre_bytes_free(&text);
+    vyre_bytes_free(&room);
+    return result;
+}
+
+/* ---- folders ---- */
+
+static int is_manifest(const char *name) {
+    size_t length = strlen(name);
+    return name[0] != '.' && length > 5 && strcmp(name + length - 5, ".toml") == 0;
+}
+
+static vyre_status find_file(vy_folders *folders, const vy_root *root, const char *name, vyre_error *error) {
+    char path[PATH_MAX], shown[PATH_MAX];
+    struct stat about;
+    if (snprintf(path, sizeof path, "%s/%s", strcmp(root->path, "/") == 0 ? "" : root->path, name) >= PATH_MAX ||
+        snprintf(shown, sizeof shown, "%s/%s", strcmp(root->shown, "/") == 0 ? "" : root->shown, name) >= PATH_MAX)
+        return vy_fail(error, VYRE_LIMIT, "use a shorter path", "the path of `%.128s` is too long", name);
+    if (lstat(path, &about) != 0 && errno == ENOENT)
+        return VYRE_OK; /* gone since it was listed */
+    vy_entry *entry = vy_folders_entry(folders, path, shown);
+    if (!entry)
+        return vy_fail_memory(error, "a list of manifests");
+    entry->is_there = 1;
+    if (folders->entries.count > VY_FOLDER_LIMIT_MANIFESTS)
+        return vy_fail(error, VYRE_LIMIT, NULL, "there are more manifests than the limit (%d)",
+                       VY_FOLDER_LIMIT_MANIFESTS);
+    return VYRE_OK;
+}
+
+static int is_in(const vy_entry *entry, const vy_root *root) {
+    size_t length = strlen(root->path);
+    return strncmp(entry->path, root->path, length) == 0 && entry->path[length] == '/' &&
+           !strchr(entry->path + length + 1, '/');
+}
+
+/* Finds the manifests of a folder. One that cannot be looked into is as it was. */
+static vyre_status list_folder(vy_folders *folders, const vy_root *root, vyre_diagnostics *list, vyre_error *error) {
+    vyre_error why = VYRE_ERROR_INIT;
+    DIR *names = opendir(root->path);
+    int reason = names ? 0 : errno;
+    vyre_status status = VYRE_OK;
+    errno = 0;
+    for (struct dirent *name; names && status == VYRE_OK && (errno = 0, name = readdir(names));)
+        if (is_manifest(name->d_name))
+            status = find_file(folders, root, name->d_name, &why);
+    if (names && status == VYRE_OK)
+        reason = errno;
+    if (names)
+        (void)closedir(names);
+    if (status == VYRE_NO_MEMORY || reason == ENOMEM)
+        return vy_fail_memory(error, "a list of manifests");
+    if (status == VYRE_OK && (reason == 0 || reason == ENOENT || reason == ENOTDIR))
+        return VYRE_OK;
+    if (status == VYRE_OK)
+        vy_fail(&why, VYRE_IO, NULL, "the folder `%.200s` cannot be looked into (%s)", root->shown,
+                strerrordesc_np(reason));
+    for (uint32_t i = 0; i < folders->entries.count; i++)
+        folders->entries.items[i].is_there |= is_in(&folders->entries.items[i], root);
+    report_unread(folders, root->shown, &why, list);
+    return VYRE_OK;
+}
+
+static int by_path(const void *a, const void *b) {
+    return strcmp(((const vy_entry *)a)->path, ((const vy_entry *)b)->path);
+}
+
+vyre_status vy_folders_read(vy_folders *folders, vyre_diagnostics *list, size_t *changed, vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    folders->first.code = VYRE_OK;
+    *changed = 0;
+    for (uint32_t i = 0; i < folders->entries.count && status == VYRE_OK; i++) {
+        vy_entry *entry = &folders->entries.items[i];
+        if (entry->is_there)
+            status = look(folders, entry, list, changed, error);
+        else
+            ++*changed;
+    }
+    return status;
+}
+
+vyre_status vy_folders_scan(vy_folders *folders, vyre_diagnostics *list, size_t *changed, vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    *changed = 0;
+    for (uint32_t i = 0; i < folders->entries.count; i++)
+        folders->entries.items[i].is_there = 0;
+    folders->first.code = VYRE_OK;
+    for (uint32_t i = 0; i < folders->roots.count && status == VYRE_OK; i++)
+        status = list_folder(folders, &folders->roots.items[i], list, error);
+    if (status != VYRE_OK)
+        return status;
+    vyre_error listing = folders->first;
+    if (folders->entries.count)
+        qsort(folders->entries.items, folders->entries.count, sizeof *folders->entries.items, by_path);
+    status = vy_folders_read(folders, list, changed, error);
+    if (listing.code != VYRE_OK)
+        folders->first = listing;
+    return status;
+}
+
+/* ---- batches ---- */
+
+vy_load_item *vy_folders_batch(const vy_folders *folders) {
+    vy_load_item *items = vy_allocate_zero(vy_array_size(folders->entries.count, sizeof *items));
+    for (uint32_t i = 0; items && i < folders->entries.count; i++) {
+        const vy_entry *entry = &folders->entries.items[i];
+        items[i] = (vy_load_item){.owner = entry->path, .before = entry->in_force, .next = entry->next};
+        if (!entry->is_there)
+            items[i].change = entry->in_force ? VY_LOAD_REMOVE : VY_LOAD_KEEP;
+        else if (entry->next)
+            items[i].change = VY_LOAD_PUT;
+    }
+    return items;
+}
+
+void vy_folders_settle(vy_folders *folders, vy_load_item *items, int was_installed) {
+    size_t size = vy_array_size(folders->entries.count, sizeof *items);
+    for (uint32_t i = folders->entries.count; items && was_installed && i-- > 0;) {
+        vy_entry *entry = &folders->entries.items[i];
+        if (items[i].change == VY_LOAD_PUT && !items[i].is_refused) {
+            vy_manifest_free(entry->in_force);
+            entry->in_force = entry->next;
+            entry->next = NULL;
+        } else if (!entry->is_there && !items[i].is_refused) {
+            vy_folders_drop(folders, i);
+        }
+    }
+    vy_release(items, size);
+}

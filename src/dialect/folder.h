@@ -1,0 +1,73 @@
+/* Folders of manifests: what is in them now, compared with what was found there before. */
+#ifndef VY_DIALECT_FOLDER_H
+#define VY_DIALECT_FOLDER_H
+
+#include "base/memory.h"
+#include "dialect/load.h"
+
+enum { VY_FOLDER_LIMIT_MANIFESTS = 4096 /* in all folders together */ };
+
+/* The bytes of a file as they were read, or why they were not. */
+typedef struct vy_file_state {
+    vyre_status status;
+    size_t size;
+    uint64_t hash;
+} vy_file_state;
+
+/* A file that a manifest names. */
+typedef struct vy_file_input {
+    char *name; /* relative to the manifest's folder */
+    vy_file_state state;
+} vy_file_input;
+
+/* One manifest, by its path. */
+typedef struct vy_entry {
+    char *path;                   /* absolute; the owner of its dialect */
+    char *shown;                  /* in findings: as the user named it */
+    vy_manifest *in_force, *next; /* registered by us, and read and not registered yet; NULL */
+    vy_file_state state;
+    VY_VECTOR(vy_file_input) inputs;
+    int is_there, is_known; /* found by the latest scan; `state` and `inputs` are those of the latest reading */
+} vy_entry;
+
+typedef struct vy_root {
+    char *path, *shown;
+} vy_root;
+
+typedef struct vy_folders {
+    VY_VECTOR(vy_root) roots;
+    VY_VECTOR(vy_entry) entries; /* by path */
+    vyre_error first;            /* of the latest scan; code VYRE_OK if all went well */
+} vy_folders;
+
+/* Adds a folder; one that is there already is left alone. */
+vyre_status vy_folders_add(vy_folders *folders, const char *path, vyre_error *error);
+/* Those of VYRE_DIALECT_PATH. */
+vyre_status vy_folders_add_path(vy_folders *folders, vyre_error *error);
+/* Adds one manifest, in whatever folder. */
+vyre_status vy_folders_add_file(vy_folders *folders, const char *path, vyre_error *error);
+void vy_folders_free(vy_folders *folders);
+/* The entry of a path, made if there is none; NULL when memory is out. */
+vy_entry *vy_folders_entry(vy_folders *folders, const char *path, const char *shown);
+void vy_folders_drop(vy_folders *folders, uint32_t index);
+/* Its files are to be read again. */
+void vy_entry_forget(vy_entry *entry);
+
+/* Looks into every folder and reads what is new or different. What is wrong with a manifest is in the list and in `first`, not in the status. *changed counts entries that
+ * are not as they were.
+ *
+ * VYRE_NO_MEMORY  what was not read will be the next time */
+vyre_status vy_folders_scan(vy_folders *folders, vyre_diagnostics *list, size_t *changed, vyre_error *error);
+/* The same for the entries that are there, without looking for others. */
+vyre_status vy_folders_read(vy_folders *folders, vyre_diagnostics *list, size_t *changed, vyre_error *error);
+
+/* The batch for what was scanned, one item for each entry in order; NULL when memory is out. Free with vy_release. */
+vy_load_item *vy_folders_batch(const vy_folders *folders);
+/* Takes note of what the batch did. Frees it. */
+void vy_folders_settle(vy_folders *folders, vy_load_item *items, int was_installed);
+
+/* "<absolute path of the folder>/<name>" of a path whose folder is there; else the path made absolute. Free with vy_path_free. */
+vyre_status vy_path_absolute(const char *path, char **out, vyre_error *error);
+void vy_path_free(char *path);
+
+#endif

@@ -1,0 +1,203 @@
+/* Batches of manifests.
+ *
+ * What must stay true:
+ *  - A snapshot is installed only if each manifest of the batch that is in it finds what it requires in that very snapshot.
+ *  - A lenient batch is tried from the start without what was refused. Each try but the last refuses at least one more change, so there are at most as
+ *    many tries as changes, and one. */
+#include "dialect/load.h"
+
+#include "base/status.h"
+#include "dialect/registry.h"
+#include "dialect/semver.h"
+#include "ir/text/report.h"
+
+typedef struct batch {
+    vy_load_item *items;
+    size_t count;
+    vy_report report;   /* all that was found, in all tries */
+    size_t refused;     /* in this try */
+    vyre_status status; /* of the first thing found */
+    int is_lenient;
+} batch;
+
+/* ---- what goes wrong ---- */
+
+/* Reports at a place of a manifest. */
+static void found(batch *batch, const vy_manifest *manifest, vy_code code, vy_position at, const vyre_error *error) {
+    if (batch->status == VYRE_OK)
+        batch->status = error->code;
+    batch->report.source = manifest->source;
+    vy_report_error(&batch->report, code, at, error->fix, "%s", error->message);
+}
+
+static void refuse(batch *batch, vy_load_item *item) {
+    batch->refused += !item->is_refused;
+    item->is_refused = 1;
+}
+
+/* What of the item is in the snapshot if the rest goes well; NULL for nothing that is known. */
+static const vy_manifest *in_force(const vy_load_item *item) {
+    if (item->change == VY_LOAD_KEEP || item->is_refused)
+        return item->before;
+    return item->change == VY_LOAD_PUT ? item->next : NULL;
+}
+
+/* ---- putting and taking ---- */
+
+vyre_status vy_load_put(vyre_dialect_builder *builder, const vy_manifest *manifest, const char *owner,
+                        vyre_error *error) {
+    vyre_dialect dialect = manifest->dialect;
+    const vyre_op_definition **ops = vy_allocate(vy_array_size(manifest->op_count, sizeof *ops));
+    if (!ops && manifest->op_count)
+        return vy_fail_memory(error, "the list of ops");
+    for (uint32_t i = 0; i < manifest->op_count; i++)
+        ops[i] = &manifest->ops[i].definition;
+    dialect.owner = owner;
+    vyre_status status = vyre_dialect_builder_replace(builder, &dialect, ops, manifest->op_count, error);
+    vy_release(ops, vy_array_size(manifest->op_count, sizeof *ops));
+    return status;
+}
+
+/* Takes out what the owner provides, but for the dialect of that name. */
+static vyre_status take_out(vyre_dialect_builder *builder, const char *owner, const char *but, vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    for (uint32_t i = 0; i < builder->dialects.count && status == VYRE_OK;) {
+        const vyre_dialect *dialect = &builder->dialects.items[i]->dialect;
+        if (strcmp(dialect->owner, owner) != 0 || (but && strcmp(dialect->name, but) == 0))
+            i++;
+        else /* another takes its place */
+            status = vyre_dialect_builder_remove(builder, dialect->name, owner, error);
+    }
+    return status;
+}
+
+/* First all that goes, so that two files can exchange their dialects. */
+static vyre_status change_all(batch *batch, vyre_dialect_builder *builder, vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    for (size_t i = 0; i < batch->count && status == VYRE_OK; i++) {
+        const vy_load_item *item = &batch->items[i];
+        if (item->change != VY_LOAD_KEEP && !item->is_refused)
+            status =
+                take_out(builder, item->owner, item->change == VY_LOAD_PUT ? item->next->dialect.name : NULL, error);
+    }
+    for (size_t i = 0; i < batch->count && status == VYRE_OK; i++) {
+        vy_load_item *item = &batch->items[i];
+        if (item->change != VY_LOAD_PUT || item->is_refused)
+            continue;
+        vyre_error why;
+        status = vy_load_put(builder, item->next, item->owner, &why);
+        if (status == VYRE_NO_MEMORY)
+            return vy_fail_memory(error, "loading a manifest");
+        if (status != VYRE_OK) {
+            found(batch, item->next, VY_D120, item->next->at, &why);
+            refuse(batch, item);
+        }
+        status = VYRE_OK;
+    }
+    return status;
+}
+
+/* ---- requirements ---- */
+
+static int is_met(const vyre_dialect_builder *builder, const vy_manifest_requirement *wanted, vyre_error *why) {
+    const vy_dialect *there = vy_builder_dialect(builder, wanted->dialect);
+    const char *version = there ? there->dialect.version : "";
+    if (!there)
+        vy_fail(why, VYRE_NOT_FOUND, NULL, "the dialect `%.128s` is required and is not there", wanted->dialect);
+    else if (vy_semver_compare(version, strlen(version), wanted->version, strlen(wanted->version)) < 0)
+        vy_fail(why, VYRE_CONFLICT, NULL, "the dialect `%.128s` is required from version %.64s on, and %.64s is there",
+                wanted->dialect, wanted->version, version);
+    else
+        return 1;
+    return 0;
+}
+
+/* Refuses the change that took away, or made older, what others require. */
+static int refuse_cause(batch *batch, const char *dialect) {
+    for (size_t i = 0; i < batch->count; i++) {
+        vy_load_item *item = &batch->items[i];
+        if (item->change == VY_LOAD_KEEP || item->is_refused || !item->before ||
+            strcmp(item->before->dialect.name, dialect) != 0)
+            continue;
+        refuse(batch, item);
+        return 1;
+    }
+    return 0;
+}
+
+static void check_requirements(batch *batch, const vyre_dialect_builder *builder, vy_load_item *item) {
+    const vy_manifest *manifest = in_force(item);
+    int is_new = manifest && manifest == item->next;
+    vyre_error why;
+    for (uint32_t i = 0; manifest && i < manifest->requirement_count; i++) {
+        const vy_manifest_requirement *wanted = &manifest->requirements[i];
+        if (is_met(builder, wanted, &why) || item->is_reported)
+            continue;
+        found(batch, manifest, VY_D119, wanted->at, &why);
+        if (is_new)
+            refuse(batch, item);
+        else if (!refuse_cause(batch, wanted->dialect))
+            item->is_reported = 1; /* nothing of this batch is to blame */
+    }
+}
+
+/* ---- batches ---- */
+
+/* All that can be said only of manifests and registry together. */
+static vyre_status check_together(batch *batch, vyre_dialect_builder *builder, vyre_error *error) {
+    for (size_t i = 0; i < batch->count; i++)
+        check_requirements(batch, builder, &batch->items[i]);
+    return batch->report.out_of_memory ? vy_fail_memory(error, "loading a manifest") : VYRE_OK;
+}
+
+/* One try. */
+static vyre_status apply(vyre_dialect_builder *builder, void *user, vyre_error *error) {
+    batch *batch = user;
+    batch->refused = 0;
+    vyre_status status = change_all(batch, builder, error);
+    /* A lenient batch is tried again without what was refused; what is missing only because of that is not. */
+    if (status == VYRE_OK && !(batch->is_lenient && batch->refused))
+        status = check_together(batch, builder, error);
+    if (status != VYRE_OK || batch->refused == 0)
+        return status;
+    status = vy_report_status(&batch->report, error);
+    if (error)
+        error->code = batch->status;
+    return batch->status;
+}
+
+static size_t count_changes(const vy_load_item *items, size_t count) {
+    size_t changes = 0;
+    for (size_t i = 0; i < count; i++)
+        changes += items[i].change != VY_LOAD_KEEP && !items[i].is_refused;
+    return changes;
+}
+
+vyre_status vy_load_strict(vy_load_item *items, size_t count, vyre_diagnostics *list, vyre_error *error) {
+    batch batch = {.items = items, .count = count, .report = {.list = list}};
+    return count_changes(items, count) ? vyre_dialects_update(apply, &batch, error) : VYRE_OK;
+}
+
+vyre_status vy_load_lenient(vy_load_item *items, size_t count, vyre_diagnostics *list, size_t *made,
+                            vyre_error *error) {
+    batch batch = {.items = items, .count = count, .report = {.list = list}, .is_lenient = 1};
+    vyre_status status;
+    do {
+        batch.refused = 0;
+        *made = count_changes(items, count);
+        status = *made ? vyre_dialects_update(apply, &batch, error) : VYRE_OK;
+    } while (batch.refused && status != VYRE_NO_MEMORY);
+    if (status != VYRE_OK)
+        *made = 0;
+    return status;
+}
+
+vyre_status vy_load_check(vy_load_item *items, size_t count, vyre_diagnostics *list, vyre_error *error) {
+    batch batch = {.items = items, .count = count, .report = {.list = list}};
+    vyre_dialect_builder *builder;
+    vyre_status status = vyre_dialect_builder_new(&builder, error);
+    if (status == VYRE_OK)
+        status = apply(builder, &batch, error);
+    vyre_dialect_builder_free(builder);
+    return status;
+}

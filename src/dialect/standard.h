@@ -1,0 +1,13 @@
+/* The standard library: the manifests and bodies of lib/, inside libvyre. */
+#ifndef VY_DIALECT_STANDARD_H
+#define VY_DIALECT_STANDARD_H
+
+#include "vyre/dialect.h"
+
+/* Puts all of its dialects into a builder, with libvyre as their owner. VYRE_NO_MEMORY; anything else is a mistake in lib/. */
+vyre_status vy_standard_add(vyre_dialect_builder *builder, vyre_error *error);
+
+/* The index-th file by name ("bits.toml"); 0 past the end. */
+int vy_standard_file(size_t index, const char **name, vyre_span *bytes);
+
+#endif
