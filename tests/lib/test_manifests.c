@@ -11,6 +11,7 @@
 #include "lib/model_text.h"
 
 #include "dialect/manifest.h"
+#include "ir/limits.h"
 
 #include <glob.h>
 
@@ -106,6 +107,24 @@ static void every_manifest_reads_without_a_finding(void **state) {
     }
 }
 
+static void the_page_names_every_op(void **state) {
+    vyre_bytes page = VYRE_BYTES_INIT;
+
+    (void)state;
+    assert_int_equal(vy_file_read(vy_test_path("docs/library.md"), SIZE_MAX, &page, NULL), VYRE_OK);
+    for (size_t i = 0; i < sizeof dialects / sizeof *dialects; i++) {
+        vy_manifest *manifest = load(dialects[i]);
+        for (uint32_t k = 0; k < manifest->op_count; k++) {
+            char name[VY_LIMIT_NAME + 3];
+            snprintf(name, sizeof name, "`%s`", strchr(manifest->ops[k].definition.id, '.') + 1);
+            if (!memmem(page.data, page.size, name, strlen(name)))
+                fail_msg("docs/library.md does not name %s", manifest->ops[k].definition.id);
+        }
+        vy_manifest_free(manifest);
+    }
+    vyre_bytes_free(&page);
+}
+
 /* A file in lib/ that the list above does not name would not be tested. */
 static void no_dialect_is_forgotten(void **state) {
     static const char *const patterns[] = {"lib/*.toml", "lib/*.vyre"};
@@ -145,6 +164,7 @@ static void bodies_are_laid_out_as_the_formatter_does(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_manifest_reads_without_a_finding),
+        cmocka_unit_test(the_page_names_every_op),
         cmocka_unit_test(no_dialect_is_forgotten),
         cmocka_unit_test(bodies_are_laid_out_as_the_formatter_does),
     };

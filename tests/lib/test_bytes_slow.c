@@ -1,38 +1,11 @@
-/* Every op of the library over 2^20 + 1 elements, in many workgroups. */
-#include "lib/model_bits.h"
+/* Every op on byte ranges over 2^20 + 1 bytes. */
 #include "lib/model_hash.h"
 #include "lib/model_histogram.h"
-#include "lib/model_int.h"
 #include "lib/model_match.h"
-#include "lib/model_pack.h"
-#include "lib/model_random.h"
-#include "lib/model_reduce.h"
-#include "lib/model_sort.h"
 #include "lib/model_text.h"
 
-static void scalar_functions(void **state) {
-    (void)state;
-    map_check_million("bits", "", bits_functions, MAP_COUNT(bits_functions));
-    map_check_million("int", "", int_functions, MAP_COUNT(int_functions));
-    map_check_million("int", INT_BY_WAY, int_divisions, MAP_COUNT(int_divisions));
-    map_check_million("hash", "", hash_scalars, MAP_COUNT(hash_scalars));
-    map_check_million("random", "", random_functions, MAP_COUNT(random_functions));
-    map_check_million("pack", "", pack_functions, MAP_COUNT(pack_functions));
-    map_check_million("sort", "", sort_scalars, MAP_COUNT(sort_scalars));
-    map_check_million("histogram", "", histogram_scalars, MAP_COUNT(histogram_scalars));
-    map_check_million("text", "", text_functions, MAP_COUNT(text_functions));
-}
-
-static void tiles_of_workgroups(void **state) {
-    (void)state;
-    tile_check_million(reduce_functions, TILE_COUNT(reduce_functions));
-    tile_check_million(scan_functions, TILE_COUNT(scan_functions));
-    tile_check_million(sort_functions, TILE_COUNT(sort_functions));
-    tile_check_million(compact_functions, TILE_COUNT(compact_functions));
-}
-
 /* One range of the whole size, and the same bytes as many ranges. */
-static void hashes_of_byte_ranges(void **state) {
+static void a_million_bytes_hash_as_one_range_and_as_many(void **state) {
     uint8_t *data = malloc(LIBRARY_MILLION);
     uint32_t whole[] = {0, LIBRARY_MILLION}, *parts = calloc(LIBRARY_MILLION, sizeof *parts);
     vy_random random = vy_random_start(1);
@@ -58,7 +31,7 @@ static void hashes_of_byte_ranges(void **state) {
     free(parts);
 }
 
-static void bytes_counted_matched_and_decoded(void **state) {
+static void a_million_bytes_are_counted_matched_and_decoded(void **state) {
     uint8_t *data = malloc(LIBRARY_MILLION);
     uint32_t *offsets = calloc(LIBRARY_MILLION, sizeof *offsets);
     vy_random random = vy_random_start(2);
@@ -81,10 +54,8 @@ static void bytes_counted_matched_and_decoded(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scalar_functions),
-        cmocka_unit_test(tiles_of_workgroups),
-        cmocka_unit_test(hashes_of_byte_ranges),
-        cmocka_unit_test(bytes_counted_matched_and_decoded),
+        cmocka_unit_test(a_million_bytes_hash_as_one_range_and_as_many),
+        cmocka_unit_test(a_million_bytes_are_counted_matched_and_decoded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
