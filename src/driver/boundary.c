@@ -68,16 +68,16 @@ void vy_boundary_describe(vyre_program *program, const vyre_arguments *arguments
         params[i] = (vyre_scalar){arguments->params[i].type, launch->params[i]};
     for (uint32_t i = 0; i < program->buffer_count; i++)
         elements[i] = launch->buffers[i].count;
-    *out = (vyre_launch){.struct_size = sizeof *out,
-                         .program = program,
-                         .params = params,
-                         .param_count = program->param_count,
-                         .elements = elements,
-                         .buffer_count = program->buffer_count,
-                         .groups = {launch->groups[0], launch->groups[1], launch->groups[2]},
-                         .label = config->label ? config->label : "",
-                         .trap = trap};
+    /* Field by field, all of them: clearing the struct first would take longer than all of this. */
+    out->struct_size = sizeof *out;
+    out->program = program;
+    out->params = params, out->param_count = program->param_count;
+    out->elements = elements, out->buffer_count = program->buffer_count;
+    memcpy(out->groups, launch->groups, sizeof out->groups);
     out->deadline_ns = vy_boundary_deadline(config);
+    out->cancel = NULL;
+    out->label = config->label ? config->label : "";
+    out->trap = trap;
 }
 
 uint64_t vy_boundary_deadline(const vyre_dispatch_config *config) {

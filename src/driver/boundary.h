@@ -84,8 +84,6 @@ void vy_outputs_lend(vyre_outputs *outputs, size_t count, vyre_outputs *view, si
 /* Takes them back, contained; counted if it went well, else the caller has none. */
 void vy_outputs_regain(vyre_outputs *outputs, size_t count, int went_well, const size_t *capacities);
 
-/* Counts what was done to slots, by counter, and the bytes delivered. */
-void vy_outputs_count(const uint64_t done[VY_COUNTER_COUNT], uint64_t bytes);
 /* Slots a backend left with contradictory parts become empty: their memory cannot be freed, nor may it be used. */
 void vy_outputs_contain(vyre_outputs *outputs);
 

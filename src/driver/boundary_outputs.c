@@ -85,22 +85,24 @@ static vy_counter deliver_slot(vyre_bytes *slot, vyre_bytes *fresh, int is_new) 
     return is_new ? VY_COUNTER_slots_appended : VY_COUNTER_slots_moved;
 }
 
-void vy_outputs_count(const uint64_t done[VY_COUNTER_COUNT], uint64_t bytes) {
-    for (vy_counter c = VY_COUNTER_slots_reused; c <= VY_COUNTER_slots_appended; c++)
-        if (done[c])
-            vy_count(c, done[c]);
+/* What was done to slots, by counter from the first of these on, and the bytes delivered. */
+enum { FIRST = VY_COUNTER_slots_reused, FATES = VY_COUNTER_slots_appended - FIRST + 1 };
+static void count(const uint64_t done[FATES], uint64_t bytes) {
+    for (int i = 0; i < FATES; i++)
+        if (done[i])
+            vy_count((vy_counter)(FIRST + i), done[i]);
     if (bytes)
         vy_count(VY_COUNTER_output_bytes, bytes);
 }
 
 void vy_outputs_deliver(vyre_outputs *outputs, vyre_outputs *fresh) {
-    uint64_t done[VY_COUNTER_COUNT] = {0}, bytes = 0;
+    uint64_t done[FATES] = {0}, bytes = 0;
     for (size_t i = 0; i < fresh->count; i++) {
-        done[deliver_slot(&outputs->items[i], &fresh->items[i], i >= outputs->count)]++;
+        done[deliver_slot(&outputs->items[i], &fresh->items[i], i >= outputs->count) - FIRST]++;
         bytes += outputs->items[i].size;
     }
     outputs->count = fresh->count;
-    vy_outputs_count(done, bytes);
+    count(done, bytes);
 }
 
 void vy_outputs_hold(vyre_outputs *outputs, vyre_outputs *fresh) {
@@ -120,17 +122,20 @@ void vy_outputs_lend(vyre_outputs *outputs, size_t count, vyre_outputs *view, si
     }
 }
 
-void vy_outputs_regain(vyre_outputs *outputs, size_t count, int went_well, const size_t *capacities) {
-    uint64_t done[VY_COUNTER_COUNT] = {0}, bytes = 0;
+void vy_outputs_regain(vyre_outputs *outputs, size_t lent, int went_well, const size_t *capacities) {
+    uint64_t done[FATES] = {0}, bytes = 0;
     size_t before = outputs->count;
-    outputs->count = went_well ? count : 0;
+    outputs->count = went_well ? lent : 0;
     vy_outputs_contain(outputs);
     for (size_t i = 0; i < outputs->count; i++) {
         int reused = outputs->items[i].capacity == capacities[i];
-        done[i >= before ? VY_COUNTER_slots_appended : reused ? VY_COUNTER_slots_reused : VY_COUNTER_slots_moved]++;
+        vy_counter fate = i >= before ? VY_COUNTER_slots_appended
+                          : reused    ? VY_COUNTER_slots_reused
+                                      : VY_COUNTER_slots_moved;
+        done[fate - FIRST]++;
         bytes += outputs->items[i].size;
     }
-    vy_outputs_count(done, bytes);
+    count(done, bytes);
 }
 
 void vyre_outputs_free(vyre_outputs *outputs) {

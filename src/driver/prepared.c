@@ -1,9 +1,13 @@
-/* Preparing once (prepared.h). A place in the table belongs to one program at a time, chosen by its fingerprint. */
+/* Preparing once (prepared.h). */
 #include "driver/prepared.h"
 
 #include "driver/backend.h"
 
-enum { EMPTY, RUNNING, DONE };
+enum { WORDS = sizeof(vyre_digest) / 8 };
+
+typedef struct name {
+    uint64_t words[WORDS];
+} name;
 
 void vy_prepared_start(vy_prepared *prepared) {
     pthread_mutex_init(&prepared->lock, NULL);
@@ -16,57 +20,91 @@ void vy_prepared_end(vy_prepared *prepared) {
     pthread_cond_destroy(&prepared->done);
 }
 
+/* ---- places: asked without the lock, changed with it ---- */
+
+static int is_named(vy_prepared_place *place, const name *program) {
+    uint64_t difference = 0;
+    for (int i = 0; i < WORDS; i++)
+        difference |= atomic_load_explicit(&place->program[i], memory_order_relaxed) ^ program->words[i];
+    return difference == 0;
+}
+
+static int is_prepared(vy_prepared_place *place, const name *program) {
+    uint32_t version = atomic_load_explicit(&place->version, memory_order_acquire);
+    if (version % 2 != 0 || !is_named(place, program))
+        return 0;
+    atomic_thread_fence(memory_order_acquire);
+    return atomic_load_explicit(&place->version, memory_order_relaxed) == version;
+}
+
+/* From now on nobody trusts what it says. */
+static void open_place(vy_prepared_place *place) {
+    uint32_t version = atomic_load_explicit(&place->version, memory_order_relaxed);
+    atomic_store_explicit(&place->version, version | 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+}
+
+static void close_place(vy_prepared_place *place) {
+    uint32_t version = atomic_load_explicit(&place->version, memory_order_relaxed);
+    atomic_store_explicit(&place->version, version + 1, memory_order_release);
+}
+
+static void give_place(vy_prepared_place *place, const name *program) {
+    open_place(place);
+    place->is_running = 1;
+    for (int i = 0; i < WORDS; i++)
+        atomic_store_explicit(&place->program[i], program->words[i], memory_order_relaxed);
+}
+
 void vy_prepared_clear(vy_prepared *prepared) {
     pthread_mutex_lock(&prepared->lock);
-    memset(prepared->states, EMPTY, sizeof prepared->states);
+    for (int i = 0; i < VY_PREPARED_PLACES; i++)
+        open_place(&prepared->places[i]);
     pthread_mutex_unlock(&prepared->lock);
 }
 
+/* ---- preparing ---- */
+
 /* Returns 1 if the caller has to prepare: *owns says whether the place is its own to mark. Waits while another thread prepares the same
  * program. */
-static int claim(vy_prepared *prepared, uint32_t place, const vyre_digest *program, int *owns) {
-    int must = 1;
+static int claim(vy_prepared *prepared, vy_prepared_place *place, const name *program, int *owns) {
     pthread_mutex_lock(&prepared->lock);
-    for (;;) {
-        int same = memcmp(&prepared->programs[place], program, sizeof *program) == 0;
-        if (prepared->states[place] == RUNNING && same) {
-            pthread_cond_wait(&prepared->done, &prepared->lock);
-            continue;
-        }
-        must = prepared->states[place] != DONE || !same;
-        *owns = must &&
-                prepared->states[place] != RUNNING; /* another program is being prepared here: do without the place */
-        break;
-    }
-    if (*owns) {
-        prepared->states[place] = RUNNING;
-        prepared->programs[place] = *program;
-    }
+    while (place->is_running && is_named(place, program))
+        pthread_cond_wait(&prepared->done, &prepared->lock);
+    int must = !is_prepared(place, program);
+    *owns = must && !place->is_running; /* another program is being prepared here: do without the place */
+    if (*owns)
+        give_place(place, program);
     pthread_mutex_unlock(&prepared->lock);
     return must;
+}
+
+static void finish(vy_prepared *prepared, vy_prepared_place *place, int is_done) {
+    pthread_mutex_lock(&prepared->lock);
+    place->is_running = 0;
+    if (is_done)
+        close_place(place);
+    pthread_cond_broadcast(&prepared->done);
+    pthread_mutex_unlock(&prepared->lock);
 }
 
 vyre_status vy_prepare(vyre_backend *backend, vyre_program *program, vyre_error *error) {
     vy_prepared *prepared = &backend->prepared;
     vyre_digest fingerprint;
-    uint32_t place;
+    name wanted;
     int owns = 0;
     if (!backend->calls.prepare)
         return VYRE_OK;
     vyre_program_fingerprint(program, &fingerprint);
-    memcpy(&place, fingerprint.bytes, sizeof place);
-    place %= VY_PREPARED_PLACES;
-    if (!claim(prepared, place, &fingerprint, &owns))
+    memcpy(&wanted, &fingerprint, sizeof wanted);
+    vy_prepared_place *place = &prepared->places[wanted.words[0] % VY_PREPARED_PLACES];
+    if (is_prepared(place, &wanted) || !claim(prepared, place, &wanted, &owns))
         return VYRE_OK;
     vy_error_clear(error);
     vyre_status status = backend->calls.prepare(backend->self, program, error);
     if (status != VYRE_OK)
         status = vy_backend_judge(backend, status, error);
-    if (owns) {
-        pthread_mutex_lock(&prepared->lock);
-        prepared->states[place] = status == VYRE_OK ? DONE : EMPTY;
-        pthread_cond_broadcast(&prepared->done);
-        pthread_mutex_unlock(&prepared->lock);
-    }
+    if (owns)
+        finish(prepared, place, status == VYRE_OK);
     return status;
 }

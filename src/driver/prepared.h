@@ -2,21 +2,29 @@
  * before that is done.
  *
  * The table is of fixed size, so that a service that runs strangers' programs does not grow. A program that was pushed out is prepared again,
- * which a backend must bear anyway. */
+ * which a backend must bear anyway. Asking about a program that is prepared takes no lock. */
 #ifndef VY_DRIVER_PREPARED_H
 #define VY_DRIVER_PREPARED_H
 
 #include "vyre/driver.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 enum { VY_PREPARED_PLACES = 256 }; /* a power of two */
+
+/* A place belongs to one program at a time. Written with the lock held; read without it where the version is even, and the same before
+ * and after. */
+typedef struct vy_prepared_place {
+    _Atomic uint32_t version; /* even: prepared, and the program stands still */
+    int is_running;           /* under the lock */
+    _Atomic uint64_t program[sizeof(vyre_digest) / 8];
+} vy_prepared_place;
 
 typedef struct vy_prepared {
     pthread_mutex_t lock;
     pthread_cond_t done;
-    vyre_digest programs[VY_PREPARED_PLACES];
-    uint8_t states[VY_PREPARED_PLACES];
+    vy_prepared_place places[VY_PREPARED_PLACES];
 } vy_prepared;
 
 void vy_prepared_start(vy_prepared *prepared);

@@ -161,17 +161,17 @@ static vyre_status resolve_input(const vyre_program *program, uint32_t index, co
                                  vyre_error *error) {
     const vy_memory *memory = buffer_at(program, index);
     const char *name = buffer_name(program, index);
-    unsigned size = vy_type_layouts[memory->type].size;
+    unsigned size = vy_type_layouts[memory->type].size; /* a power of two, so nothing is divided */
     vy_launch_buffer *buffer = &launch->buffers[index];
     if (span->size && !span->data)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("point the span of `%s` at its bytes", name),
                        "input `%s` has %zu bytes at a NULL pointer", name, span->size);
-    if (span->size % size)
+    if (span->size & (size - 1))
         return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("give `%s` a multiple of %u bytes", name, size),
                        "input `%s` has %zu bytes, not a whole number of %s elements (%u bytes each)", name, span->size,
                        vyre_type_name((vyre_type)memory->type), size);
     buffer->data = span->size ? span->data : NULL;
-    buffer->count = span->size / size;
+    buffer->count = span->size >> __builtin_ctz(size);
     buffer->bytes = span->size;
     return buffer->count > MAX_COUNT ? over_count(name, buffer->count, error) : VYRE_OK;
 }
@@ -350,7 +350,9 @@ static vyre_status set_grid(const vyre_program *program, const uint64_t size[3],
     launch->group_count = 1;
     int empty = 0, overflow = 0;
     for (int d = 0; d < 3; d++) {
-        uint64_t wide = program->workgroup[d], groups = elements ? size[d] / wide + (size[d] % wide != 0) : size[d];
+        uint64_t wide = program->workgroup[d], groups = size[d];
+        if (elements && wide > 1) /* two dimensions of three are 1 as a rule, and divisions are slow */
+            groups = size[d] / wide + (size[d] % wide != 0);
         /* The first bound keeps the product of the second in 64 bits. */
         if (groups > MAX_DIMENSION || groups * wide > MAX_DIMENSION)
             return vy_fail(error, VYRE_LIMIT,
