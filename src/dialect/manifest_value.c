@@ -47,7 +47,7 @@ static vyre_status read_literal(const char *literal, vyre_type type, uint64_t *b
     char text[96];
     const char *name = vyre_type_name(type);
     vyre_define define = {"value", literal};
-    vyre_parse_options options = {NULL, &define, 1};
+    vyre_parse_options options = {.defines = &define, .define_count = 1};
     vyre_module *module = NULL;
     int size = snprintf(text, sizeof text, "const value : %s = %s\nfn get() -> %s { return value }", name,
                         type == VYRE_TYPE_BOOL ? "false" : "0", name);
