@@ -10,7 +10,7 @@
 #define VYRE_DIALECT_H
 
 #include "vyre/backend.h"
-#include "vyre/program.h"
+#include "vyre/text.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -311,6 +311,25 @@ VYRE_API vyre_status vyre_dialects_update(vyre_dialects_change *change, void *us
 /* Whether each op has an id of its own: VYRE_DUPLICATE names the id and both owners (the dialect where there is no owner). */
 VYRE_API vyre_status vyre_dialects_validate_no_duplicates(const vyre_op_definition *const *ops, size_t count,
                                                           vyre_error *error);
+
+/* ---- programs that call ops ---- */
+
+/* A program whose calls of ops are calls of functions of its own, made from the bodies in the guard's snapshot (ops that bodies call among them).
+ * Attributes become arguments; inlining (vyre_program_inline) leaves regions named after the ops. A program that calls no op is given
+ * back as it is. The result holds the snapshot for as long as it lives, and no longer needs the registry.
+ *
+ * diagnostics  optional: findings about the program as a whole
+ *
+ * VYRE_NOT_FOUND        no dialect provides an op: names the nearest
+ * VYRE_UNSUPPORTED      an op has no body
+ * VYRE_INVALID_PROGRAM  arguments, results or attributes do not fit the op; recursion; what the bodies make of the program is not valid
+ * VYRE_LIMIT, VYRE_NO_MEMORY */
+VYRE_API vyre_status vyre_program_resolve(vyre_program *program, vyre_dialects_guard guard,
+                                          vyre_diagnostics *diagnostics, vyre_program **out, vyre_error *error);
+/* The snapshot a program was resolved against: lives as long as the program, not to be released. Empty for other programs. */
+VYRE_API vyre_dialects_guard vyre_program_dialects(const vyre_program *program);
+/* A vyre_op_teller (vyre/text.h) that knows the ops of a snapshot; user points to the guard. */
+VYRE_API int vyre_dialects_teller(void *guard, const char *id, size_t length, vyre_op_signature *out);
 
 #ifdef __cplusplus
 }

@@ -20,10 +20,24 @@ typedef struct vyre_define {
     const char *value;
 } vyre_define;
 
+/* What an op takes and gives, as far as a text needs it. */
+enum { VYRE_OP_INPUTS = 64, VYRE_OP_OUTPUTS = 16 };
+typedef struct vyre_op_signature {
+    uint32_t input_count, output_count;
+    vyre_type inputs[VYRE_OP_INPUTS]; /* VYRE_TYPE_COUNT for a memory */
+    vyre_type outputs[VYRE_OP_OUTPUTS];
+} vyre_op_signature;
+/* Tells the signature of an op (`length` bytes, without attributes); 0 if it is not known. Called while parsing, on the same thread. */
+typedef int vyre_op_teller(void *user, const char *id, size_t length, vyre_op_signature *out);
+
 typedef struct vyre_parse_options {
     const char *file; /* shown in diagnostics; NULL means "<text>" */
     const vyre_define *defines;
     size_t define_count;
+    /* Optional. With it, a call of a known op gives its types: `let e = math.exp(x)`, and calls inside expressions. Without, or for an op it does
+     * not know, types are written. vyre_dialects_teller (vyre/dialect.h) is one. */
+    vyre_op_teller *teller;
+    void *teller_user;
 } vyre_parse_options;
 
 /* Parses and validates a file. Any bytes are accepted as input; what is wrong is in `diagnostics` (optional), several findings in

@@ -127,7 +127,8 @@ static void read_names(vy_manifest_work *work) {
         vy_report_error(&reader->report, VY_D104, id->at, NULL, "`%.64s` is no name of an op", id->string.text);
     vy_string_free(&full);
     const vy_toml_value *name = function ? function : id;
-    if (name && vy_text_is_function_name(name->string.text, name->string.size))
+    if (name && vy_text_is_function_name(name->string.text, name->string.size) &&
+        !vy_text_is_op_id(name->string.text, name->string.size))
         op->function = name->string.text;
     else if (name && vy_text_is_identifier(name->string.text, name->string.size))
         vy_report_error(&reader->report, VY_D104, name->at,

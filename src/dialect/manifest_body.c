@@ -87,7 +87,7 @@ static vy_source *make_source(vy_manifest_reader *reader, const char *name, cons
 static vyre_program *parse(vy_source *source, vyre_diagnostics *found, vyre_error *error) {
     size_t size;
     const char *text = vy_source_text(source, &size);
-    vyre_parse_options options = {vy_source_name(source), NULL, 0};
+    vyre_parse_options options = {.file = vy_source_name(source)};
     vyre_module *module = NULL;
     *error = (vyre_error)VYRE_ERROR_INIT;
     error->code = vyre_text_parse(text, size, &options, found, &module, error);

@@ -392,6 +392,8 @@ static void declare_arrays(inliner *in, const vy_function *root, uint32_t first)
             char text[2 * VY_LIMIT_NAME + 2];
             snprintf(text, sizeof text, "%s_%s", vy_name_text(p, f->name),
                      vy_name_text(p, p->memories.items[f->first_memory + i].name));
+            for (char *dot = strchr(text, '.'); dot; dot = strchr(dot, '.'))
+                *dot = '_'; /* a function that stands for an op */
             declare_array(in, f->first_memory + i, free_name(in, text, &p->names));
         }
     }
@@ -466,6 +468,7 @@ static vyre_status start(inliner *in, vyre_error *error) {
     if (!in->map_variable || !in->map_memory || !in->needed)
         return vy_fail_memory(error, "the inlined program");
     vyre_program *made = in->draft.program;
+    made->pin = vy_pin_retain(p->pin);
     made->kind = p->kind;
     made->level = p->level;
     made->numerics = p->numerics;

@@ -191,6 +191,14 @@ enum {
     VY_FACT_CALL = 128    /* calls a local function */
 };
 
+/* What a program keeps alive without knowing it: what its ops came from (dialect/pin.h). No part of identity. */
+typedef struct vy_pin {
+    atomic_uint references;
+    void (*release)(struct vy_pin *pin); /* the last reference is gone */
+} vy_pin;
+vy_pin *vy_pin_retain(vy_pin *pin); /* NULL is passed through by both */
+void vy_pin_release(vy_pin *pin);
+
 struct vyre_program {
     atomic_uint references;
     vy_name name;
@@ -216,6 +224,7 @@ struct vyre_program {
     VY_VECTOR(vy_position) stmt_positions;
     VY_VECTOR(vy_position) expr_positions;
     vy_source *source; /* may be NULL */
+    vy_pin *pin;       /* may be NULL */
     vyre_digest fingerprint;
     int has_fingerprint; /* set by vy_draft_finish */
 };

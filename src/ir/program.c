@@ -7,6 +7,17 @@ vyre_program *vyre_program_retain(vyre_program *program) {
     return program;
 }
 
+vy_pin *vy_pin_retain(vy_pin *pin) {
+    if (pin)
+        atomic_fetch_add_explicit(&pin->references, 1, memory_order_relaxed);
+    return pin;
+}
+
+void vy_pin_release(vy_pin *pin) {
+    if (pin && atomic_fetch_sub_explicit(&pin->references, 1, memory_order_acq_rel) == 1)
+        pin->release(pin);
+}
+
 void vyre_program_release(vyre_program *program) {
     if (!program || atomic_fetch_sub_explicit(&program->references, 1, memory_order_acq_rel) != 1)
         return;
@@ -23,6 +34,7 @@ void vyre_program_release(vyre_program *program) {
     VY_VECTOR_FREE(&program->stmt_positions);
     VY_VECTOR_FREE(&program->expr_positions);
     vy_source_release(program->source);
+    vy_pin_release(program->pin);
     vy_release(program, sizeof *program);
 }
 

@@ -74,12 +74,32 @@ static void add_json(vy_string *out, const tool_file *file, const vyre_diagnosti
     vy_string_add(out, "]}");
 }
 
+/* Whether every op the programs call is there and fits. */
+static int check_ops(tool_file *file, vyre_diagnostics *list) {
+    int code = TOOL_OK;
+
+    for (size_t i = 0; i < tool_file_program_count(file) && code == TOOL_OK; i++) {
+        vyre_program *resolved = NULL;
+        vyre_error error;
+        size_t before = vyre_diagnostics_errors(list);
+        vyre_status status = tool_file_resolve(file, tool_file_program(file, i), list, &resolved, &error);
+        if (status != VYRE_OK && vyre_diagnostics_errors(list) == before)
+            code = tool_error(&error);
+        else if (status != VYRE_OK)
+            code = tool_exit_of(status);
+        vyre_program_release(resolved);
+    }
+    return code;
+}
+
 static int check_file(const tool_command *self, const check_options *options, const char *path, int first) {
     vyre_diagnostics *list = vyre_diagnostics_new();
     tool_file file;
     vy_string out = {0};
     int code = tool_file_load(self, path, &options->defines, list, &file), printed;
 
+    if (code == TOOL_OK)
+        code = check_ops(&file, list);
     file.path = path; /* freed files forget theirs */
     if (options->json) {
         vy_string_add(&out, first ? "[" : ",\n ");

@@ -22,7 +22,7 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
     int code = tool_one_file(self, args);
 
     if (code == TOOL_OK)
-        code = tool_load_program(self, args->words.items[0], options->program, &options->defines, &file, &program);
+        code = tool_load_resolved(self, args->words.items[0], options->program, &options->defines, &file, &program);
     if (code == TOOL_OK)
         code = vyre_program_inline(program, &flat, &error) == VYRE_OK ? tool_program_print(flat, options->output)
                                                                       : tool_error(&error);

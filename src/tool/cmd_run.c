@@ -398,7 +398,7 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
 
     if (code == TOOL_OK)
         code =
-            tool_load_program(self, args->words.items[0], r.options->program, &r.options->defines, &file, &r.program);
+            tool_load_resolved(self, args->words.items[0], r.options->program, &r.options->defines, &file, &r.program);
     if (code == TOOL_OK)
         code = prepare(&r, args->words.items[0], args);
     if (code == TOOL_OK)

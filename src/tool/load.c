@@ -1,6 +1,8 @@
 /* Loading programs from files. */
 #include "tool/load.h"
 
+#include "ir/model.h"
+
 #include "base/file.h"
 #include "ir/limits.h"
 #include "ir/wire/format.h"
@@ -56,6 +58,18 @@ static int make_defines(const tool_command *command, const tool_list *words, vy_
     return tool_error(&error);
 }
 
+/* Most files call no op, and then nobody looks at the dialects. */
+static vyre_dialects_guard dialects_of(tool_file *file) {
+    if (!file->dialects.snapshot)
+        file->dialects = vyre_dialects_acquire();
+    return file->dialects;
+}
+
+static int tell(void *user, const char *id, size_t length, vyre_op_signature *out) {
+    vyre_dialects_guard guard = dialects_of(user);
+    return vyre_dialects_teller(&guard, id, length, out);
+}
+
 static int load_text(const tool_command *command, const tool_list *words, vyre_diagnostics *list, tool_file *file,
                      vyre_error *error) {
     static const tool_list none = {NULL, 0, 0};
@@ -65,7 +79,11 @@ static int load_text(const tool_command *command, const tool_list *words, vyre_d
 
     error->code = VYRE_OK;
     if (code == TOOL_OK) {
-        vyre_parse_options options = {tool_path_name(file->path), defines, words ? words->count : 0};
+        vyre_parse_options options = {.file = tool_path_name(file->path),
+                                      .defines = defines,
+                                      .define_count = words ? words->count : 0,
+                                      .teller = tell,
+                                      .teller_user = file};
         vyre_text_parse(file->bytes.data, file->bytes.size, &options, list, &file->module, error);
     }
     vy_arena_free(&arena);
@@ -129,6 +147,8 @@ int tool_file_load(const tool_command *command, const char *path, const tool_lis
 void tool_file_free(tool_file *file) {
     vyre_module_free(file->module);
     vyre_program_release(file->program);
+    vyre_program_release(file->resolved);
+    vyre_dialects_release(&file->dialects);
     vyre_bytes_free(&file->bytes);
     memset(file, 0, sizeof *file);
 }
@@ -198,6 +218,33 @@ int tool_load_program(const tool_command *command, const char *path, const char 
     *out = NULL;
     if (code == TOOL_OK)
         code = tool_file_select(command, file, name, out);
+    return code;
+}
+
+vyre_status tool_file_resolve(tool_file *file, vyre_program *program, vyre_diagnostics *diagnostics, vyre_program **out,
+                              vyre_error *error) {
+    if (program->facts & VY_FACT_OP_CALL)
+        return vyre_program_resolve(program, dialects_of(file), diagnostics, out, error);
+    *out = vyre_program_retain(program);
+    return VYRE_OK;
+}
+
+int tool_load_resolved(const tool_command *command, const char *path, const char *name, const tool_list *defines,
+                       tool_file *file, vyre_program **out) {
+    vyre_error error;
+    int code = tool_load_program(command, path, name, defines, file, out);
+
+    if (code != TOOL_OK)
+        return code;
+    vyre_diagnostics *findings = vyre_diagnostics_new();
+    if (tool_file_resolve(file, *out, findings, &file->resolved, &error) != VYRE_OK) {
+        code = report_failure(findings, 0, 0, &error);
+        tool_file_free(file);
+        *out = NULL;
+    } else {
+        *out = file->resolved;
+    }
+    vyre_diagnostics_free(findings);
     return code;
 }
 

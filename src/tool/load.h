@@ -3,14 +3,16 @@
 #define TOOL_LOAD_H
 
 #include "tool/args.h"
-#include "vyre/text.h"
+#include "vyre/dialect.h"
 
 /* A loaded file. Start from zeros, end with tool_file_free. */
 typedef struct tool_file {
-    const char *path;      /* as given; borrowed */
-    vyre_bytes bytes;      /* the file */
-    vyre_module *module;   /* text form */
-    vyre_program *program; /* wire form */
+    const char *path;             /* as given; borrowed */
+    vyre_bytes bytes;             /* the file */
+    vyre_module *module;          /* text form */
+    vyre_program *program;        /* wire form */
+    vyre_program *resolved;       /* by tool_load_resolved */
+    vyre_dialects_guard dialects; /* taken when an op is first met */
 } tool_file;
 
 /* Whether the bytes of a file start as a wire form does. */
@@ -36,6 +38,13 @@ int tool_file_select(const tool_command *command, const tool_file *file, const c
 /* What most commands start with: load a file, select a program. */
 int tool_load_program(const tool_command *command, const char *path, const char *name, const tool_list *defines,
                       tool_file *file, vyre_program **out);
+
+/* The same for commands that run or analyse it: calls of ops are resolved. */
+int tool_load_resolved(const tool_command *command, const char *path, const char *name, const tool_list *defines,
+                       tool_file *file, vyre_program **out);
+/* A program of the file with its calls of ops resolved; diagnostics may be NULL. vyre_program_release follows. */
+vyre_status tool_file_resolve(tool_file *file, vyre_program *program, vyre_diagnostics *diagnostics, vyre_program **out,
+                              vyre_error *error);
 
 /* Whether exactly one word is given; says so otherwise. */
 int tool_one_file(const tool_command *command, const tool_args *args);

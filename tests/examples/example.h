@@ -22,7 +22,7 @@ typedef struct example {
 static inline void example_open(example *e, const char *file, const char *program, const char *name,
                                 const char *value) {
     vyre_define define = {name, value};
-    vyre_parse_options options = {file, &define, name ? 1 : 0};
+    vyre_parse_options options = {.file = file, .defines = &define, .define_count = name ? 1 : 0};
     vyre_diagnostics *list = vyre_diagnostics_new();
     vyre_bytes text = VYRE_BYTES_INIT;
     vyre_error error = VYRE_ERROR_INIT;

@@ -30,7 +30,7 @@ static const char text[] = "const N = 4u32\n"
 static vyre_status parse(void *user) {
     const char *given = user;
     vyre_define define = {"N", "5"};
-    vyre_parse_options options = {"given.vyre", &define, 1};
+    vyre_parse_options options = {.file = "given.vyre", .defines = &define, .define_count = 1};
     vyre_diagnostics *found = vyre_diagnostics_new();
     vyre_module *module;
     vyre_error error;

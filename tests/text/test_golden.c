@@ -36,7 +36,7 @@ static void read_defines(golden *g) {
 /* What the library says about the case, as one text. */
 static void describe(const golden *g, const char *name, vyre_bytes *out) {
     vyre_diagnostics *found = vyre_diagnostics_new();
-    vyre_parse_options options = {name, g->defines, g->define_count};
+    vyre_parse_options options = {.file = name, .defines = g->defines, .define_count = g->define_count};
     vyre_module *module = NULL;
     vyre_bytes part = VYRE_BYTES_INIT;
     vyre_error error;

@@ -58,7 +58,7 @@ static void a_function_follows_the_numerics_of_its_callers(void **state) {
 static void a_define_replaces_a_const_and_the_last_one_wins(void **state) {
     (void)state;
     const vyre_define defines[] = {{"N", "8"}, {"N", "16u32"}};
-    vyre_parse_options options = {NULL, defines, 2};
+    vyre_parse_options options = {.defines = defines, .define_count = 2};
     vyre_module *module;
     uint32_t size[3];
     assert_int_equal(vyre_text_parse(text, strlen(text), &options, NULL, &module, NULL), VYRE_OK);
@@ -70,7 +70,7 @@ static void a_define_replaces_a_const_and_the_last_one_wins(void **state) {
 static void an_error_sums_up_without_a_list(void **state) {
     (void)state;
     const char *wrong = "program p {\n  let a = b\n  let c = d\n  let e = f\n}\n";
-    vyre_parse_options options = {"wrong.vyre", NULL, 0};
+    vyre_parse_options options = {.file = "wrong.vyre"};
     vyre_module *module;
     vyre_error error;
     assert_int_equal(vyre_text_parse(wrong, strlen(wrong), &options, NULL, &module, &error), VYRE_INVALID_PROGRAM);
@@ -154,14 +154,14 @@ static void names_follow_their_rules(void **state) {
         {"len", 1, 0, 1, 0, 0},
         {"add", 1, 0, 1, 1, 0},
         {"count", 1, 0, 1, 1, 0},
-        {"math.exp", 0, 0, 0, 0, 1},
-        {"a.b.c", 0, 0, 0, 0, 1},
+        {"math.exp", 0, 0, 0, 1, 1},
+        {"a.b.c", 0, 0, 0, 1, 1},
         {"a.", 0, 0, 0, 0, 0},
         {".a", 0, 0, 0, 0, 0},
         {"a..b", 0, 0, 0, 0, 0},
         {"f32.inf", 0, 0, 0, 0, 0},
-        {"math.while", 0, 0, 0, 0, 1},
-        {"min.x", 0, 0, 0, 0, 1},
+        {"math.while", 0, 0, 0, 1, 1},
+        {"min.x", 0, 0, 0, 1, 1},
         {"let.x", 0, 0, 0, 0, 0},
     };
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -124,6 +124,13 @@ static int takes_angle(const vy_token *token) {
     return is_name(token, VY_WORD_ATOMIC) || is_name(token, VY_WORD_COLLECTIVE) || is_name(token, VY_WORD_BITCAST);
 }
 
+/* `<` after an atomic, a collective or `bitcast`, or before the first attribute of an op. */
+static int opens_angle(const formatter *f, const vy_token *before, const vy_token *token) {
+    int is_op = before && before->kind == VY_TOKEN_NAME && f->before_last && f->before_last->kind == VY_TOKEN_DOT &&
+                token[1].kind == VY_TOKEN_NAME && token[2].kind == VY_TOKEN_ASSIGN;
+    return is_op || (before && takes_angle(before));
+}
+
 static uint32_t depth(const formatter *f) {
     return f->questions.count - 1;
 }
@@ -186,7 +193,7 @@ static int wants_space(const formatter *f, const vy_token *token) {
     case VY_TOKEN_OPEN_INDEX:
         return last->kind != VY_TOKEN_NAME || opens_length(last, token) || is_keyword(last);
     case VY_TOKEN_LT:
-        return !takes_angle(last);
+        return !opens_angle(f, last, token);
     case VY_TOKEN_COLON:
         return depth(f) == 0 || f->questions.items[depth(f)] > 0;
     default:
@@ -275,7 +282,7 @@ static void follow(formatter *f, const vy_token *token) {
     }
     int was_angle = f->in_angle;
     if (token->kind == VY_TOKEN_LT)
-        f->in_angle = takes_angle(f->last_real);
+        f->in_angle = opens_angle(f, f->last_real, token);
     else if (was_angle && f->last_real && f->last_real->kind == VY_TOKEN_GT)
         f->in_angle = 0;
     int may_be_unary = token->kind == VY_TOKEN_TILDE || token->kind == VY_TOKEN_BANG ||

@@ -54,7 +54,8 @@ int vy_text_is_name(const char *text, size_t length) {
 }
 
 int vy_text_is_function_name(const char *text, size_t length) {
-    return vy_text_is_identifier(text, length) && vy_word_find(text, length).cls == VY_WORD_PLAIN;
+    return (vy_text_is_identifier(text, length) && vy_word_find(text, length).cls == VY_WORD_PLAIN) ||
+           vy_text_is_op_id(text, length);
 }
 
 int vy_text_is_op_id(const char *text, size_t length) {

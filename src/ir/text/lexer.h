@@ -18,7 +18,8 @@ int vy_text_is_identifier(const char *text, size_t length);
 int vy_text_is_keyword(const char *text, size_t length);
 /* May this name a variable, memory, param or program? An identifier that is no keyword. */
 int vy_text_is_name(const char *text, size_t length);
-/* May this name a function? As above, and not an op that is written as a call (`min`, `sqrt`, `len`, …). */
+/* May this name a function? As above, and not an op that is written as a call (`min`, `sqrt`, `len`, …); or an op id, which the
+ * function then stands for. */
 int vy_text_is_function_name(const char *text, size_t length);
 /* An op id: two or more identifiers joined by dots, the first no keyword; at most VY_LIMIT_NAME bytes. */
 int vy_text_is_op_id(const char *text, size_t length);

@@ -45,6 +45,8 @@ typedef struct vy_lowering {
     int live; /* the draft is being filled */
     vy_guard guard;
     vy_unit *unit;
+    vyre_op_teller *teller; /* knows ops of dialects; may be NULL */
+    void *teller_user;
     uint32_t next_temporary;
     uint32_t stamp; /* of the program being made */
     /* By name: 1 + index of the binding or global, 0 if there is none. */
@@ -98,6 +100,11 @@ void vy_lower_untyped(vy_lowering *l, const vy_node *node, const char *keyword, 
 uint8_t vy_lower_unify(vy_lowering *l, vy_node *const nodes[3], uint8_t hint, vy_position at, const char *what);
 
 /* ---- lower_effect.c: calls, atomics, collectives ---- */
+
+/* A call by op id is a call of the function of that name, if the file has one. */
+void vy_lower_settle_call(vy_lowering *l, vy_node *node);
+/* The signature of the op a node calls, if somebody knows it. */
+int vy_lower_op_signature(vy_lowering *l, const vy_node *node, vyre_op_signature *out);
 
 typedef struct vy_signature {
     uint32_t count;

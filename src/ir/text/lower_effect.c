@@ -1,5 +1,6 @@
 /* Effects: atomics, collectives and calls, as statements or hoisted out of an expression. */
 #include "ir/rows.h"
+#include "ir/text/attributes.h"
 #include "ir/text/lower.h"
 
 static int give(vy_signature *out, uint8_t type) {
@@ -179,28 +180,56 @@ static int check_call(vy_lowering *l, vy_node *node, vy_signature *out) {
     return check_arguments(l, node, function);
 }
 
-/* A call by op id: names of memories are passed as such, the rest must have types of their own. */
-static int check_op_call(vy_lowering *l, vy_node *node, vy_signature *out) {
-    int is_good = 1;
-    out->is_known = 0;
-    for (vy_node *argument = node->a; argument; argument = argument->next) {
-        const vy_binding *binding = argument->kind == VY_NODE_NAME ? vy_lower_find(l, argument->name) : NULL;
-        argument->axis = argument->kind == VY_NODE_BUILTIN ? argument->axis : 0;
-        if (binding && binding->kind == VY_BOUND_MEMORY) {
-            argument->axis = 1;
-            argument->variable = binding->index;
-            argument->type = binding->type;
-        } else {
-            is_good &= vy_lower_closed(l, argument, VY_TYPE_OPEN) != VY_TYPE_BAD;
-        }
+int vy_lower_op_signature(vy_lowering *l, const vy_node *node, vyre_op_signature *out) {
+    const char *name = vy_lower_text(l, node->name);
+    return l->teller && l->teller(l->teller_user, name, vy_call_id_length(name), out) &&
+           out->input_count <= VYRE_OP_INPUTS && out->output_count <= VYRE_OP_OUTPUTS;
+}
+
+/* An argument of an op: the name of a memory is passed as such; a value takes the type the op asks for, or must have one of its own. */
+static int check_op_argument(vy_lowering *l, vy_node *argument, uint8_t asked, const char *op) {
+    const vy_binding *binding = argument->kind == VY_NODE_NAME ? vy_lower_find(l, argument->name) : NULL;
+    argument->axis = argument->kind == VY_NODE_BUILTIN ? argument->axis : 0;
+    if (binding && binding->kind == VY_BOUND_MEMORY) {
+        argument->axis = 1;
+        argument->variable = binding->index;
+        argument->type = binding->type;
+        return 1;
     }
+    return asked < VYRE_TYPE_COUNT ? vy_lower_expect(l, argument, asked, "argument of", op)
+                                   : vy_lower_closed(l, argument, VY_TYPE_OPEN) != VY_TYPE_BAD;
+}
+
+static int check_op_call(vy_lowering *l, vy_node *node, vy_signature *out) {
+    vyre_op_signature op;
+    uint32_t index = 0;
+    int is_good = 1;
+    const char *name = vy_lower_text(l, node->name);
+    out->is_known = vy_lower_op_signature(l, node, &op);
+    if (out->is_known && node->count != op.input_count) {
+        vy_lower_error(
+            l, VY_T037, node->at, VY_FIX("pass %u argument%s", op.input_count, op.input_count == 1 ? "" : "s"),
+            "%s takes %u argument%s (%u given)", name, op.input_count, op.input_count == 1 ? "" : "s", node->count);
+        return 0;
+    }
+    for (vy_node *argument = node->a; argument; argument = argument->next, index++)
+        is_good &= check_op_argument(l, argument, out->is_known ? (uint8_t)op.inputs[index] : VYRE_TYPE_COUNT, name);
+    for (; out->is_known && out->count < op.output_count; out->count++)
+        out->types[out->count] = (uint8_t)op.outputs[out->count];
     return is_good;
 }
 
 /* ---- any effect ---- */
 
+void vy_lower_settle_call(vy_lowering *l, vy_node *node) {
+    const vy_global *global = node->kind == VY_NODE_OP_CALL ? vy_lower_global(l, node->name) : NULL;
+    if (global && global->function)
+        node->kind = VY_NODE_CALL;
+}
+
 int vy_lower_effect(vy_lowering *l, vy_node *node, uint8_t hint, vy_signature *out) {
     memset(out, 0, sizeof *out);
+    vy_lower_settle_call(l, node);
     switch (node->kind) {
     case VY_NODE_ATOMIC:
         return check_atomic(l, node, out);

@@ -120,7 +120,11 @@ static void lower_let(vy_lowering *l, const vy_statement *s) {
         return;
     }
     uint8_t type = declared->type;
-    if (is_var && s->a && s->a->kind == VY_NODE_OP_CALL && type < VYRE_TYPE_COUNT) {
+    if (s->a)
+        vy_lower_settle_call(l, s->a);
+    vyre_op_signature known;
+    if (is_var && s->a && s->a->kind == VY_NODE_OP_CALL && type < VYRE_TYPE_COUNT &&
+        !vy_lower_op_signature(l, s->a, &known)) {
         type = hoist_op_call(l, s);
     } else if (type < VYRE_TYPE_COUNT) {
         /* The name keeps its declared type even if the value is wrong: that is what its uses mean. */

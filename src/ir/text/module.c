@@ -111,6 +111,8 @@ static void parse_source(vy_source *source, const vyre_parse_options *options, v
     vy_lowering l;
     vy_parser_run(&parser, text, (uint32_t)size, &arena, report);
     if (vy_lower_start(&l, &parser)) {
+        l.teller = options ? options->teller : NULL;
+        l.teller_user = options ? options->teller_user : NULL;
         collect(&l);
         if (!report->out_of_memory)
             vy_lower_consts(&l, options ? options->defines : NULL, options ? options->define_count : 0);

@@ -1,5 +1,8 @@
 /* What is written like a call: ops, casts, atomics, collectives, `len`, functions and op ids. */
+#include "ir/text/attributes.h"
 #include "ir/text/parse_expr.h"
+
+#include <stdio.h>
 
 #include "ir/limits.h"
 #include "ir/rows.h"
@@ -182,7 +185,7 @@ vy_node *vy_parse_call(vy_parser *parser, vy_node_kind kind, uint32_t name, vy_p
     if (!node || !vy_parse_expect(parser, VY_TOKEN_OPEN))
         return node;
     node->name = name;
-    if (kind == VY_NODE_CALL && parser->calls && !parser->in_size) {
+    if (parser->calls && !parser->in_size) { /* also op ids: the file may have a function that stands for one */
         vy_called *called = vy_parse_new(parser, sizeof *called);
         if (!called)
             return node;
@@ -209,35 +212,121 @@ static void report_member(vy_parser *parser, const char *first, const char *id, 
                    "only builtins have members; `%s` can only be an op that is called", id);
 }
 
-vy_node *vy_parse_dotted(vy_parser *parser, vy_position at, uint32_t first) {
-    char id[VY_LIMIT_NAME + 1];
+int vy_parse_op_id(vy_parser *parser, uint32_t first, vy_position *at, char id[VY_LIMIT_NAME + 1]) {
     size_t length = strlen(vy_parse_name_text(parser, first));
     memcpy(id, vy_parse_name_text(parser, first), length);
     while (vy_parse_accept(parser, VY_TOKEN_DOT)) {
         const vy_token *token = &parser->token;
         if (token->kind != VY_TOKEN_NAME || vy_parse_at_end(parser)) {
             vy_parse_expected(parser, "a name after the dot");
-            return vy_parse_bad(parser);
+            return 0;
         }
-        at.length = token->at.column + token->at.length - at.column;
+        at->length = token->at.column + token->at.length - at->column;
         if (length + 1 + token->at.length > VY_LIMIT_NAME) {
-            vy_parse_error(parser, VY_T009, at, NULL, "an op id has more than %d bytes", VY_LIMIT_NAME);
-            return vy_parse_bad(parser);
+            vy_parse_error(parser, VY_T009, *at, NULL, "an op id has more than %d bytes", VY_LIMIT_NAME);
+            return 0;
         }
         id[length++] = '.';
         memcpy(id + length, vy_token_text(&parser->lexer, token), token->at.length);
         length += token->at.length;
         vy_parse_advance(parser);
     }
+    id[length] = 0;
+    return 1;
+}
+
+uint32_t vy_parse_add_name(vy_parser *parser, const char *text) {
+    vy_name name = vy_names_add(&parser->lexer.names, text, strlen(text));
+    parser->report->out_of_memory |= name == VY_NAME_FAILED;
+    return name;
+}
+
+/* ---- attributes of ops ---- */
+
+static int parse_attribute_value(vy_parser *parser, char value[VY_ATTRIBUTE_ROOM]) {
+    vy_position at = parser->token.at;
+    int is_true = vy_parse_is_word(parser, "true");
+    if (is_true || vy_parse_is_word(parser, "false")) {
+        vy_parse_advance(parser);
+        return vy_attribute_spell(parser->report, NULL, 0, (uint64_t)is_true, at, value);
+    }
+    int negative = vy_parse_accept(parser, VY_TOKEN_MINUS);
+    if (!vy_parse_is(parser, VY_TOKEN_NUMBER)) {
+        vy_parse_expected(parser, "`true`, `false` or a number");
+        return 0;
+    }
+    const vy_node *node = vy_parse_number(parser, negative, at);
+    return node && node->kind == VY_NODE_NUMBER &&
+           vy_attribute_spell(parser->report, node->number, negative, 0, at, value);
+}
+
+/* Puts it where its name belongs; reports and returns 0 if it is there already. */
+static int insert_attribute(vy_parser *parser, vy_attribute *list, size_t count, const vy_attribute *new,
+                            vy_position at) {
+    size_t place = count;
+    for (; place > 0; place--) {
+        int order = strcmp(list[place - 1].name, new->name);
+        if (order == 0) {
+            vy_parse_error(parser, VY_T054, at, NULL, "the attribute `%s` is given twice", new->name);
+            return 0;
+        }
+        if (order < 0)
+            break;
+        list[place] = list[place - 1];
+    }
+    list[place] = *new;
+    return 1;
+}
+
+static int add_attribute(vy_parser *parser, vy_attribute *list, size_t *count) {
+    vy_attribute attribute = {0};
+    uint32_t name;
+    vy_position at;
+    if (!vy_parse_name(parser, "the name of an attribute", &name, &at))
+        return 0;
+    attribute.name = vy_parse_name_text(parser, name);
+    vy_parse_expect(parser, VY_TOKEN_ASSIGN);
+    if (parser->panic || !parse_attribute_value(parser, attribute.value))
+        return 0;
+    if (*count == VY_ATTRIBUTES_LIMIT) {
+        vy_parse_error(parser, VY_T054, at, NULL, "a call has more than %d attributes", VY_ATTRIBUTES_LIMIT);
+        return 0;
+    }
+    return insert_attribute(parser, list, (*count)++, &attribute, at);
+}
+
+/* `<name = value, …>` behind the id; the id grows by them in canonical form. Returns 0 after an error. */
+static int parse_attributes(vy_parser *parser, char id[VY_LIMIT_NAME + 1], vy_position at) {
+    vy_attribute list[VY_ATTRIBUTES_LIMIT + 1];
+    size_t count = 0;
+    parser->brackets++;
+    do {
+        if (!add_attribute(parser, list, &count)) {
+            parser->brackets -= parser->brackets > 0;
+            return 0;
+        }
+    } while (vy_parse_accept(parser, VY_TOKEN_COMMA));
+    vy_parse_expect(parser, VY_TOKEN_GT);
+    parser->brackets -= parser->brackets > 0;
+    size_t length = strlen(id);
+    for (size_t i = 0; i < count && length <= VY_LIMIT_NAME; i++)
+        length += (size_t)snprintf(id + length, VY_LIMIT_NAME + 1 - length, "%s%s = %s%s", i ? ", " : "<", list[i].name,
+                                   list[i].value, i + 1 == count ? ">" : "");
+    if (length > VY_LIMIT_NAME)
+        vy_parse_error(parser, VY_T054, at, "use fewer or shorter attributes",
+                       "an op id and its attributes have more than %d bytes", VY_LIMIT_NAME);
+    return length <= VY_LIMIT_NAME && !parser->panic;
+}
+
+vy_node *vy_parse_dotted(vy_parser *parser, vy_position at, uint32_t first) {
+    char id[VY_LIMIT_NAME + 1];
+    if (!vy_parse_op_id(parser, first, &at, id) ||
+        (vy_parse_accept(parser, VY_TOKEN_LT) && !parse_attributes(parser, id, at)))
+        return vy_parse_bad(parser);
     if (!vy_parse_follows(parser, VY_TOKEN_OPEN)) {
-        id[length] = 0;
         report_member(parser, vy_parse_name_text(parser, first), id, at);
         return vy_parse_bad(parser);
     }
-    vy_name name = vy_names_add(&parser->lexer.names, id, length);
-    if (name == VY_NAME_FAILED) {
-        parser->report->out_of_memory = 1;
-        return NULL;
-    }
-    return vy_parse_call(parser, VY_NODE_OP_CALL, name, at);
+    uint32_t name = vy_parse_add_name(parser, id);
+    return name == VY_NAME_FAILED ? NULL : vy_parse_call(parser, VY_NODE_OP_CALL, name, at);
 }

@@ -25,6 +25,10 @@ vy_node *vy_parse_bitcast(vy_parser *parser, vy_position at);
 vy_node *vy_parse_len(vy_parser *parser);
 /* A call of a function or of an op id: `name` is the function's name or the whole dotted id. */
 vy_node *vy_parse_call(vy_parser *parser, vy_node_kind kind, uint32_t name, vy_position at);
+/* The rest of a dotted id after its first name; `at` grows over it. Returns 0 after an error. */
+int vy_parse_op_id(vy_parser *parser, uint32_t first, vy_position *at, char id[VY_LIMIT_NAME + 1]);
+/* A name of the parser's own; VY_NAME_FAILED when memory is out, which is noted. */
+uint32_t vy_parse_add_name(vy_parser *parser, const char *text);
 /* `first` with members: an op id, which is called. */
 vy_node *vy_parse_dotted(vy_parser *parser, vy_position at, uint32_t first);
 

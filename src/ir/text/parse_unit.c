@@ -1,4 +1,5 @@
 /* Heads and bodies of functions and programs. */
+#include "ir/text/parse_expr.h"
 #include "ir/text/parser.h"
 
 /* Names of the lists, for messages and suggestions. */
@@ -400,7 +401,14 @@ vy_unit *vy_parse_function(vy_parser *parser) {
     vy_unit *unit = new_unit(parser, "the name of the function");
     if (!unit)
         return NULL;
-    if (word.cls == VY_WORD_OP || word.cls == VY_WORD_LEN) {
+    if (vy_parse_is(parser, VY_TOKEN_DOT)) {
+        char id[VY_LIMIT_NAME + 1];
+        if (!vy_parse_op_id(parser, unit->name, &unit->at, id))
+            return NULL;
+        unit->name = vy_parse_add_name(parser, id);
+        if (unit->name == VY_NAME_FAILED)
+            return NULL;
+    } else if (word.cls == VY_WORD_OP || word.cls == VY_WORD_LEN) {
         vy_parse_error(parser, VY_T023, unit->at, NULL, "`%s` is an op of the language",
                        vy_parse_name_text(parser, unit->name));
         parser->panic = 0;

@@ -1,6 +1,6 @@
 /* Statements with an effect beyond variables: stores, atomics, collectives, calls. */
 #include "ir/rows.h"
-#include "ir/text/lexer.h"
+#include "ir/text/attributes.h"
 #include "ir/text/words.h"
 #include "ir/validate/body.h"
 
@@ -222,7 +222,7 @@ static void check_op_call(vy_body *body, const vy_stmt *s) {
     if (length > VY_LIMIT_NAME)
         vy_check_error(body->check, VY_V030, vy_body_at(body), NULL,
                        "an op id is longer (%zu bytes) than the limit (%d)", length, VY_LIMIT_NAME);
-    else if (!vy_text_is_op_id(name, length))
+    else if (!vy_text_is_op_call(name))
         vy_check_error(body->check, VY_V090, vy_body_at(body), NULL, "`%s` is no op id", name);
     else if (s->arg_count > VY_LIMIT_PARAMS)
         vy_check_error(body->check, VY_V091, vy_body_at(body), NULL,

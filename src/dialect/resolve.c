@@ -1,0 +1,506 @@
+/* Resolving: a program that calls ops becomes one that carries their bodies as functions of its own.
+ *
+ *   let e : f32 = math.exp(x)      →     fn math.exp(x: f32) -> f32 { … }     and a call of that
+ *
+ * The function of an op is called after the op, and the functions its body calls after the op and themselves: `math.exp.scale`; so inlining leaves
+ * regions that say where code came from. Attributes become the last arguments, as literals. Ops called by bodies are resolved too, and
+ * recursion is what the validator finds. The result is validated as a whole. */
+#include "base/status.h"
+#include "dialect/pin.h"
+#include "ir/draft.h"
+#include "ir/text/attributes.h"
+#include "vyre/dialect.h"
+
+#include <stdio.h>
+
+/* A function of the result: where it comes from. */
+typedef struct piece {
+    const vyre_program *from;
+    uint32_t function;
+    const vyre_op_definition *op; /* whose body it is, or belongs to; NULL: of the program itself */
+    vy_position at;               /* of imported code: the first call that wants it */
+    vy_name name;                 /* in the draft */
+} piece;
+
+typedef struct linker {
+    const vyre_program *program;
+    vyre_dialects_guard guard;
+    VY_VECTOR(piece)
+    pieces; /* in the order of the result's functions; the program's own first, then the entry's place is last */
+    vy_draft draft;
+    uint32_t *map_variable, *map_memory; /* of the function being copied */
+    VY_VECTOR(vy_arg) args;
+    vyre_error *error;
+} linker;
+
+/* ---- saying what is wrong, where ---- */
+
+static vyre_status fail_at(linker *l, const piece *p, uint32_t stmt, vyre_status status) {
+    vy_position at = p->op ? p->at : vy_stmt_position(p->from, stmt);
+    if (at.line)
+        vy_fail_where(l->error, "%s:%u:%u", vy_source_name(l->program->source), at.line, at.column);
+    return status;
+}
+
+static vyre_status unknown_op(linker *l, const piece *p, uint32_t stmt, const char *id, size_t length) {
+    vy_suggestion near;
+    vy_suggestion_start(&near, id, length);
+    for (size_t i = 0; i < vyre_dialects_count(l->guard); i++)
+        vy_suggestion_offer(&near, vyre_dialects_at(l->guard, i)->id);
+    const char *best = vy_suggestion_get(&near);
+    vyre_status status =
+        vy_fail(l->error, VYRE_NOT_FOUND,
+                best ? VY_FIX("did you mean `%s`?", best)
+                     : VY_FIX("provide a dialect with `%.*s` (VYRE_DIALECT_PATH), or define the function in the file",
+                              (int)length, id),
+                "the program calls op `%.*s`, which no dialect provides", (int)length, id);
+    return fail_at(l, p, stmt, status);
+}
+
+static const char *kind_name(const vyre_op_operand *operand) {
+    static const char *const names[VYRE_OPERAND_KIND_COUNT] = {
+        [VYRE_OPERAND_VALUE] = "a value",
+        [VYRE_OPERAND_BUFFER] = "a buffer",
+        [VYRE_OPERAND_WORKGROUP] = "an array of the workgroup",
+        [VYRE_OPERAND_PRIVATE] = "a private array",
+    };
+    return names[operand->kind];
+}
+
+/* ---- calls of ops ---- */
+
+static uint32_t find_function(const vyre_program *body, const char *name) {
+    for (uint32_t i = 0; i < vyre_program_function_count(body); i++)
+        if (strcmp(vy_name_text(body, body->functions.items[i].name), name) == 0)
+            return i;
+    return VY_NONE;
+}
+
+static int fits(const vyre_program *p, const vy_arg *arg, const vyre_op_operand *operand) {
+    static const uint8_t spaces[VYRE_OPERAND_KIND_COUNT] = {[VYRE_OPERAND_BUFFER] = VY_SPACE_BUFFER,
+                                                            [VYRE_OPERAND_WORKGROUP] = VY_SPACE_WORKGROUP,
+                                                            [VYRE_OPERAND_PRIVATE] = VY_SPACE_PRIVATE};
+    if (!arg->is_memory)
+        return operand->kind == VYRE_OPERAND_VALUE && p->exprs.items[arg->index].type == operand->type;
+    return operand->kind != VYRE_OPERAND_VALUE && p->memories.items[arg->index].space == spaces[operand->kind] &&
+           p->memories.items[arg->index].type == operand->type;
+}
+
+static vyre_status check_call(linker *l, const piece *p, uint32_t index, const vyre_op_definition *op) {
+    const vy_stmt *s = &p->from->stmts.items[index];
+    if (s->arg_count != op->input_count)
+        return fail_at(l, p, index,
+                       vy_fail(l->error, VYRE_INVALID_PROGRAM, VY_FIX("pass %u", op->input_count),
+                               "`%s` takes %u argument%s, but %u are given", op->id, op->input_count,
+                               op->input_count == 1 ? "" : "s", s->arg_count));
+    for (uint32_t i = 0; i < s->arg_count; i++)
+        if (!fits(p->from, &p->from->args.items[s->args + i], &op->inputs[i]))
+            return fail_at(
+                l, p, index,
+                vy_fail(l->error, VYRE_INVALID_PROGRAM,
+                        VY_FIX("pass %s of type %s", kind_name(&op->inputs[i]), vyre_type_name(op->inputs[i].type)),
+                        "argument %u of `%s` (`%s`) does not fit: it is %s of type %s", i + 1, op->id,
+                        op->inputs[i].name, kind_name(&op->inputs[i]), vyre_type_name(op->inputs[i].type)));
+    for (uint32_t i = 0; i < s->result_count; i++) {
+        vyre_type bound = (vyre_type)p->from->variables.items[s->variable + i].type;
+        if (s->result_count != op->output_count || bound != op->outputs[i].type)
+            return fail_at(l, p, index,
+                           vy_fail(l->error, VYRE_INVALID_PROGRAM, VY_FIX("look at `vyre dialects show %s`", op->id),
+                                   "`%s` gives %u value%s, %s%s: what is bound does not fit", op->id, op->output_count,
+                                   op->output_count == 1 ? "" : "s", i < op->output_count ? "this one of type " : "",
+                                   i < op->output_count ? vyre_type_name(op->outputs[i].type) : "none here"));
+    }
+    return VYRE_OK;
+}
+
+/* The value of an attribute: as the call says, or its default. */
+static vyre_status attribute_bits(linker *l, const piece *p, uint32_t stmt, const vyre_op_definition *op,
+                                  const vyre_attribute *attribute, const vy_attribute *given, size_t count,
+                                  uint64_t *bits) {
+    for (size_t i = 0; i < count; i++) {
+        if (strlen(attribute->name) != given[i].name_length ||
+            memcmp(attribute->name, given[i].name, given[i].name_length) != 0)
+            continue;
+        if (vy_attribute_bits(given[i].value, attribute->type, bits))
+            return VYRE_OK;
+        return fail_at(l, p, stmt,
+                       vy_fail(l->error, VYRE_INVALID_PROGRAM,
+                               VY_FIX("give a value of type %s", vyre_type_name(attribute->type)),
+                               "the attribute `%s` of `%s` is %s, which `%s` is not", attribute->name, op->id,
+                               vyre_type_name(attribute->type), given[i].value));
+    }
+    *bits = attribute->value;
+    if (attribute->has_default)
+        return VYRE_OK;
+    return fail_at(l, p, stmt,
+                   vy_fail(l->error, VYRE_INVALID_PROGRAM, VY_FIX("write `%s<%s = …>(…)`", op->id, attribute->name),
+                           "`%s` needs its attribute `%s`", op->id, attribute->name));
+}
+
+static vyre_status check_attributes(linker *l, const piece *p, uint32_t stmt, const vyre_op_definition *op) {
+    vy_attribute given[VY_ATTRIBUTES_LIMIT];
+    const char *name = vy_name_text(p->from, p->from->stmts.items[stmt].name);
+    size_t count = vy_call_attributes(name, given);
+    uint64_t bits;
+    for (size_t i = 0; i < count && count != SIZE_MAX; i++) {
+        uint32_t k = 0;
+        while (k < op->attribute_count && (strlen(op->attributes[k].name) != given[i].name_length ||
+                                           memcmp(op->attributes[k].name, given[i].name, given[i].name_length) != 0))
+            k++;
+        if (k == op->attribute_count)
+            return fail_at(l, p, stmt,
+                           vy_fail(l->error, VYRE_INVALID_PROGRAM, VY_FIX("look at `vyre dialects show %s`", op->id),
+                                   "`%s` has no attribute `%.*s`", op->id, (int)given[i].name_length, given[i].name));
+    }
+    for (uint32_t k = 0; k < op->attribute_count; k++) {
+        vyre_status status = attribute_bits(l, p, stmt, op, &op->attributes[k], given, count, &bits);
+        if (status != VYRE_OK)
+            return status;
+    }
+    return VYRE_OK;
+}
+
+/* ---- collecting what the result has ---- */
+
+/* The program's own functions come first, in their order. */
+static uint32_t find_piece(const linker *l, const vyre_program *from, uint32_t function) {
+    uint32_t own = l->program->functions.count;
+    if (from == l->program)
+        return function < l->pieces.count ? function : VY_NONE;
+    for (uint32_t i = own; i < l->pieces.count; i++)
+        if (l->pieces.items[i].from == from && l->pieces.items[i].function == function)
+            return i;
+    return VY_NONE;
+}
+
+static vyre_status add_piece(linker *l, const piece *new) {
+    if (find_piece(l, new->from, new->function) != VY_NONE)
+        return VYRE_OK;
+    piece *slot = VY_PUSH(&l->pieces);
+    if (!slot)
+        return vy_fail_memory(l->error, "resolving ops");
+    *slot = *new;
+    return VYRE_OK;
+}
+
+static vyre_status collect_op(linker *l, const piece *p, uint32_t stmt) {
+    const char *name = vy_name_text(p->from, p->from->stmts.items[stmt].name);
+    size_t length = vy_call_id_length(name);
+    const vyre_op_definition *op = vyre_dialects_find(l->guard, name, length);
+    if (!op)
+        return unknown_op(l, p, stmt, name, length);
+    if (!op->body)
+        return fail_at(l, p, stmt,
+                       vy_fail(l->error, VYRE_UNSUPPORTED, "use another op, or ask its provider for a body",
+                               "op `%s` (of %s) has no body, so no program that calls it can run", op->id, op->owner));
+    vyre_status status = check_call(l, p, stmt, op);
+    if (status == VYRE_OK)
+        status = check_attributes(l, p, stmt, op);
+    if (status != VYRE_OK)
+        return status;
+    vy_position at = p->op ? p->at : vy_stmt_position(p->from, stmt);
+    return add_piece(l,
+                     &(piece){.from = op->body, .function = find_function(op->body, op->function), .op = op, .at = at});
+}
+
+static vyre_status collect_calls(linker *l, uint32_t index) {
+    const piece p = l->pieces.items[index]; /* a copy: the list moves */
+    const vy_function *f = &p.from->functions.items[p.function];
+    vyre_status status = VYRE_OK;
+    for (uint32_t i = f->first_stmt; i < f->end_stmt && status == VYRE_OK; i++) {
+        const vy_stmt *s = &p.from->stmts.items[i];
+        if (s->kind != VY_STMT_CALL)
+            continue;
+        status = s->callee == VY_NONE
+                     ? collect_op(l, &p, i)
+                     : add_piece(l, &(piece){.from = p.from, .function = s->callee, .op = p.op, .at = p.at});
+    }
+    return status;
+}
+
+static vyre_status collect(linker *l) {
+    vyre_status status = VYRE_OK;
+    for (uint32_t i = 0; i < l->program->functions.count && status == VYRE_OK; i++)
+        status = add_piece(l, &(piece){.from = l->program, .function = i});
+    for (uint32_t i = 0; i < l->pieces.count && status == VYRE_OK; i++)
+        status = collect_calls(l, i);
+    return status;
+}
+
+/* The entry is the last function of a program: the pieces after it come before. */
+static uint32_t place_of(const linker *l, uint32_t piece_index) {
+    uint32_t own = (uint32_t)vyre_program_function_count(l->program);
+    if (piece_index < own || !vy_program_has_entry(l->program))
+        return piece_index;
+    return piece_index == own ? l->pieces.count - 1 : piece_index - 1;
+}
+
+static int is_body(const piece *p) {
+    return p->op && p->op->body == p->from && find_function(p->from, p->op->function) == p->function;
+}
+
+static vy_name copy_name(linker *l, const vyre_program *from, vy_name name) {
+    const char *text = vy_name_text(from, name);
+    return vy_draft_name(&l->draft, text, strlen(text));
+}
+
+static int is_taken(const linker *l, uint32_t index, vy_name name) {
+    for (uint32_t i = 0; i < index; i++)
+        if (l->pieces.items[i].name == name)
+            return 1;
+    return 0;
+}
+
+/* The program's own functions keep their names. A body is called after its op, what it calls after the op and itself, with a number if
+ * somebody has that name. */
+static void name_piece(linker *l, uint32_t index) {
+    piece *p = &l->pieces.items[index];
+    vy_name own = p->from->functions.items[p->function].name;
+    char text[2 * VY_LIMIT_NAME + 16], tried[VY_LIMIT_NAME + 1], suffix[16] = "";
+    const char *last = strrchr(vy_name_text(p->from, own), '.');
+    if (!p->op) {
+        p->name = copy_name(l, p->from, own);
+        return;
+    }
+    snprintf(text, sizeof text, "%s%s%s", p->op->id, is_body(p) ? "" : ".",
+             is_body(p) ? ""
+             : last     ? last + 1
+                        : vy_name_text(p->from, own));
+    for (unsigned n = 2;; n++) {
+        snprintf(tried, sizeof tried, "%.*s%s", (int)(VY_LIMIT_NAME - strlen(suffix)), text, suffix);
+        p->name = vy_draft_name(&l->draft, tried, strlen(tried));
+        if (l->draft.failed || !is_taken(l, index, p->name))
+            return;
+        snprintf(suffix, sizeof suffix, "_%u", n);
+    }
+}
+
+/* ---- copying a function ---- */
+
+static void copy_scalar(linker *l, const vyre_program *from, uint32_t variable) {
+    const vy_variable *v = &from->variables.items[variable];
+    l->map_variable[variable] = vy_draft_scalar_param(&l->draft, copy_name(l, from, v->name), (vyre_type)v->type);
+}
+
+static void copy_memory(linker *l, const vyre_program *from, uint32_t memory, int is_array) {
+    const vy_memory *m = &from->memories.items[memory];
+    vy_name name = copy_name(l, from, m->name);
+    l->map_memory[memory] = is_array
+                                ? vy_draft_array(&l->draft, name, (vy_space)m->space, (vyre_type)m->type, m->elements)
+                                : vy_draft_memory_param(&l->draft, name, (vy_space)m->space, (vyre_type)m->type,
+                                                        (vyre_access)m->access, m->size);
+}
+
+static void copy_entry_head(linker *l, const vyre_program *from, const vy_function *entry) {
+    vyre_program *made = l->draft.program;
+    /* The entry is the last function: what sizes and grid refer to comes next. */
+    uint32_t variable = made->variables.count, memory = made->memories.count;
+    for (uint32_t i = 0; i < from->sizes.count; i++) {
+        vy_size size = from->sizes.items[i];
+        if (size.kind == VY_SIZE_PARAM)
+            size.a += variable - entry->first_variable;
+        if (size.kind == VY_SIZE_LEN)
+            size.a += memory - entry->first_memory;
+        vy_draft_size(&l->draft, (vy_size_kind)size.kind, size.a, size.b, size.value);
+    }
+    memcpy(made->workgroup, from->workgroup, sizeof made->workgroup);
+    made->grid = from->grid;
+    if (made->grid.memory != VY_NONE)
+        made->grid.memory += memory - entry->first_memory;
+    vy_draft_begin_entry(&l->draft);
+    for (uint32_t i = 0; i < from->param_count; i++)
+        copy_scalar(l, from, entry->first_variable + i);
+    for (uint32_t i = 0; i < entry->memory_count; i++)
+        copy_memory(l, from, entry->first_memory + i, i >= from->buffer_count);
+}
+
+static void copy_function_head(linker *l, const piece *p, const vy_function *f) {
+    const vyre_program *from = p->from;
+    uint32_t memories = 0;
+    vy_draft_begin_function(&l->draft, p->name);
+    for (uint32_t i = 0; i < f->param_count; i++) {
+        const vy_param *param = &from->params.items[f->first_param + i];
+        memories += param->is_memory;
+        if (param->is_memory)
+            copy_memory(l, from, param->index, 0);
+        else
+            copy_scalar(l, from, param->index);
+    }
+    for (uint32_t i = 0; i < f->result_count; i++) {
+        const vy_result *result = &from->results.items[f->first_result + i];
+        vy_draft_result(&l->draft, copy_name(l, from, result->name), (vyre_type)result->type);
+    }
+    for (uint32_t i = memories; i < f->memory_count; i++)
+        copy_memory(l, from, f->first_memory + i, 1);
+}
+
+static uint32_t copy_expr(linker *l, const vyre_program *from, uint32_t root) {
+    return vy_draft_copy_expr(&l->draft, from, root, l->map_variable, l->map_memory);
+}
+
+static void push_arg(linker *l, vy_arg arg) {
+    vy_arg *slot = VY_PUSH(&l->args);
+    l->draft.failed |= !slot;
+    if (slot)
+        *slot = arg;
+}
+
+/* The attributes of a call, as literals behind its arguments; they were checked when the op was collected. */
+static void push_attributes(linker *l, const piece *p, uint32_t stmt, const vyre_op_definition *op) {
+    vy_attribute given[VY_ATTRIBUTES_LIMIT];
+    size_t count = vy_call_attributes(vy_name_text(p->from, p->from->stmts.items[stmt].name), given);
+    for (uint32_t k = 0; k < op->attribute_count; k++) {
+        uint64_t bits = 0;
+        attribute_bits(l, p, stmt, op, &op->attributes[k], given, count, &bits);
+        push_arg(l, (vy_arg){0, vy_draft_literal(&l->draft, op->attributes[k].type, bits)});
+    }
+}
+
+static uint32_t callee_of(linker *l, const piece *p, const vy_stmt *s, const vyre_op_definition **op) {
+    *op = NULL;
+    if (s->callee != VY_NONE)
+        return place_of(l, find_piece(l, p->from, s->callee));
+    const char *name = vy_name_text(p->from, s->name);
+    *op = vyre_dialects_find(l->guard, name, vy_call_id_length(name));
+    return place_of(l, find_piece(l, (*op)->body, find_function((*op)->body, (*op)->function)));
+}
+
+static void copy_stmt(linker *l, const piece *p, const vyre_program *from, uint32_t index) {
+    const vy_stmt *s = &from->stmts.items[index];
+    const vyre_op_definition *op = NULL;
+    vy_stmt copy = *s;
+    vy_name names[VY_LIMIT_RESULTS];
+    vyre_type types[VY_LIMIT_RESULTS];
+    l->draft.position = p->op ? p->at : vy_stmt_position(from, index);
+    copy.a = copy_expr(l, from, s->a);
+    copy.b = copy_expr(l, from, s->b);
+    copy.c = copy_expr(l, from, s->c);
+    l->args.count = 0;
+    for (uint32_t i = 0; i < s->arg_count; i++) {
+        vy_arg arg = from->args.items[s->args + i];
+        arg.index = arg.is_memory ? l->map_memory[arg.index] : copy_expr(l, from, arg.index);
+        push_arg(l, arg);
+    }
+    copy.name = copy_name(l, from, s->name);
+    if (s->kind == VY_STMT_CALL) {
+        copy.callee = callee_of(l, p, s, &op);
+        copy.name = 0;
+        if (op)
+            push_attributes(l, p, index, op);
+    }
+    copy.memory = s->memory == VY_NONE ? VY_NONE : l->map_memory[s->memory];
+    copy.variable = s->kind == VY_STMT_ASSIGN ? l->map_variable[s->variable] : VY_NONE;
+    for (uint32_t i = 0; i < s->result_count; i++) {
+        names[i] = copy_name(l, from, from->variables.items[s->variable + i].name);
+        types[i] = (vyre_type)from->variables.items[s->variable + i].type;
+    }
+    l->draft.position = p->op ? p->at : vy_stmt_position(from, index);
+    if (l->draft.failed)
+        return;
+    uint32_t made = vy_draft_stmt(&l->draft, &copy, l->args.items, l->args.count, names, types);
+    for (uint32_t i = 0; i < s->result_count && made != VY_NONE; i++)
+        l->map_variable[s->variable + i] = l->draft.program->stmts.items[made].variable + i;
+}
+
+/* Recursion is bounded by VY_LIMIT_NESTING. */
+static void copy_block(linker *l, const piece *p, const vyre_program *from, uint32_t first, uint32_t end) {
+    for (uint32_t i = first; i < end && !l->draft.failed; i = from->stmts.items[i].end) {
+        const vy_stmt *s = &from->stmts.items[i];
+        copy_stmt(l, p, from, i);
+        if (!vy_stmt_is_structured(s->kind))
+            continue;
+        copy_block(l, p, from, i + 1, s->middle);
+        if (s->middle != s->end) {
+            vy_draft_else(&l->draft);
+            copy_block(l, p, from, s->middle, s->end);
+        }
+        vy_draft_end(&l->draft);
+    }
+}
+
+static void copy_piece(linker *l, uint32_t index) {
+    const piece *p = &l->pieces.items[index];
+    const vyre_program *from = p->from;
+    const vy_function *f = &from->functions.items[p->function];
+    size_t variables = vy_array_size(from->variables.count + 1u, sizeof *l->map_variable);
+    size_t memories = vy_array_size(from->memories.count + 1u, sizeof *l->map_memory);
+    vyre_program bare; /* imported expressions have the place of the call: those they had are of another file */
+    if (p->op) {
+        memcpy((void *)&bare, (const void *)from, sizeof bare);
+        bare.expr_positions.count = bare.stmt_positions.count = 0;
+        from = &bare;
+    }
+    l->map_variable = vy_allocate(variables);
+    l->map_memory = vy_allocate(memories);
+    if (l->map_variable && l->map_memory) {
+        l->draft.position = p->op ? p->at : f->position;
+        if (vy_is_entry(l->program, f))
+            copy_entry_head(l, from, f);
+        else
+            copy_function_head(l, p, f);
+        copy_block(l, p, from, f->first_stmt, f->end_stmt);
+        vy_draft_end_function(&l->draft);
+    } else {
+        l->draft.failed = 1;
+    }
+    vy_release(l->map_variable, variables);
+    vy_release(l->map_memory, memories);
+}
+
+static vyre_status build(linker *l, vyre_diagnostics *diagnostics, vyre_program **out) {
+    const vyre_program *p = l->program;
+    vyre_status status = vy_draft_start(&l->draft, vy_name_text(p, p->name), l->error);
+    if (status != VYRE_OK)
+        return status;
+    l->draft.program->kind = p->kind;
+    l->draft.program->level = p->level;
+    l->draft.program->numerics = p->numerics;
+    l->draft.keep_positions = p->stmt_positions.count != 0;
+    for (uint32_t i = 0; i < l->pieces.count; i++)
+        name_piece(l, i);
+    uint32_t entry = vy_program_has_entry(p) ? p->functions.count - 1 : VY_NONE;
+    for (uint32_t i = 0; i < l->pieces.count; i++)
+        if (i != entry)
+            copy_piece(l, i);
+    if (entry != VY_NONE)
+        copy_piece(l, entry);
+    return vy_draft_finish(&l->draft, p->source, diagnostics, out, l->error);
+}
+
+vyre_status vyre_program_resolve(vyre_program *program, vyre_dialects_guard guard, vyre_diagnostics *diagnostics,
+                                 vyre_program **out, vyre_error *error) {
+    vyre_error own;
+    linker l = {.program = program, .guard = guard, .error = error ? error : &own};
+    *out = NULL;
+    if (!(program->facts & VY_FACT_OP_CALL)) {
+        *out = vyre_program_retain(program);
+        return VYRE_OK;
+    }
+    vyre_status status = collect(&l);
+    if (status == VYRE_OK)
+        status = build(&l, diagnostics, out);
+    if (status == VYRE_OK) {
+        status = vy_pin_dialects(*out, guard, l.error);
+        if (status != VYRE_OK) {
+            vyre_program_release(*out);
+            *out = NULL;
+        }
+    }
+    vy_draft_discard(&l.draft);
+    VY_VECTOR_FREE(&l.pieces);
+    VY_VECTOR_FREE(&l.args);
+    return status;
+}
+
+int vyre_dialects_teller(void *guard, const char *id, size_t length, vyre_op_signature *out) {
+    const vyre_op_definition *op = vyre_dialects_find(*(const vyre_dialects_guard *)guard, id, length);
+    if (!op || op->input_count > VYRE_OP_INPUTS || op->output_count > VYRE_OP_OUTPUTS)
+        return 0;
+    out->input_count = op->input_count;
+    out->output_count = op->output_count;
+    for (uint32_t i = 0; i < op->input_count; i++)
+        out->inputs[i] = op->inputs[i].kind == VYRE_OPERAND_VALUE ? op->inputs[i].type : VYRE_TYPE_COUNT;
+    for (uint32_t i = 0; i < op->output_count; i++)
+        out->outputs[i] = op->outputs[i].type;
+    return 1;
+}
