@@ -213,6 +213,8 @@ int vy_domain_publish(vy_domain *domain, vy_pinned *expected, vy_pinned *next) {
     if (expected) {
         push(&domain->retired, expected, expected);
         vy_domain_reclaim(domain);
+        if (atomic_load(&domain->retired))
+            (void)sched_yield(); /* whoever frees is not getting on: do not pile up more meanwhile */
     }
     return 1;
 }
