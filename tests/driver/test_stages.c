@@ -815,6 +815,7 @@ static void every_allocation_may_fail(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_allocation_may_fail), /* first: no thread of the library is there yet */
         cmocka_unit_test(programs_with_grid_barriers_deliver_the_same_on_every_path),
         cmocka_unit_test(grids_over_the_limit_deliver_the_same_on_every_path),
         cmocka_unit_test(examples_deliver_the_same_in_pieces),
@@ -831,7 +832,6 @@ int main(void) {
         cmocka_unit_test(a_deadline_between_launches_costs_no_device),
         cmocka_unit_test(an_abandoned_dispatch_launches_no_more),
         cmocka_unit_test(a_dispatch_in_flight_passes_the_stages_and_can_be_cancelled),
-        cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
