@@ -15,9 +15,22 @@ static vyre_status make(vy_stage_run *run, uint32_t buffer, vyre_error *error) {
     return vy_resident_fill(run->call->backend, use, input.data, input.size, error);
 }
 
+/* What a call on the caller's buffers needs beside them; a call from host bytes comes here only if everything is there. */
+static vyre_status check(const vy_stage_run *run, vyre_error *error) {
+    const vyre_backend *backend = run->call->backend;
+    const vy_split *split = run->call->stages->split;
+    if (run->count > run->declared && !backend->calls.resident_allocate)
+        return vy_backend_unsupported(backend, "resident buffer allocation", error);
+    if (run->count > run->declared && !backend->calls.resident_free)
+        return vy_backend_unsupported(backend, "resident buffer free", error);
+    if (split && split->decision != VY_NONE && !backend->calls.resident_download)
+        return vy_backend_unsupported(backend, "resident buffer download", error);
+    return VYRE_OK;
+}
+
 static vyre_status start(vy_stage_run *run, vyre_error *error) {
     const vy_call *call = run->call;
-    vyre_status status = VYRE_OK;
+    vyre_status status = check(run, error);
     memset(run->is_made, 0, run->count);
     for (uint32_t i = 0; i < run->count && status == VYRE_OK; i++) {
         if (i < run->declared && call->form == VY_FORM_RESIDENT)

@@ -567,6 +567,41 @@ static void what_lives_across_may_be_too_much_for_the_device(void **state) {
     given_close(&g);
 }
 
+static void what_the_launches_need_is_asked_for_before_the_first(void **state) {
+    (void)state;
+    for (int missing = 0; missing < 3; missing++) {
+        static const char *const said[] = {"resident buffer allocation", "resident buffer free",
+                                           "resident buffer download"};
+        given g;
+        fake *f;
+        vyre_resource bindings[3] = {0};
+        vyre_error error = VYRE_ERROR_INIT;
+        given_open(&g, decided, 2);
+        vyre_backend *backend = open_small(2, 1, &f);
+        for (int i = 0; i < 3; i++) {
+            uint64_t size = i == 1 ? sizeof g.n : sizeof g.x;
+            bindings[i].kind = VYRE_RESOURCE_RESIDENT;
+            assert_int_equal(vyre_resident_allocate(backend, size, NULL, &bindings[i].resident, &error), VYRE_OK);
+        }
+        vyre_backend_vtable all = backend->calls;
+        if (missing == 0)
+            backend->calls.resident_allocate = NULL;
+        if (missing == 1)
+            backend->calls.resident_free = NULL;
+        if (missing == 2)
+            backend->calls.resident_download = NULL;
+        vyre_arguments arguments = {.params = &g.k, .param_count = 1};
+        assert_int_equal(
+            vyre_backend_dispatch_resident(backend, g.program, bindings, 3, &arguments, NULL, NULL, NULL, &error),
+            VYRE_UNSUPPORTED);
+        assert_non_null(strstr(error.message, said[missing]));
+        assert_int_equal(launches(f), 0);
+        backend->calls = all;
+        vyre_backend_release(backend);
+        given_close(&g);
+    }
+}
+
 /* ---- what goes wrong ---- */
 
 static void a_call_that_fails_leaves_nothing_behind(void **state) {
@@ -826,6 +861,7 @@ int main(void) {
         cmocka_unit_test(a_resident_write_buffer_keeps_what_is_not_written),
         cmocka_unit_test(the_backend_keeps_few_stages_and_finds_them_again),
         cmocka_unit_test(what_lives_across_may_be_too_much_for_the_device),
+        cmocka_unit_test(what_the_launches_need_is_asked_for_before_the_first),
         cmocka_unit_test(a_call_that_fails_leaves_nothing_behind),
         cmocka_unit_test(a_lost_device_is_not_asked_to_free),
         cmocka_unit_test(broken_answers_are_contained),
