@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "driver/copies.h"
+#include "driver/trace.h"
 
 /* ---- the backend's side ---- */
 
@@ -156,7 +157,11 @@ static vyre_status run_now(vyre_pending *p) {
 
 static void work(vy_job *job) {
     vyre_pending *p = (vyre_pending *)job;
-    vy_pending_finish(p, run_now(p));
+    vy_span span = vy_span_begin();
+    vyre_status status = run_now(p);
+    vy_span_end(span, dispatch, .label = p->config.label, .program = vyre_program_name(p->dispatch.program),
+                .backend = p->dispatch.backend->id, .status = status);
+    vy_pending_finish(p, status);
 }
 
 static vyre_status start_on_pool(vyre_pending *p, const vy_dispatch *asked, vyre_error *error) {

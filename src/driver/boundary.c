@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "driver/pipeline.h"
+#include "driver/trace.h"
 #include "ir/eval.h"
 
 #include <inttypes.h>
@@ -217,8 +218,12 @@ vyre_status vy_dispatch_resolve(vy_dispatch *d, vyre_error *error) {
         d->config = &defaults;
     if (!d->arguments)
         d->arguments = &nothing;
+    vy_span span = vy_span_begin();
     vyre_status status = vy_launch_resolve(d->program, d->arguments, &d->launch, error);
-    return status == VYRE_OK ? vy_boundary_check(d->backend, d->program, &d->launch, d->config, error) : status;
+    if (status == VYRE_OK)
+        status = vy_boundary_check(d->backend, d->program, &d->launch, d->config, error);
+    vy_span_end(span, resolve, .program = vyre_program_name(d->program), .status = status);
+    return status;
 }
 
 vyre_status vy_dispatch_inside(vy_dispatch *d, vyre_error *error) {
@@ -232,13 +237,16 @@ vyre_status vy_dispatch_inside(vy_dispatch *d, vyre_error *error) {
 vyre_status vy_dispatch_host(vy_dispatch *d, vyre_error *error) {
     vyre_error own;
     vyre_error *e = error ? error : &own;
+    vy_span span = vy_span_begin();
     vyre_status status = vy_dispatch_resolve(d, e);
     if (status == VYRE_OK)
         status = vy_backend_enter(d->backend, e);
-    if (status != VYRE_OK)
-        return status;
-    status = vy_dispatch_inside(d, e);
-    vy_backend_leave(d->backend);
+    if (status == VYRE_OK) {
+        status = vy_dispatch_inside(d, e);
+        vy_backend_leave(d->backend);
+    }
+    vy_span_end(span, dispatch, .label = d->config->label, .program = vyre_program_name(d->program),
+                .backend = d->backend->id, .status = status);
     return status;
 }
 

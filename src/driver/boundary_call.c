@@ -2,6 +2,7 @@
 #include "driver/boundary.h"
 
 #include "base/status.h"
+#include "driver/trace.h"
 
 #include <time.h>
 
@@ -185,6 +186,9 @@ vyre_status vy_call_run(const vy_call *call, vyre_error *error) {
         return run_in_temporaries(call, error);
     if (call->stages)
         return vy_stages_run(call, error);
+    vy_span span = vy_span_begin();
     vyre_status status = forms[call->form](call, error);
+    vy_span_end(span, launch, .backend = call->backend->id, .program = vyre_program_name(call->launch.program),
+                .status = status);
     return status == VYRE_OK ? VYRE_OK : vy_backend_judge(call->backend, status, error);
 }

@@ -5,6 +5,7 @@
 #include "driver/boundary.h"
 
 #include "base/status.h"
+#include "driver/trace.h"
 
 #include <inttypes.h>
 
@@ -97,12 +98,14 @@ static void count(const uint64_t done[FATES], uint64_t bytes) {
 
 void vy_outputs_deliver(vyre_outputs *outputs, vyre_outputs *fresh) {
     uint64_t done[FATES] = {0}, bytes = 0;
+    vy_span span = vy_span_begin();
     for (size_t i = 0; i < fresh->count; i++) {
         done[deliver_slot(&outputs->items[i], &fresh->items[i], i >= outputs->count) - FIRST]++;
         bytes += outputs->items[i].size;
     }
     outputs->count = fresh->count;
     count(done, bytes);
+    vy_span_end(span, deliver, .bytes = bytes, .count = fresh->count);
 }
 
 void vy_outputs_hold(vyre_outputs *outputs, vyre_outputs *fresh) {

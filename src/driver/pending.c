@@ -2,6 +2,7 @@
 #include "driver/pending.h"
 
 #include "base/status.h"
+#include "driver/trace.h"
 
 #include <errno.h>
 #include <time.h>
@@ -232,12 +233,15 @@ vyre_status vyre_pending_wait(vyre_pending *p, uint64_t timeout_ns, vyre_outputs
     uint64_t deadline = 0;
     if (timeout_ns != UINT64_MAX && __builtin_add_overflow(vy_clock_now(), timeout_ns, &deadline))
         deadline = 0;
+    vy_span span = vy_span_begin();
     pthread_mutex_lock(&p->lock);
     vyre_status status = await_done(p, deadline)
                              ? take(p, outputs, trap, error)
                              : vy_fail(error, VYRE_TIMEOUT, "wait again, longer, or cancel it", "`%s` is not done yet",
                                        vyre_program_name(p->dispatch.program));
     pthread_mutex_unlock(&p->lock);
+    vy_span_end(span, wait, .program = vyre_program_name(p->dispatch.program), .backend = p->dispatch.backend->id,
+                .status = status);
     return status;
 }
 

@@ -2,6 +2,7 @@
 #include "driver/prepared.h"
 
 #include "driver/backend.h"
+#include "driver/trace.h"
 
 enum { WORDS = sizeof(vyre_digest) / 8 };
 
@@ -101,7 +102,9 @@ vyre_status vy_prepare(vyre_backend *backend, vyre_program *program, vyre_error 
     if (is_prepared(place, &wanted) || !claim(prepared, place, &wanted, &owns))
         return VYRE_OK;
     vy_error_clear(error);
+    vy_span span = vy_span_begin();
     vyre_status status = backend->calls.prepare(backend->self, program, error);
+    vy_span_end(span, prepare, .program = vyre_program_name(program), .backend = backend->id, .status = status);
     if (status != VYRE_OK)
         status = vy_backend_judge(backend, status, error);
     if (owns)

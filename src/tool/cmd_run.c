@@ -1,11 +1,12 @@
 /* vyre run: dispatches a program and shows what came out. */
 #include "base/thread.h"
-#include "ir/model.h"
+#include "ir/launch.h"
 #include "ir/rows.h"
 #include "tool/bindings.h"
 #include "tool/commands.h"
 #include "tool/load.h"
 #include "tool/outputs.h"
+#include "tool/place.h"
 #include "tool/progress.h"
 #include "tool/show.h"
 #include "vyre/oracle.h"
@@ -15,7 +16,6 @@
 #include <time.h>
 
 enum { DEFAULT_ROWS = 8, MOST_REPEATS = 1000000, MOST_THREADS = 4096 };
-#define ONLY_BACKEND "reference"
 
 typedef struct run_options {
     const char *program, *grid, *elements, *check, *backend;
@@ -42,7 +42,8 @@ static const tool_option options_table[] = {
     {"budget", 0, "N", TOOL_NUMBER, offsetof(run_options, budget), "stop after N statements (0 = never)"},
     {"memory", 0, "BYTES", TOOL_SIZE, offsetof(run_options, memory),
      "memory the run may take, beside its inputs; K, M and G may follow the number (4G)"},
-    {"backend", 0, "NAME", TOOL_TEXT, offsetof(run_options, backend), "where to run; there is `reference`"},
+    {"backend", 0, "NAME", TOOL_TEXT, offsetof(run_options, backend),
+     "where to run, as NAME or NAME#DEVICE (a GPU, else the native CPU, else `reference`)"},
     {"repeat", 0, "N", TOOL_AMOUNT, offsetof(run_options, repeat), "run N times from the same inputs (1)"},
     {"time", 0, NULL, TOOL_FLAG, offsetof(run_options, time), "print the shortest and the median run"},
     {"json", 0, NULL, TOOL_FLAG, offsetof(run_options, json), "one JSON object on standard output"},
@@ -67,6 +68,7 @@ typedef struct run {
     run_options *options;
     vyre_program *program;
     vyre_oracle *oracle;
+    tool_place place;
     tool_bindings bindings;
     vyre_bytes *outputs;
     size_t output_count;
@@ -116,11 +118,23 @@ static int read_checks(const tool_command *command, const char *text, unsigned *
     return TOOL_OK;
 }
 
-static int check_backend(const tool_command *command, const char *name) {
-    if (!name || strcmp(name, ONLY_BACKEND) == 0)
+/* What only the reference can do, if it is asked for. */
+static const char *needs_reference(const run_options *options) {
+    return options->check     ? "--check"
+           : options->seed    ? "--seed"
+           : options->threads ? "--threads"
+           : options->budget  ? "--budget"
+           : options->memory  ? "--memory"
+                              : NULL;
+}
+
+static int check_backend(const tool_command *command, const run_options *options) {
+    const char *needs = needs_reference(options);
+
+    if (!needs || !options->backend || strcmp(options->backend, "reference") == 0)
         return TOOL_OK;
-    return tool_usage(command, "leave --backend out, or write `--backend " ONLY_BACKEND "`",
-                      "there is no backend `%.60s` here; there is: " ONLY_BACKEND, name);
+    return tool_usage(command, VY_FIX("leave %s out, or write `--backend reference`", needs),
+                      "%s is for the reference, not for `%.60s`", needs, options->backend);
 }
 
 /* ---- running ---- */
@@ -134,6 +148,17 @@ static double seconds_now(void) {
 static int compare_doubles(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
+}
+
+static vyre_status run_once(run *r, const vyre_oracle_options *options) {
+    vyre_outputs outputs = {r->outputs, r->output_count,
+                            r->output_count + 1}; /* as many slots as are needed: it stays where it is */
+
+    if (!r->place.pipeline)
+        return vyre_oracle_run(r->oracle, &r->bindings.arguments, options, r->outputs, &r->report, r->findings,
+                               &r->error);
+    return vyre_pipeline_dispatch_into(r->place.pipeline, &r->bindings.arguments, NULL, &outputs, &r->report.trap,
+                                       &r->error);
 }
 
 /* Runs --repeat times; only the first run prints. Stops at the first failure. */
@@ -151,8 +176,7 @@ static int run_all(run *r, const vyre_oracle_options *given) {
     tool_progress_start(&progress, "running", repeat > 1 ? repeat : 0);
     while (done < repeat) {
         double start = seconds_now();
-        r->status = vyre_oracle_run(r->oracle, &r->bindings.arguments, &options, r->outputs, &r->report, r->findings,
-                                    &r->error);
+        r->status = run_once(r, &options);
         times[done++] = seconds_now() - start;
         tool_progress_step(&progress, done);
         options.print = NULL;
@@ -199,11 +223,13 @@ static void note(const run *r) {
     if (r->options->quiet || !delivered(r))
         return;
     vyre_program_workgroup(r->program, size);
-    vy_string_format(&text, "note: %s ran on %s: ", vyre_program_name(r->program), ONLY_BACKEND);
+    vy_string_format(&text, "note: %s ran on %s: ", vyre_program_name(r->program), r->place.id);
     add_extent(&text, groups);
     vy_string_add(&text, groups[0] == 1 && groups[1] == 1 && groups[2] == 1 ? " workgroup of " : " workgroups of ");
     add_extent(&text, size);
-    vy_string_format(&text, ", %" PRIu64 " statements\n", r->report.steps);
+    if (r->oracle)
+        vy_string_format(&text, ", %" PRIu64 " statements", r->report.steps);
+    vy_string_char(&text, '\n');
     fflush(stdout);
     if (!text.failed)
         fputs(text.text, stderr);
@@ -272,7 +298,7 @@ static int show_json(run *r) {
     vyre_digest_format(&fingerprint, digest);
     vy_string_add(&out, "{\"program\":");
     vy_string_json(&out, vyre_program_name(r->program));
-    vy_string_format(&out, ",\"fingerprint\":\"%s\",\"backend\":\"" ONLY_BACKEND "\",\"status\":\"%s\"", digest,
+    vy_string_format(&out, ",\"fingerprint\":\"%s\",\"backend\":\"%s\",\"status\":\"%s\"", digest, r->place.id,
                      vyre_status_name(r->status));
     add_json_error(&out, r);
     vy_string_format(&out,
@@ -327,6 +353,17 @@ static int report_text(run *r) {
 
 /* ---- the command ---- */
 
+/* What the oracle would report of the grid. */
+static int describe_grid(run *r) {
+    vy_launch launch;
+
+    if (vy_launch_resolve(r->program, &r->bindings.arguments, &launch, &r->error) != VYRE_OK)
+        return tool_error(&r->error);
+    memcpy(r->report.groups, launch.groups, sizeof r->report.groups);
+    r->report.invocations = launch.invocations;
+    return TOOL_OK;
+}
+
 static int prepare(run *r, const char *file, const tool_args *args) {
     tool_request request = {args->words.items + 1, args->words.count - 1, &r->options->counts, r->options->grid,
                             r->options->elements};
@@ -345,6 +382,12 @@ static int prepare(run *r, const char *file, const tool_args *args) {
         vy_fail_memory(&r->error, "making room for the outputs");
         return tool_error(&r->error);
     }
+    code = tool_place_find(r->options->backend, needs_reference(r->options) || (r->program->facts & VY_FACT_PRINT),
+                           r->program, &r->place);
+    if (code != TOOL_OK)
+        return code;
+    if (r->place.backend)
+        return describe_grid(r);
     return vyre_oracle_new(r->program, &r->oracle, &r->error) == VYRE_OK ? TOOL_OK : tool_error(&r->error);
 }
 
@@ -376,6 +419,7 @@ static void run_free(run *r) {
     vy_string_free(&r->prints.json);
     vyre_diagnostics_free(r->findings);
     vyre_oracle_free(r->oracle);
+    tool_place_free(&r->place);
     tool_bindings_free(&r->bindings);
 }
 
@@ -388,7 +432,7 @@ static int check_usage(const tool_command *self, const run_options *options, con
     if (options->threads > MOST_THREADS)
         return tool_usage(self, VY_FIX("use at most --threads %d", MOST_THREADS),
                           "--threads %" PRIu64 " is over its limit (%d)", options->threads, MOST_THREADS);
-    return check_backend(self, options->backend);
+    return check_backend(self, options);
 }
 
 static int run_command(const tool_command *self, void *given, const tool_args *args) {

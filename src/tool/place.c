@@ -1,0 +1,48 @@
+/* Choosing where a program runs (place.h). */
+#include "tool/place.h"
+
+#include <stdlib.h>
+
+static const char oracle[] = "reference";
+
+/* NOT_FOUND without anybody having named a backend: there is always the oracle. */
+static int choose(const char *name, vyre_backend **out) {
+    vyre_policy policy = {.allow_cpu = 1, .only = name};
+    const char *named = name ? name : secure_getenv("VYRE_BACKEND");
+    vyre_error error;
+    vyre_status status = name ? vyre_acquire(name, out, &error) : vyre_select(&policy, out, NULL, &error);
+
+    if (status == VYRE_OK || (status == VYRE_NOT_FOUND && !(named && *named)))
+        return TOOL_OK;
+    int code = tool_error(&error);
+    return status == VYRE_NOT_FOUND ? TOOL_USAGE : code; /* the name, not the program, is wrong */
+}
+
+int tool_place_find(const char *name, int only_oracle, vyre_program *program, tool_place *out) {
+    vyre_error error;
+    int code = TOOL_OK;
+
+    memset(out, 0, sizeof *out);
+    out->id = oracle;
+    if (!only_oracle && !(name && strcmp(name, oracle) == 0))
+        code = choose(name, &out->backend);
+    if (code != TOOL_OK || !out->backend)
+        return code;
+    if (strcmp(vyre_backend_id(out->backend), oracle) == 0) { /* named by the environment */
+        tool_place_free(out);
+        out->id = oracle;
+        return TOOL_OK;
+    }
+    out->id = vyre_backend_id(out->backend);
+    if (vyre_compile(out->backend, program, NULL, &out->pipeline, &error) == VYRE_OK)
+        return TOOL_OK;
+    code = tool_error(&error);
+    tool_place_free(out);
+    return code;
+}
+
+void tool_place_free(tool_place *place) {
+    vyre_pipeline_release(place->pipeline);
+    vyre_backend_release(place->backend);
+    memset(place, 0, sizeof *place);
+}

@@ -1,0 +1,164 @@
+/* docs/contract.md: no function of the original is missing, and every test a row names exists. */
+#include "support/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static char *read_all(const char *path) {
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return NULL;
+    size_t size = 0, room = 1 << 20;
+    char *text = malloc(room + 1);
+    assert_non_null(text);
+    size = fread(text, 1, room, file);
+    text[size] = 0;
+    fclose(file);
+    return text;
+}
+
+/* Registry, selection, a backend, its pipelines: every function of the four documents that describe them. */
+static const char *const functions[] = {
+    "registered_backends",
+    "backend_dispatches",
+    "backend_precedence",
+    "registered_backends_by_precedence_slice",
+    "registered_backends_by_precedence",
+    "registration_for_id",
+    "core_supported_ops",
+    "acquire",
+    "acquire_preferred_dispatch_backend",
+    "id",
+    "version",
+    "supported_ops",
+    "dispatch",
+    "dispatch_borrowed",
+    "dispatch_borrowed_timed",
+    "dispatch_borrowed_into",
+    "allocate_resident",
+    "upload_resident",
+    "free_resident",
+    "dispatch_resident_timed",
+    "compile_native",
+    "compile_native_shared",
+    "pipeline_cache_snapshot",
+    "dispatch_async",
+    "dispatch_borrowed_async",
+    "supports_subgroup_ops",
+    "supports_f16",
+    "supports_bf16",
+    "supports_tensor_cores",
+    "supports_async_compute",
+    "supports_indirect_dispatch",
+    "supports_speculation",
+    "supports_persistent_thread_dispatch",
+    "supports_grid_sync",
+    "is_distributed",
+    "max_workgroup_size",
+    "max_compute_workgroups_per_dimension",
+    "max_compute_invocations_per_workgroup",
+    "subgroup_size",
+    "max_storage_buffer_bytes",
+    "device_profile",
+    "prepare",
+    "flush",
+    "shutdown",
+    "device_lost",
+    "try_recover",
+    "dispatch_borrowed_batched",
+    "dispatch_borrowed_batched_into",
+    "dispatch_persistent_handles",
+    "dispatch_persistent_handles_into",
+    "dispatch_persistent_resource_outputs",
+    "dispatch_persistent_handles_batched",
+    "dispatch_persistent_handles_batched_into",
+    "dispatch_persistent_handle_rows_into",
+};
+
+static void no_function_is_missing(void **state) {
+    (void)state;
+    char *page = read_all(vy_test_path("docs/contract.md"));
+    int missing = 0;
+    assert_non_null(page);
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        char needle[80];
+        snprintf(needle, sizeof needle, "`%s`", functions[i]);
+        if (!strstr(page, needle)) {
+            print_message("no row for `%s`\n", functions[i]);
+            missing++;
+        }
+    }
+    free(page);
+    assert_int_equal(missing, 0);
+}
+
+/* `driver.NAME`: `claim`, `claim`; … The last cell of a row; "the same" stands for the cell above. */
+static int check_cell(char *cell) {
+    char path[512], *source = NULL, *at = cell;
+    int wrong = 0;
+    while ((at = strchr(at, '`'))) {
+        char *end = strchr(at + 1, '`');
+        if (!end)
+            break;
+        *end = 0;
+        char *word = at + 1, *dot = strchr(word, '.');
+        if (dot) {
+            free(source);
+            snprintf(path, sizeof path, "tests/%.*s/test_%s.c", (int)(dot - word), word, dot + 1);
+            source = read_all(vy_test_path(path));
+            if (!source) {
+                print_message("there is no %s\n", path);
+                wrong++;
+            }
+        } else if (source) {
+            char needle[160];
+            snprintf(needle, sizeof needle, "\nstatic void %s(void **state)", word);
+            if (!strstr(source, needle)) {
+                print_message("%s has no test `%s`\n", path, word);
+                wrong++;
+            }
+        } else {
+            print_message("`%s` has no test program before it\n", word);
+            wrong++;
+        }
+        at = end + 1;
+    }
+    free(source);
+    return wrong;
+}
+
+static void every_test_a_row_names_exists(void **state) {
+    (void)state;
+    char *page = read_all(vy_test_path("docs/contract.md")), *next;
+    int wrong = 0, rows = 0;
+    assert_non_null(page);
+    for (char *line = page; line; line = next) {
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = 0;
+        char *end = strrchr(line, '|');
+        if (line[0] != '|' || end == line || strncmp(line, "| --", 4) == 0 || strncmp(line, "| there", 7) == 0)
+            continue;
+        *end = 0;
+        char *cell = strrchr(line, '|') + 1;
+        if (strncmp(cell, " the same", 9) != 0) {
+            if (!strchr(cell, '`')) {
+                print_message("a row names no test: %s\n", line);
+                wrong++;
+            }
+            wrong += check_cell(cell);
+        }
+        rows++;
+    }
+    free(page);
+    assert_true(rows > 50);
+    assert_int_equal(wrong, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_function_is_missing),
+        cmocka_unit_test(every_test_a_row_names_exists),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
