@@ -3,7 +3,7 @@
 
 #include "base/status.h"
 #include "driver/copies.h"
-#include "driver/trace.h"
+#include "driver/pipeline.h"
 
 /* ---- the backend's side ---- */
 
@@ -267,7 +267,10 @@ static vyre_status start(vy_dispatch *asked, vyre_pending *p, vyre_error *error)
     vyre_status status = vy_backend_enter(asked->backend, error);
     if (status != VYRE_OK)
         return status;
-    status = runs_natively(asked) ? start_natively(p, asked, error) : start_on_pool(p, asked, error);
+    if (asked->pipeline)
+        status = vy_pipeline_target(asked, error);
+    if (status == VYRE_OK)
+        status = runs_natively(asked) ? start_natively(p, asked, error) : start_on_pool(p, asked, error);
     if (status != VYRE_OK)
         vy_backend_leave(asked->backend);
     return status;

@@ -2,6 +2,7 @@
 #include "driver/pipeline.h"
 
 #include "base/status.h"
+#include "driver/pending.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -69,6 +70,17 @@ vyre_status vy_pipeline_choose(vyre_pipeline *pipeline, const vy_launch *launch,
     else
         call->target = code->targets;
     return VYRE_OK;
+}
+
+vyre_status vy_pipeline_target(vy_dispatch *d, vyre_error *error) {
+    int with_base;
+    vy_code *code;
+    if (vy_stages_needed(d->backend, d->program, &d->launch, &with_base))
+        return VYRE_OK;
+    vyre_status status = vy_pipeline_code(d->pipeline, 1, 0, &code, error);
+    if (status == VYRE_OK)
+        d->target = code->targets;
+    return status;
 }
 
 /* ---- the handle ---- */
@@ -236,4 +248,15 @@ vyre_status vyre_pipeline_dispatch_owned(vyre_pipeline *pipeline, const vyre_byt
     d.form = VY_FORM_OWNED;
     d.owned = inputs;
     return vy_dispatch_host(&d, error);
+}
+
+static void release(void *pipeline) {
+    vyre_pipeline_release(pipeline);
+}
+
+vyre_status vyre_pipeline_dispatch_async(vyre_pipeline *pipeline, const vyre_arguments *arguments,
+                                         const vyre_dispatch_config *config, vyre_pending **out, vyre_error *error) {
+    vy_dispatch asked;
+    vy_pipeline_describe(&asked, pipeline, arguments, config, NULL, NULL);
+    return vy_pending_start(&asked, vyre_pipeline_retain(pipeline), release, out, error);
 }

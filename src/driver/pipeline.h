@@ -36,6 +36,10 @@ vyre_status vy_pipeline_code(vyre_pipeline *pipeline, int may_stop, int with_bas
 vyre_status vy_pipeline_choose(vyre_pipeline *pipeline, const vy_launch *launch, int may_stop, vy_call *call,
                                vy_staged staged[2], vyre_error *error);
 
+/* The target of a dispatch that was resolved and can be cancelled: for those who do not take the road of boundary.c. Stages have none: they
+ * keep the backend's. Inside the backend. */
+vyre_status vy_pipeline_target(vy_dispatch *dispatch, vyre_error *error);
+
 /* Whether a dispatch on resources has a way here: through the code, or through the backend's resident memory. has_host: some are host
  * bytes. */
 int vy_pipeline_runs_bound(const vyre_backend *backend, const vy_code *code, int has_host);
