@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "driver/copies.h"
 #include "driver/pipeline.h"
+#include "driver/trace.h"
 
 /* ---- the backend's side ---- */
 
