@@ -117,7 +117,7 @@ static vyre_status look(vy_folders *folders, vy_entry *entry, vyre_diagnostics *
         vy_manifest_free(entry->next);
         entry->next = NULL;
         entry->state = now;
-        entry->is_known = 1;
+        entry->is_known = entry->is_fresh = 1;
         if (status == VYRE_OK)
             result = parse(folders, entry, &text, list, error);
         else
@@ -196,10 +196,13 @@ vyre_status vy_folders_read(vy_folders *folders, vyre_diagnostics *list, size_t 
     *changed = 0;
     for (uint32_t i = 0; i < folders->entries.count && status == VYRE_OK; i++) {
         vy_entry *entry = &folders->entries.items[i];
-        if (entry->is_there)
+        if (entry->is_there) {
+            entry->is_gone = 0;
             status = look(folders, entry, list, changed, error);
-        else
+        } else if (!entry->is_gone) {
+            entry->is_gone = entry->is_fresh = 1;
             ++*changed;
+        }
     }
     return status;
 }
@@ -242,6 +245,7 @@ void vy_folders_settle(vy_folders *folders, vy_load_item *items, int was_install
     size_t size = vy_array_size(folders->entries.count, sizeof *items);
     for (uint32_t i = folders->entries.count; items && was_installed && i-- > 0;) {
         vy_entry *entry = &folders->entries.items[i];
+        entry->is_fresh = 0;
         if (items[i].change == VY_LOAD_PUT && !items[i].is_refused) {
             vy_manifest_free(entry->in_force);
             entry->in_force = entry->next;
@@ -251,4 +255,16 @@ void vy_folders_settle(vy_folders *folders, vy_load_item *items, int was_install
         }
     }
     vy_release(items, size);
+}
+
+void vy_folders_forget_fresh(vy_folders *folders) {
+    for (uint32_t i = 0; i < folders->entries.count; i++) {
+        vy_entry *entry = &folders->entries.items[i];
+        if (!entry->is_fresh)
+            continue;
+        vy_entry_forget(entry);
+        vy_manifest_free(entry->next);
+        entry->next = NULL;
+        entry->is_fresh = entry->is_gone = 0;
+    }
 }

@@ -28,6 +28,8 @@ typedef struct vy_entry {
     vy_file_state state;
     VY_VECTOR(vy_file_input) inputs;
     int is_there, is_known; /* found by the latest scan; `state` and `inputs` are those of the latest reading */
+    int is_gone;            /* not found by an earlier scan either; still in force because others require it */
+    int is_fresh;           /* read, or gone, and not settled since */
 } vy_entry;
 
 typedef struct vy_root {
@@ -65,6 +67,9 @@ vyre_status vy_folders_read(vy_folders *folders, vyre_diagnostics *list, size_t 
 vy_load_item *vy_folders_batch(const vy_folders *folders);
 /* Takes note of what the batch did. Frees it. */
 void vy_folders_settle(vy_folders *folders, vy_load_item *items, int was_installed);
+
+/* What was read and not settled is read again by the next scan. */
+void vy_folders_forget_fresh(vy_folders *folders);
 
 /* "<absolute path of the folder>/<name>" of a path whose folder is there; else the path made absolute. Free with vy_path_free. */
 vyre_status vy_path_absolute(const char *path, char **out, vyre_error *error);

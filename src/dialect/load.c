@@ -189,6 +189,10 @@ vyre_status vy_load_lenient(vy_load_item *items, size_t count, vyre_diagnostics 
     } while (batch.refused && status != VYRE_NO_MEMORY);
     if (status != VYRE_OK)
         *made = 0;
+    else if (batch.status == VYRE_OK)
+        error->code = VYRE_OK;
+    else
+        (void)vy_report_status(&batch.report, error), error->code = batch.status;
     return status;
 }
 

@@ -25,7 +25,7 @@ vyre_status vy_load_put(vyre_dialect_builder *builder, const vy_manifest *manife
 
 /* Installs the changes as one snapshot; if there are none, nothing. What stands in the way of one (another provider, a requirement) is in the list, at the
  * manifest's place. Strict: then nothing is installed, and the error is the first of them. Lenient: changes that cannot be made are refused, and the
- * others are installed; VYRE_OK, and *made counts them. NO_MEMORY: nothing is installed, in both. */
+ * others are installed; VYRE_OK, *made counts them, and `error`, which is not NULL, has the first refusal (code VYRE_OK: none). NO_MEMORY: nothing is installed, in both. */
 vyre_status vy_load_strict(vy_load_item *items, size_t count, vyre_diagnostics *list, vyre_error *error);
 vyre_status vy_load_lenient(vy_load_item *items, size_t count, vyre_diagnostics *list, size_t *made, vyre_error *error);
 /* Whether vy_load_strict would succeed now; installs nothing. */
