@@ -2,6 +2,7 @@
 #include "driver/bound.h"
 
 #include "base/status.h"
+#include "driver/trace.h"
 
 #include <inttypes.h>
 
@@ -173,6 +174,7 @@ static vyre_status check_counts(const vy_bound *b, vyre_error *error) {
 
 vyre_status vy_bound_resolve(vy_bound *b, const vyre_resource *bindings, size_t count, vyre_error *error) {
     vyre_bytes image = VYRE_BYTES_INIT;
+    vy_span span = vy_span_begin();
     vy_error_clear(error);
     vyre_status status = bind_all(b, bindings, count, error);
     if (status == VYRE_OK)
@@ -186,6 +188,7 @@ vyre_status vy_bound_resolve(vy_bound *b, const vyre_resource *bindings, size_t 
         status = vy_boundary_check(b->backend, b->program, &b->launch, b->config, error);
     if (status != VYRE_OK)
         vy_bound_unpin(b);
+    vy_span_end(span, resolve, .program = vyre_program_name(b->program), .status = status);
     return status;
 }
 

@@ -1,6 +1,7 @@
 /* Running a dispatch on resources (bound.h). */
 #include "base/status.h"
 #include "driver/bound.h"
+#include "driver/trace.h"
 
 void vy_bound_describe(vy_bound *b, vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
                        const vyre_dispatch_config *config) {
@@ -107,11 +108,14 @@ static vyre_status run(vy_bound *b, vyre_error *error) {
 
 vyre_status vy_bound_run(vy_bound *b, vyre_error *error) {
     vyre_status status = VYRE_OK;
+    vy_span span = vy_span_begin();
     if (b->outputs)
         status = vy_outputs_reserve(b->outputs, vyre_program_output_count(b->program), error);
     if (status == VYRE_OK)
         status = b->launch.group_count ? run(b, error) : deliver_empty(b, error);
     vy_bound_unpin(b);
+    vy_span_end(span, dispatch, .label = b->config->label, .program = vyre_program_name(b->program),
+                .backend = b->backend->id, .status = status);
     return status;
 }
 

@@ -250,11 +250,9 @@ static vy_flight *find_flight(vy_codes *codes, const vy_cache_key *key) {
 
 /* Waits for an equal compile, with the lock held; NULL if it failed. The last to leave frees it. */
 static vy_code *wait_for(vy_codes *codes, vy_flight *flight, vy_flight **done) {
-    vy_span span = vy_span_begin();
     flight->waiters++;
     while (!flight->is_done)
         pthread_cond_wait(&codes->changed, &codes->lock);
-    vy_span_end(span, wait, .count = 0);
     vy_code *code = flight->code ? vy_code_retain(flight->code) : NULL;
     *done = --flight->waiters ? NULL : flight;
     return code;
@@ -271,6 +269,7 @@ static void free_flight(vy_flight *flight) {
 static vy_code *find(vy_codes *codes, vy_flight *own) {
     vy_code *code = NULL;
     vy_flight *other, *done;
+    vy_span looking = vy_span_begin();
     pthread_mutex_lock(&codes->lock);
     while (!code) {
         code = vy_cache_memory_limit() ? vy_recent_find(&codes->memory, &own->key) : NULL;
@@ -290,6 +289,7 @@ static vy_code *find(vy_codes *codes, vy_flight *own) {
         }
     }
     pthread_mutex_unlock(&codes->lock);
+    vy_span_end(looking, cache, .status = code ? VYRE_OK : VYRE_NOT_FOUND);
     return code;
 }
 
