@@ -42,10 +42,14 @@ static inline void match_check(const char *workgroup, size_t size, int checked) 
              "program p {\n  buffer table : u16 read\n  buffer data : u8 read\n  buffer one : u32 write count %d\n"
              "  buffer all : u32 write count %d\n  workgroup %s\n  grid %d\n  array maps : u32 [7000] workgroup\n"
              "  let start = group_id.x\n"
+             "  let lanes = workgroup_size.x * workgroup_size.y * workgroup_size.z\n" /* without barriers, races: */
+             "  for i in local_index .. %d * lanes step lanes { maps[%d * lanes - 1 - i] = 99 }\n"
              "  let state = run_workgroup(table, %d, data, 3, len(data) - 3, start, maps)\n"
+             "  for i in local_index .. %d * lanes step lanes { maps[%d * lanes - 1 - i] = 0 }\n"
              "  if local_index == 0 {\n    all[start] = state\n"
              "    one[start] = run(table, data, 3, len(data) - 3, start)\n  }\n}\n",
-             MATCH_STATES, MATCH_STATES, workgroup, MATCH_STATES, MATCH_STATES);
+             MATCH_STATES, MATCH_STATES, workgroup, MATCH_STATES, MATCH_STATES, MATCH_STATES, MATCH_STATES,
+             MATCH_STATES, MATCH_STATES);
     library_open(&l, "match", text);
     if (!checked)
         l.checks = l.seeds = 0;

@@ -10,7 +10,7 @@ static void every_function_gives_what_its_definition_says(void **state) {
 static void values_of_invocations_are_stored_one_after_the_other(void **state) {
     static const unsigned widths[] = {1, 31, 33, 256, 1000};
     enum { MOST = 3 * 1000 };
-    static uint32_t values[MOST], expected[MOST], counts[3];
+    static uint32_t values[MOST], expected[MOST], seen[MOST], zeros[MOST], counts[3];
     vy_random random = vy_random_start(5);
 
     (void)state;
@@ -25,17 +25,22 @@ static void values_of_invocations_are_stored_one_after_the_other(void **state) {
             if (values[i] % 3 == 0)
                 expected[i / width * width + counts[i / width]++] = values[i];
         }
-        snprintf(text, sizeof text,
-                 "program p {\n  buffer values : u32 read\n  buffer out : u32 write count len(values)\n"
-                 "  buffer counts : u32 write count 3\n  workgroup %u\n  grid 3\n"
-                 "  let v = values[global_id.x]\n"
-                 "  let n = into_u32(v, v %% 3 == 0, out, group_id.x * workgroup_size.x)\n"
-                 "  if local_index == 0 { counts[group_id.x] = n }\n}\n",
-                 width);
+        snprintf(
+            text, sizeof text,
+            "program p {\n  buffer values : u32 read\n  buffer out : u32 read_write\n"
+            "  buffer counts : u32 write count 3\n  buffer seen : u32 write count len(values)\n"
+            "  workgroup %u\n  grid 3\n  let v = values[global_id.x]\n  let first = group_id.x * workgroup_size.x\n"
+            "  let n = into_u32(v, v %% 3 == 0, out, first)\n"
+            "  seen[global_id.x] = out[first + workgroup_size.x - 1 - local_index]\n"
+            "  if local_index == 0 { counts[group_id.x] = n }\n}\n",
+            width);
         library_open(&l, "compact", text);
-        library_run(&l, NULL, 0, &(vyre_span){values, 3 * width * sizeof *values}, 1);
+        library_run(&l, NULL, 0, (vyre_span[]){{values, 3 * width * 4}, {zeros, 3 * width * 4}}, 2);
         library_expect(&l, 0, expected, 3 * width * sizeof *values);
         library_expect(&l, 1, counts, sizeof counts);
+        for (unsigned i = 0; i < 3 * width; i++) /* every invocation sees at once what the others stored */
+            seen[i] = expected[i / width * width + width - 1 - i % width];
+        library_expect(&l, 2, seen, 3 * width * sizeof *seen);
         library_close(&l);
     }
 }

@@ -43,6 +43,49 @@ static void keys_without_a_bin_do_not_count(void **state) {
     }
 }
 
+/* Plain accesses by other invocations directly before and after a call: without its barriers each would be a race. */
+static void calls_are_fenced_by_barriers(void **state) {
+    static const char *const calls[] = {"clear(counts, 90)", "bytes(data, 0, len(data), counts)",
+                                        "keys_u32(keys, 100, counts, 90)", "flush(counts, 90, totals, 0)"};
+    enum { LANES = 100 };
+    uint8_t data[300];
+    uint32_t totals[256], out[4][LANES], sums[256], counts[256];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (uint8_t)(i % 95);
+    for (size_t i = 0; i < LANES; i++)
+        counts[i] = out[0][i] = out[1][i] = out[2][i] = out[3][i] = 5 + (uint32_t)i;
+    for (size_t i = 0; i < 90; i++)
+        out[0][i] = 0; /* the bins behind stay */
+    for (size_t i = 0; i < sizeof data; i++)
+        out[1][data[i]]++;
+    for (size_t i = 0; i < LANES; i++) /* key i is 2 i */
+        if (2 * i < 90)
+            out[2][2 * i]++;
+    for (size_t i = 0; i < 256; i++) {
+        totals[i] = 1000;
+        sums[i] = 1000 + (i < 90 ? counts[i] : 0);
+    }
+    for (size_t c = 0; c < 4; c++) {
+        char text[2048];
+        library l;
+        snprintf(
+            text, sizeof text,
+            "program p {\n  buffer data : u8 read\n  buffer totals : u32 read_write\n"
+            "  buffer out : u32 write count 100\n  workgroup 100\n  grid 1\n"
+            "  array counts : u32 [256] workgroup\n  array keys : u32 [100] workgroup\n  let l = 99 - local_index\n"
+            "  counts[l] = 5 + l\n  keys[l] = 2 * l\n  %s\n  out[l] = counts[l]\n  counts[l] = 0\n"
+            "  keys[l] = 0\n}\n",
+            calls[c]);
+        library_open(&l, "histogram", text);
+        library_run(&l, NULL, 0, (vyre_span[]){LIBRARY_SPAN(data), LIBRARY_SPAN(totals)}, 2);
+        library_expect(&l, 0, c == 3 ? sums : totals, sizeof totals);
+        library_expect(&l, 1, out[c], sizeof out[c]);
+        library_close(&l);
+    }
+}
+
 static void floats_fall_into_equal_bins(void **state) {
     (void)state;
     map_check("histogram", histogram_scalars, MAP_COUNT(histogram_scalars));
@@ -52,6 +95,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_are_counted_on_top_of_what_is_there),
         cmocka_unit_test(keys_without_a_bin_do_not_count),
+        cmocka_unit_test(calls_are_fenced_by_barriers),
         cmocka_unit_test(floats_fall_into_equal_bins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
