@@ -63,7 +63,7 @@ static uintptr_t read_guard(vyre_op_id id) {
 }
 
 static uintptr_t read_counted(vyre_op_id id) {
-    vy_pin pin = vy_domain_pin_counted(&vy_dialects);
+    vy_guard pin = vy_domain_pin_counted(&vy_dialects);
     uintptr_t found = (uintptr_t)vy_snapshot_lookup((const vyre_snapshot *)pin.object, id);
     vy_domain_release(&vy_dialects, pin);
     return found;

@@ -231,8 +231,8 @@ typedef struct vyre_extern_op {
 /* Keeps one snapshot alive. Plain data: copy it within one owner, release it exactly once, on any thread. Taking one allocates nothing, takes no
  * lock and never waits; hold as many as you like for as long as you like. Not from signal handlers. */
 typedef struct vyre_dialects_guard {
-    const struct vyre_snapshot *snapshot;
-    void *slot;
+    const struct vyre_snapshot *snapshot; /* NULL: empty */
+    void *slot;                           /* the library's */
 } vyre_dialects_guard;
 
 /* Pins the newest snapshot. The first call of a process makes it from libvyre's own records; if that is impossible (no memory) the guard holds an

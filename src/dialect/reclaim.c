@@ -8,8 +8,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-atomic_int vy_reader_fences;
 _Thread_local vy_record *vy_my_record;
+/* The same where readers use full barriers: the fast path finds no record. */
+static _Thread_local vy_record *my_fenced_record __attribute__((tls_model("initial-exec")));
+/* 1 if the kernel has no membarrier. Set before the first record is given out. */
+static atomic_int fences;
 
 /* Records are never freed, so a slot can be read at any time. Only those below `used` were ever owned. */
 static vy_record records[VY_RECORD_LIMIT];
@@ -27,14 +30,9 @@ static int call_membarrier(int command) {
     return (int)syscall(SYS_membarrier, command, 0, 0);
 }
 
-static void start(void) {
-    if (call_membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) != 0)
-        atomic_store(&vy_reader_fences, 1);
-}
-
 /* Every thread of the process has passed a full barrier when this returns 1. */
 static int barrier_everywhere(void) {
-    if (atomic_load(&vy_reader_fences))
+    if (atomic_load(&fences))
         return 1; /* each reader has its own */
     if (call_membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0)
         return 1;
@@ -44,20 +42,21 @@ static int barrier_everywhere(void) {
 }
 
 void vy_reclaim_use_fences(void) {
-    atomic_store(&vy_reader_fences, 1);
+    atomic_store(&fences, 1);
 }
 
 /* ---- records ---- */
 
 static void give_back(void *argument) {
     vy_record *record = argument;
-    vy_my_record = NULL;
+    vy_my_record = my_fenced_record = NULL;
     atomic_fetch_sub(&records_owned, 1);
     atomic_store_explicit(&record->owned, 0, memory_order_release);
 }
 
 static void begin(void) {
-    start();
+    if (call_membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) != 0)
+        atomic_store(&fences, 1);
     has_key = pthread_key_create(&key, give_back) == 0;
 }
 
@@ -77,7 +76,6 @@ static vy_record *enrol(void) {
             continue;
         atomic_fetch_add(&records_owned, 1);
         raise_used(i + 1); /* before the first pointer is stored: writers look at all that are used */
-        vy_my_record = &records[i];
         if (pthread_setspecific(key, &records[i]) == 0)
             return &records[i];
         give_back(&records[i]);
@@ -88,24 +86,59 @@ static vy_record *enrol(void) {
 
 /* ---- pinning ---- */
 
-vy_pin vy_domain_pin_first(vy_domain *domain) {
-    (void)pthread_once(&once, begin);
-    return enrol() ? vy_domain_pin(domain) : vy_domain_pin_counted(domain);
+static void set(vy_slot *slot, vy_pinned *object) {
+    if (atomic_load_explicit(&fences, memory_order_relaxed))
+        (void)atomic_exchange(slot, object);
+    else
+        vy_slot_set(slot, object);
 }
 
-/* The pin was not confirmed. The slot may have been seen with the object, so the object may be waiting for us. Freeing it may run code that pins,
- * and keeps, something on this thread. */
-vy_pin vy_domain_pin_again(vy_domain *domain, vy_slot *slot) {
-    for (;;) {
-        vy_slot_set(slot, NULL);
+/* 0 if the pin was not confirmed; the slot is to be cleared then. */
+static int pin_in(vy_domain *domain, vy_slot *slot, vy_guard *out) {
+    vy_pinned *object = atomic_load(&domain->current);
+    set(slot, object);
+    *out = (vy_guard){object, (uintptr_t)slot | (uintptr_t)atomic_load_explicit(&fences, memory_order_relaxed)};
+    return atomic_load(&domain->current) == object;
+}
+
+/* The slot may have been seen with the object that was not confirmed, so that may be waiting for us. Freeing it may run code that pins something on
+ * this thread, and keeps it. */
+vy_guard vy_domain_pin_again(vy_domain *domain, vy_slot *slot) {
+    vy_guard pin;
+    do {
+        set(slot, NULL);
         vy_domain_reclaim(domain);
         if (atomic_load(slot))
             return vy_domain_pin_counted(domain);
-        vy_pinned *object = atomic_load(&domain->current);
-        vy_slot_set(slot, object);
-        if (atomic_load(&domain->current) == object)
-            return (vy_pin){object, slot};
-    }
+    } while (!pin_in(domain, slot, &pin));
+    return pin;
+}
+
+static vy_record *find_record(void) {
+    vy_record *record = vy_my_record ? vy_my_record : my_fenced_record;
+    if (record)
+        return record;
+    (void)pthread_once(&once, begin);
+    record = enrol();
+    *(atomic_load(&fences) ? &my_fenced_record : &vy_my_record) = record;
+    return record;
+}
+
+vy_guard vy_domain_pin_otherwise(vy_domain *domain) {
+    vy_record *record = find_record();
+    for (unsigned i = 0; record && i < VY_RECORD_SLOTS; i++)
+        if (!atomic_load_explicit(&record->slots[i], memory_order_acquire)) {
+            vy_guard pin;
+            return pin_in(domain, &record->slots[i], &pin) ? pin : vy_domain_pin_again(domain, &record->slots[i]);
+        }
+    return vy_domain_pin_counted(domain);
+}
+
+void vy_guard_undo(vy_guard pin) {
+    if (pin.how == VY_COUNTED)
+        (void)atomic_fetch_sub(&pin.object->holds, 1);
+    else
+        (void)atomic_exchange((vy_slot *)(pin.how - 1), NULL);
 }
 
 static vy_slot *claim_shared(vy_pinned *object) {
@@ -119,18 +152,18 @@ static vy_slot *claim_shared(vy_pinned *object) {
     }
 }
 
-vy_pin vy_domain_pin_counted(vy_domain *domain) {
+vy_guard vy_domain_pin_counted(vy_domain *domain) {
     for (;;) {
         vy_pinned *object = atomic_load(&domain->current);
         if (!object)
-            return (vy_pin){NULL, NULL};
+            return (vy_guard){NULL, VY_COUNTED};
         vy_slot *slot = claim_shared(object);
         int confirmed = atomic_load(&domain->current) == object;
         if (confirmed)
             atomic_fetch_add(&object->holds, 1);
         atomic_store(slot, NULL);
         if (confirmed)
-            return (vy_pin){object, NULL};
+            return (vy_guard){object, VY_COUNTED};
         vy_domain_reclaim(domain);
     }
 }
@@ -243,12 +276,10 @@ void vy_domain_after_fork(vy_domain *domain) {
 }
 
 void vy_records_after_fork_in_child(void) {
-    unsigned owned = 0;
-    for (unsigned i = 0; i < VY_RECORD_LIMIT; i++) {
-        atomic_store(&records[i].owned, &records[i] == vy_my_record);
-        owned += &records[i] == vy_my_record;
-    }
-    atomic_store(&records_owned, owned);
+    const vy_record *mine = vy_my_record ? vy_my_record : my_fenced_record;
+    for (unsigned i = 0; i < VY_RECORD_LIMIT; i++)
+        atomic_store(&records[i].owned, &records[i] == mine);
+    atomic_store(&records_owned, mine != NULL);
     for (unsigned i = 0; i < VY_SHARED_SLOTS; i++)
         atomic_store(&shared[i].slot, NULL);
 }

@@ -19,6 +19,7 @@
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum {
     VY_LINE = 128,          /* two cache lines: processors fetch them in pairs */
@@ -41,10 +42,12 @@ typedef struct vy_record {
     atomic_int owned;
 } vy_record;
 
-typedef struct vy_pin {
+/* How the pin is held: an even number is the address of a slot, VY_COUNTED a count, any other odd number a slot of a thread that uses full barriers. */
+typedef struct vy_guard {
     vy_pinned *object; /* NULL: nothing is pinned */
-    vy_slot *slot;     /* NULL: counted */
-} vy_pin;
+    uintptr_t how;
+} vy_guard;
+#define VY_COUNTED ((uintptr_t)1)
 
 typedef struct vy_domain {
     alignas(VY_LINE) vy_slot current;
@@ -55,11 +58,11 @@ typedef struct vy_domain {
 } vy_domain;
 
 /* Pins what is current. Allocates nothing, takes no lock. */
-static inline vy_pin vy_domain_pin(vy_domain *domain);
+static inline vy_guard vy_domain_pin(vy_domain *domain);
 /* A counted pin of what is pinned already. */
-static inline vy_pin vy_pin_hold(vy_pin pin);
+static inline vy_guard vy_guard_hold(vy_guard pin);
 /* Exactly once for each pin, on any thread. */
-static inline void vy_domain_release(vy_domain *domain, vy_pin pin);
+static inline void vy_domain_release(vy_domain *domain, vy_guard pin);
 
 /* Makes `next` current if `expected` (pinned by the caller, or NULL) still is; else returns 0. Counted pins may be in `next` already. */
 int vy_domain_publish(vy_domain *domain, vy_pinned *expected, vy_pinned *next);
@@ -79,54 +82,49 @@ void vy_reclaim_use_fences(void);
 
 /* ---- the fast path ---- */
 
-/* 1 if the kernel has no membarrier: readers then need full barriers, in the form of exchanges. */
-extern atomic_int vy_reader_fences;
-/* The record of this thread; NULL before its first pin. A plain offset, also in a shared library: it takes 8 bytes of the static block. */
+/* The record of this thread; NULL before its first pin, and on a kernel without membarrier. A plain offset, also in a shared library: it takes
+ * 8 bytes of the static block. */
 extern _Thread_local vy_record *vy_my_record __attribute__((tls_model("initial-exec")));
 
-vy_pin vy_domain_pin_first(vy_domain *domain);
-vy_pin vy_domain_pin_again(vy_domain *domain, vy_slot *slot);
-vy_pin vy_domain_pin_counted(vy_domain *domain);
+/* The first slot is taken, or there is none: all the other ways to pin. */
+vy_guard vy_domain_pin_otherwise(vy_domain *domain);
+/* The pin in this slot was not confirmed. */
+vy_guard vy_domain_pin_again(vy_domain *domain, vy_slot *slot);
+/* A count in the object, whatever slots there are. */
+vy_guard vy_domain_pin_counted(vy_domain *domain);
+/* Lets go of a pin that is no plain slot. */
+void vy_guard_undo(vy_guard pin);
 
-/* Stores, and lets no later load of this thread be seen before: by the writer's barrier (the compiler must keep the order), or by a locked exchange. */
+/* Stores. The writer's barrier lets no later load of this thread be seen before; the compiler must keep the order too. */
 static inline void vy_slot_set(vy_slot *slot, vy_pinned *object) {
-    if (__builtin_expect(atomic_load_explicit(&vy_reader_fences, memory_order_relaxed), 0)) {
-        (void)atomic_exchange(slot, object);
-        return;
-    }
     atomic_store_explicit(slot, object, memory_order_release);
     atomic_signal_fence(memory_order_seq_cst);
 }
 
-static inline vy_pin vy_domain_pin(vy_domain *domain) {
+static inline vy_guard vy_domain_pin(vy_domain *domain) {
     vy_record *record = vy_my_record;
-    if (__builtin_expect(!record, 0))
-        return vy_domain_pin_first(domain);
-    for (vy_slot *slot = record->slots; slot < record->slots + VY_RECORD_SLOTS; slot++) {
-        if (atomic_load_explicit(slot, memory_order_acquire))
-            continue;
-        vy_pinned *object = atomic_load(&domain->current);
-        vy_slot_set(slot, object);
-        if (__builtin_expect(atomic_load(&domain->current) != object, 0))
-            return vy_domain_pin_again(domain, slot);
-        return (vy_pin){object, slot};
-    }
-    return vy_domain_pin_counted(domain);
+    if (__builtin_expect(!record || atomic_load_explicit(&record->slots[0], memory_order_acquire), 0))
+        return vy_domain_pin_otherwise(domain);
+    vy_pinned *object = atomic_load(&domain->current);
+    vy_slot_set(&record->slots[0], object);
+    if (__builtin_expect(atomic_load(&domain->current) != object, 0))
+        return vy_domain_pin_again(domain, &record->slots[0]);
+    return (vy_guard){object, (uintptr_t)&record->slots[0]};
 }
 
-static inline vy_pin vy_pin_hold(vy_pin pin) {
+static inline vy_guard vy_guard_hold(vy_guard pin) {
     if (pin.object)
         atomic_fetch_add_explicit(&pin.object->holds, 1, memory_order_relaxed);
-    return (vy_pin){pin.object, NULL};
+    return (vy_guard){pin.object, VY_COUNTED};
 }
 
-static inline void vy_domain_release(vy_domain *domain, vy_pin pin) {
+static inline void vy_domain_release(vy_domain *domain, vy_guard pin) {
     if (!pin.object)
         return;
-    if (pin.slot)
-        vy_slot_set(pin.slot, NULL);
+    if (__builtin_expect(!(pin.how & 1), 1))
+        vy_slot_set((vy_slot *)pin.how, NULL);
     else
-        (void)atomic_fetch_sub(&pin.object->holds, 1);
+        vy_guard_undo(pin);
     if (__builtin_expect(atomic_load(&domain->current) != pin.object, 0))
         vy_domain_reclaim(domain);
 }

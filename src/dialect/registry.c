@@ -15,13 +15,13 @@ static void destroy(vy_pinned *object) {
 
 vy_domain vy_dialects = {.destroy = destroy};
 
-static vyre_dialects_guard to_guard(vy_pin pin) {
-    return (vyre_dialects_guard){(const vyre_snapshot *)pin.object, pin.slot};
+static vyre_dialects_guard to_guard(vy_guard pin) {
+    return (vyre_dialects_guard){(const vyre_snapshot *)pin.object, (void *)pin.how};
 }
 
-static vy_pin to_pin(vyre_dialects_guard guard) {
+static vy_guard to_pin(vyre_dialects_guard guard) {
     /* The count in a snapshot is all that ever changes in it. */
-    return (vy_pin){(vy_pinned *)(uintptr_t)guard.snapshot, guard.slot};
+    return (vy_guard){(vy_pinned *)(uintptr_t)guard.snapshot, (uintptr_t)guard.slot};
 }
 
 /* ---- the first snapshot ---- */
@@ -66,25 +66,27 @@ vyre_status vyre_dialects_global(vyre_dialects_guard *out, vyre_error *error) {
     return out->snapshot ? VYRE_OK : status;
 }
 
+static __attribute__((noinline)) vyre_dialects_guard acquire_first(void) {
+    vyre_dialects_guard guard;
+    (void)vyre_dialects_global(&guard, NULL); /* without memory: an empty guard */
+    return guard;
+}
+
 vyre_dialects_guard vyre_dialects_acquire(void) {
-    vy_pin pin = vy_domain_pin(&vy_dialects);
-    if (__builtin_expect(!pin.object, 0)) {
-        vyre_dialects_guard guard;
-        (void)vyre_dialects_global(&guard, NULL); /* without memory: an empty guard */
-        return guard;
-    }
-    return to_guard(pin);
+    vy_guard pin = vy_domain_pin(&vy_dialects);
+    return __builtin_expect(pin.object != NULL, 1) ? to_guard(pin) : acquire_first();
 }
 
 vyre_dialects_guard vyre_dialects_hold(vyre_dialects_guard guard) {
-    return to_guard(vy_pin_hold(to_pin(guard)));
+    return to_guard(vy_guard_hold(to_pin(guard)));
 }
 
 void vyre_dialects_release(vyre_dialects_guard *guard) {
     if (!guard)
         return;
-    vy_domain_release(&vy_dialects, to_pin(*guard));
-    *guard = (vyre_dialects_guard){NULL, NULL};
+    vy_guard pin = to_pin(*guard);
+    guard->snapshot = NULL;
+    vy_domain_release(&vy_dialects, pin);
 }
 
 /* ---- reading ---- */
@@ -161,7 +163,7 @@ vyre_status vy_dialects_install(vyre_dialect_builder *builder, int *moved, vyre_
                        (unsigned long long)base->generation);
     }
     vyre_dialects_release(&builder->base);
-    builder->base = (vyre_dialects_guard){next, NULL}; /* the one pin it was built with */
+    builder->base = (vyre_dialects_guard){next, (void *)VY_COUNTED}; /* the one pin it was built with */
     return VYRE_OK;
 }
 

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#define FIRST_SLOTS 16u
+#define FIRST_BITS 4u
 
 /* ---- the index ---- */
 
@@ -13,23 +13,50 @@ vyre_status vy_fail_duplicate(const char *id, const char *first, const char *sec
                    "the op id `%.128s` is taken twice (by `%.128s` and by `%.128s`)", id, first, second);
 }
 
-static uint32_t slot_count_for(uint32_t ops) {
-    uint32_t count = FIRST_SLOTS;
-    while (count < 2 * ops)
-        count *= 2;
-    return count;
+/* A table in the making: 2^bits slots, empty before. */
+typedef struct table {
+    vy_snapshot_slot *slots;
+    uint32_t bits, multiplier, reach;
+} table;
+
+static uint32_t bits_for(uint32_t ops) {
+    uint32_t bits = FIRST_BITS;
+    while (1u << bits < 2 * ops)
+        bits++;
+    return bits;
 }
 
-/* Slots are empty before. */
-static vyre_status fill_slots(vy_snapshot_slot *slots, uint32_t slot_count, vy_op *const *ops, uint32_t count,
-                              vyre_error *error) {
+static vyre_status fill_slots(table *table, vy_op *const *ops, uint32_t count, vyre_error *error) {
+    const uint32_t mask = (1u << table->bits) - 1;
+    table->reach = 0;
     for (uint32_t i = 0; i < count; i++) {
         const vyre_op_definition *op = &ops[i]->definition;
-        uint32_t slot = vy_snapshot_hash(op->number) & (slot_count - 1);
-        for (; slots[slot].definition; slot = (slot + 1) & (slot_count - 1))
-            if (slots[slot].number == op->number)
-                return vy_fail_duplicate(op->id, slots[slot].definition->owner, op->owner, error);
-        slots[slot] = (vy_snapshot_slot){op, op->number};
+        uint32_t slot = (op->number * table->multiplier) >> (32 - table->bits), far = 0;
+        for (; table->slots[(slot + far) & mask].definition; far++)
+            if (table->slots[(slot + far) & mask].number == op->number)
+                return vy_fail_duplicate(op->id, table->slots[(slot + far) & mask].definition->owner, op->owner, error);
+        table->slots[(slot + far) & mask] = (vy_snapshot_slot){op, op->number};
+        table->reach = far > table->reach ? far : table->reach;
+    }
+    return VYRE_OK;
+}
+
+/* The way to spread with the smallest reach. The first one takes the low bits as they are. */
+static vyre_status choose_spread(table *table, vy_op *const *ops, uint32_t count, vyre_error *error) {
+    const uint32_t candidates[] = {
+        1u << (32 - table->bits), 0x9e3779b1u, 0x85ebca6bu, 0xc2b2ae35u, 0x27d4eb2fu, 0x165667b1u};
+    enum { COUNT = sizeof candidates / sizeof *candidates };
+    uint32_t best = 0, best_reach = UINT32_MAX;
+    for (int i = 0; i <= COUNT; i++) {
+        table->multiplier = candidates[i < COUNT ? (uint32_t)i : best];
+        memset(table->slots, 0, sizeof *table->slots << table->bits);
+        vyre_status status = fill_slots(table, ops, count, error);
+        if (status != VYRE_OK || table->reach == 0 || i == COUNT)
+            return status;
+        if (table->reach < best_reach) {
+            best = (uint32_t)i;
+            best_reach = table->reach;
+        }
     }
     return VYRE_OK;
 }
@@ -44,12 +71,12 @@ vyre_status vy_ops_check_unique(vy_op *const *ops, uint32_t count, vyre_error *e
     vyre_status status = check_count(count, error);
     if (status != VYRE_OK)
         return status;
-    uint32_t slot_count = slot_count_for(count);
-    vy_snapshot_slot *slots = vy_allocate_zero(slot_count * sizeof *slots);
-    if (!slots)
+    table table = {.bits = bits_for(count), .multiplier = 0x9e3779b1u};
+    table.slots = vy_allocate_zero(sizeof *table.slots << table.bits);
+    if (!table.slots)
         return vy_fail_memory(error, "the index of ops");
-    status = fill_slots(slots, slot_count, ops, count, error);
-    vy_release(slots, slot_count * sizeof *slots);
+    status = fill_slots(&table, ops, count, error);
+    vy_release(table.slots, sizeof *table.slots << table.bits);
     return status;
 }
 
@@ -66,17 +93,17 @@ static int compare_dialects(const void *left, const void *right) {
 }
 
 /* One block; slots first, since they want the larger alignment. */
-static vyre_snapshot *allocate(uint32_t ops, uint32_t dialects, vy_snapshot_slot **slots) {
-    uint32_t slot_count = slot_count_for(ops);
-    size_t slots_at = sizeof(vyre_snapshot), ops_at = slots_at + slot_count * sizeof(vy_snapshot_slot);
+static vyre_snapshot *allocate(uint32_t ops, uint32_t dialects, table *table) {
+    table->bits = bits_for(ops);
+    size_t slots_at = sizeof(vyre_snapshot), ops_at = slots_at + (sizeof(vy_snapshot_slot) << table->bits);
     size_t dialects_at = ops_at + ops * sizeof(vy_op *), size = dialects_at + dialects * sizeof(vy_dialect *);
     char *block = vy_allocate_zero(size);
     if (!block)
         return NULL;
     vyre_snapshot *snapshot = (vyre_snapshot *)block;
-    *slots = (vy_snapshot_slot *)(block + slots_at);
-    snapshot->slots = *slots;
-    snapshot->slot_mask = slot_count - 1;
+    snapshot->slots = table->slots = (vy_snapshot_slot *)(block + slots_at);
+    snapshot->slot_mask = (1u << table->bits) - 1;
+    snapshot->shift = 32 - table->bits;
     snapshot->ops = (vy_op **)(block + ops_at);
     snapshot->dialects = (vy_dialect **)(block + dialects_at);
     snapshot->size = size;
@@ -118,13 +145,15 @@ vyre_status vy_snapshot_build(vy_op *const *ops, uint32_t op_count, vy_dialect *
     vyre_status status = check_count(op_count > dialect_count ? op_count : dialect_count, error);
     if (status != VYRE_OK)
         return status;
-    vy_snapshot_slot *slots;
-    vyre_snapshot *snapshot = allocate(op_count, dialect_count, &slots);
+    table table;
+    vyre_snapshot *snapshot = allocate(op_count, dialect_count, &table);
     if (!snapshot)
         return vy_fail_memory(error, "a snapshot of the dialects");
     atomic_init(&snapshot->pinned.holds, holds);
     snapshot->generation = generation;
-    status = fill_slots(slots, snapshot->slot_mask + 1, ops, op_count, error);
+    status = choose_spread(&table, ops, op_count, error);
+    snapshot->multiplier = table.multiplier;
+    snapshot->reach = table.reach;
     take_references(snapshot, ops, op_count, dialects, dialect_count);
     if (status == VYRE_OK)
         status = check_dialects(snapshot, error);

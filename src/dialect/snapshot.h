@@ -6,7 +6,8 @@
 #include "dialect/opdef.h"
 #include "dialect/reclaim.h"
 
-/* Open addressing by interned id, at most half full. */
+/* Open addressing by interned id, at most half full. Numbers of ops that were interned together follow one another, so most snapshots find a way to
+ * spread them in which no two meet: then a lookup, also of what is not there, is one probe. */
 typedef struct vy_snapshot_slot {
     const vyre_op_definition *definition; /* NULL = empty */
     vyre_op_id number;
@@ -15,7 +16,9 @@ typedef struct vy_snapshot_slot {
 typedef struct vyre_snapshot {
     vy_pinned pinned; /* first: what the domain hands out */
     const vy_snapshot_slot *slots;
+    uint32_t multiplier, shift; /* where a number belongs */
     uint32_t slot_mask;
+    uint32_t reach; /* how far from there any op lies */
     uint32_t op_count, dialect_count;
     vy_op **ops;           /* by id */
     vy_dialect **dialects; /* by name */
@@ -24,17 +27,14 @@ typedef struct vyre_snapshot {
     size_t size; /* of the block */
 } vyre_snapshot;
 
-/* The multiplier spreads consecutive numbers over the table; the high bits are the good ones. */
-static inline uint32_t vy_snapshot_hash(vyre_op_id number) {
-    uint32_t product = number * 0x9e3779b1u;
-    return product ^ (product >> 15);
-}
-
 static inline const vyre_op_definition *vy_snapshot_lookup(const vyre_snapshot *snapshot, vyre_op_id number) {
-    for (uint32_t slot = vy_snapshot_hash(number);; slot++) {
+    uint32_t slot = (number * snapshot->multiplier) >> snapshot->shift;
+    for (uint32_t end = slot + snapshot->reach;; slot++) {
         const vy_snapshot_slot *at = &snapshot->slots[slot & snapshot->slot_mask];
-        if (at->number == number || !at->definition)
+        if (at->number == number)
             return at->definition;
+        if (slot == end)
+            return NULL;
     }
 }
 

@@ -73,7 +73,7 @@ static void a_child_reads_installs_and_frees(void **state) {
 static void read_only(size_t k) {
     (void)k;
     vyre_dialects_guard guard = vyre_dialects_acquire();
-    CHILD_CLAIM(fixture_find(guard, "test.op0") != NULL && guard.slot != NULL);
+    CHILD_CLAIM(fixture_find(guard, "test.op0") != NULL && (uintptr_t)guard.slot != VY_COUNTED);
     vyre_dialects_release(&guard);
     CHILD_CLAIM(vyre_dialects_update(fixture_only, &dialect, NULL) == VYRE_OK);
     CHILD_CLAIM(vy_domain_waiting(&vy_dialects) == 0);

@@ -203,10 +203,12 @@ static void register_without_the_kth(size_t k) {
     make(&made, "by hand");
     vy_fault_install();
     CHILD_CLAIM(fixture_id("hand.op") && fixture_id("hand_extern.op"));
+    vyre_dialects_guard guard = vyre_dialects_acquire(); /* makes the first snapshot */
+    vyre_dialects_release(&guard);
     vy_fault_start(k);
     vyre_status status = vyre_module_register(&made.module, NULL);
     int met = vy_fault_stop();
-    vyre_dialects_guard guard = vyre_dialects_acquire();
+    guard = vyre_dialects_acquire();
     CHILD_CLAIM(status == (met ? VYRE_NO_MEMORY : VYRE_OK));
     CHILD_CLAIM((fixture_find(guard, "hand.op") != NULL) == !met);
     CHILD_CLAIM((fixture_find(guard, "hand_extern.op") != NULL) == !met);
@@ -254,7 +256,9 @@ static void first_without_memory(size_t k) {
 
 static void without_memory_the_first_guard_is_empty_and_the_next_tries_again(void **state) {
     (void)state;
-    run_in_child(first_without_memory, 1);
+    static const size_t faults[] = {1, 2, 3, 5, 10, 40, 100};
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        run_in_child(first_without_memory, faults[i]);
 }
 
 int main(void) {
