@@ -164,7 +164,7 @@ static vyre_status run_natively(batch *b, const vy_part *part, vy_many *many, vy
     size_t item = sizeof(vyre_outputs) + slots * sizeof(size_t), size = vy_array_size(b->count, item);
     vyre_outputs *views = vy_allocate(size);
     vyre_status status = views ? VYRE_OK : vy_fail_memory(error, "running a batch");
-    size_t *capacities = (size_t *)(views + b->count);
+    size_t *capacities = views ? (size_t *)(views + b->count) : NULL;
     b->failed = b->count;
     for (size_t i = 0; i < b->count && status == VYRE_OK; i++)
         status = vy_outputs_reserve(&b->outputs[i], slots, error);

@@ -226,7 +226,7 @@ static vyre_status enter_and_run(sequence *s, vyre_error *error) {
     if (status != VYRE_OK)
         return status;
     s->native = vy_allocate(size);
-    s->uses = (vy_resident_use *)(s->native + (s->native ? s->readback_count : 0));
+    s->uses = s->native ? (vy_resident_use *)(s->native + s->readback_count) : NULL;
     vy_error_clear(error);
     status = s->native || !size ? run(s, error) : vy_fail_memory(error, "running a sequence");
     if (s->use_count)
