@@ -6,7 +6,7 @@
  * counts, grid, label, bindings, bytes.
  *
  * boundary.c is the road; boundary_call.c the call with its defaults, boundary_deadline.c the worker thread, boundary_outputs.c slots and
- * delivery, boundary_resident.c the resident form, stages.c what runs as several launches. */
+ * delivery, stages.c what runs as several launches. bound.h is the road from resources, pipeline.h what compiled programs add. */
 #ifndef VY_DRIVER_BOUNDARY_H
 #define VY_DRIVER_BOUNDARY_H
 

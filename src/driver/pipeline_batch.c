@@ -21,7 +21,8 @@ typedef struct batch {
 } batch;
 
 static void describe(const batch *b, size_t index, vy_dispatch *d) {
-    vy_pipeline_describe(d, b->pipeline, &b->arguments[index], b->config, &b->outputs[index], b->trap);
+    vy_pipeline_describe(d, b->pipeline, b->arguments ? &b->arguments[index] : NULL, b->config, &b->outputs[index],
+                         b->trap);
     d->form = VY_FORM_INTO;
     d->deadline_ns = b->deadline_ns;
 }

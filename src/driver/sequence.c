@@ -28,6 +28,11 @@ typedef struct sequence {
 /* ---- checks ---- */
 
 static vyre_status check_steps(sequence *s, vyre_error *error) {
+    s->failed = s->step_count;
+    if ((s->step_count && !s->steps) || (s->readback_count && !s->readbacks))
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "point at the steps and readbacks",
+                       "%zu steps or %zu readbacks of a sequence are at a NULL pointer", s->step_count,
+                       s->readback_count);
     for (s->failed = 0; s->failed < s->step_count; s->failed++) {
         const vyre_pipeline *pipeline = s->steps[s->failed].pipeline;
         if (!pipeline)
@@ -220,7 +225,6 @@ static vyre_status run(sequence *s, vyre_error *error) {
 static vyre_status enter_and_run(sequence *s, vyre_error *error) {
     size_t item = sizeof *s->native + sizeof *s->uses, size = vy_array_size(s->readback_count, item);
     vyre_status status = check_steps(s, error);
-    s->failed = status == VYRE_OK ? s->step_count : s->failed;
     if (status == VYRE_OK)
         status = vy_backend_enter(s->backend, error);
     if (status != VYRE_OK)

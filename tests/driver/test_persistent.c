@@ -453,6 +453,77 @@ static void rows_of_four_need_no_array(void **state) {
     }
 }
 
+static vyre_status run_many(world *w, int what) {
+    vyre_resource bindings[2];
+    const vyre_resource *items[1] = {bindings};
+    vyre_step step = {w->pipeline, bindings, 2, &w->r.c.arguments};
+    bind(w, 3, bindings);
+    if (what == 0)
+        return run(w, 0, NULL, NULL, NULL);
+    if (what == 1)
+        return vyre_pipeline_dispatch_persistent_batch(w->pipeline, items, 2, 1, &w->r.c.arguments, NULL, &w->outputs,
+                                                       NULL, NULL, NULL);
+    if (what == 2)
+        return vyre_pipeline_dispatch_batch(w->pipeline, &w->r.c.arguments, 1, NULL, &w->outputs, NULL, NULL, NULL);
+    if (what == 3)
+        return vyre_sequence_run(w->r.backend, &step, 1, NULL, 0, NULL, NULL, NULL, NULL, NULL);
+    w->r.f->pipeline_table.dispatch_persistent_into = NULL; /* of pipelines compiled from now on */
+    vyre_pipeline_release(w->pipeline);
+    vyre_cache_set_memory_limit(0);
+    w->pipeline = rig_compile(&w->r);
+    vyre_cache_set_memory_limit(256);
+    return run(w, 0, NULL, NULL, NULL);
+}
+
+/* The first call of each fails, and is the call's error; the second succeeds. */
+static void a_failing_entry_fails_its_call_alone(void **state) {
+    (void)state;
+    static const struct {
+        fake_entry entry;
+        int what;
+    } rows[] = {{FAKE_PIPELINE_dispatch_persistent_into, 0},
+                {FAKE_PIPELINE_dispatch_persistent_batched_into, 1},
+                {FAKE_PIPELINE_dispatch_batched_into, 2},
+                {FAKE_sequence, 3},
+                {FAKE_dispatch_resident, 4},
+                {FAKE_resident_allocate, 4},
+                {FAKE_resident_upload, 4},
+                {FAKE_resident_download, 4}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        world w;
+        vyre_counters before, after;
+        world_open(&w);
+        vyre_counters_get(&before);
+        w.r.f->fail_entry = rows[i].entry;
+        w.r.f->fail_at = atomic_load(&w.r.f->calls[rows[i].entry]) + 1;
+        assert_int_equal(run_many(&w, rows[i].what), VYRE_NO_DEVICE_MEMORY);
+        assert_int_equal(run_many(&w, rows[i].what), VYRE_OK);
+        vyre_counters_get(&after);
+        assert_int_equal(after.resident_bytes, before.resident_bytes);
+        assert_int_equal(vyre_resident_free(w.r.backend, w.x, NULL), VYRE_OK);
+        world_close(&w);
+    }
+}
+
+static void what_is_not_there_is_an_error(void **state) {
+    (void)state;
+    world w;
+    world_open(&w);
+    size_t failed = 99;
+    assert_int_equal(
+        vyre_pipeline_dispatch_persistent_batch(w.pipeline, NULL, 2, 1, NULL, NULL, &w.outputs, &failed, NULL, NULL),
+        VYRE_INVALID_ARGUMENT);
+    assert_int_equal(failed, 1);
+    assert_int_equal(vyre_pipeline_dispatch_batch(w.pipeline, NULL, 1, NULL, &w.outputs, &failed, NULL, NULL),
+                     VYRE_INVALID_ARGUMENT);
+    assert_int_equal(failed, 0);
+    assert_int_equal(vyre_sequence_run(w.r.backend, NULL, 2, NULL, 0, NULL, NULL, &failed, NULL, NULL),
+                     VYRE_INVALID_ARGUMENT);
+    assert_int_equal(vyre_sequence_run(w.r.backend, NULL, 0, NULL, 2, NULL, NULL, &failed, NULL, NULL),
+                     VYRE_INVALID_ARGUMENT);
+    world_close(&w);
+}
+
 /* ---- stages ---- */
 
 static const char *const staged_text =
@@ -531,6 +602,8 @@ int main(void) {
         cmocka_unit_test(batches_run_as_if_one_after_the_other),
         cmocka_unit_test(wrong_answers_to_a_batch_are_contained),
         cmocka_unit_test(rows_of_four_need_no_array),
+        cmocka_unit_test(a_failing_entry_fails_its_call_alone),
+        cmocka_unit_test(what_is_not_there_is_an_error),
         cmocka_unit_test(a_program_in_stages_is_one_pipeline),
     };
     vyre_cache_set_folder("", NULL);
