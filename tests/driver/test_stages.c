@@ -195,12 +195,19 @@ static const char after[] =
 static const char never[] =
     "program never {\n param k : u32\n buffer x : u32 read_write\n workgroup 4\n grid over x\n let i = global_id.x\n"
     "if i > 4000 { trap 1 }\n x[i] = x[i] + k\n grid_barrier\n x[i] = x[i] * 2 }";
+/* The grid comes from a buffer the program writes. */
+static const char indirect[] =
+    "program indirect {\n param k : u32\n buffer x : u32 read_write\n buffer n : u32 read_write\n workgroup 4\n"
+    "grid indirect n\n let i = global_id.x + global_size.x * (global_id.y + global_size.y * global_id.z)\n"
+    "let v = x[i] * k + group_count.y\n grid_barrier\n if i < 3 { n[i] = 100 + group_count.x }\n x[i] = v\n "
+    "grid_barrier\n"
+    "if i == 5 { x[i] = x[i] + n[1] } }";
 enum { N = 24 };
 
 typedef struct given {
     vyre_module *module;
     vyre_program *program;
-    uint32_t x[N], n[2];
+    uint32_t x[N], n[3];
     vyre_scalar k;
     vyre_span inputs[2];
     vyre_arguments arguments;
@@ -210,7 +217,7 @@ static void given_open(given *g, const char *text, size_t inputs) {
     g->program = fake_parse(text, &g->module);
     for (uint32_t i = 0; i < N; i++)
         g->x[i] = i * i % 17 + 1;
-    g->n[0] = 3, g->n[1] = 5;
+    g->n[0] = 3, g->n[1] = 5, g->n[2] = 2;
     g->k = vyre_scalar_u32(3);
     g->inputs[0] = (vyre_span){g->x, sizeof g->x};
     g->inputs[1] = (vyre_span){g->n, sizeof g->n};
@@ -224,8 +231,8 @@ static void given_close(given *g) {
 static const struct {
     const char *name, *text;
     size_t inputs;
-} programs[] = {{"kept", kept, 1},     {"relax", relax, 1}, {"decided", decided, 2},
-                {"before", before, 1}, {"after", after, 1}, {"never", never, 1}};
+} programs[] = {{"kept", kept, 1},   {"relax", relax, 1}, {"decided", decided, 2},  {"before", before, 1},
+                {"after", after, 1}, {"never", never, 1}, {"indirect", indirect, 2}};
 enum { PROGRAMS = sizeof programs / sizeof *programs };
 
 /* ---- the same bits ---- */
