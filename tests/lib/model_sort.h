@@ -78,7 +78,7 @@ static void sort_upper(tile *tile) {
 }
 
 #define SORT_SEARCH(name)                                                                                              \
-    "bitonic_u32(t, n)\nfor i in local_index .. n step lanes { m[i] = " name "_bound_u32(t, n, m[i]) }\nbarrier"
+    "bitonic_u32(t, n)\nfor i in local_index .. used step lanes { m[i] = " name "_bound_u32(t, n, m[i]) }\nbarrier"
 
 static const tile_function sort_functions[] = {
     {"sort", "bitonic_u32", "u32", "u32", "bitonic_u32(t, n)", NULL, sort_uint32_t, 0},

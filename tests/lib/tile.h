@@ -7,7 +7,7 @@
 
 #include "lib/library.h"
 
-enum { TILE_CAPACITY = 2048, TILE_RESULT = 8 };
+enum { TILE_CAPACITY = 2048, TILE_ODD = 77 };
 
 /* A tile: `n` elements of each array; the model changes them, and gives the result's bytes (8, zero if there is none). `stored` is how many
  * elements the op leaves in order, n unless the model says less. */
@@ -35,7 +35,8 @@ static inline size_t tile_size(const char *type) {
 
 /* Elements are loaded and stored by invocations other than those that the op gives them to, and overwritten at the end: without its barriers, or
  * if it touched what lies behind n (the guards), the op would race or differ. */
-static inline void tile_open(library *l, const tile_function *f, const char *workgroup) {
+static inline void tile_open_arrays(library *l, const tile_function *f, const char *workgroup, unsigned length,
+                                    unsigned more_length, const char *n) {
     char text[4096];
 
     snprintf(text, sizeof text,
@@ -54,37 +55,44 @@ static inline void tile_open(library *l, const tile_function *f, const char *wor
              "  array s2 : %s [%d] workgroup\n"
              "  let lanes = workgroup_size.x * workgroup_size.y * workgroup_size.z\n"
              "  let first = group_id.x * size\n"
-             "  let n = min(size, len(data) - first)\n"
-             "  for i in local_index .. n step lanes {\n"
-             "    t[n - 1 - i] = data[first + n - 1 - i]\n"
-             "    m[n - 1 - i] = more[first + n - 1 - i]\n"
+             "  let used = min(size, len(data) - first)\n"
+             "  let n = %s\n"
+             "  for i in local_index .. used step lanes {\n"
+             "    t[used - 1 - i] = data[first + used - 1 - i]\n"
+             "    m[used - 1 - i] = more[first + used - 1 - i]\n"
              "  }\n"
              "  if local_index == 0 {\n"
-             "    t[n] = 77\n"
-             "    m[n] = 77\n"
+             "    if used < len(t) { t[used] = 77 }\n"
+             "    m[used] = 77\n"
              "  }\n"
              "  %s\n"
              "  %s\n"
-             "  for i in local_index .. stored step lanes {\n"
-             "    data[first + stored - 1 - i] = t[stored - 1 - i]\n"
-             "    more[first + stored - 1 - i] = m[stored - 1 - i]\n"
+             "  for i in local_index .. used step lanes {\n"
+             "    let at = used - 1 - i\n"
+             "    if at < stored {\n"
+             "      data[first + at] = t[at]\n"
+             "      more[first + at] = m[at]\n"
+             "    }\n"
              "  }\n"
              "  if local_index == lanes - 1 {\n"
              "    %s\n"
-             "    guards[group_id.x] = u32(t[n] == 77 && m[n] == 77)\n"
+             "    guards[group_id.x] = u32((used == len(t) || t[used] == 77) && m[used] == 77)\n"
              "  }\n"
-             "  for i in local_index .. stored step lanes {\n"
-             "    t[stored - 1 - i] = 0\n"
-             "    m[stored - 1 - i] = 0\n"
+             "  for i in local_index .. used step lanes {\n"
+             "    t[used - 1 - i] = 0\n"
+             "    m[used - 1 - i] = 0\n"
              "  }\n"
              "}\n",
-             f->type, f->more, f->result ? f->result : "u32", workgroup, f->type, TILE_CAPACITY, f->more, TILE_CAPACITY,
-             f->type, TILE_CAPACITY, f->more, TILE_CAPACITY, f->call,
-             strstr(f->call, "let stored") ? "" : "let stored = n",
+             f->type, f->more, f->result ? f->result : "u32", workgroup, f->type, length, f->more, more_length, f->type,
+             length, f->more, length, n, f->call, strstr(f->call, "let stored") ? "" : "let stored = used",
              !f->result                   ? ""
              : strstr(f->call, "result2") ? "results[group_id.x] = result; results2[group_id.x] = result2"
                                           : "results[group_id.x] = result");
     library_open(l, f->dialect, text);
+}
+
+static inline void tile_open(library *l, const tile_function *f, const char *workgroup) {
+    tile_open_arrays(l, f, workgroup, TILE_CAPACITY, TILE_CAPACITY, "used");
 }
 
 static inline uint64_t tile_draw(const char *type, unsigned distinct, vy_random *random) {
@@ -158,6 +166,10 @@ static inline void tile_check(const tile_function *functions, size_t count) {
                 tile_run(&functions[k], &l, library_sizes[i], TILE_CAPACITY - 1);
             }
             tile_run(&functions[k], &l, 2500, 300);
+            library_close(&l);
+            /* An n beyond the array means all of it; the scratch arrays are no longer than that. */
+            tile_open_arrays(&l, &functions[k], workgroups[w], TILE_ODD, TILE_ODD + 5, "0xffffffffu32");
+            tile_run(&functions[k], &l, TILE_ODD, TILE_ODD);
             library_close(&l);
         }
 }
