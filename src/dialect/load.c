@@ -103,10 +103,14 @@ static int is_met(const vyre_dialect_builder *builder, const vy_manifest_require
     const vy_dialect *there = vy_builder_dialect(builder, wanted->dialect);
     const char *version = there ? there->dialect.version : "";
     if (!there)
-        vy_fail(why, VYRE_NOT_FOUND, NULL, "the dialect `%.128s` is required and is not there", wanted->dialect);
+        vy_fail(why, VYRE_NOT_FOUND,
+                VY_FIX("load the manifest of `%.128s` before this one or with it", wanted->dialect),
+                "the dialect `%.128s` is required and is not there", wanted->dialect);
     else if (vy_semver_compare(version, strlen(version), wanted->version, strlen(wanted->version)) < 0)
-        vy_fail(why, VYRE_CONFLICT, NULL, "the dialect `%.128s` is required from version %.64s on, and %.64s is there",
-                wanted->dialect, wanted->version, version);
+        vy_fail(why, VYRE_CONFLICT,
+                VY_FIX("load a newer `%.128s`, or require no more than %.64s", wanted->dialect, version),
+                "the dialect `%.128s` is required from version %.64s on, and %.64s is there", wanted->dialect,
+                wanted->version, version);
     else
         return 1;
     return 0;

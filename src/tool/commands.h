@@ -12,6 +12,7 @@
     X(backends)                                                                                                        \
     X(cache)                                                                                                           \
     X(doctor)                                                                                                          \
+    X(dialects)                                                                                                        \
     X(ops)                                                                                                             \
     X(inline)                                                                                                          \
     X(encode)                                                                                                          \

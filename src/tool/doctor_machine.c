@@ -98,6 +98,7 @@ void doctor_look_at_limits(doctor *d) {
     X("VYRE_PLUGINS")                                                                                                  \
     X("VYRE_TRACE")                                                                                                    \
     X("VYRE_CACHE_DIR")                                                                                                \
+    X("VYRE_DIALECT_PATH")                                                                                             \
     X("VYRE_FORBID_COMPILE")
 
 static const char *const known[] = {

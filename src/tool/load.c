@@ -1,5 +1,6 @@
 /* Loading programs from files. */
 #include "tool/load.h"
+#include "tool/dialects.h"
 
 #include "ir/model.h"
 
@@ -60,8 +61,10 @@ static int make_defines(const tool_command *command, const tool_list *words, vy_
 
 /* Most files call no op, and then nobody looks at the dialects. */
 static vyre_dialects_guard dialects_of(tool_file *file) {
-    if (!file->dialects.snapshot)
+    if (!file->dialects.snapshot) {
+        (void)tool_dialects_load(); /* an op that is missing because of that is named later */
         file->dialects = vyre_dialects_acquire();
+    }
     return file->dialects;
 }
 

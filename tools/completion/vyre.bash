@@ -3,7 +3,7 @@ _vyre() {
     local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]:-} options=
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "run check fmt explain backends cache doctor ops inline encode decode bind gen shrink version help" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "run check fmt explain backends cache doctor dialects ops inline encode decode bind gen shrink version help" -- "$word")
         return
     fi
     case $command in
@@ -14,13 +14,14 @@ _vyre() {
     backends) options="--backend --software --json" ;;
     cache) options="--folder --backend --invalid --json" ;;
     doctor) options="--timeout --json" ;;
+    dialects) options="--folder --events --json" ;;
     ops) options="--markdown --json" ;;
     inline | decode | bind) options="--output --program --define" ;;
     encode) options="--output --program --define --debug" ;;
     gen) options="--seed --count --statements --depth --invocations --stress --types --output --json" ;;
     shrink) options="--output --program --define --count --grid --elements --tries --timeout --verbose" ;;
     help)
-        mapfile -t COMPREPLY < <(compgen -W "run check fmt explain backends cache doctor ops inline encode decode bind gen shrink version help" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "run check fmt explain backends cache doctor dialects ops inline encode decode bind gen shrink version help" -- "$word")
         return
         ;;
     esac
@@ -33,6 +34,8 @@ _vyre() {
         mapfile -t COMPREPLY < <(compgen -W "$options --help" -- "$word")
     elif [ "$command" = cache ]; then
         mapfile -t COMPREPLY < <(compgen -W "list size verify clear" -- "$word")
+    elif [ "$command" = dialects ] && [ "$COMP_CWORD" -eq 2 ]; then
+        mapfile -t COMPREPLY < <(compgen -W "list show check watch" -- "$word")
     else
         mapfile -t COMPREPLY < <(compgen -f -- "${word#@}")
     fi

@@ -1,0 +1,461 @@
+/* vyre dialects: ops that are not part of the language, and the manifests they come from. */
+#include "dialect/folder.h"
+#include "tool/args.h"
+#include "tool/commands.h"
+#include "tool/dialects.h"
+#include "vyre/manifest.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <unistd.h>
+
+typedef struct dialects_options {
+    tool_list folders;
+    uint64_t events;
+    int json;
+} dialects_options;
+
+static const tool_option options_table[] = {
+    {"folder", 0, "DIR", TOOL_LIST, offsetof(dialects_options, folders), "load the manifests in it first"},
+    {"events", 0, "N", TOOL_AMOUNT, offsetof(dialects_options, events), "with watch: end after N changes"},
+    {"json", 0, NULL, TOOL_FLAG, offsetof(dialects_options, json),
+     "one JSON value on standard output; with watch one on each line"},
+    {NULL, 0, NULL, TOOL_FLAG, 0, NULL},
+};
+
+/* What an action is given: the words behind its name. */
+typedef struct request {
+    const tool_command *self;
+    const dialects_options *options;
+    const char *const *words;
+    uint32_t count;
+} request;
+
+/* ---- loading ---- */
+
+/* Prints what was found, or the error if nothing was. A file or folder that is not there is no mistake in one. */
+static int report(const vyre_diagnostics *list, const vyre_error *error) {
+    const vyre_diagnostic *first = vyre_diagnostics_get(list, 0);
+    int is_absent = error->code == VYRE_NOT_FOUND && (!first || first->line == 0);
+
+    if (first) {
+        tool_failure_note(error);
+        tool_diagnostics(list);
+    } else {
+        (void)tool_error(error);
+    }
+    return is_absent ? TOOL_SYSTEM : tool_exit_of(error->code);
+}
+
+int tool_dialects_load(void) {
+    static int is_loaded;
+    vyre_diagnostics *list;
+    vyre_error error;
+    int code = TOOL_OK;
+
+    if (is_loaded)
+        return TOOL_OK;
+    is_loaded = 1;
+    list = vyre_diagnostics_new();
+    if (vyre_dialects_load_path(list, &error) != VYRE_OK)
+        code = report(list, &error);
+    vyre_diagnostics_free(list);
+    return code;
+}
+
+static int load_folders(const request *request) {
+    int code = tool_dialects_load();
+
+    for (uint32_t i = 0; i < request->options->folders.count && code == TOOL_OK; i++) {
+        vyre_diagnostics *list = vyre_diagnostics_new();
+        vyre_error error;
+        if (vyre_dialects_load_folder(request->options->folders.items[i], list, &error) != VYRE_OK)
+            code = report(list, &error);
+        vyre_diagnostics_free(list);
+    }
+    return code;
+}
+
+/* The newest snapshot with all that was asked for in it. */
+static int acquire(const request *request, vyre_dialects_guard *guard) {
+    vyre_error error;
+    int code = load_folders(request);
+
+    *guard = (vyre_dialects_guard){NULL, NULL};
+    if (code != TOOL_OK)
+        return code;
+    return vyre_dialects_global(guard, &error) == VYRE_OK ? TOOL_OK : tool_error(&error);
+}
+
+/* ---- list ---- */
+
+static size_t count_ops(vyre_dialects_guard guard, const char *dialect) {
+    size_t count = 0;
+
+    for (size_t i = 0; i < vyre_dialects_count(guard); i++)
+        count += strcmp(vyre_dialects_at(guard, i)->dialect, dialect) == 0;
+    return count;
+}
+
+static void add_dialect_json(vy_string *out, const vyre_dialect *dialect) {
+    vy_string_add(out, "{\"dialect\":");
+    vy_string_json(out, dialect->name);
+    vy_string_add(out, ",\"version\":");
+    vy_string_json(out, dialect->version);
+    vy_string_add(out, ",\"doc\":");
+    vy_string_json(out, dialect->doc);
+    vy_string_add(out, ",\"owner\":");
+    vy_string_json(out, dialect->owner);
+}
+
+static void add_all(vy_string *out, vyre_dialects_guard guard, int json) {
+    vy_string_add(out, json ? "[" : "");
+    for (size_t i = 0; i < vyre_dialects_dialect_count(guard); i++) {
+        const vyre_dialect *dialect = vyre_dialects_dialect_at(guard, i);
+        size_t ops = count_ops(guard, dialect->name);
+        if (json) {
+            vy_string_add(out, i ? ",\n " : "");
+            add_dialect_json(out, dialect);
+            vy_string_format(out, ",\"ops\":%zu}", ops);
+        } else {
+            vy_string_format(out, "%-12s %-8s %4zu op%s  %s  (%s)\n", dialect->name, dialect->version, ops,
+                             ops == 1 ? " " : "s", dialect->doc, dialect->owner);
+        }
+    }
+    vy_string_add(out, json ? "]\n" : "");
+}
+
+static void add_ops(vy_string *out, vyre_dialects_guard guard, const vyre_dialect *dialect, int json) {
+    int first = 1;
+
+    if (json) {
+        add_dialect_json(out, dialect);
+        vy_string_add(out, ",\"ops\":[");
+    } else {
+        vy_string_format(out, "%s %s: %s (%s)\n", dialect->name, dialect->version, dialect->doc, dialect->owner);
+    }
+    for (size_t i = 0; i < vyre_dialects_count(guard); i++) {
+        const vyre_op_definition *op = vyre_dialects_at(guard, i);
+        if (strcmp(op->dialect, dialect->name) != 0)
+            continue;
+        if (json) {
+            vy_string_add(out, first ? "" : ",\n ");
+            tool_op_json(out, op);
+        } else {
+            vy_string_format(out, "  %-28s %s\n", op->id, op->doc);
+        }
+        first = 0;
+    }
+    vy_string_add(out, json ? "]}\n" : "");
+}
+
+static int no_dialect(vyre_dialects_guard guard, const char *word) {
+    vy_suggestion near;
+    vyre_error error;
+
+    vy_suggestion_start(&near, word, strlen(word));
+    for (size_t i = 0; i < vyre_dialects_dialect_count(guard); i++)
+        vy_suggestion_offer(&near, vyre_dialects_dialect_at(guard, i)->name);
+    const char *best = vy_suggestion_get(&near);
+    vy_fail(&error, VYRE_NOT_FOUND,
+            best ? VY_FIX("did you mean `%s`?", best) : "`vyre dialects` lists all; --folder loads more",
+            "there is no dialect `%.128s`", word);
+    return tool_error(&error);
+}
+
+static int run_list(const request *request) {
+    vyre_dialects_guard guard;
+    vy_string out = {0};
+    int code = acquire(request, &guard);
+
+    if (code == TOOL_OK && request->count > 1) {
+        code = tool_usage(request->self, "name one dialect", "`%.100s` is not expected", request->words[1]);
+    } else if (code == TOOL_OK && request->count == 1) {
+        const char *word = request->words[0];
+        const vyre_dialect *dialect = vyre_dialects_dialect(guard, word, strlen(word));
+        if (dialect)
+            add_ops(&out, guard, dialect, request->options->json);
+        else
+            code = no_dialect(guard, word);
+    } else if (code == TOOL_OK) {
+        add_all(&out, guard, request->options->json);
+    }
+    vyre_dialects_release(&guard);
+    if (code == TOOL_OK)
+        return tool_print(&out);
+    vy_string_free(&out);
+    return code;
+}
+
+/* ---- show ---- */
+
+static int no_op(vyre_dialects_guard guard, const char *word) {
+    vy_suggestion near;
+    vyre_error error;
+
+    vy_suggestion_start(&near, word, strlen(word));
+    for (size_t i = 0; i < vyre_dialects_count(guard); i++)
+        vy_suggestion_offer(&near, vyre_dialects_at(guard, i)->id);
+    const char *best = vy_suggestion_get(&near);
+    vy_fail(&error, VYRE_NOT_FOUND,
+            best ? VY_FIX("did you mean `%s`?", best) : "`vyre dialects list DIALECT` lists the ops of one",
+            "there is no op `%.128s`", word);
+    return tool_error(&error);
+}
+
+static int run_show(const request *request) {
+    vyre_dialects_guard guard;
+    vy_string out = {0};
+    int json = request->options->json, code;
+
+    if (request->count == 0)
+        return tool_usage(request->self, "name one, as in `vyre dialects show bits.extract_u32`", "no op is named");
+    code = acquire(request, &guard);
+    vy_string_add(&out, json ? "[" : "");
+    for (uint32_t i = 0; i < request->count && code == TOOL_OK; i++) {
+        const char *word = request->words[i];
+        const vyre_op_definition *op = vyre_dialects_find(guard, word, strlen(word));
+        vy_string_add(&out, !i ? "" : json ? ",\n " : "\n");
+        if (!op)
+            code = no_op(guard, word);
+        else if (json)
+            tool_op_json(&out, op);
+        else
+            tool_op_text(&out, op);
+    }
+    vy_string_add(&out, json ? "]\n" : "");
+    vyre_dialects_release(&guard);
+    if (code == TOOL_OK)
+        return tool_print(&out);
+    vy_string_free(&out);
+    return code;
+}
+
+/* ---- check ---- */
+
+/* Everything that loading these files together would find; nothing is installed. */
+static vyre_status check_files(vy_folders *folders, vyre_diagnostics *list, vyre_error *error) {
+    size_t changed;
+    vyre_status status = vy_folders_read(folders, list, &changed, error);
+
+    if (status != VYRE_OK)
+        return status;
+    if (folders->first.code != VYRE_OK) {
+        *error = folders->first;
+        return error->code;
+    }
+    vy_load_item *items = vy_folders_batch(folders);
+    if (!items)
+        return vy_fail_memory(error, "checking manifests");
+    status = vy_load_check(items, folders->entries.count, list, error);
+    vy_folders_settle(folders, items, 0);
+    return status;
+}
+
+static void add_checked(vy_string *out, const vy_folders *folders, int json) {
+    int first = 1;
+
+    for (uint32_t i = 0; i < folders->entries.count; i++) {
+        const vy_manifest *manifest = folders->entries.items[i].next;
+        const char *shown = folders->entries.items[i].shown;
+        if (!manifest)
+            continue;
+        if (json) {
+            vy_string_add(out, first ? "{\"file\":" : ",{\"file\":");
+            vy_string_json(out, shown);
+            vy_string_add(out, ",\"dialect\":");
+            vy_string_json(out, manifest->dialect.name);
+            vy_string_add(out, ",\"version\":");
+            vy_string_json(out, manifest->dialect.version);
+            vy_string_format(out, ",\"ops\":%u}", manifest->op_count);
+        } else {
+            vy_string_format(out, "%s: ok, dialect %s %s, %u op%s\n", shown, manifest->dialect.name,
+                             manifest->dialect.version, manifest->op_count, manifest->op_count == 1 ? "" : "s");
+        }
+        first = 0;
+    }
+}
+
+/* On one line: a newline inside a string is escaped. */
+static void add_findings(vy_string *out, const vyre_diagnostics *list) {
+    vyre_bytes text = VYRE_BYTES_INIT;
+
+    vy_string_add(out, ",\"diagnostics\":");
+    if (vyre_diagnostics_render_json(list, &text, NULL) != VYRE_OK)
+        out->failed = 1;
+    for (size_t i = 0; i < text.size; i++)
+        if (((const char *)text.data)[i] != '\n')
+            vy_string_char(out, ((const char *)text.data)[i]);
+    vyre_bytes_free(&text);
+}
+
+static int show_checked(const vy_folders *folders, const vyre_diagnostics *list, int is_good, int json) {
+    vy_string out = {0};
+
+    if (json) {
+        vy_string_format(&out, "{\"ok\":%s,\"manifests\":[", is_good ? "true" : "false");
+        add_checked(&out, folders, 1);
+        vy_string_char(&out, ']');
+        tool_failure_json(&out);
+        add_findings(&out, list);
+        vy_string_add(&out, "}\n");
+        tool_failure_answered();
+    } else if (is_good) {
+        add_checked(&out, folders, 0);
+    }
+    return tool_print(&out);
+}
+
+static int run_check(const request *request) {
+    vy_folders folders = {0};
+    vyre_diagnostics *list = vyre_diagnostics_new();
+    vyre_error error;
+    int code, shown = TOOL_OK;
+
+    if (request->count == 0) {
+        vyre_diagnostics_free(list);
+        return tool_usage(request->self, "name one or more, as in `vyre dialects check words.toml`",
+                          "no file is given");
+    }
+    code = load_folders(request);
+    error.code = VYRE_OK;
+    for (uint32_t i = 0; i < request->count && code == TOOL_OK && error.code == VYRE_OK; i++)
+        if (vy_folders_add_file(&folders, request->words[i], &error) != VYRE_OK)
+            code = tool_error(&error);
+    if (code == TOOL_OK) {
+        error.code = VYRE_OK;
+        if (check_files(&folders, list, &error) != VYRE_OK)
+            code = report(list, &error);
+        shown = show_checked(&folders, list, code == TOOL_OK, request->options->json);
+    }
+    vy_folders_free(&folders);
+    vyre_diagnostics_free(list);
+    return code != TOOL_OK ? code : shown;
+}
+
+/* ---- watch ---- */
+
+typedef struct watching {
+    const dialects_options *options;
+    uint64_t events;
+} watching;
+
+/* SIGINT and SIGTERM end the watch; they are blocked in every thread, and one waits for them. */
+static sigset_t end_signals(void) {
+    sigset_t signals;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    return signals;
+}
+
+static void wait_for_end(void) {
+    sigset_t signals = end_signals();
+    int number;
+
+    (void)sigwait(&signals, &number);
+}
+
+/* Called by the watcher's thread while the other waits for a signal. */
+static void tell(void *user, const vyre_dialects_event *event) {
+    watching *watching = user;
+    vy_string out = {0};
+
+    if (watching->options->json) {
+        vy_string_format(&out, "{\"generation\":%" PRIu64 ",\"changed\":%u,\"removed\":%u", event->generation,
+                         event->changed, event->removed);
+        add_findings(&out, event->findings);
+        vy_string_add(&out, "}\n");
+    } else {
+        tool_diagnostics(event->findings);
+        vy_string_format(&out, "generation %" PRIu64 ": %u changed, %u removed%s\n", event->generation, event->changed,
+                         event->removed, event->error ? "; what has mistakes stays as it was" : "");
+    }
+    (void)tool_print(&out);
+    fflush(stdout);
+    if (watching->options->events && ++watching->events == watching->options->events)
+        (void)kill(getpid(), SIGTERM);
+}
+
+static int run_watch(const request *request) {
+    watching watching = {.options = request->options};
+    vyre_dialects_watch_options options = VYRE_DIALECTS_WATCH_OPTIONS_INIT;
+    vyre_dialects_watcher *watcher;
+    sigset_t ends = end_signals();
+    vyre_error error;
+    int code = load_folders(request);
+
+    if (code != TOOL_OK)
+        return code;
+    options.folders = request->count ? request->words : NULL;
+    options.folder_count = request->count;
+    options.report = tell;
+    options.user = &watching;
+    (void)pthread_sigmask(SIG_BLOCK, &ends, NULL);
+    if (vyre_dialects_watch(&options, &watcher, &error) != VYRE_OK)
+        return error.code == VYRE_INVALID_ARGUMENT ? tool_usage(request->self, error.fix, "%s", error.message)
+                                                   : tool_error(&error);
+    wait_for_end();
+    vyre_dialects_watcher_stop(watcher);
+    tool_failure_answered();
+    return TOOL_OK;
+}
+
+/* ---- the command ---- */
+
+static const struct {
+    const char *name;
+    int (*run)(const request *request);
+} actions[] = {{"list", run_list}, {"show", run_show}, {"check", run_check}, {"watch", run_watch}};
+enum { ACTIONS = sizeof actions / sizeof *actions };
+
+static int unknown_action(const tool_command *self, const char *word) {
+    vy_suggestion suggestion;
+    const char *near;
+
+    vy_suggestion_start(&suggestion, word, strlen(word));
+    for (int i = 0; i < ACTIONS; i++)
+        vy_suggestion_offer(&suggestion, actions[i].name);
+    near = vy_suggestion_get(&suggestion);
+    return tool_usage(self, near ? VY_FIX("did you mean `vyre dialects %s`?", near) : "say list, show, check or watch",
+                      "`%.100s` is nothing to do with dialects", word);
+}
+
+static int run_command(const tool_command *self, void *given, const tool_args *args) {
+    const char *word = args->words.count ? args->words.items[0] : "list";
+    request request = {.self = self, .options = given};
+
+    if (args->words.count > 1) {
+        request.words = args->words.items + 1;
+        request.count = args->words.count - 1;
+    }
+    if (request.options->events && strcmp(word, "watch") != 0)
+        return tool_usage(self, "say `vyre dialects watch FOLDER`", "--events goes with watch, not with %.100s", word);
+    for (int i = 0; i < ACTIONS; i++)
+        if (strcmp(actions[i].name, word) == 0)
+            return actions[i].run(&request);
+    return unknown_action(self, word);
+}
+
+const tool_command tool_cmd_dialects = {
+    .name = "dialects",
+    .summary = "list, show, check or watch dialects: ops that are not part of the language",
+    .usage = "[list [DIALECT]|show OP...|check FILE...|watch FOLDER...] [OPTIONS]",
+    .details =
+        "list   the dialects, with version, number of ops, doc and owner; or the ops of one\n"
+        "show   signature, doc, attributes, laws, lowerings and body of ops\n"
+        "check  every mistake in manifests, as if all of them were loaded together; exits with 1 if there is one\n"
+        "watch  tells of every change in folders of manifests, until it is interrupted\n"
+        "\n"
+        "Beside those of libvyre, the dialects in the folders of $VYRE_DIALECT_PATH (separated by colons) are there, "
+        "for\n"
+        "every command that reads programs.\n",
+    .examples = "  vyre dialects list bits\n"
+                "  vyre dialects show bits.extract_u32\n"
+                "  vyre dialects check words.toml\n"
+                "  vyre dialects watch ops/\n",
+    .options = options_table,
+    .options_size = sizeof(dialects_options),
+    .run = run_command,
+};
