@@ -105,7 +105,7 @@ typedef struct fake {
     int fail_silently; /* without filling the error */
     fake_sin sin;
     _Atomic int is_lost;
-    unsigned hang_ms;
+    _Atomic unsigned hang_ms;
     uint64_t can_cancel;
     uint64_t no_grid_sync;
     uint64_t most_groups; /* 0 = as many as the reference */

@@ -350,6 +350,7 @@ static void a_hanging_pipeline_is_abandoned(void **state) {
     rig r;
     rig_open(&r);
     r.f->destroyed = &destroyed;
+    r.f->is_shared = 1;
     vyre_pipeline *pipeline = rig_compile(&r);
     vyre_dispatch_config config = {.timeout_ns = 60000000000u};
     vyre_outputs outputs = VYRE_OUTPUTS_INIT;
