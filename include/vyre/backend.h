@@ -131,6 +131,52 @@ typedef enum vyre_capability {
         VYRE_CAPABILITY_COUNT
 } vyre_capability;
 
+/* What a device computes natively exactly as the rules of the bits ask (docs/bits.md). A bit is set if the API promises it and a probe on the device
+ * agrees, or if a large probe passed on this device and driver; one failed case withdraws it. What is not set is legalised. X(ID, name, doc) */
+#define VYRE_NUMERIC_LIST(X)                                                                                           \
+    X(INT8, "int8", "8-bit integer arithmetic")                                                                        \
+    X(INT16, "int16", "16-bit integer arithmetic")                                                                     \
+    X(INT64, "int64", "64-bit integer arithmetic")                                                                     \
+    X(INT_DIV, "int.div", "integer division and remainder, by zero and of MIN by -1 too")                              \
+    X(SHIFT, "int.shift", "shift and rotate amounts modulo the width")                                                 \
+    X(F32_ADD, "f32.add", "f32 addition and subtraction of normal numbers")                                            \
+    X(F32_MUL, "f32.mul", "f32 multiplication of normal numbers")                                                      \
+    X(F32_DIV, "f32.div", "f32 division, correctly rounded")                                                           \
+    X(F32_SQRT, "f32.sqrt", "f32 square root, correctly rounded")                                                      \
+    X(F32_FMA, "f32.fma", "f32 fma with one rounding")                                                                 \
+    X(F32_SUBNORMAL, "f32.subnormal", "all of the above with subnormal operands and results")                          \
+    X(F32_MIN_MAX, "f32.min_max", "f32 minimumNumber and maximumNumber, -0 below +0")                                  \
+    X(F32_ROUND, "f32.round", "f32 floor, ceil, trunc and round to even")                                              \
+    X(F32_CONVERT, "f32.convert", "f32 to and from 32-bit integers: nearest-even, saturating, NaN to 0")               \
+    X(F64_ADD, "f64.add", "f64 addition and subtraction of normal numbers")                                            \
+    X(F64_MUL, "f64.mul", "f64 multiplication of normal numbers")                                                      \
+    X(F64_DIV, "f64.div", "f64 division, correctly rounded")                                                           \
+    X(F64_SQRT, "f64.sqrt", "f64 square root, correctly rounded")                                                      \
+    X(F64_FMA, "f64.fma", "f64 fma with one rounding")                                                                 \
+    X(F64_SUBNORMAL, "f64.subnormal", "all of the above with subnormal operands and results")                          \
+    X(F64_MIN_MAX, "f64.min_max", "f64 minimumNumber and maximumNumber, -0 below +0")                                  \
+    X(F64_ROUND, "f64.round", "f64 floor, ceil, trunc and round to even")                                              \
+    X(F64_CONVERT, "f64.convert", "f64 to and from f32 and integers: nearest-even, saturating, NaN to 0")              \
+    X(F16_ADD, "f16.add", "f16 addition and subtraction")                                                              \
+    X(F16_MUL, "f16.mul", "f16 multiplication")                                                                        \
+    X(F16_DIV, "f16.div", "f16 division, correctly rounded")                                                           \
+    X(F16_SQRT, "f16.sqrt", "f16 square root, correctly rounded")                                                      \
+    X(F16_FMA, "f16.fma", "f16 fma with one rounding")                                                                 \
+    X(F16_CONVERT, "f16.convert", "f16 to and from f32, nearest-even")                                                 \
+    X(BF16_FMA, "bf16.fma", "bf16 fma with one rounding")                                                              \
+    X(BF16_CONVERT, "bf16.convert", "bf16 to and from f32, nearest-even")
+typedef enum vyre_numeric {
+#define X(ID, name, doc) VYRE_NUMERIC_##ID,
+    VYRE_NUMERIC_LIST(X)
+#undef X
+        VYRE_NUMERIC_COUNT /* at most 64: they are bits */
+} vyre_numeric;
+typedef struct vyre_numerics_profile {
+    uint32_t struct_size;
+    uint64_t exact; /* bit 1 << VYRE_NUMERIC_… */
+    uint64_t cases; /* operands the probe tried for each operation; 0 = nothing was measured */
+} vyre_numerics_profile;
+
 /* ---- what a backend may call: the host ---- */
 
 /* Services of the library, given to every constructor; constant, valid for ever, any thread. A plug-in calls these and links against nothing. */
@@ -352,6 +398,9 @@ typedef struct vyre_backend_vtable {
     vyre_status (*try_recover)(void *self, vyre_error *error);
     /* Called once, after shutdown. Default: self needs no freeing. */
     void (*destroy)(void *self);
+    /* What the device computes exactly; profile arrives with nothing set. Asked when the backend is acquired and after recovery, and part of every
+     * pipeline's key. Default: stays so, nothing is trusted. */
+    void (*numerics)(void *self, vyre_numerics_profile *profile);
 } vyre_backend_vtable;
 
 typedef struct vyre_backend_instance {

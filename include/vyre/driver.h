@@ -96,6 +96,10 @@ VYRE_API const char *const *vyre_backend_supported_ops(vyre_backend *backend, si
 /* One query for all of VYRE_CAPABILITY_LIST; the conservative default where the backend says nothing; 0 outside the list. The backend is asked
  * when it is acquired and after recovery. */
 VYRE_API uint64_t vyre_backend_capability(const vyre_backend *backend, vyre_capability capability);
+/* What the device computes exactly as the language asks (VYRE_NUMERIC_LIST), measured by the backend; what is not there is computed in other ways,
+ * with the same bits. Set profile->struct_size first. */
+VYRE_API void vyre_backend_numerics(const vyre_backend *backend, vyre_numerics_profile *profile);
+VYRE_API const char *vyre_numeric_name(vyre_numeric numeric); /* "unknown" outside the list */
 /* Set profile->struct_size first; what is not known is 0 or "". */
 VYRE_API void vyre_backend_profile(vyre_backend *backend, vyre_device_profile *profile);
 

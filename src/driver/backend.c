@@ -87,6 +87,12 @@ void vy_backend_take_capabilities(vyre_backend *backend) {
     }
     for (int i = 0; i < VYRE_CAPABILITY_COUNT; i++)
         atomic_store_explicit(&backend->capabilities[i], values[i], memory_order_relaxed);
+    vyre_numerics_profile numerics = {.struct_size = sizeof numerics};
+    if (backend->calls.numerics)
+        backend->calls.numerics(backend->self, &numerics);
+    atomic_store_explicit(&backend->numerics, numerics.exact & ((UINT64_C(1) << VYRE_NUMERIC_COUNT) - 1),
+                          memory_order_relaxed);
+    atomic_store_explicit(&backend->numerics_cases, numerics.cases, memory_order_relaxed);
 }
 
 static uint64_t next_owner(void) {
@@ -233,6 +239,25 @@ uint64_t vyre_backend_capability(const vyre_backend *backend, vyre_capability ca
     return (unsigned)capability < VYRE_CAPABILITY_COUNT
                ? atomic_load_explicit(&backend->capabilities[capability], memory_order_relaxed)
                : 0;
+}
+
+_Static_assert(VYRE_NUMERIC_COUNT < 64, "numerics are bits of one word");
+
+void vyre_backend_numerics(const vyre_backend *backend, vyre_numerics_profile *profile) {
+    uint32_t room = profile->struct_size;
+    vyre_numerics_profile full = {.struct_size = room,
+                                  .exact = atomic_load_explicit(&backend->numerics, memory_order_relaxed),
+                                  .cases = atomic_load_explicit(&backend->numerics_cases, memory_order_relaxed)};
+    memcpy(profile, &full, room < sizeof full ? room : sizeof full);
+}
+
+const char *vyre_numeric_name(vyre_numeric numeric) {
+    static const char *const names[] = {
+#define X(ID, name, doc) name,
+        VYRE_NUMERIC_LIST(X)
+#undef X
+    };
+    return (unsigned)numeric < VYRE_NUMERIC_COUNT ? names[numeric] : "unknown";
 }
 
 static uint32_t clamp32(uint64_t value) {

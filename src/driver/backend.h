@@ -25,6 +25,7 @@ struct vyre_backend {
     char id[VY_BACKEND_ID];
     uint64_t owner;                                       /* unique in the process: names this instance in handles */
     _Atomic uint64_t capabilities[VYRE_CAPABILITY_COUNT]; /* recovery may change them */
+    _Atomic uint64_t numerics, numerics_cases;            /* likewise */
 
     _Atomic uint64_t generation;
     _Atomic int is_lost;

@@ -46,17 +46,24 @@ static int is_our_own(const vyre_backend *backend) {
     return 0;
 }
 
-/* A backend of another module is built apart from the library, whose build is in every key. */
-static vyre_status add_module(const vyre_backend *backend, vyre_bytes *identity, vyre_error *error) {
-    vyre_digest build;
-    size_t size = identity->size;
-    if (is_our_own(backend))
-        return VYRE_OK;
-    vy_cache_module_build((const void *)(uintptr_t)backend->calls.dispatch, &build);
-    vyre_status status = vyre_bytes_resize(identity, size + sizeof build, error);
+static vyre_status append(vyre_bytes *identity, const void *data, size_t size, vyre_error *error) {
+    size_t before = identity->size;
+    vyre_status status = vyre_bytes_resize(identity, before + size, error);
     if (status == VYRE_OK)
-        memcpy((char *)identity->data + size, &build, sizeof build);
+        memcpy((char *)identity->data + before, data, size);
     return status;
+}
+
+/* What decides a binary beside what the backend says: what the device computes exactly, and the build of a backend of another module, which is
+ * built apart from the library, whose build is in every key. */
+static vyre_status complete_identity(const vyre_backend *backend, vyre_bytes *identity, vyre_error *error) {
+    vyre_digest build;
+    uint64_t exact = atomic_load_explicit(&backend->numerics, memory_order_relaxed);
+    vyre_status status = append(identity, &exact, sizeof exact, error);
+    if (status != VYRE_OK || is_our_own(backend))
+        return status;
+    vy_cache_module_build((const void *)(uintptr_t)backend->calls.dispatch, &build);
+    return append(identity, &build, sizeof build, error);
 }
 
 /* Asks the backend once a device. One that does not answer has no keys, and so no caches. */
@@ -74,7 +81,7 @@ static int has_identity(vyre_backend *backend) {
         vyre_bytes_free(&given);
         return 0;
     }
-    if (add_module(backend, &given, &error) != VYRE_OK) {
+    if (complete_identity(backend, &given, &error) != VYRE_OK) {
         vyre_bytes_free(&given);
         return 0;
     }

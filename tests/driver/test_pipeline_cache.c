@@ -183,6 +183,11 @@ static void a_backend_that_hides_its_identity_is_not_cached(void **state) {
 
 /* ---- the folder ---- */
 
+static void exact_fma(void *self, vyre_numerics_profile *profile) {
+    (void)self;
+    profile->exact = UINT64_C(1) << VYRE_NUMERIC_F32_FMA;
+}
+
 static void another_backend_finds_it_on_disk(void **state) {
     (void)state;
     rig r;
@@ -205,11 +210,16 @@ static void another_backend_finds_it_on_disk(void **state) {
     vyre_outputs_free(&outputs);
     vyre_pipeline_release(pipeline);
     rig_close(&r);
-    fake *f = fake_new();
-    f->identity = "another device";
-    rig_open_with(&r, f);
-    assert_int_equal(vyre_compile(r.backend, r.c.program, NULL, &pipeline, NULL), VYRE_UNSUPPORTED);
-    rig_close(&r);
+    for (int other = 0; other < 2; other++) { /* another device, or one that computes other things exactly */
+        fake *f = fake_new();
+        if (other == 0)
+            f->identity = "another device";
+        else
+            f->table.numerics = exact_fma;
+        rig_open_with(&r, f);
+        assert_int_equal(vyre_compile(r.backend, r.c.program, NULL, &pipeline, NULL), VYRE_UNSUPPORTED);
+        rig_close(&r);
+    }
 }
 
 static void a_refused_binary_is_a_miss_and_is_replaced(void **state) {

@@ -42,6 +42,12 @@ static void device_profile(void *self, vyre_device_profile *profile) {
     profile->max_native_int_width = 64;
 }
 
+/* The oracle computes by the rules themselves. */
+static void numerics(void *self, vyre_numerics_profile *profile) {
+    (void)self;
+    profile->exact = (UINT64_C(1) << VYRE_NUMERIC_COUNT) - 1;
+}
+
 static vyre_status shutdown(void *self, vyre_error *error) {
     (void)error;
     vy_reference_forget_all(self);
@@ -74,6 +80,7 @@ static const vyre_backend_vtable table = {
     .prepare = vy_reference_prepare,
     .shutdown = shutdown,
     .destroy = destroy,
+    .numerics = numerics,
 };
 
 static vyre_status create(const char *name, uint32_t ordinal, vyre_backend_instance *out, vyre_error *error) {
