@@ -20,7 +20,7 @@ typedef struct vyre_pipeline vyre_pipeline;
  *
  * A deadline on a pipeline that was not compiled as cancellable, on a backend that can stop a kernel, compiles it once more.
  *
- * VYRE_INVALID_ARGUMENT  a library, which has nothing to run
+ * VYRE_INVALID_ARGUMENT  a library, which has nothing to run, or a program whose ops are not resolved (vyre_program_resolve)
  * VYRE_LIMIT             the workgroup is over a limit of the device
  * VYRE_UNSUPPORTED       the backend cannot run this program; or compiling is forbidden (vyre_cache_forbid_compile) and nothing was found
  * VYRE_CORRUPT           the backend broke its contract

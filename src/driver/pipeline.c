@@ -110,6 +110,9 @@ static vyre_status check(vyre_backend *backend, vyre_program *program, vyre_erro
     if (!vy_program_has_entry(program))
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "pass a `program`, not a file of functions",
                        "a library has nothing to compile");
+    if (program->facts & VY_FACT_OP_CALL) /* what an op means is no part of its fingerprint, and so of no key */
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "resolve it first: vyre_program_resolve (vyre/dialect.h)",
+                       "`%s` calls ops of dialects that are not resolved", vyre_program_name(program));
     return vy_boundary_check_program(backend, program, error);
 }
 
