@@ -3,9 +3,9 @@
  * All items are resolved before anything runs. A resolved launch is large, so none is kept: items are resolved again when they run, which gives the
  * same. The native entry takes only what it can do in one launch each: an empty grid, stages, or a deadline the backend cannot keep
  * send the whole batch the other way. */
-#include "driver/pipeline.h"
-
 #include "base/status.h"
+#include "driver/copies.h"
+#include "driver/many.h"
 #include "driver/trace.h"
 
 typedef struct batch {
@@ -58,139 +58,86 @@ static vyre_status run_each(batch *b, vyre_error *error) {
 
 /* ---- natively ---- */
 
-/* One block for all items. */
-typedef struct storage {
-    vyre_launch *launches;
-    vyre_trap *traps;
+/* What stands beside the launches; one block. */
+typedef struct slots {
     const vyre_span **inputs;
     vyre_outputs *views;
-    vyre_scalar *params;
-    uint64_t *elements;
-    size_t *capacities;
-    void *block;
-    size_t size;
-} storage;
+    size_t *capacities; /* of all slots of all items */
+    size_t count;       /* of an item */
+} slots;
 
-static void *piece(storage *s, size_t count, size_t size) {
-    void *at = s->block ? (char *)s->block + s->size : NULL;
-    s->size += (vy_array_size(count, size) + 15) / 16 * 16;
-    return at;
+static void lay_out(slots *s, vy_cutter *cutter, size_t count) {
+    s->inputs = vy_cut(cutter, NULL, vy_array_size(count, sizeof *s->inputs));
+    s->views = vy_cut(cutter, NULL, vy_array_size(count, sizeof *s->views));
+    s->capacities = vy_cut(cutter, NULL, vy_array_size(count * s->count, sizeof *s->capacities));
 }
 
-static void lay_out(storage *s, const vyre_program *program, size_t count, size_t outputs) {
-    s->size = 0;
-    s->launches = piece(s, count, sizeof *s->launches);
-    s->traps = piece(s, count, sizeof *s->traps);
-    s->inputs = piece(s, count, sizeof *s->inputs);
-    s->views = piece(s, count, sizeof *s->views);
-    s->params = piece(s, count * program->param_count, sizeof *s->params);
-    s->elements = piece(s, count * program->buffer_count, sizeof *s->elements);
-    s->capacities = piece(s, count * outputs, sizeof *s->capacities);
-}
-
-static vyre_status fill(batch *b, storage *s, size_t output_count, vyre_error *error) {
-    const vyre_program *program = b->pipeline->program;
-    vyre_status status = VYRE_OK;
+static vyre_status fill(batch *b, vy_many *many, slots *s, vyre_error *error) {
     uint64_t bytes = 0;
     vy_dispatch d;
-    for (size_t i = 0; i < b->count && status == VYRE_OK; i++) {
+    for (size_t i = 0; i < b->count; i++) {
         describe(b, i, &d);
-        status = vy_dispatch_resolve(&d, error);
+        vyre_status status = vy_dispatch_resolve(&d, error);
         if (status == VYRE_OK)
-            status = vy_outputs_reserve(&b->outputs[i], output_count, error);
+            status = vy_outputs_reserve(&b->outputs[i], s->count, error);
         if (status != VYRE_OK)
             return status;
-        s->traps[i] = (vyre_trap){UINT64_MAX, 0}; /* says whether it was filled */
-        vy_boundary_describe(d.program, d.arguments, &d.launch, b->config, s->params + i * program->param_count,
-                             s->elements + i * program->buffer_count, &s->traps[i], &s->launches[i]);
-        s->launches[i].deadline_ns = b->deadline_ns;
+        vy_many_add_host(many, &d);
         s->inputs[i] = d.arguments->inputs;
         for (size_t k = 0; k < d.arguments->input_count; k++)
             bytes += d.arguments->inputs[k].size;
     }
     if (bytes)
         vy_count(VY_COUNTER_input_bytes, bytes);
-    return status;
+    return vy_prepare(b->pipeline->backend, b->pipeline->program, error);
 }
 
-/* What the backend gave, item by item; resolved once more for the sizes. */
-static vyre_status inspect(batch *b, storage *s, size_t output_count, vyre_error *error) {
-    vyre_status status = VYRE_OK;
-    vy_dispatch d;
-    for (size_t i = 0; i < b->count && status == VYRE_OK; i++) {
-        describe(b, i, &d);
-        *b->failed = i;
-        status = vy_dispatch_resolve(&d, error);
-        if (status == VYRE_OK)
-            status = vy_outputs_check(d.backend, &s->views[i], b->outputs[i].items, output_count, d.program, &d.launch,
-                                      error);
-    }
-    return status;
-}
-
-/* The trapped item, if the backend did not name it, is the one whose trap was filled. */
-static vyre_status finish(batch *b, storage *s, vyre_status status, vyre_error *error) {
+static vyre_status call(batch *b, const vy_part *part, vy_many *many, slots *s, vyre_error *error) {
     vyre_backend *backend = b->pipeline->backend;
-    vy_dispatch d;
-    vyre_error own;
-    if (status == VYRE_OK) {
-        vy_count(VY_COUNTER_dispatches, b->count);
-        return VYRE_OK;
-    }
-    size_t at = *b->failed < b->count ? *b->failed : 0;
-    if (status == VYRE_TRAPPED && *b->failed >= b->count) {
-        while (at + 1 < b->count && s->traps[at].invocation == UINT64_MAX)
-            at++;
-        *b->failed = at;
-    }
-    describe(b, at, &d);
-    vy_dispatch_resolve(&d, &own);
-    status = vy_boundary_finish(backend, status, &d.launch, &s->traps[at], error);
-    if (status == VYRE_TRAPPED && b->trap)
-        *b->trap = s->traps[at];
-    return status;
-}
-
-static vyre_status call(batch *b, const vy_code *code, storage *s, size_t output_count, vyre_error *error) {
-    vyre_backend *backend = b->pipeline->backend;
-    const vy_part *part = code->parts;
-    for (size_t i = 0; i < b->count; i++)
-        vy_outputs_lend(&b->outputs[i], output_count, &s->views[i], s->capacities + i * output_count);
     size_t failed = b->count;
+    for (size_t i = 0; i < b->count; i++)
+        vy_outputs_lend(&b->outputs[i], s->count, &s->views[i], s->capacities + i * s->count);
     vy_error_clear(error);
     vy_span span = vy_span_begin();
     vyre_status status =
         vy_backend_judge(backend,
-                         part->calls.dispatch_batched_into(part->self, s->launches, s->inputs,
+                         part->calls.dispatch_batched_into(part->self, many->launches, s->inputs,
                                                            vyre_program_input_count(b->pipeline->program), b->count,
                                                            s->views, &failed, error),
                          error);
     vy_span_end(span, launch, .backend = backend->id, .program = vyre_program_name(b->pipeline->program),
                 .label = b->config->label, .count = b->count, .status = status);
-    *b->failed = failed < b->count ? failed : b->count;
-    if (status == VYRE_OK)
-        status = inspect(b, s, output_count, error);
-    status = finish(b, s, status, error);
+    for (size_t i = 0; i < b->count && status == VYRE_OK; i++) {
+        status = vy_many_check(many, i, &s->views[i], b->outputs[i].items, error);
+        failed = status == VYRE_OK ? b->count : i;
+    }
+    status = vy_many_finish(many, status, failed, b->failed, b->trap, error);
     for (size_t i = 0; i < b->count; i++)
-        vy_outputs_regain(&b->outputs[i], output_count, status == VYRE_OK, s->capacities + i * output_count);
+        vy_outputs_regain(&b->outputs[i], s->count, status == VYRE_OK, s->capacities + i * s->count);
     return status;
 }
 
 static vyre_status run_natively(batch *b, const vy_code *code, vyre_error *error) {
-    vyre_pipeline *pipeline = b->pipeline;
-    size_t output_count = vyre_program_output_count(pipeline->program);
-    storage s = {.block = NULL};
-    lay_out(&s, pipeline->program, b->count, output_count);
-    s.block = vy_allocate(s.size);
-    if (!s.block)
-        return vy_fail_memory(error, "running a batch");
-    lay_out(&s, pipeline->program, b->count, output_count);
-    vyre_status status = fill(b, &s, output_count, error);
-    if (status == VYRE_OK)
-        status = vy_prepare(pipeline->backend, pipeline->program, error);
-    if (status == VYRE_OK)
-        status = call(b, code, &s, output_count, error);
-    vy_release(s.block, s.size);
+    const vyre_program *program = b->pipeline->program;
+    slots s = {.count = vyre_program_output_count(program)};
+    vy_cutter measure = {NULL, 0};
+    vy_many many;
+    lay_out(&s, &measure, b->count);
+    vyre_status status = vy_many_start(&many, b->pipeline->backend, b->count, b->count * program->param_count,
+                                       b->count * program->buffer_count, error);
+    if (status != VYRE_OK)
+        return status;
+    vy_cutter cutter = {vy_allocate(measure.used), 0};
+    if (cutter.block) {
+        lay_out(&s, &cutter, b->count);
+        status = fill(b, &many, &s, error);
+        if (status == VYRE_OK)
+            status = call(b, code->parts, &many, &s, error);
+    } else {
+        status = vy_fail_memory(error, "running a batch");
+    }
+    vy_release(cutter.block, measure.used);
+    vy_many_end(&many);
     return status;
 }
 

@@ -3,7 +3,7 @@
  * A pipeline without the entry, and a program in stages, run on resident buffers the library makes for what is bound to host bytes
  * (boundary_call.c), where the backend has resident memory. */
 #include "base/status.h"
-#include "driver/bound_many.h"
+#include "driver/many.h"
 #include "driver/trace.h"
 
 #include <inttypes.h>

@@ -3,7 +3,7 @@
  * Steps and ranges to read back are resolved and pinned before anything runs. The native entry takes only native pipelines that are one launch
  * each, and grids that are known when the sequence starts. */
 #include "base/status.h"
-#include "driver/bound_many.h"
+#include "driver/many.h"
 #include "driver/trace.h"
 
 #include <inttypes.h>

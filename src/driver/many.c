@@ -1,60 +1,73 @@
-/* Many dispatches side by side (bound_many.h). */
-#include "driver/bound_many.h"
+/* Many dispatches side by side (many.h). */
+#include "driver/many.h"
 
 #include "base/status.h"
+#include "driver/copies.h"
 
-static void *piece(vy_many *many, size_t count, size_t size) {
-    void *at = many->block ? (char *)many->block + many->size : NULL;
-    size_t bytes = vy_array_size(count, size);
-    if (bytes > SIZE_MAX / 16) /* the sum of all pieces does not overflow either */
-        bytes = SIZE_MAX / 16;
-    many->size += (bytes + 15) / 16 * 16;
-    return at;
+static void *room(vy_cutter *cutter, size_t count, size_t size) {
+    return vy_cut(cutter, NULL, vy_array_size(count, size));
 }
 
-static void lay_out(vy_many *many, size_t count, size_t params, size_t buffers) {
-    many->size = 0;
-    many->launches = piece(many, count, sizeof *many->launches);
-    many->traps = piece(many, count, sizeof *many->traps);
-    many->bindings = piece(many, count, sizeof *many->bindings);
-    many->invocations = piece(many, count, sizeof *many->invocations);
-    many->resources = piece(many, buffers, sizeof *many->resources);
-    many->uses = piece(many, buffers, sizeof *many->uses);
-    many->params = piece(many, params, sizeof *many->params);
-    many->elements = piece(many, buffers, sizeof *many->elements);
+static void lay_out(vy_many *many, vy_cutter *cutter, size_t count, size_t params, size_t buffers) {
+    many->launches = room(cutter, count, sizeof *many->launches);
+    many->traps = room(cutter, count, sizeof *many->traps);
+    many->bindings = room(cutter, count, sizeof *many->bindings);
+    many->invocations = room(cutter, count, sizeof *many->invocations);
+    many->resources = room(cutter, buffers, sizeof *many->resources);
+    many->uses = room(cutter, buffers, sizeof *many->uses);
+    many->params = room(cutter, params, sizeof *many->params);
+    many->elements = room(cutter, buffers, sizeof *many->elements);
 }
 
 vyre_status vy_many_start(vy_many *many, vyre_backend *backend, size_t count, size_t params, size_t buffers,
                           vyre_error *error) {
     *many = (vy_many){.backend = backend};
-    lay_out(many, count, params, buffers);
+    vy_cutter measure = {NULL, 0};
+    lay_out(many, &measure, count, params, buffers);
+    many->size = measure.used;
     many->block = vy_allocate(many->size);
     if (!many->block)
         return vy_fail_memory(error, "running several dispatches at once");
-    lay_out(many, count, params, buffers);
+    vy_cutter cutter = {many->block, 0};
+    lay_out(many, &cutter, count, params, buffers);
     return VYRE_OK;
 }
 
-void vy_many_add(vy_many *many, vy_bound *b) {
-    size_t at = many->count++, buffers = b->program->buffer_count;
+/* The item's launch; what is bound to it follows. */
+static size_t add(vy_many *many, vyre_program *program, const vyre_arguments *arguments, const vy_launch *launch,
+                  const vyre_dispatch_config *config, uint64_t deadline_ns) {
+    size_t at = many->count++;
     many->traps[at] = (vyre_trap){UINT64_MAX, 0};
-    vy_boundary_describe(b->program, b->arguments, &b->launch, b->config, many->params + many->param_count,
+    vy_boundary_describe(program, arguments, launch, config, many->params + many->param_count,
                          many->elements + many->resource_count, &many->traps[at], &many->launches[at]);
-    many->launches[at].deadline_ns = b->deadline_ns;
-    many->invocations[at] = b->launch.invocations;
+    many->launches[at].deadline_ns = deadline_ns;
+    many->invocations[at] = launch->invocations;
+    many->bindings[at] = NULL;
+    many->param_count += program->param_count;
+    return at;
+}
+
+void vy_many_add(vy_many *many, vy_bound *b) {
+    size_t at = add(many, b->program, b->arguments, &b->launch, b->config, b->deadline_ns);
+    size_t buffers = b->program->buffer_count;
     many->bindings[at] = many->resources + many->resource_count;
     if (buffers)
         memcpy(many->resources + many->resource_count, b->native, buffers * sizeof *b->native);
     if (b->use_count)
         memcpy(many->uses + many->use_count, b->uses, b->use_count * sizeof *b->uses);
     many->resource_count += buffers;
-    many->param_count += b->program->param_count;
     many->use_count += b->use_count;
     b->use_count = 0;
 }
 
+void vy_many_add_host(vy_many *many, const vy_dispatch *d) {
+    add(many, d->program, d->arguments, &d->launch, d->config, d->deadline_ns);
+    many->resource_count += d->program->buffer_count;
+}
+
 void vy_many_end(vy_many *many) {
-    vy_resident_unpin(many->backend, many->uses, many->use_count);
+    if (many->use_count)
+        vy_resident_unpin(many->backend, many->uses, many->use_count);
     vy_release(many->block, many->size);
     *many = (vy_many){.backend = many->backend};
 }

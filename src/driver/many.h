@@ -1,6 +1,6 @@
-/* Several resolved dispatches on resources at once, side by side as the entries want them that take many in one call. */
-#ifndef VY_DRIVER_BOUND_MANY_H
-#define VY_DRIVER_BOUND_MANY_H
+/* Several resolved dispatches at once, side by side as the entries want them that take many in one call: on resources, or from host bytes. */
+#ifndef VY_DRIVER_MANY_H
+#define VY_DRIVER_MANY_H
 
 #include "driver/bound.h"
 
@@ -9,8 +9,8 @@ typedef struct vy_many {
     size_t count; /* added so far */
     /* By item. */
     vyre_launch *launches;
-    vyre_trap *traps; /* {UINT64_MAX, 0} until one is filled */
-    const vyre_resource **bindings;
+    vyre_trap *traps;               /* {UINT64_MAX, 0} until one is filled */
+    const vyre_resource **bindings; /* NULL: from host bytes */
     uint64_t *invocations;
     /* All of one after all of the other. */
     vyre_resource *resources;
@@ -27,6 +27,7 @@ vyre_status vy_many_start(vy_many *many, vyre_backend *backend, size_t count, si
                           vyre_error *error);
 /* Takes over what a dispatch has pinned. Its label must live as long. */
 void vy_many_add(vy_many *many, vy_bound *resolved);
+void vy_many_add_host(vy_many *many, const vy_dispatch *resolved);
 /* Unpins and frees. */
 void vy_many_end(vy_many *many);
 
