@@ -264,14 +264,13 @@ static void compare_results(const origin *o, const vy_function *function) {
 static const vy_function *find_function(const origin *o) {
     const char *wanted = o->work->op->definition.function;
     const vyre_program *library = o->library;
+    for (uint32_t i = 0; library && i < library->functions.count; i++)
+        if (strcmp(vy_name_text(library, library->functions.items[i].name), wanted) == 0)
+            return &library->functions.items[i];
     vy_suggestion near;
     vy_suggestion_start(&near, wanted, strlen(wanted));
-    for (uint32_t i = 0; library && i < library->functions.count; i++) {
-        const char *name = vy_name_text(library, library->functions.items[i].name);
-        if (strcmp(name, wanted) == 0)
-            return &library->functions.items[i];
-        vy_suggestion_offer(&near, name);
-    }
+    for (uint32_t i = 0; library && i < library->functions.count; i++)
+        vy_suggestion_offer(&near, vy_name_text(library, library->functions.items[i].name));
     const char *best = vy_suggestion_get(&near);
     const vy_toml_value *named = vy_manifest_get(o->work->table, "function", VY_MANIFEST_STRING);
     if (!named)
