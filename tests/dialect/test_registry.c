@@ -324,6 +324,45 @@ static void ops_are_listed_in_order_of_id(void **state) {
     vyre_dialects_release(&guard);
 }
 
+/* Numbers that do not follow one another, so that some meet in the index. */
+static void ops_with_scattered_numbers_are_all_found_and_no_others(void **state) {
+    (void)state;
+    enum { NAMES = 4000, OPS = 700 };
+    static char names[NAMES][32];
+    static vyre_op_definition definitions[OPS];
+    static const vyre_op_definition *list[OPS];
+    static unsigned char chosen[NAMES];
+    vy_random random = vy_random_start(2);
+    memset(chosen, 0, sizeof chosen);
+    for (int i = 0; i < NAMES; i++) {
+        snprintf(names[i], sizeof names[i], "scatter.name%d", i);
+        assert_int_not_equal(fixture_id(names[i]), 0);
+    }
+    for (int i = 0; i < OPS; i++) {
+        size_t which;
+        do
+            which = vy_random_below(&random, NAMES);
+        while (chosen[which]);
+        chosen[which] = 1;
+        definitions[i] = (vyre_op_definition){
+            .struct_size = sizeof definitions[i], .category = VYRE_CATEGORY_EXTENSION, .id = names[which]};
+        list[i] = &definitions[i];
+    }
+    const vyre_dialect dialect = {.struct_size = sizeof dialect, .name = "scatter", .owner = "me"};
+    vyre_dialect_builder *builder = new_builder();
+    assert_int_equal(vyre_dialect_builder_add(builder, &dialect, list, OPS, NULL), VYRE_OK);
+    assert_int_equal(vyre_dialects_install(builder, NULL), VYRE_OK);
+    vyre_dialect_builder_free(builder);
+    vyre_dialects_guard guard = vyre_dialects_acquire();
+    for (int i = 0; i < NAMES; i++) {
+        const vyre_op_definition *op = fixture_find(guard, names[i]);
+        assert_int_equal(op != NULL, chosen[i]);
+        if (op)
+            assert_string_equal(op->id, names[i]);
+    }
+    vyre_dialects_release(&guard);
+}
+
 static void an_old_guard_keeps_the_old_snapshot_and_new_ones_see_the_new(void **state) {
     (void)state;
     fixture_dialect before, after;
@@ -587,6 +626,7 @@ int main(void) {
         cmocka_unit_test_setup(two_providers_of_a_dialect_are_a_conflict, empty_registry),
         cmocka_unit_test_setup(dialects_that_are_none_are_refused, empty_registry),
         cmocka_unit_test_setup(ops_are_listed_in_order_of_id, empty_registry),
+        cmocka_unit_test_setup(ops_with_scattered_numbers_are_all_found_and_no_others, empty_registry),
         cmocka_unit_test_setup(an_old_guard_keeps_the_old_snapshot_and_new_ones_see_the_new, empty_registry),
         cmocka_unit_test_setup(one_dialect_is_replaced_and_the_others_are_shared, empty_registry),
         cmocka_unit_test_setup(a_builder_that_was_overtaken_installs_nothing, empty_registry),
