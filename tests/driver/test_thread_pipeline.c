@@ -65,7 +65,10 @@ static void equal_compiles_at_once_are_one(void **state) {
         s.r.f->compile_ms = 300; /* all are there before the first is done */
         vy_parallel(THREADS, compile_same, &s);
         assert_int_equal(atomic_load(&s.wrong), 0);
-        assert_int_equal(atomic_load(&s.r.f->calls[FAKE_compile]), 1);
+        if (limit)
+            assert_int_equal(atomic_load(&s.r.f->calls[FAKE_compile]), 1);
+        else /* who comes late, on a busy machine, finds nothing in memory */
+            assert_true(atomic_load(&s.r.f->calls[FAKE_compile]) < THREADS);
         shared_close(&s);
     }
     vyre_cache_set_memory_limit(256);
@@ -94,6 +97,32 @@ static void a_failed_compile_does_not_poison_the_others(void **state) {
     shared_close(&s);
 }
 
+/* On resident buffers, which recovery makes stale. */
+static int runs_bound(shared *s, int in_sequence) {
+    uint32_t seven = 7, got = 0;
+    vyre_resident handle;
+    vyre_outputs outputs = VYRE_OUTPUTS_INIT;
+    vyre_status status = vyre_resident_allocate(s->r.backend, 4, NULL, &handle, NULL);
+    if (status != VYRE_OK)
+        return status == VYRE_DEVICE_LOST;
+    vyre_resource resident = {.kind = VYRE_RESOURCE_RESIDENT, .resident = handle};
+    vyre_resource host = {.kind = VYRE_RESOURCE_HOST, .host = {&seven, 4}};
+    vyre_step steps[2] = {{s->pipeline, &resident, 1, NULL}, {s->pipeline, &resident, 1, NULL}};
+    vyre_readback readback = {handle, 0, 4, &got};
+    if (in_sequence) {
+        status = vyre_sequence_run(s->r.backend, steps, 2, &readback, 1, NULL, NULL, NULL, NULL, NULL);
+    } else {
+        status = vyre_pipeline_dispatch_persistent(s->pipeline, &host, 1, NULL, NULL, &outputs, NULL, NULL, NULL);
+        if (status == VYRE_OK)
+            got = ((uint32_t *)outputs.items[0].data)[0];
+    }
+    vyre_outputs_free(&outputs);
+    vyre_resident_free(s->r.backend, handle, NULL);
+    if (status == VYRE_OK)
+        return got == (in_sequence ? 4 : 9);
+    return status == VYRE_DEVICE_LOST || status == VYRE_INVALID_ARGUMENT;
+}
+
 static void mix(void *user, unsigned worker) {
     shared *s = user;
     for (unsigned i = 0; i < ROUNDS; i++) {
@@ -106,6 +135,8 @@ static void mix(void *user, unsigned worker) {
         if (!is_right(s, s->pipeline, 2))
             atomic_fetch_add(&s->wrong, 1);
         vyre_pipeline_release(own);
+        if (worker >= 4 && !runs_bound(s, (int)(i + worker) & 1))
+            atomic_fetch_add(&s->wrong, 1);
         if (worker == 0 && i % 10 == 5) {
             atomic_store(&s->r.f->is_lost, 1);
             vyre_backend_device_lost(s->r.backend);
