@@ -151,10 +151,8 @@ vyre_status vyre_compile(vyre_backend *backend, vyre_program *program, const vyr
         status = vy_backend_enter(backend, e);
     if (status != VYRE_OK)
         return status;
-    vyre_backend_retain(backend); /* until it is left, whatever happens to the pipeline */
     status = pipeline_new(backend, program, variant, out, e);
     vy_backend_leave(backend);
-    vyre_backend_release(backend);
     return status;
 }
 
