@@ -5,6 +5,7 @@
 #include "support/test.h"
 
 #include "base/file.h"
+#include "vyre/dialect.h"
 #include "vyre/oracle.h"
 #include "vyre/text.h"
 
@@ -12,7 +13,7 @@ enum { LIBRARY_OUTPUTS = 16 };
 
 typedef struct library {
     vyre_module *module;
-    vyre_program *program; /* borrowed from the module */
+    vyre_program *program;
     vyre_oracle *oracle;
     vyre_bytes outputs[LIBRARY_OUTPUTS];
     unsigned checks; /* all unless a test changes it */
@@ -24,8 +25,9 @@ static const size_t library_sizes[] = {0, 1, 31, 32, 33, 255, 256, 257, 1023, 10
 #define LIBRARY_SIZES (sizeof library_sizes / sizeof *library_sizes)
 enum { LIBRARY_MILLION = (1 << 20) + 1 };
 
-/* Opens lib/<dialect>.vyre together with `program`, which holds exactly one program. */
-static inline void library_open(library *l, const char *dialect, const char *program) {
+/* Opens lib/<dialect>.vyre together with `program`, which holds exactly one program; what it calls by id is found in the guard's snapshot. */
+static inline void library_open_resolved(library *l, const char *dialect, const char *program,
+                                         vyre_dialects_guard guard) {
     vyre_parse_options options = {.file = dialect};
     vyre_diagnostics *list = vyre_diagnostics_new();
     vyre_bytes text = VYRE_BYTES_INIT;
@@ -41,24 +43,28 @@ static inline void library_open(library *l, const char *dialect, const char *pro
     assert_non_null(joined);
     memcpy(joined, text.data, text.size);
     strcpy(joined + text.size, program);
-    if (vyre_text_parse(joined, strlen(joined), &options, list, &l->module, &error) != VYRE_OK) {
+    if (vyre_text_parse(joined, strlen(joined), &options, list, &l->module, &error) != VYRE_OK ||
+        vyre_program_resolve(vyre_module_program(l->module, 0), guard, list, &l->program, &error) != VYRE_OK ||
+        vyre_oracle_new(l->program, &l->oracle, &error) != VYRE_OK) {
         vyre_bytes rendered = VYRE_BYTES_INIT;
         vyre_diagnostics_render(list, &rendered, NULL);
-        fail_msg("%s:\n%.*s\n%s", path, (int)rendered.size, (char *)rendered.data, program);
+        fail_msg("%s: %s\n%.*s\n%s", path, error.message, (int)rendered.size,
+                 rendered.data ? (char *)rendered.data : "", program);
     }
-    l->program = vyre_module_program(l->module, 0);
-    assert_non_null(l->program);
-    if (vyre_oracle_new(l->program, &l->oracle, &error) != VYRE_OK)
-        fail_msg("%s: %s\n%s", path, error.message, program);
     free(joined);
     vyre_bytes_free(&text);
     vyre_diagnostics_free(list);
+}
+
+static inline void library_open(library *l, const char *dialect, const char *program) {
+    library_open_resolved(l, dialect, program, (vyre_dialects_guard){NULL, NULL});
 }
 
 static inline void library_close(library *l) {
     for (int i = 0; i < LIBRARY_OUTPUTS; i++)
         vyre_bytes_free(&l->outputs[i]);
     vyre_oracle_free(l->oracle);
+    vyre_program_release(l->program);
     vyre_module_free(l->module);
 }
 

@@ -82,44 +82,12 @@ static void put_program(char *text, size_t size, const vyre_op_definition *op) {
     snprintf(text + at, size - at, ")\n  }\n}\n");
 }
 
-/* Sets l up as library_open does, but for the resolved program. */
-static vyre_program *open_resolved(library *l, const char *dialect, const char *text, vyre_dialects_guard guard) {
-    vyre_parse_options options = {.file = dialect};
-    vyre_diagnostics *list = vyre_diagnostics_new();
-    vyre_bytes bodies = VYRE_BYTES_INIT;
-    vyre_error error = VYRE_ERROR_INIT;
-    vyre_program *resolved = NULL;
-    char path[128], *joined;
-
-    memset(l, 0, sizeof *l);
-    snprintf(path, sizeof path, "lib/%s.vyre", dialect);
-    assert_int_equal(vy_file_read(vy_test_path(path), SIZE_MAX, &bodies, &error), VYRE_OK);
-    joined = malloc(bodies.size + strlen(text) + 1);
-    assert_non_null(joined);
-    memcpy(joined, bodies.data, bodies.size);
-    strcpy(joined + bodies.size, text);
-    if (vyre_text_parse(joined, strlen(joined), &options, list, &l->module, &error) != VYRE_OK ||
-        vyre_program_resolve(vyre_module_program(l->module, 0), guard, list, &resolved, &error) != VYRE_OK ||
-        vyre_oracle_new(resolved, &l->oracle, &error) != VYRE_OK) {
-        vyre_bytes rendered = VYRE_BYTES_INIT;
-        vyre_diagnostics_render(list, &rendered, NULL);
-        fail_msg("%s: %s\n%.*s\n%s", dialect, error.message, (int)rendered.size,
-                 rendered.data ? (char *)rendered.data : "", text);
-    }
-    l->program = resolved;
-    free(joined);
-    vyre_bytes_free(&bodies);
-    vyre_diagnostics_free(list);
-    return resolved;
-}
-
 static void call(const char *dialect, const vyre_op_definition *op, vyre_dialects_guard guard, vy_random *random) {
     char text[8192];
     library l;
-    vyre_program *resolved;
 
     put_program(text, sizeof text, op);
-    resolved = open_resolved(&l, dialect, text, guard);
+    library_open_resolved(&l, dialect, text, guard);
     if (takes_values(op)) /* of memory there are enough tests: that it is called is all */
         for (int round = 0; round < 20; round++) {
             uint64_t values[16];
@@ -136,7 +104,6 @@ static void call(const char *dialect, const vyre_op_definition *op, vyre_dialect
                 fail_msg("%s called by its id differs from its function", op->id);
         }
     library_close(&l);
-    vyre_program_release(resolved);
 }
 
 static void every_op_is_there_under_its_id(void **state) {
