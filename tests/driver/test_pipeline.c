@@ -2,12 +2,8 @@
  * with what the caller gave; what it lacks is done with what there is. */
 #include "driver/pipeline_forms.h"
 
-#include "base/file.h"
 #include "vyre/cache.h"
-#include "vyre/oracle.h"
 #include "vyre/telemetry.h"
-
-#include <glob.h>
 
 static const fake_entry form_entries[FAKE_FORMS] = {FAKE_PIPELINE_dispatch_borrowed,
                                                     FAKE_PIPELINE_dispatch_borrowed_timed,
@@ -399,100 +395,6 @@ static void the_backends_own_cache_counters_are_shown(void **state) {
     rig_close(&r);
 }
 
-/* ---- bits ---- */
-
-/* Inputs of some bytes for any program. */
-static void make_arguments(vyre_program *program, vyre_scalar *params, vyre_span *spans, uint64_t *counts,
-                           vyre_arguments *arguments) {
-    static uint32_t bytes[64];
-    vyre_buffer_info buffer;
-    memset(arguments, 0, sizeof *arguments);
-    for (size_t i = 0; i < 64; i++)
-        bytes[i] = (uint32_t)i * 2654435761u >> 24;
-    vyre_param_info param;
-    for (size_t i = 0; vyre_program_param(program, i, &param); i++)
-        params[arguments->param_count++] = (vyre_scalar){param.type, 2};
-    for (size_t i = 0; vyre_program_buffer(program, i, &buffer); i++) {
-        if (buffer.access != VYRE_ACCESS_WRITE)
-            spans[arguments->input_count++] = (vyre_span){bytes, sizeof bytes};
-        else if (!buffer.has_count)
-            counts[arguments->count_count++] = 64;
-    }
-    arguments->params = params, arguments->inputs = spans, arguments->counts = counts;
-}
-
-/* Programs may run long on inputs they are not made for. */
-static int is_short(vyre_program *program, const vyre_arguments *arguments) {
-    vyre_oracle_options options = {.budget = 200000};
-    vyre_bytes outputs[64] = {VYRE_BYTES_INIT};
-    vyre_oracle_report report;
-    vyre_oracle *oracle;
-    assert_int_equal(vyre_oracle_new(program, &oracle, NULL), VYRE_OK);
-    vyre_status status = vyre_oracle_run(oracle, arguments, &options, outputs, &report, NULL, NULL);
-    vyre_oracle_free(oracle);
-    for (int i = 0; i < 64; i++)
-        vyre_bytes_free(&outputs[i]);
-    return status != VYRE_BUDGET;
-}
-
-static unsigned compare_program(vyre_backend *backend, vyre_program *program) {
-    vyre_scalar params[64];
-    vyre_span spans[64];
-    uint64_t counts[64];
-    vyre_arguments arguments;
-    vyre_outputs wanted = VYRE_OUTPUTS_INIT, outputs = VYRE_OUTPUTS_INIT;
-    vyre_trap wanted_trap = {0, 0}, trap = {0, 0};
-    vyre_pipeline *pipeline;
-    make_arguments(program, params, spans, counts, &arguments);
-    if (!is_short(program, &arguments))
-        return 0;
-    vyre_status status = vyre_backend_dispatch(backend, program, &arguments, NULL, &wanted, &wanted_trap, NULL);
-    assert_int_equal(vyre_compile(backend, program, NULL, &pipeline, NULL), VYRE_OK);
-    for (int form = 0; form < FAKE_FORMS; form++) {
-        assert_int_equal(pipeline_run(form, pipeline, &arguments, NULL, &outputs, &trap, NULL), status);
-        assert_int_equal(trap.invocation, wanted_trap.invocation);
-        assert_int_equal(trap.code, wanted_trap.code);
-        if (status != VYRE_OK)
-            continue;
-        assert_int_equal(outputs.count, wanted.count);
-        for (size_t i = 0; i < wanted.count; i++) {
-            assert_int_equal(outputs.items[i].size, wanted.items[i].size);
-            if (wanted.items[i].size)
-                assert_memory_equal(outputs.items[i].data, wanted.items[i].data, wanted.items[i].size);
-        }
-    }
-    vyre_pipeline_release(pipeline);
-    vyre_outputs_free(&wanted);
-    vyre_outputs_free(&outputs);
-    return status == VYRE_OK;
-}
-
-static void the_examples_give_the_bytes_of_the_uncompiled_dispatch(void **state) {
-    (void)state;
-    glob_t files;
-    unsigned ran = 0;
-    vyre_backend *reference, *compiled = fake_open(fake_new());
-    assert_int_equal(vyre_acquire("reference", &reference, NULL), VYRE_OK);
-    assert_int_equal(glob(vy_test_path("examples/*.vyre"), 0, NULL, &files), 0);
-    for (size_t i = 0; i < files.gl_pathc; i++) {
-        vyre_bytes text = VYRE_BYTES_INIT;
-        vyre_module *module;
-        assert_int_equal(vy_file_read(files.gl_pathv[i], 1 << 20, &text, NULL), VYRE_OK);
-        assert_int_equal(vyre_text_parse(text.data, text.size, NULL, NULL, &module, NULL), VYRE_OK);
-        vyre_program *program;
-        for (size_t p = 0; (program = vyre_module_program(module, p)); p++) {
-            ran += compare_program(reference, program);
-            compare_program(compiled, program);
-        }
-        vyre_module_free(module);
-        vyre_bytes_free(&text);
-    }
-    assert_true(ran >= 5);
-    globfree(&files);
-    vyre_backend_release(reference);
-    vyre_backend_release(compiled);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_id_names_backend_and_fingerprint),
@@ -510,7 +412,6 @@ int main(void) {
         cmocka_unit_test(a_deadline_compiles_the_cancellable_variant_once),
         cmocka_unit_test(a_hanging_pipeline_is_abandoned),
         cmocka_unit_test(the_backends_own_cache_counters_are_shown),
-        cmocka_unit_test(the_examples_give_the_bytes_of_the_uncompiled_dispatch),
     };
     vyre_cache_set_folder("", NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
