@@ -85,7 +85,8 @@ static void without_build_id_too(void **state) {
 static void key_of_a_backend_outside_the_library_has_its_module(void **state) {
     (void)state;
     static const char identity[] = "fake device";
-    uint8_t with_build[sizeof identity - 1 + sizeof(vyre_digest)];
+    vyre_numerics_profile numerics = {.struct_size = sizeof numerics};
+    uint8_t with_build[sizeof identity - 1 + sizeof numerics.exact + sizeof(vyre_digest)];
     vyre_digest build = build_of((const void *)(uintptr_t)fake_new);
     vyre_bytes bytes = VYRE_BYTES_INIT;
     vy_cache_key key;
@@ -93,12 +94,14 @@ static void key_of_a_backend_outside_the_library_has_its_module(void **state) {
     rig_open(&r);
     vyre_pipeline_release(rig_compile(&r));
     memcpy(with_build, identity, sizeof identity - 1);
-    memcpy(with_build + sizeof identity - 1, &build, sizeof build);
+    vyre_backend_numerics(r.backend, &numerics);
+    memcpy(with_build + sizeof identity - 1, &numerics.exact, sizeof numerics.exact);
+    memcpy(with_build + sizeof identity - 1 + sizeof numerics.exact, &build, sizeof build);
     vy_cache_parts parts = {.backend = "fake", .identity = {with_build, sizeof with_build}};
     vyre_program_fingerprint(r.c.program, &parts.program);
     vy_cache_key_make(&parts, &key);
     assert_int_equal(vy_disk_load(&key, &bytes), VYRE_OK);
-    parts.identity.size = sizeof identity - 1;
+    parts.identity.size = sizeof identity - 1 + sizeof numerics.exact;
     vy_cache_key_make(&parts, &key);
     assert_int_equal(vy_disk_load(&key, &bytes), VYRE_NOT_FOUND);
     vyre_bytes_free(&bytes);
