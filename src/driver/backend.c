@@ -47,7 +47,7 @@ vyre_status vy_backend_unsupported(const vyre_backend *backend, const char *feat
                    "backend `%s` does not support %s", backend->id, feature);
 }
 
-vyre_status vy_backend_judge(vyre_backend *backend, vyre_status status, vyre_error *error) {
+vyre_status vy_backend_judge_run(vyre_backend *backend, vyre_status status, vyre_error *error) {
     if (status == VYRE_OK)
         return VYRE_OK;
     terminate(error);
@@ -64,6 +64,12 @@ vyre_status vy_backend_judge(vyre_backend *backend, vyre_status status, vyre_err
     if (status == VYRE_DEVICE_LOST || (backend->calls.device_lost && backend->calls.device_lost(backend->self)))
         vy_backend_lose(backend);
     return status;
+}
+
+vyre_status vy_backend_judge(vyre_backend *backend, vyre_status status, vyre_error *error) {
+    if (status == VYRE_TRAPPED)
+        return vy_backend_violation(backend, error, "a call that runs no program is said to have trapped");
+    return vy_backend_judge_run(backend, status, error);
 }
 
 /* ---- construction ---- */
@@ -167,6 +173,14 @@ vyre_status vy_backend_wrap(const vyre_backend_instance *instance, vyre_backend 
     return status;
 }
 
+/* Cache keys and messages name a backend by its id. It is the one it is registered under, whatever it calls itself: that may be another's. */
+static void name_as_registered(vyre_backend *backend, const char *id) {
+    if (strcmp(backend->id, id) == 0)
+        return;
+    vy_log(1, id, "the backend calls itself by another id than the one it is registered under");
+    snprintf(backend->id, sizeof backend->id, "%s", id);
+}
+
 vyre_status vy_backend_construct(const vyre_backend_registration *registration, uint32_t ordinal, vyre_backend **out,
                                  vyre_error *error) {
     vyre_error own;
@@ -179,8 +193,12 @@ vyre_status vy_backend_construct(const vyre_backend_registration *registration, 
                        "backend `%s` has no constructor", registration->id);
     vy_error_clear(e);
     vyre_status status = registration->create(&vy_host, ordinal, &instance, e);
-    if (status == VYRE_OK)
-        return vy_backend_wrap(&instance, out, error);
+    if (status == VYRE_OK) {
+        status = vy_backend_wrap(&instance, out, error);
+        if (status == VYRE_OK)
+            name_as_registered(*out, registration->id);
+        return status;
+    }
     memset(&named, 0, sizeof named);
     snprintf(named.id, sizeof named.id, "%s", registration->id);
     return vy_backend_judge(&named, status, e);

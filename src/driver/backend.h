@@ -63,6 +63,8 @@ void vy_backend_lose(vyre_backend *backend);
 /* What every failing call of a backend passes: completes an error the backend left unfinished, contains a status outside the list, and
  * notices a lost device. error is never NULL and was cleared with vy_error_clear before the call. */
 vyre_status vy_backend_judge(vyre_backend *backend, vyre_status status, vyre_error *error);
+/* The same for a call that runs a program: only those trap. */
+vyre_status vy_backend_judge_run(vyre_backend *backend, vyre_status status, vyre_error *error);
 void vy_error_clear(vyre_error *error);
 /* The backend broke its contract: counts and logs it, and fails with VYRE_CORRUPT. */
 vyre_status vy_backend_violation(vyre_backend *backend, vyre_error *error, const char *format, ...)

@@ -56,6 +56,9 @@ vyre_status vy_inputs_own(const vyre_span *inputs, size_t count, vyre_bytes *own
 void vy_inputs_free(vyre_bytes *owned, size_t count);
 uint64_t vy_clock_now(void); /* CLOCK_MONOTONIC in nanoseconds */
 
+/* Bytes a backend filled whose parts contradict each other do not say what to read or to free: they are left alone. */
+int vy_bytes_are_sound(const vyre_bytes *bytes);
+
 /* Storage for the outputs of one call: `count` empty slots. Ends with vy_slots_end, whatever the backend did to it. */
 typedef struct vy_slots {
     vyre_outputs outputs; /* what the backend sees */

@@ -190,5 +190,5 @@ vyre_status vy_call_run(const vy_call *call, vyre_error *error) {
     vyre_status status = forms[call->form](call, error);
     vy_span_end(span, launch, .backend = call->backend->id, .program = vyre_program_name(call->launch.program),
                 .status = status);
-    return status == VYRE_OK ? VYRE_OK : vy_backend_judge(call->backend, status, error);
+    return status == VYRE_OK ? VYRE_OK : vy_backend_judge_run(call->backend, status, error);
 }

@@ -15,20 +15,19 @@ void vy_slots_start(vy_slots *slots, size_t count) {
     slots->outputs = (vyre_outputs){slots->items, count, count};
 }
 
-/* A slot whose parts contradict each other does not say what to free: it is left alone. */
-static int is_sound(const vyre_bytes *slot) {
-    return slot->capacity >= slot->size && (slot->data || !slot->capacity);
+int vy_bytes_are_sound(const vyre_bytes *bytes) {
+    return bytes->capacity >= bytes->size && (bytes->data || !bytes->capacity);
 }
 
 void vy_slots_end(vy_slots *slots) {
     for (size_t i = 0; i < slots->count; i++)
-        if (is_sound(&slots->items[i]))
+        if (vy_bytes_are_sound(&slots->items[i]))
             vyre_bytes_free(&slots->items[i]);
 }
 
 void vy_outputs_contain(vyre_outputs *outputs) {
     for (size_t i = 0; i < outputs->capacity; i++)
-        if (!is_sound(&outputs->items[i]))
+        if (!vy_bytes_are_sound(&outputs->items[i]))
             outputs->items[i] = (vyre_bytes)VYRE_BYTES_INIT;
 }
 
@@ -45,7 +44,7 @@ vyre_status vy_outputs_check_bound(vyre_backend *backend, const vyre_outputs *ou
         uint64_t bytes = bindings && bindings[i].kind == VYRE_RESOURCE_RESIDENT ? 0 : buffer->bytes;
         if (buffer->output == VY_NONE)
             continue;
-        if (!is_sound(&items[buffer->output]))
+        if (!vy_bytes_are_sound(&items[buffer->output]))
             return vy_backend_violation(backend, error, "output %" PRIu32 " has no memory for its bytes",
                                         buffer->output);
         if (items[buffer->output].size != bytes)

@@ -76,7 +76,7 @@ static void collect(vyre_pending *p, uint64_t deadline_ns) {
         status = vy_outputs_check(backend, &p->slots.outputs, p->slots.items, p->slots.count, p->dispatch.program,
                                   &p->dispatch.launch, &p->error);
     else if (is_over)
-        status = vy_backend_judge(backend, status, &p->error);
+        status = vy_backend_judge_run(backend, status, &p->error);
     if (is_over)
         status = vy_boundary_finish(backend, status, &p->dispatch.launch, &p->trap, &p->error);
 
@@ -111,13 +111,18 @@ static void settle(vy_job *job) {
 
 static void announce(void *user) {
     vyre_pending *p = user;
+    vyre_error unseen;
     pthread_mutex_lock(&p->lock);
+    int is_first = !p->is_announced;
     p->is_announced = 1;
     if (p->queue && !p->is_done)
         vy_completions_push(p->queue, p);
     pthread_cond_broadcast(&p->changed);
     pthread_mutex_unlock(&p->lock);
-    vy_pending_unreference(p);
+    if (is_first) /* there is one reference for it */
+        vy_pending_unreference(p);
+    else
+        vy_backend_violation(p->dispatch.backend, &unseen, "it said twice that a dispatch in flight is ready");
 }
 
 /* A thread of the pool collects it; without one, this thread does. */

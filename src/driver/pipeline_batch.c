@@ -100,11 +100,11 @@ static vyre_status call(batch *b, const vy_part *part, vy_many *many, slots *s, 
     vy_error_clear(error);
     vy_span span = vy_span_begin();
     vyre_status status =
-        vy_backend_judge(backend,
-                         part->calls.dispatch_batched_into(part->self, many->launches, s->inputs,
-                                                           vyre_program_input_count(b->pipeline->program), b->count,
-                                                           s->views, &failed, error),
-                         error);
+        vy_backend_judge_run(backend,
+                             part->calls.dispatch_batched_into(part->self, many->launches, s->inputs,
+                                                               vyre_program_input_count(b->pipeline->program), b->count,
+                                                               s->views, &failed, error),
+                             error);
     vy_span_end(span, launch, .backend = backend->id, .program = vyre_program_name(b->pipeline->program),
                 .label = b->config->label, .count = b->count, .status = status);
     for (size_t i = 0; i < b->count && status == VYRE_OK; i++) {

@@ -23,10 +23,20 @@ typedef struct compile {
 
 /* ---- keys ---- */
 
+/* Bytes a backend was asked for, and the status it gave: whatever they are, they can be read and freed afterwards. */
+static vyre_status judge_bytes(vyre_backend *backend, vyre_status status, vyre_bytes *bytes, vyre_error *error) {
+    int are_sound = vy_bytes_are_sound(bytes);
+    if (!are_sound)
+        *bytes = (vyre_bytes)VYRE_BYTES_INIT;
+    status = vy_backend_judge(backend, status, error);
+    return status == VYRE_OK && !are_sound ? vy_backend_violation(backend, error, "it gave bytes without their memory")
+                                           : status;
+}
+
 static vyre_status ask_identity(vyre_backend *backend, vyre_bytes *out, vyre_error *error) {
     if (backend->calls.cache_identity) {
         vy_error_clear(error);
-        return vy_backend_judge(backend, backend->calls.cache_identity(backend->self, out, error), error);
+        return judge_bytes(backend, backend->calls.cache_identity(backend->self, out, error), out, error);
     }
     const char *version = vyre_backend_version(backend);
     size_t id = strlen(backend->id) + 1, size = id + strlen(version);
@@ -76,7 +86,7 @@ static int has_identity(vyre_backend *backend) {
     pthread_mutex_unlock(&codes->lock);
     if (is_known)
         return 1;
-    if (ask_identity(backend, &given, &error) != VYRE_OK || !given.size || !given.data) {
+    if (ask_identity(backend, &given, &error) != VYRE_OK || !given.size) {
         vy_log(1, backend->id, "the backend does not say what its binaries depend on: nothing is cached");
         vyre_bytes_free(&given);
         return 0;
@@ -167,8 +177,8 @@ static void store_part(compile *c, const vy_part *part, vyre_program *program, c
         return;
     vy_error_clear(&error);
     vy_span span = vy_span_begin();
-    vyre_status status = vy_backend_judge(backend, part->calls.serialize(part->self, &binary, &error), &error);
-    if (status == VYRE_OK && binary.size && binary.data) {
+    vyre_status status = judge_bytes(backend, part->calls.serialize(part->self, &binary, &error), &binary, &error);
+    if (status == VYRE_OK && binary.size) {
         vy_pipeline_name(backend, program, label);
         vy_disk_store(key, label, (vyre_span){binary.data, binary.size});
     }

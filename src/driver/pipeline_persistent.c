@@ -175,7 +175,7 @@ static vyre_status run_natively(batch *b, const vy_part *part, vy_many *many, vy
             vy_outputs_lend(&b->outputs[i], slots, &views[i], capacities + i * slots);
         vy_error_clear(error);
         vy_span span = vy_span_begin();
-        status = vy_backend_judge(backend, call(b, part, many, views, &failed, error), error);
+        status = vy_backend_judge_run(backend, call(b, part, many, views, &failed, error), error);
         vy_span_end(span, launch, .backend = backend->id, .program = vyre_program_name(b->pipeline->program),
                     .label = b->config->label, .count = b->count, .status = status);
         for (size_t i = 0; i < b->count && status == VYRE_OK; i++) {

@@ -142,10 +142,10 @@ static vyre_status run_natively(sequence *s, vy_many *many, vy_code *const *code
             memset(s->timing, 0, sizeof *s->timing);
         vy_error_clear(error);
         vy_span span = vy_span_begin();
-        status = vy_backend_judge(backend,
-                                  backend->calls.sequence(backend->self, steps, s->step_count, s->native,
-                                                          s->readback_count, s->timing, &failed, error),
-                                  error);
+        status = vy_backend_judge_run(backend,
+                                      backend->calls.sequence(backend->self, steps, s->step_count, s->native,
+                                                              s->readback_count, s->timing, &failed, error),
+                                      error);
         vy_span_end(span, launch, .backend = backend->id, .label = s->config->label, .count = s->step_count,
                     .status = status);
         status = vy_many_finish(many, status, failed, &s->failed, s->trap, error);
