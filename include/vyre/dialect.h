@@ -264,6 +264,15 @@ VYRE_API uint64_t vyre_dialects_checksum(vyre_dialects_guard guard);
 /* Computes it again: VYRE_CORRUPT if somebody wrote into the snapshot. */
 VYRE_API vyre_status vyre_dialects_verify(vyre_dialects_guard guard, vyre_error *error);
 
+/* Whether the laws of an op hold, as far as the oracle can see: for all operands where they have at most 24 bits together, else for edge values and
+ * random ones. Manifests are asked when they are loaded; whoever brings ops in another way may ask here. What was seen to hold is remembered.
+ * Runs on all cores, possibly for seconds.
+ *
+ * VYRE_INVALID_PROGRAM  a law does not hold: the message has the operands and both sides. Or it cannot be checked: the message says why
+ * VYRE_NOT_FOUND        there is no such op, or none that a law names
+ * VYRE_NO_MEMORY */
+VYRE_API vyre_status vyre_dialects_check_laws(vyre_dialects_guard guard, vyre_op_id id, vyre_error *error);
+
 /* ---- builders: changing ---- */
 
 /* The next snapshot in the making: starts as the newest one. One thread at a time; free with vyre_dialect_builder_free, installed or not. After a
