@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "dialect/registry.h"
 #include "dialect/semver.h"
+#include "ir/model.h"
 #include "ir/text/report.h"
 
 typedef struct batch {
@@ -145,13 +146,69 @@ static void check_requirements(batch *batch, const vyre_dialect_builder *builder
     }
 }
 
+/* ---- ops that bodies call ---- */
+
+/* A guard on what the builder would install. Nobody else sees it. */
+static vyre_status open_candidate(const vyre_dialect_builder *builder, vyre_dialects_guard *out, vyre_error *error) {
+    vyre_snapshot *snapshot;
+    vyre_status status = vy_snapshot_build(builder->ops.items, builder->ops.count, builder->dialects.items,
+                                           builder->dialects.count, 0, 1, &snapshot, error);
+    *out = (vyre_dialects_guard){snapshot, (void *)VY_COUNTED};
+    return status;
+}
+
+/* It was never published, so no thread but this one has to do with it. */
+static void close_candidate(vyre_dialects_guard candidate) {
+    vy_snapshot_free((vyre_snapshot *)(uintptr_t)candidate.snapshot);
+}
+
+/* Several ops share the body of their file. */
+static int is_first_with_body(const vy_manifest *manifest, uint32_t index) {
+    for (uint32_t i = 0; i < index; i++)
+        if (manifest->ops[i].definition.body == manifest->ops[index].definition.body)
+            return 0;
+    return 1;
+}
+
+/* Every op that a body calls is there and takes what it is given, and none calls itself. One without a body may get it later. */
+static vyre_status check_body(batch *batch, vyre_dialects_guard candidate, vy_load_item *item, uint32_t index) {
+    const vy_manifest_op *op = &item->next->ops[index];
+    vyre_program *body = op->definition.body, *resolved;
+    vyre_error why;
+    if (!body || !(body->facts & VY_FACT_OP_CALL) || !is_first_with_body(item->next, index))
+        return VYRE_OK;
+    vyre_status status = vyre_program_resolve(body, candidate, NULL, &resolved, &why);
+    vyre_program_release(resolved);
+    if (status == VYRE_OK || status == VYRE_UNSUPPORTED || status == VYRE_NO_MEMORY)
+        return status == VYRE_NO_MEMORY ? status : VYRE_OK;
+    found(batch, item->next, VY_D122, op->at, &why);
+    refuse(batch, item);
+    return VYRE_OK;
+}
+
+static vyre_status check_bodies(batch *batch, const vyre_dialect_builder *builder, vyre_error *error) {
+    vyre_dialects_guard candidate;
+    vyre_status status = open_candidate(builder, &candidate, error);
+    if (status != VYRE_OK)
+        return status;
+    for (size_t i = 0; i < batch->count && status == VYRE_OK; i++) {
+        vy_load_item *item = &batch->items[i];
+        uint32_t ops = item->change == VY_LOAD_PUT && !item->is_refused ? item->next->op_count : 0;
+        for (uint32_t j = 0; j < ops && status == VYRE_OK; j++)
+            status = check_body(batch, candidate, item, j);
+    }
+    close_candidate(candidate);
+    return status == VYRE_NO_MEMORY ? vy_fail_memory(error, "loading a manifest") : status;
+}
+
 /* ---- batches ---- */
 
 /* All that can be said only of manifests and registry together. */
 static vyre_status check_together(batch *batch, vyre_dialect_builder *builder, vyre_error *error) {
     for (size_t i = 0; i < batch->count; i++)
         check_requirements(batch, builder, &batch->items[i]);
-    return batch->report.out_of_memory ? vy_fail_memory(error, "loading a manifest") : VYRE_OK;
+    vyre_status status = check_bodies(batch, builder, error);
+    return batch->report.out_of_memory ? vy_fail_memory(error, "loading a manifest") : status;
 }
 
 /* One try. */

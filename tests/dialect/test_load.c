@@ -134,6 +134,45 @@ static void a_requirement_is_met_by_version_or_refused(void **state) {
     }
 }
 
+/* ---- bodies that call ops ---- */
+
+static void what_bodies_call_is_there_and_fits(void **state) {
+    (void)state;
+    static const struct {
+        const char *body, *says; /* NULL: fine */
+    } rows[] = {{"let y : u32 = bits.parity_u32(x)\nreturn y", NULL},
+                {"let y : u32 = calls.other(x)\nreturn y", NULL},
+                {"let y : u32 = bits.partiy_u32(x)\nreturn y", "bits.partiy_u32"},
+                {"let y : u32 = bits.parity_u32(x, x)\nreturn y", "takes 1 argument"},
+                {"let y : f32 = bits.parity_u32(x)\nreturn u32(y)", "does not fit"},
+                {"let y : u32 = calls.one(x)\nreturn y", "one"},
+                {"let y : u32 = calls.back(x)\nreturn y", "back"}};
+    const char format[] =
+        "dialect = \"calls\"\nversion = \"1.0.0\"\n[[op]]\nid = \"one\"\nsignature = \"fn one(x: u32) -> u32\"\n"
+        "body = '''\nfn one(x: u32) -> u32 {\n%s\n}'''\n"
+        "[[op]]\nid = \"other\"\nsignature = \"fn other(x: u32) -> u32\"\n"
+        "body = \"fn other(x: u32) -> u32 { return x }\"\n"
+        "[[op]]\nid = \"back\"\nsignature = \"fn back(x: u32) -> u32\"\n"
+        "body = \"fn back(x: u32) -> u32 { let y : u32 = calls.one(x)\\n return y }\"\n";
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[1024];
+        vyre_error error = VYRE_ERROR_INIT;
+        vyre_diagnostics *list = vyre_diagnostics_new();
+        int size = snprintf(text, sizeof text, format, rows[i].body);
+        vyre_status status = vyre_dialects_load_text("mine", text, (size_t)size, list, &error);
+        if ((status == VYRE_OK) != !rows[i].says || (rows[i].says && !strstr(error.message, rows[i].says)))
+            fail_msg("%s: %s, %s", rows[i].body, vyre_status_name(status), error.message);
+        assert_int_equal(manifests_has("calls.one"), !rows[i].says);
+        if (rows[i].says) {
+            assert_string_equal(vyre_diagnostics_get(list, 0)->code, "D122");
+            assert_int_equal(vyre_diagnostics_get(list, 0)->line, 3);
+        } else {
+            assert_int_equal(vyre_dialects_unload("mine", NULL), VYRE_OK);
+        }
+        vyre_diagnostics_free(list);
+    }
+}
+
 /* ---- files ---- */
 
 static void a_file_with_bodies_beside_it_is_loaded(void **state) {
@@ -262,6 +301,7 @@ int main(void) {
         cmocka_unit_test(a_text_names_no_files),
         cmocka_unit_test(another_provider_is_refused_at_the_name_of_the_dialect),
         cmocka_unit_test(a_requirement_is_met_by_version_or_refused),
+        cmocka_unit_test(what_bodies_call_is_there_and_fits),
         MANIFESTS_TEST(a_file_with_bodies_beside_it_is_loaded),
         MANIFESTS_TEST(a_file_that_is_none_is_an_error_with_a_finding),
         MANIFESTS_TEST(a_pipe_does_not_block),

@@ -42,8 +42,10 @@ static void write_files(scene *scene) {
     manifests_write(scene->folder, "a.toml",
                     "dialect = \"a\"\nversion = \"1.0.0\"\nfile = \"a.vyre\"\n[requires]\nb = \"2.0.0\"\n[[op]]\n"
                     "id = \"f\"\nsignature = \"fn f(x: u32) -> u32\"\n");
-    manifests_write(scene->folder, "a.vyre", "fn f(x: u32) -> u32 { return x }\n");
-    manifests_write(scene->folder, "b.toml", "dialect = \"b\"\nversion = \"2.0.0\"\n");
+    manifests_write(scene->folder, "a.vyre", "fn f(x: u32) -> u32 {\nlet y : u32 = b.g(x)\nreturn y }\n");
+    manifests_write(scene->folder, "b.toml",
+                    "dialect = \"b\"\nversion = \"2.0.0\"\n[[op]]\nid = \"g\"\nsignature = \"fn g(x: u32) -> u32\"\n"
+                    "body = \"fn g(x: u32) -> u32 { return x }\"\n");
 }
 
 static void empty_registry(scene *scene) {
@@ -103,7 +105,7 @@ static void start_over(scene *scene) {
     options.folder_count = 1;
     options.is_manual = 1;
     assert_int_equal(vyre_dialects_watch(&options, &scene->watcher, NULL), VYRE_OK);
-    manifests_write(scene->folder, "a.vyre", "fn f(x: u32) -> u32 { return x + 1 }\n");
+    manifests_write(scene->folder, "a.vyre", "fn f(x: u32) -> u32 {\nlet y : u32 = b.g(x)\nreturn y + 1 }\n");
     manifests_unlink(scene->folder, "c.toml");
     manifests_write(scene->folder, "d.toml", "dialect = \"d\"\nversion = \"1.0.0\"\n");
 }
