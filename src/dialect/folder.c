@@ -92,8 +92,8 @@ static void report_unread(vy_folders *folders, const char *shown, const vyre_err
 static vyre_status parse(vy_folders *folders, vy_entry *entry, const vyre_bytes *text, vyre_diagnostics *list,
                          vyre_error *error) {
     vyre_error why;
-    vyre_status status = vy_manifest_parse(entry->shown, text->size ? text->data : "", text->size, read_input, entry,
-                                           list, &entry->next, &why);
+    vyre_status status = vy_load_parse(entry->shown, text->size ? text->data : "", text->size, read_input, entry, list,
+                                       &entry->next, &why);
     if (status == VYRE_NO_MEMORY) {
         vy_entry_forget(entry);
         if (error)

@@ -43,6 +43,17 @@ static const vy_manifest *in_force(const vy_load_item *item) {
     return item->change == VY_LOAD_PUT ? item->next : NULL;
 }
 
+vyre_status vy_load_parse(const char *file, const char *text, size_t size, vy_manifest_read_file *read, void *user,
+                          vyre_diagnostics *list, vy_manifest **out, vyre_error *error) {
+    vyre_dialects_guard guard;
+    *out = NULL;
+    vyre_status status = vyre_dialects_global(&guard, error);
+    if (status != VYRE_OK)
+        return status;
+    vyre_dialects_release(&guard);
+    return vy_manifest_parse(file, text, size, read, user, list, out, error);
+}
+
 /* ---- putting and taking ---- */
 
 vyre_status vy_load_put(vyre_dialect_builder *builder, const vy_manifest *manifest, const char *owner,

@@ -19,6 +19,10 @@ typedef struct vy_load_item {
     int is_reported; /* what it requires is known to be missing */
 } vy_load_item;
 
+/* Reads a manifest, with the ops of the standard library known to its bodies. */
+vyre_status vy_load_parse(const char *file, const char *text, size_t size, vy_manifest_read_file *read, void *user,
+                          vyre_diagnostics *list, vy_manifest **out, vyre_error *error);
+
 /* Registers one manifest's dialect under an owner. */
 vyre_status vy_load_put(vyre_dialect_builder *builder, const vy_manifest *manifest, const char *owner,
                         vyre_error *error);

@@ -80,7 +80,7 @@ vyre_status vyre_dialects_load_text(const char *owner, const char *text, size_t 
     vy_manifest *manifest;
     if (!owner || !*owner || (!text && size))
         return vy_fail(error, VYRE_INVALID_ARGUMENT, NULL, "the owner is empty, or the text is NULL");
-    vyre_status status = vy_manifest_parse(owner, text ? text : "", size, refuse_file, NULL, list, &manifest, error);
+    vyre_status status = vy_load_parse(owner, text ? text : "", size, refuse_file, NULL, list, &manifest, error);
     vy_load_item item = {.owner = owner, .next = manifest, .change = VY_LOAD_PUT};
     if (status == VYRE_OK)
         status = vy_load_strict(&item, 1, list, error);

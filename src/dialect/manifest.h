@@ -49,7 +49,7 @@ typedef vyre_status vy_manifest_read_file(void *user, const char *name, vyre_byt
 /* How they are read unless told otherwise: from the folder the manifest's path names. */
 vyre_status vy_manifest_read_beside(const char *manifest, const char *name, vyre_bytes *out, vyre_error *error);
 
-/* Reads a manifest from its text. `file` is shown in findings; unless `read` is given, bodies are read from the folder it lies in. Everything that is wrong is
+/* Reads a manifest from its text. Bodies see the ops of the standard library if there is a snapshot that has them. `file` is shown in findings; unless `read` is given, bodies are read from the folder it lies in. Everything that is wrong is
  * in `list` (optional), found in one run, and summed up in `error`.
  *
  * VYRE_INVALID_PROGRAM  the manifest has errors

@@ -3,6 +3,8 @@
  * A file stays inside the manifest's folder: neither its name nor a symbolic link on its way leads out of it. */
 #include "base/file.h"
 #include "dialect/manifest_reader.h"
+
+#include "dialect/registry.h"
 #include "ir/text/lexer.h"
 #include "vyre/text.h"
 
@@ -83,11 +85,22 @@ static vy_source *make_source(vy_manifest_reader *reader, const char *name, cons
 
 /* ---- parsing ---- */
 
+/* The types of ops of the standard library need not be written. Those of other dialects must: whether they are there depends on what was loaded
+ * before, and a manifest means the same every time. */
+static int tell(void *user, const char *id, size_t length, vyre_op_signature *out) {
+    (void)user;
+    vyre_dialects_guard guard = vy_dialects_peek();
+    const vyre_op_definition *op = vyre_dialects_find(guard, id, length);
+    int is_known = op && strcmp(op->owner, "libvyre") == 0 && vyre_dialects_teller(&guard, id, length, out);
+    vyre_dialects_release(&guard);
+    return is_known;
+}
+
 /* Parses a text that a source stands for; what is found is in the list. */
 static vyre_program *parse(vy_source *source, vyre_diagnostics *found, vyre_error *error) {
     size_t size;
     const char *text = vy_source_text(source, &size);
-    vyre_parse_options options = {.file = vy_source_name(source)};
+    vyre_parse_options options = {.file = vy_source_name(source), .teller = tell};
     vyre_module *module = NULL;
     *error = (vyre_error)VYRE_ERROR_INIT;
     error->code = vyre_text_parse(text, size, &options, found, &module, error);

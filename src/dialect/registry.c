@@ -77,6 +77,10 @@ vyre_dialects_guard vyre_dialects_acquire(void) {
     return __builtin_expect(pin.object != NULL, 1) ? to_guard(pin) : acquire_first();
 }
 
+vyre_dialects_guard vy_dialects_peek(void) {
+    return to_guard(vy_domain_pin(&vy_dialects));
+}
+
 vyre_dialects_guard vyre_dialects_hold(vyre_dialects_guard guard) {
     return to_guard(vy_guard_hold(to_pin(guard)));
 }

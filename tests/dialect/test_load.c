@@ -141,10 +141,11 @@ static void what_bodies_call_is_there_and_fits(void **state) {
     static const struct {
         const char *body, *says; /* NULL: fine */
     } rows[] = {{"let y : u32 = bits.parity_u32(x)\nreturn y", NULL},
+                {"return bits.parity_u32(x) + bits.parity_u32(x << 1)", NULL},
                 {"let y : u32 = calls.other(x)\nreturn y", NULL},
                 {"let y : u32 = bits.partiy_u32(x)\nreturn y", "bits.partiy_u32"},
                 {"let y : u32 = bits.parity_u32(x, x)\nreturn y", "takes 1 argument"},
-                {"let y : f32 = bits.parity_u32(x)\nreturn u32(y)", "does not fit"},
+                {"let y : f32 = bits.parity_u32(x)\nreturn u32(y)", "declared f32"},
                 {"let y : u32 = calls.one(x)\nreturn y", "one"},
                 {"let y : u32 = calls.back(x)\nreturn y", "back"}};
     const char format[] =
@@ -164,8 +165,11 @@ static void what_bodies_call_is_there_and_fits(void **state) {
             fail_msg("%s: %s, %s", rows[i].body, vyre_status_name(status), error.message);
         assert_int_equal(manifests_has("calls.one"), !rows[i].says);
         if (rows[i].says) {
-            assert_string_equal(vyre_diagnostics_get(list, 0)->code, "D122");
-            assert_int_equal(vyre_diagnostics_get(list, 0)->line, 3);
+            /* At the call where the op is known while reading, else at the op that calls. */
+            const vyre_diagnostic *first = vyre_diagnostics_get(list, 0);
+            int is_known = strcmp(first->code, "D122") != 0;
+            assert_int_equal(is_known, strstr(rows[i].body, "bits.parity_u32") != NULL);
+            assert_int_equal(first->line, is_known ? 8 : 3);
         } else {
             assert_int_equal(vyre_dialects_unload("mine", NULL), VYRE_OK);
         }
