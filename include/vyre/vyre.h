@@ -20,6 +20,7 @@
 #include "vyre/registry.h"
 #include "vyre/telemetry.h"
 #include "vyre/text.h"
+#include "vyre/transform.h"
 #include "vyre/type.h"
 #include "vyre/wire.h"
 

@@ -1,0 +1,84 @@
+/* Transforms: programs made out of programs.
+ *
+ * The optimiser runs passes over a program. Each gives a program that computes the same bits, for every input, with the same traps,
+ * barriers and prints: NaN, −0, wrapping, bounds and the order of memory included (docs/bits.md). Which passes run, in which order, is
+ * data: a level, or a list. */
+#ifndef VYRE_TRANSFORM_H
+#define VYRE_TRANSFORM_H
+
+#include "vyre/program.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The passes. X(ID, name, doc) */
+#define VYRE_PASS_LIST(X)                                                                                              \
+    X(FOLD, fold, "expressions of literals become literals; lengths and sizes that are known, too")                    \
+    X(SIMPLIFY, simplify, "algebraic identities that hold for every value of the type")                                \
+    X(BRANCH, branch, "branches whose condition is known, loops that make no trip, what nobody can reach")             \
+    X(DEAD, dead, "what nobody uses: variables, arrays, stores to arrays that nobody reads, loops without effect")
+
+typedef enum vyre_pass {
+#define X(ID, name, doc) VYRE_PASS_##ID,
+    VYRE_PASS_LIST(X)
+#undef X
+        VYRE_PASS_COUNT
+} vyre_pass;
+
+/* Name and description of a pass; NULL outside the list. Constant data, any thread. */
+VYRE_API const char *vyre_pass_name(vyre_pass pass);
+VYRE_API const char *vyre_pass_doc(vyre_pass pass);
+/* The pass of that name, or VYRE_PASS_COUNT. */
+VYRE_API vyre_pass vyre_pass_find(const char *name, size_t length);
+
+/* One run of a pass. */
+typedef struct vyre_pass_run {
+    vyre_pass pass;
+    uint64_t changes; /* places it changed; 0: the program is the same object */
+    int was_refused; /* its result was no valid program (a race that could not be seen before, a limit) and was dropped */
+    uint64_t nanoseconds;
+    uint32_t statements, expressions; /* of the program after it */
+} vyre_pass_run;
+
+/* Sees every run, with the program it made (borrowed). */
+typedef void vyre_pass_observer(void *user, const vyre_pass_run *run, const vyre_program *after);
+
+enum { VYRE_OPTIMIZE_LEVEL_MAX = 2 };
+
+/* Zero-initialised means level 1 and nobody watches. */
+typedef struct vyre_optimize_options {
+    unsigned level;          /* 1: what costs little and always pays; 2: everything. 0 = 1 */
+    const vyre_pass *passes; /* not NULL: these, in this order, once each, whatever the level */
+    size_t pass_count;
+    vyre_pass_observer *observer;
+    void *observer_user;
+} vyre_optimize_options;
+
+/* What the passes did, summed up. */
+typedef struct vyre_optimize_report {
+    struct {
+        uint32_t runs, refused;
+        uint64_t changes, nanoseconds;
+    } passes[VYRE_PASS_COUNT];
+    uint32_t rounds;
+    uint32_t statements_before, statements_after, expressions_before, expressions_after; /* before: inlined */
+} vyre_optimize_report;
+
+/* Optimises a program. Calls of its own functions are inlined first; calls of ops by id stay. A list of passes runs once; a level repeats its
+ * passes until they change nothing, a few times at most. Any thread; the program is not changed.
+ *
+ * options  NULL = all zeros
+ * out      receives a program with one reference; the same object if there was nothing to do
+ * report   optional; zeros on failure
+ *
+ * VYRE_INVALID_ARGUMENT  the program is NULL, a level or pass is not in the list
+ * VYRE_LIMIT             inlined, the program is over a limit of the language
+ * VYRE_NO_MEMORY         nothing was made */
+VYRE_API vyre_status vyre_program_optimize(const vyre_program *program, const vyre_optimize_options *options,
+                                           vyre_program **out, vyre_optimize_report *report, vyre_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,160 @@
+/* The driver of the passes: levels as data, rounds until nothing changes, times and counts.
+ *
+ * A pass whose result is not a valid program is not believed: its result is dropped, the program stays as it was, and the report says
+ * so. That happens to programs with an error the validator could not see before (a race at an index that turns out to be constant) and at
+ * the limits of the language. Out of memory is an error of the whole. */
+#include "transform/optimize.h"
+
+#include "base/status.h"
+
+#include <time.h>
+
+/* ---- the passes ---- */
+
+typedef struct pass_row {
+    const char *name, *doc;
+    vy_pass_function *run;
+} pass_row;
+
+static const pass_row passes[VYRE_PASS_COUNT] = {
+#define X(ID, name, doc) {#name, doc, vy_pass_##name},
+    VYRE_PASS_LIST(X)
+#undef X
+};
+
+const char *vyre_pass_name(vyre_pass pass) {
+    return (unsigned)pass < VYRE_PASS_COUNT ? passes[pass].name : NULL;
+}
+
+const char *vyre_pass_doc(vyre_pass pass) {
+    return (unsigned)pass < VYRE_PASS_COUNT ? passes[pass].doc : NULL;
+}
+
+vyre_pass vyre_pass_find(const char *name, size_t length) {
+    for (unsigned i = 0; i < VYRE_PASS_COUNT; i++)
+        if (strlen(passes[i].name) == length && memcmp(passes[i].name, name, length) == 0)
+            return (vyre_pass)i;
+    return VYRE_PASS_COUNT;
+}
+
+/* ---- the pipelines ---- */
+
+#define PASS(ID) VYRE_PASS_##ID
+static const vyre_pass level_1[] = {PASS(FOLD), PASS(SIMPLIFY), PASS(BRANCH), PASS(DEAD)};
+static const vyre_pass level_2[] = {PASS(FOLD), PASS(SIMPLIFY), PASS(BRANCH), PASS(DEAD)};
+#undef PASS
+
+typedef struct pipeline {
+    const vyre_pass *passes;
+    size_t count;
+    unsigned rounds; /* at most */
+} pipeline;
+
+#define PIPELINE(level, rounds)                                                                                        \
+    { level, sizeof level / sizeof *level, rounds }
+static const pipeline levels[VYRE_OPTIMIZE_LEVEL_MAX + 1] = {
+    PIPELINE(level_1, 3),
+    PIPELINE(level_1, 3),
+    PIPELINE(level_2, 6),
+};
+
+/* ---- runs ---- */
+
+static uint64_t now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+vyre_status vy_pass_run(vyre_pass pass, const vyre_program *from, const vy_rules *rules, vyre_program **out,
+                        uint64_t *changes, int *was_refused, vyre_error *error) {
+    vyre_status status = passes[pass].run(from, rules, out, changes, error);
+    *was_refused = status == VYRE_INVALID_PROGRAM || status == VYRE_LIMIT;
+    if (!*was_refused)
+        return status;
+    *changes = 0;
+    *out = vyre_program_retain((vyre_program *)from);
+    return VYRE_OK;
+}
+
+typedef struct optimizer {
+    const vyre_optimize_options *options;
+    vyre_optimize_report report;
+    vyre_program *program; /* so far */
+} optimizer;
+
+static vyre_status run_pass(optimizer *o, vyre_pass pass, uint64_t *changes, vyre_error *error) {
+    vyre_program *made;
+    vyre_pass_run run = {.pass = pass};
+    uint64_t start = now();
+    vyre_status status = vy_pass_run(pass, o->program, &vy_rules_sound, &made, &run.changes, &run.was_refused, error);
+    if (status != VYRE_OK)
+        return status;
+    run.nanoseconds = now() - start;
+    vyre_program_release(o->program);
+    o->program = made;
+    run.statements = made->stmts.count;
+    run.expressions = made->exprs.count;
+    o->report.passes[pass].runs++;
+    o->report.passes[pass].refused += (uint32_t)run.was_refused;
+    o->report.passes[pass].changes += run.changes;
+    o->report.passes[pass].nanoseconds += run.nanoseconds;
+    *changes += run.changes;
+    if (o->options->observer)
+        o->options->observer(o->options->observer_user, &run, made);
+    return VYRE_OK;
+}
+
+static vyre_status run_pipeline(optimizer *o, const pipeline *pipeline, vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    uint64_t changes = 1;
+    for (unsigned round = 0; round < pipeline->rounds && changes && status == VYRE_OK; round++) {
+        changes = 0;
+        o->report.rounds++;
+        for (size_t i = 0; i < pipeline->count && status == VYRE_OK; i++)
+            status = run_pass(o, pipeline->passes[i], &changes, error);
+    }
+    return status;
+}
+
+static vyre_status check_options(const vyre_optimize_options *options, vyre_error *error) {
+    if (options->level > VYRE_OPTIMIZE_LEVEL_MAX)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("give a level from 0 to %d", VYRE_OPTIMIZE_LEVEL_MAX),
+                       "the level of optimisation (%u) is over the highest (%d)", options->level,
+                       VYRE_OPTIMIZE_LEVEL_MAX);
+    for (size_t i = 0; options->passes && i < options->pass_count; i++)
+        if ((unsigned)options->passes[i] >= VYRE_PASS_COUNT)
+            return vy_fail(error, VYRE_INVALID_ARGUMENT, "take the passes from VYRE_PASS_LIST (vyre/transform.h)",
+                           "pass %zu of the list (%d) does not exist", i, (int)options->passes[i]);
+    return VYRE_OK;
+}
+
+vyre_status vyre_program_optimize(const vyre_program *program, const vyre_optimize_options *options, vyre_program **out,
+                                  vyre_optimize_report *report, vyre_error *error) {
+    static const vyre_optimize_options defaults = {0};
+    optimizer o = {.options = options ? options : &defaults};
+    *out = NULL;
+    if (report)
+        *report = o.report;
+    if (!program)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "give a program", "no program is given to optimise");
+    vyre_status status = check_options(o.options, error);
+    if (status == VYRE_OK)
+        status = vyre_program_inline(program, &o.program, error);
+    if (status != VYRE_OK)
+        return status;
+    o.report.statements_before = o.program->stmts.count;
+    o.report.expressions_before = o.program->exprs.count;
+    pipeline given = {o.options->passes, o.options->pass_count, 1};
+    status = run_pipeline(&o, o.options->passes ? &given : &levels[o.options->level], error);
+    if (status != VYRE_OK) {
+        vyre_program_release(o.program);
+        return status;
+    }
+    o.report.statements_after = o.program->stmts.count;
+    o.report.expressions_after = o.program->exprs.count;
+    if (report)
+        *report = o.report;
+    *out = o.program;
+    return VYRE_OK;
+}

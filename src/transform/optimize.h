@@ -1,0 +1,59 @@
+/* The optimiser from the inside: passes, and the rules they share.
+ *
+ * A pass takes a valid program without calls of its own functions and gives one that computes the same bits, traps alike and meets
+ * alike. What it may do is written down once, in vy_rules: which statements change what, which may never be left out, which identities
+ * hold. Passes look nowhere else, so tests can hand a pass one wrong rule and see that the campaign finds it. */
+#ifndef VY_TRANSFORM_OPTIMIZE_H
+#define VY_TRANSFORM_OPTIMIZE_H
+
+#include "ir/model.h"
+#include "transform/optimize_identities.h"
+#include "vyre/transform.h"
+
+/* What executing a statement may change, for the invocation that executes it. */
+enum {
+    VY_CHANGES_VARIABLE = 1, /* stmt.variable */
+    VY_CHANGES_MEMORY = 2,   /* stmt.memory, and memories given as arguments */
+    VY_CHANGES_SHARED =
+        4, /* what others wrote becomes visible: every buffer that somebody may write, every workgroup array */
+    VY_CHANGES_ACQUIRE = 8 /* the same, if its order acquires */
+};
+
+typedef struct vy_rules {
+    uint8_t changes[VY_STMT_KIND_COUNT]; /* VY_CHANGES_* */
+    uint8_t is_kept[VY_STMT_KIND_COUNT]; /* 1: never left out, whoever uses its results */
+    uint8_t forget_at_loops;             /* what a loop changes is unknown at its head */
+    uint8_t forget_at_joins;             /* what a branch changed is unknown behind it */
+    uint8_t check_bounds;                /* a store is forwarded only from an index known to be inside */
+    uint8_t check_wrap;                  /* magic numbers that need a bit more than the type has get it */
+    const vy_identity *identities;
+    uint32_t identity_count;
+} vy_rules;
+
+extern const vy_rules vy_rules_sound;
+
+/* What `stmt` changes, with ACQUIRE decided: VARIABLE, MEMORY, SHARED. */
+static inline uint8_t vy_stmt_changes(const vy_rules *rules, const vy_stmt *stmt) {
+    uint8_t changes = rules->changes[stmt->kind];
+    int acquires = stmt->order == VYRE_ORDER_ACQUIRE || stmt->order == VYRE_ORDER_ACQ_REL;
+    if (changes & VY_CHANGES_ACQUIRE && acquires)
+        changes |= VY_CHANGES_SHARED;
+    return changes & (VY_CHANGES_VARIABLE | VY_CHANGES_MEMORY | VY_CHANGES_SHARED);
+}
+
+/* Whether VY_CHANGES_SHARED concerns a memory: not what is private, nor what nobody writes during a dispatch. */
+int vy_memory_is_shared(const vy_memory *memory);
+
+typedef vyre_status vy_pass_function(const vyre_program *from, const vy_rules *rules, vyre_program **out,
+                                     uint64_t *changes, vyre_error *error);
+
+#define X(ID, name, doc) vy_pass_function vy_pass_##name;
+VYRE_PASS_LIST(X)
+#undef X
+
+/* Runs one pass. Where its result is not valid (a race that the validator could not see before, a limit), *out is `from` and
+ * *was_refused 1. */
+vyre_status vy_pass_run(vyre_pass pass, const vyre_program *from, const vy_rules *rules, vyre_program **out,
+                        uint64_t *changes, int *was_refused, vyre_error *error);
+
+#endif

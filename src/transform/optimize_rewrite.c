@@ -1,0 +1,441 @@
+/* Rewriting (optimize_rewrite.h). What must stay true: the trees of a statement are written directly before it, in the order of its
+ * operands, and only after every `let` that its reading caused. */
+#include "transform/optimize_rewrite.h"
+
+#include "base/status.h"
+
+#include <stdio.h>
+
+/* ---- names ---- */
+
+static vy_name copy_name(vy_rewrite *rw, vy_name name) {
+    const char *text = vy_name_text(rw->from, name);
+    return vy_draft_name(&rw->draft, text, strlen(text));
+}
+
+/* Makes room for a name of the draft in the tables by name. */
+static int has_place(vy_rewrite *rw, vy_name name) {
+    if (rw->draft.failed)
+        return 0;
+    for (int i = 0; i < 2; i++) {
+        uint32_t have = i ? rw->suffixes.count : rw->visible.count, missing = name < have ? 0 : name + 1 - have;
+        int room = !missing || (i ? VY_RESERVE(&rw->suffixes, missing) : VY_RESERVE(&rw->visible, missing));
+        if (!room) {
+            rw->draft.failed = 1;
+            return 0;
+        }
+        if (i && missing) {
+            memset(rw->suffixes.items + have, 0, missing * sizeof *rw->suffixes.items);
+            rw->suffixes.count = name + 1;
+        } else if (missing) {
+            memset(rw->visible.items + have, 0, missing);
+            rw->visible.count = name + 1;
+        }
+    }
+    return 1;
+}
+
+static void declare(vy_rewrite *rw, vy_name name) {
+    vy_name *slot = has_place(rw, name) ? VY_PUSH(&rw->declared) : NULL;
+    if (!slot) {
+        rw->draft.failed = 1;
+        return;
+    }
+    rw->visible.items[name] = 1;
+    *slot = name;
+}
+
+/* The name itself where it is free, else with a suffix: passes put blocks where they did not stand, and write them twice. The suffix
+ * last tried is remembered, so that a thousand copies do not try each other's. */
+static vy_name free_name(vy_rewrite *rw, vy_name wanted) {
+    const char *text = vy_name_text(rw->from, wanted);
+    vy_name base = copy_name(rw, wanted), name = base;
+    while (has_place(rw, base) && has_place(rw, name) && rw->visible.items[name]) {
+        char candidate[VY_LIMIT_NAME + 1], suffix[16];
+        uint32_t n = ++rw->suffixes.items[base];
+        int length = snprintf(suffix, sizeof suffix, "_%u", n + 1);
+        snprintf(candidate, sizeof candidate, "%.*s%s", VY_LIMIT_NAME - length, text, suffix);
+        name = vy_draft_name(&rw->draft, candidate, strlen(candidate));
+    }
+    return name;
+}
+
+/* A name that the source has nowhere. */
+static vy_name new_name(vy_rewrite *rw) {
+    while (!rw->draft.failed) {
+        char candidate[16];
+        int length = snprintf(candidate, sizeof candidate, "t%u", ++rw->made);
+        if (vy_names_find(&rw->from->names, candidate, (size_t)length) == VY_NAME_FAILED)
+            return vy_draft_name(&rw->draft, candidate, (size_t)length);
+    }
+    return 0;
+}
+
+uint32_t vy_rewrite_open(const vy_rewrite *rw) {
+    return rw->declared.count;
+}
+
+void vy_rewrite_close(vy_rewrite *rw, uint32_t mark) {
+    while (rw->declared.count > mark)
+        rw->visible.items[rw->declared.items[--rw->declared.count]] = 0;
+}
+
+/* ---- the pool ---- */
+
+static uint32_t depth_of(const vy_rewrite *rw, uint32_t node) {
+    return node == VY_NONE ? 0 : rw->pool.items[node].depth + 1;
+}
+
+static uint32_t add_node(vy_rewrite *rw, const vy_expr *expr, vy_position position) {
+    uint32_t depth = 0;
+    if (expr->kind == VY_EXPR_LOAD) {
+        depth = depth_of(rw, expr->b);
+    } else if (expr->kind == VY_EXPR_OP) {
+        const uint32_t below[3] = {expr->a, expr->b, expr->c};
+        for (int i = 0; i < 3; i++)
+            depth = depth_of(rw, below[i]) > depth ? depth_of(rw, below[i]) : depth;
+    }
+    vy_pool_node *node = VY_PUSH(&rw->pool);
+    if (!node) {
+        rw->draft.failed = 1;
+        return VY_NONE;
+    }
+    *node = (vy_pool_node){*expr, position, depth};
+    return rw->pool.count - 1;
+}
+
+uint32_t vy_pool_literal(vy_rewrite *rw, vyre_type type, uint64_t bits) {
+    vy_expr expr = {
+        .kind = VY_EXPR_LITERAL, .type = (uint8_t)type, .a = VY_NONE, .b = VY_NONE, .c = VY_NONE, .bits = bits};
+    return add_node(rw, &expr, rw->draft.position);
+}
+
+uint32_t vy_pool_variable(vy_rewrite *rw, uint32_t variable) {
+    if (variable == VY_NONE)
+        return VY_NONE;
+    vy_expr expr = {.kind = VY_EXPR_VARIABLE,
+                    .type = rw->draft.program->variables.items[variable].type,
+                    .a = variable,
+                    .b = VY_NONE,
+                    .c = VY_NONE};
+    return add_node(rw, &expr, rw->draft.position);
+}
+
+uint32_t vy_pool_op(vy_rewrite *rw, vyre_op op, vyre_type type, uint32_t a, uint32_t b, uint32_t c) {
+    uint8_t arity = vyre_op_get(op)->arity;
+    if (a == VY_NONE || (arity > 1 && b == VY_NONE) || (arity > 2 && c == VY_NONE))
+        return VY_NONE;
+    vy_expr expr = {.kind = VY_EXPR_OP, .type = (uint8_t)type, .op = (uint8_t)op, .a = a, .b = b, .c = c};
+    return add_node(rw, &expr, rw->pool.items[a].position);
+}
+
+uint32_t vy_pool_leaf(vy_rewrite *rw, uint32_t node) {
+    if (node == VY_NONE)
+        return VY_NONE;
+    uint8_t kind = rw->pool.items[node].expr.kind;
+    if (kind != VY_EXPR_OP && kind != VY_EXPR_LOAD)
+        return node;
+    return rw->may_bind ? vy_pool_variable(rw, vy_rewrite_let(rw, node)) : VY_NONE;
+}
+
+/* ---- reading; recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH ---- */
+
+uint32_t vy_rewrite_read_below(vy_rewrite *rw, uint32_t root) {
+    vy_expr expr = rw->from->exprs.items[root];
+    switch (expr.kind) {
+    case VY_EXPR_VARIABLE:
+        expr.a = rw->variables[expr.a];
+        break;
+    case VY_EXPR_LEN:
+        expr.a = rw->memories[expr.a];
+        break;
+    case VY_EXPR_LOAD:
+        expr.a = rw->memories[expr.a];
+        expr.b = vy_rewrite_read(rw, expr.b);
+        break;
+    case VY_EXPR_OP:
+        expr.a = vy_rewrite_read(rw, expr.a);
+        expr.b = vy_rewrite_read(rw, expr.b);
+        expr.c = vy_rewrite_read(rw, expr.c);
+        break;
+    default:
+        break;
+    }
+    if (rw->draft.failed)
+        return VY_NONE;
+    rw->draft.position = vy_expr_position(rw->from, root);
+    uint32_t node = add_node(rw, &expr, rw->draft.position);
+    return rw->hooks->node && node != VY_NONE ? rw->hooks->node(rw, node) : node;
+}
+
+uint32_t vy_rewrite_read(vy_rewrite *rw, uint32_t root) {
+    if (root == VY_NONE || rw->draft.failed)
+        return VY_NONE;
+    rw->draft.position = vy_expr_position(rw->from, root);
+    uint32_t node = rw->hooks->tree ? rw->hooks->tree(rw, root) : VY_NONE;
+    return node != VY_NONE ? node : vy_rewrite_read_below(rw, root);
+}
+
+/* ---- writing ---- */
+
+/* Recursion is bounded by the depth of the node, which is checked before. */
+static uint32_t write_node(vy_rewrite *rw, uint32_t node) {
+    if (node == VY_NONE || rw->draft.failed)
+        return VY_NONE;
+    vy_pool_node at = rw->pool.items[node];
+    if (at.expr.kind == VY_EXPR_LOAD) {
+        at.expr.b = write_node(rw, at.expr.b);
+    } else if (at.expr.kind == VY_EXPR_OP) {
+        at.expr.a = write_node(rw, at.expr.a);
+        at.expr.b = write_node(rw, at.expr.b);
+        at.expr.c = write_node(rw, at.expr.c);
+    }
+    rw->draft.position = at.position;
+    return at.expr.kind == VY_EXPR_LITERAL ? vy_draft_literal(&rw->draft, (vyre_type)at.expr.type, at.expr.bits)
+                                           : vy_draft_expr(&rw->draft, &at.expr);
+}
+
+/* A tree of the source that was read as `node`. */
+static uint32_t write_tree(vy_rewrite *rw, uint32_t root, uint32_t node) {
+    if (node != VY_NONE && rw->pool.items[node].depth > VY_LIMIT_EXPRESSION_DEPTH)
+        return vy_draft_copy_expr(&rw->draft, rw->from, root, rw->variables, rw->memories);
+    return write_node(rw, node);
+}
+
+uint32_t vy_rewrite_let(vy_rewrite *rw, uint32_t node) {
+    if (node == VY_NONE || rw->draft.failed)
+        return VY_NONE;
+    vy_name name = new_name(rw);
+    vyre_type type = (vyre_type)rw->pool.items[node].expr.type;
+    vy_position position = rw->pool.items[node].position;
+    uint32_t value = write_node(rw, node);
+    rw->draft.position = position;
+    declare(rw, name);
+    return rw->draft.failed ? VY_NONE : vy_draft_let(&rw->draft, name, type, value);
+}
+
+/* ---- statements ---- */
+
+/* Reads all trees, then writes them: what reading put before the statement stands before all of them. */
+static void copy_operands(vy_rewrite *rw, const vy_stmt *s, vy_stmt *copy) {
+    const vyre_program *p = rw->from;
+    uint32_t a = vy_rewrite_read(rw, s->a), b = vy_rewrite_read(rw, s->b), c = vy_rewrite_read(rw, s->c);
+    rw->args.count = 0;
+    for (uint32_t i = 0; i < s->arg_count; i++) {
+        vy_arg arg = p->args.items[s->args + i], *slot = VY_PUSH(&rw->args);
+        arg.index = arg.is_memory ? rw->memories[arg.index] : vy_rewrite_read(rw, arg.index);
+        if (slot)
+            *slot = arg;
+        else
+            rw->draft.failed = 1;
+    }
+    copy->a = write_tree(rw, s->a, a);
+    copy->b = write_tree(rw, s->b, b);
+    copy->c = write_tree(rw, s->c, c);
+    for (uint32_t i = 0; i < s->arg_count && !rw->draft.failed; i++)
+        if (!rw->args.items[i].is_memory)
+            rw->args.items[i].index = write_tree(rw, p->args.items[s->args + i].index, rw->args.items[i].index);
+}
+
+/* A statement without its body: structured ones are left open. */
+static void copy_head(vy_rewrite *rw, uint32_t index) {
+    const vyre_program *p = rw->from;
+    const vy_stmt *s = &p->stmts.items[index];
+    vy_stmt copy = *s;
+    vy_name names[VY_LIMIT_RESULTS];
+    vyre_type types[VY_LIMIT_RESULTS];
+    rw->may_bind = s->kind != VY_STMT_WHILE;
+    copy_operands(rw, s, &copy);
+    copy.memory = s->memory == VY_NONE ? VY_NONE : rw->memories[s->memory];
+    copy.variable = s->kind == VY_STMT_ASSIGN ? rw->variables[s->variable] : VY_NONE;
+    copy.name = copy_name(rw, s->name);
+    for (uint32_t i = 0; i < s->result_count; i++) {
+        names[i] = free_name(rw, p->variables.items[s->variable + i].name);
+        types[i] = (vyre_type)p->variables.items[s->variable + i].type;
+        if (s->kind != VY_STMT_FOR)
+            declare(rw, names[i]); /* a loop variable belongs to the body */
+    }
+    rw->draft.position = vy_stmt_position(p, index);
+    if (rw->draft.failed)
+        return;
+    uint32_t made = vy_draft_stmt(&rw->draft, &copy, rw->args.items, rw->args.count, names, types);
+    for (uint32_t i = 0; i < s->result_count && made != VY_NONE; i++)
+        rw->variables[s->variable + i] = rw->draft.program->stmts.items[made].variable + i;
+}
+
+static void copy_structured(vy_rewrite *rw, uint32_t index) {
+    const vy_stmt *s = &rw->from->stmts.items[index];
+    copy_head(rw, index);
+    uint32_t mark = vy_rewrite_open(rw);
+    if (s->kind == VY_STMT_FOR && !rw->draft.failed)
+        declare(rw, rw->draft.program->variables.items[rw->variables[s->variable]].name);
+    vy_rewrite_block(rw, index + 1, s->middle);
+    vy_rewrite_close(rw, mark);
+    if (s->middle != s->end) {
+        vy_draft_else(&rw->draft);
+        vy_rewrite_block(rw, s->middle, s->end);
+        vy_rewrite_close(rw, mark);
+    }
+    vy_draft_end(&rw->draft);
+    rw->ended = 0;
+}
+
+void vy_rewrite_block(vy_rewrite *rw, uint32_t first, uint32_t end) {
+    rw->ended = 0;
+    for (uint32_t i = first; i < end && !rw->draft.failed; i = rw->from->stmts.items[i].end) {
+        uint8_t kind = rw->from->stmts.items[i].kind;
+        if (rw->ended) { /* only a pass brings this about */
+            rw->changes++;
+            return;
+        }
+        rw->pool.count = 0;
+        rw->may_bind = kind != VY_STMT_WHILE;
+        if (rw->hooks->stmt && rw->hooks->stmt(rw, i))
+            continue;
+        if (vy_stmt_is_structured(kind))
+            copy_structured(rw, i);
+        else
+            copy_head(rw, i);
+        rw->ended |= kind == VY_STMT_BREAK || kind == VY_STMT_CONTINUE || kind == VY_STMT_RETURN ||
+                     (kind == VY_STMT_TRAP && rw->hooks->trap_ends);
+    }
+}
+
+/* ---- declarations ---- */
+
+static void copy_scalar_param(vy_rewrite *rw, uint32_t variable) {
+    const vy_variable *v = &rw->from->variables.items[variable];
+    vy_name name = copy_name(rw, v->name);
+    rw->draft.position = v->position;
+    rw->variables[variable] = vy_draft_scalar_param(&rw->draft, name, (vyre_type)v->type);
+    declare(rw, name);
+}
+
+static void copy_memory_param(vy_rewrite *rw, uint32_t memory) {
+    const vy_memory *m = &rw->from->memories.items[memory];
+    vy_name name = copy_name(rw, m->name);
+    rw->draft.position = m->position;
+    rw->memories[memory] = vy_draft_memory_param(&rw->draft, name, (vy_space)m->space, (vyre_type)m->type,
+                                                 (vyre_access)m->access, m->size);
+    declare(rw, name);
+}
+
+static void copy_arrays(vy_rewrite *rw, uint32_t first) {
+    for (uint32_t i = first; i < rw->function->memory_count; i++) {
+        uint32_t memory = rw->function->first_memory + i;
+        const vy_memory *m = &rw->from->memories.items[memory];
+        if (rw->drop_memories && rw->drop_memories[memory]) {
+            rw->changes++;
+            continue;
+        }
+        vy_name name = copy_name(rw, m->name);
+        rw->draft.position = m->position;
+        rw->memories[memory] = vy_draft_array(&rw->draft, name, (vy_space)m->space, (vyre_type)m->type, m->elements);
+        declare(rw, name);
+    }
+}
+
+/* Functions before the entry do not exist (no calls), so what counts and grids refer to moves by what it stood behind. */
+static void copy_entry(vy_rewrite *rw) {
+    const vyre_program *p = rw->from;
+    const vy_function *entry = rw->function;
+    vyre_program *made = rw->draft.program;
+    for (uint32_t i = 0; i < p->sizes.count; i++) {
+        vy_size size = p->sizes.items[i];
+        size.a -= size.kind == VY_SIZE_PARAM ? entry->first_variable
+                  : size.kind == VY_SIZE_LEN ? entry->first_memory
+                                             : 0;
+        vy_draft_size(&rw->draft, (vy_size_kind)size.kind, size.a, size.b, size.value);
+    }
+    memcpy(made->workgroup, p->workgroup, sizeof made->workgroup);
+    made->grid = p->grid;
+    if (made->grid.memory != VY_NONE)
+        made->grid.memory -= entry->first_memory;
+    rw->draft.position = entry->position;
+    vy_draft_begin_entry(&rw->draft);
+    for (uint32_t i = 0; i < p->param_count; i++)
+        copy_scalar_param(rw, entry->first_variable + i);
+    for (uint32_t i = 0; i < p->buffer_count; i++)
+        copy_memory_param(rw, entry->first_memory + i);
+    copy_arrays(rw, p->buffer_count);
+}
+
+static void copy_signature(vy_rewrite *rw) {
+    const vyre_program *p = rw->from;
+    const vy_function *f = rw->function;
+    uint32_t memories = 0;
+    rw->draft.position = f->position;
+    vy_draft_begin_function(&rw->draft, copy_name(rw, f->name));
+    for (uint32_t i = 0; i < f->param_count; i++) {
+        const vy_param *param = &p->params.items[f->first_param + i];
+        if (param->is_memory)
+            copy_memory_param(rw, param->index);
+        else
+            copy_scalar_param(rw, param->index);
+        memories += param->is_memory;
+    }
+    for (uint32_t i = 0; i < f->result_count; i++) {
+        const vy_result *result = &p->results.items[f->first_result + i];
+        vy_draft_result(&rw->draft, copy_name(rw, result->name), (vyre_type)result->type);
+    }
+    copy_arrays(rw, memories);
+}
+
+/* ---- all of it ---- */
+
+static void copy_functions(vy_rewrite *rw) {
+    const vyre_program *p = rw->from;
+    for (uint32_t i = 0; i < p->functions.count && !rw->draft.failed; i++) {
+        rw->function = &p->functions.items[i];
+        if (vy_is_entry(p, rw->function))
+            copy_entry(rw);
+        else
+            copy_signature(rw);
+        vy_rewrite_block(rw, rw->function->first_stmt, rw->function->end_stmt);
+        vy_draft_end_function(&rw->draft);
+        vy_rewrite_close(rw, 0);
+    }
+}
+
+static vyre_status start(vy_rewrite *rw, vyre_error *error) {
+    const vyre_program *p = rw->from;
+    vyre_status status = vy_draft_start(&rw->draft, vy_name_text(p, p->name), error);
+    if (status != VYRE_OK)
+        return status;
+    rw->variables = vy_allocate_zero(vy_array_size(p->variables.count + 1u, sizeof *rw->variables));
+    rw->memories = vy_allocate_zero(vy_array_size(p->memories.count + 1u, sizeof *rw->memories));
+    if (!rw->variables || !rw->memories)
+        return vy_fail_memory(error, "a pass");
+    vyre_program *made = rw->draft.program;
+    made->pin = vy_pin_retain(p->pin);
+    made->kind = p->kind;
+    made->level = p->level;
+    made->numerics = p->numerics;
+    rw->draft.keep_positions = p->stmt_positions.count != 0;
+    return VYRE_OK;
+}
+
+vyre_status vy_rewrite_run(const vyre_program *from, const vy_rewriter *hooks, void *user, const uint8_t *drop_memories,
+                           vyre_program **out, uint64_t *changes, vyre_error *error) {
+    vy_rewrite rw = {.from = from, .hooks = hooks, .user = user, .drop_memories = drop_memories};
+    *out = NULL;
+    *changes = 0;
+    vyre_status status = start(&rw, error);
+    if (status == VYRE_OK) {
+        copy_functions(&rw);
+        if (rw.draft.failed || rw.changes)
+            status = vy_draft_finish(&rw.draft, from->source, NULL, out, error);
+        else
+            *out = vyre_program_retain((vyre_program *)from);
+        *changes = rw.changes;
+    }
+    vy_draft_discard(&rw.draft);
+    vy_release(rw.variables, vy_array_size(from->variables.count + 1u, sizeof *rw.variables));
+    vy_release(rw.memories, vy_array_size(from->memories.count + 1u, sizeof *rw.memories));
+    VY_VECTOR_FREE(&rw.pool);
+    VY_VECTOR_FREE(&rw.args);
+    VY_VECTOR_FREE(&rw.visible);
+    VY_VECTOR_FREE(&rw.suffixes);
+    VY_VECTOR_FREE(&rw.declared);
+    return status;
+}

@@ -1,0 +1,97 @@
+/* Rewriting: how a pass makes a program out of a program.
+ *
+ * The rewriter copies every function statement by statement into a draft and asks the pass at three places: before a statement, before
+ * an expression tree is read, and after a node of it has its final operands. Expressions are built in a pool of the statement first and
+ * written when the statement is, so a pass may drop, exchange and wrap them freely, and may put `let`s before the statement meanwhile.
+ * Programs with calls of their own functions are not taken: the driver of the passes inlines before.
+ *
+ * What must stay true: a pass gives values equal to those it replaces, bit by bit. A tree that would become deeper than the limit of the
+ * language is written as it was. A failed allocation is noted in the draft and reported at the end. */
+#ifndef VY_TRANSFORM_OPTIMIZE_REWRITE_H
+#define VY_TRANSFORM_OPTIMIZE_REWRITE_H
+
+#include "ir/draft.h"
+
+typedef struct vy_rewrite vy_rewrite;
+
+typedef struct vy_rewriter {
+    /* Before statement `stmt` of the source is written. May write `let`s that stand before it. Returns 1 if it has written whatever
+     * takes the place of the statement, 0 to have it copied. NULL: copy all. */
+    int (*stmt)(vy_rewrite *rewrite, uint32_t stmt);
+    /* Before the tree at `expr` of the source is read: the node of the pool that takes its place, or VY_NONE. NULL: none. */
+    uint32_t (*tree)(vy_rewrite *rewrite, uint32_t expr);
+    /* A node of the pool whose operands are final: itself, or what takes its place. NULL: itself. */
+    uint32_t (*node)(vy_rewrite *rewrite, uint32_t node);
+    uint8_t trap_ends; /* what follows a trap in its block is left out */
+} vy_rewriter;
+
+/* A node under construction: an expression whose operands are nodes of the pool and whose variables and memories are those of the
+ * draft. May be used twice only if it is a leaf. */
+typedef struct vy_pool_node {
+    vy_expr expr;
+    vy_position position;
+    uint32_t depth; /* operators on the longest path below and with it */
+} vy_pool_node;
+
+struct vy_rewrite {
+    const vyre_program *from;
+    const vy_function *function; /* of from, being copied */
+    const vy_rewriter *hooks;
+    void *user;
+    vy_draft draft;
+    uint32_t *variables, *memories; /* from indices of `from` to those of the draft */
+    const uint8_t *drop_memories;   /* by memory of from: arrays to leave out; NULL: none */
+    VY_VECTOR(vy_pool_node) pool;
+    VY_VECTOR(vy_arg) args;
+    VY_VECTOR(uint8_t) visible;   /* by name of the draft */
+    VY_VECTOR(uint32_t) suffixes; /* by name of the draft: the last one tried */
+    VY_VECTOR(vy_name) declared;  /* visible names, innermost last */
+    uint32_t made;                /* `let`s of the pass so far: names */
+    uint64_t changes;             /* counted by the pass; 0 at the end: the program itself is the result */
+    uint8_t may_bind;             /* a `let` may stand before the tree being read: not for conditions of `while` */
+    uint8_t ended;                /* the last statement of the current block was a jump: nothing may follow */
+};
+
+/* Makes *out, one reference: the rewritten program, or `from` itself if the pass changed nothing. *changes receives the count. */
+vyre_status vy_rewrite_run(const vyre_program *from, const vy_rewriter *hooks, void *user, const uint8_t *drop_memories,
+                           vyre_program **out, uint64_t *changes, vyre_error *error);
+
+/* ---- for passes: statements ---- */
+
+/* The statements [first, end) of the source, in the current block of the draft. */
+void vy_rewrite_block(vy_rewrite *rewrite, uint32_t first, uint32_t end);
+/* Names declared from here on belong to a scope that vy_rewrite_close ends. */
+uint32_t vy_rewrite_open(const vy_rewrite *rewrite);
+void vy_rewrite_close(vy_rewrite *rewrite, uint32_t mark);
+/* Writes `let t = …` for a node of the pool before the statement being written and returns the variable of the draft. */
+uint32_t vy_rewrite_let(vy_rewrite *rewrite, uint32_t node);
+
+/* ---- for passes: expressions ---- */
+
+/* Reads a tree of the source into the pool, through the hooks. VY_NONE is passed through. */
+uint32_t vy_rewrite_read(vy_rewrite *rewrite, uint32_t root);
+/* The same, but the tree hook is not asked about the root itself. */
+uint32_t vy_rewrite_read_below(vy_rewrite *rewrite, uint32_t root);
+
+uint32_t vy_pool_literal(vy_rewrite *rewrite, vyre_type type, uint64_t bits);
+uint32_t vy_pool_variable(vy_rewrite *rewrite, uint32_t variable); /* of the draft */
+/* No hook sees it. */
+uint32_t vy_pool_op(vy_rewrite *rewrite, vyre_op op, vyre_type type, uint32_t a, uint32_t b, uint32_t c);
+/* The node as a leaf that may be used several times: itself, or the variable of a `let` before the statement. VY_NONE if it is none
+ * and no `let` may stand there. */
+uint32_t vy_pool_leaf(vy_rewrite *rewrite, uint32_t node);
+
+/* The node's expression. Only until the next node is made. */
+static inline const vy_expr *vy_pool_get(const vy_rewrite *rewrite, uint32_t node) {
+    return &rewrite->pool.items[node].expr;
+}
+static inline int vy_pool_is_literal(const vy_rewrite *rewrite, uint32_t node) {
+    return node != VY_NONE && rewrite->pool.items[node].expr.kind == VY_EXPR_LITERAL;
+}
+/* The type of the operands of an op node (for select: of the arms), as the evaluator wants it. */
+static inline vyre_type vy_pool_operand_type(const vy_rewrite *rewrite, const vy_expr *expr) {
+    uint32_t operand = expr->op == VYRE_OP_SELECT ? expr->b : expr->a;
+    return (vyre_type)rewrite->pool.items[operand].expr.type;
+}
+
+#endif

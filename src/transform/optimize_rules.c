@@ -1,0 +1,106 @@
+/* The rules that passes go by (optimize.h), and the identities as rows. */
+#include "transform/optimize.h"
+
+#include "ir/eval.h"
+#include "ir/rows.h"
+
+const vy_identity vy_identities[VY_IDENTITY_COUNT] = {
+#define X(OP, CLASSES, A, B, BECOMES) {VYRE_OP_##OP, VYRE_CLASS_##CLASSES, VY_IS_##A, VY_IS_##B, VY_BECOMES_##BECOMES},
+    VY_IDENTITY_LIST(X)
+#undef X
+};
+
+/* A collective orders no memory between invocations (docs/bits.md), but design keeps loads on their side of every meeting. */
+const vy_rules vy_rules_sound = {
+    .changes =
+        {
+            [VY_STMT_ASSIGN] = VY_CHANGES_VARIABLE,
+            [VY_STMT_STORE] = VY_CHANGES_MEMORY,
+            [VY_STMT_ATOMIC] = VY_CHANGES_MEMORY | VY_CHANGES_ACQUIRE,
+            [VY_STMT_COLLECTIVE] = VY_CHANGES_SHARED,
+            [VY_STMT_CALL] = VY_CHANGES_MEMORY | VY_CHANGES_SHARED,
+            [VY_STMT_BARRIER] = VY_CHANGES_SHARED,
+        },
+    .is_kept =
+        {
+            [VY_STMT_ATOMIC] = 1,
+            [VY_STMT_COLLECTIVE] = 1,
+            [VY_STMT_CALL] = 1,
+            [VY_STMT_BARRIER] = 1,
+            [VY_STMT_TRAP] = 1,
+            [VY_STMT_PRINT] = 1,
+            [VY_STMT_WHILE] = 1,
+            [VY_STMT_RETURN] = 1,
+        },
+    .forget_at_loops = 1,
+    .forget_at_joins = 1,
+    .check_bounds = 1,
+    .check_wrap = 1,
+    .identities = vy_identities,
+    .identity_count = VY_IDENTITY_COUNT,
+};
+
+int vy_memory_is_shared(const vy_memory *memory) {
+    if (memory->space == VY_SPACE_PRIVATE)
+        return 0;
+    return memory->space == VY_SPACE_WORKGROUP || vy_accesses[memory->access].stores;
+}
+
+int vy_operand_bits(vy_operand_is is, vyre_type type, uint64_t *bits) {
+    const vy_type_layout *layout = &vy_type_layouts[type];
+    int is_float = layout->classes == VYRE_CLASS_FLOAT;
+    uint64_t one = type == VYRE_TYPE_BOOL ? 1 : vyre_op_evaluate(VYRE_OP_CAST, type, VYRE_TYPE_U8, 1, 0, 0);
+    switch (is) {
+    case VY_IS_ANY:
+    case VY_IS_SAME:
+        return 0;
+    case VY_IS_ZERO:
+        *bits = 0;
+        return 1;
+    case VY_IS_MINUS_ZERO:
+        *bits = is_float ? vyre_op_evaluate(VYRE_OP_NEG, type, type, 0, 0, 0) : 0;
+        return is_float;
+    case VY_IS_ONE:
+        *bits = one;
+        return 1;
+    case VY_IS_MINUS_ONE:
+        *bits = is_float ? vyre_op_evaluate(VYRE_OP_NEG, type, type, one, 0, 0) : layout->mask;
+        return type != VYRE_TYPE_BOOL;
+    case VY_IS_NAN:
+        *bits = layout->nan;
+        return is_float;
+    }
+    return 0;
+}
+
+/* Shifts count modulo the width, so two of them that are together too long leave nothing, or the sign. */
+static vy_chain chain_shifts(vyre_op op, vyre_type type, uint64_t c, uint64_t d, uint64_t *bits) {
+    uint64_t width = vy_type_layouts[type].bits, sum = c % width + d % width;
+    int is_signed_right = op == VYRE_OP_SHR && vy_type_layouts[type].classes == VYRE_CLASS_SIGNED;
+    *bits = sum < width ? sum : is_signed_right ? width - 1 : 0;
+    return sum < width || is_signed_right ? VY_CHAIN_OP : VY_CHAIN_LITERAL;
+}
+
+vy_chain vy_chain_of(vyre_op op, vyre_type type, uint64_t c, uint64_t d, uint64_t *bits) {
+    if (!(vy_type_layouts[type].classes & VYRE_CLASS_INTEGER))
+        return VY_CHAIN_NONE;
+    switch (op) {
+    case VYRE_OP_SHL:
+    case VYRE_OP_SHR:
+        return chain_shifts(op, type, c, d, bits);
+    case VYRE_OP_SUB: /* (x - c) - d = x - (c + d) */
+        *bits = vyre_op_evaluate(VYRE_OP_ADD, type, type, c, d, 0);
+        return VY_CHAIN_OP;
+    case VYRE_OP_ADD:
+    case VYRE_OP_MUL:
+    case VYRE_OP_AND:
+    case VYRE_OP_OR:
+    case VYRE_OP_XOR:
+    case VYRE_OP_MIN:
+    case VYRE_OP_MAX:
+        *bits = vyre_op_evaluate(op, type, type, c, d, 0);
+        return VY_CHAIN_OP;
+    default:
+        return VY_CHAIN_NONE;
+    }
+}

@@ -1,0 +1,178 @@
+/* Dead code: what no effect depends on is left out.
+ *
+ * Needed are, to begin with, the statements that rules->is_kept names and stores to buffers. What is needed needs the variables in its
+ * expressions, so every statement that gives them a value; the arrays it loads from, so every store to them; the blocks around it;
+ * and, if it is a loop, the jumps that leave it or start its next trip. Nothing else stays. The rule is blind to order: a value that is overwritten
+ * before it is read counts as read.
+ *
+ * A `for` ends by itself, so one without effect may go; a `while` may run for ever, so it stays. Where no invocation can trap, a
+ * collective is a meeting without consequence and goes if its result is not used: it orders no memory (docs/bits.md). */
+#include "base/status.h"
+#include "ir/validate/check.h"
+#include "transform/optimize.h"
+#include "transform/optimize_rewrite.h"
+
+enum { STMT_TABLES = 6, VARIABLE_TABLES = 1, MEMORY_TABLES = 1 };
+
+typedef struct marking {
+    const vyre_program *program;
+    const vy_rules *rules;
+    /* By statement: */
+    uint32_t *parent; /* the block around it, or VY_NONE */
+    uint32_t *exprs;  /* its first expression */
+    uint32_t
+        *next; /* the next that gives a value to the same variable, writes the same memory or jumps in the same loop */
+    uint32_t *jumps;   /* of loops: the first jump */
+    uint32_t *queue;   /* needed, not looked at yet */
+    uint32_t *needed;  /* 1 */
+    uint32_t *writers; /* by variable: the first statement that gives it a value */
+    uint32_t *stores;  /* by memory: the first store */
+    uint8_t *unused;   /* by memory: 1 */
+    uint32_t queued;
+    uint32_t *block;
+    size_t size;
+} marking;
+
+static void need(marking *m, uint32_t stmt) {
+    if (stmt == VY_NONE || m->needed[stmt])
+        return;
+    m->needed[stmt] = 1;
+    m->queue[m->queued++] = stmt;
+}
+
+static void need_chain(marking *m, uint32_t *head) {
+    for (uint32_t i = *head; i != VY_NONE; i = m->next[i])
+        need(m, i);
+    *head = VY_NONE; /* once is enough */
+}
+
+static void link(marking *m, uint32_t *head, uint32_t stmt) {
+    m->next[stmt] = *head;
+    *head = stmt;
+}
+
+/* A statement stands in one chain at most: an assignment in that of its variable, a store in that of its memory, a jump in that of its loop. Those
+ * that declare several variables are in the chain of the first, which stands for all. */
+static void link_stmt(marking *m, uint32_t index, const vy_stmt *s, uint32_t loop) {
+    if (s->kind == VY_STMT_STORE)
+        link(m, &m->stores[s->memory], index);
+    else if (s->kind == VY_STMT_BREAK || s->kind == VY_STMT_CONTINUE)
+        link(m, &m->jumps[loop], index);
+    else if (s->variable != VY_NONE)
+        link(m, &m->writers[s->variable], index);
+}
+
+static int is_root(const marking *m, uint32_t index, const vy_stmt *s) {
+    const vyre_program *p = m->program;
+    if (s->kind == VY_STMT_STORE)
+        return p->memories.items[s->memory].space == VY_SPACE_BUFFER;
+    if (s->kind == VY_STMT_COLLECTIVE)
+        return m->rules->is_kept[s->kind] && (p->facts & (VY_FACT_TRAP | VY_FACT_OP_CALL)) != 0;
+    if (s->kind == VY_STMT_WHILE && vy_loop_makes_one_trip(p, index))
+        return 0;
+    return m->rules->is_kept[s->kind];
+}
+
+/* Memory parameters of library functions are arrays of somebody else: stores to them are effects. */
+static void mark_function(marking *m, const vy_function *f, uint32_t *expr) {
+    const vyre_program *p = m->program;
+    uint32_t open[VY_LIMIT_NESTING], loops[VY_LIMIT_NESTING], depth = 0;
+    for (uint32_t i = f->first_stmt; i < f->end_stmt; i++) {
+        const vy_stmt *s = &p->stmts.items[i];
+        while (depth && p->stmts.items[open[depth - 1]].end == i)
+            depth--;
+        m->parent[i] = depth ? open[depth - 1] : VY_NONE;
+        m->exprs[i] = *expr;
+        *expr = vy_stmt_exprs_end(p, s, *expr);
+        link_stmt(m, i, s, depth ? loops[depth - 1] : VY_NONE);
+        if (vy_stmt_is_structured(s->kind) && s->end > i + 1) {
+            loops[depth] = vy_stmt_is_loop(s->kind) ? i : depth ? loops[depth - 1] : VY_NONE;
+            open[depth++] = i;
+        }
+        if (is_root(m, i, s) || (s->kind == VY_STMT_STORE && !p->memories.items[s->memory].elements))
+            need(m, i);
+    }
+}
+
+static void follow_expr(marking *m, const vy_expr *e) {
+    if (e->kind == VY_EXPR_VARIABLE)
+        need_chain(m, &m->writers[e->a]);
+    if (e->kind == VY_EXPR_LOAD)
+        need_chain(m, &m->stores[e->a]);
+    if (e->kind == VY_EXPR_LOAD || e->kind == VY_EXPR_LEN)
+        m->unused[e->a] = 0;
+}
+
+static void follow(marking *m, uint32_t index) {
+    const vyre_program *p = m->program;
+    const vy_stmt *s = &p->stmts.items[index];
+    uint32_t end = vy_stmt_exprs_end(p, s, m->exprs[index]);
+    for (uint32_t i = m->exprs[index]; i < end; i++)
+        follow_expr(m, &p->exprs.items[i]);
+    for (uint32_t i = 0; i < s->arg_count; i++) {
+        const vy_arg *arg = &p->args.items[s->args + i];
+        if (arg->is_memory) {
+            need_chain(m, &m->stores[arg->index]);
+            m->unused[arg->index] = 0;
+        }
+    }
+    if (s->memory != VY_NONE)
+        m->unused[s->memory] = 0;
+    if (s->kind == VY_STMT_ATOMIC)
+        need_chain(m, &m->stores[s->memory]);
+    if (s->kind == VY_STMT_ASSIGN)
+        need_chain(m, &m->writers[s->variable]);
+    if (vy_stmt_is_loop(s->kind))
+        need_chain(m, &m->jumps[index]);
+    need(m, m->parent[index]);
+}
+
+static int prepare(marking *m) {
+    const vyre_program *p = m->program;
+    size_t stmts = p->stmts.count, variables = p->variables.count + 1u, memories = p->memories.count + 1u;
+    m->size = vy_array_size(stmts * STMT_TABLES + variables + 2 * memories, sizeof *m->block);
+    m->block = vy_allocate(m->size);
+    if (!m->block)
+        return 0;
+    memset(m->block, 0xff, m->size);
+    m->parent = m->block;
+    m->exprs = m->parent + stmts;
+    m->next = m->exprs + stmts;
+    m->jumps = m->next + stmts;
+    m->queue = m->jumps + stmts;
+    m->needed = m->queue + stmts;
+    m->writers = m->needed + stmts;
+    m->stores = m->writers + variables;
+    m->unused = (uint8_t *)(m->stores + memories);
+    memset(m->needed, 0, stmts * sizeof *m->needed);
+    memset(m->unused, 1, memories);
+    return 1;
+}
+
+static void mark(marking *m) {
+    uint32_t expr = 0;
+    for (uint32_t i = 0; i < m->program->functions.count; i++)
+        mark_function(m, &m->program->functions.items[i], &expr);
+    while (m->queued)
+        follow(m, m->queue[--m->queued]);
+}
+
+static int leave_out(vy_rewrite *rw, uint32_t stmt) {
+    const marking *m = rw->user;
+    rw->changes += !m->needed[stmt];
+    return !m->needed[stmt];
+}
+
+vyre_status vy_pass_dead(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
+                         vyre_error *error) {
+    static const vy_rewriter hooks = {.stmt = leave_out};
+    marking m = {.program = from, .rules = rules};
+    *out = NULL;
+    *changes = 0;
+    if (!prepare(&m))
+        return vy_fail_memory(error, "a pass");
+    mark(&m);
+    vyre_status status = vy_rewrite_run(from, &hooks, &m, m.unused, out, changes, error);
+    vy_release(m.block, m.size);
+    return status;
+}

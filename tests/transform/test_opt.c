@@ -1,0 +1,384 @@
+/* The optimiser, pass by pass: small programs as text, and what becomes of them. */
+#include "support/fault.h"
+#include "support/test.h"
+
+#include "transform/optimize.h"
+#include "vyre/oracle.h"
+#include "vyre/text.h"
+
+/* ---- programs as text ---- */
+
+static const char head[] = "program p {\n param k : u32\n param f : f32\n buffer x : u32 read_write count 64\n"
+                           " buffer y : f32 read_write count 64\n buffer r : u32 read count 64\n workgroup 4\n grid 1\n"
+                           " array a : u32 [8] private\n array t : u32 [8] workgroup\n";
+
+static vyre_program *parse(const char *text) {
+    vyre_module *module;
+    vyre_error error;
+    if (vyre_text_parse(text, strlen(text), NULL, NULL, &module, &error) != VYRE_OK)
+        fail_msg("%s (%s)\n%s", error.message, error.where, text);
+    vyre_program *program = vyre_program_retain(vyre_module_program(module, 0));
+    vyre_module_free(module);
+    return program;
+}
+
+static vyre_program *program_of(const char *body) {
+    char text[4096];
+    snprintf(text, sizeof text, "%s%s\n}\n", head, body);
+    return parse(text);
+}
+
+/* The program after the passes, given by name. */
+static vyre_program *optimized(vyre_program *program, const char *names) {
+    vyre_pass passes[16];
+    size_t count = 0;
+    for (const char *at = names; *at; at += strcspn(at, " "), at += strspn(at, " "))
+        passes[count++] = vyre_pass_find(at, strcspn(at, " "));
+    vyre_optimize_options options = {.passes = passes, .pass_count = count};
+    vyre_program *out;
+    vyre_optimize_report report;
+    vyre_error error;
+    if (vyre_program_optimize(program, &options, &out, &report, &error) != VYRE_OK)
+        fail_msg("%s", error.message);
+    return out;
+}
+
+/* The body becomes the other one. Declarations are the same in both. */
+static void expect(const char *body, const char *names, const char *wanted) {
+    vyre_program *program = program_of(body), *goal = program_of(wanted), *made = optimized(program, names);
+    vyre_bytes text = {0};
+    vyre_error error;
+    assert_int_equal(vyre_text_print(made, &text, &error), VYRE_OK);
+    if (!vyre_program_equal(made, goal))
+        fail_msg("%s: `%s` becomes\n%.*s", names, body, (int)text.size, (const char *)text.data);
+    vyre_bytes_free(&text);
+    vyre_program_release(program);
+    vyre_program_release(goal);
+    vyre_program_release(made);
+}
+
+static void expect_same(const char *body, const char *names) {
+    vyre_program *program = program_of(body), *made = optimized(program, names);
+    assert_ptr_equal(program, made);
+    vyre_program_release(program);
+    vyre_program_release(made);
+}
+
+#define KEEP " x[local_index] = a[k] + t[k]\n" /* so that declarations stay */
+
+/* ---- fold ---- */
+
+static void literals_are_computed(void **state) {
+    (void)state;
+    expect("x[0 + k] = (3u32 + 4) * 5", "fold", "x[0 + k] = 35u32");
+    expect("let n = 6u32\n x[k] = n / 0", "fold", "let n = 6u32\n x[k] = 4294967295u32");
+    expect("x[k] = true ? k : 7u32", "fold", "x[k] = k");
+    expect("y[k] = 0.0 / 0.0", "fold", "y[k] = f32.nan");
+}
+
+static void known_lengths_and_sizes_are_literals(void **state) {
+    (void)state;
+    expect("x[k] = len(x) + len(a) + workgroup_size.x + workgroup_size.y + local_id.y", "fold", "x[k] = 77u32");
+}
+
+static void a_load_beyond_the_end_is_zero(void **state) {
+    (void)state;
+    expect("x[k] = a[8] + x[-1i32]", "fold", "x[k] = 0u32");
+    expect_same("x[k] = a[7] + k", "fold");
+}
+
+/* ---- simplify ---- */
+
+static void identities_go(void **state) {
+    (void)state;
+    expect("x[k] = (k + 0) * 1", "simplify", "x[k] = k");
+    expect("x[k] = 0 + k", "simplify", "x[k] = k");
+    expect("x[k] = k ^ k", "simplify", "x[k] = 0u32");
+    expect("x[k] = r[k] - r[k]", "simplify", "x[k] = 0u32");
+    expect("x[k] = (k << 3) << 4", "simplify", "x[k] = k << 7");
+    expect("x[k] = ~(~k)", "simplify", "x[k] = k");
+    expect("if !(k < 3) { x[k] = 1u32 }", "simplify", "if k >= 3 { x[k] = 1u32 }");
+    expect("x[k] = bitcast<u32>(bitcast<i32>(k))", "simplify", "x[k] = k");
+    expect("y[k] = fma(f, 1.0, y[k])", "simplify", "y[k] = f + y[k]");
+}
+
+/* What the original's optimiser got wrong. */
+static void two_shifts_beyond_the_width_leave_nothing(void **state) {
+    (void)state;
+    expect("x[k] = (k << 20) << 20", "simplify", "x[k] = 0u32");
+    expect("x[k] = (k >> 20) >> 20", "simplify", "x[k] = 0u32");
+    expect("x[k] = bitcast<u32>((bitcast<i32>(k) >> 20) >> 20)", "simplify",
+           "x[k] = bitcast<u32>(bitcast<i32>(k) >> 31)");
+}
+
+static void a_value_over_itself_is_not_one(void **state) {
+    (void)state;
+    expect_same("x[k] = k / k", "simplify"); /* 0 / 0 is all ones */
+    expect_same("y[k] = f / f", "simplify");
+    expect_same("y[k] = f - f", "simplify");
+    expect("x[k] = k % k", "simplify", "x[k] = 0u32"); /* 0 % 0 is 0 */
+}
+
+static void differences_keep_the_type_of_their_operands(void **state) {
+    (void)state;
+    expect("x[k] = u32(i8(k) - i8(k))", "simplify", "x[k] = u32(0i8)");
+    expect("x[k] = u32(i64(k) ^ i64(k))", "simplify", "x[k] = u32(0i64)");
+}
+
+static void nan_does_not_equal_itself(void **state) {
+    (void)state;
+    expect_same("if f == f { x[k] = 1u32 }", "simplify");
+    expect_same("if f != f { x[k] = 1u32 }", "simplify");
+    expect_same("if f <= f { x[k] = 1u32 }", "simplify");
+    expect_same("if !(f < 1.0) { x[k] = 1u32 }", "simplify");
+}
+
+static void rounding_and_zeros_of_floats_are_kept(void **state) {
+    (void)state;
+    expect_same("y[k] = f * f + f", "simplify"); /* no contraction */
+    expect_same("y[k] = 1.0 / sqrt(f)", "simplify");
+    expect_same("y[k] = f + 0.0", "simplify"); /* -0 + 0 is 0 */
+    expect_same("y[k] = f * 0.0", "simplify");
+    expect("y[k] = f - 0.0", "simplify", "y[k] = f");
+    expect("y[k] = f + -0.0", "simplify", "y[k] = f");
+}
+
+static void minus_one_times_is_a_negation_of_any_integer(void **state) {
+    (void)state;
+    expect("x[k] = u32(i32(k) * -1)", "simplify", "x[k] = u32(-i32(k))");
+}
+
+/* ---- branch ---- */
+
+static void known_branches_are_taken(void **state) {
+    (void)state;
+    expect("if true { x[k] = 1u32 } else { x[k] = 2u32 }", "branch", "x[k] = 1u32");
+    expect("if false { x[k] = 1u32 } else { x[k] = 2u32 }", "branch", "x[k] = 2u32");
+    expect("if false { x[k] = 1u32 }\n x[0 + k] = k", "branch", "x[0 + k] = k");
+    expect("while false { x[k] = 1u32 }", "branch", "");
+    expect("for i in 3u32 .. 3 { x[i] = 1u32 }", "branch", "");
+    expect("for i in 3i32 .. 5 step 0 { x[i] = 1u32 }", "branch", "");
+    expect("for i in 3i32 .. 5 step -1 { x[i] = 1u32 }", "branch", "");
+    expect_same("for i in 5i32 .. 3 step -1 { x[i] = 1u32 }", "branch");
+    expect("if k < 3 { }\n x[k] = k", "branch", "x[k] = k");
+}
+
+static void names_of_spliced_branches_do_not_collide(void **state) {
+    (void)state;
+    expect("if true { let v = k + 1\n x[v] = v }\n if true { let v = k + 2\n x[v] = v }\n let v = k + 3\n x[v] = v",
+           "branch", "let v = k + 1\n x[v] = v\n let v_2 = k + 2\n x[v_2] = v_2\n let v_3 = k + 3\n x[v_3] = v_3");
+}
+
+static void what_follows_a_jump_goes(void **state) {
+    (void)state;
+    expect("if true { x[k] = 1u32\n return }\n x[k] = 2u32", "branch", "x[k] = 1u32\n return");
+    expect("while k < 3 { if true { break }\n x[k] = 2u32 }", "branch", "while k < 3 { break }");
+    expect("if k == 1 { trap 3\n x[k] = 2u32 }", "branch", "if k == 1 { trap 3 }");
+}
+
+static void an_endless_loop_stays(void **state) {
+    (void)state;
+    expect_same(KEEP "while true { }", "branch dead");
+}
+
+/* ---- dead ---- */
+
+static void what_nobody_uses_goes(void **state) {
+    (void)state;
+    expect("let v = k + 1\n var w = v\n w = w + 1\n" KEEP, "dead", KEEP);
+    expect("for i in 0u32 .. k { var w = i\n w = w + 1\n if w == 3 { break } }\n" KEEP, "dead", KEEP);
+    expect("if k == 2 { let v = k }\n" KEEP, "dead", KEEP);
+}
+
+static void stores_to_arrays_that_nobody_reads_go(void **state) {
+    (void)state;
+    vyre_program *program = program_of("a[k] = 3u32\n t[local_index] = 4u32\n x[k] = k");
+    vyre_program *made = optimized(program, "dead");
+    assert_int_equal(made->stmts.count, 1);
+    assert_int_equal(made->memories.count, 3);
+    vyre_program_release(program);
+    vyre_program_release(made);
+}
+
+static void effects_stay(void **state) {
+    (void)state;
+    expect_same("if k == 3 { trap 4 }\n barrier\n print \"{}\", k\n while k < 3 { }\n atomic_add(x[k], 1)\n" KEEP,
+                "dead");
+    expect_same("trap 9\n let s = workgroup_reduce_add(k)\n" KEEP, "dead"); /* the workgroup ends there */
+    expect("let s = workgroup_reduce_add(k)\n" KEEP, "dead", KEEP);
+    expect_same("var i = 0u32\n while i < k { if i == 4 { break }\n i = i + 1 }\n" KEEP, "dead");
+    expect_same("for i in 0u32 .. k { if i == 4 { return } }\n" KEEP, "dead");
+}
+
+static void jumps_of_loops_that_stay_stay(void **state) {
+    (void)state;
+    expect_same("for i in 0u32 .. k { if i == 4 { break }\n if i == 2 { continue }\n x[i] = 3u32 }\n" KEEP, "dead");
+}
+
+/* ---- the driver of the passes ---- */
+
+static void levels_and_passes_outside_the_list_are_refused(void **state) {
+    (void)state;
+    vyre_program *program = program_of("x[k] = k"), *out;
+    vyre_error error;
+    vyre_optimize_options options = {.level = VYRE_OPTIMIZE_LEVEL_MAX + 1};
+    assert_int_equal(vyre_program_optimize(program, &options, &out, NULL, &error), VYRE_INVALID_ARGUMENT);
+    assert_null(out);
+    assert_string_not_equal(error.fix, "");
+    options = (vyre_optimize_options){.passes = (vyre_pass[]){VYRE_PASS_COUNT}, .pass_count = 1};
+    assert_int_equal(vyre_program_optimize(program, &options, &out, NULL, &error), VYRE_INVALID_ARGUMENT);
+    assert_int_equal(vyre_program_optimize(NULL, NULL, &out, NULL, &error), VYRE_INVALID_ARGUMENT);
+    vyre_program_release(program);
+}
+
+static void names_of_passes_go_both_ways(void **state) {
+    (void)state;
+    for (unsigned i = 0; i < VYRE_PASS_COUNT; i++) {
+        const char *name = vyre_pass_name((vyre_pass)i);
+        assert_int_equal(vyre_pass_find(name, strlen(name)), i);
+        assert_true(strlen(vyre_pass_doc((vyre_pass)i)) > 10);
+    }
+    assert_int_equal(vyre_pass_find("fol", 3), VYRE_PASS_COUNT);
+    assert_null(vyre_pass_name(VYRE_PASS_COUNT));
+    assert_null(vyre_pass_doc(VYRE_PASS_COUNT));
+}
+
+/* The index of every store turns out to be one element: an error of the program that was hidden. The pass does not make it worse. */
+static void a_race_that_comes_to_light_leaves_the_program_as_it_is(void **state) {
+    (void)state;
+    vyre_program *program = program_of("t[local_index & 0] = local_index\n" KEEP), *out;
+    vyre_optimize_report report;
+    vyre_error error;
+    vyre_optimize_options options = {.passes = (vyre_pass[]){VYRE_PASS_SIMPLIFY}, .pass_count = 1};
+    assert_int_equal(vyre_program_optimize(program, &options, &out, &report, &error), VYRE_OK);
+    assert_ptr_equal(out, program);
+    assert_int_equal(report.passes[VYRE_PASS_SIMPLIFY].refused, 1);
+    vyre_program_release(out);
+    vyre_program_release(program);
+}
+
+static void functions_of_a_library_are_optimised(void **state) {
+    (void)state;
+    vyre_module *module;
+    vyre_error error;
+    const char *text =
+        "fn g(t: buffer [u32] read_write, v: u32) -> u32 {\n let z = v * 0\n if true { t[v + z] = 3u32 + 4\n }\n "
+        "return v + 0 }\n";
+    if (vyre_text_parse(text, strlen(text), NULL, NULL, &module, &error) != VYRE_OK)
+        fail_msg("%s", error.message);
+    vyre_program *made;
+    vyre_optimize_report report;
+    assert_int_equal(vyre_program_optimize(vyre_module_library(module), NULL, &made, &report, &error), VYRE_OK);
+    assert_int_equal(made->stmts.count, 2); /* the store is an effect, the rest is gone */
+    assert_true(report.rounds >= 2 && report.expressions_after < report.expressions_before);
+    vyre_program_release(made);
+    vyre_module_free(module);
+}
+
+/* ---- memory ---- */
+
+static const char everything[] = "fn step(u: buffer [u32] read_write, i: u32) -> u32 {\n array s : u32 [2] private\n "
+                                 "s[1] = i\n if i == 0 { return 7 }\n"
+                                 " return u[i] + s[1] }\n"
+                                 "program p {\n param k : u32\n buffer x : u32 read_write count 64\n workgroup 4\n "
+                                 "grid 1\n array a : u32 [8] private\n"
+                                 " let two = 1u32 + 1\n let i = global_id.x * 1 + 0\n var s = step(x, i)\n a[two] = s "
+                                 "* 3\n if two == 2 { let v = a[2] + a[two]\n s = v / 7 }\n"
+                                 " for j in 0u32 .. 4 { s = s + k * 3 + r2(j)\n }\n if two == 3 { trap 3 }\n x[i] = s "
+                                 "+ s % 8 + (s + 9) * (s + 9) }\n"
+                                 "fn r2(v: u32) -> u32 { return v << 2 }\n";
+
+static vyre_status optimize_all(void *user) {
+    vyre_program *out;
+    vyre_error error;
+    vyre_optimize_options options = {.level = 2};
+    vyre_status status = vyre_program_optimize(user, &options, &out, NULL, &error);
+    vyre_program_release(out);
+    return status;
+}
+
+static vyre_status run_each_pass(void *user) {
+    vyre_status status = VYRE_OK;
+    for (unsigned i = 0; i < VYRE_PASS_COUNT && status == VYRE_OK; i++) {
+        vyre_program *out;
+        vyre_error error;
+        uint64_t changes;
+        int refused;
+        status = vy_pass_run((vyre_pass)i, user, &vy_rules_sound, &out, &changes, &refused, &error);
+        assert_int_equal(refused, 0);
+        if (status == VYRE_OK)
+            vyre_program_release(out);
+    }
+    return status;
+}
+
+static void a_failed_allocation_leaves_nothing_behind(void **state) {
+    (void)state;
+    vyre_program *program = parse(everything), *flat;
+    vyre_error error;
+    vyre_digest before = program->fingerprint;
+    assert_int_equal(vyre_program_inline(program, &flat, &error), VYRE_OK);
+    assert_true(VY_FAULT_LOOP(optimize_all, program) > 100);
+    assert_true(VY_FAULT_LOOP(run_each_pass, flat) > 100);
+    assert_memory_equal(&before, &program->fingerprint, sizeof before);
+    vyre_program_release(flat);
+    vyre_program_release(program);
+}
+
+/* ---- size ---- */
+
+static void time_is_linear(void **state) {
+    (void)state;
+    enum { STATEMENTS = 100000 };
+    size_t size = 64 + STATEMENTS * 64, used = 0;
+    char *text = malloc(size);
+    used += (size_t)snprintf(text, size,
+                             "program p {\n buffer x : u32 read_write\n workgroup 4\n grid over x\n var s = 0u32\n");
+    for (unsigned i = 0; i < STATEMENTS / 2; i++)
+        used += (size_t)snprintf(text + used, size - used, "let v%u = x[s + %u] * 8 + 0\ns = v%u / 10 + s\n", i,
+                                 i % 1000, i);
+    used += (size_t)snprintf(text + used, size - used, "x[global_id.x] = s\n}\n");
+    vyre_program *program = parse(text), *out;
+    vyre_optimize_report report;
+    vyre_error error;
+    vyre_optimize_options options = {.level = 2};
+    assert_int_equal(vyre_program_optimize(program, &options, &out, &report, &error), VYRE_OK);
+    for (unsigned i = 0; i < VYRE_PASS_COUNT; i++) {
+        double each = report.passes[i].runs ? (double)report.passes[i].nanoseconds / report.passes[i].runs * 1e-9 : 0;
+        printf("%s: %u runs, %.3f s each\n", vyre_pass_name((vyre_pass)i), report.passes[i].runs, each);
+        assert_true(each < (VY_SANITIZED ? 20 : 5)); /* seconds on a busy machine; quadratic would be minutes */
+    }
+    vyre_program_release(out);
+    vyre_program_release(program);
+    free(text);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(literals_are_computed),
+        cmocka_unit_test(known_lengths_and_sizes_are_literals),
+        cmocka_unit_test(a_load_beyond_the_end_is_zero),
+        cmocka_unit_test(identities_go),
+        cmocka_unit_test(two_shifts_beyond_the_width_leave_nothing),
+        cmocka_unit_test(a_value_over_itself_is_not_one),
+        cmocka_unit_test(differences_keep_the_type_of_their_operands),
+        cmocka_unit_test(nan_does_not_equal_itself),
+        cmocka_unit_test(rounding_and_zeros_of_floats_are_kept),
+        cmocka_unit_test(minus_one_times_is_a_negation_of_any_integer),
+        cmocka_unit_test(known_branches_are_taken),
+        cmocka_unit_test(names_of_spliced_branches_do_not_collide),
+        cmocka_unit_test(what_follows_a_jump_goes),
+        cmocka_unit_test(an_endless_loop_stays),
+        cmocka_unit_test(what_nobody_uses_goes),
+        cmocka_unit_test(stores_to_arrays_that_nobody_reads_go),
+        cmocka_unit_test(effects_stay),
+        cmocka_unit_test(jumps_of_loops_that_stay_stay),
+        cmocka_unit_test(levels_and_passes_outside_the_list_are_refused),
+        cmocka_unit_test(names_of_passes_go_both_ways),
+        cmocka_unit_test(a_race_that_comes_to_light_leaves_the_program_as_it_is),
+        cmocka_unit_test(functions_of_a_library_are_optimised),
+        cmocka_unit_test(a_failed_allocation_leaves_nothing_behind),
+        cmocka_unit_test(time_is_linear),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
