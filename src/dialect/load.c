@@ -7,6 +7,7 @@
 #include "dialect/load.h"
 
 #include "base/status.h"
+#include "dialect/laws.h"
 #include "dialect/registry.h"
 #include "dialect/semver.h"
 #include "ir/model.h"
@@ -157,21 +158,7 @@ static void check_requirements(batch *batch, const vyre_dialect_builder *builder
     }
 }
 
-/* ---- ops that bodies call ---- */
-
-/* A guard on what the builder would install. Nobody else sees it. */
-static vyre_status open_candidate(const vyre_dialect_builder *builder, vyre_dialects_guard *out, vyre_error *error) {
-    vyre_snapshot *snapshot;
-    vyre_status status = vy_snapshot_build(builder->ops.items, builder->ops.count, builder->dialects.items,
-                                           builder->dialects.count, 0, 1, &snapshot, error);
-    *out = (vyre_dialects_guard){snapshot, (void *)VY_COUNTED};
-    return status;
-}
-
-/* It was never published, so no thread but this one has to do with it. */
-static void close_candidate(vyre_dialects_guard candidate) {
-    vy_snapshot_free((vyre_snapshot *)(uintptr_t)candidate.snapshot);
-}
+/* ---- bodies and laws, in what would be installed ---- */
 
 /* Several ops share the body of their file. */
 static int is_first_with_body(const vy_manifest *manifest, uint32_t index) {
@@ -197,29 +184,49 @@ static vyre_status check_body(batch *batch, vyre_dialects_guard candidate, vy_lo
     return VYRE_OK;
 }
 
-static vyre_status check_bodies(batch *batch, const vyre_dialect_builder *builder, vyre_error *error) {
-    vyre_dialects_guard candidate;
-    vyre_status status = open_candidate(builder, &candidate, error);
-    if (status != VYRE_OK)
-        return status;
-    for (size_t i = 0; i < batch->count && status == VYRE_OK; i++) {
-        vy_load_item *item = &batch->items[i];
-        uint32_t ops = item->change == VY_LOAD_PUT && !item->is_refused ? item->next->op_count : 0;
-        for (uint32_t j = 0; j < ops && status == VYRE_OK; j++)
-            status = check_body(batch, candidate, item, j);
+/* A law that does not hold, or that nobody can check, is reported where it was written. */
+static vyre_status check_laws(batch *batch, vyre_dialects_guard candidate, vy_load_item *item, uint32_t index) {
+    const vy_manifest_op *written = &item->next->ops[index];
+    const char *id = written->definition.id;
+    const vyre_op_definition *op = vyre_dialects_find(candidate, id, strlen(id));
+    for (uint32_t i = 0; op && i < op->law_count; i++) {
+        vyre_error why;
+        vyre_status status = vy_law_check(candidate, op, i, NULL, &why);
+        if (status == VYRE_NO_MEMORY)
+            return status;
+        if (status == VYRE_OK)
+            continue;
+        found(batch, item->next, VY_D123, written->law_places[i], &why);
+        refuse(batch, item);
     }
-    close_candidate(candidate);
-    return status == VYRE_NO_MEMORY ? vy_fail_memory(error, "loading a manifest") : status;
+    return VYRE_OK;
+}
+
+static vyre_status check_item(batch *batch, vyre_dialects_guard candidate, vy_load_item *item) {
+    vyre_status status = VYRE_OK;
+    if (item->change != VY_LOAD_PUT || item->is_refused)
+        return VYRE_OK;
+    for (uint32_t i = 0; i < item->next->op_count && status == VYRE_OK; i++)
+        status = check_body(batch, candidate, item, i);
+    for (uint32_t i = 0; i < item->next->op_count && status == VYRE_OK && !item->is_refused; i++)
+        status = check_laws(batch, candidate, item, i);
+    return status;
 }
 
 /* ---- batches ---- */
 
 /* All that can be said only of manifests and registry together. */
 static vyre_status check_together(batch *batch, vyre_dialect_builder *builder, vyre_error *error) {
+    vyre_dialects_guard candidate;
     for (size_t i = 0; i < batch->count; i++)
         check_requirements(batch, builder, &batch->items[i]);
-    vyre_status status = check_bodies(batch, builder, error);
-    return batch->report.out_of_memory ? vy_fail_memory(error, "loading a manifest") : status;
+    vyre_status status = vy_laws_open(builder, &candidate, error);
+    if (status != VYRE_OK)
+        return status;
+    for (size_t i = 0; i < batch->count && status == VYRE_OK; i++)
+        status = check_item(batch, candidate, &batch->items[i]);
+    vy_laws_close(&candidate);
+    return status != VYRE_OK || batch->report.out_of_memory ? vy_fail_memory(error, "loading a manifest") : VYRE_OK;
 }
 
 /* One try. */

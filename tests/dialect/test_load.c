@@ -177,6 +177,36 @@ static void what_bodies_call_is_there_and_fits(void **state) {
     }
 }
 
+/* ---- laws ---- */
+
+static void a_false_law_refuses_the_manifest_with_a_counterexample(void **state) {
+    (void)state;
+    const char format[] = "dialect = \"laws\"\nversion = \"1.0.0\"\n[[op]]\nid = \"f\"\n"
+                          "signature = \"fn f(x: u32) -> u32\"\nlaws = [\n\"monotone\",\n\"%s\" ]\n"
+                          "body = \"fn f(x: u32) -> u32 { return x / 2 }\"\n";
+    static const char *const last[] = {"monotone", "involution"};
+    for (size_t i = 0; i < 2; i++) {
+        char text[512];
+        vyre_error error = VYRE_ERROR_INIT;
+        vyre_diagnostics *list = vyre_diagnostics_new();
+        int size = snprintf(text, sizeof text, format, last[i]);
+        uint64_t before = manifests_generation();
+        vyre_status status = vyre_dialects_load_text("mine", text, (size_t)size, list, &error);
+        if (i == 0) {
+            assert_int_equal(status, VYRE_OK);
+            assert_int_equal(vyre_dialects_unload("mine", NULL), VYRE_OK);
+        } else {
+            assert_int_equal(status, VYRE_INVALID_PROGRAM);
+            assert_int_equal(manifests_generation(), before);
+            assert_int_equal(vyre_diagnostics_errors(list), 1);
+            assert_string_equal(vyre_diagnostics_get(list, 0)->code, "D123");
+            assert_int_equal(vyre_diagnostics_get(list, 0)->line, 8);
+            assert_non_null(strstr(error.message, " at a = "));
+        }
+        vyre_diagnostics_free(list);
+    }
+}
+
 /* ---- files ---- */
 
 static void a_file_with_bodies_beside_it_is_loaded(void **state) {
@@ -306,6 +336,7 @@ int main(void) {
         cmocka_unit_test(another_provider_is_refused_at_the_name_of_the_dialect),
         cmocka_unit_test(a_requirement_is_met_by_version_or_refused),
         cmocka_unit_test(what_bodies_call_is_there_and_fits),
+        cmocka_unit_test(a_false_law_refuses_the_manifest_with_a_counterexample),
         MANIFESTS_TEST(a_file_with_bodies_beside_it_is_loaded),
         MANIFESTS_TEST(a_file_that_is_none_is_an_error_with_a_finding),
         MANIFESTS_TEST(a_pipe_does_not_block),
