@@ -5,6 +5,8 @@
 typedef struct scene {
     const char *folder;
     vyre_dialects_watcher *watcher;
+    uint32_t poll_milliseconds;
+    size_t stride; /* 0: every allocation */
 } scene;
 
 /* Fails the k-th allocation of `act`, for every k, alone and with all later ones. `prepare` and `clean` run without faults. */
@@ -13,7 +15,7 @@ static size_t fail_each(scene *scene, void (*prepare)(struct scene *), vyre_stat
     size_t count = 0;
     for (int keep = 0; keep < 2; keep++) {
         int faulted = 1;
-        for (size_t k = 1; faulted; k++) {
+        for (size_t k = 1; faulted; k += scene->stride ? scene->stride : 1) {
             vyre_error error = VYRE_ERROR_INIT;
             prepare(scene);
             uint64_t before = manifests_generation();
@@ -139,15 +141,19 @@ static vyre_status watch(scene *scene, vyre_error *error) {
     vyre_dialects_watcher *watcher;
     options.folders = &scene->folder;
     options.folder_count = 1;
+    options.poll_milliseconds = scene->poll_milliseconds;
     vyre_status status = vyre_dialects_watch(&options, &watcher, error);
     vyre_dialects_watcher_stop(watcher);
     return status;
 }
 
 static void starting_to_watch(void **state) {
-    scene scene = {.folder = *state};
+    scene scene = {.folder = *state, .poll_milliseconds = 60000};
     write_files(&scene);
     size_t blocks = vy_fault_live_blocks();
+    fail_each(&scene, empty_registry, watch, empty_registry);
+    scene.poll_milliseconds = 0; /* giving inotify back takes the system tens of milliseconds */
+    scene.stride = 29;
     fail_each(&scene, empty_registry, watch, empty_registry);
     assert_int_equal(vy_fault_live_blocks(), blocks);
 }
