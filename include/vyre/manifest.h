@@ -54,9 +54,8 @@ typedef struct vyre_dialects_watch_options {
     const char *const *folders;   /* NULL: those of VYRE_DIALECT_PATH. They need not be there yet. */
     vyre_dialects_report *report; /* optional; called when something changed or is wrong */
     void *user;
-    int is_manual; /* no thread: vyre_dialects_rescan looks */
-    uint32_t
-        poll_milliseconds; /* look this often instead of being told by the system; 0: be told, where that is possible */
+    int is_manual;               /* no thread: vyre_dialects_rescan looks */
+    uint32_t poll_milliseconds;  /* look this often; 0: when the system tells of a change, where it does */
     uint32_t quiet_milliseconds; /* wait for that long without a change before looking; 0: 50 */
 } vyre_dialects_watch_options;
 #define VYRE_DIALECTS_WATCH_OPTIONS_INIT                                                                               \
@@ -64,7 +63,7 @@ typedef struct vyre_dialects_watch_options {
 
 /* Watches folders: manifests and bodies that are written, replaced, linked or removed there are loaded, as vyre_dialects_load_folder does, but each
  * manifest for itself: one with a mistake stays as it was (or away), the others change, together in one snapshot. A manifest that is gone takes its
- * dialect along, unless another manifest requires it. */
+ * dialect along, unless another manifest requires, calls or makes claims about what is in it. */
 typedef struct vyre_dialects_watcher vyre_dialects_watcher;
 
 /* Looks once, on this thread, so that what is there is loaded when it returns; then starts a thread. `report` is called on whichever thread looks, never on two at

@@ -168,17 +168,23 @@ static int is_first_with_body(const vy_manifest *manifest, uint32_t index) {
     return 1;
 }
 
-/* Every op that a body calls is there and takes what it is given, and none calls itself. One without a body may get it later. */
+/* Whether every op that a body calls is there and takes what it is given, and none calls itself. One without a body may get it later. */
+static vyre_status try_body(vyre_program *body, vyre_dialects_guard candidate, vyre_error *why) {
+    vyre_program *resolved;
+    vyre_status status = vyre_program_resolve(body, candidate, NULL, &resolved, why);
+    vyre_program_release(resolved);
+    return status == VYRE_UNSUPPORTED ? VYRE_OK : status;
+}
+
 static vyre_status check_body(batch *batch, vyre_dialects_guard candidate, vy_load_item *item, uint32_t index) {
     const vy_manifest_op *op = &item->next->ops[index];
-    vyre_program *body = op->definition.body, *resolved;
+    vyre_program *body = op->definition.body;
     vyre_error why;
     if (!body || !(body->facts & VY_FACT_OP_CALL) || !is_first_with_body(item->next, index))
         return VYRE_OK;
-    vyre_status status = vyre_program_resolve(body, candidate, NULL, &resolved, &why);
-    vyre_program_release(resolved);
-    if (status == VYRE_OK || status == VYRE_UNSUPPORTED || status == VYRE_NO_MEMORY)
-        return status == VYRE_NO_MEMORY ? status : VYRE_OK;
+    vyre_status status = try_body(body, candidate, &why);
+    if (status == VYRE_OK || status == VYRE_NO_MEMORY)
+        return status;
     found(batch, item->next, VY_D122, op->at, &why);
     refuse(batch, item);
     return VYRE_OK;
@@ -213,6 +219,82 @@ static vyre_status check_item(batch *batch, vyre_dialects_guard candidate, vy_lo
     return status;
 }
 
+/* ---- what stays, beside what changes ---- */
+
+/* The changes of this batch to the dialect of an op are refused; how many there were. */
+static size_t refuse_changes(batch *batch, const char *id, int is_serious) {
+    size_t count = 0;
+    for (size_t i = 0; i < batch->count; i++) {
+        vy_load_item *item = &batch->items[i];
+        const char *dialect = item->before ? item->before->dialect.name : "";
+        size_t length = strlen(dialect);
+        if (item->change == VY_LOAD_KEEP || item->is_refused || !length || strncmp(id, dialect, length) != 0 ||
+            id[length] != '.')
+            continue;
+        count++;
+        if (is_serious)
+            refuse(batch, item);
+    }
+    return count;
+}
+
+/* The same for every op a body calls. */
+static size_t refuse_called(batch *batch, const vyre_program *body, int is_serious) {
+    size_t count = 0;
+    for (uint32_t i = 0; i < body->stmts.count; i++)
+        if (body->stmts.items[i].kind == VY_STMT_CALL && body->stmts.items[i].callee == VY_NONE)
+            count += refuse_changes(batch, vy_name_text(body, body->stmts.items[i].name), is_serious);
+    return count;
+}
+
+static vyre_status check_kept_body(batch *batch, vyre_dialects_guard candidate, const vy_manifest *manifest,
+                                   const vy_manifest_op *op) {
+    vyre_program *body = op->definition.body;
+    vyre_error why;
+    if (!body || !(body->facts & VY_FACT_OP_CALL) || !refuse_called(batch, body, 0))
+        return VYRE_OK;
+    vyre_status status = try_body(body, candidate, &why);
+    if (status == VYRE_OK || status == VYRE_NO_MEMORY)
+        return status;
+    found(batch, manifest, VY_D122, op->at, &why);
+    refuse_called(batch, body, 1);
+    return VYRE_OK;
+}
+
+static vyre_status check_kept_law(batch *batch, vyre_dialects_guard candidate, const vy_manifest *manifest,
+                                  const vy_manifest_op *written, uint32_t index) {
+    const char *id = written->definition.id;
+    const vyre_op_definition *op = vyre_dialects_find(candidate, id, strlen(id));
+    const vyre_law *law = &written->definition.laws[index];
+    const char *letters = vyre_law_arguments(law->kind);
+    size_t concerned = 0;
+    vyre_error why;
+    for (uint32_t i = 0; i < law->argument_count; i++)
+        concerned += letters[i] == 'o' && refuse_changes(batch, law->arguments[i].text, 0);
+    vyre_status status =
+        concerned && op && index < op->law_count ? vy_law_check(candidate, op, index, NULL, &why) : VYRE_OK;
+    if (status == VYRE_OK || status == VYRE_NO_MEMORY)
+        return status;
+    found(batch, manifest, VY_D123, written->law_places[index], &why);
+    for (uint32_t i = 0; i < law->argument_count; i++)
+        if (letters[i] == 'o')
+            refuse_changes(batch, law->arguments[i].text, 1);
+    return VYRE_OK;
+}
+
+/* A manifest that does not change itself may call, or make claims about, ops of one that does. */
+static vyre_status check_kept(batch *batch, vyre_dialects_guard candidate, const vy_load_item *item) {
+    const vy_manifest *manifest = item->change == VY_LOAD_KEEP || item->is_refused ? item->before : NULL;
+    vyre_status status = VYRE_OK;
+    for (uint32_t i = 0; manifest && i < manifest->op_count && status == VYRE_OK; i++) {
+        const vy_manifest_op *op = &manifest->ops[i];
+        status = check_kept_body(batch, candidate, manifest, op);
+        for (uint32_t j = 0; j < op->definition.law_count && status == VYRE_OK; j++)
+            status = check_kept_law(batch, candidate, manifest, op, j);
+    }
+    return status;
+}
+
 /* ---- batches ---- */
 
 /* All that can be said only of manifests and registry together. */
@@ -225,6 +307,8 @@ static vyre_status check_together(batch *batch, vyre_dialect_builder *builder, v
         return status;
     for (size_t i = 0; i < batch->count && status == VYRE_OK; i++)
         status = check_item(batch, candidate, &batch->items[i]);
+    for (size_t i = 0; i < batch->count && status == VYRE_OK; i++)
+        status = check_kept(batch, candidate, &batch->items[i]);
     vy_laws_close(&candidate);
     return status != VYRE_OK || batch->report.out_of_memory ? vy_fail_memory(error, "loading a manifest") : VYRE_OK;
 }

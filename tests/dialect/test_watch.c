@@ -189,6 +189,42 @@ static void a_second_provider_waits_until_the_first_is_gone(void **state) {
     end(watcher);
 }
 
+/* Calls and laws reach over manifests: what is not edited must stay true. */
+static void a_change_that_breaks_another_manifest_is_refused(void **state) {
+    const char *folder = *state;
+    const char g[] = A("%s") "[[op]]\nid = \"g\"\nsignature = \"fn g(x: u32%s) -> u32\"\n"
+                             "body = \"fn g(x: u32%s) -> u32 { return x %s }\"\n";
+    char text[512];
+    told told;
+    manifests_write(folder, "b.toml",
+                    B("1.0.0") "[[op]]\nid = \"f\"\nsignature = \"fn f(x: u32) -> u32\"\n"
+                               "laws = [{ law = \"inverse_of\", op = \"a.g\" }]\n"
+                               "body = \"fn f(x: u32) -> u32 { return x - 1 }\"\n"
+                               "[[op]]\nid = \"h\"\nsignature = \"fn h(x: u32) -> u32\"\n"
+                               "body = \"fn h(x: u32) -> u32 { let y : u32 = a.g(x)\\n return y }\"\n");
+    snprintf(text, sizeof text, g, "1.0.0", "", "", "+ 1");
+    manifests_write(folder, "a.toml", text);
+    vyre_dialects_watcher *watcher = watch(folder, &told, 1, 0);
+    assert_true(manifests_has("b.h"));
+    snprintf(text, sizeof text, g, "2.0.0", "", "", "+ 2"); /* f is no inverse of that */
+    manifests_write(folder, "a.toml", text);
+    assert_int_equal(vyre_dialects_rescan(watcher, NULL), VYRE_INVALID_PROGRAM);
+    assert_string_equal(told.code, "D123");
+    assert_string_equal(manifests_version("a"), "1.0.0");
+    snprintf(text, sizeof text, g, "3.0.0", ", y: u32", ", y: u32", "+ y"); /* h gives it one argument */
+    manifests_write(folder, "a.toml", text);
+    assert_int_equal(vyre_dialects_rescan(watcher, NULL), VYRE_INVALID_PROGRAM);
+    assert_string_equal(manifests_version("a"), "1.0.0");
+    manifests_unlink(folder, "a.toml"); /* both need it */
+    assert_int_equal(vyre_dialects_rescan(watcher, NULL), VYRE_NOT_FOUND);
+    assert_string_equal(manifests_version("a"), "1.0.0");
+    snprintf(text, sizeof text, g, "4.0.0", "", "", "- 0xffffffff"); /* the same by other means */
+    manifests_write(folder, "a.toml", text);
+    assert_int_equal(vyre_dialects_rescan(watcher, NULL), VYRE_OK);
+    assert_string_equal(manifests_version("a"), "4.0.0");
+    end(watcher);
+}
+
 static void folders_must_be_named(void **state) {
     (void)state;
     vyre_dialects_watcher *watcher;
@@ -416,6 +452,7 @@ int main(void) {
         MANIFESTS_TEST(a_body_file_that_changes_reloads_its_manifest),
         MANIFESTS_TEST(what_others_require_stays_until_they_go),
         MANIFESTS_TEST(a_second_provider_waits_until_the_first_is_gone),
+        MANIFESTS_TEST(a_change_that_breaks_another_manifest_is_refused),
         cmocka_unit_test(folders_must_be_named),
         MANIFESTS_TEST(every_way_to_change_a_file_is_seen),
         MANIFESTS_TEST(a_folder_may_go_and_come_back),
