@@ -47,6 +47,13 @@ vyre_status vy_backend_unsupported(const vyre_backend *backend, const char *feat
                    "backend `%s` does not support %s", backend->id, feature);
 }
 
+/* A call that was abandoned may come back after a recovery and tell of the device that was: while there are any, the device is asked. */
+static int is_loss(vyre_backend *backend, vyre_status status) {
+    int is_sure = !backend->calls.device_lost || atomic_load(&backend->abandoned) == 0;
+    return (status == VYRE_DEVICE_LOST && is_sure) ||
+           (backend->calls.device_lost && backend->calls.device_lost(backend->self));
+}
+
 vyre_status vy_backend_judge_run(vyre_backend *backend, vyre_status status, vyre_error *error) {
     if (status == VYRE_OK)
         return VYRE_OK;
@@ -61,7 +68,7 @@ vyre_status vy_backend_judge_run(vyre_backend *backend, vyre_status status, vyre
         snprintf(error->fix, sizeof error->fix, "%s", vyre_status_fix(status));
     if (!error->where[0])
         snprintf(error->where, sizeof error->where, "backend %s", backend->id);
-    if (status == VYRE_DEVICE_LOST || (backend->calls.device_lost && backend->calls.device_lost(backend->self)))
+    if (is_loss(backend, status))
         vy_backend_lose(backend);
     return status;
 }

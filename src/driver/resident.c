@@ -165,44 +165,77 @@ static int is_taken(const vy_residents *residents, uint64_t native) {
     return 0;
 }
 
-static vyre_status enter_table(vyre_backend *backend, uint64_t native, uint64_t size, const void *source,
-                               vyre_resident *out, vyre_error *error) {
+static vyre_status fail_taken(vyre_backend *backend, vyre_error *error) {
+    return vy_backend_violation(backend, error, "it allocated a resident buffer under a handle that is in use");
+}
+
+static vyre_status fail_lost(const vyre_backend *backend, vyre_error *error) {
+    return vy_fail(error, VYRE_DEVICE_LOST, NULL, "the device of backend `%s` was lost meanwhile", backend->id);
+}
+
+/* With the lock held: the buffer leaves the table, so that nobody can use it any more. */
+static uint64_t take_out(vy_residents *residents, uint32_t place) {
+    uint64_t native = residents->entries.items[place].native;
+    vy_count(VY_COUNTER_resident_bytes, (uint64_t)0 - residents->entries.items[place].size);
+    give_place(residents, place);
+    return native;
+}
+
+/* Allocates, and enters the buffer pinned: it belongs to nobody else until the caller unpins it. A native value is not freed if the device was lost
+ * meanwhile, since it may have come back and given the value to another, nor if it is in use, since it is another's. */
+static vyre_status make_pinned(vyre_backend *backend, uint64_t size, const void *source, uint32_t *place,
+                               uint64_t *native, vyre_error *error) {
     vy_residents *residents = &backend->residents;
-    vyre_status status = VYRE_OK;
-    uint32_t place;
+    vyre_error ignored;
+    uint64_t generation = vyre_backend_generation(backend);
+    vyre_status status = native_allocate(backend, size, native, error);
+    if (status != VYRE_OK)
+        return status;
     pthread_mutex_lock(&residents->lock);
-    int taken = is_taken(residents, native);
-    vy_resident_entry *entry = taken ? NULL : take_place(residents, &place);
-    if (entry) {
-        *entry = (vy_resident_entry){
-            .native = native, .size = size, .source = source, .generation = entry->generation, .is_live = 1};
-        *out = handle_of(backend, place);
-    }
+    int is_lost = atomic_load(&backend->is_lost) || vyre_backend_generation(backend) != generation;
+    int taken = !is_lost && is_taken(residents, *native);
+    vy_resident_entry *entry = is_lost || taken ? NULL : take_place(residents, place);
+    if (entry)
+        *entry = (vy_resident_entry){.native = *native,
+                                     .size = size,
+                                     .source = source,
+                                     .generation = entry->generation,
+                                     .users = 1,
+                                     .is_live = 1};
     pthread_mutex_unlock(&residents->lock);
+    if (is_lost)
+        return fail_lost(backend, error);
     if (taken)
-        status = vy_backend_violation(backend, error, "it allocated a resident buffer under a handle that is in use");
-    else if (!entry)
-        status = vy_fail_memory(error, "allocating a resident buffer");
-    return status;
+        return fail_taken(backend, error);
+    if (!entry) {
+        native_free(backend, *native, &ignored);
+        return vy_fail_memory(error, "allocating a resident buffer");
+    }
+    vy_count(VY_COUNTER_resident_allocations, 1);
+    vy_count(VY_COUNTER_resident_bytes, size);
+    return VYRE_OK;
 }
 
 static vyre_status allocate(vyre_backend *backend, uint64_t size, const void *source, vyre_resident *out,
                             vyre_error *error) {
+    vy_residents *residents = &backend->residents;
     vyre_error ignored;
     uint64_t native = 0;
-    vyre_status status = native_allocate(backend, size, &native, error);
+    uint32_t place;
+    vyre_status status = make_pinned(backend, size, source, &place, &native, error);
     if (status != VYRE_OK)
         return status;
     if (source)
         status = native_upload(backend, native, 0, source, size, error);
+    pthread_mutex_lock(&residents->lock);
+    residents->entries.items[place].users--;
     if (status == VYRE_OK)
-        status = enter_table(backend, native, size, source, out, error);
-    if (status == VYRE_OK) {
-        vy_count(VY_COUNTER_resident_allocations, 1);
-        vy_count(VY_COUNTER_resident_bytes, size);
-    } else if (status != VYRE_CORRUPT) { /* after a violation nobody knows whose it is */
+        *out = handle_of(backend, place);
+    else
+        take_out(residents, place);
+    pthread_mutex_unlock(&residents->lock);
+    if (status != VYRE_OK)
         native_free(backend, native, &ignored);
-    }
     return status;
 }
 
@@ -222,14 +255,6 @@ vyre_status vyre_resident_allocate(vyre_backend *backend, uint64_t size, const v
     status = allocate(backend, size, host_source, out, e);
     vy_backend_leave(backend);
     return status;
-}
-
-/* With the lock held: the buffer leaves the table, so that nobody can use it any more. */
-static uint64_t take_out(vy_residents *residents, uint32_t place) {
-    uint64_t native = residents->entries.items[place].native;
-    vy_count(VY_COUNTER_resident_bytes, (uint64_t)0 - residents->entries.items[place].size);
-    give_place(residents, place);
-    return native;
 }
 
 static vyre_status remove_entry(vyre_backend *backend, vyre_resident handle, uint64_t *native, vyre_error *error) {
@@ -278,19 +303,28 @@ vyre_status vyre_resident_size(vyre_backend *backend, vyre_resident resident, ui
 /* ---- of the library's own ---- */
 
 vyre_status vy_resident_make(vyre_backend *backend, uint64_t size, vy_resident_use *use, vyre_error *error) {
-    vyre_resident handle;
-    vyre_status status = allocate(backend, size, NULL, &handle, error);
-    return status == VYRE_OK ? vy_resident_pin(backend, handle, 0, size, 0, 1, use, error) : status;
+    use->offset = 0, use->size = size, use->native = 0;
+    return make_pinned(backend, size, NULL, &use->place, &use->native, error);
+}
+
+/* A call that was abandoned may come back to another device: its buffers are not named there. They are pinned, so that their places are theirs. */
+static int is_gone(vyre_backend *backend, const vy_resident_use *use) {
+    pthread_mutex_lock(&backend->residents.lock);
+    int is_live = backend->residents.entries.items[use->place].is_live;
+    pthread_mutex_unlock(&backend->residents.lock);
+    return !is_live || atomic_load(&backend->is_lost);
 }
 
 vyre_status vy_resident_fill(vyre_backend *backend, const vy_resident_use *use, const void *data, uint64_t size,
                              vyre_error *error) {
-    return native_upload(backend, use->native, 0, data, size, error);
+    return is_gone(backend, use) ? fail_lost(backend, error)
+                                 : native_upload(backend, use->native, 0, data, size, error);
 }
 
 vyre_status vy_resident_fetch(vyre_backend *backend, const vy_resident_use *use, void *data, uint64_t size,
                               vyre_error *error) {
-    return native_download(backend, use->native, 0, data, size, error);
+    return is_gone(backend, use) ? fail_lost(backend, error)
+                                 : native_download(backend, use->native, 0, data, size, error);
 }
 
 void vy_resident_drop(vyre_backend *backend, const vy_resident_use *use) {
@@ -474,27 +508,47 @@ void vy_residents_free_all(vyre_backend *backend) {
     }
 }
 
+/* A buffer with a source that nothing has written, on the new device. *native: what it is there. */
+static vyre_status make_again(vyre_backend *backend, const vy_resident_entry *entry, uint64_t *native,
+                              vyre_error *error) {
+    vy_residents *residents = &backend->residents;
+    vyre_error ignored;
+    vyre_status status = native_allocate(backend, entry->size, native, error);
+    if (status != VYRE_OK)
+        return status;
+    pthread_mutex_lock(&residents->lock);
+    int taken = 0; /* those further on still have values of the old device */
+    for (uint32_t i = 0; i < residents->restored; i++)
+        taken |= residents->entries.items[i].is_live && residents->entries.items[i].native == *native;
+    pthread_mutex_unlock(&residents->lock);
+    if (taken)
+        return fail_taken(backend, error);
+    status = native_upload(backend, *native, 0, entry->source, entry->size, error);
+    if (status != VYRE_OK)
+        native_free(backend, *native, &ignored);
+    return status;
+}
+
 static vyre_status restore(vyre_backend *backend, uint32_t place, vyre_error *error) {
     vy_residents *residents = &backend->residents;
     uint64_t native = 0;
     pthread_mutex_lock(&residents->lock);
     vy_resident_entry entry = residents->entries.items[place];
-    if (entry.users) /* by an abandoned call: its handles are stale, its place is not used again */
+    if (entry.is_live && entry.users) { /* by an abandoned call: its handles are stale, its place is not used again */
         residents->entries.items[place].is_live = 0;
+        vy_count(VY_COUNTER_resident_bytes, (uint64_t)0 - entry.size);
+    }
+    residents->restored = place;
     pthread_mutex_unlock(&residents->lock);
     if (!entry.is_live || entry.users)
         return VYRE_OK;
     int keep = entry.source && !entry.is_written;
-    vyre_status status = keep ? native_allocate(backend, entry.size, &native, error) : VYRE_OK;
-    if (keep && status == VYRE_OK)
-        status = native_upload(backend, native, 0, entry.source, entry.size, error);
+    vyre_status status = keep ? make_again(backend, &entry, &native, error) : VYRE_OK;
     pthread_mutex_lock(&residents->lock);
-    if (keep && status == VYRE_OK) {
+    if (keep && status == VYRE_OK)
         residents->entries.items[place].native = native;
-    } else {
-        vy_count(VY_COUNTER_resident_bytes, (uint64_t)0 - entry.size);
-        give_place(residents, place);
-    }
+    else
+        take_out(residents, place);
     pthread_mutex_unlock(&residents->lock);
     return status;
 }

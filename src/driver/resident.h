@@ -24,6 +24,7 @@ typedef struct vy_residents {
     pthread_mutex_t lock;
     VY_VECTOR(vy_resident_entry) entries;
     uint32_t first_free; /* place + 1, 0 = none */
+    uint32_t restored;   /* in recovery: places before this one are of the new device */
 } vy_residents;
 
 void vy_residents_start(vy_residents *residents);
