@@ -94,6 +94,7 @@ typedef struct fault_control {
     atomic_uint struck;
     atomic_int devices, pipelines, pendings, buffers; /* there now */
     atomic_uint strays;                               /* handles that were named and are none, or not any more */
+    atomic_uint inside;                               /* calls that hang now */
 } fault_control;
 
 #define FAULT_CONTROL_SYMBOL "vyre_fault_control"

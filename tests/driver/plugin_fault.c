@@ -28,6 +28,7 @@ typedef struct device {
     buffer *buffers;
     uint64_t last;
     atomic_int is_lost, is_gone;
+    atomic_uint recoveries;
 } device;
 
 typedef struct pipeline {
@@ -69,8 +70,12 @@ static fault_kind strike(device *d, fault_entry entry) {
         (control.for_ever ? call < control.at : call != control.at))
         return FAULT_NONE;
     atomic_fetch_add(&control.struck, 1);
-    if (control.kind == FAULT_HANG)
+    if (control.kind == FAULT_HANG) {
+        atomic_fetch_add(&control.inside, 1);
         nap(control.hang_ms * 1000000ull);
+        atomic_fetch_sub(&control.inside, 1);
+        return FAULT_HANG;
+    }
     if (control.kind == FAULT_LOSE || control.kind == FAULT_LOSE_QUIETLY || control.kind == FAULT_LOSE_FOR_EVER)
         atomic_store(&d->is_lost, 1);
     if (control.kind == FAULT_LOSE_FOR_EVER)
@@ -84,6 +89,7 @@ static vyre_status speak(device *d, vyre_status status, vyre_error *error) {
 
 /* The status an entry ends with, if it is struck so; else VYRE_OK, and the kind says what else is wrong. */
 static fault_kind enter(device *d, fault_entry entry, vyre_status *status, vyre_error *error) {
+    unsigned recoveries = atomic_load(&d->recoveries);
     fault_kind kind = strike(d, entry);
     *status = VYRE_OK;
     switch (kind) {
@@ -107,6 +113,9 @@ static fault_kind enter(device *d, fault_entry entry, vyre_status *status, vyre_
         *status = speak(d, VYRE_IO, error);
         break;
     default:
+        /* Who comes back late finds another device. */
+        if (atomic_load(&d->recoveries) != recoveries)
+            *status = VYRE_DEVICE_LOST;
         break;
     }
     return kind;
@@ -807,6 +816,7 @@ static vyre_status backend_try_recover(void *self, vyre_error *error) {
     if (atomic_load(&d->is_gone))
         return speak(d, VYRE_DEVICE_LOST, error);
     drop_all(d);
+    atomic_fetch_add(&d->recoveries, 1);
     atomic_store(&d->is_lost, 0);
     return VYRE_OK;
 }
