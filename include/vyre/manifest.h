@@ -19,7 +19,7 @@ extern "C" {
 /* Each installs all it was asked for, or nothing. Every mistake is in `list` (optional) with file, line, column and fix; the error has the first. What the
  * same file provided before is replaced. Any thread; blocks while files are read.
  *
- * VYRE_INVALID_PROGRAM  a manifest or a body has mistakes
+ * VYRE_INVALID_PROGRAM  a manifest or a body has mistakes, or a law does not hold
  * VYRE_NOT_FOUND        no such file or folder; a dialect that is required is not there
  * VYRE_CONFLICT         somebody else provides the dialect; a dialect that is required is too old
  * VYRE_DUPLICATE        an op is there already

@@ -298,7 +298,7 @@ vyre_status vy_laws_open(const vyre_dialect_builder *builder, vyre_dialects_guar
     vyre_status status =
         vy_snapshot_build(builder->ops.items, builder->ops.count, builder->dialects.items, builder->dialects.count,
                           builder->base.snapshot->generation + 1, 1, &candidate, error);
-    *out = (vyre_dialects_guard){candidate, NULL};
+    *out = (vyre_dialects_guard){candidate, (void *)VY_COUNTED};
     return status;
 }
 

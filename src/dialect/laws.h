@@ -38,6 +38,11 @@ vyre_status vy_law_check(vyre_dialects_guard guard, const vyre_op_definition *op
 vyre_status vy_laws_open(const vyre_dialect_builder *builder, vyre_dialects_guard *out, vyre_error *error);
 void vy_laws_close(vyre_dialects_guard *candidate);
 
+/* Checks the laws of ops of other dialects that depend on this one, and tells `broken` of each that does not hold. VYRE_NO_MEMORY is the only failure. */
+typedef void vy_laws_broken(void *user, const vyre_error *why);
+vyre_status vy_laws_check_dependents(vyre_dialects_guard candidate, const char *dialect, vy_laws_broken *broken,
+                                     void *user);
+
 /* Forgets what was seen to hold. For tests. */
 void vy_laws_forget(void);
 

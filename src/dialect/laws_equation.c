@@ -51,7 +51,8 @@ vyre_status vy_law_fail_check(const vy_law_question *q, const char *why, const c
                    vyre_law_name(q->law->kind), q->op->id, why);
 }
 
-#define CANNOT(question, error, fix, ...) vy_law_fail_check(question, VY_FIX(__VA_ARGS__), fix, error)
+#define CANNOT(question, error, fix, ...)                                                                              \
+    vy_law_fail_check(question, vy_fix_format((char[512]){0}, 512, __VA_ARGS__), fix, error)
 
 /* Whether a law can speak of the op: it maps values to one value, and has a body to do that with. */
 static vyre_status check_op(const vy_law_question *q, const vyre_op_definition *op, vyre_error *error) {

@@ -1,7 +1,8 @@
 /* Batches of manifests.
  *
  * What must stay true:
- *  - A snapshot is installed only if each manifest of the batch that is in it finds what it requires in that very snapshot.
+ *  - A snapshot is installed only if each manifest of the batch that is in it finds what it requires in that very snapshot, and all laws hold there
+ *    that its ops claim or that depend on it.
  *  - A lenient batch is tried from the start without what was refused. Each try but the last refuses at least one more change, so there are at most as
  *    many tries as changes, and one. */
 #include "dialect/load.h"
@@ -295,6 +296,27 @@ static vyre_status check_kept(batch *batch, vyre_dialects_guard candidate, const
     return status;
 }
 
+/* ---- laws of whatever else is registered ---- */
+
+typedef struct change_work {
+    batch *batch;
+    vy_load_item *item;
+} change_work;
+
+/* The change breaks a law of somebody else. */
+static void refuse_change(void *user, const vyre_error *why) {
+    change_work *w = user;
+    found(w->batch, w->item->next, VY_D123, w->item->next->at, why);
+    refuse(w->batch, w->item);
+}
+
+static vyre_status check_dependents(batch *batch, vyre_dialects_guard candidate, vy_load_item *item) {
+    change_work w = {batch, item};
+    if (item->change != VY_LOAD_PUT || item->is_refused)
+        return VYRE_OK;
+    return vy_laws_check_dependents(candidate, item->next->dialect.name, refuse_change, &w);
+}
+
 /* ---- batches ---- */
 
 /* All that can be said only of manifests and registry together. */
@@ -309,6 +331,9 @@ static vyre_status check_together(batch *batch, vyre_dialect_builder *builder, v
         status = check_item(batch, candidate, &batch->items[i]);
     for (size_t i = 0; i < batch->count && status == VYRE_OK; i++)
         status = check_kept(batch, candidate, &batch->items[i]);
+    /* One that was refused may be to blame itself, and is not there in the next try. */
+    for (size_t i = 0; i < batch->count && status == VYRE_OK && batch->refused == 0; i++)
+        status = check_dependents(batch, candidate, &batch->items[i]);
     vy_laws_close(&candidate);
     return status != VYRE_OK || batch->report.out_of_memory ? vy_fail_memory(error, "loading a manifest") : VYRE_OK;
 }
