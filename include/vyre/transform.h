@@ -17,6 +17,7 @@ extern "C" {
     X(FOLD, fold, "expressions of literals become literals; lengths and sizes that are known, too")                    \
     X(SIMPLIFY, simplify, "algebraic identities that hold for every value of the type")                                \
     X(BRANCH, branch, "branches whose condition is known, loops that make no trip, what nobody can reach")             \
+    X(VALUES, values, "common subexpressions, copies, loads of what was just stored")                                  \
     X(DEAD, dead, "what nobody uses: variables, arrays, stores to arrays that nobody reads, loops without effect")
 
 typedef enum vyre_pass {

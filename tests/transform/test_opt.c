@@ -215,6 +215,48 @@ static void jumps_of_loops_that_stay_stay(void **state) {
     expect_same("for i in 0u32 .. k { if i == 4 { break }\n if i == 2 { continue }\n x[i] = 3u32 }\n" KEEP, "dead");
 }
 
+/* ---- values ---- */
+
+static void common_subexpressions_are_computed_once(void **state) {
+    (void)state;
+    expect("x[k] = (k + 3) * (3 + k)\n" KEEP, "values", "let t1 = k + 3\n x[k] = t1 * t1\n" KEEP);
+    expect("let v = k * 5\n x[v] = k * 5 + 1\n" KEEP, "values", "let v = k * 5\n x[v] = v + 1\n" KEEP);
+    expect_same("if k == 1 { x[k] = k * 5 } else { x[k] = k * 5 }\n" KEEP, "values"); /* neither comes first */
+    expect("if k * 5 == 1 { x[k] = k * 5 }\n" KEEP, "values", "let t1 = k * 5\n if t1 == 1 { x[k] = t1 }\n" KEEP);
+}
+
+static void copies_and_literals_travel_through_variables(void **state) {
+    (void)state;
+    expect("var v = k\n v = v + 1\n x[v] = v\n v = 3\n x[k] = v + 1", "values",
+           "var v = k\n v = k + 1\n x[v] = v\n v = 3\n x[k] = 4u32");
+    expect("var v = 3u32\n if k == 1 { v = 4 }\n x[k] = v", "values", "var v = 3u32\n if k == 1 { v = 4 }\n x[k] = v");
+    expect_same("var v = 3u32\n while v < k { v = v * 2 }\n x[k] = v", "values");
+    expect_same("var v = 3u32\n for i in 0u32 .. k { x[i] = v\n v = i }", "values");
+}
+
+static void a_load_gives_what_was_stored(void **state) {
+    (void)state;
+    expect("a[3] = k * 5\n x[k] = a[3]\n" KEEP, "values", "let t1 = k * 5\n a[3] = t1\n x[k] = t1\n" KEEP);
+    expect("a[3] = 7\n x[k] = a[3]\n" KEEP, "values", "a[3] = 7\n x[k] = 7u32\n" KEEP);
+    expect_same("a[8] = 7\n x[k] = a[8]\n" KEEP, "values"); /* dropped, and zero */
+    expect_same("a[k] = 7\n x[k] = a[k] + t[k]", "values"); /* may be outside */
+    expect_same("a[3] = 7\n a[k] = 8\n x[k] = a[3]\n" KEEP, "values");
+    expect_same("a[3] = 7\n if k == 2 { a[3] = 8 }\n x[k] = a[3]\n" KEEP, "values");
+}
+
+static void loads_are_merged_only_while_nobody_can_write(void **state) {
+    (void)state;
+    expect("x[k] = r[k]\n barrier\n x[k + 1] = r[k]\n" KEEP, "values",
+           "let t1 = r[k]\n x[k] = t1\n barrier\n x[k + 1] = t1\n" KEEP);
+    expect_same("let v = x[k]\n x[k + 1] = v\n let w = x[k]\n x[v] = w", "values");
+    expect_same("let v = t[k]\n barrier\n let w = t[k]\n x[v] = w", "values");
+    expect_same("let v = t[k]\n let s = workgroup_reduce_add(k)\n let w = t[k]\n x[v] = w + s", "values");
+    expect_same("let v = x[k]\n atomic_add(x[3], 1)\n let w = x[k]\n x[v] = w", "values");
+    expect_same("let v = x[k]\n let q = atomic_load<acquire>(t[3])\n let w = x[k]\n x[v] = w + q\n" KEEP, "values");
+    expect("let v = x[k]\n let q = atomic_load<relaxed>(t[3])\n let w = x[k]\n x[v] = w + q\n" KEEP, "values dead",
+           "let v = x[k]\n let q = atomic_load<relaxed>(t[3])\n x[v] = v + q\n" KEEP);
+}
+
 /* ---- the driver of the passes ---- */
 
 static void levels_and_passes_outside_the_list_are_refused(void **state) {
@@ -373,6 +415,10 @@ int main(void) {
         cmocka_unit_test(stores_to_arrays_that_nobody_reads_go),
         cmocka_unit_test(effects_stay),
         cmocka_unit_test(jumps_of_loops_that_stay_stay),
+        cmocka_unit_test(common_subexpressions_are_computed_once),
+        cmocka_unit_test(copies_and_literals_travel_through_variables),
+        cmocka_unit_test(a_load_gives_what_was_stored),
+        cmocka_unit_test(loads_are_merged_only_while_nobody_can_write),
         cmocka_unit_test(levels_and_passes_outside_the_list_are_refused),
         cmocka_unit_test(names_of_passes_go_both_ways),
         cmocka_unit_test(a_race_that_comes_to_light_leaves_the_program_as_it_is),

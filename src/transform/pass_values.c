@@ -1,0 +1,525 @@
+/* Values: common subexpressions, copies, and loads of what was just stored.
+ *
+ * Every expression gets the number of its value; equal numbers mean equal bits wherever both are evaluated. The number of an op follows from its
+ * row and the numbers of its operands, that of a variable is that of what it was given last, that of a load from the state of the
+ * memory: each state has a number of its own, and a new one begins with every statement that may change the memory (vy_rules.changes). A
+ * store to an index inside the array says what a load from there gives. At the head of a loop everything its body changes is unknown,
+ * and so is behind an `if` what its branches changed. Ops of literals are computed (by the evaluator), so literals travel through variables.
+ *
+ * Then, going through the program in order: a tree whose number is that of a literal becomes the literal; one whose number an
+ * immutable variable in scope has becomes that variable; one whose number an earlier tree has, which dominates it and stands in a
+ * block around it, becomes a new `let` that is put before that earlier one. Only the largest trees are taken.
+ *
+ * What must stay true: a number is never used for two values that an invocation can tell apart between the definition of the leader and
+ * the use, in one trip of every loop around both. So leaders are forgotten with their block, and conditions of `while` lead nothing. */
+#include "base/status.h"
+#include "ir/eval.h"
+#include "ir/validate/check.h"
+#include "transform/optimize.h"
+#include "transform/optimize_rewrite.h"
+
+/* A value number stands for a key: what the value is made of. */
+typedef struct value {
+    vy_expr key;     /* operands are numbers; VY_EXPR_KIND_COUNT: like no other */
+    uint32_t next;   /* in its bucket, plus 1 */
+    uint32_t holder; /* an immutable variable in scope that has it, or VY_NONE */
+    uint32_t leader; /* an expression in scope that computes it, or VY_NONE */
+    uint32_t stands; /* for this number: of a load after a store the number of what was stored; else itself */
+} value;
+
+/* What is to be undone at the end of a block. */
+typedef enum undo_kind { UNDO_VARIABLE, UNDO_MEMORY, UNDO_SHARED, UNDO_HOLDER, UNDO_LEADER } undo_kind;
+typedef struct undo {
+    undo_kind kind;
+    uint32_t index, old;
+} undo;
+
+typedef enum becomes { KEEPS, BECOMES_LITERAL, BECOMES_VARIABLE, BECOMES_LEADER } becomes;
+
+typedef struct numbering {
+    const vyre_program *program;
+    const vy_rules *rules;
+    VY_VECTOR(value) values;
+    VY_VECTOR(undo) log;
+    uint32_t *buckets, bucket_count; /* a power of two */
+    uint32_t *of_expr;               /* by expression: its number */
+    uint32_t *of_variable;           /* by variable: the number of its value here; VY_NONE: none yet */
+    uint32_t *of_memory;             /* by memory: the number of its state */
+    uint32_t shared;                 /* the number of the state of everything others may write */
+    uint32_t next_state;
+    uint32_t next_expr;
+    /* The result: */
+    uint32_t *first_expr; /* by statement */
+    uint8_t *becomes;     /* by expression */
+    uint32_t *target;     /* by expression: the variable or leader */
+    uint8_t *is_wanted;   /* by expression: a leader somebody uses */
+    uint32_t *made;       /* by expression: the variable of the draft, once there */
+    uint32_t *block;
+    size_t size, bucket_size;
+    int failed;
+} numbering;
+
+/* ---- numbers ---- */
+
+static uint64_t mix(uint64_t hash, uint64_t word) {
+    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 29;
+}
+
+static uint32_t bucket_of(const numbering *n, const vy_expr *key) {
+    uint64_t hash =
+        mix(key->bits, (uint64_t)key->kind << 24 | (uint64_t)key->op << 16 | (uint64_t)key->axis << 8 | key->type);
+    hash = mix(mix(hash, (uint64_t)key->a << 32 | key->b), key->c);
+    return (uint32_t)(hash >> 32) & (n->bucket_count - 1);
+}
+
+static int is_equal(const vy_expr *x, const vy_expr *y) {
+    return x->kind == y->kind && x->op == y->op && x->axis == y->axis && x->type == y->type && x->a == y->a &&
+           x->b == y->b && x->c == y->c && x->bits == y->bits;
+}
+
+static uint32_t add_value(numbering *n, const vy_expr *key) {
+    value *v = VY_PUSH(&n->values);
+    if (!v) {
+        n->failed = 1;
+        return 0;
+    }
+    *v = (value){.key = *key, .holder = VY_NONE, .leader = VY_NONE, .stands = n->values.count - 1};
+    return n->values.count - 1;
+}
+
+/* A value like no other. */
+static uint32_t fresh_value(numbering *n, uint8_t type) {
+    return add_value(n, &(vy_expr){.kind = VY_EXPR_KIND_COUNT, .type = type});
+}
+
+static uint32_t number_of(numbering *n, const vy_expr *key) {
+    uint32_t *bucket = &n->buckets[bucket_of(n, key)];
+    for (uint32_t i = *bucket; i; i = n->values.items[i - 1].next)
+        if (is_equal(&n->values.items[i - 1].key, key))
+            return n->values.items[i - 1].stands;
+    uint32_t made = add_value(n, key);
+    if (n->failed)
+        return 0;
+    n->values.items[made].next = *bucket;
+    *bucket = made + 1;
+    return made;
+}
+
+static uint32_t literal_number(numbering *n, uint8_t type, uint64_t bits) {
+    return number_of(n, &(vy_expr){.kind = VY_EXPR_LITERAL, .type = type, .bits = bits});
+}
+
+static const vy_expr *literal_of(const numbering *n, uint32_t number) {
+    const vy_expr *key = &n->values.items[number].key;
+    return key->kind == VY_EXPR_LITERAL ? key : NULL;
+}
+
+/* ---- state, with undo ---- */
+
+static uint32_t *place_of(numbering *n, undo_kind kind, uint32_t index) {
+    switch (kind) {
+    case UNDO_VARIABLE:
+        return &n->of_variable[index];
+    case UNDO_MEMORY:
+        return &n->of_memory[index];
+    case UNDO_SHARED:
+        return &n->shared;
+    case UNDO_HOLDER:
+        return &n->values.items[index].holder;
+    case UNDO_LEADER:
+        break;
+    }
+    return &n->values.items[index].leader;
+}
+
+static void set(numbering *n, undo_kind kind, uint32_t index, uint32_t to) {
+    undo *entry = n->failed ? NULL : VY_PUSH(&n->log);
+    if (!entry) {
+        n->failed = 1;
+        return;
+    }
+    uint32_t *place = place_of(n, kind, index);
+    *entry = (undo){kind, index, *place};
+    *place = to;
+}
+
+static void forget_variable(numbering *n, uint32_t variable) {
+    set(n, UNDO_VARIABLE, variable, fresh_value(n, n->program->variables.items[variable].type));
+}
+
+static void forget_memory(numbering *n, uint32_t memory) {
+    set(n, UNDO_MEMORY, memory, n->next_state++);
+}
+
+static void forget_shared(numbering *n) {
+    set(n, UNDO_SHARED, 0, n->next_state++);
+}
+
+/* Back to how it was at `mark`. */
+static void undo_to(numbering *n, uint32_t mark) {
+    while (n->log.count > mark) {
+        const undo *entry = &n->log.items[--n->log.count];
+        *place_of(n, entry->kind, entry->index) = entry->old;
+    }
+}
+
+/* Ends a block: back to `mark`, except that what was changed since is unknown. `touched` holds what was changed. */
+typedef VY_VECTOR(undo) touched_list;
+
+static void collect(numbering *n, uint32_t mark, touched_list *touched) {
+    for (uint32_t i = mark; i < n->log.count && !n->failed; i++) {
+        const undo *entry = &n->log.items[i];
+        if (entry->kind == UNDO_HOLDER || entry->kind == UNDO_LEADER)
+            continue;
+        undo *slot = VY_PUSH(touched);
+        if (!slot)
+            n->failed = 1;
+        else
+            *slot = *entry;
+    }
+    undo_to(n, mark);
+}
+
+static void forget_touched(numbering *n, touched_list *touched) {
+    for (uint32_t i = 0; i < touched->count && !n->failed; i++) {
+        const undo *entry = &touched->items[i];
+        if (entry->kind == UNDO_VARIABLE && n->of_variable[entry->index] != VY_NONE)
+            forget_variable(n, entry->index);
+        else if (entry->kind == UNDO_MEMORY)
+            forget_memory(n, entry->index);
+        else if (entry->kind == UNDO_SHARED)
+            forget_shared(n);
+    }
+    VY_VECTOR_FREE(touched);
+}
+
+/* ---- expressions ---- */
+
+static uint32_t number_load(numbering *n, const vy_expr *e) {
+    vy_expr key = {.kind = VY_EXPR_LOAD, .type = e->type, .a = e->a, .b = n->of_expr[e->b], .c = n->of_memory[e->a]};
+    key.bits = vy_memory_is_shared(&n->program->memories.items[e->a]) ? n->shared : 0;
+    return number_of(n, &key);
+}
+
+static int commutes(uint8_t op) {
+    return op == VYRE_OP_ADD || op == VYRE_OP_MUL || op == VYRE_OP_MUL_HIGH || op == VYRE_OP_AND || op == VYRE_OP_OR ||
+           op == VYRE_OP_XOR || op == VYRE_OP_LAND || op == VYRE_OP_LOR || op == VYRE_OP_MIN || op == VYRE_OP_MAX ||
+           op == VYRE_OP_EQ || op == VYRE_OP_NE;
+}
+
+static uint32_t number_op(numbering *n, const vy_expr *e) {
+    const uint32_t operands[3] = {e->a, e->b, e->c};
+    uint32_t numbers[3] = {VY_NONE, VY_NONE, VY_NONE};
+    uint64_t bits[3] = {0};
+    int all_literal = 1;
+    for (int i = 0; i < 3 && operands[i] != VY_NONE; i++) {
+        numbers[i] = n->of_expr[operands[i]];
+        const vy_expr *literal = literal_of(n, numbers[i]);
+        all_literal &= literal != NULL;
+        bits[i] = literal ? literal->bits : 0;
+    }
+    uint8_t operand = n->program->exprs.items[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
+    if (all_literal)
+        return literal_number(
+            n, e->type,
+            vyre_op_evaluate((vyre_op)e->op, (vyre_type)e->type, (vyre_type)operand, bits[0], bits[1], bits[2]));
+    if (commutes(e->op) && numbers[0] > numbers[1]) {
+        uint32_t first = numbers[0];
+        numbers[0] = numbers[1];
+        numbers[1] = first;
+    }
+    return number_of(
+        n, &(vy_expr){
+               .kind = VY_EXPR_OP, .type = e->type, .op = e->op, .a = numbers[0], .b = numbers[1], .c = numbers[2]});
+}
+
+static uint32_t number_expr(numbering *n, const vy_expr *e) {
+    switch ((vy_expr_kind)e->kind) {
+    case VY_EXPR_LITERAL:
+        return literal_number(n, e->type, e->bits);
+    case VY_EXPR_VARIABLE:
+        return n->of_variable[e->a];
+    case VY_EXPR_LOAD:
+        return number_load(n, e);
+    case VY_EXPR_LEN:
+        return number_of(n, &(vy_expr){.kind = e->kind, .type = e->type, .a = e->a});
+    case VY_EXPR_BUILTIN:
+        return number_of(n, &(vy_expr){.kind = e->kind, .type = e->type, .op = e->op, .axis = e->axis});
+    case VY_EXPR_OP:
+        return number_op(n, e);
+    case VY_EXPR_KIND_COUNT:
+        break;
+    }
+    return 0;
+}
+
+/* Decides what a tree becomes, from the root down. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+static void choose(numbering *n, uint32_t root, int may_lead) {
+    if (root == VY_NONE || n->failed)
+        return;
+    const vy_expr *e = &n->program->exprs.items[root];
+    uint32_t number = n->of_expr[root];
+    value *v = &n->values.items[number];
+    if (literal_of(n, number)) {
+        n->becomes[root] = e->kind == VY_EXPR_LITERAL ? KEEPS : BECOMES_LITERAL;
+        return;
+    }
+    int is_leaf = e->kind != VY_EXPR_OP && e->kind != VY_EXPR_LOAD;
+    if (v->holder != VY_NONE && !(e->kind == VY_EXPR_VARIABLE && e->a == v->holder)) {
+        n->becomes[root] = BECOMES_VARIABLE;
+        n->target[root] = v->holder;
+        return;
+    }
+    if (is_leaf)
+        return;
+    if (v->leader != VY_NONE) {
+        n->becomes[root] = BECOMES_LEADER;
+        n->target[root] = v->leader;
+        n->is_wanted[v->leader] = 1;
+        return;
+    }
+    if (may_lead)
+        set(n, UNDO_LEADER, number, root);
+    if (e->kind == VY_EXPR_OP)
+        choose(n, e->a, may_lead);
+    choose(n, e->b, may_lead);
+    if (e->kind == VY_EXPR_OP)
+        choose(n, e->c, may_lead);
+}
+
+static void number_exprs(numbering *n, const vy_stmt *s) {
+    const vyre_program *p = n->program;
+    uint32_t end = vy_stmt_exprs_end(p, s, n->next_expr);
+    for (uint32_t i = n->next_expr; i < end && !n->failed; i++)
+        n->of_expr[i] = number_expr(n, &p->exprs.items[i]);
+    n->next_expr = end;
+    int may_lead = s->kind != VY_STMT_WHILE;
+    choose(n, s->a, may_lead);
+    choose(n, s->b, may_lead);
+    choose(n, s->c, may_lead);
+    for (uint32_t i = 0; i < s->arg_count; i++)
+        if (!p->args.items[s->args + i].is_memory)
+            choose(n, p->args.items[s->args + i].index, may_lead);
+}
+
+/* ---- statements ---- */
+
+static void hold(numbering *n, uint32_t variable, uint32_t number) {
+    set(n, UNDO_VARIABLE, variable, number);
+    if (!n->failed && !n->program->variables.items[variable].is_mutable && n->values.items[number].holder == VY_NONE)
+        set(n, UNDO_HOLDER, number, variable);
+}
+
+static void hold_fresh(numbering *n, const vy_stmt *s) {
+    for (uint32_t i = 0; i < s->result_count && !n->failed; i++)
+        hold(n, s->variable + i, fresh_value(n, n->program->variables.items[s->variable + i].type));
+}
+
+/* Forgets what executing the statement may change. */
+static void forget_changes(numbering *n, const vy_stmt *s) {
+    uint8_t changes = vy_stmt_changes(n->rules, s);
+    if (changes & VY_CHANGES_VARIABLE && n->of_variable[s->variable] != VY_NONE)
+        forget_variable(n, s->variable);
+    if (changes & VY_CHANGES_MEMORY && s->memory != VY_NONE)
+        forget_memory(n, s->memory);
+    for (uint32_t i = 0; changes & VY_CHANGES_MEMORY && i < s->arg_count; i++)
+        if (n->program->args.items[s->args + i].is_memory)
+            forget_memory(n, n->program->args.items[s->args + i].index);
+    if (changes & VY_CHANGES_SHARED)
+        forget_shared(n);
+}
+
+/* Whether a literal index lies inside a memory for certain. */
+static int is_inside(const numbering *n, uint32_t memory, uint32_t index) {
+    const vy_expr *literal = literal_of(n, index);
+    const vy_type_layout *layout = &vy_type_layouts[n->values.items[index].key.type];
+    if (!n->rules->check_bounds)
+        return 1;
+    if (!literal || (layout->classes == VYRE_CLASS_SIGNED && literal->bits >> (layout->bits - 1)))
+        return 0;
+    return literal->bits < vy_memory_known_length(n->program, memory);
+}
+
+/* After a store, a load from there gives what was stored: its key stands for that number. */
+static void forward_store(numbering *n, const vy_stmt *s) {
+    vy_expr load = {
+        .kind = VY_EXPR_LOAD, .type = n->program->memories.items[s->memory].type, .a = s->memory, .b = s->a};
+    uint32_t stored = n->of_expr[s->b];
+    if (n->failed || !is_inside(n, s->memory, n->of_expr[s->a]))
+        return;
+    uint32_t made = number_load(n, &load);
+    if (!n->failed)
+        n->values.items[made].stands = stored;
+}
+
+static void number_block(numbering *n, uint32_t first, uint32_t end);
+
+static void number_if(numbering *n, uint32_t index, const vy_stmt *s) {
+    touched_list touched = {0};
+    uint32_t mark = n->log.count;
+    number_block(n, index + 1, s->middle);
+    collect(n, mark, &touched);
+    number_block(n, s->middle, s->end);
+    collect(n, mark, &touched);
+    if (!n->rules->forget_at_joins)
+        touched.count = 0;
+    forget_touched(n, &touched);
+}
+
+static void number_loop(numbering *n, uint32_t index, const vy_stmt *s) {
+    touched_list touched = {0};
+    uint32_t mark = n->log.count;
+    for (uint32_t i = index + 1; i < s->end && n->rules->forget_at_loops && !n->failed; i++)
+        forget_changes(n, &n->program->stmts.items[i]);
+    if (s->kind == VY_STMT_WHILE)
+        number_exprs(n, s);
+    hold_fresh(n, s);
+    number_block(n, index + 1, s->end);
+    collect(n, mark, &touched);
+    forget_touched(n, &touched);
+}
+
+/* What a region changes stays known behind it; what it declares is out of scope. */
+static void number_region(numbering *n, uint32_t index, const vy_stmt *s) {
+    uint32_t mark = n->log.count;
+    number_block(n, index + 1, s->end);
+    for (uint32_t i = mark; i < n->log.count && !n->failed; i++) {
+        undo *entry = &n->log.items[i];
+        if (entry->kind == UNDO_HOLDER || entry->kind == UNDO_LEADER)
+            *place_of(n, entry->kind, entry->index) = entry->old;
+    }
+}
+
+static void number_stmt(numbering *n, uint32_t index) {
+    const vy_stmt *s = &n->program->stmts.items[index];
+    n->first_expr[index] = n->next_expr;
+    if (s->kind != VY_STMT_WHILE)
+        number_exprs(n, s);
+    if (n->failed)
+        return;
+    switch ((vy_stmt_kind)s->kind) {
+    case VY_STMT_LET:
+    case VY_STMT_VAR:
+        hold(n, s->variable, n->of_expr[s->a]);
+        break;
+    case VY_STMT_ASSIGN:
+        forget_changes(n, s);
+        if (vy_stmt_changes(n->rules, s))
+            set(n, UNDO_VARIABLE, s->variable, n->of_expr[s->a]);
+        break;
+    case VY_STMT_IF:
+        number_if(n, index, s);
+        break;
+    case VY_STMT_FOR:
+    case VY_STMT_WHILE:
+        number_loop(n, index, s);
+        break;
+    case VY_STMT_REGION:
+        number_region(n, index, s);
+        break;
+    default:
+        forget_changes(n, s);
+        hold_fresh(n, s);
+        if (s->kind == VY_STMT_STORE)
+            forward_store(n, s);
+        break;
+    }
+}
+
+static void number_block(numbering *n, uint32_t first, uint32_t end) {
+    for (uint32_t i = first; i < end && !n->failed; i = n->program->stmts.items[i].end)
+        number_stmt(n, i);
+}
+
+static void number_function(numbering *n, const vy_function *f) {
+    const vyre_program *p = n->program;
+    uint32_t scalars = vy_is_entry(p, f) ? p->param_count : 0;
+    for (uint32_t i = 0; !vy_is_entry(p, f) && i < f->param_count; i++)
+        scalars += !p->params.items[f->first_param + i].is_memory;
+    for (uint32_t i = 0; i < scalars && !n->failed; i++)
+        hold(n, f->first_variable + i, fresh_value(n, p->variables.items[f->first_variable + i].type));
+    for (uint32_t i = 0; i < f->memory_count && !n->failed; i++)
+        forget_memory(n, f->first_memory + i);
+    number_block(n, f->first_stmt, f->end_stmt);
+    undo_to(n, 0);
+}
+
+/* ---- writing ---- */
+
+static uint32_t put_tree(vy_rewrite *rw, uint32_t expr) {
+    numbering *n = rw->user;
+    const vy_expr *literal;
+    if (n->is_wanted[expr] && n->made[expr] != VY_NONE)
+        return vy_pool_variable(rw, n->made[expr]);
+    switch ((becomes)n->becomes[expr]) {
+    case KEEPS:
+        break;
+    case BECOMES_LITERAL:
+        literal = literal_of(n, n->of_expr[expr]);
+        rw->changes++;
+        return vy_pool_literal(rw, (vyre_type)literal->type, literal->bits);
+    case BECOMES_VARIABLE:
+        rw->changes++;
+        return vy_pool_variable(rw, rw->variables[n->target[expr]]);
+    case BECOMES_LEADER:
+        rw->changes++;
+        return vy_pool_variable(rw, n->made[n->target[expr]]);
+    }
+    return VY_NONE;
+}
+
+/* Puts the `let`s of the leaders in a statement before it, smaller trees first. */
+static int put_leaders(vy_rewrite *rw, uint32_t stmt) {
+    numbering *n = rw->user;
+    uint32_t end = vy_stmt_exprs_end(rw->from, &rw->from->stmts.items[stmt], n->first_expr[stmt]);
+    for (uint32_t i = n->first_expr[stmt]; i < end && !rw->draft.failed; i++)
+        if (n->is_wanted[i])
+            n->made[i] = vy_rewrite_let(rw, vy_rewrite_read_below(rw, i));
+    return 0;
+}
+
+/* ---- all of it ---- */
+
+static int prepare(numbering *n) {
+    const vyre_program *p = n->program;
+    size_t exprs = p->exprs.count, stmts = p->stmts.count, variables = p->variables.count + 1u,
+           memories = p->memories.count + 1u;
+    n->size = vy_array_size(3 * exprs + stmts + variables + memories + (2 * exprs + 3) / 4 + 1, sizeof *n->block);
+    n->block = vy_allocate(n->size);
+    for (n->bucket_count = 64; n->bucket_count < exprs; n->bucket_count *= 2) {
+    }
+    n->bucket_size = vy_array_size(n->bucket_count, sizeof *n->buckets);
+    n->buckets = vy_allocate_zero(n->bucket_size);
+    if (!n->block || !n->buckets)
+        return 0;
+    memset(n->block, 0xff, n->size);
+    n->of_expr = n->block;
+    n->target = n->of_expr + exprs;
+    n->made = n->target + exprs;
+    n->first_expr = n->made + exprs;
+    n->of_variable = n->first_expr + stmts;
+    n->of_memory = n->of_variable + variables;
+    n->becomes = (uint8_t *)(n->of_memory + memories);
+    n->is_wanted = n->becomes + exprs;
+    memset(n->becomes, 0, 2 * exprs);
+    return 1;
+}
+
+vyre_status vy_pass_values(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
+                           vyre_error *error) {
+    static const vy_rewriter hooks = {.stmt = put_leaders, .tree = put_tree};
+    numbering n = {.program = from, .rules = rules};
+    *out = NULL;
+    *changes = 0;
+    n.failed = !prepare(&n);
+    for (uint32_t i = 0; i < from->functions.count && !n.failed; i++)
+        number_function(&n, &from->functions.items[i]);
+    vyre_status status =
+        n.failed ? vy_fail_memory(error, "a pass") : vy_rewrite_run(from, &hooks, &n, NULL, out, changes, error);
+    vy_release(n.block, n.size);
+    vy_release(n.buckets, n.bucket_size);
+    VY_VECTOR_FREE(&n.values);
+    VY_VECTOR_FREE(&n.log);
+    return status;
+}
