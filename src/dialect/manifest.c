@@ -18,9 +18,17 @@ typedef struct whole {
 
 /* ---- keys ---- */
 
+static int has_nul_in_it(const vy_toml_value *value) {
+    return value->kind == VY_TOML_STRING && strlen(value->string.text) != value->string.size;
+}
+
+static int is_of_kind(const vy_toml_value *value, unsigned kinds) {
+    return (kinds >> value->kind & 1) && !has_nul_in_it(value);
+}
+
 int vy_manifest_expect(vy_manifest_reader *reader, const vy_toml_value *value, const char *what, unsigned kinds) {
-    int has_nul = value->kind == VY_TOML_STRING && strlen(value->string.text) != value->string.size;
-    if ((kinds >> value->kind & 1) && !has_nul)
+    int has_nul = has_nul_in_it(value);
+    if (is_of_kind(value, kinds))
         return 1;
     const char *wanted = kinds == VY_MANIFEST_VALUE                          ? "a string, a number or a boolean"
                          : kinds == (VY_MANIFEST_STRING | VY_MANIFEST_TABLE) ? "a string or a table"
@@ -56,12 +64,10 @@ void vy_manifest_check_keys(vy_manifest_reader *reader, const vy_toml_value *tab
         while (i < count &&
                (strlen(keys[i].name) != entry->length || memcmp(keys[i].name, entry->key, entry->length) != 0))
             i++;
-        char name[80];
-        snprintf(name, sizeof name, "`%.64s`", entry->key);
         if (i == count)
             report_unknown(reader, entry, what, keys, count);
-        else
-            vy_manifest_expect(reader, &entry->value, name, keys[i].kinds);
+        else if (!is_of_kind(&entry->value, keys[i].kinds))
+            vy_manifest_expect(reader, &entry->value, VY_FIX("`%.64s`", entry->key), keys[i].kinds);
     }
     for (size_t i = 0; i < count; i++)
         if (keys[i].required && !vy_toml_find(table, keys[i].name, strlen(keys[i].name)))
@@ -71,10 +77,7 @@ void vy_manifest_check_keys(vy_manifest_reader *reader, const vy_toml_value *tab
 
 const vy_toml_value *vy_manifest_get(const vy_toml_value *table, const char *key, unsigned kinds) {
     const vy_toml_entry *entry = vy_toml_find(table, key, strlen(key));
-    if (!entry || !(kinds >> entry->value.kind & 1))
-        return NULL;
-    const vy_toml_value *value = &entry->value;
-    return value->kind == VY_TOML_STRING && strlen(value->string.text) != value->string.size ? NULL : value;
+    return entry && is_of_kind(&entry->value, kinds) ? &entry->value : NULL;
 }
 
 const char *vy_manifest_text(const vy_toml_value *table, const char *key) {
