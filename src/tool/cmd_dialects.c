@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 typedef struct dialects_options {
@@ -47,19 +48,27 @@ static int report(const vyre_diagnostics *list, const vyre_error *error) {
     return is_absent ? TOOL_SYSTEM : tool_exit_of(error->code);
 }
 
+static void print_findings(void *user, const vyre_dialects_event *event) {
+    (void)user;
+    tool_diagnostics(event->findings);
+}
+
+/* A manifest with a mistake does not keep the others out: a watcher that looks once. */
 int tool_dialects_load(void) {
     static int is_loaded;
-    vyre_diagnostics *list;
+    vyre_dialects_watch_options options = VYRE_DIALECTS_WATCH_OPTIONS_INIT;
+    vyre_dialects_watcher *watcher;
     vyre_error error;
     int code = TOOL_OK;
 
-    if (is_loaded)
+    if (is_loaded || !secure_getenv("VYRE_DIALECT_PATH"))
         return TOOL_OK;
     is_loaded = 1;
-    list = vyre_diagnostics_new();
-    if (vyre_dialects_load_path(list, &error) != VYRE_OK)
-        code = report(list, &error);
-    vyre_diagnostics_free(list);
+    options.is_manual = 1;
+    options.report = print_findings;
+    if (vyre_dialects_watch(&options, &watcher, &error) != VYRE_OK && error.code != VYRE_INVALID_ARGUMENT)
+        code = tool_error(&error);
+    vyre_dialects_watcher_stop(watcher);
     return code;
 }
 

@@ -5,7 +5,7 @@
 #include "tool/tool.h"
 #include "vyre/dialect.h"
 
-/* Loads the folders of VYRE_DIALECT_PATH, once. What is wrong with them is printed; the ops of libvyre are there in any case. */
+/* Loads the folders of VYRE_DIALECT_PATH, once. What is wrong with a manifest is printed, and the others are loaded. */
 int tool_dialects_load(void);
 
 /* "fn swap(x: u32) -> u32" */
