@@ -29,8 +29,7 @@ static void check_manifest(const vy_manifest *manifest) {
         check(vy_op_check(op, manifest->dialect.owner, NULL) == VYRE_OK);
         check(vy_op_check_body(op, NULL) == VYRE_OK);
         for (uint32_t k = 0; k < op->attribute_count; k++)
-            check(!op->attributes[k].has_default ||
-                  vy_manifest_allows(&op->attributes[k], &manifest->ops[i].attributes[k], op->attributes[k].value));
+            check(!op->attributes[k].has_default || vy_attribute_allows(&op->attributes[k], op->attributes[k].value));
     }
 }
 

@@ -145,12 +145,16 @@ typedef struct vyre_op_operand {
     vyre_access access; /* of a buffer */
 } vyre_op_operand;
 
-/* A compile-time parameter. */
+/* A compile-time parameter. Calls may give it any value of its type, but for what range or values say; not both. */
 typedef struct vyre_attribute {
     const char *name;
     vyre_type type;
     int has_default; /* without one a call must name it */
     uint64_t value;  /* bits of the default */
+    int has_range;
+    uint64_t least, most;   /* bits of the ends of the range, both allowed */
+    const uint64_t *values; /* bits of those that are allowed */
+    uint32_t value_count;   /* 0: any */
 } vyre_attribute;
 
 /* Code for one target: bytes (text or binary), or a function its owner understands. */

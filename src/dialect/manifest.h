@@ -16,22 +16,13 @@ typedef struct vy_manifest_requirement {
     vy_position at;
 } vy_manifest_requirement;
 
-/* What an attribute may be, beside definition.attributes: any value if neither is there. */
-typedef struct vy_manifest_attribute {
-    vy_position at;
-    int has_range;
-    uint64_t least, most; /* bits, both allowed */
-    const uint64_t *values;
-    uint32_t value_count;
-} vy_manifest_attribute;
-
 typedef struct vy_manifest_op {
-    vyre_op_definition definition; /* complete, with body and function, but for what the registry fills in */
-    const char *signature;         /* as written */
-    const char *file;              /* as written; NULL for an inline body or none */
-    vy_position at;                /* of its `[[op]]` */
-    const vy_manifest_attribute *attributes;
-    const vy_position *law_places; /* of definition.laws */
+    vyre_op_definition definition;       /* complete, with body and function, but for what the registry fills in */
+    const char *signature;               /* as written */
+    const char *file;                    /* as written; NULL for an inline body or none */
+    vy_position at;                      /* of its `[[op]]` */
+    const vy_position *attribute_places; /* of definition.attributes */
+    const vy_position *law_places;       /* of definition.laws */
 } vy_manifest_op;
 
 typedef struct vy_manifest {
@@ -60,8 +51,5 @@ vyre_status vy_manifest_parse(const char *file, const char *text, size_t size, v
 /* The same from a file. VYRE_NOT_FOUND, VYRE_IO too. */
 vyre_status vy_manifest_load(const char *path, vyre_diagnostics *list, vy_manifest **out, vyre_error *error);
 void vy_manifest_free(vy_manifest *manifest); /* NULL is ignored */
-
-/* Whether an attribute of the op may have this value. */
-int vy_manifest_allows(const vyre_attribute *attribute, const vy_manifest_attribute *allowed, uint64_t bits);
 
 #endif

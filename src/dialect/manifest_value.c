@@ -79,24 +79,11 @@ int vy_manifest_value(vy_manifest_reader *reader, const vy_toml_value *value, vy
 
 /* ---- attributes ---- */
 
-static int is_at_most(vyre_type type, uint64_t a, uint64_t b) {
-    return (int)vyre_op_evaluate(VYRE_OP_LE, VYRE_TYPE_BOOL, type, a, b, 0);
-}
-
-int vy_manifest_allows(const vyre_attribute *attribute, const vy_manifest_attribute *allowed, uint64_t bits) {
-    if (allowed->has_range)
-        return is_at_most(attribute->type, allowed->least, bits) && is_at_most(attribute->type, bits, allowed->most);
-    for (uint32_t i = 0; i < allowed->value_count; i++)
-        if (allowed->values[i] == bits)
-            return 1;
-    return allowed->value_count == 0;
-}
-
 typedef struct attribute_work {
     vy_manifest_work *op;
     const vy_toml_value *table;
     vyre_attribute *attribute;
-    vy_manifest_attribute *allowed;
+    vy_position *place;
 } attribute_work;
 
 #define REFUSE(work, at, fix, ...) vy_report_error(&(work)->op->reader->report, VY_D113, at, fix, __VA_ARGS__)
@@ -133,23 +120,23 @@ static void read_range(attribute_work *w, const vy_toml_value *range) {
                "a range has two ends (%u given) and a type of numbers", range->array.count);
         return;
     }
-    if (!vy_manifest_value(reader, range->array.first, type, &w->allowed->least, NULL) ||
-        !vy_manifest_value(reader, range->array.last, type, &w->allowed->most, NULL))
+    if (!vy_manifest_value(reader, range->array.first, type, &w->attribute->least, NULL) ||
+        !vy_manifest_value(reader, range->array.last, type, &w->attribute->most, NULL))
         return;
-    w->allowed->has_range = 1;
-    if (!is_at_most(type, w->allowed->least, w->allowed->most))
+    w->attribute->has_range = 1;
+    if (!vy_attribute_allows(w->attribute, w->attribute->least))
         REFUSE(w, range->at, "write the smaller end first", "the range of `%.64s` is empty", w->attribute->name);
 }
 
 static void read_values(attribute_work *w, const vy_toml_value *values) {
     uint64_t *bits = vy_manifest_new(w->op->reader, values->array.count, sizeof *bits);
-    w->allowed->values = bits;
+    w->attribute->values = bits;
     if (values->array.count == 0)
         REFUSE(w, values->at, "name the values that are allowed, or leave `values` out",
                "no value is allowed for `%.64s`", w->attribute->name);
     for (const vy_toml_value *value = values->array.first; value && bits; value = value->next)
-        if (vy_manifest_value(w->op->reader, value, w->attribute->type, &bits[w->allowed->value_count], NULL))
-            w->allowed->value_count++;
+        if (vy_manifest_value(w->op->reader, value, w->attribute->type, &bits[w->attribute->value_count], NULL))
+            w->attribute->value_count++;
 }
 
 static void read_attribute(attribute_work *w) {
@@ -160,7 +147,7 @@ static void read_attribute(attribute_work *w) {
                                            {"range", VY_MANIFEST_ARRAY, 0}};
     vy_manifest_reader *reader = w->op->reader;
     vy_manifest_check_keys(reader, w->table, "an attribute", keys, sizeof keys / sizeof *keys);
-    w->allowed->at = w->table->at;
+    *w->place = w->table->at;
     if (!read_name_and_type(w))
         return;
     size_t errors = reader->report.errors;
@@ -176,7 +163,7 @@ static void read_attribute(attribute_work *w) {
     if (!given || !vy_manifest_value(reader, given, w->attribute->type, &w->attribute->value, NULL))
         return;
     w->attribute->has_default = 1;
-    if (reader->report.errors == errors && !vy_manifest_allows(w->attribute, w->allowed, w->attribute->value))
+    if (reader->report.errors == errors && !vy_attribute_allows(w->attribute, w->attribute->value))
         REFUSE(w, given->at, "choose a default that is allowed", "the default of `%.64s` is not one of its values",
                w->attribute->name);
 }
@@ -189,14 +176,14 @@ void vy_manifest_read_attributes(vy_manifest_work *work) {
     if (!list || !vy_manifest_fits(work, list, list->array.count, "attributes", VY_OP_LIMIT_ATTRIBUTES))
         return;
     vyre_attribute *attributes = vy_manifest_new(reader, list->array.count, sizeof *attributes);
-    vy_manifest_attribute *allowed = vy_manifest_new(reader, list->array.count, sizeof *allowed);
-    if (!attributes || !allowed)
+    vy_position *places = vy_manifest_new(reader, list->array.count, sizeof *places);
+    if (!attributes || !places)
         return;
     work->op->definition.attributes = attributes;
-    work->op->attributes = allowed;
+    work->op->attribute_places = places;
     for (const vy_toml_value *item = list->array.first; item; item = item->next) {
         uint32_t i = work->op->definition.attribute_count++;
-        attribute_work w = {work, item, &attributes[i], &allowed[i]};
+        attribute_work w = {work, item, &attributes[i], &places[i]};
         if (vy_manifest_expect(reader, item, "an attribute", VY_MANIFEST_TABLE))
             read_attribute(&w);
     }

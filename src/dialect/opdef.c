@@ -87,9 +87,11 @@ static int copy_operands(vy_arena *arena, const vyre_op_operand **operands, uint
 
 static int copy_attributes(vy_arena *arena, const vyre_attribute **attributes, uint32_t count) {
     vyre_attribute *copy = copy_bytes(arena, *attributes, count * sizeof *copy);
-    for (uint32_t i = 0; copy && i < count; i++)
-        if (!copy_text(arena, &copy[i].name))
+    for (uint32_t i = 0; copy && i < count; i++) {
+        copy[i].values = copy_bytes(arena, copy[i].values, copy[i].value_count * sizeof *copy[i].values);
+        if (!copy[i].values || !copy_text(arena, &copy[i].name))
             return 0;
+    }
     *attributes = copy;
     return copy != NULL;
 }
@@ -269,6 +271,22 @@ const vyre_lowering *vy_op_lowering(const vy_op *op, vyre_target target) {
     return NULL;
 }
 
+/* ---- attributes ---- */
+
+static int is_at_most(vyre_type type, uint64_t a, uint64_t b) {
+    return (int)vyre_op_evaluate(VYRE_OP_LE, VYRE_TYPE_BOOL, type, a, b, 0);
+}
+
+int vy_attribute_allows(const vyre_attribute *attribute, uint64_t bits) {
+    if (attribute->has_range)
+        return is_at_most(attribute->type, attribute->least, bits) &&
+               is_at_most(attribute->type, bits, attribute->most);
+    for (uint32_t i = 0; i < attribute->value_count; i++)
+        if (attribute->values[i] == bits)
+            return 1;
+    return attribute->value_count == 0;
+}
+
 /* ---- dialects ---- */
 
 static vyre_status check_dialect(const vyre_dialect *dialect, vyre_error *error) {
@@ -347,8 +365,11 @@ static uint64_t mix_operands(uint64_t sum, const vyre_op_operand *operands, uint
 
 static uint64_t mix_attributes(uint64_t sum, const vyre_attribute *attributes, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
-        const uint64_t words[3] = {attributes[i].type, attributes[i].has_default != 0, attributes[i].value};
-        sum = vy_checksum_mix(mix_text(sum, attributes[i].name), words, sizeof words);
+        const vyre_attribute *of = &attributes[i];
+        const uint64_t words[] = {of->type, of->has_default != 0, of->value, of->has_range != 0, of->least,
+                                  of->most, of->value_count};
+        sum = vy_checksum_mix(mix_text(sum, of->name), words, sizeof words);
+        sum = vy_checksum_mix(sum, of->values, of->value_count * sizeof *of->values);
     }
     return mix_number(sum, count);
 }

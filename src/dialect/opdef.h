@@ -41,6 +41,8 @@ vyre_status vy_op_make(const vyre_op_definition *given, const vyre_dialect *dial
                        vyre_error *error);
 vy_op *vy_op_retain(vy_op *op);
 void vy_op_release(vy_op *op);
+/* Whether a call may give the attribute this value of its type. */
+int vy_attribute_allows(const vyre_attribute *attribute, uint64_t bits);
 /* Over all the definition holds but the checksum itself. */
 uint64_t vy_op_checksum(const vy_op *op);
 /* NULL if the op has no code for the target. */

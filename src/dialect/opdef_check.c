@@ -2,6 +2,7 @@
  * first thing that is wrong is named with the op, its owner, the value given and what is allowed. */
 #include "base/status.h"
 #include "dialect/opdef.h"
+#include "dialect/semver.h"
 #include "ir/limits.h"
 #include "ir/model.h"
 #include "ir/text/lexer.h"
@@ -34,30 +35,9 @@ int vy_is_dialect_name(const char *text, size_t length) {
     return vy_text_is_op_id(text, length) || (length <= VY_LIMIT_NAME && vy_text_is_name(text, length));
 }
 
-static int is_version_text(const char *text, size_t length) {
-    for (size_t i = 0; i < length; i++)
-        if (!strchr("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.+-", text[i]))
-            return 0;
-    return 1;
-}
-
-/* Three numbers without leading zeros, then what a pre-release or a build adds. */
-static int is_version(const char *text) {
-    size_t length = strnlen(text, VY_OP_LIMIT_VERSION + 1), i = 0;
-    if (length > VY_OP_LIMIT_VERSION)
-        return 0;
-    for (int part = 0; part < 3; part++) {
-        size_t start = i;
-        while (text[i] >= '0' && text[i] <= '9')
-            i++;
-        if (i == start || (i - start > 1 && text[start] == '0') || (part < 2 && text[i++] != '.'))
-            return 0;
-    }
-    return !text[i] || ((text[i] == '-' || text[i] == '+') && text[i + 1] && is_version_text(text + i, length - i));
-}
-
 vyre_status vy_version_check(const char *version, const char *what, const char *name, vyre_error *error) {
-    if (is_version(version))
+    size_t length = strnlen(version, VY_OP_LIMIT_VERSION + 1);
+    if (length <= VY_OP_LIMIT_VERSION && vy_semver_is_valid(version, length))
         return VYRE_OK;
     return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("write major.minor.patch, such as `1.2.0`"),
                    "%s `%.128s` has a version that is not one (`%.64s`)", what, name, version);
@@ -163,6 +143,32 @@ static vyre_status check_outputs(const check *check) {
     return VYRE_OK;
 }
 
+static int is_of_type(vyre_type type, uint64_t bits) {
+    return vyre_scalar_bits(type, bits).bits == bits;
+}
+
+/* What calls may give, and whether the default is among it. */
+static vyre_status check_allowed(const check *check, const vyre_attribute *attribute) {
+    int is_good = !attribute->has_range || is_of_type(attribute->type, attribute->least);
+    is_good &= !attribute->has_range || is_of_type(attribute->type, attribute->most);
+    if (attribute->has_range && (attribute->type == VYRE_TYPE_BOOL || attribute->value_count))
+        return REFUSE(check, VY_FIX("keep the range or the values; bool has no range"),
+                      "has a range of `%.128s` that cannot be (%s, %u values)", attribute->name,
+                      vyre_type_name(attribute->type), attribute->value_count);
+    if (attribute->value_count && !attribute->values)
+        return REFUSE(check, NULL, "has %u values of `%.128s` and no array of them (NULL)", attribute->value_count,
+                      attribute->name);
+    for (uint32_t i = 0; i < attribute->value_count; i++)
+        is_good &= is_of_type(attribute->type, attribute->values[i]);
+    if (!is_good || (attribute->has_range && !vy_attribute_allows(attribute, attribute->least)))
+        return REFUSE(check, NULL, "has a range or values of `%.128s` that are none of %s", attribute->name,
+                      vyre_type_name(attribute->type));
+    if (attribute->has_default && !vy_attribute_allows(attribute, attribute->value))
+        return REFUSE(check, NULL, "has a default of `%.128s` that its range or values do not allow (%#llx)",
+                      attribute->name, (unsigned long long)attribute->value);
+    return VYRE_OK;
+}
+
 static vyre_status check_attributes(const check *check) {
     const vyre_op_definition *op = check->op;
     for (uint32_t i = 0; i < op->attribute_count; i++) {
@@ -174,9 +180,12 @@ static vyre_status check_attributes(const check *check) {
             return REFUSE(check, NULL, "has two inputs or attributes of one name (`%.128s`)", attribute->name);
         if ((unsigned)attribute->type >= VYRE_TYPE_COUNT)
             return REFUSE(check, NULL, "has a type there is not (%d)", (int)attribute->type);
-        if (vyre_scalar_bits(attribute->type, attribute->value).bits != attribute->value)
+        if (!is_of_type(attribute->type, attribute->value))
             return REFUSE(check, NULL, "has a default of `%.128s` that is no %s (%#llx)", attribute->name,
                           vyre_type_name(attribute->type), (unsigned long long)attribute->value);
+        vyre_status status = check_allowed(check, attribute);
+        if (status != VYRE_OK)
+            return status;
     }
     return VYRE_OK;
 }

@@ -6,6 +6,7 @@
  * regions that say where code came from. Attributes become the last arguments, as literals. Ops called by bodies are resolved too, and
  * recursion is what the validator finds. The result is validated as a whole. */
 #include "base/status.h"
+#include "dialect/opdef.h"
 #include "dialect/pin.h"
 #include "ir/draft.h"
 #include "ir/text/attributes.h"
@@ -121,8 +122,14 @@ static vyre_status attribute_bits(linker *l, const piece *p, uint32_t stmt, cons
         if (strlen(attribute->name) != given[i].name_length ||
             memcmp(attribute->name, given[i].name, given[i].name_length) != 0)
             continue;
-        if (vy_attribute_bits(given[i].value, attribute->type, bits))
+        int is_of_type = vy_attribute_bits(given[i].value, attribute->type, bits);
+        if (is_of_type && vy_attribute_allows(attribute, *bits))
             return VYRE_OK;
+        if (is_of_type)
+            return fail_at(l, p, stmt,
+                           vy_fail(l->error, VYRE_INVALID_PROGRAM, VY_FIX("look at `vyre dialects show %s`", op->id),
+                                   "the attribute `%s` of `%s` may not be `%s`", attribute->name, op->id,
+                                   given[i].value));
         return fail_at(l, p, stmt,
                        vy_fail(l->error, VYRE_INVALID_PROGRAM,
                                VY_FIX("give a value of type %s", vyre_type_name(attribute->type)),
@@ -345,11 +352,13 @@ static void push_arg(linker *l, vy_arg arg) {
         *slot = arg;
 }
 
-/* The attributes of a call, as literals behind its arguments; they were checked when the op was collected. */
+/* The attributes of a call, as literals behind its arguments, if the body takes them; they were checked when the op was collected. */
 static void push_attributes(linker *l, const piece *p, uint32_t stmt, const vyre_op_definition *op) {
     vy_attribute given[VY_ATTRIBUTES_LIMIT];
     size_t count = vy_call_attributes(vy_name_text(p->from, p->from->stmts.items[stmt].name), given);
-    for (uint32_t k = 0; k < op->attribute_count; k++) {
+    const vy_function *body = &op->body->functions.items[find_function(op->body, op->function)];
+    uint32_t taken = body->param_count == op->input_count ? 0 : op->attribute_count;
+    for (uint32_t k = 0; k < taken; k++) {
         uint64_t bits = 0;
         attribute_bits(l, p, stmt, op, &op->attributes[k], given, count, &bits);
         push_arg(l, (vy_arg){0, vy_draft_literal(&l->draft, op->attributes[k].type, bits)});

@@ -108,6 +108,14 @@ static void add_value(vy_string *out, vyre_type type, uint64_t bits) {
     vy_string_add(out, text);
 }
 
+static void add_values(vy_string *out, vyre_type type, const char *before, const uint64_t *values, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        vy_string_add(out, i ? ", " : before);
+        add_value(out, type, values[i]);
+    }
+    vy_string_char(out, ']');
+}
+
 static void add_attributes(vy_string *out, const vyre_op_definition *op) {
     for (uint32_t i = 0; i < op->attribute_count; i++) {
         const vyre_attribute *attribute = &op->attributes[i];
@@ -116,6 +124,10 @@ static void add_attributes(vy_string *out, const vyre_op_definition *op) {
             vy_string_add(out, " = ");
             add_value(out, attribute->type, attribute->value);
         }
+        if (attribute->has_range)
+            add_values(out, attribute->type, ", range [", (const uint64_t[]){attribute->least, attribute->most}, 2);
+        if (attribute->value_count)
+            add_values(out, attribute->type, ", values [", attribute->values, attribute->value_count);
         vy_string_char(out, '\n');
     }
 }
@@ -173,6 +185,16 @@ static void add_operands(vy_string *out, const char *name, const vyre_op_operand
     vy_string_char(out, ']');
 }
 
+static void add_json_values(vy_string *out, vyre_type type, const char *key, const uint64_t *values, uint32_t count) {
+    vy_string_format(out, ",\"%s\":[", key);
+    for (uint32_t i = 0; i < count; i++) {
+        vy_string_add(out, i ? ",\"" : "\"");
+        add_value(out, type, values[i]);
+        vy_string_char(out, '"');
+    }
+    vy_string_char(out, ']');
+}
+
 static void add_json_lists(vy_string *out, const vyre_op_definition *op) {
     vy_string_add(out, ",\"attributes\":[");
     for (uint32_t i = 0; i < op->attribute_count; i++) {
@@ -184,6 +206,10 @@ static void add_json_lists(vy_string *out, const vyre_op_definition *op) {
             add_value(out, attribute->type, attribute->value);
             vy_string_char(out, '"');
         }
+        if (attribute->has_range)
+            add_json_values(out, attribute->type, "range", (const uint64_t[]){attribute->least, attribute->most}, 2);
+        if (attribute->value_count)
+            add_json_values(out, attribute->type, "values", attribute->values, attribute->value_count);
         vy_string_char(out, '}');
     }
     vy_string_add(out, "],\"laws\":[");

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "dialect/opdef.h"
 #include "support/fault.h"
 #include "support/test.h"
 
@@ -95,12 +96,12 @@ static void an_attribute_allows_what_its_manifest_says(void **state) {
     assert_int_equal(parse(rich, strlen(rich), NULL, &manifest, &error), VYRE_OK);
     const vy_manifest_op *op = &manifest->ops[2];
     const vyre_attribute *by = &op->definition.attributes[0], *left = &op->definition.attributes[1];
-    assert_true(vy_manifest_allows(by, &op->attributes[0], 0) && vy_manifest_allows(by, &op->attributes[0], 31));
-    assert_false(vy_manifest_allows(by, &op->attributes[0], 32));
-    assert_true(vy_manifest_allows(left, &op->attributes[1], 0) && vy_manifest_allows(left, &op->attributes[1], 1));
-    assert_false(vy_manifest_allows(left, &op->attributes[1], 2));
-    vy_manifest_attribute anything = {0};
-    assert_true(vy_manifest_allows(by, &anything, UINT32_MAX));
+    assert_true(vy_attribute_allows(by, 0) && vy_attribute_allows(by, 31));
+    assert_false(vy_attribute_allows(by, 32));
+    assert_true(vy_attribute_allows(left, 0) && vy_attribute_allows(left, 1));
+    assert_false(vy_attribute_allows(left, 2));
+    vyre_attribute anything = {.type = VYRE_TYPE_U32};
+    assert_true(vy_attribute_allows(&anything, UINT32_MAX));
     vy_manifest_free(manifest);
 }
 

@@ -13,15 +13,14 @@ static void print_operands(vy_string *out, const char *what, const vyre_op_opera
     }
 }
 
-static void print_attribute(vy_string *out, const vyre_attribute *attribute, const vy_manifest_attribute *allowed) {
-    vy_string_format(out, "  attribute %s: %s (line %u)", attribute->name, vyre_type_name(attribute->type),
-                     allowed->at.line);
+static void print_attribute(vy_string *out, const vyre_attribute *attribute, vy_position at) {
+    vy_string_format(out, "  attribute %s: %s (line %u)", attribute->name, vyre_type_name(attribute->type), at.line);
     if (attribute->has_default)
         vy_string_format(out, " = %#" PRIx64, attribute->value);
-    if (allowed->has_range)
-        vy_string_format(out, " in %#" PRIx64 " .. %#" PRIx64, allowed->least, allowed->most);
-    for (uint32_t i = 0; i < allowed->value_count; i++)
-        vy_string_format(out, "%s%#" PRIx64, i ? ", " : " of ", allowed->values[i]);
+    if (attribute->has_range)
+        vy_string_format(out, " in %#" PRIx64 " .. %#" PRIx64, attribute->least, attribute->most);
+    for (uint32_t i = 0; i < attribute->value_count; i++)
+        vy_string_format(out, "%s%#" PRIx64, i ? ", " : " of ", attribute->values[i]);
     vy_string_char(out, '\n');
 }
 
@@ -45,7 +44,7 @@ static void print_op(vy_string *out, const vy_manifest_op *op) {
     print_operands(out, "takes", d->inputs, d->input_count);
     print_operands(out, "gives", d->outputs, d->output_count);
     for (uint32_t i = 0; i < d->attribute_count; i++)
-        print_attribute(out, &d->attributes[i], &op->attributes[i]);
+        print_attribute(out, &d->attributes[i], op->attribute_places[i]);
     for (uint32_t i = 0; i < d->law_count; i++)
         print_law(out, &d->laws[i], op->law_places[i]);
     for (uint32_t i = 0; i < d->lowering_count; i++)

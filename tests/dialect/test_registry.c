@@ -27,7 +27,7 @@ static void install_only(fixture_dialect *dialect) {
 static const vyre_op_operand two_words[] = {{"a", VYRE_OPERAND_VALUE, VYRE_TYPE_U32, VYRE_ACCESS_READ},
                                             {"b", VYRE_OPERAND_VALUE, VYRE_TYPE_U32, VYRE_ACCESS_READ}};
 static const vyre_op_operand one_word[] = {{"r", VYRE_OPERAND_VALUE, VYRE_TYPE_U32, VYRE_ACCESS_READ}};
-static const vyre_attribute shift[] = {{"shift", VYRE_TYPE_U32, 1, 3}};
+static const vyre_attribute shift[] = {{.name = "shift", .type = VYRE_TYPE_U32, .has_default = 1, .value = 3}};
 static const vyre_law_argument zero[] = {{"0", {VYRE_TYPE_U32, 0}}};
 static const vyre_law laws[] = {{VYRE_LAW_COMMUTATIVE, 0, NULL}, {VYRE_LAW_IDENTITY, 1, zero}};
 static void lower(void) {}
@@ -149,7 +149,16 @@ static void definitions_that_are_none_are_refused(void **state) {
     const vyre_op_operand same_name[] = {two_words[0], two_words[0]};
     const vyre_op_operand bool_memory[] = {{"a", VYRE_OPERAND_BUFFER, VYRE_TYPE_BOOL, VYRE_ACCESS_READ}};
     const vyre_op_operand memory_out[] = {{"a", VYRE_OPERAND_BUFFER, VYRE_TYPE_U32, VYRE_ACCESS_READ}};
-    const vyre_attribute taken[] = {{"a", VYRE_TYPE_U32, 1, 3}}, wide[] = {{"s", VYRE_TYPE_U8, 1, 256}};
+    const vyre_attribute taken[] = {{.name = "a", .type = VYRE_TYPE_U32, .has_default = 1, .value = 3}};
+    const vyre_attribute wide[] = {{.name = "s", .type = VYRE_TYPE_U8, .has_default = 1, .value = 256}};
+    const uint64_t one[] = {1}, large[] = {256};
+    const vyre_attribute empty_range[] = {{.name = "s", .type = VYRE_TYPE_U8, .has_range = 1, .least = 2, .most = 1}};
+    const vyre_attribute wide_range[] = {{.name = "s", .type = VYRE_TYPE_U8, .has_range = 1, .most = 256}};
+    const vyre_attribute truth_range[] = {{.name = "s", .type = VYRE_TYPE_BOOL, .has_range = 1, .most = 1}};
+    const vyre_attribute no_values[] = {{.name = "s", .type = VYRE_TYPE_U8, .value_count = 1}};
+    const vyre_attribute wide_value[] = {{.name = "s", .type = VYRE_TYPE_U8, .values = large, .value_count = 1}};
+    const vyre_attribute other_default[] = {
+        {.name = "s", .type = VYRE_TYPE_U8, .has_default = 1, .value = 2, .values = one, .value_count = 1}};
     const vyre_law no_arguments[] = {{VYRE_LAW_IDENTITY, 0, NULL}}, unknown[] = {{VYRE_LAW_COUNT, 0, NULL}};
     const vyre_law of_one[] = {{VYRE_LAW_INVOLUTION, 0, NULL}};
     const vyre_law_argument not_an_op[] = {{"negate", {VYRE_TYPE_BOOL, 0}}};
@@ -172,6 +181,9 @@ static void definitions_that_are_none_are_refused(void **state) {
     REFUSED(op.version = "1.2", VYRE_INVALID_ARGUMENT, "version");
     REFUSED(op.version = "01.2.3", VYRE_INVALID_ARGUMENT, "version");
     REFUSED(op.version = "1.2.3-", VYRE_INVALID_ARGUMENT, "version");
+    REFUSED(op.version = "1.2.3-01", VYRE_INVALID_ARGUMENT, "version");
+    REFUSED(op.version = "1.2.3-a..b", VYRE_INVALID_ARGUMENT, "version");
+    REFUSED(op.version = "1.2.3+a+b", VYRE_INVALID_ARGUMENT, "version");
     REFUSED(op.version = "1.2.3 4", VYRE_INVALID_ARGUMENT, "version");
     REFUSED(op.inputs = NULL, VYRE_INVALID_ARGUMENT, "no array");
     REFUSED(op.input_count = 300, VYRE_LIMIT, "too many inputs");
@@ -184,6 +196,12 @@ static void definitions_that_are_none_are_refused(void **state) {
     REFUSED(op.outputs = bad_name, VYRE_INVALID_ARGUMENT, "output whose name");
     REFUSED(op.attributes = taken, VYRE_INVALID_ARGUMENT, "of one name");
     REFUSED(op.attributes = wide, VYRE_INVALID_ARGUMENT, "default");
+    REFUSED(op.attributes = empty_range, VYRE_INVALID_ARGUMENT, "range");
+    REFUSED(op.attributes = wide_range, VYRE_INVALID_ARGUMENT, "range");
+    REFUSED(op.attributes = truth_range, VYRE_INVALID_ARGUMENT, "range");
+    REFUSED(op.attributes = no_values, VYRE_INVALID_ARGUMENT, "no array");
+    REFUSED(op.attributes = wide_value, VYRE_INVALID_ARGUMENT, "none of u8");
+    REFUSED(op.attributes = other_default, VYRE_INVALID_ARGUMENT, "do not allow");
     REFUSED((op.laws = no_arguments, op.law_count = 1), VYRE_INVALID_ARGUMENT, "wrong number of arguments");
     REFUSED((op.laws = unknown, op.law_count = 1), VYRE_INVALID_ARGUMENT, "law there is not");
     REFUSED((op.laws = of_one, op.law_count = 1), VYRE_INVALID_ARGUMENT, "`involution` with 2 inputs");

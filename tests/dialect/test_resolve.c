@@ -11,7 +11,12 @@ static const vyre_op_operand u32_in[] = {{"x", VYRE_OPERAND_VALUE, VYRE_TYPE_U32
 static const vyre_op_operand u32_out[] = {{"", VYRE_OPERAND_VALUE, VYRE_TYPE_U32, VYRE_ACCESS_READ},
                                           {"", VYRE_OPERAND_VALUE, VYRE_TYPE_U32, VYRE_ACCESS_READ}};
 static const vyre_op_operand array_in[] = {{"t", VYRE_OPERAND_WORKGROUP, VYRE_TYPE_U32, VYRE_ACCESS_READ_WRITE}};
-static const vyre_attribute attributes[] = {{"times", VYRE_TYPE_U32, 1, 3}, {"negate", VYRE_TYPE_BOOL, 0, 0}};
+static const vyre_attribute attributes[] = {{.name = "times", .type = VYRE_TYPE_U32, .has_default = 1, .value = 3},
+                                            {.name = "negate", .type = VYRE_TYPE_BOOL}};
+static const uint64_t odd[] = {1, 3};
+static const vyre_attribute limited[] = {
+    {.name = "by", .type = VYRE_TYPE_I32, .has_default = 1, .has_range = 1, .least = (uint32_t)-2, .most = 4},
+    {.name = "way", .type = VYRE_TYPE_U32, .values = odd, .value_count = 2}};
 
 /* An op of dialect `t` with `inputs` u32 inputs and one output. */
 static vyre_op_definition simple(const char *id, uint32_t inputs, const char *source) {
@@ -54,6 +59,9 @@ static void install_all(void) {
         simple("t.both", 2, "fn both(x: u32, y: u32) -> (a: u32, b: u32) { return y, x }"),
         simple("t.first", 1, "fn first(t: workgroup [u32]) -> u32 { return t[0] }"),
         simple("t.bodiless", 1, NULL),
+        simple("t.limited", 1,
+               "fn limited(x: u32, by: i32, way: u32) -> u32 { return x * 100 + u32(by + 2) * 10 + way }"),
+        simple("t.deaf", 1, "fn deaf(x: u32) -> u32 { return x + 1 }"),
         simple("t.early", 1,
                "fn early(x: u32) -> u32 { for i in 0u32 .. 9 { if i == x { return i * 10 } }\n return 1 }"),
     };
@@ -64,6 +72,8 @@ static void install_all(void) {
     ops[4].output_count = 2;
     ops[5].inputs = array_in;
     ops[6].category = VYRE_CATEGORY_EXTENSION;
+    ops[7].attributes = limited, ops[7].attribute_count = 2;
+    ops[8].attributes = limited, ops[8].attribute_count = 2;
     if (install(ops, sizeof ops / sizeof *ops, &error) != VYRE_OK)
         fail_msg("%s", error.message);
 }
@@ -141,6 +151,22 @@ static int set_up(void **state) {
     return 0;
 }
 
+static void refused(const char *body, vyre_status status, const char *said, const char *fix) {
+    parsed p;
+    vyre_program *resolved = (vyre_program *)&p;
+    vyre_error error = VYRE_ERROR_INIT;
+    vyre_status parsing = parse(&p, body, &error);
+    if (parsing == VYRE_OK) {
+        assert_int_equal(vyre_program_resolve(p.program, p.guard, NULL, &resolved, &error), status);
+        assert_null(resolved);
+    } else {
+        assert_int_equal(parsing, status);
+    }
+    if (!strstr(error.message, said) || !strstr(error.fix, fix) || !strstr(error.where, "p.vyre:8:"))
+        fail_msg("%s\n%s\n%s", error.message, error.fix, error.where);
+    drop(&p);
+}
+
 static void ops_compute_what_their_bodies_say(void **state) {
     (void)state;
     check("y[i] = t.twice(y[i]) + 1", 1, 3, 5, 7);
@@ -157,6 +183,22 @@ static void attributes_are_arguments_with_defaults(void **state) {
     check("y[i] = t.repeat<negate = true, times = 2>(y[i])", 0, -2u, -4u, -6u);
     check("y[i] = t.repeat<negate = false, times = 5u32>(y[i]) + t.repeat<negate = false, times = 1>(y[i])", 0, 6, 12,
           18);
+}
+
+static void a_body_may_take_no_attributes(void **state) {
+    (void)state;
+    check("y[i] = t.deaf<way = 1>(y[i]) + t.deaf<by = 4, way = 3>(y[i])", 2, 4, 6, 8);
+}
+
+static void attributes_are_in_their_range_or_among_their_values(void **state) {
+    (void)state;
+    check("y[i] = t.limited<by = -2, way = 1>(y[i])", 1, 101, 201, 301);
+    check("y[i] = t.limited<by = 4, way = 3>(y[i])", 63, 163, 263, 363);
+    refused("let a : u32 = t.limited<by = -3, way = 1>(y[i])", VYRE_INVALID_PROGRAM, "`by` of `t.limited` may not",
+            "vyre dialects show t.limited");
+    refused("let a : u32 = t.limited<by = 5, way = 1>(y[i])", VYRE_INVALID_PROGRAM, "may not be `5`", "");
+    refused("let a : u32 = t.limited<by = 0, way = 2>(y[i])", VYRE_INVALID_PROGRAM, "may not be `2`", "");
+    refused("let a : u32 = t.deaf<by = 5, way = 1>(y[i])", VYRE_INVALID_PROGRAM, "may not be `5`", "");
 }
 
 static const char *print(vyre_program *program, vyre_bytes *out) {
@@ -203,22 +245,6 @@ static void a_function_of_the_file_comes_before_the_op(void **state) {
     run(vyre_module_program(module, 0), y);
     assert_memory_equal(y, expected, sizeof y);
     vyre_module_free(module);
-}
-
-static void refused(const char *body, vyre_status status, const char *said, const char *fix) {
-    parsed p;
-    vyre_program *resolved = (vyre_program *)&p;
-    vyre_error error = VYRE_ERROR_INIT;
-    vyre_status parsing = parse(&p, body, &error);
-    if (parsing == VYRE_OK) {
-        assert_int_equal(vyre_program_resolve(p.program, p.guard, NULL, &resolved, &error), status);
-        assert_null(resolved);
-    } else {
-        assert_int_equal(parsing, status);
-    }
-    if (!strstr(error.message, said) || !strstr(error.fix, fix) || !strstr(error.where, "p.vyre:8:"))
-        fail_msg("%s\n%s\n%s", error.message, error.fix, error.where);
-    drop(&p);
 }
 
 static void what_does_not_fit_is_refused_where_it_stands(void **state) {
@@ -342,6 +368,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ops_compute_what_their_bodies_say),
         cmocka_unit_test(attributes_are_arguments_with_defaults),
+        cmocka_unit_test(a_body_may_take_no_attributes),
+        cmocka_unit_test(attributes_are_in_their_range_or_among_their_values),
         cmocka_unit_test(names_say_where_code_came_from),
         cmocka_unit_test(a_function_of_the_file_comes_before_the_op),
         cmocka_unit_test(what_does_not_fit_is_refused_where_it_stands),
