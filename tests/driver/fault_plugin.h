@@ -82,7 +82,7 @@ typedef struct fault_control {
     fault_entry entry;
     fault_kind kind; /* FAULT_NONE: honest */
     unsigned at;     /* the call of the entry that strikes, from 1 */
-    int for_ever;    /* and every one after it */
+    unsigned every;  /* and every so many calls after it; 0 = only that one */
     vyre_status status;
     unsigned hang_ms;                            /* HANG */
     unsigned async_ms;                           /* a dispatch in flight takes this long */

@@ -66,8 +66,8 @@ static void nap(uint64_t ns) {
 /* Counts the call and says how it strikes. */
 static fault_kind strike(device *d, fault_entry entry) {
     unsigned call = atomic_fetch_add(&control.calls[entry], 1) + 1;
-    if (control.kind == FAULT_NONE || control.entry != entry ||
-        (control.for_ever ? call < control.at : call != control.at))
+    if (control.kind == FAULT_NONE || control.entry != entry || call < control.at ||
+        (control.every ? (call - control.at) % control.every : call != control.at))
         return FAULT_NONE;
     atomic_fetch_add(&control.struck, 1);
     if (control.kind == FAULT_HANG) {

@@ -60,7 +60,7 @@ static void tell(int signal_number) {
 
 static void arm(fault_entry entry, fault_kind kind, unsigned at, vyre_status status) {
     control->entry = entry, control->kind = kind, control->at = at, control->status = status;
-    control->for_ever = 0;
+    control->every = 0;
     for (int i = 0; i < FAULT_ENTRY_COUNT; i++)
         atomic_store(&control->calls[i], 0);
     atomic_store(&control->struck, 0);
