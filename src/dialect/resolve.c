@@ -29,6 +29,7 @@ typedef struct linker {
     VY_VECTOR(piece)
     pieces; /* in the order of the result's functions; the program's own first, then the entry's place is last */
     vy_draft draft;
+    unsigned last_number;                /* that was given to a function whose name was taken */
     uint32_t *map_variable, *map_memory; /* of the function being copied */
     VY_VECTOR(vy_arg) args;
     vyre_error *error;
@@ -183,6 +184,9 @@ static uint32_t find_piece(const linker *l, const vyre_program *from, uint32_t f
 static vyre_status add_piece(linker *l, const piece *new) {
     if (find_piece(l, new->from, new->function) != VY_NONE)
         return VYRE_OK;
+    if (l->pieces.count > VY_LIMIT_FUNCTIONS) /* the entry is one more */
+        return vy_fail(l->error, VYRE_LIMIT, VY_FIX("split the program, or call fewer ops"),
+                       "the program and the ops it calls have more functions than the limit (%d)", VY_LIMIT_FUNCTIONS);
     piece *slot = VY_PUSH(&l->pieces);
     if (!slot)
         return vy_fail_memory(l->error, "resolving ops");
@@ -251,13 +255,6 @@ static vy_name copy_name(linker *l, const vyre_program *from, vy_name name) {
     return vy_draft_name(&l->draft, text, strlen(text));
 }
 
-static int is_taken(const linker *l, uint32_t index, vy_name name) {
-    for (uint32_t i = 0; i < index; i++)
-        if (l->pieces.items[i].name == name)
-            return 1;
-    return 0;
-}
-
 /* The program's own functions keep their names. A body is called after its op, what it calls after the op and itself, with a number if
  * somebody has that name. */
 static void name_piece(linker *l, uint32_t index) {
@@ -273,13 +270,15 @@ static void name_piece(linker *l, uint32_t index) {
              is_body(p) ? ""
              : last     ? last + 1
                         : vy_name_text(p->from, own));
-    for (unsigned n = 2;; n++) {
-        snprintf(tried, sizeof tried, "%.*s%s", (int)(VY_LIMIT_NAME - strlen(suffix)), text, suffix);
-        p->name = vy_draft_name(&l->draft, tried, strlen(tried));
-        if (l->draft.failed || !is_taken(l, index, p->name))
-            return;
-        snprintf(suffix, sizeof suffix, "_%u", n);
+    for (;;) { /* so far the draft has no names but those of functions, and the program's, which has no dot */
+        size_t length = strnlen(text, VY_LIMIT_NAME - strlen(suffix));
+        length -= text[length - 1] == '.'; /* cut behind a dot it would be no name */
+        snprintf(tried, sizeof tried, "%.*s%s", (int)length, text, suffix);
+        if (vy_names_find(&l->draft.program->names, tried, strlen(tried)) == VY_NAME_FAILED)
+            break;
+        snprintf(suffix, sizeof suffix, "_%u", ++l->last_number);
     }
+    p->name = vy_draft_name(&l->draft, tried, strlen(tried));
 }
 
 /* ---- copying a function ---- */
@@ -479,7 +478,7 @@ static vyre_status build(linker *l, vyre_diagnostics *diagnostics, vyre_program 
 vyre_status vyre_program_resolve(vyre_program *program, vyre_dialects_guard guard, vyre_diagnostics *diagnostics,
                                  vyre_program **out, vyre_error *error) {
     vyre_error own;
-    linker l = {.program = program, .guard = guard, .error = error ? error : &own};
+    linker l = {.program = program, .guard = guard, .last_number = 1, .error = error ? error : &own};
     *out = NULL;
     if (!(program->facts & VY_FACT_OP_CALL)) {
         *out = vyre_program_retain(program);

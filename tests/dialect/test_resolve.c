@@ -233,6 +233,25 @@ static void names_say_where_code_came_from(void **state) {
     vyre_program_release(program);
 }
 
+/* Of an op and what its body calls: cut to the limit, also where the cut is at a dot, and still apart. */
+static void names_that_are_too_long_are_cut(void **state) {
+    (void)state;
+    for (int length = VY_LIMIT_NAME - 8; length <= VY_LIMIT_NAME; length++) {
+        char id[VY_LIMIT_NAME + 1], body[512];
+        snprintf(id, sizeof id, "t.%0*d", length - 2, 0);
+        id[2] = 'o';
+        vyre_op_definition op =
+            simple(id, 1,
+                   "fn half_a(x: u32) -> u32 { return x + 1 }\nfn half_b(x: u32) -> u32 { return x + 20 }\n"
+                   "fn all(x: u32) -> u32 { return half_a(x) * 100 + half_b(x) }");
+        op.function = "all";
+        assert_int_equal(install(&op, 1, NULL), VYRE_OK);
+        snprintf(body, sizeof body, "y[i] = %s(y[i])", id);
+        check(body, 120, 221, 322, 423);
+    }
+    install_all();
+}
+
 static void a_function_of_the_file_comes_before_the_op(void **state) {
     (void)state;
     static const char text[] = "fn t.twice(x: u32) -> u32 { return x * 100 }\n"
@@ -371,6 +390,7 @@ int main(void) {
         cmocka_unit_test(a_body_may_take_no_attributes),
         cmocka_unit_test(attributes_are_in_their_range_or_among_their_values),
         cmocka_unit_test(names_say_where_code_came_from),
+        cmocka_unit_test(names_that_are_too_long_are_cut),
         cmocka_unit_test(a_function_of_the_file_comes_before_the_op),
         cmocka_unit_test(what_does_not_fit_is_refused_where_it_stands),
         cmocka_unit_test(types_written_by_hand_are_checked_when_resolving),
