@@ -130,16 +130,26 @@ static void add_float_rest(edges *e) {
 
 /* ---- the list of a type ---- */
 
+/* A number of another type is taken for the same number, or for the bits of a float: bodies convert. */
+static int is_akin(vyre_type a, vyre_type b) {
+    unsigned floats = (vyre_type_class(a) | vyre_type_class(b)) & VYRE_CLASS_FLOAT;
+    return b != VYRE_TYPE_BOOL && (!floats || vyre_type_bits(a) == vyre_type_bits(b));
+}
+
 /* The numbers a law or a body names are where it changes its mind. */
 static void add_named(edges *e, const vy_law_question *q, const vyre_program *program) {
+    enum { LITERALS = 64 };
     for (uint32_t i = 0; i < q->law->argument_count; i++)
         if (vyre_law_arguments(q->law->kind)[i] == 'v' && q->law->arguments[i].value.type == e->type)
             add_around(e, q->law->arguments[i].value.bits);
-    enum { LITERALS = 64 };
-    uint32_t before = e->values.count;
-    for (uint32_t i = 0; i < program->exprs.count && e->values.count < before + LITERALS; i++)
-        if (program->exprs.items[i].kind == VY_EXPR_LITERAL && program->exprs.items[i].type == e->type)
-            add_around(e, program->exprs.items[i].bits);
+    for (int is_other = 0; is_other < 2; is_other++) {
+        uint32_t before = e->values.count;
+        for (uint32_t i = 0; i < program->exprs.count && e->values.count < before + LITERALS; i++) {
+            const vy_expr *x = &program->exprs.items[i];
+            if (x->kind == VY_EXPR_LITERAL && (x->type != e->type) == is_other && is_akin(e->type, (vyre_type)x->type))
+                add_around(e, x->bits);
+        }
+    }
 }
 
 static vyre_status list_edges(edges *e, const vy_law_question *q, const vyre_program *program, vyre_error *error) {
@@ -183,10 +193,13 @@ static uint64_t row_value(const edges *e, const uint64_t *before, int is_ordered
     uint64_t choice = next_random(state);
     if (before && is_ordered && choice % 2)
         return successor(e->type, *before);
-    if (before && choice / 2 % 8 == 0)
-        return choice / 16 % 2 ? *before : vy_value_clean(e->type, 0 - *before);
+    uint64_t edge = e->values.items[next_random(state) % e->values.count];
+    if (before && choice / 2 % 8 == 0) /* equal, opposite, or an edge away */
+        return vy_value_clean(e->type, choice / 16 % 3 == 0   ? *before
+                                       : choice / 16 % 3 == 1 ? 0 - *before
+                                                              : edge - *before);
     if (choice / 2 % 8 < 3)
-        return e->values.items[next_random(state) % e->values.count];
+        return edge;
     return random_value(e->type, state);
 }
 
