@@ -18,6 +18,9 @@ extern "C" {
     X(SIMPLIFY, simplify, "algebraic identities that hold for every value of the type")                                \
     X(BRANCH, branch, "branches whose condition is known, loops that make no trip, what nobody can reach")             \
     X(VALUES, values, "common subexpressions, copies, loads of what was just stored")                                  \
+    X(STRENGTH, strength, "divisions by literals become multiplications, multiplications by powers of two shifts")     \
+    X(HOIST, hoist, "what does not change in a loop is computed before it")                                            \
+    X(UNROLL, unroll, "short loops with literal bounds are written trip by trip")                                      \
     X(DEAD, dead, "what nobody uses: variables, arrays, stores to arrays that nobody reads, loops without effect")
 
 typedef enum vyre_pass {

@@ -257,6 +257,65 @@ static void loads_are_merged_only_while_nobody_can_write(void **state) {
            "let v = x[k]\n let q = atomic_load<relaxed>(t[3])\n x[v] = v + q\n" KEEP);
 }
 
+/* ---- strength ---- */
+
+static void divisions_become_multiplications_and_shifts(void **state) {
+    (void)state;
+    expect("x[k] = k * 8 + k / 4 + k % 16", "strength", "x[k] = (k << 3) + (k >> 2) + (k & 15)");
+    expect("x[k] = k / 10", "strength", "x[k] = mul_high(k, 3435973837) >> 3");
+    expect("x[k] = r[k] % 10", "strength", "let t1 = r[k]\n x[k] = t1 - (mul_high(t1, 3435973837) >> 3) * 10");
+    expect("y[k] = f / 4.0", "strength", "y[k] = f * 0.25");
+    expect_same("y[k] = f / 3.0", "strength");
+    expect_same("x[k] = k / x[3 + k]", "strength");
+    expect_same("while x[k] % 10 != 3 { }", "strength"); /* no `let` can stand there */
+    expect("while x[k] / 8 != 3 { }", "strength", "while x[k] >> 3 != 3 { }");
+}
+
+/* ---- hoist ---- */
+
+static void what_a_loop_does_not_change_leaves_it(void **state) {
+    (void)state;
+    expect("for i in 0u32 .. k { x[i] = k * 5 + i }", "hoist", "let t1 = k * 5\n for i in 0u32 .. k { x[i] = t1 + i }");
+    expect("for i in 0u32 .. k { for j in i .. k { x[j] = (k * 5 + i) * j } }", "hoist",
+           "let t1 = k * 5\n for i in 0u32 .. k { let t2 = t1 + i\n for j in i .. k { x[j] = t2 * j } }");
+    expect("for i in 0u32 .. k { x[i] = r[k] + r[i] }", "hoist",
+           "let t1 = r[k]\n for i in 0u32 .. k { x[i] = t1 + r[i] }");
+    expect("var v = k\n while v < k * 3 { v = v + 1 }", "hoist",
+           "var v = k\n let t1 = k * 3\n while v < t1 { v = v + 1 }");
+}
+
+static void what_a_loop_changes_stays(void **state) {
+    (void)state;
+    expect_same("var v = k\n for i in 0u32 .. k { x[i] = v * 5\n v = v + i }", "hoist");
+    expect_same("for i in 0u32 .. k { y[i] = y[k] }", "hoist");
+    expect_same("for i in 0u32 .. k { let s = x[k]\n barrier\n y[i] = f32(s) }", "hoist");
+    expect_same("for i in 0u32 .. k { if i == 3 { y[i] = f32(r[k]) } }", "hoist"); /* a load for nothing */
+    expect_same("for i in 0u32 .. k { atomic_add(t[3], 1)\n y[i] = f32(t[k]) }", "hoist");
+}
+
+/* ---- unroll ---- */
+
+static void short_loops_are_written_out(void **state) {
+    (void)state;
+    expect("for i in 0i32 .. 5 step 2 { let v = x[i]\n a[i] = v + 1 }", "unroll",
+           "let v = x[0i32]\n a[0i32] = v + 1\n let v_2 = x[2i32]\n a[2i32] = v_2 + 1\n"
+           "let v_3 = x[4i32]\n a[4i32] = v_3 + 1");
+    expect("for i in 254u8 .. 255 { a[i] = k }", "unroll", "a[254u8] = k");
+    expect("for i in 3i32 .. 1 step -1 { a[i] = k }", "unroll", "a[3i32] = k\n a[2i32] = k");
+    expect("for i in 0u32 .. 3 { if i == k { return }\n a[i + k] = k }", "unroll",
+           "if 0u32 == k { return }\n a[0u32 + k] = k\n if 1u32 == k { return }\n a[1u32 + k] = k\n"
+           "if 2u32 == k { return }\n a[2u32 + k] = k");
+    expect("for i in 0u32 .. 3 { a[i + k] = k\n return }\n a[k] = k", "unroll", "a[0u32 + k] = k\n return");
+}
+
+static void long_and_broken_loops_stay(void **state) {
+    (void)state;
+    expect_same("for i in 0u32 .. 17 { a[i] = k }", "unroll");
+    expect_same("for i in 0u32 .. k { a[i] = k }", "unroll");
+    expect_same("for i in 0u32 .. 3 { if i == k { break }\n a[i] = k }", "unroll");
+    expect_same("for i in 0u32 .. 3 { if i == k { continue }\n a[i] = k }", "unroll");
+}
+
 /* ---- the driver of the passes ---- */
 
 static void levels_and_passes_outside_the_list_are_refused(void **state) {
@@ -419,6 +478,11 @@ int main(void) {
         cmocka_unit_test(copies_and_literals_travel_through_variables),
         cmocka_unit_test(a_load_gives_what_was_stored),
         cmocka_unit_test(loads_are_merged_only_while_nobody_can_write),
+        cmocka_unit_test(divisions_become_multiplications_and_shifts),
+        cmocka_unit_test(what_a_loop_does_not_change_leaves_it),
+        cmocka_unit_test(what_a_loop_changes_stays),
+        cmocka_unit_test(short_loops_are_written_out),
+        cmocka_unit_test(long_and_broken_loops_stay),
         cmocka_unit_test(levels_and_passes_outside_the_list_are_refused),
         cmocka_unit_test(names_of_passes_go_both_ways),
         cmocka_unit_test(a_race_that_comes_to_light_leaves_the_program_as_it_is),

@@ -20,6 +20,8 @@
     X(ASSIGN, VALUES, CONTROL, "a variable keeps its first value")                                                     \
     X(LOOP, VALUES, CONTROL, "what a loop changes is known at its head")                                               \
     X(JOIN, VALUES, CONTROL, "what a branch changes is known behind it")                                               \
+    X(HOIST, HOIST, CONTROL, "what changes in a loop is computed before it")                                           \
+    X(MAGIC, STRENGTH, INTEGERS, "a magic number with a bit too many overflows")                                       \
     X(TRAP, DEAD, CONTROL, "a trap is left out")                                                                       \
     X(ATOMIC, DEAD, ATOMICS, "an atomic without a result is left out")
 
@@ -83,6 +85,10 @@ static vy_rules rules_of(mutant which) {
     case MUTANT_ASSIGN:
         rules.changes[VY_STMT_ASSIGN] = 0;
         break;
+    case MUTANT_MAGIC:
+        rules.check_wrap = 0;
+        break;
+    case MUTANT_HOIST:
     case MUTANT_LOOP:
         rules.forget_at_loops = 0;
         break;

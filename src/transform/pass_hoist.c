@@ -1,0 +1,229 @@
+/* Hoisting: what does not change in a loop is computed before it.
+ *
+ * Every expression has a level: the number of loops around it, from the outside, up to the innermost in which it may change. A variable changes in the
+ * loops around its declaration and in those that assign it, a memory in those that may write it (vy_rules.changes). A tree whose level is below
+ * the number of loops around it becomes a `let` before the outermost loop in which it does not change. Expressions have no effect and loads
+ * cannot fault, so computing them in a loop that makes no trip is no harm but time; a load under an `if` of the loop stays there, because the
+ * memory it would read for nothing costs more than an op. */
+#include "base/status.h"
+#include "ir/validate/check.h"
+#include "transform/optimize.h"
+#include "transform/optimize_rewrite.h"
+
+typedef struct undo {
+    uint8_t *place, old;
+} undo;
+
+typedef struct hoisting {
+    const vyre_program *program;
+    const vy_rules *rules;
+    uint32_t loops[VY_LIMIT_NESTING + 1]; /* around the current statement, outermost first */
+    uint8_t depth;                        /* how many */
+    uint8_t unconditional;                /* loops from this one on have no `if` between them and the statement */
+    VY_VECTOR(undo) log;
+    uint8_t *of_variable, *of_memory, shared; /* levels */
+    uint8_t *of_expr;
+    uint8_t *has_load; /* by expression */
+    uint32_t next_expr;
+    uint32_t *first,
+        *next;      /* by statement: the first tree to put before it; by expression: the next one there. In order */
+    uint32_t *last; /* by statement: the last so far */
+    uint32_t *made; /* by expression: the variable of the draft, once there */
+    uint32_t *block;
+    size_t size;
+    int failed;
+} hoisting;
+
+/* ---- levels ---- */
+
+static void set(hoisting *h, uint8_t *place, uint8_t level) {
+    undo *entry = VY_PUSH(&h->log);
+    if (!entry) {
+        h->failed = 1;
+        return;
+    }
+    *entry = (undo){place, *place};
+    *place = level;
+}
+
+static void note_changes(hoisting *h, const vy_stmt *s) {
+    uint8_t changes = vy_stmt_changes(h->rules, s);
+    if (changes & VY_CHANGES_VARIABLE)
+        set(h, &h->of_variable[s->variable], h->depth);
+    if (changes & VY_CHANGES_MEMORY && s->memory != VY_NONE)
+        set(h, &h->of_memory[s->memory], h->depth);
+    for (uint32_t i = 0; changes & VY_CHANGES_MEMORY && i < s->arg_count; i++)
+        if (h->program->args.items[s->args + i].is_memory)
+            set(h, &h->of_memory[h->program->args.items[s->args + i].index], h->depth);
+    if (changes & VY_CHANGES_SHARED)
+        set(h, &h->shared, h->depth);
+}
+
+static uint8_t most(uint8_t a, uint8_t b) {
+    return a > b ? a : b;
+}
+
+static void measure(hoisting *h, uint32_t index) {
+    const vy_expr *e = &h->program->exprs.items[index];
+    uint8_t level = 0, has_load = 0;
+    if (e->kind == VY_EXPR_VARIABLE) {
+        level = h->of_variable[e->a];
+    } else if (e->kind == VY_EXPR_LOAD) {
+        level = most(h->of_expr[e->b], h->of_memory[e->a]);
+        if (vy_memory_is_shared(&h->program->memories.items[e->a]))
+            level = most(level, h->shared);
+        has_load = 1;
+    } else if (e->kind == VY_EXPR_OP) {
+        const uint32_t operands[3] = {e->a, e->b, e->c};
+        for (int i = 0; i < 3 && operands[i] != VY_NONE; i++) {
+            level = most(level, h->of_expr[operands[i]]);
+            has_load |= h->has_load[operands[i]];
+        }
+    }
+    h->of_expr[index] = level;
+    h->has_load[index] = has_load;
+}
+
+/* ---- choosing ---- */
+
+static void put_before(hoisting *h, uint32_t loop, uint32_t expr) {
+    if (h->first[loop] == VY_NONE)
+        h->first[loop] = expr;
+    else
+        h->next[h->last[loop]] = expr;
+    h->last[loop] = expr;
+}
+
+/* The largest trees of `root` that can leave loops, where it stands in `depth` of them. A tree that leaves may have parts that go further:
+ * those come first. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+static void choose(hoisting *h, uint32_t root, uint8_t depth) {
+    if (root == VY_NONE)
+        return;
+    const vy_expr *e = &h->program->exprs.items[root];
+    if (e->kind != VY_EXPR_OP && e->kind != VY_EXPR_LOAD)
+        return;
+    uint8_t level = h->of_expr[root];
+    if (h->has_load[root])
+        level = most(level, h->unconditional);
+    int leaves = level < depth;
+    if (e->kind == VY_EXPR_OP)
+        choose(h, e->a, leaves ? level : depth);
+    choose(h, e->b, leaves ? level : depth);
+    if (e->kind == VY_EXPR_OP)
+        choose(h, e->c, leaves ? level : depth);
+    if (leaves)
+        put_before(h, h->loops[level], root);
+}
+
+static void visit_exprs(hoisting *h, const vy_stmt *s) {
+    const vyre_program *p = h->program;
+    uint32_t end = vy_stmt_exprs_end(p, s, h->next_expr);
+    for (uint32_t i = h->next_expr; i < end; i++)
+        measure(h, i);
+    h->next_expr = end;
+    choose(h, s->a, h->depth);
+    choose(h, s->b, h->depth);
+    choose(h, s->c, h->depth);
+    for (uint32_t i = 0; i < s->arg_count; i++)
+        if (!p->args.items[s->args + i].is_memory)
+            choose(h, p->args.items[s->args + i].index, h->depth);
+}
+
+static void visit_block(hoisting *h, uint32_t first, uint32_t end);
+
+static void visit_loop(hoisting *h, uint32_t index, const vy_stmt *s) {
+    uint32_t mark = h->log.count;
+    h->loops[h->depth++] = index;
+    for (uint32_t i = index + 1; i < s->end && h->rules->forget_at_loops && !h->failed; i++)
+        note_changes(h, &h->program->stmts.items[i]);
+    if (s->kind == VY_STMT_WHILE)
+        visit_exprs(h, s);
+    else
+        set(h, &h->of_variable[s->variable], h->depth);
+    visit_block(h, index + 1, s->end);
+    h->depth--;
+    while (h->log.count > mark) {
+        const undo *entry = &h->log.items[--h->log.count];
+        *entry->place = entry->old;
+    }
+}
+
+static void visit_stmt(hoisting *h, uint32_t index) {
+    const vy_stmt *s = &h->program->stmts.items[index];
+    uint8_t unconditional = h->unconditional;
+    if (s->kind != VY_STMT_WHILE)
+        visit_exprs(h, s);
+    if (vy_stmt_is_loop(s->kind)) {
+        visit_loop(h, index, s);
+        return;
+    }
+    if (s->kind == VY_STMT_IF)
+        h->unconditional = h->depth;
+    for (uint32_t i = 0; s->kind != VY_STMT_ASSIGN && i < s->result_count; i++)
+        set(h, &h->of_variable[s->variable + i], h->depth);
+    if (vy_stmt_is_structured(s->kind))
+        visit_block(h, index + 1, s->end);
+    h->unconditional = unconditional;
+}
+
+/* Both branches of an `if` are one after the other. */
+static void visit_block(hoisting *h, uint32_t first, uint32_t end) {
+    for (uint32_t i = first; i < end && !h->failed; i = h->program->stmts.items[i].end)
+        visit_stmt(h, i);
+}
+
+/* ---- writing ---- */
+
+static int put_trees(vy_rewrite *rw, uint32_t stmt) {
+    hoisting *h = rw->user;
+    for (uint32_t i = h->first[stmt]; i != VY_NONE && !rw->draft.failed; i = h->next[i]) {
+        h->made[i] = vy_rewrite_let(rw, vy_rewrite_read_below(rw, i));
+        rw->changes++;
+    }
+    return 0;
+}
+
+static uint32_t put_tree(vy_rewrite *rw, uint32_t expr) {
+    const hoisting *h = rw->user;
+    return h->made[expr] == VY_NONE ? VY_NONE : vy_pool_variable(rw, h->made[expr]);
+}
+
+/* ---- all of it ---- */
+
+static int prepare(hoisting *h) {
+    const vyre_program *p = h->program;
+    size_t exprs = p->exprs.count, stmts = p->stmts.count, variables = p->variables.count + 1u,
+           memories = p->memories.count + 1u;
+    size_t words = 2 * exprs + 2 * stmts, bytes = 2 * exprs + variables + memories;
+    h->size = vy_array_size(words + bytes / 4 + 1, sizeof *h->block);
+    h->block = vy_allocate(h->size);
+    if (!h->block)
+        return 0;
+    memset(h->block, 0xff, words * sizeof *h->block);
+    h->next = h->block;
+    h->made = h->next + exprs;
+    h->first = h->made + exprs;
+    h->last = h->first + stmts;
+    h->of_expr = (uint8_t *)(h->last + stmts);
+    h->has_load = h->of_expr + exprs;
+    h->of_variable = h->has_load + exprs;
+    h->of_memory = h->of_variable + variables;
+    memset(h->of_expr, 0, bytes);
+    return 1;
+}
+
+vyre_status vy_pass_hoist(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
+                          vyre_error *error) {
+    static const vy_rewriter hooks = {.stmt = put_trees, .tree = put_tree};
+    hoisting h = {.program = from, .rules = rules};
+    *out = NULL;
+    *changes = 0;
+    h.failed = !prepare(&h);
+    for (uint32_t i = 0; i < from->functions.count && !h.failed; i++)
+        visit_block(&h, from->functions.items[i].first_stmt, from->functions.items[i].end_stmt);
+    vyre_status status =
+        h.failed ? vy_fail_memory(error, "a pass") : vy_rewrite_run(from, &hooks, &h, NULL, out, changes, error);
+    vy_release(h.block, h.size);
+    VY_VECTOR_FREE(&h.log);
+    return status;
+}
