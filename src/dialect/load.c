@@ -215,7 +215,8 @@ static vyre_status check_item(batch *batch, vyre_dialects_guard candidate, vy_lo
         return VYRE_OK;
     for (uint32_t i = 0; i < item->next->op_count && status == VYRE_OK; i++)
         status = check_body(batch, candidate, item, i);
-    for (uint32_t i = 0; i < item->next->op_count && status == VYRE_OK && !item->is_refused; i++)
+    uint32_t can_be_asked = item->is_refused ? 0 : item->next->op_count; /* laws are about bodies that fit */
+    for (uint32_t i = 0; i < can_be_asked && status == VYRE_OK; i++)
         status = check_laws(batch, candidate, item, i);
     return status;
 }

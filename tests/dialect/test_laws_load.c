@@ -50,6 +50,19 @@ static void every_false_law_is_reported(void **state) {
     vyre_diagnostics_free(list);
 }
 
+static void false_laws_of_several_ops_are_reported_together(void **state) {
+    (void)state;
+    vyre_diagnostics *list = vyre_diagnostics_new();
+    const char *text = "dialect = 'd'\nversion = '1.0.0'\n"
+                       "[[op]]\nid = 'f'\nsignature = 'fn f(a: u8) -> u8'\nlaws = ['involution']\n"
+                       "body = 'fn f(a: u8) -> u8 { return a + 1 }'\n"
+                       "[[op]]\nid = 'g'\nsignature = 'fn g(a: u8) -> u8'\nlaws = ['idempotent']\n"
+                       "body = 'fn g(a: u8) -> u8 { return a + 1 }'\n";
+    assert_int_equal(load("mine", text, list, NULL), VYRE_INVALID_PROGRAM);
+    assert_int_equal(vyre_diagnostics_count(list), 2);
+    vyre_diagnostics_free(list);
+}
+
 static void a_reload_with_a_false_law_leaves_what_was_there(void **state) {
     (void)state;
     vyre_error error;
@@ -154,6 +167,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_false_law_refuses_the_manifest_at_its_place),
         cmocka_unit_test(every_false_law_is_reported),
+        cmocka_unit_test(false_laws_of_several_ops_are_reported_together),
         cmocka_unit_test(a_reload_with_a_false_law_leaves_what_was_there),
         cmocka_unit_test(a_law_that_names_no_op_is_refused),
         cmocka_unit_test(a_change_that_breaks_a_law_of_another_dialect_is_refused),
