@@ -221,7 +221,7 @@ typedef struct vyre_pending_vtable {
     /* Required. Called once, after the work has ended or was abandoned; waits for what cannot be abandoned. */
     void (*destroy)(void *self);
     /* Calls done(user) once, from any thread, when is_ready becomes 1; now, if it is 1 already. Called at most once, and `wait` may be
-     * called meanwhile. Default: a thread of the library blocks in `wait`. */
+     * called meanwhile; done is not called any more once `destroy` has returned. Default: a thread of the library blocks in `wait`. */
     void (*notify)(void *self, void (*done)(void *user), void *user);
 } vyre_pending_vtable;
 typedef struct vyre_native_pending {

@@ -59,6 +59,16 @@ void vy_pending_finish(vyre_pending *p, vyre_status status) {
     vy_pending_unreference(p);
 }
 
+/* A handle that is destroyed and has not said that it is ready will not say so any more. Whoever collects has a reference. */
+static void forget_announcement(vyre_pending *p) {
+    pthread_mutex_lock(&p->lock);
+    int is_owed = p->is_watched && !p->is_announced;
+    p->is_announced |= is_owed;
+    pthread_mutex_unlock(&p->lock);
+    if (is_owed)
+        vy_pending_unreference(p);
+}
+
 /* With the lock held; gives it up during the call. Waits natively until done or the deadline (0 = for ever). */
 static void collect(vyre_pending *p, uint64_t deadline_ns) {
     vyre_backend *backend = p->dispatch.backend;
@@ -87,6 +97,7 @@ static void collect(vyre_pending *p, uint64_t deadline_ns) {
         p->native.vtable = NULL;
         pthread_mutex_unlock(&p->lock);
         p->calls.destroy(p->native.self);
+        forget_announcement(p);
         vy_pending_finish(p, status); /* whoever collects has a reference beside the work's */
         pthread_mutex_lock(&p->lock);
     }
@@ -148,6 +159,7 @@ void vy_pending_watch(vyre_pending *p) {
     void (*notify)(void *, void (*)(void *), void *) = p->calls.notify;
     p->calls.notify = NULL; /* once: if it is watched again, a thread does it */
     p->is_collecting = 1;
+    p->is_watched = 1;
     reference(p);
     pthread_mutex_unlock(&p->lock);
     notify(p->native.self, announce, p);

@@ -28,7 +28,8 @@ struct vyre_pending {
     int is_done, is_finished, is_taken, is_cancelled;
     int is_collecting; /* a thread is inside the native handle */
     int is_cancelling; /* a thread is inside its `cancel` */
-    int is_announced;  /* the native handle said that it is ready */
+    int is_watched;    /* the native handle was asked to say when it is ready: a reference */
+    int is_announced;  /* it said so */
     int is_in_line;    /* the job is submitted */
     vyre_completions *queue;
     uint64_t tag;

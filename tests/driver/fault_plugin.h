@@ -68,7 +68,8 @@ enum {
     X(TEXT_OTHER, FAULT_GIVES_TEXT, "texts change, and counts are 0")                                                  \
     X(VALUE_ZERO, FAULT_GIVES_VALUE, "0")                                                                              \
     X(VALUE_ENORMOUS, FAULT_GIVES_VALUE, "all bits")                                                                   \
-    X(TOLD_TWICE, FAULT_GIVES_NOTHING, "a notification comes twice")
+    X(TOLD_TWICE, FAULT_GIVES_NOTHING, "a notification comes twice")                                                   \
+    X(NEVER_TOLD, 0, "a notification does not come; only where a test asks for it, since who waits for it waits long")
 typedef enum fault_kind {
     FAULT_NONE,
 #define X(ID, fits, doc) FAULT_##ID,

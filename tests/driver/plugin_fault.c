@@ -435,6 +435,8 @@ static void *watch(void *self) {
 static void pending_notify(void *self, void (*done)(void *user), void *user) {
     work *w = self;
     fault_kind kind = strike(w->d, FAULT_PENDING_notify);
+    if (kind == FAULT_NEVER_TOLD)
+        return;
     if (!is_over(w)) {
         w->done = done, w->user = user;
         w->is_watched = pthread_create(&w->watcher, NULL, watch, w) == 0;

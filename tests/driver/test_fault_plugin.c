@@ -365,6 +365,35 @@ static void every_call_that_hangs_is_abandoned_at_its_deadline(void **state) {
     }
 }
 
+/* Who waits in the queue learns nothing; who waits for the handle gets its result, and nothing is left. */
+static void a_notification_that_never_comes_holds_nothing(void **state) {
+    roads *r = need(state);
+    for (int waits = 0; waits < 2; waits++) {
+        ledger l;
+        vyre_error error;
+        vyre_pending *pending, *none;
+        vyre_completions *queue;
+        uint64_t tag;
+        ledger_open(&l);
+        arm(FAULT_PENDING_notify, FAULT_NEVER_TOLD, 1, VYRE_OK);
+        assert_int_equal(vyre_acquire(FAULT_BACKEND_ID, &r->backend, &error), VYRE_OK);
+        assert_int_equal(vyre_completions_new(&queue, &error), VYRE_OK);
+        assert_int_equal(vyre_backend_dispatch_async(r->backend, r->programs[0], &r->arguments, NULL, &pending, &error),
+                         VYRE_OK);
+        assert_int_equal(vyre_completions_attach(queue, pending, 1, &error), VYRE_OK);
+        assert_int_equal(vyre_completions_next(queue, 1000000, &none, &tag, &error), VYRE_TIMEOUT);
+        disarm();
+        r->is_honest = 1;
+        if (waits)
+            road_take(r, pending);
+        else
+            vyre_pending_free(pending);
+        vyre_completions_free(queue);
+        vyre_backend_release(r->backend);
+        ledger_check(&l);
+    }
+}
+
 /* ---- resident buffers ---- */
 
 static void a_handle_given_twice_leaves_its_owners_bytes_alone(void **state) {
@@ -482,6 +511,7 @@ int main(void) {
         cmocka_unit_test(whatever_fails_on_other_roads_is_contained),
         cmocka_unit_test(an_abandoned_call_names_no_buffer_of_before),
         cmocka_unit_test(every_call_that_hangs_is_abandoned_at_its_deadline),
+        cmocka_unit_test(a_notification_that_never_comes_holds_nothing),
         cmocka_unit_test(a_handle_given_twice_leaves_its_owners_bytes_alone),
         cmocka_unit_test(a_buffer_whose_source_cannot_be_uploaded_is_freed),
         cmocka_unit_test(a_recovery_that_goes_wrong_makes_no_aliases),
