@@ -15,6 +15,7 @@
     X(dialects)                                                                                                        \
     X(ops)                                                                                                             \
     X(inline)                                                                                                          \
+    X(opt)                                                                                                             \
     X(encode)                                                                                                          \
     X(decode)                                                                                                          \
     X(bind)                                                                                                            \

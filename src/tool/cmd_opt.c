@@ -1,0 +1,214 @@
+/* vyre opt: a program before and after the optimiser, and what each pass did to it. */
+#include "tool/commands.h"
+#include "tool/load.h"
+#include "vyre/text.h"
+#include "vyre/transform.h"
+
+#include <inttypes.h>
+
+enum { PASSES = 64 }; /* of a --pass list */
+
+typedef struct opt_options {
+    const char *output, *program, *passes;
+    tool_list defines;
+    uint64_t level;
+    int both, each, report, list, json;
+} opt_options;
+
+static const tool_option options_table[] = {
+    {"level", 'O', "N", TOOL_AMOUNT, offsetof(opt_options, level), "1: what always pays; 2 (the default): everything"},
+    {"pass", 0, "A,B,...", TOOL_TEXT, offsetof(opt_options, passes), "these passes in this order, once each"},
+    {"both", 0, NULL, TOOL_FLAG, offsetof(opt_options, both), "print the program before, then after"},
+    {"each", 0, NULL, TOOL_FLAG, offsetof(opt_options, each), "print the program after each pass that changed it"},
+    {"report", 0, NULL, TOOL_FLAG, offsetof(opt_options, report), "print what each pass did, and how long it took"},
+    {"list", 0, NULL, TOOL_FLAG, offsetof(opt_options, list), "list the passes"},
+    {"json", 0, NULL, TOOL_FLAG, offsetof(opt_options, json), "the report as one JSON object on standard output"},
+    {"output", 'o', "FILE", TOOL_TEXT, offsetof(opt_options, output), "where to write (standard output)"},
+    {"program", 'p', "NAME", TOOL_TEXT, offsetof(opt_options, program), "which program, if the file holds several"},
+    {"define", 'D', "NAME=VALUE", TOOL_LIST, offsetof(opt_options, defines), "override a const of the file"},
+    {NULL, 0, NULL, TOOL_FLAG, 0, NULL},
+};
+
+static const opt_options defaults = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
+
+/* ---- which passes ---- */
+
+static int unknown_pass(const tool_command *self, const char *word, size_t length) {
+    vy_suggestion suggestion;
+    vy_suggestion_start(&suggestion, word, length);
+    for (unsigned i = 0; i < VYRE_PASS_COUNT; i++)
+        vy_suggestion_offer(&suggestion, vyre_pass_name((vyre_pass)i));
+    const char *near = vy_suggestion_get(&suggestion);
+    return tool_usage(self, near ? VY_FIX("did you mean `%s`?", near) : "`vyre opt --list` names the passes",
+                      "there is no pass `%.*s`", (int)length, word);
+}
+
+static int read_passes(const tool_command *self, const char *text, vyre_pass passes[PASSES], size_t *count) {
+    *count = 0;
+    for (const char *at = text; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        size_t length = strcspn(at, ",");
+        vyre_pass pass = vyre_pass_find(at, length);
+        if (pass == VYRE_PASS_COUNT)
+            return unknown_pass(self, at, length);
+        if (*count == PASSES)
+            return tool_usage(self, "give fewer passes, or a level", "--pass names more passes than %d", PASSES);
+        passes[(*count)++] = pass;
+    }
+    return TOOL_OK;
+}
+
+static int list_passes(int json) {
+    vy_string out = {0};
+    for (unsigned i = 0; i < VYRE_PASS_COUNT; i++) {
+        const char *name = vyre_pass_name((vyre_pass)i), *doc = vyre_pass_doc((vyre_pass)i);
+        if (!json) {
+            vy_string_format(&out, "%-10s %s\n", name, doc);
+            continue;
+        }
+        vy_string_format(&out, "%s{\"pass\":\"%s\",\"doc\":", i ? "," : "[", name);
+        vy_string_json(&out, doc);
+        vy_string_add(&out, i + 1 < VYRE_PASS_COUNT ? "}" : "}]\n");
+    }
+    return tool_print(&out);
+}
+
+/* ---- what is printed ---- */
+
+static void add_program(vy_string *out, const vyre_program *program) {
+    vyre_bytes text = {0};
+    vyre_error error;
+    if (vyre_text_print(program, &text, &error) == VYRE_OK)
+        vy_string_append(out, text.data, text.size);
+    else
+        out->failed = 1;
+    vyre_bytes_free(&text);
+}
+
+/* --each: what a pass made, if it made anything. */
+static void watch(void *user, const vyre_pass_run *run, const vyre_program *after) {
+    vy_string *out = user;
+    if (run->was_refused)
+        vy_string_format(out, "// %s: refused, its result is not valid\n", vyre_pass_name(run->pass));
+    if (!run->changes)
+        return;
+    vy_string_format(out, "// %s: %" PRIu64 " %s, %u statements, %u expressions\n", vyre_pass_name(run->pass),
+                     run->changes, run->changes == 1 ? "change" : "changes", run->statements, run->expressions);
+    add_program(out, after);
+}
+
+static void add_report(vy_string *out, const vyre_optimize_report *report) {
+    vy_string_format(out, "%-10s %6s %8s %8s %10s\n", "pass", "runs", "changes", "refused", "us");
+    for (unsigned i = 0; i < VYRE_PASS_COUNT; i++)
+        if (report->passes[i].runs)
+            vy_string_format(out, "%-10s %6u %8" PRIu64 " %8u %10.1f\n", vyre_pass_name((vyre_pass)i),
+                             report->passes[i].runs, report->passes[i].changes, report->passes[i].refused,
+                             (double)report->passes[i].nanoseconds / 1000);
+    vy_string_format(out, "statements %u -> %u, expressions %u -> %u\n", report->statements_before,
+                     report->statements_after, report->expressions_before, report->expressions_after);
+}
+
+static void add_json(vy_string *out, const vyre_program *program, const vyre_optimize_report *report) {
+    vy_string_add(out, "{\"program\":");
+    vy_string_json(out, vyre_program_name(program));
+    vy_string_format(out, ",\"rounds\":%u", report->rounds);
+    vy_string_format(out, ",\"statements\":{\"before\":%u,\"after\":%u}", report->statements_before,
+                     report->statements_after);
+    vy_string_format(out, ",\"expressions\":{\"before\":%u,\"after\":%u},\"passes\":[", report->expressions_before,
+                     report->expressions_after);
+    const char *separator = "";
+    for (unsigned i = 0; i < VYRE_PASS_COUNT; i++) {
+        if (!report->passes[i].runs)
+            continue;
+        vy_string_format(
+            out, "%s{\"pass\":\"%s\",\"runs\":%u,\"changes\":%" PRIu64 ",\"refused\":%u,\"nanoseconds\":%" PRIu64 "}",
+            separator, vyre_pass_name((vyre_pass)i), report->passes[i].runs, report->passes[i].changes,
+            report->passes[i].refused, report->passes[i].nanoseconds);
+        separator = ",";
+    }
+    vy_string_add(out, "]}\n");
+}
+
+/* ---- the command ---- */
+
+static int write_out(vy_string *text, const char *output) {
+    if (!output || text->failed)
+        return tool_print(text);
+    int code = tool_file_write(output, text->text ? text->text : "", text->length);
+    vy_string_free(text);
+    return code;
+}
+
+static int show(const opt_options *options, vyre_program *program, const vyre_optimize_options *how) {
+    vyre_program *before = NULL, *after = NULL;
+    vyre_optimize_options watched = *how;
+    vyre_optimize_report report;
+    vyre_error error;
+    vy_string out = {0};
+    if (options->each) {
+        watched.observer = watch;
+        watched.observer_user = &out;
+    }
+    if (vyre_program_optimize(program, &watched, &after, &report, &error) != VYRE_OK ||
+        vyre_program_inline(program, &before, &error) != VYRE_OK) {
+        vyre_program_release(after);
+        vy_string_free(&out);
+        return tool_error(&error);
+    }
+    if (options->both) {
+        vy_string_format(&out, "// before: %u statements, %u expressions\n", report.statements_before,
+                         report.expressions_before);
+        add_program(&out, before);
+        vy_string_format(&out, "// after: %u statements, %u expressions\n", report.statements_after,
+                         report.expressions_after);
+    }
+    if (options->json)
+        add_json(&out, after, &report);
+    else if (options->report)
+        add_report(&out, &report);
+    else if (!options->each)
+        add_program(&out, after);
+    vyre_program_release(before);
+    vyre_program_release(after);
+    return write_out(&out, options->output);
+}
+
+static int run_command(const tool_command *self, void *given, const tool_args *args) {
+    const opt_options *options = given;
+    vyre_pass passes[PASSES];
+    vyre_optimize_options how = {.level = (unsigned)options->level};
+    tool_file file = {0};
+    vyre_program *program;
+    if (options->list)
+        return args->words.count ? tool_usage(self, NULL, "--list takes no file") : list_passes(options->json);
+    if (options->level > VYRE_OPTIMIZE_LEVEL_MAX)
+        return tool_usage(self, VY_FIX("give a level from 1 to %d", VYRE_OPTIMIZE_LEVEL_MAX),
+                          "there is no level %" PRIu64, options->level);
+    if (options->both + options->each + options->report + options->json > 1)
+        return tool_usage(self, "give one of them", "--both, --each, --report and --json exclude each other");
+    int code = options->passes ? read_passes(self, options->passes, passes, &how.pass_count) : TOOL_OK;
+    how.passes = options->passes ? passes : NULL;
+    if (code == TOOL_OK)
+        code = tool_one_file(self, args);
+    if (code == TOOL_OK)
+        code = tool_load_resolved(self, args->words.items[0], options->program, &options->defines, &file, &program);
+    if (code == TOOL_OK)
+        code = show(options, program, &how);
+    tool_file_free(&file);
+    return code;
+}
+
+const tool_command tool_cmd_opt = {
+    .name = "opt",
+    .summary = "print a program optimised, and what each pass did",
+    .usage = "FILE [OPTIONS]",
+    .details =
+        "Functions are inlined, then passes run over the program until they change nothing. The result computes the\n"
+        "same bits with the same traps; `vyre run` takes it like any program.\n",
+    .examples = "  vyre opt examples/sha256.vyre --report\n"
+                "  vyre opt examples/matmul.vyre --pass fold,values,dead --each\n"
+                "  vyre opt --list\n",
+    .options = options_table,
+    .options_size = sizeof(opt_options),
+    .defaults = &defaults,
+    .run = run_command,
+};
