@@ -387,6 +387,51 @@ static void laws_of_registered_ops_can_be_asked_for(void **state) {
     vyre_dialects_release(&guard);
 }
 
+/* Ops that come from a builder are not asked when they are installed. */
+static vyre_status ask_built(vyre_op_definition *op, vyre_error *error) {
+    const vyre_law law = {VYRE_LAW_BOUNDED, 2,
+                          (vyre_law_argument[]){{"0", {VYRE_TYPE_U32, 0}}, {"9", {VYRE_TYPE_U32, 9}}}};
+    const vyre_dialect dialect = {.struct_size = sizeof dialect, .name = "built", .owner = "test"};
+    const vyre_op_operand output = {.name = "", .type = VYRE_TYPE_U32};
+    vyre_dialect_builder *builder;
+    vyre_dialects_guard guard;
+    op->struct_size = sizeof *op;
+    op->id = "built.f";
+    op->outputs = &output;
+    op->input_count = op->output_count = op->law_count = 1;
+    op->laws = &law;
+    const vyre_op_definition *list[] = {op};
+    assert_int_equal(vyre_dialect_builder_new(&builder, error), VYRE_OK);
+    assert_int_equal(vyre_dialect_builder_add(builder, &dialect, list, 1, error), VYRE_OK);
+    assert_int_equal(vy_laws_open(builder, &guard, error), VYRE_OK);
+    vyre_status status = vyre_dialects_check_laws(guard, vyre_op_known("built.f", 7), error);
+    vy_laws_close(&guard);
+    vyre_dialect_builder_free(builder);
+    return status;
+}
+
+static void a_law_speaks_of_values_and_of_a_body(void **state) {
+    (void)state;
+    static const vyre_op_operand value = {.name = "x", .type = VYRE_TYPE_U32};
+    static const vyre_op_operand memory = {.name = "x", .kind = VYRE_OPERAND_WORKGROUP, .type = VYRE_TYPE_U32};
+    vyre_error error;
+    vyre_op_definition op = {.category = VYRE_CATEGORY_EXTENSION, .inputs = &value};
+    assert_int_equal(ask_built(&op, &error), VYRE_INVALID_PROGRAM);
+    assert_non_null(strstr(error.message, "`built.f` has no body"));
+    op = (vyre_op_definition){.inputs = &value, .source = "fn f(x: u32) -> u32 { return x & 7 }"};
+    assert_int_equal(ask_built(&op, &error), VYRE_OK);
+    op = (vyre_op_definition){.inputs = &value, .source = "fn f(x: u32) -> u32 { return x & 15 }"};
+    assert_int_equal(ask_built(&op, &error), VYRE_INVALID_PROGRAM);
+    assert_non_null(strstr(error.message, "which is not at most high, 9u32 at x = "));
+    op = (vyre_op_definition){.inputs = &memory, .source = "fn f(x: workgroup [u32]) -> u32 { return x[0] }"};
+    assert_int_equal(ask_built(&op, &error), VYRE_INVALID_PROGRAM);
+    assert_non_null(strstr(error.message, "it speaks of values, and `built.f` takes memory"));
+    op = (vyre_op_definition){.inputs = &value,
+                              .source = "fn f(x: u32) -> u32 {\n  let s = workgroup_reduce_add(x)\n  return s & 7\n}"};
+    assert_int_equal(ask_built(&op, &error), VYRE_INVALID_PROGRAM);
+    assert_non_null(strstr(error.message, "cannot be checked"));
+}
+
 /* ---- memory ---- */
 
 static vyre_status check_and_forget(void *user) {
@@ -414,12 +459,19 @@ static void the_kth_allocation_fails(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_law_is_told_from_a_false_one),       cmocka_unit_test(truths_are_values_too),
-        cmocka_unit_test(a_law_that_breaks_at_an_edge_is_refused), cmocka_unit_test(floats_are_compared_by_their_bits),
-        cmocka_unit_test(a_law_that_cannot_be_checked_is_refused), cmocka_unit_test(a_law_names_an_op_that_is_there),
-        cmocka_unit_test(attributes_have_their_defaults),          cmocka_unit_test(eight_bits_are_tried_exhaustively),
-        cmocka_unit_test(only_what_changed_is_checked_again),      cmocka_unit_test(a_false_law_is_not_remembered),
-        cmocka_unit_test(laws_of_registered_ops_can_be_asked_for), cmocka_unit_test(the_kth_allocation_fails),
+        cmocka_unit_test(each_law_is_told_from_a_false_one),
+        cmocka_unit_test(truths_are_values_too),
+        cmocka_unit_test(a_law_that_breaks_at_an_edge_is_refused),
+        cmocka_unit_test(floats_are_compared_by_their_bits),
+        cmocka_unit_test(a_law_that_cannot_be_checked_is_refused),
+        cmocka_unit_test(a_law_names_an_op_that_is_there),
+        cmocka_unit_test(attributes_have_their_defaults),
+        cmocka_unit_test(eight_bits_are_tried_exhaustively),
+        cmocka_unit_test(only_what_changed_is_checked_again),
+        cmocka_unit_test(a_false_law_is_not_remembered),
+        cmocka_unit_test(laws_of_registered_ops_can_be_asked_for),
+        cmocka_unit_test(a_law_speaks_of_values_and_of_a_body),
+        cmocka_unit_test(the_kth_allocation_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
