@@ -126,7 +126,7 @@ static void free_entry(vy_entry *entry) {
 vyre_status vy_folders_add_file(vy_folders *folders, const char *path, vyre_error *error) {
     char *absolute;
     vyre_status status = vy_path_absolute(path, &absolute, error);
-    if (status != VYRE_OK)
+    if (!absolute)
         return status;
     vy_entry *entry = vy_folders_entry(folders, absolute, path);
     vy_path_free(absolute);

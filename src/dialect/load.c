@@ -349,7 +349,7 @@ static vyre_status apply(vyre_dialect_builder *builder, void *user, vyre_error *
         status = check_together(batch, builder, error);
     if (status != VYRE_OK || batch->refused == 0)
         return status;
-    status = vy_report_status(&batch->report, error);
+    (void)vy_report_status(&batch->report, error);
     if (error)
         error->code = batch->status;
     return batch->status;
