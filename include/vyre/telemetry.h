@@ -41,8 +41,13 @@ typedef struct vyre_counters {
 #undef X
 } vyre_counters;
 
-/* A consistent-enough copy: each counter is exact, the set is not one instant. Any thread. */
-VYRE_API void vyre_counters_get(vyre_counters *out);
+/* A consistent-enough copy of the first `size` bytes: each counter is exact, the set is not one instant. Any thread. Counters are added at the end;
+ * a library that knows fewer than the caller leaves the rest 0. */
+VYRE_API void vyre_counters_read(vyre_counters *out, size_t size);
+/* All that this header names. */
+static inline void vyre_counters_get(vyre_counters *out) {
+    vyre_counters_read(out, sizeof *out);
+}
 /* Prometheus text exposition format, names vyre_… */
 VYRE_API vyre_status vyre_counters_prometheus(vyre_bytes *out, vyre_error *error);
 

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdalign.h>
 #include <stdatomic.h>
+#include <string.h>
 
 enum { OWNED = 16, SHARED = 16, SHARDS = OWNED + SHARED };
 
@@ -40,10 +41,14 @@ static uint64_t total(vy_counter counter) {
     return sum;
 }
 
-void vyre_counters_get(vyre_counters *out) {
-#define X(name, kind, doc) out->name = total(VY_COUNTER_##name);
-    VYRE_COUNTER_LIST(X)
+void vyre_counters_read(vyre_counters *out, size_t size) {
+    vyre_counters all = {
+#define X(name, kind, doc) .name = total(VY_COUNTER_##name),
+        VYRE_COUNTER_LIST(X)
 #undef X
+    };
+    memset(out, 0, size);
+    memcpy(out, &all, size < sizeof all ? size : sizeof all);
 }
 
 vyre_status vyre_counters_prometheus(vyre_bytes *out, vyre_error *error) {

@@ -429,6 +429,25 @@ static void a_slot_too_small_is_moved(void **state) {
     bench_close(&b);
 }
 
+static void counters_fit_an_older_and_a_newer_caller(void **state) {
+    (void)state;
+    vyre_counters all;
+    uint64_t older[3] = {7, 7, 7};
+    struct {
+        vyre_counters known;
+        uint64_t unknown;
+    } newer;
+    vyre_counters_get(&all);
+    vyre_counters_read((vyre_counters *)older, 2 * sizeof *older);
+    assert_int_equal(older[0], all.dispatches);
+    assert_int_equal(older[1], all.dispatch_failures);
+    assert_int_equal(older[2], 7);
+    newer.unknown = 7;
+    vyre_counters_read(&newer.known, sizeof newer);
+    assert_memory_equal(&newer.known, &all, sizeof all);
+    assert_int_equal(newer.unknown, 0);
+}
+
 static void prometheus_has_every_counter(void **state) {
     (void)state;
     vyre_bytes text = VYRE_BYTES_INIT;
@@ -482,6 +501,7 @@ int main(void) {
         cmocka_unit_test(a_backend_that_can_cancel_keeps_deadlines_itself),
         cmocka_unit_test(slots_are_refilled_in_place),
         cmocka_unit_test(a_slot_too_small_is_moved),
+        cmocka_unit_test(counters_fit_an_older_and_a_newer_caller),
         cmocka_unit_test(prometheus_has_every_counter),
         cmocka_unit_test(violations_are_logged),
     };
