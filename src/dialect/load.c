@@ -11,6 +11,7 @@
 #include "dialect/laws.h"
 #include "dialect/registry.h"
 #include "dialect/semver.h"
+#include "dialect/standard.h"
 #include "ir/model.h"
 #include "ir/text/report.h"
 
@@ -385,10 +386,25 @@ vyre_status vy_load_lenient(vy_load_item *items, size_t count, vyre_diagnostics 
     return status;
 }
 
+/* Takes out the dialects of the standard library that the batch has, too. */
+static vyre_status make_room(vyre_dialect_builder *builder, const vy_load_item *items, size_t count,
+                             vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    for (size_t i = 0; i < count && status == VYRE_OK; i++) {
+        const char *name = items[i].change == VY_LOAD_PUT ? items[i].next->dialect.name : "";
+        const vy_dialect *there = vy_builder_dialect(builder, name);
+        if (there && strcmp(there->dialect.owner, VY_STANDARD_OWNER) == 0)
+            status = vyre_dialect_builder_remove(builder, name, VY_STANDARD_OWNER, error);
+    }
+    return status;
+}
+
 vyre_status vy_load_check(vy_load_item *items, size_t count, vyre_diagnostics *list, vyre_error *error) {
     batch batch = {.items = items, .count = count, .report = {.list = list}};
     vyre_dialect_builder *builder;
     vyre_status status = vyre_dialect_builder_new(&builder, error);
+    if (status == VYRE_OK)
+        status = make_room(builder, items, count, error);
     if (status == VYRE_OK)
         status = apply(builder, &batch, error);
     vyre_dialect_builder_free(builder);

@@ -32,7 +32,8 @@ vyre_status vy_load_put(vyre_dialect_builder *builder, const vy_manifest *manife
  * others are installed; VYRE_OK, *made counts them, and `error`, which is not NULL, has the first refusal (code VYRE_OK: none). NO_MEMORY: nothing is installed, in both. */
 vyre_status vy_load_strict(vy_load_item *items, size_t count, vyre_diagnostics *list, vyre_error *error);
 vyre_status vy_load_lenient(vy_load_item *items, size_t count, vyre_diagnostics *list, size_t *made, vyre_error *error);
-/* Whether vy_load_strict would succeed now; installs nothing. */
+/* Whether vy_load_strict would succeed now; installs nothing. A manifest may have a dialect of the standard library: whoever works on lib/ asks, too,
+ * and then it is checked in the place of what is compiled in. */
 vyre_status vy_load_check(vy_load_item *items, size_t count, vyre_diagnostics *list, vyre_error *error);
 
 #endif

@@ -50,7 +50,7 @@ vyre_status vy_standard_add(vyre_dialect_builder *builder, vyre_error *error) {
         status =
             vy_manifest_parse(shown, files[i].bytes.data, files[i].bytes.size, read_body, NULL, NULL, &manifest, error);
         if (status == VYRE_OK)
-            status = vy_load_put(builder, manifest, "libvyre", error);
+            status = vy_load_put(builder, manifest, VY_STANDARD_OWNER, error);
         vy_manifest_free(manifest);
     }
     return status;

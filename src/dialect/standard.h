@@ -4,6 +4,8 @@
 
 #include "vyre/dialect.h"
 
+#define VY_STANDARD_OWNER "libvyre"
+
 /* Puts all of its dialects into a builder, with libvyre as their owner. VYRE_NO_MEMORY; anything else is a mistake in lib/. */
 vyre_status vy_standard_add(vyre_dialect_builder *builder, vyre_error *error);
 

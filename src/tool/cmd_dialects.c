@@ -1,5 +1,6 @@
 /* vyre dialects: ops that are not part of the language, and the manifests they come from. */
 #include "dialect/folder.h"
+#include "dialect/standard.h"
 #include "tool/args.h"
 #include "tool/commands.h"
 #include "tool/dialects.h"
@@ -261,6 +262,16 @@ static vyre_status check_files(vy_folders *folders, vyre_diagnostics *list, vyre
     return status;
 }
 
+/* Such a manifest can be checked, and be compiled in, but not be loaded. */
+static int is_standard(const char *dialect) {
+    vyre_dialects_guard guard = vyre_dialects_acquire();
+    const vyre_dialect *there = vyre_dialects_dialect(guard, dialect, strlen(dialect));
+    int answer = there && strcmp(there->owner, VY_STANDARD_OWNER) == 0;
+
+    vyre_dialects_release(&guard);
+    return answer;
+}
+
 static void add_checked(vy_string *out, const vy_folders *folders, int json) {
     int first = 1;
 
@@ -276,10 +287,12 @@ static void add_checked(vy_string *out, const vy_folders *folders, int json) {
             vy_string_json(out, manifest->dialect.name);
             vy_string_add(out, ",\"version\":");
             vy_string_json(out, manifest->dialect.version);
-            vy_string_format(out, ",\"ops\":%u}", manifest->op_count);
+            vy_string_format(out, ",\"ops\":%u,\"standard\":%s}", manifest->op_count,
+                             is_standard(manifest->dialect.name) ? "true" : "false");
         } else {
-            vy_string_format(out, "%s: ok, dialect %s %s, %u op%s\n", shown, manifest->dialect.name,
-                             manifest->dialect.version, manifest->op_count, manifest->op_count == 1 ? "" : "s");
+            vy_string_format(out, "%s: ok, dialect %s %s, %u op%s%s\n", shown, manifest->dialect.name,
+                             manifest->dialect.version, manifest->op_count, manifest->op_count == 1 ? "" : "s",
+                             is_standard(manifest->dialect.name) ? ", in the place of libvyre's" : "");
         }
         first = 0;
     }
@@ -454,7 +467,9 @@ const tool_command tool_cmd_dialects = {
     .details =
         "list   the dialects, with version, number of ops, doc and owner; or the ops of one\n"
         "show   signature, doc, attributes, laws, lowerings and body of ops\n"
-        "check  every mistake in manifests, as if all of them were loaded together; exits with 1 if there is one\n"
+        "check  every mistake in manifests, as if all of them were loaded together, those of libvyre's own dialects "
+        "in\n"
+        "       their place; exits with 1 if there is one\n"
         "watch  tells of every change in folders of manifests, until it is interrupted\n"
         "\n"
         "Beside those of libvyre, the dialects in the folders of $VYRE_DIALECT_PATH (separated by colons) are there, "

@@ -5,6 +5,7 @@
 #include "tool/commands.h"
 #include "tool/facts.h"
 #include "tool/load.h"
+#include "tool/provenance.h"
 
 #include <unistd.h>
 
@@ -155,23 +156,29 @@ static void add_stats(vy_string *out, const char *label, const vyre_program *pro
                      PLURAL(stats.expressions), PLURAL(stats.variables));
 }
 
-static void add_functions(vy_string *out, const vyre_program *program) {
-    vyre_program *flat = NULL;
+/* What inlining makes of functions and ops, and which ops that is. */
+static void add_inlined(vy_string *out, tool_file *file, vyre_program *program) {
+    vyre_program *resolved = NULL, *flat = NULL;
     vyre_error error;
 
     for (size_t i = 0; i < vyre_program_function_count(program); i++)
         vy_string_format(out, "%s%s", i ? ", " : "  functions  ", vyre_program_function_name(program, i));
-    if (vyre_program_function_count(program) == 0)
+    if (vyre_program_function_count(program))
+        vy_string_char(out, '\n');
+    else if (!(program->facts & VY_FACT_OP_CALL))
         return;
-    vy_string_char(out, '\n');
-    if (vyre_program_inline(program, &flat, &error) == VYRE_OK)
+    if (tool_file_resolve(file, program, NULL, &resolved, &error) == VYRE_OK &&
+        vyre_program_inline(resolved, &flat, &error) == VYRE_OK) {
         add_stats(out, "inlined", flat);
-    else
+        tool_provenance(out, flat, vyre_program_dialects(resolved));
+    } else {
         vy_string_format(out, "  inlined    not possible: %s\n", error.message);
+    }
     vyre_program_release(flat);
+    vyre_program_release(resolved);
 }
 
-static void add_program(vy_string *out, const vyre_program *program) {
+static void add_program(vy_string *out, tool_file *file, vyre_program *program) {
     vyre_digest digest;
     vyre_param_info param;
     char text[65];
@@ -196,7 +203,7 @@ static void add_program(vy_string *out, const vyre_program *program) {
                          ? "relaxed: within a bound, not the same bits"
                          : "the same on every device");
     add_stats(out, "size", program);
-    add_functions(out, program);
+    add_inlined(out, file, program);
 }
 
 static int explain_file(const tool_command *self, const explain_options *options, const char *path) {
@@ -218,7 +225,7 @@ static int explain_file(const tool_command *self, const explain_options *options
             vy_string_add(&out, shown == 1 ? "[" : "");
             tool_facts_json(&out, program);
         } else {
-            add_program(&out, program);
+            add_program(&out, &file, program);
         }
     }
     if (code == TOOL_OK && options->json)
@@ -256,7 +263,8 @@ const tool_command tool_cmd_explain = {
     .usage = "CODE | FILE [OPTIONS]",
     .details =
         "CODE is the letter and number in a finding, or the name of a status. For a FILE: buffers with their counts,\n"
-        "arrays, what it uses, its fingerprint, and its size before and after inlining.\n",
+        "arrays, what it uses, its fingerprint, its size before and after inlining, and the ops that code comes "
+        "from.\n",
     .examples = "  vyre explain V001\n"
                 "  vyre explain TRAPPED\n"
                 "  vyre explain examples/sha256.vyre\n",
