@@ -67,7 +67,8 @@ typedef struct vyre_dialects_watch_options {
 typedef struct vyre_dialects_watcher vyre_dialects_watcher;
 
 /* Looks once, on this thread, so that what is there is loaded when it returns; then starts a thread. `report` is called on whichever thread looks, never on two at
- * once; it must not stop the watcher nor rescan. A child after fork has no such thread.
+ * once; it must not stop the watcher nor rescan. A child after fork has no such thread, and
+ * cannot rescan; stopping does nothing there.
  *
  * VYRE_INVALID_ARGUMENT  no folders
  * VYRE_LIMIT             the thread cannot be started

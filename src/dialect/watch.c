@@ -32,6 +32,8 @@ struct vyre_dialects_watcher {
     pthread_t thread;
     int stop; /* an eventfd; -1 without a thread */
     int has_thread;
+    pid_t
+        process; /* that made it; a child after fork has no thread, and perhaps half of what the thread was changing */
     /* Of the thread alone: */
     int is_pending;              /* something changed and was not looked at */
     int64_t first, last, looked; /* when: the first and the latest change, the latest look */
@@ -140,6 +142,9 @@ vyre_status vyre_dialects_rescan(vyre_dialects_watcher *watcher, vyre_error *err
     vyre_status status;
     if (!watcher)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, NULL, "the watcher is NULL");
+    if (watcher->process != getpid())
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "make a watcher in the child itself",
+                       "the watcher is that of the process before fork (%ld)", (long)watcher->process);
     (void)look_once(watcher, NULL, &status, error);
     return status;
 }
@@ -262,6 +267,7 @@ vyre_status vyre_dialects_watch(const vyre_dialects_watch_options *options, vyre
     if (!watcher)
         return vy_fail_memory(error, "a watcher");
     watcher->notify.file = watcher->stop = -1;
+    watcher->process = getpid();
     (void)pthread_mutex_init(&watcher->looking, NULL);
     vyre_error why = VYRE_ERROR_INIT;
     vyre_status status = set_up(watcher, options, &why), looked = VYRE_OK;
@@ -284,6 +290,8 @@ vyre_status vyre_dialects_watch(const vyre_dialects_watch_options *options, vyre
 
 void vyre_dialects_watcher_stop(vyre_dialects_watcher *watcher) {
     if (!watcher)
+        return;
+    if (watcher->process != getpid()) /* what the thread and the lock were doing nobody knows: it all stays */
         return;
     if (watcher->has_thread) {
         (void)eventfd_write(watcher->stop, 1);

@@ -78,15 +78,15 @@ static void add_json(vy_string *out, const tool_file *file, const vyre_diagnosti
 static int check_ops(tool_file *file, vyre_diagnostics *list) {
     int code = TOOL_OK;
 
-    for (size_t i = 0; i < tool_file_program_count(file) && code == TOOL_OK; i++) {
+    for (size_t i = 0; i < tool_file_program_count(file); i++) {
         vyre_program *resolved = NULL;
         vyre_error error;
         size_t before = vyre_diagnostics_errors(list);
         vyre_status status = tool_file_resolve(file, tool_file_program(file, i), list, &resolved, &error);
-        if (status != VYRE_OK && vyre_diagnostics_errors(list) == before)
-            code = tool_error(&error);
-        else if (status != VYRE_OK)
-            code = tool_exit_of(status);
+        if (status != VYRE_OK) {
+            int failed = vyre_diagnostics_errors(list) == before ? tool_error(&error) : tool_exit_of(status);
+            code = code == TOOL_OK ? failed : code;
+        }
         vyre_program_release(resolved);
     }
     return code;

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/inotify.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #define A(version) "dialect = \"a\"\nversion = \"" version "\"\n"
@@ -428,6 +429,29 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
     return real(thread, attributes, body, user);
 }
 
+/* Whose thread is not there: nobody waits for it. */
+static void a_child_can_stop_the_watcher_of_its_parent(void **state) {
+    vyre_dialects_watcher *watcher;
+    vyre_dialects_watch_options options = VYRE_DIALECTS_WATCH_OPTIONS_INIT;
+    const char *folder = *state;
+    vyre_error error;
+    int how = 0;
+    options.folders = &folder, options.folder_count = 1;
+    assert_int_equal(vyre_dialects_watch(&options, &watcher, &error), VYRE_OK);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        int is_refused = vyre_dialects_rescan(watcher, &error) == VYRE_INVALID_ARGUMENT;
+        vyre_dialects_watcher_stop(watcher);
+        _exit(is_refused ? 0 : 1);
+    }
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 0);
+    assert_int_equal(vyre_dialects_rescan(watcher, &error), VYRE_OK);
+    vyre_dialects_watcher_stop(watcher);
+}
+
 static void a_thread_that_does_not_start_is_an_error(void **state) {
     const char *folder = *state;
     vyre_dialects_watch_options options = VYRE_DIALECTS_WATCH_OPTIONS_INIT;
@@ -462,6 +486,7 @@ int main(void) {
         MANIFESTS_TEST(without_inotify_folders_are_polled),
         MANIFESTS_TEST(lost_events_lead_to_a_look_at_everything),
 #if !VY_SANITIZED
+        MANIFESTS_TEST(a_child_can_stop_the_watcher_of_its_parent),
         MANIFESTS_TEST(a_thread_that_does_not_start_is_an_error),
 #endif
     };
