@@ -15,6 +15,7 @@ static struct later_control {
     _Atomic int fail_start, fail_wait, lie_about_deadlines, short_output, trap, keeps_deadlines;
     vyre_launch seen;
     char seen_label[32];
+    void *last; /* started */
 } later;
 
 typedef struct later_work {
@@ -121,6 +122,7 @@ static vyre_status later_start(fake *f, const vyre_launch *launch, const vyre_sp
     }
     if (!f->is_shared) {
         later.seen = *launch;
+        later.last = w;
         snprintf(later.seen_label, sizeof later.seen_label, "%s", launch->label);
     }
     atomic_fetch_add(&later.started, 1);

@@ -78,8 +78,10 @@ static int is_loss(fault_kind kind) {
 }
 
 static void claim(int holds, const char *what) {
-    if (!holds)
-        fail_msg("%s: %s", what, scenario);
+    if (holds)
+        return;
+    alarm(0);
+    fail_msg("%s: %s", what, scenario);
 }
 
 /* Loss is sticky, then ends with recovery; returns 0 if the device is gone for good. */
@@ -177,7 +179,8 @@ static int run_scenario(roads *r, fault_entry entry, fault_kind kind, unsigned a
         claim(vyre_backend_shutdown(r->backend, &error) == VYRE_OK, "the second shutdown failed");
         r->is_honest = 0;
         road_dispatch(r);
-        claim(r->last == VYRE_DEVICE_LOST, "a backend that is shut down dispatches");
+        claim(r->last == VYRE_DEVICE_LOST || (may_limit && r->last == VYRE_LIMIT),
+              "a backend that is shut down dispatches");
         vyre_backend_release(r->backend);
     } else {
         claim(entry == FAULT_BACKEND_id && error.fix[0] && !r->backend, "the backend could not be acquired");
