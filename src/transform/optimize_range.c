@@ -1,0 +1,564 @@
+/* Ranges (optimize_range.h). Intervals are computed in 128 bits and are the whole type wherever the exact result might wrap.
+ *
+ * What must stay true: every rule gives an interval that holds for all operands in theirs; a fact about a variable is dropped when the
+ * variable is assigned, and no fact outlives the place where its condition holds. */
+#include "transform/optimize_range.h"
+
+#include "base/status.h"
+#include "ir/eval.h"
+#include "ir/validate/check.h"
+#include "transform/optimize.h"
+
+__extension__ typedef __int128 wide;
+
+typedef struct interval {
+    wide low, high;
+} interval;
+
+/* What is known of a variable. `below`: it is less than the length this stands for, or VY_NONE. */
+typedef struct fact {
+    vy_range range;
+    uint32_t below;
+} fact;
+
+typedef struct undo {
+    uint32_t variable;
+    fact old;
+} undo;
+
+struct vy_ranges {
+    const vyre_program *program;
+    vy_range *exprs;      /* by expression */
+    uint8_t *load_inside; /* by expression */
+    uint8_t *stmt_inside; /* by statement */
+    fact *facts;          /* by variable: at the current statement */
+    uint32_t *lengths;    /* by variable: the length it holds (see length_of), or VY_NONE */
+    VY_VECTOR(undo) log;
+    uint32_t next_expr;
+    size_t size; /* of the block, which starts at exprs */
+    int failed;
+};
+
+/* ---- intervals ---- */
+
+static int is_integer(uint8_t type) {
+    return (vy_type_layouts[type].classes & VYRE_CLASS_INTEGER) != 0;
+}
+
+static int is_signed(uint8_t type) {
+    return vy_type_layouts[type].classes == VYRE_CLASS_SIGNED;
+}
+
+static interval whole(uint8_t type) {
+    unsigned bits = vy_type_layouts[type].bits;
+    if (!is_integer(type))
+        return (interval){0, 1}; /* of bool; of floats nobody asks */
+    if (is_signed(type))
+        return (interval){-((wide)1 << (bits - 1)), ((wide)1 << (bits - 1)) - 1};
+    return (interval){0, ((wide)1 << bits) - 1};
+}
+
+static interval widen(uint8_t type, vy_range r) {
+    return is_signed(type) ? (interval){(int64_t)r.low, (int64_t)r.high} : (interval){r.low, r.high};
+}
+
+static vy_range pack(interval i) {
+    return (vy_range){(uint64_t)i.low, (uint64_t)i.high};
+}
+
+static wide least(wide a, wide b) {
+    return a < b ? a : b;
+}
+static wide most(wide a, wide b) {
+    return a > b ? a : b;
+}
+
+/* The interval if the type holds all of it, else the whole type. */
+static interval fit(uint8_t type, wide low, wide high) {
+    interval all = whole(type);
+    return low < all.low || high > all.high || low > high ? all : (interval){low, high};
+}
+
+static interval hull(interval a, interval b) {
+    return (interval){least(a.low, b.low), most(a.high, b.high)};
+}
+
+static wide value_of(uint8_t type, uint64_t bits) {
+    const vy_type_layout *layout = &vy_type_layouts[type];
+    return (wide)bits - (is_signed(type) && bits >> (layout->bits - 1) ? (wide)1 << layout->bits : 0);
+}
+
+/* The smallest number of the form 2^n - 1 that is not below it. */
+static wide ones_over(wide value) {
+    wide ones = 0;
+    while (ones < value)
+        ones = ones * 2 + 1;
+    return ones;
+}
+
+/* ---- lengths: what stands for the length of a memory ---- */
+
+/* Two memories with one name have one length: the buffer at the end of `count len(…)`, or the param a count is. Params stand behind memories. */
+static uint32_t length_of(const vyre_program *p, uint32_t memory) {
+    for (uint32_t hops = 0; hops < VY_LIMIT_BUFFERS; hops++) {
+        uint32_t size = p->memories.items[memory].size;
+        if (size == VY_NONE)
+            break;
+        const vy_size *root = &p->sizes.items[size];
+        if (root->kind == VY_SIZE_PARAM)
+            return p->memories.count + root->a;
+        if (root->kind != VY_SIZE_LEN)
+            break;
+        memory = root->a;
+    }
+    return memory;
+}
+
+/* The length an expression is, or VY_NONE. */
+static uint32_t length_in(const vy_ranges *r, uint32_t expr) {
+    const vy_expr *e = &r->program->exprs.items[expr];
+    if (e->kind == VY_EXPR_LEN)
+        return length_of(r->program, e->a);
+    return e->kind == VY_EXPR_VARIABLE ? r->lengths[e->a] : VY_NONE;
+}
+
+/* ---- expressions ---- */
+
+static interval at(const vy_ranges *r, uint32_t expr) {
+    return widen(r->program->exprs.items[expr].type, r->exprs[expr]);
+}
+
+static interval multiply(interval a, interval b, uint8_t type) {
+    unsigned bits = vy_type_layouts[type].bits;
+    if (bits == 64 && (most(a.high, -a.low) >> 62 || most(b.high, -b.low) >> 62))
+        return whole(type); /* the product may not fit 128 bits */
+    wide p[4] = {a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high};
+    return fit(type, least(least(p[0], p[1]), least(p[2], p[3])), most(most(p[0], p[1]), most(p[2], p[3])));
+}
+
+static interval remain(interval a, interval b, uint8_t type) {
+    if (b.low <= 0 && b.high >= 0)
+        return whole(type); /* x % 0 is x */
+    wide largest = most(most(b.high, -b.high), most(b.low, -b.low)) - 1;
+    return (interval){a.low < 0 ? most(a.low, -largest) : 0, a.high > 0 ? least(a.high, largest) : 0};
+}
+
+static interval shift(const vyre_program *p, const vy_expr *e, interval a) {
+    const vy_expr *amount = &p->exprs.items[e->b];
+    if (amount->kind != VY_EXPR_LITERAL)
+        return whole(e->type);
+    unsigned by = (unsigned)(amount->bits % vy_type_layouts[e->type].bits);
+    if (e->op == VYRE_OP_SHR)
+        return (interval){a.low >> by, a.high >> by};
+    return multiply(a, (interval){(wide)1 << by, (wide)1 << by}, e->type);
+}
+
+static interval mask(interval a, interval b, uint8_t type) {
+    if (a.low >= 0 && b.low >= 0)
+        return (interval){0, least(a.high, b.high)};
+    return a.low >= 0 ? (interval){0, a.high} : b.low >= 0 ? (interval){0, b.high} : whole(type);
+}
+
+static interval range_op(const vy_ranges *r, const vy_expr *e) {
+    const vyre_program *p = r->program;
+    uint8_t type = e->type, operand = p->exprs.items[e->a].type;
+    if (!is_integer(type))
+        return whole(type);
+    interval none = whole(type), a = at(r, e->a);
+    interval b = e->b != VY_NONE ? at(r, e->b) : none, c = e->c != VY_NONE ? at(r, e->c) : none;
+    switch ((vyre_op)e->op) {
+    case VYRE_OP_ADD:
+        return fit(type, a.low + b.low, a.high + b.high);
+    case VYRE_OP_SUB:
+        return fit(type, a.low - b.high, a.high - b.low);
+    case VYRE_OP_MUL:
+        return multiply(a, b, type);
+    case VYRE_OP_DIV:
+        return b.low > 0 && a.low >= 0 ? (interval){a.low / b.high, a.high / b.low} : none;
+    case VYRE_OP_REM:
+        return remain(a, b, type);
+    case VYRE_OP_AND:
+        return mask(a, b, type);
+    case VYRE_OP_OR:
+    case VYRE_OP_XOR:
+        return a.low >= 0 && b.low >= 0 ? (interval){0, ones_over(most(a.high, b.high))} : none;
+    case VYRE_OP_SHL:
+    case VYRE_OP_SHR:
+        return shift(p, e, a);
+    case VYRE_OP_MIN:
+        return (interval){least(a.low, b.low), least(a.high, b.high)};
+    case VYRE_OP_MAX:
+        return (interval){most(a.low, b.low), most(a.high, b.high)};
+    case VYRE_OP_SELECT:
+        return hull(b, c);
+    case VYRE_OP_POPCOUNT:
+    case VYRE_OP_CLZ:
+    case VYRE_OP_CTZ:
+        return (interval){0, vy_type_layouts[type].bits};
+    case VYRE_OP_CAST:
+    case VYRE_OP_BITCAST:
+        return is_integer(operand) || operand == VYRE_TYPE_BOOL ? fit(type, a.low, a.high) : none;
+    default:
+        return none;
+    }
+}
+
+static interval range_builtin(const vyre_program *p, const vy_expr *e) {
+    const uint32_t *size = p->workgroup;
+    if (!vy_program_has_entry(p))
+        return whole(e->type);
+    switch ((vyre_builtin)e->op) {
+    case VYRE_BUILTIN_LOCAL_ID:
+        return (interval){0, size[e->axis] - 1};
+    case VYRE_BUILTIN_WORKGROUP_SIZE:
+        return (interval){size[e->axis], size[e->axis]};
+    case VYRE_BUILTIN_LOCAL_INDEX:
+        return (interval){0, size[0] * size[1] * size[2] - 1};
+    default:
+        return whole(e->type);
+    }
+}
+
+static interval range_expr(const vy_ranges *r, const vy_expr *e) {
+    uint64_t length;
+    switch ((vy_expr_kind)e->kind) {
+    case VY_EXPR_LITERAL:
+        return is_integer(e->type) ? (interval){value_of(e->type, e->bits), value_of(e->type, e->bits)}
+                                   : whole(e->type);
+    case VY_EXPR_VARIABLE:
+        return widen(e->type, r->facts[e->a].range);
+    case VY_EXPR_LEN:
+        length = vy_memory_known_length(r->program, e->a);
+        return length ? (interval){(wide)length, (wide)length} : whole(e->type);
+    case VY_EXPR_BUILTIN:
+        return range_builtin(r->program, e);
+    case VY_EXPR_OP:
+        return range_op(r, e);
+    default:
+        return whole(e->type);
+    }
+}
+
+/* The length an index is below for certain, or VY_NONE: that of a variable, or of something that is not above one. Recursion is bounded by
+ * VY_LIMIT_EXPRESSION_DEPTH. */
+static uint32_t below(const vy_ranges *r, uint32_t expr) {
+    const vy_expr *e = &r->program->exprs.items[expr];
+    if (e->kind == VY_EXPR_VARIABLE)
+        return r->facts[e->a].below;
+    if (e->kind != VY_EXPR_OP || !is_integer(e->type) || !is_integer(r->program->exprs.items[e->a].type))
+        return VY_NONE;
+    interval a = at(r, e->a);
+    if (a.low < 0)
+        return VY_NONE;
+    uint32_t length = below(r, e->a);
+    switch ((vyre_op)e->op) {
+    case VYRE_OP_CAST:
+        return fit(e->type, a.low, a.high).high == a.high ? length : VY_NONE;
+    case VYRE_OP_SHR:
+        return length;
+    case VYRE_OP_DIV:
+        return at(r, e->b).low > 0 ? length : VY_NONE;
+    case VYRE_OP_REM:
+        return length;
+    case VYRE_OP_SUB:
+        return at(r, e->b).low >= 0 && at(r, e->b).high <= a.low ? length : VY_NONE;
+    case VYRE_OP_AND:
+    case VYRE_OP_MIN:
+        return length != VY_NONE || at(r, e->b).low < 0 ? length : below(r, e->b);
+    default:
+        return VY_NONE;
+    }
+}
+
+static uint8_t is_inside(const vy_ranges *r, uint32_t memory, uint32_t index) {
+    interval i = at(r, index);
+    uint64_t length = vy_memory_known_length(r->program, memory);
+    if (i.low < 0)
+        return 0;
+    return (length && i.high < (wide)length) || below(r, index) == length_of(r->program, memory);
+}
+
+static void visit_exprs(vy_ranges *r, const vy_stmt *s) {
+    const vyre_program *p = r->program;
+    uint32_t end = vy_stmt_exprs_end(p, s, r->next_expr);
+    for (; r->next_expr < end; r->next_expr++) {
+        const vy_expr *e = &p->exprs.items[r->next_expr];
+        r->exprs[r->next_expr] = pack(range_expr(r, e));
+        if (e->kind == VY_EXPR_LOAD)
+            r->load_inside[r->next_expr] = is_inside(r, e->a, e->b);
+    }
+}
+
+/* ---- facts ---- */
+
+static void learn(vy_ranges *r, uint32_t variable, fact known) {
+    undo *entry = VY_PUSH(&r->log);
+    if (!entry) {
+        r->failed = 1;
+        return;
+    }
+    *entry = (undo){variable, r->facts[variable]};
+    r->facts[variable] = known;
+}
+
+static void forget(vy_ranges *r, uint32_t variable) {
+    learn(r, variable, (fact){pack(whole(r->program->variables.items[variable].type)), VY_NONE});
+}
+
+static void undo_to(vy_ranges *r, uint32_t mark) {
+    while (r->log.count > mark) {
+        const undo *entry = &r->log.items[--r->log.count];
+        r->facts[entry->variable] = entry->old;
+    }
+}
+
+/* Every variable assigned in [first, end) may be anything. */
+static void forget_assigned(vy_ranges *r, uint32_t first, uint32_t end) {
+    for (uint32_t i = first; i < end && !r->failed; i++)
+        if (r->program->stmts.items[i].kind == VY_STMT_ASSIGN)
+            forget(r, r->program->stmts.items[i].variable);
+}
+
+/* ---- conditions ---- */
+
+/* The comparison that holds when `op` does not, for integers. */
+static vyre_op opposite(vyre_op op) {
+    switch (op) {
+    case VYRE_OP_EQ:
+        return VYRE_OP_NE;
+    case VYRE_OP_NE:
+        return VYRE_OP_EQ;
+    case VYRE_OP_LT:
+        return VYRE_OP_GE;
+    case VYRE_OP_LE:
+        return VYRE_OP_GT;
+    case VYRE_OP_GT:
+        return VYRE_OP_LE;
+    case VYRE_OP_GE:
+        return VYRE_OP_LT;
+    default:
+        return VYRE_OP_COUNT;
+    }
+}
+
+/* The same comparison with its sides exchanged. */
+static vyre_op mirrored(vyre_op op) {
+    switch (op) {
+    case VYRE_OP_LT:
+        return VYRE_OP_GT;
+    case VYRE_OP_LE:
+        return VYRE_OP_GE;
+    case VYRE_OP_GT:
+        return VYRE_OP_LT;
+    case VYRE_OP_GE:
+        return VYRE_OP_LE;
+    default:
+        return op;
+    }
+}
+
+/* `left op right` holds: what follows for a variable on the left. */
+static void assume_side(vy_ranges *r, vyre_op op, uint32_t left, uint32_t right) {
+    const vy_expr *e = &r->program->exprs.items[left];
+    if (e->kind != VY_EXPR_VARIABLE)
+        return;
+    fact known = r->facts[e->a];
+    interval mine = widen(e->type, known.range), other = at(r, right);
+    switch (op) {
+    case VYRE_OP_EQ:
+        mine = (interval){most(mine.low, other.low), least(mine.high, other.high)};
+        break;
+    case VYRE_OP_LT:
+        mine.high = least(mine.high, other.high - 1);
+        known.below = length_in(r, right) != VY_NONE ? length_in(r, right) : known.below;
+        break;
+    case VYRE_OP_LE:
+        mine.high = least(mine.high, other.high);
+        break;
+    case VYRE_OP_GT:
+        mine.low = most(mine.low, other.low + 1);
+        break;
+    case VYRE_OP_GE:
+        mine.low = most(mine.low, other.low);
+        break;
+    default:
+        return;
+    }
+    if (mine.low <= mine.high) /* else nobody comes here */
+        known.range = pack(mine);
+    learn(r, e->a, known);
+}
+
+/* The condition at `expr` is `holds`. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+static void assume(vy_ranges *r, uint32_t expr, int holds) {
+    const vy_expr *e = &r->program->exprs.items[expr];
+    if (e->kind != VY_EXPR_OP || r->failed)
+        return;
+    vyre_op op = (vyre_op)e->op;
+    if (op == VYRE_OP_LNOT) {
+        assume(r, e->a, !holds);
+    } else if (op == (holds ? VYRE_OP_LAND : VYRE_OP_LOR)) {
+        assume(r, e->a, holds);
+        assume(r, e->b, holds);
+    } else if (opposite(op) != VYRE_OP_COUNT && is_integer(r->program->exprs.items[e->a].type)) {
+        op = holds ? op : opposite(op);
+        assume_side(r, op, e->a, e->b);
+        assume_side(r, mirrored(op), e->b, e->a);
+    }
+}
+
+/* ---- statements ---- */
+
+static void visit_block(vy_ranges *r, uint32_t first, uint32_t end);
+
+/* Whether a block ends in a jump or trap, so that nobody comes out at its end. */
+static int does_not_end(const vyre_program *p, uint32_t first, uint32_t end) {
+    uint8_t last = VY_STMT_KIND_COUNT;
+    for (uint32_t i = first; i < end; i = p->stmts.items[i].end)
+        last = p->stmts.items[i].kind;
+    return last == VY_STMT_BREAK || last == VY_STMT_CONTINUE || last == VY_STMT_RETURN || last == VY_STMT_TRAP;
+}
+
+/* Where the first branch does not come back, what holds at the end of the second holds behind. */
+static void visit_if(vy_ranges *r, uint32_t index, const vy_stmt *s) {
+    uint32_t mark = r->log.count;
+    assume(r, s->a, 1);
+    visit_block(r, index + 1, s->middle);
+    undo_to(r, mark);
+    assume(r, s->a, 0);
+    visit_block(r, s->middle, s->end);
+    if (does_not_end(r->program, index + 1, s->middle))
+        return;
+    undo_to(r, mark);
+    forget_assigned(r, index + 1, s->end);
+}
+
+/* a, a + c, … while below b, or above it if c is negative. */
+static void enter_for(vy_ranges *r, const vy_stmt *s) {
+    uint8_t type = r->program->variables.items[s->variable].type;
+    interval from = at(r, s->a), to = at(r, s->b), step = s->c == VY_NONE ? (interval){1, 1} : at(r, s->c);
+    interval up = {from.low, to.high - 1}, down = {to.low + 1, from.high};
+    interval trips = step.low >= 0 ? up : step.high <= 0 ? down : hull(up, down);
+    fact known = {pack(fit(type, trips.low, trips.high)), VY_NONE};
+    if (step.low >= 0)
+        known.below = length_in(r, s->b);
+    learn(r, s->variable, known);
+}
+
+static void visit_loop(vy_ranges *r, uint32_t index, const vy_stmt *s) {
+    uint32_t mark = r->log.count;
+    if (s->kind == VY_STMT_FOR)
+        enter_for(r, s); /* bounds are evaluated before the first trip */
+    forget_assigned(r, index + 1, s->end);
+    if (s->kind == VY_STMT_WHILE) {
+        visit_exprs(r, s);
+        assume(r, s->a, 1);
+    }
+    visit_block(r, index + 1, s->end);
+    undo_to(r, mark);
+    forget_assigned(r, index + 1, s->end);
+}
+
+static void give(vy_ranges *r, const vy_stmt *s) {
+    fact known = {r->exprs[s->a], below(r, s->a)};
+    if (s->kind == VY_STMT_LET)
+        r->lengths[s->variable] = length_in(r, s->a);
+    learn(r, s->variable, known);
+}
+
+static void visit_stmt(vy_ranges *r, uint32_t index) {
+    const vy_stmt *s = &r->program->stmts.items[index];
+    if (s->kind != VY_STMT_WHILE)
+        visit_exprs(r, s);
+    switch ((vy_stmt_kind)s->kind) {
+    case VY_STMT_LET:
+    case VY_STMT_VAR:
+    case VY_STMT_ASSIGN:
+        give(r, s);
+        break;
+    case VY_STMT_STORE:
+    case VY_STMT_ATOMIC:
+        r->stmt_inside[index] = is_inside(r, s->memory, s->a);
+        break;
+    case VY_STMT_IF:
+        visit_if(r, index, s);
+        break;
+    case VY_STMT_FOR:
+    case VY_STMT_WHILE:
+        visit_loop(r, index, s);
+        break;
+    case VY_STMT_REGION:
+        visit_block(r, index + 1, s->end);
+        break;
+    default:
+        break;
+    }
+}
+
+static void visit_block(vy_ranges *r, uint32_t first, uint32_t end) {
+    for (uint32_t i = first; i < end && !r->failed; i = r->program->stmts.items[i].end)
+        visit_stmt(r, i);
+}
+
+/* ---- making ---- */
+
+static int prepare(vy_ranges *r) {
+    const vyre_program *p = r->program;
+    size_t exprs = p->exprs.count + 1u, stmts = p->stmts.count + 1u, variables = p->variables.count + 1u;
+    r->size =
+        vy_array_size(exprs * (sizeof *r->exprs + 1) + variables * (sizeof *r->facts + sizeof *r->lengths) + stmts, 1);
+    r->exprs = vy_allocate_zero(r->size);
+    if (!r->exprs)
+        return 0;
+    r->facts = (fact *)(r->exprs + exprs);
+    r->lengths = (uint32_t *)(r->facts + variables);
+    r->load_inside = (uint8_t *)(r->lengths + variables);
+    r->stmt_inside = r->load_inside + exprs;
+    for (uint32_t i = 0; i < p->variables.count; i++) {
+        r->facts[i] = (fact){pack(whole(p->variables.items[i].type)), VY_NONE};
+        r->lengths[i] = VY_NONE;
+    }
+    const vy_function *entry = vy_program_entry(p);
+    for (uint32_t i = 0; entry && i < p->param_count; i++)
+        r->lengths[entry->first_variable + i] = p->memories.count + entry->first_variable + i;
+    for (uint32_t i = 0; i < p->exprs.count; i++)
+        r->exprs[i] = pack(whole(p->exprs.items[i].type));
+    return 1;
+}
+
+vyre_status vy_ranges_make(const vyre_program *program, vy_ranges **out, vyre_error *error) {
+    vy_ranges *r = vy_allocate_zero(sizeof *r);
+    *out = NULL;
+    if (!r)
+        return vy_fail_memory(error, "ranges");
+    r->program = program;
+    r->failed = !prepare(r);
+    for (uint32_t i = 0; i < program->functions.count && !r->failed; i++)
+        visit_block(r, program->functions.items[i].first_stmt, program->functions.items[i].end_stmt);
+    VY_VECTOR_FREE(&r->log);
+    if (r->failed) {
+        vy_ranges_free(r);
+        return vy_fail_memory(error, "ranges");
+    }
+    *out = r;
+    return VYRE_OK;
+}
+
+void vy_ranges_free(vy_ranges *r) {
+    if (!r)
+        return;
+    vy_release(r->exprs, r->size);
+    vy_release(r, sizeof *r);
+}
+
+vy_range vy_range_of(const vy_ranges *r, uint32_t expr) {
+    return r->exprs[expr];
+}
+
+int vy_load_is_inside(const vy_ranges *r, uint32_t expr) {
+    return r->load_inside[expr];
+}
+
+int vy_stmt_is_inside(const vy_ranges *r, uint32_t stmt) {
+    return r->stmt_inside[stmt];
+}

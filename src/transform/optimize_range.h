@@ -1,0 +1,30 @@
+/* Ranges: between which values an integer expression lies wherever it is evaluated, and which accesses are always inside.
+ *
+ * One walk over a program without calls of its own functions, in order: intervals of integers for every expression, narrowed by bounds of
+ * `for`, conditions around the place, masks, remainders, minima; and "below the length of this buffer" for values that were compared with a
+ * length only the dispatch knows. At the head of a loop whatever its body assigns may be anything, and behind an `if` whatever its branches
+ * assigned, unless a branch does not come back.
+ *
+ * Sound, not complete: an answer of 1 holds in every run; 0 says nothing. */
+#ifndef VY_TRANSFORM_OPTIMIZE_RANGE_H
+#define VY_TRANSFORM_OPTIMIZE_RANGE_H
+
+#include "ir/model.h"
+
+/* Both ends belong to it. In the order of the type: of signed types read them as int64_t. */
+typedef struct vy_range {
+    uint64_t low, high;
+} vy_range;
+
+/* Immutable once made, any thread; free with vy_ranges_free. The program is borrowed and must outlive it. */
+typedef struct vy_ranges vy_ranges;
+vyre_status vy_ranges_make(const vyre_program *program, vy_ranges **out, vyre_error *error);
+void vy_ranges_free(vy_ranges *ranges);
+
+/* The range of an expression of integer type; that of the whole type for what was not reached. */
+vy_range vy_range_of(const vy_ranges *ranges, uint32_t expr);
+/* Whether the index of a load (an expression), or of a store or atomic (a statement), is always inside its memory. */
+int vy_load_is_inside(const vy_ranges *ranges, uint32_t expr);
+int vy_stmt_is_inside(const vy_ranges *ranges, uint32_t stmt);
+
+#endif
