@@ -239,8 +239,8 @@ typedef struct vyre_dialects_guard {
     void *slot;                           /* the library's */
 } vyre_dialects_guard;
 
-/* Pins the newest snapshot. The first call of a process makes it from libvyre's own records; if that is impossible (no memory) the guard holds an
- * empty one, and the next call tries again. */
+/* Pins the newest snapshot. The first call of a process makes it from libvyre's own records, and calls on other threads wait for that (milliseconds); if it
+ * is impossible (no memory) the guard holds an empty one, and the next call tries again. */
 VYRE_API vyre_dialects_guard vyre_dialects_acquire(void);
 /* The same, but what stands in the way is an error and no guard is taken. */
 VYRE_API vyre_status vyre_dialects_global(vyre_dialects_guard *out, vyre_error *error);

@@ -9,6 +9,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void before(void) {
     vy_modules_lock();
+    vy_dialects_lock_first();
     (void)pthread_mutex_lock(&vy_op_ids.adding);
     (void)pthread_mutex_lock(&vy_extension_targets.adding);
     vy_domain_before_fork(&vy_dialects);
@@ -17,6 +18,7 @@ static void before(void) {
 static void unlock(void) {
     (void)pthread_mutex_unlock(&vy_extension_targets.adding);
     (void)pthread_mutex_unlock(&vy_op_ids.adding);
+    vy_dialects_unlock_first();
     vy_modules_unlock();
 }
 

@@ -9,6 +9,8 @@
 #include "dialect/fork.h"
 #include "dialect/standard.h"
 
+#include <pthread.h>
+
 static void destroy(vy_pinned *object) {
     vy_snapshot_free((vyre_snapshot *)object);
 }
@@ -44,13 +46,28 @@ static vyre_status build_first(vyre_snapshot **out, vyre_error *error) {
     return status;
 }
 
+/* One thread reads the library, and those that come meanwhile wait for it, rather than each reading it for nothing. */
+static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+
+void vy_dialects_lock_first(void) {
+    (void)pthread_mutex_lock(&making);
+}
+
+void vy_dialects_unlock_first(void) {
+    (void)pthread_mutex_unlock(&making);
+}
+
 /* After VYRE_OK there is a current snapshot, whoever made it. */
 static vyre_status make_first(vyre_error *error) {
-    vyre_snapshot *first;
+    vyre_snapshot *first = NULL;
+    vyre_status status = VYRE_OK;
     vy_fork_handlers_install();
-    vyre_status status = build_first(&first, error);
-    if (status == VYRE_OK && !vy_domain_publish(&vy_dialects, NULL, &first->pinned))
-        vy_snapshot_free(first);
+    vy_dialects_lock_first();
+    if (!atomic_load(&vy_dialects.current))
+        status = build_first(&first, error);
+    if (first)
+        (void)vy_domain_publish(&vy_dialects, NULL, &first->pinned); /* nobody else makes the first one */
+    vy_dialects_unlock_first();
     return status;
 }
 

@@ -9,6 +9,10 @@ extern vy_domain vy_dialects;
 /* The newest snapshot, or an empty guard if there is none yet: none is made. */
 vyre_dialects_guard vy_dialects_peek(void);
 
+/* Held while the first snapshot is made. Taken after vy_modules_lock, and before the locks of the interners. */
+void vy_dialects_lock_first(void);
+void vy_dialects_unlock_first(void);
+
 /* vyre_dialects_install; *moved says that it failed because somebody else was faster. */
 vyre_status vy_dialects_install(vyre_dialect_builder *builder, int *moved, vyre_error *error);
 
