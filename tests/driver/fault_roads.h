@@ -35,7 +35,6 @@ typedef struct roads {
     vyre_arguments arguments;
     vyre_dispatch_config config;
     int is_honest;   /* nothing may fail */
-    int is_quiet;    /* several threads: claims are not made with cmocka */
     vyre_trap trap;  /* what dispatches fill */
     unsigned failed; /* roads that ended with an error */
     vyre_status last;
