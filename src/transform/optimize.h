@@ -6,6 +6,7 @@
 #ifndef VY_TRANSFORM_OPTIMIZE_H
 #define VY_TRANSFORM_OPTIMIZE_H
 
+#include "ir/eval.h"
 #include "ir/model.h"
 #include "transform/optimize_identities.h"
 #include "vyre/transform.h"
@@ -39,6 +40,17 @@ static inline uint8_t vy_stmt_changes(const vy_rules *rules, const vy_stmt *stmt
     if (changes & VY_CHANGES_ACQUIRE && acquires)
         changes |= VY_CHANGES_SHARED;
     return changes & (VY_CHANGES_VARIABLE | VY_CHANGES_MEMORY | VY_CHANGES_SHARED);
+}
+
+/* Whether op(a, b) and op(b, a) are the same bits, for every type: a NaN is the same from either side. */
+int vy_op_commutes(vyre_op op);
+
+/* The mathematical integer that bits of an integer type are. */
+__extension__ typedef __int128 vy_wide;
+static inline vy_wide vy_integer_of(uint8_t type, uint64_t bits) {
+    const vy_type_layout *layout = &vy_type_layouts[type];
+    int is_negative = layout->classes == VYRE_CLASS_SIGNED && bits >> (layout->bits - 1);
+    return (vy_wide)bits - (is_negative ? (vy_wide)1 << layout->bits : 0);
 }
 
 /* Whether VY_CHANGES_SHARED concerns a memory: not what is private, nor what nobody writes during a dispatch. */

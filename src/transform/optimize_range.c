@@ -5,11 +5,10 @@
 #include "transform/optimize_range.h"
 
 #include "base/status.h"
-#include "ir/eval.h"
 #include "ir/validate/check.h"
 #include "transform/optimize.h"
 
-__extension__ typedef __int128 wide;
+typedef vy_wide wide;
 
 typedef struct interval {
     wide low, high;
@@ -81,11 +80,6 @@ static interval fit(uint8_t type, wide low, wide high) {
 
 static interval hull(interval a, interval b) {
     return (interval){least(a.low, b.low), most(a.high, b.high)};
-}
-
-static wide value_of(uint8_t type, uint64_t bits) {
-    const vy_type_layout *layout = &vy_type_layouts[type];
-    return (wide)bits - (is_signed(type) && bits >> (layout->bits - 1) ? (wide)1 << layout->bits : 0);
 }
 
 /* The smallest number of the form 2^n - 1 that is not below it. */
@@ -223,7 +217,7 @@ static interval range_expr(const vy_ranges *r, const vy_expr *e) {
     uint64_t length;
     switch ((vy_expr_kind)e->kind) {
     case VY_EXPR_LITERAL:
-        return is_integer(e->type) ? (interval){value_of(e->type, e->bits), value_of(e->type, e->bits)}
+        return is_integer(e->type) ? (interval){vy_integer_of(e->type, e->bits), vy_integer_of(e->type, e->bits)}
                                    : whole(e->type);
     case VY_EXPR_VARIABLE:
         return widen(e->type, r->facts[e->a].range);

@@ -1,7 +1,6 @@
 /* The rules that passes go by (optimize.h), and the identities as rows. */
 #include "transform/optimize.h"
 
-#include "ir/eval.h"
 #include "ir/rows.h"
 
 const vy_identity vy_identities[VY_IDENTITY_COUNT] = {
@@ -39,6 +38,15 @@ const vy_rules vy_rules_sound = {
     .identities = vy_identities,
     .identity_count = VY_IDENTITY_COUNT,
 };
+
+int vy_op_commutes(vyre_op op) {
+    static const uint8_t commutes[VYRE_OP_COUNT] = {
+        [VYRE_OP_ADD] = 1, [VYRE_OP_MUL] = 1, [VYRE_OP_MUL_HIGH] = 1, [VYRE_OP_AND] = 1,
+        [VYRE_OP_OR] = 1,  [VYRE_OP_XOR] = 1, [VYRE_OP_LAND] = 1,     [VYRE_OP_LOR] = 1,
+        [VYRE_OP_MIN] = 1, [VYRE_OP_MAX] = 1, [VYRE_OP_EQ] = 1,       [VYRE_OP_NE] = 1,
+    };
+    return commutes[op];
+}
 
 int vy_memory_is_shared(const vy_memory *memory) {
     if (memory->space == VY_SPACE_PRIVATE)

@@ -4,7 +4,6 @@
  * A branch that is spliced into the block around it may end in a jump: the rewriter then leaves out the rest of that block, which nobody
  * can reach. Names that meet there get suffixes. Conditions and bounds have no effect, so dropping them is free. A `while` is only
  * dropped if its condition is false: one that runs for ever keeps doing so. */
-#include "ir/eval.h"
 #include "transform/optimize.h"
 #include "transform/optimize_rewrite.h"
 

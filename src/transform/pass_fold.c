@@ -3,7 +3,6 @@
  * An op of literals becomes the literal that the evaluator gives; nothing here knows what an op does. The length of an array, of a buffer with a
  * constant count and the size of a workgroup are literals; so is a `let` of a literal, wherever it is used. A load from an array or
  * such a buffer beyond its end is zero. */
-#include "ir/eval.h"
 #include "ir/validate/check.h"
 #include "transform/optimize.h"
 #include "transform/optimize_rewrite.h"
@@ -56,9 +55,8 @@ static uint32_t fold_builtin(vy_rewrite *rw, uint32_t node) {
 
 /* Whether a literal index is outside `length` elements: compared as a mathematical integer, so a negative one is. */
 static int is_outside(const vy_expr *index, uint64_t length) {
-    const vy_type_layout *layout = &vy_type_layouts[index->type];
-    int is_negative = layout->classes == VYRE_CLASS_SIGNED && index->bits >> (layout->bits - 1);
-    return is_negative || index->bits >= length;
+    vy_wide at = vy_integer_of(index->type, index->bits);
+    return at < 0 || at >= (vy_wide)length;
 }
 
 static uint32_t fold_node(vy_rewrite *rw, uint32_t node) {

@@ -3,7 +3,6 @@
  *
  * Every rule gives a tree that is smaller, or as large with a literal moved to the right, so the pass ends. Rules over two ops are rows
  * too; what the new literal is, only the evaluator says. */
-#include "ir/eval.h"
 #include "transform/optimize.h"
 #include "transform/optimize_pairs.h"
 #include "transform/optimize_rewrite.h"
@@ -105,13 +104,6 @@ static uint32_t apply_identities(vy_rewrite *rw, const vy_expr *e) {
 
 /* ---- two ops ---- */
 
-/* Integers and floats alike: both operands of these are equal in rank, and a NaN is the same from either side. */
-static int commutes(uint8_t op) {
-    return op == VYRE_OP_ADD || op == VYRE_OP_MUL || op == VYRE_OP_MUL_HIGH || op == VYRE_OP_AND || op == VYRE_OP_OR ||
-           op == VYRE_OP_XOR || op == VYRE_OP_LAND || op == VYRE_OP_LOR || op == VYRE_OP_MIN || op == VYRE_OP_MAX ||
-           op == VYRE_OP_EQ || op == VYRE_OP_NE;
-}
-
 static uint32_t simplify_chain(vy_rewrite *rw, const vy_expr *e) {
     const vy_expr inner = *vy_pool_get(rw, e->a);
     uint64_t bits;
@@ -211,7 +203,7 @@ static uint32_t simplify_node(vy_rewrite *rw, uint32_t node) {
         vy_expr e = *vy_pool_get(rw, node);
         if (e.kind != VY_EXPR_OP)
             return node;
-        if (commutes(e.op) && vy_pool_is_literal(rw, e.a) && !vy_pool_is_literal(rw, e.b)) {
+        if (vy_op_commutes((vyre_op)e.op) && vy_pool_is_literal(rw, e.a) && !vy_pool_is_literal(rw, e.b)) {
             rw->changes++;
             vy_expr swapped = e;
             swapped.a = e.b;

@@ -6,7 +6,6 @@
  * number is multiplied by it: both round the same exact value.
  *
  * x is used several times, so it is a leaf or gets a `let`; where none may stand, in the condition of a `while`, the division stays. */
-#include "ir/eval.h"
 #include "transform/optimize.h"
 #include "transform/optimize_rewrite.h"
 

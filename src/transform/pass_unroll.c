@@ -4,14 +4,11 @@
  * with the size it then has. The cost of a loop is the statements and expressions it becomes; one trip is always unrolled. A body may end in
  * a return: then there is one trip, and nothing behind it. */
 #include "base/status.h"
-#include "ir/eval.h"
 #include "ir/validate/check.h"
 #include "transform/optimize.h"
 #include "transform/optimize_rewrite.h"
 
 enum { TRIPS = 16, COST = 96 };
-
-__extension__ typedef __int128 wide;
 
 typedef struct unrolling {
     uint32_t *first_expr; /* by statement; of the end of the program, too */
@@ -20,19 +17,14 @@ typedef struct unrolling {
     size_t size;
 } unrolling;
 
-static wide value_of(const vy_expr *literal) {
-    const vy_type_layout *layout = &vy_type_layouts[literal->type];
-    int is_negative = layout->classes == VYRE_CLASS_SIGNED && literal->bits >> (layout->bits - 1);
-    return (wide)literal->bits - (is_negative ? (wide)1 << layout->bits : 0);
-}
-
 /* The trips of a `for` with literal bounds: from, from + step, …; TRIPS + 1 if they are more or not known. */
 static unsigned count_trips(const vyre_program *p, const vy_stmt *s, uint64_t at[TRIPS]) {
     const vy_expr *from = &p->exprs.items[s->a], *to = &p->exprs.items[s->b];
     const vy_expr *by = s->c == VY_NONE ? NULL : &p->exprs.items[s->c];
     if (from->kind != VY_EXPR_LITERAL || to->kind != VY_EXPR_LITERAL || (by && by->kind != VY_EXPR_LITERAL))
         return TRIPS + 1;
-    wide step = by ? value_of(by) : 1, end = value_of(to), i = value_of(from);
+    vy_wide step = by ? vy_integer_of(by->type, by->bits) : 1, end = vy_integer_of(to->type, to->bits);
+    vy_wide i = vy_integer_of(from->type, from->bits);
     unsigned trips = 0;
     for (; step && (step > 0 ? i < end : i > end); i += step) {
         if (trips == TRIPS)

@@ -13,7 +13,6 @@
  * What must stay true: a number is never used for two values that an invocation can tell apart between the definition of the leader and
  * the use, in one trip of every loop around both. So leaders are forgotten with their block, and conditions of `while` lead nothing. */
 #include "base/status.h"
-#include "ir/eval.h"
 #include "ir/validate/check.h"
 #include "transform/optimize.h"
 #include "transform/optimize_rewrite.h"
@@ -202,12 +201,6 @@ static uint32_t number_load(numbering *n, const vy_expr *e) {
     return number_of(n, &key);
 }
 
-static int commutes(uint8_t op) {
-    return op == VYRE_OP_ADD || op == VYRE_OP_MUL || op == VYRE_OP_MUL_HIGH || op == VYRE_OP_AND || op == VYRE_OP_OR ||
-           op == VYRE_OP_XOR || op == VYRE_OP_LAND || op == VYRE_OP_LOR || op == VYRE_OP_MIN || op == VYRE_OP_MAX ||
-           op == VYRE_OP_EQ || op == VYRE_OP_NE;
-}
-
 static uint32_t number_op(numbering *n, const vy_expr *e) {
     const uint32_t operands[3] = {e->a, e->b, e->c};
     uint32_t numbers[3] = {VY_NONE, VY_NONE, VY_NONE};
@@ -224,7 +217,7 @@ static uint32_t number_op(numbering *n, const vy_expr *e) {
         return literal_number(
             n, e->type,
             vyre_op_evaluate((vyre_op)e->op, (vyre_type)e->type, (vyre_type)operand, bits[0], bits[1], bits[2]));
-    if (commutes(e->op) && numbers[0] > numbers[1]) {
+    if (vy_op_commutes((vyre_op)e->op) && numbers[0] > numbers[1]) {
         uint32_t first = numbers[0];
         numbers[0] = numbers[1];
         numbers[1] = first;
@@ -333,12 +326,10 @@ static void forget_changes(numbering *n, const vy_stmt *s) {
 /* Whether a literal index lies inside a memory for certain. */
 static int is_inside(const numbering *n, uint32_t memory, uint32_t index) {
     const vy_expr *literal = literal_of(n, index);
-    const vy_type_layout *layout = &vy_type_layouts[n->values.items[index].key.type];
     if (!n->rules->check_bounds)
         return 1;
-    if (!literal || (layout->classes == VYRE_CLASS_SIGNED && literal->bits >> (layout->bits - 1)))
-        return 0;
-    return literal->bits < vy_memory_known_length(n->program, memory);
+    vy_wide at = literal ? vy_integer_of(literal->type, literal->bits) : -1;
+    return at >= 0 && at < (vy_wide)vy_memory_known_length(n->program, memory);
 }
 
 /* After a store, a load from there gives what was stored: its key stands for that number. */

@@ -23,6 +23,7 @@
     X(HOIST, HOIST, CONTROL, "what changes in a loop is computed before it")                                           \
     X(MAGIC, STRENGTH, INTEGERS, "a magic number with a bit too many overflows")                                       \
     X(TRAP, DEAD, CONTROL, "a trap is left out")                                                                       \
+    X(COLLECTIVE, DEAD, COLLECTIVES, "a meeting where the workgroup of a trap ends is left out")                       \
     X(ATOMIC, DEAD, ATOMICS, "an atomic without a result is left out")
 
 typedef enum mutant {
@@ -97,6 +98,9 @@ static vy_rules rules_of(mutant which) {
         break;
     case MUTANT_TRAP:
         rules.is_kept[VY_STMT_TRAP] = 0;
+        break;
+    case MUTANT_COLLECTIVE:
+        rules.is_kept[VY_STMT_COLLECTIVE] = 0;
         break;
     case MUTANT_ATOMIC:
         rules.is_kept[VY_STMT_ATOMIC] = 0;

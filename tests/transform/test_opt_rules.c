@@ -209,7 +209,7 @@ static void fma_of_one_adds_and_fma_of_minus_zero_multiplies(void **state) {
     for (unsigned t = VYRE_TYPE_F16; t <= VYRE_TYPE_F64; t++)
         for (uint64_t i = 0; i < 400000; i++) {
             vyre_type type = (vyre_type)t;
-            uint64_t one, minus_zero, a = value_at(type, i % value_count(type), &random);
+            uint64_t one = 0, minus_zero = 0, a = value_at(type, i % value_count(type), &random);
             uint64_t b = value_at(type, vy_random_next(&random), &random);
             assert_true(vy_operand_bits(VY_IS_ONE, type, &one) && vy_operand_bits(VY_IS_MINUS_ZERO, type, &minus_zero));
             b = i % 5 == 0 ? minus_zero : i % 5 == 1 ? 0 : vy_value_clean(type, b);
