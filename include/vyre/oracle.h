@@ -47,7 +47,7 @@ typedef struct vyre_oracle_report {
 } vyre_oracle_report;
 
 /* Compiled form, reusable for many runs; immutable, any thread. The program is retained. Calls of local functions are inlined;
- * VYRE_NOT_FOUND if it calls an op id that no dialect provides. */
+ * VYRE_NOT_FOUND if it calls ops that are not resolved (vyre_program_resolve). */
 typedef struct vyre_oracle vyre_oracle;
 VYRE_API vyre_status vyre_oracle_new(vyre_program *program, vyre_oracle **out, vyre_error *error);
 VYRE_API void vyre_oracle_free(vyre_oracle *oracle);

@@ -10,9 +10,8 @@ static vyre_status refuse_op_calls(const vyre_program *program, vyre_error *erro
             continue;
         vy_position at = vy_stmt_position(program, s);
         vy_fail(error, VYRE_NOT_FOUND,
-                VY_FIX("provide a dialect with `%s`, or define the function in the file",
-                       vy_name_text(program, stmt->name)),
-                "the program calls op `%s`, which no dialect provides", vy_name_text(program, stmt->name));
+                "resolve the program first (vyre_program_resolve), or define the function in the file",
+                "the program calls op `%s`, which is not resolved", vy_name_text(program, stmt->name));
         if (error && at.line)
             vy_fail_where(error, "%s:%u:%u", vy_source_name(program->source), at.line, at.column);
         return VYRE_NOT_FOUND;

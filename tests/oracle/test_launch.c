@@ -220,13 +220,14 @@ static void a_library_cannot_be_run(void **state) {
     vyre_module_free(module);
 }
 
-static void an_op_that_no_dialect_provides_is_named(void **state) {
+static void an_op_that_is_not_resolved_is_named(void **state) {
     (void)state;
     launch_case c;
     vyre_oracle *oracle;
     open_case(&c,
               "program p {\n buffer y : f32 write count 1\n grid 1\n let e : f32 = nowhere.thing(1.0f32)\n y[0] = e }");
     assert_int_equal(vyre_oracle_new(c.program, &oracle, &c.error), VYRE_NOT_FOUND);
+    assert_non_null(strstr(c.error.fix, "vyre_program_resolve"));
     assert_non_null(strstr(c.error.message, "nowhere.thing"));
     assert_non_null(strstr(c.error.where, ":4:"));
     vyre_module_free(c.module);
@@ -243,7 +244,7 @@ int main(void) {
         cmocka_unit_test(a_dimension_has_fewer_than_2_to_the_32_invocations),
         cmocka_unit_test(the_grid_may_come_from_a_buffer),
         cmocka_unit_test(a_library_cannot_be_run),
-        cmocka_unit_test(an_op_that_no_dialect_provides_is_named),
+        cmocka_unit_test(an_op_that_is_not_resolved_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
