@@ -53,8 +53,9 @@ static inline vy_wide vy_integer_of(uint8_t type, uint64_t bits) {
     return (vy_wide)bits - (is_negative ? (vy_wide)1 << layout->bits : 0);
 }
 
-/* Whether VY_CHANGES_SHARED concerns a memory: not what is private, nor what nobody writes during a dispatch. */
-int vy_memory_is_shared(const vy_memory *memory);
+/* Whether VY_CHANGES_SHARED concerns a memory: not what is private, nor what nobody writes during a dispatch. A function does not know
+ * what its parameters stand for: what it may only read, others may write. */
+int vy_memory_is_shared(const vyre_program *program, uint32_t memory);
 
 typedef vyre_status vy_pass_function(const vyre_program *from, const vy_rules *rules, vyre_program **out,
                                      uint64_t *changes, vyre_error *error);

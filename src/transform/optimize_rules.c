@@ -48,10 +48,11 @@ int vy_op_commutes(vyre_op op) {
     return commutes[op];
 }
 
-int vy_memory_is_shared(const vy_memory *memory) {
-    if (memory->space == VY_SPACE_PRIVATE)
+int vy_memory_is_shared(const vyre_program *program, uint32_t memory) {
+    const vy_memory *m = &program->memories.items[memory];
+    if (m->space == VY_SPACE_PRIVATE)
         return 0;
-    return memory->space == VY_SPACE_WORKGROUP || vy_accesses[memory->access].stores;
+    return m->space == VY_SPACE_WORKGROUP || !vy_program_has_entry(program) || vy_accesses[m->access].stores;
 }
 
 int vy_operand_bits(vy_operand_is is, vyre_type type, uint64_t *bits) {

@@ -70,7 +70,7 @@ static void measure(hoisting *h, uint32_t index) {
         level = h->of_variable[e->a];
     } else if (e->kind == VY_EXPR_LOAD) {
         level = most(h->of_expr[e->b], h->of_memory[e->a]);
-        if (vy_memory_is_shared(&h->program->memories.items[e->a]))
+        if (vy_memory_is_shared(h->program, e->a))
             level = most(level, h->shared);
         has_load = 1;
     } else if (e->kind == VY_EXPR_OP) {

@@ -197,7 +197,7 @@ static void forget_touched(numbering *n, touched_list *touched) {
 
 static uint32_t number_load(numbering *n, const vy_expr *e) {
     vy_expr key = {.kind = VY_EXPR_LOAD, .type = e->type, .a = e->a, .b = n->of_expr[e->b], .c = n->of_memory[e->a]};
-    key.bits = vy_memory_is_shared(&n->program->memories.items[e->a]) ? n->shared : 0;
+    key.bits = vy_memory_is_shared(n->program, e->a) ? n->shared : 0;
     return number_of(n, &key);
 }
 

@@ -316,6 +316,32 @@ static void long_and_broken_loops_stay(void **state) {
     expect_same("for i in 0u32 .. 3 { if i == k { continue }\n a[i] = k }", "unroll");
 }
 
+/* ---- what the original's optimiser and backends lost ---- */
+
+static void one_atomic_in_the_text_is_not_one_writer(void **state) {
+    (void)state;
+    expect_same("atomic_add(x[0], 1)", "fold simplify branch values strength hoist unroll");
+    expect_same("for i in 0u32 .. k { atomic_add(x[3], 1) }", "fold simplify branch values strength hoist unroll");
+}
+
+static void early_returns_are_kept(void **state) {
+    (void)state;
+    expect_same("if k == 3 { return }\n x[k] = 1u32", "fold simplify branch values strength hoist unroll");
+    expect_same("for i in 0u32 .. k { if x[i] == 3 { return }\n x[i] = 1u32 }\n x[k] = 2u32",
+                "fold simplify branch values strength hoist unroll");
+}
+
+static void the_first_trip_is_a_whole_one(void **state) {
+    (void)state;
+    expect("for i in 0u32 .. 2 { if i == 0 { a[i] = k }\n a[i + 1] = k }\n x[k] = a[k]", "unroll fold branch",
+           "a[0] = k\n a[1] = k\n a[2] = k\n x[k] = a[k]");
+}
+
+static void a_store_beyond_the_end_changes_nothing(void **state) {
+    (void)state;
+    expect_same("a[0] = 7\n a[8] = 9\n x[k] = a[k]", "fold simplify branch values strength hoist unroll");
+}
+
 /* ---- the driver of the passes ---- */
 
 static void levels_and_passes_outside_the_list_are_refused(void **state) {
@@ -372,6 +398,21 @@ static void functions_of_a_library_are_optimised(void **state) {
     assert_int_equal(vyre_program_optimize(vyre_module_library(module), NULL, &made, &report, &error), VYRE_OK);
     assert_int_equal(made->stmts.count, 2); /* the store is an effect, the rest is gone */
     assert_true(report.rounds >= 2 && report.expressions_after < report.expressions_before);
+    vyre_program_release(made);
+    vyre_module_free(module);
+}
+
+/* A buffer that a function may only read is one that others may write. */
+static void functions_do_not_know_who_writes_what_they_read(void **state) {
+    (void)state;
+    vyre_module *module;
+    vyre_error error;
+    const char *text = "fn g(t: buffer [u32] read) -> u32 {\n let a = t[0]\n barrier\n let b = t[0]\n return a + b }\n";
+    if (vyre_text_parse(text, strlen(text), NULL, NULL, &module, &error) != VYRE_OK)
+        fail_msg("%s", error.message);
+    vyre_program *made;
+    assert_int_equal(vyre_program_optimize(vyre_module_library(module), NULL, &made, NULL, &error), VYRE_OK);
+    assert_ptr_equal(made, vyre_module_library(module));
     vyre_program_release(made);
     vyre_module_free(module);
 }
@@ -483,10 +524,15 @@ int main(void) {
         cmocka_unit_test(what_a_loop_changes_stays),
         cmocka_unit_test(short_loops_are_written_out),
         cmocka_unit_test(long_and_broken_loops_stay),
+        cmocka_unit_test(one_atomic_in_the_text_is_not_one_writer),
+        cmocka_unit_test(early_returns_are_kept),
+        cmocka_unit_test(the_first_trip_is_a_whole_one),
+        cmocka_unit_test(a_store_beyond_the_end_changes_nothing),
         cmocka_unit_test(levels_and_passes_outside_the_list_are_refused),
         cmocka_unit_test(names_of_passes_go_both_ways),
         cmocka_unit_test(a_race_that_comes_to_light_leaves_the_program_as_it_is),
         cmocka_unit_test(functions_of_a_library_are_optimised),
+        cmocka_unit_test(functions_do_not_know_who_writes_what_they_read),
         cmocka_unit_test(a_failed_allocation_leaves_nothing_behind),
         cmocka_unit_test(time_is_linear),
     };
