@@ -125,8 +125,10 @@ struct vyre_oracle {
     uint32_t private_bytes;   /* arrays of a lane, likewise */
     uint8_t meets;            /* has a barrier or collective */
     uint8_t grid_barrier;
-    uint8_t orders; /* has an atomic that acquires or releases */
-    uint8_t serial; /* results depend on the schedule: one thread, ascending order */
+    uint8_t orders;    /* has an atomic that acquires or releases */
+    uint8_t serial;    /* results depend on the schedule: one thread, ascending order */
+    uint8_t is_device; /* ops are computed as a device with the profile `exact` does (device.h) */
+    uint64_t exact;
 };
 
 /* Compiles oracle->program into the rest of the oracle, which is zero. */

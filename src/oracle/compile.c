@@ -2,8 +2,10 @@
  *
  * Registers come from one free list per type, because a register may only ever hold values of one type. */
 #include "oracle/compile.h"
+#include "oracle/device.h"
 
 #include "base/status.h"
+#include "ir/rows.h"
 
 /* More distinct literals than this are filled in where they are used: a shared register costs a row of lanes for the whole run. */
 #define MAX_SHARED_LITERALS 192
@@ -170,13 +172,40 @@ static uint32_t emit_value(vy_compiler *c, uint32_t e) {
     return emit_expr(c, e, VY_NONE, 0);
 }
 
+static void refuse(vy_compiler *c, const char *what, vyre_type type) {
+    c->refused = what;
+    c->refused_type = type;
+}
+
+/* How the lanes of a load are read: a device takes what it finds, also a NaN that is not the canonical one. */
+static uint8_t loaded_type(vy_compiler *c, vyre_type type) {
+    static const uint8_t raw[VYRE_TYPE_COUNT] = {[VYRE_TYPE_F16] = VYRE_TYPE_U16,
+                                                 [VYRE_TYPE_BF16] = VYRE_TYPE_U16,
+                                                 [VYRE_TYPE_F32] = VYRE_TYPE_U32,
+                                                 [VYRE_TYPE_F64] = VYRE_TYPE_U64};
+    if (!c->oracle->is_device)
+        return (uint8_t)type;
+    if (vyre_type_bits(type) == 64 && !(c->oracle->exact >> VYRE_NUMERIC_INT64 & 1))
+        refuse(c, "a load", type);
+    return raw[type] ? raw[type] : (uint8_t)type;
+}
+
+static vy_kernel *kernel_of(vy_compiler *c, vyre_op op, vyre_type result, vyre_type operand) {
+    if (!c->oracle->is_device)
+        return vy_eval_kernel(op, result, operand);
+    vy_kernel *kernel = vy_device_kernel(c->oracle->exact, op, result, operand);
+    if (!kernel)
+        refuse(c, vyre_op_get(op)->name, vyre_type_bits(result) == 64 ? result : operand);
+    return kernel;
+}
+
 static uint32_t emit_load(vy_compiler *c, uint32_t e, uint32_t into) {
     const vy_expr *expr = &c->program->exprs.items[e];
     uint32_t index = emit_value(c, expr->b);
     free_operand(c, expr->b, index);
     uint32_t r = into != VY_NONE ? into : new_register(c, expr->type);
     vy_instruction *load = emit(c, VY_CODE_LOAD);
-    load->type = expr->type;
+    load->type = loaded_type(c, (vyre_type)expr->type);
     load->index_type = c->program->exprs.items[expr->b].type;
     load->site = e;
     load->site_is_expression = 1;
@@ -230,9 +259,8 @@ static uint32_t emit_op(vy_compiler *c, uint32_t e, uint32_t into, int masked) {
     op->c = r[2];
     /* For select the operand type is that of the arms. */
     uint32_t typed = expr->op == VYRE_OP_SELECT ? expr->b : expr->a;
-    op->kernel =
-        vy_eval_kernel((vyre_op)expr->op, (vyre_type)expr->type, (vyre_type)c->program->exprs.items[typed].type);
-    c->failed |= !op->kernel;
+    op->kernel = kernel_of(c, (vyre_op)expr->op, (vyre_type)expr->type, (vyre_type)c->program->exprs.items[typed].type);
+    c->failed |= !op->kernel && !c->refused;
     return result;
 }
 
@@ -344,7 +372,18 @@ static void emit_atomic(vy_compiler *c, const vy_stmt *stmt) {
     c->oracle->orders |= stmt->order != VYRE_ORDER_RELAXED;
 }
 
+/* Collectives combine with the evaluator's kernels: on a device only what is exact there. */
+static void check_combine(vy_compiler *c, const vy_stmt *stmt) {
+    const vyre_type type = (vyre_type)c->program->exprs.items[stmt->a].type;
+    const vyre_op op = (vyre_op)stmt->combine;
+    if (!c->oracle->is_device || !vy_collectives[stmt->op].combines)
+        return;
+    if (!vy_device_kernel(c->oracle->exact, op, type, type) || !vy_device_is_exact(c->oracle->exact, op, type))
+        refuse(c, "a reduction or scan", type);
+}
+
 static void emit_collective(vy_compiler *c, const vy_stmt *stmt) {
+    check_combine(c, stmt);
     uint32_t a = emit_value(c, stmt->a), b = stmt->b == VY_NONE ? 0 : emit_value(c, stmt->b);
     free_operand(c, stmt->a, a);
     if (stmt->b != VY_NONE)
@@ -601,6 +640,11 @@ vyre_status vy_oracle_compile(vyre_oracle *oracle, vyre_error *error) {
     oracle->serial = (program->facts & VY_FACT_SCHEDULE_DEPENDENT) ||
                      (program->numerics == VYRE_NUMERICS_RELAXED && (program->facts & VY_FACT_ATOMIC));
     int failed = c->failed;
+    const char *refused = c->refused;
+    vyre_type type = c->refused_type;
     vy_compiler_free(c);
+    if (refused && !failed)
+        return vy_fail(error, VYRE_UNSUPPORTED, "legalise the program for this device (vy_legalise)",
+                       "the device has no %s of %s", refused, vyre_type_name(type));
     return failed ? vy_fail_memory(error, "the oracle's form of a program") : VYRE_OK;
 }

@@ -20,7 +20,9 @@ typedef struct vy_compiler {
     vyre_oracle *oracle;
     const vyre_program *program;
     const vy_function *entry;
-    int failed; /* out of memory: emission goes on harmlessly and is thrown away */
+    int failed;          /* out of memory: emission goes on harmlessly and is thrown away */
+    const char *refused; /* an op that the device has not; NULL if none */
+    vyre_type refused_type;
     vy_instruction sink;
     /* From analyse.c: one block of memory. */
     void *block;

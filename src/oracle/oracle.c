@@ -1,6 +1,7 @@
 /* Making and freeing oracles (vyre/oracle.h). */
 #include "base/status.h"
 #include "oracle/bytecode.h"
+#include "oracle/device.h"
 
 static vyre_status refuse_op_calls(const vyre_program *program, vyre_error *error) {
     const vy_function *entry = vy_program_entry(program);
@@ -19,7 +20,7 @@ static vyre_status refuse_op_calls(const vyre_program *program, vyre_error *erro
     return VYRE_OK;
 }
 
-vyre_status vyre_oracle_new(vyre_program *program, vyre_oracle **out, vyre_error *error) {
+static vyre_status make(vyre_program *program, const uint64_t *exact, vyre_oracle **out, vyre_error *error) {
     *out = NULL;
     if (!vy_program_entry(program))
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "pass a `program`, not a file of functions",
@@ -27,6 +28,8 @@ vyre_status vyre_oracle_new(vyre_program *program, vyre_oracle **out, vyre_error
     vyre_oracle *oracle = vy_allocate_zero(sizeof *oracle);
     if (!oracle)
         return vy_fail_memory(error, "an oracle");
+    oracle->is_device = exact != NULL;
+    oracle->exact = exact ? *exact : 0;
     vyre_status status = VYRE_OK;
     if (program->facts & VY_FACT_CALL)
         status = vyre_program_inline(program, &oracle->program, error);
@@ -42,6 +45,14 @@ vyre_status vyre_oracle_new(vyre_program *program, vyre_oracle **out, vyre_error
     }
     *out = oracle;
     return VYRE_OK;
+}
+
+vyre_status vyre_oracle_new(vyre_program *program, vyre_oracle **out, vyre_error *error) {
+    return make(program, NULL, out, error);
+}
+
+vyre_status vy_oracle_new_on(vyre_program *program, uint64_t exact, vyre_oracle **out, vyre_error *error) {
+    return make(program, &exact, out, error);
 }
 
 void vyre_oracle_free(vyre_oracle *oracle) {
