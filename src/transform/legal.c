@@ -1,0 +1,72 @@
+/* Legalisation (legal.h): inline, refuse what the target has no types for, then the two phases. */
+#include "transform/legal.h"
+
+#include "base/status.h"
+#include "transform/legal_phase.h"
+
+static vyre_status refuse_wide(vyre_type type, vyre_error *error) {
+    return vy_fail(error, VYRE_UNSUPPORTED, "choose a device with 64-bit integers, or use 32-bit types",
+                   "the program uses %s, and the device has no 64-bit integers", vyre_type_name(type));
+}
+
+/* The types of all values and memories, as bits 1 << vyre_type. */
+static uint32_t types_of(const vyre_program *p) {
+    uint32_t types = 0;
+    for (uint32_t i = 0; i < p->memories.count; i++)
+        types |= 1u << p->memories.items[i].type;
+    for (uint32_t i = 0; i < p->variables.count; i++)
+        types |= 1u << p->variables.items[i].type;
+    for (uint32_t i = 0; i < p->exprs.count; i++)
+        types |= 1u << p->exprs.items[i].type;
+    return types;
+}
+
+/* Without INT64 no value may have 64 bits. (An f64 without u64 could not be looked at.) */
+static vyre_status check_wide(const vyre_program *p, vyre_error *error) {
+    uint32_t types = types_of(p);
+    for (int type = 0; type < VYRE_TYPE_COUNT; type++)
+        if ((types >> type & 1) && vyre_type_bits((vyre_type)type) == 64)
+            return refuse_wide((vyre_type)type, error);
+    return VYRE_OK;
+}
+
+static vyre_status run_phase(const vyre_program *program, const vy_legaliser_phase *phase, const vy_legal_text *texts,
+                             uint64_t exact, vyre_program **out, vyre_error *error) {
+    vy_legal_library library;
+    vyre_status status = vy_legal_library_read(&library, texts, types_of(program), exact, error);
+    *out = NULL;
+    if (status == VYRE_OK)
+        status = vy_legaliser_run(program, phase, &library, exact, out, error);
+    vy_legal_library_free(&library);
+    return status;
+}
+
+/* Programs without narrow types have nothing to hold. */
+static vyre_status run_narrow(vyre_program *program, uint64_t exact, vyre_program **out, vyre_error *error) {
+    const uint32_t narrow = VY_TYPE(I8) | VY_TYPE(U8) | VY_TYPE(I16) | VY_TYPE(U16) | VY_TYPE(F16) | VY_TYPE(BF16);
+    if (types_of(program) & narrow)
+        return run_phase(program, &vy_legal_narrow, vy_legal_narrow_texts, exact, out, error);
+    *out = vyre_program_retain(program);
+    return VYRE_OK;
+}
+
+vyre_status vy_legalise(vyre_program *program, const vy_legal_target *target, vyre_program **out, vyre_error *error) {
+    vyre_program *inlined = NULL, *held = NULL;
+    *out = NULL;
+    if (!vy_program_has_entry(program))
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "pass a `program`, not a file of functions",
+                       "a library has no entry to legalise");
+    if (program->facts & VY_FACT_OP_CALL)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "resolve it first: vyre_program_resolve (vyre/dialect.h)",
+                       "the program calls ops that are not resolved");
+    vyre_status status = vyre_program_inline(program, &inlined, error);
+    if (status == VYRE_OK && !(target->exact & VY_NUMERIC(INT64)))
+        status = check_wide(inlined, error);
+    if (status == VYRE_OK)
+        status = run_narrow(inlined, target->exact, &held, error);
+    if (status == VYRE_OK)
+        status = run_phase(held, &vy_legal_exact, vy_legal_exact_texts, target->exact, out, error);
+    vyre_program_release(inlined);
+    vyre_program_release(held);
+    return status;
+}

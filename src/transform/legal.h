@@ -1,0 +1,30 @@
+/* Legalisation: a program that computes the same bits on a device that does not compute everything exactly.
+ *
+ * What the device's numerics profile does not promise (vyre/backend.h, VYRE_NUMERIC_LIST) is rewritten into what it does: narrow integers and
+ * floats into 32-bit ones, edges of division and shifts into selects, inexact, split or flushing float arithmetic into sequences of native
+ * operations and integers, and a NaN is made canonical where its bits can be seen. The result is an ordinary program: the oracle runs it, also as
+ * a device that is bad at all the rest (oracle/device.h), and the bits are those of the original. docs/transform.md, "Legalisation". */
+#ifndef VY_TRANSFORM_LEGAL_H
+#define VY_TRANSFORM_LEGAL_H
+
+#include "vyre/backend.h"
+#include "vyre/program.h"
+
+/* What is rewritten for. Of a device we rely on nothing but this:
+ *  - 32-bit integer ops, and 64-bit ones with INT64, but for division edges (INT_DIV) and amounts beyond the width (SHIFT);
+ *  - loads, stores, selects, bitcasts and casts between integers move bits, those of NaNs and subnormals too;
+ *  - native f32 operations on normal numbers with normal results are as exact as the profile says, division and square root otherwise within 4 ulp;
+ *  - f64 operations as the profile says. */
+typedef struct vy_legal_target {
+    uint64_t exact; /* bits 1 << VYRE_NUMERIC_… */
+} vy_legal_target;
+
+/* Rewrites `program` for the target. Calls of functions are inlined, prints are dropped. *out is a new program; `program` is not changed. Any thread.
+ *
+ * VYRE_UNSUPPORTED       the program needs something of the target that it does not have and that is not rewritten; the error names it
+ * VYRE_INVALID_ARGUMENT  a library, or ops are not resolved
+ * VYRE_LIMIT             the rewritten program is too large or too deep
+ * VYRE_NO_MEMORY */
+vyre_status vy_legalise(vyre_program *program, const vy_legal_target *target, vyre_program **out, vyre_error *error);
+
+#endif

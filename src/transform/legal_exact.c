@@ -1,0 +1,112 @@
+/* The second phase: ops on 32- and 64-bit types (and on narrow integers that stayed) that the target does not compute exactly are replaced by functions
+ * of the library; an op without one is native. Sign and payload of a NaN are made canonical where they can be seen: in a buffer, and by
+ * bitcast, copysign and signbit. */
+#include "transform/legal_phase.h"
+
+static vyre_type carrier(const vy_legaliser *rw, vyre_type type) {
+    (void)rw;
+    return type;
+}
+
+static uint32_t widen(vy_legaliser *rw, vyre_type type, uint32_t tree) {
+    (void)rw, (void)type;
+    return tree;
+}
+
+/* Whether a value is no NaN, or the canonical one, by what computes it. */
+static int is_canonical(const vy_legaliser *rw, uint32_t tree) {
+    const vy_expr *e = &rw->trees.items[tree];
+    if (e->kind == VY_EXPR_LITERAL)
+        return 1;
+    if (e->kind != VY_EXPR_OP)
+        return 0;
+    if (e->op == VYRE_OP_CAST)
+        return vyre_type_class(vy_legaliser_type(rw, e->a)) != VYRE_CLASS_FLOAT;
+    return e->op == VYRE_OP_SELECT && is_canonical(rw, e->b) && is_canonical(rw, e->c);
+}
+
+/* Arrays are not looked at from outside, and what is loaded from them is made canonical where it is seen. Narrow floats come packed. */
+static uint32_t narrow(vy_legaliser *rw, vyre_type type, uint32_t tree, vy_space space) {
+    vyre_type bits = type == VYRE_TYPE_F32 ? VYRE_TYPE_U32 : VYRE_TYPE_U64;
+    if ((type != VYRE_TYPE_F32 && type != VYRE_TYPE_F64) || space != VY_SPACE_BUFFER || is_canonical(rw, tree))
+        return tree;
+    uint32_t canonical = vy_legaliser_named(rw, type == VYRE_TYPE_F32 ? "canonical_f32" : "canonical_f64",
+                                            vy_legaliser_op1(rw, VYRE_OP_BITCAST, bits, tree));
+    return vy_legaliser_op1(rw, VYRE_OP_BITCAST, type, canonical);
+}
+
+/* Division by a constant that is no edge, and a shift by a constant below the width, need nothing. */
+static int is_easy(vyre_op op, vyre_type type, uint64_t literal) {
+    if (!(vyre_type_class(type) & VYRE_CLASS_INTEGER))
+        return 0;
+    uint64_t ones = UINT64_MAX >> (64 - vyre_type_bits(type));
+    switch (op) {
+    case VYRE_OP_DIV:
+    case VYRE_OP_REM:
+        return literal != 0 && (vyre_type_class(type) == VYRE_CLASS_UNSIGNED || literal != ones);
+    case VYRE_OP_SHL:
+    case VYRE_OP_SHR:
+    case VYRE_OP_ROTL:
+    case VYRE_OP_ROTR:
+        return literal < vyre_type_bits(type);
+    default:
+        return 0;
+    }
+}
+
+/* Ops of f64 that have no replacement, by the bit they need. */
+static uint64_t needed(vyre_op op, vyre_type result, vyre_type operand) {
+    int is_f64 = operand == VYRE_TYPE_F64 || result == VYRE_TYPE_F64;
+    if (!is_f64)
+        return 0;
+    switch (op) {
+    case VYRE_OP_ADD:
+    case VYRE_OP_SUB:
+        return VY_NUMERIC(F64_ADD) | VY_NUMERIC(F64_SUBNORMAL);
+    case VYRE_OP_MUL:
+        return VY_NUMERIC(F64_MUL) | VY_NUMERIC(F64_SUBNORMAL);
+    case VYRE_OP_DIV:
+        return VY_NUMERIC(F64_DIV) | VY_NUMERIC(F64_SUBNORMAL);
+    case VYRE_OP_SQRT:
+        return VY_NUMERIC(F64_SQRT) | VY_NUMERIC(F64_SUBNORMAL);
+    case VYRE_OP_FMA:
+        return VY_NUMERIC(F64_FMA) | VY_NUMERIC(F64_SUBNORMAL);
+    case VYRE_OP_CAST:
+        return operand == VYRE_TYPE_BOOL ? 0 : VY_NUMERIC(F64_CONVERT) | VY_NUMERIC(F64_SUBNORMAL);
+    default:
+        return 0;
+    }
+}
+
+static int keeps(const vy_legaliser *rw, const vy_expr *e, vyre_type operand) {
+    vyre_op op = (vyre_op)e->op;
+    return vy_legal_replacement(rw->library, op, (vyre_type)e->type, operand) == VY_NONE &&
+           !(needed(op, (vyre_type)e->type, operand) & ~rw->exact);
+}
+
+static uint32_t lower_op(vy_legaliser *rw, const vy_expr *e, vyre_type operand, const uint32_t *trees) {
+    vyre_op op = (vyre_op)e->op;
+    vyre_type type = (vyre_type)e->type;
+    uint32_t function = vy_legal_replacement(rw->library, op, type, operand);
+    uint64_t literal;
+    if (needed(op, type, operand) & ~rw->exact)
+        return vy_legaliser_refuse(rw, vyre_op_get(op)->name, VYRE_TYPE_F64);
+    if (function == VY_NONE || (vy_legaliser_is_literal(rw, trees[1], &literal) && is_easy(op, operand, literal)))
+        return vy_legaliser_op(rw, op, type, trees[0], trees[1], trees[2]);
+    return vy_legaliser_call(rw, function, trees, vyre_op_get(op)->arity);
+}
+
+/* A collective combines natively: what is not exact there would have to be done step by step. */
+static uint32_t collective(vy_legaliser *rw, const vy_stmt *s, vyre_type type, uint32_t tree) {
+    int combines = s->op == VYRE_COLLECTIVE_REDUCE || s->op == VYRE_COLLECTIVE_SCAN_INCLUSIVE ||
+                   s->op == VYRE_COLLECTIVE_SCAN_EXCLUSIVE;
+    if (combines && vyre_type_class(type) == VYRE_CLASS_FLOAT &&
+        vy_legal_replacement(rw->library, (vyre_op)s->combine, type, type) != VY_NONE)
+        return vy_legaliser_refuse(rw, "a reduction or scan of", type);
+    if (combines && type == VYRE_TYPE_F64 && (needed((vyre_op)s->combine, type, type) & ~rw->exact))
+        return vy_legaliser_refuse(rw, "a reduction or scan of", type);
+    return tree;
+}
+
+const vy_legaliser_phase vy_legal_exact = {
+    .carrier = carrier, .widen = widen, .narrow = narrow, .op = lower_op, .keeps = keeps, .collective = collective};

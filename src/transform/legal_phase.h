@@ -1,0 +1,19 @@
+/* The phases of legalisation. Each is a set of decisions for the rewriter, and the texts it reads.
+ *
+ *   narrow   8- and 16-bit integers and floats are held in 32 bits; what is left on them is loads, stores, casts and bitcasts
+ *   exact    what is not exact on 32- and 64-bit types is replaced, and NaNs are made canonical where they can be seen
+ *
+ * The second phase rewrites what the library of the first put there; its own library is written for the target and is left alone. */
+#ifndef VY_TRANSFORM_LEGAL_PHASE_H
+#define VY_TRANSFORM_LEGAL_PHASE_H
+
+#include "transform/legal_rewrite.h"
+#include "vyre/backend.h"
+
+#define VY_NUMERIC(ID) (UINT64_C(1) << VYRE_NUMERIC_##ID)
+#define VY_TYPE(ID) (1u << VYRE_TYPE_##ID)
+
+extern const vy_legaliser_phase vy_legal_narrow, vy_legal_exact;
+extern const vy_legal_text vy_legal_narrow_texts[], vy_legal_exact_texts[];
+
+#endif

@@ -1,0 +1,75 @@
+/* The machine behind both phases of legalisation: walks the entry of a program, lowers every expression into a tree of its own, and writes a new
+ * program.
+ *
+ * Sequences that replace an operation are functions of a library in the language itself (legal_library.h). `vy_legaliser_call` puts the body of such a
+ * function where it is needed: a function that is one `return` becomes an expression, any other one statements before the current one. That is
+ * sound because trees are pure: the statement's effect comes after all of them, and the library writes nothing but its own variables.
+ *
+ * What must stay true: a tree is used once. Only leaves (literals, variables) may be used again, through vy_legaliser_again. */
+#ifndef VY_TRANSFORM_LEGAL_REWRITE_H
+#define VY_TRANSFORM_LEGAL_REWRITE_H
+
+#include "transform/grid_split_copy.h"
+#include "transform/legal_library.h"
+#include "vyre/backend.h"
+
+typedef struct vy_legaliser vy_legaliser;
+
+/* What a phase decides. Trees in, trees out. */
+typedef struct vy_legaliser_phase {
+    /* The type that holds values of a type between loads and stores. */
+    vyre_type (*carrier)(const vy_legaliser *rw, vyre_type type);
+    /* An element of `type` as it lies in memory, or a param → a value of the carrier; and back. */
+    uint32_t (*widen)(vy_legaliser *rw, vyre_type type, uint32_t tree);
+    uint32_t (*narrow)(vy_legaliser *rw, vyre_type type, uint32_t tree, vy_space space);
+    /* An op on lowered operands; `operand` is their original type (for select: of the arms). */
+    uint32_t (*op)(vy_legaliser *rw, const vy_expr *e, vyre_type operand, const uint32_t *trees);
+    /* Whether op() would give the same op on the same operands. */
+    int (*keeps)(const vy_legaliser *rw, const vy_expr *e, vyre_type operand);
+    /* The result of a collective over values of `type`, which the carrier computed. Refuses what it may not compute. */
+    uint32_t (*collective)(vy_legaliser *rw, const vy_stmt *s, vyre_type type, uint32_t tree);
+} vy_legaliser_phase;
+
+struct vy_legaliser {
+    const vyre_program *from;
+    const vy_legaliser_phase *phase;
+    vy_legal_library *library;
+    uint64_t exact;
+    vy_copy copy;
+    VY_VECTOR(vy_expr) trees;  /* operands are trees; variables and memories are the draft's */
+    VY_VECTOR(uint8_t) depths; /* of trees */
+    uint32_t *bound;           /* by variable of the library: its tree */
+    uint32_t fresh;            /* numbers of new names */
+    vyre_status status;        /* the first refusal; memory is noted in the draft */
+    vyre_error *error;
+};
+
+/* Runs a phase over `program`, which is inlined. */
+vyre_status vy_legaliser_run(const vyre_program *program, const vy_legaliser_phase *phase, vy_legal_library *library,
+                             uint64_t exact, vyre_program **out, vyre_error *error);
+
+static inline int vy_legaliser_has(const vy_legaliser *rw, vyre_numeric numeric) {
+    return rw->exact >> numeric & 1;
+}
+
+/* ---- trees ---- */
+
+vyre_type vy_legaliser_type(const vy_legaliser *rw, uint32_t tree);
+uint32_t vy_legaliser_literal(vy_legaliser *rw, vyre_type type, uint64_t bits);
+uint32_t vy_legaliser_op(vy_legaliser *rw, vyre_op op, vyre_type type, uint32_t a, uint32_t b, uint32_t c);
+static inline uint32_t vy_legaliser_op1(vy_legaliser *rw, vyre_op op, vyre_type type, uint32_t a) {
+    return vy_legaliser_op(rw, op, type, a, VY_NONE, VY_NONE);
+}
+/* The tree itself if it has that type, else a cast. */
+uint32_t vy_legaliser_cast(vy_legaliser *rw, vyre_type type, uint32_t tree);
+/* Calls a function of the library with one result. */
+uint32_t vy_legaliser_call(vy_legaliser *rw, uint32_t function, const uint32_t *trees, uint32_t count);
+/* The same by name; the name must be there. */
+uint32_t vy_legaliser_named(vy_legaliser *rw, const char *name, uint32_t tree);
+/* Whether a tree is this literal. */
+int vy_legaliser_is_literal(const vy_legaliser *rw, uint32_t tree, uint64_t *bits);
+
+/* Notes that the program cannot be rewritten; returns VY_NONE. */
+uint32_t vy_legaliser_refuse(vy_legaliser *rw, const char *what, vyre_type type);
+
+#endif

@@ -1,0 +1,122 @@
+/* Every op on every type, legalised for every profile and run as the worst device of that profile, gives the evaluator's bits. */
+#include "transform/legal_runner.h"
+
+enum { CASES = 1024 };
+
+/* Patterns where things happen: zeros, the ends of the subnormal range, 1, the largest numbers, infinities, NaNs; for integers their ends. */
+static uint64_t special(vy_random *random, vyre_type type) {
+    unsigned bits = vyre_type_bits(type);
+    uint64_t mask = UINT64_MAX >> (64 - bits), sign = UINT64_C(1) << (bits - 1), value;
+    if (vyre_type_class(type) != VYRE_CLASS_FLOAT) {
+        static const int64_t ends[] = {0, 1, -1, 2, -2, 7, 8, 31, 32, 63, 64, 127, 128, 255, 256};
+        value = (uint64_t)ends[vy_random_below(random, sizeof ends / sizeof *ends)];
+        return (vy_random_below(random, 4) == 0 ? value ^ sign : value) & mask;
+    }
+    unsigned fraction = type == VYRE_TYPE_F16 ? 10 : type == VYRE_TYPE_BF16 ? 7 : type == VYRE_TYPE_F32 ? 23 : 52;
+    uint64_t least = UINT64_C(1) << fraction, infinity = (sign - 1) & ~(least - 1), one = infinity / 2 & ~(least - 1);
+    switch (vy_random_below(random, 12)) {
+    case 0:
+        value = 0;
+        break;
+    case 1:
+        value = 1 + vy_random_below(random, 3);
+        break;
+    case 2: /* around the smallest normal number */
+        value = least - 2 + vy_random_below(random, 4);
+        break;
+    case 3:
+        value = vy_random_next(random) & (least - 1);
+        break;
+    case 4: /* few bits: exact products and ties */
+        value = one + least * vy_random_below(random, 8) + (vy_random_below(random, 4) << (fraction - 2));
+        break;
+    case 5:
+        value = infinity;
+        break;
+    case 6:
+        value = infinity + 1 + vy_random_below(random, least - 1);
+        break;
+    case 7:
+        value = infinity - 1 - vy_random_below(random, 3);
+        break;
+    case 8: /* small exponents: results near the subnormal range */
+        value = vy_random_below(random, least * 32);
+        break;
+    case 9: /* around the sizes of integers */
+        value = one + least * vy_random_below(random, 70) + (vy_random_next(random) & (least - 1));
+        break;
+    case 10: /* halves: ties of rounding to integers */
+        value = one - least + least * vy_random_below(random, 6) + (vy_random_below(random, 8) << (fraction - 3));
+        break;
+    default: /* roots of the smallest numbers: products and fma near the end */
+        value = one / 2 + vy_random_below(random, least * 16);
+    }
+    return (value | (vy_random_next(random) & sign)) & mask;
+}
+
+static uint64_t operand(vy_random *random, vyre_type type) {
+    uint64_t mask = type == VYRE_TYPE_BOOL ? 1 : UINT64_MAX >> (64 - vyre_type_bits(type));
+    if (type == VYRE_TYPE_BOOL || vy_random_below(random, 3) == 0)
+        return vy_random_next(random) & mask;
+    return special(random, type);
+}
+
+static uint64_t tried, refused;
+
+static void try_row(vyre_op op, vyre_type result, vyre_type type, const uint64_t *const operands[3], size_t n) {
+    op_run run;
+    if (!op_run_start(&run, op, result, type))
+        return;
+    for (int i = 0; i < PROFILES; i++) {
+        uint64_t cases = op_run_check(&run, &profiles[i], n, operands, NULL);
+        tried += cases;
+        refused += cases == 0;
+    }
+    op_run_end(&run);
+}
+
+static void fill(vy_random *random, vyre_type type, uint64_t *values[3], size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        for (int k = 0; k < 3; k++)
+            values[k][i] = operand(random, type);
+        /* Cancellation and equal operands. */
+        if (i % 7 == 0)
+            values[1][i] = values[0][i] ^ (i % 14 == 0 ? UINT64_C(1) << (vyre_type_bits(type) - 1) : 0);
+        if (i % 11 == 0)
+            values[2][i] = values[0][i] ^ vy_random_below(random, 4);
+    }
+}
+
+static void every_op_of(vyre_type type) {
+    static uint64_t room[3][CASES];
+    uint64_t *values[3] = {room[0], room[1], room[2]};
+    const uint64_t *const operands[3] = {room[0], room[1], room[2]};
+    vy_random random = vy_random_start(0x1e6a1 + type);
+    size_t n = CASES;
+    tried = refused = 0;
+    for (unsigned round = 0; round < vy_test_effort(); round++) {
+        fill(&random, type, values, n);
+        for (int op = 0; op < VYRE_OP_COUNT; op++)
+            for (int result = 0; result < VYRE_TYPE_COUNT; result++)
+                if (!(op == VYRE_OP_SELECT && result != (int)type))
+                    try_row((vyre_op)op, (vyre_type)result, type, operands, n);
+    }
+    printf("%s: %" PRIu64 " cases, %" PRIu64 " rows refused\n", vyre_type_name(type), tried, refused);
+}
+
+#define X(ID, name, bits, cls, nan)                                                                                    \
+    static void ops_of_##ID##_give_the_same_bits(void **state) {                                                       \
+        (void)state;                                                                                                   \
+        every_op_of(VYRE_TYPE_##ID);                                                                                   \
+    }
+VYRE_TYPE_LIST(X)
+#undef X
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+#define X(ID, name, bits, cls, nan) cmocka_unit_test(ops_of_##ID##_give_the_same_bits),
+        VYRE_TYPE_LIST(X)
+#undef X
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
