@@ -18,6 +18,7 @@ extern "C" {
     X(SIMPLIFY, simplify, "algebraic identities that hold for every value of the type")                                \
     X(BRANCH, branch, "branches whose condition is known, loops that make no trip, what nobody can reach")             \
     X(VALUES, values, "common subexpressions, copies, loads of what was just stored")                                  \
+    X(RANGE, range, "comparisons that always give the same; masks, remainders, minima and maxima that change nothing") \
     X(STRENGTH, strength, "divisions by literals become multiplications, multiplications by powers of two shifts")     \
     X(HOIST, hoist, "what does not change in a loop is computed before it")                                            \
     X(UNROLL, unroll, "short loops with literal bounds are written trip by trip")                                      \

@@ -41,8 +41,8 @@ vyre_pass vyre_pass_find(const char *name, size_t length) {
 
 #define PASS(ID) VYRE_PASS_##ID
 static const vyre_pass level_1[] = {PASS(FOLD), PASS(SIMPLIFY), PASS(BRANCH), PASS(VALUES), PASS(DEAD)};
-static const vyre_pass level_2[] = {PASS(FOLD),     PASS(SIMPLIFY), PASS(BRANCH), PASS(UNROLL), PASS(VALUES),
-                                    PASS(STRENGTH), PASS(HOIST),    PASS(VALUES), PASS(DEAD)};
+static const vyre_pass level_2[] = {PASS(FOLD),  PASS(SIMPLIFY), PASS(BRANCH), PASS(UNROLL), PASS(VALUES),
+                                    PASS(RANGE), PASS(STRENGTH), PASS(HOIST),  PASS(VALUES), PASS(DEAD)};
 #undef PASS
 
 typedef struct pipeline {

@@ -29,6 +29,7 @@ struct vy_ranges {
     const vyre_program *program;
     vy_range *exprs;      /* by expression */
     uint8_t *load_inside; /* by expression */
+    uint8_t *compared;    /* by expression: 1 false, 2 true, 0 unknown */
     uint8_t *stmt_inside; /* by statement */
     fact *facts;          /* by variable: at the current statement */
     uint32_t *lengths;    /* by variable: the length it holds (see length_of), or VY_NONE */
@@ -272,6 +273,55 @@ static uint8_t is_inside(const vy_ranges *r, uint32_t memory, uint32_t index) {
     return (length && i.high < (wide)length) || below(r, index) == length_of(r->program, memory);
 }
 
+/* The comparison that holds when `op` does not, for integers. */
+static vyre_op opposite(vyre_op op) {
+    switch (op) {
+    case VYRE_OP_EQ:
+        return VYRE_OP_NE;
+    case VYRE_OP_NE:
+        return VYRE_OP_EQ;
+    case VYRE_OP_LT:
+        return VYRE_OP_GE;
+    case VYRE_OP_LE:
+        return VYRE_OP_GT;
+    case VYRE_OP_GT:
+        return VYRE_OP_LE;
+    case VYRE_OP_GE:
+        return VYRE_OP_LT;
+    default:
+        return VYRE_OP_COUNT;
+    }
+}
+
+/* `a op b` for the comparisons that the others are opposites or mirrors of. */
+static int is_certain(const vy_ranges *r, vyre_op op, uint32_t left, uint32_t right) {
+    interval a = at(r, left), b = at(r, right);
+    switch (op) {
+    case VYRE_OP_LT:
+        return a.high < b.low ||
+               (a.low >= 0 && length_in(r, right) != VY_NONE && below(r, left) == length_in(r, right));
+    case VYRE_OP_LE:
+        return a.high <= b.low;
+    case VYRE_OP_EQ:
+        return a.low == a.high && b.low == b.high && a.low == b.low;
+    case VYRE_OP_NE:
+        return a.high < b.low || b.high < a.low;
+    case VYRE_OP_GT:
+        return is_certain(r, VYRE_OP_LT, right, left);
+    case VYRE_OP_GE:
+        return is_certain(r, VYRE_OP_LE, right, left);
+    default:
+        return 0;
+    }
+}
+
+static uint8_t compare(const vy_ranges *r, const vy_expr *e) {
+    if (e->kind != VY_EXPR_OP || e->type != VYRE_TYPE_BOOL || opposite((vyre_op)e->op) == VYRE_OP_COUNT ||
+        !is_integer(r->program->exprs.items[e->a].type))
+        return 0;
+    return is_certain(r, (vyre_op)e->op, e->a, e->b) ? 2 : is_certain(r, opposite((vyre_op)e->op), e->a, e->b) ? 1 : 0;
+}
+
 static void visit_exprs(vy_ranges *r, const vy_stmt *s) {
     const vyre_program *p = r->program;
     uint32_t end = vy_stmt_exprs_end(p, s, r->next_expr);
@@ -280,6 +330,7 @@ static void visit_exprs(vy_ranges *r, const vy_stmt *s) {
         r->exprs[r->next_expr] = pack(range_expr(r, e));
         if (e->kind == VY_EXPR_LOAD)
             r->load_inside[r->next_expr] = is_inside(r, e->a, e->b);
+        r->compared[r->next_expr] = compare(r, e);
     }
 }
 
@@ -314,26 +365,6 @@ static void forget_assigned(vy_ranges *r, uint32_t first, uint32_t end) {
 }
 
 /* ---- conditions ---- */
-
-/* The comparison that holds when `op` does not, for integers. */
-static vyre_op opposite(vyre_op op) {
-    switch (op) {
-    case VYRE_OP_EQ:
-        return VYRE_OP_NE;
-    case VYRE_OP_NE:
-        return VYRE_OP_EQ;
-    case VYRE_OP_LT:
-        return VYRE_OP_GE;
-    case VYRE_OP_LE:
-        return VYRE_OP_GT;
-    case VYRE_OP_GT:
-        return VYRE_OP_LE;
-    case VYRE_OP_GE:
-        return VYRE_OP_LT;
-    default:
-        return VYRE_OP_COUNT;
-    }
-}
 
 /* The same comparison with its sides exchanged. */
 static vyre_op mirrored(vyre_op op) {
@@ -500,14 +531,15 @@ static int prepare(vy_ranges *r) {
     const vyre_program *p = r->program;
     size_t exprs = p->exprs.count + 1u, stmts = p->stmts.count + 1u, variables = p->variables.count + 1u;
     r->size =
-        vy_array_size(exprs * (sizeof *r->exprs + 1) + variables * (sizeof *r->facts + sizeof *r->lengths) + stmts, 1);
+        vy_array_size(exprs * (sizeof *r->exprs + 2) + variables * (sizeof *r->facts + sizeof *r->lengths) + stmts, 1);
     r->exprs = vy_allocate_zero(r->size);
     if (!r->exprs)
         return 0;
     r->facts = (fact *)(r->exprs + exprs);
     r->lengths = (uint32_t *)(r->facts + variables);
     r->load_inside = (uint8_t *)(r->lengths + variables);
-    r->stmt_inside = r->load_inside + exprs;
+    r->compared = r->load_inside + exprs;
+    r->stmt_inside = r->compared + exprs;
     for (uint32_t i = 0; i < p->variables.count; i++) {
         r->facts[i] = (fact){pack(whole(p->variables.items[i].type)), VY_NONE};
         r->lengths[i] = VY_NONE;
@@ -547,6 +579,10 @@ void vy_ranges_free(vy_ranges *r) {
 
 vy_range vy_range_of(const vy_ranges *r, uint32_t expr) {
     return r->exprs[expr];
+}
+
+int vy_comparison_is(const vy_ranges *r, uint32_t expr) {
+    return (int)r->compared[expr] - 1;
 }
 
 int vy_load_is_inside(const vy_ranges *r, uint32_t expr) {

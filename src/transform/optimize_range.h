@@ -23,6 +23,8 @@ void vy_ranges_free(vy_ranges *ranges);
 
 /* The range of an expression of integer type; that of the whole type for what was not reached. */
 vy_range vy_range_of(const vy_ranges *ranges, uint32_t expr);
+/* What a comparison of integers gives wherever it is evaluated: 0, 1, or -1 if that is not known. */
+int vy_comparison_is(const vy_ranges *ranges, uint32_t expr);
 /* Whether the index of a load (an expression), or of a store or atomic (a statement), is always inside its memory. */
 int vy_load_is_inside(const vy_ranges *ranges, uint32_t expr);
 int vy_stmt_is_inside(const vy_ranges *ranges, uint32_t stmt);

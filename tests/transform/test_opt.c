@@ -257,6 +257,20 @@ static void loads_are_merged_only_while_nobody_can_write(void **state) {
            "let v = x[k]\n let q = atomic_load<relaxed>(t[3])\n x[v] = v + q\n" KEEP);
 }
 
+/* ---- range ---- */
+
+static void what_ranges_decide_is_decided(void **state) {
+    (void)state;
+    expect("for i in 0u32 .. 16 { if i < 16 { a[i & 15] = i % 20 } }\n" KEEP, "range",
+           "for i in 0u32 .. 16 { if true { a[i] = i } }\n" KEEP);
+    expect("for i in 0u32 .. k { if i < k { x[i] = min(k & 7, 9) } }", "range",
+           "for i in 0u32 .. k { if true { x[i] = k & 7 } }");
+    expect("if k == 3 { x[k] = k + 1 }", "range", "if k == 3 { x[3u32] = 4u32 }");
+    expect_same("for i in 0u32 .. k { if i < 16 { x[i] = i % 15 } }", "range");
+    expect_same("for i in -3i32 .. 5 { if i < 4 { x[i] = u32(i & 7) } }",
+                "range"); /* a mask changes a negative number */
+}
+
 /* ---- strength ---- */
 
 static void divisions_become_multiplications_and_shifts(void **state) {
@@ -519,6 +533,7 @@ int main(void) {
         cmocka_unit_test(copies_and_literals_travel_through_variables),
         cmocka_unit_test(a_load_gives_what_was_stored),
         cmocka_unit_test(loads_are_merged_only_while_nobody_can_write),
+        cmocka_unit_test(what_ranges_decide_is_decided),
         cmocka_unit_test(divisions_become_multiplications_and_shifts),
         cmocka_unit_test(what_a_loop_does_not_change_leaves_it),
         cmocka_unit_test(what_a_loop_changes_stays),
