@@ -103,11 +103,26 @@ vy_code *vy_code_retain(vy_code *code) {
     return code;
 }
 
+/* All but the last reference go without the lock. */
+static int release_quickly(vy_code *code) {
+    uint32_t references = atomic_load_explicit(&code->references, memory_order_relaxed);
+    while (references > 1)
+        if (atomic_compare_exchange_weak_explicit(&code->references, &references, references - 1, memory_order_acq_rel,
+                                                  memory_order_relaxed))
+            return 1;
+    return 0;
+}
+
+/* The last reference goes under the lock: whoever is about to end the device sees the code in the list, or in `destroying`. */
 void vy_code_release(vy_code *code) {
-    if (!code || atomic_fetch_sub_explicit(&code->references, 1, memory_order_acq_rel) != 1)
+    if (!code || release_quickly(code))
         return;
     vy_codes *codes = &code->backend->codes;
     pthread_mutex_lock(&codes->lock);
+    if (atomic_fetch_sub_explicit(&code->references, 1, memory_order_acq_rel) != 1) {
+        pthread_mutex_unlock(&codes->lock);
+        return;
+    }
     *(code->previous ? &code->previous->next : &codes->live) = code->next;
     if (code->next)
         code->next->previous = code->previous;
@@ -127,7 +142,15 @@ void vy_code_hold(vy_code *code) {
 void vy_code_unhold(vy_code *code) {
     if (!code)
         return;
-    atomic_fetch_sub(&code->users, 1);
+    vy_codes *codes = &code->backend->codes;
+    int must = 0;
+    if (atomic_fetch_sub(&code->users, 1) == 1 && atomic_load(&code->is_retired)) {
+        pthread_mutex_lock(&codes->lock);
+        must = claim(codes, code);
+        pthread_mutex_unlock(&codes->lock);
+    }
+    if (must)
+        destroy_parts(codes, code);
     vy_code_release(code);
 }
 
@@ -143,14 +166,6 @@ void vy_codes_end(vy_codes *codes) {
     vyre_bytes_free(&codes->identity);
     pthread_cond_destroy(&codes->changed);
     pthread_mutex_destroy(&codes->lock);
-}
-
-/* A code on its way out (no reference is left) is its releaser's. */
-static int retain_if_owned(vy_code *code) {
-    uint32_t references = atomic_load(&code->references);
-    while (references && !atomic_compare_exchange_weak(&code->references, &references, references + 1))
-        ;
-    return references != 0;
 }
 
 /* Takes all codes out of the table; they are linked by `also`, each a reference. */
@@ -171,10 +186,9 @@ static vy_code *take_live(vy_codes *codes) {
     pthread_mutex_lock(&codes->lock);
     for (vy_code *code = codes->live; code; code = code->next) {
         atomic_store(&code->is_retired, 1);
-        if (code->is_destroyed || atomic_load(&code->users) || !retain_if_owned(code))
+        if (atomic_load(&code->users) || !claim(codes, code))
             continue;
-        claim(codes, code);
-        code->also = taken, taken = code;
+        code->also = taken, taken = vy_code_retain(code);
     }
     vyre_bytes_free(&codes->identity); /* another device may come back */
     pthread_mutex_unlock(&codes->lock);
