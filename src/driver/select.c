@@ -87,7 +87,8 @@ vyre_status vyre_acquire(const char *id, vyre_backend **out, vyre_error *error) 
 
 typedef struct choice {
     vyre_policy policy;
-    device_name only; /* id "" = any */
+    const char *asked; /* for by name; NULL = any */
+    device_name only;
     vyre_selection *selection;
     vyre_backend *chosen;
     int is_out_of_memory;
@@ -112,7 +113,7 @@ static int is_reference(const char *id) {
 
 /* Returns 1 if the policy lets it pass. Who is named may be anything. */
 static int is_allowed(choice *c, vyre_candidate *candidate) {
-    if (c->only.id[0]) {
+    if (c->asked) {
         if (strcmp(c->only.id, candidate->id) == 0)
             return 1;
         refuse(c, candidate, VYRE_VERDICT_REFUSED_BY_POLICY, VY_FIX("only `%s` was asked for", c->only.id),
@@ -210,8 +211,8 @@ static vyre_status nothing_usable(const choice *c, vyre_error *error) {
 static vyre_status choose(choice *c, vyre_error *error) {
     size_t count;
     const vyre_backend_registration *const *sorted = vyre_backends_by_precedence(&count);
-    if (c->only.id[0] && !vyre_backend_find(c->only.id))
-        return not_registered(c->only.id, error);
+    if (c->asked && !vyre_backend_find(c->only.id))
+        return not_registered(c->asked, error);
     for (size_t i = 0; i < count && !c->is_out_of_memory; i++) {
         vyre_candidate *candidate = VY_PUSH(&c->selection->candidates);
         if (!candidate)
@@ -229,7 +230,8 @@ static vyre_status start(const vyre_policy *policy, choice *c, vyre_error *error
     if (policy)
         c->policy = *policy;
     const char *only = c->policy.only ? c->policy.only : secure_getenv("VYRE_BACKEND");
-    vyre_status status = only && *only ? read_name(only, &c->only, error) : VYRE_OK;
+    c->asked = only && *only ? only : NULL;
+    vyre_status status = c->asked ? read_name(c->asked, &c->only, error) : VYRE_OK;
     load_plugins_once();
     return status == VYRE_OK ? vy_registry_get(&registry, error) : status;
 }

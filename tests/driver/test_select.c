@@ -192,6 +192,22 @@ static void nothing_usable_says_what_was_refused(void **state) {
     assert_string_equal(error.fix, "did you mean `reference`?");
 }
 
+/* A name that cannot be one is not the same as none: nothing else is chosen instead. */
+static void who_asks_for_a_name_that_is_none_gets_nothing(void **state) {
+    static const char *const names[] = {"#0", "#1",
+                                        "an-id-that-is-longer-than-an-id-may-be-so-that-no-backend-can-have-it"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        vyre_backend *backend;
+        vyre_error error;
+        setenv("VYRE_BACKEND", names[i], 1);
+        assert_int_equal(vyre_select(NULL, &backend, NULL, &error), VYRE_NOT_FOUND);
+        assert_null(backend);
+        assert_non_null(strstr(error.message, names[i]));
+    }
+    unsetenv("VYRE_BACKEND");
+}
+
 static void a_missing_id_names_what_there_is(void **state) {
     (void)state;
     vyre_backend *backend = (vyre_backend *)state;
@@ -260,6 +276,7 @@ int main(void) {
         cmocka_unit_test_setup(software_and_cpu_are_chosen_when_allowed, setup),
         cmocka_unit_test_setup(who_is_named_is_chosen_whatever_it_runs_on, setup),
         cmocka_unit_test_setup(nothing_usable_says_what_was_refused, setup),
+        cmocka_unit_test_setup(who_asks_for_a_name_that_is_none_gets_nothing, setup),
         cmocka_unit_test_setup(a_missing_id_names_what_there_is, setup),
         cmocka_unit_test_setup(a_device_is_named_by_number, setup),
         cmocka_unit_test_setup(a_failed_constructor_is_named, setup),
