@@ -100,7 +100,7 @@ VYRE_API uint64_t vyre_backend_capability(const vyre_backend *backend, vyre_capa
  * with the same bits. Set profile->struct_size first. */
 VYRE_API void vyre_backend_numerics(const vyre_backend *backend, vyre_numerics_profile *profile);
 VYRE_API const char *vyre_numeric_name(vyre_numeric numeric); /* "unknown" outside the list */
-/* Set profile->struct_size first; what is not known is 0 or "". */
+/* Set profile->struct_size first; what is not known is 0 or "". A device that is lost or shut down is not asked. */
 VYRE_API void vyre_backend_profile(vyre_backend *backend, vyre_device_profile *profile);
 
 /* ---- dispatch ---- */
@@ -139,7 +139,7 @@ VYRE_API vyre_status vyre_backend_dispatch_timed(vyre_backend *backend, vyre_pro
                                                  const vyre_arguments *arguments, const vyre_dispatch_config *config,
                                                  vyre_outputs *outputs, vyre_timing *timing, vyre_trap *trap,
                                                  vyre_error *error);
-/* Writes straight into the caller's slots where the backend can. On failure outputs->count may be 0; slots keep their memory. */
+/* Writes straight into the caller's slots where the backend can: inputs may not lie in them. On failure outputs->count may be 0; slots keep their memory. */
 VYRE_API vyre_status vyre_backend_dispatch_into(vyre_backend *backend, vyre_program *program,
                                                 const vyre_arguments *arguments, const vyre_dispatch_config *config,
                                                 vyre_outputs *outputs, vyre_trap *trap, vyre_error *error);

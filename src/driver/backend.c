@@ -47,13 +47,6 @@ vyre_status vy_backend_unsupported(const vyre_backend *backend, const char *feat
                    "backend `%s` does not support %s", backend->id, feature);
 }
 
-/* A call that was abandoned may come back after a recovery and tell of the device that was: while there are any, the device is asked. */
-static int is_loss(vyre_backend *backend, vyre_status status) {
-    int is_sure = !backend->calls.device_lost || atomic_load(&backend->abandoned) == 0;
-    return (status == VYRE_DEVICE_LOST && is_sure) ||
-           (backend->calls.device_lost && backend->calls.device_lost(backend->self));
-}
-
 vyre_status vy_backend_judge_run(vyre_backend *backend, vyre_status status, vyre_error *error) {
     if (status == VYRE_OK)
         return VYRE_OK;
@@ -68,7 +61,7 @@ vyre_status vy_backend_judge_run(vyre_backend *backend, vyre_status status, vyre
         snprintf(error->fix, sizeof error->fix, "%s", vyre_status_fix(status));
     if (!error->where[0])
         snprintf(error->where, sizeof error->where, "backend %s", backend->id);
-    if (is_loss(backend, status))
+    if (status == VYRE_DEVICE_LOST || (backend->calls.device_lost && backend->calls.device_lost(backend->self)))
         vy_backend_lose(backend);
     return status;
 }
@@ -313,8 +306,10 @@ void vyre_backend_profile(vyre_backend *backend, vyre_device_profile *profile) {
     };
     for (int d = 0; d < 3; d++)
         full.max_workgroup_size[d] = clamp32(has[VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_X + d]);
-    if (backend->calls.device_profile)
+    if (backend->calls.device_profile && vy_backend_enter(backend, NULL) == VYRE_OK) {
         backend->calls.device_profile(backend->self, &full);
+        vy_backend_leave(backend);
+    }
     full.backend = backend->id;
     full.device = full.device ? full.device : "";
     full.driver = full.driver ? full.driver : "";

@@ -57,8 +57,10 @@ void vy_backend_leave(vyre_backend *backend);
 vyre_status vy_backend_close_device(vyre_backend *backend, vyre_error *error);
 /* Asks the backend for its capabilities: when it is made and after recovery, while nobody is inside. */
 void vy_backend_take_capabilities(vyre_backend *backend);
-/* Loss is sticky; counted once. */
+/* Loss is sticky; counted once. What an abandoned call says is not believed: it may speak of the device that was there before recovery. */
 void vy_backend_lose(vyre_backend *backend);
+/* Whether this thread runs a call whose caller has given it up (boundary_deadline.c). */
+int vy_call_is_abandoned(void);
 
 /* What every failing call of a backend passes: completes an error the backend left unfinished, contains a status outside the list, and
  * notices a lost device. error is never NULL and was cleared with vy_error_clear before the call. */

@@ -181,6 +181,8 @@ vyre_status vy_call_run(const vy_call *call, vyre_error *error) {
         [VY_FORM_INTO] = run_into,   [VY_FORM_RESIDENT] = run_resident, [VY_FORM_PERSISTENT] = run_persistent,
     };
     vy_error_clear(error);
+    if (vy_call_is_abandoned()) /* there may be another device by now; nobody reads this */
+        return vy_fail(error, VYRE_TIMEOUT, NULL, "the dispatch was abandoned");
     /* These come back here: with resident bindings only, launch by launch. */
     if (call->form == VY_FORM_PERSISTENT && (call->stages || !call->target->dispatch_persistent))
         return run_in_temporaries(call, error);

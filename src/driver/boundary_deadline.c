@@ -15,7 +15,8 @@
 typedef struct job {
     pthread_mutex_t lock;
     pthread_cond_t ended;
-    int is_ended, is_abandoned;
+    int is_ended;
+    _Atomic int is_abandoned;
     vy_call call; /* points into this struct and into `copies` */
     vyre_trap trap;
     vyre_timing timing;
@@ -111,14 +112,22 @@ static void job_free(job *j) {
 
 /* ---- the two sides ---- */
 
+static _Thread_local job *own; /* the job of a worker */
+
+int vy_call_is_abandoned(void) {
+    return own && atomic_load(&own->is_abandoned);
+}
+
 static void *work(void *user) {
     job *j = user;
+    own = j;
     j->status = vy_call_run(&j->call, &j->error);
     pthread_mutex_lock(&j->lock);
     j->is_ended = 1;
-    int is_abandoned = j->is_abandoned;
+    int is_abandoned = atomic_load(&j->is_abandoned);
     pthread_cond_signal(&j->ended);
     pthread_mutex_unlock(&j->lock);
+    own = NULL;
     if (is_abandoned) {
         atomic_fetch_sub(&j->call.backend->abandoned, 1);
         job_free(j);
@@ -136,7 +145,7 @@ static int await(job *j) {
     int is_ended = j->is_ended;
     if (!is_ended) {
         atomic_fetch_add(&j->call.backend->abandoned, 1);
-        j->is_abandoned = 1;
+        atomic_store(&j->is_abandoned, 1);
     }
     pthread_mutex_unlock(&j->lock);
     return is_ended;

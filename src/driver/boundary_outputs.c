@@ -60,6 +60,9 @@ vyre_status vy_outputs_check(vyre_backend *backend, const vyre_outputs *outputs,
 }
 
 vyre_status vy_outputs_reserve(vyre_outputs *outputs, size_t count, vyre_error *error) {
+    if (!outputs)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "point at a vyre_outputs, VYRE_OUTPUTS_INIT at first",
+                       "the outputs are at a NULL pointer");
     if (outputs->capacity >= count)
         return VYRE_OK;
     vyre_bytes *items = vy_resize(outputs->items, outputs->capacity * sizeof *items, count * sizeof *items);

@@ -6,6 +6,7 @@
 #define VY_DRIVER_COPIES_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 typedef struct vy_cutter {
@@ -18,7 +19,9 @@ static inline void *vy_cut(vy_cutter *cutter, const void *data, size_t size) {
     void *piece = cutter->block ? cutter->block + cutter->used : NULL;
     if (piece && size && data)
         memcpy(piece, data, size);
-    cutter->used += (size + 15) / 16 * 16;
+    /* More than there can be stays too much: the block is then not to be had. */
+    if (size > SIZE_MAX - 15 || __builtin_add_overflow(cutter->used, (size + 15) / 16 * 16, &cutter->used))
+        cutter->used = SIZE_MAX;
     return piece;
 }
 

@@ -30,7 +30,7 @@ void vy_backend_leave(vyre_backend *backend) {
 }
 
 void vy_backend_lose(vyre_backend *backend) {
-    if (!atomic_exchange(&backend->is_lost, 1)) {
+    if (!vy_call_is_abandoned() && !atomic_exchange(&backend->is_lost, 1)) {
         vy_count(VY_COUNTER_device_losses, 1);
         vy_log(0, backend->id, "the device is lost");
     }
@@ -93,9 +93,11 @@ vyre_status vyre_backend_shutdown(vyre_backend *backend, vyre_error *error) {
 }
 
 int vyre_backend_device_lost(vyre_backend *backend) {
-    if (!atomic_load(&backend->is_lost) && !atomic_load(&backend->is_closing) && backend->calls.device_lost &&
-        backend->calls.device_lost(backend->self))
-        vy_backend_lose(backend);
+    if (backend->calls.device_lost && vy_backend_enter(backend, NULL) == VYRE_OK) {
+        if (backend->calls.device_lost(backend->self))
+            vy_backend_lose(backend);
+        vy_backend_leave(backend);
+    }
     return atomic_load(&backend->is_lost);
 }
 

@@ -60,7 +60,7 @@ static vyre_status find(vyre_backend *backend, vyre_resident handle, uint32_t *p
                                     : "the handle given to backend `%s` is none",
                        backend->id);
     if (index >= residents->entries.count || !residents->entries.items[index].is_live ||
-        residents->entries.items[index].generation != handle.id >> 32)
+        residents->entries.items[index].is_own || residents->entries.items[index].generation != handle.id >> 32)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "use handles only until they are freed or the device is recovered",
                        "the handle of a resident buffer of backend `%s` is stale", backend->id);
     *place = (uint32_t)index;
@@ -201,7 +201,8 @@ static vyre_status make_pinned(vyre_backend *backend, uint64_t size, const void 
                                      .source = source,
                                      .generation = entry->generation,
                                      .users = 1,
-                                     .is_live = 1};
+                                     .is_live = 1,
+                                     .is_own = 1};
     pthread_mutex_unlock(&residents->lock);
     if (is_lost)
         return fail_lost(backend, error);
@@ -229,6 +230,7 @@ static vyre_status allocate(vyre_backend *backend, uint64_t size, const void *so
         status = native_upload(backend, native, 0, source, size, error);
     pthread_mutex_lock(&residents->lock);
     residents->entries.items[place].users--;
+    residents->entries.items[place].is_own = 0;
     if (status == VYRE_OK)
         *out = handle_of(backend, place);
     else
@@ -461,6 +463,9 @@ static vyre_status transfer_all(vyre_backend *backend, const vyre_transfer *tran
         return vy_backend_unsupported(backend, upload ? "resident buffer upload" : "resident buffer download", error);
     if (count == 0)
         return VYRE_OK;
+    if (!transfers)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "point at the transfers", "%zu transfers are at a NULL pointer",
+                       count);
     vyre_transfer *native = vy_allocate(vy_array_size(count, item));
     if (!native)
         return vy_fail_memory(error, "listing the transfers");

@@ -18,6 +18,7 @@ typedef struct vy_resident_entry {
     uint32_t users;      /* calls that use it now */
     uint32_t next_free;  /* place + 1 of the next free one; meaningful while not live */
     uint8_t is_live, is_written;
+    uint8_t is_own; /* the library's, or not the caller's yet: no handle names it */
 } vy_resident_entry;
 
 typedef struct vy_residents {

@@ -344,6 +344,35 @@ static void a_call_that_does_not_come_back_is_abandoned(void **state) {
     }
 }
 
+static void a_device_that_is_shut_down_is_asked_nothing_more(void **state) {
+    (void)state;
+    bench b;
+    bench_open(&b);
+    vyre_device_profile profile = {.struct_size = sizeof profile};
+    vyre_backend_profile(b.backend, &profile);
+    assert_string_equal(profile.device, "made up");
+    assert_int_equal(vyre_backend_shutdown(b.backend, NULL), VYRE_OK);
+    unsigned profiles = b.f->calls[FAKE_device_profile], asked = b.f->calls[FAKE_device_lost];
+    vyre_backend_profile(b.backend, &profile);
+    vyre_backend_device_lost(b.backend);
+    assert_int_equal(b.f->calls[FAKE_device_profile], profiles);
+    assert_int_equal(b.f->calls[FAKE_device_lost], asked);
+    assert_string_equal(profile.device, "");
+    assert_string_equal(profile.backend, "fake");
+    bench_close(&b);
+}
+
+static void outputs_that_are_nowhere_are_refused(void **state) {
+    (void)state;
+    bench b;
+    vyre_error error;
+    bench_open(&b);
+    assert_int_equal(vyre_backend_dispatch(b.backend, b.c.program, &b.c.arguments, NULL, NULL, NULL, &error),
+                     VYRE_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.fix, "VYRE_OUTPUTS_INIT"));
+    bench_close(&b);
+}
+
 static void a_call_within_its_deadline_is_delivered(void **state) {
     (void)state;
     bench b;
@@ -496,6 +525,8 @@ int main(void) {
         cmocka_unit_test(recovery_restores_what_has_a_source_and_was_not_written),
         cmocka_unit_test(a_failed_recovery_leaves_it_lost),
         cmocka_unit_test(after_shutdown_everything_is_refused),
+        cmocka_unit_test(a_device_that_is_shut_down_is_asked_nothing_more),
+        cmocka_unit_test(outputs_that_are_nowhere_are_refused),
         cmocka_unit_test(a_call_that_does_not_come_back_is_abandoned),
         cmocka_unit_test(a_call_within_its_deadline_is_delivered),
         cmocka_unit_test(a_backend_that_can_cancel_keeps_deadlines_itself),

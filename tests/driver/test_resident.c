@@ -56,6 +56,9 @@ static void wrong_lengths_are_refused(void **state) {
     assert_int_equal(vyre_resident_download_at(backend, a, 7, data, UINT64_MAX - 3, &error), VYRE_INVALID_ARGUMENT);
     assert_int_equal(vyre_resident_upload_at(backend, a, 0, NULL, 4, &error), VYRE_INVALID_ARGUMENT);
     assert_int_equal(vyre_resident_upload_at(backend, a, 16, data, 0, &error), VYRE_OK);
+    assert_int_equal(vyre_resident_upload_batch(backend, NULL, 2, &error), VYRE_INVALID_ARGUMENT);
+    assert_int_equal(vyre_resident_download_batch(backend, NULL, SIZE_MAX, &error), VYRE_INVALID_ARGUMENT);
+    assert_int_equal(vyre_resident_download_batch(backend, NULL, 0, &error), VYRE_OK);
     vyre_backend_release(backend);
 }
 
@@ -145,6 +148,8 @@ static void an_abandoned_dispatch_keeps_its_buffers(void **state) {
     fake_case_open(&c);
     vyre_resident x, out;
     vyre_dispatch_config config = {.timeout_ns = 5000000};
+    vyre_counters before, after;
+    vyre_counters_get(&before);
     assert_int_equal(vyre_resident_allocate(backend, sizeof c.x, c.x, &x, NULL), VYRE_OK);
     assert_int_equal(vyre_resident_allocate(backend, sizeof c.x, NULL, &out, NULL), VYRE_OK);
     vyre_resource bindings[2] = {whole(x), whole(out)};
@@ -154,10 +159,37 @@ static void an_abandoned_dispatch_keeps_its_buffers(void **state) {
         VYRE_TIMEOUT);
     assert_int_equal(vyre_backend_try_recover(backend, NULL), VYRE_OK); /* while the call is still out there */
     assert_int_equal(vyre_resident_free(backend, x, NULL), VYRE_INVALID_ARGUMENT);
+    vyre_counters_get(&after);
+    assert_int_equal(after.resident_bytes, before.resident_bytes); /* they are gone with the device */
     vyre_backend_release(backend);
     for (int i = 0; i < 100 && !atomic_load(&destroyed); i++)
         usleep(10000);
     assert_int_equal(atomic_load(&destroyed), 1);
+    fake_case_close(&c);
+}
+
+/* What hangs ends with an error when its device is reset: that is no news of the device that came back. */
+static void an_abandoned_call_does_not_lose_the_recovered_device(void **state) {
+    (void)state;
+    fake *f = fake_new();
+    vyre_backend *backend = fake_open(f);
+    fake_case c;
+    fake_case_open(&c);
+    vyre_outputs outputs = VYRE_OUTPUTS_INIT;
+    vyre_dispatch_config config = {.timeout_ns = 5000000};
+    f->hang_ms = 100;
+    f->fail_entry = FAKE_dispatch_borrowed, f->fail_at = 1, f->fail_with = VYRE_DEVICE_LOST;
+    assert_int_equal(vyre_backend_dispatch(backend, c.program, &c.arguments, &config, &outputs, NULL, NULL),
+                     VYRE_TIMEOUT);
+    assert_int_equal(vyre_backend_try_recover(backend, NULL), VYRE_OK);
+    f->hang_ms = 0;
+    for (int i = 0; i < 1000 && atomic_load(&backend->abandoned); i++)
+        usleep(1000);
+    assert_int_equal(atomic_load(&backend->abandoned), 0);
+    assert_false(vyre_backend_device_lost(backend));
+    assert_int_equal(vyre_backend_dispatch(backend, c.program, &c.arguments, NULL, &outputs, NULL, NULL), VYRE_OK);
+    vyre_outputs_free(&outputs);
+    vyre_backend_release(backend);
     fake_case_close(&c);
 }
 
@@ -317,6 +349,7 @@ int main(void) {
         cmocka_unit_test(a_handle_given_twice_is_contained),
         cmocka_unit_test(freeing_while_in_use_is_a_conflict),
         cmocka_unit_test(an_abandoned_dispatch_keeps_its_buffers),
+        cmocka_unit_test(an_abandoned_call_does_not_lose_the_recovered_device),
         cmocka_unit_test(overlapping_bindings_are_refused_if_one_is_written),
         cmocka_unit_test(bindings_that_do_not_fit_are_refused),
         cmocka_unit_test(a_resident_write_buffer_keeps_what_is_not_written),
