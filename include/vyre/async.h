@@ -31,7 +31,7 @@ VYRE_API vyre_status vyre_backend_dispatch_owned_async(vyre_backend *backend, vy
 VYRE_API int vyre_pending_is_ready(vyre_pending *pending);
 /* Waits at most timeout_ns (UINT64_MAX = for ever, 0 = only looks).
  *
- * VYRE_TIMEOUT           not done yet, if vyre_pending_is_ready still says 0: wait again. Otherwise the deadline of the dispatch has passed
+ * VYRE_TIMEOUT           not done yet: wait again. Of a handle that was ready before the call: the deadline of the dispatch has passed
  * VYRE_CANCELLED         it was cancelled before it was done; nothing is delivered
  * VYRE_INVALID_ARGUMENT  the result was taken before
  * and what vyre_backend_dispatch returns. outputs and trap as there. */

@@ -143,17 +143,13 @@ static vyre_status keep_copies(vyre_pending *p, const vy_dispatch *asked, vyre_e
 
 static vyre_status run_now(vyre_pending *p) {
     vyre_backend *backend = p->dispatch.backend;
-    const char *name = vyre_program_name(p->dispatch.program);
     if (atomic_load(&p->cancel))
         return VYRE_CANCELLED; /* nobody will look at it */
     if (atomic_load(&backend->is_lost))
         return vy_fail(&p->error, VYRE_DEVICE_LOST, NULL, "the device of backend `%s` was lost before `%s` could start",
-                       backend->id, name);
-    if (p->dispatch.deadline_ns && vy_clock_now() >= p->dispatch.deadline_ns) {
-        vy_count(VY_COUNTER_timeouts, 1);
-        return vy_fail(&p->error, VYRE_TIMEOUT, NULL, "`%s` could not start before its deadline", name);
-    }
-    return vy_dispatch_inside(&p->dispatch, &p->error);
+                       backend->id, vyre_program_name(p->dispatch.program));
+    vyre_status status = vy_boundary_check_deadline(p->dispatch.program, p->dispatch.deadline_ns, &p->error);
+    return status == VYRE_OK ? vy_dispatch_inside(&p->dispatch, &p->error) : status;
 }
 
 static void work(vy_job *job) {
@@ -258,12 +254,6 @@ static int runs_natively(const vy_dispatch *asked) {
            !vy_stages_needed(asked->backend, asked->program, &asked->launch, &with_base);
 }
 
-static void set_deadline(vy_dispatch *asked) {
-    if (asked->config->timeout_ns &&
-        __builtin_add_overflow(vy_clock_now(), asked->config->timeout_ns, &asked->deadline_ns))
-        asked->deadline_ns = 0;
-}
-
 static vyre_status start(vy_dispatch *asked, vyre_pending *p, vyre_error *error) {
     vyre_status status = vy_backend_enter(asked->backend, error);
     if (status != VYRE_OK)
@@ -285,7 +275,7 @@ vyre_status vy_pending_start(vy_dispatch *asked, void *kept, void (*release)(voi
     *out = NULL;
     vyre_status status = vy_dispatch_resolve(asked, e);
     if (status == VYRE_OK) {
-        set_deadline(asked);
+        asked->deadline_ns = vy_boundary_deadline(asked->config);
         p = pending_new(asked, kept, release);
         status = p ? start(asked, p, e) : vy_fail_memory(e, "starting an asynchronous dispatch");
     }

@@ -148,7 +148,7 @@ vyre_status vyre_completions_attach(vyre_completions *queue, vyre_pending *p, ui
     pthread_mutex_unlock(&queue->lock);
     atomic_fetch_add(&p->references,
                      1); /* whoever drains the queue may take and free it before this thread is out of here */
-    if (p->is_done || p->is_announced)
+    if (p->is_done || p->is_ready)
         vy_completions_push(queue, p);
     else
         vy_pending_watch(p);

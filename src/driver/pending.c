@@ -125,7 +125,7 @@ static void announce(void *user) {
     vyre_error unseen;
     pthread_mutex_lock(&p->lock);
     int is_first = !p->is_announced;
-    p->is_announced = 1;
+    p->is_announced = p->is_ready = 1;
     if (p->queue && !p->is_done)
         vy_completions_push(p->queue, p);
     pthread_cond_broadcast(&p->changed);
@@ -193,15 +193,16 @@ void vy_async_settle(vyre_backend *backend) {
 
 int vyre_pending_is_ready(vyre_pending *p) {
     pthread_mutex_lock(&p->lock);
-    int is_ready = p->is_done || p->is_announced;
-    if (!is_ready && is_open(p)) {
+    if (!p->is_done && !p->is_ready && is_open(p)) {
         p->is_collecting = 1;
         pthread_mutex_unlock(&p->lock);
-        is_ready = p->calls.is_ready(p->native.self) != 0;
+        int is_ready = p->calls.is_ready(p->native.self) != 0;
         pthread_mutex_lock(&p->lock);
+        p->is_ready |= is_ready;
         p->is_collecting = 0;
         pthread_cond_broadcast(&p->changed);
     }
+    int is_ready = p->is_done || p->is_ready;
     pthread_mutex_unlock(&p->lock);
     return is_ready;
 }
@@ -214,7 +215,7 @@ static int await_done(vyre_pending *p, uint64_t deadline_ns) {
             collect(p, deadline_ns);
             if (!p->is_done && deadline_ns && vy_clock_now() >= deadline_ns)
                 return 0;
-        } else if (!deadline_ns) {
+        } else if (!deadline_ns || p->is_ready) { /* another thread is collecting it: it does not count as waiting */
             pthread_cond_wait(&p->changed, &p->lock);
         } else if (pthread_cond_timedwait(&p->changed, &p->lock, &until) == ETIMEDOUT && !p->is_done) {
             return 0;

@@ -30,6 +30,7 @@ struct vyre_pending {
     int is_cancelling; /* a thread is inside its `cancel` */
     int is_watched;    /* the native handle was asked to say when it is ready: a reference */
     int is_announced;  /* it said so */
+    int is_ready;      /* it is known to be ready: whoever collects it will not be long */
     int is_in_line;    /* the job is submitted */
     vyre_completions *queue;
     uint64_t tag;
