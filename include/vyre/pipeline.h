@@ -116,7 +116,7 @@ typedef struct vyre_step {
  * (optional) is its index, or step_count if the backend cannot say or it was no step. The timeout of the config is for all of it. timing may be
  * NULL.
  *
- * An indirect grid is read when the sequence starts: a step cannot make the grid of a later one.
+ * A step may make the grid of a later one: an indirect grid is read when its step's turn comes.
  *
  * VYRE_INVALID_ARGUMENT  also when a step's pipeline is of another backend */
 VYRE_API vyre_status vyre_sequence_run(vyre_backend *backend, const vyre_step *steps, size_t step_count,

@@ -18,9 +18,9 @@ enum { OWNED = 16, SHARED = 16, SHARDS = OWNED + SHARED };
 static struct shard { alignas(128) _Atomic uint64_t values[VY_COUNTER_COUNT]; } shards[SHARDS];
 
 static unsigned choose_shard(void) {
-    static _Atomic unsigned next;
-    unsigned thread = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed);
-    return thread < OWNED ? thread : OWNED + thread % SHARED;
+    static _Atomic uint64_t next; /* never comes round: a shard has one owner for ever */
+    uint64_t thread = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed);
+    return (unsigned)(thread < OWNED ? thread : OWNED + thread % SHARED);
 }
 
 void vy_count(vy_counter counter, uint64_t amount) {
