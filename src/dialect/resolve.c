@@ -434,7 +434,8 @@ static void copy_piece(linker *l, uint32_t index) {
     size_t memories = vy_array_size(from->memories.count + 1u, sizeof *l->map_memory);
     vyre_program bare; /* imported expressions have the place of the call: those they had are of another file */
     if (p->op) {
-        memcpy((void *)&bare, (const void *)from, sizeof bare);
+        const size_t behind = offsetof(vyre_program, name); /* the count of references, which others change meanwhile */
+        memcpy((char *)&bare + behind, (const char *)from + behind, sizeof bare - behind);
         bare.expr_positions.count = bare.stmt_positions.count = 0;
         from = &bare;
     }
