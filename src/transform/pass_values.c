@@ -3,7 +3,7 @@
  * Every expression gets the number of its value; equal numbers mean equal bits wherever both are evaluated. The number of an op follows from its
  * row and the numbers of its operands, that of a variable is that of what it was given last, that of a load from the state of the
  * memory: each state has a number of its own, and a new one begins with every statement that may change the memory (vy_rules.changes). A
- * store to an index inside the array says what a load from there gives. At the head of a loop everything its body changes is unknown,
+ * store to an index that is certainly inside (optimize_range.h) says what a load from there gives. At the head of a loop everything its body changes is unknown,
  * and so is behind an `if` what its branches changed. Ops of literals are computed (by the evaluator), so literals travel through variables.
  *
  * Then, going through the program in order: a tree whose number is that of a literal becomes the literal; one whose number an
@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "ir/validate/check.h"
 #include "transform/optimize.h"
+#include "transform/optimize_range.h"
 #include "transform/optimize_rewrite.h"
 
 /* A value number stands for a key: what the value is made of. */
@@ -38,6 +39,7 @@ typedef enum becomes { KEEPS, BECOMES_LITERAL, BECOMES_VARIABLE, BECOMES_LEADER 
 typedef struct numbering {
     const vyre_program *program;
     const vy_rules *rules;
+    vy_ranges *ranges;
     VY_VECTOR(value) values;
     VY_VECTOR(undo) log;
     uint32_t *buckets, bucket_count; /* a power of two */
@@ -323,21 +325,12 @@ static void forget_changes(numbering *n, const vy_stmt *s) {
         forget_shared(n);
 }
 
-/* Whether a literal index lies inside a memory for certain. */
-static int is_inside(const numbering *n, uint32_t memory, uint32_t index) {
-    const vy_expr *literal = literal_of(n, index);
-    if (!n->rules->check_bounds)
-        return 1;
-    vy_wide at = literal ? vy_integer_of(literal->type, literal->bits) : -1;
-    return at >= 0 && at < (vy_wide)vy_memory_known_length(n->program, memory);
-}
-
 /* After a store, a load from there gives what was stored: its key stands for that number. */
-static void forward_store(numbering *n, const vy_stmt *s) {
+static void forward_store(numbering *n, uint32_t index, const vy_stmt *s) {
     vy_expr load = {
         .kind = VY_EXPR_LOAD, .type = n->program->memories.items[s->memory].type, .a = s->memory, .b = s->a};
     uint32_t stored = n->of_expr[s->b];
-    if (n->failed || !is_inside(n, s->memory, n->of_expr[s->a]))
+    if (n->failed || (n->rules->check_bounds && !vy_stmt_is_inside(n->ranges, index)))
         return;
     uint32_t made = number_load(n, &load);
     if (!n->failed)
@@ -413,7 +406,7 @@ static void number_stmt(numbering *n, uint32_t index) {
         forget_changes(n, s);
         hold_fresh(n, s);
         if (s->kind == VY_STMT_STORE)
-            forward_store(n, s);
+            forward_store(n, index, s);
         break;
     }
 }
@@ -503,11 +496,14 @@ vyre_status vy_pass_values(const vyre_program *from, const vy_rules *rules, vyre
     numbering n = {.program = from, .rules = rules};
     *out = NULL;
     *changes = 0;
+    vyre_status status = vy_ranges_make(from, &n.ranges, error);
+    if (status != VYRE_OK)
+        return status;
     n.failed = !prepare(&n);
     for (uint32_t i = 0; i < from->functions.count && !n.failed; i++)
         number_function(&n, &from->functions.items[i]);
-    vyre_status status =
-        n.failed ? vy_fail_memory(error, "a pass") : vy_rewrite_run(from, &hooks, &n, NULL, out, changes, error);
+    status = n.failed ? vy_fail_memory(error, "a pass") : vy_rewrite_run(from, &hooks, &n, NULL, out, changes, error);
+    vy_ranges_free(n.ranges);
     vy_release(n.block, n.size);
     vy_release(n.buckets, n.bucket_size);
     VY_VECTOR_FREE(&n.values);

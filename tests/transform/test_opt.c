@@ -238,8 +238,12 @@ static void a_load_gives_what_was_stored(void **state) {
     (void)state;
     expect("a[3] = k * 5\n x[k] = a[3]\n" KEEP, "values", "let t1 = k * 5\n a[3] = t1\n x[k] = t1\n" KEEP);
     expect("a[3] = 7\n x[k] = a[3]\n" KEEP, "values", "a[3] = 7\n x[k] = 7u32\n" KEEP);
-    expect_same("a[8] = 7\n x[k] = a[8]\n" KEEP, "values"); /* dropped, and zero */
-    expect_same("a[k] = 7\n x[k] = a[k] + t[k]", "values"); /* may be outside */
+    expect("t[local_index] = k * 5\n y[k] = f32(t[local_index])", "values",
+           "let t1 = k * 5\n t[local_index] = t1\n y[k] = f32(t1)");
+    expect("if k < len(x) { x[k] = 7\n y[k] = f32(x[k]) }", "values", "if k < len(x) { x[k] = 7\n y[k] = 7.0 }");
+    expect_same("t[local_index] = k\n barrier\n y[k] = f32(t[local_index])", "values"); /* others may have written */
+    expect_same("a[8] = 7\n x[k] = a[8]\n" KEEP, "values");                             /* dropped, and zero */
+    expect_same("a[k] = 7\n x[k] = a[k] + t[k]", "values");                             /* may be outside */
     expect_same("a[3] = 7\n a[k] = 8\n x[k] = a[3]\n" KEEP, "values");
     expect_same("a[3] = 7\n if k == 2 { a[3] = 8 }\n x[k] = a[3]\n" KEEP, "values");
 }
