@@ -1,0 +1,99 @@
+/* What legalisation costs: the operations it makes out of one, as the table in docs/transform.md says. */
+#include "transform/legal_runner.h"
+
+#include "ir/model.h"
+
+typedef struct cost {
+    uint64_t missing;
+    vyre_op op;
+    vyre_type result, operand;
+    uint32_t code; /* operations in the program: the statement `out[i] = op(a[i], …)`; bitcasts are not counted */
+    uint32_t
+        outer; /* of these, those outside of branches and loops: all that ordinary operands cost where a guard branches to a slow path */
+} cost;
+
+#define ROW(MISSING, OP, R, T, code, run)                                                                              \
+    { MISSING, VYRE_OP_##OP, VYRE_TYPE_##R, VYRE_TYPE_##T, code, run }
+static const cost costs[] = {
+    ROW(BIT(INT8), ADD, I8, I8, 6, 6),
+    ROW(BIT(INT8), SHR, U8, U8, 5, 5),
+    ROW(BIT(INT8), CLZ, U8, U8, 5, 5),
+    ROW(BIT(INT16), ROTL, U16, U16, 11, 11),
+    ROW(BIT(INT_DIV), DIV, U32, U32, 6, 6),
+    ROW(BIT(INT_DIV), DIV, I32, I32, 9, 9),
+    ROW(BIT(SHIFT), SHL, U32, U32, 2, 2),
+    ROW(BIT(F32_SUBNORMAL), ADD, F32, F32, 87, 9),
+    ROW(BIT(F32_SUBNORMAL), MUL, F32, F32, 95, 12),
+    ROW(BIT(F32_SUBNORMAL), DIV, F32, F32, 113, 11),
+    ROW(BIT(F32_SUBNORMAL), SQRT, F32, F32, 86, 7),
+    ROW(BIT(F32_SUBNORMAL), FMA, F32, F32, 224, 21),
+    ROW(BIT(F32_SUBNORMAL), LT, BOOL, F32, 13, 13),
+    ROW(BIT(F32_DIV), DIV, F32, F32, 105, 12),
+    ROW(BIT(F32_SQRT), SQRT, F32, F32, 82, 5),
+    ROW(BIT(F32_FMA), FMA, F32, F32, 27, 27),
+    ROW(BIT(F32_FMA) | BIT(F64_ADD), FMA, F32, F32, 206, 12),
+    ROW(BIT(F32_ADD), ADD, F32, F32, 81, 81),
+    ROW(BIT(F32_MUL), MUL, F32, F32, 86, 86),
+    ROW(BIT(F32_MIN_MAX), MIN, F32, F32, 17, 17),
+    ROW(BIT(F32_ROUND), ROUND, F32, F32, 34, 34),
+    ROW(BIT(F32_CONVERT), CAST, I32, F32, 28, 28),
+    ROW(BIT(F32_CONVERT), CAST, F32, I32, 38, 38),
+    ROW(0, ADD, F16, F16, 11, 11),
+    ROW(BIT(F16_CONVERT), ADD, F16, F16, 73, 73),
+    ROW(0, FMA, F16, F16, 34, 34),
+    ROW(0, ADD, BF16, BF16, 24, 24),
+    ROW(0, FMA, BF16, BF16, 235, 43),
+    ROW(0, CAST, BF16, I32, 33, 33),
+    ROW(0, ADD, F32, F32, 4, 4),
+};
+
+static uint32_t count_ops(const vyre_program *program, uint32_t root) {
+    if (root == VY_NONE)
+        return 0;
+    const vy_expr *e = &program->exprs.items[root];
+    if (e->kind == VY_EXPR_LOAD)
+        return count_ops(program, e->b);
+    if (e->kind != VY_EXPR_OP)
+        return 0;
+    return (e->op != VYRE_OP_BITCAST) + count_ops(program, e->a) + count_ops(program, e->b) + count_ops(program, e->c);
+}
+
+static void measure(const vyre_program *program, uint32_t *code, uint32_t *outer) {
+    uint32_t inside = 0; /* end of the outermost branch or loop around */
+    *code = *outer = 0;
+    for (uint32_t i = 0; i < program->stmts.count; i++) {
+        const vy_stmt *s = &program->stmts.items[i];
+        uint32_t ops = count_ops(program, s->a) + count_ops(program, s->b) + count_ops(program, s->c);
+        *code += ops;
+        *outer += i < inside ? 0 : ops;
+        if (vy_stmt_is_structured(s->kind) && s->end > inside)
+            inside = s->end;
+    }
+}
+
+static void the_table_of_costs_is_right(void **state) {
+    (void)state;
+    int wrong = 0;
+    for (size_t i = 0; i < sizeof costs / sizeof *costs; i++) {
+        const cost *c = &costs[i];
+        op_run run;
+        vyre_program *legal;
+        assert_true(op_run_start(&run, c->op, c->result, c->operand));
+        assert_int_equal(vy_legalise(run.program, &(vy_legal_target){ALL_BITS & ~c->missing}, &legal, NULL), VYRE_OK);
+        uint32_t code, outer;
+        measure(legal, &code, &outer);
+        if (code != c->code || outer != c->outer) {
+            printf("%zu: %s %s of %s takes %u operations, %u outside of branches\n", i, vyre_type_name(c->result),
+                   vyre_op_get(c->op)->name, vyre_type_name(c->operand), code, outer);
+            wrong++;
+        }
+        vyre_program_release(legal);
+        op_run_end(&run);
+    }
+    assert_int_equal(wrong, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_table_of_costs_is_right)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
