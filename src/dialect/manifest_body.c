@@ -5,6 +5,7 @@
 #include "dialect/manifest_reader.h"
 
 #include "dialect/registry.h"
+#include "dialect/standard.h"
 #include "ir/text/lexer.h"
 #include "vyre/text.h"
 
@@ -91,7 +92,7 @@ static int tell(void *user, const char *id, size_t length, vyre_op_signature *ou
     (void)user;
     vyre_dialects_guard guard = vy_dialects_peek();
     const vyre_op_definition *op = vyre_dialects_find(guard, id, length);
-    int is_known = op && strcmp(op->owner, "libvyre") == 0 && vyre_dialects_teller(&guard, id, length, out);
+    int is_known = op && strcmp(op->owner, VY_STANDARD_OWNER) == 0 && vyre_dialects_teller(&guard, id, length, out);
     vyre_dialects_release(&guard);
     return is_known;
 }

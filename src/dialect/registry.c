@@ -34,7 +34,7 @@ static vyre_status build_first(vyre_snapshot **out, vyre_error *error) {
     int added;
     *out = NULL;
     vyre_status status =
-        vy_dialect_streams_add(&vy_builtin_dialects, "libvyre", &vy_builtin_dialects, &builder, &added, error);
+        vy_dialect_streams_add(&vy_builtin_dialects, VY_STANDARD_OWNER, &vy_builtin_dialects, &builder, &added, error);
     if (status == VYRE_OK)
         status = vy_standard_add(&builder, error);
     if (status == VYRE_OK)

@@ -101,8 +101,8 @@ static vyre_status check_call(linker *l, const piece *p, uint32_t index, const v
                 l, p, index,
                 vy_fail(l->error, VYRE_INVALID_PROGRAM,
                         VY_FIX("pass %s of type %s", kind_name(&op->inputs[i]), vyre_type_name(op->inputs[i].type)),
-                        "argument %u of `%s` (`%s`) does not fit: it is %s of type %s", i + 1, op->id,
-                        op->inputs[i].name, kind_name(&op->inputs[i]), vyre_type_name(op->inputs[i].type)));
+                        "argument %u of `%s` does not fit: `%s` is %s of type %s", i + 1, op->id, op->inputs[i].name,
+                        kind_name(&op->inputs[i]), vyre_type_name(op->inputs[i].type)));
     for (uint32_t i = 0; i < s->result_count; i++) {
         vyre_type bound = (vyre_type)p->from->variables.items[s->variable + i].type;
         if (s->result_count != op->output_count || bound != op->outputs[i].type)
