@@ -43,11 +43,13 @@ void vy_cache_report(vy_cache_trouble trouble, const char *format, ...) {
 
 /* ---- which ---- */
 
-/* Joins; 0 if it does not fit. Slashes at the end would let a symbolic link through where none may be. */
+/* Joins; 0, and nothing, if it does not fit. Slashes at the end would let a symbolic link through where none may be. */
 static int join(char out[PATH_MAX], const char *first, const char *second) {
     int length = snprintf(out, PATH_MAX, "%s%s", first, second);
-    if (length < 0 || length >= PATH_MAX)
+    if (length < 0 || length >= PATH_MAX) {
+        out[0] = 0; /* another folder than the one that was meant */
         return 0;
+    }
     while (length > 1 && out[length - 1] == '/')
         out[--length] = 0;
     return 1;
@@ -60,8 +62,10 @@ static const char *ask_environment(char out[PATH_MAX]) {
     out[0] = 0;
     if (own && !*own)
         return NULL;
+    if (own && *own != '/')
+        return "VYRE_CACHE_DIR is not an absolute path";
     if (own)
-        return *own != '/' || !join(out, own, "") ? "VYRE_CACHE_DIR is not an absolute path" : NULL;
+        return join(out, own, "") ? NULL : "VYRE_CACHE_DIR is longer than the system allows";
     if (shared && *shared == '/' &&
         join(out, shared, "/vyre")) /* a relative one counts as unset, says its specification */
         return NULL;

@@ -86,6 +86,13 @@ static void nothing_named_is_off_and_said_once(void **state) {
     assert_string_equal(folder_now(), "");
     set_environment("not/absolute", "/shared", "/home");
     expect_unusable(NULL, "VYRE_CACHE_DIR is not an absolute path");
+    char too_long[PATH_MAX + 100]; /* what fits of it is another folder */
+    memset(too_long, '/', sizeof too_long);
+    for (size_t i = 1; i < sizeof too_long; i += 2)
+        too_long[i] = 'a';
+    too_long[sizeof too_long - 1] = 0;
+    set_environment(too_long, "/shared", "/home");
+    expect_unusable(NULL, "VYRE_CACHE_DIR is longer than the system allows");
 }
 
 static void off_by_choice_is_silent(void **state) {
