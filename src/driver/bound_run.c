@@ -109,7 +109,7 @@ static vyre_status run(vy_bound *b, vyre_error *error) {
 vyre_status vy_bound_run(vy_bound *b, vyre_error *error) {
     vyre_status status = VYRE_OK;
     vy_span span = vy_span_begin();
-    if (b->outputs)
+    if (b->form == VY_FORM_PERSISTENT)
         status = vy_outputs_reserve(b->outputs, vyre_program_output_count(b->program), error);
     if (status == VYRE_OK)
         status = b->launch.group_count ? run(b, error) : deliver_empty(b, error);

@@ -183,7 +183,10 @@ vyre_status vyre_pipeline_dispatch_batch(vyre_pipeline *pipeline, const vyre_arg
                .trap = trap};
     vyre_status status = VYRE_OK;
     b.deadline_ns = vy_boundary_deadline(b.config);
-    if (count)
+    if (count && !outputs)
+        status = vy_fail(e, VYRE_INVALID_ARGUMENT, "give the outputs of every item",
+                         "the outputs of %zu items are at a NULL pointer", count);
+    else if (count)
         status = run(&b, e);
     if (status != VYRE_OK && failed)
         *failed = at;

@@ -239,11 +239,11 @@ static vyre_status enter_and_run(batch *b, size_t *failed, vyre_error *error) {
     b->failed = b->count;
     if (b->count == 0)
         return VYRE_OK;
-    if (!b->bindings && !b->rows) {
+    if ((!b->bindings && !b->rows) || !b->outputs) {
         if (failed)
             *failed = b->count;
-        return vy_fail(e, VYRE_INVALID_ARGUMENT, "give the resources of every item",
-                       "the resources of %zu items are at a NULL pointer", b->count);
+        return vy_fail(e, VYRE_INVALID_ARGUMENT, "give the resources and the outputs of every item",
+                       "the %s of %zu items are at a NULL pointer", b->outputs ? "resources" : "outputs", b->count);
     }
     vyre_status status = vy_backend_enter(b->pipeline->backend, e);
     if (status == VYRE_OK) {

@@ -100,6 +100,29 @@ static void mixed_bindings_reach_the_native_entry_as_given(void **state) {
     }
 }
 
+static void outputs_that_are_nowhere_are_refused(void **state) {
+    (void)state;
+    world w;
+    vyre_error error;
+    size_t failed = 9;
+    world_open(&w);
+    vyre_resource bindings[2] = {{.host = {w.r.c.x, sizeof w.r.c.x}}, {.host = {NULL, 0}}};
+    const vyre_resource *items[2] = {bindings, bindings};
+    uint64_t count = FAKE_N;
+    vyre_arguments arguments = w.r.c.arguments;
+    arguments.counts = &count, arguments.count_count = 1;
+    assert_int_equal(
+        vyre_pipeline_dispatch_persistent(w.pipeline, bindings, 2, &arguments, NULL, NULL, NULL, NULL, &error),
+        VYRE_INVALID_ARGUMENT);
+    assert_int_equal(
+        vyre_pipeline_dispatch_persistent_batch(w.pipeline, items, 2, 2, &arguments, NULL, NULL, &failed, NULL, &error),
+        VYRE_INVALID_ARGUMENT);
+    assert_int_equal(failed, 2);
+    assert_int_equal(vyre_pipeline_dispatch_batch(w.pipeline, &w.r.c.arguments, 1, NULL, NULL, &failed, NULL, &error),
+                     VYRE_INVALID_ARGUMENT);
+    world_close(&w);
+}
+
 /* Buffers are made for what is bound to host bytes, and are gone afterwards. */
 static void without_the_entry_the_backends_resident_memory_is_used(void **state) {
     (void)state;
@@ -597,6 +620,7 @@ int main(void) {
         cmocka_unit_test(an_open_count_bound_to_host_bytes_comes_from_the_arguments),
         cmocka_unit_test(an_empty_grid_gives_back_what_was_given),
         cmocka_unit_test(a_deadline_is_kept_with_mixed_bindings),
+        cmocka_unit_test(outputs_that_are_nowhere_are_refused),
         cmocka_unit_test(an_abandoned_call_keeps_what_it_uses),
         cmocka_unit_test(wrong_answers_are_contained),
         cmocka_unit_test(batches_run_as_if_one_after_the_other),
