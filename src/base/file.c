@@ -66,15 +66,9 @@ static vyre_status read_all(int file, const char *path, size_t expected, size_t 
     }
 }
 
-vyre_status vy_file_read(const char *path, size_t limit, vyre_bytes *out, vyre_error *error) {
-    if (strcmp(path, "-") == 0) {
-        vyre_status status = read_all(STDIN_FILENO, "standard input", 0, limit, out, error);
-        if (status != VYRE_OK)
-            out->size = 0;
-        return status;
-    }
+static vyre_status read_path(const char *path, int is_plain, size_t limit, vyre_bytes *out, vyre_error *error) {
     out->size = 0;
-    int file = open(path, O_RDONLY | O_CLOEXEC);
+    int file = open(path, O_RDONLY | O_CLOEXEC | (is_plain ? O_NONBLOCK : 0));
     if (file < 0)
         return fail_io(error, "open", path, errno);
     struct stat about;
@@ -84,6 +78,8 @@ vyre_status vy_file_read(const char *path, size_t limit, vyre_bytes *out, vyre_e
         status = fail_io(error, "examine", path, errno);
     else if (S_ISDIR(about.st_mode))
         status = fail_io(error, "read", path, EISDIR);
+    else if (is_plain && !S_ISREG(about.st_mode))
+        status = vy_fail(error, VYRE_IO, "put a plain file there", "`%.200s` is not a plain file", path);
     else if (S_ISREG(about.st_mode) && about.st_size > 0)
         expected = (size_t)about.st_size;
     if (status == VYRE_OK && expected > limit)
@@ -94,6 +90,19 @@ vyre_status vy_file_read(const char *path, size_t limit, vyre_bytes *out, vyre_e
     if (status != VYRE_OK)
         out->size = 0;
     return status;
+}
+
+vyre_status vy_file_read(const char *path, size_t limit, vyre_bytes *out, vyre_error *error) {
+    if (strcmp(path, "-") != 0)
+        return read_path(path, 0, limit, out, error);
+    vyre_status status = read_all(STDIN_FILENO, "standard input", 0, limit, out, error);
+    if (status != VYRE_OK)
+        out->size = 0;
+    return status;
+}
+
+vyre_status vy_file_read_plain(const char *path, size_t limit, vyre_bytes *out, vyre_error *error) {
+    return read_path(path, 1, limit, out, error);
 }
 
 static vyre_status write_all(int file, const char *path, const void *data, size_t size, vyre_error *error) {

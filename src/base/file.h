@@ -6,6 +6,9 @@
 
 /* Reads a whole file (or standard input for "-") into out; refuses one over `limit` bytes. */
 vyre_status vy_file_read(const char *path, size_t limit, vyre_bytes *out, vyre_error *error);
+/* The same for a path that must lead to a plain file. What else is there is refused (VYRE_IO), and not waited for, also if it took the file's place a moment
+ * ago: opening a pipe may take for ever. */
+vyre_status vy_file_read_plain(const char *path, size_t limit, vyre_bytes *out, vyre_error *error);
 /* Writes to a temporary name beside the path, then renames; "-" is standard output. */
 vyre_status vy_file_write(const char *path, const void *data, size_t size, vyre_error *error);
 

@@ -36,7 +36,7 @@ static vyre_status read_manifest(const vy_entry *entry, vyre_bytes *out, vyre_er
     if (stat(entry->path, &about) == 0 && !S_ISREG(about.st_mode))
         return vy_fail(error, VYRE_IO, "put a plain file there, or give it another name",
                        "`%.128s` is not a plain file", entry->shown);
-    vyre_status status = vy_file_read(entry->path, VY_TOML_LIMIT_BYTES, out, error);
+    vyre_status status = vy_file_read_plain(entry->path, VY_TOML_LIMIT_BYTES, out, error);
     if (status == VYRE_NOT_FOUND) /* by the name that was given */
         vy_fail(error, status, "check the spelling of the path", "there is no file `%.200s`", entry->shown);
     return status;

@@ -59,7 +59,7 @@ vyre_status vy_manifest_read_beside(const char *manifest, const char *name, vyre
                        "`%.128s` is a link that leads out of the manifest's folder", name);
     if (!S_ISREG(about.st_mode))
         return vy_fail(error, VYRE_IO, "name a plain file", "`%.128s` is not a plain file", name);
-    return vy_file_read(resolved, VY_TOML_LIMIT_BYTES, out, error);
+    return vy_file_read_plain(resolved, VY_TOML_LIMIT_BYTES, out, error);
 }
 
 static vyre_status read_file(vy_manifest_reader *reader, const vy_toml_value *named, vyre_bytes *out,

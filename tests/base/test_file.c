@@ -100,6 +100,24 @@ static void refusals_of_the_system_say_what_and_where(void **state) {
     assert_null(bytes.data);
 }
 
+static void what_is_no_plain_file_is_refused_at_once(void **state) {
+    (void)state;
+    vyre_bytes bytes = VYRE_BYTES_INIT;
+    vyre_error error;
+    assert_int_equal(mkfifo(path_of("pipe"), 0600), 0);
+    alarm(20); /* nobody writes to the pipe */
+    assert_int_equal(vy_file_read_plain(path_of("pipe"), 10, &bytes, &error), VYRE_IO);
+    alarm(0);
+    assert_non_null(strstr(error.message, "not a plain file"));
+    assert_int_equal(vy_file_read_plain("/dev/zero", 10, &bytes, &error), VYRE_IO);
+    assert_int_equal(vy_file_read_plain(folder, 10, &bytes, &error), VYRE_IO);
+    assert_int_equal(vy_file_read_plain(path_of("none"), 10, &bytes, &error), VYRE_NOT_FOUND);
+    assert_int_equal(vy_file_write(path_of("file"), "text", 4, &error), VYRE_OK);
+    assert_int_equal(vy_file_read_plain(path_of("file"), 10, &bytes, &error), VYRE_OK);
+    assert_memory_equal(bytes.data, "text", 4);
+    vyre_bytes_free(&bytes);
+}
+
 static void a_write_keeps_the_mode_and_follows_a_link(void **state) {
     (void)state;
     vy_file_write(path_of("target"), "old", 3, NULL);
@@ -170,6 +188,7 @@ int main(void) {
         IN_FOLDER(what_is_written_is_read_back),
         IN_FOLDER(a_file_over_the_limit_is_refused),
         IN_FOLDER(refusals_of_the_system_say_what_and_where),
+        IN_FOLDER(what_is_no_plain_file_is_refused_at_once),
         IN_FOLDER(a_write_keeps_the_mode_and_follows_a_link),
         IN_FOLDER(a_device_is_written_to_and_not_replaced),
         IN_FOLDER(a_dash_is_standard_input_and_output),
