@@ -60,12 +60,15 @@ typedef struct vyre_optimize_options {
     void *observer_user;
 } vyre_optimize_options;
 
+/* Room for passes that later versions add: the report keeps its size. */
+enum { VYRE_PASS_LIMIT = 32 };
+
 /* What the passes did, summed up. */
 typedef struct vyre_optimize_report {
     struct {
         uint32_t runs, refused;
         uint64_t changes, nanoseconds;
-    } passes[VYRE_PASS_COUNT];
+    } passes[VYRE_PASS_LIMIT]; /* by vyre_pass */
     uint32_t rounds;
     uint32_t statements_before, statements_after, expressions_before, expressions_after; /* before: inlined */
 } vyre_optimize_report;

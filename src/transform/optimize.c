@@ -11,6 +11,8 @@
 
 /* ---- the passes ---- */
 
+_Static_assert(VYRE_PASS_COUNT <= VYRE_PASS_LIMIT, "the report has a place for every pass");
+
 typedef struct pass_row {
     const char *name, *doc;
     vy_pass_function *run;
