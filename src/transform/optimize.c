@@ -11,7 +11,7 @@
 
 /* ---- the passes ---- */
 
-_Static_assert(VYRE_PASS_COUNT <= VYRE_PASS_LIMIT, "the report has a place for every pass");
+_Static_assert((int)VYRE_PASS_COUNT <= (int)VYRE_PASS_LIMIT, "the report has a place for every pass");
 
 typedef struct pass_row {
     const char *name, *doc;

@@ -23,7 +23,7 @@ static vyre_program *parse(const char *text) {
 }
 
 static vyre_program *program_of(const char *body) {
-    char text[4096];
+    char text[8192];
     snprintf(text, sizeof text, "%s%s\n}\n", head, body);
     return parse(text);
 }
@@ -435,6 +435,22 @@ static void functions_do_not_know_who_writes_what_they_read(void **state) {
     vyre_module_free(module);
 }
 
+static void a_tree_that_would_become_too_deep_stays(void **state) {
+    (void)state;
+    char body[4096] = "x[k] = k";
+    for (unsigned i = 0; i < 500; i++)
+        strcat(body, " / 10");
+    vyre_program *program = program_of(body), *made;
+    vyre_optimize_report report;
+    vyre_error error;
+    vyre_optimize_options options = {.passes = (vyre_pass[]){VYRE_PASS_STRENGTH}, .pass_count = 1};
+    assert_int_equal(vyre_program_optimize(program, &options, &made, &report, &error), VYRE_OK);
+    assert_int_equal(report.passes[VYRE_PASS_STRENGTH].refused, 0);
+    assert_true(vyre_program_equal(program, made));
+    vyre_program_release(made);
+    vyre_program_release(program);
+}
+
 /* ---- memory ---- */
 
 static const char everything[] = "fn step(u: buffer [u32] read_write, i: u32) -> u32 {\n array s : u32 [2] private\n "
@@ -551,6 +567,7 @@ int main(void) {
         cmocka_unit_test(names_of_passes_go_both_ways),
         cmocka_unit_test(a_race_that_comes_to_light_leaves_the_program_as_it_is),
         cmocka_unit_test(functions_of_a_library_are_optimised),
+        cmocka_unit_test(a_tree_that_would_become_too_deep_stays),
         cmocka_unit_test(functions_do_not_know_who_writes_what_they_read),
         cmocka_unit_test(a_failed_allocation_leaves_nothing_behind),
         cmocka_unit_test(time_is_linear),
