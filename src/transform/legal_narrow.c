@@ -6,6 +6,8 @@
  * rounding to the format for + - * ÷ √, because f32 has at least 2p + 2 bits (src/ir/softfloat.h); fma and wide integers go through round-to-odd. */
 #include "transform/legal_phase.h"
 
+#include "ir/rows.h"
+
 #include <stdio.h>
 
 static int is_narrow_integer(vyre_type type) {
@@ -158,18 +160,28 @@ static uint32_t lower_op(vy_legaliser *rw, const vy_expr *e, vyre_type operand, 
     return vy_legaliser_op(rw, op, carrier(rw, type), trees[0], trees[1], trees[2]);
 }
 
-/* Integers combine in 32 bits and are brought back once: wrapping is a homomorphism of +, * and the bitwise ops, and the identity of min and max
- * is the only value out of range. Floats would have to be rounded at each step. */
-static uint32_t collective(vy_legaliser *rw, const vy_stmt *s, vyre_type type, uint32_t tree) {
-    int combines = s->op == VYRE_COLLECTIVE_REDUCE || s->op == VYRE_COLLECTIVE_SCAN_INCLUSIVE ||
-                   s->op == VYRE_COLLECTIVE_SCAN_EXCLUSIVE;
-    if (!combines || !is_touched(rw, type))
-        return tree;
-    int is_order = s->combine == VYRE_OP_MIN || s->combine == VYRE_OP_MAX;
-    if (is_narrow_float(type))
-        return is_order ? tree : vy_legaliser_refuse(rw, "a reduction or scan of", type);
-    return named(rw, is_order ? "clamp" : "wrap", type, tree);
+static int is_order(const vy_stmt *s) {
+    return s->combine == VYRE_OP_MIN || s->combine == VYRE_OP_MAX;
 }
 
-const vy_legaliser_phase vy_legal_narrow = {
-    .carrier = carrier, .widen = widen, .narrow = narrow, .op = lower_op, .keeps = keeps, .collective = collective};
+/* Floats are rounded at each step. */
+static int stepwise(vy_legaliser *rw, const vy_stmt *s, vyre_type type) {
+    (void)rw;
+    return is_narrow_float(type) && !is_order(s);
+}
+
+/* Integers combine in 32 bits and are brought back once: wrapping is a homomorphism of +, * and the bitwise ops, and the identity of min and max
+ * is the only value out of range. */
+static uint32_t collective(vy_legaliser *rw, const vy_stmt *s, vyre_type type, uint32_t tree) {
+    if (!vy_collectives[s->op].combines || !is_touched(rw, type) || is_narrow_float(type))
+        return tree;
+    return named(rw, is_order(s) ? "clamp" : "wrap", type, tree);
+}
+
+const vy_legaliser_phase vy_legal_narrow = {.carrier = carrier,
+                                            .widen = widen,
+                                            .narrow = narrow,
+                                            .op = lower_op,
+                                            .keeps = keeps,
+                                            .stepwise = stepwise,
+                                            .collective = collective};

@@ -2,6 +2,7 @@
 #include "transform/legal_rewrite.h"
 
 #include "base/status.h"
+#include "ir/rows.h"
 
 #include <stdio.h>
 
@@ -21,6 +22,17 @@ static uint32_t add_tree(vy_legaliser *rw, const vy_expr *e, unsigned depth) {
     *tree = *e;
     *slot = (uint8_t)depth;
     return rw->trees.count - 1;
+}
+
+uint32_t vy_legaliser_local_index(vy_legaliser *rw) {
+    return add_tree(rw,
+                    &(vy_expr){.kind = VY_EXPR_BUILTIN,
+                               .type = VYRE_TYPE_U32,
+                               .op = VYRE_BUILTIN_LOCAL_INDEX,
+                               .a = VY_NONE,
+                               .b = VY_NONE,
+                               .c = VY_NONE},
+                    0);
 }
 
 vyre_type vy_legaliser_type(const vy_legaliser *rw, uint32_t tree) {
@@ -59,25 +71,24 @@ static int is_leaf(const vy_legaliser *rw, uint32_t tree) {
            (rw->trees.items[tree].kind == VY_EXPR_LITERAL || rw->trees.items[tree].kind == VY_EXPR_VARIABLE);
 }
 
-/* A leaf once more. */
-static uint32_t again(vy_legaliser *rw, uint32_t leaf) {
+uint32_t vy_legaliser_again(vy_legaliser *rw, uint32_t leaf) {
     if (leaf == VY_NONE)
         return VY_NONE;
     vy_expr e = rw->trees.items[leaf];
     return add_tree(rw, &e, 0);
 }
 
-/* Appends a tree to the draft. Recursion is bounded by DEEPEST and the depth of the library's expressions. */
-static uint32_t put(vy_legaliser *rw, uint32_t tree) {
+/* Recursion is bounded by DEEPEST and the depth of the library's expressions. */
+uint32_t vy_legaliser_put(vy_legaliser *rw, uint32_t tree) {
     if (tree == VY_NONE)
         return VY_NONE;
     vy_expr e = rw->trees.items[tree];
     if (e.kind == VY_EXPR_OP) {
-        e.a = put(rw, e.a);
-        e.b = put(rw, e.b);
-        e.c = put(rw, e.c);
+        e.a = vy_legaliser_put(rw, e.a);
+        e.b = vy_legaliser_put(rw, e.b);
+        e.c = vy_legaliser_put(rw, e.c);
     } else if (e.kind == VY_EXPR_LOAD) {
-        e.b = put(rw, e.b);
+        e.b = vy_legaliser_put(rw, e.b);
     }
     return vy_draft_expr(&rw->copy.draft, &e);
 }
@@ -91,12 +102,11 @@ static vy_name fresh_name(vy_legaliser *rw, const char *text) {
     return vy_draft_name(&rw->copy.draft, name, strlen(name));
 }
 
-/* Binds a tree to a new variable, before the current statement. */
-static uint32_t bind(vy_legaliser *rw, uint8_t kind, const char *name, uint32_t tree) {
+uint32_t vy_legaliser_bind(vy_legaliser *rw, uint8_t kind, const char *name, uint32_t tree) {
     vyre_type type = vy_legaliser_type(rw, tree);
     if (tree == VY_NONE)
         return VY_NONE;
-    uint32_t value = put(rw, tree);
+    uint32_t value = vy_legaliser_put(rw, tree);
     vy_name named = fresh_name(rw, name);
     uint32_t variable = kind == VY_STMT_VAR ? vy_draft_var(&rw->copy.draft, named, type, value)
                                             : vy_draft_let(&rw->copy.draft, named, type, value);
@@ -104,7 +114,7 @@ static uint32_t bind(vy_legaliser *rw, uint8_t kind, const char *name, uint32_t 
 }
 
 static uint32_t leaf_of(vy_legaliser *rw, uint32_t tree, const char *name) {
-    return tree == VY_NONE || is_leaf(rw, tree) ? tree : bind(rw, VY_STMT_LET, name, tree);
+    return tree == VY_NONE || is_leaf(rw, tree) ? tree : vy_legaliser_bind(rw, VY_STMT_LET, name, tree);
 }
 
 static unsigned depth_of(const vy_legaliser *rw, uint32_t tree) {
@@ -122,6 +132,13 @@ static uint32_t add_node(vy_legaliser *rw, vy_expr e) {
             depth = depth_of(rw, *operands[i]);
     }
     return add_tree(rw, &e, depth + 1);
+}
+
+uint32_t vy_legaliser_load(vy_legaliser *rw, uint32_t memory, vyre_type type, uint32_t index) {
+    return index == VY_NONE
+               ? VY_NONE
+               : add_node(
+                     rw, (vy_expr){.kind = VY_EXPR_LOAD, .type = (uint8_t)type, .a = memory, .b = index, .c = VY_NONE});
 }
 
 uint32_t vy_legaliser_op(vy_legaliser *rw, vyre_op op, vyre_type type, uint32_t a, uint32_t b, uint32_t c) {
@@ -154,7 +171,7 @@ static uint32_t library_tree(vy_legaliser *rw, uint32_t root) {
     vy_expr e = rw->library->program->exprs.items[root];
     if (e.kind == VY_EXPR_VARIABLE) {
         uint32_t tree = rw->bound[e.a];
-        return is_leaf(rw, tree) ? again(rw, tree) : tree;
+        return is_leaf(rw, tree) ? vy_legaliser_again(rw, tree) : tree;
     }
     if (e.kind == VY_EXPR_OP) {
         e.a = library_tree(rw, e.a);
@@ -212,10 +229,10 @@ static void library_block(vy_legaliser *rw, uint32_t first, uint32_t end, uint32
         switch ((vy_stmt_kind)s->kind) {
         case VY_STMT_LET:
         case VY_STMT_VAR:
-            rw->bound[s->variable] = bind(rw, s->kind, name, library_tree(rw, s->a));
+            rw->bound[s->variable] = vy_legaliser_bind(rw, s->kind, name, library_tree(rw, s->a));
             break;
         case VY_STMT_ASSIGN: {
-            uint32_t value = put(rw, library_tree(rw, s->a));
+            uint32_t value = vy_legaliser_put(rw, library_tree(rw, s->a));
             if (rw->bound[s->variable] != VY_NONE)
                 vy_draft_assign(draft, rw->trees.items[rw->bound[s->variable]].a, value);
             break;
@@ -231,7 +248,7 @@ static void library_block(vy_legaliser *rw, uint32_t first, uint32_t end, uint32
             vy_draft_simple(draft, VY_STMT_BREAK);
             break;
         case VY_STMT_IF:
-            vy_draft_if(draft, put(rw, library_tree(rw, s->a)));
+            vy_draft_if(draft, vy_legaliser_put(rw, library_tree(rw, s->a)));
             library_block(rw, i + 1, s->middle, results);
             if (s->middle != s->end) {
                 vy_draft_else(draft);
@@ -240,7 +257,7 @@ static void library_block(vy_legaliser *rw, uint32_t first, uint32_t end, uint32
             vy_draft_end(draft);
             break;
         case VY_STMT_WHILE:
-            vy_draft_while(draft, put(rw, library_tree(rw, s->a)));
+            vy_draft_while(draft, vy_legaliser_put(rw, library_tree(rw, s->a)));
             library_block(rw, i + 1, s->end, results);
             vy_draft_end(draft);
             break;
@@ -338,7 +355,7 @@ static vy_name variable_name(vy_legaliser *rw, uint32_t variable) {
 
 static void declare(vy_legaliser *rw, const vy_stmt *s) {
     vyre_type type = rw->phase->carrier(rw, (vyre_type)rw->from->variables.items[s->variable].type);
-    uint32_t value = put(rw, lower(rw, s->a));
+    uint32_t value = vy_legaliser_put(rw, lower(rw, s->a));
     vy_name name = variable_name(rw, s->variable);
     rw->copy.variables[s->variable] = s->kind == VY_STMT_VAR ? vy_draft_var(&rw->copy.draft, name, type, value)
                                                              : vy_draft_let(&rw->copy.draft, name, type, value);
@@ -350,18 +367,18 @@ static void store(vy_legaliser *rw, const vy_stmt *s) {
     uint32_t value = lower(rw, s->b);
     if (value != VY_NONE)
         value = rw->phase->narrow(rw, (vyre_type)memory->type, value, (vy_space)memory->space);
-    index = put(rw, index);
-    value = put(rw, value);
+    index = vy_legaliser_put(rw, index);
+    value = vy_legaliser_put(rw, value);
     vy_draft_store(&rw->copy.draft, rw->copy.memories[s->memory], index, value);
 }
 
-/* An atomic or a collective, whose result is a value of `type` held as `carrier`. */
+/* An atomic or a collective; its result, if it has one, is a variable of type `carrier`. */
 static uint32_t with_operands(vy_legaliser *rw, const vy_stmt *s, vy_name name, vyre_type carrier) {
     vy_stmt stmt = *s;
     uint32_t a = lower(rw, s->a), b = lower(rw, s->b), c = lower(rw, s->c);
-    stmt.a = put(rw, a);
-    stmt.b = put(rw, b);
-    stmt.c = put(rw, c);
+    stmt.a = vy_legaliser_put(rw, a);
+    stmt.b = vy_legaliser_put(rw, b);
+    stmt.c = vy_legaliser_put(rw, c);
     stmt.memory = s->memory == VY_NONE ? VY_NONE : rw->copy.memories[s->memory];
     stmt.name = 0;
     if (rw->copy.draft.failed || rw->status != VYRE_OK)
@@ -382,18 +399,40 @@ static void atomic(vy_legaliser *rw, const vy_stmt *s) {
         rw->copy.variables[s->variable] = variable;
 }
 
+static int combines(const vy_stmt *s) {
+    return s->kind == VY_STMT_COLLECTIVE && vy_collectives[s->op].combines;
+}
+
+static int is_stepwise(vy_legaliser *rw, const vy_stmt *s) {
+    return combines(s) && rw->phase->stepwise(rw, s, (vyre_type)rw->from->exprs.items[s->a].type);
+}
+
 static void collective(vy_legaliser *rw, const vy_stmt *s) {
     vyre_type operand = (vyre_type)rw->from->exprs.items[s->a].type;
-    if (!s->result_count) {
-        with_operands(rw, s, 0, operand);
-        return;
+    vyre_type carrier = rw->phase->carrier(rw, (vyre_type)rw->from->variables.items[s->variable].type);
+    uint32_t tree;
+    if (is_stepwise(rw, s)) {
+        tree = vy_legaliser_stepwise(rw, s, operand, lower(rw, s->a));
+    } else {
+        uint32_t met = with_operands(rw, s, fresh_name(rw, "met"), carrier);
+        tree = rw->phase->collective(rw, s, operand, variable_tree(rw, met));
     }
-    vyre_type type = (vyre_type)rw->from->variables.items[s->variable].type;
-    vyre_type carrier = rw->phase->carrier(rw, type);
-    vy_name raw = fresh_name(rw, "met"), name = variable_name(rw, s->variable);
-    uint32_t variable = with_operands(rw, s, raw, carrier);
-    uint32_t tree = rw->phase->collective(rw, s, operand, variable_tree(rw, variable));
-    rw->copy.variables[s->variable] = vy_draft_let(&rw->copy.draft, name, carrier, put(rw, tree));
+    vy_name name = variable_name(rw, s->variable);
+    rw->copy.variables[s->variable] = vy_draft_let(&rw->copy.draft, name, carrier, vy_legaliser_put(rw, tree));
+}
+
+uint32_t vy_legaliser_broadcast(vy_legaliser *rw, uint32_t tree) {
+    vy_stmt stmt = vy_draft_blank(VY_STMT_COLLECTIVE);
+    vyre_type type = vy_legaliser_type(rw, tree);
+    vy_name name = fresh_name(rw, "met");
+    stmt.op = VYRE_COLLECTIVE_BROADCAST;
+    stmt.result_count = 1;
+    stmt.a = vy_legaliser_put(rw, tree);
+    stmt.b = vy_draft_literal(&rw->copy.draft, VYRE_TYPE_U32, 0);
+    if (rw->copy.draft.failed || rw->status != VYRE_OK)
+        return VY_NONE;
+    uint32_t made = vy_draft_stmt(&rw->copy.draft, &stmt, NULL, 0, &name, &type);
+    return made == VY_NONE ? VY_NONE : variable_tree(rw, rw->copy.draft.program->stmts.items[made].variable);
 }
 
 static void body(vy_legaliser *rw, uint32_t first, uint32_t end, uint32_t mark) {
@@ -404,7 +443,7 @@ static void body(vy_legaliser *rw, uint32_t first, uint32_t end, uint32_t mark) 
 static void conditional(vy_legaliser *rw, uint32_t index) {
     const vy_stmt *s = &rw->from->stmts.items[index];
     uint32_t mark = vy_copy_open(&rw->copy);
-    vy_draft_if(&rw->copy.draft, put(rw, lower(rw, s->a)));
+    vy_draft_if(&rw->copy.draft, vy_legaliser_put(rw, lower(rw, s->a)));
     body(rw, index + 1, s->middle, mark);
     if (s->middle != s->end) {
         vy_draft_else(&rw->copy.draft);
@@ -419,11 +458,11 @@ static void loop_while(vy_legaliser *rw, uint32_t index) {
     vy_draft *draft = &rw->copy.draft;
     uint32_t mark = vy_copy_open(&rw->copy);
     if (is_kept(rw, s->a, 0)) {
-        vy_draft_while(draft, put(rw, lower(rw, s->a)));
+        vy_draft_while(draft, vy_legaliser_put(rw, lower(rw, s->a)));
     } else {
         vy_draft_while(draft, vy_draft_literal(draft, VYRE_TYPE_BOOL, 1));
         uint32_t leaves = vy_legaliser_op1(rw, VYRE_OP_LNOT, VYRE_TYPE_BOOL, lower(rw, s->a));
-        vy_draft_if(draft, put(rw, leaves));
+        vy_draft_if(draft, vy_legaliser_put(rw, leaves));
         vy_draft_simple(draft, VY_STMT_BREAK);
         vy_draft_end(draft);
     }
@@ -436,9 +475,9 @@ static void loop_for(vy_legaliser *rw, uint32_t index) {
     vyre_type type = rw->phase->carrier(rw, (vyre_type)rw->from->variables.items[s->variable].type);
     uint32_t mark = vy_copy_open(&rw->copy);
     uint32_t from = lower(rw, s->a), to = lower(rw, s->b), step = lower(rw, s->c);
-    from = put(rw, from);
-    to = put(rw, to);
-    step = put(rw, step);
+    from = vy_legaliser_put(rw, from);
+    to = vy_legaliser_put(rw, to);
+    step = vy_legaliser_put(rw, step);
     vy_name name = variable_name(rw, s->variable);
     rw->copy.variables[s->variable] = vy_draft_for(&rw->copy.draft, name, type, from, to, step);
     body(rw, index + 1, s->end, mark);
@@ -468,7 +507,7 @@ static void statement(vy_legaliser *rw, uint32_t index) {
         declare(rw, s);
         break;
     case VY_STMT_ASSIGN:
-        vy_draft_assign(draft, rw->copy.variables[s->variable], put(rw, lower(rw, s->a)));
+        vy_draft_assign(draft, rw->copy.variables[s->variable], vy_legaliser_put(rw, lower(rw, s->a)));
         break;
     case VY_STMT_STORE:
         store(rw, s);
@@ -494,7 +533,7 @@ static void statement(vy_legaliser *rw, uint32_t index) {
     case VY_STMT_PRINT: /* of the oracle alone */
         break;
     default: /* trap, barrier, break, continue, return */
-        plain.a = put(rw, lower(rw, s->a));
+        plain.a = vy_legaliser_put(rw, lower(rw, s->a));
         plain.name = 0;
         vy_draft_stmt(draft, &plain, NULL, 0, NULL, NULL);
     }
@@ -508,6 +547,22 @@ static void block(vy_legaliser *rw, uint32_t first, uint32_t end) {
 
 /* ---- the phase ---- */
 
+/* The arrays through which values meet in collectives that are done in steps: one for each type. */
+static void add_exchanges(vy_legaliser *rw) {
+    const uint32_t *size = rw->from->workgroup;
+    for (int type = 0; type < VYRE_TYPE_COUNT; type++)
+        rw->exchanges[type] = VY_NONE;
+    for (uint32_t i = rw->copy.entry->first_stmt; i < rw->copy.entry->end_stmt; i++) {
+        const vy_stmt *s = &rw->from->stmts.items[i];
+        if (!is_stepwise(rw, s))
+            continue;
+        vyre_type type = rw->phase->carrier(rw, (vyre_type)rw->from->exprs.items[s->a].type);
+        if (rw->exchanges[type] == VY_NONE)
+            rw->exchanges[type] = vy_draft_array(&rw->copy.draft, vy_copy_new_name(&rw->copy, "exchange"),
+                                                 VY_SPACE_WORKGROUP, type, size[0] * size[1] * size[2]);
+    }
+}
+
 static vyre_status write_program(vy_legaliser *rw, vyre_program **out) {
     vyre_status status = vy_copy_start(&rw->copy, rw->from, vy_name_text(rw->from, rw->from->name), rw->error);
     if (status != VYRE_OK)
@@ -515,6 +570,7 @@ static vyre_status write_program(vy_legaliser *rw, vyre_program **out) {
     vy_copy_params(&rw->copy);
     vy_copy_buffers(&rw->copy, 0);
     vy_copy_arrays(&rw->copy);
+    add_exchanges(rw);
     vy_copy_grid(&rw->copy);
     block(rw, rw->copy.entry->first_stmt, rw->copy.entry->end_stmt);
     if (rw->status != VYRE_OK)

@@ -26,7 +26,9 @@ typedef struct vy_legaliser_phase {
     uint32_t (*op)(vy_legaliser *rw, const vy_expr *e, vyre_type operand, const uint32_t *trees);
     /* Whether op() would give the same op on the same operands. */
     int (*keeps)(const vy_legaliser *rw, const vy_expr *e, vyre_type operand);
-    /* The result of a collective over values of `type`, which the carrier computed. Refuses what it may not compute. */
+    /* Whether a reduction or scan of values of `type` is to be done in steps, each with op(). */
+    int (*stepwise)(vy_legaliser *rw, const vy_stmt *s, vyre_type type);
+    /* The result of any other collective over values of `type`, which the carrier computed. */
     uint32_t (*collective)(vy_legaliser *rw, const vy_stmt *s, vyre_type type, uint32_t tree);
 } vy_legaliser_phase;
 
@@ -36,11 +38,12 @@ struct vy_legaliser {
     vy_legal_library *library;
     uint64_t exact;
     vy_copy copy;
-    VY_VECTOR(vy_expr) trees;  /* operands are trees; variables and memories are the draft's */
-    VY_VECTOR(uint8_t) depths; /* of trees */
-    uint32_t *bound;           /* by variable of the library: its tree */
-    uint32_t fresh;            /* numbers of new names */
-    vyre_status status;        /* the first refusal; memory is noted in the draft */
+    VY_VECTOR(vy_expr) trees;            /* operands are trees; variables and memories are the draft's */
+    VY_VECTOR(uint8_t) depths;           /* of trees */
+    uint32_t *bound;                     /* by variable of the library: its tree */
+    uint32_t exchanges[VYRE_TYPE_COUNT]; /* arrays for collectives in steps, by their type; VY_NONE */
+    uint32_t fresh;                      /* numbers of new names */
+    vyre_status status;                  /* the first refusal; memory is noted in the draft */
     vyre_error *error;
 };
 
@@ -68,6 +71,22 @@ uint32_t vy_legaliser_call(vy_legaliser *rw, uint32_t function, const uint32_t *
 uint32_t vy_legaliser_named(vy_legaliser *rw, const char *name, uint32_t tree);
 /* Whether a tree is this literal. */
 int vy_legaliser_is_literal(const vy_legaliser *rw, uint32_t tree, uint64_t *bits);
+
+uint32_t vy_legaliser_local_index(vy_legaliser *rw);
+uint32_t vy_legaliser_load(vy_legaliser *rw, uint32_t memory, vyre_type type, uint32_t index);
+/* A leaf once more. */
+uint32_t vy_legaliser_again(vy_legaliser *rw, uint32_t leaf);
+
+/* ---- statements before the current one ---- */
+
+/* Binds a tree to a new variable (kind VY_STMT_LET or VY_STMT_VAR); gives it as a leaf. */
+uint32_t vy_legaliser_bind(vy_legaliser *rw, uint8_t kind, const char *name, uint32_t tree);
+/* Appends a tree to the draft, for a statement that follows directly. */
+uint32_t vy_legaliser_put(vy_legaliser *rw, uint32_t tree);
+/* The value of the first invocation of the workgroup, which all then have, and are known to. */
+uint32_t vy_legaliser_broadcast(vy_legaliser *rw, uint32_t tree);
+/* A reduction or scan of `values` in steps, in the canonical order (legal_collective.c). */
+uint32_t vy_legaliser_stepwise(vy_legaliser *rw, const vy_stmt *s, vyre_type type, uint32_t values);
 
 /* Notes that the program cannot be rewritten; returns VY_NONE. */
 uint32_t vy_legaliser_refuse(vy_legaliser *rw, const char *what, vyre_type type);

@@ -157,12 +157,6 @@ static void what_is_not_rewritten_is_refused_by_name(void **state) {
                   ALL_BITS & ~BIT(INT64), "u64");
     check_refused("program p {\n buffer a : f64 read_write\n workgroup 1\n grid over a\n a[0] = a[0] + 1\n}\n",
                   ALL_BITS & ~BIT(F64_ADD), "f64");
-    check_refused("program p {\n buffer a : f32 read_write\n workgroup 64\n grid over a\n let s = "
-                  "workgroup_reduce_add(a[local_index])\n a[global_id.x] = s\n}\n",
-                  ALL_BITS & ~BIT(F32_SUBNORMAL), "reduction or scan of (f32)");
-    check_refused("program p {\n buffer a : f16 read_write\n workgroup 64\n grid over a\n let s = "
-                  "workgroup_reduce_add(a[local_index])\n a[global_id.x] = s\n}\n",
-                  ALL_BITS, "reduction or scan of (f16)");
 }
 
 static void a_library_cannot_be_legalised(void **state) {
