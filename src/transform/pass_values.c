@@ -6,8 +6,8 @@
  * store to an index that is certainly inside (optimize_range.h) says what a load from there gives. At the head of a loop everything its body changes is unknown,
  * and so is behind an `if` what its branches changed. Ops of literals are computed (by the evaluator), so literals travel through variables.
  *
- * Then, going through the program in order: a tree whose number is that of a literal becomes the literal; one whose number an
- * immutable variable in scope has becomes that variable; one whose number an earlier tree has, which dominates it and stands in a
+ * Then, going through the program in order: a tree whose number is that of a literal becomes the literal; one whose number a
+ * variable in scope has that is never assigned becomes that variable; one whose number an earlier tree has, which dominates it and stands in a
  * block around it, becomes a new `let` that is put before that earlier one. Only the largest trees are taken.
  *
  * What must stay true: a number is never used for two values that an invocation can tell apart between the definition of the leader and
@@ -22,7 +22,7 @@
 typedef struct value {
     vy_expr key;     /* operands are numbers; VY_EXPR_KIND_COUNT: like no other */
     uint32_t next;   /* in its bucket, plus 1 */
-    uint32_t holder; /* an immutable variable in scope that has it, or VY_NONE */
+    uint32_t holder; /* a variable in scope that has it and is never assigned, or VY_NONE */
     uint32_t leader; /* an expression in scope that computes it, or VY_NONE */
     uint32_t stands; /* for this number: of a load after a store the number of what was stored; else itself */
 } value;
@@ -45,6 +45,7 @@ typedef struct numbering {
     uint32_t *buckets, bucket_count; /* a power of two */
     uint32_t *of_expr;               /* by expression: its number */
     uint32_t *of_variable;           /* by variable: the number of its value here; VY_NONE: none yet */
+    uint8_t *is_assigned;            /* by variable: beyond its declaration */
     uint32_t *of_memory;             /* by memory: the number of its state */
     uint32_t shared;                 /* the number of the state of everything others may write */
     uint32_t next_state;
@@ -302,7 +303,7 @@ static void number_exprs(numbering *n, const vy_stmt *s) {
 
 static void hold(numbering *n, uint32_t variable, uint32_t number) {
     set(n, UNDO_VARIABLE, variable, number);
-    if (!n->failed && !n->program->variables.items[variable].is_mutable && n->values.items[number].holder == VY_NONE)
+    if (!n->failed && !n->is_assigned[variable] && n->values.items[number].holder == VY_NONE)
         set(n, UNDO_HOLDER, number, variable);
 }
 
@@ -469,7 +470,8 @@ static int prepare(numbering *n) {
     const vyre_program *p = n->program;
     size_t exprs = p->exprs.count, stmts = p->stmts.count, variables = p->variables.count + 1u,
            memories = p->memories.count + 1u;
-    n->size = vy_array_size(3 * exprs + stmts + variables + memories + (2 * exprs + 3) / 4 + 1, sizeof *n->block);
+    n->size =
+        vy_array_size(3 * exprs + stmts + variables + memories + (2 * exprs + variables) / 4 + 1, sizeof *n->block);
     n->block = vy_allocate(n->size);
     for (n->bucket_count = 64; n->bucket_count < exprs; n->bucket_count *= 2) {
     }
@@ -486,7 +488,11 @@ static int prepare(numbering *n) {
     n->of_memory = n->of_variable + variables;
     n->becomes = (uint8_t *)(n->of_memory + memories);
     n->is_wanted = n->becomes + exprs;
-    memset(n->becomes, 0, 2 * exprs);
+    n->is_assigned = n->is_wanted + exprs;
+    memset(n->becomes, 0, 2 * exprs + variables);
+    for (uint32_t i = 0; i < p->stmts.count; i++)
+        if (p->stmts.items[i].kind == VY_STMT_ASSIGN)
+            n->is_assigned[p->stmts.items[i].variable] = 1;
     return 1;
 }
 

@@ -230,6 +230,7 @@ static void copies_and_literals_travel_through_variables(void **state) {
     expect("var v = k\n v = v + 1\n x[v] = v\n v = 3\n x[k] = v + 1", "values",
            "var v = k\n v = k + 1\n x[v] = v\n v = 3\n x[k] = 4u32");
     expect("var v = 3u32\n if k == 1 { v = 4 }\n x[k] = v", "values", "var v = 3u32\n if k == 1 { v = 4 }\n x[k] = v");
+    expect("var v = k * 5\n x[v] = k * 5", "values", "var v = k * 5\n x[v] = v"); /* never assigned */
     expect_same("var v = 3u32\n while v < k { v = v * 2 }\n x[k] = v", "values");
     expect_same("var v = 3u32\n for i in 0u32 .. k { x[i] = v\n v = i }", "values");
 }
