@@ -16,7 +16,32 @@ static const tool_option options_table[] = {
     {NULL, 0, NULL, TOOL_FLAG, 0, NULL},
 };
 
-static int show(const vyre_selection *report, const vyre_backend *chosen, int json) {
+/* Plug-ins that could not be loaded: they are why a backend is not in the list. */
+typedef struct broken {
+    int json;
+    vy_string text;
+} broken;
+
+static void on_plugin(void *user, const char *path, vyre_status status, const vyre_error *error) {
+    broken *b = user;
+
+    if (!error)
+        return;
+    if (!b->json) {
+        vy_string_format(&b->text, "plug-in %s: %s: %s\n             Fix: %s\n", path, vyre_status_name(status),
+                         error->message, error->fix);
+        return;
+    }
+    vy_string_format(&b->text, "%s{\"path\":", b->text.length ? "," : "");
+    vy_string_json(&b->text, path);
+    vy_string_format(&b->text, ",\"status\":\"%s\",\"message\":", vyre_status_name(status));
+    vy_string_json(&b->text, error->message);
+    vy_string_add(&b->text, ",\"fix\":");
+    vy_string_json(&b->text, error->fix);
+    vy_string_char(&b->text, '}');
+}
+
+static int show(const vyre_selection *report, const vyre_backend *chosen, broken *plugins, int json) {
     const char *id = chosen ? vyre_backend_id(chosen) : NULL;
     vyre_bytes list = VYRE_BYTES_INIT;
     vyre_error error;
@@ -32,10 +57,15 @@ static int show(const vyre_selection *report, const vyre_backend *chosen, int js
             vy_string_add(&out, "null");
         vy_string_add(&out, ",\"backends\":");
     }
+    while (json && list.size > 0 && ((char *)list.data)[list.size - 1] == '\n')
+        list.size--;
     vy_string_append(&out, list.data, list.size);
     if (json)
-        vy_string_add(&out, "}\n");
-    else
+        vy_string_format(&out, ",\"broken_plugins\":[%s]}\n", plugins->text.text ? plugins->text.text : "");
+    else if (plugins->text.length)
+        vy_string_append(&out, plugins->text.text, plugins->text.length);
+    out.failed |= plugins->text.failed;
+    if (!json)
         vy_string_format(&out, id ? "chosen: %s\n" : "chosen: none; name one with --backend\n", id);
     vyre_bytes_free(&list);
     return tool_print(&out);
@@ -46,21 +76,24 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
     vyre_policy policy = {.allow_software = options->software, .allow_cpu = 1, .only = options->backend};
     vyre_selection *report = NULL;
     vyre_backend *chosen = NULL;
+    broken plugins = {.json = options->json};
     vyre_error error;
     int code;
 
     if (args->words.count)
         return tool_usage(self, "say --backend NAME to ask about one", "`%.100s` is not expected",
                           args->words.items[0]);
+    vyre_plugins_load_all(on_plugin, &plugins);
     /* That nothing is usable is an answer here, as long as there is a list to show. */
     vyre_status status = vyre_select(&policy, &chosen, &report, &error);
     if (status == VYRE_OK || (report && vyre_selection_count(report) > 0)) {
-        code = show(report, chosen, options->json);
+        code = show(report, chosen, &plugins, options->json);
     } else {
         code = tool_error(&error);
         if (status == VYRE_NOT_FOUND) /* the name, not the program, is wrong */
             code = TOOL_USAGE;
     }
+    vy_string_free(&plugins.text);
     vyre_selection_free(report);
     vyre_backend_release(chosen);
     return code;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -28,8 +29,10 @@ static void swap(const loop *loop, unsigned factor) {
 }
 
 static void start(loop *loop, const char *folder, unsigned factor) {
-    const char *path = VYRE_BINARY_DIR "/examples/hotswap";
+    const char *build = getenv("VYRE_BINARY_DIR");
+    char path[1024];
     int ends[2];
+    snprintf(path, sizeof path, "%s/examples/hotswap", build ? build : VYRE_BINARY_DIR);
     *loop = (struct loop){.folder = folder, .factor = factor};
     swap(loop, factor);
     assert_int_equal(pipe(ends), 0);
