@@ -11,24 +11,26 @@ static fault_control *control;
 
 typedef struct shared {
     const roads *model;
+    roads own[THREADS]; /* sources of buffers lie here, and outlive what could not be freed */
     _Atomic unsigned failed, recovered, rounds;
     int shuts_down;
 } shared;
 
 static void drive(void *user, unsigned worker) {
     shared *s = user;
-    roads r = *s->model;
+    roads *r = &s->own[worker];
     vyre_error error;
+    *r = *s->model;
     /* What points into the model may: nobody writes there. */
     for (int round = 0; round < ROUNDS; round++)
         for (int i = 0; i < ROAD_COUNT; i++) {
-            road_list[((unsigned)i + 3 * worker) % ROAD_COUNT](&r);
-            if (vyre_backend_device_lost(r.backend) && vyre_backend_try_recover(r.backend, &error) == VYRE_OK)
+            road_list[((unsigned)i + 3 * worker) % ROAD_COUNT](r);
+            if (vyre_backend_device_lost(r->backend) && vyre_backend_try_recover(r->backend, &error) == VYRE_OK)
                 atomic_fetch_add(&s->recovered, 1);
             if (s->shuts_down && atomic_fetch_add(&s->rounds, 1) == THREADS * ROAD_COUNT)
-                vyre_backend_shutdown(r.backend, &error);
+                vyre_backend_shutdown(r->backend, &error);
         }
-    atomic_fetch_add(&s->failed, r.failed);
+    atomic_fetch_add(&s->failed, r->failed);
 }
 
 static void run(roads *model, fault_entry entry, fault_kind kind, unsigned every, int shuts_down) {

@@ -260,14 +260,20 @@ static int parse_attribute_value(vy_parser *parser, char value[VY_ATTRIBUTE_ROOM
            vy_attribute_spell(parser->report, node->number, negative, 0, at, value);
 }
 
+/* An attribute as it is read. Names are kept as such: their texts move while more is read. */
+typedef struct given {
+    uint32_t name;
+    char value[VY_ATTRIBUTE_ROOM];
+} given;
+
 /* Puts it where its name belongs; reports and returns 0 if it is there already. */
-static int insert_attribute(vy_parser *parser, vy_attribute *list, size_t count, const vy_attribute *new,
-                            vy_position at) {
+static int insert_attribute(vy_parser *parser, given *list, size_t count, const given *new, vy_position at) {
+    const char *name = vy_parse_name_text(parser, new->name);
     size_t place = count;
     for (; place > 0; place--) {
-        int order = strcmp(list[place - 1].name, new->name);
+        int order = strcmp(vy_parse_name_text(parser, list[place - 1].name), name);
         if (order == 0) {
-            vy_parse_error(parser, VY_T054, at, NULL, "the attribute `%s` is given twice", new->name);
+            vy_parse_error(parser, VY_T054, at, NULL, "the attribute `%s` is given twice", name);
             return 0;
         }
         if (order < 0)
@@ -278,13 +284,11 @@ static int insert_attribute(vy_parser *parser, vy_attribute *list, size_t count,
     return 1;
 }
 
-static int add_attribute(vy_parser *parser, vy_attribute *list, size_t *count) {
-    vy_attribute attribute = {0};
-    uint32_t name;
+static int add_attribute(vy_parser *parser, given *list, size_t *count) {
+    given attribute = {0};
     vy_position at;
-    if (!vy_parse_name(parser, "the name of an attribute", &name, &at))
+    if (!vy_parse_name(parser, "the name of an attribute", &attribute.name, &at))
         return 0;
-    attribute.name = vy_parse_name_text(parser, name);
     vy_parse_expect(parser, VY_TOKEN_ASSIGN);
     if (parser->panic || !parse_attribute_value(parser, attribute.value))
         return 0;
@@ -297,7 +301,7 @@ static int add_attribute(vy_parser *parser, vy_attribute *list, size_t *count) {
 
 /* `<name = value, …>` behind the id; the id grows by them in canonical form. Returns 0 after an error. */
 static int parse_attributes(vy_parser *parser, char id[VY_LIMIT_NAME + 1], vy_position at) {
-    vy_attribute list[VY_ATTRIBUTES_LIMIT + 1];
+    given list[VY_ATTRIBUTES_LIMIT + 1];
     size_t count = 0;
     parser->brackets++;
     do {
@@ -310,8 +314,8 @@ static int parse_attributes(vy_parser *parser, char id[VY_LIMIT_NAME + 1], vy_po
     parser->brackets -= parser->brackets > 0;
     size_t length = strlen(id);
     for (size_t i = 0; i < count && length <= VY_LIMIT_NAME; i++)
-        length += (size_t)snprintf(id + length, VY_LIMIT_NAME + 1 - length, "%s%s = %s%s", i ? ", " : "<", list[i].name,
-                                   list[i].value, i + 1 == count ? ">" : "");
+        length += (size_t)snprintf(id + length, VY_LIMIT_NAME + 1 - length, "%s%s = %s%s", i ? ", " : "<",
+                                   vy_parse_name_text(parser, list[i].name), list[i].value, i + 1 == count ? ">" : "");
     if (length > VY_LIMIT_NAME)
         vy_parse_error(parser, VY_T054, at, "use fewer or shorter attributes",
                        "an op id and its attributes have more than %d bytes", VY_LIMIT_NAME);
