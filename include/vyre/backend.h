@@ -7,8 +7,8 @@
  *
  * This header, with those it includes, is all a plug-in needs: it calls back through the `vyre_host` it is given and links against nothing.
  *
- * ABI: every struct that crosses the line starts with `struct_size`, and grows at its end only; a shorter struct means the missing entries
- * are absent. Until the first release the contract may still change.
+ * ABI: tables and other structs that start with `struct_size` grow at their end only; a shorter one means the missing entries are absent. The
+ * others stay as they are (docs/abi.md). Until the first release the contract may still change.
  *
  * Threads: every entry may be called from any thread, several at once, unless its comment says otherwise. The library holds no lock
  * during a call. Errors: every failing entry fills `error` (never NULL here), with a fix. */
@@ -211,7 +211,7 @@ typedef struct vyre_host {
  * launch->cancel stay valid until it is destroyed. */
 typedef struct vyre_pending_vtable {
     uint32_t struct_size;
-    /* Required. 1 when `finish` will not block. */
+    /* Required. 1 when `wait` will not block. */
     int (*is_ready)(void *self);
     /* Required. Blocks until done or until deadline_ns (CLOCK_MONOTONIC, 0 = for ever: then it may not return VYRE_TIMEOUT). Fills outputs on
      * success. After TIMEOUT it may be called again. */

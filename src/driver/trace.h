@@ -15,7 +15,6 @@
 
 /* X(name, doc): what a span can be. */
 #define VY_STAGE_LIST(X)                                                                                               \
-    X(validate, "judging a program, unless its verdict is known")                                                      \
     X(resolve, "arguments against the program: counts, sizes, grid, limits")                                           \
     X(prepare, "the backend gets to know a program")                                                                   \
     X(compile, "a program into what the device runs")                                                                  \

@@ -54,6 +54,25 @@ static void own_backends(void *user, unsigned worker) {
     vyre_outputs_free(&outputs);
 }
 
+/* One thread adds plug-ins, good and bad, while the others choose, acquire, dispatch and shut down. */
+static void own_backends_or_plugins(void *user, unsigned worker) {
+    static const char *const names[] = {"good", "too_new", "second", "fault"};
+    shared *s = user;
+    const char *folder = getenv("VYRE_BINARY_DIR");
+    if (worker != 0) {
+        own_backends(user, worker);
+        return;
+    }
+    for (int i = 0; i < ROUNDS; i++) {
+        char path[1024];
+        const char *name = names[i % 4];
+        snprintf(path, sizeof path, "%s/plugins/%s.so", folder ? folder : VYRE_BINARY_DIR, name);
+        vyre_status status = vyre_plugin_load(path, NULL);
+        if (access(path, R_OK) == 0 && (status == VYRE_OK) == (strcmp(name, "too_new") == 0))
+            atomic_fetch_add(&s->wrong, 1);
+    }
+}
+
 static void one_backend(void *user, unsigned worker) {
     shared *s = user;
     vyre_outputs outputs = VYRE_OUTPUTS_INIT;
@@ -86,6 +105,16 @@ static void each_thread_may_have_its_own_backends(void **state) {
     fake_case_close(&s.c);
 }
 
+static void plugins_may_come_while_others_choose_and_run(void **state) {
+    (void)state;
+    shared s = {0};
+    fake_case_open(&s.c);
+    vy_parallel(THREADS, own_backends_or_plugins, &s);
+    assert_int_equal(atomic_load(&s.wrong), 0);
+    assert_int_equal(atomic_load(&s.done), (THREADS - 1) * ROUNDS);
+    fake_case_close(&s.c);
+}
+
 static void one_backend_may_be_used_by_all(void **state) {
     (void)state;
     shared s = {0};
@@ -106,6 +135,7 @@ static void one_backend_may_be_used_by_all(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_thread_may_have_its_own_backends),
+        cmocka_unit_test(plugins_may_come_while_others_choose_and_run),
         cmocka_unit_test(one_backend_may_be_used_by_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
