@@ -298,22 +298,7 @@ static void copy_memory(linker *l, const vyre_program *from, uint32_t memory, in
 }
 
 static void copy_entry_head(linker *l, const vyre_program *from, const vy_function *entry) {
-    vyre_program *made = l->draft.program;
-    /* The entry is the last function: what sizes and grid refer to comes next. */
-    uint32_t variable = made->variables.count, memory = made->memories.count;
-    for (uint32_t i = 0; i < from->sizes.count; i++) {
-        vy_size size = from->sizes.items[i];
-        if (size.kind == VY_SIZE_PARAM)
-            size.a += variable - entry->first_variable;
-        if (size.kind == VY_SIZE_LEN)
-            size.a += memory - entry->first_memory;
-        vy_draft_size(&l->draft, (vy_size_kind)size.kind, size.a, size.b, size.value);
-    }
-    memcpy(made->workgroup, from->workgroup, sizeof made->workgroup);
-    made->grid = from->grid;
-    if (made->grid.memory != VY_NONE)
-        made->grid.memory += memory - entry->first_memory;
-    vy_draft_begin_entry(&l->draft);
+    vy_draft_copy_entry(&l->draft, from);
     for (uint32_t i = 0; i < from->param_count; i++)
         copy_scalar(l, from, entry->first_variable + i);
     for (uint32_t i = 0; i < entry->memory_count; i++)

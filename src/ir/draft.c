@@ -87,6 +87,23 @@ uint32_t vy_draft_begin_entry(vy_draft *draft) {
     return vy_draft_begin_function(draft, draft->program->name);
 }
 
+uint32_t vy_draft_copy_entry(vy_draft *draft, const vyre_program *from) {
+    const vy_function *entry = vy_program_entry(from);
+    vyre_program *made = draft->program;
+    uint32_t variables = made->variables.count - entry->first_variable;
+    uint32_t memories = made->memories.count - entry->first_memory;
+    for (uint32_t i = 0; i < from->sizes.count; i++) {
+        vy_size size = from->sizes.items[i];
+        size.a += size.kind == VY_SIZE_PARAM ? variables : size.kind == VY_SIZE_LEN ? memories : 0;
+        vy_draft_size(draft, (vy_size_kind)size.kind, size.a, size.b, size.value);
+    }
+    memcpy(made->workgroup, from->workgroup, sizeof made->workgroup);
+    made->grid = from->grid;
+    if (made->grid.memory != VY_NONE)
+        made->grid.memory += memories;
+    return vy_draft_begin_entry(draft);
+}
+
 void vy_draft_end_function(vy_draft *draft) {
     vyre_program *program = draft->program;
     vy_function *function = current_function(draft);

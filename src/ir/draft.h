@@ -36,6 +36,9 @@ uint32_t vy_draft_size(vy_draft *draft, vy_size_kind kind, uint32_t a, uint32_t 
 /* Functions and the entry. */
 uint32_t vy_draft_begin_function(vy_draft *draft, vy_name name); /* index of the function */
 uint32_t vy_draft_begin_entry(vy_draft *draft);
+/* The same with the sizes, workgroup and grid of `from`'s entry. Its params and memories must follow, all of them, in their order: that is what sizes
+ * and grid refer to. */
+uint32_t vy_draft_copy_entry(vy_draft *draft, const vyre_program *from);
 void vy_draft_end_function(vy_draft *draft);
 
 /* Parameters. Of a function: recorded in its params. Of the entry: program params and buffers. Returns the variable or memory. */

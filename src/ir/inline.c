@@ -401,20 +401,8 @@ static void declare_arrays(inliner *in, const vy_function *root, uint32_t first)
 
 static void copy_entry(inliner *in, const vy_function *entry) {
     const vyre_program *p = in->from;
-    vyre_program *made = in->draft.program;
-    for (uint32_t i = 0; i < p->sizes.count; i++) {
-        vy_size size = p->sizes.items[i];
-        size.a -= size.kind == VY_SIZE_PARAM ? entry->first_variable
-                  : size.kind == VY_SIZE_LEN ? entry->first_memory
-                                             : 0;
-        vy_draft_size(&in->draft, (vy_size_kind)size.kind, size.a, size.b, size.value);
-    }
-    memcpy(made->workgroup, p->workgroup, sizeof made->workgroup);
-    made->grid = p->grid;
-    if (made->grid.memory != VY_NONE)
-        made->grid.memory -= entry->first_memory;
     in->draft.position = entry->position;
-    vy_draft_begin_entry(&in->draft);
+    vy_draft_copy_entry(&in->draft, p);
     for (uint32_t i = 0; i < p->param_count; i++)
         declare_scalar(in, entry->first_variable + i);
     for (uint32_t i = 0; i < p->buffer_count; i++)

@@ -339,20 +339,8 @@ static void copy_arrays(vy_rewrite *rw, uint32_t first) {
 static void copy_entry(vy_rewrite *rw) {
     const vyre_program *p = rw->from;
     const vy_function *entry = rw->function;
-    vyre_program *made = rw->draft.program;
-    for (uint32_t i = 0; i < p->sizes.count; i++) {
-        vy_size size = p->sizes.items[i];
-        size.a -= size.kind == VY_SIZE_PARAM ? entry->first_variable
-                  : size.kind == VY_SIZE_LEN ? entry->first_memory
-                                             : 0;
-        vy_draft_size(&rw->draft, (vy_size_kind)size.kind, size.a, size.b, size.value);
-    }
-    memcpy(made->workgroup, p->workgroup, sizeof made->workgroup);
-    made->grid = p->grid;
-    if (made->grid.memory != VY_NONE)
-        made->grid.memory -= entry->first_memory;
     rw->draft.position = entry->position;
-    vy_draft_begin_entry(&rw->draft);
+    vy_draft_copy_entry(&rw->draft, p);
     for (uint32_t i = 0; i < p->param_count; i++)
         copy_scalar_param(rw, entry->first_variable + i);
     for (uint32_t i = 0; i < p->buffer_count; i++)
