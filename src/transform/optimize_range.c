@@ -14,10 +14,22 @@ typedef struct interval {
     wide low, high;
 } interval;
 
-/* What is known of a variable. `below`: it is less than the length this stands for, or VY_NONE. */
+/* A value that is less than a length, also with up to `margin` added to it: mathematically, nothing wraps. */
+typedef struct bound {
+    uint32_t length, margin;
+} bound;
+
+/* Those that are known of a value; more than fit are forgotten. */
+enum { BOUNDS = 6 };
+typedef struct bounds {
+    uint32_t count;
+    bound items[BOUNDS];
+} bounds;
+
+/* What is known of a variable. */
 typedef struct fact {
     vy_range range;
-    uint32_t below;
+    bounds below;
 } fact;
 
 typedef struct undo {
@@ -32,7 +44,7 @@ struct vy_ranges {
     uint8_t *compared;    /* by expression: 1 false, 2 true, 0 unknown */
     uint8_t *stmt_inside; /* by statement */
     fact *facts;          /* by variable: at the current statement */
-    uint32_t *lengths;    /* by variable: the length it holds (see length_of), or VY_NONE */
+    uint32_t *lengths;    /* by variable: the length it holds (see vy_length_of), or VY_NONE */
     VY_VECTOR(undo) log;
     uint32_t next_expr;
     size_t size; /* of the block, which starts at exprs */
@@ -93,8 +105,7 @@ static wide ones_over(wide value) {
 
 /* ---- lengths: what stands for the length of a memory ---- */
 
-/* Two memories with one name have one length: the buffer at the end of `count len(…)`, or the param a count is. Params stand behind memories. */
-static uint32_t length_of(const vyre_program *p, uint32_t memory) {
+uint32_t vy_length_of(const vyre_program *p, uint32_t memory) {
     for (uint32_t hops = 0; hops < VY_LIMIT_BUFFERS; hops++) {
         uint32_t size = p->memories.items[memory].size;
         if (size == VY_NONE)
@@ -113,7 +124,7 @@ static uint32_t length_of(const vyre_program *p, uint32_t memory) {
 static uint32_t length_in(const vy_ranges *r, uint32_t expr) {
     const vy_expr *e = &r->program->exprs.items[expr];
     if (e->kind == VY_EXPR_LEN)
-        return length_of(r->program, e->a);
+        return vy_length_of(r->program, e->a);
     return e->kind == VY_EXPR_VARIABLE ? r->lengths[e->a] : VY_NONE;
 }
 
@@ -234,35 +245,89 @@ static interval range_expr(const vy_ranges *r, const vy_expr *e) {
     }
 }
 
-/* The length an index is below for certain, or VY_NONE: that of a variable, or of something that is not above one. Recursion is bounded by
+/* ---- bounds ---- */
+
+static void add_bound(bounds *all, uint32_t length, uint32_t margin) {
+    uint32_t at = 0;
+    while (at < all->count && all->items[at].length != length)
+        at++;
+    if (length == VY_NONE || at == BOUNDS || (at < all->count && all->items[at].margin >= margin))
+        return;
+    all->items[at] = (bound){length, margin};
+    all->count += at == all->count;
+}
+
+static int is_below(const bounds *all, uint32_t length) {
+    for (uint32_t i = 0; i < all->count; i++)
+        if (all->items[i].length == length)
+            return length != VY_NONE;
+    return 0;
+}
+
+/* Of something that is less by at least so much. */
+static bounds lower(bounds all, wide by) {
+    for (uint32_t i = 0; i < all.count; i++)
+        all.items[i].margin = (uint32_t)least(all.items[i].margin + by, UINT32_MAX);
+    return all;
+}
+
+/* Of something that is more by at most so much. A sum that wraps is less than it would be. */
+static bounds raise(const bounds *all, wide by) {
+    bounds made = {0};
+    for (uint32_t i = 0; i < all->count; i++)
+        if (all->items[i].margin >= by)
+            made.items[made.count++] = (bound){all->items[i].length, (uint32_t)(all->items[i].margin - by)};
+    return made;
+}
+
+static bounds both(bounds one, const bounds *other) {
+    for (uint32_t i = 0; i < other->count; i++)
+        add_bound(&one, other->items[i].length, other->items[i].margin);
+    return one;
+}
+
+/* The lengths a value is below for certain: those of a variable, or of something that is not above one or not far above. Recursion is bounded by
  * VY_LIMIT_EXPRESSION_DEPTH. */
-static uint32_t below(const vy_ranges *r, uint32_t expr) {
+static bounds below(const vy_ranges *r, uint32_t expr) {
     const vy_expr *e = &r->program->exprs.items[expr];
     if (e->kind == VY_EXPR_VARIABLE)
         return r->facts[e->a].below;
     if (e->kind != VY_EXPR_OP || !is_integer(e->type) || !is_integer(r->program->exprs.items[e->a].type))
-        return VY_NONE;
-    interval a = at(r, e->a);
+        return (bounds){0};
+    interval a = at(r, e->a), b = e->b != VY_NONE ? at(r, e->b) : a;
     if (a.low < 0)
-        return VY_NONE;
-    uint32_t length = below(r, e->a);
+        return (bounds){0};
+    bounds left = below(r, e->a), right = {0};
     switch ((vyre_op)e->op) {
     case VYRE_OP_CAST:
-        return fit(e->type, a.low, a.high).high == a.high ? length : VY_NONE;
+        return fit(e->type, a.low, a.high).high == a.high ? left : right;
     case VYRE_OP_SHR:
-        return length;
-    case VYRE_OP_DIV:
-        return at(r, e->b).low > 0 ? length : VY_NONE;
     case VYRE_OP_REM:
-        return length;
+        return left;
+    case VYRE_OP_DIV:
+        return b.low > 0 ? left : right;
+    case VYRE_OP_ADD:
+        if (b.low < 0)
+            return right;
+        right = below(r, e->b);
+        right = raise(&right, a.high);
+        return both(raise(&left, b.high), &right);
     case VYRE_OP_SUB:
-        return at(r, e->b).low >= 0 && at(r, e->b).high <= a.low ? length : VY_NONE;
+        return b.low >= 0 && b.high <= a.low ? lower(left, b.low) : right;
     case VYRE_OP_AND:
     case VYRE_OP_MIN:
-        return length != VY_NONE || at(r, e->b).low < 0 ? length : below(r, e->b);
+        if (b.low >= 0)
+            right = below(r, e->b);
+        return both(left, &right);
     default:
-        return VY_NONE;
+        return right;
     }
+}
+
+/* Whether an expression is less than a length for certain. */
+static int is_below_length(const vy_ranges *r, uint32_t expr, uint32_t length) {
+    bounds known = length != VY_NONE ? below(r, expr) : (bounds){0};
+    return is_below(&known, length);
 }
 
 static uint8_t is_inside(const vy_ranges *r, uint32_t memory, uint32_t index) {
@@ -270,7 +335,7 @@ static uint8_t is_inside(const vy_ranges *r, uint32_t memory, uint32_t index) {
     uint64_t length = vy_memory_known_length(r->program, memory);
     if (i.low < 0)
         return 0;
-    return (length && i.high < (wide)length) || below(r, index) == length_of(r->program, memory);
+    return (length && i.high < (wide)length) || is_below_length(r, index, vy_length_of(r->program, memory));
 }
 
 /* The comparison that holds when `op` does not, for integers. */
@@ -298,8 +363,7 @@ static int is_certain(const vy_ranges *r, vyre_op op, uint32_t left, uint32_t ri
     interval a = at(r, left), b = at(r, right);
     switch (op) {
     case VYRE_OP_LT:
-        return a.high < b.low ||
-               (a.low >= 0 && length_in(r, right) != VY_NONE && below(r, left) == length_in(r, right));
+        return a.high < b.low || (a.low >= 0 && is_below_length(r, left, length_in(r, right)));
     case VYRE_OP_LE:
         return a.high <= b.low;
     case VYRE_OP_EQ:
@@ -347,7 +411,7 @@ static void learn(vy_ranges *r, uint32_t variable, fact known) {
 }
 
 static void forget(vy_ranges *r, uint32_t variable) {
-    learn(r, variable, (fact){pack(whole(r->program->variables.items[variable].type)), VY_NONE});
+    learn(r, variable, (fact){pack(whole(r->program->variables.items[variable].type)), {0}});
 }
 
 static void undo_to(vy_ranges *r, uint32_t mark) {
@@ -395,7 +459,7 @@ static void assume_side(vy_ranges *r, vyre_op op, uint32_t left, uint32_t right)
         break;
     case VYRE_OP_LT:
         mine.high = least(mine.high, other.high - 1);
-        known.below = length_in(r, right) != VY_NONE ? length_in(r, right) : known.below;
+        add_bound(&known.below, length_in(r, right), 0);
         break;
     case VYRE_OP_LE:
         mine.high = least(mine.high, other.high);
@@ -414,6 +478,25 @@ static void assume_side(vy_ranges *r, vyre_op op, uint32_t left, uint32_t right)
     learn(r, e->a, known);
 }
 
+/* `n - v op least` holds: what follows for the variable v, if it is known not to be above n. Then v + least is not above it either. */
+static void assume_distance(vy_ranges *r, vyre_op op, uint32_t distance, uint32_t shortest) {
+    const vy_expr *e = &r->program->exprs.items[distance];
+    if (e->kind != VY_EXPR_OP || e->op != VYRE_OP_SUB || r->program->exprs.items[e->b].kind != VY_EXPR_VARIABLE ||
+        (op != VYRE_OP_GE && op != VYRE_OP_GT))
+        return;
+    uint32_t variable = r->program->exprs.items[e->b].a, length = length_in(r, e->a);
+    fact known = r->facts[variable];
+    interval mine = widen(e->type, known.range), n = at(r, e->a);
+    wide least_distance = at(r, shortest).low + (op == VYRE_OP_GT);
+    if (mine.low < 0 || least_distance < 1 || (mine.high > n.low && !is_below(&known.below, length)))
+        return;
+    add_bound(&known.below, length, (uint32_t)least(least_distance - 1, UINT32_MAX));
+    mine.high = least(mine.high, n.high - least_distance);
+    if (mine.low <= mine.high) /* else nobody comes here */
+        known.range = pack(mine);
+    learn(r, variable, known);
+}
+
 /* The condition at `expr` is `holds`. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 static void assume(vy_ranges *r, uint32_t expr, int holds) {
     const vy_expr *e = &r->program->exprs.items[expr];
@@ -429,6 +512,8 @@ static void assume(vy_ranges *r, uint32_t expr, int holds) {
         op = holds ? op : opposite(op);
         assume_side(r, op, e->a, e->b);
         assume_side(r, mirrored(op), e->b, e->a);
+        assume_distance(r, op, e->a, e->b);
+        assume_distance(r, mirrored(op), e->b, e->a);
     }
 }
 
@@ -464,9 +549,9 @@ static void enter_for(vy_ranges *r, const vy_stmt *s) {
     interval from = at(r, s->a), to = at(r, s->b), step = s->c == VY_NONE ? (interval){1, 1} : at(r, s->c);
     interval up = {from.low, to.high - 1}, down = {to.low + 1, from.high};
     interval trips = step.low >= 0 ? up : step.high <= 0 ? down : hull(up, down);
-    fact known = {pack(fit(type, trips.low, trips.high)), VY_NONE};
+    fact known = {pack(fit(type, trips.low, trips.high)), {0}};
     if (step.low >= 0)
-        known.below = length_in(r, s->b);
+        add_bound(&known.below, length_in(r, s->b), 0);
     learn(r, s->variable, known);
 }
 
@@ -541,7 +626,7 @@ static int prepare(vy_ranges *r) {
     r->compared = r->load_inside + exprs;
     r->stmt_inside = r->compared + exprs;
     for (uint32_t i = 0; i < p->variables.count; i++) {
-        r->facts[i] = (fact){pack(whole(p->variables.items[i].type)), VY_NONE};
+        r->facts[i] = (fact){pack(whole(p->variables.items[i].type)), {0}};
         r->lengths[i] = VY_NONE;
     }
     const vy_function *entry = vy_program_entry(p);

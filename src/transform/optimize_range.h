@@ -2,7 +2,7 @@
  *
  * One walk over a program without calls of its own functions, in order: intervals of integers for every expression, narrowed by bounds of
  * `for`, conditions around the place, masks, remainders, minima; and "below the length of this buffer" for values that were compared with a
- * length only the dispatch knows. At the head of a loop whatever its body assigns may be anything, and behind an `if` whatever its branches
+ * length only the dispatch knows, also with how much may be added (`i < len(x) && len(x) - i >= 4`). At the head of a loop whatever its body assigns may be anything, and behind an `if` whatever its branches
  * assigned, unless a branch does not come back.
  *
  * Sound, not complete: an answer of 1 holds in every run; 0 says nothing. */
@@ -15,6 +15,10 @@
 typedef struct vy_range {
     uint64_t low, high;
 } vy_range;
+
+/* What stands for the length of a memory. Two memories with one name have one length: the buffer at the end of `count len(…)`, or the param that a
+ * count is; params stand behind memories. */
+uint32_t vy_length_of(const vyre_program *program, uint32_t memory);
 
 /* Immutable once made, any thread; free with vy_ranges_free. The program is borrowed and must outlive it. */
 typedef struct vy_ranges vy_ranges;

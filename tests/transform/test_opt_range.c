@@ -108,6 +108,34 @@ static void lengths_only_the_dispatch_knows(void **state) {
     UNKNOWN("var i = global_id.x\n if i < len(x) { i = i + 1\n x[i] = k }");
 }
 
+static void distances_to_lengths(void **state) {
+    (void)state;
+    INSIDE("if k < len(x) && len(x) - k >= 4 { x[k + 3] = k }");
+    INSIDE("if k < len(x) && len(x) - k >= 4 { z[k] = k }");
+    INSIDE("if k < len(x) && len(x) - k > 3 { x[3 + k] = k }");
+    INSIDE("if k < len(x) && 4 <= len(x) - k { let i = k + 1\n let j = i + 1\n z[j + 1] = k }");
+    INSIDE("if k < len(x) && len(x) - k >= 4 { x[k + (m & 3)] = k }");
+    INSIDE("if k < len(x) && len(x) - k >= 4 { x[k + 2 + (m & 1)] = k }");
+    INSIDE("if k >= 2 && k < len(x) && len(x) - k >= 4 { x[k - 2 + 5] = k }");
+    INSIDE("if k >= len(x) { return }\n if len(x) - k < 4 { return }\n x[k + 3] = k");
+    INSIDE("if k < len(x) && k < m && len(x) - k >= 4 && m - k >= 2 { x[k + 3] = k\n w[k + 1] = k }");
+    INSIDE("if k < 16 && 16 - k >= 4 { a[k + 3] = k }");
+    UNKNOWN("if k < 16 && 16 - k >= 4 { a[k + 4] = k }");
+    UNKNOWN("if k < len(x) && len(x) - k >= 4 { x[k + 4] = k }");
+    UNKNOWN("if k < len(x) && len(x) - k >= 4 { x[k + 1 + 3] = k }");
+    UNKNOWN("if k < len(x) && len(x) - k >= 4 { x[k + (m & 7)] = k }");
+    UNKNOWN("if k < len(x) && len(x) - k > 4 { w[k + 3] = k }");
+    UNKNOWN("if len(x) - k >= 4 { x[k + 3] = k }"); /* wraps */
+    UNKNOWN("if k < len(r) && len(x) - k >= 4 { x[k + 3] = k }");
+    UNKNOWN("if k < len(x) && len(x) - k >= m { x[k + 3] = k }");
+    UNKNOWN("if k < len(x) && len(x) - k <= 4 { x[k + 3] = k }");
+    UNKNOWN("if k < len(x) || len(x) - k >= 4 { x[k + 3] = k }");
+    UNKNOWN("if k < len(x) && k - len(x) >= 4 { x[k + 3] = k }");
+    UNKNOWN("if k < len(x) && len(x) - k >= 4 { x[i8(k & 127) + 3] = k }"); /* -126 */
+    UNKNOWN("var v = k\n if v < len(x) && len(x) - v >= 4 { v = v + 1\n x[v + 3] = k }");
+    INSIDE("var v = k\n if v < len(x) && len(x) - v >= 4 { v = v + 1\n x[v + 2] = k }");
+}
+
 /* ---- every claim as a check ---- */
 
 enum { FALSE_CLAIM = 0xbad };
@@ -266,6 +294,7 @@ int main(void) {
         cmocka_unit_test(indices_into_arrays),
         cmocka_unit_test(bounds_of_loops_and_conditions),
         cmocka_unit_test(lengths_only_the_dispatch_knows),
+        cmocka_unit_test(distances_to_lengths),
         cmocka_unit_test(claims_about_random_programs_hold),
         cmocka_unit_test(a_failed_allocation_leaves_nothing_behind),
     };
