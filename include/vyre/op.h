@@ -23,7 +23,7 @@ typedef enum vyre_op_rule {
 } vyre_op_rule;
 
 /* Rows marked LEGAL exist only in programs at level `legal`, which legalisation makes; the validator refuses them
- * in source. None exists yet. */
+ * in source, and so does the driver: what the library makes for a device is not handed in. */
 typedef enum vyre_level { VYRE_LEVEL_SOURCE, VYRE_LEVEL_LEGAL } vyre_level;
 
 /* Binding strength of infix symbols, weakest first; all are left-associative, comparisons do not chain. */
@@ -115,7 +115,13 @@ enum {
       "conversion of the value, written T(x)")                                                                         \
     X(BITCAST, "bitcast", NULL, CALL, 1, NUMBER, BITCAST, SOURCE,                                                      \
       "a NaN pattern becomes the canonical NaN of the float type",                                                     \
-      "reinterpretation of the bits, written bitcast<T>(x)")
+      "reinterpretation of the bits, written bitcast<T>(x)")                                                           \
+    X(APPROX_DIV, "approx_div", NULL, CALL, 2, FLOAT, SAME, LEGAL,                                                     \
+      "within 2.5 units in the last place for normal operands and results; else anything",                             \
+      "a quotient as the device gives it; the evaluator's is the exact one")                                           \
+    X(APPROX_SQRT, "approx_sqrt", NULL, CALL, 1, FLOAT, SAME, LEGAL,                                                   \
+      "within 2.5 units in the last place for normal operands and results; else anything",                             \
+      "a square root as the device gives it; the evaluator's is the exact one")
 
 typedef enum vyre_op {
 #define X(ID, name, symbol, precedence, arity, cls, rule, level, edge, doc) VYRE_OP_##ID,
@@ -204,26 +210,29 @@ typedef enum vyre_order {
 /* Scopes of atomics and barriers: the workgroup, or the device (for a barrier: the whole grid). */
 typedef enum vyre_scope { VYRE_SCOPE_WORKGROUP, VYRE_SCOPE_DEVICE, VYRE_SCOPE_COUNT } vyre_scope;
 
-/* Collectives: invocations meet and exchange values. X(ID, name, operands, combines, over workgroup, over subgroup, doc).
+/* Collectives: invocations meet and exchange values. X(ID, name, operands, combines, over workgroup, over subgroup, level, doc).
  * The written name is workgroup_NAME(v) or subgroup_NAME<W>(v); where `combines` is 1 an op name from
  * VYRE_COMBINE_LIST follows: workgroup_reduce_add(v). Canonical order of combination: docs/bits.md. */
 #define VYRE_COLLECTIVE_LIST(X)                                                                                        \
-    X(REDUCE, "reduce", 1, 1, 1, 1, "all values combined, given to every invocation")                                  \
-    X(SCAN_INCLUSIVE, "scan_inclusive", 1, 1, 1, 1, "the values up to and including this invocation's, combined")      \
-    X(SCAN_EXCLUSIVE, "scan_exclusive", 1, 1, 1, 1,                                                                    \
+    X(REDUCE, "reduce", 1, 1, 1, 1, SOURCE, "all values combined, given to every invocation")                          \
+    X(SCAN_INCLUSIVE, "scan_inclusive", 1, 1, 1, 1, SOURCE,                                                            \
+      "the values up to and including this invocation's, combined")                                                    \
+    X(SCAN_EXCLUSIVE, "scan_exclusive", 1, 1, 1, 1, SOURCE,                                                            \
       "the values before this invocation's, combined; the identity at the first")                                      \
-    X(ANY, "any", 1, 0, 1, 1, "true if any value is")                                                                  \
-    X(ALL, "all", 1, 0, 1, 1, "true if every value is")                                                                \
-    X(BROADCAST, "broadcast", 2, 0, 1, 1,                                                                              \
+    X(ANY, "any", 1, 0, 1, 1, SOURCE, "true if any value is")                                                          \
+    X(ALL, "all", 1, 0, 1, 1, SOURCE, "true if every value is")                                                        \
+    X(BROADCAST, "broadcast", 2, 0, 1, 1, SOURCE,                                                                      \
       "the value of the invocation with that linear index (u32, uniform); 0 if there is none")                         \
-    X(BALLOT, "ballot", 1, 0, 0, 1, "u64 with bit l set if lane l's value is true")                                    \
-    X(SHUFFLE, "shuffle", 2, 0, 0, 1, "the value of lane `index` (u32); 0 if there is none")                           \
-    X(SHUFFLE_XOR, "shuffle_xor", 2, 0, 0, 1, "the value of lane l ^ mask; 0 if there is none")                        \
-    X(SHUFFLE_UP, "shuffle_up", 2, 0, 0, 1, "the value of lane l - delta; 0 if there is none")                         \
-    X(SHUFFLE_DOWN, "shuffle_down", 2, 0, 0, 1, "the value of lane l + delta; 0 if there is none")
+    X(BALLOT, "ballot", 1, 0, 0, 1, SOURCE, "u64 with bit l set if lane l's value is true")                            \
+    X(SHUFFLE, "shuffle", 2, 0, 0, 1, SOURCE, "the value of lane `index` (u32); 0 if there is none")                   \
+    X(SHUFFLE_XOR, "shuffle_xor", 2, 0, 0, 1, SOURCE, "the value of lane l ^ mask; 0 if there is none")                \
+    X(SHUFFLE_UP, "shuffle_up", 2, 0, 0, 1, SOURCE, "the value of lane l - delta; 0 if there is none")                 \
+    X(SHUFFLE_DOWN, "shuffle_down", 2, 0, 0, 1, SOURCE, "the value of lane l + delta; 0 if there is none")             \
+    X(NATIVE_SHUFFLE, "native_shuffle", 2, 0, 0, 1, LEGAL,                                                             \
+      "of 32 bits: the value of a lane that exists in the hardware's subgroup of that width")
 
 typedef enum vyre_collective {
-#define X(ID, name, operands, combines, workgroup, subgroup, doc) VYRE_COLLECTIVE_##ID,
+#define X(ID, name, operands, combines, workgroup, subgroup, level, doc) VYRE_COLLECTIVE_##ID,
     VYRE_COLLECTIVE_LIST(X)
 #undef X
         VYRE_COLLECTIVE_COUNT

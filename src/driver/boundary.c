@@ -17,6 +17,10 @@ static uint64_t limit_of(const vyre_backend *backend, vyre_capability capability
 vyre_status vy_boundary_check_program(const vyre_backend *backend, const vyre_program *program, vyre_error *error) {
     static const char axes[] = "xyz";
     uint32_t size[3];
+    if (program->level !=
+        VYRE_LEVEL_SOURCE) /* its accesses are unguarded: only who made it knows that they are inside */
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "dispatch the program of level source it was made from",
+                       "`%s` is at level legal, which the library makes for itself", vyre_program_name(program));
     vyre_program_workgroup(program, size);
     for (int d = 0; d < 3; d++) {
         uint64_t most = limit_of(backend, (vyre_capability)(VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_X + d));

@@ -6,9 +6,12 @@
 /* Collectives a workgroup has, under their written names. */
 #define OVER_WORKGROUP_1(name) ("workgroup_" name),
 #define OVER_WORKGROUP_0(name)
+/* Rows of level legal are the library's own. */
+#define IN_SOURCE(name) name,
+#define IN_LEGAL(name)
 
 static const char *const core_ops[] = {
-#define X(ID, name, symbol, precedence, arity, cls, rule, level, edge, doc) name,
+#define X(ID, name, symbol, precedence, arity, cls, rule, level, edge, doc) IN_##level(name)
     VYRE_OP_LIST(X)
 #undef X
 #define X(ID, name, axes, uniform, doc) name,
@@ -17,7 +20,7 @@ static const char *const core_ops[] = {
 #define X(ID, name, operands, value, doc) name,
             VYRE_ATOMIC_LIST(X)
 #undef X
-#define X(ID, name, operands, combines, workgroup, subgroup, doc) OVER_WORKGROUP_##workgroup(name)
+#define X(ID, name, operands, combines, workgroup, subgroup, level, doc) OVER_WORKGROUP_##workgroup(name)
                 VYRE_COLLECTIVE_LIST(X)
 #undef X
                     "load",

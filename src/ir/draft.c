@@ -225,6 +225,22 @@ uint32_t vy_draft_load(vy_draft *draft, uint32_t memory, uint32_t index) {
                                            .c = VY_NONE});
 }
 
+uint32_t vy_draft_load_unguarded(vy_draft *draft, uint32_t memory, uint32_t index, uint32_t condition) {
+    uint32_t load = vy_draft_load(draft, memory, index);
+    if (load == VY_NONE)
+        return VY_NONE;
+    draft->program->exprs.items[load].op = VY_UNGUARDED;
+    draft->program->exprs.items[load].c = condition;
+    return load;
+}
+
+uint32_t vy_draft_misalignment(vy_draft *draft, uint32_t memory) {
+    uint32_t expr = vy_draft_len(draft, memory);
+    if (expr != VY_NONE)
+        draft->program->exprs.items[expr].kind = VY_EXPR_MISALIGNMENT;
+    return expr;
+}
+
 uint32_t vy_draft_len(vy_draft *draft, uint32_t memory) {
     if (memory == VY_NONE)
         return VY_NONE;
@@ -266,6 +282,7 @@ uint32_t vy_draft_copy_expr(vy_draft *draft, const vyre_program *from, uint32_t 
             expr.a = map_variable[expr.a];
         break;
     case VY_EXPR_LEN:
+    case VY_EXPR_MISALIGNMENT:
         if (map_memory)
             expr.a = map_memory[expr.a];
         break;
@@ -273,6 +290,7 @@ uint32_t vy_draft_copy_expr(vy_draft *draft, const vyre_program *from, uint32_t 
         if (map_memory)
             expr.a = map_memory[expr.a];
         expr.b = vy_draft_copy_expr(draft, from, expr.b, map_variable, map_memory);
+        expr.c = vy_draft_copy_expr(draft, from, expr.c, map_variable, map_memory);
         break;
     case VY_EXPR_OP:
         expr.a = vy_draft_copy_expr(draft, from, expr.a, map_variable, map_memory);
@@ -314,7 +332,7 @@ uint32_t vy_draft_stmt(vy_draft *draft, const vy_stmt *from, const vy_arg *args,
                        const vy_name *names, const vyre_type *types) {
     vyre_program *program = draft->program;
     vy_stmt copy = *from;
-    if (copy.kind == VY_STMT_LET || copy.kind == VY_STMT_VAR || copy.kind == VY_STMT_FOR)
+    if (copy.kind == VY_STMT_LET || copy.kind == VY_STMT_VAR || copy.kind == VY_STMT_FOR || copy.kind == VY_STMT_POLL)
         copy.result_count = 1;
     if (names && copy.result_count)
         copy.variable = declare_results(draft, &copy, names, types);

@@ -54,6 +54,9 @@ uint32_t vy_draft_expr(vy_draft *draft, const vy_expr *expr);
 uint32_t vy_draft_literal(vy_draft *draft, vyre_type type, uint64_t bits);
 uint32_t vy_draft_variable(vy_draft *draft, uint32_t variable);
 uint32_t vy_draft_load(vy_draft *draft, uint32_t memory, uint32_t index);
+/* Of level legal. The index is a u32, the condition a bool or VY_NONE: the index was appended before the condition. */
+uint32_t vy_draft_load_unguarded(vy_draft *draft, uint32_t memory, uint32_t index, uint32_t condition);
+uint32_t vy_draft_misalignment(vy_draft *draft, uint32_t memory);
 uint32_t vy_draft_len(vy_draft *draft, uint32_t memory);
 uint32_t vy_draft_builtin(vy_draft *draft, vyre_builtin builtin, unsigned axis);
 uint32_t vy_draft_op(vy_draft *draft, vyre_op op, vyre_type type, uint32_t a, uint32_t b, uint32_t c);

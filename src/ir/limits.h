@@ -13,6 +13,7 @@ enum {
     VY_LIMIT_BUFFERS = 255, /* bindings of a program */
     VY_LIMIT_ARRAYS = 255,  /* arrays of a program or function */
     VY_LIMIT_RESULTS = 16,  /* of a function */
+    VY_LIMIT_WIDE = 16,     /* elements, and bytes, of one wide access */
     VY_LIMIT_FUNCTIONS = 4096,
     VY_LIMIT_STATEMENTS = 1 << 22,  /* in a program, before and after inlining */
     VY_LIMIT_EXPRESSIONS = 1 << 24, /* likewise */

@@ -28,12 +28,13 @@
 /* ---- expressions: pure but for loads ---- */
 
 typedef enum vy_expr_kind {
-    VY_EXPR_LITERAL,  /* type, bits (proper value: canonical NaN, excess bits zero) */
-    VY_EXPR_VARIABLE, /* a = variable: a let, var, loop variable, result, function parameter or program param */
-    VY_EXPR_LOAD,     /* memory = a, index = b (any integer type); out of bounds gives zero */
-    VY_EXPR_LEN,      /* memory = a; u32 */
-    VY_EXPR_BUILTIN,  /* op = vyre_builtin, axis 0..2 (0 where it has no axes); u32 */
-    VY_EXPR_OP,       /* op = vyre_op, operands a, b, c (VY_NONE beyond the arity) */
+    VY_EXPR_LITERAL,      /* type, bits (proper value: canonical NaN, excess bits zero) */
+    VY_EXPR_VARIABLE,     /* a = variable: a let, var, loop variable, result, function parameter or program param */
+    VY_EXPR_LOAD,         /* memory = a, index = b (any integer type), op = vy_guard; out of bounds gives zero */
+    VY_EXPR_LEN,          /* memory = a; u32 */
+    VY_EXPR_BUILTIN,      /* op = vyre_builtin, axis 0..2 (0 where it has no axes); u32 */
+    VY_EXPR_OP,           /* op = vyre_op, operands a, b, c (VY_NONE beyond the arity) */
+    VY_EXPR_MISALIGNMENT, /* legal: memory = a; u32: elements between the last 16-byte boundary and its start */
     VY_EXPR_KIND_COUNT
 } vy_expr_kind;
 
@@ -45,6 +46,10 @@ typedef struct vy_expr {
     uint32_t a, b, c;
     uint64_t bits;
 } vy_expr;
+
+/* How an access keeps inside its memory. Unguarded ones are of level legal: the index is a u32 that is inside, by proof. An unguarded load may
+ * have a condition c (bool): where it is false nothing is accessed, and the load gives zero. */
+typedef enum vy_guard { VY_GUARDED, VY_UNGUARDED, VY_GUARD_COUNT } vy_guard;
 
 /* ---- statements ---- */
 
@@ -66,6 +71,11 @@ typedef enum vy_stmt_kind {
     VY_STMT_CONTINUE,
     VY_STMT_RETURN, /* args: one value per result of the function */
     VY_STMT_REGION, /* name = where the code came from (an op id or function name); body [this+1, end), a scope of its own */
+    /* Of level legal alone. */
+    VY_STMT_LOAD, /* results = memory[a], memory[a + 1], …: 2 to 16 of them, at most 16 bytes, aligned to their size */
+    VY_STMT_STORE_WIDE, /* memory[a], memory[a + 1], … = args, likewise */
+    VY_STMT_REPORT,     /* the dispatch has trapped here with code a (u32); control goes on */
+    VY_STMT_POLL,       /* 1 result, bool: whether the dispatch is to end (deadline, cancelled) */
     VY_STMT_KIND_COUNT
 } vy_stmt_kind;
 
@@ -80,6 +90,7 @@ typedef struct vy_stmt {
     uint8_t scope;
     uint8_t width;
     uint8_t result_count; /* variables declared here, `variable` the first (let, var and for: 1) */
+    uint8_t guard;        /* store, atomic: vy_guard */
     uint32_t end;         /* next sibling; this + 1 for simple statements */
     uint32_t middle;      /* if: first statement of the else branch; otherwise == end */
     uint32_t variable;    /* first variable declared, or the one assigned; VY_NONE */

@@ -2,8 +2,8 @@
 #include "ir/rows.h"
 
 const vy_collective_row vy_collectives[VYRE_COLLECTIVE_COUNT] = {
-#define X(ID, name, operands, combines, workgroup, subgroup, doc)                                                      \
-    {name, operands, combines, {workgroup, subgroup}, doc},
+#define X(ID, name, operands, combines, workgroup, subgroup, level, doc)                                               \
+    {name, operands, combines, {workgroup, subgroup}, VYRE_LEVEL_##level, doc},
     VYRE_COLLECTIVE_LIST(X)
 #undef X
 };

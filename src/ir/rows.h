@@ -10,6 +10,7 @@ typedef struct vy_collective_row {
     const char *name;
     uint8_t operands, combines;
     uint8_t over[2]; /* whether it exists over [0] the workgroup, [1] a subgroup */
+    uint8_t level;   /* vyre_level */
     const char *doc;
 } vy_collective_row;
 extern const vy_collective_row vy_collectives[VYRE_COLLECTIVE_COUNT];

@@ -171,6 +171,7 @@ static void note_expr(vy_copy *copy, uint32_t root) {
     } else if (e->kind == VY_EXPR_LOAD) {
         note(copy->memory_uses, e->a, VY_USE_READ);
         note_expr(copy, e->b);
+        note_expr(copy, e->c);
     } else if (e->kind == VY_EXPR_OP) {
         note_expr(copy, e->a);
         note_expr(copy, e->b);
@@ -244,7 +245,7 @@ void vy_copy_stmt(vy_copy *copy, uint32_t index) {
     if (s->kind == VY_STMT_ASSIGN) {
         stmt.variable = copy->variables[s->variable];
     } else if (s->memory != VY_NONE) {
-        note(copy->memory_uses, s->memory, s->kind == VY_STMT_STORE ? VY_USE_WRITE : VY_USE_READ | VY_USE_WRITE);
+        note(copy->memory_uses, s->memory, s->kind == VY_STMT_STORE || s->kind == VY_STMT_STORE_WIDE ? VY_USE_WRITE : VY_USE_READ | VY_USE_WRITE);
         stmt.memory = copy->memories[s->memory];
     }
     copy->meets |= s->kind == VY_STMT_COLLECTIVE || (s->kind == VY_STMT_BARRIER && s->scope == VYRE_SCOPE_WORKGROUP);

@@ -89,6 +89,7 @@ uint32_t vy_legaliser_put(vy_legaliser *rw, uint32_t tree) {
         e.c = vy_legaliser_put(rw, e.c);
     } else if (e.kind == VY_EXPR_LOAD) {
         e.b = vy_legaliser_put(rw, e.b);
+        e.c = vy_legaliser_put(rw, e.c);
     }
     return vy_draft_expr(&rw->copy.draft, &e);
 }
@@ -125,7 +126,7 @@ static unsigned depth_of(const vy_legaliser *rw, uint32_t tree) {
 static uint32_t add_node(vy_legaliser *rw, vy_expr e) {
     uint32_t *operands[3] = {e.kind == VY_EXPR_OP ? &e.a : &e.b, &e.b, &e.c};
     unsigned depth = 0;
-    for (int i = 0; i < (e.kind == VY_EXPR_OP ? 3 : 1); i++) {
+    for (int i = 0; i < 3; i++) {
         if (depth_of(rw, *operands[i]) >= DEEPEST)
             *operands[i] = leaf_of(rw, *operands[i], "deep");
         if (depth_of(rw, *operands[i]) > depth)
@@ -315,8 +316,10 @@ static uint32_t lower(vy_legaliser *rw, uint32_t root) {
     case VY_EXPR_LOAD:
         e.a = rw->copy.memories[e.a];
         e.b = lower(rw, e.b);
+        e.c = lower(rw, e.c);
         return e.b == VY_NONE ? VY_NONE : rw->phase->widen(rw, type, add_node(rw, e));
     case VY_EXPR_LEN:
+    case VY_EXPR_MISALIGNMENT:
         e.a = rw->copy.memories[e.a];
         return add_tree(rw, &e, 0);
     case VY_EXPR_OP: {
@@ -338,7 +341,7 @@ static int is_kept(const vy_legaliser *rw, uint32_t root, unsigned depth) {
     vyre_type type = (vyre_type)e->type;
     int is_same = rw->phase->carrier(rw, type) == type && depth < DEEPEST;
     if (e->kind == VY_EXPR_LOAD)
-        return is_same && is_kept(rw, e->b, depth + 1);
+        return is_same && is_kept(rw, e->b, depth + 1) && is_kept(rw, e->c, depth + 1);
     if (e->kind != VY_EXPR_OP)
         return is_same;
     return is_same && rw->phase->keeps(rw, e, operand_type(rw->from, e)) && is_kept(rw, e->a, depth + 1) &&
@@ -369,7 +372,11 @@ static void store(vy_legaliser *rw, const vy_stmt *s) {
         value = rw->phase->narrow(rw, (vyre_type)memory->type, value, (vy_space)memory->space);
     index = vy_legaliser_put(rw, index);
     value = vy_legaliser_put(rw, value);
-    vy_draft_store(&rw->copy.draft, rw->copy.memories[s->memory], index, value);
+    vy_stmt stmt = *s;
+    stmt.a = index;
+    stmt.b = value;
+    stmt.memory = rw->copy.memories[s->memory];
+    vy_draft_stmt(&rw->copy.draft, &stmt, NULL, 0, NULL, NULL);
 }
 
 /* An atomic or a collective; its result, if it has one, is a variable of type `carrier`. */
@@ -529,6 +536,9 @@ static void statement(vy_legaliser *rw, uint32_t index) {
         break;
     case VY_STMT_REGION:
         region(rw, index);
+        break;
+    case VY_STMT_POLL:
+        rw->copy.variables[s->variable] = with_operands(rw, s, variable_name(rw, s->variable), VYRE_TYPE_BOOL);
         break;
     case VY_STMT_PRINT: /* of the oracle alone */
         break;

@@ -141,6 +141,9 @@ vyre_status vyre_program_optimize(const vyre_program *program, const vyre_optimi
         *report = o.report;
     if (!program)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "give a program", "no program is given to optimise");
+    if (program->level == VYRE_LEVEL_LEGAL)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "optimise the program it was made from",
+                       "the program is at level legal, which is optimised before and not after");
     vyre_status status = check_options(o.options, error);
     if (status == VYRE_OK)
         status = vyre_program_inline(program, &o.program, error);

@@ -113,6 +113,11 @@ static void check_trap(vy_body *b, const vy_stmt *s) {
                          VYRE_TYPE_U32);
 }
 
+static void check_report(vy_body *b, const vy_stmt *s) {
+    vy_body_legal(b, vy_body_at(b), "`report`");
+    check_trap(b, s);
+}
+
 static void check_print(vy_body *b, const vy_stmt *s) {
     const char *format = vy_check_name(b->check, s->name);
     size_t length = strlen(format);
@@ -160,11 +165,15 @@ static void check_region(vy_body *b, const vy_stmt *s) {
 }
 
 static void (*const checks[VY_STMT_KIND_COUNT])(vy_body *, const vy_stmt *) = {
-    [VY_STMT_LET] = check_value,     [VY_STMT_VAR] = check_value,       [VY_STMT_ASSIGN] = check_assign,
-    [VY_STMT_STORE] = vy_body_store, [VY_STMT_ATOMIC] = vy_body_atomic, [VY_STMT_COLLECTIVE] = vy_body_collective,
-    [VY_STMT_CALL] = vy_body_call,   [VY_STMT_TRAP] = check_trap,       [VY_STMT_PRINT] = check_print,
-    [VY_STMT_IF] = check_condition,  [VY_STMT_FOR] = check_for,         [VY_STMT_WHILE] = check_condition,
-    [VY_STMT_RETURN] = check_return, [VY_STMT_REGION] = check_region,
+    [VY_STMT_LET] = check_value,       [VY_STMT_VAR] = check_value,
+    [VY_STMT_ASSIGN] = check_assign,   [VY_STMT_STORE] = vy_body_store,
+    [VY_STMT_ATOMIC] = vy_body_atomic, [VY_STMT_COLLECTIVE] = vy_body_collective,
+    [VY_STMT_CALL] = vy_body_call,     [VY_STMT_TRAP] = check_trap,
+    [VY_STMT_PRINT] = check_print,     [VY_STMT_IF] = check_condition,
+    [VY_STMT_FOR] = check_for,         [VY_STMT_WHILE] = check_condition,
+    [VY_STMT_RETURN] = check_return,   [VY_STMT_REGION] = check_region,
+    [VY_STMT_LOAD] = vy_body_load,     [VY_STMT_STORE_WIDE] = vy_body_store_wide,
+    [VY_STMT_REPORT] = check_report,   [VY_STMT_POLL] = vy_body_poll,
 };
 
 /* ---- control ---- */

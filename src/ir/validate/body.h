@@ -31,8 +31,10 @@ static inline vy_position vy_body_expr_at(const vy_body *body, uint32_t expr) {
 
 /* expressions.c: one node; its operands have been checked. */
 void vy_body_expression(vy_body *body, uint32_t expr);
-/* An index into `memory`: an integer, and a constant one had better be in range. */
-void vy_body_index(vy_body *body, uint32_t memory, uint32_t index);
+/* An index into `memory`: an integer, and a constant one had better be in range; of an unguarded access, a u32. */
+void vy_body_index(vy_body *body, uint32_t memory, uint32_t index, uint8_t guard);
+/* `what` is of level legal: an error in source. */
+void vy_body_legal(vy_body *body, vy_position at, const char *what);
 /* Whether a variable may be used at the current statement. */
 int vy_body_visible(const vy_body *body, uint32_t variable);
 
@@ -41,6 +43,9 @@ void vy_body_store(vy_body *body, const vy_stmt *stmt);
 void vy_body_atomic(vy_body *body, const vy_stmt *stmt);
 void vy_body_collective(vy_body *body, const vy_stmt *stmt);
 void vy_body_call(vy_body *body, const vy_stmt *stmt);
+void vy_body_load(vy_body *body, const vy_stmt *stmt);
+void vy_body_store_wide(vy_body *body, const vy_stmt *stmt);
+void vy_body_poll(vy_body *body, const vy_stmt *stmt);
 
 /* Reports that something of type `given` stands where `wanted` belongs. */
 void vy_body_mismatch(vy_body *body, vy_code code, vy_position at, const char *what, uint8_t given, uint8_t wanted);

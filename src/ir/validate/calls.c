@@ -173,7 +173,7 @@ static void sum_up(summary *sum, uint32_t function) {
         mine->facts |= vy_stmt_facts(s);
         mine->orders |= (uint32_t)vy_stmt_orders(s);
         mine->may_loop |= (uint32_t)vy_stmt_may_loop(s);
-        if (s->kind == VY_STMT_STORE || s->kind == VY_STMT_ATOMIC)
+        if (s->kind == VY_STMT_STORE || s->kind == VY_STMT_ATOMIC || s->kind == VY_STMT_STORE_WIDE)
             note_write(sum, mine, s->memory);
         else if (s->kind == VY_STMT_CALL && s->callee != VY_NONE)
             add_call(sum, mine, i, s, depth);

@@ -7,8 +7,8 @@
  *   body.c          types, scopes and statements, with expressions.c and effects.c
  *   calls.c         recursion, reachability, sizes after inlining
  *   facts.c         what the program does
- *   uniform.c       barriers and collectives stand in uniform control
- *   races.c         races that happen in every run
+ *   uniform.c       barriers and collectives stand in uniform control    (of level source)
+ *   races.c         races that happen in every run                       (likewise)
  *
  * Time is linear in the program, memory a small multiple of it. */
 #ifndef VY_IR_VALIDATE_CHECK_H

@@ -261,8 +261,6 @@ static void check_sizes(vy_check *check, const vy_function *entry) {
 void vy_check_declarations(vy_check *check) {
     const vyre_program *p = check->program;
     const vy_function *entry = vy_program_entry(p);
-    if (p->level != VYRE_LEVEL_SOURCE)
-        vy_check_error(check, VY_V020, (vy_position){0, 0, 0}, NULL, "the program is at level `legal`");
     check_program_name(check);
     check_function_names(check);
     check_functions(check);

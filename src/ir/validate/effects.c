@@ -28,10 +28,50 @@ void vy_body_store(vy_body *body, const vy_stmt *s) {
     if (!vy_access_stores(m->access))
         vy_check_error(body->check, VY_V055, vy_body_at(body), NULL, "`%s` is stored to, but its access is `%s`",
                        memory_name(body, s->memory), vy_access_name(m->access));
-    vy_body_index(body, s->memory, s->a);
+    vy_body_index(body, s->memory, s->a, s->guard);
     if (vy_body_type(body, s->b) != m->type)
         vy_body_mismatch(body, VY_V062, vy_body_expr_at(body, s->b), "the stored value", vy_body_type(body, s->b),
                          m->type);
+}
+
+/* ---- wide accesses ---- */
+
+/* Whether `count` elements of a memory can be accessed at once: a power of two of them, in at most 16 bytes. */
+static void check_wide(vy_body *body, const vy_stmt *s, uint32_t count) {
+    const vy_memory *m = &body->program->memories.items[s->memory];
+    vy_body_index(body, s->memory, s->a, VY_UNGUARDED);
+    if (count < 2 || (count & (count - 1)) != 0 || count * vyre_type_bits((vyre_type)m->type) > 8 * VY_LIMIT_WIDE)
+        vy_check_error(body->check, VY_V024, vy_body_at(body), NULL, "%u elements of type %s are accessed at once",
+                       count, type_name(m->type));
+}
+
+void vy_body_load(vy_body *body, const vy_stmt *s) {
+    const vy_memory *m = &body->program->memories.items[s->memory];
+    if (!vy_access_loads(m->access))
+        vy_check_error(body->check, VY_V054, vy_body_at(body), NULL, "`%s` is loaded, but its access is `%s`",
+                       memory_name(body, s->memory), vy_access_name(m->access));
+    check_wide(body, s, s->result_count);
+    for (uint32_t i = 0; i < s->result_count; i++)
+        check_result_type(body, s, i, m->type);
+}
+
+void vy_body_store_wide(vy_body *body, const vy_stmt *s) {
+    const vy_memory *m = &body->program->memories.items[s->memory];
+    if (!vy_access_stores(m->access))
+        vy_check_error(body->check, VY_V055, vy_body_at(body), NULL, "`%s` is stored to, but its access is `%s`",
+                       memory_name(body, s->memory), vy_access_name(m->access));
+    check_wide(body, s, s->arg_count);
+    for (uint32_t i = 0; i < s->arg_count; i++) {
+        uint32_t value = body->program->args.items[s->args + i].index;
+        if (vy_body_type(body, value) != m->type)
+            vy_body_mismatch(body, VY_V062, vy_body_expr_at(body, value), "the stored value", vy_body_type(body, value),
+                             m->type);
+    }
+}
+
+void vy_body_poll(vy_body *body, const vy_stmt *s) {
+    vy_body_legal(body, vy_body_at(body), "`poll`");
+    check_result_type(body, s, 0, VYRE_TYPE_BOOL);
 }
 
 /* ---- atomics ---- */
@@ -75,7 +115,7 @@ void vy_body_atomic(vy_body *body, const vy_stmt *s) {
     const vy_memory *m = &body->program->memories.items[s->memory];
     const char *name = vyre_atomic_name((vyre_atomic)s->op);
     vy_position at = vy_body_at(body);
-    vy_body_index(body, s->memory, s->a);
+    vy_body_index(body, s->memory, s->a, s->guard);
     if (m->space == VY_SPACE_PRIVATE || m->access != VYRE_ACCESS_READ_WRITE)
         vy_check_error(body->check, VY_V071, at, NULL, "`%s` works on `%s`, which is a %s%s%s", name,
                        memory_name(body, s->memory), vy_space_name(m->space),
@@ -134,12 +174,23 @@ static void check_width(vy_body *body, const vy_stmt *s, const char *name) {
         vy_check_error(body->check, VY_V082, vy_body_at(body), NULL, "`%s` does not exist", name);
 }
 
+/* Hardware moves 32 bits. */
+static void check_native(vy_body *body, const vy_stmt *s, const char *name) {
+    uint8_t type = vy_body_type(body, s->a);
+    vy_body_legal(body, vy_body_at(body), name);
+    if (vyre_type_bits((vyre_type)type) != 32)
+        vy_check_error(body->check, VY_V080, vy_body_at(body), NULL, "`%s` does not move values of type %s", name,
+                       type_name(type));
+}
+
 void vy_body_collective(vy_body *body, const vy_stmt *s) {
     char name[VY_WORD_ROOM];
     collective_name(s, name);
     value_rule rule = rule_of(s->op);
     uint8_t type = vy_body_type(body, s->a);
     check_width(body, s, name);
+    if (vy_collectives[s->op].level == VYRE_LEVEL_LEGAL)
+        check_native(body, s, name);
     if (rule == TAKES_NUMBER &&
         (!may_combine(s->combine) || !vyre_op_accepts((vyre_op)s->combine, (vyre_type)type, (vyre_type)type)))
         vy_check_error(body->check, VY_V080, vy_body_at(body), NULL, "`%s` does not combine values of type %s%s", name,

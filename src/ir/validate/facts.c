@@ -10,6 +10,7 @@ uint32_t vy_stmt_facts(const vy_stmt *stmt) {
     case VY_STMT_ATOMIC:
         return VY_FACT_ATOMIC;
     case VY_STMT_TRAP:
+    case VY_STMT_REPORT:
         return VY_FACT_TRAP;
     case VY_STMT_PRINT:
         return VY_FACT_PRINT;

@@ -327,8 +327,24 @@ static void flow_stmt(builder *b, uint32_t index, const vy_stmt *s) {
     case VY_STMT_RETURN:
         flow_return(b, s);
         break;
+    case VY_STMT_LOAD:
+        for (uint32_t i = 0; i < s->result_count; i++)
+            add_edge(b, memory_node(b, s->memory), variable_node(b, s->variable + i));
+        flow_tree(b, s->a, variable_node(b, s->variable));
+        for (uint32_t i = 1; i < s->result_count; i++)
+            add_edge(b, variable_node(b, s->variable), variable_node(b, s->variable + i));
+        break;
+    case VY_STMT_POLL:
+        seed(b, variable_node(b, s->variable), IN_GROUP);
+        break;
+    case VY_STMT_STORE_WIDE:
+        add_edge(b, b->control, memory_node(b, s->memory));
+        skip_exprs(b, s);
+        seed(b, memory_node(b, s->memory), IN_GROUP);
+        break;
     case VY_STMT_TRAP:
     case VY_STMT_PRINT:
+    case VY_STMT_REPORT:
     case VY_STMT_KIND_COUNT:
         skip_exprs(b, s);
         break;

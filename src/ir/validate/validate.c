@@ -15,7 +15,9 @@ static void run_parts(vy_check *check) {
         vy_check_bodies(check);
     /* The rest speaks about programs that mean something. */
     void (*const parts[])(vy_check *) = {vy_check_calls, vy_check_facts, vy_check_uniform, vy_check_races};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts && vy_check_clean(check); i++)
+    /* Legalisation gives values to others through memory, which no rule proves uniform; a run in the oracle tells. */
+    size_t count = check->program->level == VYRE_LEVEL_LEGAL ? 2 : sizeof parts / sizeof *parts;
+    for (size_t i = 0; i < count && vy_check_clean(check); i++)
         parts[i](check);
 }
 

@@ -255,6 +255,10 @@ static void decode_program(vy_decoder *d, size_t body_end) {
     d->reader.at = VY_WIRE_AT_KIND;
     program->kind = vy_reader_choice(&d->reader, VYRE_PROGRAM_LIBRARY + 1, "the kind");
     program->level = vy_reader_choice(&d->reader, VYRE_LEVEL_LEGAL + 1, "the level");
+    if (d->reader.data[VY_WIRE_AT_VERSION + 1] != (program->level == VYRE_LEVEL_LEGAL ? VY_WIRE_MINOR : 0))
+        vy_reader_reject(&d->reader, VYRE_CORRUPT, VY_W007, VY_WIRE_AT_VERSION + 1,
+                         "the minor version (%u) is not that of the program's level",
+                         d->reader.data[VY_WIRE_AT_VERSION + 1]);
     program->numerics = vy_reader_choice(&d->reader, VYRE_NUMERICS_RELAXED + 1, "the numerics");
     program->name = vy_decode_string(d, "the name of the program");
     d->function_count = vy_reader_count(&d->reader, VY_LIMIT_FUNCTIONS, "the number of functions");
@@ -314,7 +318,7 @@ int vy_wire_seal(uint8_t *bytes, size_t size) {
         return 0;
     memcpy(bytes, VY_WIRE_MAGIC, 4);
     bytes[VY_WIRE_AT_VERSION] = VY_WIRE_MAJOR;
-    bytes[VY_WIRE_AT_VERSION + 1] = VY_WIRE_MINOR;
+    bytes[VY_WIRE_AT_VERSION + 1] = bytes[VY_WIRE_AT_KIND + 1] == VYRE_LEVEL_LEGAL ? VY_WIRE_MINOR : 0;
     for (int i = 0; i < 4; i++)
         bytes[VY_WIRE_AT_LENGTH + i] = (uint8_t)(size >> 8 * i);
     vyre_digest digest;

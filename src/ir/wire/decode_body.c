@@ -94,14 +94,20 @@ static uint32_t decode_op(vy_decoder *d, uint8_t tag) {
     return vy_draft_op(&d->draft, op, type, operands[0], operands[1], operands[2]);
 }
 
-static uint32_t decode_load(vy_decoder *d) {
-    if (d->stack.count < 1) {
-        reject_stack(d, d->reader.at - 1, "a load", 1, VY_WIRE_MANY);
+static uint32_t decode_load(vy_decoder *d, uint8_t tag) {
+    uint32_t operands = tag == VY_WIRE_LOAD_IF ? 2 : 1, condition = VY_NONE;
+    if (d->stack.count < operands) {
+        reject_stack(d, d->reader.at - 1, "a load", operands, VY_WIRE_MANY);
         return VY_NONE;
     }
+    if (tag == VY_WIRE_LOAD_IF)
+        condition = d->stack.items[--d->stack.count];
     uint32_t index = d->stack.items[--d->stack.count];
     uint32_t memory = decode_memory(d);
-    return d->reader.status == VYRE_OK ? vy_draft_load(&d->draft, memory, index) : VY_NONE;
+    if (d->reader.status != VYRE_OK)
+        return VY_NONE;
+    return tag == VY_WIRE_LOAD ? vy_draft_load(&d->draft, memory, index)
+                               : vy_draft_load_unguarded(&d->draft, memory, index, condition);
 }
 
 static void decode_expr(vy_decoder *d, uint8_t tag) {
@@ -113,11 +119,11 @@ static void decode_expr(vy_decoder *d, uint8_t tag) {
     else if (tag == VY_WIRE_VARIABLE) {
         uint32_t variable = decode_variable(d);
         expr = d->reader.status == VYRE_OK ? vy_draft_variable(&d->draft, variable) : VY_NONE;
-    } else if (tag == VY_WIRE_LOAD)
-        expr = decode_load(d);
-    else if (tag == VY_WIRE_LEN) {
+    } else if (tag == VY_WIRE_LOAD || tag == VY_WIRE_LOAD_UNGUARDED || tag == VY_WIRE_LOAD_IF)
+        expr = decode_load(d, tag);
+    else if (tag == VY_WIRE_LEN || tag == VY_WIRE_MISALIGNMENT) {
         uint32_t memory = decode_memory(d);
-        expr = vy_draft_len(&d->draft, memory);
+        expr = tag == VY_WIRE_LEN ? vy_draft_len(&d->draft, memory) : vy_draft_misalignment(&d->draft, memory);
     } else if (tag == VY_WIRE_BUILTIN)
         expr = decode_builtin(d);
     else
@@ -159,6 +165,16 @@ static void decode_results(vy_decoder *d, fields *f) {
     for (uint32_t i = 0; i < count; i++) {
         f->names[i] = vy_decode_string(d, "the name of a result");
         f->types[i] = vy_decode_type(d);
+    }
+    f->stmt.result_count = (uint8_t)count;
+}
+
+static void decode_elements(vy_decoder *d, fields *f) {
+    uint32_t count = vy_reader_count(&d->reader, VY_LIMIT_WIDE, "the number of elements");
+    for (uint32_t i = 0; i < count; i++) {
+        f->names[i] = vy_decode_string(d, "the name of a result");
+        f->types[i] =
+            d->reader.status == VYRE_OK ? (vyre_type)d->draft.program->memories.items[f->stmt.memory].type : 0;
     }
     f->stmt.result_count = (uint8_t)count;
 }
@@ -219,6 +235,13 @@ static void decode_field(vy_decoder *d, fields *f, char field) {
     case 'x':
         stmt->name = vy_decode_string(d, "a text");
         break;
+    case 'u':
+        if (d->draft.program->level == VYRE_LEVEL_LEGAL)
+            stmt->guard = vy_reader_choice(&d->reader, VY_GUARD_COUNT, "the guard");
+        break;
+    case 'w':
+        decode_elements(d, f);
+        break;
     }
 }
 
@@ -230,16 +253,17 @@ static vyre_type declared_type(const vy_decoder *d, const vy_stmt *stmt) {
         return VYRE_TYPE_BOOL;
     if (stmt->kind == VY_STMT_COLLECTIVE && stmt->op == VYRE_COLLECTIVE_BALLOT)
         return VYRE_TYPE_U64;
-    return type_of(d, stmt->a);
+    return stmt->kind == VY_STMT_POLL ? VYRE_TYPE_BOOL : type_of(d, stmt->a);
 }
 
 /* Hands the stack to the statement: as a, b, c, or as arguments. */
 static void take_operands(vy_decoder *d, fields *f, uint32_t most) {
     uint32_t *const operands[3] = {&f->stmt.a, &f->stmt.b, &f->stmt.c};
     uint32_t count = f->has_args ? 0 : d->stack.count;
-    for (uint32_t i = 0; i < count && i < 3 && most != VY_WIRE_MANY; i++)
+    uint32_t taken = most != VY_WIRE_MANY ? 3 : f->stmt.kind == VY_STMT_STORE_WIDE; /* the rest are arguments */
+    for (uint32_t i = 0; i < count && i < taken; i++)
         *operands[i] = d->stack.items[i];
-    for (uint32_t i = 0; i < count && most == VY_WIRE_MANY; i++) {
+    for (uint32_t i = taken; i < count && most == VY_WIRE_MANY; i++) {
         vy_arg *arg = VY_PUSH(&d->args);
         if (arg)
             arg->index = d->stack.items[i];
@@ -275,7 +299,7 @@ static void decode_stmt(vy_decoder *d, vy_stmt_kind kind) {
     take_operands(d, &f, most);
     if (d->reader.status != VYRE_OK)
         return;
-    if (kind != VY_STMT_CALL && (f.stmt.result_count || strchr(row->fields, 'n')))
+    if (strpbrk(row->fields, "nr") && (f.stmt.result_count || strchr(row->fields, 'n')))
         f.types[0] = declared_type(d, &f.stmt);
     if (vy_draft_stmt(&d->draft, &f.stmt, d->args.items, d->args.count, f.names, f.types) == VY_NONE || d->draft.failed)
         vy_reader_no_memory(&d->reader);

@@ -38,6 +38,12 @@ static void write_string(encoder *e, vy_name name) {
 
 /* ---- expressions ---- */
 
+static uint8_t memory_tag(const vy_expr *expr) {
+    if (expr->kind != VY_EXPR_LOAD)
+        return expr->kind == VY_EXPR_LEN ? VY_WIRE_LEN : VY_WIRE_MISALIGNMENT;
+    return expr->op == VY_GUARDED ? VY_WIRE_LOAD : expr->c == VY_NONE ? VY_WIRE_LOAD_UNGUARDED : VY_WIRE_LOAD_IF;
+}
+
 static void write_expr(encoder *e, const vy_expr *expr) {
     vy_writer *writer = e->writer;
     switch ((vy_expr_kind)expr->kind) {
@@ -51,7 +57,8 @@ static void write_expr(encoder *e, const vy_expr *expr) {
         break;
     case VY_EXPR_LOAD:
     case VY_EXPR_LEN:
-        vy_writer_byte(writer, expr->kind == VY_EXPR_LOAD ? VY_WIRE_LOAD : VY_WIRE_LEN);
+    case VY_EXPR_MISALIGNMENT:
+        vy_writer_byte(writer, memory_tag(expr));
         vy_writer_number(writer, expr->a - e->function->first_memory);
         break;
     case VY_EXPR_BUILTIN:
@@ -151,6 +158,15 @@ static void write_field(encoder *e, const vy_stmt *stmt, char field) {
         break;
     case 'x':
         write_string(e, stmt->name);
+        break;
+    case 'u':
+        if (program->level == VYRE_LEVEL_LEGAL)
+            vy_writer_byte(e->writer, stmt->guard);
+        break;
+    case 'w':
+        vy_writer_number(e->writer, stmt->result_count);
+        for (uint32_t i = 0; i < stmt->result_count; i++)
+            write_string(e, program->variables.items[stmt->variable + i].name);
         break;
     }
 }
@@ -289,7 +305,7 @@ static void write_entry(encoder *e, const vy_function *entry) {
 static void write_header(vy_writer *writer, const vyre_program *program) {
     vy_writer_bytes(writer, VY_WIRE_MAGIC, 4);
     vy_writer_byte(writer, VY_WIRE_MAJOR);
-    vy_writer_byte(writer, VY_WIRE_MINOR);
+    vy_writer_byte(writer, program->level == VYRE_LEVEL_LEGAL ? VY_WIRE_MINOR : 0);
     vy_writer_fixed(writer, 0, 4); /* the length, known at the end */
     vy_writer_byte(writer, program->kind);
     vy_writer_byte(writer, program->level);

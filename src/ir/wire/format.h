@@ -22,7 +22,7 @@
 #define VY_WIRE_MAGIC ((const uint8_t[4]){0, 'v', 'y', 'r'})
 enum {
     VY_WIRE_MAJOR = 1,
-    VY_WIRE_MINOR = 0,
+    VY_WIRE_MINOR = 1, /* of programs at level legal; source programs are 1.0 */
     VY_WIRE_AT_VERSION = 4,
     VY_WIRE_AT_LENGTH = 6,
     VY_WIRE_AT_KIND = 10,
@@ -41,6 +41,9 @@ enum {
     VY_WIRE_LOAD = 0x21,
     VY_WIRE_LEN = 0x22,
     VY_WIRE_BUILTIN = 0x23,
+    VY_WIRE_LOAD_UNGUARDED = 0x24,
+    VY_WIRE_LOAD_IF = 0x25, /* unguarded: index, condition */
+    VY_WIRE_MISALIGNMENT = 0x26,
     VY_WIRE_LITERAL = 0x40, /* + type; then its bytes, little-endian */
     VY_WIRE_LITERAL_END = 0x60,
     VY_WIRE_OP = 0x80 /* + op; cast and bitcast: then the type */
@@ -56,14 +59,16 @@ enum {
  *   g  arguments: count, then for each 0 (the next expression) or memory + 1
  *   t  results: count, then for each its name and type
  *   x  text: a print format, the name of a region
+ *   u  guard, in programs at level legal only
+ *   w  results of the memory's type: count, then their names
  *
  * X(KIND, tag, fewest expressions, most expressions, fields) */
 #define VY_WIRE_STMT_LIST(X)                                                                                           \
     X(LET, 0x02, 1, 1, "n")                                                                                            \
     X(VAR, 0x03, 1, 1, "n")                                                                                            \
     X(ASSIGN, 0x04, 1, 1, "v")                                                                                         \
-    X(STORE, 0x05, 2, 2, "m")                                                                                          \
-    X(ATOMIC, 0x06, 1, 3, "mosar")                                                                                     \
+    X(STORE, 0x05, 2, 2, "mu")                                                                                         \
+    X(ATOMIC, 0x06, 1, 3, "mosaru")                                                                                    \
     X(COLLECTIVE, 0x07, 1, 2, "kn")                                                                                    \
     X(CALL, 0x08, 0, VY_WIRE_MANY, "cgt")                                                                              \
     X(BARRIER, 0x09, 0, 0, "s")                                                                                        \
@@ -75,7 +80,11 @@ enum {
     X(BREAK, 0x0f, 0, 0, "")                                                                                           \
     X(CONTINUE, 0x10, 0, 0, "")                                                                                        \
     X(RETURN, 0x11, 0, VY_WIRE_MANY, "")                                                                               \
-    X(REGION, 0x12, 0, 0, "x")
+    X(REGION, 0x12, 0, 0, "x")                                                                                         \
+    X(LOAD, 0x13, 1, 1, "mw")                                                                                          \
+    X(STORE_WIDE, 0x14, 3, VY_WIRE_MANY, "m")                                                                          \
+    X(REPORT, 0x15, 1, 1, "")                                                                                          \
+    X(POLL, 0x16, 0, 0, "n")
 #define VY_WIRE_MANY UINT32_MAX
 
 typedef struct vy_wire_stmt {
