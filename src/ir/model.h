@@ -30,7 +30,7 @@
 typedef enum vy_expr_kind {
     VY_EXPR_LITERAL,      /* type, bits (proper value: canonical NaN, excess bits zero) */
     VY_EXPR_VARIABLE,     /* a = variable: a let, var, loop variable, result, function parameter or program param */
-    VY_EXPR_LOAD,         /* memory = a, index = b (any integer type), op = vy_guard; out of bounds gives zero */
+    VY_EXPR_LOAD,         /* memory = a, index = b (any integer type), op = vy_access_guard; out of bounds gives zero */
     VY_EXPR_LEN,          /* memory = a; u32 */
     VY_EXPR_BUILTIN,      /* op = vyre_builtin, axis 0..2 (0 where it has no axes); u32 */
     VY_EXPR_OP,           /* op = vyre_op, operands a, b, c (VY_NONE beyond the arity) */
@@ -49,7 +49,7 @@ typedef struct vy_expr {
 
 /* How an access keeps inside its memory. Unguarded ones are of level legal: the index is a u32 that is inside, by proof. An unguarded load may
  * have a condition c (bool): where it is false nothing is accessed, and the load gives zero. */
-typedef enum vy_guard { VY_GUARDED, VY_UNGUARDED, VY_GUARD_COUNT } vy_guard;
+typedef enum vy_access_guard { VY_GUARDED, VY_UNGUARDED, VY_GUARD_COUNT } vy_access_guard;
 
 /* ---- statements ---- */
 
@@ -90,7 +90,7 @@ typedef struct vy_stmt {
     uint8_t scope;
     uint8_t width;
     uint8_t result_count; /* variables declared here, `variable` the first (let, var and for: 1) */
-    uint8_t guard;        /* store, atomic: vy_guard */
+    uint8_t guard;        /* store, atomic: vy_access_guard */
     uint32_t end;         /* next sibling; this + 1 for simple statements */
     uint32_t middle;      /* if: first statement of the else branch; otherwise == end */
     uint32_t variable;    /* first variable declared, or the one assigned; VY_NONE */
