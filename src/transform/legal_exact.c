@@ -54,34 +54,8 @@ static int is_easy(vyre_op op, vyre_type type, uint64_t literal) {
     }
 }
 
-/* Ops of f64 that have no replacement, by the bit they need. */
-static uint64_t needed(vyre_op op, vyre_type result, vyre_type operand) {
-    int is_f64 = operand == VYRE_TYPE_F64 || result == VYRE_TYPE_F64;
-    if (!is_f64)
-        return 0;
-    switch (op) {
-    case VYRE_OP_ADD:
-    case VYRE_OP_SUB:
-        return VY_NUMERIC(F64_ADD) | VY_NUMERIC(F64_SUBNORMAL);
-    case VYRE_OP_MUL:
-        return VY_NUMERIC(F64_MUL) | VY_NUMERIC(F64_SUBNORMAL);
-    case VYRE_OP_DIV:
-        return VY_NUMERIC(F64_DIV) | VY_NUMERIC(F64_SUBNORMAL);
-    case VYRE_OP_SQRT:
-        return VY_NUMERIC(F64_SQRT) | VY_NUMERIC(F64_SUBNORMAL);
-    case VYRE_OP_FMA:
-        return VY_NUMERIC(F64_FMA) | VY_NUMERIC(F64_SUBNORMAL);
-    case VYRE_OP_CAST:
-        return operand == VYRE_TYPE_BOOL ? 0 : VY_NUMERIC(F64_CONVERT) | VY_NUMERIC(F64_SUBNORMAL);
-    default:
-        return 0;
-    }
-}
-
 static int keeps(const vy_legaliser *rw, const vy_expr *e, vyre_type operand) {
-    vyre_op op = (vyre_op)e->op;
-    return vy_legal_replacement(rw->library, op, (vyre_type)e->type, operand) == VY_NONE &&
-           !(needed(op, (vyre_type)e->type, operand) & ~rw->exact);
+    return vy_legal_replacement(rw->library, (vyre_op)e->op, (vyre_type)e->type, operand) == VY_NONE;
 }
 
 static uint32_t lower_op(vy_legaliser *rw, const vy_expr *e, vyre_type operand, const uint32_t *trees) {
@@ -89,8 +63,6 @@ static uint32_t lower_op(vy_legaliser *rw, const vy_expr *e, vyre_type operand, 
     vyre_type type = (vyre_type)e->type;
     uint32_t function = vy_legal_replacement(rw->library, op, type, operand);
     uint64_t literal;
-    if (needed(op, type, operand) & ~rw->exact)
-        return vy_legaliser_refuse(rw, vyre_op_get(op)->name, VYRE_TYPE_F64);
     if (function == VY_NONE || (vy_legaliser_is_literal(rw, trees[1], &literal) && is_easy(op, operand, literal)))
         return vy_legaliser_op(rw, op, type, trees[0], trees[1], trees[2]);
     return vy_legaliser_call(rw, function, trees, vyre_op_get(op)->arity);
@@ -99,8 +71,7 @@ static uint32_t lower_op(vy_legaliser *rw, const vy_expr *e, vyre_type operand, 
 /* A collective combines natively, unless that is not exact. */
 static int stepwise(vy_legaliser *rw, const vy_stmt *s, vyre_type type) {
     vyre_op op = (vyre_op)s->combine;
-    return vyre_type_class(type) == VYRE_CLASS_FLOAT &&
-           (vy_legal_replacement(rw->library, op, type, type) != VY_NONE || (needed(op, type, type) & ~rw->exact));
+    return vyre_type_class(type) == VYRE_CLASS_FLOAT && vy_legal_replacement(rw->library, op, type, type) != VY_NONE;
 }
 
 static uint32_t collective(vy_legaliser *rw, const vy_stmt *s, vyre_type type, uint32_t tree) {

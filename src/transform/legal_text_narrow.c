@@ -2,6 +2,9 @@
 #include "transform/legal_phase.h"
 #include "transform/legal_text.h"
 
+#define VY_FORMAT 32
+#include "transform/legal_text_format.inc"
+
 /* clang-format off */
 
 /* WIDTH bits; UP = 32 - WIDTH; LAST = WIDTH - 1; MASK the bits; LOW and HIGH the range. */
@@ -123,7 +126,7 @@ static const char bf16_ops[] =
     VY_LEGAL_TEXT_ODD
     VY_LEGAL_TEXT_FMA
     VY_LEGAL_TEXT_FMA_BY("fma_odd", "finish_odd")
-    "fn fma_bf16(a: f32, b: f32, c: f32) -> f32 { return round_to_bf16(fma_odd(a, b, c)) }\n"
+    "fn fma_bf16(a: f32, b: f32, c: f32) -> f32 { return round_to_bf16(fma_odd_f32(a, b, c)) }\n"
     /* 24 significant bits, the last one sticky. */
     "fn odd_u32(a: u32) -> f32 {\n"
     "  return f32(a < 0x1000000 ? a : (a & 0xffffff00) | u32((a & 0xff) != 0) << 8)\n"
