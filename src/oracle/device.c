@@ -122,7 +122,62 @@ static const float_row float_rows[] = {
     {VYRE_OP_GE, NONE, KERNELS(GE)},
 };
 
+/* ---- narrow floats: exact, or not there ---- */
+
+static inline uint64_t any_nan_small(uint64_t bits, uint64_t infinity, uint64_t garbage) {
+    const uint64_t dirt = mix(garbage, bits), fraction = infinity == 0x7c00 ? 0x3ff : 0x7f;
+    return (bits & 0x7fff) > infinity ? (dirt & 0x8000) | infinity | (dirt & fraction) | 1 : bits;
+}
+
+#define SMALL1(OP, TYPE, INFINITY)                                                                                     \
+    VY_KERNEL_1(                                                                                                       \
+        OP##_##TYPE, ,                                                                                                 \
+        any_nan_small(vyre_op_evaluate(VYRE_OP_##OP, VYRE_TYPE_##TYPE, VYRE_TYPE_##TYPE, a, 0, 0), INFINITY, a))
+#define SMALL2(OP, TYPE, INFINITY)                                                                                     \
+    VY_KERNEL_2(                                                                                                       \
+        OP##_##TYPE, ,                                                                                                 \
+        any_nan_small(vyre_op_evaluate(VYRE_OP_##OP, VYRE_TYPE_##TYPE, VYRE_TYPE_##TYPE, a, b, 0), INFINITY, a ^ b))
+#define SMALL3(OP, TYPE, INFINITY)                                                                                     \
+    VY_KERNEL_3(OP##_##TYPE, ,                                                                                         \
+                any_nan_small(vyre_op_evaluate(VYRE_OP_##OP, VYRE_TYPE_##TYPE, VYRE_TYPE_##TYPE, a, b, c), INFINITY,   \
+                              a ^ b ^ c))
+SMALL2(ADD, F16, 0x7c00)
+SMALL2(SUB, F16, 0x7c00)
+SMALL2(MUL, F16, 0x7c00)
+SMALL2(DIV, F16, 0x7c00)
+SMALL1(SQRT, F16, 0x7c00)
+SMALL3(FMA, F16, 0x7c00)
+SMALL3(FMA, BF16, 0x7f80)
+
+typedef struct small_row {
+    uint8_t op, type, numeric;
+    vy_kernel *kernel;
+} small_row;
+#define ROW(OP, TYPE, BIT)                                                                                             \
+    { VYRE_OP_##OP, VYRE_TYPE_##TYPE, VYRE_NUMERIC_##TYPE##_##BIT, OP##_##TYPE }
+static const small_row small_rows[] = {
+    ROW(ADD, F16, ADD),   ROW(SUB, F16, ADD), ROW(MUL, F16, MUL),  ROW(DIV, F16, DIV),
+    ROW(SQRT, F16, SQRT), ROW(FMA, F16, FMA), ROW(FMA, BF16, FMA),
+};
+#undef ROW
+
+/* Whoever has any op of such a type can also choose between two of its values. */
+static vy_kernel *small_kernel(uint64_t exact, vyre_op op, vyre_type type) {
+    int has_any = 0;
+    for (size_t i = 0; i < sizeof small_rows / sizeof *small_rows; i++) {
+        const small_row *row = &small_rows[i];
+        if (row->type != type || !(exact >> row->numeric & 1))
+            continue;
+        has_any = 1;
+        if (row->op == op)
+            return row->kernel;
+    }
+    return has_any && op == VYRE_OP_SELECT ? vy_eval_kernel(op, type, type) : NULL;
+}
+
 static vy_kernel *float_kernel(uint64_t exact, vyre_op op, vyre_type type) {
+    if (vyre_type_bits(type) == 16)
+        return small_kernel(exact, op, type);
     int wide = type == VYRE_TYPE_F64;
     unsigned first = wide ? VYRE_NUMERIC_F64_ADD : VYRE_NUMERIC_F32_ADD;
     unsigned keeps = exact >> (first + OFFSET(SUBNORMAL)) & 1;
@@ -147,6 +202,15 @@ VY_KERNEL_1(kept, , a)
 VY_KERNEL_1(flushed_f32_to_f64, const float x = vy_f32_decode(flush_F32(a));, any_nan_F64(vy_f64_raw((double)x), a))
 VY_KERNEL_1(f32_to_f64, const float x = vy_f32_decode(a);, any_nan_F64(vy_f64_raw((double)x), a))
 VY_KERNEL_1(flushed_f64_to_f32, const double x = vy_f64_decode(a);, any_nan_F32(flush_F32(vy_f32_raw((float)x)), a))
+VY_KERNEL_1(f16_to_f32, , any_nan_F32(vyre_op_evaluate(VYRE_OP_CAST, VYRE_TYPE_F32, VYRE_TYPE_F16, a, 0, 0), a))
+VY_KERNEL_1(f32_to_f16, ,
+            any_nan_small(vyre_op_evaluate(VYRE_OP_CAST, VYRE_TYPE_F16, VYRE_TYPE_F32, a, 0, 0), 0x7c00, a))
+VY_KERNEL_1(bf16_to_f32, , any_nan_F32(a << 16, a))
+VY_KERNEL_1(flushed_bf16_to_f32, , any_nan_F32(flush_F32(a << 16), a))
+VY_KERNEL_1(f32_to_bf16, ,
+            any_nan_small(vyre_op_evaluate(VYRE_OP_CAST, VYRE_TYPE_BF16, VYRE_TYPE_F32, a, 0, 0), 0x7f80, a))
+VY_KERNEL_1(flushed_f32_to_bf16, ,
+            any_nan_small(vyre_op_evaluate(VYRE_OP_CAST, VYRE_TYPE_BF16, VYRE_TYPE_F32, flush_F32(a), 0, 0), 0x7f80, a))
 VY_KERNEL_1(f64_to_f32, const double x = vy_f64_decode(a);, any_nan_F32(vy_f32_raw((float)x), a))
 
 /* What a conversion without its bit may do: nothing is promised for NaN, beyond the range, or of how integers are rounded. */
@@ -166,6 +230,25 @@ static inline uint64_t cut_to_f32(double x) {
 VY_KERNEL_1(i32_to_f32, , cut_to_f32((double)(int32_t)a))
 VY_KERNEL_1(u32_to_f32, , cut_to_f32((double)a))
 
+/* f16 and bf16 know f32 alone; f32's subnormals are bf16's. */
+static vy_kernel *from_small(uint64_t exact, vyre_type to, vyre_type from) {
+    int keeps = exact >> VYRE_NUMERIC_F32_SUBNORMAL & 1;
+    if (to != VYRE_TYPE_F32)
+        return NULL;
+    if (from == VYRE_TYPE_F16)
+        return exact >> VYRE_NUMERIC_F16_CONVERT & 1 ? f16_to_f32 : NULL;
+    return !(exact >> VYRE_NUMERIC_BF16_CONVERT & 1) ? NULL : keeps ? bf16_to_f32 : flushed_bf16_to_f32;
+}
+
+static vy_kernel *to_small(uint64_t exact, vyre_type to, vyre_type from) {
+    int keeps = exact >> VYRE_NUMERIC_F32_SUBNORMAL & 1;
+    if (from != VYRE_TYPE_F32)
+        return NULL;
+    if (to == VYRE_TYPE_F16)
+        return exact >> VYRE_NUMERIC_F16_CONVERT & 1 ? f32_to_f16 : NULL;
+    return !(exact >> VYRE_NUMERIC_BF16_CONVERT & 1) ? NULL : keeps ? f32_to_bf16 : flushed_f32_to_bf16;
+}
+
 static vy_kernel *cast_kernel(uint64_t exact, vyre_type to, vyre_type from) {
     int keeps = exact >> VYRE_NUMERIC_F32_SUBNORMAL & 1;
     int converts = exact >> VYRE_NUMERIC_F32_CONVERT & 1;
@@ -181,14 +264,13 @@ static vy_kernel *cast_kernel(uint64_t exact, vyre_type to, vyre_type from) {
             return keeps ? f32_to_f64 : flushed_f32_to_f64;
         if (to == VYRE_TYPE_F32)
             return keeps ? f64_to_f32 : flushed_f64_to_f32;
-        /* f16 and bf16 know f32 alone; narrow integers 32 bits. */
+        /* Narrow integers know 32 bits. */
         return vyre_type_bits(from) >= 32 && vyre_type_bits(to) >= 32 ? plain : from == VYRE_TYPE_BOOL ? plain : NULL;
     }
-    if (from == VYRE_TYPE_F16 || to == VYRE_TYPE_F16)
-        return (from == VYRE_TYPE_F32 || to == VYRE_TYPE_F32) && (exact >> VYRE_NUMERIC_F16_CONVERT & 1) ? plain : NULL;
-    if (from == VYRE_TYPE_BF16 || to == VYRE_TYPE_BF16)
-        return (from == VYRE_TYPE_F32 || to == VYRE_TYPE_F32) && (exact >> VYRE_NUMERIC_BF16_CONVERT & 1) ? plain
-                                                                                                          : NULL;
+    if (vyre_type_bits(from) == 16 && from_float)
+        return from_small(exact, to, from);
+    if (vyre_type_bits(to) == 16 && to_float)
+        return to_small(exact, to, from);
     if (from == to && from_float)
         return kept;
     if (from_float) /* from f32 to an integer */
@@ -208,7 +290,7 @@ static vy_kernel *cast_kernel(uint64_t exact, vyre_type to, vyre_type from) {
 static int has_type(uint64_t exact, vyre_type type) {
     unsigned bits = vyre_type_bits(type);
     if (type == VYRE_TYPE_F16 || type == VYRE_TYPE_BF16)
-        return 0;
+        return 1; /* by op: small_kernel */
     return bits == 8    ? exact >> VYRE_NUMERIC_INT8 & 1
            : bits == 16 ? exact >> VYRE_NUMERIC_INT16 & 1
            : bits == 64 ? exact >> VYRE_NUMERIC_INT64 & 1

@@ -13,7 +13,8 @@
  *   f32.min_max                  either of two zeros; NaN or the number
  *   f32.round, convert           garbage for zeros, ties, NaN and what is out of range; integers are truncated to f32
  *   f64.…                        the same in f64
- *   f16.…, bf16.…                an op is refused; loads, stores and bitcasts are not. There are no native f16 or bf16 ops but conversions.
+ *   f16.…, bf16.…                an op is refused; loads, stores and bitcasts are not. There are no native f16 or bf16 ops but those of the profile and select,
+ *                                and no conversions but to and from f32; with f32.subnormal missing, those of bf16 flush
  *
  * Always: the NaN an op gives has any sign and payload, and loads, bitcasts and stores keep what they find. Garbage depends on the operands alone. */
 #ifndef VY_ORACLE_DEVICE_H

@@ -602,6 +602,8 @@ vyre_status vy_legaliser_run(const vyre_program *program, const vy_legaliser_pha
     rw.copy.variables = maps;
     rw.copy.memories = maps + variables;
     rw.bound = maps + variables + memories;
+    if (phase->start)
+        phase->start(&rw);
     vyre_status status = write_program(&rw, out);
     vy_copy_discard(&rw.copy);
     VY_VECTOR_FREE(&rw.trees);

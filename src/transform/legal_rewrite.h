@@ -17,6 +17,8 @@ typedef struct vy_legaliser vy_legaliser;
 
 /* What a phase decides. Trees in, trees out. */
 typedef struct vy_legaliser_phase {
+    /* Looks at the program first (NULL: has nothing to look for). */
+    void (*start)(vy_legaliser *rw);
     /* The type that holds values of a type between loads and stores. */
     vyre_type (*carrier)(const vy_legaliser *rw, vyre_type type);
     /* An element of `type` as it lies in memory, or a param → a value of the carrier; and back. */
@@ -37,6 +39,7 @@ struct vy_legaliser {
     const vy_legaliser_phase *phase;
     vy_legal_library *library;
     uint64_t exact;
+    uint32_t native; /* the narrow floats that are held as they are: bits 1 << vyre_type */
     vy_copy copy;
     VY_VECTOR(vy_expr) trees;            /* operands are trees; variables and memories are the draft's */
     VY_VECTOR(uint8_t) depths;           /* of trees */

@@ -79,23 +79,25 @@ static const char f16_by_bits[] =
 
 static const char f16_by_conversion[] =
     "fn round_to_f16(x: f32) -> f32 { return f32(f16(x)) }\n"
-    "fn pack_f16(x: f32) -> u32 {\n"
-    "  let h = u32(bitcast<u16>(f16(x)))\n"
-    "  return (h & 0x7fff) > 0x7c00 ? 0x7e00 : h\n"
-    "}\n"
+    "fn canonical_f16(h: u32) -> u32 { return (h & 0x7fff) > 0x7c00 ? 0x7e00 : h }\n"
+    "fn pack_f16(x: f32) -> u32 { return canonical_f16(u32(bitcast<u16>(f16(x)))) }\n"
     "fn unpack_f16(h: u32) -> f32 { return f32(bitcast<f16>(u16(h))) }\n";
 
+/* A bf16 is the upper half of an f32. */
+static const char bf16_pack[] =
+    "fn pack_bf16(x: f32) -> u32 {\n"
+    "  let b = bitcast<u32>(x)\n"
+    "  return (b & 0x7fffffff) > 0x7f800000 ? 0x7fc0 : b >> 16\n"
+    "}\n"
+    "fn unpack_bf16(h: u32) -> f32 { return bitcast<f32>(h << 16) }\n"
+    "fn canonical_bf16(h: u32) -> u32 { return (h & 0x7fff) > 0x7f80 ? 0x7fc0 : h }\n";
 static const char bf16_by_bits[] =
     "fn round_to_bf16(x: f32) -> f32 {\n"
     "  let b = bitcast<u32>(x)\n"
     "  let r = (b + 0x7fff + (b >> 16 & 1)) & 0xffff0000\n"
     "  return bitcast<f32>((b & 0x7fffffff) > 0x7f800000 ? 0x7fc00000 : r)\n"
-    "}\n"
-    "fn pack_bf16(x: f32) -> u32 {\n"
-    "  let b = bitcast<u32>(x)\n"
-    "  return (b & 0x7fffffff) > 0x7f800000 ? 0x7fc0 : b >> 16\n"
-    "}\n"
-    "fn unpack_bf16(h: u32) -> f32 { return bitcast<f32>(h << 16) }\n";
+    "}\n";
+static const char bf16_by_conversion[] = "fn round_to_bf16(x: f32) -> f32 { return f32(bf16(x)) }\n";
 
 /* Arithmetic in f32, rounded to the format. */
 #define FLOAT(T) \
@@ -105,10 +107,12 @@ static const char bf16_by_bits[] =
     "fn div_" T "(a: f32, b: f32) -> f32 { return round_to_" T "(a / b) }\n" \
     "fn sqrt_" T "(a: f32) -> f32 { return round_to_" T "(sqrt(a)) }\n"
 
+static const char f16_ops[] = FLOAT("f16");
+static const char f16_fma_native[] =
+    "fn fma_f16(a: f32, b: f32, c: f32) -> f32 { return f32(fma(f16(a), f16(b), f16(c))) }\n";
 /* The product of two f16 is exact in f32. The sum's error e is exact too (Knuth's two-sum), so the sum can be rounded to odd, which loses nothing that
  * matters to a second rounding at least two bits above. */
-static const char f16_ops[] =
-    FLOAT("f16")
+static const char f16_fma_by_f32[] =
     "fn fma_f16(a: f32, b: f32, c: f32) -> f32 {\n"
     "  let p = a * b\n"
     "  let s = p + c\n"
@@ -118,15 +122,9 @@ static const char f16_ops[] =
     "  let up = (e > 0) == (s > 0)\n"
     "  let inexact = (e < 0 || e > 0) && (x & 1) == 0\n"
     "  return round_to_f16(bitcast<f32>(inexact ? (up ? x + 1 : x - 1) : x))\n"
-    "}\n"
-;
+    "}\n";
 static const char bf16_ops[] =
     FLOAT("bf16")
-    VY_LEGAL_TEXT_SOFT
-    VY_LEGAL_TEXT_ODD
-    VY_LEGAL_TEXT_FMA
-    VY_LEGAL_TEXT_FMA_BY("fma_odd", "finish_odd")
-    "fn fma_bf16(a: f32, b: f32, c: f32) -> f32 { return round_to_bf16(fma_odd_f32(a, b, c)) }\n"
     /* 24 significant bits, the last one sticky. */
     "fn odd_u32(a: u32) -> f32 {\n"
     "  return f32(a < 0x1000000 ? a : (a & 0xffffff00) | u32((a & 0xff) != 0) << 8)\n"
@@ -135,6 +133,19 @@ static const char bf16_ops[] =
     "  let f = odd_u32(u32(abs(a)))\n"
     "  return a < 0 ? -f : f\n"
     "}\n";
+static const char bf16_fma_native[] =
+    "fn fma_bf16(a: f32, b: f32, c: f32) -> f32 {\n"
+    "  let x = pack_bf16(a)\n"
+    "  let y = pack_bf16(b)\n"
+    "  let z = pack_bf16(c)\n"
+    "  return unpack_bf16(u32(bitcast<u16>(fma(bitcast<bf16>(u16(x)), bitcast<bf16>(u16(y)), bitcast<bf16>(u16(z))))))\n"
+    "}\n";
+static const char bf16_fma_by_bits[] =
+    VY_LEGAL_TEXT_SOFT
+    VY_LEGAL_TEXT_ODD
+    VY_LEGAL_TEXT_FMA
+    VY_LEGAL_TEXT_FMA_BY("fma_odd", "finish_odd")
+    "fn fma_bf16(a: f32, b: f32, c: f32) -> f32 { return round_to_bf16(fma_odd_f32(a, b, c)) }\n";
 
 static const char from_64_bits[] =
     "fn odd_u64(a: u64) -> f32 {\n"
@@ -155,6 +166,10 @@ static const char from_64_bits[] =
     "}\n";
 /* clang-format on */
 
+#define F16_FMA (VY_NUMERIC(F16_FMA) | VY_NUMERIC(F16_CONVERT))
+/* A conversion of bf16 meets f32's subnormals. */
+#define BF16_CONVERT (VY_NUMERIC(BF16_CONVERT) | VY_NUMERIC(F32_SUBNORMAL))
+
 const vy_legal_text vy_legal_narrow_texts[] = {
     {i8_ops, VY_TYPE(I8), 0, 0, 0},
     {u8_ops, VY_TYPE(U8), 0, 0, 0},
@@ -163,8 +178,14 @@ const vy_legal_text vy_legal_narrow_texts[] = {
     {f16_by_bits, VY_TYPE(F16), VY_NUMERIC(F16_CONVERT), 0, 0},
     {f16_by_conversion, VY_TYPE(F16), 0, VY_NUMERIC(F16_CONVERT), 0},
     {f16_ops, VY_TYPE(F16), 0, 0, 0},
-    {bf16_by_bits, VY_TYPE(BF16), 0, 0, 0},
+    {f16_fma_native, VY_TYPE(F16), 0, F16_FMA, 0},
+    {f16_fma_by_f32, VY_TYPE(F16), F16_FMA, 0, 0},
+    {bf16_pack, VY_TYPE(BF16), 0, 0, 0},
+    {bf16_by_bits, VY_TYPE(BF16), BF16_CONVERT, 0, 0},
+    {bf16_by_conversion, VY_TYPE(BF16), 0, BF16_CONVERT, 0},
     {bf16_ops, VY_TYPE(BF16), 0, 0, 0},
+    {bf16_fma_native, VY_TYPE(BF16), 0, VY_NUMERIC(BF16_FMA), 0},
+    {bf16_fma_by_bits, VY_TYPE(BF16), VY_NUMERIC(BF16_FMA), 0, 0},
     {from_64_bits, VY_TYPE(F16) | VY_TYPE(BF16), 0, VY_NUMERIC(INT64), 0},
     {NULL, 0, 0, 0, 0},
 };
