@@ -103,7 +103,7 @@ static inline void print_program(const vyre_program *program) {
 /* Whether there is such a row: selects are tried with two of their operands' types. */
 static inline int op_run_start(op_run *run, vyre_op op, vyre_type result, vyre_type operand) {
     char text[1024];
-    if (!vyre_op_accepts(op, operand, result))
+    if (!vyre_op_accepts(op, operand, result) || vyre_op_get(op)->level != VYRE_LEVEL_SOURCE)
         return 0;
     *run = (op_run){.op = op, .result = result, .operand = operand};
     op_run_text(run, text, sizeof text);
