@@ -22,7 +22,8 @@ extern "C" {
     X(STRENGTH, strength, "divisions by literals become multiplications, multiplications by powers of two shifts")     \
     X(HOIST, hoist, "what does not change in a loop is computed before it")                                            \
     X(UNROLL, unroll, "short loops with literal bounds are written trip by trip")                                      \
-    X(DEAD, dead, "what nobody uses: variables, arrays, stores to arrays that nobody reads, loops without effect")
+    X(DEAD, dead,                                                                                                      \
+      "what nobody uses: variables, arrays, values that are overwritten before they are read, loops without effect")
 
 typedef enum vyre_pass {
 #define X(ID, name, doc) VYRE_PASS_##ID,

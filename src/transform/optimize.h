@@ -27,6 +27,14 @@ typedef struct vy_rules {
     uint8_t forget_at_joins;             /* what a branch changed is unknown behind it */
     uint8_t check_bounds;                /* a store is forwarded only from an index known to be inside */
     uint8_t check_wrap;                  /* magic numbers that need a bit more than the type has get it */
+    uint8_t reads_count;                 /* a store is overwritten only if nobody reads the memory before */
+    uint8_t jumps_count;                 /* and if no jump leads past the other store */
+    uint8_t index_counts;                /* and if that has the same index */
+    uint8_t last_value_counts;           /* the values of a `for` go up to its end, less one */
+    uint8_t else_is_opposite;            /* in the second branch of an `if` its condition is false */
+    uint8_t length_is_outside;           /* what is not above a length may be it, and outside */
+    uint8_t last_trip_counts;            /* a step that does not divide the way makes one trip more */
+    uint8_t trips_are_exact;             /* trips are counted in integers, beyond the end of the type */
     const vy_identity *identities;
     uint32_t identity_count;
 } vy_rules;

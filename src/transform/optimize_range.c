@@ -39,6 +39,7 @@ typedef struct undo {
 
 struct vy_ranges {
     const vyre_program *program;
+    const vy_rules *rules;
     vy_range *exprs;      /* by expression */
     uint8_t *load_inside; /* by expression */
     uint8_t *compared;    /* by expression: 1 false, 2 true, 0 unknown */
@@ -463,6 +464,8 @@ static void assume_side(vy_ranges *r, vyre_op op, uint32_t left, uint32_t right)
         break;
     case VYRE_OP_LE:
         mine.high = least(mine.high, other.high);
+        if (!r->rules->length_is_outside)
+            known.below = length_in(r, right);
         break;
     case VYRE_OP_GT:
         mine.low = most(mine.low, other.low + 1);
@@ -535,7 +538,7 @@ static void visit_if(vy_ranges *r, uint32_t index, const vy_stmt *s) {
     assume(r, s->a, 1);
     visit_block(r, index + 1, s->middle);
     undo_to(r, mark);
-    assume(r, s->a, 0);
+    assume(r, s->a, !r->rules->else_is_opposite);
     visit_block(r, s->middle, s->end);
     if (does_not_end(r->program, index + 1, s->middle))
         return;
@@ -547,7 +550,7 @@ static void visit_if(vy_ranges *r, uint32_t index, const vy_stmt *s) {
 static void enter_for(vy_ranges *r, const vy_stmt *s) {
     uint8_t type = r->program->variables.items[s->variable].type;
     interval from = at(r, s->a), to = at(r, s->b), step = s->c == VY_NONE ? (interval){1, 1} : at(r, s->c);
-    interval up = {from.low, to.high - 1}, down = {to.low + 1, from.high};
+    interval up = {from.low, to.high - (r->rules->last_value_counts ? 1 : 2)}, down = {to.low + 1, from.high};
     interval trips = step.low >= 0 ? up : step.high <= 0 ? down : hull(up, down);
     fact known = {pack(fit(type, trips.low, trips.high)), {0}};
     if (step.low >= 0)
@@ -638,11 +641,16 @@ static int prepare(vy_ranges *r) {
 }
 
 vyre_status vy_ranges_make(const vyre_program *program, vy_ranges **out, vyre_error *error) {
+    return vy_ranges_make_by(program, &vy_rules_sound, out, error);
+}
+
+vyre_status vy_ranges_make_by(const vyre_program *program, const vy_rules *rules, vy_ranges **out, vyre_error *error) {
     vy_ranges *r = vy_allocate_zero(sizeof *r);
     *out = NULL;
     if (!r)
         return vy_fail_memory(error, "ranges");
     r->program = program;
+    r->rules = rules;
     r->failed = !prepare(r);
     for (uint32_t i = 0; i < program->functions.count && !r->failed; i++)
         visit_block(r, program->functions.items[i].first_stmt, program->functions.items[i].end_stmt);

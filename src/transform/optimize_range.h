@@ -23,6 +23,10 @@ uint32_t vy_length_of(const vyre_program *program, uint32_t memory);
 /* Immutable once made, any thread; free with vy_ranges_free. The program is borrowed and must outlive it. */
 typedef struct vy_ranges vy_ranges;
 vyre_status vy_ranges_make(const vyre_program *program, vy_ranges **out, vyre_error *error);
+/* By the rules a pass was given (optimize.h). */
+struct vy_rules;
+vyre_status vy_ranges_make_by(const vyre_program *program, const struct vy_rules *rules, vy_ranges **out,
+                              vyre_error *error);
 void vy_ranges_free(vy_ranges *ranges);
 
 /* The range of an expression of integer type; that of the whole type for what was not reached. */

@@ -2,17 +2,17 @@
  *
  * Needed are, to begin with, the statements that rules->is_kept names and stores to buffers. What is needed needs the variables in its
  * expressions, so every statement that gives them a value; the arrays it loads from, so every store to them; the blocks around it;
- * and, if it is a loop, the jumps that leave it or start its next trip. Nothing else stays. The rule is blind to order: a value that is overwritten
- * before it is read counts as read.
+ * and, if it is a loop, the jumps that leave it or start its next trip. Nothing else stays. That is blind to order; what is written and then
+ * overwritten before anybody reads it (optimize_overwrite.h) gives no value and goes. Of a `var` whose first value is such, a zero is left.
  *
  * A `for` ends by itself, so one without effect may go; a `while` may run for ever, so it stays. Where no invocation can trap, a
  * collective is a meeting without consequence and goes if its result is not used: it orders no memory (docs/bits.md). */
 #include "base/status.h"
 #include "ir/validate/check.h"
-#include "transform/optimize.h"
+#include "transform/optimize_overwrite.h"
 #include "transform/optimize_rewrite.h"
 
-enum { STMT_TABLES = 6, VARIABLE_TABLES = 1, MEMORY_TABLES = 1 };
+enum { STMT_TABLES = 6 };
 
 typedef struct marking {
     const vyre_program *program;
@@ -22,13 +22,15 @@ typedef struct marking {
     uint32_t *exprs;  /* its first expression */
     uint32_t
         *next; /* the next that gives a value to the same variable, writes the same memory or jumps in the same loop */
-    uint32_t *jumps;   /* of loops: the first jump */
-    uint32_t *queue;   /* needed, not looked at yet */
-    uint32_t *needed;  /* 1 */
-    uint32_t *writers; /* by variable: the first statement that gives it a value */
-    uint32_t *stores;  /* by memory: the first store */
-    uint8_t *unused;   /* by memory: 1 */
+    uint32_t *jumps;         /* of loops: the first jump */
+    uint32_t *queue;         /* needed, not looked at yet */
+    uint32_t *needed;        /* 1 */
+    uint32_t *writers;       /* by variable: the first statement that gives it a value */
+    uint32_t *stores;        /* by memory: the first store */
+    uint8_t *unused;         /* by memory: 1 */
+    uint8_t *is_overwritten; /* by statement */
     uint32_t queued;
+    uint32_t writing; /* the statement whose trees are being written */
     uint32_t *block;
     size_t size;
 } marking;
@@ -54,6 +56,8 @@ static void link(marking *m, uint32_t *head, uint32_t stmt) {
 /* A statement stands in one chain at most: an assignment in that of its variable, a store in that of its memory, a jump in that of its loop. Those
  * that declare several variables are in the chain of the first, which stands for all. */
 static void link_stmt(marking *m, uint32_t index, const vy_stmt *s, uint32_t loop) {
+    if (m->is_overwritten[index] && s->kind != VY_STMT_VAR)
+        return;
     if (s->kind == VY_STMT_STORE)
         link(m, &m->stores[s->memory], index);
     else if (s->kind == VY_STMT_BREAK || s->kind == VY_STMT_CONTINUE)
@@ -64,8 +68,9 @@ static void link_stmt(marking *m, uint32_t index, const vy_stmt *s, uint32_t loo
 
 static int is_root(const marking *m, uint32_t index, const vy_stmt *s) {
     const vyre_program *p = m->program;
-    if (s->kind == VY_STMT_STORE)
-        return p->memories.items[s->memory].space == VY_SPACE_BUFFER;
+    if (s->kind == VY_STMT_STORE) /* of library functions memory parameters, too, which are arrays of somebody else */
+        return !m->is_overwritten[index] &&
+               (p->memories.items[s->memory].space == VY_SPACE_BUFFER || !p->memories.items[s->memory].elements);
     if (s->kind == VY_STMT_COLLECTIVE)
         return m->rules->is_kept[s->kind] && (p->facts & (VY_FACT_TRAP | VY_FACT_OP_CALL)) != 0;
     if (s->kind == VY_STMT_WHILE && vy_loop_makes_one_trip(p, index))
@@ -73,7 +78,6 @@ static int is_root(const marking *m, uint32_t index, const vy_stmt *s) {
     return m->rules->is_kept[s->kind];
 }
 
-/* Memory parameters of library functions are arrays of somebody else: stores to them are effects. */
 static void mark_function(marking *m, const vy_function *f, uint32_t *expr) {
     const vyre_program *p = m->program;
     uint32_t open[VY_LIMIT_NESTING], loops[VY_LIMIT_NESTING], depth = 0;
@@ -89,7 +93,7 @@ static void mark_function(marking *m, const vy_function *f, uint32_t *expr) {
             loops[depth] = vy_stmt_is_loop(s->kind) ? i : depth ? loops[depth - 1] : VY_NONE;
             open[depth++] = i;
         }
-        if (is_root(m, i, s) || (s->kind == VY_STMT_STORE && !p->memories.items[s->memory].elements))
+        if (is_root(m, i, s))
             need(m, i);
     }
 }
@@ -107,7 +111,7 @@ static void follow(marking *m, uint32_t index) {
     const vyre_program *p = m->program;
     const vy_stmt *s = &p->stmts.items[index];
     uint32_t end = vy_stmt_exprs_end(p, s, m->exprs[index]);
-    for (uint32_t i = m->exprs[index]; i < end; i++)
+    for (uint32_t i = m->exprs[index]; i < end && !m->is_overwritten[index]; i++)
         follow_expr(m, &p->exprs.items[i]);
     for (uint32_t i = 0; i < s->arg_count; i++) {
         const vy_arg *arg = &p->args.items[s->args + i];
@@ -130,7 +134,7 @@ static void follow(marking *m, uint32_t index) {
 static int prepare(marking *m) {
     const vyre_program *p = m->program;
     size_t stmts = p->stmts.count, variables = p->variables.count + 1u, memories = p->memories.count + 1u;
-    m->size = vy_array_size(stmts * STMT_TABLES + variables + 2 * memories, sizeof *m->block);
+    m->size = vy_array_size(stmts * STMT_TABLES + variables + memories + (stmts + memories) / 4 + 1, sizeof *m->block);
     m->block = vy_allocate(m->size);
     if (!m->block)
         return 0;
@@ -144,6 +148,8 @@ static int prepare(marking *m) {
     m->writers = m->needed + stmts;
     m->stores = m->writers + variables;
     m->unused = (uint8_t *)(m->stores + memories);
+    m->is_overwritten = m->unused + memories;
+    memset(m->is_overwritten, 0, stmts);
     memset(m->needed, 0, stmts * sizeof *m->needed);
     memset(m->unused, 1, memories);
     return 1;
@@ -158,21 +164,35 @@ static void mark(marking *m) {
 }
 
 static int leave_out(vy_rewrite *rw, uint32_t stmt) {
-    const marking *m = rw->user;
+    marking *m = rw->user;
+    m->writing = stmt;
     rw->changes += !m->needed[stmt];
     return !m->needed[stmt];
 }
 
+/* The first value of a `var` that is overwritten. */
+static uint32_t put_zero(vy_rewrite *rw, uint32_t expr) {
+    const marking *m = rw->user;
+    const vy_expr *e = &rw->from->exprs.items[expr];
+    if (!m->is_overwritten[m->writing] || e->kind == VY_EXPR_LITERAL)
+        return VY_NONE;
+    rw->changes++;
+    return vy_pool_literal(rw, (vyre_type)e->type, 0);
+}
+
 vyre_status vy_pass_dead(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                          vyre_error *error) {
-    static const vy_rewriter hooks = {.stmt = leave_out};
+    static const vy_rewriter hooks = {.stmt = leave_out, .tree = put_zero};
     marking m = {.program = from, .rules = rules};
     *out = NULL;
     *changes = 0;
     if (!prepare(&m))
         return vy_fail_memory(error, "a pass");
-    mark(&m);
-    vyre_status status = vy_rewrite_run(from, &hooks, &m, m.unused, out, changes, error);
+    vyre_status status = vy_overwritten_find(from, rules, m.is_overwritten, error);
+    if (status == VYRE_OK) {
+        mark(&m);
+        status = vy_rewrite_run(from, &hooks, &m, m.unused, out, changes, error);
+    }
     vy_release(m.block, m.size);
     return status;
 }

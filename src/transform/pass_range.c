@@ -56,12 +56,11 @@ static uint32_t narrow(vy_rewrite *rw, uint32_t expr) {
 
 vyre_status vy_pass_range(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                           vyre_error *error) {
-    (void)rules;
     static const vy_rewriter hooks = {.tree = narrow};
     vy_ranges *ranges;
     *out = NULL;
     *changes = 0;
-    vyre_status status = vy_ranges_make(from, &ranges, error);
+    vyre_status status = vy_ranges_make_by(from, rules, &ranges, error);
     if (status == VYRE_OK)
         status = vy_rewrite_run(from, &hooks, ranges, NULL, out, changes, error);
     vy_ranges_free(ranges);

@@ -11,6 +11,7 @@
 enum { TRIPS = 16, COST = 96 };
 
 typedef struct unrolling {
+    const vy_rules *rules;
     uint32_t *first_expr; /* by statement; of the end of the program, too */
     uint64_t *bits;       /* by variable */
     uint8_t *is_literal;  /* by variable: it is `bits` here */
@@ -18,18 +19,22 @@ typedef struct unrolling {
 } unrolling;
 
 /* The trips of a `for` with literal bounds: from, from + step, …; TRIPS + 1 if they are more or not known. */
-static unsigned count_trips(const vyre_program *p, const vy_stmt *s, uint64_t at[TRIPS]) {
+static unsigned count_trips(const vy_rules *rules, const vyre_program *p, const vy_stmt *s, uint64_t at[TRIPS]) {
     const vy_expr *from = &p->exprs.items[s->a], *to = &p->exprs.items[s->b];
     const vy_expr *by = s->c == VY_NONE ? NULL : &p->exprs.items[s->c];
     if (from->kind != VY_EXPR_LITERAL || to->kind != VY_EXPR_LITERAL || (by && by->kind != VY_EXPR_LITERAL))
         return TRIPS + 1;
     vy_wide step = by ? vy_integer_of(by->type, by->bits) : 1, end = vy_integer_of(to->type, to->bits);
     vy_wide i = vy_integer_of(from->type, from->bits);
+    uint64_t mask = vy_type_layouts[from->type].mask;
     unsigned trips = 0;
+    end += rules->last_trip_counts ? 0 : step > 0 ? 1 - step : -1 - step;
     for (; step && (step > 0 ? i < end : i > end); i += step) {
         if (trips == TRIPS)
             return TRIPS + 1;
-        at[trips++] = (uint64_t)i & vy_type_layouts[from->type].mask;
+        at[trips++] = (uint64_t)i & mask;
+        if (!rules->trips_are_exact)
+            i = vy_integer_of(from->type, (uint64_t)(i + step) & mask) - step;
     }
     return trips;
 }
@@ -51,7 +56,7 @@ static int unroll(vy_rewrite *rw, uint32_t index) {
     uint64_t at[TRIPS];
     if (s->kind != VY_STMT_FOR)
         return 0;
-    unsigned trips = count_trips(p, s, at);
+    unsigned trips = count_trips(u->rules, p, s, at);
     uint64_t body = (uint64_t)(s->end - index - 1) + (u->first_expr[s->end] - u->first_expr[index + 1]);
     if (trips > TRIPS || (trips > 1 && body * trips > COST) || !is_straight(p, index))
         return 0;
@@ -91,9 +96,8 @@ static int prepare(unrolling *u, const vyre_program *p) {
 
 vyre_status vy_pass_unroll(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                            vyre_error *error) {
-    (void)rules;
     static const vy_rewriter hooks = {.stmt = unroll, .tree = put_literal};
-    unrolling u = {0};
+    unrolling u = {.rules = rules};
     *out = NULL;
     *changes = 0;
     if (!prepare(&u, from))

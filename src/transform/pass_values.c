@@ -502,7 +502,7 @@ vyre_status vy_pass_values(const vyre_program *from, const vy_rules *rules, vyre
     numbering n = {.program = from, .rules = rules};
     *out = NULL;
     *changes = 0;
-    vyre_status status = vy_ranges_make(from, &n.ranges, error);
+    vyre_status status = vy_ranges_make_by(from, rules, &n.ranges, error);
     if (status != VYRE_OK)
         return status;
     n.failed = !prepare(&n);

@@ -215,6 +215,45 @@ static void jumps_of_loops_that_stay_stay(void **state) {
     expect_same("for i in 0u32 .. k { if i == 4 { break }\n if i == 2 { continue }\n x[i] = 3u32 }\n" KEEP, "dead");
 }
 
+#define GOES(body, rest) expect(body "\n" KEEP, "dead", rest "\n" KEEP)
+#define STAYS(body) expect_same(body "\n" KEEP, "dead")
+
+static void what_is_overwritten_goes(void **state) {
+    (void)state;
+    GOES("var v = k\n v = k + 1\n v = k + 2\n x[v] = v\n v = 3", "var v = 0u32\n v = k + 2\n x[v] = v");
+    GOES("var v = k\n if k == 1 { v = 3 } else { v = 4 }\n x[v] = v",
+         "var v = 0u32\n if k == 1 { v = 3 } else { v = 4 }\n x[v] = v");
+    GOES("for i in 0u32 .. k { var v = 1u32\n v = i * 2\n x[v] = i\n v = 7 }",
+         "for i in 0u32 .. k { var v = 1u32\n v = i * 2\n x[v] = i }");
+    GOES("x[k + 1] = 7\n y[k] = f\n x[k + 1] = 8", "y[k] = f\n x[k + 1] = 8");
+    GOES("a[k] = 7\n barrier\n a[k] = 8\n x[k] = a[3]", "barrier\n a[k] = 8\n x[k] = a[3]");
+    GOES("t[k] = 7\n if k == 4 { t[k] = 8 }\n t[k] = 9\n barrier", "t[k] = 9\n barrier");
+    expect(KEEP " a[2] = 9\n t[k] = 5", "dead", KEEP); /* nobody reads them any more */
+    expect_same(KEEP " t[k] = 5\n barrier\n", "dead");
+}
+
+static void what_may_be_read_is_not_overwritten(void **state) {
+    (void)state;
+    STAYS("var v = k\n if k == 1 { v = 3 }\n x[v] = v");
+    STAYS("var v = k\n for i in 0u32 .. k { x[i] = v\n v = i }");
+    STAYS("var v = k\n for i in 0u32 .. k { v = i }\n x[v] = k");
+    STAYS("var v = k\n for i in 0u32 .. k { v = i\n if r[i] == 3 { break }\n v = 5 }\n x[v] = k");
+    STAYS("var v = 0u32\n while v < k { v = v + 1 }");
+    STAYS("x[k] = 7\n x[k + 1] = 8");
+    STAYS("x[k] = 7\n y[k] = f32(x[k + 3])\n x[k] = 8");
+    STAYS("x[k] = 7\n x[k] = x[k] + 1");
+    STAYS("x[k] = 7\n barrier\n x[k] = 8");
+    STAYS("x[k] = 7\n if k == 3 { return }\n x[k] = 8");
+    STAYS("x[k] = 7\n if k == 3 { trap 1 }\n x[k] = 8");
+    STAYS("x[k] = 7\n atomic_add(x[k + 3], 1)\n x[k] = 8");
+    STAYS("x[k] = 7\n let q = atomic_add<acq_rel>(t[3], 1)\n x[k] = q");
+    STAYS("x[k] = 7\n let q = workgroup_reduce_add(k)\n x[k] = q");
+    STAYS("x[r[k]] = 7\n x[r[k]] = 8"); /* `values` makes one index of it */
+    STAYS("var v = 0u32\n while v < k { x[v] = 7\n v = v + 1\n x[v] = 8 }");
+    STAYS("x[k] = 7\n for i in 0u32 .. k { x[k] = i }");
+    STAYS("a[2] = 7\n for i in 0u32 .. k { x[i] = a[i]\n a[2] = i }");
+}
+
 /* ---- values ---- */
 
 static void common_subexpressions_are_computed_once(void **state) {
@@ -550,6 +589,8 @@ int main(void) {
         cmocka_unit_test(stores_to_arrays_that_nobody_reads_go),
         cmocka_unit_test(effects_stay),
         cmocka_unit_test(jumps_of_loops_that_stay_stay),
+        cmocka_unit_test(what_is_overwritten_goes),
+        cmocka_unit_test(what_may_be_read_is_not_overwritten),
         cmocka_unit_test(common_subexpressions_are_computed_once),
         cmocka_unit_test(copies_and_literals_travel_through_variables),
         cmocka_unit_test(a_load_gives_what_was_stored),
