@@ -465,7 +465,7 @@ static void assume_side(vy_ranges *r, vyre_op op, uint32_t left, uint32_t right)
     case VYRE_OP_LE:
         mine.high = least(mine.high, other.high);
         if (!r->rules->length_is_outside)
-            known.below = length_in(r, right);
+            add_bound(&known.below, length_in(r, right), 0);
         break;
     case VYRE_OP_GT:
         mine.low = most(mine.low, other.low + 1);

@@ -33,6 +33,7 @@ typedef struct opt_campaign {
     unsigned sequences;             /* for each program */
     unsigned one_in;                /* a node is seasoned one time in so many; 0: never */
     vyre_pass only;                 /* not COUNT: in every sequence */
+    int alone;                      /* and no other */
     /* What was seen. */
     uint64_t pairs, programs, changed, trapped, refused, changes[VYRE_PASS_COUNT];
     opt_result expected, given;
@@ -129,7 +130,9 @@ static inline int opt_spoils(opt_campaign *c, vyre_program *program, const vyre_
 typedef struct opt_season {
     vy_random random;
     unsigned one_in;
-    unsigned traps_in; /* a trap of some invocations stands before a statement one time in so many; 0: never */
+    unsigned traps_in;  /* a trap of some invocations stands before a statement one time in so many; 0: never */
+    unsigned bounds_in; /* so does something that prints at the edges of conditions and loops */
+    unsigned made;      /* for names */
 } opt_season;
 
 static inline uint32_t opt_literal(vy_rewrite *rw, vyre_type type, vy_operand_is is) {
@@ -260,11 +263,70 @@ static inline uint32_t opt_season_node(vy_rewrite *rw, uint32_t node) {
     return made == VY_NONE ? node : made;
 }
 
+/* How often something is printed is compared, so a print shows who came by and changes nothing else. */
+static inline void opt_print_if(vy_draft *d, vyre_op op, uint32_t a, uint32_t b) {
+    vy_draft_if(d, vy_draft_op(d, op, VYRE_TYPE_BOOL, a, b, VY_NONE));
+    vy_stmt print = vy_draft_blank(VY_STMT_PRINT);
+    print.name = vy_draft_name(d, "here", 4);
+    vy_draft_stmt(d, &print, NULL, 0, NULL, NULL);
+}
+
+static inline uint32_t opt_limit(vy_rewrite *rw, uint64_t choice) {
+    uint32_t buffers = rw->from->buffer_count;
+    return choice % 2 && buffers ? vy_draft_len(&rw->draft, rw->memories[choice / 2 % buffers])
+                                 : vy_draft_literal(&rw->draft, VYRE_TYPE_U32, choice / 2 % 9);
+}
+
+/* let t = min(global_id.x, n); if t <= n { if t < n { print } } else { if t > n { print } }, and the same with t < n. */
+static inline void opt_season_condition(vy_rewrite *rw, uint64_t choice) {
+    opt_season *season = rw->user;
+    vy_draft *d = &rw->draft;
+    char text[24];
+    vy_name name = vy_draft_name(d, text, (size_t)snprintf(text, sizeof text, "season_%u", ++season->made));
+    uint32_t id = vy_draft_builtin(d, VYRE_BUILTIN_GLOBAL_ID, 0);
+    uint32_t least = vy_draft_op(d, VYRE_OP_MIN, VYRE_TYPE_U32, id, opt_limit(rw, choice / 4), VY_NONE);
+    uint32_t t = vy_draft_let(d, name, VYRE_TYPE_U32, least);
+    uint32_t left = vy_draft_variable(d, t), right = opt_limit(rw, choice / 4);
+    vy_draft_if(d, vy_draft_op(d, choice % 2 ? VYRE_OP_LE : VYRE_OP_LT, VYRE_TYPE_BOOL, left, right, VY_NONE));
+    left = vy_draft_variable(d, t);
+    opt_print_if(d, VYRE_OP_LT, left, opt_limit(rw, choice / 4));
+    vy_draft_end(d);
+    vy_draft_else(d);
+    left = vy_draft_variable(d, t);
+    opt_print_if(d, VYRE_OP_GE, left, opt_limit(rw, choice / 4));
+    vy_draft_end(d);
+    vy_draft_end(d);
+}
+
+/* for q in a .. b step c { if q > m { print } }: few trips, often near the end of the type. */
+static inline void opt_season_loop(vy_rewrite *rw, uint64_t choice) {
+    static const vyre_type types[] = {VYRE_TYPE_U8, VYRE_TYPE_I8, VYRE_TYPE_U32, VYRE_TYPE_I32};
+    opt_season *season = rw->user;
+    vy_draft *d = &rw->draft;
+    vyre_type type = types[choice % 4];
+    uint64_t high = vy_type_layouts[type].mask >> (choice % 4 % 2), length = choice / 8 % 24;
+    uint64_t to = choice / 4 % 2 ? high - choice / 192 % 9 : length + choice / 192 % 99;
+    char text[24];
+    vy_name name = vy_draft_name(d, text, (size_t)snprintf(text, sizeof text, "season_%u", ++season->made));
+    uint32_t a = vy_draft_literal(d, type, to - length), b = vy_draft_literal(d, type, to);
+    uint32_t c = vy_draft_literal(d, type, 1 + choice / 20000 % (choice / 20000000 % 2 ? 5 : 120));
+    uint32_t q = vy_draft_for(d, name, type, a, b, c), left = vy_draft_variable(d, q);
+    opt_print_if(d, choice / 40000000 % 2 ? VYRE_OP_GE : VYRE_OP_LT, left,
+                 vy_draft_literal(d, type, to - length + choice / 80000000 % (length + 1)));
+    vy_draft_end(d);
+    vy_draft_end(d);
+}
+
 /* `if global_id.x % n == m { trap code }`: the oracle tells which invocation came first, so that passes cannot lose one or add one. */
 static inline int opt_season_stmt(vy_rewrite *rw, uint32_t stmt) {
     opt_season *season = rw->user;
     vy_draft *d = &rw->draft;
     (void)stmt;
+    if (season->bounds_in && !vy_random_below(&season->random, season->bounds_in)) {
+        uint64_t choice = vy_random_next(&season->random) >> 8;
+        (choice % 2 ? opt_season_condition : opt_season_loop)(rw, choice / 2);
+        rw->changes++;
+    }
     if (!season->traps_in || vy_random_below(&season->random, season->traps_in))
         return 0;
     uint64_t n = 2 + vy_random_below(&season->random, 9);
@@ -282,7 +344,10 @@ static inline int opt_season_stmt(vy_rewrite *rw, uint32_t stmt) {
 
 static inline vyre_program *opt_seasoned(vyre_program *program, uint64_t seed, unsigned one_in) {
     static const vy_rewriter hooks = {.stmt = opt_season_stmt, .node = opt_season_node};
-    opt_season season = {.random = vy_random_start(seed), .one_in = one_in, .traps_in = seed % 5 == 1 ? 16 : 0};
+    opt_season season = {.random = vy_random_start(seed),
+                         .one_in = one_in,
+                         .traps_in = seed % 5 == 1 ? 16 : 0,
+                         .bounds_in = seed % 5 > 2 ? 12 : 0};
     vyre_program *out;
     vyre_error error;
     uint64_t changes;
@@ -332,7 +397,7 @@ static inline void opt_show(opt_campaign *c, uint64_t seed, vyre_program *progra
 static inline opt_sequence opt_random_sequence(opt_campaign *c, vy_random *random) {
     opt_sequence sequence = {.count = 1 + (unsigned)vy_random_below(random, OPT_SEQUENCE)};
     for (unsigned i = 0; i < sequence.count; i++)
-        sequence.passes[i] = (vyre_pass)vy_random_below(random, VYRE_PASS_COUNT);
+        sequence.passes[i] = c->alone ? c->only : (vyre_pass)vy_random_below(random, VYRE_PASS_COUNT);
     if (c->only != VYRE_PASS_COUNT)
         sequence.passes[vy_random_below(random, sequence.count)] = c->only;
     return sequence;

@@ -1,5 +1,6 @@
 /* Does the campaign find a wrong optimiser? Each mutant is the rules with one thing wrong; the same campaign that passes with the sound rules must
- * spoil a program with each. The rules are data that passes are given, so the wrong ones exist in this file only.
+ * spoil a program with each. The rules are data that passes are given, so the wrong ones exist in this file only. Sequences hold the pass that goes wrong
+ * and no other, so that it is what was found.
  *
  * Merging loads across a barrier alone is no mutant that can be found: all invocations execute the same statements, so between two
  * loads that a barrier separates and that may differ in a program without races, there is a store, a branch or a loop that tells. */
@@ -21,10 +22,22 @@
     X(LOOP, VALUES, CONTROL, "what a loop changes is known at its head")                                               \
     X(JOIN, VALUES, CONTROL, "what a branch changes is known behind it")                                               \
     X(HOIST, HOIST, CONTROL, "what changes in a loop is computed before it")                                           \
+    X(HOIST_LOAD, HOIST, MEMORY, "what is stored to in a loop is loaded before it")                                    \
+    X(HOIST_VARIABLE, HOIST, CONTROL, "what is assigned in a loop is read before it")                                  \
+    X(LAST_VALUE, RANGE, CONTROL, "the last value of a loop is out of its range")                                      \
+    X(ELSE, RANGE, CONTROL, "a condition is believed in the else branch")                                              \
+    X(LENGTH, RANGE, MEMORY, "what is not above a length is below it")                                                 \
+    X(LAST_TRIP, UNROLL, CONTROL, "a step that does not divide makes a trip too few")                                  \
+    X(TRIP_WRAP, UNROLL, CONTROL, "trips are counted on beyond the end of the type")                                   \
     X(MAGIC, STRENGTH, INTEGERS, "a magic number with a bit too many overflows")                                       \
     X(TRAP, DEAD, CONTROL, "a trap is left out")                                                                       \
     X(COLLECTIVE, DEAD, COLLECTIVES, "a meeting where the workgroup of a trap ends is left out")                       \
-    X(ATOMIC, DEAD, ATOMICS, "an atomic without a result is left out")
+    X(ATOMIC, DEAD, ATOMICS, "an atomic without a result is left out")                                                 \
+    X(READ, DEAD, MEMORY, "a store that is read before the next is left out")                                          \
+    X(INDEX, DEAD, MEMORY, "a store before one to another element is left out")                                        \
+    X(JUMP, DEAD, CONTROL, "what a jump past the next assignment leads to is not looked at")                           \
+    X(NEXT_TRIP, DEAD, CONTROL, "what the next trip reads is overwritten")                                             \
+    X(ONE_BRANCH, DEAD, CONTROL, "what one branch overwrites is overwritten")
 
 typedef enum mutant {
 #define X(ID, pass, stress, what) MUTANT_##ID,
@@ -81,9 +94,11 @@ static vy_rules rules_of(mutant which) {
         rules.check_bounds = 0;
         break;
     case MUTANT_STORE:
+    case MUTANT_HOIST_LOAD:
         rules.changes[VY_STMT_STORE] = 0;
         break;
     case MUTANT_ASSIGN:
+    case MUTANT_HOIST_VARIABLE:
         rules.changes[VY_STMT_ASSIGN] = 0;
         break;
     case MUTANT_MAGIC:
@@ -91,9 +106,11 @@ static vy_rules rules_of(mutant which) {
         break;
     case MUTANT_HOIST:
     case MUTANT_LOOP:
+    case MUTANT_NEXT_TRIP:
         rules.forget_at_loops = 0;
         break;
     case MUTANT_JOIN:
+    case MUTANT_ONE_BRANCH:
         rules.forget_at_joins = 0;
         break;
     case MUTANT_TRAP:
@@ -104,6 +121,30 @@ static vy_rules rules_of(mutant which) {
         break;
     case MUTANT_ATOMIC:
         rules.is_kept[VY_STMT_ATOMIC] = 0;
+        break;
+    case MUTANT_READ:
+        rules.reads_count = 0;
+        break;
+    case MUTANT_INDEX:
+        rules.index_counts = 0;
+        break;
+    case MUTANT_JUMP:
+        rules.jumps_count = 0;
+        break;
+    case MUTANT_LAST_VALUE:
+        rules.last_value_counts = 0;
+        break;
+    case MUTANT_ELSE:
+        rules.else_is_opposite = 0;
+        break;
+    case MUTANT_LENGTH:
+        rules.length_is_outside = 0;
+        break;
+    case MUTANT_LAST_TRIP:
+        rules.last_trip_counts = 0;
+        break;
+    case MUTANT_TRIP_WRAP:
+        rules.trips_are_exact = 0;
         break;
     case MUTANT_COUNT:
         break;
@@ -122,7 +163,8 @@ static unsigned hunt(mutant which) {
                       .generate = {.statements = 14, .depth = 3, .invocations = 16},
                       .sequences = 4,
                       .one_in = 12,
-                      .only = mutants[which].pass};
+                      .only = mutants[which].pass,
+                      .alone = 1};
     unsigned tried = 0, found = 0;
     while (!found && tried < SEEDS) {
         c.generate.stress = tried % 2 ? mutants[which].stress : 0;
