@@ -311,8 +311,8 @@ static inline void opt_season_loop(vy_rewrite *rw, uint64_t choice) {
     uint32_t a = vy_draft_literal(d, type, to - length), b = vy_draft_literal(d, type, to);
     uint32_t c = vy_draft_literal(d, type, 1 + choice / 20000 % (choice / 20000000 % 2 ? 5 : 120));
     uint32_t q = vy_draft_for(d, name, type, a, b, c), left = vy_draft_variable(d, q);
-    opt_print_if(d, choice / 40000000 % 2 ? VYRE_OP_GE : VYRE_OP_LT, left,
-                 vy_draft_literal(d, type, to - length + choice / 80000000 % (length + 1)));
+    uint64_t middle = choice / 160000000 % 2 ? to - 1 : to - length + choice / 320000000 % (length + 1);
+    opt_print_if(d, choice / 80000000 % 2 ? VYRE_OP_GE : VYRE_OP_LT, left, vy_draft_literal(d, type, middle));
     vy_draft_end(d);
     vy_draft_end(d);
 }
