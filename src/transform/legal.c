@@ -1,13 +1,8 @@
-/* Legalisation (legal.h): inline, refuse what the target has no types for, then the two phases. */
+/* Legalisation (legal.h): inline, refuse what the target has no types for, then the phases. */
 #include "transform/legal.h"
 
 #include "base/status.h"
 #include "transform/legal_phase.h"
-
-static vyre_status refuse_wide(vyre_type type, vyre_error *error) {
-    return vy_fail(error, VYRE_UNSUPPORTED, "choose a device with 64-bit integers, or use 32-bit types",
-                   "the program uses %s, and the device has no 64-bit integers", vyre_type_name(type));
-}
 
 /* The types of all values and memories, as bits 1 << vyre_type. */
 static uint32_t types_of(const vyre_program *p) {
@@ -21,12 +16,11 @@ static uint32_t types_of(const vyre_program *p) {
     return types;
 }
 
-/* Without INT64 no value may have 64 bits. (An f64 without u64 could not be looked at.) */
+/* An f64 could not be looked at without u64. */
 static vyre_status check_wide(const vyre_program *p, vyre_error *error) {
-    uint32_t types = types_of(p);
-    for (int type = 0; type < VYRE_TYPE_COUNT; type++)
-        if ((types >> type & 1) && vyre_type_bits((vyre_type)type) == 64)
-            return refuse_wide((vyre_type)type, error);
+    if (types_of(p) & VY_TYPE(F64))
+        return vy_fail(error, VYRE_UNSUPPORTED, "choose a device with 64-bit integers, or use 32-bit types",
+                       "the program uses f64, and the device has no 64-bit integers");
     return VYRE_OK;
 }
 
@@ -50,8 +44,15 @@ static vyre_status run_narrow(vyre_program *program, uint64_t exact, vyre_progra
     return VYRE_OK;
 }
 
+static vyre_status run_pairs(vyre_program *program, uint64_t exact, vyre_program **out, vyre_error *error) {
+    if (!(exact & VY_NUMERIC(INT64)) && (types_of(program) & (VY_TYPE(I64) | VY_TYPE(U64))))
+        return run_phase(program, &vy_legal_pairs, vy_legal_pairs_texts, exact, out, error);
+    *out = vyre_program_retain(program);
+    return VYRE_OK;
+}
+
 vyre_status vy_legalise(vyre_program *program, const vy_legal_target *target, vyre_program **out, vyre_error *error) {
-    vyre_program *inlined = NULL, *held = NULL;
+    vyre_program *inlined = NULL, *held = NULL, *exact = NULL;
     *out = NULL;
     if (!vy_program_has_entry(program))
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "pass a `program`, not a file of functions",
@@ -65,8 +66,11 @@ vyre_status vy_legalise(vyre_program *program, const vy_legal_target *target, vy
     if (status == VYRE_OK)
         status = run_narrow(inlined, target->exact, &held, error);
     if (status == VYRE_OK)
-        status = run_phase(held, &vy_legal_exact, vy_legal_exact_texts, target->exact, out, error);
+        status = run_phase(held, &vy_legal_exact, vy_legal_exact_texts, target->exact, &exact, error);
+    if (status == VYRE_OK)
+        status = run_pairs(exact, target->exact, out, error);
     vyre_program_release(inlined);
     vyre_program_release(held);
+    vyre_program_release(exact);
     return status;
 }

@@ -68,9 +68,11 @@ static uint32_t lower_op(vy_legaliser *rw, const vy_expr *e, vyre_type operand, 
     return vy_legaliser_call(rw, function, trees, vyre_op_get(op)->arity);
 }
 
-/* A collective combines natively, unless that is not exact. */
+/* A collective combines natively, unless that is not exact, or the values will be pairs. */
 static int stepwise(vy_legaliser *rw, const vy_stmt *s, vyre_type type) {
     vyre_op op = (vyre_op)s->combine;
+    if (type == VYRE_TYPE_I64 || type == VYRE_TYPE_U64)
+        return !vy_legaliser_has(rw, VYRE_NUMERIC_INT64);
     return vyre_type_class(type) == VYRE_CLASS_FLOAT && vy_legal_replacement(rw->library, op, type, type) != VY_NONE;
 }
 

@@ -2,8 +2,9 @@
  *
  *   narrow   8- and 16-bit integers and floats are held in 32 bits; what is left on them is loads, stores, casts and bitcasts
  *   exact    what is not exact on 32- and 64-bit types is replaced, and NaNs are made canonical where they can be seen
+ *   pairs    where there are no 64-bit integers, they are pairs of u32
  *
- * The second phase rewrites what the library of the first put there; its own library is written for the target and is left alone. */
+ * A phase rewrites what the libraries of those before it put there; the library of the last is written for the target and is left alone. */
 #ifndef VY_TRANSFORM_LEGAL_PHASE_H
 #define VY_TRANSFORM_LEGAL_PHASE_H
 
@@ -13,7 +14,7 @@
 #define VY_NUMERIC(ID) (UINT64_C(1) << VYRE_NUMERIC_##ID)
 #define VY_TYPE(ID) (1u << VYRE_TYPE_##ID)
 
-extern const vy_legaliser_phase vy_legal_narrow, vy_legal_exact;
-extern const vy_legal_text vy_legal_narrow_texts[], vy_legal_exact_texts[];
+extern const vy_legaliser_phase vy_legal_narrow, vy_legal_exact, vy_legal_pairs;
+extern const vy_legal_text vy_legal_narrow_texts[], vy_legal_exact_texts[], vy_legal_pairs_texts[];
 
 #endif

@@ -54,7 +54,7 @@ int vy_legaliser_is_literal(const vy_legaliser *rw, uint32_t tree, uint64_t *bit
     return 1;
 }
 
-static uint32_t variable_tree(vy_legaliser *rw, uint32_t variable) {
+uint32_t vy_legaliser_variable(vy_legaliser *rw, uint32_t variable) {
     if (variable == VY_NONE || variable >= rw->copy.draft.program->variables.count)
         return VY_NONE;
     return add_tree(rw,
@@ -111,10 +111,10 @@ uint32_t vy_legaliser_bind(vy_legaliser *rw, uint8_t kind, const char *name, uin
     vy_name named = fresh_name(rw, name);
     uint32_t variable = kind == VY_STMT_VAR ? vy_draft_var(&rw->copy.draft, named, type, value)
                                             : vy_draft_let(&rw->copy.draft, named, type, value);
-    return variable_tree(rw, variable);
+    return vy_legaliser_variable(rw, variable);
 }
 
-static uint32_t leaf_of(vy_legaliser *rw, uint32_t tree, const char *name) {
+uint32_t vy_legaliser_leaf(vy_legaliser *rw, uint32_t tree, const char *name) {
     return tree == VY_NONE || is_leaf(rw, tree) ? tree : vy_legaliser_bind(rw, VY_STMT_LET, name, tree);
 }
 
@@ -123,12 +123,12 @@ static unsigned depth_of(const vy_legaliser *rw, uint32_t tree) {
 }
 
 /* A node over the operands of e, which are trees. */
-static uint32_t add_node(vy_legaliser *rw, vy_expr e) {
+uint32_t vy_legaliser_node(vy_legaliser *rw, vy_expr e) {
     uint32_t *operands[3] = {e.kind == VY_EXPR_OP ? &e.a : &e.b, &e.b, &e.c};
     unsigned depth = 0;
     for (int i = 0; i < 3; i++) {
         if (depth_of(rw, *operands[i]) >= DEEPEST)
-            *operands[i] = leaf_of(rw, *operands[i], "deep");
+            *operands[i] = vy_legaliser_leaf(rw, *operands[i], "deep");
         if (depth_of(rw, *operands[i]) > depth)
             depth = depth_of(rw, *operands[i]);
     }
@@ -138,7 +138,7 @@ static uint32_t add_node(vy_legaliser *rw, vy_expr e) {
 uint32_t vy_legaliser_load(vy_legaliser *rw, uint32_t memory, vyre_type type, uint32_t index) {
     return index == VY_NONE
                ? VY_NONE
-               : add_node(
+               : vy_legaliser_node(
                      rw, (vy_expr){.kind = VY_EXPR_LOAD, .type = (uint8_t)type, .a = memory, .b = index, .c = VY_NONE});
 }
 
@@ -146,8 +146,8 @@ uint32_t vy_legaliser_op(vy_legaliser *rw, vyre_op op, vyre_type type, uint32_t 
     unsigned arity = vyre_op_get(op)->arity;
     if (a == VY_NONE || (arity > 1 && b == VY_NONE) || (arity > 2 && c == VY_NONE))
         return VY_NONE;
-    return add_node(rw,
-                    (vy_expr){.kind = VY_EXPR_OP, .type = (uint8_t)type, .op = (uint8_t)op, .a = a, .b = b, .c = c});
+    return vy_legaliser_node(
+        rw, (vy_expr){.kind = VY_EXPR_OP, .type = (uint8_t)type, .op = (uint8_t)op, .a = a, .b = b, .c = c});
 }
 
 uint32_t vy_legaliser_cast(vy_legaliser *rw, vyre_type type, uint32_t tree) {
@@ -200,24 +200,25 @@ static void bind_parameters(vy_legaliser *rw, const vy_function *f, const uint32
     const vy_stmt *first = &library->stmts.items[f->first_stmt];
     for (uint32_t i = 0; i < count; i++) {
         uint32_t variable = f->first_variable + i;
-        int once =
-            first->kind == VY_STMT_RETURN && count_uses(library, library->args.items[first->args].index, variable) <= 1;
+        uint32_t uses = 0;
+        for (uint32_t k = 0; first->kind == VY_STMT_RETURN && k < first->arg_count; k++)
+            uses += count_uses(library, library->args.items[first->args + k].index, variable);
+        int once = first->kind == VY_STMT_RETURN && uses <= 1;
         rw->bound[variable] =
-            once ? trees[i] : leaf_of(rw, trees[i], vy_name_text(library, library->variables.items[variable].name));
+            once ? trees[i]
+                 : vy_legaliser_leaf(rw, trees[i], vy_name_text(library, library->variables.items[variable].name));
     }
 }
-
-static void call_all(vy_legaliser *rw, uint32_t function, const uint32_t *trees, uint32_t count, uint32_t *results);
 
 static void library_call(vy_legaliser *rw, const vy_stmt *s) {
     const vyre_program *library = rw->library->program;
     uint32_t trees[VY_LIMIT_RESULTS], results[VY_LIMIT_RESULTS];
     for (uint32_t i = 0; i < s->arg_count; i++)
         trees[i] = library_tree(rw, library->args.items[s->args + i].index);
-    call_all(rw, s->callee, trees, s->arg_count, results);
+    vy_legaliser_call_all(rw, s->callee, trees, s->arg_count, results);
     for (uint32_t i = 0; i < s->result_count; i++)
         rw->bound[s->variable + i] =
-            leaf_of(rw, results[i], vy_name_text(library, library->variables.items[s->variable + i].name));
+            vy_legaliser_leaf(rw, results[i], vy_name_text(library, library->variables.items[s->variable + i].name));
 }
 
 /* The statements of a function; the values of its return. Recursion is bounded by the nesting of the library. */
@@ -268,7 +269,8 @@ static void library_block(vy_legaliser *rw, uint32_t first, uint32_t end, uint32
     }
 }
 
-static void call_all(vy_legaliser *rw, uint32_t function, const uint32_t *trees, uint32_t count, uint32_t *results) {
+void vy_legaliser_call_all(vy_legaliser *rw, uint32_t function, const uint32_t *trees, uint32_t count,
+                           uint32_t *results) {
     const vy_function *f = &rw->library->program->functions.items[function];
     for (uint32_t i = 0; i < f->result_count; i++)
         results[i] = VY_NONE;
@@ -278,7 +280,7 @@ static void call_all(vy_legaliser *rw, uint32_t function, const uint32_t *trees,
 
 uint32_t vy_legaliser_call(vy_legaliser *rw, uint32_t function, const uint32_t *trees, uint32_t count) {
     uint32_t results[VY_LIMIT_RESULTS];
-    call_all(rw, function, trees, count, results);
+    vy_legaliser_call_all(rw, function, trees, count, results);
     return results[0];
 }
 
@@ -298,32 +300,40 @@ static int is_param(const vy_legaliser *rw, uint32_t variable) {
     return variable - rw->copy.entry->first_variable < rw->from->param_count;
 }
 
+static uint32_t lower_index(vy_legaliser *rw, uint32_t root) {
+    uint32_t tree = vy_legaliser_lower(rw, root);
+    return rw->phase->index ? rw->phase->index(rw, tree) : tree;
+}
+
 /* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
-static uint32_t lower(vy_legaliser *rw, uint32_t root) {
+uint32_t vy_legaliser_lower(vy_legaliser *rw, uint32_t root) {
     if (root == VY_NONE || rw->copy.draft.failed || rw->status != VYRE_OK)
         return VY_NONE;
     vy_expr e = rw->from->exprs.items[root];
     vyre_type type = (vyre_type)e.type, carrier = rw->phase->carrier(rw, type);
+    uint32_t leaf;
+    if (rw->phase->leaf && rw->phase->leaf(rw, &e, &leaf))
+        return leaf;
     switch ((vy_expr_kind)e.kind) {
     case VY_EXPR_LITERAL:
         if (carrier != type)
             return vy_legaliser_literal(rw, carrier, vyre_op_evaluate(VYRE_OP_CAST, carrier, type, e.bits, 0, 0));
         return add_tree(rw, &e, 0);
     case VY_EXPR_VARIABLE: {
-        uint32_t tree = variable_tree(rw, rw->copy.variables[e.a]);
+        uint32_t tree = vy_legaliser_variable(rw, rw->copy.variables[e.a]);
         return is_param(rw, e.a) ? rw->phase->widen(rw, type, tree) : tree;
     }
     case VY_EXPR_LOAD:
         e.a = rw->copy.memories[e.a];
-        e.b = lower(rw, e.b);
-        e.c = lower(rw, e.c);
-        return e.b == VY_NONE ? VY_NONE : rw->phase->widen(rw, type, add_node(rw, e));
+        e.b = lower_index(rw, e.b);
+        e.c = vy_legaliser_lower(rw, e.c);
+        return e.b == VY_NONE ? VY_NONE : rw->phase->widen(rw, type, vy_legaliser_node(rw, e));
     case VY_EXPR_LEN:
     case VY_EXPR_MISALIGNMENT:
         e.a = rw->copy.memories[e.a];
         return add_tree(rw, &e, 0);
     case VY_EXPR_OP: {
-        uint32_t trees[3] = {lower(rw, e.a), lower(rw, e.b), lower(rw, e.c)};
+        uint32_t trees[3] = {vy_legaliser_lower(rw, e.a), vy_legaliser_lower(rw, e.b), vy_legaliser_lower(rw, e.c)};
         if (rw->copy.draft.failed || rw->status != VYRE_OK)
             return VY_NONE;
         return rw->phase->op(rw, &rw->from->exprs.items[root], operand_type(rw->from, &e), trees);
@@ -358,7 +368,7 @@ static vy_name variable_name(vy_legaliser *rw, uint32_t variable) {
 
 static void declare(vy_legaliser *rw, const vy_stmt *s) {
     vyre_type type = rw->phase->carrier(rw, (vyre_type)rw->from->variables.items[s->variable].type);
-    uint32_t value = vy_legaliser_put(rw, lower(rw, s->a));
+    uint32_t value = vy_legaliser_put(rw, vy_legaliser_lower(rw, s->a));
     vy_name name = variable_name(rw, s->variable);
     rw->copy.variables[s->variable] = s->kind == VY_STMT_VAR ? vy_draft_var(&rw->copy.draft, name, type, value)
                                                              : vy_draft_let(&rw->copy.draft, name, type, value);
@@ -366,8 +376,8 @@ static void declare(vy_legaliser *rw, const vy_stmt *s) {
 
 static void store(vy_legaliser *rw, const vy_stmt *s) {
     const vy_memory *memory = &rw->from->memories.items[s->memory];
-    uint32_t index = lower(rw, s->a);
-    uint32_t value = lower(rw, s->b);
+    uint32_t index = lower_index(rw, s->a);
+    uint32_t value = vy_legaliser_lower(rw, s->b);
     if (value != VY_NONE)
         value = rw->phase->narrow(rw, (vyre_type)memory->type, value, (vy_space)memory->space);
     index = vy_legaliser_put(rw, index);
@@ -382,7 +392,8 @@ static void store(vy_legaliser *rw, const vy_stmt *s) {
 /* An atomic or a collective; its result, if it has one, is a variable of type `carrier`. */
 static uint32_t with_operands(vy_legaliser *rw, const vy_stmt *s, vy_name name, vyre_type carrier) {
     vy_stmt stmt = *s;
-    uint32_t a = lower(rw, s->a), b = lower(rw, s->b), c = lower(rw, s->c);
+    uint32_t a = s->memory == VY_NONE ? vy_legaliser_lower(rw, s->a) : lower_index(rw, s->a);
+    uint32_t b = vy_legaliser_lower(rw, s->b), c = vy_legaliser_lower(rw, s->c);
     stmt.a = vy_legaliser_put(rw, a);
     stmt.b = vy_legaliser_put(rw, b);
     stmt.c = vy_legaliser_put(rw, c);
@@ -419,10 +430,10 @@ static void collective(vy_legaliser *rw, const vy_stmt *s) {
     vyre_type carrier = rw->phase->carrier(rw, (vyre_type)rw->from->variables.items[s->variable].type);
     uint32_t tree;
     if (is_stepwise(rw, s)) {
-        tree = vy_legaliser_stepwise(rw, s, operand, lower(rw, s->a));
+        tree = vy_legaliser_stepwise(rw, s, operand, vy_legaliser_lower(rw, s->a));
     } else {
         uint32_t met = with_operands(rw, s, fresh_name(rw, "met"), carrier);
-        tree = rw->phase->collective(rw, s, operand, variable_tree(rw, met));
+        tree = rw->phase->collective(rw, s, operand, vy_legaliser_variable(rw, met));
     }
     vy_name name = variable_name(rw, s->variable);
     rw->copy.variables[s->variable] = vy_draft_let(&rw->copy.draft, name, carrier, vy_legaliser_put(rw, tree));
@@ -439,10 +450,10 @@ uint32_t vy_legaliser_broadcast(vy_legaliser *rw, uint32_t tree) {
     if (rw->copy.draft.failed || rw->status != VYRE_OK)
         return VY_NONE;
     uint32_t made = vy_draft_stmt(&rw->copy.draft, &stmt, NULL, 0, &name, &type);
-    return made == VY_NONE ? VY_NONE : variable_tree(rw, rw->copy.draft.program->stmts.items[made].variable);
+    return made == VY_NONE ? VY_NONE : vy_legaliser_variable(rw, rw->copy.draft.program->stmts.items[made].variable);
 }
 
-static void body(vy_legaliser *rw, uint32_t first, uint32_t end, uint32_t mark) {
+void vy_legaliser_body(vy_legaliser *rw, uint32_t first, uint32_t end, uint32_t mark) {
     block(rw, first, end);
     vy_copy_close(&rw->copy, mark);
 }
@@ -450,11 +461,11 @@ static void body(vy_legaliser *rw, uint32_t first, uint32_t end, uint32_t mark) 
 static void conditional(vy_legaliser *rw, uint32_t index) {
     const vy_stmt *s = &rw->from->stmts.items[index];
     uint32_t mark = vy_copy_open(&rw->copy);
-    vy_draft_if(&rw->copy.draft, vy_legaliser_put(rw, lower(rw, s->a)));
-    body(rw, index + 1, s->middle, mark);
+    vy_draft_if(&rw->copy.draft, vy_legaliser_put(rw, vy_legaliser_lower(rw, s->a)));
+    vy_legaliser_body(rw, index + 1, s->middle, mark);
     if (s->middle != s->end) {
         vy_draft_else(&rw->copy.draft);
-        body(rw, s->middle, s->end, mark);
+        vy_legaliser_body(rw, s->middle, s->end, mark);
     }
     vy_draft_end(&rw->copy.draft);
 }
@@ -465,15 +476,15 @@ static void loop_while(vy_legaliser *rw, uint32_t index) {
     vy_draft *draft = &rw->copy.draft;
     uint32_t mark = vy_copy_open(&rw->copy);
     if (is_kept(rw, s->a, 0)) {
-        vy_draft_while(draft, vy_legaliser_put(rw, lower(rw, s->a)));
+        vy_draft_while(draft, vy_legaliser_put(rw, vy_legaliser_lower(rw, s->a)));
     } else {
         vy_draft_while(draft, vy_draft_literal(draft, VYRE_TYPE_BOOL, 1));
-        uint32_t leaves = vy_legaliser_op1(rw, VYRE_OP_LNOT, VYRE_TYPE_BOOL, lower(rw, s->a));
+        uint32_t leaves = vy_legaliser_op1(rw, VYRE_OP_LNOT, VYRE_TYPE_BOOL, vy_legaliser_lower(rw, s->a));
         vy_draft_if(draft, vy_legaliser_put(rw, leaves));
         vy_draft_simple(draft, VY_STMT_BREAK);
         vy_draft_end(draft);
     }
-    body(rw, index + 1, s->end, mark);
+    vy_legaliser_body(rw, index + 1, s->end, mark);
     vy_draft_end(draft);
 }
 
@@ -481,13 +492,14 @@ static void loop_for(vy_legaliser *rw, uint32_t index) {
     const vy_stmt *s = &rw->from->stmts.items[index];
     vyre_type type = rw->phase->carrier(rw, (vyre_type)rw->from->variables.items[s->variable].type);
     uint32_t mark = vy_copy_open(&rw->copy);
-    uint32_t from = lower(rw, s->a), to = lower(rw, s->b), step = lower(rw, s->c);
+    uint32_t from = vy_legaliser_lower(rw, s->a), to = vy_legaliser_lower(rw, s->b),
+             step = vy_legaliser_lower(rw, s->c);
     from = vy_legaliser_put(rw, from);
     to = vy_legaliser_put(rw, to);
     step = vy_legaliser_put(rw, step);
     vy_name name = variable_name(rw, s->variable);
     rw->copy.variables[s->variable] = vy_draft_for(&rw->copy.draft, name, type, from, to, step);
-    body(rw, index + 1, s->end, mark);
+    vy_legaliser_body(rw, index + 1, s->end, mark);
     vy_draft_end(&rw->copy.draft);
 }
 
@@ -498,7 +510,7 @@ static void region(vy_legaliser *rw, uint32_t index) {
     uint32_t mark = vy_copy_open(&rw->copy);
     stmt.name = vy_draft_name(&rw->copy.draft, name, strlen(name));
     vy_draft_stmt(&rw->copy.draft, &stmt, NULL, 0, NULL, NULL);
-    body(rw, index + 1, s->end, mark);
+    vy_legaliser_body(rw, index + 1, s->end, mark);
     vy_draft_end(&rw->copy.draft);
 }
 
@@ -508,13 +520,15 @@ static void statement(vy_legaliser *rw, uint32_t index) {
     vy_stmt plain = *s;
     rw->trees.count = rw->depths.count = 0;
     draft->position = vy_stmt_position(rw->from, index);
+    if (rw->phase->statement && rw->phase->statement(rw, index))
+        return;
     switch ((vy_stmt_kind)s->kind) {
     case VY_STMT_LET:
     case VY_STMT_VAR:
         declare(rw, s);
         break;
     case VY_STMT_ASSIGN:
-        vy_draft_assign(draft, rw->copy.variables[s->variable], vy_legaliser_put(rw, lower(rw, s->a)));
+        vy_draft_assign(draft, rw->copy.variables[s->variable], vy_legaliser_put(rw, vy_legaliser_lower(rw, s->a)));
         break;
     case VY_STMT_STORE:
         store(rw, s);
@@ -543,7 +557,7 @@ static void statement(vy_legaliser *rw, uint32_t index) {
     case VY_STMT_PRINT: /* of the oracle alone */
         break;
     default: /* trap, barrier, break, continue, return */
-        plain.a = vy_legaliser_put(rw, lower(rw, s->a));
+        plain.a = vy_legaliser_put(rw, vy_legaliser_lower(rw, s->a));
         plain.name = 0;
         vy_draft_stmt(draft, &plain, NULL, 0, NULL, NULL);
     }
@@ -577,11 +591,15 @@ static vyre_status write_program(vy_legaliser *rw, vyre_program **out) {
     vyre_status status = vy_copy_start(&rw->copy, rw->from, vy_name_text(rw->from, rw->from->name), rw->error);
     if (status != VYRE_OK)
         return status;
-    vy_copy_params(&rw->copy);
-    vy_copy_buffers(&rw->copy, 0);
-    vy_copy_arrays(&rw->copy);
+    if (rw->phase->declare) {
+        rw->phase->declare(rw);
+    } else {
+        vy_copy_params(&rw->copy);
+        vy_copy_buffers(&rw->copy, 0);
+        vy_copy_arrays(&rw->copy);
+        vy_copy_grid(&rw->copy);
+    }
     add_exchanges(rw);
-    vy_copy_grid(&rw->copy);
     block(rw, rw->copy.entry->first_stmt, rw->copy.entry->end_stmt);
     if (rw->status != VYRE_OK)
         return rw->status;

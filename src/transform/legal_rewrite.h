@@ -1,4 +1,4 @@
-/* The machine behind both phases of legalisation: walks the entry of a program, lowers every expression into a tree of its own, and writes a new
+/* The machine behind the phases of legalisation: walks the entry of a program, lowers every expression into a tree of its own, and writes a new
  * program.
  *
  * Sequences that replace an operation are functions of a library in the language itself (legal_library.h). `vy_legaliser_call` puts the body of such a
@@ -32,7 +32,20 @@ typedef struct vy_legaliser_phase {
     int (*stepwise)(vy_legaliser *rw, const vy_stmt *s, vyre_type type);
     /* The result of any other collective over values of `type`, which the carrier computed. */
     uint32_t (*collective)(vy_legaliser *rw, const vy_stmt *s, vyre_type type, uint32_t tree);
+
+    /* For a phase that makes two values of one (legal_pairs.c); NULL in others. */
+    /* Declares params, buffers, arrays and the grid. */
+    void (*declare)(vy_legaliser *rw);
+    /* Lowers an expression that is no op; returns 0 if it has nothing to say about it. */
+    int (*leaf)(vy_legaliser *rw, const vy_expr *e, uint32_t *tree);
+    /* What an index became → a tree that is put as one. */
+    uint32_t (*index)(vy_legaliser *rw, uint32_t tree);
+    /* Writes a statement and its body; returns 0 if it has nothing to say about it. */
+    int (*statement)(vy_legaliser *rw, uint32_t stmt);
 } vy_legaliser_phase;
+
+/* A tree that stands for two (a = the low half, b = the high one) and is never put itself. */
+enum { VY_LEGALISER_PAIR = VY_EXPR_KIND_COUNT };
 
 struct vy_legaliser {
     const vyre_program *from;
@@ -68,7 +81,16 @@ static inline uint32_t vy_legaliser_op1(vy_legaliser *rw, vyre_op op, vyre_type 
 }
 /* The tree itself if it has that type, else a cast. */
 uint32_t vy_legaliser_cast(vy_legaliser *rw, vyre_type type, uint32_t tree);
-/* Calls a function of the library with one result. */
+/* A node over trees; variables and memories are the draft's. */
+uint32_t vy_legaliser_node(vy_legaliser *rw, vy_expr e);
+/* A variable of the draft. */
+uint32_t vy_legaliser_variable(vy_legaliser *rw, uint32_t variable);
+/* An expression of the program. */
+uint32_t vy_legaliser_lower(vy_legaliser *rw, uint32_t expr);
+/* Calls a function of the library. */
+void vy_legaliser_call_all(vy_legaliser *rw, uint32_t function, const uint32_t *trees, uint32_t count,
+                           uint32_t *results);
+/* The same for one with one result. */
 uint32_t vy_legaliser_call(vy_legaliser *rw, uint32_t function, const uint32_t *trees, uint32_t count);
 /* The same by name; the name must be there. */
 uint32_t vy_legaliser_named(vy_legaliser *rw, const char *name, uint32_t tree);
@@ -84,12 +106,17 @@ uint32_t vy_legaliser_again(vy_legaliser *rw, uint32_t leaf);
 
 /* Binds a tree to a new variable (kind VY_STMT_LET or VY_STMT_VAR); gives it as a leaf. */
 uint32_t vy_legaliser_bind(vy_legaliser *rw, uint8_t kind, const char *name, uint32_t tree);
+/* The tree itself if it is a leaf, else a let of it. */
+uint32_t vy_legaliser_leaf(vy_legaliser *rw, uint32_t tree, const char *name);
 /* Appends a tree to the draft, for a statement that follows directly. */
 uint32_t vy_legaliser_put(vy_legaliser *rw, uint32_t tree);
 /* The value of the first invocation of the workgroup, which all then have, and are known to. */
 uint32_t vy_legaliser_broadcast(vy_legaliser *rw, uint32_t tree);
 /* A reduction or scan of `values` in steps, in the canonical order (legal_collective.c). */
 uint32_t vy_legaliser_stepwise(vy_legaliser *rw, const vy_stmt *s, vyre_type type, uint32_t values);
+
+/* The statements [first, end) of the program as the body of an open block, whose scope was opened at `mark` (vy_copy_open). */
+void vy_legaliser_body(vy_legaliser *rw, uint32_t first, uint32_t end, uint32_t mark);
 
 /* Notes that the program cannot be rewritten; returns VY_NONE. */
 uint32_t vy_legaliser_refuse(vy_legaliser *rw, const char *what, vyre_type type);

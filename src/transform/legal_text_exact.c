@@ -351,7 +351,7 @@ const vy_legal_text vy_legal_exact_texts[] = {
     {fma_by_bits_f32, VY_TYPE(F32), SUBNORMAL | F64_EXACT, 0, VY_NUMERIC(F32_FMA)},
     BY_BITS(F64, f64, fma, FMA),
     {f32_convert, VY_TYPE(F32), VY_NUMERIC(F32_CONVERT), 0, 0},
-    {f32_convert_64, VY_TYPE(I64) | VY_TYPE(U64), 0, VY_NUMERIC(INT64), 0},
+    {f32_convert_64, VY_TYPE(I64) | VY_TYPE(U64), 0, 0, 0},
     {f64_convert, VY_TYPE(F64), VY_NUMERIC(F64_CONVERT), 0, 0},
     {f64_convert_f32, VY_TYPE(F64), VY_NUMERIC(F64_CONVERT), 0, 0},
     {f64_convert_f32, VY_TYPE(F64), F64_SUM, VY_NUMERIC(F64_CONVERT), SUBNORMAL},

@@ -186,6 +186,6 @@ const vy_legal_text vy_legal_narrow_texts[] = {
     {bf16_ops, VY_TYPE(BF16), 0, 0, 0},
     {bf16_fma_native, VY_TYPE(BF16), 0, VY_NUMERIC(BF16_FMA), 0},
     {bf16_fma_by_bits, VY_TYPE(BF16), VY_NUMERIC(BF16_FMA), 0, 0},
-    {from_64_bits, VY_TYPE(F16) | VY_TYPE(BF16), 0, VY_NUMERIC(INT64), 0},
+    {from_64_bits, VY_TYPE(F16) | VY_TYPE(BF16), 0, 0, 0},
     {NULL, 0, 0, 0, 0},
 };

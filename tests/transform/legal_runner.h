@@ -45,6 +45,51 @@ static const profile profiles[] = {
 };
 enum { PROFILES = sizeof profiles / sizeof *profiles };
 
+/* ---- arguments ---- */
+
+enum { ARGUMENTS = 256 };
+
+/* The arguments of a program for what legalisation made of it: without 64-bit integers params of them are two, and buffers have twice the elements. */
+typedef struct legal_arguments {
+    vyre_arguments arguments;
+    vyre_scalar params[ARGUMENTS];
+    uint64_t counts[ARGUMENTS];
+} legal_arguments;
+
+static inline int is_wide(vyre_type type) {
+    return type == VYRE_TYPE_I64 || type == VYRE_TYPE_U64;
+}
+
+static inline const vyre_arguments *arguments_for(const vyre_program *program, uint64_t exact,
+                                                  const vyre_arguments *arguments, legal_arguments *made) {
+    size_t params = 0, open = 0;
+    made->arguments = *arguments;
+    if (exact & BIT(INT64))
+        return arguments;
+    for (size_t i = 0; i < arguments->param_count; i++) {
+        vyre_scalar given = arguments->params[i];
+        assert_true(params + 2 <= ARGUMENTS);
+        if (is_wide(given.type)) {
+            made->params[params++] = (vyre_scalar){VYRE_TYPE_U32, given.bits & UINT32_MAX};
+            made->params[params++] = (vyre_scalar){VYRE_TYPE_U32, given.bits >> 32};
+        } else {
+            made->params[params++] = given;
+        }
+    }
+    for (size_t i = 0; i < vyre_program_buffer_count(program) && open < arguments->count_count; i++) {
+        vyre_buffer_info info;
+        vyre_program_buffer(program, i, &info);
+        if (info.access == VYRE_ACCESS_WRITE && !info.has_count) {
+            made->counts[open] = arguments->counts[open] << is_wide(info.type);
+            open++;
+        }
+    }
+    made->arguments.params = made->params;
+    made->arguments.param_count = params;
+    made->arguments.counts = made->counts;
+    return &made->arguments;
+}
+
 /* ---- one op ---- */
 
 typedef struct op_run {

@@ -153,8 +153,10 @@ static void check_refused(const char *text, uint64_t exact, const char *what) {
 
 static void what_is_not_rewritten_is_refused_by_name(void **state) {
     (void)state;
-    check_refused("program p {\n buffer a : u64 read_write\n workgroup 1\n grid over a\n a[0] = 1\n}\n",
-                  ALL_BITS & ~BIT(INT64), "u64");
+    check_refused("program p {\n buffer a : u64 read_write\n workgroup 1\n grid over a\n atomic_add(a[0], 1)\n}\n",
+                  ALL_BITS & ~BIT(INT64), "atomic_add of u64");
+    check_refused("program p {\n buffer a : f64 read_write\n workgroup 1\n grid over a\n a[0] = 1\n}\n",
+                  ALL_BITS & ~BIT(INT64), "f64");
     check_refused("program p {\n buffer a : f64 read_write\n workgroup 1\n grid over a\n a[0] = a[0] + 1\n}\n",
                   ALL_BITS & ~BIT(INT64), "f64");
 }

@@ -63,7 +63,8 @@ static verdict judge(vyre_program *program, const vyre_arguments *arguments, con
     if (good.status == VYRE_BUDGET) {
         result = REFUSED;
     } else if (status == VYRE_OK) {
-        run(oracle, arguments, (uint64_t)STEPS * MORE, &bad);
+        static legal_arguments made;
+        run(oracle, arguments_for(program, p->exact, arguments, &made), (uint64_t)STEPS * MORE, &bad);
         snprintf(why, size, "status %d, must be %d; or bytes differ", (int)bad.status, (int)good.status);
         result = same(&good, &bad) ? SAME : DIFFERENT;
     }
