@@ -2,6 +2,7 @@
 #include "transform/legal_library.h"
 
 #include "base/status.h"
+#include "ir/text/module.h"
 
 #include <stdio.h>
 
@@ -30,7 +31,7 @@ vyre_status vy_legal_library_read(vy_legal_library *library, const vy_legal_text
     if (all.failed)
         status = vy_fail_memory(error, "the text of the legal library");
     else
-        status = vyre_text_parse(all.text, all.length, &options, NULL, &library->module, error);
+        status = vy_text_parse(all.text, all.length, &options, VYRE_LEVEL_LEGAL, NULL, &library->module, error);
     if (status == VYRE_OK)
         library->program = vyre_module_library(library->module);
     vy_string_free(&all);

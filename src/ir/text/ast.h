@@ -17,20 +17,26 @@ enum {
 /* ---- expressions ---- */
 
 typedef enum vy_node_kind {
-    VY_NODE_BAD,     /* reported already */
-    VY_NODE_NUMBER,  /* number, negative */
-    VY_NODE_BITS,    /* type_name and value: true, false, inf, nan */
-    VY_NODE_NAME,    /* name: variable, param, const, or (as an argument) a memory */
-    VY_NODE_INDEX,   /* name[a] */
-    VY_NODE_LEN,     /* len(name) */
-    VY_NODE_BUILTIN, /* op = vyre_builtin, axis */
-    VY_NODE_OP,      /* op = vyre_op of a, b, c */
-    VY_NODE_CAST,    /* type_name(a); of a literal without suffix: that literal, with axis set by lowering */
-    VY_NODE_BITCAST, /* bitcast<type_name>(a) */
+    VY_NODE_BAD,          /* reported already */
+    VY_NODE_NUMBER,       /* number, negative */
+    VY_NODE_BITS,         /* type_name and value: true, false, inf, nan */
+    VY_NODE_NAME,         /* name: variable, param, const, or (as an argument) a memory */
+    VY_NODE_INDEX,        /* name[a]; op = VY_UNGUARDED: name![a], or name![a if b] */
+    VY_NODE_LEN,          /* len(name) */
+    VY_NODE_BUILTIN,      /* op = vyre_builtin, axis */
+    VY_NODE_OP,           /* op = vyre_op of a, b, c */
+    VY_NODE_CAST,         /* type_name(a); of a literal without suffix: that literal, with axis set by lowering */
+    VY_NODE_BITCAST,      /* bitcast<type_name>(a) */
+    VY_NODE_MISALIGNMENT, /* misalignment(a), a name; made by lowering of a call, as are the ops of level legal */
     VY_NODE_ATOMIC, /* op = vyre_atomic on a (an index) with b, c; order, scope; axis: the usual scope. From here on: effects */
     VY_NODE_COLLECTIVE, /* op = vyre_collective of a, b; combine, scope 1 = subgroup of `width` (as a number: axis) */
     VY_NODE_CALL,       /* name = function; arguments a, a->next, …; in sizes also div_ceil */
-    VY_NODE_OP_CALL     /* name = dotted op id (interned whole); arguments likewise */
+    VY_NODE_OP_CALL,    /* name = dotted op id (interned whole); arguments likewise */
+    /* Of level legal: lowering makes them of calls. name = their word; arguments likewise. */
+    VY_NODE_LOAD_WIDE,
+    VY_NODE_STORE_WIDE,
+    VY_NODE_REPORT,
+    VY_NODE_POLL
 } vy_node_kind;
 
 typedef struct vy_node vy_node;

@@ -192,6 +192,8 @@ static int wants_space(const formatter *f, const vy_token *token) {
         return space_before_open(f, last);
     case VY_TOKEN_OPEN_INDEX:
         return last->kind != VY_TOKEN_NAME || opens_length(last, token) || is_keyword(last);
+    case VY_TOKEN_BANG: /* of an unguarded access */
+        return !(last->kind == VY_TOKEN_NAME && !is_keyword(last) && token[1].kind == VY_TOKEN_OPEN_INDEX);
     case VY_TOKEN_LT:
         return !opens_angle(f, last, token);
     case VY_TOKEN_COLON:

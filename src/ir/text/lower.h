@@ -101,11 +101,13 @@ uint8_t vy_lower_unify(vy_lowering *l, vy_node *const nodes[3], uint8_t hint, vy
 
 /* ---- lower_effect.c: calls, atomics, collectives ---- */
 
-/* A call by op id is a call of the function of that name, if the file has one. */
+/* A call by op id is a call of the function of that name, if the file has one; a call by a word of level legal is what the word
+ * means there, if the file has none. */
 void vy_lower_settle_call(vy_lowering *l, vy_node *node);
 /* The signature of the op a node calls, if somebody knows it. */
 int vy_lower_op_signature(vy_lowering *l, const vy_node *node, vyre_op_signature *out);
 
+enum { VY_RESULTS_BOUND = UINT32_MAX }; /* count: as many as there are names, all of types[0] */
 typedef struct vy_signature {
     uint32_t count;
     int is_known; /* 0: an op id, whose results only the text can tell */
@@ -114,6 +116,14 @@ typedef struct vy_signature {
 
 /* Checks the operands of an effect and says what it gives. Returns 0 after an error. */
 int vy_lower_effect(vy_lowering *l, vy_node *node, uint8_t hint, vy_signature *out);
+/* Of level legal, in lower_legal.c: turns a call into the construct; checks one; makes its statement. */
+void vy_lower_legal_settle(vy_lowering *l, vy_node *node);
+int vy_lower_legal_effect(vy_lowering *l, vy_node *node, vy_signature *out);
+vy_stmt vy_lower_legal_stmt(vy_lowering *l, const vy_node *node);
+/* The arguments of a call or the elements of a wide store, into l->args. */
+void vy_lower_arguments(vy_lowering *l, const vy_node *first);
+/* A store or atomic has no condition in its index: reports one and returns 0. */
+int vy_lower_unconditional(vy_lowering *l, const vy_node *index);
 /* Appends it with these results; gives the first variable. */
 uint32_t vy_lower_effect_emit(vy_lowering *l, const vy_node *node, uint32_t count, const vy_name *names,
                               const vyre_type *types);
@@ -137,9 +147,9 @@ void vy_lower_consts(vy_lowering *l, const vyre_define *defines, size_t count);
 /* ---- lower_stmt.c, lower_unit.c ---- */
 
 void vy_lower_statements(vy_lowering *l, const vy_statement *first);
-/* All functions of the file as a library (which finds the errors in them), and one program with what it reaches. *out
+/* All functions of the file as a library of that level (which finds the errors in them), and one program with what it reaches. *out
  * stays NULL after an error or if there is nothing. */
-void vy_lower_library(vy_lowering *l, size_t known_findings, vy_source *source, vyre_program **out);
+void vy_lower_library(vy_lowering *l, vyre_level level, size_t known_findings, vy_source *source, vyre_program **out);
 void vy_lower_program(vy_lowering *l, vy_unit *program, size_t known_findings, vy_source *source, vyre_program **out);
 
 #endif

@@ -14,7 +14,7 @@ static int give(vy_signature *out, uint8_t type) {
 
 static int check_atomic(vy_lowering *l, vy_node *node, vy_signature *out) {
     uint8_t element = vy_lower_type(l, node->a, VY_TYPE_OPEN);
-    int is_good = element != VY_TYPE_BAD;
+    int is_good = element != VY_TYPE_BAD && vy_lower_unconditional(l, node->a);
     if (node->b)
         is_good &= vy_lower_expect(l, node->b, element, "the element of", vyre_atomic_name(node->op));
     if (node->c)
@@ -222,9 +222,13 @@ static int check_op_call(vy_lowering *l, vy_node *node, vy_signature *out) {
 /* ---- any effect ---- */
 
 void vy_lower_settle_call(vy_lowering *l, vy_node *node) {
-    const vy_global *global = node->kind == VY_NODE_OP_CALL ? vy_lower_global(l, node->name) : NULL;
+    if (node->kind != VY_NODE_OP_CALL && node->kind != VY_NODE_CALL)
+        return;
+    const vy_global *global = vy_lower_global(l, node->name);
     if (global && global->function)
         node->kind = VY_NODE_CALL;
+    else if (node->kind == VY_NODE_CALL)
+        vy_lower_legal_settle(l, node);
 }
 
 int vy_lower_effect(vy_lowering *l, vy_node *node, uint8_t hint, vy_signature *out) {
@@ -237,12 +241,14 @@ int vy_lower_effect(vy_lowering *l, vy_node *node, uint8_t hint, vy_signature *o
         return check_collective(l, node, hint, out);
     case VY_NODE_CALL:
         return check_call(l, node, out);
-    default:
+    case VY_NODE_OP_CALL:
         return check_op_call(l, node, out);
+    default:
+        return vy_lower_legal_effect(l, node, out);
     }
 }
 
-static void emit_arguments(vy_lowering *l, const vy_node *first) {
+void vy_lower_arguments(vy_lowering *l, const vy_node *first) {
     l->args.count = 0;
     for (const vy_node *argument = first; argument; argument = argument->next) {
         int is_memory = argument->kind == VY_NODE_NAME && argument->axis;
@@ -261,6 +267,7 @@ static vy_stmt atomic_stmt(vy_lowering *l, const vy_node *node) {
     vy_stmt stmt = vy_draft_blank(VY_STMT_ATOMIC);
     stmt.op = node->op;
     stmt.memory = node->a->variable;
+    stmt.guard = node->a->op;
     stmt.order = node->order == VYRE_ORDER_COUNT ? VYRE_ORDER_RELAXED : node->order;
     stmt.scope = node->scope == VYRE_SCOPE_COUNT ? node->axis : node->scope;
     stmt.a = vy_lower_emit(l, node->a->a);
@@ -285,7 +292,7 @@ static vy_stmt call_stmt(vy_lowering *l, const vy_node *node) {
         stmt.callee = node->variable;
     else
         stmt.name = vy_lower_name(l, node->name);
-    emit_arguments(l, node->a);
+    vy_lower_arguments(l, node->a);
     return stmt;
 }
 
@@ -293,16 +300,16 @@ uint32_t vy_lower_effect_emit(vy_lowering *l, const vy_node *node, uint32_t coun
                               const vyre_type *types) {
     if (!l->live)
         return VY_NONE;
-    int is_call = node->kind == VY_NODE_CALL || node->kind == VY_NODE_OP_CALL;
-    vy_stmt stmt = is_call                        ? call_stmt(l, node)
-                   : node->kind == VY_NODE_ATOMIC ? atomic_stmt(l, node)
-                                                  : collective_stmt(l, node);
+    l->args.count = 0;
+    vy_stmt stmt = node->kind == VY_NODE_ATOMIC       ? atomic_stmt(l, node)
+                   : node->kind == VY_NODE_COLLECTIVE ? collective_stmt(l, node)
+                   : node->kind <= VY_NODE_OP_CALL    ? call_stmt(l, node)
+                                                      : vy_lower_legal_stmt(l, node);
     if (!l->live)
         return VY_NONE;
     stmt.result_count = (uint8_t)count;
     l->draft.position = node->at;
-    uint32_t index =
-        vy_draft_stmt(&l->draft, &stmt, is_call ? l->args.items : NULL, is_call ? l->args.count : 0, names, types);
+    uint32_t index = vy_draft_stmt(&l->draft, &stmt, l->args.items, l->args.count, names, types);
     return index == VY_NONE ? VY_NONE : l->draft.program->stmts.items[index].variable;
 }
 
@@ -335,6 +342,11 @@ uint8_t vy_lower_hoist(vy_lowering *l, vy_node *node, uint8_t hint) {
         vy_lower_error(l, VY_T040, node->at,
                        VY_FIX("bind it first: `let x : f32 = %.100s(…)`", vy_lower_text(l, node->name)),
                        "the type that %s gives is not known here", vy_lower_text(l, node->name));
+        return VY_TYPE_BAD;
+    }
+    if (signature.count == VY_RESULTS_BOUND) {
+        vy_lower_error(l, VY_T041, node->at, "bind them with `let (a, b) = …`", "%s gives several values",
+                       vy_lower_text(l, node->name));
         return VY_TYPE_BAD;
     }
     if (signature.count != 1) {

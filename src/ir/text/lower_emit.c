@@ -20,7 +20,10 @@ uint32_t vy_lower_emit(vy_lowering *l, const vy_node *node) {
         return vy_draft_literal(draft, node->type, node->bits);
     switch (node->kind) {
     case VY_NODE_INDEX:
-        return vy_draft_load(draft, node->variable, a);
+        return node->op == VY_GUARDED ? vy_draft_load(draft, node->variable, a)
+                                      : vy_draft_load_unguarded(draft, node->variable, a, b);
+    case VY_NODE_MISALIGNMENT:
+        return vy_draft_misalignment(draft, node->variable);
     case VY_NODE_LEN:
         return vy_draft_len(draft, node->variable);
     case VY_NODE_BUILTIN:

@@ -52,13 +52,15 @@ static void report_count(vy_lowering *l, const vy_statement *s, const vy_signatu
 static int bind_results(vy_lowering *l, const vy_statement *s, const vy_signature *signature, bound_results *out) {
     int is_good = 1;
     out->count = s->count;
-    if (signature->is_known && signature->count != s->count) {
+    if (signature->is_known && signature->count != s->count && signature->count != VY_RESULTS_BOUND) {
         report_count(l, s, signature);
         return 0;
     }
     uint32_t i = 0;
     for (const vy_declared *declared = s->names; declared; declared = declared->next, i++) {
-        uint8_t type = signature->is_known ? signature->types[i] : declared->type;
+        uint8_t type = !signature->is_known                   ? declared->type
+                       : signature->count == VY_RESULTS_BOUND ? signature->types[0]
+                                                              : signature->types[i];
         if (type == VYRE_TYPE_COUNT) {
             vy_lower_error(l, VY_T040, declared->at,
                            VY_FIX("write its type: `%.60s : f32`", vy_lower_text(l, declared->name)),
@@ -111,6 +113,8 @@ static uint8_t hoist_op_call(vy_lowering *l, const vy_statement *s) {
 static void lower_let(vy_lowering *l, const vy_statement *s) {
     const vy_declared *declared = s->names;
     int is_var = s->kind == VY_SYNTAX_VAR;
+    if (s->a)
+        vy_lower_settle_call(l, s->a);
     if (s->a && vy_node_is_effect(s->a) && !is_var) {
         lower_let_effect(l, s);
         return;
@@ -120,8 +124,6 @@ static void lower_let(vy_lowering *l, const vy_statement *s) {
         return;
     }
     uint8_t type = declared->type;
-    if (s->a)
-        vy_lower_settle_call(l, s->a);
     vyre_op_signature known;
     if (is_var && s->a && s->a->kind == VY_NODE_OP_CALL && type < VYRE_TYPE_COUNT &&
         !vy_lower_op_signature(l, s->a, &known)) {
@@ -200,6 +202,8 @@ static void lower_assign(vy_lowering *l, const vy_statement *s) {
     else
         is_good &=
             vy_lower_expect(l, s->a, type, is_element ? "an element of" : NULL, vy_lower_text(l, s->target->name));
+    if (is_element)
+        is_good &= vy_lower_unconditional(l, s->target);
     if (!is_good || !l->live)
         return;
     uint32_t index = is_element ? vy_lower_emit(l, s->target->a) : VY_NONE, value;
@@ -211,16 +215,32 @@ static void lower_assign(vy_lowering *l, const vy_statement *s) {
         value = vy_draft_op(&l->draft, s->op, type, old, operand, VY_NONE);
     }
     set_position(l, s);
-    if (is_element)
-        vy_draft_store(&l->draft, s->target->variable, index, value);
-    else
+    if (is_element) {
+        vy_stmt stmt = vy_draft_blank(VY_STMT_STORE);
+        stmt.memory = s->target->variable;
+        stmt.guard = s->target->op;
+        stmt.a = index;
+        stmt.b = value;
+        vy_draft_stmt(&l->draft, &stmt, NULL, 0, NULL, NULL);
+    } else {
         vy_draft_assign(&l->draft, s->target->variable, value);
+    }
 }
 
 /* ---- calls, print, trap, return ---- */
 
 static void lower_call(vy_lowering *l, const vy_statement *s) {
     vy_signature signature;
+    vy_lower_settle_call(l, s->a);
+    if (!vy_node_is_effect(s->a)) { /* a pure word of level legal, or one that was reported */
+        if (vy_lower_type(l, s->a, VY_TYPE_OPEN) != VY_TYPE_BAD)
+            vy_lower_error(l, VY_T021, s->a->at, NULL, "the value of this expression is not used");
+        return;
+    }
+    if (s->a->kind == VY_NODE_LOAD_WIDE || s->a->kind == VY_NODE_POLL) {
+        vy_lower_error(l, VY_T044, s->a->at, NULL, "the result of %s is not used", vy_lower_text(l, s->a->name));
+        return;
+    }
     if (s->a->kind == VY_NODE_COLLECTIVE) {
         char name[VY_WORD_ROOM];
         vy_word_collective(s->a->op, s->a->combine, s->a->scope, name);

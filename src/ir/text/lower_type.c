@@ -330,7 +330,10 @@ static uint8_t type_index(vy_lowering *l, vy_node *node) {
     const vy_binding *memory = vy_lower_memory(l, node->name, node->at);
     uint8_t type = memory ? memory->type : VY_TYPE_BAD;
     node->variable = memory ? memory->index : VY_NONE;
-    return check_index(l, node->a) ? type : VY_TYPE_BAD;
+    int is_good = check_index(l, node->a);
+    if (node->b)
+        is_good &= vy_lower_expect(l, node->b, VYRE_TYPE_BOOL, "the condition of a load", NULL);
+    return is_good ? type : VY_TYPE_BAD;
 }
 
 static uint8_t type_of(vy_lowering *l, vy_node *node, uint8_t hint) {
@@ -349,8 +352,10 @@ static uint8_t type_of(vy_lowering *l, vy_node *node, uint8_t hint) {
         return type_name(l, node);
     case VY_NODE_INDEX:
         return type_index(l, node);
+    case VY_NODE_MISALIGNMENT:
     case VY_NODE_LEN: {
-        const vy_binding *memory = vy_lower_memory(l, node->name, node->at);
+        const vy_node *named = node->kind == VY_NODE_LEN ? node : node->a;
+        const vy_binding *memory = vy_lower_memory(l, named->name, named->at);
         node->variable = memory ? memory->index : VY_NONE;
         return memory ? VYRE_TYPE_U32 : VY_TYPE_BAD;
     }
@@ -377,6 +382,7 @@ uint8_t vy_lower_type(vy_lowering *l, vy_node *node, uint8_t hint) {
         l->live = 0;
         return VY_TYPE_BAD;
     }
+    vy_lower_settle_call(l, node);
     node->is_literal = 0;
     node->variable = VY_NONE;
     node->type = VY_TYPE_BAD;

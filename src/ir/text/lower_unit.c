@@ -98,11 +98,12 @@ static void finish(vy_lowering *l, size_t known, vy_source *source, vyre_program
     vyre_diagnostics_free(found);
 }
 
-void vy_lower_library(vy_lowering *l, size_t known, vy_source *source, vyre_program **out) {
+void vy_lower_library(vy_lowering *l, vyre_level level, size_t known, vy_source *source, vyre_program **out) {
     uint32_t index = 0;
     if (!l->parser->file.functions || !start(l, ""))
         return;
     l->draft.program->kind = VYRE_PROGRAM_LIBRARY;
+    l->draft.program->level = (uint8_t)level;
     for (vy_unit *unit = l->parser->file.functions; unit; unit = unit->next)
         unit->index = index++;
     int live = 1;

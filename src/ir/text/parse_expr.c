@@ -124,14 +124,21 @@ static vy_node *parse_builtin(vy_parser *parser, vy_word word, vy_position at) {
     return node;
 }
 
-static vy_node *parse_index(vy_parser *parser, uint32_t name, vy_position at) {
+/* `[i]`, or after `!` also `[i if c]`; the parser stands at the bracket. */
+static vy_node *parse_index(vy_parser *parser, uint32_t name, vy_position at, vy_access_guard guard) {
     vy_node *node = vy_parse_node(parser, VY_NODE_INDEX, at);
     if (!node)
         return NULL;
     node->name = name;
+    node->op = (uint8_t)guard;
     vy_parse_advance(parser);
     parser->brackets++;
     node->a = vy_parse_expression(parser);
+    if (guard == VY_UNGUARDED && !parser->panic && vy_token_is_keyword(&parser->token, VY_KEYWORD_IF)) {
+        vy_parse_advance(parser);
+        node->b = vy_parse_expression(parser);
+        vy_parse_deepen(parser, node, node->b);
+    }
     vy_parse_expect(parser, VY_TOKEN_CLOSE_INDEX);
     parser->brackets -= parser->brackets > 0;
     vy_parse_deepen(parser, node, node->a);
@@ -183,7 +190,11 @@ static vy_node *parse_word(vy_parser *parser) {
         break;
     }
     if (vy_parse_follows(parser, VY_TOKEN_OPEN_INDEX))
-        return parse_index(parser, name, at);
+        return parse_index(parser, name, at, VY_GUARDED);
+    if (vy_parse_follows(parser, VY_TOKEN_BANG) && vy_parse_peek(parser) == '[') {
+        vy_parse_advance(parser);
+        return parse_index(parser, name, at, VY_UNGUARDED);
+    }
     char meant[VY_WORD_ROOM];
     const char *text = vy_parse_name_text(parser, name);
     if (vy_parse_follows(parser, VY_TOKEN_LT) && vy_word_synonym(text, strlen(text), meant)) {

@@ -1,6 +1,6 @@
 /* Statements and blocks. */
 #include "ir/limits.h"
-#include "ir/text/parser.h"
+#include "ir/text/parse_expr.h"
 
 #include <stdio.h>
 
@@ -380,6 +380,30 @@ static vy_statement *parse_trap(vy_parser *parser) {
     return statement;
 }
 
+/* `report code`. The word is nobody's: only a value behind it on its line makes it this statement; `report(code)` is a call of that
+ * name, which lowering understands. */
+static int is_report(const vy_parser *parser) {
+    if (!vy_parse_is_word(parser, "report"))
+        return 0;
+    char next = vy_parse_peek(parser);
+    return (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z') || (next >= '0' && next <= '9') ||
+           next == '_' || next == '~';
+}
+
+static vy_statement *parse_report(vy_parser *parser) {
+    vy_node *node = vy_parse_node(parser, VY_NODE_REPORT, parser->token.at);
+    uint32_t name = parser->token.name;
+    vy_statement *statement = take_keyword(parser, VY_SYNTAX_CALL);
+    if (!statement || !node)
+        return NULL;
+    node->name = name;
+    node->count = 1;
+    node->a = vy_parse_expression(parser);
+    vy_parse_deepen(parser, node, node->a);
+    statement->a = node;
+    return statement;
+}
+
 /* Keywords that are whole statements. */
 static vy_statement *parse_alone(vy_parser *parser, vy_syntax kind) {
     const char *word = vy_parse_name_text(parser, parser->token.name);
@@ -450,6 +474,8 @@ static vy_statement *parse_statement(vy_parser *parser) {
     }
     if (parser->token.kind == VY_TOKEN_NAME && parser->token.word.cls == VY_WORD_KEYWORD)
         return parse_keyword_statement(parser);
+    if (is_report(parser))
+        return parse_report(parser);
     const char *type = type_before_name(parser);
     return type ? report_type_first(parser, type) : parse_expression_statement(parser);
 }

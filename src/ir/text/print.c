@@ -39,7 +39,7 @@ static int is_u32(const vy_printer *p, uint32_t root) {
 
 static void add_element(vy_printer *p, const vy_stmt *stmt) {
     add_name(p, memory_at(p, stmt->memory)->name);
-    add(p, "[");
+    add(p, stmt->guard == VY_UNGUARDED ? "![" : "[");
     add_value(p, stmt->a, is_u32(p, stmt->a));
     add(p, "]");
 }
@@ -118,6 +118,32 @@ static void print_call(vy_printer *p, const vy_stmt *stmt) {
     add(p, "(");
     add_arguments(p, stmt, is_local);
     add(p, ")");
+}
+
+/* ---- statements of level legal ---- */
+
+static void print_load_wide(vy_printer *p, const vy_stmt *stmt) {
+    add_results(p, stmt, 0);
+    vy_string_format(&p->out, "load_wide(%s, ", vy_name_text(p->program, memory_at(p, stmt->memory)->name));
+    add_value(p, stmt->a, 1);
+    add(p, ")");
+}
+
+static void print_store_wide(vy_printer *p, const vy_stmt *stmt) {
+    vy_string_format(&p->out, "store_wide(%s, ", vy_name_text(p->program, memory_at(p, stmt->memory)->name));
+    add_value(p, stmt->a, 1);
+    add(p, ", ");
+    add_arguments(p, stmt, 1);
+    add(p, ")");
+}
+
+/* An operator stands in parentheses, which make it look like a call: what follows `report` must not go on after a bracket. */
+static void print_report(vy_printer *p, const vy_stmt *stmt) {
+    const vy_expr *code = &p->program->exprs.items[stmt->a];
+    int is_bare = code->kind != VY_EXPR_OP || !vyre_op_get(code->op)->symbol;
+    add(p, is_bare ? "report " : "report(");
+    add_value(p, stmt->a, 1);
+    add(p, is_bare ? "" : ")");
 }
 
 /* ---- statements ---- */
@@ -245,6 +271,19 @@ static void print_stmt(vy_printer *p, uint32_t index) {
         add(p, "region ");
         vy_print_string(p, vy_name_text(p->program, stmt->name));
         add_body(p, index);
+        break;
+    case VY_STMT_LOAD:
+        print_load_wide(p, stmt);
+        break;
+    case VY_STMT_STORE_WIDE:
+        print_store_wide(p, stmt);
+        break;
+    case VY_STMT_REPORT:
+        print_report(p, stmt);
+        break;
+    case VY_STMT_POLL:
+        add_results(p, stmt, 0);
+        add(p, "poll()");
         break;
     default:
         break;

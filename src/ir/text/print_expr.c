@@ -109,12 +109,17 @@ void vy_print_expr(vy_printer *printer, uint32_t root, int is_typed, unsigned le
         break;
     case VY_EXPR_LOAD:
         print_memory(printer, expr->a);
-        vy_string_char(&printer->out, '[');
+        vy_string_add(&printer->out, expr->op == VY_UNGUARDED ? "![" : "[");
         vy_print_expr(printer, expr->b, expr_at(printer, expr->b)->type == VYRE_TYPE_U32, VYRE_PRECEDENCE_SELECT);
+        if (expr->c != VY_NONE) {
+            vy_string_add(&printer->out, " if ");
+            vy_print_expr(printer, expr->c, 1, VYRE_PRECEDENCE_SELECT);
+        }
         vy_string_char(&printer->out, ']');
         break;
     case VY_EXPR_LEN:
-        vy_string_add(&printer->out, "len(");
+    case VY_EXPR_MISALIGNMENT:
+        vy_string_add(&printer->out, expr->kind == VY_EXPR_LEN ? "len(" : "misalignment(");
         print_memory(printer, expr->a);
         vy_string_char(&printer->out, ')');
         break;

@@ -45,7 +45,8 @@ static vy_word find_collective(const char *text, size_t length, int subgroup) {
 }
 
 static int is_call(const vyre_op_info *op) {
-    return op->symbol == NULL && op->rule != VYRE_RULE_CAST && op->rule != VYRE_RULE_BITCAST;
+    return op->level == VYRE_LEVEL_SOURCE && op->symbol == NULL && op->rule != VYRE_RULE_CAST &&
+           op->rule != VYRE_RULE_BITCAST;
 }
 
 vy_word vy_word_find(const char *text, size_t length) {
@@ -74,6 +75,24 @@ vy_word vy_word_find(const char *text, size_t length) {
     if (op != VYRE_OP_COUNT && is_call(vyre_op_get(op)))
         return word(VY_WORD_OP, op);
     return equals("len", text, length) ? word(VY_WORD_LEN, 0) : word(VY_WORD_PLAIN, 0);
+}
+
+static const char *const legal_words[VY_LEGAL_COUNT] = {"", "",
+#define X(ID, spelling) spelling,
+                                                        VY_LEGAL_WORD_LIST(X)
+#undef X
+};
+
+vy_legal_word vy_word_legal(const char *text, size_t length, vyre_op *op) {
+    for (unsigned i = VY_LEGAL_OP + 1; i < VY_LEGAL_COUNT; i++)
+        if (length && equals(legal_words[i], text, length))
+            return (vy_legal_word)i;
+    vyre_op found = vyre_op_find(text, length);
+    if (found == VYRE_OP_COUNT || vyre_op_get(found)->level != VYRE_LEVEL_LEGAL)
+        return VY_LEGAL_NONE;
+    if (op)
+        *op = found;
+    return VY_LEGAL_OP;
 }
 
 void vy_word_collective(vyre_collective collective, vyre_op combine, int subgroup, char text[VY_WORD_ROOM]) {
@@ -126,7 +145,7 @@ int vy_word_at(vy_word_class cls, unsigned index, char text[VY_WORD_ROOM]) {
     }
     if (!spelling)
         return 0;
-    /* Rows with a symbol are no call; what stands for them here is never nearer to a typo than itself. */
+    /* Rows with a symbol or of level legal are no call; what stands for them here is never nearer to a typo than itself. */
     snprintf(text, VY_WORD_ROOM, "%s", cls == VY_WORD_OP && !is_call(vyre_op_get(index)) ? "min" : spelling);
     return 1;
 }

@@ -3,7 +3,10 @@
  * Keywords, types, builtins, atomics and collectives are reserved everywhere. The names of ops that are written as
  * calls (`min`, `fma`, `len`, …) are taken only as names of functions: a variable may be called `max`, because a call
  * and a value never stand in the same place. Words such as `count`, `step`, `over`, `read`, `private` mean something
- * only where the grammar asks for them. */
+ * only where the grammar asks for them.
+ *
+ * What only level legal has is nobody's word: `poll`, `report`, `approx_div`, … are plain names. A call by such a name is the
+ * construct unless the file has a function of that name, which programs of level legal may not have. */
 #ifndef VY_IR_TEXT_WORDS_H
 #define VY_IR_TEXT_WORDS_H
 
@@ -54,6 +57,22 @@ int vy_word_at(vy_word_class cls, unsigned index, char text[VY_WORD_ROOM]);
 
 /* Another name for a word: `workgroup_reduce_sum` for `workgroup_reduce_add`. Writes the word; 0 if it is none. */
 int vy_word_synonym(const char *text, size_t length, char word[VY_WORD_ROOM]);
+
+/* Words of level legal: X(ID, spelling). Beside them the op rows of that level, as VY_LEGAL_OP. */
+#define VY_LEGAL_WORD_LIST(X)                                                                                          \
+    X(MISALIGNMENT, "misalignment")                                                                                    \
+    X(LOAD_WIDE, "load_wide") X(STORE_WIDE, "store_wide") X(REPORT, "report") X(POLL, "poll")
+typedef enum vy_legal_word {
+    VY_LEGAL_NONE,
+    VY_LEGAL_OP,
+#define X(ID, spelling) VY_LEGAL_##ID,
+    VY_LEGAL_WORD_LIST(X)
+#undef X
+        VY_LEGAL_COUNT
+} vy_legal_word;
+
+/* What a name means at level legal, where it is called; *op (optional) for VY_LEGAL_OP. */
+vy_legal_word vy_word_legal(const char *text, size_t length, vyre_op *op);
 
 /* Spelling of a collective as it is written, without its width. */
 void vy_word_collective(vyre_collective collective, vyre_op combine, int subgroup, char text[VY_WORD_ROOM]);

@@ -32,6 +32,9 @@ static void check_function_names(vy_check *check) {
                            "the name of a function is longer (%zu bytes) than the limit (%d)", length, VY_LIMIT_NAME);
         else if (!vy_text_is_function_name(name, length))
             vy_check_error(check, VY_V010, f->position, NULL, "a function cannot be called `%s`", name);
+        else if (p->level == VYRE_LEVEL_LEGAL && vy_word_legal(name, length, NULL) != VY_LEGAL_NONE)
+            vy_check_error(check, VY_V010, f->position, VY_FIX("choose another name than `%s`", name),
+                           "at level legal `%s` has a meaning of its own", name);
         else if (taken[f->name]++)
             vy_check_error(check, VY_V011, f->position, VY_FIX("rename one of the functions called `%s`", name),
                            "the function `%s` is declared twice", name);

@@ -52,11 +52,11 @@ void vy_body_legal(vy_body *body, vy_position at, const char *what) {
         vy_check_error(body->check, VY_V020, at, NULL, "%s stands in a program of level source", what);
 }
 
-void vy_body_index(vy_body *body, uint32_t memory, uint32_t index, uint8_t guard) {
+void vy_body_index(vy_body *body, vy_position at, uint32_t memory, uint32_t index, uint8_t guard) {
     const vy_expr *e = &body->program->exprs.items[index];
     const char *name = vy_check_name(body->check, body->program->memories.items[memory].name);
     if (guard == VY_UNGUARDED) {
-        vy_body_legal(body, vy_body_expr_at(body, index), "an unguarded access");
+        vy_body_legal(body, at, "an unguarded access");
         if (e->type != VYRE_TYPE_U32)
             vy_body_mismatch(body, VY_V053, vy_body_expr_at(body, index), "the index of an unguarded access", e->type,
                              VYRE_TYPE_U32);
@@ -80,7 +80,7 @@ static void check_load(vy_body *body, uint32_t index, const vy_expr *e) {
         vy_check_error(body->check, VY_V054, vy_body_expr_at(body, index), NULL,
                        "`%s` is loaded, but its access is `%s`", vy_check_name(body->check, m->name),
                        vy_access_name(m->access));
-    vy_body_index(body, e->a, e->b, e->op);
+    vy_body_index(body, vy_body_expr_at(body, index), e->a, e->b, e->op);
     if (e->c != VY_NONE && vy_body_type(body, e->c) != VYRE_TYPE_BOOL)
         vy_body_mismatch(body, VY_V063, vy_body_expr_at(body, e->c), "the condition of a load",
                          vy_body_type(body, e->c), VYRE_TYPE_BOOL);
@@ -137,7 +137,7 @@ static void check_op(vy_body *body, uint32_t index, const vy_expr *e) {
     const vyre_op_info *info = vyre_op_get((vyre_op)e->op);
     const uint32_t operands[3] = {e->a, e->b, e->c};
     if (info->level == VYRE_LEVEL_LEGAL)
-        vy_body_legal(body, vy_body_expr_at(body, index), info->name);
+        vy_body_legal(body, vy_body_expr_at(body, index), VY_FIX("`%s`", info->name));
     unsigned first = info->rule == VYRE_RULE_SELECT;
     if (first && vy_body_type(body, e->a) != VYRE_TYPE_BOOL) {
         vy_body_mismatch(body, VY_V063, vy_body_expr_at(body, e->a), "the condition of a select",
