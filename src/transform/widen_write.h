@@ -1,0 +1,25 @@
+/* Writing the body of a program for several lanes at once. Inside of src/transform/widen*.c only. */
+#ifndef VY_TRANSFORM_WIDEN_WRITE_H
+#define VY_TRANSFORM_WIDEN_WRITE_H
+
+#include "transform/grid_split_copy.h"
+#include "transform/widen_plan.h"
+
+typedef struct vy_widen_writer {
+    vy_copy copy;
+    vy_widen_plan *plan;
+    uint32_t *lanes[VY_WIDEN_MOST]; /* by lane: from variables of the program to those of the draft */
+    uint32_t *hoisted;              /* by load of the current statement: the variable of lane 0, or VY_NONE */
+    uint32_t groups, size, base; /* variables of the draft: groups_x and invocations of the original, where lane 0 is */
+    uint32_t element;            /* slow path: the variable that is global_id.x; VY_NONE in the fast path */
+    uint32_t starts[VY_WIDEN_STARTS]; /* variables of the draft */
+    uint8_t is_early;                 /* at the start of the program: a `let` is not there yet, its value is */
+    uint8_t ended;                    /* the last statement of the block was a jump */
+} vy_widen_writer;
+
+/* The body for so many lanes, from lane 0, in the current block. */
+void vy_widen_write_body(vy_widen_writer *writer, uint32_t lanes);
+/* An early expression, for a statement that follows directly. */
+uint32_t vy_widen_write_early(vy_widen_writer *writer, uint32_t expr);
+
+#endif
