@@ -1,7 +1,8 @@
-/* Legalisation (legal.h): inline, refuse what the target has no types for, then the phases. */
+/* Legalisation (legal.h): inline, refuse what the target has no types for, write out collectives, then the numeric phases. */
 #include "transform/legal.h"
 
 #include "base/status.h"
+#include "transform/legal_meet.h"
 #include "transform/legal_phase.h"
 
 /* The types of all values and memories, as bits 1 << vyre_type. */
@@ -52,7 +53,7 @@ static vyre_status run_pairs(vyre_program *program, uint64_t exact, vyre_program
 }
 
 vyre_status vy_legalise(vyre_program *program, const vy_legal_target *target, vyre_program **out, vyre_error *error) {
-    vyre_program *inlined = NULL, *held = NULL, *exact = NULL;
+    vyre_program *inlined = NULL, *met = NULL, *held = NULL, *exact = NULL;
     *out = NULL;
     if (!vy_program_has_entry(program))
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "pass a `program`, not a file of functions",
@@ -64,12 +65,15 @@ vyre_status vy_legalise(vyre_program *program, const vy_legal_target *target, vy
     if (status == VYRE_OK && !(target->exact & VY_NUMERIC(INT64)))
         status = check_wide(inlined, error);
     if (status == VYRE_OK)
-        status = run_narrow(inlined, target->exact, &held, error);
+        status = vy_legal_meet(inlined, target, &met, error);
+    if (status == VYRE_OK)
+        status = run_narrow(met, target->exact, &held, error);
     if (status == VYRE_OK)
         status = run_phase(held, &vy_legal_exact, vy_legal_exact_texts, target->exact, &exact, error);
     if (status == VYRE_OK)
         status = run_pairs(exact, target->exact, out, error);
     vyre_program_release(inlined);
+    vyre_program_release(met);
     vyre_program_release(held);
     vyre_program_release(exact);
     return status;

@@ -68,23 +68,5 @@ static uint32_t lower_op(vy_legaliser *rw, const vy_expr *e, vyre_type operand, 
     return vy_legaliser_call(rw, function, trees, vyre_op_get(op)->arity);
 }
 
-/* A collective combines natively, unless that is not exact, or the values will be pairs. */
-static int stepwise(vy_legaliser *rw, const vy_stmt *s, vyre_type type) {
-    vyre_op op = (vyre_op)s->combine;
-    if (type == VYRE_TYPE_I64 || type == VYRE_TYPE_U64)
-        return !vy_legaliser_has(rw, VYRE_NUMERIC_INT64);
-    return vyre_type_class(type) == VYRE_CLASS_FLOAT && vy_legal_replacement(rw->library, op, type, type) != VY_NONE;
-}
-
-static uint32_t collective(vy_legaliser *rw, const vy_stmt *s, vyre_type type, uint32_t tree) {
-    (void)rw, (void)s, (void)type;
-    return tree;
-}
-
-const vy_legaliser_phase vy_legal_exact = {.carrier = carrier,
-                                           .widen = widen,
-                                           .narrow = narrow,
-                                           .op = lower_op,
-                                           .keeps = keeps,
-                                           .stepwise = stepwise,
-                                           .collective = collective};
+const vy_legaliser_phase vy_legal_exact = {
+    .carrier = carrier, .widen = widen, .narrow = narrow, .op = lower_op, .keeps = keeps};

@@ -9,8 +9,6 @@
  * and back for any other op: profiles promise no more. */
 #include "transform/legal_phase.h"
 
-#include "ir/rows.h"
-
 #include <stdio.h>
 
 static int is_narrow_integer(vyre_type type) {
@@ -262,29 +260,5 @@ static uint32_t lower_op(vy_legaliser *rw, const vy_expr *e, vyre_type operand, 
     return vy_legaliser_op(rw, op, carrier(rw, type), trees[0], trees[1], trees[2]);
 }
 
-static int is_order(const vy_stmt *s) {
-    return s->combine == VYRE_OP_MIN || s->combine == VYRE_OP_MAX;
-}
-
-/* Floats are rounded at each step. */
-static int stepwise(vy_legaliser *rw, const vy_stmt *s, vyre_type type) {
-    (void)rw;
-    return is_narrow_float(type) && !is_order(s);
-}
-
-/* Integers combine in 32 bits and are brought back once: wrapping is a homomorphism of +, * and the bitwise ops, and the identity of min and max
- * is the only value out of range. */
-static uint32_t collective(vy_legaliser *rw, const vy_stmt *s, vyre_type type, uint32_t tree) {
-    if (!vy_collectives[s->op].combines || !is_touched(rw, type) || is_narrow_float(type))
-        return tree;
-    return named(rw, is_order(s) ? "clamp" : "wrap", type, tree);
-}
-
-const vy_legaliser_phase vy_legal_narrow = {.start = start,
-                                            .carrier = carrier,
-                                            .widen = widen,
-                                            .narrow = narrow,
-                                            .op = lower_op,
-                                            .keeps = keeps,
-                                            .stepwise = stepwise,
-                                            .collective = collective};
+const vy_legaliser_phase vy_legal_narrow = {
+    .start = start, .carrier = carrier, .widen = widen, .narrow = narrow, .op = lower_op, .keeps = keeps};

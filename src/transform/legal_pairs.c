@@ -416,23 +416,11 @@ static uint32_t narrow(vy_legaliser *rw, vyre_type type, uint32_t tree, vy_space
     return tree;
 }
 
-static int stepwise(vy_legaliser *rw, const vy_stmt *s, vyre_type type) {
-    (void)rw, (void)s, (void)type;
-    return 0;
-}
-
-static uint32_t met(vy_legaliser *rw, const vy_stmt *s, vyre_type type, uint32_t tree) {
-    (void)rw, (void)s, (void)type;
-    return tree;
-}
-
 const vy_legaliser_phase vy_legal_pairs = {.carrier = carrier,
                                            .widen = widen,
                                            .narrow = narrow,
                                            .op = lower_op,
                                            .keeps = keeps,
-                                           .stepwise = stepwise,
-                                           .collective = met,
                                            .declare = vy_pairs_declare,
                                            .leaf = leaf,
                                            .index = plain_index,

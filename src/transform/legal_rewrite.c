@@ -2,7 +2,6 @@
 #include "transform/legal_rewrite.h"
 
 #include "base/status.h"
-#include "ir/rows.h"
 
 #include <stdio.h>
 
@@ -94,8 +93,7 @@ uint32_t vy_legaliser_put(vy_legaliser *rw, uint32_t tree) {
     return vy_draft_expr(&rw->copy.draft, &e);
 }
 
-/* A name nobody else has: neither the original, whose names may still come, nor the library. */
-static vy_name fresh_name(vy_legaliser *rw, const char *text) {
+vy_name vy_legaliser_name(vy_legaliser *rw, const char *text) {
     char name[VY_LIMIT_NAME + 1];
     do
         snprintf(name, sizeof name, "%.100s_%u", text, ++rw->fresh);
@@ -108,7 +106,7 @@ uint32_t vy_legaliser_bind(vy_legaliser *rw, uint8_t kind, const char *name, uin
     if (tree == VY_NONE)
         return VY_NONE;
     uint32_t value = vy_legaliser_put(rw, tree);
-    vy_name named = fresh_name(rw, name);
+    vy_name named = vy_legaliser_name(rw, name);
     uint32_t variable = kind == VY_STMT_VAR ? vy_draft_var(&rw->copy.draft, named, type, value)
                                             : vy_draft_let(&rw->copy.draft, named, type, value);
     return vy_legaliser_variable(rw, variable);
@@ -417,40 +415,11 @@ static void atomic(vy_legaliser *rw, const vy_stmt *s) {
         rw->copy.variables[s->variable] = variable;
 }
 
-static int combines(const vy_stmt *s) {
-    return s->kind == VY_STMT_COLLECTIVE && vy_collectives[s->op].combines;
-}
-
-static int is_stepwise(vy_legaliser *rw, const vy_stmt *s) {
-    return combines(s) && rw->phase->stepwise(rw, s, (vyre_type)rw->from->exprs.items[s->a].type);
-}
-
+/* What is left to the target is exact in the carrier: the others have been written out (legal_meet.h). */
 static void collective(vy_legaliser *rw, const vy_stmt *s) {
-    vyre_type operand = (vyre_type)rw->from->exprs.items[s->a].type;
     vyre_type carrier = rw->phase->carrier(rw, (vyre_type)rw->from->variables.items[s->variable].type);
-    uint32_t tree;
-    if (is_stepwise(rw, s)) {
-        tree = vy_legaliser_stepwise(rw, s, operand, vy_legaliser_lower(rw, s->a));
-    } else {
-        uint32_t met = with_operands(rw, s, fresh_name(rw, "met"), carrier);
-        tree = rw->phase->collective(rw, s, operand, vy_legaliser_variable(rw, met));
-    }
     vy_name name = variable_name(rw, s->variable);
-    rw->copy.variables[s->variable] = vy_draft_let(&rw->copy.draft, name, carrier, vy_legaliser_put(rw, tree));
-}
-
-uint32_t vy_legaliser_broadcast(vy_legaliser *rw, uint32_t tree) {
-    vy_stmt stmt = vy_draft_blank(VY_STMT_COLLECTIVE);
-    vyre_type type = vy_legaliser_type(rw, tree);
-    vy_name name = fresh_name(rw, "met");
-    stmt.op = VYRE_COLLECTIVE_BROADCAST;
-    stmt.result_count = 1;
-    stmt.a = vy_legaliser_put(rw, tree);
-    stmt.b = vy_draft_literal(&rw->copy.draft, VYRE_TYPE_U32, 0);
-    if (rw->copy.draft.failed || rw->status != VYRE_OK)
-        return VY_NONE;
-    uint32_t made = vy_draft_stmt(&rw->copy.draft, &stmt, NULL, 0, &name, &type);
-    return made == VY_NONE ? VY_NONE : vy_legaliser_variable(rw, rw->copy.draft.program->stmts.items[made].variable);
+    rw->copy.variables[s->variable] = with_operands(rw, s, name, carrier);
 }
 
 void vy_legaliser_body(vy_legaliser *rw, uint32_t first, uint32_t end, uint32_t mark) {
@@ -571,22 +540,6 @@ static void block(vy_legaliser *rw, uint32_t first, uint32_t end) {
 
 /* ---- the phase ---- */
 
-/* The arrays through which values meet in collectives that are done in steps: one for each type. */
-static void add_exchanges(vy_legaliser *rw) {
-    const uint32_t *size = rw->from->workgroup;
-    for (int type = 0; type < VYRE_TYPE_COUNT; type++)
-        rw->exchanges[type] = VY_NONE;
-    for (uint32_t i = rw->copy.entry->first_stmt; i < rw->copy.entry->end_stmt; i++) {
-        const vy_stmt *s = &rw->from->stmts.items[i];
-        if (!is_stepwise(rw, s))
-            continue;
-        vyre_type type = rw->phase->carrier(rw, (vyre_type)rw->from->exprs.items[s->a].type);
-        if (rw->exchanges[type] == VY_NONE)
-            rw->exchanges[type] = vy_draft_array(&rw->copy.draft, vy_copy_new_name(&rw->copy, "exchange"),
-                                                 VY_SPACE_WORKGROUP, type, size[0] * size[1] * size[2]);
-    }
-}
-
 static vyre_status write_program(vy_legaliser *rw, vyre_program **out) {
     vyre_status status = vy_copy_start(&rw->copy, rw->from, vy_name_text(rw->from, rw->from->name), rw->error);
     if (status != VYRE_OK)
@@ -599,7 +552,6 @@ static vyre_status write_program(vy_legaliser *rw, vyre_program **out) {
         vy_copy_arrays(&rw->copy);
         vy_copy_grid(&rw->copy);
     }
-    add_exchanges(rw);
     block(rw, rw->copy.entry->first_stmt, rw->copy.entry->end_stmt);
     if (rw->status != VYRE_OK)
         return rw->status;

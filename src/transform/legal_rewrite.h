@@ -28,10 +28,6 @@ typedef struct vy_legaliser_phase {
     uint32_t (*op)(vy_legaliser *rw, const vy_expr *e, vyre_type operand, const uint32_t *trees);
     /* Whether op() would give the same op on the same operands. */
     int (*keeps)(const vy_legaliser *rw, const vy_expr *e, vyre_type operand);
-    /* Whether a reduction or scan of values of `type` is to be done in steps, each with op(). */
-    int (*stepwise)(vy_legaliser *rw, const vy_stmt *s, vyre_type type);
-    /* The result of any other collective over values of `type`, which the carrier computed. */
-    uint32_t (*collective)(vy_legaliser *rw, const vy_stmt *s, vyre_type type, uint32_t tree);
 
     /* For a phase that makes two values of one (legal_pairs.c); NULL in others. */
     /* Declares params, buffers, arrays and the grid. */
@@ -54,12 +50,11 @@ struct vy_legaliser {
     uint64_t exact;
     uint32_t native; /* the narrow floats that are held as they are: bits 1 << vyre_type */
     vy_copy copy;
-    VY_VECTOR(vy_expr) trees;            /* operands are trees; variables and memories are the draft's */
-    VY_VECTOR(uint8_t) depths;           /* of trees */
-    uint32_t *bound;                     /* by variable of the library: its tree */
-    uint32_t exchanges[VYRE_TYPE_COUNT]; /* arrays for collectives in steps, by their type; VY_NONE */
-    uint32_t fresh;                      /* numbers of new names */
-    vyre_status status;                  /* the first refusal; memory is noted in the draft */
+    VY_VECTOR(vy_expr) trees;  /* operands are trees; variables and memories are the draft's */
+    VY_VECTOR(uint8_t) depths; /* of trees */
+    uint32_t *bound;           /* by variable of the library: its tree */
+    uint32_t fresh;            /* numbers of new names */
+    vyre_status status;        /* the first refusal; memory is noted in the draft */
     vyre_error *error;
 };
 
@@ -83,7 +78,7 @@ static inline uint32_t vy_legaliser_op1(vy_legaliser *rw, vyre_op op, vyre_type 
 uint32_t vy_legaliser_cast(vy_legaliser *rw, vyre_type type, uint32_t tree);
 /* A node over trees; variables and memories are the draft's. */
 uint32_t vy_legaliser_node(vy_legaliser *rw, vy_expr e);
-/* A variable of the draft. */
+/* A variable of the draft, a leaf. */
 uint32_t vy_legaliser_variable(vy_legaliser *rw, uint32_t variable);
 /* An expression of the program. */
 uint32_t vy_legaliser_lower(vy_legaliser *rw, uint32_t expr);
@@ -104,16 +99,14 @@ uint32_t vy_legaliser_again(vy_legaliser *rw, uint32_t leaf);
 
 /* ---- statements before the current one ---- */
 
+/* A name nobody else has: neither the original, whose names may still come, nor the library. */
+vy_name vy_legaliser_name(vy_legaliser *rw, const char *text);
 /* Binds a tree to a new variable (kind VY_STMT_LET or VY_STMT_VAR); gives it as a leaf. */
 uint32_t vy_legaliser_bind(vy_legaliser *rw, uint8_t kind, const char *name, uint32_t tree);
 /* The tree itself if it is a leaf, else a let of it. */
 uint32_t vy_legaliser_leaf(vy_legaliser *rw, uint32_t tree, const char *name);
 /* Appends a tree to the draft, for a statement that follows directly. */
 uint32_t vy_legaliser_put(vy_legaliser *rw, uint32_t tree);
-/* The value of the first invocation of the workgroup, which all then have, and are known to. */
-uint32_t vy_legaliser_broadcast(vy_legaliser *rw, uint32_t tree);
-/* A reduction or scan of `values` in steps, in the canonical order (legal_collective.c). */
-uint32_t vy_legaliser_stepwise(vy_legaliser *rw, const vy_stmt *s, vyre_type type, uint32_t values);
 
 /* The statements [first, end) of the program as the body of an open block, whose scope was opened at `mark` (vy_copy_open). */
 void vy_legaliser_body(vy_legaliser *rw, uint32_t first, uint32_t end, uint32_t mark);

@@ -169,7 +169,7 @@ static inline vyre_type element_type(vyre_type type) {
  * the number of cases, 0 if the profile refuses the op. */
 static inline uint64_t op_run_check(const op_run *run, const profile *p, size_t n, const uint64_t *const operands[3],
                                     const uint64_t *expected) {
-    vy_legal_target target = {p->exact};
+    vy_legal_target target = {.exact = p->exact};
     vyre_program *legal = NULL;
     vyre_oracle *oracle = NULL;
     vyre_error error = {0};

@@ -29,7 +29,7 @@ static void check(const char *text, vyre_type type, uint32_t count, uint64_t exa
     }
     vyre_span input = {bytes, count * size};
     vyre_arguments arguments = {.inputs = &input, .input_count = 1};
-    vyre_status status = vy_legalise(program, &(vy_legal_target){exact}, &legal, &error);
+    vyre_status status = vy_legalise(program, &(vy_legal_target){.exact = exact}, &legal, &error);
     if (status == VYRE_OK)
         status = vyre_oracle_new(program, &good, &error);
     if (status == VYRE_OK)

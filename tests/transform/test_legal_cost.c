@@ -101,7 +101,8 @@ static void the_table_of_costs_is_right(void **state) {
         op_run run;
         vyre_program *legal;
         assert_true(op_run_start(&run, c->op, c->result, c->operand));
-        assert_int_equal(vy_legalise(run.program, &(vy_legal_target){ALL_BITS & ~c->missing}, &legal, NULL), VYRE_OK);
+        assert_int_equal(vy_legalise(run.program, &(vy_legal_target){.exact = ALL_BITS & ~c->missing}, &legal, NULL),
+                         VYRE_OK);
         uint32_t code, outer;
         measure(legal, &code, &outer);
         if (code != c->code || outer != c->outer) {

@@ -122,7 +122,8 @@ static void a_float_divided_by_a_constant_is_rewritten(void **state) {
     vyre_program *legal,
         *program = parse_program("program p {\n buffer a : f32 read_write\n workgroup 1\n grid over a\n"
                                  " a[global_id.x] = a[global_id.x] / 3\n}\n");
-    assert_int_equal(vy_legalise(program, &(vy_legal_target){ALL_BITS & ~BIT(F32_DIV)}, &legal, NULL), VYRE_OK);
+    assert_int_equal(vy_legalise(program, &(vy_legal_target){.exact = ALL_BITS & ~BIT(F32_DIV)}, &legal, NULL),
+                     VYRE_OK);
     static const uint32_t values[4] = {0x3f800000, 0x40490fdb, 1, 0xff7fffff};
     vyre_span input = {values, sizeof values};
     vyre_arguments arguments = {.inputs = &input, .input_count = 1};
@@ -144,7 +145,7 @@ static void a_float_divided_by_a_constant_is_rewritten(void **state) {
 static void check_refused(const char *text, uint64_t exact, const char *what) {
     vyre_program *program = parse_program(text), *legal;
     vyre_error error = {0};
-    assert_int_equal(vy_legalise(program, &(vy_legal_target){exact}, &legal, &error), VYRE_UNSUPPORTED);
+    assert_int_equal(vy_legalise(program, &(vy_legal_target){.exact = exact}, &legal, &error), VYRE_UNSUPPORTED);
     assert_null(legal);
     if (!strstr(error.message, what))
         fail_msg("`%s` does not name %s", error.message, what);
@@ -167,7 +168,7 @@ static void a_library_cannot_be_legalised(void **state) {
     vyre_program *legal;
     const char *text = "fn f(a: u32) -> u32 { return a }\n";
     assert_int_equal(vyre_text_parse(text, strlen(text), NULL, NULL, &module, NULL), VYRE_OK);
-    assert_int_equal(vy_legalise(vyre_module_library(module), &(vy_legal_target){0}, &legal, NULL),
+    assert_int_equal(vy_legalise(vyre_module_library(module), &(vy_legal_target){.exact = 0}, &legal, NULL),
                      VYRE_INVALID_ARGUMENT);
     vyre_module_free(module);
 }
@@ -197,7 +198,7 @@ static vyre_status legalise_a_tour(void *user) {
     vyre_digest *expected = user, digest = {0};
     vyre_status status = vyre_text_parse(text, sizeof text - 1, NULL, NULL, &module, error);
     if (status == VYRE_OK)
-        status = vy_legalise(vyre_module_program(module, 0), &(vy_legal_target){0}, &legal, error);
+        status = vy_legalise(vyre_module_program(module, 0), &(vy_legal_target){.exact = 0}, &legal, error);
     if (status == VYRE_OK)
         status = vy_oracle_new_on(legal, 0, &oracle, error);
     /* The parser can do without some of what it asks for; the program is the same then. */

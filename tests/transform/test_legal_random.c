@@ -50,7 +50,7 @@ static verdict judge(vyre_program *program, const vyre_arguments *arguments, con
     vyre_oracle *oracle = NULL;
     vyre_error error = {0};
     verdict result = DIFFERENT;
-    vyre_status status = vy_legalise(program, &(vy_legal_target){p->exact}, &legal, &error);
+    vyre_status status = vy_legalise(program, &(vy_legal_target){.exact = p->exact}, &legal, &error);
     if (status == VYRE_UNSUPPORTED)
         return REFUSED;
     if (vyre_oracle_new(program, &oracle, NULL) == VYRE_OK)
@@ -85,7 +85,7 @@ static void report(const vyre_case *found, const profile *p, const char *why) {
     vyre_program *legal = NULL;
     if (vyre_shrink(found, still_differs, (void *)(uintptr_t)p, 0, &small, NULL) == VYRE_OK) {
         print_program(vyre_case_program(small));
-        if (vy_legalise(vyre_case_program(small), &(vy_legal_target){p->exact}, &legal, NULL) == VYRE_OK)
+        if (vy_legalise(vyre_case_program(small), &(vy_legal_target){.exact = p->exact}, &legal, NULL) == VYRE_OK)
             print_program(legal);
     }
     vyre_program_release(legal);

@@ -1,0 +1,336 @@
+/* The phase (legal_meet.h): what is written out, where it meets, and the copy of all the rest. */
+#include "transform/legal_meet.h"
+
+#include "base/status.h"
+#include "ir/rows.h"
+#include "transform/legal_phase.h"
+
+/* ---- trees ---- */
+
+/* A tree as an operand: a leaf may have been one before. */
+static uint32_t take(vy_meeter *m, uint32_t tree) {
+    if (tree == VY_NONE)
+        return VY_NONE;
+    uint8_t kind = m->rw.trees.items[tree].kind;
+    return kind == VY_EXPR_LITERAL || kind == VY_EXPR_VARIABLE ? vy_legaliser_again(&m->rw, tree) : tree;
+}
+
+uint32_t vy_meet_op(vy_meeter *m, vyre_op op, vyre_type type, uint32_t a, uint32_t b, uint32_t c) {
+    uint32_t x = take(m, a), y = take(m, b), z = take(m, c);
+    return vy_legaliser_op(&m->rw, op, type, x, y, z);
+}
+
+uint32_t vy_meet_number(vy_meeter *m, uint32_t value) {
+    return vy_legaliser_literal(&m->rw, VYRE_TYPE_U32, value);
+}
+
+uint32_t vy_meet_u32(vy_meeter *m, vyre_op op, uint32_t a, uint32_t b) {
+    return vy_meet_op(m, op, VYRE_TYPE_U32, a, b, VY_NONE);
+}
+
+uint32_t vy_meet_test(vy_meeter *m, vyre_op compare, uint32_t a, uint32_t b) {
+    return vy_meet_op(m, compare, VYRE_TYPE_BOOL, a, b, VY_NONE);
+}
+
+uint32_t vy_meet_has(vy_meeter *m, uint32_t number, uint32_t bit) {
+    return vy_meet_test(m, VYRE_OP_NE, vy_meet_u32(m, VYRE_OP_AND, number, vy_meet_number(m, bit)),
+                        vy_meet_number(m, 0));
+}
+
+uint32_t vy_meet_let(vy_meeter *m, const char *name, uint32_t tree) {
+    return vy_legaliser_bind(&m->rw, VY_STMT_LET, name, take(m, tree));
+}
+
+uint32_t vy_meet_var(vy_meeter *m, const char *name, uint32_t tree) {
+    return vy_legaliser_bind(&m->rw, VY_STMT_VAR, name, take(m, tree));
+}
+
+uint32_t vy_meet_load(vy_meeter *m, uint32_t array, vyre_type type, uint32_t index) {
+    vyre_type element = type == VYRE_TYPE_BOOL ? VYRE_TYPE_U32 : type;
+    return vy_legaliser_load(&m->rw, m->arrays[array], element, take(m, index));
+}
+
+uint32_t vy_meet_pack(vy_meeter *m, uint32_t value) {
+    return vy_legaliser_type(&m->rw, value) == VYRE_TYPE_BOOL
+               ? vy_meet_op(m, VYRE_OP_CAST, VYRE_TYPE_U32, value, VY_NONE, VY_NONE)
+               : value;
+}
+
+uint32_t vy_meet_unpack(vy_meeter *m, vyre_type type, uint32_t element) {
+    return type == VYRE_TYPE_BOOL ? vy_meet_test(m, VYRE_OP_NE, element, vy_meet_number(m, 0)) : element;
+}
+
+/* ---- statements ---- */
+
+void vy_meet_assign(vy_meeter *m, uint32_t variable, uint32_t tree) {
+    uint32_t value = vy_legaliser_put(&m->rw, take(m, tree));
+    if (variable != VY_NONE)
+        vy_draft_assign(&m->rw.copy.draft, m->rw.trees.items[variable].a, value);
+}
+
+void vy_meet_if(vy_meeter *m, uint32_t condition) {
+    vy_draft_if(&m->rw.copy.draft, vy_legaliser_put(&m->rw, take(m, condition)));
+}
+
+void vy_meet_end(vy_meeter *m) {
+    vy_draft_end(&m->rw.copy.draft);
+}
+
+void vy_meet_store(vy_meeter *m, uint32_t array, uint32_t index, uint32_t value) {
+    uint32_t at = vy_legaliser_put(&m->rw, take(m, index));
+    uint32_t stored = vy_legaliser_put(&m->rw, take(m, value));
+    vy_draft_store(&m->rw.copy.draft, m->arrays[array], at, stored);
+}
+
+void vy_meet_barrier(vy_meeter *m) {
+    vy_stmt stmt = vy_draft_blank(VY_STMT_BARRIER);
+    stmt.scope = VYRE_SCOPE_WORKGROUP;
+    vy_draft_stmt(&m->rw.copy.draft, &stmt, NULL, 0, NULL, NULL);
+    m->unfree = 0;
+}
+
+void vy_meet_open(vy_meeter *m, uint32_t array) {
+    if (m->unfree >> array & 1)
+        vy_meet_barrier(m);
+}
+
+void vy_meet_close(vy_meeter *m, uint32_t array) {
+    m->unfree |= 1u << array;
+}
+
+/* ---- which are written out ---- */
+
+/* The bits of a profile without which reductions and scans do not come out exactly. Narrow floats are held as f32: their order is f32's, but sums and
+ * products are rounded at each step. */
+static int combines_exactly(uint64_t exact, vyre_op op, vyre_type type) {
+    uint64_t needs = 0;
+    int is_order = op == VYRE_OP_MIN || op == VYRE_OP_MAX;
+    switch (type) {
+    case VYRE_TYPE_I8:
+    case VYRE_TYPE_U8:
+        needs = VY_NUMERIC(INT8);
+        break;
+    case VYRE_TYPE_I16:
+    case VYRE_TYPE_U16:
+        needs = VY_NUMERIC(INT16);
+        break;
+    case VYRE_TYPE_I64:
+    case VYRE_TYPE_U64:
+        needs = VY_NUMERIC(INT64);
+        break;
+    case VYRE_TYPE_F16:
+    case VYRE_TYPE_BF16:
+        if (!is_order)
+            return 0; /* fall through */
+    case VYRE_TYPE_F32:
+        needs = VY_NUMERIC(F32_SUBNORMAL) | (is_order            ? VY_NUMERIC(F32_MIN_MAX)
+                                             : op == VYRE_OP_MUL ? VY_NUMERIC(F32_MUL)
+                                                                 : VY_NUMERIC(F32_ADD));
+        break;
+    case VYRE_TYPE_F64:
+        needs = VY_NUMERIC(F64_SUBNORMAL) | (is_order            ? VY_NUMERIC(F64_MIN_MAX)
+                                             : op == VYRE_OP_MUL ? VY_NUMERIC(F64_MUL)
+                                                                 : VY_NUMERIC(F64_ADD));
+        break;
+    default:
+        break;
+    }
+    return !(needs & ~exact);
+}
+
+static vyre_type value_type(const vy_meeter *m, const vy_stmt *s) {
+    return (vyre_type)m->rw.from->exprs.items[s->a].type;
+}
+
+static int is_written_out(const vy_meeter *m, const vy_stmt *s) {
+    if (s->kind != VY_STMT_COLLECTIVE || vy_collectives[s->op].level == VYRE_LEVEL_LEGAL)
+        return 0;
+    return !m->target->native_collectives ||
+           (vy_collectives[s->op].combines &&
+            !combines_exactly(m->target->exact, (vyre_op)s->combine, value_type(m, s)));
+}
+
+/* ---- arrays ---- */
+
+static uint32_t width_of(const vy_meeter *m, const vy_stmt *s) {
+    return s->width && s->width < m->count ? s->width : m->count;
+}
+
+vy_meeting_place vy_meet_place(const vy_meeter *m, const vy_stmt *s, vyre_type type) {
+    uint32_t element = type == VYRE_TYPE_BOOL ? VYRE_TYPE_U32 : type;
+    if (vy_meet_in_block(m, width_of(m, s)))
+        return (vy_meeting_place){VY_NONE, 0};
+    uint32_t blocks = (m->count + m->block - 1) / m->block;
+    switch ((vyre_collective)s->op) {
+    case VYRE_COLLECTIVE_REDUCE:
+    case VYRE_COLLECTIVE_SCAN_INCLUSIVE:
+    case VYRE_COLLECTIVE_SCAN_EXCLUSIVE:
+        return (vy_meeting_place){element, blocks};
+    case VYRE_COLLECTIVE_ANY:
+    case VYRE_COLLECTIVE_ALL:
+        if (m->block > 1)                                     /* a reduction */
+            return (vy_meeting_place){VYRE_TYPE_U32, blocks}; /* fall through */
+    case VYRE_COLLECTIVE_BALLOT:
+        return (vy_meeting_place){VY_MEET_VOTES, vy_meet_vote_words(m, (vyre_collective)s->op, width_of(m, s))};
+    case VYRE_COLLECTIVE_BROADCAST:
+        return (vy_meeting_place){element, width_of(m, s) < m->count ? m->count : 1};
+    default:
+        return (vy_meeting_place){element, m->count};
+    }
+}
+
+/* One array for each type, as long as the longest that is asked for. */
+static void add_arrays(vy_meeter *m) {
+    uint32_t elements[VY_MEET_ARRAYS] = {0};
+    for (uint32_t i = m->rw.copy.entry->first_stmt; i < m->rw.copy.entry->end_stmt; i++) {
+        const vy_stmt *s = &m->rw.from->stmts.items[i];
+        if (!is_written_out(m, s))
+            continue;
+        vy_meeting_place place = vy_meet_place(m, s, value_type(m, s));
+        if (place.array != VY_NONE && place.elements > elements[place.array])
+            elements[place.array] = place.elements;
+    }
+    for (uint32_t i = 0; i < VY_MEET_ARRAYS; i++) {
+        vyre_type type = i == VY_MEET_VOTES ? VYRE_TYPE_U32 : (vyre_type)i;
+        const char *name = i == VY_MEET_VOTES ? "votes" : "exchange";
+        m->arrays[i] = VY_NONE;
+        if (elements[i])
+            m->arrays[i] = vy_draft_array(&m->rw.copy.draft, vy_copy_new_name(&m->rw.copy, name), VY_SPACE_WORKGROUP,
+                                          type, elements[i]);
+    }
+}
+
+/* ---- the walk ---- */
+
+/* The arrays that collectives of [first, end) read. */
+static uint32_t arrays_of(const vy_meeter *m, uint32_t first, uint32_t end) {
+    uint32_t arrays = 0;
+    for (uint32_t i = first; i < end; i++) {
+        const vy_stmt *s = &m->rw.from->stmts.items[i];
+        if (!is_written_out(m, s))
+            continue;
+        vy_meeting_place place = vy_meet_place(m, s, value_type(m, s));
+        if (place.array != VY_NONE)
+            arrays |= 1u << place.array;
+    }
+    return arrays;
+}
+
+/* An operand, evaluated where the collective stands. */
+static uint32_t operand(vy_meeter *m, const char *name, uint32_t root) {
+    if (root == VY_NONE)
+        return VY_NONE;
+    vyre_type type = (vyre_type)m->rw.from->exprs.items[root].type;
+    uint32_t value = vy_copy_expr(&m->rw.copy, root);
+    return vy_legaliser_variable(&m->rw, vy_draft_let(&m->rw.copy.draft, vy_legaliser_name(&m->rw, name), type, value));
+}
+
+static void write_out(vy_meeter *m, uint32_t index) {
+    const vy_stmt *s = &m->rw.from->stmts.items[index];
+    const vy_variable *result = &m->rw.from->variables.items[s->variable];
+    vy_draft *draft = &m->rw.copy.draft;
+    uint32_t tree;
+    m->rw.trees.count = m->rw.depths.count = 0;
+    draft->position = vy_stmt_position(m->rw.from, index);
+    vy_meeting meeting = {.m = m,
+                          .kind = (vyre_collective)s->op,
+                          .combine = (vyre_op)s->combine,
+                          .type = value_type(m, s),
+                          .width = width_of(m, s)};
+    meeting.value = operand(m, "value", s->a);
+    meeting.operand = operand(m, "asked", s->b);
+    meeting.index = vy_meet_let(m, "index", vy_legaliser_local_index(&m->rw));
+    if (vy_collectives[s->op].combines)
+        tree = vy_meet_combine(&meeting);
+    else if (s->op == VYRE_COLLECTIVE_ANY || s->op == VYRE_COLLECTIVE_ALL || s->op == VYRE_COLLECTIVE_BALLOT)
+        tree = vy_meet_vote(&meeting);
+    else
+        tree = vy_meet_move(&meeting);
+    vy_name name = vy_copy_name(&m->rw.copy, vy_name_text(m->rw.from, result->name));
+    m->rw.copy.variables[s->variable] =
+        vy_draft_let(draft, name, (vyre_type)result->type, vy_legaliser_put(&m->rw, take(m, tree)));
+}
+
+static void walk(vy_meeter *m, uint32_t first, uint32_t end);
+
+/* Recursion is bounded by VY_LIMIT_NESTING. */
+static void walk_structured(vy_meeter *m, uint32_t index) {
+    const vy_stmt *s = &m->rw.from->stmts.items[index];
+    vy_copy *copy = &m->rw.copy;
+    uint32_t mark = vy_copy_open(copy);
+    /* A loop comes to its start from its end. */
+    uint32_t inside = vy_stmt_is_loop(s->kind) ? arrays_of(m, index + 1, s->end) : 0, before = m->unfree | inside;
+    if (s->kind == VY_STMT_FOR) {
+        uint32_t a = vy_copy_expr(copy, s->a), b = vy_copy_expr(copy, s->b), c = vy_copy_expr(copy, s->c);
+        vy_copy_for(copy, index, a, b, c);
+    } else {
+        vy_copy_stmt(copy, index);
+    }
+    m->unfree = before;
+    walk(m, index + 1, s->middle);
+    vy_copy_close(copy, mark);
+    if (s->middle != s->end) {
+        uint32_t after = m->unfree;
+        vy_draft_else(&copy->draft);
+        m->unfree = before;
+        walk(m, s->middle, s->end);
+        vy_copy_close(copy, mark);
+        m->unfree |= after;
+    } else if (s->kind != VY_STMT_REGION) {
+        m->unfree |= before;
+    }
+    vy_draft_end(&copy->draft);
+}
+
+static void walk(vy_meeter *m, uint32_t first, uint32_t end) {
+    for (uint32_t i = first; i < end && !m->rw.copy.draft.failed; i = m->rw.from->stmts.items[i].end) {
+        const vy_stmt *s = &m->rw.from->stmts.items[i];
+        if (vy_stmt_is_structured(s->kind))
+            walk_structured(m, i);
+        else if (is_written_out(m, s))
+            write_out(m, i);
+        else if (s->kind != VY_STMT_PRINT) /* of the oracle alone */
+            vy_copy_stmt(&m->rw.copy, i);
+        if (s->kind == VY_STMT_BARRIER)
+            m->unfree = 0;
+    }
+}
+
+static vyre_status write_program(vy_meeter *m, vyre_program **out, vyre_error *error) {
+    vy_copy *copy = &m->rw.copy;
+    vyre_status status = vy_copy_start(copy, m->rw.from, vy_name_text(m->rw.from, m->rw.from->name), error);
+    if (status != VYRE_OK)
+        return status;
+    copy->draft.program->level = VYRE_LEVEL_LEGAL;
+    vy_copy_params(copy);
+    vy_copy_buffers(copy, 0);
+    vy_copy_arrays(copy);
+    add_arrays(m);
+    vy_copy_grid(copy);
+    walk(m, copy->entry->first_stmt, copy->entry->end_stmt);
+    return vy_copy_finish(copy, out, error);
+}
+
+vyre_status vy_legal_meet(const vyre_program *program, const vy_legal_target *target, vyre_program **out,
+                          vyre_error *error) {
+    const uint32_t *size = program->workgroup;
+    uint32_t variables = program->variables.count, memories = program->memories.count;
+    vy_meeter m = {.rw = {.from = program, .error = error},
+                   .target = target,
+                   .count = size[0] * size[1] * size[2],
+                   .block = target->subgroup_width > 1 ? target->subgroup_width : 1};
+    size_t bytes = vy_array_size((size_t)variables + memories + 1, sizeof(uint32_t));
+    uint32_t *maps = vy_allocate(bytes);
+    *out = NULL;
+    if (!maps)
+        return vy_fail_memory(error, "a legal program");
+    memset(maps, 0xff, bytes);
+    m.rw.copy.variables = maps;
+    m.rw.copy.memories = maps + variables;
+    vyre_status status = write_program(&m, out, error);
+    vy_copy_discard(&m.rw.copy);
+    VY_VECTOR_FREE(&m.rw.trees);
+    VY_VECTOR_FREE(&m.rw.depths);
+    vy_release(maps, bytes);
+    return status;
+}

@@ -1,0 +1,98 @@
+/* Meetings: collectives the target does not do by itself are written out, in the canonical order (docs/bits.md), before anything else is
+ * legalised. What combines is an ordinary op of the original type; later phases lower that.
+ *
+ *   legal_meet.c          which are written out, the arrays they meet in, and the walk over the program
+ *   legal_meet_combine.c  reductions and scans
+ *   legal_meet_move.c     votes, broadcasts and shuffles; how a value moves between lanes of the hardware
+ *
+ * Invocations exchange values through a workgroup array with barriers or, in blocks of `block` consecutive ones, through the hardware's shuffle.
+ * What must stay true:
+ *  - barriers and native shuffles stand where the collective stood, never under a condition of our own;
+ *  - an element of an array is written before it is read, and only lanes that exist are asked for: the last block may be short;
+ *  - an array that has been read is written again only after a barrier. `unfree` says which have been read since the last one. */
+#ifndef VY_TRANSFORM_LEGAL_MEET_H
+#define VY_TRANSFORM_LEGAL_MEET_H
+
+#include "transform/legal.h"
+#include "transform/legal_rewrite.h"
+
+/* Writes out the collectives of `program`, which is inlined, and drops its prints. The result is of level legal. */
+vyre_status vy_legal_meet(const vyre_program *program, const vy_legal_target *target, vyre_program **out,
+                          vyre_error *error);
+
+/* ---- between the files of the phase ---- */
+
+/* Arrays are shared by all collectives of a type; one more holds votes. */
+enum { VY_MEET_VOTES = VYRE_TYPE_COUNT, VY_MEET_ARRAYS };
+
+typedef struct vy_meeter {
+    vy_legaliser rw; /* for its trees and its draft; it has no phase */
+    const vy_legal_target *target;
+    uint32_t count;                  /* invocations of a workgroup */
+    uint32_t block;                  /* consecutive invocations that exchange by native shuffles; 1: none do */
+    uint32_t arrays[VY_MEET_ARRAYS]; /* of the draft; VY_NONE */
+    uint32_t unfree;                 /* bits 1 << array: read since the last barrier */
+} vy_meeter;
+
+/* A collective being written out. Trees are those of the meeter; all here are leaves. */
+typedef struct vy_meeting {
+    vy_meeter *m;
+    vyre_collective kind;
+    vyre_op combine;
+    vyre_type type;   /* of the values */
+    uint32_t width;   /* invocations that meet: those of a subgroup, or of the workgroup if that is no larger */
+    uint32_t value;   /* of this invocation */
+    uint32_t operand; /* the second one; VY_NONE */
+    uint32_t index;   /* in the workgroup */
+} vy_meeting;
+
+/* The result of the collective, a tree. */
+uint32_t vy_meet_combine(vy_meeting *meeting);
+uint32_t vy_meet_vote(vy_meeting *meeting);
+uint32_t vy_meet_move(vy_meeting *meeting);
+
+/* How many words votes take: a bit for each invocation, in pairs of words for subgroups of 64, or one for all. */
+uint32_t vy_meet_vote_words(const vy_meeter *m, vyre_collective kind, uint32_t width);
+
+/* What a collective meets in: an array (VY_NONE: none) of how many elements. */
+typedef struct vy_meeting_place {
+    uint32_t array, elements;
+} vy_meeting_place;
+vy_meeting_place vy_meet_place(const vy_meeter *m, const vy_stmt *s, vyre_type type);
+
+/* Whether the members of a meeting lie in one block, so that they need no array. */
+static inline int vy_meet_in_block(const vy_meeter *m, uint32_t width) {
+    return width <= m->block;
+}
+
+/* ---- trees: operands that are leaves may be used again ---- */
+
+uint32_t vy_meet_op(vy_meeter *m, vyre_op op, vyre_type type, uint32_t a, uint32_t b, uint32_t c);
+uint32_t vy_meet_number(vy_meeter *m, uint32_t value);
+uint32_t vy_meet_u32(vy_meeter *m, vyre_op op, uint32_t a, uint32_t b);
+uint32_t vy_meet_test(vy_meeter *m, vyre_op compare, uint32_t a, uint32_t b);
+/* Whether a bit of a number is set. */
+uint32_t vy_meet_has(vy_meeter *m, uint32_t number, uint32_t bit);
+uint32_t vy_meet_let(vy_meeter *m, const char *name, uint32_t tree);
+uint32_t vy_meet_var(vy_meeter *m, const char *name, uint32_t tree);
+uint32_t vy_meet_load(vy_meeter *m, uint32_t array, vyre_type type, uint32_t index);
+
+/* ---- statements ---- */
+
+void vy_meet_assign(vy_meeter *m, uint32_t variable, uint32_t tree);
+void vy_meet_if(vy_meeter *m, uint32_t condition);
+void vy_meet_end(vy_meeter *m);
+void vy_meet_store(vy_meeter *m, uint32_t array, uint32_t index, uint32_t value);
+void vy_meet_barrier(vy_meeter *m);
+/* Before an array is written: nobody reads it any more. After it has been read for the last time. */
+void vy_meet_open(vy_meeter *m, uint32_t array);
+void vy_meet_close(vy_meeter *m, uint32_t array);
+/* The value of another lane of the hardware's subgroup, by its number there. In uniform control. */
+uint32_t vy_meet_shuffle(vy_meeter *m, vyre_type type, uint32_t value, uint32_t lane);
+/* A value as it lies in an array, and back: a bool as a u32. */
+uint32_t vy_meet_pack(vy_meeter *m, uint32_t value);
+uint32_t vy_meet_unpack(vy_meeter *m, vyre_type type, uint32_t element);
+/* The number of this invocation in its block, a leaf. */
+uint32_t vy_meet_lane(vy_meeting *meeting);
+
+#endif
