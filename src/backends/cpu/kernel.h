@@ -1,0 +1,49 @@
+/* The code of a compiled program: what the compiler makes, the cache keeps and the backend calls.
+ *
+ * An object is a header and a blob of machine code with its constants: position independent, without relocations, without calls to anything outside, so that to
+ * load it is to copy it into memory that may be executed. The layout of the frame is known to both sides; a change of either
+ * is a change of VY_CPU_FORMAT. */
+#ifndef VY_BACKENDS_CPU_KERNEL_H
+#define VY_BACKENDS_CPU_KERNEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define VY_CPU_MAGIC "vyre-cpu"
+enum { VY_CPU_FORMAT = 1, VY_CPU_ALIGNMENT = 64 };
+
+typedef struct vy_cpu_header {
+    char magic[8]; /* VY_CPU_MAGIC, without its end */
+    uint32_t format;
+    uint32_t width;           /* lanes */
+    uint64_t features;        /* what the code needs of the processor: VY_CPU_FEATURE_… (features.h) */
+    uint64_t entry;           /* from the start of the code */
+    uint64_t code_bytes;      /* behind the header */
+    uint64_t workgroup_bytes; /* of the frame's memory */
+    uint64_t spill_bytes;
+} vy_cpu_header;
+
+typedef struct vy_cpu_buffer {
+    uint8_t *data; /* aligned to the element */
+    uint32_t count;
+    uint32_t misalignment; /* elements behind the last multiple of 16 bytes */
+} vy_cpu_buffer;
+
+/* What a worker hands to the code: one for each worker and dispatch. */
+typedef struct vy_cpu_frame {
+    const vy_cpu_buffer *buffers; /* in declaration order */
+    const uint64_t *params;       /* bits, one word each */
+    uint8_t *workgroup;           /* arrays of the workgroup; VY_CPU_ALIGNMENT, as is the next */
+    uint8_t *spill;               /* values that live across barriers, private arrays */
+    const uint32_t *cancel;       /* the caller's word, and … */
+    const uint32_t *stop;         /* … the backend's own: either is not 0 when the dispatch is to end */
+    uint64_t trap_invocation;     /* the smallest that reported; UINT64_MAX before */
+    uint32_t trap_code;
+    uint32_t stopped; /* 1 if a poll said so */
+    uint32_t groups[3];
+} vy_cpu_frame;
+
+/* Runs workgroups [first, end) of the grid, numbered x + groups.x * (y + groups.y * z). */
+typedef void vy_cpu_entry(vy_cpu_frame *frame, uint64_t first, uint64_t end);
+
+#endif
