@@ -81,6 +81,10 @@ static uint32_t join(builder *b, uint32_t one, uint32_t other) {
 
 /* ---- expressions: all leaves of the next tree, up to its root, flow into `to` ---- */
 
+uint32_t vy_builtin_varies(const vy_expr *e) {
+    return e->op == VYRE_BUILTIN_GROUP_ID ? IN_GRID : vy_builtins[e->op].is_uniform ? 0 : IN_GROUP;
+}
+
 static void flow_leaf(builder *b, uint32_t index, uint32_t to) {
     const vy_expr *e = &b->program->exprs.items[index];
     if (e->kind == VY_EXPR_VARIABLE)
@@ -88,7 +92,7 @@ static void flow_leaf(builder *b, uint32_t index, uint32_t to) {
     else if (e->kind == VY_EXPR_LOAD)
         add_edge(b, memory_node(b, e->a), to);
     else if (e->kind == VY_EXPR_BUILTIN) {
-        uint32_t seed = e->op == VYRE_BUILTIN_GROUP_ID ? IN_GRID : vy_builtins[e->op].is_uniform ? 0 : IN_GROUP;
+        uint32_t seed = vy_builtin_varies(e);
         if (seed)
             add_edge(b, add_node(b, VY_FLOW_SOURCE, index, seed), to);
     }
@@ -396,6 +400,8 @@ void vy_flow_build(vy_flow *flow, uint32_t index) {
             close_block(&b);
         if (b.depth && p->stmts.items[b.open[b.depth - 1].stmt].middle == i)
             start_else(&b);
+        if (flow->control)
+            flow->control[i] = b.control;
         flow_stmt(&b, i, &p->stmts.items[i]);
     }
     while (b.depth)

@@ -78,11 +78,15 @@ typedef struct vy_flow {
     VY_VECTOR(vy_flow_meeting) meetings;
     uint32_t results; /* first of the result nodes; variables and then memories lie before them, in order */
     uint32_t next_expr;
+    uint32_t *control; /* by statement: receives the node of control there. NULL: nobody asks */
 } vy_flow;
 
 static inline int vy_flow_has(const uint64_t *set, uint32_t bit) {
     return (int)(set[bit / 64] >> bit % 64 & 1);
 }
+
+/* Between whom a builtin varies: bits VY_VARIES_IN_GROUP and VY_VARIES_IN_GRID. */
+uint32_t vy_builtin_varies(const vy_expr *builtin);
 
 /* Fills nodes, edges and meetings for function `index`; what they held is replaced. Sets check->out_of_memory on failure. */
 void vy_flow_build(vy_flow *flow, uint32_t index);
