@@ -60,8 +60,7 @@ static vy_name free_name(vy_rewrite *rw, vy_name wanted) {
     return name;
 }
 
-/* A name that the source has nowhere. */
-static vy_name new_name(vy_rewrite *rw) {
+vy_name vy_rewrite_new_name(vy_rewrite *rw) {
     while (!rw->draft.failed) {
         char candidate[16];
         int length = snprintf(candidate, sizeof candidate, "t%u", ++rw->made);
@@ -69,6 +68,12 @@ static vy_name new_name(vy_rewrite *rw) {
             return vy_draft_name(&rw->draft, candidate, (size_t)length);
     }
     return 0;
+}
+
+vy_name vy_rewrite_declare(vy_rewrite *rw, uint32_t variable) {
+    vy_name name = free_name(rw, rw->from->variables.items[variable].name);
+    declare(rw, name);
+    return name;
 }
 
 uint32_t vy_rewrite_open(const vy_rewrite *rw) {
@@ -88,10 +93,8 @@ static uint32_t depth_of(const vy_rewrite *rw, uint32_t node) {
 
 static uint32_t add_node(vy_rewrite *rw, const vy_expr *expr, vy_position position) {
     uint32_t depth = 0;
-    if (expr->kind == VY_EXPR_LOAD) {
-        depth = depth_of(rw, expr->b);
-    } else if (expr->kind == VY_EXPR_OP) {
-        const uint32_t below[3] = {expr->a, expr->b, expr->c};
+    if (expr->kind == VY_EXPR_LOAD || expr->kind == VY_EXPR_OP) {
+        const uint32_t below[3] = {expr->kind == VY_EXPR_OP ? expr->a : VY_NONE, expr->b, expr->c};
         for (int i = 0; i < 3; i++)
             depth = depth_of(rw, below[i]) > depth ? depth_of(rw, below[i]) : depth;
     }
@@ -108,6 +111,10 @@ uint32_t vy_pool_literal(vy_rewrite *rw, vyre_type type, uint64_t bits) {
     vy_expr expr = {
         .kind = VY_EXPR_LITERAL, .type = (uint8_t)type, .a = VY_NONE, .b = VY_NONE, .c = VY_NONE, .bits = bits};
     return add_node(rw, &expr, rw->draft.position);
+}
+
+uint32_t vy_pool_expr(vy_rewrite *rw, const vy_expr *expr) {
+    return add_node(rw, expr, rw->draft.position);
 }
 
 uint32_t vy_pool_variable(vy_rewrite *rw, uint32_t variable) {
@@ -147,11 +154,13 @@ uint32_t vy_rewrite_read_below(vy_rewrite *rw, uint32_t root) {
         expr.a = rw->variables[expr.a];
         break;
     case VY_EXPR_LEN:
+    case VY_EXPR_MISALIGNMENT:
         expr.a = rw->memories[expr.a];
         break;
     case VY_EXPR_LOAD:
         expr.a = rw->memories[expr.a];
         expr.b = vy_rewrite_read(rw, expr.b);
+        expr.c = vy_rewrite_read(rw, expr.c);
         break;
     case VY_EXPR_OP:
         expr.a = vy_rewrite_read(rw, expr.a);
@@ -179,16 +188,17 @@ uint32_t vy_rewrite_read(vy_rewrite *rw, uint32_t root) {
 /* ---- writing ---- */
 
 /* Recursion is bounded by the depth of the node, which is checked before. */
-static uint32_t write_node(vy_rewrite *rw, uint32_t node) {
+uint32_t vy_rewrite_write(vy_rewrite *rw, uint32_t node) {
     if (node == VY_NONE || rw->draft.failed)
         return VY_NONE;
     vy_pool_node at = rw->pool.items[node];
     if (at.expr.kind == VY_EXPR_LOAD) {
-        at.expr.b = write_node(rw, at.expr.b);
+        at.expr.b = vy_rewrite_write(rw, at.expr.b);
+        at.expr.c = vy_rewrite_write(rw, at.expr.c);
     } else if (at.expr.kind == VY_EXPR_OP) {
-        at.expr.a = write_node(rw, at.expr.a);
-        at.expr.b = write_node(rw, at.expr.b);
-        at.expr.c = write_node(rw, at.expr.c);
+        at.expr.a = vy_rewrite_write(rw, at.expr.a);
+        at.expr.b = vy_rewrite_write(rw, at.expr.b);
+        at.expr.c = vy_rewrite_write(rw, at.expr.c);
     }
     rw->draft.position = at.position;
     return at.expr.kind == VY_EXPR_LITERAL ? vy_draft_literal(&rw->draft, (vyre_type)at.expr.type, at.expr.bits)
@@ -199,16 +209,16 @@ static uint32_t write_node(vy_rewrite *rw, uint32_t node) {
 static uint32_t write_tree(vy_rewrite *rw, uint32_t root, uint32_t node) {
     if (node != VY_NONE && rw->pool.items[node].depth > VY_LIMIT_EXPRESSION_DEPTH)
         return vy_draft_copy_expr(&rw->draft, rw->from, root, rw->variables, rw->memories);
-    return write_node(rw, node);
+    return vy_rewrite_write(rw, node);
 }
 
 uint32_t vy_rewrite_let(vy_rewrite *rw, uint32_t node) {
     if (node == VY_NONE || rw->draft.failed)
         return VY_NONE;
-    vy_name name = new_name(rw);
+    vy_name name = vy_rewrite_new_name(rw);
     vyre_type type = (vyre_type)rw->pool.items[node].expr.type;
     vy_position position = rw->pool.items[node].position;
-    uint32_t value = write_node(rw, node);
+    uint32_t value = vy_rewrite_write(rw, node);
     rw->draft.position = position;
     declare(rw, name);
     return rw->draft.failed ? VY_NONE : vy_draft_let(&rw->draft, name, type, value);
@@ -397,7 +407,8 @@ static vyre_status start(vy_rewrite *rw, vyre_error *error) {
     vyre_program *made = rw->draft.program;
     made->pin = vy_pin_retain(p->pin);
     made->kind = p->kind;
-    made->level = p->level;
+    made->level = rw->hooks->makes_legal ? VYRE_LEVEL_LEGAL : p->level;
+    rw->changes = made->level != p->level;
     made->numerics = p->numerics;
     rw->draft.keep_positions = p->stmt_positions.count != 0;
     return VYRE_OK;

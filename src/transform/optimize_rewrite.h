@@ -22,7 +22,8 @@ typedef struct vy_rewriter {
     uint32_t (*tree)(vy_rewrite *rewrite, uint32_t expr);
     /* A node of the pool whose operands are final: itself, or what takes its place. NULL: itself. */
     uint32_t (*node)(vy_rewrite *rewrite, uint32_t node);
-    uint8_t trap_ends; /* what follows a trap in its block is left out */
+    uint8_t trap_ends;   /* what follows a trap in its block is left out */
+    uint8_t makes_legal; /* the result is of level legal */
 } vy_rewriter;
 
 /* A node under construction: an expression whose operands are nodes of the pool and whose variables and memories are those of the
@@ -65,6 +66,12 @@ uint32_t vy_rewrite_open(const vy_rewrite *rewrite);
 void vy_rewrite_close(vy_rewrite *rewrite, uint32_t mark);
 /* Writes `let t = …` for a node of the pool before the statement being written and returns the variable of the draft. */
 uint32_t vy_rewrite_let(vy_rewrite *rewrite, uint32_t node);
+/* A name that the source has nowhere; not declared. */
+vy_name vy_rewrite_new_name(vy_rewrite *rewrite);
+/* The name for what takes the place of a variable of the source, declared here. The pass sets rewrite->variables[variable]. */
+vy_name vy_rewrite_declare(vy_rewrite *rewrite, uint32_t variable);
+/* Appends a node to the draft, for a statement that follows directly. */
+uint32_t vy_rewrite_write(vy_rewrite *rewrite, uint32_t node);
 
 /* ---- for passes: expressions ---- */
 
@@ -73,6 +80,8 @@ uint32_t vy_rewrite_read(vy_rewrite *rewrite, uint32_t root);
 /* The same, but the tree hook is not asked about the root itself. */
 uint32_t vy_rewrite_read_below(vy_rewrite *rewrite, uint32_t root);
 
+/* Any expression; its operands are nodes, its variable or memory is the draft's. No hook sees it. */
+uint32_t vy_pool_expr(vy_rewrite *rewrite, const vy_expr *expr);
 uint32_t vy_pool_literal(vy_rewrite *rewrite, vyre_type type, uint64_t bits);
 uint32_t vy_pool_variable(vy_rewrite *rewrite, uint32_t variable); /* of the draft */
 /* No hook sees it. */
