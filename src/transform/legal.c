@@ -1,7 +1,8 @@
-/* Legalisation (legal.h): inline, refuse what the target has no types for, write out collectives, then the numeric phases. */
+/* Legalisation (legal.h): inline, refuse what the target has no types for, then the phases. */
 #include "transform/legal.h"
 
 #include "base/status.h"
+#include "transform/legal_fill.h"
 #include "transform/legal_meet.h"
 #include "transform/legal_phase.h"
 
@@ -36,24 +37,46 @@ static vyre_status run_phase(const vyre_program *program, const vy_legaliser_pha
     return status;
 }
 
-/* Programs without narrow types have nothing to hold. */
-static vyre_status run_narrow(vyre_program *program, uint64_t exact, vyre_program **out, vyre_error *error) {
-    const uint32_t narrow = VY_TYPE(I8) | VY_TYPE(U8) | VY_TYPE(I16) | VY_TYPE(U16) | VY_TYPE(F16) | VY_TYPE(BF16);
-    if (types_of(program) & narrow)
-        return run_phase(program, &vy_legal_narrow, vy_legal_narrow_texts, exact, out, error);
+/* ---- the phases, in their order; each makes a program, or retains the one it is given ---- */
+
+typedef vyre_status phase(vyre_program *program, const vy_legal_target *target, vyre_program **out, vyre_error *error);
+
+static vyre_status unchanged(vyre_program *program, vyre_program **out) {
     *out = vyre_program_retain(program);
     return VYRE_OK;
 }
 
-static vyre_status run_pairs(vyre_program *program, uint64_t exact, vyre_program **out, vyre_error *error) {
-    if (!(exact & VY_NUMERIC(INT64)) && (types_of(program) & (VY_TYPE(I64) | VY_TYPE(U64))))
-        return run_phase(program, &vy_legal_pairs, vy_legal_pairs_texts, exact, out, error);
-    *out = vyre_program_retain(program);
-    return VYRE_OK;
+/* First, while arrays still start as zero. */
+static vyre_status run_fill(vyre_program *program, const vy_legal_target *target, vyre_program **out,
+                            vyre_error *error) {
+    return target->zeroes_arrays ? unchanged(program, out) : vy_legal_fill(program, out, error);
 }
+
+/* Programs without narrow types have nothing to hold. */
+static vyre_status run_narrow(vyre_program *program, const vy_legal_target *target, vyre_program **out,
+                              vyre_error *error) {
+    const uint32_t narrow = VY_TYPE(I8) | VY_TYPE(U8) | VY_TYPE(I16) | VY_TYPE(U16) | VY_TYPE(F16) | VY_TYPE(BF16);
+    if (!(types_of(program) & narrow))
+        return unchanged(program, out);
+    return run_phase(program, &vy_legal_narrow, vy_legal_narrow_texts, target->exact, out, error);
+}
+
+static vyre_status run_exact(vyre_program *program, const vy_legal_target *target, vyre_program **out,
+                             vyre_error *error) {
+    return run_phase(program, &vy_legal_exact, vy_legal_exact_texts, target->exact, out, error);
+}
+
+static vyre_status run_pairs(vyre_program *program, const vy_legal_target *target, vyre_program **out,
+                             vyre_error *error) {
+    if ((target->exact & VY_NUMERIC(INT64)) || !(types_of(program) & (VY_TYPE(I64) | VY_TYPE(U64))))
+        return unchanged(program, out);
+    return run_phase(program, &vy_legal_pairs, vy_legal_pairs_texts, target->exact, out, error);
+}
+
+static phase *const phases[] = {run_fill, vy_legal_meet, run_narrow, run_exact, run_pairs};
 
 vyre_status vy_legalise(vyre_program *program, const vy_legal_target *target, vyre_program **out, vyre_error *error) {
-    vyre_program *inlined = NULL, *met = NULL, *held = NULL, *exact = NULL;
+    vyre_program *made = NULL;
     *out = NULL;
     if (!vy_program_has_entry(program))
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "pass a `program`, not a file of functions",
@@ -61,20 +84,18 @@ vyre_status vy_legalise(vyre_program *program, const vy_legal_target *target, vy
     if (program->facts & VY_FACT_OP_CALL)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "resolve it first: vyre_program_resolve (vyre/dialect.h)",
                        "the program calls ops that are not resolved");
-    vyre_status status = vyre_program_inline(program, &inlined, error);
+    vyre_status status = vyre_program_inline(program, &made, error);
     if (status == VYRE_OK && !(target->exact & VY_NUMERIC(INT64)))
-        status = check_wide(inlined, error);
+        status = check_wide(made, error);
+    for (size_t i = 0; i < sizeof phases / sizeof *phases && status == VYRE_OK; i++) {
+        vyre_program *before = made;
+        made = NULL;
+        status = phases[i](before, target, &made, error);
+        vyre_program_release(before);
+    }
     if (status == VYRE_OK)
-        status = vy_legal_meet(inlined, target, &met, error);
-    if (status == VYRE_OK)
-        status = run_narrow(met, target->exact, &held, error);
-    if (status == VYRE_OK)
-        status = run_phase(held, &vy_legal_exact, vy_legal_exact_texts, target->exact, &exact, error);
-    if (status == VYRE_OK)
-        status = run_pairs(exact, target->exact, out, error);
-    vyre_program_release(inlined);
-    vyre_program_release(met);
-    vyre_program_release(held);
-    vyre_program_release(exact);
+        *out = made;
+    else
+        vyre_program_release(made);
     return status;
 }

@@ -57,7 +57,8 @@ static place place_of(const vy_rewrite *rw, uint32_t memory, uint32_t index, int
         return INSIDE;
     if (is_inside && g->rules->trust_ranges)
         return INSIDE;
-    return i.high < 0 || (length && i.low >= (vy_wide)length) ? OUTSIDE : TESTED;
+    /* No memory has more than 2^32 - 1 elements. */
+    return i.high < 0 || i.low >= (length ? (vy_wide)length : (vy_wide)UINT32_MAX) ? OUTSIDE : TESTED;
 }
 
 static void count(vy_rewrite *rw, place where, uint8_t kind, uint32_t memory, uint32_t index, vy_position position) {

@@ -93,6 +93,28 @@ static void measure(const vyre_program *program, uint32_t *code, uint32_t *outer
     }
 }
 
+static void replace(char *text, size_t size, const char *old, const char *new) {
+    char *at = text;
+    while ((at = strstr(at, old))) {
+        size_t rest = strlen(at + strlen(old)) + 1;
+        assert_true((size_t)(at - text) + strlen(new) + rest <= size);
+        memmove(at + strlen(new), at + strlen(old), rest);
+        memcpy(at, new, strlen(new));
+        at += strlen(new);
+    }
+}
+
+/* The program of the op with indices that are known to be inside: what is counted is the op, not its accesses. */
+static vyre_program *inside(const op_run *run) {
+    char text[1024];
+    op_run_text(run, text, sizeof text);
+    replace(text, sizeof text, " read\n", " read count 64\n");
+    replace(text, sizeof text, "count len(a)", "count 64");
+    replace(text, sizeof text, "grid over a", "grid 1");
+    replace(text, sizeof text, "global_id.x", "local_index");
+    return parse_program(text);
+}
+
 static void the_table_of_costs_is_right(void **state) {
     (void)state;
     int wrong = 0;
@@ -101,7 +123,8 @@ static void the_table_of_costs_is_right(void **state) {
         op_run run;
         vyre_program *legal;
         assert_true(op_run_start(&run, c->op, c->result, c->operand));
-        assert_int_equal(vy_legalise(run.program, &(vy_legal_target){.exact = ALL_BITS & ~c->missing}, &legal, NULL),
+        vyre_program *program = inside(&run);
+        assert_int_equal(vy_legalise(program, &(vy_legal_target){.exact = ALL_BITS & ~c->missing}, &legal, NULL),
                          VYRE_OK);
         uint32_t code, outer;
         measure(legal, &code, &outer);
@@ -111,6 +134,7 @@ static void the_table_of_costs_is_right(void **state) {
             wrong++;
         }
         vyre_program_release(legal);
+        vyre_program_release(program);
         op_run_end(&run);
     }
     assert_int_equal(wrong, 0);
