@@ -39,21 +39,22 @@ static vyre_status run_phase(const vyre_program *program, const vy_legaliser_pha
 
 /* ---- the phases, in their order; each makes a program, or retains the one it is given ---- */
 
-typedef vyre_status phase(vyre_program *program, const vy_legal_target *target, vyre_program **out, vyre_error *error);
+typedef vyre_status phase(const vyre_program *program, const vy_legal_target *target, vyre_program **out,
+                          vyre_error *error);
 
-static vyre_status unchanged(vyre_program *program, vyre_program **out) {
-    *out = vyre_program_retain(program);
+static vyre_status unchanged(const vyre_program *program, vyre_program **out) {
+    *out = vyre_program_retain((vyre_program *)program);
     return VYRE_OK;
 }
 
 /* First, while arrays still start as zero. */
-static vyre_status run_fill(vyre_program *program, const vy_legal_target *target, vyre_program **out,
+static vyre_status run_fill(const vyre_program *program, const vy_legal_target *target, vyre_program **out,
                             vyre_error *error) {
     return target->zeroes_arrays ? unchanged(program, out) : vy_legal_fill(program, out, error);
 }
 
 /* Programs without narrow types have nothing to hold. */
-static vyre_status run_narrow(vyre_program *program, const vy_legal_target *target, vyre_program **out,
+static vyre_status run_narrow(const vyre_program *program, const vy_legal_target *target, vyre_program **out,
                               vyre_error *error) {
     const uint32_t narrow = VY_TYPE(I8) | VY_TYPE(U8) | VY_TYPE(I16) | VY_TYPE(U16) | VY_TYPE(F16) | VY_TYPE(BF16);
     if (!(types_of(program) & narrow))
@@ -61,12 +62,12 @@ static vyre_status run_narrow(vyre_program *program, const vy_legal_target *targ
     return run_phase(program, &vy_legal_narrow, vy_legal_narrow_texts, target->exact, out, error);
 }
 
-static vyre_status run_exact(vyre_program *program, const vy_legal_target *target, vyre_program **out,
+static vyre_status run_exact(const vyre_program *program, const vy_legal_target *target, vyre_program **out,
                              vyre_error *error) {
     return run_phase(program, &vy_legal_exact, vy_legal_exact_texts, target->exact, out, error);
 }
 
-static vyre_status run_pairs(vyre_program *program, const vy_legal_target *target, vyre_program **out,
+static vyre_status run_pairs(const vyre_program *program, const vy_legal_target *target, vyre_program **out,
                              vyre_error *error) {
     if ((target->exact & VY_NUMERIC(INT64)) || !(types_of(program) & (VY_TYPE(I64) | VY_TYPE(U64))))
         return unchanged(program, out);
