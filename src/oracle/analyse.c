@@ -43,8 +43,8 @@ static void find_alias(walk *w, const vy_stmt *stmt, vy_life *life) {
     if (value->kind == VY_EXPR_VARIABLE && !c->program->variables.items[value->a].is_mutable)
         life->root = c->lives[value->a - c->entry->first_variable].root;
     else
-        life->is_borrowed =
-            value->kind == VY_EXPR_LITERAL || value->kind == VY_EXPR_LEN || value->kind == VY_EXPR_BUILTIN;
+        life->is_borrowed = value->kind == VY_EXPR_LITERAL || value->kind == VY_EXPR_LEN ||
+                            value->kind == VY_EXPR_BUILTIN || value->kind == VY_EXPR_MISALIGNMENT;
 }
 
 static void walk_expressions(walk *w, uint32_t s) {

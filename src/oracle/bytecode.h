@@ -43,8 +43,14 @@ typedef enum vy_instruction_code {
     VY_CODE_TRAP,        /* mask ends with code a; target */
     VY_CODE_BARRIER,     /* stops until the workgroup is there */
     VY_CODE_COLLECTIVE,  /* the same, then r = of a, b */
-    VY_CODE_PRINT,       /* `site`, arguments: registers print_registers[a …] */
-    VY_CODE_END          /* the warp is done */
+    VY_CODE_PRINT,       /* `site`, arguments: registers lists[a …] */
+    /* Of level legal alone (legal.h). */
+    VY_CODE_INSIDE,     /* r elements of memory b from a on are there, and aligned if r > 1: else a breach */
+    VY_CODE_LOAD_WIDE,  /* registers lists[r …] = c elements of memory b from a on */
+    VY_CODE_STORE_WIDE, /* the other way */
+    VY_CODE_REPORT,     /* as TRAP, but control goes on */
+    VY_CODE_POLL,       /* r = whether the dispatch is to end; register a counts the polls of a lane */
+    VY_CODE_END         /* the warp is done */
 } vy_instruction_code;
 
 /* A register reference with this bit set names a shared register: the same value in every lane of every warp. */
@@ -67,7 +73,14 @@ typedef struct vy_instruction {
 } vy_instruction;
 
 /* Where the value of a shared register comes from. */
-typedef enum vy_shared_kind { VY_SHARED_LITERAL, VY_SHARED_PARAM, VY_SHARED_LEN, VY_SHARED_BUILTIN } vy_shared_kind;
+typedef enum vy_shared_kind {
+    VY_SHARED_LITERAL,
+    VY_SHARED_PARAM,
+    VY_SHARED_LEN,
+    VY_SHARED_BUILTIN,
+    VY_SHARED_MISALIGNMENT,
+    VY_SHARED_GARBAGE /* the seed, for approximate ops */
+} vy_shared_kind;
 typedef struct vy_shared_value {
     uint8_t kind;
     uint8_t axis;
@@ -118,13 +131,15 @@ struct vyre_oracle {
     VY_VECTOR(vy_shared_value) shared;
     VY_VECTOR(vy_id_register) ids;
     VY_VECTOR(vy_oracle_memory) memories;
-    VY_VECTOR(uint32_t) print_registers;
-    uint32_t registers; /* of a warp */
+    VY_VECTOR(uint32_t) lists; /* of registers: the operands of print and of wide accesses */
+    uint32_t registers;        /* of a warp */
+    uint32_t polls;            /* the register that counts polls; VY_NONE if there are none */
     uint32_t slots;
     uint32_t workgroup_bytes; /* arrays of a workgroup, each aligned to 8 */
     uint32_t private_bytes;   /* arrays of a lane, likewise */
     uint8_t meets;            /* has a barrier or collective */
     uint8_t grid_barrier;
+    uint8_t is_legal;  /* of level legal: arrays start with garbage */
     uint8_t orders;    /* has an atomic that acquires or releases */
     uint8_t serial;    /* results depend on the schedule: one thread, ascending order */
     uint8_t is_device; /* ops are computed as a device with the profile `exact` does (device.h) */

@@ -1,4 +1,4 @@
-/* Shadow memory, bounds, unwritten memory, divergence, and the list of findings (check.h). */
+/* Shadow memory, bounds, unwritten memory, and the list of findings (check.h). */
 #include "oracle/check.h"
 
 #include "ir/codes.h"
@@ -113,7 +113,7 @@ const char *vy_invocation_text(const vy_run *run, uint64_t invocation, char *buf
     return buffer;
 }
 
-static const char *memory_name(const vyre_program *program, uint32_t memory) {
+const char *vy_memory_name(const vyre_program *program, uint32_t memory) {
     return vy_name_text(program, program->memories.items[vy_program_entry(program)->first_memory + memory].name);
 }
 
@@ -149,24 +149,33 @@ static void report_bounds(vy_run *run, const lane_access *lane) {
                       vy_site_position(run->program, site), vy_code_fix(VY_R003),
                       "%s accesses `%s[%s]`, out of bounds (%" PRIu64 " elements)",
                       vy_invocation_text(run, lane->access.invocation - 1, who, sizeof who),
-                      memory_name(run->program, lane->memory), index, lane->count);
+                      vy_memory_name(run->program, lane->memory), index, lane->count);
 }
 
 static int is_read(vy_access_kind kind) {
     return kind == VY_ACCESS_READ || kind == VY_ACCESS_DEVICE_LOAD || kind == VY_ACCESS_GROUP_LOAD;
 }
 
+/* Whether garbage in the element would show. In source it is zero, and atomics may count on that. */
+static int needs_value(const vy_run *run, const lane_access *lane) {
+    if (is_read(lane->kind) || !run->oracle->is_legal || !vy_access_is_atomic(lane->kind))
+        return is_read(lane->kind);
+    const vy_stmt *stmt = &run->program->stmts.items[lane->access.site];
+    return stmt->op != VYRE_ATOMIC_STORE && (stmt->op != VYRE_ATOMIC_EXCHANGE || stmt->result_count);
+}
+
 static void check_written(vy_run *run, vy_shadow *shadow, const lane_access *lane) {
     uint32_t site = lane->access.site;
+    int was_written = shadow->written[lane->element];
     if (!is_read(lane->kind))
         shadow->written[lane->element] = 1;
-    else if (!shadow->written[lane->element] && vy_check_is_new(run->check, VY_R004, site, site)) {
+    if (!was_written && needs_value(run, lane) && vy_check_is_new(run->check, VY_R004, site, site)) {
         char who[128];
         vy_diagnostic_add(run->diagnostics, run->program->source, vy_code_name(VY_R004), VYRE_SEVERITY_ERROR,
                           vy_site_position(run->program, site), vy_code_fix(VY_R004),
                           "%s reads `%s[%" PRIu64 "]`, which no invocation of its workgroup has written",
                           vy_invocation_text(run, lane->access.invocation - 1, who, sizeof who),
-                          memory_name(run->program, lane->memory), lane->element);
+                          vy_memory_name(run->program, lane->memory), lane->element);
     }
 }
 
@@ -256,76 +265,5 @@ void vy_check_access(vy_worker *worker, vy_warp *warp, const vy_instruction *in,
         lane.access.invocation = invocation + 1;
         lane.access.time = has_clocks ? vy_clocks_time(&run->check->clocks, invocation) : 0;
         check_lane(worker, warp->group, shadow, &lane, !is_read(kind) && (!is_compare || old[i] == expected[i]));
-    }
-}
-
-/* ---- divergence ---- */
-
-/* The lowest-numbered lane of the workgroup that is, or is not, at the instruction; UINT64_MAX if there is none. */
-static uint64_t find_lane(const vy_group *group, uint32_t pc, int arrived) {
-    uint64_t found = UINT64_MAX;
-    for (uint32_t w = 0; w < group->warp_count; w++) {
-        const vy_warp *warp = &group->warps[w];
-        int is_here = warp->stop == VY_STOP_MEET && warp->pc == pc;
-        for (uint32_t i = 0; i < warp->lanes; i++) {
-            int has_arrived = is_here && warp->mask.words[i] != 0;
-            if (has_arrived == arrived && vy_lane_invocation(warp, i) < found)
-                found = vy_lane_invocation(warp, i);
-        }
-    }
-    return found;
-}
-
-/* Keeps the finding of the lowest-numbered invocation for each statement. */
-static void keep_divergence(vy_run *run, uint32_t code, uint32_t stmt, uint64_t waiting, uint64_t missing) {
-    pthread_mutex_lock(&run->lock);
-    uint32_t at = 0;
-    while (at < run->divergence_count && (run->divergences[at].stmt != stmt || run->divergences[at].code != code))
-        at++;
-    if (at == run->divergence_count && at < VY_MAX_DIVERGENCES) {
-        run->divergence_count++;
-        run->divergences[at].waiting = UINT64_MAX;
-    }
-    if (at < VY_MAX_DIVERGENCES && waiting < run->divergences[at].waiting)
-        run->divergences[at] = (vy_divergence){code, stmt, waiting, missing};
-    pthread_mutex_unlock(&run->lock);
-}
-
-void vy_check_divergence(vy_worker *worker, const vy_group *group) {
-    vy_run *run = worker->run;
-    uint32_t w = 0;
-    while (group->warps[w].stop != VY_STOP_MEET)
-        w++;
-    uint32_t pc = group->warps[w].pc;
-    keep_divergence(run, VY_R005, run->oracle->code.items[pc].site, find_lane(group, pc, 1), find_lane(group, pc, 0));
-}
-
-void vy_check_grid_divergence(vy_run *run, const vy_group *waiting, const vy_group *ended) {
-    uint32_t size = run->launch->group_size;
-    /* The group has stepped past the barrier already. */
-    keep_divergence(run, VY_R006, run->oracle->code.items[waiting->warps[0].pc - 1].site, waiting->index * size,
-                    ended->index * size);
-}
-
-void vy_check_deliver(vy_run *run) {
-    const vyre_program *program = run->program;
-    for (uint32_t done = 0; done < run->divergence_count; done++) {
-        /* In the order of the program, whatever the threads did: the next statement not yet delivered. */
-        uint32_t next = done;
-        for (uint32_t i = done + 1; i < run->divergence_count; i++)
-            if (run->divergences[i].stmt < run->divergences[next].stmt)
-                next = i;
-        vy_divergence found = run->divergences[next];
-        run->divergences[next] = run->divergences[done];
-        const vy_stmt *stmt = &program->stmts.items[found.stmt];
-        char waits[128], misses[128];
-        vy_diagnostic_add(run->diagnostics, program->source, vy_code_name((vy_code)found.code), VYRE_SEVERITY_ERROR,
-                          vy_stmt_position(program, found.stmt), vy_code_fix((vy_code)found.code),
-                          "%s waits at this %s, and %s does not reach it",
-                          vy_invocation_text(run, found.waiting, waits, sizeof waits),
-                          found.code == VY_R006              ? "grid barrier"
-                          : stmt->kind == VY_STMT_COLLECTIVE ? "collective"
-                                                             : "barrier",
-                          vy_invocation_text(run, found.missing, misses, sizeof misses));
     }
 }

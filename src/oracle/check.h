@@ -1,4 +1,4 @@
-/* The checkers: races, bounds, reads of unwritten workgroup memory, divergence.
+/* The checkers: races, bounds, reads of unwritten workgroup memory. Divergence is in breach.h.
  *
  * Shadow memory holds, for each element that the program may write, who accessed it last; an access is compared with what is there. Two
  * accesses by different invocations are ordered if a grid barrier lies between them, or, in one workgroup, a barrier, or a chain of
@@ -78,18 +78,12 @@ void vy_check_access(vy_worker *worker, vy_warp *warp, const vy_instruction *in,
 void vy_check_barrier(const vy_run *run, vy_group *group);
 void vy_check_grid_barrier(vy_run *run);
 
-/* A workgroup, or the grid, whose members do not all arrive. Any thread. Kept until vy_check_deliver, so that the order of threads
- * does not show. */
-void vy_check_divergence(vy_worker *worker, const vy_group *group);
-void vy_check_grid_divergence(vy_run *run, const vy_group *waiting, const vy_group *ended);
-/* Adds what divergence found to the diagnostics. */
-void vy_check_deliver(vy_run *run);
-
-/* ---- between check.c and race.c ---- */
+/* ---- between the files of the checkers ---- */
 
 /* Returns 1 if this finding is new and there is room for it. */
 int vy_check_is_new(vy_check *check, uint32_t code, uint32_t first, uint32_t second);
 vy_position vy_site_position(const vyre_program *program, uint32_t site);
+const char *vy_memory_name(const vyre_program *program, uint32_t memory); /* of the entry */
 /* "invocation 5 (global_id 5, 0, 0)" */
 const char *vy_invocation_text(const vy_run *run, uint64_t invocation, char *buffer, size_t size);
 /* Of the kinds that a program uses on a memory (bits), those that can race with another of them. */

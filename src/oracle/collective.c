@@ -5,7 +5,8 @@
  * Each starts at a multiple of its size, so level k of one pyramid over all values (level[k][j] = level[k-1][2j] ⊕ level[k-1][2j+1])
  * holds every tree of size 2^k that any prefix of any subgroup needs. A prefix is then folded from its smallest tree to its largest; all
  * prefixes advance together, one level at a time, so that the kernel runs over many lanes. */
-#include "oracle/machine.h"
+#include "ir/codes.h"
+#include "oracle/breach.h"
 
 /* A group of lanes that exchange values: [first, first + count). */
 typedef struct segment {
@@ -166,6 +167,21 @@ void vy_collective(const vy_stmt *stmt, vyre_type type, const uint64_t *values, 
     }
 }
 
+/* What hardware moves comes from a lane that is there. */
+static void check_native(const vy_worker *worker, const vy_group *group, const vy_instruction *in, uint8_t width,
+                         const uint64_t *lanes, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        segment s = segment_of(i, width, n);
+        if (lanes[i] < s.count)
+            continue;
+        vy_breach_keep(worker->run, &(vy_breach){.code = VY_R009,
+                                                 .site = in->site,
+                                                 .invocation = group->index * n + i,
+                                                 .index = lanes[i],
+                                                 .bound = s.count});
+    }
+}
+
 void vy_collective_meet(vy_worker *worker, vy_group *group, const vy_instruction *in) {
     const vy_stmt *stmt = &worker->run->program->stmts.items[in->site];
     uint32_t n = worker->run->layout.unit;
@@ -178,6 +194,8 @@ void vy_collective_meet(vy_worker *worker, vy_group *group, const vy_instruction
             operands[warp->positions[i]] = b[i];
         }
     }
+    if (stmt->op == VYRE_COLLECTIVE_NATIVE_SHUFFLE)
+        check_native(worker, group, in, stmt->width, operands, n);
     vy_collective(stmt, (vyre_type)in->type, values, operands, results, n, room);
     for (uint32_t w = 0; in->r != VY_NONE && w < group->warp_count; w++) {
         const vy_warp *warp = &group->warps[w];

@@ -131,6 +131,22 @@ static uint32_t len_register(vy_compiler *c, uint32_t memory) {
     return c->lens[index];
 }
 
+static uint32_t misalignment_register(vy_compiler *c, uint32_t memory) {
+    uint32_t index = memory - c->entry->first_memory;
+    if (index >= c->program->buffer_count)
+        return literal_register(c, 0);
+    uint32_t *r = &c->misalignments[index];
+    if (*r == VY_NONE)
+        *r = shared_register(c, &(vy_shared_value){.kind = VY_SHARED_MISALIGNMENT, .index = index});
+    return *r;
+}
+
+static uint32_t garbage_register(vy_compiler *c) {
+    if (c->garbage == VY_NONE)
+        c->garbage = shared_register(c, &(vy_shared_value){.kind = VY_SHARED_GARBAGE});
+    return c->garbage;
+}
+
 static int builtin_is_shared(uint8_t builtin) {
     return builtin == VYRE_BUILTIN_WORKGROUP_SIZE || builtin == VYRE_BUILTIN_GROUP_COUNT ||
            builtin == VYRE_BUILTIN_GLOBAL_SIZE;
@@ -192,18 +208,29 @@ static uint8_t loaded_type(vy_compiler *c, vyre_type type) {
 
 static vy_kernel *kernel_of(vy_compiler *c, vyre_op op, vyre_type result, vyre_type operand) {
     if (!c->oracle->is_device)
-        return vy_eval_kernel(op, result, operand);
+        return vy_op_is_approximate(op) ? vy_approximate_kernel(op, operand) : vy_eval_kernel(op, result, operand);
     vy_kernel *kernel = vy_device_kernel(c->oracle->exact, op, result, operand);
     if (!kernel)
         refuse(c, vyre_op_get(op)->name, vyre_type_bits(result) == 64 ? result : operand);
     return kernel;
 }
 
-static uint32_t emit_load(vy_compiler *c, uint32_t e, uint32_t into) {
+/* Before an access without a guard: `elements` of them are inside. */
+static vy_instruction *emit_inside(vy_compiler *c, uint32_t memory, uint32_t index, uint32_t elements) {
+    vy_instruction *inside = emit(c, VY_CODE_INSIDE);
+    inside->a = index;
+    inside->b = memory - c->entry->first_memory;
+    inside->r = elements;
+    return inside;
+}
+
+static void emit_load_at(vy_compiler *c, uint32_t e, uint32_t index, uint32_t r) {
     const vy_expr *expr = &c->program->exprs.items[e];
-    uint32_t index = emit_value(c, expr->b);
-    free_operand(c, expr->b, index);
-    uint32_t r = into != VY_NONE ? into : new_register(c, expr->type);
+    if (expr->op == VY_UNGUARDED) {
+        vy_instruction *inside = emit_inside(c, expr->a, index, 1);
+        inside->site = e;
+        inside->site_is_expression = 1;
+    }
     vy_instruction *load = emit(c, VY_CODE_LOAD);
     load->type = loaded_type(c, (vyre_type)expr->type);
     load->index_type = c->program->exprs.items[expr->b].type;
@@ -213,6 +240,37 @@ static uint32_t emit_load(vy_compiler *c, uint32_t e, uint32_t into) {
     load->a = index;
     load->b = expr->a - c->entry->first_memory;
     c->oracle->memories.items[load->b].accesses |= 1u << VY_ACCESS_READ;
+}
+
+/* A load with a condition runs under a mask: it gives zero to the lanes that are not active. Where no lane is, it is jumped over. */
+static uint32_t emit_predicated_load(vy_compiler *c, uint32_t e, uint32_t into) {
+    const vy_expr *expr = &c->program->exprs.items[e];
+    uint32_t index = emit_value(c, expr->b), condition = emit_value(c, expr->c);
+    /* Taken before the operands are given back: it is filled while they are still needed. */
+    uint32_t r = into != VY_NONE ? into : new_register(c, expr->type), slot = new_slots(c, 1), chain = VY_NONE;
+    vy_instruction *fill = emit(c, VY_CODE_FILL);
+    fill->r = r;
+    fill->value = 0;
+    emit_jump(c, VY_CODE_IF, slot, &chain)->a = condition;
+    emit_load_at(c, e, index, r);
+    patch(c, chain);
+    chain = VY_NONE;
+    emit_jump(c, VY_CODE_ENDIF, slot, &chain);
+    patch(c, chain);
+    c->slots--;
+    free_operand(c, expr->b, index);
+    free_operand(c, expr->c, condition);
+    return r;
+}
+
+static uint32_t emit_load(vy_compiler *c, uint32_t e, uint32_t into) {
+    const vy_expr *expr = &c->program->exprs.items[e];
+    if (expr->c != VY_NONE)
+        return emit_predicated_load(c, e, into);
+    uint32_t index = emit_value(c, expr->b);
+    free_operand(c, expr->b, index);
+    uint32_t r = into != VY_NONE ? into : new_register(c, expr->type);
+    emit_load_at(c, e, index, r);
     return r;
 }
 
@@ -252,11 +310,12 @@ static uint32_t emit_op(vy_compiler *c, uint32_t e, uint32_t into, int masked) {
     for (unsigned i = 0; i < arity; i++)
         free_operand(c, operands[i], r[i]);
     uint32_t result = into != VY_NONE ? into : new_register(c, expr->type);
+    uint32_t garbage = vy_op_is_approximate((vyre_op)expr->op) ? garbage_register(c) : VY_NONE;
     vy_instruction *op = emit(c, masked ? VY_CODE_OP_MASKED : VY_CODE_OP);
     op->r = result;
     op->a = r[0];
     op->b = r[1];
-    op->c = r[2];
+    op->c = vy_op_is_approximate((vyre_op)expr->op) ? garbage : r[2];
     /* For select the operand type is that of the arms. */
     uint32_t typed = expr->op == VYRE_OP_SELECT ? expr->b : expr->a;
     op->kernel = kernel_of(c, (vyre_op)expr->op, (vyre_type)expr->type, (vyre_type)c->program->exprs.items[typed].type);
@@ -279,6 +338,9 @@ static uint32_t emit_expr(vy_compiler *c, uint32_t e, uint32_t into, int masked)
     case VY_EXPR_LEN:
         r = len_register(c, expr->a);
         break;
+    case VY_EXPR_MISALIGNMENT:
+        r = misalignment_register(c, expr->a);
+        break;
     case VY_EXPR_BUILTIN:
         r = builtin_register(c, expr->op, expr->axis);
         break;
@@ -294,8 +356,9 @@ static uint32_t emit_expr(vy_compiler *c, uint32_t e, uint32_t into, int masked)
         r = masked || into == VY_NONE ? new_register(c, expr->type) : into;
         vy_instruction *fill = emit(c, VY_CODE_FILL);
         fill->r = r;
-        fill->value = expr->kind == VY_EXPR_LITERAL
-                          ? expr->bits
+        fill->value = expr->kind == VY_EXPR_LITERAL ? expr->bits
+                      : expr->kind == VY_EXPR_MISALIGNMENT
+                          ? 0
                           : c->oracle->memories.items[expr->a - c->entry->first_memory].elements;
     }
     if (into == VY_NONE || r == into)
@@ -338,6 +401,8 @@ static void emit_let(vy_compiler *c, const vy_stmt *stmt) {
 
 static void emit_store(vy_compiler *c, const vy_stmt *stmt) {
     uint32_t index = emit_value(c, stmt->a), value = emit_value(c, stmt->b);
+    if (stmt->guard == VY_UNGUARDED)
+        emit_inside(c, stmt->memory, index, 1);
     vy_instruction *store = emit(c, VY_CODE_STORE);
     store->type = c->program->memories.items[stmt->memory].type;
     store->index_type = c->program->exprs.items[stmt->a].type;
@@ -355,6 +420,8 @@ static void emit_atomic(vy_compiler *c, const vy_stmt *stmt) {
     for (int i = 0; i < 3; i++)
         if (roots[i] != VY_NONE)
             r[i] = emit_value(c, roots[i]);
+    if (stmt->guard == VY_UNGUARDED)
+        emit_inside(c, stmt->memory, r[0], 1);
     for (int i = 0; i < 3; i++)
         if (roots[i] != VY_NONE)
             free_operand(c, roots[i], r[i]);
@@ -398,20 +465,84 @@ static void emit_collective(vy_compiler *c, const vy_stmt *stmt) {
     end_run(c);
 }
 
-static void emit_print(vy_compiler *c, const vy_stmt *stmt) {
-    uint32_t first = c->oracle->print_registers.count;
-    for (uint32_t i = 0; i < stmt->arg_count; i++) {
-        uint32_t value = emit_value(c, c->program->args.items[stmt->args + i].index);
-        uint32_t *item = VY_PUSH(&c->oracle->print_registers);
-        if (item)
-            *item = value;
-        else
-            c->failed = 1;
-    }
-    emit(c, VY_CODE_PRINT)->a = first;
-    for (uint32_t i = 0; !c->failed && i < stmt->arg_count; i++)
-        free_operand(c, c->program->args.items[stmt->args + i].index, c->oracle->print_registers.items[first + i]);
+static void list_register(vy_compiler *c, uint32_t r) {
+    uint32_t *item = VY_PUSH(&c->oracle->lists);
+    if (item)
+        *item = r;
+    else
+        c->failed = 1;
 }
+
+/* The values of a statement's arguments, as a list of registers. Returns its start. */
+static uint32_t emit_args(vy_compiler *c, const vy_stmt *stmt) {
+    uint32_t first = c->oracle->lists.count;
+    for (uint32_t i = 0; i < stmt->arg_count; i++)
+        list_register(c, emit_value(c, c->program->args.items[stmt->args + i].index));
+    return first;
+}
+
+static void free_args(vy_compiler *c, const vy_stmt *stmt, uint32_t first) {
+    for (uint32_t i = 0; !c->failed && i < stmt->arg_count; i++)
+        free_operand(c, c->program->args.items[stmt->args + i].index, c->oracle->lists.items[first + i]);
+}
+
+static void emit_print(vy_compiler *c, const vy_stmt *stmt) {
+    uint32_t first = emit_args(c, stmt);
+    emit(c, VY_CODE_PRINT)->a = first;
+    free_args(c, stmt, first);
+}
+
+/* ---- statements of level legal ---- */
+
+static void emit_wide(vy_compiler *c, const vy_stmt *stmt, vy_instruction_code code, uint32_t index, uint32_t list,
+                      uint32_t elements) {
+    emit_inside(c, stmt->memory, index, elements);
+    uint32_t memory = stmt->memory - c->entry->first_memory;
+    uint8_t type = c->program->memories.items[stmt->memory].type;
+    vy_instruction *wide = emit(c, code);
+    wide->type = code == VY_CODE_LOAD_WIDE ? loaded_type(c, (vyre_type)type) : type;
+    wide->index_type = VYRE_TYPE_U32;
+    wide->r = list;
+    wide->a = index;
+    wide->b = memory;
+    wide->c = elements;
+    c->oracle->memories.items[memory].accesses |=
+        (uint8_t)(1u << (code == VY_CODE_LOAD_WIDE ? VY_ACCESS_READ : VY_ACCESS_WRITE));
+}
+
+static void emit_load_wide(vy_compiler *c, const vy_stmt *stmt) {
+    uint32_t index = emit_value(c, stmt->a), first = c->oracle->lists.count;
+    for (uint32_t i = 0; i < stmt->result_count; i++)
+        list_register(c, declare(c, stmt->variable + i));
+    emit_wide(c, stmt, VY_CODE_LOAD_WIDE, index, first, stmt->result_count);
+    /* Only now: the first results are there while the index is still needed. */
+    free_operand(c, stmt->a, index);
+}
+
+static void emit_store_wide(vy_compiler *c, const vy_stmt *stmt) {
+    uint32_t index = emit_value(c, stmt->a), first = emit_args(c, stmt);
+    emit_wide(c, stmt, VY_CODE_STORE_WIDE, index, first, stmt->arg_count);
+    free_operand(c, stmt->a, index);
+    free_args(c, stmt, first);
+}
+
+static void emit_report(vy_compiler *c, const vy_stmt *stmt) {
+    uint32_t code = emit_value(c, stmt->a);
+    emit(c, VY_CODE_REPORT)->a = code;
+    free_operand(c, stmt->a, code);
+}
+
+static void emit_poll(vy_compiler *c, const vy_stmt *stmt) {
+    /* Never from a free list: the register counts from the start of the invocation on. */
+    if (c->oracle->polls == VY_NONE)
+        c->oracle->polls = c->oracle->registers++;
+    uint32_t result = declare(c, stmt->variable);
+    vy_instruction *poll = emit(c, VY_CODE_POLL);
+    poll->r = result;
+    poll->a = c->oracle->polls;
+}
+
+/* ---- control ---- */
 
 static void emit_if(vy_compiler *c, uint32_t s, uint32_t *join) {
     const vy_stmt *stmt = &c->program->stmts.items[s];
@@ -556,6 +687,18 @@ static void emit_stmt(vy_compiler *c, uint32_t s, uint32_t *join) {
     case VY_STMT_PRINT:
         emit_print(c, stmt);
         break;
+    case VY_STMT_LOAD:
+        emit_load_wide(c, stmt);
+        break;
+    case VY_STMT_STORE_WIDE:
+        emit_store_wide(c, stmt);
+        break;
+    case VY_STMT_REPORT:
+        emit_report(c, stmt);
+        break;
+    case VY_STMT_POLL:
+        emit_poll(c, stmt);
+        break;
     case VY_STMT_IF:
         emit_if(c, s, join);
         return;
@@ -620,12 +763,16 @@ static void compiler_start(vy_compiler *c, vyre_oracle *oracle) {
     c->step = VY_NONE;
     memset(c->literals, 0xff, sizeof c->literals);
     memset(c->lens, 0xff, sizeof c->lens);
+    memset(c->misalignments, 0xff, sizeof c->misalignments);
+    c->garbage = VY_NONE;
     memset(c->builtins, 0xff, sizeof c->builtins);
 }
 
 vyre_status vy_oracle_compile(vyre_oracle *oracle, vyre_error *error) {
     vy_compiler compiler, *c = &compiler;
     compiler_start(c, oracle);
+    oracle->is_legal = oracle->program->level == VYRE_LEVEL_LEGAL;
+    oracle->polls = VY_NONE;
     if (vy_compiler_analyse(c)) {
         lay_out_memories(c);
         declare_params(c);

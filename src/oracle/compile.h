@@ -35,7 +35,8 @@ typedef struct vy_compiler {
     /* Emission. */
     VY_VECTOR(uint32_t) free[VYRE_TYPE_COUNT];
     uint32_t literals[VY_LITERAL_SLOTS], literal_count;
-    uint32_t lens[VY_LIMIT_BUFFERS];
+    uint32_t lens[VY_LIMIT_BUFFERS], misalignments[VY_LIMIT_BUFFERS];
+    uint32_t garbage; /* the register of the seed */
     uint32_t builtins[VYRE_BUILTIN_COUNT][3];
     uint32_t slots;     /* in use */
     uint32_t loop_slot; /* of the innermost loop */

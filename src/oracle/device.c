@@ -4,16 +4,11 @@
 
 #include "ir/eval_kernel.h"
 #include "ir/softfloat.h"
+#include "oracle/mix.h"
 
 #include <math.h>
 
-/* Garbage that depends on the operands (splitmix64's finish). */
-static inline uint64_t mix(uint64_t a, uint64_t b) {
-    uint64_t z = a * UINT64_C(0x9e3779b97f4a7c15) + b + UINT64_C(0x632be59bd9b4e019);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
+#define mix vy_mix
 
 /* ---- integers ---- */
 
@@ -175,12 +170,28 @@ static vy_kernel *small_kernel(uint64_t exact, vyre_op op, vyre_type type) {
     return has_any && op == VYRE_OP_SELECT ? vy_eval_kernel(op, type, type) : NULL;
 }
 
+/* ---- all floats ---- */
+
+/* [0] on a device that loses what lies below the normal range, [1] on one that does not, [2] with proper values alone. */
+static vy_kernel *const approximate_kernels[2][2][3] = {
+    {{APPROX_DIV_F32_0, APPROX_DIV_F32_1, APPROX_DIV_F32_2}, {APPROX_DIV_F64_0, APPROX_DIV_F64_1, APPROX_DIV_F64_2}},
+    {{APPROX_SQRT_F32_0, APPROX_SQRT_F32_1, APPROX_SQRT_F32_2},
+     {APPROX_SQRT_F64_0, APPROX_SQRT_F64_1, APPROX_SQRT_F64_2}}};
+
+vy_kernel *vy_approximate_kernel(vyre_op op, vyre_type type) {
+    if (type != VYRE_TYPE_F32 && type != VYRE_TYPE_F64)
+        return vy_eval_kernel(op, type, type);
+    return approximate_kernels[op == VYRE_OP_APPROX_SQRT][type == VYRE_TYPE_F64][2];
+}
+
 static vy_kernel *float_kernel(uint64_t exact, vyre_op op, vyre_type type) {
     if (vyre_type_bits(type) == 16)
         return small_kernel(exact, op, type);
     int wide = type == VYRE_TYPE_F64;
     unsigned first = wide ? VYRE_NUMERIC_F64_ADD : VYRE_NUMERIC_F32_ADD;
     unsigned keeps = exact >> (first + OFFSET(SUBNORMAL)) & 1;
+    if (vy_op_is_approximate(op))
+        return approximate_kernels[op == VYRE_OP_APPROX_SQRT][wide][keeps];
     for (size_t i = 0; i < sizeof float_rows / sizeof *float_rows; i++) {
         const float_row *row = &float_rows[i];
         if (row->op == op)
@@ -192,6 +203,8 @@ static vy_kernel *float_kernel(uint64_t exact, vyre_op op, vyre_type type) {
 int vy_device_is_exact(uint64_t exact, vyre_op op, vyre_type type) {
     if (vyre_type_class(type) != VYRE_CLASS_FLOAT)
         return 1;
+    if (vy_op_is_approximate(op))
+        return 0;
     vy_kernel *best = float_kernel(UINT64_MAX, op, type);
     return best && best == float_kernel(exact, op, type);
 }

@@ -15,6 +15,8 @@
  *   f64.…                        the same in f64
  *   f16.…, bf16.…                an op is refused; loads, stores and bitcasts are not. There are no native f16 or bf16 ops but those of the profile and select,
  *                                and no conversions but to and from f32; with f32.subnormal missing, those of bf16 flush
+ *   approx_div, approx_sqrt      up to 2.5 ulp off, and garbage for operands and results that are not normal numbers; without f32.subnormal also for results
+ *                                that the error may take below them
  *
  * Always: the NaN an op gives has any sign and payload, and loads, bitcasts and stores keep what they find. Garbage depends on the operands alone. */
 #ifndef VY_ORACLE_DEVICE_H
@@ -30,6 +32,11 @@ vyre_status vy_oracle_new_on(vyre_program *program, uint64_t exact, vyre_oracle 
 
 /* The kernel of a row on such a device, or NULL if it has none. */
 vy_kernel *vy_device_kernel(uint64_t exact, vyre_op op, vyre_type result, vyre_type operand);
+static inline int vy_op_is_approximate(vyre_op op) {
+    return op == VYRE_OP_APPROX_DIV || op == VYRE_OP_APPROX_SQRT;
+}
+/* The kernel of an approximate op in an oracle that is no device. Its third operand, here and on a device, is a seed. */
+vy_kernel *vy_approximate_kernel(vyre_op op, vyre_type type);
 /* Whether a float op gives the exact results there, up to the sign and payload of NaNs; 1 for other types. */
 int vy_device_is_exact(uint64_t exact, vyre_op op, vyre_type type);
 

@@ -15,6 +15,15 @@ typedef struct vy_group vy_group;
 typedef struct vy_check vy_check;             /* check.h */
 typedef struct vy_group_check vy_group_check; /* check.h */
 
+/* What a device does as it pleases to programs of level legal (legal.h). */
+typedef struct vy_oracle_conditions {
+    uint64_t garbage;      /* seed of what arrays start with, and of approximate results */
+    uint64_t misalignment; /* seed of where buffers start; 0: on 16-byte boundaries */
+    uint64_t poll;         /* an invocation's poll is true from its poll-th on, counted from 1; 0 = never */
+    uint32_t
+        poll_spread; /* … or up to so many later, another number for each invocation, as where a device reads a clock */
+} vy_oracle_conditions;
+
 /* A set of lanes: ~0 or 0 per lane. With count 0 the words are unspecified, so emptying and testing cost nothing. */
 typedef struct vy_lanes {
     uint64_t *words;
@@ -85,29 +94,36 @@ struct vy_worker {
     vyre_trap trap;
     uint32_t trap_stmt; /* where it trapped */
     int trapped;
+    int is_over; /* a poll was true */
 };
 enum { VY_SCRATCH_ROWS = 3, VY_MEETING_ROWS = 8 };
 
-/* A barrier or collective that part of a workgroup, or of the grid, does not reach: one for each statement. */
-typedef struct vy_divergence {
-    uint32_t code, stmt;
-    uint64_t waiting, missing; /* invocations */
-} vy_divergence;
-enum { VY_MAX_DIVERGENCES = 16 };
+/* What breach.h looks for, at one place of the program. */
+typedef struct vy_breach {
+    uint32_t code;       /* vy_code */
+    uint32_t site;       /* as in check.h */
+    uint32_t memory;     /* accesses */
+    uint64_t invocation; /* who did it, or waits */
+    uint64_t missing;    /* divergence: who does not come; wide access: elements past the boundary */
+    uint64_t index;      /* the element or lane asked for */
+    uint64_t bound;      /* how many there are; wide access: how many are accessed */
+} vy_breach;
+enum { VY_MAX_BREACHES = 32 };
 
 struct vy_run {
     const vyre_oracle *oracle;
     const vyre_program *program;
     const vy_launch *launch;
     const vyre_oracle_options *options;
+    vy_oracle_conditions conditions;
     vy_layout layout;
     uint8_t **buffers; /* base of each */
     int is_shared;     /* several threads may touch the buffers: atomics must be the host's */
     vy_check *check;   /* NULL without checks; always there when one thread runs */
     vyre_diagnostics *diagnostics;
-    pthread_mutex_t lock; /* print sink, divergences */
-    vy_divergence divergences[VY_MAX_DIVERGENCES];
-    uint32_t divergence_count;
+    pthread_mutex_t lock; /* print sink, breaches */
+    vy_breach breaches[VY_MAX_BREACHES];
+    uint32_t breach_count;
     uint64_t memory; /* allocated so far */
     /* Work. */
     atomic_uint_fast64_t next; /* unit not yet taken */
@@ -127,6 +143,13 @@ static inline uint64_t vy_lane_invocation(const vy_warp *warp, uint32_t lane) {
     return warp->first + warp->positions[lane];
 }
 
+/* A memory as the lanes of a warp see it. */
+typedef struct vy_span_of_lanes {
+    uint8_t *base;
+    uint64_t count;
+    size_t lane_stride; /* bytes from one lane's array to the next; 0 if the lanes share it */
+} vy_span_of_lanes;
+
 /* ---- warp.c ---- */
 
 /* Runs a warp until it stops, and returns why. */
@@ -134,17 +157,14 @@ vy_stop vy_warp_run(vy_worker *worker, vy_warp *warp);
 /* Prepares a warp to run from the start; positions and lanes are set. */
 void vy_warp_start(vy_worker *worker, vy_warp *warp);
 
+/* Where an instruction of the warp finds a memory of the entry. */
+vy_span_of_lanes vy_warp_memory(const vy_worker *worker, const vy_warp *warp, uint32_t memory);
+
 /* ---- memory.c: the lanes of a load, store or atomic; `mask` NULL = all ---- */
 
 /* Indices as mathematical integers: what is negative becomes too large. Gives `index` itself or `scratch`. */
 const uint64_t *vy_memory_indices(vyre_type type, const uint64_t *index, const uint64_t *mask, uint32_t lanes,
                                   uint64_t *scratch);
-
-typedef struct vy_span_of_lanes {
-    uint8_t *base;
-    uint64_t count;
-    size_t lane_stride; /* bytes from one lane's array to the next; 0 if the lanes share it */
-} vy_span_of_lanes;
 
 void vy_memory_load(vyre_type type, vy_span_of_lanes memory, const uint64_t *index, uint64_t *result, uint32_t lanes);
 void vy_memory_store(vyre_type type, vy_span_of_lanes memory, const uint64_t *index, const uint64_t *value,

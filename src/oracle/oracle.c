@@ -63,6 +63,6 @@ void vyre_oracle_free(vyre_oracle *oracle) {
     VY_VECTOR_FREE(&oracle->shared);
     VY_VECTOR_FREE(&oracle->ids);
     VY_VECTOR_FREE(&oracle->memories);
-    VY_VECTOR_FREE(&oracle->print_registers);
+    VY_VECTOR_FREE(&oracle->lists);
     vy_release(oracle, sizeof *oracle);
 }

@@ -46,7 +46,7 @@ static void add_lane(vy_string *text, vy_worker *worker, vy_warp *warp, const vy
     const char *format = vy_name_text(program, stmt->name), *hole;
     uint32_t arg = 0;
     for (; (hole = strstr(format, "{}")) && arg < stmt->arg_count; format = hole + 2, arg++) {
-        uint32_t r = worker->run->oracle->print_registers.items[in->a + arg];
+        uint32_t r = worker->run->oracle->lists.items[in->a + arg];
         const vy_expr *value = &program->exprs.items[program->args.items[stmt->args + arg].index];
         vy_string_append(text, format, (size_t)(hole - format));
         add_value(text, (vyre_type)value->type, vy_register(worker, warp, r)[lane]);

@@ -82,6 +82,8 @@ static const char *verb(const vy_run *run, uint32_t site) {
     if (site & VY_SITE_EXPRESSION)
         return "read";
     const vy_stmt *stmt = &run->program->stmts.items[site];
+    if (stmt->kind == VY_STMT_LOAD)
+        return "read";
     return stmt->kind == VY_STMT_ATOMIC ? vyre_atomic_name((vyre_atomic)stmt->op) : "write";
 }
 
@@ -95,8 +97,7 @@ static void report(const present *now, const vy_access *before) {
     vy_position at = vy_site_position(program, before->site);
     if (at.line)
         snprintf(line, sizeof line, " at line %" PRIu32, at.line);
-    const char *name =
-        vy_name_text(program, program->memories.items[vy_program_entry(program)->first_memory + now->memory].name);
+    const char *name = vy_memory_name(program, now->memory);
     vy_diagnostic_add(
         run->diagnostics, program->source, vy_code_name(code), VYRE_SEVERITY_ERROR,
         vy_site_position(program, now->access->site), vy_code_fix(code),

@@ -3,8 +3,10 @@
  * Threads are started only when there is work for them: the calling thread begins alone, and calls for help when it has done a fair piece and
  * workgroups are left. Workgroups are taken from a shared counter, so the result does not depend on who runs which. */
 #include "base/status.h"
+#include "oracle/breach.h"
 #include "oracle/check.h"
 #include "oracle/launch.h"
+#include "oracle/legal.h"
 #include "oracle/machine.h"
 
 #include <inttypes.h>
@@ -143,6 +145,7 @@ static void merge(vy_worker *into, const vy_worker *from) {
     into->steps += from->steps;
     into->evaluations += from->evaluations;
     into->prints += from->prints;
+    into->is_over |= from->is_over;
     if (from->trapped && (!into->trapped || from->trap.invocation < into->trap.invocation)) {
         into->trapped = 1;
         into->trap = from->trap;
@@ -297,11 +300,15 @@ static vyre_status finish(vy_run *run, const vy_worker *worker, vyre_bytes *outp
     if (stop == VYRE_BUDGET || (options->budget && worker->steps > options->budget))
         return vy_fail(error, VYRE_BUDGET, NULL, "the run executes over %" PRIu64 " statements, its step budget",
                        options->budget);
-    vy_check_deliver(run);
-    if (worker->trapped)
+    vy_breach_deliver(run);
+    int found = run->breach_count || (run->check && run->check->finding_count);
+    /* A legal program goes on after a report or the deadline: what is found then is wrong with it. */
+    if (worker->is_over && !found)
+        return vy_fail(error, VYRE_TIMEOUT, NULL, "a poll ended the dispatch");
+    if (worker->trapped && !(found && run->oracle->is_legal))
         return fail_trapped(run, worker, error);
-    vyre_status status = deliver(run, outputs, error);
-    if (status == VYRE_OK && (run->divergence_count || (run->check && run->check->finding_count)))
+    vyre_status status = worker->is_over || worker->trapped ? VYRE_OK : deliver(run, outputs, error);
+    if (status == VYRE_OK && found)
         status = vy_diagnostics_fail(run->diagnostics, VYRE_CHECK_FAILED,
                                      "the checkers of the oracle found a program error", error);
     return status;
@@ -336,12 +343,15 @@ static vyre_status run_in_block(vy_run *run, const plan *p, uint8_t *block, vyre
     return status;
 }
 
-vyre_status vy_oracle_launch(const vyre_oracle *oracle, const vy_launch *launch, const vyre_oracle_options *options,
-                             vyre_bytes *outputs, vyre_oracle_report *report, vyre_diagnostics *diagnostics,
-                             vyre_error *error) {
+static vyre_status launch_under(const vyre_oracle *oracle, const vy_launch *launch, const vyre_oracle_options *options,
+                                const vy_oracle_conditions *conditions, vyre_bytes *outputs, vyre_oracle_report *report,
+                                vyre_diagnostics *diagnostics, vyre_error *error) {
     static const vyre_oracle_options defaults = {0};
-    vy_run run = {
-        .oracle = oracle, .program = oracle->program, .launch = launch, .options = options ? options : &defaults};
+    vy_run run = {.oracle = oracle,
+                  .program = oracle->program,
+                  .launch = launch,
+                  .options = options ? options : &defaults,
+                  .conditions = *conditions};
     if (report)
         memset(report, 0, sizeof *report);
     vy_layout_choose(oracle, launch, run.options, &run.layout);
@@ -353,7 +363,8 @@ vyre_status vy_oracle_launch(const vyre_oracle *oracle, const vy_launch *launch,
         return vy_fail_memory(error, "the buffers and registers of a run");
     run.memory = p.size;
     /* Without a list of the caller's, one of our own, so that the error can quote the first finding. */
-    vyre_diagnostics *own = diagnostics || !(run.options->checks || oracle->meets) ? NULL : vyre_diagnostics_new();
+    vyre_diagnostics *own =
+        diagnostics || !(run.options->checks || oracle->meets || oracle->is_legal) ? NULL : vyre_diagnostics_new();
     run.diagnostics = diagnostics ? diagnostics : own;
     pthread_mutex_init(&run.lock, NULL);
     vyre_status status = run_in_block(&run, &p, block, outputs, report, error);
@@ -363,12 +374,35 @@ vyre_status vy_oracle_launch(const vyre_oracle *oracle, const vy_launch *launch,
     return status;
 }
 
-vyre_status vyre_oracle_run(const vyre_oracle *oracle, const vyre_arguments *arguments,
-                            const vyre_oracle_options *options, vyre_bytes *outputs, vyre_oracle_report *report,
-                            vyre_diagnostics *diagnostics, vyre_error *error) {
+/* Whoever perturbs the schedule gets other garbage too. */
+static vy_oracle_conditions usual_conditions(const vyre_oracle_options *options) {
+    uint64_t seed = options ? options->seed : 0;
+    return (vy_oracle_conditions){.garbage = seed, .misalignment = seed};
+}
+
+vyre_status vy_oracle_launch(const vyre_oracle *oracle, const vy_launch *launch, const vyre_oracle_options *options,
+                             vyre_bytes *outputs, vyre_oracle_report *report, vyre_diagnostics *diagnostics,
+                             vyre_error *error) {
+    const vy_oracle_conditions conditions = usual_conditions(options);
+    return launch_under(oracle, launch, options, &conditions, outputs, report, diagnostics, error);
+}
+
+vyre_status vy_oracle_run_under(const vyre_oracle *oracle, const vyre_arguments *arguments,
+                                const vyre_oracle_options *options, const vy_oracle_conditions *conditions,
+                                vyre_bytes *outputs, vyre_oracle_report *report, vyre_diagnostics *diagnostics,
+                                vyre_error *error) {
     vy_launch launch;
     if (report)
         memset(report, 0, sizeof *report);
     vyre_status status = vy_launch_resolve(oracle->program, arguments, &launch, error);
-    return status == VYRE_OK ? vy_oracle_launch(oracle, &launch, options, outputs, report, diagnostics, error) : status;
+    if (status != VYRE_OK)
+        return status;
+    return launch_under(oracle, &launch, options, conditions, outputs, report, diagnostics, error);
+}
+
+vyre_status vyre_oracle_run(const vyre_oracle *oracle, const vyre_arguments *arguments,
+                            const vyre_oracle_options *options, vyre_bytes *outputs, vyre_oracle_report *report,
+                            vyre_diagnostics *diagnostics, vyre_error *error) {
+    const vy_oracle_conditions conditions = usual_conditions(options);
+    return vy_oracle_run_under(oracle, arguments, options, &conditions, outputs, report, diagnostics, error);
 }

@@ -1,7 +1,9 @@
 /* Running a workgroup: cutting it into warps, letting them run in turn, and what happens when they meet.
  *
  * The natural schedule, which every unchecked run uses: warps in ascending order of their invocations, each as far as it can. */
+#include "oracle/breach.h"
 #include "oracle/check.h"
+#include "oracle/legal.h"
 #include "oracle/machine.h"
 
 enum {
@@ -66,6 +68,10 @@ static uint64_t shared_value(const vy_run *run, const vy_shared_value *value) {
         return run->launch->params[value->index];
     case VY_SHARED_LEN:
         return run->launch->buffers[value->index].count;
+    case VY_SHARED_MISALIGNMENT:
+        return vy_misalignment(run, value->index);
+    case VY_SHARED_GARBAGE:
+        return run->conditions.garbage;
     default:
         break;
     }
@@ -140,7 +146,10 @@ static void begin_group(vy_worker *worker, vy_group *group, uint64_t unit) {
     group->epoch = 0;
     group->trapped = 0;
     group->state = VY_GROUP_RUNNING;
-    memset(group->memory, 0, worker->run->oracle->workgroup_bytes);
+    if (worker->run->oracle->is_legal)
+        vy_garbage_fill(worker->run, group->memory, worker->run->oracle->workgroup_bytes, group->index);
+    else
+        memset(group->memory, 0, worker->run->oracle->workgroup_bytes);
     if (group->check)
         vy_check_group_start(worker->run, group);
 }
@@ -210,7 +219,7 @@ void vy_group_meet(vy_worker *worker, vy_group *group) {
         return;
     }
     if (!all_arrived(group)) {
-        vy_check_divergence(worker, group);
+        vy_breach_divergence(worker, group);
         group->state = VY_GROUP_BROKEN;
         return;
     }
@@ -267,7 +276,7 @@ uint32_t vy_grid_meet(vy_run *run, vy_group *groups, uint32_t count) {
         return 0;
     const vy_group *missing = find_missing(groups, count, &groups[first]);
     if (missing) {
-        vy_check_grid_divergence(run, &groups[first], missing);
+        vy_breach_grid_divergence(run, &groups[first], missing);
         return 0;
     }
     if (has_trap(groups, count))

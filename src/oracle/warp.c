@@ -1,5 +1,6 @@
 /* The interpreter loop: one warp, from its pc to the next place where it must wait (bytecode.h says what each instruction does). */
 #include "oracle/check.h"
+#include "oracle/legal.h"
 #include "oracle/machine.h"
 
 /* ---- sets of lanes ---- */
@@ -113,7 +114,7 @@ static void test_for(const vy_worker *worker, vy_warp *warp, const vy_instructio
 
 /* ---- memory ---- */
 
-static vy_span_of_lanes memory_of(const vy_worker *worker, const vy_warp *warp, uint32_t index) {
+vy_span_of_lanes vy_warp_memory(const vy_worker *worker, const vy_warp *warp, uint32_t index) {
     const vy_run *run = worker->run;
     const vy_oracle_memory *memory = &run->oracle->memories.items[index];
     if (memory->space == VY_SPACE_BUFFER)
@@ -134,7 +135,7 @@ static void run_load(vy_worker *worker, vy_warp *warp, const vy_instruction *in)
     const uint64_t *index = indices_of(worker, warp, in);
     if (worker->run->check)
         vy_check_access(worker, warp, in, in->b, index, VY_ACCESS_READ, NULL);
-    vy_memory_load((vyre_type)in->type, memory_of(worker, warp, in->b), index, vy_register(worker, warp, in->r),
+    vy_memory_load((vyre_type)in->type, vy_warp_memory(worker, warp, in->b), index, vy_register(worker, warp, in->r),
                    warp->lanes);
 }
 
@@ -142,7 +143,7 @@ static void run_store(vy_worker *worker, vy_warp *warp, const vy_instruction *in
     const uint64_t *index = indices_of(worker, warp, in);
     if (worker->run->check)
         vy_check_access(worker, warp, in, in->c, index, VY_ACCESS_WRITE, NULL);
-    vy_memory_store((vyre_type)in->type, memory_of(worker, warp, in->c), index, vy_register(worker, warp, in->b),
+    vy_memory_store((vyre_type)in->type, vy_warp_memory(worker, warp, in->c), index, vy_register(worker, warp, in->b),
                     warp->lanes);
 }
 
@@ -153,7 +154,7 @@ static void run_atomic(vy_worker *worker, vy_warp *warp, const vy_instruction *i
     uint32_t memory = (uint32_t)in->value;
     uint64_t *old = worker->scratch + run->layout.stride;
     int is_shared = run->is_shared && run->oracle->memories.items[memory].space == VY_SPACE_BUFFER;
-    vy_memory_atomic((vyre_atomic)stmt->op, (vyre_type)in->type, memory_of(worker, warp, memory), index,
+    vy_memory_atomic((vyre_atomic)stmt->op, (vyre_type)in->type, vy_warp_memory(worker, warp, memory), index,
                      vy_register(worker, warp, in->b), vy_register(worker, warp, in->c), old, warp->lanes, is_shared);
     if (run->check)
         vy_check_access(worker, warp, in, memory, index,
@@ -164,7 +165,8 @@ static void run_atomic(vy_worker *worker, vy_warp *warp, const vy_instruction *i
 
 /* ---- traps ---- */
 
-static void run_trap(vy_worker *worker, vy_warp *warp, const vy_instruction *in) {
+/* The smallest invocation counts, and of that the first time. */
+static void run_report(vy_worker *worker, vy_warp *warp, const vy_instruction *in) {
     const uint64_t *code = vy_register(worker, warp, in->a);
     for (uint32_t i = 0; i < warp->lanes; i++) {
         if (!warp->mask.words[i])
@@ -176,6 +178,10 @@ static void run_trap(vy_worker *worker, vy_warp *warp, const vy_instruction *in)
         }
         worker->trapped = 1;
     }
+}
+
+static void run_trap(vy_worker *worker, vy_warp *warp, const vy_instruction *in) {
+    run_report(worker, warp, in);
     warp->trapped += warp->mask.count;
     warp->mask.count = 0;
     warp->group->trapped = 1;
@@ -305,6 +311,23 @@ vy_stop vy_warp_run(vy_worker *worker, vy_warp *warp) {
         case VY_CODE_PRINT:
             vy_print(worker, warp, in);
             continue;
+        case VY_CODE_INSIDE:
+            vy_inside_run(worker, warp, in);
+            continue;
+        case VY_CODE_LOAD_WIDE:
+            vy_load_wide_run(worker, warp, in);
+            continue;
+        case VY_CODE_STORE_WIDE:
+            if (is_due(warp))
+                break;
+            vy_store_wide_run(worker, warp, in);
+            continue;
+        case VY_CODE_REPORT:
+            run_report(worker, warp, in);
+            continue;
+        case VY_CODE_POLL:
+            vy_poll_run(worker, warp, in);
+            continue;
         case VY_CODE_BARRIER:
         case VY_CODE_COLLECTIVE:
             pc--;
@@ -383,12 +406,25 @@ static void fill_ids(vy_worker *worker, vy_warp *warp) {
     }
 }
 
+static void start_legal(vy_worker *worker, vy_warp *warp) {
+    const vyre_oracle *oracle = worker->run->oracle;
+    /* Invocations are told from workgroups, which come from the other end. */
+    for (uint32_t i = 0; oracle->private_bytes && i < warp->lanes; i++)
+        vy_garbage_fill(worker->run, warp->private_memory + (size_t)i * oracle->private_bytes, oracle->private_bytes,
+                        ~vy_lane_invocation(warp, i));
+    if (oracle->polls != VY_NONE)
+        memset(vy_register(worker, warp, oracle->polls), 0, warp->lanes * sizeof(uint64_t));
+}
+
 void vy_warp_start(vy_worker *worker, vy_warp *warp) {
     warp->pc = 0;
     warp->trapped = 0;
     warp->stop = VY_STOP_RUNNABLE;
     memset(warp->mask.words, 0xff, warp->lanes * sizeof *warp->mask.words);
     warp->mask.count = warp->lanes;
-    memset(warp->private_memory, 0, (size_t)worker->run->oracle->private_bytes * warp->lanes);
+    if (worker->run->oracle->is_legal)
+        start_legal(worker, warp);
+    else
+        memset(warp->private_memory, 0, (size_t)worker->run->oracle->private_bytes * warp->lanes);
     fill_ids(worker, warp);
 }
