@@ -292,74 +292,92 @@ static void ballot(vy_legaliser *rw, const vy_stmt *s) {
     uint32_t value = vy_legaliser_leaf(rw, vy_legaliser_lower(rw, s->a), "value");
     uint32_t index = vy_legaliser_local_index(rw);
     uint32_t lane = vy_legaliser_leaf(rw, u32_op(rw, VYRE_OP_AND, index, number(rw, s->width - 1u)), "lane");
-    uint32_t low, high;
+    const uint32_t low[2] = {value, lane}, high[2] = {vy_legaliser_again(rw, value), vy_legaliser_again(rw, lane)};
+    uint32_t bits[2] = {VY_NONE, number(rw, 0)};
     vy_name names[2];
     vy_stmt any = *s;
     any.op = VYRE_COLLECTIVE_REDUCE;
     any.combine = VYRE_OP_OR;
-    call_named(rw, "ballot_low", (const uint32_t[]){value, lane}, 2, &low);
-    call_named(rw, "ballot_high", (const uint32_t[]){vy_legaliser_again(rw, value), vy_legaliser_again(rw, lane)}, 2,
-               &high);
-    high = vy_legaliser_leaf(rw, high, "high");
+    call_named(rw, "ballot_low", low, 2, &bits[0]);
+    if (s->width > 32) {
+        call_named(rw, "ballot_high", high, 2, &bits[1]);
+        bits[1] = vy_legaliser_leaf(rw, bits[1], "high");
+    }
     vy_pairs_names(rw, s->variable, names);
-    rw->copy.variables[s->variable] = meet(rw, &any, names[0], low, VY_NONE);
+    rw->copy.variables[s->variable] = meet(rw, &any, names[0], bits[0], VY_NONE);
     if (s->width > 32)
-        meet(rw, &any, names[1], high, VY_NONE);
+        meet(rw, &any, names[1], bits[1], VY_NONE);
     else
-        vy_draft_let(&rw->copy.draft, names[1], U32, vy_legaliser_put(rw, number(rw, 0)));
+        vy_draft_let(&rw->copy.draft, names[1], U32, vy_legaliser_put(rw, bits[1]));
 }
 
 /* ---- loops ---- */
 
-/* Variables of the draft: the low halves. */
 typedef struct counter {
-    uint32_t next, left;   /* the value of the next trip; what lies between it and the end */
-    uint32_t step, stride; /* stride is step without its sign */
+    vyre_type type;
+    uint32_t next,
+        left; /* variables of the draft, the low halves: the value of the next trip; what lies between it and the end */
+    halves step, stride; /* leaves that nothing changes; stride is step without its sign */
 } counter;
 
+/* Literals, or lets: the body may change what a value is made of. */
+static halves freeze(vy_legaliser *rw, const char *name, halves value) {
+    uint32_t trees[2] = {value.low, value.high};
+    uint64_t bits;
+    for (int k = 0; k < 2; k++)
+        if (!vy_legaliser_is_literal(rw, trees[k], &bits))
+            trees[k] = vy_legaliser_bind(rw, VY_STMT_LET, name, trees[k]);
+    return (halves){trees[0], trees[1]};
+}
+
 /* Two new variables, one right after the other; gives the first. */
-static uint32_t new_pair(vy_legaliser *rw, uint8_t kind, const char *name, halves value) {
-    uint32_t low = vy_legaliser_bind(rw, kind, name, value.low);
-    vy_legaliser_bind(rw, kind, name, value.high);
+static uint32_t new_pair(vy_legaliser *rw, const char *name, halves value) {
+    uint32_t low = vy_legaliser_bind(rw, VY_STMT_VAR, name, value.low);
+    vy_legaliser_bind(rw, VY_STMT_VAR, name, value.high);
     return low == VY_NONE ? VY_NONE : rw->trees.items[low].a;
 }
 
-static void start(vy_legaliser *rw, const vy_stmt *s, vyre_type type, counter *c) {
+static uint32_t again(vy_legaliser *rw, vyre_type type, halves leaves) {
+    uint32_t low = vy_legaliser_again(rw, leaves.low);
+    return join(rw, type, low, vy_legaliser_again(rw, leaves.high));
+}
+
+static void start(vy_legaliser *rw, const vy_stmt *s, counter *c) {
     uint32_t from = vy_legaliser_lower(rw, s->a), to = vy_legaliser_lower(rw, s->b), results[VY_LIMIT_RESULTS];
-    uint32_t step = s->c == VY_NONE ? literal(rw, type, 1) : vy_legaliser_lower(rw, s->c);
-    c->step = new_pair(rw, VY_STMT_LET, "step", apart(rw, step)); /* the body may change what it is made of */
-    c->next = new_pair(rw, VY_STMT_VAR, "next", apart(rw, from));
-    const uint32_t args[3] = {variable(rw, type, c->next), to, variable(rw, type, c->step)};
+    uint32_t step = s->c == VY_NONE ? literal(rw, c->type, 1) : vy_legaliser_lower(rw, s->c);
+    halves first = freeze(rw, "first", apart(rw, from));
+    c->step = freeze(rw, "step", apart(rw, step));
+    const uint32_t args[3] = {again(rw, c->type, first), to, again(rw, c->type, c->step)};
     if (has_failed(rw))
         return;
-    call_named(rw, type == VYRE_TYPE_I64 ? "trips_i64" : "trips_u64", args, 3, results);
-    c->stride = new_pair(rw, VY_STMT_LET, "stride", (halves){results[2], results[3]});
-    c->left = new_pair(rw, VY_STMT_VAR, "left", (halves){results[0], results[1]});
+    call_named(rw, c->type == VYRE_TYPE_I64 ? "trips_i64" : "trips_u64", args, 3, results);
+    c->stride = freeze(rw, "stride", (halves){results[2], results[3]});
+    c->next = new_pair(rw, "next", first);
+    c->left = new_pair(rw, "left", (halves){results[0], results[1]});
 }
 
-/* Goes on to the next trip, at the start of this one: `continue` is allowed to skip all that follows. */
-static void advance(vy_legaliser *rw, vyre_type type, const counter *c) {
+static void update(vy_legaliser *rw, const counter *c, const char *name, uint32_t first, halves by) {
+    const uint32_t args[2] = {variable(rw, c->type, first), again(rw, c->type, by)};
     uint32_t results[VY_LIMIT_RESULTS];
-    call_named(rw, "add_u64", (const uint32_t[]){variable(rw, type, c->next), variable(rw, type, c->step)}, 2, results);
-    assign(rw, c->next, (halves){results[0], results[1]});
-    call_named(rw, "shorten", (const uint32_t[]){variable(rw, type, c->left), variable(rw, type, c->stride)}, 2,
-               results);
-    assign(rw, c->left, (halves){results[0], results[1]});
+    call_named(rw, name, args, 2, results);
+    assign(rw, first, (halves){results[0], results[1]});
 }
 
+/* The next trip is prepared at the start of one: `continue` skips what follows. */
 static void loop(vy_legaliser *rw, uint32_t index) {
     const vy_stmt *s = &rw->from->stmts.items[index];
-    vyre_type type = variable_type(rw, s->variable);
+    counter c = {.type = variable_type(rw, s->variable)};
     vy_name names[2];
-    counter c = {0};
-    start(rw, s, type, &c);
+    start(rw, s, &c);
     if (has_failed(rw))
         return;
+    uint32_t goes_on = from_pair(rw, BOOL, apart(rw, variable(rw, c.type, c.left)));
     uint32_t mark = vy_copy_open(&rw->copy);
-    vy_draft_while(&rw->copy.draft, vy_legaliser_put(rw, from_pair(rw, BOOL, apart(rw, variable(rw, type, c.left)))));
+    vy_draft_while(&rw->copy.draft, vy_legaliser_put(rw, goes_on));
     vy_pairs_names(rw, s->variable, names);
-    rw->copy.variables[s->variable] = declare_as(rw, VY_STMT_LET, names, apart(rw, variable(rw, type, c.next)));
-    advance(rw, type, &c);
+    rw->copy.variables[s->variable] = declare_as(rw, VY_STMT_LET, names, apart(rw, variable(rw, c.type, c.next)));
+    update(rw, &c, "add_u64", c.next, c.step);
+    update(rw, &c, "shorten", c.left, c.stride);
     vy_legaliser_body(rw, index + 1, s->end, mark);
     vy_draft_end(&rw->copy.draft);
 }

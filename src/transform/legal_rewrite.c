@@ -144,6 +144,9 @@ uint32_t vy_legaliser_op(vy_legaliser *rw, vyre_op op, vyre_type type, uint32_t 
     unsigned arity = vyre_op_get(op)->arity;
     if (a == VY_NONE || (arity > 1 && b == VY_NONE) || (arity > 2 && c == VY_NONE))
         return VY_NONE;
+    uint32_t folded = vy_legaliser_fold(rw, op, type, a, b, c);
+    if (folded != VY_NONE)
+        return folded;
     return vy_legaliser_node(
         rw, (vy_expr){.kind = VY_EXPR_OP, .type = (uint8_t)type, .op = (uint8_t)op, .a = a, .b = b, .c = c});
 }
@@ -219,6 +222,27 @@ static void library_call(vy_legaliser *rw, const vy_stmt *s) {
             vy_legaliser_leaf(rw, results[i], vy_name_text(library, library->variables.items[s->variable + i].name));
 }
 
+static void library_block(vy_legaliser *rw, uint32_t first, uint32_t end, uint32_t *results);
+
+/* Of a condition that is known one branch is left. */
+static void library_if(vy_legaliser *rw, uint32_t index, uint32_t *results) {
+    const vy_stmt *s = &rw->library->program->stmts.items[index];
+    vy_draft *draft = &rw->copy.draft;
+    uint32_t condition = library_tree(rw, s->a);
+    uint64_t holds;
+    if (vy_legaliser_is_literal(rw, condition, &holds)) {
+        library_block(rw, holds ? index + 1 : s->middle, holds ? s->middle : s->end, results);
+        return;
+    }
+    vy_draft_if(draft, vy_legaliser_put(rw, condition));
+    library_block(rw, index + 1, s->middle, results);
+    if (s->middle != s->end) {
+        vy_draft_else(draft);
+        library_block(rw, s->middle, s->end, results);
+    }
+    vy_draft_end(draft);
+}
+
 /* The statements of a function; the values of its return. Recursion is bounded by the nesting of the library. */
 static void library_block(vy_legaliser *rw, uint32_t first, uint32_t end, uint32_t *results) {
     const vyre_program *library = rw->library->program;
@@ -228,9 +252,13 @@ static void library_block(vy_legaliser *rw, uint32_t first, uint32_t end, uint32
         const char *name = s->result_count ? vy_name_text(library, library->variables.items[s->variable].name) : "";
         switch ((vy_stmt_kind)s->kind) {
         case VY_STMT_LET:
-        case VY_STMT_VAR:
-            rw->bound[s->variable] = vy_legaliser_bind(rw, s->kind, name, library_tree(rw, s->a));
+        case VY_STMT_VAR: {
+            uint32_t tree = library_tree(rw, s->a);
+            uint64_t bits;
+            int is_known = s->kind == VY_STMT_LET && vy_legaliser_is_literal(rw, tree, &bits);
+            rw->bound[s->variable] = is_known ? tree : vy_legaliser_bind(rw, s->kind, name, tree);
             break;
+        }
         case VY_STMT_ASSIGN: {
             uint32_t value = vy_legaliser_put(rw, library_tree(rw, s->a));
             if (rw->bound[s->variable] != VY_NONE)
@@ -248,13 +276,7 @@ static void library_block(vy_legaliser *rw, uint32_t first, uint32_t end, uint32
             vy_draft_simple(draft, VY_STMT_BREAK);
             break;
         case VY_STMT_IF:
-            vy_draft_if(draft, vy_legaliser_put(rw, library_tree(rw, s->a)));
-            library_block(rw, i + 1, s->middle, results);
-            if (s->middle != s->end) {
-                vy_draft_else(draft);
-                library_block(rw, s->middle, s->end, results);
-            }
-            vy_draft_end(draft);
+            library_if(rw, i, results);
             break;
         case VY_STMT_WHILE:
             vy_draft_while(draft, vy_legaliser_put(rw, library_tree(rw, s->a)));

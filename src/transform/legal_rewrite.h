@@ -74,6 +74,8 @@ uint32_t vy_legaliser_op(vy_legaliser *rw, vyre_op op, vyre_type type, uint32_t 
 static inline uint32_t vy_legaliser_op1(vy_legaliser *rw, vyre_op op, vyre_type type, uint32_t a) {
     return vy_legaliser_op(rw, op, type, a, VY_NONE, VY_NONE);
 }
+/* What the op gives if that is known, a literal or one of the operands; else VY_NONE (legal_fold.c). vy_legaliser_op asks it. */
+uint32_t vy_legaliser_fold(vy_legaliser *rw, vyre_op op, vyre_type type, uint32_t a, uint32_t b, uint32_t c);
 /* The tree itself if it has that type, else a cast. */
 uint32_t vy_legaliser_cast(vy_legaliser *rw, vyre_type type, uint32_t tree);
 /* A node over trees; variables and memories are the draft's. */

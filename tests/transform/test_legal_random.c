@@ -104,6 +104,17 @@ static profile any_profile(uint64_t seed) {
     return (profile){name, exact};
 }
 
+static verdict judge_seed(const vyre_generate_options *options, const profile *p) {
+    vyre_case *made = NULL;
+    char why[512];
+    assert_int_equal(vyre_generate(options, &made, NULL), VYRE_OK);
+    verdict v = judge(vyre_case_program(made), vyre_case_arguments(made), p, why, sizeof why);
+    if (v == DIFFERENT)
+        report(made, p, why);
+    vyre_case_free(made);
+    return v;
+}
+
 static void random_programs_give_the_same_bits(void **state) {
     (void)state;
     uint64_t counts[3] = {0};
@@ -117,18 +128,29 @@ static void random_programs_give_the_same_bits(void **state) {
         if (seed % 5)
             options.stress = VYRE_STRESS_INTEGERS | VYRE_STRESS_FLOATS | VYRE_STRESS_CONTROL | VYRE_STRESS_FUNCTIONS |
                              VYRE_STRESS_MEMORY;
-        vyre_case *made = NULL;
-        char why[512];
-        assert_int_equal(vyre_generate(&options, &made, NULL), VYRE_OK);
         const profile any = any_profile(seed), *p = seed % 3 == 2 ? &any : &profiles[seed % PROFILES];
-        verdict v = judge(vyre_case_program(made), vyre_case_arguments(made), p, why, sizeof why);
-        counts[v]++;
-        if (v == DIFFERENT)
-            report(made, p, why);
-        vyre_case_free(made);
+        counts[judge_seed(&options, p)]++;
     }
     printf("%" PRIu64 " programs ran, %" PRIu64 " were refused\n", counts[SAME], counts[REFUSED]);
     assert_true(counts[SAME] > counts[REFUSED]);
+}
+
+/* Mostly 64-bit integers, on devices that have none. */
+static void random_programs_of_pairs_give_the_same_bits(void **state) {
+    (void)state;
+    uint64_t counts[3] = {0};
+    unsigned total = (VY_SANITIZED ? 60 : 600) * vy_test_effort();
+    for (unsigned seed = 1; seed <= total; seed++) {
+        vyre_generate_options options = {.seed = seed, .statements = 16, .invocations = 48};
+        options.types = 1u << VYRE_TYPE_BOOL | 1u << VYRE_TYPE_I64 | 1u << VYRE_TYPE_U64 | 1u << VYRE_TYPE_U32;
+        if (seed % 3 == 0)
+            options.types |= 1u << VYRE_TYPE_I8 | 1u << VYRE_TYPE_F16 | 1u << VYRE_TYPE_F32;
+        profile p = any_profile(seed);
+        p.exact &= ~BIT(INT64);
+        counts[judge_seed(&options, &p)]++;
+    }
+    printf("%" PRIu64 " programs ran, %" PRIu64 " were refused\n", counts[SAME], counts[REFUSED]);
+    assert_true(counts[SAME] > 2 * counts[REFUSED]);
 }
 
 /* ---- examples ---- */
@@ -219,6 +241,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(examples_give_the_same_bits),
         cmocka_unit_test(random_programs_give_the_same_bits),
+        cmocka_unit_test(random_programs_of_pairs_give_the_same_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
