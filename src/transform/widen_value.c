@@ -106,12 +106,14 @@ static int is_group_start(const vy_widen_plan *plan, const vy_expr *e) {
            (e->op == VYRE_OP_MUL ? by->bits == size : UINT64_C(1) << by->bits % 32 == size);
 }
 
-static int add_builtin(vy_sum *sum, const vy_expr *e) {
-    if (e->axis != 0)
-        return 0;
-    sum->x += e->op == VYRE_BUILTIN_GLOBAL_ID;
-    sum->local += e->op == VYRE_BUILTIN_LOCAL_ID;
-    return e->op == VYRE_BUILTIN_GLOBAL_ID || e->op == VYRE_BUILTIN_LOCAL_ID;
+static int add_builtin(const vy_widen_plan *plan, vy_sum *sum, const vy_expr *e) {
+    const uint32_t *size = plan->program->workgroup;
+    int is_line = size[1] * size[2] == 1; /* of invocations: the linear index is the local id */
+    int is_global = e->op == VYRE_BUILTIN_GLOBAL_ID && e->axis == 0;
+    int is_local = e->op == VYRE_BUILTIN_LOCAL_ID ? e->axis == 0 : e->op == VYRE_BUILTIN_LOCAL_INDEX && is_line;
+    sum->x += (uint32_t)is_global;
+    sum->local += (uint32_t)is_local;
+    return is_global || is_local;
 }
 
 static int add_term(const vy_widen_plan *plan, vy_sum *sum, uint32_t expr, int minus) {
@@ -135,7 +137,7 @@ static int add(const vy_widen_plan *plan, vy_sum *sum, uint32_t expr, int minus,
         return 1;
     }
     if (e->kind == VY_EXPR_BUILTIN && !minus)
-        is_added = add_builtin(sum, e);
+        is_added = add_builtin(plan, sum, e);
     else if (e->kind == VY_EXPR_VARIABLE && plan->definition[e->a] != VY_NONE)
         is_added = add(plan, sum, plan->definition[e->a], minus, fuel);
     else if (e->kind == VY_EXPR_OP && (e->op == VYRE_OP_ADD || e->op == VYRE_OP_SUB))

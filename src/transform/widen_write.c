@@ -278,6 +278,24 @@ static void each_lane(vy_widen_writer *w, group lanes, uint32_t index, const res
         write(w, (group){lanes.first + lane, 1}, index, then);
 }
 
+/* `if !c { … }` for `if c { return } …` */
+static void write_instead(vy_widen_writer *w, group lanes, const vy_stmt *s, uint32_t condition, const rest *then) {
+    vy_draft_if(&w->copy.draft, vy_draft_op(&w->copy.draft, VYRE_OP_LNOT, VYRE_TYPE_BOOL, condition, VY_NONE, VY_NONE));
+    write_branch(w, lanes, s->middle, s->end, then);
+    vy_draft_end(&w->copy.draft);
+}
+
+static void write_branches(vy_widen_writer *w, group lanes, uint32_t index, uint32_t condition, const rest *then) {
+    const vy_stmt *s = stmt_at(w, index);
+    vy_draft_if(&w->copy.draft, condition);
+    write_branch(w, lanes, index + 1, s->middle, then);
+    if (s->middle != s->end || then) {
+        vy_draft_else(&w->copy.draft);
+        write_branch(w, lanes, s->middle, s->end, then);
+    }
+    vy_draft_end(&w->copy.draft);
+}
+
 static void write_if(vy_widen_writer *w, group lanes, uint32_t index, const rest *then) {
     const vy_stmt *s = stmt_at(w, index);
     int truth = w->element == VY_NONE ? vy_widen_truth(w->plan, s->a) : -1;
@@ -291,13 +309,10 @@ static void write_if(vy_widen_writer *w, group lanes, uint32_t index, const rest
     }
     uint32_t condition = write_condition(w, lanes.first, s->a);
     w->copy.draft.position = vy_stmt_position(w->copy.from, index);
-    vy_draft_if(&w->copy.draft, condition);
-    write_branch(w, lanes, index + 1, s->middle, then);
-    if (s->middle != s->end || then) {
-        vy_draft_else(&w->copy.draft);
-        write_branch(w, lanes, s->middle, s->end, then);
-    }
-    vy_draft_end(&w->copy.draft);
+    if (s->middle != index + 1 && stmt_at(w, index + 1)->kind == VY_STMT_RETURN)
+        write_instead(w, lanes, s, condition, then);
+    else
+        write_branches(w, lanes, index, condition, then);
 }
 
 static void write_loop(vy_widen_writer *w, group lanes, uint32_t index, const rest *then) {
