@@ -38,7 +38,7 @@ uint32_t vy_meet_has(vy_meeter *m, uint32_t number, uint32_t bit) {
 }
 
 uint32_t vy_meet_let(vy_meeter *m, const char *name, uint32_t tree) {
-    return vy_legaliser_bind(&m->rw, VY_STMT_LET, name, take(m, tree));
+    return vy_legaliser_leaf(&m->rw, tree, name);
 }
 
 uint32_t vy_meet_var(vy_meeter *m, const char *name, uint32_t tree) {
@@ -220,9 +220,15 @@ static uint32_t arrays_of(const vy_meeter *m, uint32_t first, uint32_t end) {
 static uint32_t operand(vy_meeter *m, const char *name, uint32_t root) {
     if (root == VY_NONE)
         return VY_NONE;
-    vyre_type type = (vyre_type)m->rw.from->exprs.items[root].type;
-    uint32_t value = vy_copy_expr(&m->rw.copy, root);
-    return vy_legaliser_variable(&m->rw, vy_draft_let(&m->rw.copy.draft, vy_legaliser_name(&m->rw, name), type, value));
+    vy_copy *copy = &m->rw.copy;
+    const vy_expr *e = &m->rw.from->exprs.items[root];
+    if (e->kind == VY_EXPR_LITERAL)
+        return vy_legaliser_literal(&m->rw, (vyre_type)e->type, e->bits);
+    if (e->kind == VY_EXPR_VARIABLE && !m->rw.from->variables.items[e->a].is_mutable)
+        return vy_legaliser_variable(&m->rw, copy->variables[e->a]);
+    uint32_t value = vy_copy_expr(copy, root);
+    vy_name named = vy_legaliser_name(&m->rw, name);
+    return vy_legaliser_variable(&m->rw, vy_draft_let(&copy->draft, named, (vyre_type)e->type, value));
 }
 
 static void write_out(vy_meeter *m, uint32_t index) {

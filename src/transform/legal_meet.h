@@ -73,7 +73,9 @@ uint32_t vy_meet_u32(vy_meeter *m, vyre_op op, uint32_t a, uint32_t b);
 uint32_t vy_meet_test(vy_meeter *m, vyre_op compare, uint32_t a, uint32_t b);
 /* Whether a bit of a number is set. */
 uint32_t vy_meet_has(vy_meeter *m, uint32_t number, uint32_t bit);
+/* The tree as a leaf: itself if it is one, else a new variable. */
 uint32_t vy_meet_let(vy_meeter *m, const char *name, uint32_t tree);
+/* A new variable that is assigned to. */
 uint32_t vy_meet_var(vy_meeter *m, const char *name, uint32_t tree);
 uint32_t vy_meet_load(vy_meeter *m, uint32_t array, vyre_type type, uint32_t index);
 

@@ -46,6 +46,13 @@ static uint32_t power_of_two_from(uint32_t n) {
     return power;
 }
 
+static uint32_t log2_of(uint32_t power) {
+    uint32_t log2 = 0;
+    while (power >> log2 > 1)
+        log2++;
+    return log2;
+}
+
 /* sum = left ⊕ sum where the condition holds. */
 static void take_left(combiner *c, uint32_t condition, uint32_t left) {
     vy_meet_if(c->m, condition);
@@ -80,7 +87,7 @@ static void reduce_lanes(combiner *c, uint32_t width, uint32_t last) {
             vy_meet_assign(m, c->sum, combine(c, c->sum, half));
             continue;
         }
-        uint32_t start = vy_meet_u32(m, VYRE_OP_AND, other, vy_meet_number(m, ~(bit - 1)));
+        uint32_t start = bit == 1 ? other : vy_meet_u32(m, VYRE_OP_AND, other, vy_meet_number(m, ~(bit - 1)));
         vy_meet_if(m, vy_meet_test(m, VYRE_OP_LE, start, last));
         vy_meet_assign(m, c->sum, combine(c, c->sum, half));
         vy_meet_end(m);
@@ -236,14 +243,16 @@ static int fits_lanes(const combiner *c) {
 static void reduce_blocks(combiner *c) {
     vy_meeter *m = c->m;
     uint32_t group = power_of_two_from(c->blocks), last = VY_NONE, place = c->lane;
+    if (group != c->blocks) {
+        last = vy_meet_number(m, c->blocks - 1);
+        if (group < m->block) {
+            uint32_t start = vy_meet_u32(m, VYRE_OP_AND, c->lane, vy_meet_number(m, ~(group - 1)));
+            last = vy_meet_let(m, "last", vy_meet_u32(m, VYRE_OP_OR, start, last));
+        }
+        place = c->lane = vy_meet_let(m, "member", vy_meet_u32(m, VYRE_OP_MIN, c->lane, last));
+    }
     if (group < m->block)
         place = vy_meet_u32(m, VYRE_OP_AND, place, vy_meet_number(m, group - 1));
-    if (group != c->blocks) {
-        uint32_t start = vy_meet_u32(m, VYRE_OP_AND, c->lane, vy_meet_number(m, ~(group - 1)));
-        place = vy_meet_u32(m, VYRE_OP_MIN, place, vy_meet_number(m, c->blocks - 1));
-        last = vy_meet_let(m, "last", vy_meet_u32(m, VYRE_OP_ADD, start, vy_meet_number(m, c->blocks - 1)));
-        c->lane = vy_meet_let(m, "lane", vy_meet_u32(m, VYRE_OP_MIN, c->lane, last));
-    }
     vy_meet_assign(m, c->sum, element(c, place));
     reduce_lanes(c, group, last);
 }
@@ -311,9 +320,10 @@ uint32_t vy_meet_combine(vy_meeting *meeting) {
     c.lane = m->block == 1 ? vy_meet_number(m, 0) : vy_meet_lane(meeting);
     if (vy_meet_in_block(m, meeting->width))
         return combine_in_block(&c);
-    c.block = m->block == 1
-                  ? meeting->index
-                  : vy_meet_let(m, "block", vy_meet_u32(m, VYRE_OP_DIV, meeting->index, vy_meet_number(m, m->block)));
+    c.block = meeting->index;
+    if (m->block > 1)
+        c.block =
+            vy_meet_let(m, "block", vy_meet_u32(m, VYRE_OP_SHR, meeting->index, vy_meet_number(m, log2_of(m->block))));
     if (m->block > 1 && meeting->kind == VYRE_COLLECTIVE_REDUCE)
         reduce_lanes(&c, m->block, last_lane(&c, m->block));
     else if (m->block > 1)

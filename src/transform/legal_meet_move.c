@@ -82,7 +82,7 @@ uint32_t vy_meet_shuffle(vy_meeter *m, vyre_type type, uint32_t value, uint32_t 
 /* Where the value comes from, and whether there is such a lane. */
 typedef struct source {
     uint32_t lane;   /* among those that meet */
-    uint32_t exists; /* a leaf */
+    uint32_t exists; /* a leaf; VY_NONE: always */
 } source;
 
 /* How many meet here, and this invocation's place among them. */
@@ -99,6 +99,24 @@ static void find_place(vy_meeting *meeting, uint32_t *place, uint32_t *members) 
     uint32_t start = vy_meet_u32(m, VYRE_OP_SUB, meeting->index, *place);
     uint32_t left = vy_meet_u32(m, VYRE_OP_SUB, vy_meet_number(m, m->count), start);
     *members = vy_meet_let(m, "members", vy_meet_u32(m, VYRE_OP_MIN, *members, left));
+}
+
+/* Whether the second operand is a number that every whole group has as a lane, or any one of its lanes has another one by. */
+static int always_exists(const vy_meeting *meeting) {
+    const vy_meeter *m = meeting->m;
+    uint32_t width = meeting->width;
+    uint64_t asked;
+    if (!vy_legaliser_is_literal(&m->rw, meeting->operand, &asked) || asked >= width || m->count % width != 0)
+        return 0;
+    switch (meeting->kind) {
+    case VYRE_COLLECTIVE_BROADCAST:
+    case VYRE_COLLECTIVE_SHUFFLE:
+        return 1;
+    case VYRE_COLLECTIVE_SHUFFLE_XOR:
+        return (width & (width - 1)) == 0;
+    default:
+        return 0;
+    }
 }
 
 /* Nothing wraps: what would is compared before it is computed. */
@@ -125,12 +143,14 @@ static source source_of(vy_meeting *meeting, uint32_t place, uint32_t members) {
         from.lane = asked;
         from.exists = vy_meet_test(m, VYRE_OP_LT, asked, members);
     }
-    from.exists = vy_meet_let(m, "exists", from.exists);
+    from.exists = always_exists(meeting) ? VY_NONE : vy_meet_let(m, "exists", from.exists);
     return from;
 }
 
 static uint32_t or_zero(vy_meeting *meeting, uint32_t exists, uint32_t tree) {
     vy_meeter *m = meeting->m;
+    if (exists == VY_NONE)
+        return tree;
     return vy_meet_op(m, VYRE_OP_SELECT, meeting->type, exists, tree, vy_legaliser_literal(&m->rw, meeting->type, 0));
 }
 
@@ -144,14 +164,15 @@ static uint32_t broadcast_through_array(vy_meeting *meeting) {
     vy_meet_store(m, array, zero, vy_meet_pack(m, meeting->value));
     vy_meet_end(m);
     vy_meet_barrier(m);
-    uint32_t exists =
-        vy_meet_let(m, "exists", vy_meet_test(m, VYRE_OP_LT, meeting->operand, vy_meet_number(m, meeting->width)));
-    /* Not stored, not read. */
-    uint32_t sent = vy_meet_var(m, "sent", vy_legaliser_literal(&m->rw, type, 0));
-    vy_meet_if(m, exists);
-    vy_meet_assign(m, sent, vy_meet_unpack(m, type, vy_meet_load(m, array, type, zero)));
-    vy_meet_end(m);
+    uint32_t element = vy_meet_unpack(m, type, vy_meet_load(m, array, type, zero));
     vy_meet_close(m, array);
+    if (always_exists(meeting))
+        return element;
+    /* What was not stored is not read. */
+    uint32_t sent = vy_meet_var(m, "sent", vy_legaliser_literal(&m->rw, type, 0));
+    vy_meet_if(m, vy_meet_test(m, VYRE_OP_LT, meeting->operand, vy_meet_number(m, meeting->width)));
+    vy_meet_assign(m, sent, element);
+    vy_meet_end(m);
     return sent;
 }
 
@@ -165,7 +186,9 @@ uint32_t vy_meet_move(vy_meeting *meeting) {
     find_place(meeting, &place, &members);
     source from = source_of(meeting, place, members);
     /* A lane that does not exist is not asked for; this one does. */
-    uint32_t lane = vy_meet_let(m, "from", vy_meet_op(m, VYRE_OP_SELECT, VYRE_TYPE_U32, from.exists, from.lane, place));
+    uint32_t lane = from.lane;
+    if (from.exists != VY_NONE)
+        lane = vy_meet_let(m, "from", vy_meet_op(m, VYRE_OP_SELECT, VYRE_TYPE_U32, from.exists, lane, place));
     uint32_t start = in_block ? vy_meet_lane(meeting) : meeting->index;
     if (meeting->width != m->count)
         lane = vy_meet_u32(m, VYRE_OP_ADD, vy_meet_u32(m, VYRE_OP_SUB, start, place), lane);
