@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "transform/legal_fill.h"
+#include "transform/legal_guard.h"
 #include "transform/legal_meet.h"
 #include "transform/legal_phase.h"
 
@@ -53,6 +54,12 @@ static vyre_status run_fill(const vyre_program *program, const vy_legal_target *
     return target->zeroes_arrays ? unchanged(program, out) : vy_legal_fill(program, out, error);
 }
 
+static vyre_status run_guard(const vyre_program *program, const vy_legal_target *target, vyre_program **out,
+                             vyre_error *error) {
+    (void)target;
+    return vy_legal_guard(program, &vy_guard_rules_sound, NULL, out, error);
+}
+
 /* Programs without narrow types have nothing to hold. */
 static vyre_status run_narrow(const vyre_program *program, const vy_legal_target *target, vyre_program **out,
                               vyre_error *error) {
@@ -74,7 +81,7 @@ static vyre_status run_pairs(const vyre_program *program, const vy_legal_target 
     return run_phase(program, &vy_legal_pairs, vy_legal_pairs_texts, target->exact, out, error);
 }
 
-static phase *const phases[] = {run_fill, vy_legal_meet, run_narrow, run_exact, run_pairs};
+static phase *const phases[] = {run_fill, vy_legal_meet, run_guard, run_narrow, run_exact, run_pairs};
 
 vyre_status vy_legalise(vyre_program *program, const vy_legal_target *target, vyre_program **out, vyre_error *error) {
     vyre_program *made = NULL;
