@@ -298,7 +298,7 @@ static inline void opt_season_condition(vy_rewrite *rw, uint64_t choice) {
     vy_draft_end(d);
 }
 
-/* for q in a .. b step c { if q > m { print } }: few trips, often near the end of the type. */
+/* for q in a .. b step c { if q > m { print } }: few trips, often near the end of the type. Some start at local_index, or step by that and one. */
 static inline void opt_season_loop(vy_rewrite *rw, uint64_t choice) {
     static const vyre_type types[] = {VYRE_TYPE_U8, VYRE_TYPE_I8, VYRE_TYPE_U32, VYRE_TYPE_I32};
     opt_season *season = rw->user;
@@ -308,8 +308,12 @@ static inline void opt_season_loop(vy_rewrite *rw, uint64_t choice) {
     uint64_t to = choice / 4 % 2 ? high - choice / 192 % 9 : length + choice / 192 % 99;
     char text[24];
     vy_name name = vy_draft_name(d, text, (size_t)snprintf(text, sizeof text, "season_%u", ++season->made));
-    uint32_t a = vy_draft_literal(d, type, to - length), b = vy_draft_literal(d, type, to);
+    int varies = type == VYRE_TYPE_U32 && choice / 4 % 2 == 0 ? (int)(choice / 640000000 % 4) : 0;
+    uint32_t a = varies & 1 ? vy_draft_builtin(d, VYRE_BUILTIN_LOCAL_INDEX, 0) : vy_draft_literal(d, type, to - length);
+    uint32_t b = vy_draft_literal(d, type, to);
     uint32_t c = vy_draft_literal(d, type, 1 + choice / 20000 % (choice / 20000000 % 2 ? 5 : 120));
+    if (varies & 2)
+        c = vy_draft_op(d, VYRE_OP_ADD, type, c, vy_draft_builtin(d, VYRE_BUILTIN_LOCAL_INDEX, 0), VY_NONE);
     uint32_t q = vy_draft_for(d, name, type, a, b, c), left = vy_draft_variable(d, q);
     uint64_t middle = choice / 160000000 % 2 ? to - 1 : to - length + choice / 320000000 % (length + 1);
     opt_print_if(d, choice / 80000000 % 2 ? VYRE_OP_GE : VYRE_OP_LT, left, vy_draft_literal(d, type, middle));
