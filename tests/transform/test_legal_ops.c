@@ -1,7 +1,8 @@
-/* Every op on every type, legalised for every profile and run as the worst device of that profile, gives the evaluator's bits. */
-#include "transform/legal_runner.h"
+/* Every op on every type, legalised for every profile and run as the worst device of that profile, gives the evaluator's bits. The profiles: each bit alone is missing,
+ * all are, devices as measured, and a covering array of all pairs. */
+#include "transform/legal_covering.h"
 
-enum { CASES = 1024 };
+enum { CASES = 448 };
 
 static unsigned fraction_of(vyre_type type) {
     return type == VYRE_TYPE_F16 ? 10 : type == VYRE_TYPE_BF16 ? 7 : type == VYRE_TYPE_F32 ? 23 : 52;
@@ -83,12 +84,15 @@ static uint64_t operand(vy_random *random, vyre_type type) {
 
 static uint64_t tried, refused;
 
-static void try_row(vyre_op op, vyre_type result, vyre_type type, const uint64_t *const operands[3], size_t n) {
+static void try_row(vyre_op op, vyre_type result, vyre_type type, const uint64_t *const operands[3], size_t n,
+                    int first_profile) {
+    const covering *covering = covering_rows();
     op_run run;
     if (!op_run_start(&run, op, result, type))
         return;
-    for (int i = 0; i < PROFILES; i++) {
-        uint64_t cases = op_run_check(&run, &profiles[i], n, operands, NULL);
+    for (int i = first_profile; i < PROFILES + (int)covering->count; i++) {
+        const profile *p = i < PROFILES ? &profiles[i] : &covering->rows[i - PROFILES];
+        uint64_t cases = op_run_check(&run, p, n, operands, NULL);
         tried += cases;
         refused += cases == 0;
     }
@@ -122,21 +126,90 @@ static void fill(vy_random *random, vyre_type type, uint64_t *values[3], size_t 
     }
 }
 
+static void every_row_of(vyre_type type, const uint64_t *const operands[3], size_t n, unsigned least_arity,
+                         int first_profile) {
+    for (int op = 0; op < VYRE_OP_COUNT; op++)
+        for (int result = 0; result < VYRE_TYPE_COUNT; result++)
+            if (!(op == VYRE_OP_SELECT && result != (int)type) && vyre_op_get((vyre_op)op)->arity >= least_arity)
+                try_row((vyre_op)op, (vyre_type)result, type, operands, n, first_profile);
+}
+
 static void every_op_of(vyre_type type) {
     static uint64_t room[3][CASES];
     uint64_t *values[3] = {room[0], room[1], room[2]};
     const uint64_t *const operands[3] = {room[0], room[1], room[2]};
     vy_random random = vy_random_start(0x1e6a1 + type);
-    size_t n = CASES;
     tried = refused = 0;
     for (unsigned round = 0; round < vy_test_effort(); round++) {
-        fill(&random, type, values, n);
-        for (int op = 0; op < VYRE_OP_COUNT; op++)
-            for (int result = 0; result < VYRE_TYPE_COUNT; result++)
-                if (!(op == VYRE_OP_SELECT && result != (int)type))
-                    try_row((vyre_op)op, (vyre_type)result, type, operands, n);
+        fill(&random, type, values, CASES);
+        every_row_of(type, operands, CASES, 1, 0);
     }
     printf("%s: %" PRIu64 " cases, %" PRIu64 " rows refused\n", vyre_type_name(type), tried, refused);
+}
+
+/* ---- special operands with each other ---- */
+
+enum { SPECIAL = 36 };
+
+static void specials_of(vyre_type type, uint64_t values[SPECIAL]) {
+    unsigned fraction = fraction_of(type);
+    uint64_t sign = UINT64_C(1) << (vyre_type_bits(type) - 1), least = UINT64_C(1) << fraction,
+             infinity = (sign - 1) & ~(least - 1), one = infinity / 2 & ~(least - 1);
+    const uint64_t list[SPECIAL / 2] = {0,
+                                        1,
+                                        least - 1,
+                                        least,
+                                        least + 1,
+                                        2 * least,
+                                        one - least,
+                                        one - 1,
+                                        one,
+                                        one + 1,
+                                        one + least,
+                                        one / 2,
+                                        one + 3,
+                                        one + least / 2,
+                                        infinity - 1,
+                                        infinity,
+                                        infinity + 1,
+                                        infinity + least / 2};
+    for (int i = 0; i < SPECIAL; i++)
+        values[i] = list[i / 2] | (i % 2 ? sign : 0);
+}
+
+/* All pairs, with some third operand each; not for each bit alone, unless there is time. */
+static void special_operands_give_the_same_bits(void **state) {
+    (void)state;
+    static const vyre_type types[] = {VYRE_TYPE_F16, VYRE_TYPE_BF16, VYRE_TYPE_F32, VYRE_TYPE_F64};
+    static uint64_t room[3][SPECIAL * SPECIAL];
+    const uint64_t *const operands[3] = {room[0], room[1], room[2]};
+    uint64_t values[SPECIAL];
+    tried = refused = 0;
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+        specials_of(types[t], values);
+        for (unsigned step = 0; step < (vy_test_effort() > 1 ? SPECIAL : 1); step++) {
+            for (size_t i = 0; i < SPECIAL * SPECIAL; i++) {
+                room[0][i] = values[i / SPECIAL];
+                room[1][i] = values[i % SPECIAL];
+                room[2][i] = values[(7 * (i / SPECIAL) + 5 * i + step) % SPECIAL];
+            }
+            every_row_of(types[t], operands, SPECIAL * SPECIAL, 2, vy_test_effort() > 1 ? 0 : VYRE_NUMERIC_COUNT);
+        }
+    }
+    printf("%" PRIu64 " cases\n", tried);
+}
+
+static void every_two_switches_meet_in_all_four_ways(void **state) {
+    (void)state;
+    const covering *c = covering_rows();
+    for (unsigned i = 0; i < VYRE_NUMERIC_COUNT; i++)
+        for (unsigned j = i + 1; j < VYRE_NUMERIC_COUNT; j++) {
+            unsigned met = 0;
+            for (unsigned k = 0; k < c->count; k++)
+                met |= pair_of(c->rows[k].exact, i, j);
+            assert_int_equal(met, 0xf);
+        }
+    printf("%u profiles cover all pairs of %d switches\n", c->count, (int)VYRE_NUMERIC_COUNT);
 }
 
 #define X(ID, name, bits, cls, nan)                                                                                    \
@@ -148,9 +221,10 @@ VYRE_TYPE_LIST(X)
 #undef X
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_two_switches_meet_in_all_four_ways),
+                                       cmocka_unit_test(special_operands_give_the_same_bits),
 #define X(ID, name, bits, cls, nan) cmocka_unit_test(ops_of_##ID##_give_the_same_bits),
-        VYRE_TYPE_LIST(X)
+                                       VYRE_TYPE_LIST(X)
 #undef X
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
