@@ -7,16 +7,8 @@
 #include "transform/legal_meet.h"
 #include "transform/legal_phase.h"
 
-/* The types of all values and memories, as bits 1 << vyre_type. */
 static uint32_t types_of(const vyre_program *p) {
-    uint32_t types = 0;
-    for (uint32_t i = 0; i < p->memories.count; i++)
-        types |= 1u << p->memories.items[i].type;
-    for (uint32_t i = 0; i < p->variables.count; i++)
-        types |= 1u << p->variables.items[i].type;
-    for (uint32_t i = 0; i < p->exprs.count; i++)
-        types |= 1u << p->exprs.items[i].type;
-    return types;
+    return vy_legal_uses_of(p).types;
 }
 
 /* An f64 could not be looked at without u64. */
@@ -30,7 +22,7 @@ static vyre_status check_wide(const vyre_program *p, vyre_error *error) {
 static vyre_status run_phase(const vyre_program *program, const vy_legaliser_phase *phase, const vy_legal_text *texts,
                              uint64_t exact, vyre_program **out, vyre_error *error) {
     vy_legal_library library;
-    vyre_status status = vy_legal_library_read(&library, texts, types_of(program), exact, error);
+    vyre_status status = vy_legal_library_read(&library, texts, vy_legal_uses_of(program), exact, error);
     *out = NULL;
     if (status == VYRE_OK)
         status = vy_legaliser_run(program, phase, &library, exact, out, error);

@@ -8,13 +8,27 @@
 
 enum { UNKNOWN = VY_NONE - 1 };
 
-static int is_needed(const vy_legal_text *text, uint32_t types, uint64_t exact) {
-    return (text->types & types) && (!text->lacks || (text->lacks & ~exact)) && (text->has & exact) == text->has &&
-           !(text->without & exact);
+vy_legal_uses vy_legal_uses_of(const vyre_program *p) {
+    vy_legal_uses uses = {0, 0};
+    for (uint32_t i = 0; i < p->memories.count; i++)
+        uses.types |= 1u << p->memories.items[i].type;
+    for (uint32_t i = 0; i < p->variables.count; i++)
+        uses.types |= 1u << p->variables.items[i].type;
+    for (uint32_t i = 0; i < p->exprs.count; i++) {
+        uses.types |= 1u << p->exprs.items[i].type;
+        if (p->exprs.items[i].kind == VY_EXPR_OP)
+            uses.ops |= UINT64_C(1) << p->exprs.items[i].op;
+    }
+    return uses;
 }
 
-vyre_status vy_legal_library_read(vy_legal_library *library, const vy_legal_text *texts, uint32_t types, uint64_t exact,
-                                  vyre_error *error) {
+static int is_needed(const vy_legal_text *text, vy_legal_uses uses, uint64_t exact) {
+    return (text->types & uses.types) && (!text->ops || (text->ops & uses.ops)) &&
+           (!text->lacks || (text->lacks & ~exact)) && (text->has & exact) == text->has && !(text->without & exact);
+}
+
+vyre_status vy_legal_library_read(vy_legal_library *library, const vy_legal_text *texts, vy_legal_uses uses,
+                                  uint64_t exact, vyre_error *error) {
     vy_string all = {0};
     vyre_status status;
     memset(library, 0, sizeof *library);
@@ -25,7 +39,7 @@ vyre_status vy_legal_library_read(vy_legal_library *library, const vy_legal_text
         for (int from = 0; from < VYRE_TYPE_COUNT; from++)
             library->casts[0][to][from] = library->casts[1][to][from] = UNKNOWN;
     for (const vy_legal_text *text = texts; text->text; text++)
-        if (is_needed(text, types, exact))
+        if (is_needed(text, uses, exact))
             vy_string_add(&all, text->text);
     vyre_parse_options options = {.file = "<legal>"};
     if (all.failed)

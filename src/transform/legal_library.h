@@ -8,11 +8,19 @@
 #include "ir/model.h"
 #include "vyre/text.h"
 
-/* A text, and when it is read: if the program has a value of any of `types` (bits 1 << vyre_type) and the target lacks any of `lacks` (0: always), has
+/* What a program does: bits 1 << vyre_type of its values and memories, and 1 << vyre_op. */
+typedef struct vy_legal_uses {
+    uint32_t types;
+    uint64_t ops;
+} vy_legal_uses;
+_Static_assert(VYRE_OP_COUNT <= 64, "ops are bits");
+
+/* A text, and when it is read: if the program has a value of any of `types` and any of `ops` (0: always), and the target lacks any of `lacks` (0: always), has
  * all of `has` and none of `without`. */
 typedef struct vy_legal_text {
     const char *text;
     uint32_t types;
+    uint64_t ops;
     uint64_t lacks, has, without;
 } vy_legal_text;
 
@@ -24,9 +32,10 @@ typedef struct vy_legal_library {
     uint32_t casts[2][VYRE_TYPE_COUNT][VYRE_TYPE_COUNT];
 } vy_legal_library;
 
-/* Reads the texts (ended by one with text NULL) that values of `types` need on a target. Free it also after a failure. */
-vyre_status vy_legal_library_read(vy_legal_library *library, const vy_legal_text *texts, uint32_t types, uint64_t exact,
-                                  vyre_error *error);
+vy_legal_uses vy_legal_uses_of(const vyre_program *program);
+/* Reads the texts (ended by one with text NULL) that such a program needs on a target. Free it also after a failure. */
+vyre_status vy_legal_library_read(vy_legal_library *library, const vy_legal_text *texts, vy_legal_uses uses,
+                                  uint64_t exact, vyre_error *error);
 void vy_legal_library_free(vy_legal_library *library);
 
 /* The function of that name, or VY_NONE. */

@@ -13,6 +13,7 @@
 
 #define VY_NUMERIC(ID) (UINT64_C(1) << VYRE_NUMERIC_##ID)
 #define VY_TYPE(ID) (1u << VYRE_TYPE_##ID)
+#define VY_OP(ID) (UINT64_C(1) << VYRE_OP_##ID)
 
 extern const vy_legaliser_phase vy_legal_narrow, vy_legal_exact, vy_legal_pairs;
 extern const vy_legal_text vy_legal_narrow_texts[], vy_legal_exact_texts[], vy_legal_pairs_texts[];

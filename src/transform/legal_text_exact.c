@@ -319,42 +319,48 @@ static const char f64_convert_guarded[] =
 #define F64_SUM (VY_NUMERIC(F64_ADD) | VY_NUMERIC(F64_MUL))
 #define F64_EXACT (F64_SUM | VY_NUMERIC(F64_CONVERT) | VY_NUMERIC(INT64))
 
+#define DIVISIONS (VY_OP(DIV) | VY_OP(REM))
+#define SHIFTINGS (VY_OP(SHL) | VY_OP(SHR) | VY_OP(ROTL) | VY_OP(ROTR))
+#define COMPARISONS (VY_OP(EQ) | VY_OP(NE) | VY_OP(LT) | VY_OP(LE) | VY_OP(GT) | VY_OP(GE) | VY_OP(NEG) | VY_OP(ABS))
+#define ROUNDINGS (VY_OP(FLOOR) | VY_OP(CEIL) | VY_OP(TRUNC) | VY_OP(ROUND))
+
 /* What is alike in both formats: an op that is not exact is made by bits; one that is exact but for subnormals is guarded. */
-#define BY_BITS(T, t, op, BIT)                                                                                         \
-    {soft_##op##_##t, VY_TYPE(T), VY_NUMERIC(T##_##BIT) | VY_NUMERIC(T##_SUBNORMAL), 0, 0},                            \
-        {op##_by_bits_##t, VY_TYPE(T), VY_NUMERIC(T##_##BIT), 0, 0}, {                                                 \
-        op##_guarded_##t, VY_TYPE(T), VY_NUMERIC(T##_SUBNORMAL), VY_NUMERIC(T##_##BIT), 0                              \
+#define BY_BITS(T, t, op, OPS, BIT)                                                                                    \
+    {soft_##op##_##t, VY_TYPE(T), OPS, VY_NUMERIC(T##_##BIT) | VY_NUMERIC(T##_SUBNORMAL), 0, 0},                       \
+        {op##_by_bits_##t, VY_TYPE(T), OPS, VY_NUMERIC(T##_##BIT), 0, 0}, {                                            \
+        op##_guarded_##t, VY_TYPE(T), OPS, VY_NUMERIC(T##_SUBNORMAL), VY_NUMERIC(T##_##BIT), 0                         \
     }
 #define FLOAT(T, t)                                                                                                    \
-    {bits_##t, VY_TYPE(T), 0, 0, 0}, {compare_##t, VY_TYPE(T), VY_NUMERIC(T##_SUBNORMAL), 0, 0},                       \
-        {min_max_##t, VY_TYPE(T), VY_NUMERIC(T##_MIN_MAX) | VY_NUMERIC(T##_SUBNORMAL), 0, 0},                          \
-        {rounds_##t, VY_TYPE(T), VY_NUMERIC(T##_ROUND) | VY_NUMERIC(T##_SUBNORMAL), 0, 0},                             \
-        {remainder_##t, VY_TYPE(T), 0, 0, 0}, BY_BITS(T, t, add, ADD), BY_BITS(T, t, mul, MUL),                        \
-        BY_BITS(T, t, div, DIV), BY_BITS(T, t, sqrt, SQRT)
+    {bits_##t, VY_TYPE(T), 0, 0, 0, 0}, {compare_##t, VY_TYPE(T), COMPARISONS, VY_NUMERIC(T##_SUBNORMAL), 0, 0},       \
+        {min_max_##t, VY_TYPE(T), VY_OP(MIN) | VY_OP(MAX), VY_NUMERIC(T##_MIN_MAX) | VY_NUMERIC(T##_SUBNORMAL), 0, 0}, \
+        {rounds_##t, VY_TYPE(T), ROUNDINGS, VY_NUMERIC(T##_ROUND) | VY_NUMERIC(T##_SUBNORMAL), 0, 0},                  \
+        {remainder_##t, VY_TYPE(T), VY_OP(REMAINDER), 0, 0, 0}, BY_BITS(T, t, add, VY_OP(ADD) | VY_OP(SUB), ADD),      \
+        BY_BITS(T, t, mul, VY_OP(MUL), MUL), BY_BITS(T, t, div, VY_OP(DIV), DIV),                                      \
+        BY_BITS(T, t, sqrt, VY_OP(SQRT), SQRT)
 
 const vy_legal_text vy_legal_exact_texts[] = {
-    {divide_8, VY_TYPE(I8) | VY_TYPE(U8), VY_NUMERIC(INT_DIV), VY_NUMERIC(INT8), 0},
-    {divide_16, VY_TYPE(I16) | VY_TYPE(U16), VY_NUMERIC(INT_DIV), VY_NUMERIC(INT16), 0},
-    {divide_32, VY_TYPE(I32) | VY_TYPE(U32), VY_NUMERIC(INT_DIV), 0, 0},
-    {divide_64, VY_TYPE(I64) | VY_TYPE(U64), VY_NUMERIC(INT_DIV), VY_NUMERIC(INT64), 0},
-    {shift_8, VY_TYPE(I8) | VY_TYPE(U8), VY_NUMERIC(SHIFT), VY_NUMERIC(INT8), 0},
-    {shift_16, VY_TYPE(I16) | VY_TYPE(U16), VY_NUMERIC(SHIFT), VY_NUMERIC(INT16), 0},
-    {shift_32, VY_TYPE(I32) | VY_TYPE(U32), VY_NUMERIC(SHIFT), 0, 0},
-    {shift_64, VY_TYPE(I64) | VY_TYPE(U64), VY_NUMERIC(SHIFT), VY_NUMERIC(INT64), 0},
-    {soft_f32, VY_TYPE(F32) | VY_TYPE(I64) | VY_TYPE(U64) | VY_TYPE(F64), 0, 0, 0},
-    {soft_f64, VY_TYPE(F64), 0, 0, 0},
+    {divide_8, VY_TYPE(I8) | VY_TYPE(U8), DIVISIONS, VY_NUMERIC(INT_DIV), VY_NUMERIC(INT8), 0},
+    {divide_16, VY_TYPE(I16) | VY_TYPE(U16), DIVISIONS, VY_NUMERIC(INT_DIV), VY_NUMERIC(INT16), 0},
+    {divide_32, VY_TYPE(I32) | VY_TYPE(U32), DIVISIONS, VY_NUMERIC(INT_DIV), 0, 0},
+    {divide_64, VY_TYPE(I64) | VY_TYPE(U64), DIVISIONS, VY_NUMERIC(INT_DIV), VY_NUMERIC(INT64), 0},
+    {shift_8, VY_TYPE(I8) | VY_TYPE(U8), SHIFTINGS, VY_NUMERIC(SHIFT), VY_NUMERIC(INT8), 0},
+    {shift_16, VY_TYPE(I16) | VY_TYPE(U16), SHIFTINGS, VY_NUMERIC(SHIFT), VY_NUMERIC(INT16), 0},
+    {shift_32, VY_TYPE(I32) | VY_TYPE(U32), SHIFTINGS, VY_NUMERIC(SHIFT), 0, 0},
+    {shift_64, VY_TYPE(I64) | VY_TYPE(U64), SHIFTINGS, VY_NUMERIC(SHIFT), VY_NUMERIC(INT64), 0},
+    {soft_f32, VY_TYPE(F32) | VY_TYPE(I64) | VY_TYPE(U64) | VY_TYPE(F64), 0, 0, 0, 0},
+    {soft_f64, VY_TYPE(F64), 0, 0, 0, 0},
     FLOAT(F32, f32),
     FLOAT(F64, f64),
-    {soft_fma_f32, VY_TYPE(F32), VY_NUMERIC(F32_FMA) | SUBNORMAL, 0, 0},
-    {fma_by_f64, VY_TYPE(F32), VY_NUMERIC(F32_FMA), SUBNORMAL | F64_EXACT, 0},
-    {fma_guarded_f32, VY_TYPE(F32), SUBNORMAL, VY_NUMERIC(F32_FMA), 0},
-    {fma_by_bits_f32, VY_TYPE(F32), SUBNORMAL | F64_EXACT, 0, VY_NUMERIC(F32_FMA)},
-    BY_BITS(F64, f64, fma, FMA),
-    {f32_convert, VY_TYPE(F32), VY_NUMERIC(F32_CONVERT), 0, 0},
-    {f32_convert_64, VY_TYPE(I64) | VY_TYPE(U64), 0, 0, 0},
-    {f64_convert, VY_TYPE(F64), VY_NUMERIC(F64_CONVERT), 0, 0},
-    {f64_convert_f32, VY_TYPE(F64), VY_NUMERIC(F64_CONVERT), 0, 0},
-    {f64_convert_f32, VY_TYPE(F64), F64_SUM, VY_NUMERIC(F64_CONVERT), SUBNORMAL},
-    {f64_convert_guarded, VY_TYPE(F64), SUBNORMAL, F64_EXACT, 0},
-    {NULL, 0, 0, 0, 0},
+    {soft_fma_f32, VY_TYPE(F32), VY_OP(FMA), VY_NUMERIC(F32_FMA) | SUBNORMAL, 0, 0},
+    {fma_by_f64, VY_TYPE(F32), VY_OP(FMA), VY_NUMERIC(F32_FMA), SUBNORMAL | F64_EXACT, 0},
+    {fma_guarded_f32, VY_TYPE(F32), VY_OP(FMA), SUBNORMAL, VY_NUMERIC(F32_FMA), 0},
+    {fma_by_bits_f32, VY_TYPE(F32), VY_OP(FMA), SUBNORMAL | F64_EXACT, 0, VY_NUMERIC(F32_FMA)},
+    BY_BITS(F64, f64, fma, VY_OP(FMA), FMA),
+    {f32_convert, VY_TYPE(F32), VY_OP(CAST), VY_NUMERIC(F32_CONVERT), 0, 0},
+    {f32_convert_64, VY_TYPE(I64) | VY_TYPE(U64), VY_OP(CAST), 0, 0, 0},
+    {f64_convert, VY_TYPE(F64), VY_OP(CAST), VY_NUMERIC(F64_CONVERT), 0, 0},
+    {f64_convert_f32, VY_TYPE(F64), VY_OP(CAST), VY_NUMERIC(F64_CONVERT), 0, 0},
+    {f64_convert_f32, VY_TYPE(F64), VY_OP(CAST), F64_SUM, VY_NUMERIC(F64_CONVERT), SUBNORMAL},
+    {f64_convert_guarded, VY_TYPE(F64), VY_OP(CAST), SUBNORMAL, F64_EXACT, 0},
+    {NULL, 0, 0, 0, 0, 0},
 };

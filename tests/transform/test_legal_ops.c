@@ -2,7 +2,7 @@
  * all are, devices as measured, and a covering array of all pairs. */
 #include "transform/legal_covering.h"
 
-enum { CASES = 448 };
+enum { CASES = 320 };
 
 static unsigned fraction_of(vyre_type type) {
     return type == VYRE_TYPE_F16 ? 10 : type == VYRE_TYPE_BF16 ? 7 : type == VYRE_TYPE_F32 ? 23 : 52;
