@@ -166,9 +166,9 @@ static vyre_type operand_type(vy_gen *g, const vyre_op_info *row, vyre_type type
 static uint32_t operation(vy_gen *g, vyre_type type, unsigned depth) {
     /* Every type has select, so a draw succeeds soon; the bound is for the case that the table changes. */
     for (int i = 0; i < 64; i++) {
-        vyre_op op = (vyre_op)vy_gen_below(g, VYRE_OP_COUNT);
+        vyre_op op = (vyre_op)vy_gen_below(g, VY_SOURCE_OPS);
         const vyre_op_info *row = vyre_op_get(op);
-        vyre_type operand = row->level == VYRE_LEVEL_SOURCE ? operand_type(g, row, type) : VYRE_TYPE_COUNT;
+        vyre_type operand = operand_type(g, row, type);
         if (operand == VYRE_TYPE_COUNT)
             continue;
         uint32_t operands[3] = {VY_NONE, VY_NONE, VY_NONE};

@@ -60,10 +60,8 @@ static int write_collective(vy_gen *g) {
     vy_stmt stmt = vy_draft_blank(VY_STMT_COLLECTIVE);
     /* Those that combine have many variants: half of the draws. */
     int combines = vy_gen_chance(g, 1, 2);
-    vyre_collective op = (vyre_collective)vy_gen_below(g, combines ? VYRE_COLLECTIVE_ANY : VYRE_COLLECTIVE_COUNT);
+    vyre_collective op = (vyre_collective)vy_gen_below(g, combines ? VYRE_COLLECTIVE_ANY : VY_SOURCE_COLLECTIVES);
     const vy_collective_row *row = &vy_collectives[op];
-    if (row->level != VYRE_LEVEL_SOURCE)
-        return 0;
     stmt.op = (uint8_t)op;
     stmt.width = !row->over[0] || (row->over[1] && vy_gen_chance(g, 1, 2)) ? (uint8_t)(2u << vy_gen_below(g, 6)) : 0;
     int votes = op == VYRE_COLLECTIVE_ANY || op == VYRE_COLLECTIVE_ALL || op == VYRE_COLLECTIVE_BALLOT;

@@ -15,6 +15,18 @@ typedef struct vy_collective_row {
 } vy_collective_row;
 extern const vy_collective_row vy_collectives[VYRE_COLLECTIVE_COUNT];
 
+/* How many ops and collectives have level source: they come first in their lists. */
+#define VY_IS_SOURCE 1
+#define VY_IS_LEGAL 0
+enum {
+#define X(ID, name, symbol, precedence, arity, cls, rule, level, edge, doc) +VY_IS_##level
+    VY_SOURCE_OPS = 0 VYRE_OP_LIST(X),
+#undef X
+#define X(ID, name, operands, combines, workgroup, subgroup, level, doc) +VY_IS_##level
+    VY_SOURCE_COLLECTIVES = 0 VYRE_COLLECTIVE_LIST(X)
+#undef X
+};
+
 /* The ops that reduce and scan may combine with. */
 #define X(ID) +1
 enum { VY_COMBINE_COUNT = 0 VYRE_COMBINE_LIST(X) };

@@ -283,7 +283,7 @@ static void every_op_but_the_conversions_has_a_function_of_its_name(void **state
     VYRE_BINARY_LIST(X)
     VYRE_TERNARY_LIST(X)
 #undef X
-    assert_int_equal(count + 2, VYRE_OP_COUNT);
+    assert_int_equal(count + 2, VY_SOURCE_OPS);
 #define X(NAME, ID) assert_string_equal(vyre_op_get(VYRE_OP_##ID)->name, #NAME);
     VYRE_UNARY_LIST(X) VYRE_BINARY_LIST(X)
 #undef X

@@ -131,7 +131,7 @@ static uint32_t random_tree(vy_draft *draft, vy_random *random, vyre_type type, 
         return vy_draft_load(draft, 0, random_tree(draft, random, index, depth - 1));
     }
     for (;;) {
-        vyre_op op = vy_random_below(random, VYRE_OP_COUNT);
+        vyre_op op = vy_random_below(random, VY_SOURCE_OPS);
         vyre_type operand = vyre_op_get(op)->rule == VYRE_RULE_SAME || op == VYRE_OP_SELECT
                                 ? type
                                 : vy_random_below(random, VYRE_TYPE_COUNT);

@@ -83,7 +83,7 @@ static void corpus_ops(vyre_builder **out) {
         snprintf(name, sizeof name, "x_%s", vyre_type_name((vyre_type)type));
         x[type] = vyre_param(b, name, (vyre_type)type);
     }
-    for (int op = 0; op < VYRE_OP_COUNT; op++)
+    for (int op = 0; op < VY_SOURCE_OPS; op++)
         for (int from = 0; from < VYRE_TYPE_COUNT; from++)
             for (int to = 0; to < VYRE_TYPE_COUNT; to++) {
                 if (!vyre_op_accepts((vyre_op)op, (vyre_type)from, (vyre_type)to))
@@ -216,7 +216,7 @@ static void corpus_collectives(vyre_builder **out) {
     char name[64];
     unsigned n = 0;
     for (unsigned width = 0; width <= 64; width = width ? 2 * width : 2)
-        for (int collective = 0; collective < VYRE_COLLECTIVE_COUNT; collective++) {
+        for (int collective = 0; collective < VY_SOURCE_COLLECTIVES; collective++) {
             if (width == 0 && collective >= VYRE_COLLECTIVE_BALLOT)
                 continue;
             snprintf(name, sizeof name, "c_%u", n++);
