@@ -41,6 +41,13 @@ int vy_builder_choice(vyre_builder *b, unsigned value, unsigned count, const cha
     return 0;
 }
 
+int vy_builder_source(vyre_builder *b, unsigned level, const char *name) {
+    if (level == VYRE_LEVEL_SOURCE)
+        return 1;
+    vy_builder_note(b, VY_B012, NULL, "`%s` exists only at level legal", name);
+    return 0;
+}
+
 /* ---- life ---- */
 
 static vyre_builder *make(const char *name, vyre_program_kind kind) {

@@ -115,6 +115,8 @@ static inline const char *vy_builder_text(const vyre_builder *b, vy_name name) {
 }
 /* Whether a value lies in its list; notes it if not. */
 int vy_builder_choice(vyre_builder *b, unsigned value, unsigned count, const char *what);
+/* Whether a row may stand in a program of level source; notes it if not. */
+int vy_builder_source(vyre_builder *b, unsigned level, const char *name);
 
 /* The table index behind a handle, or VY_POISON: silently if it came out of a mistake, else with a note. `user` is what uses it. */
 uint32_t vy_builder_memory(vyre_builder *b, vyre_memory memory, const char *user);

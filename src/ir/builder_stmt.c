@@ -185,7 +185,8 @@ vyre_value vyre_builder_collective(vyre_builder *b, const char *name, vyre_colle
                                    unsigned width, vyre_value x, vyre_value y) {
     if (!b)
         return vyre_no_value();
-    int is_known = vy_builder_choice(b, collective, VYRE_COLLECTIVE_COUNT, "the collective");
+    int is_known = vy_builder_choice(b, collective, VYRE_COLLECTIVE_COUNT, "the collective") &&
+                   vy_builder_source(b, vy_collectives[collective].level, vy_collectives[collective].name);
     statement s = open_stmt(b, VY_STMT_COLLECTIVE, is_known ? vyre_collective_name(collective) : "collective");
     s.is_good &= is_known && vy_builder_choice(b, width, 65, "the width");
     if (s.is_good && vy_collectives[collective].combines) {

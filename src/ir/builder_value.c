@@ -251,6 +251,8 @@ static vyre_value make_op(vyre_builder *b, vyre_op op, vyre_type type, const vyr
         vy_builder_choice(b, op, VYRE_OP_COUNT, "the op");
         return poison(b);
     }
+    if (!vy_builder_source(b, info->level, info->name))
+        return poison(b);
     static const char *const roles[] = {"first operand", "second operand", "third operand"};
     uint32_t operands[3] = {VY_NONE, VY_NONE, VY_NONE};
     int is_good = 1;
@@ -331,6 +333,7 @@ uint32_t vy_builder_emit(vyre_builder *b, uint32_t index) {
         uint32_t x = vy_builder_emit(b, node.a), y = vy_builder_emit(b, node.b), z = vy_builder_emit(b, node.c);
         return vy_draft_op(&b->draft, (vyre_op)node.op, (vyre_type)node.type, x, y, z);
     }
+    case VY_EXPR_MISALIGNMENT: /* of level legal: never made */
     case VY_EXPR_KIND_COUNT:
         break;
     }

@@ -2,7 +2,6 @@
 #include "transform/legal_library.h"
 
 #include "base/status.h"
-#include "ir/text/module.h"
 
 #include <stdio.h>
 
@@ -38,6 +37,7 @@ vyre_status vy_legal_library_read(vy_legal_library *library, const vy_legal_text
     for (int to = 0; to < VYRE_TYPE_COUNT; to++)
         for (int from = 0; from < VYRE_TYPE_COUNT; from++)
             library->casts[0][to][from] = library->casts[1][to][from] = UNKNOWN;
+    vy_string_add(&all, "level legal\n");
     for (const vy_legal_text *text = texts; text->text; text++)
         if (is_needed(text, uses, exact))
             vy_string_add(&all, text->text);
@@ -45,7 +45,7 @@ vyre_status vy_legal_library_read(vy_legal_library *library, const vy_legal_text
     if (all.failed)
         status = vy_fail_memory(error, "the text of the legal library");
     else
-        status = vy_text_parse(all.text, all.length, &options, VYRE_LEVEL_LEGAL, NULL, &library->module, error);
+        status = vyre_text_parse(all.text, all.length, &options, NULL, &library->module, error);
     if (status == VYRE_OK)
         library->program = vyre_module_library(library->module);
     vy_string_free(&all);

@@ -239,6 +239,7 @@ static uint32_t number_expr(numbering *n, const vy_expr *e) {
     case VY_EXPR_LOAD:
         return number_load(n, e);
     case VY_EXPR_LEN:
+    case VY_EXPR_MISALIGNMENT:
         return number_of(n, &(vy_expr){.kind = e->kind, .type = e->type, .a = e->a});
     case VY_EXPR_BUILTIN:
         return number_of(n, &(vy_expr){.kind = e->kind, .type = e->type, .op = e->op, .axis = e->axis});

@@ -1,5 +1,6 @@
 /* The builder makes the programs that text makes, and reports mistakes instead of making them. */
 #include "ir/draft.h"
+#include "ir/rows.h"
 #include "support/test.h"
 #include "vyre/vyre.h"
 #include "wire/compare.h"
@@ -594,6 +595,21 @@ static void a_function_sees_only_its_own(void **state) {
     expect_finding(b, "B011", "`y`");
 }
 
+static void rows_of_level_legal_are_refused(void **state) {
+    (void)state;
+    vyre_builder *b = vyre_builder_new("b");
+    vyre_let(b, "q", vyre_op2(b, VYRE_OP_APPROX_DIV, vyre_f32(b, 1), vyre_f32(b, 2)));
+    expect_finding(b, "B012", "`approx_div`");
+
+    b = vyre_builder_new("b");
+    vyre_let(b, "r", vyre_op1(b, VYRE_OP_APPROX_SQRT, vyre_f64(b, 1)));
+    expect_finding(b, "B012", "`approx_sqrt`");
+
+    b = vyre_builder_new("b");
+    vyre_builder_collective(b, "s", VYRE_COLLECTIVE_NATIVE_SHUFFLE, VYRE_OP_ADD, 32, vyre_u32(b, 1), vyre_u32(b, 0));
+    expect_finding(b, "B012", "`native_shuffle`");
+}
+
 static void all_mistakes_come_in_one_report_and_cause_no_others(void **state) {
     (void)state;
     vyre_builder *b = vyre_builder_new("b");
@@ -738,6 +754,7 @@ int main(void) {
         cmocka_unit_test(everything_has_its_place),
         cmocka_unit_test(expressions_have_a_limited_depth),
         cmocka_unit_test(a_function_sees_only_its_own),
+        cmocka_unit_test(rows_of_level_legal_are_refused),
         cmocka_unit_test(all_mistakes_come_in_one_report_and_cause_no_others),
         cmocka_unit_test(a_made_up_handle_is_a_mistake),
         cmocka_unit_test(a_program_over_a_limit_is_invalid),

@@ -27,6 +27,18 @@ static const char text[] = "const N = 4u32\n"
                            "}\n"
                            "program q { workgroup 1 }\n";
 
+static const char legal[] = "const N = 4u32\n"
+                            "level legal\n"
+                            "fn f(x: buffer [f32] read_write) { store_wide(x, 0, 1.0, approx_sqrt(x![1])) }\n"
+                            "program p {\n"
+                            "  level legal\n"
+                            "  buffer x : f32 read_write\n"
+                            "  let (a, b, c, d) = load_wide(x, misalignment(x))\n"
+                            "  x![1] = approx_div(a, x![N if poll()])\n"
+                            "  f(x)\n"
+                            "  report N\n"
+                            "}\n";
+
 static vyre_status parse(void *user) {
     const char *given = user;
     vyre_define define = {"N", "5"};
@@ -47,6 +59,7 @@ static vyre_status parse(void *user) {
 static void a_right_text(void **state) {
     (void)state;
     assert_true(VY_FAULT_LOOP_LENIENT(parse, (void *)text) > 20);
+    assert_true(VY_FAULT_LOOP_LENIENT(parse, (void *)legal) > 20);
 }
 
 static vyre_status parse_wrong(void *user) {

@@ -1,6 +1,7 @@
 /* Parse after print is the identity: on files, on generated programs, on every kind of literal and on random trees of
  * every op. */
 #include "ir/draft.h"
+#include "ir/rows.h"
 #include "text/text_support.h"
 #include "vyre/generate.h"
 
@@ -119,19 +120,26 @@ static void every_f16_and_bf16_keeps_its_bits(void **state) {
 /* A random tree whose root has that type: any op of the table, casts between any types, loads with any index, many
  * literals. */
 static uint32_t random_tree(vy_draft *draft, vy_random *random, vyre_type type, unsigned depth) {
+    int is_legal = draft->program->level == VYRE_LEVEL_LEGAL;
     if (depth == 0 || vy_random_below(random, 6) == 0) {
         if (type == VYRE_TYPE_U32 && vy_random_below(random, 3) == 0)
             return vy_draft_builtin(draft, vy_random_below(random, 6), (unsigned)vy_random_below(random, 3));
         if (type == VYRE_TYPE_U32 && vy_random_below(random, 5) == 0)
-            return vy_draft_len(draft, 0);
+            return is_legal && vy_random_below(random, 2) ? vy_draft_misalignment(draft, 0) : vy_draft_len(draft, 0);
         return vy_draft_literal(draft, type, odd_bits(random, type));
+    }
+    if (is_legal && type == VYRE_TYPE_F32 && vy_random_below(random, 4) == 0) {
+        uint32_t index = random_tree(draft, random, VYRE_TYPE_U32, depth - 1);
+        int is_sure = vy_random_below(random, 2) == 0;
+        uint32_t condition = is_sure ? VY_NONE : random_tree(draft, random, VYRE_TYPE_BOOL, depth - 1);
+        return vy_draft_load_unguarded(draft, 0, index, condition);
     }
     if (type == VYRE_TYPE_F32 && vy_random_below(random, 5) == 0) {
         vyre_type index = VYRE_TYPE_I8 + vy_random_below(random, 8);
         return vy_draft_load(draft, 0, random_tree(draft, random, index, depth - 1));
     }
     for (;;) {
-        vyre_op op = vy_random_below(random, VY_SOURCE_OPS);
+        vyre_op op = vy_random_below(random, is_legal ? VYRE_OP_COUNT : VY_SOURCE_OPS);
         vyre_type operand = vyre_op_get(op)->rule == VYRE_RULE_SAME || op == VYRE_OP_SELECT
                                 ? type
                                 : vy_random_below(random, VYRE_TYPE_COUNT);
@@ -161,6 +169,49 @@ static void random_trees_come_back(void **state) {
                 uint32_t variable = vy_draft_var(&draft, numbered(&draft, i), type, tree);
                 vy_draft_assign(&draft, variable, random_tree(&draft, &random, type, 4));
             }
+        }
+        finish_program(&draft);
+    }
+}
+
+/* A statement of level legal with random operands. `number`: of its names. */
+static void random_legal_statement(vy_draft *draft, vy_random *random, unsigned number) {
+    static const uint8_t kinds[] = {VY_STMT_STORE, VY_STMT_LOAD, VY_STMT_STORE_WIDE, VY_STMT_REPORT, VY_STMT_POLL};
+    vy_stmt stmt = vy_draft_blank(kinds[vy_random_below(random, sizeof kinds)]);
+    uint32_t count = 2u << vy_random_below(random, 2);
+    vy_name names[4];
+    vyre_type types[4];
+    vy_arg args[4] = {{0, 0}};
+    stmt.memory = stmt.kind == VY_STMT_REPORT || stmt.kind == VY_STMT_POLL ? VY_NONE : 0;
+    stmt.guard = stmt.kind == VY_STMT_STORE;
+    if (stmt.kind != VY_STMT_POLL)
+        stmt.a = random_tree(draft, random, VYRE_TYPE_U32, 4);
+    if (stmt.kind == VY_STMT_STORE)
+        stmt.b = random_tree(draft, random, VYRE_TYPE_F32, 4);
+    stmt.result_count = stmt.kind == VY_STMT_LOAD ? (uint8_t)count : stmt.kind == VY_STMT_POLL;
+    for (unsigned i = 0; i < stmt.result_count; i++) {
+        names[i] = numbered(draft, 1000 + 4 * number + i);
+        types[i] = stmt.kind == VY_STMT_POLL ? VYRE_TYPE_BOOL : VYRE_TYPE_F32;
+    }
+    uint32_t given = stmt.kind == VY_STMT_STORE_WIDE ? count : 0;
+    for (unsigned i = 0; i < given; i++)
+        args[i].index = random_tree(draft, random, VYRE_TYPE_F32, 3);
+    vy_draft_stmt(draft, &stmt, args, given, names, types);
+}
+
+static void random_programs_of_level_legal_come_back(void **state) {
+    (void)state;
+    vy_random random = vy_random_start(13);
+    for (unsigned round = 0; round < 60 * vy_test_effort(); round++) {
+        vy_draft draft = start_program();
+        draft.program->level = VYRE_LEVEL_LEGAL;
+        vy_draft_memory_param(&draft, vy_draft_name(&draft, "m", 1), VY_SPACE_BUFFER, VYRE_TYPE_F32,
+                              VYRE_ACCESS_READ_WRITE, VY_NONE);
+        for (unsigned i = 0; i < 100; i++) {
+            vyre_type type = vy_random_below(&random, VYRE_TYPE_COUNT);
+            vy_draft_let(&draft, numbered(&draft, i), type,
+                         random_tree(&draft, &random, type, (unsigned)vy_random_below(&random, 7)));
+            random_legal_statement(&draft, &random, i);
         }
         finish_program(&draft);
     }
@@ -219,6 +270,7 @@ int main(void) {
         cmocka_unit_test(literals_of_every_type_keep_their_bits),
         cmocka_unit_test(every_f16_and_bf16_keeps_its_bits),
         cmocka_unit_test(random_trees_come_back),
+        cmocka_unit_test(random_programs_of_level_legal_come_back),
         cmocka_unit_test(an_expression_at_the_limit_of_depth_comes_back),
         cmocka_unit_test(print_formats_keep_every_byte),
     };

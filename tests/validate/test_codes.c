@@ -204,10 +204,126 @@ static void grid_from_signed_numbers(int bad) {
     d.program->grid.memory = buffer("y", bad ? VYRE_TYPE_I32 : VYRE_TYPE_U32, VYRE_ACCESS_READ);
     end_function();
 }
-static void legal_level(int bad) {
+/* What only level legal has, one by one; good: the same at that level. */
+static void start_legal(int bad) {
     start_entry();
+    d.program->level = bad ? VYRE_LEVEL_SOURCE : VYRE_LEVEL_LEGAL;
+}
+static void unguarded_load(int bad) {
+    start_legal(bad);
+    uint32_t y = buffer("y", VYRE_TYPE_U32, VYRE_ACCESS_READ_WRITE), index = vy_draft_literal(&d, VYRE_TYPE_U32, 0);
+    vy_draft_let(&d, N("v"), VYRE_TYPE_U32, vy_draft_load_unguarded(&d, y, index, VY_NONE));
     end_function();
+}
+static void unguarded_store(int bad) {
+    start_legal(bad);
+    vy_stmt s = vy_draft_blank(VY_STMT_STORE);
+    s.memory = buffer("y", VYRE_TYPE_U32, VYRE_ACCESS_READ_WRITE);
+    s.guard = VY_UNGUARDED;
+    s.a = vy_draft_literal(&d, VYRE_TYPE_U32, 0);
+    s.b = vy_draft_literal(&d, VYRE_TYPE_U32, 0);
+    vy_draft_stmt(&d, &s, NULL, 0, NULL, NULL);
+    end_function();
+}
+static void unguarded_atomic(int bad) {
+    start_legal(bad);
+    vy_stmt s = vy_draft_blank(VY_STMT_ATOMIC);
+    s.memory = buffer("y", VYRE_TYPE_U32, VYRE_ACCESS_READ_WRITE);
+    s.guard = VY_UNGUARDED;
+    s.op = VYRE_ATOMIC_ADD;
+    s.scope = VYRE_SCOPE_DEVICE;
+    s.a = vy_draft_literal(&d, VYRE_TYPE_U32, 0);
+    s.b = vy_draft_literal(&d, VYRE_TYPE_U32, 1);
+    vy_draft_stmt(&d, &s, NULL, 0, NULL, NULL);
+    end_function();
+}
+static void misalignment_in_source(int bad) {
+    start_legal(bad);
+    uint32_t y = buffer("y", VYRE_TYPE_U32, VYRE_ACCESS_READ_WRITE);
+    vy_draft_let(&d, N("v"), VYRE_TYPE_U32, vy_draft_misalignment(&d, y));
+    end_function();
+}
+static void approximate_op(int bad) {
+    start_legal(bad);
+    uint32_t two = vy_draft_literal(&d, VYRE_TYPE_F32, 0x40000000);
+    vy_draft_let(&d, N("v"), VYRE_TYPE_F32,
+                 vy_draft_op(&d, VYRE_OP_APPROX_SQRT, VYRE_TYPE_F32, two, VY_NONE, VY_NONE));
+    end_function();
+}
+static void report_in_source(int bad) {
+    start_legal(bad);
+    vy_stmt s = vy_draft_blank(VY_STMT_REPORT);
+    s.a = vy_draft_literal(&d, VYRE_TYPE_U32, 7);
+    vy_draft_stmt(&d, &s, NULL, 0, NULL, NULL);
+    end_function();
+}
+static void poll_in_source(int bad) {
+    start_legal(bad);
+    vy_stmt s = vy_draft_blank(VY_STMT_POLL);
+    vy_name stop = N("stop");
+    vyre_type type = VYRE_TYPE_BOOL;
+    vy_draft_stmt(&d, &s, NULL, 0, &stop, &type);
+    end_function();
+}
+static void native_shuffle_in_source(int bad) {
+    start_legal(bad);
+    vy_stmt s = vy_draft_blank(VY_STMT_COLLECTIVE);
+    vy_name shuffled = N("v");
+    vyre_type type = VYRE_TYPE_U32;
+    s.op = VYRE_COLLECTIVE_NATIVE_SHUFFLE;
+    s.width = 32;
+    s.result_count = 1;
+    s.a = vy_draft_literal(&d, VYRE_TYPE_U32, 7);
+    s.b = vy_draft_literal(&d, VYRE_TYPE_U32, 0);
+    vy_draft_stmt(&d, &s, NULL, 0, &shuffled, &type);
+    end_function();
+}
+/* Loads so many elements of that type at once. */
+static void load_wide(uint32_t count, vyre_type type) {
+    static const char *const texts[VY_LIMIT_WIDE] = {"a", "b", "c", "e", "f", "g", "h", "i",
+                                                     "j", "k", "l", "m", "n", "o", "p", "q"};
+    vy_stmt s = vy_draft_blank(VY_STMT_LOAD);
+    vy_name names[VY_LIMIT_WIDE];
+    vyre_type types[VY_LIMIT_WIDE];
+    for (uint32_t i = 0; i < count; i++) {
+        names[i] = N(texts[i]);
+        types[i] = type;
+    }
+    s.memory = buffer("y", type, VYRE_ACCESS_READ_WRITE);
+    s.result_count = (uint8_t)count;
+    s.a = vy_draft_literal(&d, VYRE_TYPE_U32, 0);
+    vy_draft_stmt(&d, &s, NULL, 0, names, types);
+    end_function();
+}
+static void wide_load_in_source(int bad) {
+    start_legal(bad);
+    load_wide(4, VYRE_TYPE_F32);
+}
+static void wide_load_of_three(int bad) {
+    start_legal(0);
+    load_wide(bad ? 3 : 4, VYRE_TYPE_F32);
+}
+static void wide_load_of_32_bytes(int bad) {
+    start_legal(0);
+    load_wide(16, bad ? VYRE_TYPE_U16 : VYRE_TYPE_U8);
+}
+static void wide_store_of_32_bytes(int bad) {
+    start_legal(0);
+    vy_stmt s = vy_draft_blank(VY_STMT_STORE_WIDE);
+    vyre_type type = bad ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
+    vy_arg args[4] = {{0, 0}};
+    s.memory = buffer("y", type, VYRE_ACCESS_READ_WRITE);
+    s.a = vy_draft_literal(&d, VYRE_TYPE_U32, 0);
+    for (uint32_t i = 0; i < 4; i++)
+        args[i].index = vy_draft_literal(&d, type, i);
+    vy_draft_stmt(&d, &s, args, 4, NULL, NULL);
+    end_function();
+}
+static void function_of_a_legal_word(int bad) {
+    start("");
+    d.program->kind = VYRE_PROGRAM_LIBRARY;
     d.program->level = bad ? VYRE_LEVEL_LEGAL : VYRE_LEVEL_SOURCE;
+    empty_function("poll");
 }
 static void library_with_a_workgroup(int bad) {
     start("");
@@ -904,7 +1020,19 @@ static const code_case cases[] = {
     CASE(V017, grid_over_an_array),
     CASE(V018, grid_over_with_a_square),
     CASE(V019, grid_from_signed_numbers),
-    CASE(V020, legal_level),
+    CASE(V020, unguarded_load),
+    CASE(V020, unguarded_store),
+    CASE(V020, unguarded_atomic),
+    CASE(V020, misalignment_in_source),
+    CASE(V020, approximate_op),
+    CASE(V020, report_in_source),
+    CASE(V020, poll_in_source),
+    CASE(V020, native_shuffle_in_source),
+    CASE(V020, wide_load_in_source),
+    CASE(V024, wide_load_of_three),
+    CASE(V024, wide_load_of_32_bytes),
+    CASE(V024, wide_store_of_32_bytes),
+    CASE(V010, function_of_a_legal_word),
     CASE(V021, library_with_a_workgroup),
     CASE(V021, library_with_numerics),
     CASE(V022, count_from_a_float),

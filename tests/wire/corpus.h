@@ -1,8 +1,9 @@
-/* Programs that between them have every kind of node, made with the builder. The golden files are their wire forms: a program here may not
+/* Programs that between them have every kind of node, made with the builder; those of level legal of text. The golden files are their wire forms: a program here may not
  * change once its file exists; add another one instead. */
 #ifndef VY_TESTS_WIRE_CORPUS_H
 #define VY_TESTS_WIRE_CORPUS_H
 
+#include "ir/rows.h"
 #include "vyre/vyre.h"
 
 #include <float.h>
@@ -360,39 +361,92 @@ static void corpus_large(vyre_builder **out) {
     vyre_let(b, long_name, last);
 }
 
+/* What only level legal has. */
+static const char corpus_legal[] = "fn tail(x: buffer [f32] read, i: u32) -> f32 {\n"
+                                   "  return x![i if i < len(x)]\n"
+                                   "}\n"
+                                   "program legal {\n"
+                                   "  level legal\n"
+                                   "  buffer x : f32 read\n"
+                                   "  buffer y : f32 read_write\n"
+                                   "  buffer h : u32 read_write\n"
+                                   "  buffer b : u8 read_write\n"
+                                   "  workgroup 64\n"
+                                   "  array t : u32 [64] workgroup\n"
+                                   "  let m = misalignment(x) + misalignment(t)\n"
+                                   "  let v = x![m] + tail(x, m)\n"
+                                   "  y![m] = approx_div(v, approx_sqrt(x![m + 1 if m < 3]))\n"
+                                   "  y[m] = v\n"
+                                   "  let (a0, a1) = load_wide(x, m)\n"
+                                   "  let (b0, b1, b2, b3, b4, b5, b6, b7) = load_wide(b, 8)\n"
+                                   "  store_wide(y, m, a0, a1, v, 0.5)\n"
+                                   "  store_wide(b, 0, b7, b6, b5, b4, b3, b2, b1, b0, 1, 2, 3, 4, 5, 6, 7, 8)\n"
+                                   "  atomic_add(h![m], 1)\n"
+                                   "  let old = atomic_exchange<acq_rel>(t![3], atomic_load(h[0]))\n"
+                                   "  let g = subgroup_native_shuffle<32>(v, old)\n"
+                                   "  if g > 1.0 { report old + 1 }\n"
+                                   "  while true { let stop = poll(); if stop { trap 3 } }\n"
+                                   "}\n";
+static const char corpus_legal_library[] = "level legal\n"
+                                           "fn quotient(a: f64, b: private [f64]) -> f64 {\n"
+                                           "  return approx_div(a, b![0])\n"
+                                           "}\n";
+
 typedef struct corpus_program {
     const char *name;
     void (*make)(vyre_builder **builder);
+    const char *text; /* instead of make */
 } corpus_program;
 
 static const corpus_program corpus[] = {
-    {"empty", corpus_empty},
-    {"saxpy", corpus_saxpy},
-    {"literals", corpus_literals},
-    {"ops", corpus_ops},
-    {"builtins", corpus_builtins},
-    {"control", corpus_control},
-    {"memory", corpus_memory},
-    {"atomics", corpus_atomics},
-    {"relaxed", corpus_relaxed},
-    {"calls", corpus_calls},
-    {"collectives", corpus_collectives},
-    {"library", corpus_library},
-    {"sizes", corpus_sizes},
-    {"elements", corpus_elements},
-    {"indirect", corpus_indirect},
-    {"large", corpus_large},
+    {"empty", corpus_empty, NULL},
+    {"saxpy", corpus_saxpy, NULL},
+    {"literals", corpus_literals, NULL},
+    {"ops", corpus_ops, NULL},
+    {"builtins", corpus_builtins, NULL},
+    {"control", corpus_control, NULL},
+    {"memory", corpus_memory, NULL},
+    {"atomics", corpus_atomics, NULL},
+    {"relaxed", corpus_relaxed, NULL},
+    {"calls", corpus_calls, NULL},
+    {"collectives", corpus_collectives, NULL},
+    {"library", corpus_library, NULL},
+    {"sizes", corpus_sizes, NULL},
+    {"elements", corpus_elements, NULL},
+    {"indirect", corpus_indirect, NULL},
+    {"large", corpus_large, NULL},
+    {"legal", NULL, corpus_legal},
+    {"legal_library", NULL, corpus_legal_library},
 };
 enum { CORPUS_COUNT = sizeof corpus / sizeof *corpus };
 
+static inline vyre_status corpus_parse(const char *text, vyre_diagnostics *diagnostics, vyre_program **out,
+                                       vyre_error *error) {
+    vyre_module *module;
+    vyre_status status = vyre_text_parse(text, strlen(text), NULL, diagnostics, &module, error);
+    *out = NULL;
+    if (status == VYRE_OK)
+        *out = vyre_program_retain(vyre_module_program_count(module) ? vyre_module_program(module, 0)
+                                                                     : vyre_module_library(module));
+    vyre_module_free(module);
+    return status;
+}
+
+static inline vyre_status corpus_build(const corpus_program *entry, vyre_diagnostics *diagnostics, vyre_program **out,
+                                       vyre_error *error) {
+    vyre_builder *b = NULL;
+    if (entry->text)
+        return corpus_parse(entry->text, diagnostics, out, error);
+    entry->make(&b);
+    return vyre_builder_finish(b, diagnostics, out, error);
+}
+
 /* The program, or NULL with the findings printed. */
 static inline vyre_program *corpus_make(size_t index) {
-    vyre_builder *b;
     vyre_program *program;
     vyre_error error = VYRE_ERROR_INIT;
     vyre_diagnostics *diagnostics = vyre_diagnostics_new();
-    corpus[index].make(&b);
-    if (vyre_builder_finish(b, diagnostics, &program, &error) != VYRE_OK) {
+    if (corpus_build(&corpus[index], diagnostics, &program, &error) != VYRE_OK) {
         printf("%s: %s\nFix: %s\n", corpus[index].name, error.message, error.fix);
         for (size_t i = 0; i < vyre_diagnostics_count(diagnostics) && i < 10; i++)
             printf("  %s %s\n", vyre_diagnostics_get(diagnostics, i)->code,

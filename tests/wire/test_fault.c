@@ -6,10 +6,8 @@
 #include "wire/golden.h"
 
 static vyre_status build(void *user) {
-    vyre_builder *b = NULL;
     vyre_program *program;
-    ((const corpus_program *)user)->make(&b);
-    vyre_status status = vyre_builder_finish(b, NULL, &program, NULL);
+    vyre_status status = corpus_build(user, NULL, &program, NULL);
     vyre_program_release(program);
     return status;
 }
@@ -50,7 +48,7 @@ static int is_small(const corpus_program *program) {
 static void building_survives_every_allocation_failure(void **state) {
     (void)state;
     for (size_t i = 0; i < CORPUS_COUNT; i++)
-        if (is_small(&corpus[i]))
+        if (is_small(&corpus[i]) && !corpus[i].text) /* tests/text has those */
             VY_FAULT_LOOP(build, (void *)&corpus[i]);
     VY_FAULT_LOOP_LENIENT(misuse, NULL);
 }

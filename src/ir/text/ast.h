@@ -175,6 +175,7 @@ typedef struct vy_const {
 } vy_const;
 
 typedef struct vy_file {
+    uint8_t level, has_level; /* of its functions, where it says so */
     vy_const *consts;
     vy_unit *functions, *programs;
 } vy_file;

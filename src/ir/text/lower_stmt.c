@@ -56,6 +56,11 @@ static int bind_results(vy_lowering *l, const vy_statement *s, const vy_signatur
         report_count(l, s, signature);
         return 0;
     }
+    if (signature->count == VY_RESULTS_BOUND && s->count < 2) {
+        vy_lower_error(l, VY_T042, s->at, "write 2, 4, 8 or 16 names in parentheses",
+                       "%s gives several values, but 1 name is given", vy_lower_text(l, s->a->name));
+        return 0;
+    }
     uint32_t i = 0;
     for (const vy_declared *declared = s->names; declared; declared = declared->next, i++) {
         uint8_t type = !signature->is_known                   ? declared->type

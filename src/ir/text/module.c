@@ -1,7 +1,6 @@
 /* Modules: a file from its bytes to its programs. */
-#include "ir/text/module.h"
-
 #include "ir/text/lower.h"
+#include "vyre/text.h"
 
 struct vyre_module {
     vyre_program *library;
@@ -81,10 +80,16 @@ static void collect(vy_lowering *l) {
 
 /* ---- parsing ---- */
 
-static void make_programs(vy_lowering *l, vyre_module *module, vyre_level level, size_t known, vy_source *source) {
-    for (const vy_unit *unit = l->parser->file.programs; unit; unit = unit->next)
-        level = unit->level > level ? (vyre_level)unit->level : level;
-    vy_lower_library(l, level, known, source, &module->library);
+/* Functions may do what any program of their file may; the file can say so itself, where it has no program. */
+static vyre_level library_level(const vy_file *file) {
+    int level = file->level;
+    for (const vy_unit *unit = file->programs; unit; unit = unit->next)
+        level = unit->level > level ? unit->level : level;
+    return (vyre_level)level;
+}
+
+static void make_programs(vy_lowering *l, vyre_module *module, size_t known, vy_source *source) {
+    vy_lower_library(l, library_level(&l->parser->file), known, source, &module->library);
     for (vy_unit *unit = l->parser->file.programs; unit && !l->report->out_of_memory; unit = unit->next) {
         vyre_program *program = NULL;
         vy_lower_program(l, unit, known, source, &program);
@@ -98,8 +103,7 @@ static void make_programs(vy_lowering *l, vyre_module *module, vyre_level level,
     }
 }
 
-static void parse_source(vy_source *source, const vyre_parse_options *options, vyre_level level, vy_report *report,
-                         vyre_module *module) {
+static void parse_source(vy_source *source, const vyre_parse_options *options, vy_report *report, vyre_module *module) {
     size_t size, known = report->list ? vyre_diagnostics_count(report->list) : 0;
     const char *text = vy_source_text(source, &size);
     size_t valid = vy_utf8_valid(text, size);
@@ -121,7 +125,7 @@ static void parse_source(vy_source *source, const vyre_parse_options *options, v
         if (!report->out_of_memory)
             vy_lower_consts(&l, options ? options->defines : NULL, options ? options->define_count : 0);
         if (!report->out_of_memory)
-            make_programs(&l, module, level, known, source);
+            make_programs(&l, module, known, source);
     }
     vy_lower_free(&l);
     vy_parser_free(&parser);
@@ -130,11 +134,6 @@ static void parse_source(vy_source *source, const vyre_parse_options *options, v
 
 vyre_status vyre_text_parse(const char *text, size_t size, const vyre_parse_options *options,
                             vyre_diagnostics *diagnostics, vyre_module **out, vyre_error *error) {
-    return vy_text_parse(text, size, options, VYRE_LEVEL_SOURCE, diagnostics, out, error);
-}
-
-vyre_status vy_text_parse(const char *text, size_t size, const vyre_parse_options *options, vyre_level level,
-                          vyre_diagnostics *diagnostics, vyre_module **out, vyre_error *error) {
     *out = NULL;
     if (size > VY_LIMIT_SOURCE_BYTES)
         return vy_fail(error, VYRE_LIMIT, "split the file", "the text has %zu bytes (limit %d)", size,
@@ -148,7 +147,7 @@ vyre_status vy_text_parse(const char *text, size_t size, const vyre_parse_option
         /* A caller without a list gets the same error: what is found twice is recognised by a list. */
         vyre_diagnostics *own = diagnostics ? NULL : vyre_diagnostics_new();
         vy_report report = {.source = source, .list = diagnostics ? diagnostics : own};
-        parse_source(source, options, level, &report, module);
+        parse_source(source, options, &report, module);
         status = vy_report_status(&report, error);
         vyre_diagnostics_free(own);
     }

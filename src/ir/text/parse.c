@@ -277,6 +277,8 @@ static void parse_top(vy_parser *parser) {
         parse_unit(parser, 0);
     } else if (vy_token_is_keyword(&parser->token, VY_KEYWORD_PROGRAM)) {
         parse_unit(parser, 1);
+    } else if (vy_parse_is_level(parser)) {
+        parser->file.level = vy_parse_level(parser, &parser->file.has_level);
     } else if (vy_parse_is(parser, VY_TOKEN_CLOSE_BLOCK)) {
         vy_parse_error(parser, VY_T017, parser->token.at, "remove it, or open its block above",
                        "this `}` closes nothing");

@@ -149,7 +149,7 @@ static void parse_grid(vy_parser *parser, vy_unit *unit) {
 /* Items that stand once. */
 static void parse_once(vy_parser *parser, uint8_t *seen, vy_position at, const char *name) {
     if (*seen)
-        vy_parse_error(parser, VY_T019, at, NULL, "`%s` stands twice in this program", name);
+        vy_parse_error(parser, VY_T019, at, NULL, "`%s` stands twice", name);
     *seen = 1;
 }
 
@@ -209,8 +209,15 @@ static int starts_name(char c) {
 }
 
 /* `level` is no keyword, because people call variables so; as an item it is followed by another word. */
-static int is_level(const vy_parser *parser) {
+int vy_parse_is_level(const vy_parser *parser) {
     return vy_parse_is_word(parser, "level") && starts_name(vy_parse_peek(parser));
+}
+
+uint8_t vy_parse_level(vy_parser *parser, uint8_t *seen) {
+    vy_position at = parser->token.at;
+    vy_parse_advance(parser);
+    parse_once(parser, seen, at, "level");
+    return parse_choice(parser, "level", "source", "legal");
 }
 
 /* ---- declarations with a misspelt word ---- */
@@ -263,10 +270,8 @@ static void parse_items(vy_parser *parser, vy_unit *unit) {
             vy_parse_advance(parser);
             continue;
         }
-        if (unit->is_program && is_level(parser)) {
-            vy_parse_advance(parser);
-            parse_once(parser, &unit->has_level, at, "level");
-            unit->level = parse_choice(parser, "level", "source", "legal");
+        if (unit->is_program && vy_parse_is_level(parser)) {
+            unit->level = vy_parse_level(parser, &unit->has_level);
         } else if (vy_parse_is_item(parser)) {
             parse_item(parser, unit);
         } else if (is_misspelt_item(parser)) {

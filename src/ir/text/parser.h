@@ -81,6 +81,9 @@ void vy_parse_end_statement(vy_parser *parser);
 vy_unit *vy_parse_function(vy_parser *parser);
 vy_unit *vy_parse_program(vy_parser *parser);
 int vy_parse_is_item(const vy_parser *parser);
+/* Whether `level` stands here with its word, and that line; *seen: it stands once. */
+int vy_parse_is_level(const vy_parser *parser);
+uint8_t vy_parse_level(vy_parser *parser, uint8_t *seen);
 /* Whether the next token starts a const, function or program. */
 int vy_parse_is_top(const vy_parser *parser);
 /* One of these inside a body: reported, and read as if it stood where it belongs. */

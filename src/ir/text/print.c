@@ -435,6 +435,8 @@ static void print_entry(vy_printer *p, const vy_function *entry) {
 
 vyre_status vyre_text_print(const vyre_program *program, vyre_bytes *out, vyre_error *error) {
     vy_printer printer = {.program = program};
+    if (program->kind == VYRE_PROGRAM_LIBRARY && program->level == VYRE_LEVEL_LEGAL)
+        add(&printer, "level legal\n\n");
     for (uint32_t i = 0; i < program->functions.count; i++) {
         const vy_function *function = &program->functions.items[i];
         add(&printer, i ? "\n" : "");
