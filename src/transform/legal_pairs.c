@@ -267,18 +267,9 @@ static uint32_t meet(vy_legaliser *rw, const vy_stmt *s, vy_name name, uint32_t 
     return made == VY_NONE ? VY_NONE : rw->copy.draft.program->stmts.items[made].variable;
 }
 
-static int is_bitwise(const vy_stmt *s) {
-    return s->combine == VYRE_OP_AND || s->combine == VYRE_OP_OR || s->combine == VYRE_OP_XOR;
-}
-
-/* Values move half by half, and bits combine so. */
+/* Values move half by half. Those that combine have been written out (legal_meet.h). */
 static void collective(vy_legaliser *rw, const vy_stmt *s) {
-    vyre_type type = variable_type(rw, s->variable);
     vy_name names[2];
-    if (vy_collectives[s->op].combines && !is_bitwise(s)) {
-        refuse(rw, vy_collectives[s->op].name, type);
-        return;
-    }
     halves value = apart(rw, vy_legaliser_lower(rw, s->a));
     uint32_t high = vy_legaliser_leaf(rw, value.high, "high");
     uint32_t lane = vy_legaliser_leaf(rw, vy_legaliser_lower(rw, s->b), "lane");
