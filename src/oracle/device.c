@@ -94,12 +94,19 @@ enum { NONE = 0xff };
             OP##_F64_0, OP##_F64_1, OP##_F64_2, OP##_F64_3                                                             \
         }                                                                                                              \
     }
+/* Refused where they are not exact. */
+#define EXACT_KERNELS(OP)                                                                                              \
+    {                                                                                                                  \
+        {NULL, NULL, OP##_F32_2, OP##_F32_3}, {                                                                        \
+            NULL, NULL, OP##_F64_2, OP##_F64_3                                                                         \
+        }                                                                                                              \
+    }
 static const float_row float_rows[] = {
     {VYRE_OP_ADD, OFFSET(ADD), KERNELS(ADD)},
     {VYRE_OP_SUB, OFFSET(ADD), KERNELS(SUB)},
     {VYRE_OP_MUL, OFFSET(MUL), KERNELS(MUL)},
-    {VYRE_OP_DIV, OFFSET(DIV), KERNELS(DIV)},
-    {VYRE_OP_SQRT, OFFSET(SQRT), KERNELS(SQRT)},
+    {VYRE_OP_DIV, OFFSET(DIV), EXACT_KERNELS(DIV)},
+    {VYRE_OP_SQRT, OFFSET(SQRT), EXACT_KERNELS(SQRT)},
     {VYRE_OP_FMA, OFFSET(FMA), KERNELS(FMA)},
     {VYRE_OP_MIN, OFFSET(MIN_MAX), KERNELS(MIN)},
     {VYRE_OP_MAX, OFFSET(MIN_MAX), KERNELS(MAX)},

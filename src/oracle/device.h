@@ -6,7 +6,7 @@
  *   int64                        a value of 64 bits is refused
  *   int.div, int.shift           garbage for x/0, x%0, MIN/-1, MIN%-1, and for amounts of the width or more
  *   f32.add, mul                 the last bit is off in every second case
- *   f32.div, sqrt                up to 2.5 ulp off
+ *   f32.div, sqrt                refused: approx_div and approx_sqrt say that a guess will do
  *   f32.fma                      two roundings
  *   f32.subnormal                operands and results below the normal range become zeros, also in comparisons, negation and conversions, and so does a result of
  *                                a multiplication, division or fma that rounds up to the smallest normal number

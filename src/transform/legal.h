@@ -13,7 +13,7 @@
 /* What is rewritten for. Of a device we rely on nothing but this:
  *  - 32-bit integer ops, and 64-bit ones with INT64, but for division edges (INT_DIV) and amounts beyond the width (SHIFT);
  *  - loads, stores, selects, bitcasts and casts between integers move bits, those of NaNs and subnormals too;
- *  - native f32 operations on normal numbers with normal results are as exact as the profile says, division and square root otherwise within 4 ulp;
+ *  - native f32 operations on normal numbers with normal results are as exact as the profile says, and approximate division and square root within 2.5 ulp;
  *  - f64 operations as the profile says;
  *  - nothing is contracted, reassociated or otherwise rewritten: the program is optimised before, not after. */
 typedef struct vy_legal_target {

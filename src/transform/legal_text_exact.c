@@ -36,7 +36,7 @@ static const char shift_64[] = SHIFTS("i64", "u64", "63") SHIFTS("u64", "u64", "
 
 /* ---- f32 ---- */
 
-/* The quotient of the significands to 25 bits, and the rest of the division. The native quotient is a first guess; the rest of a guess that is off by less
+/* The quotient of the significands to 25 bits, and the rest of the division. An approximate quotient is a first guess; the rest of a guess that is off by less
  * than 64 ulp fits into an i32, and says how to correct it. */
 static const char soft_div_f32[] =
     "fn soft_div_f32(x: u32, y: u32) -> u32 {\n"
@@ -53,7 +53,7 @@ static const char soft_div_f32[] =
     "    let a = xf >> 8\n"
     "    let b = i32(yf >> 8)\n"
     "    let less = u32(i32(a) < b)\n"
-    "    let guess = f32(a) / f32(b)\n"
+    "    let guess = approx_div(f32(a), f32(b))\n"
     "    var q = u32(guess * (less == 1 ? 33554432.0 : 16777216.0))\n"
     "    var rest = i32((a << (24 + less)) - q * u32(b))\n"
     "    while rest < 0 {\n"
@@ -79,7 +79,7 @@ static const char soft_sqrt_f32[] =
     "    let (e, f) = mantissa_f32(x)\n"
     "    let odd = (e - 127) & 1\n"
     "    let m = (f >> 8) << (1 + u32(odd))\n"
-    "    var s = u32(sqrt(f32(m)) * 4096.0)\n"
+    "    var s = u32(approx_sqrt(f32(m)) * 4096.0)\n"
     "    var rest = i32((m << 24) - s * s)\n"
     "    while rest < 0 {\n"
     "      s = s - 1\n"
@@ -187,7 +187,7 @@ static const char soft_div_f64[] =
     "    let a = i64(xf >> 11)\n"
     "    let b = i64(yf >> 11)\n"
     "    let less = a < b\n"
-    "    let k = 262144.0 / f32(i32(b >> 24))\n"
+    "    let k = approx_div(262144.0, f32(i32(b >> 24)))\n"
     "    let (d1, r1) = digit((less ? a << 1 : a) - b, b, k)\n"
     "    let (d2, r2) = digit(r1, b, k)\n"
     "    let (d3, r3) = digit(r2, b, k)\n"
@@ -217,8 +217,8 @@ static const char soft_sqrt_f64[] =
     "    let (e, f) = mantissa_f64(x)\n"
     "    let odd = (e - 1023) & 1\n"
     "    let m = i64((f >> 11) << u64(odd))\n"
-    "    let guess = i32(sqrt(f32(i32(m >> 24))) * 64.0)\n"
-    "    let k = 4096.0 / f32(guess)\n"
+    "    let guess = i32(approx_sqrt(f32(i32(m >> 24))) * 64.0)\n"
+    "    let k = approx_div(4096.0, f32(guess))\n"
     "    let s1 = i64(guess)\n"
     "    let r1 = m - (s1 * s1 << 12)\n"
     "    let s2 = (s1 << 17) + i64(i32(f32(i32(r1 >> 8)) * k))\n"

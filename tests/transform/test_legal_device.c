@@ -65,8 +65,8 @@ static void inexact_ops_are_off_often(void **state) {
         int64_t most;
     } inexact[] = {{BIT(F32_ADD), VYRE_OP_ADD, 1},
                    {BIT(F32_MUL), VYRE_OP_MUL, 1},
-                   {BIT(F32_DIV), VYRE_OP_DIV, 2},
-                   {BIT(F32_SQRT), VYRE_OP_SQRT, 2}};
+                   {BIT(F32_DIV), VYRE_OP_APPROX_DIV, 2},
+                   {BIT(F32_SQRT), VYRE_OP_APPROX_SQRT, 2}};
     vy_random random = vy_random_start(77);
     for (size_t k = 0; k < sizeof inexact / sizeof *inexact; k++) {
         vy_kernel *kernel = vy_device_kernel(ALL_BITS & ~inexact[k].missing, inexact[k].op, F32, F32);
@@ -82,6 +82,28 @@ static void inexact_ops_are_off_often(void **state) {
         }
         assert_true(off > 300);
     }
+}
+
+/* Who wants a guess says so; a division or narrow op that is not exact is not there. */
+static void what_is_not_exact_may_be_refused(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t missing;
+        vyre_op op;
+        vyre_type type;
+    } cases[] = {
+        {BIT(F32_DIV), VYRE_OP_DIV, F32},           {BIT(F32_SQRT), VYRE_OP_SQRT, F32},
+        {BIT(F64_DIV), VYRE_OP_DIV, VYRE_TYPE_F64}, {BIT(F64_SQRT), VYRE_OP_SQRT, VYRE_TYPE_F64},
+        {BIT(F16_ADD), VYRE_OP_SUB, VYRE_TYPE_F16}, {BIT(F16_MUL), VYRE_OP_MUL, VYRE_TYPE_F16},
+        {BIT(F16_DIV), VYRE_OP_DIV, VYRE_TYPE_F16}, {BIT(F16_SQRT), VYRE_OP_SQRT, VYRE_TYPE_F16},
+        {BIT(F16_FMA), VYRE_OP_FMA, VYRE_TYPE_F16}, {BIT(BF16_FMA), VYRE_OP_FMA, VYRE_TYPE_BF16},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_null(vy_device_kernel(ALL_BITS & ~cases[i].missing, cases[i].op, cases[i].type, cases[i].type));
+        assert_non_null(vy_device_kernel(ALL_BITS, cases[i].op, cases[i].type, cases[i].type));
+    }
+    assert_null(vy_device_kernel(ALL_BITS, VYRE_OP_LT, VYRE_TYPE_BOOL, VYRE_TYPE_F16));
+    assert_null(vy_device_kernel(ALL_BITS, VYRE_OP_ADD, VYRE_TYPE_BF16, VYRE_TYPE_BF16));
 }
 
 static void a_nan_has_any_sign_and_payload(void **state) {
@@ -228,6 +250,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_missing_shows),
         cmocka_unit_test(inexact_ops_are_off_often),
+        cmocka_unit_test(what_is_not_exact_may_be_refused),
         cmocka_unit_test(a_nan_has_any_sign_and_payload),
         cmocka_unit_test(second_roundings_are_not_made),
         cmocka_unit_test(a_float_divided_by_a_constant_is_rewritten),
