@@ -39,6 +39,13 @@ static const char *class_words(unsigned classes) {
     }
 }
 
+/* Rows that no source may use say so beside their types. */
+static void mark_level(entry *e, unsigned level) {
+    size_t length = strlen(e->types);
+    if (level == VYRE_LEVEL_LEGAL)
+        snprintf(e->types + length, sizeof e->types - length, " (level legal)");
+}
+
 static void describe_op(vyre_op op, entry *e) {
     static const char *const letters[] = {"a", "b", "c"};
     const vyre_op_info *row = vyre_op_get(op);
@@ -82,6 +89,7 @@ static void describe_op(vyre_op op, entry *e) {
         snprintf(e->types, sizeof e->types, "%s%s%s -> same", t, row->arity > 1 ? ", same" : "",
                  row->arity > 2 ? ", same" : "");
     }
+    mark_level(e, row->level);
 }
 
 static void describe_builtin(int builtin, entry *e) {
@@ -119,6 +127,7 @@ static void describe_collective(int collective, entry *e) {
         snprintf(e->written, sizeof e->written, "subgroup_%s<W>%s", name, arguments);
     snprintf(e->types, sizeof e->types, "%s",
              row->over[0] ? "over the workgroup, or subgroup_...<W>" : "over a subgroup of W lanes");
+    mark_level(e, row->level);
 }
 
 /* The index-th of all entries; returns 0 past the end. */
@@ -175,11 +184,13 @@ static void add_markdown(vy_string *out) {
     size_t group = SIZE_MAX;
     entry e;
 
-    vy_string_add(out, "# Ops\n\nEvery operation of the language, one row each. This page is made by `vyre ops "
-                       "--markdown` from the tables in\n"
-                       "`include/vyre/op.h`; a test fails when it is out of date. `same` is the type of the first "
-                       "operand (for `select`: of\n"
-                       "the arms). The rules every row keeps are in [bits.md](bits.md).\n");
+    vy_string_add(out,
+                  "# Ops\n\nEvery operation of the language, one row each. This page is made by `vyre ops "
+                  "--markdown` from the tables in\n"
+                  "`include/vyre/op.h`; a test fails when it is out of date. `same` is the type of the first "
+                  "operand (for `select`: of\n"
+                  "the arms). The rules every row keeps are in [bits.md](bits.md). Rows of level legal exist only in\n"
+                  "what the library makes for a device ([language.md](language.md#level-legal)).\n");
     for (size_t i = 0; entry_at(i, &e); i++) {
         if (group == SIZE_MAX || groups[group] != e.group) {
             for (group = 0; groups[group] != e.group;)
