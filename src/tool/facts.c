@@ -126,7 +126,7 @@ void tool_facts_line(vy_string *out, const vyre_program *program) {
     vyre_program_stats stats;
 
     vyre_program_get_stats(program, &stats);
-    vy_string_format(out, "%s, workgroup ",
+    vy_string_format(out, "%s%s, workgroup ", vyre_program_level(program) == VYRE_LEVEL_LEGAL ? "level legal, " : "",
                      vyre_program_numerics(program) == VYRE_NUMERICS_STRICT ? "strict" : "relaxed");
     add_workgroup(out, program);
     vy_string_add(out, ", grid ");

@@ -58,6 +58,23 @@ static void arguments_that_do_not_fit_reach_no_backend(void **state) {
     bench_close(&b);
 }
 
+static void programs_of_level_legal_are_the_library_s_own(void **state) {
+    (void)state;
+    bench b;
+    bench_open(&b);
+    vyre_module *module;
+    b.c.program = fake_parse(
+        "program p { level legal; param n : u32; buffer x : u32 read_write; grid over x; x![0] = n }", &module);
+    for (int form = 0; form < FAKE_FORMS; form++) {
+        assert_int_equal(bench_run(&b, form, NULL), VYRE_INVALID_ARGUMENT);
+        assert_non_null(strstr(b.error.message, "`p` is at level legal"));
+        assert_true(b.error.fix[0] != 0);
+    }
+    assert_int_equal(dispatches(&b), 0);
+    vyre_module_free(module);
+    bench_close(&b);
+}
+
 static void sizes_over_the_bound_of_the_dispatch_are_refused(void **state) {
     (void)state;
     bench b;
@@ -514,6 +531,7 @@ static void violations_are_logged(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arguments_that_do_not_fit_reach_no_backend),
+        cmocka_unit_test(programs_of_level_legal_are_the_library_s_own),
         cmocka_unit_test(sizes_over_the_bound_of_the_dispatch_are_refused),
         cmocka_unit_test(limits_of_the_device_are_kept),
         cmocka_unit_test(an_empty_grid_reaches_no_backend),

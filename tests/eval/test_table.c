@@ -1,6 +1,7 @@
 /* The op table and the type table as data, and that the evaluator covers exactly what they accept. */
 #include "base/thread.h"
 #include "eval/cases.h"
+#include "ir/rows.h"
 
 static void every_accepted_combination_has_a_kernel_and_no_other(void **state) {
     unsigned accepted = 0;
@@ -21,7 +22,7 @@ static void every_accepted_combination_has_a_kernel_and_no_other(void **state) {
             }
     printf("%u accepted combinations\n", accepted);
     /* 13 types, 8 integer, 4 float; rows by class and rule; 13 * 12 casts; bitcasts within 2, 4, 3 and 3 types of a width. */
-    assert_int_equal(accepted, 12 * 8 /* NUMBER */ + 15 * 8 /* INTEGER */ + 12 * 4 /* FLOAT */ + 3 * 1 /* BOOL */ +
+    assert_int_equal(accepted, 12 * 8 /* NUMBER */ + 15 * 8 /* INTEGER */ + 14 * 4 /* FLOAT */ + 3 * 1 /* BOOL */ +
                                    4 * 12 /* orders */ + 2 * 13 /* equalities */ + 13 /* select */ + 13 * 12 +
                                    (4 + 16 + 9 + 9));
 }
@@ -44,6 +45,14 @@ static void rows_accept_what_their_class_and_rule_say(void **state) {
     assert_false(vyre_op_accepts(VYRE_OP_BITCAST, VYRE_TYPE_F16, VYRE_TYPE_F32));
     assert_false(vyre_op_accepts(VYRE_OP_BITCAST, VYRE_TYPE_BOOL, VYRE_TYPE_U8));
     assert_true(vyre_op_accepts(VYRE_OP_SELECT, VYRE_TYPE_BOOL, VYRE_TYPE_BOOL));
+}
+
+static void rows_of_level_source_come_first(void **state) {
+    (void)state;
+    for (unsigned op = 0; op < VYRE_OP_COUNT; op++)
+        assert_int_equal(vyre_op_get((vyre_op)op)->level == VYRE_LEVEL_SOURCE, op < VY_SOURCE_OPS);
+    for (unsigned i = 0; i < VYRE_COLLECTIVE_COUNT; i++)
+        assert_int_equal(vy_collectives[i].level == VYRE_LEVEL_SOURCE, i < VY_SOURCE_COLLECTIVES);
 }
 
 static void every_op_is_found_by_its_name_and_nothing_else_is(void **state) {
@@ -207,6 +216,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_accepted_combination_has_a_kernel_and_no_other),
         cmocka_unit_test(rows_accept_what_their_class_and_rule_say),
+        cmocka_unit_test(rows_of_level_source_come_first),
         cmocka_unit_test(every_op_is_found_by_its_name_and_nothing_else_is),
         cmocka_unit_test(every_type_is_found_by_its_name_and_nothing_else_is),
         cmocka_unit_test(names_outside_the_lists_are_question_marks),

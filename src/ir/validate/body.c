@@ -114,7 +114,7 @@ static void check_trap(vy_body *b, const vy_stmt *s) {
 }
 
 static void check_report(vy_body *b, const vy_stmt *s) {
-    vy_body_legal(b, vy_body_at(b), "`report`");
+    vy_body_legal(b, vy_body_at(b), "write `trap` with that code", "`report`");
     check_trap(b, s);
 }
 

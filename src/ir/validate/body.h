@@ -33,8 +33,8 @@ static inline vy_position vy_body_expr_at(const vy_body *body, uint32_t expr) {
 void vy_body_expression(vy_body *body, uint32_t expr);
 /* An index into `memory`, in the access at `at`: an integer, and a constant one had better be in range; of an unguarded access, a u32. */
 void vy_body_index(vy_body *body, vy_position at, uint32_t memory, uint32_t index, uint8_t guard);
-/* `what` is of level legal: an error in source. */
-void vy_body_legal(vy_body *body, vy_position at, const char *what);
+/* `what` is of level legal: an error in source, with what to write there instead. */
+void vy_body_legal(vy_body *body, vy_position at, const char *fix, const char *what);
 /* Whether a variable may be used at the current statement. */
 int vy_body_visible(const vy_body *body, uint32_t variable);
 

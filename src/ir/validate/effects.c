@@ -40,7 +40,8 @@ void vy_body_store(vy_body *body, const vy_stmt *s) {
 static void check_wide(vy_body *body, const vy_stmt *s, uint32_t count) {
     const vy_memory *m = &body->program->memories.items[s->memory];
     if (body->program->level != VYRE_LEVEL_LEGAL) {
-        vy_body_legal(body, vy_body_at(body), "a wide access");
+        vy_body_legal(body, vy_body_at(body), "access the elements one by one: the library widens what it can",
+                      "a wide access");
         return;
     }
     vy_body_index(body, vy_body_at(body), s->memory, s->a, VY_UNGUARDED);
@@ -74,7 +75,7 @@ void vy_body_store_wide(vy_body *body, const vy_stmt *s) {
 }
 
 void vy_body_poll(vy_body *body, const vy_stmt *s) {
-    vy_body_legal(body, vy_body_at(body), "`poll`");
+    vy_body_legal(body, vy_body_at(body), "leave it out: deadlines and cancelling ask nothing of a program", "`poll`");
     check_result_type(body, s, 0, VYRE_TYPE_BOOL);
 }
 
@@ -181,7 +182,7 @@ static void check_width(vy_body *body, const vy_stmt *s, const char *name) {
 /* Hardware moves 32 bits. */
 static void check_native(vy_body *body, const vy_stmt *s, const char *name) {
     uint8_t type = vy_body_type(body, s->a);
-    vy_body_legal(body, vy_body_at(body), VY_FIX("`%s`", name));
+    vy_body_legal(body, vy_body_at(body), "write `subgroup_shuffle<W>(v, lane)`", VY_FIX("`%s`", name));
     if (vyre_type_bits((vyre_type)type) != 32)
         vy_check_error(body->check, VY_V080, vy_body_at(body), NULL, "`%s` does not move values of type %s", name,
                        type_name(type));

@@ -47,16 +47,17 @@ static int literal_is_below(const vy_expr *e, uint64_t bound) {
     return !is_negative && e->bits < bound;
 }
 
-void vy_body_legal(vy_body *body, vy_position at, const char *what) {
+void vy_body_legal(vy_body *body, vy_position at, const char *fix, const char *what) {
     if (body->program->level != VYRE_LEVEL_LEGAL)
-        vy_check_error(body->check, VY_V020, at, NULL, "%s stands in a program of level source", what);
+        vy_check_error(body->check, VY_V020, at, fix, "%s stands in a program of level source", what);
 }
 
 void vy_body_index(vy_body *body, vy_position at, uint32_t memory, uint32_t index, uint8_t guard) {
     const vy_expr *e = &body->program->exprs.items[index];
     const char *name = vy_check_name(body->check, body->program->memories.items[memory].name);
     if (guard == VY_UNGUARDED) {
-        vy_body_legal(body, at, "an unguarded access");
+        vy_body_legal(body, at, "leave the `!` out: a load out of bounds gives zero, a store does nothing",
+                      "an unguarded access");
         if (e->type != VYRE_TYPE_U32)
             vy_body_mismatch(body, VY_V053, vy_body_expr_at(body, index), "the index of an unguarded access", e->type,
                              VYRE_TYPE_U32);
@@ -137,7 +138,8 @@ static void check_op(vy_body *body, uint32_t index, const vy_expr *e) {
     const vyre_op_info *info = vyre_op_get((vyre_op)e->op);
     const uint32_t operands[3] = {e->a, e->b, e->c};
     if (info->level == VYRE_LEVEL_LEGAL)
-        vy_body_legal(body, vy_body_expr_at(body, index), VY_FIX("`%s`", info->name));
+        vy_body_legal(body, vy_body_expr_at(body, index),
+                      e->op == VYRE_OP_APPROX_DIV ? "write `a / b`" : "write `sqrt(a)`", VY_FIX("`%s`", info->name));
     unsigned first = info->rule == VYRE_RULE_SELECT;
     if (first && vy_body_type(body, e->a) != VYRE_TYPE_BOOL) {
         vy_body_mismatch(body, VY_V063, vy_body_expr_at(body, e->a), "the condition of a select",
@@ -179,7 +181,8 @@ void vy_body_expression(vy_body *body, uint32_t index) {
         check_load(body, index, e);
         break;
     case VY_EXPR_MISALIGNMENT:
-        vy_body_legal(body, vy_body_expr_at(body, index), "`misalignment`"); /* fall through */
+        vy_body_legal(body, vy_body_expr_at(body, index), "leave it out: how memory lies is the library's concern",
+                      "`misalignment`"); /* fall through */
     case VY_EXPR_LEN:
         check_result(body, index, VYRE_TYPE_U32);
         break;
