@@ -17,16 +17,21 @@
  *  - f64 operations as the profile says;
  *  - nothing is contracted, reassociated or otherwise rewritten: the program is optimised before, not after. */
 typedef struct vy_legal_target {
-    uint64_t exact;             /* bits 1 << VYRE_NUMERIC_… */
-    uint32_t subgroup_width;    /* the hardware's subgroups: so many consecutive invocations with a native shuffle; 0 = none */
-    uint32_t access_bytes;      /* the widest access: 4, 8 or 16; 0 = one element */
-    uint8_t native_collectives; /* the emitter does collectives itself, in the canonical order: those that are exact stay */
-    uint8_t cancellable;        /* the program asks whether it is to end (`poll`) */
-    uint8_t zeroes_arrays;      /* arrays start as zero anyway */
-    uint8_t aligned_buffers;    /* every buffer starts at a multiple of 16 bytes */
+    uint64_t exact; /* bits 1 << VYRE_NUMERIC_… */
+    uint32_t
+        subgroup_width; /* the hardware's subgroups: so many consecutive invocations with a native shuffle; 0 = none */
+    uint32_t access_bytes; /* the widest access: 4, 8 or 16; 0 = one element */
+    uint8_t
+        native_collectives; /* the emitter does collectives itself, in the canonical order: those that are exact stay */
+    uint8_t cancellable;    /* the program asks whether it is to end (`poll`) */
+    uint8_t zeroes_arrays;  /* arrays start as zero anyway */
+    uint8_t aligned_buffers; /* every buffer starts at a multiple of 16 bytes */
 } vy_legal_target;
 
 /* Rewrites `program` for the target. Calls of functions are inlined, prints are dropped. *out is a new program; `program` is not changed. Any thread.
+ *
+ * Buffers keep their bytes and their order, params their order. But on a target without INT64 a buffer of i64 or u64 is one of u32 with twice the elements
+ * (which a dispatch that gives its count must give), and a param of i64 or u64 is two of u32, the low half first.
  *
  * VYRE_UNSUPPORTED       the program needs something of the target that it does not have and that is not rewritten; the error names it
  * VYRE_INVALID_ARGUMENT  a library, or ops are not resolved

@@ -219,6 +219,6 @@ static const char ballots[] =
 #define WIDE (VY_TYPE(I64) | VY_TYPE(U64))
 
 const vy_legal_text vy_legal_pairs_texts[] = {
-    {plain, WIDE, 0, 0, 0, 0}, {signs, WIDE, 0, 0, 0, 0},   {division, WIDE, 0, 0, 0, 0},
+    {plain, WIDE, 0, 0, 0, 0}, {signs, WIDE, 0, 0, 0, 0},   {division, WIDE, VY_OP(DIV) | VY_OP(REM), 0, 0, 0},
     {loops, WIDE, 0, 0, 0, 0}, {ballots, WIDE, 0, 0, 0, 0}, {NULL, 0, 0, 0, 0, 0},
 };
