@@ -16,7 +16,8 @@
 
 enum {
     ELEMENTS = 1 << 16, /* of an array that is looked at */
-    TRIPS = 256,        /* of a loop that is walked trip by trip */
+    TRIPS = 1 << 16,    /* statements in all trips of a loop that is walked trip by trip, and of the loops around it */
+    STORES = 1 << 18,   /* of a loop that is not, by all invocations */
     STEPS = 1 << 22     /* nodes computed and statements walked */
 };
 
@@ -47,8 +48,9 @@ typedef struct proof {
     uint8_t *has_trip;    /* by variable */
     changes privately, together;
     VY_VECTOR(condition) path;
-    uint32_t base; /* conditions before are the same for the whole workgroup */
-    uint32_t size; /* of the workgroup */
+    uint32_t base;  /* conditions before are the same for the whole workgroup */
+    uint32_t size;  /* of the workgroup */
+    uint32_t times; /* trips of the loops around: how often this place is walked */
     uint32_t steps;
     int uses_place; /* the last value depends on the place in the workgroup */
     int failed;
@@ -278,7 +280,8 @@ static void store_in_trips(proof *f, uint32_t index, uint32_t invocation, int pr
     const vyre_program *p = f->p;
     const vy_stmt *loop = &p->stmts.items[index];
     counter c;
-    if (!count_trips(f, loop, invocation, &c))
+    if (!count_trips(f, loop, invocation, &c) || c.step == 0 ||
+        (c.end - c.at) / c.step > STORES / (vy_wide)(privately ? 1 : f->size))
         return;
     while (next_trip(f, loop, &c) && f->steps <= STEPS && !f->failed)
         for (uint32_t i = index + 1; i < loop->end; i = p->stmts.items[i].end) {
@@ -315,15 +318,15 @@ static void walk(proof *f, uint32_t first, uint32_t end);
 /* How many trips a loop makes, the same for all invocations; -1: not known, or too many to walk, or it may be left. */
 static int trips_to_walk(proof *f, uint32_t index) {
     const vy_stmt *s = &f->p->stmts.items[index];
+    uint64_t most = TRIPS / ((uint64_t)f->times * (s->end - index)), trips = 0;
     counter c;
     f->uses_place = 0;
     if (s->kind != VY_STMT_FOR || is_left(f->p, index + 1, s->end) || !count_trips(f, s, 0, &c) || f->uses_place)
         return -1;
-    int trips = 0;
-    while (trips <= TRIPS && next_trip(f, s, &c))
+    while (trips <= most && next_trip(f, s, &c))
         trips++;
     f->has_trip[s->variable] = 0;
-    return trips <= TRIPS ? trips : -1;
+    return trips <= most ? (int)trips : -1;
 }
 
 static int has_barrier(const proof *f, uint32_t first, uint32_t end) {
@@ -346,8 +349,11 @@ static void walk_loop(proof *f, uint32_t index) {
     counter c;
     read_operands(f, index);
     if (trips >= 0 && count_trips(f, s, 0, &c)) {
+        uint32_t times = f->times;
+        f->times *= trips ? (uint32_t)trips : 1;
         while (next_trip(f, s, &c) && !f->failed && f->steps <= STEPS)
             walk_block(f, index + 1, s->end);
+        f->times = times;
         f->has_trip[s->variable] = 0;
         return;
     }
@@ -484,7 +490,7 @@ vyre_status vy_fill_needs(const vyre_program *program, uint8_t *needs, vyre_erro
     vy_ranges *ranges;
     memset(needs, 0, program->memories.count);
     vyre_status status = vy_ranges_make(program, &ranges, error);
-    proof f = {.p = program, .ranges = ranges, .needs = needs, .size = size[0] * size[1] * size[2]};
+    proof f = {.p = program, .ranges = ranges, .needs = needs, .size = size[0] * size[1] * size[2], .times = 1};
     if (status == VYRE_OK)
         status = prove(&f, error);
     vy_ranges_free(ranges);
