@@ -89,9 +89,14 @@ void vy_meet_barrier(vy_meeter *m) {
     m->unfree = 0;
 }
 
-void vy_meet_open(vy_meeter *m, uint32_t array) {
-    if (m->unfree >> array & 1)
+uint32_t vy_meet_open(vy_meeter *m, uint32_t array) {
+    if (m->unfree >> array & 1) {
+        uint32_t twin = array + VY_MEET_TWIN;
+        if (m->arrays[twin] != VY_NONE && !(m->unfree >> twin & 1))
+            return twin;
         vy_meet_barrier(m);
+    }
+    return array;
 }
 
 void vy_meet_close(vy_meeter *m, uint32_t array) {
@@ -168,7 +173,7 @@ vy_meeting_place vy_meet_place(const vy_meeter *m, const vy_stmt *s, vyre_type t
         return (vy_meeting_place){element, blocks};
     case VYRE_COLLECTIVE_ANY:
     case VYRE_COLLECTIVE_ALL:
-        if (m->block > 1)                                     /* a reduction */
+        if (vy_meet_fits_lanes(m, width_of(m, s)))            /* a reduction */
             return (vy_meeting_place){VYRE_TYPE_U32, blocks}; /* fall through */
     case VYRE_COLLECTIVE_BALLOT:
         return (vy_meeting_place){VY_MEET_VOTES, vy_meet_vote_words(m, (vyre_collective)s->op, width_of(m, s))};
@@ -181,22 +186,26 @@ vy_meeting_place vy_meet_place(const vy_meeter *m, const vy_stmt *s, vyre_type t
 
 /* One array for each type, as long as the longest that is asked for. */
 static void add_arrays(vy_meeter *m) {
-    uint32_t elements[VY_MEET_ARRAYS] = {0};
+    uint32_t elements[VY_MEET_ARRAYS] = {0}, uses[VY_MEET_ARRAYS] = {0};
     for (uint32_t i = m->rw.copy.entry->first_stmt; i < m->rw.copy.entry->end_stmt; i++) {
         const vy_stmt *s = &m->rw.from->stmts.items[i];
         if (!is_written_out(m, s))
             continue;
         vy_meeting_place place = vy_meet_place(m, s, value_type(m, s));
-        if (place.array != VY_NONE && place.elements > elements[place.array])
+        if (place.array == VY_NONE)
+            continue;
+        uses[place.array]++;
+        if (place.elements > elements[place.array])
             elements[place.array] = place.elements;
     }
-    for (uint32_t i = 0; i < VY_MEET_ARRAYS; i++) {
-        vyre_type type = i == VY_MEET_VOTES ? VYRE_TYPE_U32 : (vyre_type)i;
-        const char *name = i == VY_MEET_VOTES ? "votes" : "exchange";
+    for (uint32_t i = 0; i < 2 * VY_MEET_ARRAYS; i++) {
+        uint32_t array = i % VY_MEET_ARRAYS, least = i < VY_MEET_TWIN ? 1 : 2;
+        vyre_type type = array == VY_MEET_VOTES ? VYRE_TYPE_U32 : (vyre_type)array;
+        const char *name = array == VY_MEET_VOTES ? "votes" : "exchange";
         m->arrays[i] = VY_NONE;
-        if (elements[i])
+        if (uses[array] >= least && (least == 1 || elements[array] <= VY_MEET_SHORT))
             m->arrays[i] = vy_draft_array(&m->rw.copy.draft, vy_copy_new_name(&m->rw.copy, name), VY_SPACE_WORKGROUP,
-                                          type, elements[i]);
+                                          type, elements[array]);
     }
 }
 
@@ -211,7 +220,7 @@ static uint32_t arrays_of(const vy_meeter *m, uint32_t first, uint32_t end) {
             continue;
         vy_meeting_place place = vy_meet_place(m, s, value_type(m, s));
         if (place.array != VY_NONE)
-            arrays |= 1u << place.array;
+            arrays |= 1u << place.array | 1u << (place.array + VY_MEET_TWIN);
     }
     return arrays;
 }

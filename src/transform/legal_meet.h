@@ -22,16 +22,17 @@ vyre_status vy_legal_meet(const vyre_program *program, const vy_legal_target *ta
 
 /* ---- between the files of the phase ---- */
 
-/* Arrays are shared by all collectives of a type; one more holds votes. */
-enum { VY_MEET_VOTES = VYRE_TYPE_COUNT, VY_MEET_ARRAYS };
+/* Arrays are shared by all collectives of a type; one more holds votes. Short ones are there twice: while one is still being read, the other can be
+ * written, and a meeting in it frees the first. */
+enum { VY_MEET_VOTES = VYRE_TYPE_COUNT, VY_MEET_ARRAYS, VY_MEET_TWIN = VY_MEET_ARRAYS, VY_MEET_SHORT = 64 };
 
 typedef struct vy_meeter {
     vy_legaliser rw; /* for its trees and its draft; it has no phase */
     const vy_legal_target *target;
-    uint32_t count;                  /* invocations of a workgroup */
-    uint32_t block;                  /* consecutive invocations that exchange by native shuffles; 1: none do */
-    uint32_t arrays[VY_MEET_ARRAYS]; /* of the draft; VY_NONE */
-    uint32_t unfree;                 /* bits 1 << array: read since the last barrier */
+    uint32_t count;                      /* invocations of a workgroup */
+    uint32_t block;                      /* consecutive invocations that exchange by native shuffles; 1: none do */
+    uint32_t arrays[2 * VY_MEET_ARRAYS]; /* of the draft; the twin of one is VY_MEET_TWIN behind it; VY_NONE */
+    uint32_t unfree;                     /* bits 1 << array: read since the last barrier */
 } vy_meeter;
 
 /* A collective being written out. Trees are those of the meeter; all here are leaves. */
@@ -65,6 +66,11 @@ static inline int vy_meet_in_block(const vy_meeter *m, uint32_t width) {
     return width <= m->block;
 }
 
+/* Whether there is a lane in every block for each block of the workgroup: all are whole, and there are no more of them than lanes. */
+static inline int vy_meet_fits_lanes(const vy_meeter *m, uint32_t width) {
+    return width == m->count && m->count % m->block == 0 && m->count / m->block <= m->block;
+}
+
 /* ---- trees: operands that are leaves may be used again ---- */
 
 uint32_t vy_meet_op(vy_meeter *m, vyre_op op, vyre_type type, uint32_t a, uint32_t b, uint32_t c);
@@ -86,8 +92,8 @@ void vy_meet_if(vy_meeter *m, uint32_t condition);
 void vy_meet_end(vy_meeter *m);
 void vy_meet_store(vy_meeter *m, uint32_t array, uint32_t index, uint32_t value);
 void vy_meet_barrier(vy_meeter *m);
-/* Before an array is written: nobody reads it any more. After it has been read for the last time. */
-void vy_meet_open(vy_meeter *m, uint32_t array);
+/* Before an array is written: gives it, or its twin, when nobody reads that any more. And after it has been read for the last time. */
+uint32_t vy_meet_open(vy_meeter *m, uint32_t array);
 void vy_meet_close(vy_meeter *m, uint32_t array);
 /* The value of another lane of the hardware's subgroup, by its number there. In uniform control. */
 uint32_t vy_meet_shuffle(vy_meeter *m, vyre_type type, uint32_t value, uint32_t lane);

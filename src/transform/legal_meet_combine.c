@@ -165,7 +165,7 @@ static void publish(combiner *c) {
 static uint32_t array_levels(combiner *c) {
     vy_meeter *m = c->m;
     uint32_t bit;
-    vy_meet_open(m, c->array);
+    c->array = vy_meet_open(m, c->array);
     publish(c);
     vy_meet_barrier(m);
     for (bit = 1; 2 * bit < c->height; bit *= 2) {
@@ -234,11 +234,6 @@ static void combine_through_array(combiner *c) {
 
 /* ---- across blocks, again in registers: a lane for each block ---- */
 
-/* Whether every block has a lane for each: all are whole, and there are no more of them than lanes. */
-static int fits_lanes(const combiner *c) {
-    return c->height == c->blocks && c->m->count % c->m->block == 0 && c->blocks <= c->m->block;
-}
-
 /* Lanes are dealt out in groups with one for each block; those left over do as the last of their group does. */
 static void reduce_blocks(combiner *c) {
     vy_meeter *m = c->m;
@@ -293,7 +288,7 @@ static uint32_t exclusive_blocks(combiner *c) {
 
 static uint32_t combine_blocks(combiner *c) {
     uint32_t result = c->sum;
-    vy_meet_open(c->m, c->array);
+    c->array = vy_meet_open(c->m, c->array);
     publish(c);
     vy_meet_barrier(c->m);
     if (c->meeting->kind == VYRE_COLLECTIVE_REDUCE)
@@ -328,7 +323,7 @@ uint32_t vy_meet_combine(vy_meeting *meeting) {
         reduce_lanes(&c, m->block, last_lane(&c, m->block));
     else if (m->block > 1)
         scan_lanes(&c, m->block);
-    if (fits_lanes(&c))
+    if (vy_meet_fits_lanes(m, meeting->width))
         return combine_blocks(&c);
     combine_through_array(&c);
     return c.sum;

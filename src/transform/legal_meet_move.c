@@ -159,7 +159,7 @@ static uint32_t broadcast_through_array(vy_meeting *meeting) {
     vy_meeter *m = meeting->m;
     vyre_type type = meeting->type;
     uint32_t array = type == VYRE_TYPE_BOOL ? VYRE_TYPE_U32 : type, zero = vy_meet_number(m, 0);
-    vy_meet_open(m, array);
+    array = vy_meet_open(m, array);
     vy_meet_if(m, vy_meet_test(m, VYRE_OP_EQ, meeting->index, meeting->operand));
     vy_meet_store(m, array, zero, vy_meet_pack(m, meeting->value));
     vy_meet_end(m);
@@ -194,7 +194,7 @@ uint32_t vy_meet_move(vy_meeting *meeting) {
         lane = vy_meet_u32(m, VYRE_OP_ADD, vy_meet_u32(m, VYRE_OP_SUB, start, place), lane);
     if (in_block)
         return or_zero(meeting, from.exists, vy_meet_let(m, "sent", vy_meet_shuffle(m, type, meeting->value, lane)));
-    vy_meet_open(m, array);
+    array = vy_meet_open(m, array);
     vy_meet_store(m, array, meeting->index, vy_meet_pack(m, meeting->value));
     vy_meet_barrier(m);
     uint32_t sent = vy_meet_let(m, "sent", vy_meet_unpack(m, type, vy_meet_load(m, array, type, lane)));
@@ -242,52 +242,15 @@ static uint32_t ballot_in_block(vy_meeting *meeting) {
     return join(m, low, high);
 }
 
-static void atomic_or(vy_meeter *m, uint32_t index, uint32_t value) {
+static void atomic_or(vy_meeter *m, uint32_t array, uint32_t index, uint32_t value) {
     vy_stmt stmt = vy_draft_blank(VY_STMT_ATOMIC);
     stmt.op = VYRE_ATOMIC_OR;
     stmt.order = VYRE_ORDER_RELAXED;
     stmt.scope = VYRE_SCOPE_WORKGROUP;
-    stmt.memory = m->arrays[VY_MEET_VOTES];
+    stmt.memory = m->arrays[array];
     stmt.a = vy_legaliser_put(&m->rw, index);
     stmt.b = vy_legaliser_put(&m->rw, value);
     vy_draft_stmt(&m->rw.copy.draft, &stmt, NULL, 0, NULL, NULL);
-}
-
-/* Sets the bit of each invocation that votes: bit i of the array, or the first one for all of them. */
-static void cast_votes(vy_meeting *meeting, uint32_t votes, uint32_t words, int is_one) {
-    vy_meeter *m = meeting->m;
-    vy_meet_open(m, VY_MEET_VOTES);
-    vy_meet_if(m, vy_meet_test(m, VYRE_OP_LT, meeting->index, vy_meet_number(m, words)));
-    vy_meet_store(m, VY_MEET_VOTES, meeting->index, vy_meet_number(m, 0));
-    vy_meet_end(m);
-    vy_meet_barrier(m);
-    vy_meet_if(m, votes);
-    if (is_one)
-        atomic_or(m, vy_meet_number(m, 0), vy_meet_number(m, 1));
-    else
-        atomic_or(m, vy_meet_u32(m, VYRE_OP_SHR, meeting->index, vy_meet_number(m, 5)),
-                  vy_meet_u32(m, VYRE_OP_SHL, vy_meet_number(m, 1),
-                              vy_meet_u32(m, VYRE_OP_AND, meeting->index, vy_meet_number(m, 31))));
-    vy_meet_end(m);
-    vy_meet_barrier(m);
-}
-
-static uint32_t word(vy_meeter *m, uint32_t index) {
-    return vy_meet_let(m, "word", vy_meet_load(m, VY_MEET_VOTES, VYRE_TYPE_U32, index));
-}
-
-/* The votes of a subgroup of at most 32, in the low bits of a word. */
-static uint32_t narrow_votes(vy_meeting *meeting) {
-    vy_meeter *m = meeting->m;
-    uint32_t width = meeting->width;
-    if (width == m->count)
-        return word(m, vy_meet_number(m, 0));
-    uint32_t votes = word(m, vy_meet_u32(m, VYRE_OP_SHR, meeting->index, vy_meet_number(m, 5)));
-    if (width == 32)
-        return votes;
-    uint32_t start = vy_meet_u32(m, VYRE_OP_AND, meeting->index, vy_meet_number(m, 31 & ~(width - 1)));
-    votes = vy_meet_u32(m, VYRE_OP_SHR, votes, start);
-    return vy_meet_let(m, "votes", vy_meet_u32(m, VYRE_OP_AND, votes, vy_meet_number(m, (1u << width) - 1)));
 }
 
 /* Whether one vote for all is enough. */
@@ -301,24 +264,61 @@ uint32_t vy_meet_vote_words(const vy_meeter *m, vyre_collective kind, uint32_t w
     return width > 32 ? (m->count + 63) / 64 * 2 : (m->count + 31) / 32;
 }
 
+/* Sets the bit of each invocation that votes: bit i of the array, or the first one for all of them. */
+static void cast_votes(vy_meeting *meeting, uint32_t array, uint32_t votes, int is_one) {
+    vy_meeter *m = meeting->m;
+    uint32_t words = vy_meet_vote_words(m, meeting->kind, meeting->width);
+    vy_meet_if(m, vy_meet_test(m, VYRE_OP_LT, meeting->index, vy_meet_number(m, words)));
+    vy_meet_store(m, array, meeting->index, vy_meet_number(m, 0));
+    vy_meet_end(m);
+    vy_meet_barrier(m);
+    vy_meet_if(m, votes);
+    if (is_one)
+        atomic_or(m, array, vy_meet_number(m, 0), vy_meet_number(m, 1));
+    else
+        atomic_or(m, array, vy_meet_u32(m, VYRE_OP_SHR, meeting->index, vy_meet_number(m, 5)),
+                  vy_meet_u32(m, VYRE_OP_SHL, vy_meet_number(m, 1),
+                              vy_meet_u32(m, VYRE_OP_AND, meeting->index, vy_meet_number(m, 31))));
+    vy_meet_end(m);
+    vy_meet_barrier(m);
+}
+
+static uint32_t word(vy_meeter *m, uint32_t array, uint32_t index) {
+    return vy_meet_let(m, "word", vy_meet_load(m, array, VYRE_TYPE_U32, index));
+}
+
+/* The votes of a subgroup of at most 32, in the low bits of a word. */
+static uint32_t narrow_votes(vy_meeting *meeting, uint32_t array) {
+    vy_meeter *m = meeting->m;
+    uint32_t width = meeting->width;
+    if (width == m->count)
+        return word(m, array, vy_meet_number(m, 0));
+    uint32_t votes = word(m, array, vy_meet_u32(m, VYRE_OP_SHR, meeting->index, vy_meet_number(m, 5)));
+    if (width == 32)
+        return votes;
+    uint32_t start = vy_meet_u32(m, VYRE_OP_AND, meeting->index, vy_meet_number(m, 31 & ~(width - 1)));
+    votes = vy_meet_u32(m, VYRE_OP_SHR, votes, start);
+    return vy_meet_let(m, "votes", vy_meet_u32(m, VYRE_OP_AND, votes, vy_meet_number(m, (1u << width) - 1)));
+}
+
 static uint32_t vote_through_array(vy_meeting *meeting) {
     vy_meeter *m = meeting->m;
     int is_one = is_one_vote(m, meeting->kind, meeting->width), is_wide = !is_one && meeting->width > 32;
     int is_all = meeting->kind == VYRE_COLLECTIVE_ALL;
-    uint32_t words = vy_meet_vote_words(m, meeting->kind, meeting->width);
     uint32_t low, high = VY_NONE, votes = meeting->value, zero = vy_meet_number(m, 0);
+    uint32_t array = vy_meet_open(m, VY_MEET_VOTES);
     if (is_all) /* nobody is against */
         votes = vy_meet_op(m, VYRE_OP_LNOT, VYRE_TYPE_BOOL, votes, VY_NONE, VY_NONE);
-    cast_votes(meeting, votes, words, is_one);
+    cast_votes(meeting, array, votes, is_one);
     if (is_wide) {
         uint32_t pair = vy_meet_u32(m, VYRE_OP_SHR, meeting->index, vy_meet_number(m, 6));
         pair = vy_meet_let(m, "pair", vy_meet_u32(m, VYRE_OP_SHL, pair, vy_meet_number(m, 1)));
-        low = word(m, pair);
-        high = word(m, vy_meet_u32(m, VYRE_OP_OR, pair, vy_meet_number(m, 1)));
+        low = word(m, array, pair);
+        high = word(m, array, vy_meet_u32(m, VYRE_OP_OR, pair, vy_meet_number(m, 1)));
     } else {
-        low = is_one ? word(m, zero) : narrow_votes(meeting);
+        low = is_one ? word(m, array, zero) : narrow_votes(meeting, array);
     }
-    vy_meet_close(m, VY_MEET_VOTES);
+    vy_meet_close(m, array);
     if (meeting->kind == VYRE_COLLECTIVE_BALLOT)
         return join(m, low, high);
     if (is_wide)
@@ -331,7 +331,7 @@ uint32_t vy_meet_vote(vy_meeting *meeting) {
     int in_block = vy_meet_in_block(m, meeting->width);
     if (meeting->kind == VYRE_COLLECTIVE_BALLOT)
         return in_block ? ballot_in_block(meeting) : vote_through_array(meeting);
-    if (!in_block && m->block == 1)
+    if (!in_block && !vy_meet_fits_lanes(m, meeting->width))
         return vote_through_array(meeting);
     vyre_op op = meeting->kind == VYRE_COLLECTIVE_ANY ? VYRE_OP_OR : VYRE_OP_AND;
     uint32_t votes = reduce_words(meeting, op, cast(m, VYRE_TYPE_U32, meeting->value));
