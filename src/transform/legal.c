@@ -2,7 +2,9 @@
 #include "transform/legal.h"
 
 #include "base/status.h"
+#include "transform/legal_end.h"
 #include "transform/legal_fill.h"
+#include "transform/legal_fuse.h"
 #include "transform/legal_guard.h"
 #include "transform/legal_meet.h"
 #include "transform/legal_phase.h"
@@ -73,7 +75,8 @@ static vyre_status run_pairs(const vyre_program *program, const vy_legal_target 
     return run_phase(program, &vy_legal_pairs, vy_legal_pairs_texts, target->exact, out, error);
 }
 
-static phase *const phases[] = {run_fill, vy_legal_meet, run_guard, run_narrow, run_exact, run_pairs};
+static phase *const phases[] = {run_fill,   vy_legal_end, vy_legal_meet, run_guard,
+                                run_narrow, run_exact,    run_pairs,     vy_legal_fuse};
 
 vyre_status vy_legalise(vyre_program *program, const vy_legal_target *target, vyre_program **out, vyre_error *error) {
     vyre_program *made = NULL;

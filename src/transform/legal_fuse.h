@@ -1,0 +1,15 @@
+/* Fusing adjacent accesses: loads or stores of x[b], x[b + 1], … in one block become one wide access. docs/transform.md, "Wide access". */
+#ifndef VY_TRANSFORM_LEGAL_FUSE_H
+#define VY_TRANSFORM_LEGAL_FUSE_H
+
+#include "transform/legal.h"
+
+/* *out is `program`, at level legal and inlined, with wide accesses of up to target->access_bytes where it pays; `program` itself, retained, if there are
+ * none. Only unguarded accesses are fused: what is wide is inside as each of its elements was.
+ *
+ * VYRE_LIMIT      the result is too large or too deep
+ * VYRE_NO_MEMORY */
+vyre_status vy_legal_fuse(const vyre_program *program, const vy_legal_target *target, vyre_program **out,
+                          vyre_error *error);
+
+#endif

@@ -1,0 +1,39 @@
+/* Which accesses become one: what legal_fuse.c is to write. Internal to the two files. */
+#ifndef VY_TRANSFORM_LEGAL_FUSE_PLAN_H
+#define VY_TRANSFORM_LEGAL_FUSE_PLAN_H
+
+#include "base/memory.h"
+#include "ir/model.h"
+#include "transform/legal.h"
+
+/* Accesses to `count` consecutive elements of a memory, in one block. */
+typedef struct vy_fuse_group {
+    uint32_t memory;
+    uint8_t count;
+    uint8_t is_store;
+    uint8_t index_is_aligned,
+        starts_aligned;             /* by proof, of the index and of the memory; else it is looked at when it runs */
+    uint32_t at;                    /* the statement where it is made: of loads the first, of stores the last */
+    uint32_t index;                 /* an index that can be evaluated there … */
+    uint32_t behind;                /* … which lies so many elements behind the first */
+    uint32_t next;                  /* the next group at the same statement, plus 1 */
+    uint32_t values[VY_LIMIT_WIDE]; /* by element: a variable of the draft, filled while writing */
+} vy_fuse_group;
+
+typedef struct vy_fuse_plan {
+    const vyre_program *program;
+    VY_VECTOR(vy_fuse_group) groups;
+    /* Groups plus 1; 0 = none. */
+    uint32_t *of_expr; /* by load: the group it is in */
+    uint32_t *of_stmt; /* by store: likewise */
+    uint32_t *at_stmt; /* by statement: the first group of loads made before it */
+    uint8_t *element_of_expr, *element_of_stmt;
+    vy_arena arena;
+} vy_fuse_plan;
+
+/* Free it also after a failure. */
+vyre_status vy_fuse_plan_make(vy_fuse_plan *plan, const vyre_program *program, const vy_legal_target *target,
+                              vyre_error *error);
+void vy_fuse_plan_free(vy_fuse_plan *plan);
+
+#endif
