@@ -3,6 +3,7 @@
 #include "ir/wire/fingerprint.h"
 #include "support/fault.h"
 #include "support/test.h"
+#include "text/text_support.h"
 #include "validate/bench.h"
 #include "vyre/generate.h"
 #include "vyre/text.h"
@@ -147,6 +148,25 @@ static void mutated_programs_are_refused_or_valid(void **state) {
     printf("%u of %u mutants are programs\n", passed, 60 * vy_test_effort() * 200);
 }
 
+/* The case of the text form that has everything: its program, and its functions as a library. */
+static void mutated_programs_of_level_legal_are_refused_or_valid(void **state) {
+    (void)state;
+    size_t size;
+    char *text = text_read_file(vy_test_path("tests/text/cases/legal_every_construct.vyre"), &size);
+    vyre_module *module = text_parse(text, size);
+    vy_random random = vy_random_start(0x1e6a1);
+    unsigned rounds = 8000 * vy_test_effort(), passed = 0;
+    vyre_program *const made[] = {vyre_module_program(module, 0), vyre_module_library(module)};
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(vyre_program_level(made[i]), VYRE_LEVEL_LEGAL);
+        passed += mutate(made[i], &random, rounds);
+        assert_int_equal(vy_validate(made[i], NULL, NULL), VYRE_OK);
+    }
+    printf("%u of %u mutants are programs\n", passed, 2 * rounds);
+    vyre_module_free(module);
+    free(text);
+}
+
 /* ---- memory and time ---- */
 
 static vyre_status validate_once(void *user) {
@@ -247,6 +267,7 @@ static void exploding_calls_are_counted_not_made(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mutated_programs_are_refused_or_valid),
+        cmocka_unit_test(mutated_programs_of_level_legal_are_refused_or_valid),
         cmocka_unit_test(any_allocation_may_fail),
         cmocka_unit_test(memory_grows_with_the_program_only),
         cmocka_unit_test(a_long_chain_of_dependences_is_followed),

@@ -113,6 +113,58 @@ static void every_way_to_be_wrong_has_its_code(void **state) {
     }
 }
 
+/* ---- level legal ---- */
+
+static size_t seal_legal(uint8_t *bytes, const uint8_t *body, size_t size) {
+    size_t whole = seal(bytes, body, size);
+    bytes[VY_WIRE_AT_KIND + 1] = VYRE_LEVEL_LEGAL;
+    assert_true(vy_wire_seal(bytes, whole));
+    return whole;
+}
+
+#define ZERO 0x40 + VYRE_TYPE_U32, 0, 0, 0, 0
+static const case_row legal_cases[] = {
+    {"a predicated load without its condition", "W011", BODY(HEAD, ZERO, 0x25, 0, 0x04, 0, 0x00)},
+    {"an unguarded load of a memory that is not declared", "W010", BODY(HEAD, ZERO, 0x24, 1, 0x15, 0x00)},
+    {"the misalignment of a memory that is not declared", "W010", BODY(HEAD, 0x26, 1, 0x15, 0x00)},
+    {"a guard that does not exist", "W007", BODY(HEAD, ZERO, ZERO, 0x05, 0, 2, 0x00)},
+    {"a wide load of more elements than bytes", "W006", BODY(HEAD, ZERO, 0x13, 0, 17, 0x00)},
+    {"a wide load without an index", "W011", BODY(HEAD, 0x13, 0, 2, 0x02, 'a', 0x02, 'b', 0x00)},
+    {"a wide store of one element", "W011", BODY(HEAD, ZERO, ZERO, 0x14, 0, 0x00)},
+    {"a report of two codes", "W011", BODY(HEAD, ZERO, ZERO, 0x15, 0x00)},
+    {"a poll of something", "W011", BODY(HEAD, ZERO, 0x16, 0x02, 's', 0x00)},
+    {"a statement after the last", "W007", BODY(HEAD, 0x17, 0x00)},
+};
+
+static void every_way_to_be_wrong_at_level_legal_has_its_code(void **state) {
+    (void)state;
+    uint8_t bytes[512];
+    for (size_t i = 0; i < sizeof legal_cases / sizeof *legal_cases; i++) {
+        size_t size = seal_legal(bytes, legal_cases[i].body, legal_cases[i].size);
+        print_message("%s\n", legal_cases[i].claim);
+        expect_refused(bytes, size, VYRE_CORRUPT, legal_cases[i].code);
+    }
+}
+
+static void the_minor_version_is_that_of_the_level(void **state) {
+    (void)state;
+    uint8_t bytes[512];
+    const uint8_t body[] = {HEAD, 0x00};
+    for (uint8_t level = 0; level < 2; level++) {
+        size_t size = level ? seal_legal(bytes, body, sizeof body) : seal(bytes, body, sizeof body);
+        assert_int_equal(bytes[VY_WIRE_AT_VERSION + 1], level);
+        vyre_program *program;
+        assert_int_equal(vyre_wire_decode(bytes, size, NULL, &program, NULL), VYRE_OK);
+        assert_int_equal(vyre_program_level(program), level);
+        vyre_program_release(program);
+        bytes[VY_WIRE_AT_VERSION + 1] = !level;
+        vyre_digest digest;
+        vy_digest(bytes, size - VY_WIRE_DIGEST, &digest);
+        memcpy(bytes + size - VY_WIRE_DIGEST, digest.bytes, VY_WIRE_DIGEST);
+        expect_refused(bytes, size, VYRE_CORRUPT, "W007");
+    }
+}
+
 static void the_head_the_cases_share_is_right(void **state) {
     (void)state;
     uint8_t bytes[512];
@@ -360,13 +412,15 @@ static void flips_and_truncations_behind_the_digest_are_refused_or_canonical(voi
         golden_at(i, &golden);
         size_t size = golden.size, body = size - VY_WIRE_DIGEST;
         uint8_t *bytes = malloc(size);
-        /* Every value of every byte of small programs, some of large ones. */
+        /* Every value of every byte of small programs, every bit and some values of middle ones, some of large ones. */
         size_t step = size < 2000 ? 1 : VY_SANITIZED ? 29 : 5;
         for (size_t at = VY_WIRE_AT_KIND; at < body; at += at < 64 ? 1 : step) {
-            unsigned rounds = (size < 300 && !VY_SANITIZED ? 255 : size < 2000 ? 16 : 2) * vy_test_effort();
+            unsigned rounds = (size < 300 && !VY_SANITIZED ? 255 : size < 2000 ? 24 : 2) * vy_test_effort();
             for (unsigned round = 1; round <= rounds; round++) {
                 memcpy(bytes, golden.data, size);
-                bytes[at] ^= rounds >= 255 ? (uint8_t)round : (uint8_t)(1 + vy_random_below(&random, 255));
+                bytes[at] ^= rounds >= 255                ? (uint8_t)round
+                             : rounds >= 24 && round <= 8 ? (uint8_t)(1u << (round - 1))
+                                                          : (uint8_t)(1 + vy_random_below(&random, 255));
                 assert_true(vy_wire_seal(bytes, size));
                 canonical += (size_t)refused_or_canonical(bytes, size, 0);
                 tried++;
@@ -385,6 +439,8 @@ static void flips_and_truncations_behind_the_digest_are_refused_or_canonical(voi
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_way_to_be_wrong_has_its_code),
+        cmocka_unit_test(every_way_to_be_wrong_at_level_legal_has_its_code),
+        cmocka_unit_test(the_minor_version_is_that_of_the_level),
         cmocka_unit_test(the_head_the_cases_share_is_right),
         cmocka_unit_test(text_and_nothing_are_no_wire_form),
         cmocka_unit_test(a_newer_version_is_unsupported_and_both_are_named),
