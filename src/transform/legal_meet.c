@@ -47,7 +47,15 @@ uint32_t vy_meet_var(vy_meeter *m, const char *name, uint32_t tree) {
 
 uint32_t vy_meet_load(vy_meeter *m, uint32_t array, vyre_type type, uint32_t index) {
     vyre_type element = type == VYRE_TYPE_BOOL ? VYRE_TYPE_U32 : type;
-    return vy_legaliser_load(&m->rw, m->arrays[array], element, take(m, index));
+    uint32_t at = take(m, index);
+    if (at == VY_NONE)
+        return VY_NONE;
+    return vy_legaliser_node(&m->rw, (vy_expr){.kind = VY_EXPR_LOAD,
+                                               .type = (uint8_t)element,
+                                               .op = VY_UNGUARDED,
+                                               .a = m->arrays[array],
+                                               .b = at,
+                                               .c = VY_NONE});
 }
 
 uint32_t vy_meet_pack(vy_meeter *m, uint32_t value) {
@@ -77,9 +85,12 @@ void vy_meet_end(vy_meeter *m) {
 }
 
 void vy_meet_store(vy_meeter *m, uint32_t array, uint32_t index, uint32_t value) {
-    uint32_t at = vy_legaliser_put(&m->rw, take(m, index));
-    uint32_t stored = vy_legaliser_put(&m->rw, take(m, value));
-    vy_draft_store(&m->rw.copy.draft, m->arrays[array], at, stored);
+    vy_stmt stmt = vy_draft_blank(VY_STMT_STORE);
+    stmt.guard = VY_UNGUARDED;
+    stmt.memory = m->arrays[array];
+    stmt.a = vy_legaliser_put(&m->rw, take(m, index));
+    stmt.b = vy_legaliser_put(&m->rw, take(m, value));
+    vy_draft_stmt(&m->rw.copy.draft, &stmt, NULL, 0, NULL, NULL);
 }
 
 void vy_meet_barrier(vy_meeter *m) {

@@ -8,6 +8,7 @@
  * Invocations exchange values through a workgroup array with barriers or, in blocks of `block` consecutive ones, through the hardware's shuffle.
  * What must stay true:
  *  - barriers and native shuffles stand where the collective stood, never under a condition of our own;
+ *  - accesses to arrays are unguarded: indices are inside by construction;
  *  - an element of an array is written before it is read, and only lanes that exist are asked for: the last block may be short;
  *  - an array that has been read is written again only after a barrier. `unfree` says which have been read since the last one. */
 #ifndef VY_TRANSFORM_LEGAL_MEET_H

@@ -247,6 +247,7 @@ static void atomic_or(vy_meeter *m, uint32_t array, uint32_t index, uint32_t val
     stmt.op = VYRE_ATOMIC_OR;
     stmt.order = VYRE_ORDER_RELAXED;
     stmt.scope = VYRE_SCOPE_WORKGROUP;
+    stmt.guard = VY_UNGUARDED;
     stmt.memory = m->arrays[array];
     stmt.a = vy_legaliser_put(&m->rw, index);
     stmt.b = vy_legaliser_put(&m->rw, value);

@@ -133,13 +133,6 @@ uint32_t vy_legaliser_node(vy_legaliser *rw, vy_expr e) {
     return add_tree(rw, &e, depth + 1);
 }
 
-uint32_t vy_legaliser_load(vy_legaliser *rw, uint32_t memory, vyre_type type, uint32_t index) {
-    return index == VY_NONE
-               ? VY_NONE
-               : vy_legaliser_node(
-                     rw, (vy_expr){.kind = VY_EXPR_LOAD, .type = (uint8_t)type, .a = memory, .b = index, .c = VY_NONE});
-}
-
 uint32_t vy_legaliser_op(vy_legaliser *rw, vyre_op op, vyre_type type, uint32_t a, uint32_t b, uint32_t c) {
     unsigned arity = vyre_op_get(op)->arity;
     if (a == VY_NONE || (arity > 1 && b == VY_NONE) || (arity > 2 && c == VY_NONE))

@@ -95,7 +95,6 @@ uint32_t vy_legaliser_named(vy_legaliser *rw, const char *name, uint32_t tree);
 int vy_legaliser_is_literal(const vy_legaliser *rw, uint32_t tree, uint64_t *bits);
 
 uint32_t vy_legaliser_local_index(vy_legaliser *rw);
-uint32_t vy_legaliser_load(vy_legaliser *rw, uint32_t memory, vyre_type type, uint32_t index);
 /* A leaf once more. */
 uint32_t vy_legaliser_again(vy_legaliser *rw, uint32_t leaf);
 
