@@ -2,7 +2,12 @@
  *
  * Deterministic: the same program and arguments give the same bytes, whatever the number of threads. Workgroups run in parallel on all
  * cores unless the program is schedule-dependent, then in ascending order on one thread. On request it perturbs the schedule and checks for
- * program errors, each reported with source line, invocations and element. */
+ * program errors, each reported with source line, invocations and element.
+ *
+ * It also runs programs of level legal, which the library makes for a device. What a device does as it pleases is chosen by the seed: what arrays hold at
+ * their start, where buffers start (on a 16-byte boundary for seed 0), and the error of approximate ops. Accesses without a guard, wide accesses and native
+ * shuffles are checked whatever the options say; where such a check fails nothing is accessed, and the status is VYRE_CHECK_FAILED. After a `report` the
+ * run goes on, and ends with VYRE_TRAPPED; `poll` is false. */
 #ifndef VYRE_ORACLE_H
 #define VYRE_ORACLE_H
 
@@ -14,9 +19,10 @@ extern "C" {
 
 /* Checkers, or-ed. */
 enum {
-    VYRE_CHECK_RACES = 1,      /* two invocations touch an element, one writes, nothing orders them */
-    VYRE_CHECK_BOUNDS = 2,     /* an access is out of bounds (defined, but usually a mistake) */
-    VYRE_CHECK_UNWRITTEN = 4,  /* workgroup memory is read before it was written (reads zero) */
+    VYRE_CHECK_RACES = 1,  /* two invocations touch an element, one writes, nothing orders them */
+    VYRE_CHECK_BOUNDS = 2, /* an access is out of bounds (defined, but usually a mistake) */
+    VYRE_CHECK_UNWRITTEN =
+        4, /* workgroup memory is read before it was written (reads zero; at level legal, anything) */
     VYRE_CHECK_DIVERGENCE = 8, /* part of a workgroup reaches a barrier or collective; always on */
     VYRE_CHECK_ALL = 15
 };
@@ -57,7 +63,8 @@ VYRE_API void vyre_oracle_free(vyre_oracle *oracle);
  * VYRE_INVALID_ARGUMENT  params, inputs, counts or grid do not fit the program
  * VYRE_LIMIT             a size is over a limit of the language or of the options
  * VYRE_TRAPPED           report->trap says where; outputs are left as they were
- * VYRE_CHECK_FAILED      a checker found something: see diagnostics (optional); outputs ARE delivered, so both can be shown
+ * VYRE_CHECK_FAILED      a checker found something: see diagnostics (optional); outputs ARE delivered, so both can be shown, unless a program of
+ *                        level legal has also trapped
  * VYRE_BUDGET, VYRE_NO_MEMORY */
 VYRE_API vyre_status vyre_oracle_run(const vyre_oracle *oracle, const vyre_arguments *arguments,
                                      const vyre_oracle_options *options, vyre_bytes *outputs,

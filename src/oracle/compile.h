@@ -1,4 +1,10 @@
-/* The compiler's state, shared by compile.c and analyse.c. */
+/* The compiler's state, and what its files share:
+ *
+ *   analyse.c          how long variables live
+ *   compile_code.c     instructions and registers
+ *   compile_expr.c     expressions
+ *   compile_effect.c   statements with an effect
+ *   compile.c          control, declarations, the program */
 #ifndef VY_ORACLE_COMPILE_H
 #define VY_ORACLE_COMPILE_H
 
@@ -48,5 +54,61 @@ typedef struct vy_compiler {
 /* Fills the part from analyse.c. Returns 0 when memory is out. */
 int vy_compiler_analyse(vy_compiler *compiler);
 void vy_compiler_free(vy_compiler *compiler);
+
+/* ---- compile_code.c. When memory is out, c->failed is set and what is given is harmless. ---- */
+
+/* Appends an instruction of the current statement. The pointer is valid until the next one. */
+vy_instruction *vy_emit(vy_compiler *c, vy_instruction_code code);
+uint32_t vy_emit_here(const vy_compiler *c); /* where the next one will stand */
+/* Instructions that wait for the same target are chained, from VY_NONE on, until vy_emit_patch says that it is here. */
+vy_instruction *vy_emit_jump(vy_compiler *c, vy_instruction_code code, uint32_t slot, uint32_t *chain);
+void vy_emit_patch(vy_compiler *c, uint32_t chain);
+
+uint32_t vy_register_new(vy_compiler *c, uint8_t type);
+void vy_register_free(vy_compiler *c, uint8_t type, uint32_t r);
+uint32_t vy_slots_new(vy_compiler *c, uint32_t count); /* given back by c->slots -= count */
+/* Registers that hold what never changes; VY_NONE for a literal, or what is as constant, when there are too many. */
+uint32_t vy_register_shared(vy_compiler *c, const vy_shared_value *value);
+uint32_t vy_register_literal(vy_compiler *c, uint64_t bits);
+uint32_t vy_register_variable(const vy_compiler *c, uint32_t variable);
+uint32_t vy_register_len(vy_compiler *c, uint32_t memory);
+uint32_t vy_register_misalignment(vy_compiler *c, uint32_t memory);
+uint32_t vy_register_garbage(vy_compiler *c);
+uint32_t vy_register_builtin(vy_compiler *c, uint8_t builtin, uint8_t axis);
+
+/* ---- compile_expr.c ---- */
+
+/* Emits an expression and returns the register that holds it. `into` asks for that register (VY_NONE: any); masked then writes active
+ * lanes only. The caller gives the register back with vy_value_free. */
+uint32_t vy_emit_expr(vy_compiler *c, uint32_t e, uint32_t into, int masked);
+uint32_t vy_emit_value(vy_compiler *c, uint32_t e); /* into any register */
+void vy_value_free(vy_compiler *c, uint32_t e, uint32_t r);
+/* Whether the register of an expression was taken for it alone. */
+int vy_value_is_temporary(const vy_expr *expr, uint32_t r);
+/* How the lanes of a load are read. */
+uint8_t vy_loaded_type(vy_compiler *c, vyre_type type);
+/* Before an access without a guard: `elements` of them are inside. */
+vy_instruction *vy_emit_inside(vy_compiler *c, uint32_t memory, uint32_t index, uint32_t elements);
+/* The device has not what the program needs. */
+void vy_compiler_refuse(vy_compiler *c, const char *what, vyre_type type);
+
+/* ---- compile_effect.c ---- */
+
+void vy_emit_store(vy_compiler *c, const vy_stmt *stmt);
+void vy_emit_atomic(vy_compiler *c, const vy_stmt *stmt);
+void vy_emit_collective(vy_compiler *c, const vy_stmt *stmt);
+void vy_emit_barrier(vy_compiler *c, const vy_stmt *stmt);
+void vy_emit_print(vy_compiler *c, const vy_stmt *stmt);
+void vy_emit_load_wide(vy_compiler *c, const vy_stmt *stmt);
+void vy_emit_store_wide(vy_compiler *c, const vy_stmt *stmt);
+void vy_emit_report(vy_compiler *c, const vy_stmt *stmt);
+void vy_emit_poll(vy_compiler *c, const vy_stmt *stmt);
+
+/* ---- compile.c ---- */
+
+/* The register of a variable that the current statement declares. */
+uint32_t vy_emit_declare(vy_compiler *c, uint32_t variable);
+/* A straight run of statements ends: the mask may change. */
+void vy_emit_end_run(vy_compiler *c);
 
 #endif
