@@ -19,10 +19,9 @@ extern "C" {
 
 /* Checkers, or-ed. */
 enum {
-    VYRE_CHECK_RACES = 1,  /* two invocations touch an element, one writes, nothing orders them */
-    VYRE_CHECK_BOUNDS = 2, /* an access is out of bounds (defined, but usually a mistake) */
-    VYRE_CHECK_UNWRITTEN =
-        4, /* workgroup memory is read before it was written (reads zero; at level legal, anything) */
+    VYRE_CHECK_RACES = 1,      /* two invocations touch an element, one writes, nothing orders them */
+    VYRE_CHECK_BOUNDS = 2,     /* an access is out of bounds (defined, but usually a mistake) */
+    VYRE_CHECK_UNWRITTEN = 4,  /* workgroup memory is read before it was written (reads zero; garbage at level legal) */
     VYRE_CHECK_DIVERGENCE = 8, /* part of a workgroup reaches a barrier or collective; always on */
     VYRE_CHECK_ALL = 15
 };
