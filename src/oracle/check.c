@@ -138,9 +138,17 @@ typedef struct lane_access {
     int synchronises; /* the element may carry what a release left */
 } lane_access;
 
+/* An access without a guard that is outside is a breach, and found as such. */
+static int is_guarded(const vyre_program *program, uint32_t site) {
+    if (site & VY_SITE_EXPRESSION)
+        return program->exprs.items[site & ~VY_SITE_EXPRESSION].op == VY_GUARDED;
+    const vy_stmt *stmt = &program->stmts.items[site];
+    return stmt->kind != VY_STMT_LOAD && stmt->kind != VY_STMT_STORE_WIDE && stmt->guard == VY_GUARDED;
+}
+
 static void report_bounds(vy_run *run, const lane_access *lane) {
     uint32_t site = lane->access.site;
-    if (!vy_check_is_new(run->check, VY_R003, site, site))
+    if (!is_guarded(run->program, site) || !vy_check_is_new(run->check, VY_R003, site, site))
         return;
     char who[128], index[32];
     int is_signed = vy_type_layouts[lane->index_type].classes == VYRE_CLASS_SIGNED;

@@ -290,6 +290,8 @@ static vyre_status fail_trapped(const vy_run *run, const vy_worker *worker, vyre
 static vyre_status finish(vy_run *run, const vy_worker *worker, vyre_bytes *outputs, vyre_error *error) {
     const vyre_oracle_options *options = run->options;
     vyre_status stop = (vyre_status)atomic_load(&run->stop);
+    /* First: a run that does not end may have gone astray there. */
+    vy_breach_deliver(run);
     if (stop == VYRE_LIMIT)
         return vy_fail(error, VYRE_LIMIT, "raise max_memory, or run with fewer workgroups, or without the race checker",
                        "what the race checker remembers of acquires and releases takes over %" PRIu64
@@ -300,7 +302,6 @@ static vyre_status finish(vy_run *run, const vy_worker *worker, vyre_bytes *outp
     if (stop == VYRE_BUDGET || (options->budget && worker->steps > options->budget))
         return vy_fail(error, VYRE_BUDGET, NULL, "the run executes over %" PRIu64 " statements, its step budget",
                        options->budget);
-    vy_breach_deliver(run);
     int found = run->breach_count || (run->check && run->check->finding_count);
     /* A legal program goes on after a report or the deadline: what is found then is wrong with it. */
     if (worker->is_over && !found)

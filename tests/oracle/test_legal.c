@@ -53,7 +53,7 @@ static void expect_breach(const char *text, const char *code, const char *messag
     start(&t, text);
     for (unsigned n = 0; n < WAYS; n++) {
         t.options = way(n);
-        t.options.checks &= VYRE_CHECK_RACES; /* the others would find some of it too */
+        t.options.checks &= ~(unsigned)VYRE_CHECK_UNWRITTEN; /* which finds some more */
         assert_int_equal(run_under(&t, &(vy_oracle_conditions){.garbage = n}), VYRE_CHECK_FAILED);
         assert_int_equal(vyre_diagnostics_count(t.findings), 1);
         assert_string_equal(vyre_diagnostics_get(t.findings, 0)->code, code);
@@ -344,6 +344,17 @@ static void breaches_come_first(void **state) {
     trial_close(&t);
 }
 
+static void a_run_that_goes_astray_and_does_not_end_has_its_breaches_listed(void **state) {
+    (void)state;
+    trial t;
+    start(&t, BODY "while x![i + 64] == 0 { y[i] = 1 } }");
+    t.options.budget = 10000;
+    assert_int_equal(run_under(&t, &(vy_oracle_conditions){0}), VYRE_BUDGET);
+    assert_int_equal(vyre_diagnostics_count(t.findings), 1);
+    assert_string_equal(vyre_diagnostics_get(t.findings, 0)->code, "R007");
+    trial_close(&t);
+}
+
 /* ---- memory runs out ---- */
 
 static vyre_status make_and_run(void *user) {
@@ -398,6 +409,7 @@ int main(void) {
         cmocka_unit_test(native_shuffles_move_lanes),
         cmocka_unit_test(divergence_is_found),
         cmocka_unit_test(breaches_come_first),
+        cmocka_unit_test(a_run_that_goes_astray_and_does_not_end_has_its_breaches_listed),
         cmocka_unit_test(running_out_of_memory_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
