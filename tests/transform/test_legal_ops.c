@@ -199,6 +199,59 @@ static void special_operands_give_the_same_bits(void **state) {
     printf("%" PRIu64 " cases\n", tried);
 }
 
+/* ---- native fma, where another op keeps the type in f32 ---- */
+
+static void run_both(vyre_program *program, uint64_t exact, const vyre_arguments *arguments) {
+    vyre_program *legal = NULL;
+    vyre_oracle *good = NULL, *bad = NULL;
+    vyre_bytes wanted[2] = {{0}}, got[2] = {{0}};
+    assert_int_equal(vy_legalise(program, &(vy_legal_target){.exact = exact}, &legal, NULL), VYRE_OK);
+    assert_int_equal(vyre_oracle_new(program, &good, NULL), VYRE_OK);
+    assert_int_equal(vy_oracle_new_on(legal, exact, &bad, NULL), VYRE_OK);
+    assert_int_equal(vyre_oracle_run(good, arguments, NULL, wanted, NULL, NULL, NULL), VYRE_OK);
+    assert_int_equal(vyre_oracle_run(bad, arguments, NULL, got, NULL, NULL, NULL), VYRE_OK);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(got[i].size, wanted[i].size);
+        assert_memory_equal(got[i].data, wanted[i].data, got[i].size);
+        vyre_bytes_free(&got[i]);
+        vyre_bytes_free(&wanted[i]);
+    }
+    vyre_oracle_free(good);
+    vyre_oracle_free(bad);
+    vyre_program_release(legal);
+}
+
+static void a_native_fma_serves_values_held_in_f32(void **state) {
+    (void)state;
+    static const vyre_type types[] = {VYRE_TYPE_F16, VYRE_TYPE_BF16};
+    static uint16_t room[3][SPECIAL * SPECIAL];
+    uint64_t values[SPECIAL];
+    for (int t = 0; t < 2; t++) {
+        const char *name = vyre_type_name(types[t]);
+        char text[512];
+        snprintf(text, sizeof text,
+                 "program p {\n buffer a : %s read\n buffer b : %s read\n buffer c : %s read\n"
+                 " buffer sums : %s write count len(a)\n buffer roots : %s write count len(a)\n"
+                 " workgroup 32\n grid over a\n\n let i = global_id.x\n"
+                 " sums[i] = fma(a[i], b[i], c[i])\n roots[i] = sqrt(a[i]) + b[i]\n}\n",
+                 name, name, name, name, name);
+        vyre_program *program = parse_program(text);
+        specials_of(types[t], values);
+        for (size_t i = 0; i < SPECIAL * SPECIAL; i++) {
+            room[0][i] = (uint16_t)values[i / SPECIAL];
+            room[1][i] = (uint16_t)values[i % SPECIAL];
+            room[2][i] = (uint16_t)values[(7 * (i / SPECIAL) + 5 * i) % SPECIAL];
+        }
+        vyre_span inputs[3] = {{room[0], sizeof room[0]}, {room[1], sizeof room[1]}, {room[2], sizeof room[2]}};
+        vyre_arguments arguments = {.inputs = inputs, .input_count = 3};
+        run_both(program, ALL_BITS, &arguments);
+        run_both(program, ALL_BITS & ~BIT(F16_SQRT), &arguments);
+        run_both(program, ALL_BITS & ~(BIT(F16_SQRT) | BIT(BF16_CONVERT)), &arguments);
+        run_both(program, ALL_BITS & ~(BIT(F16_SQRT) | BIT(F32_SUBNORMAL)), &arguments);
+        vyre_program_release(program);
+    }
+}
+
 static void every_two_switches_meet_in_all_four_ways(void **state) {
     (void)state;
     const covering *c = covering_rows();
@@ -223,6 +276,7 @@ VYRE_TYPE_LIST(X)
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_two_switches_meet_in_all_four_ways),
                                        cmocka_unit_test(special_operands_give_the_same_bits),
+                                       cmocka_unit_test(a_native_fma_serves_values_held_in_f32),
 #define X(ID, name, bits, cls, nan) cmocka_unit_test(ops_of_##ID##_give_the_same_bits),
                                        VYRE_TYPE_LIST(X)
 #undef X

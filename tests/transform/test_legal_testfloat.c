@@ -1,5 +1,5 @@
 /* Berkeley TestFloat's vectors through every path of legalisation; and every f16 and bf16 through every unary op. */
-#include "transform/legal_runner.h"
+#include "transform/legal_covering.h"
 
 #include <zlib.h>
 
@@ -99,6 +99,8 @@ static void vectors_give_their_results_on_every_path(void **state) {
         assert_true(op_run_start(&run, files[i].op, files[i].result, files[i].operand));
         for (int k = 0; k < PROFILES; k++)
             cases += op_run_check(&run, &profiles[k], n, all, expected);
+        for (unsigned k = 0; k < covering_rows()->count && vy_test_effort() > 1; k++)
+            cases += op_run_check(&run, &covering_rows()->rows[k], n, all, expected);
         op_run_end(&run);
     }
     if (!found)
