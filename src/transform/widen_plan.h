@@ -60,6 +60,8 @@ vyre_status vy_widen_make_plan(vy_widen_plan *plan, const vyre_program *program,
 /* ---- values (widen_value.c) ---- */
 
 void vy_widen_classify(vy_widen_plan *plan);
+/* Whether all lanes are of one workgroup, whatever the factor: the size of the group is a multiple of it, and so is lane 0. */
+int vy_widen_stays_in_group(const vyre_program *program);
 
 /* Whether lane k accesses element start + k + offset of the memory, always inside in the fast path. Makes start and limit unless the plan is closed. */
 int vy_widen_index(vy_widen_plan *plan, uint32_t memory, uint32_t index, uint32_t *start, int32_t *offset);

@@ -22,10 +22,15 @@ static const vy_expr *at(const vy_widen_plan *plan, uint32_t expr) {
 
 /* ---- the same for all lanes ---- */
 
-static int builtin_differs(const vy_expr *e) {
+int vy_widen_stays_in_group(const vyre_program *program) {
+    return program->workgroup[0] % VY_WIDEN_MOST == 0;
+}
+
+static int builtin_differs(const vyre_program *p, const vy_expr *e) {
+    if (e->op == VYRE_BUILTIN_GROUP_ID)
+        return e->axis == 0 && !vy_widen_stays_in_group(p);
     return e->op == VYRE_BUILTIN_LOCAL_INDEX ||
-           (e->axis == 0 &&
-            (e->op == VYRE_BUILTIN_GLOBAL_ID || e->op == VYRE_BUILTIN_LOCAL_ID || e->op == VYRE_BUILTIN_GROUP_ID));
+           (e->axis == 0 && (e->op == VYRE_BUILTIN_GLOBAL_ID || e->op == VYRE_BUILTIN_LOCAL_ID));
 }
 
 static void classify_op(vy_widen_plan *plan, uint32_t index, const vy_expr *e) {
@@ -51,7 +56,7 @@ static void classify_expr(vy_widen_plan *plan, uint32_t index) {
                                                    : e->a - plan->entry->first_variable < plan->program->param_count;
         break;
     case VY_EXPR_BUILTIN:
-        plan->is_shared[index] = plan->early[index] = !builtin_differs(e);
+        plan->is_shared[index] = plan->early[index] = !builtin_differs(plan->program, e);
         break;
     case VY_EXPR_LOAD:
         plan->is_shared[index] = plan->is_shared[e->b] && !vy_memory_is_shared(plan->program, e->a);

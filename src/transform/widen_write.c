@@ -77,7 +77,7 @@ static uint32_t write_builtin(vy_widen_writer *w, uint32_t lane, const vy_expr *
     case VYRE_BUILTIN_LOCAL_ID:
         return write_local_id(w, lane);
     case VYRE_BUILTIN_GROUP_ID:
-        id = write_id(w, lane);
+        id = write_id(w, vy_widen_stays_in_group(w->copy.from) ? 0 : lane);
         return binary(w, VYRE_OP_DIV, id, u32(w, w->copy.from->workgroup[0]));
     case VYRE_BUILTIN_GROUP_COUNT:
         return vy_draft_variable(&w->copy.draft, w->groups);

@@ -3,6 +3,7 @@
 #include "transform/widen_runner.h"
 
 #include "ir/validate/check.h"
+#include "transform/grid_base.h"
 #include "transform/optimize_range.h"
 
 enum { ELEMENTS = 200, BUFFERS = 8 };
@@ -135,6 +136,9 @@ static void ids_and_sizes_are_the_original_ones(void **state) {
     (void)state;
     holds_widened(STREAM("u32", "y[i] = x[i] + local_id.x * 100 + group_id.x * 10000 + group_count.x * 7 + "
                                 "global_size.x * 3 + local_index + workgroup_size.x"),
+                  4);
+    holds_widened("program p {\n buffer y : u32 read_write\n buffer x : u32 read\n workgroup 16\n grid over y\n"
+                  "let i = global_id.x\n if i < len(y) { y[i] = y[i] + x[group_id.x] + x[group_id.x * 2 + i] } }",
                   4);
     holds_widened(
         "program p {\n param width : u32\n param height : u32\n param rows : u32\n buffer y : u32 read_write\n"
@@ -300,6 +304,9 @@ static void the_fast_path_has_no_guard_left(void **state) {
     proven(STREAM("u32", "y[i] = x[i - 1] + x[i] + x[i + 1]"), 10, 0, 0); /* neighbours are loaded once */
     proven(STREAM("u32", "if i < len(y) { y[i] = x[i + k] }"), 8, 0, 0);
     proven(STREAM("u32", "if i == 0 || i + 1 >= len(y) { return }\n y[i] = x[i - 1] + x[i] + x[i + 1]"), 10, 0, 0);
+    proven("program p {\n buffer b : u32 read\n buffer y : u32 read_write\n workgroup 256\n grid over y\n"
+           "let i = global_id.x\n if i < len(y) { y[i] = y[i] + b[group_id.x] } }",
+           8, 1, 0);
     proven("program p {\n param n : u32\n buffer y : u32 write count n\n buffer x : u32 read count n\n workgroup 64\n"
            "grid elements n\n let i = global_id.x\n if i < n { y[i] = x[i] } }",
            8, 0, 0);
@@ -311,6 +318,155 @@ static void the_fast_path_has_no_guard_left(void **state) {
            "workgroup 8, 8\n grid elements w, h\n let at = global_id.y * w + global_id.x\n"
            "if global_id.x < w && global_id.y < h { y[at] = x[at] } }",
            8, 0, 1);
+}
+
+/* ---- the edge of the grid ---- */
+
+enum { SEEN = 64 };
+
+/* Which of the last SEEN ids below `end` a widened program handles in one workgroup of 3, where lane 0 of its first invocation is `first` * 4, for a
+ * grid of `groups` workgroups. It is launched as a piece of a large grid, and may not be launched whole: that takes days. */
+static uint64_t ids_handled(uint32_t groups, uint32_t first, uint32_t end) {
+    static uint32_t seen[SEEN];
+    vyre_program *program = parse("program p {\n param end : u32\n buffer y : u32 read_write count 64\n workgroup 3\n"
+                                  "let at = global_id.x + 64 - end\n if at < 64 { y[at] = y[at] + 1 } }"),
+                 *based;
+    vy_widened made = widened(program);
+    vyre_error error;
+    vyre_oracle *oracle;
+    vyre_bytes output = VYRE_BYTES_INIT;
+    uint64_t handled = 0;
+    assert_int_equal(made.factor, 4);
+    assert_int_equal(vy_grid_base(made.program, &based, &error), VYRE_OK);
+    vyre_scalar params[8] = {vyre_scalar_u32(end), vyre_scalar_u32(groups), vyre_scalar_u32(first / 3)};
+    for (int i = 3; i < 8; i++)
+        params[i] = vyre_scalar_u32(i < 5 ? 0 : 1);
+    vyre_span input = {seen, sizeof seen};
+    vyre_arguments arguments = {.params = params,
+                                .param_count = 8,
+                                .inputs = &input,
+                                .input_count = 1,
+                                .geometry = {VYRE_GEOMETRY_GROUPS, {1, 1, 1}}};
+    assert_int_equal(vyre_oracle_new(based, &oracle, &error), VYRE_OK);
+    assert_int_equal(vyre_oracle_run(oracle, &arguments, NULL, &output, NULL, NULL, &error), VYRE_OK);
+    for (int i = 0; i < SEEN; i++)
+        handled |= (uint64_t)(((uint32_t *)output.data)[i] != 0) << i;
+    vyre_oracle_free(oracle);
+    vyre_bytes_free(&output);
+    vyre_program_release(based);
+    vyre_program_release(made.program);
+    vyre_program_release(program);
+    return handled;
+}
+
+static void nobody_beyond_the_grid_has_an_effect(void **state) {
+    (void)state;
+    /* 12 invocations of the original: three of the result, and none of the next group. */
+    assert_int_equal(ids_handled(4, 0, 64), 0xfff);
+    assert_int_equal(ids_handled(4, 3, 64), 0);
+    assert_int_equal(ids_handled(3, 0, 64), 0x1ff);
+    /* Where global_id.x * 4 wraps to small numbers. */
+    for (uint32_t first = 0x3ffffffc; first <= 0x40000005; first += 3)
+        assert_int_equal(ids_handled(4, first, 64), 0);
+    /* The largest grid: 2^32 - 1 invocations, the last three of which are a tail. */
+    assert_int_equal(ids_handled(UINT32_MAX / 3, 0x3ffffffc, UINT32_MAX), UINT64_C(0xfff) << 49);
+    assert_int_equal(ids_handled(UINT32_MAX / 3, 0x3fffffff, UINT32_MAX), UINT64_C(7) << 61);
+    assert_int_equal(ids_handled(UINT32_MAX / 3, 0x3fffffff, 64), 0);
+    assert_int_equal(ids_handled(UINT32_MAX / 3, 0x40000002, UINT32_MAX), 0);
+    assert_int_equal(ids_handled(UINT32_MAX / 3, 0x40000002, 64), 0);
+}
+
+/* ---- examples ---- */
+
+static char *read_text(const char *path) {
+    static char text[1 << 16];
+    FILE *file = fopen(vy_test_path(path), "rb");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    fclose(file);
+    return text;
+}
+
+static void examples_that_stream_are_widened(void **state) {
+    (void)state;
+    static const struct {
+        const char *file, *program;
+        uint32_t factor;
+        const char *reason;
+    } rows[] = {
+        {"saxpy", "saxpy", 4, NULL},
+        {"xor", "xor", 16, NULL},
+        {"dfa", "dfa", 1, "loops"},
+        {"hash", "fnv1a", 1, "loops"},
+        {"hash", "xxh32", 1, "loops"},
+        {"hash", "xxh64", 1, "loops"},
+        {"search", "search", 1, "loops"},
+        {"mandelbrot", "mandelbrot", 1, "no buffer"},
+        {"scan", "finish", 4, NULL},
+        {"bitonic", "merge", 1, "no buffer"},
+        {"bitonic", "blocks", 1, "barriers"},
+        {"reduce", "by_hand", 1, "barriers"},
+        {"reduce", "by_shuffle", 1, "barriers"},
+        {"reduce", "by_collective", 1, "barriers"},
+        {"scan", "blocks", 1, "barriers"},
+        {"scan", "totals", 1, "barriers"},
+        {"histogram", "histogram", 1, "barriers"},
+        {"matmul", "matmul", 1, "barriers"},
+        {"nbody", "nbody", 1, "barriers"},
+        {"sha256", "sha256", 1, "barriers"},
+        {"stencil", "stencil", 1, "barriers"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char path[64];
+        vyre_error error = VYRE_ERROR_INIT;
+        vyre_module *module;
+        snprintf(path, sizeof path, "examples/%s.vyre", rows[i].file);
+        char *text = read_text(path);
+        assert_int_equal(vyre_text_parse(text, strlen(text), NULL, NULL, &module, &error), VYRE_OK);
+        vyre_program *program = vyre_module_find(module, rows[i].program);
+        assert_non_null(program);
+        vy_widened made = widened(program);
+        if (made.factor != rows[i].factor || (rows[i].reason && !strstr(made.reason, rows[i].reason)))
+            fail_msg("%s: factor %u, %s", rows[i].program, made.factor, made.reason ? made.reason : "");
+        vyre_program_release(made.program);
+        vyre_module_free(module);
+    }
+}
+
+/* Those without workgroup arrays are right widened, too. Offsets are small, so that loops over the data end. */
+static void examples_deliver_the_same(void **state) {
+    (void)state;
+    static const char *const files[] = {"saxpy", "xor", "dfa", "hash", "search"};
+    for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
+        char path[64];
+        vyre_error error = VYRE_ERROR_INIT;
+        vyre_module *module;
+        snprintf(path, sizeof path, "examples/%s.vyre", files[f]);
+        char *text = read_text(path);
+        assert_int_equal(vyre_text_parse(text, strlen(text), NULL, NULL, &module, &error), VYRE_OK);
+        for (size_t p = 0; p < vyre_module_program_count(module); p++) {
+            vyre_program *program = vyre_module_program(module, p);
+            vy_widened made = widened_by(program, (vy_widen_options){.access_bytes = 16, .even_if_slow = 1});
+            assert_true(made.factor > 1);
+            static uint64_t bytes[BUFFERS][ELEMENTS];
+            vyre_span inputs[BUFFERS];
+            vyre_scalar scalars[2] = {{(vyre_type)program->variables.items[0].type, 3}};
+            vyre_arguments arguments = {.params = scalars, .param_count = program->param_count, .inputs = inputs};
+            vy_random random = vy_random_start(f);
+            for (uint32_t i = 0; i < program->buffer_count; i++) {
+                const vy_memory *m = &program->memories.items[i];
+                size_t size = vyre_type_size((vyre_type)m->type);
+                memset(bytes[i], 0, sizeof bytes[i]);
+                for (size_t j = 0; j < ELEMENTS; j++)
+                    ((uint8_t *)bytes[i])[j * size] = (uint8_t)vy_random_below(&random, 90);
+                if (m->access != VYRE_ACCESS_WRITE)
+                    inputs[arguments.input_count++] = (vyre_span){bytes[i], (ELEMENTS - 3 * i) * size};
+            }
+            widen_compare(program, &made, &arguments, (vyre_oracle_options){0}, vyre_program_name(program));
+            vyre_program_release(made.program);
+        }
+        vyre_module_free(module);
+    }
 }
 
 static vyre_status widen_one(void *user) {
@@ -344,6 +500,9 @@ int main(void) {
         cmocka_unit_test(what_does_not_pay_is_right_all_the_same),
         cmocka_unit_test(what_cannot_be_widened_says_why),
         cmocka_unit_test(the_fast_path_has_no_guard_left),
+        cmocka_unit_test(nobody_beyond_the_grid_has_an_effect),
+        cmocka_unit_test(examples_that_stream_are_widened),
+        cmocka_unit_test(examples_deliver_the_same),
         cmocka_unit_test(a_failed_allocation_leaves_nothing_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
