@@ -376,6 +376,24 @@ static void nobody_beyond_the_grid_has_an_effect(void **state) {
     assert_int_equal(ids_handled(UINT32_MAX / 3, 0x40000002, 64), 0);
 }
 
+/* A grid in pieces is widened piece by piece: the hidden param is the size of the piece. */
+static void pieces_of_a_grid_are_widened(void **state) {
+    (void)state;
+    vyre_program *program = parse(STREAM("u32", "if i < len(y) { y[i] = y[i] + x[i + 1] + group_count.x }")), *based;
+    vyre_error error;
+    assert_int_equal(vy_grid_base(program, &based, &error), VYRE_OK);
+    vy_widened made = widened(based);
+    assert_int_equal(made.factor, 4);
+    for (uint64_t length = 0; length < 40; length++)
+        for (uint32_t first = 0; first < 5; first++) {
+            uint32_t params[1 + VY_BASE_PARAMS] = {3, first, 0, 0, 9, 1, 1};
+            run_both(based, &made, (uint64_t[2]){length, 40 - length}, params, (uint32_t[3]){5, 1, 1}, "a piece");
+        }
+    vyre_program_release(made.program);
+    vyre_program_release(based);
+    vyre_program_release(program);
+}
+
 /* ---- examples ---- */
 
 static char *read_text(const char *path) {
@@ -501,6 +519,7 @@ int main(void) {
         cmocka_unit_test(what_cannot_be_widened_says_why),
         cmocka_unit_test(the_fast_path_has_no_guard_left),
         cmocka_unit_test(nobody_beyond_the_grid_has_an_effect),
+        cmocka_unit_test(pieces_of_a_grid_are_widened),
         cmocka_unit_test(examples_that_stream_are_widened),
         cmocka_unit_test(examples_deliver_the_same),
         cmocka_unit_test(a_failed_allocation_leaves_nothing_behind),
