@@ -6,7 +6,8 @@
  *   - what computes values goes on, so that whatever is uniform stays so and all come to the same meeting;
  *   - a loop that is not uniform stops: it may wait for an effect that does not happen any more. A uniform one makes the trips the others make.
  * At the meeting those that ended say so in an array of the workgroup, and after it all read that and leave, or none does. The array has two cells, used in
- * turn: one that is read after a meeting is written again only before the next but one, and between them all meet.
+ * turn: one that is read after a meeting is written again only before the next but one, and between them all meet. A target with collectives of its own
+ * asks with one of them instead.
  *
  * Whether somebody may have ended since the last meeting is followed through the program; where nobody can have, nothing is added. Effects of an
  * invocation that a poll has stopped do no harm: nothing is delivered any more. But it, too, has to come to the next meeting. */
@@ -26,6 +27,7 @@ typedef struct ender {
     vy_copy copy;
     const vyre_program *from;
     int cancellable;
+    int asks;        /* whether anybody has ended is a collective */
     uint8_t *inside; /* by statement */
     vy_uniform *uniform;
     uint32_t last_meeting;       /* the last statement where invocations meet; VY_NONE */
@@ -203,9 +205,29 @@ static void leave_if_gone(ender *e, uint32_t cell) {
     vy_draft_end(draft_of(e));
 }
 
+/* All leave if `value`, of the draft, is true for any. */
+static void leave_if_any(ender *e, uint32_t value) {
+    vy_stmt any = vy_draft_blank(VY_STMT_COLLECTIVE);
+    vy_name name = vy_copy_new_name(&e->copy, "gone");
+    any.op = VYRE_COLLECTIVE_ANY;
+    any.result_count = 1;
+    any.a = value;
+    uint32_t made = vy_draft_stmt(draft_of(e), &any, NULL, 0, &name, (vyre_type[]){VYRE_TYPE_BOOL});
+    if (made == VY_NONE)
+        return;
+    vy_draft_if(draft_of(e), vy_draft_variable(draft_of(e), draft_of(e)->program->stmts.items[made].variable));
+    add_return(e);
+    vy_draft_end(draft_of(e));
+}
+
 /* A barrier after which all go on, or none. */
 static void meet(ender *e) {
     vy_draft *draft = draft_of(e);
+    if (e->asks) {
+        leave_if_any(e, vy_draft_variable(draft, e->ended));
+        e->ended_by = 0;
+        return;
+    }
     vy_stmt tell = vy_draft_blank(VY_STMT_ATOMIC);
     vy_draft_if(draft, vy_draft_variable(draft, e->ended));
     tell.op = VYRE_ATOMIC_OR;
@@ -232,7 +254,15 @@ static void begin_together(ender *e) {
     if (e->has_flag) {
         uint32_t no = vy_draft_literal(draft, VYRE_TYPE_BOOL, 0);
         e->ended = vy_draft_var(draft, vy_copy_new_name(&e->copy, "ended"), VYRE_TYPE_BOOL, no);
-        e->phase = vy_draft_var(draft, vy_copy_new_name(&e->copy, "phase"), VYRE_TYPE_U32, number(e, 1));
+        if (!e->asks)
+            e->phase = vy_draft_var(draft, vy_copy_new_name(&e->copy, "phase"), VYRE_TYPE_U32, number(e, 1));
+    }
+    if (e->asks) {
+        if (e->cancellable) {
+            stop = add_poll(e);
+            leave_if_any(e, vy_draft_variable(draft, stop));
+        }
+        return;
     }
     uint32_t index = vy_draft_builtin(draft, VYRE_BUILTIN_LOCAL_INDEX, 0);
     vy_draft_if(draft, vy_draft_op(draft, VYRE_OP_EQ, VYRE_TYPE_BOOL, index, number(e, 0), VY_NONE));
@@ -456,7 +486,7 @@ static vyre_status write_program(ender *e, vyre_program **out, vyre_error *error
     vy_copy_buffers(&e->copy, 0);
     vy_copy_arrays(&e->copy);
     int begins_together = e->last_meeting != VY_NONE && (e->has_flag || e->cancellable);
-    if (begins_together)
+    if (begins_together && !e->asks)
         e->gone = vy_draft_array(draft_of(e), vy_copy_new_name(&e->copy, "gone"), VY_SPACE_WORKGROUP, VYRE_TYPE_U32, 2);
     vy_copy_grid(&e->copy);
     if (begins_together)
@@ -477,7 +507,10 @@ vyre_status vy_legal_end(const vyre_program *program, const vy_legal_target *tar
     const vy_function *entry = vy_program_entry(program);
     vy_arena arena = {0};
     uint8_t all = 0;
-    ender e = {.from = program, .cancellable = target->cancellable, .last_meeting = VY_NONE};
+    ender e = {.from = program,
+               .cancellable = target->cancellable,
+               .asks = target->native_collectives,
+               .last_meeting = VY_NONE};
     *out = NULL;
     if ((program->facts & VY_FACT_GRID_BARRIER) && ((program->facts & VY_FACT_TRAP) || e.cancellable))
         return refuse(error);
