@@ -4,6 +4,7 @@
 
 #include "ir/validate/check.h"
 #include "transform/grid_base.h"
+#include "transform/legal.h"
 #include "transform/optimize_range.h"
 
 enum { ELEMENTS = 200, BUFFERS = 8 };
@@ -320,6 +321,37 @@ static void the_fast_path_has_no_guard_left(void **state) {
            8, 0, 1);
 }
 
+/* Wide accesses in the program that a target with everything and 16-byte accesses gets. */
+static unsigned wide_accesses(const char *text) {
+    vyre_program *program = parse(text), *optimized, *legal;
+    vy_widened made = widened(program);
+    vyre_optimize_options level = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
+    vy_legal_target target = {
+        .exact = (UINT64_C(1) << VYRE_NUMERIC_COUNT) - 1, .access_bytes = 16, .aligned_buffers = 1};
+    vyre_error error = VYRE_ERROR_INIT;
+    unsigned wide = 0;
+    assert_int_equal(vyre_program_optimize(made.program, &level, &optimized, NULL, &error), VYRE_OK);
+    if (vy_legalise(optimized, &target, &legal, &error) != VYRE_OK)
+        fail_msg("%s", error.message);
+    for (uint32_t i = 0; i < legal->stmts.count; i++)
+        wide += legal->stmts.items[i].kind == VY_STMT_LOAD || legal->stmts.items[i].kind == VY_STMT_STORE_WIDE;
+    if (getenv("VYRE_SHOW"))
+        runner_show("legal", legal);
+    vyre_program_release(legal);
+    vyre_program_release(optimized);
+    vyre_program_release(made.program);
+    vyre_program_release(program);
+    return wide;
+}
+
+static void the_fast_path_is_fused(void **state) {
+    (void)state;
+    assert_int_equal(wide_accesses(STREAM("f32", "if i < len(y) { y[i] = fma(2.5, x[i], y[i]) }")), 3);
+    assert_int_equal(wide_accesses(STREAM("u8", "if i < len(y) { y[i] = y[i] ^ x[i] }")), 3);
+    assert_int_equal(wide_accesses(STREAM("f16", "if i >= len(y) { return }\n y[i] = x[i] + y[i]")), 3);
+    assert_int_equal(wide_accesses(STREAM("u64", "y[i] = x[i]")), 2);
+}
+
 /* ---- the edge of the grid ---- */
 
 enum { SEEN = 64 };
@@ -518,6 +550,7 @@ int main(void) {
         cmocka_unit_test(what_does_not_pay_is_right_all_the_same),
         cmocka_unit_test(what_cannot_be_widened_says_why),
         cmocka_unit_test(the_fast_path_has_no_guard_left),
+        cmocka_unit_test(the_fast_path_is_fused),
         cmocka_unit_test(nobody_beyond_the_grid_has_an_effect),
         cmocka_unit_test(pieces_of_a_grid_are_widened),
         cmocka_unit_test(examples_that_stream_are_widened),

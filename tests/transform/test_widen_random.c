@@ -1,6 +1,7 @@
 /* Random programs deliver the same when they are widened, optimised or not; and so do the examples. */
 #include "transform/widen_runner.h"
 
+#include "transform/legal.h"
 #include "transform/range_checks.h"
 #include "vyre/generate.h"
 
@@ -9,7 +10,7 @@ enum { REASONS = 64 };
 /* How many programs stayed as they are, by reason. */
 typedef struct tally {
     const char *reasons[REASONS];
-    uint64_t claims; /* about accesses */
+    uint64_t claims, wide; /* about accesses; accesses of legal programs */
     unsigned counts[REASONS], widened, fast, by_factor[VY_WIDEN_MOST + 1];
 } tally;
 
@@ -27,8 +28,9 @@ static void count(tally *t, const vy_widened *made) {
 }
 
 static void show(const tally *t) {
-    printf("widened: %u (by 2: %u, 4: %u, 8: %u, 16: %u), %u took the fast path, %llu accesses claimed\n", t->widened,
-           t->by_factor[2], t->by_factor[4], t->by_factor[8], t->by_factor[16], t->fast, (unsigned long long)t->claims);
+    printf("widened: %u (by 2: %u, 4: %u, 8: %u, 16: %u), %u took the fast path, %llu accesses claimed, %llu wide\n",
+           t->widened, t->by_factor[2], t->by_factor[4], t->by_factor[8], t->by_factor[16], t->fast,
+           (unsigned long long)t->claims, (unsigned long long)t->wide);
     for (int i = 0; i < REASONS && t->reasons[i]; i++)
         printf("  %5u  %s\n", t->counts[i], t->reasons[i]);
 }
@@ -89,6 +91,33 @@ static void check_claims(const vyre_program *program, const vy_widened *made, co
     vyre_program_release(optimized);
 }
 
+/* ---- down to wide accesses ---- */
+
+static void check_legal(vyre_program *program, const vy_widened *made, const vyre_arguments *arguments,
+                        const char *what, tally *t) {
+    static runner_result direct, wide;
+    vyre_optimize_options level = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
+    vy_legal_target target = {.exact = (UINT64_C(1) << VYRE_NUMERIC_COUNT) - 1, .access_bytes = 16};
+    vyre_program *optimized, *legal;
+    vyre_error error = VYRE_ERROR_INIT;
+    assert_int_equal(vyre_program_optimize(made->program, &level, &optimized, NULL, &error), VYRE_OK);
+    if (vy_legalise(optimized, &target, &legal, &error) != VYRE_OK)
+        fail_msg("%s: %s", what, error.message);
+    for (uint32_t i = 0; i < legal->stmts.count; i++)
+        t->wide += legal->stmts.items[i].kind == VY_STMT_LOAD || legal->stmts.items[i].kind == VY_STMT_STORE_WIDE;
+    runner_direct(program, arguments, (vyre_oracle_options){0}, &direct);
+    widen_run(program, made, legal, arguments, (vyre_oracle_options){0}, &wide);
+    const char *text = runner_compare(program, &direct, &wide);
+    if (text) {
+        widen_show(program, legal);
+        fail_msg("%s, legal: %s", what, text);
+    }
+    runner_free(&direct);
+    runner_free(&wide);
+    vyre_program_release(legal);
+    vyre_program_release(optimized);
+}
+
 /* ---- random programs ---- */
 
 /* Widened whether it pays or not, and if it pays: that is the same program unless the factor differs. */
@@ -108,6 +137,8 @@ static void try_both(vyre_program *program, const vyre_arguments *arguments, uin
             widen_compare(program, &made, arguments, (vyre_oracle_options){0}, what);
         if (made.factor > 1 && t->widened % 3 == 0)
             check_claims(program, &made, arguments, what, t);
+        if (made.factor > 1 && !even_if_slow && t->widened % 2)
+            check_legal(program, &made, arguments, what, t);
         if (made.factor > 1)
             t->fast += (unsigned)takes_fast_path(program, &made, arguments);
         vyre_program_release(made.program);
