@@ -13,8 +13,9 @@ enum { DEEPEST = 64 };
 
 static uint32_t add_tree(vy_legaliser *rw, const vy_expr *e, unsigned depth) {
     vy_expr *tree = VY_PUSH(&rw->trees);
-    uint8_t *slot = VY_PUSH(&rw->depths);
-    if (!tree || !slot) {
+    uint8_t *slot = tree ? VY_PUSH(&rw->depths) : NULL;
+    if (!slot) {
+        rw->trees.count = rw->depths.count; /* one depth for each tree, whatever comes after */
         rw->copy.draft.failed = 1;
         return VY_NONE;
     }
