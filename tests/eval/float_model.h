@@ -108,6 +108,7 @@ static inline uint64_t float_model(vyre_op op, const format *f, uint64_t a, uint
     case VYRE_OP_ABS:
         ternary = mpfr_abs(model_r, model_x, MPFR_RNDN);
         break;
+    case VYRE_OP_APPROX_SQRT: /* the evaluator is exact */
     case VYRE_OP_SQRT:
         ternary = mpfr_sqrt(model_r, model_x, MPFR_RNDN);
         break;
@@ -140,6 +141,7 @@ static inline uint64_t float_model(vyre_op op, const format *f, uint64_t a, uint
     case VYRE_OP_MUL:
         ternary = mpfr_mul(model_r, model_x, model_y, MPFR_RNDN);
         break;
+    case VYRE_OP_APPROX_DIV: /* the evaluator is exact */
     case VYRE_OP_DIV:
         ternary = mpfr_div(model_r, model_x, model_y, MPFR_RNDN);
         break;
