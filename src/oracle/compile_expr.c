@@ -30,7 +30,7 @@ uint8_t vy_loaded_type(vy_compiler *c, vyre_type type) {
                                                  [VYRE_TYPE_F64] = VYRE_TYPE_U64};
     if (!c->oracle->is_device)
         return (uint8_t)type;
-    if (vyre_type_bits(type) == 64 && !(c->oracle->exact >> VYRE_NUMERIC_INT64 & 1))
+    if (!vy_device_has(c->oracle->exact, type))
         vy_compiler_refuse(c, "a load", type);
     return raw[type] ? raw[type] : (uint8_t)type;
 }

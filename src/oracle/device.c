@@ -307,20 +307,24 @@ static vy_kernel *cast_kernel(uint64_t exact, vyre_type to, vyre_type from) {
 
 /* ---- the device ---- */
 
+int vy_device_has(uint64_t exact, vyre_type type) {
+    const uint64_t any_f64 = (UINT64_C(2) << VYRE_NUMERIC_F64_CONVERT) - (UINT64_C(1) << VYRE_NUMERIC_F64_ADD);
+    if (vyre_type_bits(type) != 64)
+        return 1;
+    return (exact >> VYRE_NUMERIC_INT64 & 1) && (type != VYRE_TYPE_F64 || (exact & any_f64));
+}
+
+/* Whether there is arithmetic on such a type. */
 static int has_type(uint64_t exact, vyre_type type) {
     unsigned bits = vyre_type_bits(type);
     if (type == VYRE_TYPE_F16 || type == VYRE_TYPE_BF16)
         return 1; /* by op: small_kernel */
-    return bits == 8    ? exact >> VYRE_NUMERIC_INT8 & 1
-           : bits == 16 ? exact >> VYRE_NUMERIC_INT16 & 1
-           : bits == 64 ? exact >> VYRE_NUMERIC_INT64 & 1
-                        : 1;
+    return bits == 8 ? exact >> VYRE_NUMERIC_INT8 & 1 : bits == 16 ? exact >> VYRE_NUMERIC_INT16 & 1 : 1;
 }
 
 vy_kernel *vy_device_kernel(uint64_t exact, vyre_op op, vyre_type result, vyre_type operand) {
     vy_kernel *plain = vy_eval_kernel(op, result, operand);
-    if (!plain ||
-        ((vyre_type_bits(operand) == 64 || vyre_type_bits(result) == 64) && !(exact >> VYRE_NUMERIC_INT64 & 1)))
+    if (!plain || !vy_device_has(exact, operand) || !vy_device_has(exact, result))
         return NULL;
     if (op == VYRE_OP_CAST)
         return cast_kernel(exact, result, operand);

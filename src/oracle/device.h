@@ -3,7 +3,7 @@
  *
  *   missing                      what happens instead
  *   int8, int16                  an op on such a type is refused; loads, stores, casts to and from other integers and bitcasts are not
- *   int64                        a value of 64 bits is refused
+ *   int64, all of f64            a value of 64 bits, or of f64, is refused
  *   int.div, int.shift           garbage for x/0, x%0, MIN/-1, MIN%-1, and for amounts of the width or more
  *   f32.add, mul                 the last bit is off in every second case
  *   f32.div, sqrt                refused: approx_div and approx_sqrt say that a guess will do
@@ -30,6 +30,8 @@
  * VYRE_UNSUPPORTED  the program needs what such a device does not have; the error names it */
 vyre_status vy_oracle_new_on(vyre_program *program, uint64_t exact, vyre_oracle **out, vyre_error *error);
 
+/* Whether values of a type can be held there at all. */
+int vy_device_has(uint64_t exact, vyre_type type);
 /* The kernel of a row on such a device, or NULL if it has none. */
 vy_kernel *vy_device_kernel(uint64_t exact, vyre_op op, vyre_type result, vyre_type operand);
 static inline int vy_op_is_approximate(vyre_op op) {

@@ -1,4 +1,4 @@
-/* Legalisation (legal.h): inline, refuse what the target has no types for, then the phases. */
+/* Legalisation (legal.h): inline, then the phases. */
 #include "transform/legal.h"
 
 #include "base/status.h"
@@ -11,14 +11,6 @@
 
 static uint32_t types_of(const vyre_program *p) {
     return vy_legal_uses_of(p).types;
-}
-
-/* An f64 could not be looked at without u64. */
-static vyre_status check_wide(const vyre_program *p, vyre_error *error) {
-    if (types_of(p) & VY_TYPE(F64))
-        return vy_fail(error, VYRE_UNSUPPORTED, "choose a device with 64-bit integers, or use 32-bit types",
-                       "the program uses f64, and the device has no 64-bit integers");
-    return VYRE_OK;
 }
 
 static vyre_status run_phase(const vyre_program *program, const vy_legaliser_phase *phase, const vy_legal_text *texts,
@@ -68,6 +60,13 @@ static vyre_status run_exact(const vyre_program *program, const vy_legal_target 
     return run_phase(program, &vy_legal_exact, vy_legal_exact_texts, target->exact, out, error);
 }
 
+static vyre_status run_bits(const vyre_program *program, const vy_legal_target *target, vyre_program **out,
+                            vyre_error *error) {
+    if ((target->exact & VY_NUMERIC_F64) || !(types_of(program) & VY_TYPE(F64)))
+        return unchanged(program, out);
+    return run_phase(program, &vy_legal_bits, vy_legal_bits_texts, target->exact, out, error);
+}
+
 static vyre_status run_pairs(const vyre_program *program, const vy_legal_target *target, vyre_program **out,
                              vyre_error *error) {
     if ((target->exact & VY_NUMERIC(INT64)) || !(types_of(program) & (VY_TYPE(I64) | VY_TYPE(U64))))
@@ -75,11 +74,12 @@ static vyre_status run_pairs(const vyre_program *program, const vy_legal_target 
     return run_phase(program, &vy_legal_pairs, vy_legal_pairs_texts, target->exact, out, error);
 }
 
-static phase *const phases[] = {run_fill,   vy_legal_end, vy_legal_meet, run_guard,
-                                run_narrow, run_exact,    run_pairs,     vy_legal_fuse};
+static phase *const phases[] = {run_fill,  vy_legal_end, vy_legal_meet, run_guard,    run_narrow,
+                                run_exact, run_bits,     run_pairs,     vy_legal_fuse};
 
 vyre_status vy_legalise(vyre_program *program, const vy_legal_target *target, vyre_program **out, vyre_error *error) {
     vyre_program *made = NULL;
+    vy_legal_target usable = *target;
     *out = NULL;
     if (!vy_program_has_entry(program))
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "pass a `program`, not a file of functions",
@@ -88,12 +88,13 @@ vyre_status vy_legalise(vyre_program *program, const vy_legal_target *target, vy
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "resolve it first: vyre_program_resolve (vyre/dialect.h)",
                        "the program calls ops that are not resolved");
     vyre_status status = vyre_program_inline(program, &made, error);
-    if (status == VYRE_OK && !(target->exact & VY_NUMERIC(INT64)))
-        status = check_wide(made, error);
+    /* An f64 cannot be looked at without u64. */
+    if (!(target->exact & VY_NUMERIC(INT64)))
+        usable.exact &= ~VY_NUMERIC_F64;
     for (size_t i = 0; i < sizeof phases / sizeof *phases && status == VYRE_OK; i++) {
         vyre_program *before = made;
         made = NULL;
-        status = phases[i](before, target, &made, error);
+        status = phases[i](before, &usable, &made, error);
         vyre_program_release(before);
     }
     if (status == VYRE_OK)

@@ -14,7 +14,7 @@
  *  - 32-bit integer ops, and 64-bit ones with INT64, but for division edges (INT_DIV) and amounts beyond the width (SHIFT);
  *  - loads, stores, selects, bitcasts and casts between integers move bits, those of NaNs and subnormals too;
  *  - native f32 operations on normal numbers with normal results are as exact as the profile says, and approximate division and square root within 2.5 ulp;
- *  - f64 operations as the profile says;
+ *  - f64 operations as the profile says; if it has none of f64, or no 64-bit integers, there is no f64;
  *  - nothing is contracted, reassociated or otherwise rewritten: the program is optimised before, not after. */
 typedef struct vy_legal_target {
     uint64_t exact; /* bits 1 << VYRE_NUMERIC_… */
@@ -28,7 +28,7 @@ typedef struct vy_legal_target {
     uint8_t aligned_buffers; /* every buffer starts at a multiple of 16 bytes */
 } vy_legal_target;
 
-/* Rewrites `program` for the target. Calls of functions are inlined, prints are dropped. *out is a new program; `program` is not changed. Any thread.
+/* Rewrites `program` for the target. Where there is no f64, buffers and params of f64 are of u64; where there is no u64, those of 64 bits are of twice as many u32. Calls of functions are inlined, prints are dropped. *out is a new program; `program` is not changed. Any thread.
  *
  * Buffers keep their bytes and their order, params their order. But on a target without INT64 a buffer of i64 or u64 is one of u32 with twice the elements
  * (which a dispatch that gives its count must give), and a param of i64 or u64 is two of u32, the low half first.

@@ -2,6 +2,7 @@
  *
  *   narrow   8- and 16-bit integers and floats are held in 32 bits; what is left on them is loads, stores, casts and bitcasts
  *   exact    what is not exact on 32- and 64-bit types is replaced, and NaNs are made canonical where they can be seen
+ *   bits     where there is no f64, it is held as u64
  *   pairs    where there are no 64-bit integers, they are pairs of u32
  *
  * A phase rewrites what the libraries of those before it put there; the library of the last is written for the target and is left alone. */
@@ -15,7 +16,11 @@
 #define VY_TYPE(ID) (1u << VYRE_TYPE_##ID)
 #define VY_OP(ID) (UINT64_C(1) << VYRE_OP_##ID)
 
-extern const vy_legaliser_phase vy_legal_narrow, vy_legal_exact, vy_legal_pairs;
-extern const vy_legal_text vy_legal_narrow_texts[], vy_legal_exact_texts[], vy_legal_pairs_texts[];
+/* Whoever has f64 computes something of it exactly. */
+#define VY_NUMERIC_F64 ((VY_NUMERIC(F64_CONVERT) << 1) - VY_NUMERIC(F64_ADD))
+
+extern const vy_legaliser_phase vy_legal_narrow, vy_legal_exact, vy_legal_bits, vy_legal_pairs;
+extern const vy_legal_text vy_legal_narrow_texts[], vy_legal_exact_texts[], vy_legal_bits_texts[],
+    vy_legal_pairs_texts[];
 
 #endif

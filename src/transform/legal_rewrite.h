@@ -29,7 +29,7 @@ typedef struct vy_legaliser_phase {
     /* Whether op() would give the same op on the same operands. */
     int (*keeps)(const vy_legaliser *rw, const vy_expr *e, vyre_type operand);
 
-    /* For a phase that makes two values of one (legal_pairs.c); NULL in others. */
+    /* For phases that change what is declared (legal_bits.c), or make two values of one (legal_pairs.c); NULL in others. */
     /* Declares params, buffers, arrays and the grid. */
     void (*declare)(vy_legaliser *rw);
     /* Lowers an expression that is no op; returns 0 if it has nothing to say about it. */

@@ -49,7 +49,8 @@ enum { PROFILES = sizeof profiles / sizeof *profiles };
 
 enum { ARGUMENTS = 256 };
 
-/* The arguments of a program for what legalisation made of it: without 64-bit integers params of them are two, and buffers have twice the elements. */
+/* The arguments of a program for what legalisation made of it: without f64 params of it are u64, and without 64-bit
+ * integers params of them are two u32, and buffers have twice the elements. */
 typedef struct legal_arguments {
     vyre_arguments arguments;
     vyre_scalar params[ARGUMENTS];
@@ -57,19 +58,19 @@ typedef struct legal_arguments {
 } legal_arguments;
 
 static inline int is_wide(vyre_type type) {
-    return type == VYRE_TYPE_I64 || type == VYRE_TYPE_U64;
+    return vyre_type_bits(type) == 64;
 }
 
 static inline const vyre_arguments *arguments_for(const vyre_program *program, uint64_t exact,
                                                   const vyre_arguments *arguments, legal_arguments *made) {
     size_t params = 0, open = 0;
     made->arguments = *arguments;
-    if (exact & BIT(INT64))
-        return arguments;
     for (size_t i = 0; i < arguments->param_count; i++) {
         vyre_scalar given = arguments->params[i];
         assert_true(params + 2 <= ARGUMENTS);
-        if (is_wide(given.type)) {
+        if (given.type == VYRE_TYPE_F64 && !((exact & BIT(INT64)) && (exact & F64_BITS)))
+            given.type = VYRE_TYPE_U64;
+        if (is_wide(given.type) && !(exact & BIT(INT64))) {
             made->params[params++] = (vyre_scalar){VYRE_TYPE_U32, given.bits & UINT32_MAX};
             made->params[params++] = (vyre_scalar){VYRE_TYPE_U32, given.bits >> 32};
         } else {
@@ -80,7 +81,7 @@ static inline const vyre_arguments *arguments_for(const vyre_program *program, u
         vyre_buffer_info info;
         vyre_program_buffer(program, i, &info);
         if (info.access == VYRE_ACCESS_WRITE && !info.has_count) {
-            made->counts[open] = arguments->counts[open] << is_wide(info.type);
+            made->counts[open] = arguments->counts[open] << (is_wide(info.type) && !(exact & BIT(INT64)));
             open++;
         }
     }

@@ -2,6 +2,7 @@
 #include "transform/legal_runner.h"
 
 #include "support/fault.h"
+#include "transform/legal_library.h"
 
 /* Operands that show what a missing bit does. */
 typedef struct badness {
@@ -178,10 +179,47 @@ static void what_is_not_rewritten_is_refused_by_name(void **state) {
     (void)state;
     check_refused("program p {\n buffer a : u64 read_write\n workgroup 1\n grid over a\n atomic_add(a[0], 1)\n}\n",
                   ALL_BITS & ~BIT(INT64), "atomic_add of u64");
-    check_refused("program p {\n buffer a : f64 read_write\n workgroup 1\n grid over a\n a[0] = 1\n}\n",
-                  ALL_BITS & ~BIT(INT64), "f64");
-    check_refused("program p {\n buffer a : f64 read_write\n workgroup 1\n grid over a\n a[0] = a[0] + 1\n}\n",
-                  ALL_BITS & ~BIT(INT64), "f64");
+}
+
+/* Without f64 there is no value of it: they are u64, or without 64-bit integers pairs of u32. */
+static void f64_is_held_as_its_pattern(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t exact;
+        uint32_t types; /* that may not be left */
+    } cases[] = {{ALL_BITS & ~F64_BITS, 1u << VYRE_TYPE_F64},
+                 {ALL_BITS & ~BIT(INT64), 1u << VYRE_TYPE_F64 | 1u << VYRE_TYPE_U64 | 1u << VYRE_TYPE_I64}};
+    vyre_program *program =
+        parse_program("program p {\n param k : f64\n buffer a : f64 read_write\n array w : f64[8] workgroup\n "
+                      "workgroup 8\n grid over a\n\n"
+                      " let i = global_id.x\n w[local_index] = a[i] > k ? f64(i < 2) : k\n barrier\n"
+                      " var s = 1.5f64\n for j in 0u32 .. 8 { s = fma(s, a[i], w[j]) / k }\n a[i] = sqrt(s)\n}\n");
+    static const double values[8] = {1, -2, 3e300, 4e-310, 0, 0x1p-1074, 7.25, 1e9};
+    vyre_scalar param = {VYRE_TYPE_F64, UINT64_C(0x3ff3333333333333)};
+    vyre_span input = {values, sizeof values};
+    vyre_arguments arguments = {.params = &param, .param_count = 1, .inputs = &input, .input_count = 1};
+    vyre_bytes wanted = {0}, got = {0};
+    vyre_oracle *oracle = NULL;
+    assert_int_equal(vyre_oracle_new(program, &oracle, NULL), VYRE_OK);
+    assert_int_equal(vyre_oracle_run(oracle, &arguments, NULL, &wanted, NULL, NULL, NULL), VYRE_OK);
+    vyre_oracle_free(oracle);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        static legal_arguments made;
+        vyre_program *legal = NULL;
+        assert_int_equal(vy_legalise(program, &(vy_legal_target){.exact = cases[i].exact}, &legal, NULL), VYRE_OK);
+        assert_int_equal(vy_legal_uses_of(legal).types & cases[i].types, 0);
+        assert_int_equal(vy_oracle_new_on(legal, cases[i].exact, &oracle, NULL), VYRE_OK);
+        assert_int_equal(vyre_oracle_run(oracle, arguments_for(program, cases[i].exact, &arguments, &made), NULL, &got,
+                                         NULL, NULL, NULL),
+                         VYRE_OK);
+        assert_int_equal(got.size, wanted.size);
+        assert_memory_equal(got.data, wanted.data, got.size);
+        vyre_bytes_free(&got);
+        vyre_oracle_free(oracle);
+        vyre_program_release(legal);
+    }
+    vyre_bytes_free(&wanted);
+    vyre_program_release(program);
 }
 
 static void a_library_cannot_be_legalised(void **state) {
@@ -255,6 +293,7 @@ int main(void) {
         cmocka_unit_test(second_roundings_are_not_made),
         cmocka_unit_test(a_float_divided_by_a_constant_is_rewritten),
         cmocka_unit_test(what_is_not_rewritten_is_refused_by_name),
+        cmocka_unit_test(f64_is_held_as_its_pattern),
         cmocka_unit_test(a_library_cannot_be_legalised),
         cmocka_unit_test(any_allocation_may_fail),
     };
