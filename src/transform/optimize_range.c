@@ -10,30 +10,20 @@
 
 typedef vy_wide wide;
 
+enum { EFFORT = 64 }; /* values of `let`s that are looked into for one question */
+
 typedef struct interval {
     wide low, high;
 } interval;
 
-/* A value that is less than a length, also with up to `margin` added to it: mathematically, nothing wraps. */
-typedef struct bound {
-    uint32_t length, margin;
-} bound;
-
-/* Those that are known of a value; more than fit are forgotten. */
-enum { BOUNDS = 6 };
-typedef struct bounds {
-    uint32_t count;
-    bound items[BOUNDS];
-} bounds;
-
-/* What is known of a variable. */
+/* What is known of a subject: a variable, or a builtin, which stand behind variables. */
 typedef struct fact {
     vy_range range;
-    bounds below;
+    vy_bounds below;
 } fact;
 
 typedef struct undo {
-    uint32_t variable;
+    uint32_t subject;
     fact old;
 } undo;
 
@@ -44,8 +34,11 @@ struct vy_ranges {
     uint8_t *load_inside; /* by expression */
     uint8_t *compared;    /* by expression: 1 false, 2 true, 0 unknown */
     uint8_t *stmt_inside; /* by statement */
-    fact *facts;          /* by variable: at the current statement */
+    fact *facts;          /* by subject: at the current statement */
     uint32_t *lengths;    /* by variable: the length it holds (see vy_length_of), or VY_NONE */
+    uint32_t *values;     /* by variable: the expression of its `let`, if that cannot change, or VY_NONE */
+    vy_lengths known;
+    uint32_t effort; /* values looked into for the current question */
     VY_VECTOR(undo) log;
     uint32_t next_expr;
     size_t size; /* of the block, which starts at exprs */
@@ -104,21 +97,27 @@ static wide ones_over(wide value) {
     return ones;
 }
 
-/* ---- lengths: what stands for the length of a memory ---- */
+/* ---- subjects ---- */
 
-uint32_t vy_length_of(const vyre_program *p, uint32_t memory) {
-    for (uint32_t hops = 0; hops < VY_LIMIT_BUFFERS; hops++) {
-        uint32_t size = p->memories.items[memory].size;
-        if (size == VY_NONE)
-            break;
-        const vy_size *root = &p->sizes.items[size];
-        if (root->kind == VY_SIZE_PARAM)
-            return p->memories.count + root->a;
-        if (root->kind != VY_SIZE_LEN)
-            break;
-        memory = root->a;
-    }
-    return memory;
+static uint32_t builtin_subject(const vyre_program *p, uint32_t builtin, uint32_t axis) {
+    return p->variables.count + builtin * 3 + axis;
+}
+
+/* What facts are kept of, or VY_NONE. */
+static uint32_t subject_of(const vy_ranges *r, uint32_t expr) {
+    const vy_expr *e = &r->program->exprs.items[expr];
+    if (e->kind == VY_EXPR_VARIABLE)
+        return e->a;
+    return e->kind == VY_EXPR_BUILTIN ? builtin_subject(r->program, e->op, e->axis) : VY_NONE;
+}
+
+/* The expression that a `let` stands for, a few steps back at most; the expression itself if it is none. */
+static uint32_t value_of(vy_ranges *r, uint32_t expr) {
+    const vy_expr *e = &r->program->exprs.items[expr];
+    if (e->kind != VY_EXPR_VARIABLE || r->values[e->a] == VY_NONE || r->effort == 0)
+        return expr;
+    r->effort--;
+    return r->values[e->a];
 }
 
 /* The length an expression is, or VY_NONE. */
@@ -210,19 +209,29 @@ static interval range_op(const vy_ranges *r, const vy_expr *e) {
     }
 }
 
-static interval range_builtin(const vyre_program *p, const vy_expr *e) {
+/* A dispatch has at most 2^32 - 1 invocations along a dimension (ir/launch.c). */
+static interval range_builtin(const vyre_program *p, uint32_t builtin, uint32_t axis) {
     const uint32_t *size = p->workgroup;
+    wide most_groups = size[axis] ? UINT32_MAX / size[axis] : UINT32_MAX;
     if (!vy_program_has_entry(p))
-        return whole(e->type);
-    switch ((vyre_builtin)e->op) {
+        return whole(VYRE_TYPE_U32);
+    switch ((vyre_builtin)builtin) {
     case VYRE_BUILTIN_LOCAL_ID:
-        return (interval){0, size[e->axis] - 1};
+        return (interval){0, size[axis] - 1};
     case VYRE_BUILTIN_WORKGROUP_SIZE:
-        return (interval){size[e->axis], size[e->axis]};
+        return (interval){size[axis], size[axis]};
     case VYRE_BUILTIN_LOCAL_INDEX:
         return (interval){0, size[0] * size[1] * size[2] - 1};
+    case VYRE_BUILTIN_GLOBAL_ID:
+        return (interval){0, most_groups * size[axis] - 1};
+    case VYRE_BUILTIN_GROUP_ID:
+        return (interval){0, most_groups - 1};
+    case VYRE_BUILTIN_GROUP_COUNT:
+        return (interval){1, most_groups};
+    case VYRE_BUILTIN_GLOBAL_SIZE:
+        return (interval){size[axis], most_groups * size[axis]};
     default:
-        return whole(e->type);
+        return whole(VYRE_TYPE_U32);
     }
 }
 
@@ -238,7 +247,7 @@ static interval range_expr(const vy_ranges *r, const vy_expr *e) {
         length = vy_memory_known_length(r->program, e->a);
         return length ? (interval){(wide)length, (wide)length} : whole(e->type);
     case VY_EXPR_BUILTIN:
-        return range_builtin(r->program, e);
+        return widen(e->type, r->facts[builtin_subject(r->program, e->op, e->axis)].range);
     case VY_EXPR_OP:
         return range_op(r, e);
     default:
@@ -248,90 +257,109 @@ static interval range_expr(const vy_ranges *r, const vy_expr *e) {
 
 /* ---- bounds ---- */
 
-static void add_bound(bounds *all, uint32_t length, uint32_t margin) {
-    uint32_t at = 0;
-    while (at < all->count && all->items[at].length != length)
-        at++;
-    if (length == VY_NONE || at == BOUNDS || (at < all->count && all->items[at].margin >= margin))
-        return;
-    all->items[at] = (bound){length, margin};
-    all->count += at == all->count;
+static vy_bounds below(vy_ranges *r, uint32_t expr);
+
+static vy_bounds below_product(vy_ranges *r, uint32_t left, uint32_t right) {
+    interval by = at(r, right);
+    vy_bounds all = {0};
+    if (by.low != by.high || by.low < 1 || by.low > UINT32_MAX)
+        return all;
+    all = below(r, left);
+    return vy_bounds_times(&r->known, &all, (uint64_t)by.low);
 }
 
-static int is_below(const bounds *all, uint32_t length) {
-    for (uint32_t i = 0; i < all->count; i++)
-        if (all->items[i].length == length)
-            return length != VY_NONE;
-    return 0;
-}
-
-/* Of something that is less by at least so much. */
-static bounds lower(bounds all, wide by) {
-    for (uint32_t i = 0; i < all.count; i++)
-        all.items[i].margin = (uint32_t)least(all.items[i].margin + by, UINT32_MAX);
-    return all;
-}
-
-/* Of something that is more by at most so much. A sum that wraps is less than it would be. */
-static bounds raise(const bounds *all, wide by) {
-    bounds made = {0};
-    for (uint32_t i = 0; i < all->count; i++)
-        if (all->items[i].margin >= by)
-            made.items[made.count++] = (bound){all->items[i].length, (uint32_t)(all->items[i].margin - by)};
+/* row * width + column. */
+static vy_bounds below_place(vy_ranges *r, uint32_t start, uint32_t column) {
+    const vy_expr *e = &r->program->exprs.items[value_of(r, start)];
+    vy_bounds made = {0};
+    if (!r->known.products.count || e->kind != VY_EXPR_OP || e->op != VYRE_OP_MUL || at(r, e->a).low < 0 ||
+        at(r, e->b).low < 0 || at(r, column).low < 0)
+        return made;
+    const uint32_t sides[3] = {e->a, e->b, e->a};
+    for (int i = 0; i < 2; i++) {
+        uint32_t width = length_in(r, sides[i + 1]);
+        if (width == VY_NONE)
+            continue;
+        vy_bounds row = below(r, sides[i]), columns = below(r, column);
+        vy_bounds more = vy_bounds_place(&r->known, &row, width, &columns);
+        made = vy_bounds_both(made, &more);
+    }
     return made;
 }
 
-static bounds both(bounds one, const bounds *other) {
-    for (uint32_t i = 0; i < other->count; i++)
-        add_bound(&one, other->items[i].length, other->items[i].margin);
-    return one;
+static vy_bounds below_sum(vy_ranges *r, const vy_expr *e, interval a, interval b) {
+    vy_bounds left = below(r, e->a), right = below(r, e->b);
+    left = vy_bounds_raise(&left, (uint64_t)b.high);
+    right = vy_bounds_raise(&right, (uint64_t)a.high);
+    left = vy_bounds_both(left, &right);
+    right = below_place(r, e->a, e->b);
+    left = vy_bounds_both(left, &right);
+    right = below_place(r, e->b, e->a);
+    return vy_bounds_both(left, &right);
 }
 
-/* The lengths a value is below for certain: those of a variable, or of something that is not above one or not far above. Recursion is bounded by
- * VY_LIMIT_EXPRESSION_DEPTH. */
-static bounds below(const vy_ranges *r, uint32_t expr) {
-    const vy_expr *e = &r->program->exprs.items[expr];
-    if (e->kind == VY_EXPR_VARIABLE)
-        return r->facts[e->a].below;
-    if (e->kind != VY_EXPR_OP || !is_integer(e->type) || !is_integer(r->program->exprs.items[e->a].type))
-        return (bounds){0};
+static vy_bounds below_op(vy_ranges *r, const vy_expr *e) {
+    vy_bounds none = {0}, left, right;
+    if (!is_integer(e->type) || !is_integer(r->program->exprs.items[e->a].type))
+        return none;
     interval a = at(r, e->a), b = e->b != VY_NONE ? at(r, e->b) : a;
     if (a.low < 0)
-        return (bounds){0};
-    bounds left = below(r, e->a), right = {0};
+        return none;
     switch ((vyre_op)e->op) {
     case VYRE_OP_CAST:
-        return fit(e->type, a.low, a.high).high == a.high ? left : right;
+        return fit(e->type, a.low, a.high).high == a.high ? below(r, e->a) : none;
     case VYRE_OP_SHR:
     case VYRE_OP_REM:
-        return left;
+        return below(r, e->a);
     case VYRE_OP_DIV:
-        return b.low > 0 ? left : right;
+        return b.low > 0 ? below(r, e->a) : none;
     case VYRE_OP_ADD:
-        if (b.low < 0)
-            return right;
-        right = below(r, e->b);
-        right = raise(&right, a.high);
-        return both(raise(&left, b.high), &right);
+        return b.low < 0 ? none : below_sum(r, e, a, b);
     case VYRE_OP_SUB:
-        return b.low >= 0 && b.high <= a.low ? lower(left, b.low) : right;
+        return b.low >= 0 && b.high <= a.low ? vy_bounds_lower(below(r, e->a), (uint64_t)b.low) : none;
+    case VYRE_OP_MUL:
+        if (b.low < 0 || !r->known.products.count)
+            return none;
+        left = below_product(r, e->a, e->b);
+        right = below_product(r, e->b, e->a);
+        return vy_bounds_both(left, &right);
+    case VYRE_OP_SHL:
+        if (b.low != b.high || b.low < 0 || b.low >= 32 || !r->known.products.count)
+            return none;
+        left = below(r, e->a);
+        return vy_bounds_times(&r->known, &left, UINT64_C(1) << (unsigned)b.low);
     case VYRE_OP_AND:
     case VYRE_OP_MIN:
-        if (b.low >= 0)
-            right = below(r, e->b);
-        return both(left, &right);
+        left = below(r, e->a);
+        right = b.low >= 0 ? below(r, e->b) : none;
+        return vy_bounds_both(left, &right);
     default:
-        return right;
+        return none;
     }
 }
 
-/* Whether an expression is less than a length for certain. */
-static int is_below_length(const vy_ranges *r, uint32_t expr, uint32_t length) {
-    bounds known = length != VY_NONE ? below(r, expr) : (bounds){0};
-    return is_below(&known, length);
+/* The lengths a value is below for certain: those of a subject, or of something that is not above one or not far above. Recursion is bounded by
+ * VY_LIMIT_EXPRESSION_DEPTH, and through the values of `let`s by effort. */
+static vy_bounds below(vy_ranges *r, uint32_t expr) {
+    const vy_expr *e = &r->program->exprs.items[expr];
+    uint32_t subject = subject_of(r, expr), value = value_of(r, expr);
+    if (subject == VY_NONE)
+        return e->kind == VY_EXPR_OP ? below_op(r, e) : (vy_bounds){0};
+    vy_bounds known = r->facts[subject].below;
+    if (value == expr)
+        return known;
+    vy_bounds more = below(r, value);
+    return vy_bounds_both(known, &more);
 }
 
-static uint8_t is_inside(const vy_ranges *r, uint32_t memory, uint32_t index) {
+/* Whether an expression is less than a length for certain. */
+static int is_below_length(vy_ranges *r, uint32_t expr, uint32_t length) {
+    r->effort = EFFORT;
+    vy_bounds known = length != VY_NONE ? below(r, expr) : (vy_bounds){0};
+    return vy_bounds_has(&known, length);
+}
+
+static uint8_t is_inside(vy_ranges *r, uint32_t memory, uint32_t index) {
     interval i = at(r, index);
     uint64_t length = vy_memory_known_length(r->program, memory);
     if (i.low < 0)
@@ -360,7 +388,7 @@ static vyre_op opposite(vyre_op op) {
 }
 
 /* `a op b` for the comparisons that the others are opposites or mirrors of. */
-static int is_certain(const vy_ranges *r, vyre_op op, uint32_t left, uint32_t right) {
+static int is_certain(vy_ranges *r, vyre_op op, uint32_t left, uint32_t right) {
     interval a = at(r, left), b = at(r, right);
     switch (op) {
     case VYRE_OP_LT:
@@ -380,7 +408,7 @@ static int is_certain(const vy_ranges *r, vyre_op op, uint32_t left, uint32_t ri
     }
 }
 
-static uint8_t compare(const vy_ranges *r, const vy_expr *e) {
+static uint8_t compare(vy_ranges *r, const vy_expr *e) {
     if (e->kind != VY_EXPR_OP || e->type != VYRE_TYPE_BOOL || opposite((vyre_op)e->op) == VYRE_OP_COUNT ||
         !is_integer(r->program->exprs.items[e->a].type))
         return 0;
@@ -401,14 +429,14 @@ static void visit_exprs(vy_ranges *r, const vy_stmt *s) {
 
 /* ---- facts ---- */
 
-static void learn(vy_ranges *r, uint32_t variable, fact known) {
+static void learn(vy_ranges *r, uint32_t subject, fact known) {
     undo *entry = VY_PUSH(&r->log);
     if (!entry) {
         r->failed = 1;
         return;
     }
-    *entry = (undo){variable, r->facts[variable]};
-    r->facts[variable] = known;
+    *entry = (undo){subject, r->facts[subject]};
+    r->facts[subject] = known;
 }
 
 static void forget(vy_ranges *r, uint32_t variable) {
@@ -418,7 +446,7 @@ static void forget(vy_ranges *r, uint32_t variable) {
 static void undo_to(vy_ranges *r, uint32_t mark) {
     while (r->log.count > mark) {
         const undo *entry = &r->log.items[--r->log.count];
-        r->facts[entry->variable] = entry->old;
+        r->facts[entry->subject] = entry->old;
     }
 }
 
@@ -427,6 +455,38 @@ static void forget_assigned(vy_ranges *r, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end && !r->failed; i++)
         if (r->program->stmts.items[i].kind == VY_STMT_ASSIGN)
             forget(r, r->program->stmts.items[i].variable);
+}
+
+/* Whether an assignment leaves a variable that is not below zero where it is or takes it down, not below zero. */
+static int shrinks(const vy_ranges *r, const vy_stmt *s) {
+    const vy_expr *exprs = r->program->exprs.items, *e = &exprs[s->a];
+    if (e->kind != VY_EXPR_OP || !is_integer(e->type) || exprs[e->a].kind != VY_EXPR_VARIABLE ||
+        exprs[e->a].a != s->variable)
+        return 0;
+    return e->op == VYRE_OP_SHR || e->op == VYRE_OP_AND ||
+           (e->op == VYRE_OP_DIV && exprs[e->b].kind == VY_EXPR_LITERAL &&
+            vy_integer_of(exprs[e->b].type, exprs[e->b].bits) > 0);
+}
+
+/* At the head of a loop, and behind it: every variable assigned in its body may be anything, or, where it is only ever halved and the like, anything
+ * from zero to what it was. */
+static void forget_in_loop(vy_ranges *r, uint32_t first, uint32_t end) {
+    const vy_stmt *stmts = r->program->stmts.items;
+    for (uint32_t i = first; i < end && !r->failed; i++)
+        if (stmts[i].kind == VY_STMT_ASSIGN && !shrinks(r, &stmts[i]))
+            forget(r, stmts[i].variable);
+    for (uint32_t i = first; i < end && !r->failed; i++) {
+        if (stmts[i].kind != VY_STMT_ASSIGN || !shrinks(r, &stmts[i]))
+            continue;
+        fact known = r->facts[stmts[i].variable];
+        interval mine = widen(r->program->variables.items[stmts[i].variable].type, known.range);
+        if (mine.low < 0) {
+            forget(r, stmts[i].variable);
+        } else if (mine.low > 0) {
+            known.range = pack((interval){0, mine.high});
+            learn(r, stmts[i].variable, known);
+        }
+    }
 }
 
 /* ---- conditions ---- */
@@ -447,25 +507,25 @@ static vyre_op mirrored(vyre_op op) {
     }
 }
 
-/* `left op right` holds: what follows for a variable on the left. */
+/* `left op right` holds: what follows for a subject on the left. */
 static void assume_side(vy_ranges *r, vyre_op op, uint32_t left, uint32_t right) {
-    const vy_expr *e = &r->program->exprs.items[left];
-    if (e->kind != VY_EXPR_VARIABLE)
+    uint32_t subject = subject_of(r, left);
+    if (subject == VY_NONE)
         return;
-    fact known = r->facts[e->a];
-    interval mine = widen(e->type, known.range), other = at(r, right);
+    fact known = r->facts[subject];
+    interval mine = widen(r->program->exprs.items[left].type, known.range), other = at(r, right);
     switch (op) {
     case VYRE_OP_EQ:
         mine = (interval){most(mine.low, other.low), least(mine.high, other.high)};
         break;
     case VYRE_OP_LT:
         mine.high = least(mine.high, other.high - 1);
-        add_bound(&known.below, length_in(r, right), 0);
+        vy_bounds_add(&r->known, &known.below, length_in(r, right), 0);
         break;
     case VYRE_OP_LE:
         mine.high = least(mine.high, other.high);
         if (!r->rules->length_is_outside)
-            add_bound(&known.below, length_in(r, right), 0);
+            vy_bounds_add(&r->known, &known.below, length_in(r, right), 0);
         break;
     case VYRE_OP_GT:
         mine.low = most(mine.low, other.low + 1);
@@ -478,46 +538,81 @@ static void assume_side(vy_ranges *r, vyre_op op, uint32_t left, uint32_t right)
     }
     if (mine.low <= mine.high) /* else nobody comes here */
         known.range = pack(mine);
-    learn(r, e->a, known);
+    learn(r, subject, known);
+}
+
+/* `a + b op right` holds, and the sum does not wrap: what follows for a subject a. */
+static void assume_sum(vy_ranges *r, vyre_op op, uint32_t sum, uint32_t right) {
+    const vy_expr *e = &r->program->exprs.items[value_of(r, sum)];
+    if (e->kind != VY_EXPR_OP || e->op != VYRE_OP_ADD || (op != VYRE_OP_LT && op != VYRE_OP_LE))
+        return;
+    const uint32_t sides[3] = {e->a, e->b, e->a};
+    for (int i = 0; i < 2; i++) {
+        uint32_t subject = subject_of(r, sides[i]);
+        interval a = at(r, sides[i]), b = at(r, sides[i + 1]);
+        wide margin = b.low - (op == VYRE_OP_LE);
+        if (subject == VY_NONE || a.low < 0 || b.low < 0 || margin < 0 || a.high + b.high > whole(e->type).high)
+            continue;
+        fact known = r->facts[subject];
+        interval mine = widen(e->type, known.range);
+        vy_bounds_add(&r->known, &known.below, length_in(r, right), (uint64_t)margin);
+        mine.high = least(mine.high, at(r, right).high - margin - 1);
+        if (mine.low <= mine.high) /* else nobody comes here */
+            known.range = pack(mine);
+        learn(r, subject, known);
+    }
 }
 
 /* `n - v op least` holds: what follows for the variable v, if it is known not to be above n. Then v + least is not above it either. */
 static void assume_distance(vy_ranges *r, vyre_op op, uint32_t distance, uint32_t shortest) {
     const vy_expr *e = &r->program->exprs.items[distance];
-    if (e->kind != VY_EXPR_OP || e->op != VYRE_OP_SUB || r->program->exprs.items[e->b].kind != VY_EXPR_VARIABLE ||
-        (op != VYRE_OP_GE && op != VYRE_OP_GT))
+    if (e->kind != VY_EXPR_OP || e->op != VYRE_OP_SUB || (op != VYRE_OP_GE && op != VYRE_OP_GT))
         return;
-    uint32_t variable = r->program->exprs.items[e->b].a, length = length_in(r, e->a);
-    fact known = r->facts[variable];
+    uint32_t subject = subject_of(r, e->b), length = length_in(r, e->a);
+    if (subject == VY_NONE)
+        return;
+    fact known = r->facts[subject];
     interval mine = widen(e->type, known.range), n = at(r, e->a);
     wide least_distance = at(r, shortest).low + (op == VYRE_OP_GT);
-    if (mine.low < 0 || least_distance < 1 || (mine.high > n.low && !is_below(&known.below, length)))
+    if (mine.low < 0 || least_distance < 1 || (mine.high > n.low && !vy_bounds_has(&known.below, length)))
         return;
-    add_bound(&known.below, length, (uint32_t)least(least_distance - 1, UINT32_MAX));
+    vy_bounds_add(&r->known, &known.below, length, (uint64_t)least(least_distance - 1, UINT32_MAX));
     mine.high = least(mine.high, n.high - least_distance);
     if (mine.low <= mine.high) /* else nobody comes here */
         known.range = pack(mine);
-    learn(r, variable, known);
+    learn(r, subject, known);
 }
 
-/* The condition at `expr` is `holds`. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
-static void assume(vy_ranges *r, uint32_t expr, int holds) {
-    const vy_expr *e = &r->program->exprs.items[expr];
+/* The condition at `expr` is `holds`. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH, and through the values of `let`s by effort. */
+static void assume_value(vy_ranges *r, uint32_t expr, int holds) {
+    uint32_t value = value_of(r, expr);
+    const vy_expr *e = &r->program->exprs.items[value];
+    if (value != expr) {
+        assume_value(r, value, holds);
+        return;
+    }
     if (e->kind != VY_EXPR_OP || r->failed)
         return;
     vyre_op op = (vyre_op)e->op;
     if (op == VYRE_OP_LNOT) {
-        assume(r, e->a, !holds);
+        assume_value(r, e->a, !holds);
     } else if (op == (holds ? VYRE_OP_LAND : VYRE_OP_LOR)) {
-        assume(r, e->a, holds);
-        assume(r, e->b, holds);
+        assume_value(r, e->a, holds);
+        assume_value(r, e->b, holds);
     } else if (opposite(op) != VYRE_OP_COUNT && is_integer(r->program->exprs.items[e->a].type)) {
         op = holds ? op : opposite(op);
         assume_side(r, op, e->a, e->b);
         assume_side(r, mirrored(op), e->b, e->a);
+        assume_sum(r, op, e->a, e->b);
+        assume_sum(r, mirrored(op), e->b, e->a);
         assume_distance(r, op, e->a, e->b);
         assume_distance(r, mirrored(op), e->b, e->a);
     }
+}
+
+static void assume(vy_ranges *r, uint32_t expr, int holds) {
+    r->effort = EFFORT;
+    assume_value(r, expr, holds);
 }
 
 /* ---- statements ---- */
@@ -554,7 +649,7 @@ static void enter_for(vy_ranges *r, const vy_stmt *s) {
     interval trips = step.low >= 0 ? up : step.high <= 0 ? down : hull(up, down);
     fact known = {pack(fit(type, trips.low, trips.high)), {0}};
     if (step.low >= 0)
-        add_bound(&known.below, length_in(r, s->b), 0);
+        vy_bounds_add(&r->known, &known.below, length_in(r, s->b), 0);
     learn(r, s->variable, known);
 }
 
@@ -562,20 +657,35 @@ static void visit_loop(vy_ranges *r, uint32_t index, const vy_stmt *s) {
     uint32_t mark = r->log.count;
     if (s->kind == VY_STMT_FOR)
         enter_for(r, s); /* bounds are evaluated before the first trip */
-    forget_assigned(r, index + 1, s->end);
+    forget_in_loop(r, index + 1, s->end);
     if (s->kind == VY_STMT_WHILE) {
         visit_exprs(r, s);
         assume(r, s->a, 1);
     }
     visit_block(r, index + 1, s->end);
     undo_to(r, mark);
-    forget_assigned(r, index + 1, s->end);
+    forget_in_loop(r, index + 1, s->end);
+}
+
+/* Whether an expression gives the same wherever it could be computed again. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+static int is_fixed(const vyre_program *p, uint32_t expr) {
+    if (expr == VY_NONE)
+        return 1;
+    const vy_expr *e = &p->exprs.items[expr];
+    if (e->kind == VY_EXPR_VARIABLE)
+        return !p->variables.items[e->a].is_mutable;
+    if (e->kind == VY_EXPR_OP)
+        return is_fixed(p, e->a) && is_fixed(p, e->b) && is_fixed(p, e->c);
+    return e->kind != VY_EXPR_LOAD;
 }
 
 static void give(vy_ranges *r, const vy_stmt *s) {
+    r->effort = EFFORT;
     fact known = {r->exprs[s->a], below(r, s->a)};
-    if (s->kind == VY_STMT_LET)
+    if (s->kind == VY_STMT_LET) {
         r->lengths[s->variable] = length_in(r, s->a);
+        r->values[s->variable] = is_fixed(r->program, s->a) ? s->a : VY_NONE;
+    }
     learn(r, s->variable, known);
 }
 
@@ -617,21 +727,26 @@ static void visit_block(vy_ranges *r, uint32_t first, uint32_t end) {
 
 static int prepare(vy_ranges *r) {
     const vyre_program *p = r->program;
-    size_t exprs = p->exprs.count + 1u, stmts = p->stmts.count + 1u, variables = p->variables.count + 1u;
-    r->size =
-        vy_array_size(exprs * (sizeof *r->exprs + 2) + variables * (sizeof *r->facts + sizeof *r->lengths) + stmts, 1);
+    size_t exprs = p->exprs.count + 1u, stmts = p->stmts.count + 1u, variables = p->variables.count + 1u,
+           subjects = builtin_subject(p, VYRE_BUILTIN_COUNT, 0);
+    r->size = vy_array_size(exprs * (sizeof *r->exprs + 2) + subjects * sizeof *r->facts +
+                                variables * (sizeof *r->lengths + sizeof *r->values) + stmts,
+                            1);
     r->exprs = vy_allocate_zero(r->size);
-    if (!r->exprs)
+    if (!r->exprs || !vy_lengths_make(&r->known, p))
         return 0;
     r->facts = (fact *)(r->exprs + exprs);
-    r->lengths = (uint32_t *)(r->facts + variables);
-    r->load_inside = (uint8_t *)(r->lengths + variables);
+    r->lengths = (uint32_t *)(r->facts + subjects);
+    r->values = r->lengths + variables;
+    r->load_inside = (uint8_t *)(r->values + variables);
     r->compared = r->load_inside + exprs;
     r->stmt_inside = r->compared + exprs;
     for (uint32_t i = 0; i < p->variables.count; i++) {
         r->facts[i] = (fact){pack(whole(p->variables.items[i].type)), {0}};
-        r->lengths[i] = VY_NONE;
+        r->lengths[i] = r->values[i] = VY_NONE;
     }
+    for (uint32_t i = 0; i < VYRE_BUILTIN_COUNT * 3; i++)
+        r->facts[builtin_subject(p, 0, i)] = (fact){pack(range_builtin(p, i / 3, i % 3)), {0}};
     const vy_function *entry = vy_program_entry(p);
     for (uint32_t i = 0; entry && i < p->param_count; i++)
         r->lengths[entry->first_variable + i] = p->memories.count + entry->first_variable + i;
@@ -652,9 +767,12 @@ vyre_status vy_ranges_make_by(const vyre_program *program, const vy_rules *rules
     r->program = program;
     r->rules = rules;
     r->failed = !prepare(r);
-    for (uint32_t i = 0; i < program->functions.count && !r->failed; i++)
+    for (uint32_t i = 0; i < program->functions.count && !r->failed; i++) {
         visit_block(r, program->functions.items[i].first_stmt, program->functions.items[i].end_stmt);
+        undo_to(r, 0); /* of builtins, which all functions share */
+    }
     VY_VECTOR_FREE(&r->log);
+    vy_lengths_free(&r->known);
     if (r->failed) {
         vy_ranges_free(r);
         return vy_fail_memory(error, "ranges");

@@ -9,16 +9,12 @@
 #ifndef VY_TRANSFORM_OPTIMIZE_RANGE_H
 #define VY_TRANSFORM_OPTIMIZE_RANGE_H
 
-#include "ir/model.h"
+#include "transform/optimize_length.h"
 
 /* Both ends belong to it. In the order of the type: of signed types read them as int64_t. */
 typedef struct vy_range {
     uint64_t low, high;
 } vy_range;
-
-/* What stands for the length of a memory. Two memories with one name have one length: the buffer at the end of `count len(…)`, or the param that a
- * count is; params stand behind memories. */
-uint32_t vy_length_of(const vyre_program *program, uint32_t memory);
 
 /* Immutable once made, any thread; free with vy_ranges_free. The program is borrowed and must outlive it. */
 typedef struct vy_ranges vy_ranges;

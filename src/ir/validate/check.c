@@ -76,9 +76,23 @@ const char *vy_space_name(uint8_t space) {
     return space < VY_SPACE_COUNT ? names[space] : "?";
 }
 
+/* The value of a size made of literals; 0 if it is not, or has none. Recursion is bounded by the depth the validator allows. */
+static uint64_t known_size(const vyre_program *program, uint32_t root) {
+    const vy_size *size = &program->sizes.items[root];
+    uint64_t a, b, value;
+    if (size->kind == VY_SIZE_LITERAL)
+        return size->value;
+    if (size->kind != VY_SIZE_ADD && size->kind != VY_SIZE_SUB && size->kind != VY_SIZE_MUL)
+        return 0;
+    a = known_size(program, size->a);
+    b = a ? known_size(program, size->b) : 0;
+    int overflows = size->kind == VY_SIZE_ADD   ? __builtin_add_overflow(a, b, &value)
+                    : size->kind == VY_SIZE_SUB ? __builtin_sub_overflow(a, b, &value)
+                                                : __builtin_mul_overflow(a, b, &value);
+    return b && !overflows ? value : 0;
+}
+
 uint64_t vy_memory_known_length(const vyre_program *program, uint32_t memory) {
     const vy_memory *m = &program->memories.items[memory];
-    if (m->size != VY_NONE)
-        return program->sizes.items[m->size].kind == VY_SIZE_LITERAL ? program->sizes.items[m->size].value : 0;
-    return m->elements;
+    return m->size != VY_NONE ? known_size(program, m->size) : m->elements;
 }
