@@ -549,12 +549,13 @@ static void assume_sum(vy_ranges *r, vyre_op op, uint32_t sum, uint32_t right) {
     const uint32_t sides[3] = {e->a, e->b, e->a};
     for (int i = 0; i < 2; i++) {
         uint32_t subject = subject_of(r, sides[i]);
-        interval a = at(r, sides[i]), b = at(r, sides[i + 1]);
-        wide margin = b.low - (op == VYRE_OP_LE);
-        if (subject == VY_NONE || a.low < 0 || b.low < 0 || margin < 0 || a.high + b.high > whole(e->type).high)
+        if (subject == VY_NONE)
             continue;
         fact known = r->facts[subject];
-        interval mine = widen(e->type, known.range);
+        interval mine = widen(e->type, known.range), b = at(r, sides[i + 1]);
+        wide margin = b.low - (op == VYRE_OP_LE);
+        if (mine.low < 0 || b.low < 0 || margin < 0 || mine.high + b.high > whole(e->type).high)
+            continue;
         vy_bounds_add(&r->known, &known.below, length_in(r, right), (uint64_t)margin);
         mine.high = least(mine.high, at(r, right).high - margin - 1);
         if (mine.low <= mine.high) /* else nobody comes here */

@@ -15,15 +15,8 @@ static vyre_program *parse(const char *text) {
     return program;
 }
 
-/* Whether the last store of the body is always inside. */
-static int last_store_is_inside(const char *body) {
-    char text[2048];
-    snprintf(text, sizeof text,
-             "program p {\n param k : u32\n param n : i32\n param m : u32\n buffer x : u32 read_write\n buffer z : u32 "
-             "write count len(x)\n"
-             " buffer w : u32 write count m\n buffer r : u32 read\n workgroup 8, 2\n grid 1\n array a : u32 [16] "
-             "private\n%s\n}\n",
-             body);
+/* Whether the last store of a program is always inside. */
+static int last_store_in(const char *text) {
     vyre_program *program = parse(text);
     vy_ranges *ranges;
     vyre_error error;
@@ -35,6 +28,17 @@ static int last_store_is_inside(const char *body) {
     vy_ranges_free(ranges);
     vyre_program_release(program);
     return inside;
+}
+
+static int last_store_is_inside(const char *body) {
+    char text[2048];
+    snprintf(text, sizeof text,
+             "program p {\n param k : u32\n param n : i32\n param m : u32\n buffer x : u32 read_write\n buffer z : u32 "
+             "write count len(x)\n"
+             " buffer w : u32 write count m\n buffer r : u32 read\n workgroup 8, 2\n grid 1\n array a : u32 [16] "
+             "private\n%s\n}\n",
+             body);
+    return last_store_in(text);
 }
 
 #define INSIDE(body) assert_int_equal(last_store_is_inside(body), 1)
@@ -135,6 +139,99 @@ static void distances_to_lengths(void **state) {
     INSIDE("var v = k\n if v < len(x) && len(x) - v >= 4 { v = v + 1\n x[v + 2] = k }");
 }
 
+/* Whether the last store is inside, in a program whose counts hang together. */
+static int is_inside_related(const char *body) {
+    char text[2048];
+    snprintf(
+        text, sizeof text,
+        "program p {\n param k : u32\n param w : u32\n param h : u32\n buffer x : u32 read_write\n"
+        " buffer less : u32 write count len(x) - 1\n buffer more : u32 write count 2 + len(x)\n"
+        " buffer also : u32 write count len(x) - 1\n buffer three : u32 write count len(x) * 3\n"
+        " buffer four : u32 write count 4 * (len(x) - 1)\n buffer plate : u32 write count w * h\n"
+        " buffer known : u32 write count 4 * 5 - 2\n workgroup 8, 2\n grid 1\n array a : u32 [16] private\n%s\n}\n",
+        body);
+    return last_store_in(text);
+}
+
+#define RELATED(body) assert_int_equal(is_inside_related(body), 1)
+#define UNRELATED(body) assert_int_equal(is_inside_related(body), 0)
+
+static void counts_that_hang_together(void **state) {
+    (void)state;
+    RELATED("known[k % 18] = 1");
+    UNRELATED("known[k % 19] = 1");
+    RELATED("if k < len(less) { x[k + 1] = 1 }");
+    UNRELATED("if k < len(less) { x[k + 2] = 1 }");
+    RELATED("if k < len(less) { also[k] = 1 }");
+    UNRELATED("if k < len(x) { less[k] = 1 }");
+    RELATED("if k < len(x) { more[k + 2] = 1 }");
+    UNRELATED("if k < len(x) { more[k + 3] = 1 }");
+    UNRELATED("if k < len(more) { x[k] = 1 }");
+    RELATED("if k < len(x) { three[3 * k + 2] = 1 }");
+    RELATED("if k < len(x) { three[k * 3] = 1 }");
+    RELATED("if k < len(x) { three[(k << 1) + 2] = 1 }");
+    UNRELATED("if k < len(x) { three[3 * k + 3] = 1 }");
+    UNRELATED("if k < len(x) { three[4 * k] = 1 }");
+    UNRELATED("if k < len(three) { three[3 * k] = 1 }");
+    RELATED("if k < len(less) { three[3 * k + 5] = 1 }");
+    RELATED("if k < len(less) { four[(k << 2) + 3] = 1 }");
+    UNRELATED("if k < len(x) { four[4 * k] = 1 }");
+    UNRELATED("if k < len(less) { four[(k << 2) + 4] = 1 }");
+    RELATED("let y = k / 7\n let v = k % 7\n if v < w && y < h { plate[y * w + v] = 1 }");
+    RELATED("let y = k / 7\n let v = k % 7\n if v < w && y < h { plate[v + w * y] = 1 }");
+    RELATED("let y = k / 7\n let v = k % 7\n if v < w && y < h { plate[v * h + y] = 1 }");
+    UNRELATED("let y = k / 7\n let v = k % 7\n if v < w && y < h { plate[v * w + y] = 1 }");
+    UNRELATED("let y = k / 7\n let v = k % 7\n if v < w && y < h { plate[y * w + v + 1] = 1 }");
+    UNRELATED("let y = k / 7\n let v = k % 7\n if v < h && y < h { plate[y * w + v] = 1 }");
+    UNRELATED("let y = k / 7\n let v = k % 7\n if v < w && y < w { plate[y * w + v] = 1 }");
+    UNRELATED("let y = k / 7\n let v = k % 7\n if v < w && y <= h { plate[y * w + v] = 1 }");
+    UNRELATED("let y = k / 7\n if y < h { plate[y * w] = 1 }"); /* of no columns */
+}
+
+static void builtins_sums_and_lets(void **state) {
+    (void)state;
+    INSIDE("if global_id.x < len(x) { x[global_id.x] = k }");
+    UNKNOWN("if global_id.y < len(x) { x[global_id.x] = k }");
+    INSIDE("if global_id.x >= len(x) { return }\n z[global_id.x] = k");
+    INSIDE("if global_id.x + 1 < len(x) { x[global_id.x] = k }"); /* no invocation is number 2^32 - 1 */
+    INSIDE("if global_id.x + 1 < len(x) { x[global_id.x + 1] = k }");
+    UNKNOWN("if global_id.x + 1 < len(x) { x[global_id.x + 2] = k }");
+    INSIDE("if 1 + global_id.x <= len(x) { x[global_id.x] = k }");
+    UNKNOWN("if global_id.x + 1 <= len(x) { x[global_id.x + 1] = k }");
+    UNKNOWN("if k + 1 < len(x) { x[k] = k }");                     /* k + 1 may be 0 */
+    UNKNOWN("if global_id.x + 9 < len(x) { x[global_id.x] = k }"); /* wraps, at the end of the largest grid */
+    INSIDE("if k < 9 && k + m % 4 < len(x) { x[k] = k }");
+    UNKNOWN("if k < 9 && k + m % 4 < len(x) { x[k + 1] = k }");
+    INSIDE("let i = global_id.x\n if i > 0 && i + 1 < len(x) { x[i - 1] = x[i + 1]\n x[i] = 1 }");
+    INSIDE("let here = k < len(x)\n if here { x[k] = k }");
+    INSIDE("let here = k < len(x)\n if !here { return }\n x[k] = k");
+    INSIDE("let here = k < len(x) && m > 3\n let there = here && k < 16\n if there { x[k] = a[k]\n a[k] = 1 }");
+    UNKNOWN("let here = k < len(x) || m > 3\n if here { x[k] = k }");
+    UNKNOWN("var i = k\n let here = i < len(x)\n i = m\n if here { x[i] = k }");
+    UNKNOWN("let i = r[k]\n let here = r[k] < len(x)\n if here { x[r[k]] = k }");
+    INSIDE("let half = k / 2\n if k < len(x) { x[half] = k }");
+    UNKNOWN("let twice = k * 2\n if k < len(x) { x[twice] = k }");
+    INSIDE("let next = k & 0xff\n let after = next + 1\n if after < len(x) { x[next] = k }");
+    UNKNOWN("let after = k + 1\n if after < len(x) { x[k] = k }");
+}
+
+static void variables_that_only_shrink(void **state) {
+    (void)state;
+    INSIDE("var s = 8u32\n while s > 0 { if local_id.x < s { a[local_id.x + s] = k }\n s = s / 2 }");
+    INSIDE("var s = 8u32\n while s > 0 { if local_id.x < s { a[local_id.x + s] = k }\n s = s >> 1 }");
+    INSIDE("var s = 15u32\n while s > m { s = s & k\n a[s] = 1 }");
+    INSIDE("var s = 15i32\n for i in 0u32 .. k { s = s / 3 }\n a[s] = 1");
+    UNKNOWN("var s = 16u32\n while s > 0 { a[s] = 1\n s = s / 2 }");
+    UNKNOWN("var s = -9i32\n for i in 0u32 .. k { s = s / 3\n a[s] = 1 }");
+    UNKNOWN("var s = -9i32\n for i in 0u32 .. k { s = s & 15 }\n a[s] = 1");
+    UNKNOWN("var s = 8u32\n while s > 0 { a[s] = 1\n s = s / 2\n if k > 3 { s = k } }");
+    UNKNOWN("var s = 8u32\n while s > 0 { a[s] = 1\n s = s - 1 }\n a[s] = 1\n s = s + k\n a[s] = 1");
+    UNKNOWN("var s = 8u32\n while s != 1 { a[s] = 1\n s = s / m }"); /* by 0 */
+    UNKNOWN("var s = 8i32\n while s != 1 { a[s] = 1\n s = s / -2 }");
+    UNKNOWN("var s = 8u32\n while s != 1 { a[s] = 1\n s = k / 2 }");
+    UNKNOWN("var s = k\n while s != 1 { a[s] = 1\n s = s / 2 }");
+}
+
 /* ---- every claim as a check ---- */
 
 static void claims_about_random_programs_hold(void **state) {
@@ -199,6 +296,9 @@ int main(void) {
         cmocka_unit_test(bounds_of_loops_and_conditions),
         cmocka_unit_test(lengths_only_the_dispatch_knows),
         cmocka_unit_test(distances_to_lengths),
+        cmocka_unit_test(counts_that_hang_together),
+        cmocka_unit_test(builtins_sums_and_lets),
+        cmocka_unit_test(variables_that_only_shrink),
         cmocka_unit_test(claims_about_random_programs_hold),
         cmocka_unit_test(a_failed_allocation_leaves_nothing_behind),
     };
