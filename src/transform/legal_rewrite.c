@@ -11,7 +11,10 @@ enum { DEEPEST = 64 };
 
 /* ---- trees ---- */
 
+/* Nothing is added after a failure: the two vectors may be out of step. */
 static uint32_t add_tree(vy_legaliser *rw, const vy_expr *e, unsigned depth) {
+    if (rw->copy.draft.failed)
+        return VY_NONE;
     vy_expr *tree = VY_PUSH(&rw->trees);
     uint8_t *slot = tree ? VY_PUSH(&rw->depths) : NULL;
     if (!slot) {
