@@ -272,10 +272,16 @@ static void write_branch(vy_widen_writer *w, group lanes, uint32_t first, uint32
     w->ended = 0;
 }
 
+/* Of what it decides by, too, all lanes load first: an `if` or `for` that they do not go through together. A condition of `while` stays where it is. */
 static void each_lane(vy_widen_writer *w, group lanes, uint32_t index, const rest *then,
                       void (*write)(vy_widen_writer *, group, uint32_t, const rest *)) {
+    const vy_stmt *s = stmt_at(w, index);
+    for (int i = 0; i < 3 && s->kind != VY_STMT_WHILE; i++)
+        hoist_loads(w, lanes, VY_STMT_OPERANDS(s)[i]);
     for (uint32_t lane = 0; lane < lanes.count; lane++)
         write(w, (group){lanes.first + lane, 1}, index, then);
+    for (int i = 0; i < 3; i++)
+        forget_loads(w, VY_STMT_OPERANDS(s)[i]);
 }
 
 /* `if !c { … }` for `if c { return } …` */

@@ -350,6 +350,8 @@ static void the_fast_path_is_fused(void **state) {
     assert_int_equal(wide_accesses(STREAM("u8", "if i < len(y) { y[i] = y[i] ^ x[i] }")), 3);
     assert_int_equal(wide_accesses(STREAM("f16", "if i >= len(y) { return }\n y[i] = x[i] + y[i]")), 3);
     assert_int_equal(wide_accesses(STREAM("u64", "y[i] = x[i]")), 2);
+    /* Each lane has its own branch, but what decides is loaded at once. */
+    assert_int_equal(wide_accesses(STREAM("u32", "if x[i] > 5 { y[i] = 2 }")), 1);
 }
 
 /* ---- the edge of the grid ---- */
