@@ -128,22 +128,23 @@ static uint32_t emit_op(vy_compiler *c, uint32_t e, uint32_t into, int masked) {
     const uint32_t operands[3] = {expr->a, expr->b, expr->c};
     unsigned arity = vyre_op_get((vyre_op)expr->op)->arity;
     uint32_t r[3] = {0, 0, 0};
-    for (unsigned i = 0; i < arity; i++) {
+    for (unsigned i = 0; i < arity && i < 3; i++) {
         int is_arm = expr->op == VYRE_OP_SELECT || expr->op == VYRE_OP_LAND || expr->op == VYRE_OP_LOR;
         if (i > 0 && is_arm)
             r[i] = emit_arm(c, operands[i], r[0], expr->op == VYRE_OP_SELECT ? i == 1 : expr->op == VYRE_OP_LAND);
         else
             r[i] = vy_emit_value(c, operands[i]);
     }
-    for (unsigned i = 0; i < arity; i++)
+    for (unsigned i = 0; i < arity && i < 3; i++)
         vy_value_free(c, operands[i], r[i]);
     uint32_t result = into != VY_NONE ? into : vy_register_new(c, expr->type);
-    uint32_t garbage = vy_op_is_approximate((vyre_op)expr->op) ? vy_register_garbage(c) : VY_NONE;
+    if (vy_op_is_approximate((vyre_op)expr->op))
+        r[2] = vy_register_garbage(c);
     vy_instruction *op = vy_emit(c, masked ? VY_CODE_OP_MASKED : VY_CODE_OP);
     op->r = result;
     op->a = r[0];
     op->b = r[1];
-    op->c = vy_op_is_approximate((vyre_op)expr->op) ? garbage : r[2];
+    op->c = r[2];
     /* For select the operand type is that of the arms. */
     uint32_t typed = expr->op == VYRE_OP_SELECT ? expr->b : expr->a;
     op->kernel = kernel_of(c, (vyre_op)expr->op, (vyre_type)expr->type, (vyre_type)c->program->exprs.items[typed].type);
