@@ -244,6 +244,31 @@ static void arrays_serve_many_meetings(void **state) {
             }
 }
 
+/* What is made is a program like any other: its text says all of it. */
+static void written_out_programs_have_a_text(void **state) {
+    (void)state;
+    for (int h = 0; h < HARDWARE; h++) {
+        trial t = {.hardware = hardware[h]};
+        vyre_program *program, *met = NULL, *again;
+        vyre_bytes text = {0};
+        snprintf(t.text, sizeof t.text, several, 64u, 5u);
+        program = parse_program(t.text);
+        assert_int_equal(vy_legal_meet(program, &(vy_legal_target){.subgroup_width = t.hardware}, &met, NULL), VYRE_OK);
+        assert_int_equal(vyre_text_print(met, &text, NULL), VYRE_OK);
+        assert_int_equal(vyre_bytes_resize(&text, text.size + 1, NULL), VYRE_OK);
+        ((char *)text.data)[text.size - 1] = 0;
+        again = parse_program((const char *)text.data);
+        vyre_digest a, b;
+        vyre_program_fingerprint(met, &a);
+        vyre_program_fingerprint(again, &b);
+        assert_memory_equal(&a, &b, sizeof a);
+        vyre_program_release(program);
+        vyre_program_release(met);
+        vyre_program_release(again);
+        vyre_bytes_free(&text);
+    }
+}
+
 /* ---- what is left, and what it costs ---- */
 
 static vyre_program *meet(const char *text, vy_legal_target target) {
@@ -415,6 +440,7 @@ int main(void) {
         cmocka_unit_test(every_size_has_the_canonical_order),
         cmocka_unit_test(large_workgroups_meet),
         cmocka_unit_test(arrays_serve_many_meetings),
+        cmocka_unit_test(written_out_programs_have_a_text),
         cmocka_unit_test(a_target_keeps_what_it_combines_exactly),
         cmocka_unit_test(meetings_cost_what_the_table_says),
         cmocka_unit_test(an_array_is_used_again_behind_a_barrier),
