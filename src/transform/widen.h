@@ -21,8 +21,8 @@ typedef struct vy_widened {
 } vy_widened;
 
 /* Widens the program if that is possible and pays. Calls are inlined first. The result has the params of the program and then a hidden one, its
- * buffers, its workgroup size, and no grid of its own. It is launched over vy_widened_groups in x and the same groups in y and z. A program
- * that stays as it is comes back itself, retained, with factor 1 and the reason. Blocks for time in the order of the program's size.
+ * buffers, its workgroup size, and no grid of its own. It is launched over vy_widened_groups in x and the same groups in y and z: a dispatch whose
+ * grid only the device knows (indirect) takes the original. A program that stays as it is comes back itself, retained, with factor 1 and the reason. Blocks for time in the order of the program's size.
  *
  * VYRE_NO_MEMORY  out->program is NULL */
 vyre_status vy_widen(vyre_program *program, const vy_widen_options *options, vy_widened *out, vyre_error *error);
