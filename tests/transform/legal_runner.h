@@ -18,7 +18,7 @@
 #define SMALL_BITS                                                                                                     \
     (BIT(F16_ADD) | BIT(F16_MUL) | BIT(F16_DIV) | BIT(F16_SQRT) | BIT(F16_FMA) | BIT(F16_CONVERT) | BIT(BF16_FMA) |    \
      BIT(BF16_CONVERT))
-/* Without these f64 and 64-bit integers are refused, and so is most of what the generator makes. */
+/* Without these f64 and atomics on 64 bits are refused, and so is much of what the generator makes. */
 #define WIDE_BITS (F64_BITS | BIT(INT64))
 
 typedef struct profile {
