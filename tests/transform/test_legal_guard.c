@@ -166,6 +166,106 @@ static void wrong_guards_are_found(void **state) {
     assert_int_equal(alive, 0);
 }
 
+/* ---- the examples ---- */
+
+typedef struct example {
+    const char *file, *program;
+    uint32_t accesses, proven, guarded;
+    const char *filled; /* arrays that are zeroed */
+} example;
+
+/* Optimised, as compiled. */
+static const example examples[] = {
+    {"bitonic", "blocks", 12, 4, 8, ""},
+    {"bitonic", "merge", 4, 2, 2, ""},
+    {"dfa", "dfa", 7, 4, 3, ""},
+    {"hash", "fnv1a", 4, 3, 1, ""},
+    {"hash", "xxh32", 24, 3, 21, ""},
+    {"hash", "xxh64", 48, 3, 45, ""},
+    {"histogram", "histogram", 5, 5, 0, ""},
+    {"mandelbrot", "mandelbrot", 3, 3, 0, ""},
+    {"matmul", "matmul", 7, 5, 2, ""},
+    {"nbody", "nbody", 25, 25, 0, "tx ty tz"},
+    {"reduce", "by_hand", 7, 4, 3, ""},
+    {"reduce", "by_shuffle", 11, 9, 2, ""},
+    {"reduce", "by_collective", 2, 0, 2, ""},
+    {"saxpy", "saxpy", 3, 2, 1, ""},
+    {"scan", "blocks", 9, 6, 3, ""},
+    {"scan", "totals", 2, 1, 1, ""},
+    {"scan", "finish", 3, 2, 1, ""},
+    {"search", "search", 3, 2, 1, ""},
+    {"sha256", "sha256", 87, 86, 1, ""},
+    {"stencil", "stencil", 8, 8, 0, ""},
+    {"xor", "xor", 3, 2, 1, ""},
+};
+
+static char *read_text(const char *path) {
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        fail_msg("cannot open %s", path);
+    char *text = calloc(1, 1 << 20);
+    assert_true(fread(text, 1, (1 << 20) - 1, file) > 0);
+    fclose(file);
+    return text;
+}
+
+static example measure(const example *row, const vyre_program *program, char *filled_arrays, size_t size) {
+    vy_legal_guards guards = {0};
+    vyre_program *filled, *legal;
+    vyre_error error;
+    uint8_t needs[VY_LIMIT_BUFFERS + VY_LIMIT_ARRAYS];
+    assert_int_equal(vy_fill_needs(program, needs, &error), VYRE_OK);
+    filled_arrays[0] = 0;
+    for (uint32_t i = program->buffer_count; i < program->memories.count; i++)
+        if (needs[i])
+            snprintf(filled_arrays + strlen(filled_arrays), size - strlen(filled_arrays), "%s%s",
+                     filled_arrays[0] ? " " : "", vy_name_text(program, program->memories.items[i].name));
+    assert_int_equal(vy_legal_fill(program, &filled, &error), VYRE_OK);
+    vyre_program_release(filled);
+    assert_int_equal(vy_legal_guard(program, &vy_guard_rules_sound, &guards, &legal, &error), VYRE_OK);
+    example seen = {row->file, row->program, guards.accesses, guards.proven, guards.guarded, filled_arrays};
+    assert_int_equal(guards.outside, 0);
+    vy_legal_guards_free(&guards);
+    vyre_program_release(legal);
+    return seen;
+}
+
+static void the_table_of_examples_is_right(void **state) {
+    (void)state;
+    char *docs = read_text(vy_test_path("docs/transform.md")), path[256], line[256], arrays[128];
+    int wrong = 0;
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
+        const example *row = &examples[i];
+        vyre_module *module;
+        vyre_program *optimized;
+        vyre_error error;
+        snprintf(path, sizeof path, "examples/%s.vyre", row->file);
+        char *text = read_text(vy_test_path(path));
+        assert_int_equal(vyre_text_parse(text, strlen(text), NULL, NULL, &module, &error), VYRE_OK);
+        for (size_t k = 0; k < vyre_module_program_count(module); k++) {
+            vyre_program *program = vyre_module_program(module, k);
+            if (strcmp(vy_name_text(program, program->name), row->program) != 0)
+                continue;
+            assert_int_equal(
+                vyre_program_optimize(program, &(vyre_optimize_options){.level = 2}, &optimized, NULL, &error),
+                VYRE_OK);
+            example seen = measure(row, optimized, arrays, sizeof arrays);
+            snprintf(line, sizeof line, "| %s, `%s` | %u | %u | %u |", row->file, row->program, seen.accesses,
+                     seen.proven, seen.guarded);
+            if (seen.accesses != row->accesses || seen.proven != row->proven || seen.guarded != row->guarded ||
+                strcmp(seen.filled, row->filled) != 0 || !strstr(docs, line)) {
+                printf("%s filled: %s\n", line, seen.filled);
+                wrong++;
+            }
+            vyre_program_release(optimized);
+        }
+        vyre_module_free(module);
+        free(text);
+    }
+    free(docs);
+    assert_int_equal(wrong, 0);
+}
+
 /* ---- memory ---- */
 
 static vyre_status fill_and_guard(void *user) {
@@ -203,6 +303,7 @@ int main(void) {
         cmocka_unit_test(what_is_left_is_counted_and_explained),
         cmocka_unit_test(programs_that_go_out_of_bounds_give_the_same_bits),
         cmocka_unit_test(wrong_guards_are_found),
+        cmocka_unit_test(the_table_of_examples_is_right),
         cmocka_unit_test(a_failed_allocation_leaves_nothing_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

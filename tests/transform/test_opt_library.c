@@ -1,8 +1,9 @@
-/* Code that people wrote: every function of the standard library through every pass and both levels delivers what it delivered, on special and random
- * values. Functions of scalars run 256 invocations at once; those with memories one, so that nothing races. */
+/* Code that people wrote: every function of the standard library through every pass and both levels, and legalised, delivers what it delivered, on
+ * special and random values. Functions of scalars run 256 invocations at once; those with memories one, so that nothing races. */
 #include "transform/opt_campaign.h"
 
 #include "base/text.h"
+#include "transform/legal.h"
 
 #include <dirent.h>
 
@@ -116,6 +117,20 @@ static void compare(const vyre_program *library, const vy_function *f, vyre_prog
     vyre_program_release(made);
 }
 
+/* Legalised for a device that computes everything: arrays are zeroed, meetings written out, and no access is outside. */
+static void try_legal(const vyre_program *library, const vy_function *f, vyre_program *flat,
+                      const vyre_arguments *arguments) {
+    vyre_program *optimized, *legal;
+    vyre_error error;
+    const vy_legal_target target = {.exact = (UINT64_C(1) << VYRE_NUMERIC_COUNT) - 1};
+    assert_int_equal(vyre_program_optimize(flat, &(vyre_optimize_options){.level = 2}, &optimized, NULL, &error),
+                     VYRE_OK);
+    if (vy_legalise(optimized, &target, &legal, &error) != VYRE_OK)
+        fail_msg("%s: %s", vy_name_text(library, f->name), error.message);
+    vyre_program_release(optimized);
+    compare(library, f, flat, legal, arguments, "legalised");
+}
+
 static void try_function(const vyre_program *library, const vy_function *f, const char *source) {
     vyre_program *program = program_that_calls(library, f, source), *flat, *made;
     vyre_span inputs[16];
@@ -135,6 +150,7 @@ static void try_function(const vyre_program *library, const vy_function *f, cons
             assert_int_equal(vyre_program_optimize(flat, &options, &made, &report, &error), VYRE_OK);
             compare(library, f, flat, made, &arguments, level == 1 ? "level 1" : "level 2");
         }
+        try_legal(library, f, flat, &arguments);
         campaign.programs++;
     }
     vyre_program_release(flat);
