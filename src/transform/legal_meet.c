@@ -337,6 +337,12 @@ static vyre_status write_program(vy_meeter *m, vyre_program **out, vyre_error *e
     return vy_copy_finish(copy, out, error);
 }
 
+/* Subgroups of a width the language has no shuffle for are not used. */
+static uint32_t block_of(const vy_legal_target *target) {
+    uint32_t width = target->subgroup_width;
+    return width >= 2 && width <= 64 && (width & (width - 1)) == 0 ? width : 1;
+}
+
 vyre_status vy_legal_meet(const vyre_program *program, const vy_legal_target *target, vyre_program **out,
                           vyre_error *error) {
     const uint32_t *size = program->workgroup;
@@ -344,7 +350,7 @@ vyre_status vy_legal_meet(const vyre_program *program, const vy_legal_target *ta
     vy_meeter m = {.rw = {.from = program, .error = error},
                    .target = target,
                    .count = size[0] * size[1] * size[2],
-                   .block = target->subgroup_width > 1 ? target->subgroup_width : 1};
+                   .block = block_of(target)};
     size_t bytes = vy_array_size((size_t)variables + memories + 1, sizeof(uint32_t));
     uint32_t *maps = vy_allocate(bytes);
     *out = NULL;

@@ -346,6 +346,7 @@ static const price prices[] = {
     {"subgroup_all<32>(v > 0) ? 1u32 : 0", 32, 0, 5},
     {"u32(subgroup_ballot<32>(v > 0))", 32, 0, 5},
     {"subgroup_shuffle_xor<32>(v, 1)", 32, 0, 1},
+    {"subgroup_shuffle_xor<32>(v, 1)", 128, 1, 0},
     {"workgroup_reduce_add(v)", 8, 5, 3},
     {"workgroup_any(v > 0) ? 1u32 : 0", 8, 2, 0},
     {"subgroup_scan_inclusive_add<32>(v)", 8, 2, 3},
