@@ -1,4 +1,4 @@
-/* Every op on every type, legalised for every profile and run as the worst device of that profile, gives the evaluator's bits. The profiles: each bit alone is missing,
+/* Every op on every type, legalised for every profile and run as the worst device of that profile, gives the evaluator's bits; none is refused. The profiles: each bit alone is missing,
  * all are, devices as measured, and a covering array of all pairs. */
 #include "transform/legal_covering.h"
 
@@ -144,7 +144,8 @@ static void every_op_of(vyre_type type) {
         fill(&random, type, values, CASES);
         every_row_of(type, operands, CASES, 1, 0);
     }
-    printf("%s: %" PRIu64 " cases, %" PRIu64 " rows refused\n", vyre_type_name(type), tried, refused);
+    printf("%s: %" PRIu64 " cases\n", vyre_type_name(type), tried);
+    assert_int_equal(refused, 0);
 }
 
 /* ---- special operands with each other ---- */
@@ -197,6 +198,7 @@ static void special_operands_give_the_same_bits(void **state) {
         }
     }
     printf("%" PRIu64 " cases\n", tried);
+    assert_int_equal(refused, 0);
 }
 
 /* ---- native fma, where another op keeps the type in f32 ---- */
