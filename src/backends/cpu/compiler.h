@@ -1,0 +1,53 @@
+/* The interface between the `cpu` backend and a compiler plug-in: bytes in, bytes out.
+ *
+ * A compiler is a shared object that exports one function, VY_COMPILER_SYMBOL. The backend opens it when a program has to be compiled, which is when no
+ * cache has it, and never closes it. The plug-in links against nothing of the library: it is given the host, from which all memory that crosses the
+ * border comes (host->bytes_resize), and fills errors through host->fail. */
+#ifndef VY_BACKENDS_CPU_COMPILER_H
+#define VY_BACKENDS_CPU_COMPILER_H
+
+#include "backends/cpu/features.h"
+#include "backends/cpu/kernel.h"
+#include "vyre/backend.h"
+
+#define VY_COMPILER_ABI 1u
+#define VY_COMPILER_FILE "vyre-compiler-llvm.so"
+#define VY_COMPILER_SYMBOL "vyre_compiler_get"
+
+typedef struct vy_compiler_request {
+    uint32_t struct_size;
+    uint32_t width;    /* lanes: 1 … VY_CPU_WIDTH_MAX, a power of two */
+    uint64_t features; /* what the code may use of the processor: VY_CPU_FEATURE_… */
+    vyre_span wire;    /* a program of level legal, as vyre_wire_encode gives it; borrowed for the call */
+    const char *name;  /* for symbols, listings and debuggers; never NULL */
+} vy_compiler_request;
+
+/* X(ID, name): the texts a compiler shows. */
+#define VY_COMPILER_TEXT_LIST(X)                                                                                       \
+    X(LLVM_IR, "llvm-ir")                                                                                              \
+    X(ASM, "asm")
+typedef enum vy_compiler_text {
+#define X(ID, name) VY_COMPILER_TEXT_##ID,
+    VY_COMPILER_TEXT_LIST(X)
+#undef X
+        VY_COMPILER_TEXT_COUNT
+} vy_compiler_text;
+
+/* Constant, valid for ever. Entries may be called from any thread, several at once. Failing ones fill error, which is never NULL, with a fix. */
+typedef struct vy_compiler {
+    uint32_t struct_size;
+    uint32_t abi;        /* VY_COMPILER_ABI of the build */
+    const char *version; /* "LLVM 14.0.6" */
+    /* Replaces the contents of out by an object: a vy_cpu_header and its code (kernel.h). VYRE_UNSUPPORTED: this compiler does not do the width, a feature or something
+     * in the program. VYRE_LIMIT: the program is too large. */
+    vyre_status (*compile)(const vy_compiler_request *request, vyre_bytes *out, vyre_error *error);
+    /* The same as text, without a NUL at the end. */
+    vyre_status (*emit_text)(const vy_compiler_request *request, vy_compiler_text text, vyre_bytes *out,
+                             vyre_error *error);
+} vy_compiler;
+
+/* The exported function. `host` is constant and valid for ever; the plug-in keeps it. Gives NULL if it cannot work in this process (host->abi, memory). May be called
+ * several times, also at once. */
+typedef const vy_compiler *vy_compiler_get(const vyre_host *host);
+
+#endif
