@@ -1,0 +1,127 @@
+/* Traps put into a program at random: behind an `if` about the place of the invocation, about a variable, or about nothing that differs. */
+#ifndef VY_TESTS_TRANSFORM_PUT_TRAPS_H
+#define VY_TESTS_TRANSFORM_PUT_TRAPS_H
+
+#include "support/test.h"
+
+#include "transform/grid_split_copy.h"
+
+enum { VISIBLE = 4096 };
+
+typedef struct trapper {
+    vy_copy copy;
+    vy_random *random;
+    unsigned one_in;           /* a trap before one statement in so many */
+    uint32_t visible[VISIBLE]; /* variables of the source that are in scope, of 32-bit integers */
+    uint32_t count, traps;
+} trapper;
+
+static inline uint32_t put_number(trapper *t, uint64_t bound) {
+    return vy_draft_literal(&t->copy.draft, VYRE_TYPE_U32, vy_random_below(t->random, bound));
+}
+
+static inline uint32_t put_u32(trapper *t, vyre_op op, uint32_t a, uint32_t b) {
+    return vy_draft_op(&t->copy.draft, op, VYRE_TYPE_U32, a, b, VY_NONE);
+}
+
+/* Something to compare: of the invocation, of its group, or a variable that is in scope. */
+static inline uint32_t put_value(trapper *t) {
+    vy_draft *draft = &t->copy.draft;
+    uint64_t kind = vy_random_below(t->random, 8);
+    if (kind < 4 && t->count) {
+        uint32_t v = t->visible[t->count - 1 - vy_random_below(t->random, t->count < 6 ? t->count : 6)];
+        uint32_t value = vy_draft_variable(draft, t->copy.variables[v]);
+        if (t->copy.from->variables.items[v].type == VYRE_TYPE_I32)
+            value = vy_draft_op(draft, VYRE_OP_CAST, VYRE_TYPE_U32, value, VY_NONE, VY_NONE);
+        return value;
+    }
+    return vy_draft_builtin(draft, kind == 7 ? VYRE_BUILTIN_GROUP_ID : VYRE_BUILTIN_LOCAL_INDEX, 0);
+}
+
+static inline uint32_t put_condition(trapper *t) {
+    static const vyre_op compare[] = {VYRE_OP_EQ, VYRE_OP_LT, VYRE_OP_GT, VYRE_OP_NE};
+    vyre_op op = compare[vy_random_below(t->random, 8) ? 0 : vy_random_below(t->random, 4)];
+    uint32_t value = put_value(t);
+    if (vy_random_below(t->random, 2))
+        value = put_u32(t, VYRE_OP_AND, value, put_number(t, 64));
+    return vy_draft_op(&t->copy.draft, op, VYRE_TYPE_BOOL, value, put_number(t, vy_random_below(t->random, 2) ? 5 : 64),
+                       VY_NONE);
+}
+
+static inline void put_trap(trapper *t) {
+    vy_draft *draft = &t->copy.draft;
+    vy_stmt trap = vy_draft_blank(VY_STMT_TRAP);
+    vy_draft_if(draft, put_condition(t));
+    uint32_t index = vy_draft_builtin(draft, VYRE_BUILTIN_LOCAL_INDEX, 0);
+    uint32_t scaled = put_u32(t, VYRE_OP_MUL, index, vy_draft_literal(draft, VYRE_TYPE_U32, 1000));
+    trap.a = put_u32(t, VYRE_OP_ADD, scaled, vy_draft_literal(draft, VYRE_TYPE_U32, t->traps++));
+    vy_draft_stmt(draft, &trap, NULL, 0, NULL, NULL);
+    vy_draft_end(draft);
+}
+
+static inline void put_visible(trapper *t, const vy_stmt *s) {
+    for (uint32_t i = 0; i < s->result_count && s->kind != VY_STMT_ASSIGN && t->count < VISIBLE; i++) {
+        uint8_t type = t->copy.from->variables.items[s->variable + i].type;
+        if (type == VYRE_TYPE_U32 || type == VYRE_TYPE_I32)
+            t->visible[t->count++] = s->variable + i;
+    }
+}
+
+static inline void put_in_block(trapper *t, uint32_t first, uint32_t end) {
+    const vy_stmt *stmts = t->copy.from->stmts.items;
+    uint32_t around = t->count;
+    for (uint32_t i = first; i < end; i = stmts[i].end) {
+        const vy_stmt *s = &stmts[i];
+        if (!vy_random_below(t->random, t->one_in))
+            put_trap(t);
+        if (!vy_stmt_is_structured(s->kind)) {
+            vy_copy_stmt(&t->copy, i);
+            put_visible(t, s);
+            continue;
+        }
+        uint32_t mark = vy_copy_open(&t->copy), outside = t->count;
+        if (s->kind == VY_STMT_FOR) {
+            uint32_t a = vy_copy_expr(&t->copy, s->a), b = vy_copy_expr(&t->copy, s->b),
+                     c = vy_copy_expr(&t->copy, s->c);
+            vy_copy_for(&t->copy, i, a, b, c);
+            put_visible(t, s);
+        } else {
+            vy_copy_stmt(&t->copy, i);
+        }
+        put_in_block(t, i + 1, s->middle);
+        t->count = outside;
+        vy_copy_close(&t->copy, mark);
+        if (s->middle != s->end) {
+            vy_draft_else(&t->copy.draft);
+            put_in_block(t, s->middle, s->end);
+            vy_copy_close(&t->copy, mark);
+        }
+        vy_draft_end(&t->copy.draft);
+    }
+    t->count = around;
+}
+
+/* The program, which must be inlined, with traps; NULL if it is no program then. */
+static inline vyre_program *with_traps(const vyre_program *from, vy_random *random, unsigned one_in) {
+    static trapper t;
+    vyre_program *made = NULL;
+    vyre_error error;
+    t = (trapper){.random = random, .one_in = one_in};
+    t.copy.variables = calloc(from->variables.count + 1u, sizeof(uint32_t));
+    t.copy.memories = calloc(from->memories.count + 1u, sizeof(uint32_t));
+    assert_int_equal(vy_copy_start(&t.copy, from, "p", &error), VYRE_OK);
+    vy_copy_params(&t.copy);
+    vy_copy_buffers(&t.copy, 0);
+    vy_copy_arrays(&t.copy);
+    vy_copy_grid(&t.copy);
+    put_in_block(&t, t.copy.entry->first_stmt, t.copy.entry->end_stmt);
+    vyre_status status = vy_copy_finish(&t.copy, &made, &error);
+    if (status != VYRE_OK && status != VYRE_INVALID_PROGRAM)
+        fail_msg("%s", error.message);
+    vy_copy_discard(&t.copy);
+    free(t.copy.variables);
+    free(t.copy.memories);
+    return made;
+}
+
+#endif
