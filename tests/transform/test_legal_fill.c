@@ -65,6 +65,7 @@ static void private_arrays(void **state) {
     check("if k < 3 { for i in 0u32 .. 5 { a[i] = i } }\n out[o] = a[1]", "a");
     check("if k < 3 { return } else { a[1] = 2 }\n out[o] = a[1]", "");
     check("if k < 3 { a[1] = 2\n out[o] = a[1] }", "");
+    check("if k < 3 { a[1] = 2 } else { out[o] = a[1] }", "a");
     check("for i in 0u32 .. 3 { b[i] = i }\n for i in 3u32 .. 40 { b[i] = b[i - 1] + b[i - 3] }\n out[o] = b[k]", "");
     check("for i in 0u32 .. 3 { b[i] = i }\n for i in 3u32 .. 40 { b[i] = b[i - 1] + b[i + 1] }\n out[o] = b[k]", "b");
     check("for i in l .. 40 { b[i] = i }\n out[o] = b[39] + b[7] + b[6]", "b");
@@ -100,6 +101,9 @@ static void workgroup_arrays(void **state) {
     check("if k > 1 { t[l] = 3\n barrier\n out[o] = t[k] }", "");
     check("if k > 1 { t[l] = 3\n barrier }\n out[o] = t[k]", "t");
     check("if k > 1 { t[l] = 3 }\n barrier\n out[o] = t[k]", "t");
+    check("if k > 1 { t[l] = 3\n barrier } else { out[o] = t[k] }", "t");
+    check("t[l] = 3\n out[o] = t[l]", "t"); /* no meeting yet: an own element is not told from others */
+    check("let old = atomic_add(t[l], 1)\n out[o] = old", "t");
     check("atomic_add(t[l], 1)\n barrier\n out[o] = t[k]", "t");
     check("t[l] = 0\n barrier\n atomic_add(t[k], 1)\n barrier\n out[o] = t[k]", "");
     check("for r in 0u32 .. 3 { t[l] = r }\n barrier\n out[o] = t[k]", "");
