@@ -187,11 +187,8 @@ static void read(proof *f, uint32_t memory, uint32_t index) {
     const vy_memory *m = &f->p->memories.items[memory];
     if (m->space == VY_SPACE_BUFFER || f->needs[memory])
         return;
-    uint8_t type = f->p->exprs.items[index].type;
-    vy_range range = vy_range_of(f->ranges, index);
-    int is_signed = vy_type_layouts[type].classes == VYRE_CLASS_SIGNED;
-    vy_wide low = is_signed ? (vy_wide)(int64_t)range.low : (vy_wide)range.low,
-            high = is_signed ? (vy_wide)(int64_t)range.high : (vy_wide)range.high, exact;
+    vy_interval i = vy_interval_of(f->p->exprs.items[index].type, vy_range_of(f->ranges, index));
+    vy_wide low = i.low, high = i.high, exact;
     f->uses_place = 0;
     if (compute_integer(f, index, 0, &exact) && !f->uses_place)
         low = high = exact;

@@ -37,21 +37,9 @@ typedef struct guarding {
 
 typedef enum place { INSIDE, OUTSIDE, TESTED } place;
 
-typedef struct interval {
-    vy_wide low, high;
-} interval;
-
-static int is_signed(uint8_t type) {
-    return vy_type_layouts[type].classes == VYRE_CLASS_SIGNED;
-}
-
-static interval range_of(uint8_t type, vy_range r) {
-    return is_signed(type) ? (interval){(int64_t)r.low, (int64_t)r.high} : (interval){r.low, r.high};
-}
-
 static place place_of(const vy_rewrite *rw, uint32_t memory, uint32_t index, int is_inside) {
     const guarding *g = rw->user;
-    interval i = range_of(rw->from->exprs.items[index].type, vy_range_of(g->ranges, index));
+    vy_interval i = vy_interval_of(rw->from->exprs.items[index].type, vy_range_of(g->ranges, index));
     uint64_t length = vy_memory_known_length(rw->from, memory);
     if (g->rules->trust_ranges == 2 && length && i.low >= 0 && i.high <= (vy_wide)length)
         return INSIDE;
@@ -120,15 +108,15 @@ static const test *find_test(const vy_rewrite *rw, const vy_expr *leaf, uint64_t
 }
 
 /* The type in which an index is compared with a length. Negative numbers are large in an unsigned one. */
-static uint8_t compared_type(const guarding *g, uint8_t type, interval i) {
+static uint8_t compared_type(const guarding *g, uint8_t type, vy_interval i) {
     int is_wide = vy_type_layouts[type].bits == 64 && (i.low < 0 || i.high > UINT32_MAX) && g->rules->compare_first;
-    if (is_signed(type) && !g->rules->check_sign)
+    if (vy_is_signed(type) && !g->rules->check_sign)
         return is_wide ? VYRE_TYPE_I64 : VYRE_TYPE_I32;
     return is_wide ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
 }
 
 /* The test of a leaf of the pool, and the leaf as a u32, as variables. A negative i32 is not below 2^31 as u32, but a length may be above that. */
-static test write_test(vy_rewrite *rw, uint32_t leaf, uint32_t memory, interval i) {
+static test write_test(vy_rewrite *rw, uint32_t leaf, uint32_t memory, vy_interval i) {
     guarding *g = rw->user;
     vy_expr e = *vy_pool_get(rw, leaf);
     test made = {e.kind, e.op, e.axis, e.a, length_key(rw->from, memory), VY_NONE, VY_NONE};
@@ -154,7 +142,7 @@ static test write_test(vy_rewrite *rw, uint32_t leaf, uint32_t memory, interval 
 /* The index as an expression of type u32, and the variable that says whether it is inside. */
 static void test_index(vy_rewrite *rw, uint32_t memory, uint32_t source, uint32_t *index, uint32_t *holds) {
     const guarding *g = rw->user;
-    interval i = range_of(rw->from->exprs.items[source].type, vy_range_of(g->ranges, source));
+    vy_interval i = vy_interval_of(rw->from->exprs.items[source].type, vy_range_of(g->ranges, source));
     uint32_t leaf = vy_pool_leaf(rw, *index);
     *index = *holds = VY_NONE;
     if (leaf == VY_NONE) {
@@ -345,7 +333,7 @@ void vy_legal_guards_free(vy_legal_guards *guards) {
 void vy_guard_left_text(const vyre_program *program, const vy_guard_left *left, char *text, size_t size) {
     const char *name = vy_name_text(program, program->memories.items[left->memory].name);
     uint64_t length = vy_memory_known_length(program, left->memory);
-    int n = is_signed(left->type)
+    int n = vy_is_signed(left->type)
                 ? snprintf(text, size, "index %s %" PRId64 " … %" PRId64 ", ", vyre_type_name((vyre_type)left->type),
                            (int64_t)left->range.low, (int64_t)left->range.high)
                 : snprintf(text, size, "index %s %" PRIu64 " … %" PRIu64 ", ", vyre_type_name((vyre_type)left->type),

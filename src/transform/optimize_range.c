@@ -1,7 +1,5 @@
-/* Ranges (optimize_range.h). Intervals are computed in 128 bits and are the whole type wherever the exact result might wrap.
- *
- * What must stay true: every rule gives an interval that holds for all operands in theirs; a fact about a variable is dropped when the
- * variable is assigned, and no fact outlives the place where its condition holds. */
+/* Ranges (optimize_range.h). What must stay true: a fact about a variable is dropped when the variable is assigned, and no fact outlives the place where
+ * its condition holds. */
 #include "transform/optimize_range.h"
 
 #include "base/status.h"
@@ -9,12 +7,9 @@
 #include "transform/optimize.h"
 
 typedef vy_wide wide;
+typedef vy_interval interval;
 
 enum { EFFORT = 64 }; /* values of `let`s that are looked into for one question */
-
-typedef struct interval {
-    wide low, high;
-} interval;
 
 /* What is known of a subject: a variable, or a builtin, which stand behind variables. */
 typedef struct fact {
@@ -44,58 +39,6 @@ struct vy_ranges {
     size_t size; /* of the block, which starts at exprs */
     int failed;
 };
-
-/* ---- intervals ---- */
-
-static int is_integer(uint8_t type) {
-    return (vy_type_layouts[type].classes & VYRE_CLASS_INTEGER) != 0;
-}
-
-static int is_signed(uint8_t type) {
-    return vy_type_layouts[type].classes == VYRE_CLASS_SIGNED;
-}
-
-static interval whole(uint8_t type) {
-    unsigned bits = vy_type_layouts[type].bits;
-    if (!is_integer(type))
-        return (interval){0, 1}; /* of bool; of floats nobody asks */
-    if (is_signed(type))
-        return (interval){-((wide)1 << (bits - 1)), ((wide)1 << (bits - 1)) - 1};
-    return (interval){0, ((wide)1 << bits) - 1};
-}
-
-static interval widen(uint8_t type, vy_range r) {
-    return is_signed(type) ? (interval){(int64_t)r.low, (int64_t)r.high} : (interval){r.low, r.high};
-}
-
-static vy_range pack(interval i) {
-    return (vy_range){(uint64_t)i.low, (uint64_t)i.high};
-}
-
-static wide least(wide a, wide b) {
-    return a < b ? a : b;
-}
-static wide most(wide a, wide b) {
-    return a > b ? a : b;
-}
-
-/* The interval if the type holds all of it, else the whole type. */
-static interval fit(uint8_t type, wide low, wide high) {
-    interval all = whole(type);
-    return low < all.low || high > all.high || low > high ? all : (interval){low, high};
-}
-
-static interval hull(interval a, interval b) {
-    return (interval){least(a.low, b.low), most(a.high, b.high)};
-}
-
-/* The smallest number of the form 2^n - 1 that is not below it. */
-static wide ones_over(wide value) {
-    wide ones = 0;
-    while (ones < value)
-        ones = ones * 2 + 1;
-    return ones;
-}
 
 /* ---- subjects ---- */
 
@@ -131,82 +74,13 @@ static uint32_t length_in(const vy_ranges *r, uint32_t expr) {
 /* ---- expressions ---- */
 
 static interval at(const vy_ranges *r, uint32_t expr) {
-    return widen(r->program->exprs.items[expr].type, r->exprs[expr]);
-}
-
-static interval multiply(interval a, interval b, uint8_t type) {
-    unsigned bits = vy_type_layouts[type].bits;
-    if (bits == 64 && (most(a.high, -a.low) >> 62 || most(b.high, -b.low) >> 62))
-        return whole(type); /* the product may not fit 128 bits */
-    wide p[4] = {a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high};
-    return fit(type, least(least(p[0], p[1]), least(p[2], p[3])), most(most(p[0], p[1]), most(p[2], p[3])));
-}
-
-static interval remain(interval a, interval b, uint8_t type) {
-    if (b.low <= 0 && b.high >= 0)
-        return whole(type); /* x % 0 is x */
-    wide largest = most(most(b.high, -b.high), most(b.low, -b.low)) - 1;
-    return (interval){a.low < 0 ? most(a.low, -largest) : 0, a.high > 0 ? least(a.high, largest) : 0};
-}
-
-static interval shift(const vyre_program *p, const vy_expr *e, interval a) {
-    const vy_expr *amount = &p->exprs.items[e->b];
-    if (amount->kind != VY_EXPR_LITERAL)
-        return whole(e->type);
-    unsigned by = (unsigned)(amount->bits % vy_type_layouts[e->type].bits);
-    if (e->op == VYRE_OP_SHR)
-        return (interval){a.low >> by, a.high >> by};
-    return multiply(a, (interval){(wide)1 << by, (wide)1 << by}, e->type);
-}
-
-static interval mask(interval a, interval b, uint8_t type) {
-    if (a.low >= 0 && b.low >= 0)
-        return (interval){0, least(a.high, b.high)};
-    return a.low >= 0 ? (interval){0, a.high} : b.low >= 0 ? (interval){0, b.high} : whole(type);
+    return vy_interval_of(r->program->exprs.items[expr].type, r->exprs[expr]);
 }
 
 static interval range_op(const vy_ranges *r, const vy_expr *e) {
-    const vyre_program *p = r->program;
-    uint8_t type = e->type, operand = p->exprs.items[e->a].type;
-    if (!is_integer(type))
-        return whole(type);
-    interval none = whole(type), a = at(r, e->a);
-    interval b = e->b != VY_NONE ? at(r, e->b) : none, c = e->c != VY_NONE ? at(r, e->c) : none;
-    switch ((vyre_op)e->op) {
-    case VYRE_OP_ADD:
-        return fit(type, a.low + b.low, a.high + b.high);
-    case VYRE_OP_SUB:
-        return fit(type, a.low - b.high, a.high - b.low);
-    case VYRE_OP_MUL:
-        return multiply(a, b, type);
-    case VYRE_OP_DIV:
-        return b.low > 0 && a.low >= 0 ? (interval){a.low / b.high, a.high / b.low} : none;
-    case VYRE_OP_REM:
-        return remain(a, b, type);
-    case VYRE_OP_AND:
-        return mask(a, b, type);
-    case VYRE_OP_OR:
-    case VYRE_OP_XOR:
-        return a.low >= 0 && b.low >= 0 ? (interval){0, ones_over(most(a.high, b.high))} : none;
-    case VYRE_OP_SHL:
-    case VYRE_OP_SHR:
-        return shift(p, e, a);
-    case VYRE_OP_MIN:
-        return (interval){least(a.low, b.low), least(a.high, b.high)};
-    case VYRE_OP_MAX:
-        return (interval){most(a.low, b.low), most(a.high, b.high)};
-    case VYRE_OP_SELECT:
-        return hull(b, c);
-    case VYRE_OP_POPCOUNT:
-    case VYRE_OP_CLZ:
-    case VYRE_OP_CTZ:
-        return (interval){0, vy_type_layouts[type].bits};
-    case VYRE_OP_CAST:
-    case VYRE_OP_BITCAST:
-        return is_integer(operand) || operand == VYRE_TYPE_BOOL ? fit(type, a.low, a.high) : none;
-    default:
-        return none;
-    }
+    interval none = vy_interval_whole(e->type);
+    return vy_interval_op((vyre_op)e->op, e->type, r->program->exprs.items[e->a].type, at(r, e->a),
+                          e->b != VY_NONE ? at(r, e->b) : none, e->c != VY_NONE ? at(r, e->c) : none);
 }
 
 /* A dispatch has at most 2^32 - 1 invocations along a dimension (ir/launch.c). */
@@ -214,7 +88,7 @@ static interval range_builtin(const vyre_program *p, uint32_t builtin, uint32_t 
     const uint32_t *size = p->workgroup;
     wide most_groups = size[axis] ? UINT32_MAX / size[axis] : UINT32_MAX;
     if (!vy_program_has_entry(p))
-        return whole(VYRE_TYPE_U32);
+        return vy_interval_whole(VYRE_TYPE_U32);
     switch ((vyre_builtin)builtin) {
     case VYRE_BUILTIN_LOCAL_ID:
         return (interval){0, size[axis] - 1};
@@ -231,7 +105,7 @@ static interval range_builtin(const vyre_program *p, uint32_t builtin, uint32_t 
     case VYRE_BUILTIN_GLOBAL_SIZE:
         return (interval){size[axis], most_groups * size[axis]};
     default:
-        return whole(VYRE_TYPE_U32);
+        return vy_interval_whole(VYRE_TYPE_U32);
     }
 }
 
@@ -239,19 +113,19 @@ static interval range_expr(const vy_ranges *r, const vy_expr *e) {
     uint64_t length;
     switch ((vy_expr_kind)e->kind) {
     case VY_EXPR_LITERAL:
-        return is_integer(e->type) ? (interval){vy_integer_of(e->type, e->bits), vy_integer_of(e->type, e->bits)}
-                                   : whole(e->type);
+        return vy_is_integer(e->type) ? (interval){vy_integer_of(e->type, e->bits), vy_integer_of(e->type, e->bits)}
+                                      : vy_interval_whole(e->type);
     case VY_EXPR_VARIABLE:
-        return widen(e->type, r->facts[e->a].range);
+        return vy_interval_of(e->type, r->facts[e->a].range);
     case VY_EXPR_LEN:
         length = vy_memory_known_length(r->program, e->a);
-        return length ? (interval){(wide)length, (wide)length} : whole(e->type);
+        return length ? (interval){(wide)length, (wide)length} : vy_interval_whole(e->type);
     case VY_EXPR_BUILTIN:
-        return widen(e->type, r->facts[builtin_subject(r->program, e->op, e->axis)].range);
+        return vy_interval_of(e->type, r->facts[builtin_subject(r->program, e->op, e->axis)].range);
     case VY_EXPR_OP:
         return range_op(r, e);
     default:
-        return whole(e->type);
+        return vy_interval_whole(e->type);
     }
 }
 
@@ -300,14 +174,14 @@ static vy_bounds below_sum(vy_ranges *r, const vy_expr *e, interval a, interval 
 
 static vy_bounds below_op(vy_ranges *r, const vy_expr *e) {
     vy_bounds none = {0}, left, right;
-    if (!is_integer(e->type) || !is_integer(r->program->exprs.items[e->a].type))
+    if (!vy_is_integer(e->type) || !vy_is_integer(r->program->exprs.items[e->a].type))
         return none;
     interval a = at(r, e->a), b = e->b != VY_NONE ? at(r, e->b) : a;
     if (a.low < 0)
         return none;
     switch ((vyre_op)e->op) {
     case VYRE_OP_CAST:
-        return fit(e->type, a.low, a.high).high == a.high ? below(r, e->a) : none;
+        return vy_interval_fit(e->type, a.low, a.high).high == a.high ? below(r, e->a) : none;
     case VYRE_OP_SHR:
     case VYRE_OP_REM:
         return below(r, e->a);
@@ -410,7 +284,7 @@ static int is_certain(vy_ranges *r, vyre_op op, uint32_t left, uint32_t right) {
 
 static uint8_t compare(vy_ranges *r, const vy_expr *e) {
     if (e->kind != VY_EXPR_OP || e->type != VYRE_TYPE_BOOL || opposite((vyre_op)e->op) == VYRE_OP_COUNT ||
-        !is_integer(r->program->exprs.items[e->a].type))
+        !vy_is_integer(r->program->exprs.items[e->a].type))
         return 0;
     return is_certain(r, (vyre_op)e->op, e->a, e->b) ? 2 : is_certain(r, opposite((vyre_op)e->op), e->a, e->b) ? 1 : 0;
 }
@@ -420,7 +294,7 @@ static void visit_exprs(vy_ranges *r, const vy_stmt *s) {
     uint32_t end = vy_stmt_exprs_end(p, s, r->next_expr);
     for (; r->next_expr < end; r->next_expr++) {
         const vy_expr *e = &p->exprs.items[r->next_expr];
-        r->exprs[r->next_expr] = pack(range_expr(r, e));
+        r->exprs[r->next_expr] = vy_interval_pack(range_expr(r, e));
         if (e->kind == VY_EXPR_LOAD)
             r->load_inside[r->next_expr] = is_inside(r, e->a, e->b);
         r->compared[r->next_expr] = compare(r, e);
@@ -440,7 +314,7 @@ static void learn(vy_ranges *r, uint32_t subject, fact known) {
 }
 
 static void forget(vy_ranges *r, uint32_t variable) {
-    learn(r, variable, (fact){pack(whole(r->program->variables.items[variable].type)), {0}});
+    learn(r, variable, (fact){vy_interval_pack(vy_interval_whole(r->program->variables.items[variable].type)), {0}});
 }
 
 static void undo_to(vy_ranges *r, uint32_t mark) {
@@ -460,7 +334,7 @@ static void forget_assigned(vy_ranges *r, uint32_t first, uint32_t end) {
 /* Whether an assignment leaves a variable that is not below zero where it is or takes it down, not below zero. */
 static int shrinks(const vy_ranges *r, const vy_stmt *s) {
     const vy_expr *exprs = r->program->exprs.items, *e = &exprs[s->a];
-    if (e->kind != VY_EXPR_OP || !is_integer(e->type) || exprs[e->a].kind != VY_EXPR_VARIABLE ||
+    if (e->kind != VY_EXPR_OP || !vy_is_integer(e->type) || exprs[e->a].kind != VY_EXPR_VARIABLE ||
         exprs[e->a].a != s->variable)
         return 0;
     return e->op == VYRE_OP_SHR || e->op == VYRE_OP_AND ||
@@ -479,11 +353,11 @@ static void forget_in_loop(vy_ranges *r, uint32_t first, uint32_t end) {
         if (stmts[i].kind != VY_STMT_ASSIGN || !shrinks(r, &stmts[i]))
             continue;
         fact known = r->facts[stmts[i].variable];
-        interval mine = widen(r->program->variables.items[stmts[i].variable].type, known.range);
+        interval mine = vy_interval_of(r->program->variables.items[stmts[i].variable].type, known.range);
         if (mine.low < 0) {
             forget(r, stmts[i].variable);
         } else if (mine.low > 0) {
-            known.range = pack((interval){0, mine.high});
+            known.range = vy_interval_pack((interval){0, mine.high});
             learn(r, stmts[i].variable, known);
         }
     }
@@ -513,31 +387,31 @@ static void assume_side(vy_ranges *r, vyre_op op, uint32_t left, uint32_t right)
     if (subject == VY_NONE)
         return;
     fact known = r->facts[subject];
-    interval mine = widen(r->program->exprs.items[left].type, known.range), other = at(r, right);
+    interval mine = vy_interval_of(r->program->exprs.items[left].type, known.range), other = at(r, right);
     switch (op) {
     case VYRE_OP_EQ:
-        mine = (interval){most(mine.low, other.low), least(mine.high, other.high)};
+        mine = (interval){vy_most(mine.low, other.low), vy_least(mine.high, other.high)};
         break;
     case VYRE_OP_LT:
-        mine.high = least(mine.high, other.high - 1);
+        mine.high = vy_least(mine.high, other.high - 1);
         vy_bounds_add(&r->known, &known.below, length_in(r, right), 0);
         break;
     case VYRE_OP_LE:
-        mine.high = least(mine.high, other.high);
+        mine.high = vy_least(mine.high, other.high);
         if (!r->rules->length_is_outside)
             vy_bounds_add(&r->known, &known.below, length_in(r, right), 0);
         break;
     case VYRE_OP_GT:
-        mine.low = most(mine.low, other.low + 1);
+        mine.low = vy_most(mine.low, other.low + 1);
         break;
     case VYRE_OP_GE:
-        mine.low = most(mine.low, other.low);
+        mine.low = vy_most(mine.low, other.low);
         break;
     default:
         return;
     }
     if (mine.low <= mine.high) /* else nobody comes here */
-        known.range = pack(mine);
+        known.range = vy_interval_pack(mine);
     learn(r, subject, known);
 }
 
@@ -552,14 +426,14 @@ static void assume_sum(vy_ranges *r, vyre_op op, uint32_t sum, uint32_t right) {
         if (subject == VY_NONE)
             continue;
         fact known = r->facts[subject];
-        interval mine = widen(e->type, known.range), b = at(r, sides[i + 1]);
+        interval mine = vy_interval_of(e->type, known.range), b = at(r, sides[i + 1]);
         wide margin = b.low - (op == VYRE_OP_LE);
-        if (mine.low < 0 || b.low < 0 || margin < 0 || mine.high + b.high > whole(e->type).high)
+        if (mine.low < 0 || b.low < 0 || margin < 0 || mine.high + b.high > vy_interval_whole(e->type).high)
             continue;
         vy_bounds_add(&r->known, &known.below, length_in(r, right), (uint64_t)margin);
-        mine.high = least(mine.high, at(r, right).high - margin - 1);
+        mine.high = vy_least(mine.high, at(r, right).high - margin - 1);
         if (mine.low <= mine.high) /* else nobody comes here */
-            known.range = pack(mine);
+            known.range = vy_interval_pack(mine);
         learn(r, subject, known);
     }
 }
@@ -573,14 +447,14 @@ static void assume_distance(vy_ranges *r, vyre_op op, uint32_t distance, uint32_
     if (subject == VY_NONE)
         return;
     fact known = r->facts[subject];
-    interval mine = widen(e->type, known.range), n = at(r, e->a);
+    interval mine = vy_interval_of(e->type, known.range), n = at(r, e->a);
     wide least_distance = at(r, shortest).low + (op == VYRE_OP_GT);
     if (mine.low < 0 || least_distance < 1 || (mine.high > n.low && !vy_bounds_has(&known.below, length)))
         return;
-    vy_bounds_add(&r->known, &known.below, length, (uint64_t)least(least_distance - 1, UINT32_MAX));
-    mine.high = least(mine.high, n.high - least_distance);
+    vy_bounds_add(&r->known, &known.below, length, (uint64_t)vy_least(least_distance - 1, UINT32_MAX));
+    mine.high = vy_least(mine.high, n.high - least_distance);
     if (mine.low <= mine.high) /* else nobody comes here */
-        known.range = pack(mine);
+        known.range = vy_interval_pack(mine);
     learn(r, subject, known);
 }
 
@@ -600,7 +474,7 @@ static void assume_value(vy_ranges *r, uint32_t expr, int holds) {
     } else if (op == (holds ? VYRE_OP_LAND : VYRE_OP_LOR)) {
         assume_value(r, e->a, holds);
         assume_value(r, e->b, holds);
-    } else if (opposite(op) != VYRE_OP_COUNT && is_integer(r->program->exprs.items[e->a].type)) {
+    } else if (opposite(op) != VYRE_OP_COUNT && vy_is_integer(r->program->exprs.items[e->a].type)) {
         op = holds ? op : opposite(op);
         assume_side(r, op, e->a, e->b);
         assume_side(r, mirrored(op), e->b, e->a);
@@ -647,8 +521,8 @@ static void enter_for(vy_ranges *r, const vy_stmt *s) {
     uint8_t type = r->program->variables.items[s->variable].type;
     interval from = at(r, s->a), to = at(r, s->b), step = s->c == VY_NONE ? (interval){1, 1} : at(r, s->c);
     interval up = {from.low, to.high - (r->rules->last_value_counts ? 1 : 2)}, down = {to.low + 1, from.high};
-    interval trips = step.low >= 0 ? up : step.high <= 0 ? down : hull(up, down);
-    fact known = {pack(fit(type, trips.low, trips.high)), {0}};
+    interval trips = step.low >= 0 ? up : step.high <= 0 ? down : vy_interval_hull(up, down);
+    fact known = {vy_interval_pack(vy_interval_fit(type, trips.low, trips.high)), {0}};
     if (step.low >= 0)
         vy_bounds_add(&r->known, &known.below, length_in(r, s->b), 0);
     learn(r, s->variable, known);
@@ -743,16 +617,16 @@ static int prepare(vy_ranges *r) {
     r->compared = r->load_inside + exprs;
     r->stmt_inside = r->compared + exprs;
     for (uint32_t i = 0; i < p->variables.count; i++) {
-        r->facts[i] = (fact){pack(whole(p->variables.items[i].type)), {0}};
+        r->facts[i] = (fact){vy_interval_pack(vy_interval_whole(p->variables.items[i].type)), {0}};
         r->lengths[i] = r->values[i] = VY_NONE;
     }
     for (uint32_t i = 0; i < VYRE_BUILTIN_COUNT * 3; i++)
-        r->facts[builtin_subject(p, 0, i)] = (fact){pack(range_builtin(p, i / 3, i % 3)), {0}};
+        r->facts[builtin_subject(p, 0, i)] = (fact){vy_interval_pack(range_builtin(p, i / 3, i % 3)), {0}};
     const vy_function *entry = vy_program_entry(p);
     for (uint32_t i = 0; entry && i < p->param_count; i++)
         r->lengths[entry->first_variable + i] = p->memories.count + entry->first_variable + i;
     for (uint32_t i = 0; i < p->exprs.count; i++)
-        r->exprs[i] = pack(whole(p->exprs.items[i].type));
+        r->exprs[i] = vy_interval_pack(vy_interval_whole(p->exprs.items[i].type));
     return 1;
 }
 

@@ -9,12 +9,8 @@
 #ifndef VY_TRANSFORM_OPTIMIZE_RANGE_H
 #define VY_TRANSFORM_OPTIMIZE_RANGE_H
 
+#include "transform/optimize_interval.h"
 #include "transform/optimize_length.h"
-
-/* Both ends belong to it. In the order of the type: of signed types read them as int64_t. */
-typedef struct vy_range {
-    uint64_t low, high;
-} vy_range;
 
 /* Immutable once made, any thread; free with vy_ranges_free. The program is borrowed and must outlive it. */
 typedef struct vy_ranges vy_ranges;

@@ -4,20 +4,13 @@
 #include "transform/optimize_range.h"
 #include "transform/optimize_rewrite.h"
 
-typedef struct bounds {
-    vy_wide low, high;
-} bounds;
-
-static bounds bounds_of(const vy_rewrite *rw, uint32_t expr) {
-    vy_range range = vy_range_of(rw->user, expr);
-    if (vy_type_layouts[rw->from->exprs.items[expr].type].classes == VYRE_CLASS_SIGNED)
-        return (bounds){(int64_t)range.low, (int64_t)range.high};
-    return (bounds){range.low, range.high};
+static vy_interval bounds_of(const vy_rewrite *rw, uint32_t expr) {
+    return vy_interval_of(rw->from->exprs.items[expr].type, vy_range_of(rw->user, expr));
 }
 
 /* The operand that an op gives back unchanged, or VY_NONE. */
 static uint32_t unchanged(const vy_rewrite *rw, const vy_expr *e) {
-    bounds a = bounds_of(rw, e->a), b = bounds_of(rw, e->b);
+    vy_interval a = bounds_of(rw, e->a), b = bounds_of(rw, e->b);
     int is_mask = b.low == b.high && b.low >= 0 && (b.low & (b.low + 1)) == 0;
     switch ((vyre_op)e->op) {
     case VYRE_OP_REM:

@@ -102,6 +102,7 @@ static void workgroup_arrays(void **state) {
     check("if k > 1 { t[l] = 3\n barrier }\n out[o] = t[k]", "t");
     check("if k > 1 { t[l] = 3 }\n barrier\n out[o] = t[k]", "t");
     check("if k > 1 { t[l] = 3\n barrier } else { out[o] = t[k] }", "t");
+    check("while true { if l == 3 { break }\n t[l] = 3\n break }\n barrier\n out[o] = t[k]", "t");
     check("t[l] = 3\n out[o] = t[l]", "t"); /* no meeting yet: an own element is not told from others */
     check("let old = atomic_add(t[l], 1)\n out[o] = old", "t");
     check("atomic_add(t[l], 1)\n barrier\n out[o] = t[k]", "t");

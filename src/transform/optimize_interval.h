@@ -1,0 +1,49 @@
+/* Intervals of integers: what an op gives for operands that lie between two values each.
+ *
+ * Computed in 128 bits; the whole type wherever the exact result might wrap. Every rule gives an interval that holds for all operands in theirs. */
+#ifndef VY_TRANSFORM_OPTIMIZE_INTERVAL_H
+#define VY_TRANSFORM_OPTIMIZE_INTERVAL_H
+
+#include "transform/optimize.h"
+
+/* Both ends belong to it. */
+typedef struct vy_interval {
+    vy_wide low, high;
+} vy_interval;
+
+/* The same in 64 bits, in the order of a type: of signed ones read them as int64_t. */
+typedef struct vy_range {
+    uint64_t low, high;
+} vy_range;
+
+static inline vy_wide vy_least(vy_wide a, vy_wide b) {
+    return a < b ? a : b;
+}
+static inline vy_wide vy_most(vy_wide a, vy_wide b) {
+    return a > b ? a : b;
+}
+
+static inline int vy_is_integer(uint8_t type) {
+    return (vy_type_layouts[type].classes & VYRE_CLASS_INTEGER) != 0;
+}
+static inline int vy_is_signed(uint8_t type) {
+    return vy_type_layouts[type].classes == VYRE_CLASS_SIGNED;
+}
+
+static inline vy_interval vy_interval_of(uint8_t type, vy_range r) {
+    return vy_is_signed(type) ? (vy_interval){(int64_t)r.low, (int64_t)r.high} : (vy_interval){r.low, r.high};
+}
+static inline vy_range vy_interval_pack(vy_interval i) {
+    return (vy_range){(uint64_t)i.low, (uint64_t)i.high};
+}
+
+/* All values of a type: 0 and 1 for bool and, since nobody asks, for floats. */
+vy_interval vy_interval_whole(uint8_t type);
+/* From low to high if the type holds all of it, else the whole type. */
+vy_interval vy_interval_fit(uint8_t type, vy_wide low, vy_wide high);
+/* All of both, and what lies between. */
+vy_interval vy_interval_hull(vy_interval a, vy_interval b);
+/* What an op of that result type gives. `operand` is the type of its first operand; operands it does not have may be anything. */
+vy_interval vy_interval_op(vyre_op op, uint8_t type, uint8_t operand, vy_interval a, vy_interval b, vy_interval c);
+
+#endif
