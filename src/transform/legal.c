@@ -77,6 +77,15 @@ static vyre_status run_pairs(const vyre_program *program, const vy_legal_target 
 static phase *const phases[] = {run_fill,  vy_legal_end, vy_legal_meet, run_guard,    run_narrow,
                                 run_exact, run_bits,     run_pairs,     vy_legal_fuse};
 
+/* What phases make is valid but for the limits of the language, which the original kept. */
+static vyre_status over_limit(vyre_error *error) {
+    char why[sizeof error->message] = "";
+    if (error)
+        memcpy(why, error->message, sizeof why);
+    return vy_fail(error, VYRE_LIMIT, "nest fewer blocks, or use fewer or smaller arrays",
+                   "legalised, the program is over a limit: %.400s", why);
+}
+
 vyre_status vy_legalise(vyre_program *program, const vy_legal_target *target, vyre_program **out, vyre_error *error) {
     vyre_program *made = NULL;
     vy_legal_target usable = *target;
@@ -101,5 +110,5 @@ vyre_status vy_legalise(vyre_program *program, const vy_legal_target *target, vy
         *out = made;
     else
         vyre_program_release(made);
-    return status;
+    return status == VYRE_INVALID_PROGRAM ? over_limit(error) : status;
 }

@@ -233,6 +233,25 @@ static void a_library_cannot_be_legalised(void **state) {
     vyre_module_free(module);
 }
 
+/* A store at the innermost place that there is needs an `if` around it. */
+static void a_test_that_has_no_place_is_over_a_limit(void **state) {
+    (void)state;
+    char text[4096] = "program p {\n param k : u32\n buffer x : u32 read_write\n workgroup 1\n grid 1\n";
+    vyre_error error = {0};
+    vyre_program *legal;
+    for (int i = 0; i < 128; i++)
+        strcat(text, "if k > 1 {\n");
+    strcat(text, "x[k] = 1\n");
+    for (int i = 0; i <= 128; i++)
+        strcat(text, "}\n");
+    vyre_program *program = parse_program(text);
+    assert_int_equal(vy_legalise(program, &(vy_legal_target){.exact = ALL_BITS}, &legal, &error), VYRE_LIMIT);
+    assert_null(legal);
+    assert_non_null(strstr(error.message, "128"));
+    assert_int_equal(vy_legalise(program, &(vy_legal_target){.exact = ALL_BITS}, &legal, NULL), VYRE_LIMIT);
+    vyre_program_release(program);
+}
+
 /* ---- memory ---- */
 
 static vyre_status legalise_a_tour(void *user) {
@@ -295,6 +314,7 @@ int main(void) {
         cmocka_unit_test(what_is_not_rewritten_is_refused_by_name),
         cmocka_unit_test(f64_is_held_as_its_pattern),
         cmocka_unit_test(a_library_cannot_be_legalised),
+        cmocka_unit_test(a_test_that_has_no_place_is_over_a_limit),
         cmocka_unit_test(any_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,8 @@
  * as zero. Each body is judged and run: at level legal arrays start with garbage. */
 #include "transform/guard_campaign.h"
 
+#include "transform/legal.h"
+
 static vyre_program *parse(const char *body) {
     char text[4096];
     vyre_module *module;
@@ -133,12 +135,27 @@ static void values_that_double_their_cost_end(void **state) {
     check(body, "twab");
 }
 
+static void a_target_that_zeroes_arrays_is_left_alone(void **state) {
+    (void)state;
+    vyre_program *program = parse("out[o] = t[k]"), *legal[2];
+    vyre_error error;
+    for (uint8_t i = 0; i < 2; i++) {
+        const vy_legal_target target = {.exact = (UINT64_C(1) << VYRE_NUMERIC_COUNT) - 1, .zeroes_arrays = i};
+        assert_int_equal(vy_legalise(program, &target, &legal[i], &error), VYRE_OK);
+    }
+    assert_true((legal[0]->facts & VY_FACT_BARRIER) && !(legal[1]->facts & VY_FACT_BARRIER));
+    vyre_program_release(legal[0]);
+    vyre_program_release(legal[1]);
+    vyre_program_release(program);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(private_arrays),
         cmocka_unit_test(workgroup_arrays),
         cmocka_unit_test(loops_of_many_trips),
         cmocka_unit_test(values_that_double_their_cost_end),
+        cmocka_unit_test(a_target_that_zeroes_arrays_is_left_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
