@@ -21,19 +21,51 @@ static uint32_t u32(vy_rewrite *rw, vyre_op op, uint32_t a, uint32_t b) {
     return vy_pool_op(rw, op, VYRE_TYPE_U32, a, b, VY_NONE);
 }
 
-/* The variable of the draft that holds the index of the first element. */
-static uint32_t first_index(vy_rewrite *rw, const vy_fuse_group *g) {
-    uint32_t index = vy_rewrite_read(rw, g->index);
-    return vy_rewrite_let(rw, g->behind ? u32(rw, VYRE_OP_SUB, index, number(rw, g->behind)) : index);
+/* ---- values ---- */
+
+/* A node as something that keeps its value: itself if it is a literal or a variable that never changes, else a `let`. */
+static vy_fuse_value keep(vy_rewrite *rw, uint32_t node) {
+    if (node == VY_NONE)
+        return (vy_fuse_value){VY_NONE, 0};
+    const vy_expr *e = vy_pool_get(rw, node);
+    if (e->kind == VY_EXPR_LITERAL)
+        return (vy_fuse_value){VY_NONE, e->bits};
+    if (e->kind == VY_EXPR_VARIABLE && !rw->draft.program->variables.items[e->a].is_mutable)
+        return (vy_fuse_value){e->a, 0};
+    return (vy_fuse_value){vy_rewrite_let(rw, node), 0};
 }
 
-static uint32_t element(vy_rewrite *rw, uint32_t index, uint32_t k) {
-    uint32_t first = vy_pool_variable(rw, index);
-    return k ? u32(rw, VYRE_OP_ADD, first, number(rw, k)) : first;
+static uint32_t use(vy_rewrite *rw, vyre_type type, vy_fuse_value value) {
+    return value.variable == VY_NONE ? vy_pool_literal(rw, type, value.bits) : vy_pool_variable(rw, value.variable);
+}
+
+/* The same in the draft, for a statement that follows directly. */
+static uint32_t write_value(vy_rewrite *rw, vyre_type type, vy_fuse_value value) {
+    return value.variable == VY_NONE ? vy_draft_literal(&rw->draft, type, value.bits)
+                                     : vy_draft_variable(&rw->draft, value.variable);
+}
+
+/* ---- indices ---- */
+
+static uint32_t add(vy_rewrite *rw, uint32_t node, uint32_t offset) {
+    if (vy_pool_is_literal(rw, node))
+        return number(rw, (uint32_t)vy_pool_get(rw, node)->bits + offset);
+    if (offset == 0)
+        return node;
+    int is_negative = offset > UINT32_MAX / 2;
+    return u32(rw, is_negative ? VYRE_OP_SUB : VYRE_OP_ADD, node, number(rw, is_negative ? 0u - offset : offset));
+}
+
+static uint32_t first_index(vy_rewrite *rw, const vy_fuse_group *g) {
+    return add(rw, g->index == VY_NONE ? number(rw, 0) : vy_rewrite_read(rw, g->index), g->offset);
+}
+
+static uint32_t element(vy_rewrite *rw, vy_fuse_value index, uint32_t k) {
+    return add(rw, use(rw, VYRE_TYPE_U32, index), k);
 }
 
 /* Whether the address of the first element is aligned, as a condition of the draft. */
-static uint32_t alignment(vy_rewrite *rw, const vy_fuse_group *g, uint32_t index) {
+static uint32_t alignment(vy_rewrite *rw, const vy_fuse_group *g, vy_fuse_value index) {
     uint32_t start = VY_NONE;
     if (!g->starts_aligned)
         start = vy_pool_expr(rw, &(vy_expr){.kind = VY_EXPR_MISALIGNMENT,
@@ -41,7 +73,7 @@ static uint32_t alignment(vy_rewrite *rw, const vy_fuse_group *g, uint32_t index
                                             .a = rw->memories[g->memory],
                                             .b = VY_NONE,
                                             .c = VY_NONE});
-    uint32_t place = g->index_is_aligned ? start : vy_pool_variable(rw, index);
+    uint32_t place = g->index_is_aligned ? start : element(rw, index, 0);
     if (!g->index_is_aligned && start != VY_NONE)
         place = u32(rw, VYRE_OP_ADD, place, start);
     uint32_t rest = u32(rw, VYRE_OP_AND, place, number(rw, g->count - 1u));
@@ -54,7 +86,7 @@ static int is_proven(const vy_fuse_group *g) {
 
 /* ---- loads ---- */
 
-/* Returns the first of its variables. */
+/* The index is one of the draft. Returns the first of its variables. */
 static uint32_t write_load(vy_rewrite *rw, const vy_fuse_group *g, uint32_t index) {
     vy_stmt load = vy_draft_blank(VY_STMT_LOAD);
     vy_name names[VY_LIMIT_WIDE];
@@ -65,14 +97,14 @@ static uint32_t write_load(vy_rewrite *rw, const vy_fuse_group *g, uint32_t inde
     }
     load.memory = rw->memories[g->memory];
     load.result_count = g->count;
-    load.a = vy_rewrite_write(rw, vy_pool_variable(rw, index));
+    load.a = index;
     if (rw->draft.failed)
         return VY_NONE;
     uint32_t made = vy_draft_stmt(&rw->draft, &load, NULL, 0, names, types);
     return made == VY_NONE ? VY_NONE : rw->draft.program->stmts.items[made].variable;
 }
 
-static uint32_t write_element(vy_rewrite *rw, const vy_fuse_group *g, uint32_t index, uint32_t k) {
+static uint32_t write_element(vy_rewrite *rw, const vy_fuse_group *g, vy_fuse_value index, uint32_t k) {
     uint32_t at = element(rw, index, k);
     return vy_rewrite_write(rw, vy_pool_expr(rw, &(vy_expr){.kind = VY_EXPR_LOAD,
                                                             .type = (uint8_t)type_of(rw, g),
@@ -84,25 +116,26 @@ static uint32_t write_element(vy_rewrite *rw, const vy_fuse_group *g, uint32_t i
 
 static void write_loads(vy_rewrite *rw, vy_fuse_group *g) {
     vy_draft *draft = &rw->draft;
-    uint32_t index = first_index(rw, g), first;
+    uint32_t node = first_index(rw, g), first;
     rw->changes++;
     if (is_proven(g)) {
-        first = write_load(rw, g, index);
+        first = write_load(rw, g, vy_rewrite_write(rw, node));
         for (uint32_t k = 0; k < g->count; k++)
-            g->values[k] = first == VY_NONE ? VY_NONE : first + k;
+            g->values[k] = (vy_fuse_value){first == VY_NONE ? VY_NONE : first + k, 0};
         return;
     }
+    vy_fuse_value index = keep(rw, node);
     for (uint32_t k = 0; k < g->count; k++) {
         uint32_t zero = vy_draft_literal(draft, type_of(rw, g), 0);
-        g->values[k] = vy_draft_var(draft, vy_rewrite_new_name(rw), type_of(rw, g), zero);
+        g->values[k] = (vy_fuse_value){vy_draft_var(draft, vy_rewrite_new_name(rw), type_of(rw, g), zero), 0};
     }
     vy_draft_if(draft, alignment(rw, g, index));
-    first = write_load(rw, g, index);
+    first = write_load(rw, g, write_value(rw, VYRE_TYPE_U32, index));
     for (uint32_t k = 0; k < g->count && first != VY_NONE; k++)
-        vy_draft_assign(draft, g->values[k], vy_draft_variable(draft, first + k));
+        vy_draft_assign(draft, g->values[k].variable, vy_draft_variable(draft, first + k));
     vy_draft_else(draft);
     for (uint32_t k = 0; k < g->count && !draft->failed; k++)
-        vy_draft_assign(draft, g->values[k], write_element(rw, g, index, k));
+        vy_draft_assign(draft, g->values[k].variable, write_element(rw, g, index, k));
     vy_draft_end(draft);
 }
 
@@ -112,30 +145,31 @@ static void write_store(vy_rewrite *rw, const vy_fuse_group *g, uint32_t index) 
     vy_stmt store = vy_draft_blank(VY_STMT_STORE_WIDE);
     vy_arg args[VY_LIMIT_WIDE];
     store.memory = rw->memories[g->memory];
-    store.a = vy_rewrite_write(rw, vy_pool_variable(rw, index));
+    store.a = index;
     for (uint32_t k = 0; k < g->count; k++)
-        args[k] = (vy_arg){0, vy_draft_variable(&rw->draft, g->values[k])};
+        args[k] = (vy_arg){0, write_value(rw, type_of(rw, g), g->values[k])};
     if (!rw->draft.failed)
         vy_draft_stmt(&rw->draft, &store, args, g->count, NULL, NULL);
 }
 
 static void write_stores(vy_rewrite *rw, const vy_fuse_group *g) {
     vy_draft *draft = &rw->draft;
-    uint32_t index = first_index(rw, g);
+    uint32_t node = first_index(rw, g);
     rw->changes++;
     if (is_proven(g)) {
-        write_store(rw, g, index);
+        write_store(rw, g, vy_rewrite_write(rw, node));
         return;
     }
+    vy_fuse_value index = keep(rw, node);
     vy_draft_if(draft, alignment(rw, g, index));
-    write_store(rw, g, index);
+    write_store(rw, g, write_value(rw, VYRE_TYPE_U32, index));
     vy_draft_else(draft);
     for (uint32_t k = 0; k < g->count && !draft->failed; k++) {
         vy_stmt store = vy_draft_blank(VY_STMT_STORE);
         store.memory = rw->memories[g->memory];
         store.guard = VY_UNGUARDED;
         store.a = vy_rewrite_write(rw, element(rw, index, k));
-        store.b = vy_draft_variable(draft, g->values[k]);
+        store.b = write_value(rw, type_of(rw, g), g->values[k]);
         vy_draft_stmt(draft, &store, NULL, 0, NULL, NULL);
     }
     vy_draft_end(draft);
@@ -143,25 +177,38 @@ static void write_stores(vy_rewrite *rw, const vy_fuse_group *g) {
 
 /* ---- the walk ---- */
 
+/* The variable that holds what a load of a group gives; VY_NONE if it is in none. */
+static uint32_t fused_variable(const vy_rewrite *rw, uint32_t expr) {
+    const vy_fuse_plan *plan = rw->user;
+    uint32_t group = plan->of_expr[expr];
+    return group ? plan->groups.items[group - 1].values[plan->element_of_expr[expr]].variable : VY_NONE;
+}
+
+/* A `let` of nothing but a load that is fused is another name for its variable. */
+static int is_renamed(vy_rewrite *rw, const vy_stmt *s) {
+    uint32_t variable = s->kind == VY_STMT_LET ? fused_variable(rw, s->a) : VY_NONE;
+    if (variable == VY_NONE)
+        return 0;
+    rw->variables[s->variable] = variable;
+    return 1;
+}
+
 static int statement(vy_rewrite *rw, uint32_t stmt) {
     vy_fuse_plan *plan = rw->user;
+    const vy_stmt *s = &rw->from->stmts.items[stmt];
     for (uint32_t g = plan->at_stmt[stmt]; g; g = plan->groups.items[g - 1].next)
         write_loads(rw, &plan->groups.items[g - 1]);
     if (!plan->of_stmt[stmt])
-        return 0;
+        return is_renamed(rw, s);
     vy_fuse_group *g = &plan->groups.items[plan->of_stmt[stmt] - 1];
-    uint32_t value = vy_rewrite_read(rw, rw->from->stmts.items[stmt].b);
-    g->values[plan->element_of_stmt[stmt]] = vy_rewrite_let(rw, value);
+    g->values[plan->element_of_stmt[stmt]] = keep(rw, vy_rewrite_read(rw, s->b));
     if (g->at == stmt)
         write_stores(rw, g);
     return 1;
 }
 
 static uint32_t fused_load(vy_rewrite *rw, uint32_t expr) {
-    const vy_fuse_plan *plan = rw->user;
-    if (!plan->of_expr[expr])
-        return VY_NONE;
-    return vy_pool_variable(rw, plan->groups.items[plan->of_expr[expr] - 1].values[plan->element_of_expr[expr]]);
+    return vy_pool_variable(rw, fused_variable(rw, expr));
 }
 
 vyre_status vy_legal_fuse(const vyre_program *program, const vy_legal_target *target, vyre_program **out,

@@ -11,6 +11,9 @@
 #include "base/status.h"
 #include "ir/validate/check.h"
 
+/* A test of the address pays for an access of so many bytes. */
+enum { WORTH_A_TEST = 4 };
+
 /* Sets that are open at once; a block with more is rare, and only loses groups. */
 enum { OPEN = 32, MEMBERS = 64, DEEPEST = 32 };
 
@@ -38,6 +41,7 @@ typedef struct planner {
     uint32_t bytes; /* of the widest access */
     int aligned_buffers;
     uint32_t *definition; /* by variable: the value of its `let`; VY_NONE */
+    uint8_t *factor;      /* by variable: the power of two that divides it for certain, as an exponent */
     uint32_t count;
     set *open;
     int out_of_memory;
@@ -53,27 +57,56 @@ static int is_literal(const planner *p, uint32_t expr) {
     return expr_at(p, expr)->kind == VY_EXPR_LITERAL;
 }
 
-/* Takes literals off the index, through sums and `let`s. */
+static int is_fixed_variable(const planner *p, uint32_t expr) {
+    const vy_expr *e = expr_at(p, expr);
+    return e->kind == VY_EXPR_VARIABLE && !p->program->variables.items[e->a].is_mutable;
+}
+
+/* Whether an expression has the same value wherever it is evaluated in its scope. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+static int is_constant(const planner *p, uint32_t expr) {
+    if (expr == VY_NONE)
+        return 1;
+    const vy_expr *e = expr_at(p, expr);
+    if (e->kind == VY_EXPR_OP)
+        return is_constant(p, e->a) && is_constant(p, e->b) && is_constant(p, e->c);
+    return e->kind != VY_EXPR_LOAD && (e->kind != VY_EXPR_VARIABLE || is_fixed_variable(p, expr));
+}
+
+/* Takes one literal off a sum. Returns 0 if it is none. */
+static int take_literal(const planner *p, place *at) {
+    const vy_expr *e = expr_at(p, at->base);
+    if (e->kind != VY_EXPR_OP || (e->op != VYRE_OP_ADD && e->op != VYRE_OP_SUB))
+        return 0;
+    if (is_literal(p, e->b)) {
+        uint32_t literal = (uint32_t)expr_at(p, e->b)->bits;
+        *at = (place){e->a, e->op == VYRE_OP_ADD ? at->offset + literal : at->offset - literal};
+        return 1;
+    }
+    if (e->op == VYRE_OP_ADD && is_literal(p, e->a)) {
+        *at = (place){e->b, at->offset + (uint32_t)expr_at(p, e->a)->bits};
+        return 1;
+    }
+    return 0;
+}
+
+/* Takes literals off the index, through sums and `let`s; but not to a variable that may change: the `let` does not. Other types than u32 do not wrap as
+ * offsets do: they are bases as a whole. */
 static place place_of(const planner *p, uint32_t expr) {
     place at = {expr, 0};
+    if (expr_at(p, expr)->type != VYRE_TYPE_U32)
+        return at;
     for (int depth = 0; depth < DEEPEST; depth++) {
         const vy_expr *e = expr_at(p, at.base);
         if (e->kind == VY_EXPR_LITERAL)
             return (place){VY_NONE, at.offset + (uint32_t)e->bits};
         if (e->kind == VY_EXPR_VARIABLE && p->definition[e->a] != VY_NONE) {
-            const vy_expr *d = expr_at(p, p->definition[e->a]);
-            int is_sum = d->kind == VY_EXPR_OP && (d->op == VYRE_OP_ADD || d->op == VYRE_OP_SUB);
-            if (!is_sum && d->kind != VY_EXPR_VARIABLE && d->kind != VY_EXPR_LITERAL)
-                return at;
-            if (is_sum && !is_literal(p, d->b) && (d->op == VYRE_OP_SUB || !is_literal(p, d->a)))
-                return at;
-            at.base = p->definition[e->a];
-        } else if (e->kind == VY_EXPR_OP && e->op == VYRE_OP_ADD && is_literal(p, e->a)) {
-            at = (place){e->b, at.offset + (uint32_t)expr_at(p, e->a)->bits};
-        } else if (e->kind == VY_EXPR_OP && (e->op == VYRE_OP_ADD || e->op == VYRE_OP_SUB) && is_literal(p, e->b)) {
-            uint32_t literal = (uint32_t)expr_at(p, e->b)->bits;
-            at = (place){e->a, e->op == VYRE_OP_ADD ? at.offset + literal : at.offset - literal};
-        } else {
+            place inner = {p->definition[e->a], at.offset};
+            while (take_literal(p, &inner))
+                ;
+            if (!is_literal(p, inner.base) && !is_fixed_variable(p, inner.base))
+                return inner.base == p->definition[e->a] || !is_constant(p, inner.base) ? at : inner;
+            at = inner;
+        } else if (!take_literal(p, &at)) {
             return at;
         }
     }
@@ -104,33 +137,32 @@ static int is_same(const planner *p, uint32_t one, uint32_t other) {
     }
 }
 
-/* The largest power of two, up to 2^8, that divides an expression of u32 for certain; as its exponent. */
-static unsigned factor_of(const planner *p, uint32_t expr, int depth) {
+/* The largest power of two, up to 2^8, that divides an expression of u32 for certain; as its exponent. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+static unsigned factor_of(const planner *p, uint32_t expr) {
     const vy_expr *e = expr_at(p, expr);
-    unsigned a, b, most = 8;
+    const unsigned most = 8;
     if (e->kind == VY_EXPR_LITERAL)
         return e->bits & 0xff ? (unsigned)__builtin_ctzll(e->bits) : most;
-    if (depth == DEEPEST)
-        return 0;
-    if (e->kind == VY_EXPR_VARIABLE && p->definition[e->a] != VY_NONE)
-        return factor_of(p, p->definition[e->a], depth + 1);
+    if (e->kind == VY_EXPR_VARIABLE)
+        return p->factor[e->a];
     if (e->kind != VY_EXPR_OP || e->type != VYRE_TYPE_U32)
         return 0;
+    unsigned a, b;
     switch ((vyre_op)e->op) {
     case VYRE_OP_ADD:
     case VYRE_OP_SUB:
-        a = factor_of(p, e->a, depth + 1);
-        b = factor_of(p, e->b, depth + 1);
+        a = factor_of(p, e->a);
+        b = factor_of(p, e->b);
         return a < b ? a : b;
     case VYRE_OP_AND:
-        a = factor_of(p, e->a, depth + 1);
-        b = factor_of(p, e->b, depth + 1);
+        a = factor_of(p, e->a);
+        b = factor_of(p, e->b);
         return a > b ? a : b;
     case VYRE_OP_MUL:
-        a = factor_of(p, e->a, depth + 1) + factor_of(p, e->b, depth + 1);
+        a = factor_of(p, e->a) + factor_of(p, e->b);
         return a < most ? a : most;
     case VYRE_OP_SHL:
-        a = is_literal(p, e->b) ? factor_of(p, e->a, depth + 1) + (unsigned)(expr_at(p, e->b)->bits & 31) : 0;
+        a = is_literal(p, e->b) ? factor_of(p, e->a) + (unsigned)(expr_at(p, e->b)->bits & 31) : 0;
         return a < most ? a : most;
     default:
         return 0;
@@ -184,6 +216,7 @@ static void try_group(planner *p, const set *s, uint32_t first, uint32_t count, 
                            .index_is_aligned = (uint8_t)proven,
                            .starts_aligned = (uint8_t)starts_aligned(p, s),
                            .at = s->is_store ? 0 : VY_NONE};
+    uint32_t behind = 0;
     for (uint32_t k = 0; k < count; k++) {
         uint32_t i = find(p, s, first + k);
         if (i == s->count)
@@ -191,13 +224,18 @@ static void try_group(planner *p, const set *s, uint32_t first, uint32_t count, 
         const member *m = &s->members[i];
         uint32_t index = s->is_store ? p->program->stmts.items[m->stmt].a : expr_at(p, m->expr)->b;
         int is_new = s->is_store ? m->stmt >= group.at : m->stmt < group.at;
-        /* An index that is known there: of stores any, so that of the first element. */
+        /* An index that is known there: of stores any, so that of the first element. A fixed base is known wherever it is used. */
         if (s->is_store ? k == 0 : is_new) {
             group.index = index;
-            group.behind = k;
+            behind = k;
         }
         if (is_new)
             group.at = m->stmt;
+    }
+    group.offset = 0u - behind;
+    if (s->base == VY_NONE || is_fixed_variable(p, s->base)) {
+        group.index = s->base;
+        group.offset = first;
     }
     vy_fuse_group *slot = VY_PUSH(&plan->groups);
     if (!slot) {
@@ -213,27 +251,20 @@ static void try_group(planner *p, const set *s, uint32_t first, uint32_t count, 
     enter(p, s, &group, number, first);
 }
 
-/* Whether the index is a multiple of count. */
-static int index_is_aligned(const planner *p, const set *s, uint32_t first, uint32_t count) {
-    unsigned factor = s->base == VY_NONE ? 8 : factor_of(p, s->base, 0);
-    return (1u << factor) >= count && first % count == 0;
-}
-
-/* Whether the address may be aligned: not if the index is known to be in the middle. */
-static int may_be_aligned(const planner *p, const set *s, uint32_t first, uint32_t count) {
-    unsigned factor = s->base == VY_NONE ? 8 : factor_of(p, s->base, 0);
-    uint32_t known = 1u << factor < count ? 1u << factor : count;
-    return !starts_aligned(p, s) || first % known == 0;
-}
-
-/* Groups of a set, the widest first; from aligned places before others. */
+/* Groups of a set, the widest first; those that are aligned for certain before those that may be. An index that is known to be in the middle is not. */
 static void close_set(planner *p, set *s) {
-    uint32_t most = p->bytes / size_of(p, s->memory);
+    uint32_t size = size_of(p, s->memory), most = p->bytes / size;
+    uint32_t known = 1u << (s->base == VY_NONE ? 8 : factor_of(p, s->base)); /* what divides the base */
     for (uint32_t count = most; count >= 2 && s->count >= 2; count /= 2)
         for (int proven = 1; proven >= 0; proven--)
             for (uint32_t i = 0; i < s->count; i++) {
                 uint32_t first = s->members[i].offset;
-                if (proven ? index_is_aligned(p, s, first, count) : may_be_aligned(p, s, first, count))
+                int is_aligned = known >= count && first % count == 0;
+                int may_be = !starts_aligned(p, s) || first % (known < count ? known : count) == 0;
+                int needs_test = !proven || !starts_aligned(p, s);
+                if (needs_test && count * size < WORTH_A_TEST)
+                    continue;
+                if (proven ? is_aligned : may_be)
                     try_group(p, s, first, count, proven);
             }
     s->count = 0;
@@ -410,9 +441,10 @@ static uint32_t plan_structured(planner *p, uint32_t index, uint32_t expr) {
 static uint32_t plan_simple(planner *p, uint32_t index, uint32_t expr) {
     const vy_stmt *s = &p->program->stmts.items[index];
     uint32_t end = see_exprs(p, index, expr, vy_stmt_exprs_end(p->program, s, expr));
-    if (s->kind == VY_STMT_LET)
+    if (s->kind == VY_STMT_LET) {
         p->definition[s->variable] = s->a;
-    else if (s->kind == VY_STMT_STORE)
+        p->factor[s->variable] = (uint8_t)factor_of(p, s->a);
+    } else if (s->kind == VY_STMT_STORE)
         see_store(p, index, s);
     else if (vy_stmt_orders(s) || s->kind == VY_STMT_ATOMIC || s->kind == VY_STMT_CALL)
         close_sets(p, VY_NONE, 2, NULL);
@@ -453,9 +485,10 @@ vyre_status vy_fuse_plan_make(vy_fuse_plan *plan, const vyre_program *program, c
                  .bytes = target->access_bytes,
                  .aligned_buffers = target->aligned_buffers,
                  .definition = array(plan, program->variables.count, sizeof *p.definition),
+                 .factor = array(plan, program->variables.count, 1),
                  .open = vy_allocate(OPEN * sizeof *p.open)};
     p.out_of_memory = !plan->of_expr || !plan->of_stmt || !plan->at_stmt || !plan->element_of_expr ||
-                      !plan->element_of_stmt || !p.definition || !p.open;
+                      !plan->element_of_stmt || !p.definition || !p.factor || !p.open;
     if (!p.out_of_memory) {
         memset(p.definition, 0xff, program->variables.count * sizeof *p.definition);
         plan_block(&p, entry->first_stmt, entry->end_stmt, 0);

@@ -6,18 +6,24 @@
 #include "ir/model.h"
 #include "transform/legal.h"
 
+/* What can be written any number of times. */
+typedef struct vy_fuse_value {
+    uint32_t variable; /* of the draft; VY_NONE: a literal */
+    uint64_t bits;
+} vy_fuse_value;
+
 /* Accesses to `count` consecutive elements of a memory, in one block. */
 typedef struct vy_fuse_group {
     uint32_t memory;
     uint8_t count;
     uint8_t is_store;
     uint8_t index_is_aligned,
-        starts_aligned;             /* by proof, of the index and of the memory; else it is looked at when it runs */
-    uint32_t at;                    /* the statement where it is made: of loads the first, of stores the last */
-    uint32_t index;                 /* an index that can be evaluated there … */
-    uint32_t behind;                /* … which lies so many elements behind the first */
-    uint32_t next;                  /* the next group at the same statement, plus 1 */
-    uint32_t values[VY_LIMIT_WIDE]; /* by element: a variable of the draft, filled while writing */
+        starts_aligned; /* by proof, of the index and of the memory; else it is looked at when it runs */
+    uint32_t at;        /* the statement where it is made: of loads the first, of stores the last */
+    uint32_t index;     /* an expression that can be evaluated there; VY_NONE: zero … */
+    uint32_t offset;    /* … and what to add to it for the first element, modulo 2^32 */
+    uint32_t next;      /* the next group at the same statement, plus 1 */
+    vy_fuse_value values[VY_LIMIT_WIDE]; /* by element, filled while writing */
 } vy_fuse_group;
 
 typedef struct vy_fuse_plan {
