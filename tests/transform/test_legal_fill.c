@@ -2,8 +2,6 @@
  * as zero. Each body is judged and run: at level legal arrays start with garbage. */
 #include "transform/guard_campaign.h"
 
-#include "transform/legal.h"
-
 static vyre_program *parse(const char *body) {
     char text[4096];
     vyre_module *module;

@@ -139,6 +139,30 @@ static void programs_that_go_out_of_bounds_give_the_same_bits(void **state) {
     guard_campaign_free(&c);
 }
 
+/* The same through all phases, for targets with and without subgroups and wide accesses. */
+static void so_they_do_on_targets_of_any_kind(void **state) {
+    (void)state;
+    uint64_t count = (VY_SANITIZED ? 100 : 1000) * (uint64_t)vy_test_effort();
+    const char *first = getenv("VYRE_SEED");
+    uint64_t start = first ? strtoull(first, NULL, 0) : 0;
+    guard_campaign c = {.generate = {.statements = 14, .depth = 3, .invocations = 32},
+                        .shows = 1,
+                        .compared = {.rules = &vy_rules_sound}};
+    for (uint64_t seed = start; seed < start + count; seed++) {
+        const vy_legal_target target = {.exact = (UINT64_C(1) << VYRE_NUMERIC_COUNT) - 1,
+                                        .subgroup_width = seed % 3 ? 32 : 0,
+                                        .access_bytes = seed % 2 ? 16 : 0,
+                                        .cancellable = seed % 5 == 0};
+        c.target = &target;
+        c.generate.stress = seed % 2 ? VYRE_STRESS_MEMORY : 0;
+        if (guard_try(&c, seed))
+            fail_msg("seed %llu: %s", (unsigned long long)seed, c.compared.message);
+    }
+    printf("%llu programs\n", (unsigned long long)c.programs);
+    assert_true(c.programs > count / 2);
+    guard_campaign_free(&c);
+}
+
 /* Each is the rules with one thing wrong. */
 static void wrong_guards_are_found(void **state) {
     (void)state;
@@ -302,6 +326,7 @@ int main(void) {
         cmocka_unit_test(an_index_is_evaluated_once_and_in_its_place),
         cmocka_unit_test(what_is_left_is_counted_and_explained),
         cmocka_unit_test(programs_that_go_out_of_bounds_give_the_same_bits),
+        cmocka_unit_test(so_they_do_on_targets_of_any_kind),
         cmocka_unit_test(wrong_guards_are_found),
         cmocka_unit_test(the_table_of_examples_is_right),
         cmocka_unit_test(a_failed_allocation_leaves_nothing_behind),
