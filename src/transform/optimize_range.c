@@ -11,7 +11,7 @@ typedef vy_interval interval;
 
 enum { EFFORT = 64 }; /* values of `let`s that are looked into for one question */
 
-/* What is known of a subject: a variable, or a builtin, which stand behind variables. */
+/* What is known of a subject: variables, behind them builtins, then lengths of memories. */
 typedef struct fact {
     vy_range range;
     vy_bounds below;
@@ -46,11 +46,25 @@ static uint32_t builtin_subject(const vyre_program *p, uint32_t builtin, uint32_
     return p->variables.count + builtin * 3 + axis;
 }
 
+/* Of the length that has this name: a memory's, or a param. */
+static uint32_t length_subject(const vyre_program *p, uint32_t name) {
+    return name < p->memories.count ? builtin_subject(p, VYRE_BUILTIN_COUNT, 0) + name : name - p->memories.count;
+}
+
+/* The type in which the facts of a subject are kept. */
+static uint8_t subject_type(const vyre_program *p, uint32_t subject) {
+    return subject < p->variables.count ? p->variables.items[subject].type : VYRE_TYPE_U32;
+}
+
 /* What facts are kept of, or VY_NONE. */
 static uint32_t subject_of(const vy_ranges *r, uint32_t expr) {
     const vy_expr *e = &r->program->exprs.items[expr];
     if (e->kind == VY_EXPR_VARIABLE)
         return e->a;
+    if (e->kind == VY_EXPR_LEN) {
+        uint32_t subject = length_subject(r->program, vy_length_of(r->program, e->a));
+        return subject_type(r->program, subject) == e->type ? subject : VY_NONE;
+    }
     return e->kind == VY_EXPR_BUILTIN ? builtin_subject(r->program, e->op, e->axis) : VY_NONE;
 }
 
@@ -109,19 +123,22 @@ static interval range_builtin(const vyre_program *p, uint32_t builtin, uint32_t 
     }
 }
 
-static interval range_expr(const vy_ranges *r, const vy_expr *e) {
-    uint64_t length;
+static interval range_len(const vyre_program *p, uint32_t memory) {
+    uint64_t length = vy_memory_known_length(p, memory);
+    return length ? (interval){(wide)length, (wide)length} : vy_interval_whole(VYRE_TYPE_U32);
+}
+
+static interval range_expr(const vy_ranges *r, uint32_t expr) {
+    const vy_expr *e = &r->program->exprs.items[expr];
+    uint32_t subject = subject_of(r, expr);
+    if (subject != VY_NONE)
+        return vy_interval_of(e->type, r->facts[subject].range);
     switch ((vy_expr_kind)e->kind) {
     case VY_EXPR_LITERAL:
         return vy_is_integer(e->type) ? (interval){vy_integer_of(e->type, e->bits), vy_integer_of(e->type, e->bits)}
                                       : vy_interval_whole(e->type);
-    case VY_EXPR_VARIABLE:
-        return vy_interval_of(e->type, r->facts[e->a].range);
     case VY_EXPR_LEN:
-        length = vy_memory_known_length(r->program, e->a);
-        return length ? (interval){(wide)length, (wide)length} : vy_interval_whole(e->type);
-    case VY_EXPR_BUILTIN:
-        return vy_interval_of(e->type, r->facts[builtin_subject(r->program, e->op, e->axis)].range);
+        return range_len(r->program, e->a);
     case VY_EXPR_OP:
         return range_op(r, e);
     default:
@@ -183,8 +200,12 @@ static vy_bounds below_op(vy_ranges *r, const vy_expr *e) {
     case VYRE_OP_CAST:
         return vy_interval_fit(e->type, a.low, a.high).high == a.high ? below(r, e->a) : none;
     case VYRE_OP_SHR:
-    case VYRE_OP_REM:
         return below(r, e->a);
+    case VYRE_OP_REM: /* x % 0 is x */
+        left = below(r, e->a);
+        if (b.low > 0)
+            vy_bounds_add(&r->known, &left, length_in(r, e->b), 0);
+        return left;
     case VYRE_OP_DIV:
         return b.low > 0 ? below(r, e->a) : none;
     case VYRE_OP_ADD:
@@ -233,12 +254,16 @@ static int is_below_length(vy_ranges *r, uint32_t expr, uint32_t length) {
     return vy_bounds_has(&known, length);
 }
 
+/* The least a length can be here. */
+static wide shortest(const vy_ranges *r, uint32_t length) {
+    uint32_t subject = length_subject(r->program, length);
+    return vy_interval_of(subject_type(r->program, subject), r->facts[subject].range).low;
+}
+
 static uint8_t is_inside(vy_ranges *r, uint32_t memory, uint32_t index) {
     interval i = at(r, index);
-    uint64_t length = vy_memory_known_length(r->program, memory);
-    if (i.low < 0)
-        return 0;
-    return (length && i.high < (wide)length) || is_below_length(r, index, vy_length_of(r->program, memory));
+    uint32_t length = vy_length_of(r->program, memory);
+    return i.low >= 0 && (i.high < shortest(r, length) || is_below_length(r, index, length));
 }
 
 /* The comparison that holds when `op` does not, for integers. */
@@ -294,7 +319,7 @@ static void visit_exprs(vy_ranges *r, const vy_stmt *s) {
     uint32_t end = vy_stmt_exprs_end(p, s, r->next_expr);
     for (; r->next_expr < end; r->next_expr++) {
         const vy_expr *e = &p->exprs.items[r->next_expr];
-        r->exprs[r->next_expr] = vy_interval_pack(range_expr(r, e));
+        r->exprs[r->next_expr] = vy_interval_pack(range_expr(r, r->next_expr));
         if (e->kind == VY_EXPR_LOAD)
             r->load_inside[r->next_expr] = is_inside(r, e->a, e->b);
         r->compared[r->next_expr] = compare(r, e);
@@ -391,6 +416,10 @@ static void assume_side(vy_ranges *r, vyre_op op, uint32_t left, uint32_t right)
     switch (op) {
     case VYRE_OP_EQ:
         mine = (interval){vy_most(mine.low, other.low), vy_least(mine.high, other.high)};
+        break;
+    case VYRE_OP_NE: /* an end of it */
+        mine.low += other.low == other.high && other.low == mine.low;
+        mine.high -= other.low == other.high && other.low == mine.high;
         break;
     case VYRE_OP_LT:
         mine.high = vy_least(mine.high, other.high - 1);
@@ -603,7 +632,7 @@ static void visit_block(vy_ranges *r, uint32_t first, uint32_t end) {
 static int prepare(vy_ranges *r) {
     const vyre_program *p = r->program;
     size_t exprs = p->exprs.count + 1u, stmts = p->stmts.count + 1u, variables = p->variables.count + 1u,
-           subjects = builtin_subject(p, VYRE_BUILTIN_COUNT, 0);
+           subjects = builtin_subject(p, VYRE_BUILTIN_COUNT, 0) + p->memories.count;
     r->size = vy_array_size(exprs * (sizeof *r->exprs + 2) + subjects * sizeof *r->facts +
                                 variables * (sizeof *r->lengths + sizeof *r->values) + stmts,
                             1);
@@ -622,6 +651,8 @@ static int prepare(vy_ranges *r) {
     }
     for (uint32_t i = 0; i < VYRE_BUILTIN_COUNT * 3; i++)
         r->facts[builtin_subject(p, 0, i)] = (fact){vy_interval_pack(range_builtin(p, i / 3, i % 3)), {0}};
+    for (uint32_t i = 0; i < p->memories.count; i++)
+        r->facts[length_subject(p, i)] = (fact){vy_interval_pack(range_len(p, i)), {0}};
     const vy_function *entry = vy_program_entry(p);
     for (uint32_t i = 0; entry && i < p->param_count; i++)
         r->lengths[entry->first_variable + i] = p->memories.count + entry->first_variable + i;

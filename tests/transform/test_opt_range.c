@@ -215,6 +215,29 @@ static void builtins_sums_and_lets(void **state) {
     UNKNOWN("let after = k + 1\n if after < len(x) { x[k] = k }");
 }
 
+static void lengths_that_are_not_zero(void **state) {
+    (void)state;
+    UNKNOWN("x[k % len(x)] = k"); /* of none */
+    INSIDE("if len(x) > 0 { x[k % len(x)] = k }");
+    INSIDE("if len(x) == 0 { return }\n z[k % len(z)] = k"); /* as long as x */
+    UNKNOWN("if len(r) > 0 { x[k % len(x)] = k }");
+    UNKNOWN("if len(x) >= 0 { x[k % len(x)] = k }");
+    UNKNOWN("if len(x) == 1 { return }\n x[k % len(x)] = k");
+    INSIDE("let i = k & 15\n if i != 15 { a[i + 1] = k }");
+    INSIDE("let i = k & 15\n if i != 0 { a[i - 1] = k }");
+    UNKNOWN("let i = k & 15\n if i != 1 { a[i - 1] = k }");
+    UNKNOWN("let i = k & 15\n if i != m % 2 { a[i - 1] = k }");
+    INSIDE("let l = len(x)\n if l == 0 { return }\n x[k % l] = k");
+    INSIDE("if k < len(x) { x[(k + 1) % len(x)] = k }");
+    INSIDE("if m > 3 { w[k % m] = k }");
+    UNKNOWN("if m > 3 { x[k % m] = k }");
+    INSIDE("if len(x) > 7 { x[local_id.x & 7] = k }");
+    UNKNOWN("if len(x) > 6 { x[local_id.x & 7] = k }");
+    UNKNOWN("if len(r) > 7 { x[local_id.x & 7] = k }");
+    INSIDE("if 8 <= len(w) { w[k % 8] = k }");
+    UNKNOWN("if 8 <= len(w) { w[k % 9] = k }");
+}
+
 static void variables_that_only_shrink(void **state) {
     (void)state;
     INSIDE("var s = 8u32\n while s > 0 { if local_id.x < s { a[local_id.x + s] = k }\n s = s / 2 }");
@@ -298,6 +321,7 @@ int main(void) {
         cmocka_unit_test(distances_to_lengths),
         cmocka_unit_test(counts_that_hang_together),
         cmocka_unit_test(builtins_sums_and_lets),
+        cmocka_unit_test(lengths_that_are_not_zero),
         cmocka_unit_test(variables_that_only_shrink),
         cmocka_unit_test(claims_about_random_programs_hold),
         cmocka_unit_test(a_failed_allocation_leaves_nothing_behind),
