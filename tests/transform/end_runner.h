@@ -68,11 +68,13 @@ typedef struct question {
     vyre_oracle_options options; /* of the legal program; checks and seed */
     vy_oracle_conditions conditions;
     outcome want;     /* of the program as it is */
+    int may_trap;     /* before it is stopped */
     vyre_status seen; /* of the last run */
     char why[1200];
 } question;
 
-/* Legalises and runs `program`; true if it does not do what it must. With polls it may also end early, but never do anything else. */
+/* Legalises and runs `program`; true if it does not do what it must. With polls it may also end early, perhaps after a trap that the program has; but never
+ * do anything else. */
 static inline int misbehaves(question *q, vyre_program *program, const vyre_arguments *arguments) {
     static outcome got;
     vyre_program *legal = NULL;
@@ -85,7 +87,9 @@ static inline int misbehaves(question *q, vyre_program *program, const vyre_argu
     }
     outcome_of(legal, arguments, q->options, &q->conditions, &got);
     q->seen = got.status;
-    if (!(q->conditions.poll && (got.status == VYRE_TIMEOUT || got.status == VYRE_TRAPPED)))
+    int is_cut =
+        got.status == VYRE_TIMEOUT || (got.status == VYRE_TRAPPED && (q->may_trap || q->want.status == VYRE_TRAPPED));
+    if (!(q->conditions.poll && is_cut))
         difference = outcome_differs(&q->want, &got);
     if (difference)
         snprintf(q->why, sizeof q->why, "%s", difference);

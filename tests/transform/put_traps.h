@@ -1,10 +1,12 @@
-/* Traps put into a program at random: behind an `if` about the place of the invocation, about a variable, or about nothing that differs. */
+/* Traps put into a program at random: behind an `if` about the place of the invocation, about a variable, or about nothing that differs. Behind some stands
+ * what only those would do that have trapped: a store that races, or a loop without end. And meetings are put where some uniform variable says so. */
 #ifndef VY_TESTS_TRANSFORM_PUT_TRAPS_H
 #define VY_TESTS_TRANSFORM_PUT_TRAPS_H
 
 #include "support/test.h"
 
 #include "transform/grid_split_copy.h"
+#include "transform/uniform.h"
 
 enum { VISIBLE = 4096 };
 
@@ -14,6 +16,8 @@ typedef struct trapper {
     unsigned one_in;           /* a trap before one statement in so many */
     uint32_t visible[VISIBLE]; /* variables of the source that are in scope, of 32-bit integers */
     uint32_t count, traps;
+    uint32_t harm; /* an array of one element */
+    vy_uniform *uniform;
 } trapper;
 
 static inline uint32_t put_number(trapper *t, uint64_t bound) {
@@ -38,24 +42,74 @@ static inline uint32_t put_value(trapper *t) {
     return vy_draft_builtin(draft, kind == 7 ? VYRE_BUILTIN_GROUP_ID : VYRE_BUILTIN_LOCAL_INDEX, 0);
 }
 
-static inline uint32_t put_condition(trapper *t) {
+/* The same for the same choice: it can be written twice. */
+static inline uint32_t put_condition(trapper *t, uint64_t choice) {
     static const vyre_op compare[] = {VYRE_OP_EQ, VYRE_OP_LT, VYRE_OP_GT, VYRE_OP_NE};
+    vy_random chosen = {choice}, *random = t->random;
+    t->random = &chosen;
     vyre_op op = compare[vy_random_below(t->random, 8) ? 0 : vy_random_below(t->random, 4)];
     uint32_t value = put_value(t);
     if (vy_random_below(t->random, 2))
         value = put_u32(t, VYRE_OP_AND, value, put_number(t, 64));
-    return vy_draft_op(&t->copy.draft, op, VYRE_TYPE_BOOL, value, put_number(t, vy_random_below(t->random, 2) ? 5 : 64),
-                       VY_NONE);
+    uint32_t limit = put_number(t, vy_random_below(t->random, 2) ? 5 : 64);
+    t->random = random;
+    return vy_draft_op(&t->copy.draft, op, VYRE_TYPE_BOOL, value, limit, VY_NONE);
+}
+
+/* True for all, which nobody can know. */
+static inline uint32_t put_always(trapper *t) {
+    uint32_t index = vy_draft_builtin(&t->copy.draft, VYRE_BUILTIN_LOCAL_INDEX, 0);
+    uint32_t many = vy_draft_literal(&t->copy.draft, VYRE_TYPE_U32, 4096);
+    return vy_draft_op(&t->copy.draft, VYRE_OP_LT, VYRE_TYPE_BOOL, index, many, VY_NONE);
+}
+
+static inline void put_harm(trapper *t, uint64_t choice) {
+    vy_draft *draft = &t->copy.draft;
+    if (vy_random_below(t->random, 2)) {
+        vy_draft_while(draft, put_condition(t, choice));
+        vy_draft_end(draft);
+        return;
+    }
+    vy_draft_if(draft, put_condition(t, choice));
+    uint32_t index = vy_draft_literal(draft, VYRE_TYPE_U32, 0);
+    vy_draft_store(draft, t->harm, index, vy_draft_builtin(draft, VYRE_BUILTIN_LOCAL_INDEX, 0));
+    vy_draft_end(draft);
 }
 
 static inline void put_trap(trapper *t) {
     vy_draft *draft = &t->copy.draft;
     vy_stmt trap = vy_draft_blank(VY_STMT_TRAP);
-    vy_draft_if(draft, put_condition(t));
+    uint64_t choice = vy_random_next(t->random);
+    int is_always = vy_random_below(t->random, 16) == 0;
+    vy_draft_if(draft, is_always ? put_always(t) : put_condition(t, choice));
     uint32_t index = vy_draft_builtin(draft, VYRE_BUILTIN_LOCAL_INDEX, 0);
     uint32_t scaled = put_u32(t, VYRE_OP_MUL, index, vy_draft_literal(draft, VYRE_TYPE_U32, 1000));
     trap.a = put_u32(t, VYRE_OP_ADD, scaled, vy_draft_literal(draft, VYRE_TYPE_U32, t->traps++));
     vy_draft_stmt(draft, &trap, NULL, 0, NULL, NULL);
+    vy_draft_end(draft);
+    if (is_always) {
+        vy_draft_while(draft, vy_draft_literal(draft, VYRE_TYPE_BOOL, 1));
+        vy_draft_end(draft);
+    } else if (vy_random_below(t->random, 2)) {
+        put_harm(t, choice);
+    }
+}
+
+/* A barrier that a variable decides about, before statement i of the source. */
+static inline void put_meeting(trapper *t, uint32_t i) {
+    vy_draft *draft = &t->copy.draft;
+    vy_stmt barrier = vy_draft_blank(VY_STMT_BARRIER);
+    if (!t->count || vy_control_sameness(t->uniform, i) == VY_SAME_NOWHERE)
+        return;
+    uint32_t v = t->visible[t->count - 1 - vy_random_below(t->random, t->count < 4 ? t->count : 4)];
+    if (vy_variable_sameness(t->uniform, v) == VY_SAME_NOWHERE)
+        return;
+    uint32_t value = vy_draft_variable(draft, t->copy.variables[v]);
+    uint32_t limit =
+        vy_draft_literal(draft, (vyre_type)t->copy.from->variables.items[v].type, vy_random_below(t->random, 6));
+    vy_draft_if(draft, vy_draft_op(draft, VYRE_OP_LT, VYRE_TYPE_BOOL, value, limit, VY_NONE));
+    barrier.scope = VYRE_SCOPE_WORKGROUP;
+    vy_draft_stmt(draft, &barrier, NULL, 0, NULL, NULL);
     vy_draft_end(draft);
 }
 
@@ -74,6 +128,8 @@ static inline void put_in_block(trapper *t, uint32_t first, uint32_t end) {
         const vy_stmt *s = &stmts[i];
         if (!vy_random_below(t->random, t->one_in))
             put_trap(t);
+        if (!vy_random_below(t->random, t->one_in))
+            put_meeting(t, i);
         if (!vy_stmt_is_structured(s->kind)) {
             vy_copy_stmt(&t->copy, i);
             put_visible(t, s);
@@ -109,16 +165,19 @@ static inline vyre_program *with_traps(const vyre_program *from, vy_random *rand
     t = (trapper){.random = random, .one_in = one_in};
     t.copy.variables = calloc(from->variables.count + 1u, sizeof(uint32_t));
     t.copy.memories = calloc(from->memories.count + 1u, sizeof(uint32_t));
+    assert_int_equal(vy_uniform_make(from, &t.uniform, &error), VYRE_OK);
     assert_int_equal(vy_copy_start(&t.copy, from, "p", &error), VYRE_OK);
     vy_copy_params(&t.copy);
     vy_copy_buffers(&t.copy, 0);
     vy_copy_arrays(&t.copy);
+    t.harm = vy_draft_array(&t.copy.draft, vy_copy_new_name(&t.copy, "harm"), VY_SPACE_WORKGROUP, VYRE_TYPE_U32, 1);
     vy_copy_grid(&t.copy);
     put_in_block(&t, t.copy.entry->first_stmt, t.copy.entry->end_stmt);
     vyre_status status = vy_copy_finish(&t.copy, &made, &error);
     if (status != VYRE_OK && status != VYRE_INVALID_PROGRAM)
         fail_msg("%s", error.message);
     vy_copy_discard(&t.copy);
+    vy_uniform_free(t.uniform);
     free(t.copy.variables);
     free(t.copy.memories);
     return made;

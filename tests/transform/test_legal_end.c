@@ -100,6 +100,10 @@ static void the_smallest_until_the_next_meeting_counts(void **state) {
     expect_trap(array_text(), "  if i == 37 { trap 1 }\n  barrier\n  if i == 3 { trap 2 }\n  out[i] = i\n", 3, 2);
     /* A uniform loop that may be polled lies between: nobody leaves there because somebody trapped. */
     expect_trap(array_text(),
+                "  if l == 5 { trap 1 }\n  for k in 0u32 .. n { s[l] = k }\n  if l == 3 { trap 2 }\n  barrier\n"
+                "  out[i] = s[31 - l]\n",
+                3, 2);
+    expect_trap(array_text(),
                 "  if l == 5 { trap 1 }\n  var k = 0u32\n  while k < n { k = k + 1 }\n  if l == 3 { trap 2 }\n"
                 "  barrier\n  out[i] = k\n",
                 3, 2);
@@ -133,6 +137,34 @@ static void who_trapped_has_no_effect_any_more(void **state) {
         array_text(),
         "  if l == 5 { trap 1 }\n  if l == 5 { s[6] = 1 }\n  if l == 6 { s[6] = 2 }\n  barrier\n  out[i] = s[6]\n", 5,
         1);
+    /* … also where a jump leads past the meeting to the next trip. */
+    expect_trap(array_text(),
+                "  for k in 0u32 .. 4 {\n    if l == 5 && k > 0 { s[6] = 1 }\n    if l == 6 { s[6] = 2 }\n"
+                "    if l == 5 { trap k + 1 }\n    if k < 2 { continue }\n    barrier\n  }\n  out[i] = s[6]\n",
+                5, 1);
+}
+
+/* The first report is the one that counts, so a second is not made. */
+static void an_invocation_reports_once(void **state) {
+    (void)state;
+    static const char *const bodies[] = {
+        "  if l == 5 { trap 1 }\n  if l == 5 { trap 2 }\n  barrier\n",
+        "  for k in 0u32 .. 4 {\n    if l == 5 { trap 2 }\n    if k < 2 { continue }\n    barrier\n  }\n",
+    };
+    for (int i = 0; i < 2; i++) {
+        vyre_program *program = program_of("", bodies[i], 32), *made = NULL;
+        vyre_bytes text = {0};
+        vy_legal_target target = {.exact = ALL_BITS};
+        static const char want[] = "if !ended {\n", then[] = "report 2\n";
+        assert_int_equal(vy_legal_end(program, &target, &made, NULL), VYRE_OK);
+        assert_int_equal(vyre_text_print(made, &text, NULL), VYRE_OK);
+        const char *at = memmem(text.data, text.size, want, sizeof want - 1);
+        assert_non_null(at);
+        assert_memory_equal(strchr(at, 'r'), then, sizeof then - 1);
+        vyre_bytes_free(&text);
+        vyre_program_release(made);
+        vyre_program_release(program);
+    }
 }
 
 static void traps_in_loops_with_meetings(void **state) {
@@ -245,6 +277,22 @@ static void beside_grid_barriers_it_is_refused(void **state) {
 
 /* ---- polls ---- */
 
+/* Whoever left a loop early does not know what the others know. */
+static void what_polled_loops_compute_decides_about_meetings(void **state) {
+    (void)state;
+    check(array_text(),
+          "  var k = 0u32\n  while k < n { k = k + 1 }\n  if k == n {\n    s[l] = k\n    barrier\n  }\n  barrier\n"
+          "  out[i] = s[(l + 1) % 7]\n");
+    check(array_text(),
+          "  var t = 0u32\n  for k in 0u32 .. n { t = t + k }\n  while t > 0 {\n    t = t - 1\n    barrier\n  }\n"
+          "  out[i] = t\n");
+    check(array_text(),
+          "  var k = 0u32\n  while true {\n    k = k + 1\n    if k == 4 { return }\n    out[i] = k\n  }\n  barrier\n");
+    check(array_text(),
+          "  var k = 0u32\n  while k < n {\n    var j = 0u32\n    while j < n { j = j + 1 }\n    k = k + j / 2\n  }\n"
+          "  if k > 2 { barrier }\n  out[i] = k\n");
+}
+
 static void endless_loops_are_stopped(void **state) {
     (void)state;
     static const char *bodies[] = {
@@ -271,8 +319,8 @@ static void endless_loops_are_stopped(void **state) {
         "  while x[l] < 1000 { while x[l] < 900 { } }\n  barrier\n  if x[l] < 1000 { trap 1 }\n",
         "  var k = 0u32\n  while true {\n    while x[l] < 1000 { k = k + l }\n    barrier\n    s[k % 32] = 1\n  }\n",
         "  var k = 0u32\n  while x[l] < 1000 { k = k + 1 }\n  s[k % 32] = l\n  barrier\n  out[i] = 1\n",
+        "  while x[l] < 1000 { }\n  if x[l] < 1000 { trap 1 }\n  barrier\n",
         "  while x[l] < 1000 { if l == 77 { trap 1 } }\n  while n > 0 { }\n  barrier\n",
-        "  if l == 3 { trap 1 }\n  while n > 0 { }\n  barrier\n  out[i] = 1\n",
     };
     for (size_t b = 0; b < sizeof bodies / sizeof *bodies; b++)
         for (unsigned group = 32; group; group = group == 32 ? 1 : 0) {
@@ -282,6 +330,22 @@ static void endless_loops_are_stopped(void **state) {
             check_on(program, 1, 3, 0);
             vyre_program_release(program);
         }
+}
+
+static void a_trap_before_an_endless_loop_may_be_reported(void **state) {
+    (void)state;
+    vyre_program *program =
+        program_of(array_text(), "  if l == 3 { trap 1 }\n  while n > 0 { }\n  barrier\n  out[i] = 1\n", 32);
+    static question q = {.may_trap = 1};
+    q.want.status = VYRE_TIMEOUT;
+    for (uint64_t k = 1; k < 8; k++) {
+        q.target = (vy_legal_target){.exact = ALL_BITS, .native_collectives = k & 1, .cancellable = 1};
+        q.options = (vyre_oracle_options){.checks = VYRE_CHECK_RACES, .budget = 4000000, .seed = k / 2};
+        q.conditions = (vy_oracle_conditions){.garbage = k, .poll = k, .poll_spread = 3};
+        if (misbehaves(&q, program, usual()))
+            fail_msg("poll %d: %s", (int)k, q.why);
+    }
+    vyre_program_release(program);
 }
 
 static void short_loops_do_not_ask(void **state) {
@@ -369,6 +433,7 @@ int main(void) {
         cmocka_unit_test(the_smallest_until_the_next_meeting_counts),
         cmocka_unit_test(the_first_trap_of_an_invocation_counts),
         cmocka_unit_test(who_trapped_has_no_effect_any_more),
+        cmocka_unit_test(an_invocation_reports_once),
         cmocka_unit_test(traps_in_loops_with_meetings),
         cmocka_unit_test(meetings_that_uniform_control_skips),
         cmocka_unit_test(what_a_trap_has_checked_may_be_relied_upon),
@@ -376,7 +441,9 @@ int main(void) {
         cmocka_unit_test(private_arrays_go_on),
         cmocka_unit_test(programs_without_traps_stay_what_they_are),
         cmocka_unit_test(beside_grid_barriers_it_is_refused),
+        cmocka_unit_test(what_polled_loops_compute_decides_about_meetings),
         cmocka_unit_test(endless_loops_are_stopped),
+        cmocka_unit_test(a_trap_before_an_endless_loop_may_be_reported),
         cmocka_unit_test(short_loops_do_not_ask),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(time_is_linear),

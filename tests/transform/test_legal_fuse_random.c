@@ -46,7 +46,7 @@ static void put_index(writer *w, unsigned at) {
         put(w, at < 5 ? "c - %u" : "c + %u", at < 5 ? 5 - at : at - 5);
         break;
     case 3:
-        put(w, "m");
+        put(w, "m + %u", at % 8);
         break;
     case 4:
         put(w, at < 8 ? "d - %u" : "d + %u", at < 8 ? 8 - at : at - 8);
@@ -64,6 +64,8 @@ static const char *memory(writer *w) {
 static void put_value(writer *w) {
     if (w->names && below(w, 4))
         put(w, "v%u", w->names - 1 - below(w, w->names < 6 ? w->names : 6));
+    else if (below(w, 2))
+        put(w, "u");
     else
         put(w, "%u", below(w, 100));
 }
@@ -90,7 +92,7 @@ static void put_run(writer *w) {
     unsigned count = 2 + below(w, 6), first = below(w, REGION - count + 1) & (below(w, 3) ? ~3u : ~0u);
     unsigned stores = below(w, 2), odd = below(w, 3) ? 0 : 1 + below(w, 4), step = 1 + 2 * below(w, 2);
     const char *name = stores ? below(w, 2) ? "y" : "s" : memory(w);
-    const char *base = below(w, 4) ? "b" : "q";
+    const char *base = below(w, 4) ? "b" : first + count <= 8 && below(w, 2) ? "m" : "q";
     for (unsigned k = 0; k < count; k++) {
         unsigned at = first + (step == 3 && count % 3 ? k * 3 % count : k);
         if (odd && !below(w, odd))
@@ -98,7 +100,9 @@ static void put_run(writer *w) {
         if (stores) {
             put(w, "%s![%s + %u] = ", name, base, at);
             put_value(w);
-            put(w, " * 3\n");
+            put(w, below(w, 2) ? "\n" : " * 3\n");
+            if (!below(w, 4))
+                put(w, "u = u + 5\n");
         } else {
             put(w, "let v%u = %s![%s + %u]\n", w->names++, name, base, at);
         }
@@ -127,7 +131,8 @@ static void put_block(writer *w, unsigned statements) {
             put_store(w, below(w, REGION));
             break;
         case 2:
-            put(w, "m = b + %u\n", below(w, REGION));
+            put(w, "m = b + %u\n", below(w, REGION / 2));
+            put(w, "u = u * 3 + 1\n");
             break;
         case 3:
             put(w, "atomic_add(s![b + %u], 1)\n", below(w, REGION));
@@ -155,8 +160,8 @@ static vyre_program *random_runs(writer *w) {
         "%u\n"
         "  grid 1\n  array s : %s [%u] workgroup\n  let l = local_index\n  let b = l * 16\n  let c = b + 5\n  let d = "
         "3 + c\n"
-        "  let q = l * (n * 2)\n  var m = b\n  for k in 0u32 .. 16 { s![b + k] = 1 }\n",
-        w->type, w->type, INVOCATIONS, w->type, INVOCATIONS * REGION);
+        "  let q = l * (n * 2)\n  var m = b\n  var u = %s(7u32)\n  for k in 0u32 .. 16 { s![b + k] = 1 }\n",
+        w->type, w->type, INVOCATIONS, w->type, INVOCATIONS * REGION, w->type);
     put_block(w, 10);
     put(w, "for k in 0u32 .. 16 { y![b + k] = y![b + k] ^ s![b + k] * 5 }\n}\n");
     return parse_program(w->text);
