@@ -21,11 +21,11 @@ run: build ## build the command and show it at work, or run it with ARGS="check 
 	@$(if $(ARGS),$(BUILD)/vyre $(ARGS),tools/demo $(BUILD))
 
 # Only what the command needs: a first configuration leaves the tests out, a later one keeps what it finds.
-build: ## build the library and the command
+build: ## build the library, its compiler and the command
 	@tools/setup build
 	@test -f $(BUILD)/CMakeCache.txt || $(CMAKE) -B $(BUILD) -DVYRE_TESTS=OFF >/dev/null
 	@$(CMAKE) -B $(BUILD) >/dev/null
-	@$(NINJA) -C $(BUILD) vyre-command vyre-static vyre-shared
+	@$(NINJA) -C $(BUILD) vyre-command vyre-static vyre-shared vyre-plugins
 
 test: ## every test: normal, sanitizers, warnings of two compilers; the last line is the total
 	@tools/setup test
@@ -72,7 +72,7 @@ campaign: ## hours, not minutes: CAMPAIGN_PROGRAMS (10^6), CAMPAIGN_EFFORT (20) 
 # The library knows its folder of plug-ins as an absolute path, so another PREFIX is another library: one file is compiled again.
 install: build ## install under PREFIX (/usr/local); DESTDIR is honoured
 	@$(CMAKE) -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(abspath $(PREFIX)) >/dev/null
-	@$(NINJA) -C $(BUILD) vyre-command vyre-static vyre-shared
+	@$(NINJA) -C $(BUILD) vyre-command vyre-static vyre-shared vyre-plugins
 	@cmake --install $(BUILD)
 
 device-bundle: ## build/device-bundle: command, tests and benchmarks in a folder that runs on a machine with glibc alone

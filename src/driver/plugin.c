@@ -105,9 +105,12 @@ static void load_listed(loader *loader, const char *list) {
     }
 }
 
+/* Compilers lie in the same folder and are opened by the backend that needs one. */
 static int is_plugin_name(const struct dirent *entry) {
+    static const char compiler[] = "vyre-compiler-";
     size_t length = strlen(entry->d_name);
-    return entry->d_name[0] != '.' && length > 3 && strcmp(entry->d_name + length - 3, ".so") == 0;
+    return entry->d_name[0] != '.' && length > 3 && strcmp(entry->d_name + length - 3, ".so") == 0 &&
+           strncmp(entry->d_name, compiler, sizeof compiler - 1) != 0;
 }
 
 /* In order of name, so that every process on a machine sees the same list. A folder that is not there has no plug-ins. */

@@ -1,0 +1,192 @@
+/* Decode, bound, emit, optimise, generate, lay flat. */
+#include "compilers/llvm/compile.h"
+
+#include "base/status.h"
+#include "compilers/llvm/flat.h"
+#include "compilers/llvm/job.h"
+#include "compilers/llvm/machine.h"
+#include "ir/model.h"
+#include "vyre/wire.h"
+
+#include <llvm-c/Core.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+
+/* Short, since programs come optimised: variables into registers, what is the same computed once and outside of loops, dead code away. No pass that makes
+ * calls of a library (loop-idiom makes memset and memcpy), none that vectorises: the emitter has. */
+#define PASSES                                                                                                         \
+    "function(sroa,early-cse<memssa>,simplifycfg,instcombine,loop-mssa(loop-rotate,licm),gvn,instcombine,simplifycfg)"
+
+/* What is made of a program. */
+typedef struct product {
+    LLVMCodeGenFileType file;
+    int is_ir; /* text of the module, no file */
+    vyre_bytes *out;
+} product;
+
+/* ---- before LLVM ---- */
+
+static int is_power_of_two(uint32_t n) {
+    return n && !(n & (n - 1));
+}
+
+static vyre_status check_request(const vy_compiler_request *request, vyre_error *error) {
+    if (request->struct_size < sizeof *request || !request->name || !request->name[0])
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "use a compiler of the library's version",
+                       "the request to the compiler is incomplete");
+    if (!is_power_of_two(request->width) || request->width < 4 || request->width > 32)
+        return vy_fail(error, VYRE_UNSUPPORTED, "use 4, 8, 16 or 32 lanes",
+                       "the compiler does not make code with %u lanes", (unsigned)request->width);
+    return VYRE_OK;
+}
+
+static vyre_status check_size(uint64_t count, uint64_t limit, const char *what, vyre_error *error) {
+    if (count <= limit)
+        return VYRE_OK;
+    return vy_fail(error, VYRE_LIMIT, "split the program into several, or unroll less",
+                   "the program has more %s (%llu) than the compiler takes (%llu)", what, (unsigned long long)count,
+                   (unsigned long long)limit);
+}
+
+static vyre_status check_program(const vyre_program *program, vyre_error *error) {
+    if (program->level != VYRE_LEVEL_LEGAL || !vy_program_has_entry(program) ||
+        program->facts & (VY_FACT_CALL | VY_FACT_OP_CALL))
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "legalise it for the target first",
+                       "the program `%s` is not of level legal, or calls functions", vyre_program_name(program));
+    vyre_status status = check_size(program->stmts.count, VY_LLVM_STATEMENT_LIMIT, "statements", error);
+    return status == VYRE_OK ? check_size(program->exprs.count, VY_LLVM_EXPRESSION_LIMIT, "expressions", error)
+                             : status;
+}
+
+/* ---- LLVM ---- */
+
+static uint64_t count_instructions(LLVMModuleRef module) {
+    uint64_t count = 0;
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
+            for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
+                count++;
+    return count;
+}
+
+static vyre_status write_module(vy_llvm_job *job) {
+    vy_llvm_options options = {.width = job->request->width, .name = job->request->name};
+    vyre_status status = vy_llvm_machine_make(job);
+    if (status == VYRE_OK)
+        status = vy_llvm_emit(job->program, &options, job->module, &job->sizes, job->error);
+    if (status == VYRE_OK)
+        status = check_size(count_instructions(job->module), VY_LLVM_INSTRUCTION_LIMIT, "instructions", job->error);
+    if (status == VYRE_OK)
+        vy_llvm_machine_mark(job);
+    return status;
+}
+
+static vyre_status optimise(vy_llvm_job *job) {
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    LLVMErrorRef failure = LLVMRunPasses(job->module, PASSES, job->machine, options);
+    LLVMDisposePassBuilderOptions(options);
+    char *words = failure ? LLVMGetErrorMessage(failure) : NULL;
+    vyre_status status = vy_llvm_check(job, !failure, "optimise the program", words);
+    if (words)
+        LLVMDisposeErrorMessage(words);
+    return status;
+}
+
+static vyre_status generate(vy_llvm_job *job, LLVMCodeGenFileType file) {
+    char *words = NULL;
+    int failed = LLVMTargetMachineEmitToMemoryBuffer(job->machine, job->module, file, &words, &job->made);
+    vyre_status status = vy_llvm_check(job, !failed, "generate code for the program", words);
+    if (words)
+        LLVMDisposeMessage(words);
+    return status;
+}
+
+/* ---- what is given back ---- */
+
+static vyre_status copy_out(const void *data, size_t size, vyre_bytes *out, vyre_error *error) {
+    vyre_status status = vyre_bytes_resize(out, size, error);
+    if (status == VYRE_OK && size)
+        memcpy(out->data, data, size);
+    return status;
+}
+
+static vyre_status give_ir(vy_llvm_job *job, vyre_bytes *out) {
+    char *text = LLVMPrintModuleToString(job->module);
+    vyre_status status = vy_llvm_check(job, text != NULL, "print the program", NULL);
+    if (status == VYRE_OK)
+        status = copy_out(text, strlen(text), out, job->error);
+    LLVMDisposeMessage(text);
+    return status;
+}
+
+static vyre_status give_object(const vy_llvm_job *job, const vy_flat *flat, vyre_bytes *out) {
+    vy_cpu_header header = {.format = VY_CPU_FORMAT,
+                            .width = job->request->width,
+                            .features = job->request->features,
+                            .entry = flat->entry,
+                            .code_bytes = flat->code.size,
+                            .workgroup_bytes = job->sizes.workgroup_bytes,
+                            .spill_bytes = job->sizes.spill_bytes};
+    memcpy(header.magic, VY_CPU_MAGIC, sizeof header.magic);
+    vyre_status status = vyre_bytes_resize(out, sizeof header + flat->code.size, job->error);
+    if (status == VYRE_OK) {
+        memcpy(out->data, &header, sizeof header);
+        memcpy((uint8_t *)out->data + sizeof header, flat->code.data, flat->code.size);
+    }
+    return status;
+}
+
+static vyre_status give_flat(vy_llvm_job *job, vyre_bytes *out) {
+    vy_flat flat = {0};
+    vyre_status status = vy_flat_make(LLVMGetBufferStart(job->made), LLVMGetBufferSize(job->made), job->request->name,
+                                      &flat, job->error);
+    if (status == VYRE_OK)
+        status = give_object(job, &flat, out);
+    vy_flat_free(&flat);
+    return status;
+}
+
+static vyre_status make_product(vy_llvm_job *job, void *user) {
+    const product *product = user;
+    vyre_status status = write_module(job);
+    if (status == VYRE_OK)
+        status = optimise(job);
+    if (status == VYRE_OK && product->is_ir)
+        return give_ir(job, product->out);
+    if (status == VYRE_OK)
+        status = generate(job, product->file);
+    if (status != VYRE_OK)
+        return status;
+    return product->file == LLVMObjectFile
+               ? give_flat(job, product->out)
+               : copy_out(LLVMGetBufferStart(job->made), LLVMGetBufferSize(job->made), product->out, job->error);
+}
+
+/* ---- entries ---- */
+
+static vyre_status make(const vy_compiler_request *request, product *product, vyre_error *error) {
+    vyre_program *program = NULL;
+    product->out->size = 0;
+    vyre_status status = check_request(request, error);
+    if (status == VYRE_OK)
+        status = vyre_wire_decode(request->wire.data, request->wire.size, NULL, &program, error);
+    if (status == VYRE_OK)
+        status = check_program(program, error);
+    if (status == VYRE_OK) {
+        vy_llvm_job job = {.request = request, .program = program, .error = error};
+        status = vy_llvm_job_run(&job, make_product, product);
+    }
+    vyre_program_release(program);
+    return status;
+}
+
+vyre_status vy_llvm_compile(const vy_compiler_request *request, vyre_bytes *out, vyre_error *error) {
+    return make(request, &(product){.file = LLVMObjectFile, .out = out}, error);
+}
+
+vyre_status vy_llvm_emit_text(const vy_compiler_request *request, vy_compiler_text text, vyre_bytes *out,
+                              vyre_error *error) {
+    if (text >= VY_COMPILER_TEXT_COUNT)
+        return vy_fail(error, VYRE_UNSUPPORTED, "ask for llvm-ir or asm", "the compiler has no text %d", (int)text);
+    return make(request, &(product){.file = LLVMAssemblyFile, .is_ir = text == VY_COMPILER_TEXT_LLVM_IR, .out = out},
+                error);
+}

@@ -1,0 +1,31 @@
+/* From a relocatable ELF object to a blob of code that needs no loader.
+ *
+ * Code and constants are laid out behind each other and everything in them that refers to something else in them is resolved. What refers to anything
+ * outside is an error: that is how a call of a library that LLVM slipped in is found here, and not when it is executed.
+ *
+ * The blob works wherever it is placed at a multiple of VY_FLAT_PLACEMENT. Nothing here knows LLVM. */
+#ifndef VY_COMPILERS_LLVM_FLAT_H
+#define VY_COMPILERS_LLVM_FLAT_H
+
+#include "vyre/base.h"
+
+/* The page of AArch64's ADRP; sections want no more than their alignment, which is smaller. */
+enum { VY_FLAT_PLACEMENT = 4096 };
+
+typedef struct vy_flat {
+    vyre_bytes code;
+    uint64_t entry;      /* of the function, from the start of the code */
+    uint64_t entry_size; /* its bytes */
+} vy_flat;
+
+/* Start from zeros; end with vy_flat_free, also after a failure. The object is borrowed for the call.
+ *
+ * VYRE_CORRUPT      not a relocatable object of ELF64, little endian, or one whose parts lie outside of it
+ * VYRE_UNSUPPORTED  a symbol that is not in it, data that can be written, a relocation that depends on where the code lies, another machine: the
+ *                   error names it
+ * VYRE_NOT_FOUND    it does not define `function`
+ * VYRE_NO_MEMORY */
+vyre_status vy_flat_make(const void *object, size_t size, const char *function, vy_flat *out, vyre_error *error);
+void vy_flat_free(vy_flat *flat);
+
+#endif

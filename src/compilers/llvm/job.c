@@ -1,0 +1,101 @@
+/* Contexts, and the three ways in which LLVM fails. */
+#include "compilers/llvm/job.h"
+
+#include "base/status.h"
+
+#include <llvm-c/Core.h>
+#include <llvm-c/ErrorHandling.h>
+#include <llvm-c/Target.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#define REPORT_FIX "report this with the program, and choose another backend until then"
+
+static _Thread_local vy_llvm_job *current; /* whom a fatal error of this thread belongs to */
+static _Thread_local unsigned checks, failing_check;
+
+/* ---- failures ---- */
+
+static void keep_words(vy_llvm_job *job, const char *words) {
+    if (!job->told[0])
+        (void)snprintf(job->told, sizeof job->told, "%s", words && words[0] ? words : "without saying why");
+}
+
+/* Called in the place of an exit of the process. */
+static void escape(const char *reason) {
+    if (!current)
+        return;
+    keep_words(current, reason);
+    longjmp(current->escape, 1);
+}
+
+static void note_diagnostic(LLVMDiagnosticInfoRef diagnostic, void *user) {
+    if (LLVMGetDiagInfoSeverity(diagnostic) != LLVMDSError)
+        return;
+    char *words = LLVMGetDiagInfoDescription(diagnostic);
+    keep_words(user, words);
+    LLVMDisposeMessage(words);
+}
+
+vyre_status vy_llvm_check(vy_llvm_job *job, int worked, const char *what, const char *words) {
+    if (++checks == failing_check) {
+        worked = 0;
+        words = "as a test asked for";
+    }
+    if (!worked)
+        keep_words(job, words);
+    if (!job->told[0])
+        return VYRE_OK;
+    return vy_fail(job->error, VYRE_UNSUPPORTED, REPORT_FIX, "LLVM does not %s: %s", what, job->told);
+}
+
+unsigned vy_llvm_fail_check(unsigned k) {
+    unsigned before = checks;
+    checks = 0;
+    failing_check = k;
+    return before;
+}
+
+/* ---- a job ---- */
+
+static void start_llvm(void) {
+    LLVMInstallFatalErrorHandler(escape);
+    (void)LLVMInitializeNativeTarget();
+    (void)LLVMInitializeNativeAsmPrinter();
+}
+
+static void take_down(vy_llvm_job *job) {
+    if (job->made)
+        LLVMDisposeMemoryBuffer(job->made);
+    if (job->machine)
+        LLVMDisposeTargetMachine(job->machine);
+    if (job->module)
+        LLVMDisposeModule(job->module);
+    if (job->context)
+        LLVMContextDispose(job->context);
+}
+
+static vyre_status do_work(vy_llvm_job *job, vy_llvm_work *work, void *user) {
+    job->context = LLVMContextCreate();
+    LLVMContextSetDiagnosticHandler(job->context, note_diagnostic, job);
+    job->module = LLVMModuleCreateWithNameInContext(job->request->name, job->context);
+    vyre_status status = work(job, user);
+    take_down(job);
+    return status;
+}
+
+vyre_status vy_llvm_job_run(vy_llvm_job *job, vy_llvm_work *work, void *user) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    vyre_status status;
+    (void)pthread_once(&once, start_llvm);
+    current = job;
+    /* Nothing of this frame is changed between here and a jump back but what `job` points to. */
+    if (setjmp(job->escape))
+        status = vy_fail(job->error, VYRE_UNSUPPORTED, REPORT_FIX, "LLVM gives up: %s", job->told);
+    else
+        status = do_work(job, work, user);
+    current = NULL;
+    return status;
+}

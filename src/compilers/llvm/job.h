@@ -1,0 +1,43 @@
+/* One use of LLVM: a context of its own, and whatever goes wrong in it as an error of ours.
+ *
+ * LLVM tells of trouble in three ways: calls that fail, diagnostics, and fatal errors, after which it ends the process. All three end here. After a fatal
+ * error what LLVM held is left as it is, since nobody knows in which state that is: the memory is lost, the process goes on.
+ *
+ * A job belongs to one thread; jobs of several threads have nothing in common. */
+#ifndef VY_COMPILERS_LLVM_JOB_H
+#define VY_COMPILERS_LLVM_JOB_H
+
+#include "backends/cpu/compiler.h"
+#include "emit/llvm/emit.h"
+
+#include <llvm-c/TargetMachine.h>
+
+#include <setjmp.h>
+
+typedef struct vy_llvm_job {
+    const vy_compiler_request *request;
+    const vyre_program *program;
+    LLVMContextRef context;
+    LLVMModuleRef module;
+    LLVMTargetMachineRef machine;
+    vy_llvm_sizes sizes;
+    LLVMMemoryBufferRef made; /* an object or text; NULL before */
+    char told[256];           /* the first error LLVM told of; "" if there is none */
+    jmp_buf escape;
+    vyre_error *error;
+} vy_llvm_job;
+
+/* Starts LLVM if nobody has, makes the context, does `work`, and takes everything down again. The job has its request, program and error. Blocks nobody.
+ *
+ * VYRE_UNSUPPORTED  LLVM failed; the error has its words
+ * and what `work` returns */
+typedef vyre_status vy_llvm_work(vy_llvm_job *job, void *user);
+vyre_status vy_llvm_job_run(vy_llvm_job *job, vy_llvm_work *work, void *user);
+
+/* Ends a call of LLVM: VYRE_OK if it has worked and told of no error. `what` completes "LLVM does not …"; words are the call's own, or NULL. */
+vyre_status vy_llvm_check(vy_llvm_job *job, int worked, const char *what, const char *words);
+
+/* For tests: the k-th check of this thread from now on fails, counted from 1; 0 fails none. Returns how many there were since the last call. */
+unsigned vy_llvm_fail_check(unsigned k);
+
+#endif

@@ -1,0 +1,104 @@
+/* Triple, features, attributes. The compiler makes code for the architecture it runs on, with no feature of the processor but those it is given: an object
+ * from the cache runs on every machine that has them. */
+#include "compilers/llvm/machine.h"
+
+#include "base/status.h"
+#include "base/text.h"
+
+#include <llvm-c/Core.h>
+#include <llvm-c/Target.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#define ARCHITECTURE VY_CPU_FEATURE_X86_64
+#define TRIPLE "x86_64-unknown-linux-gnu"
+#define PROCESSOR "x86-64"
+#elif defined(__aarch64__)
+#define ARCHITECTURE VY_CPU_FEATURE_AARCH64
+#define TRIPLE "aarch64-unknown-linux-gnu"
+#define PROCESSOR "generic"
+#else
+#error "no code is made for this architecture. Fix: configure with -DVYRE_COMPILER=OFF"
+#endif
+
+static const char *const feature_names[64] = {
+#define X(ID, bit, name) [bit] = name,
+    VY_CPU_FEATURE_LIST(X)
+#undef X
+};
+
+/* "+sse4.1,+avx": what is not named is not used. */
+static vyre_status name_features(uint64_t features, vy_string *out, vyre_error *error) {
+    for (unsigned bit = 0; bit < 64; bit++) {
+        const char *name = features >> bit & 1 ? feature_names[bit] : "";
+        if (!name)
+            return vy_fail(error, VYRE_UNSUPPORTED, "use a compiler of the library's version",
+                           "the compiler does not know the processor's feature %u", bit);
+        if (name[0])
+            vy_string_format(out, "%s+%s", out->length ? "," : "", name);
+    }
+    return out->failed ? vy_fail_memory(error, "the features of a processor") : VYRE_OK;
+}
+
+static vyre_status make_machine(vy_llvm_job *job, const char *features) {
+    LLVMTargetRef target = NULL;
+    char *words = NULL;
+    int failed = LLVMGetTargetFromTriple(TRIPLE, &target, &words);
+    vyre_status status = vy_llvm_check(job, !failed, "know the target " TRIPLE, words);
+    if (words)
+        LLVMDisposeMessage(words);
+    if (status != VYRE_OK)
+        return status;
+    job->machine = LLVMCreateTargetMachine(target, TRIPLE, PROCESSOR, features ? features : "", LLVMCodeGenLevelDefault,
+                                           LLVMRelocPIC, LLVMCodeModelSmall);
+    return vy_llvm_check(job, job->machine != NULL, "make code for the target " TRIPLE, NULL);
+}
+
+vyre_status vy_llvm_machine_make(vy_llvm_job *job) {
+    vy_string features = {0};
+    if (!(job->request->features & ARCHITECTURE))
+        return vy_fail(job->error, VYRE_UNSUPPORTED, "compile on a machine of the architecture the code is for",
+                       "the compiler makes code for " TRIPLE " alone");
+    vyre_status status = name_features(job->request->features, &features, job->error);
+    if (status == VYRE_OK)
+        status = make_machine(job, features.text);
+    vy_string_free(&features);
+    if (status != VYRE_OK)
+        return status;
+    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(job->machine);
+    LLVMSetModuleDataLayout(job->module, layout);
+    LLVMDisposeTargetData(layout);
+    LLVMSetTarget(job->module, TRIPLE);
+    return VYRE_OK;
+}
+
+/* ---- attributes ---- */
+
+/* Registers as wide as the lanes of a word, if there are such: LLVM would halve those of 512 bits on its own. */
+static const char *vector_bits(const vy_compiler_request *request) {
+    if (request->features & VY_CPU_FEATURE_AVX512F && request->width >= 16)
+        return "512";
+    return request->features & VY_CPU_FEATURE_AVX && request->width >= 8 ? "256" : "128";
+}
+
+static void mark(LLVMContextRef context, LLVMValueRef function, const char *name, const char *value) {
+    LLVMAddAttributeAtIndex(
+        function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+        LLVMCreateStringAttribute(context, name, (unsigned)strlen(name), value, (unsigned)strlen(value)));
+}
+
+void vy_llvm_machine_mark(vy_llvm_job *job) {
+    unsigned nounwind = LLVMGetEnumAttributeKindForName("nounwind", strlen("nounwind"));
+    LLVMValueRef function = LLVMGetFirstFunction(job->module);
+    for (; function; function = LLVMGetNextFunction(function)) {
+        if (LLVMIsDeclaration(function))
+            continue;
+        LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                LLVMCreateEnumAttribute(job->context, nounwind, 0));
+        mark(job->context, function, "no-builtins", "");
+        mark(job->context, function, "frame-pointer", "none");
+        mark(job->context, function, "prefer-vector-width", vector_bits(job->request));
+    }
+}

@@ -1,0 +1,14 @@
+/* The processor that code is made for, in LLVM's terms. */
+#ifndef VY_COMPILERS_LLVM_MACHINE_H
+#define VY_COMPILERS_LLVM_MACHINE_H
+
+#include "compilers/llvm/job.h"
+
+/* Makes job->machine for the request's features and tells the module of it.
+ *
+ * VYRE_UNSUPPORTED  the features are those of another architecture than this compiler is for */
+vyre_status vy_llvm_machine_make(vy_llvm_job *job);
+/* Attributes of every function in the module: how wide vectors are best, that nothing throws, and that there is no C library to call. */
+void vy_llvm_machine_mark(vy_llvm_job *job);
+
+#endif

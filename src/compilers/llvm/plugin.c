@@ -1,0 +1,53 @@
+/* The door of the plug-in: one exported function, one table.
+ *
+ * The plug-in has its own copy of the parts of libvyre that it needs. Their memory comes from the host, so that what crosses the border can be freed on
+ * either side and the process has one account. */
+#include "compilers/llvm/plugin.h"
+#include "base/memory.h"
+#include "compilers/llvm/compile.h"
+
+#include <llvm/Config/llvm-config.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+static _Atomic(const vyre_host *) host;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void *allocate(void *user, size_t size) {
+    (void)user;
+    return atomic_load_explicit(&host, memory_order_relaxed)->allocate(size);
+}
+
+static void *resize(void *user, void *memory, size_t old_size, size_t new_size) {
+    (void)user;
+    return atomic_load_explicit(&host, memory_order_relaxed)->resize(memory, old_size, new_size);
+}
+
+static void release(void *user, void *memory, size_t size) {
+    (void)user;
+    atomic_load_explicit(&host, memory_order_relaxed)->release(memory, size);
+}
+
+static void take_memory(void) {
+    vyre_allocator_set(&(vyre_allocator){NULL, allocate, resize, release});
+}
+
+static const vy_compiler compiler = {
+    .struct_size = sizeof compiler,
+    .abi = VY_COMPILER_ABI,
+    .version = "LLVM " LLVM_VERSION_STRING,
+    .compile = vy_llvm_compile,
+    .emit_text = vy_llvm_emit_text,
+};
+
+const vy_compiler *vyre_compiler_get(const vyre_host *given) {
+    if (!given || given->abi != VYRE_BACKEND_ABI || given->struct_size < sizeof *given)
+        return NULL;
+    /* The first host stays. One that is this copy of the library, as in a program that links both, is its own. */
+    const vyre_host *none = NULL;
+    if (given->allocate != vy_allocate) {
+        (void)atomic_compare_exchange_strong(&host, &none, given);
+        (void)pthread_once(&once, take_memory);
+    }
+    return &compiler;
+}

@@ -1,0 +1,359 @@
+/* The compiler: small programs on every width give the oracle's bits; what it refuses, it refuses in words; and whatever fails in LLVM, the process lives. */
+#include "compilers/code.h"
+
+#include "compilers/llvm/job.h"
+#include "compilers/llvm/machine.h"
+#include "support/fault.h"
+#include "vyre/builder.h"
+
+#include <dlfcn.h>
+#include <llvm-c/Core.h>
+#include <pthread.h>
+
+/* ---- programs ---- */
+
+enum { ELEMENTS = 77 };
+
+/* One buffer in, one in and out, both of 77 elements; one param. */
+#define SAMPLE(level, x, y, size, body)                                                                                \
+    "program sample {\n" level "param a : f32\nbuffer x : " x " read\nbuffer y : " y " read_write\nworkgroup " size    \
+    "\ngrid over y\n" body "}\n"
+#define INDEX "let i = global_id.x\n"
+
+typedef struct sample {
+    const char *name, *text;
+} sample;
+
+static const sample samples[] = {
+    {"saxpy", SAMPLE("", "f32", "f32", "64", INDEX "if i < len(y) { y[i] = fma(a, x[i], y[i]) }\n")},
+    {"legal copy", SAMPLE("level legal\n", "f32", "f32", "4", INDEX "if i < len(y) { y![i] = x![i if i < len(x)] }\n")},
+    {"division", SAMPLE("", "u32", "u32", "32", INDEX "y[i] = x[i] / (y[i] & 7) + (x[i] << i) + x[i + 1]\n")},
+    {"control", SAMPLE("", "u32", "u32", "32",
+                       INDEX "var s = 0u32\nfor k in 0..(x[i] & 15) {\nif (k ^ i) % 3 == 1 { continue }\n"
+                             "if s > 1000 { break }\ns = s + x[k] * k\n}\ny[i] = s\n")},
+    {"barrier", SAMPLE("", "u32", "u32", "48",
+                       "array s : u32 [48] workgroup\n" INDEX "let l = local_index\ns[l] = x[i]\nbarrier\n"
+                       "y[i] = s[47 - l] + s[(l + 1) % 48]\n")},
+    {"trap", SAMPLE("", "u32", "u32", "32", INDEX "if i >= 70 { trap i }\ny[i] = i\n")},
+    {"narrow", SAMPLE("", "i16", "u8", "32", INDEX "y[i] = u8(x[i] * x[i + 1]) + y[i]\n")},
+    {"doubles", SAMPLE("", "f64", "f64", "32", INDEX "y[i] = sqrt(abs(x[i])) / (y[i] - x[i])\n")},
+};
+enum { SAMPLES = sizeof samples / sizeof *samples };
+
+/* Arguments of a sample: bytes that look like anything. */
+typedef struct sample_arguments {
+    uint64_t x[ELEMENTS], y[ELEMENTS];
+    vyre_scalar param;
+    vyre_span inputs[2];
+    vyre_arguments arguments;
+} sample_arguments;
+
+static const vyre_arguments *arguments_of(const vyre_program *program, sample_arguments *out) {
+    vy_random random = vy_random_start(7);
+    for (int i = 0; i < ELEMENTS; i++) {
+        out->x[i] = vy_random_next(&random) & (i % 3 ? UINT64_MAX : 0x0000000f0000000f);
+        out->y[i] = vy_random_next(&random);
+    }
+    const uint64_t *data[2] = {out->x, out->y};
+    for (size_t i = 0; i < 2; i++) {
+        vyre_buffer_info info;
+        assert_true(vyre_program_buffer(program, i, &info));
+        out->inputs[i] = (vyre_span){data[i], ELEMENTS * (vyre_type_bits(info.type) / 8)};
+    }
+    out->param = (vyre_scalar){VYRE_TYPE_F32, 0x40200000};
+    out->arguments = (vyre_arguments){.params = &out->param,
+                                      .param_count = 1,
+                                      .inputs = out->inputs,
+                                      .input_count = 2,
+                                      .geometry = {VYRE_GEOMETRY_PROGRAM, {0, 0, 0}}};
+    return &out->arguments;
+}
+
+static void compare(const sample *sample, const processor *p) {
+    static sample_arguments arguments;
+    static outcome want, got;
+    code code = {0};
+    vyre_error error = VYRE_ERROR_INIT;
+    vyre_program *program = code_parse(sample->text);
+    const vyre_arguments *given = arguments_of(program, &arguments);
+    outcome_of_oracle(program, given, &want);
+    if (want.status != VYRE_OK && want.status != VYRE_TRAPPED)
+        fail_msg("%s: %s", sample->name, want.error.message);
+    if (code_make(program, p, &code, &error) != VYRE_OK)
+        fail_msg("%s, %s: %s", sample->name, p->name, error.message);
+    outcome_of_code(&code, given, &got);
+    const char *text = outcome_differs(&want, &got);
+    if (text) {
+        code_show(code.legal);
+        fail_msg("%s, %s: %s", sample->name, p->name, text);
+    }
+    outcome_free(&want);
+    outcome_free(&got);
+    code_free(&code);
+    vyre_program_release(program);
+}
+
+static void every_width_gives_the_bits_of_the_oracle(void **state) {
+    (void)state;
+    for (unsigned k = 0; processor_at(k); k++)
+        for (unsigned i = 0; i < SAMPLES && processor_is_here(processor_at(k)); i++)
+            compare(&samples[i], processor_at(k));
+}
+
+/* ---- what is refused ---- */
+
+static code lowered(const char *text) {
+    code code = {0};
+    vyre_program *program = code_parse(text);
+    assert_int_equal(code_lower(program, processor_at(0), &code, NULL), VYRE_OK);
+    vyre_program_release(program);
+    return code;
+}
+
+static void requests_that_make_no_sense_are_refused(void **state) {
+    (void)state;
+    code code = lowered(samples[0].text);
+    const vy_compiler_request good = code_request(&code, processor_at(0));
+    vyre_error error = VYRE_ERROR_INIT;
+    vy_compiler_request r = good;
+    r.width = 5;
+    assert_int_equal(vy_llvm_compile(&r, &code.bytes, &error), VYRE_UNSUPPORTED);
+    r.width = 64;
+    assert_int_equal(vy_llvm_compile(&r, &code.bytes, &error), VYRE_UNSUPPORTED);
+    r = good;
+    r.struct_size = 8;
+    assert_int_equal(vy_llvm_compile(&r, &code.bytes, &error), VYRE_INVALID_ARGUMENT);
+    r = good;
+    r.name = "";
+    assert_int_equal(vy_llvm_compile(&r, &code.bytes, &error), VYRE_INVALID_ARGUMENT);
+    r = good;
+    r.features = 0;
+    assert_int_equal(vy_llvm_compile(&r, &code.bytes, &error), VYRE_UNSUPPORTED);
+    r = good;
+    r.features |= UINT64_C(1) << 63;
+    assert_int_equal(vy_llvm_compile(&r, &code.bytes, &error), VYRE_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "63"));
+    r = good;
+    r.wire.size--;
+    assert_int_equal(vy_llvm_compile(&r, &code.bytes, &error), VYRE_CORRUPT);
+    r = good;
+    assert_int_equal(vy_llvm_emit_text(&r, VY_COMPILER_TEXT_COUNT, &code.bytes, &error), VYRE_UNSUPPORTED);
+    code_free(&code);
+}
+
+static void programs_of_level_source_are_refused(void **state) {
+    (void)state;
+    code code = {0};
+    vyre_error error = VYRE_ERROR_INIT;
+    code.legal = code_parse(samples[0].text);
+    assert_int_equal(vyre_wire_encode(code.legal, 0, &code.wire, NULL), VYRE_OK);
+    vy_compiler_request r = code_request(&code, processor_at(0));
+    assert_int_equal(vy_llvm_compile(&r, &code.bytes, &error), VYRE_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.message, "legal"));
+    code_free(&code);
+}
+
+static void programs_that_are_too_large_are_refused_before_llvm(void **state) {
+    (void)state;
+    vyre_bytes text = VYRE_BYTES_INIT;
+    static const char head[] = "program big {\nlevel legal\nbuffer y : u32 read_write\nworkgroup 4\ngrid over y\n"
+                               "let i = global_id.x\nif i < len(y) {\n",
+                      line[] = "y![i] = i\n";
+    size_t lines = VY_LLVM_STATEMENT_LIMIT, at = strlen(head);
+    assert_int_equal(vyre_bytes_resize(&text, at + lines * strlen(line) + 4, NULL), VYRE_OK);
+    memcpy(text.data, head, at);
+    for (size_t i = 0; i < lines; i++, at += strlen(line))
+        memcpy((char *)text.data + at, line, strlen(line));
+    memcpy((char *)text.data + at, "}\n}", 4);
+    code code = lowered(text.data);
+    vy_compiler_request r = code_request(&code, processor_at(0));
+    vyre_error error = VYRE_ERROR_INIT;
+    assert_int_equal(vy_llvm_compile(&r, &code.bytes, &error), VYRE_LIMIT);
+    assert_non_null(strstr(error.message, "statements (65538)"));
+    assert_true(error.fix[0]);
+    code_free(&code);
+    vyre_bytes_free(&text);
+}
+
+/* ---- failures ---- */
+
+static void every_call_of_llvm_may_fail(void **state) {
+    (void)state;
+    code code = lowered(samples[0].text);
+    vy_compiler_request r = code_request(&code, processor_at(0));
+    (void)vy_llvm_fail_check(0);
+    assert_int_equal(vy_llvm_compile(&r, &code.bytes, NULL), VYRE_OK);
+    unsigned checks = vy_llvm_fail_check(0);
+    assert_true(checks >= 4);
+    for (unsigned k = 1; k <= checks; k++) {
+        vyre_error error = VYRE_ERROR_INIT;
+        (void)vy_llvm_fail_check(k);
+        assert_int_equal(vy_llvm_compile(&r, &code.bytes, &error), VYRE_UNSUPPORTED);
+        assert_non_null(strstr(error.message, "LLVM does not"));
+        assert_int_equal(code.bytes.size, 0);
+    }
+    (void)vy_llvm_fail_check(0);
+    assert_int_equal(vy_llvm_compile(&r, &code.bytes, NULL), VYRE_OK);
+    code_free(&code);
+}
+
+static vyre_status compile_once(void *user) {
+    const vy_compiler_request *request = user;
+    vyre_bytes out = VYRE_BYTES_INIT;
+    vyre_error error = VYRE_ERROR_INIT;
+    vyre_status status = vy_llvm_compile(request, &out, &error);
+    vyre_bytes_free(&out);
+    return status;
+}
+
+static void memory_may_run_out(void **state) {
+    (void)state;
+    code code = lowered(samples[1].text);
+    vyre_bytes wire = code.wire;
+    void *copy = malloc(wire.size);
+    memcpy(copy, wire.data, wire.size);
+    size_t size = wire.size;
+    code_free(&code);
+    vy_compiler_request r = code_request(&code, processor_at(0));
+    r.wire = (vyre_span){copy, size};
+    assert_int_equal(compile_once(&r), VYRE_OK);
+    vy_fault_install();
+    assert_true(VY_FAULT_LOOP(compile_once, &r) > 3);
+    vy_fault_remove();
+    free(copy);
+}
+
+/* A module that no code can be made of: the intrinsic is of another processor. */
+static vyre_status work_that_is_fatal(vy_llvm_job *job, void *user) {
+    (void)user;
+    vyre_status status = vy_llvm_machine_make(job);
+    if (status != VYRE_OK)
+        return status;
+    LLVMTypeRef i32 = LLVMInt32TypeInContext(job->context), type = LLVMFunctionType(i32, NULL, 0, 0);
+    LLVMValueRef callee = LLVMAddFunction(job->module, "llvm.nvvm.read.ptx.sreg.tid.x", type);
+    LLVMValueRef function = LLVMAddFunction(job->module, "kernel", type);
+    LLVMBuilderRef builder = LLVMCreateBuilderInContext(job->context);
+    LLVMPositionBuilderAtEnd(builder, LLVMAppendBasicBlockInContext(job->context, function, ""));
+    LLVMBuildRet(builder, LLVMBuildCall2(builder, type, callee, NULL, 0, ""));
+    LLVMDisposeBuilder(builder);
+    char *words = NULL;
+    int failed = LLVMTargetMachineEmitToMemoryBuffer(job->machine, job->module, LLVMObjectFile, &words, &job->made);
+    return vy_llvm_check(job, !failed, "reach this", words);
+}
+
+static void fatal_errors_of_llvm_are_errors(void **state) {
+    (void)state;
+    if (VY_SANITIZED)
+        VY_SKIP("what LLVM held at a fatal error is lost, which the sanitizer would report");
+    code code = lowered(samples[0].text);
+    vy_compiler_request r = code_request(&code, processor_at(0));
+    vyre_error error = VYRE_ERROR_INIT;
+    vy_llvm_job job = {.request = &r, .program = code.legal, .error = &error};
+    assert_int_equal(vy_llvm_job_run(&job, work_that_is_fatal, NULL), VYRE_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "LLVM gives up: "));
+    assert_int_equal(vy_llvm_compile(&r, &code.bytes, NULL), VYRE_OK); /* and it goes on */
+    code_free(&code);
+}
+
+/* ---- objects and texts ---- */
+
+static void the_same_program_gives_the_same_object(void **state) {
+    (void)state;
+    code code = lowered(samples[3].text);
+    vyre_bytes again = VYRE_BYTES_INIT;
+    vy_compiler_request r = code_request(&code, processor_at(0));
+    assert_int_equal(vy_llvm_compile(&r, &code.bytes, NULL), VYRE_OK);
+    assert_int_equal(vy_llvm_compile(&r, &again, NULL), VYRE_OK);
+    assert_int_equal(code.bytes.size, again.size);
+    assert_memory_equal(code.bytes.data, again.data, again.size);
+    vyre_bytes_free(&again);
+    code_free(&code);
+}
+
+static void objects_say_what_they_are(void **state) {
+    (void)state;
+    code code = lowered(samples[4].text);
+    vy_compiler_request r = code_request(&code, processor_at(0));
+    vy_cpu_header header;
+    assert_int_equal(vy_llvm_compile(&r, &code.bytes, NULL), VYRE_OK);
+    memcpy(&header, code.bytes.data, sizeof header);
+    assert_memory_equal(header.magic, VY_CPU_MAGIC, 8);
+    assert_int_equal(header.format, VY_CPU_FORMAT);
+    assert_int_equal(header.width, r.width);
+    assert_true(header.features == r.features);
+    assert_int_equal(header.code_bytes, code.bytes.size - sizeof header);
+    assert_true(header.entry < header.code_bytes);
+    assert_true(header.workgroup_bytes >= 48 * 4);
+    code_free(&code);
+}
+
+static int text_has(const vyre_bytes *text, const char *part) {
+    return memmem(text->data, text->size, part, strlen(part)) != NULL;
+}
+
+static void texts_have_the_function(void **state) {
+    (void)state;
+    code code = lowered(samples[0].text);
+    vy_compiler_request r = code_request(&code, processor_at(0));
+    vyre_bytes text = VYRE_BYTES_INIT;
+    assert_int_equal(vy_llvm_emit_text(&r, VY_COMPILER_TEXT_LLVM_IR, &text, NULL), VYRE_OK);
+    assert_true(text_has(&text, "define void @kernel("));
+    assert_int_equal(vy_llvm_emit_text(&r, VY_COMPILER_TEXT_ASM, &text, NULL), VYRE_OK);
+    assert_true(text_has(&text, "\nkernel:"));
+    vyre_bytes_free(&text);
+    code_free(&code);
+}
+
+/* ---- threads ---- */
+
+typedef struct worker {
+    pthread_t thread;
+    vy_compiler_request request;
+    vyre_bytes out;
+    vyre_status status;
+} worker;
+
+static void *compile_some(void *user) {
+    worker *w = user;
+    for (int i = 0; i < 5 && w->status == VYRE_OK; i++)
+        w->status = vy_llvm_compile(&w->request, &w->out, NULL);
+    return NULL;
+}
+
+static void threads_compile_at_once(void **state) {
+    enum { WORKERS = 4 };
+    (void)state;
+    worker workers[WORKERS] = {0};
+    code codes[2] = {lowered(samples[0].text), lowered(samples[3].text)};
+    for (int i = 0; i < WORKERS; i++) {
+        workers[i].request = code_request(&codes[i % 2], processor_at(0));
+        assert_int_equal(pthread_create(&workers[i].thread, NULL, compile_some, &workers[i]), 0);
+    }
+    for (int i = 0; i < WORKERS; i++) {
+        pthread_join(workers[i].thread, NULL);
+        assert_int_equal(workers[i].status, VYRE_OK);
+        assert_int_equal(workers[i].out.size, workers[i % 2].out.size);
+        assert_memory_equal(workers[i].out.data, workers[i % 2].out.data, workers[i].out.size);
+    }
+    for (int i = 0; i < WORKERS; i++)
+        vyre_bytes_free(&workers[i].out);
+    code_free(&codes[0]);
+    code_free(&codes[1]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_width_gives_the_bits_of_the_oracle),
+        cmocka_unit_test(requests_that_make_no_sense_are_refused),
+        cmocka_unit_test(programs_of_level_source_are_refused),
+        cmocka_unit_test(programs_that_are_too_large_are_refused_before_llvm),
+        cmocka_unit_test(every_call_of_llvm_may_fail),
+        cmocka_unit_test(memory_may_run_out),
+        cmocka_unit_test(fatal_errors_of_llvm_are_errors),
+        cmocka_unit_test(the_same_program_gives_the_same_object),
+        cmocka_unit_test(objects_say_what_they_are),
+        cmocka_unit_test(texts_have_the_function),
+        cmocka_unit_test(threads_compile_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
