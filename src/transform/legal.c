@@ -89,6 +89,7 @@ static vyre_status over_limit(vyre_error *error) {
 vyre_status vy_legalise(vyre_program *program, const vy_legal_target *target, vyre_program **out, vyre_error *error) {
     vyre_program *made = NULL;
     vy_legal_target usable = *target;
+    usable.exact &= VY_NUMERIC_ALL; /* what has no name is not promised */
     *out = NULL;
     if (!vy_program_has_entry(program))
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "pass a `program`, not a file of functions",

@@ -17,6 +17,7 @@
 #define VY_OP(ID) (UINT64_C(1) << VYRE_OP_##ID)
 
 /* Whoever has f64 computes something of it exactly. */
+#define VY_NUMERIC_ALL ((UINT64_C(1) << VYRE_NUMERIC_COUNT) - 1)
 #define VY_NUMERIC_F64 ((VY_NUMERIC(F64_CONVERT) << 1) - VY_NUMERIC(F64_ADD))
 
 extern const vy_legaliser_phase vy_legal_narrow, vy_legal_exact, vy_legal_bits, vy_legal_pairs;

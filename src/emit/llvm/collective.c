@@ -1,0 +1,360 @@
+/* Collectives over the workgroup and over subgroups.
+ *
+ * The operands of all invocations are laid down side by side in the frame's memory, in the order of their local index; then every chunk takes what it needs. What
+ * combines is done by one loop in the canonical order: the values up to here are blocks of powers of two, as in a binary counter, and their combination,
+ * from the shortest block to the longest, is the prefix. Integers do not care about the order and are done faster. */
+#include "emit/llvm/emitter.h"
+#include "ir/rows.h"
+
+#define B e->builder
+
+typedef struct meeting {
+    const vy_stmt *s;
+    vyre_type type;      /* of the operand */
+    LLVMTypeRef element; /* as it lies in memory */
+    uint64_t size;
+    uint32_t width;             /* of a subgroup; the workgroup's size for all */
+    uint64_t operands, results; /* places in the frame's memory */
+} meeting;
+
+/* ---- memory ---- */
+
+static LLVMValueRef spill_at(vy_emitter *e, uint64_t offset, LLVMValueRef index, uint64_t size) {
+    LLVMTypeRef i64 = vy_llvm_int(e, 64);
+    LLVMValueRef wide = LLVMBuildZExt(B, index, vy_llvm_is_lanes(index) ? vy_llvm_lanes(e, i64) : i64, "");
+    LLVMValueRef by = vy_llvm_number(e, 64, size), from = vy_llvm_number(e, 64, offset);
+    if (vy_llvm_is_lanes(index)) {
+        by = vy_llvm_splat(e, by);
+        from = vy_llvm_splat(e, from);
+    }
+    return vy_llvm_at(e, e->spill, LLVMBuildAdd(B, LLVMBuildMul(B, wide, by, ""), from, ""));
+}
+
+/* Bools are bytes in memory. */
+static LLVMValueRef to_memory(vy_emitter *e, const meeting *m, LLVMValueRef value) {
+    LLVMTypeRef type = vy_llvm_is_lanes(value) ? vy_llvm_lanes(e, m->element) : m->element;
+    return m->type == VYRE_TYPE_BOOL ? LLVMBuildZExt(B, value, type, "") : value;
+}
+
+static LLVMValueRef from_memory(vy_emitter *e, const meeting *m, LLVMValueRef value) {
+    (void)e;
+    return m->type == VYRE_TYPE_BOOL ? LLVMBuildICmp(B, LLVMIntNE, value, LLVMConstNull(LLVMTypeOf(value)), "") : value;
+}
+
+static LLVMValueRef first_of_chunk(vy_emitter *e) {
+    return LLVMBuildMul(B, e->chunk, vy_llvm_number(e, 32, e->width), "");
+}
+
+static void lay_down(vy_emitter *e, const void *user) {
+    const meeting *m = user;
+    LLVMValueRef value = to_memory(e, m, vy_llvm_expr_lanes(e, m->s->a));
+    LLVMSetAlignment(LLVMBuildStore(B, value, spill_at(e, m->operands, first_of_chunk(e), m->size)), 1);
+}
+
+static LLVMValueRef element_at(vy_emitter *e, const meeting *m, uint64_t place, LLVMValueRef index) {
+    LLVMValueRef load = LLVMBuildLoad2(B, m->element, spill_at(e, place, index, m->size), "");
+    LLVMSetAlignment(load, (unsigned)m->size);
+    return load;
+}
+
+/* Lanes from any indices; zero where `valid` is not. */
+static LLVMValueRef take(vy_emitter *e, const meeting *m, uint64_t place, LLVMValueRef index, LLVMValueRef valid) {
+    LLVMTypeRef lanes = vy_llvm_lanes(e, m->element);
+    LLVMValueRef at = spill_at(e, place, index, m->size);
+    LLVMTypeRef types[2] = {lanes, LLVMTypeOf(at)};
+    LLVMValueRef args[4] = {at, vy_llvm_number(e, 32, m->size), valid, LLVMConstNull(lanes)};
+    return vy_llvm_intrinsic(e, "llvm.masked.gather", types, 2, args, 4);
+}
+
+/* ---- loops over invocations, one by one ---- */
+
+typedef struct counter {
+    LLVMBasicBlockRef head, exit;
+    LLVMValueRef index;
+} counter;
+
+static counter count_from(vy_emitter *e, LLVMValueRef from) {
+    counter c = {vy_llvm_block(e, "each"), vy_llvm_block(e, "each_end"), NULL};
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(B);
+    vy_llvm_go(e, c.head);
+    vy_llvm_start(e, c.head);
+    c.index = LLVMBuildPhi(B, vy_llvm_int(e, 32), "at");
+    LLVMAddIncoming(c.index, &from, &before, 1);
+    return c;
+}
+
+static void count_to(vy_emitter *e, counter *c, LLVMValueRef next, LLVMValueRef goes_on) {
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(B);
+    LLVMAddIncoming(c->index, &next, &here, 1);
+    LLVMBuildCondBr(B, goes_on, c->head, c->exit);
+    vy_llvm_start(e, c->exit);
+}
+
+/* ---- combining ---- */
+
+/* The blocks that make up the values so far: block k holds 2^k of them if bit k of their number is set. */
+enum { BLOCKS = 11 };
+
+static LLVMValueRef block_at(vy_emitter *e, LLVMTypeRef type, LLVMValueRef blocks, LLVMValueRef k) {
+    LLVMValueRef at[2] = {vy_llvm_number(e, 32, 0), k};
+    return LLVMBuildGEP2(B, LLVMArrayType2(type, BLOCKS), blocks, at, 2, "");
+}
+
+/* Adds a value to the blocks: as long as there is a block of its length they become one of twice that. `count` values were there. */
+static void add_value(vy_emitter *e, const meeting *m, LLVMTypeRef type, LLVMValueRef blocks, LLVMValueRef count,
+                      LLVMValueRef value) {
+    LLVMValueRef carried = vy_llvm_place(e, type, "carried");
+    LLVMBuildStore(B, value, carried);
+    LLVMBasicBlockRef body = vy_llvm_block(e, "merge");
+    counter c = count_from(e, vy_llvm_number(e, 32, 0));
+    LLVMValueRef bit = LLVMBuildAnd(B, LLVMBuildLShr(B, count, c.index, ""), vy_llvm_number(e, 32, 1), "");
+    LLVMBasicBlockRef merged = vy_llvm_block(e, "merged");
+    LLVMBuildCondBr(B, LLVMBuildICmp(B, LLVMIntNE, bit, vy_llvm_number(e, 32, 0), ""), body, merged);
+    vy_llvm_start(e, merged);
+    LLVMBuildStore(B, LLVMBuildLoad2(B, type, carried, ""), block_at(e, type, blocks, c.index));
+    LLVMBuildBr(B, c.exit);
+    vy_llvm_start(e, body);
+    LLVMValueRef left = LLVMBuildLoad2(B, type, block_at(e, type, blocks, c.index), "");
+    LLVMValueRef both = vy_llvm_combine(e, (vyre_op)m->s->combine, m->type, left, LLVMBuildLoad2(B, type, carried, ""));
+    LLVMBuildStore(B, both, carried);
+    count_to(e, &c, LLVMBuildAdd(B, c.index, vy_llvm_number(e, 32, 1), ""), vy_llvm_number(e, 1, 1));
+}
+
+/* All blocks of `count` values combined, the shortest on the right. count is not 0. */
+static LLVMValueRef all_values(vy_emitter *e, const meeting *m, LLVMTypeRef type, LLVMValueRef blocks,
+                               LLVMValueRef count) {
+    LLVMTypeRef i32 = vy_llvm_int(e, 32);
+    LLVMValueRef result = vy_llvm_place(e, type, "prefix"), left = vy_llvm_place(e, i32, "left"),
+                 one = vy_llvm_number(e, 32, 1);
+    LLVMValueRef lowest =
+        vy_llvm_intrinsic(e, "llvm.cttz", &i32, 1, (LLVMValueRef[]){count, vy_llvm_number(e, 1, 1)}, 2);
+    LLVMBuildStore(B, LLVMBuildLoad2(B, type, block_at(e, type, blocks, lowest), ""), result);
+    LLVMBuildStore(B, LLVMBuildAnd(B, count, LLVMBuildSub(B, count, one, ""), ""), left);
+    LLVMBasicBlockRef head = vy_llvm_block(e, "fold"), body = vy_llvm_block(e, "fold_one"),
+                      end = vy_llvm_block(e, "folded");
+    vy_llvm_go(e, head);
+    vy_llvm_start(e, head);
+    LLVMValueRef bits = LLVMBuildLoad2(B, i32, left, "");
+    LLVMBuildCondBr(B, LLVMBuildICmp(B, LLVMIntNE, bits, vy_llvm_number(e, 32, 0), ""), body, end);
+    vy_llvm_start(e, body);
+    LLVMValueRef k = vy_llvm_intrinsic(e, "llvm.cttz", &i32, 1, (LLVMValueRef[]){bits, vy_llvm_number(e, 1, 1)}, 2);
+    LLVMValueRef longer = LLVMBuildLoad2(B, type, block_at(e, type, blocks, k), "");
+    LLVMBuildStore(B, vy_llvm_combine(e, (vyre_op)m->s->combine, m->type, longer, LLVMBuildLoad2(B, type, result, "")),
+                   result);
+    LLVMBuildStore(B, LLVMBuildAnd(B, bits, LLVMBuildSub(B, bits, one, ""), ""), left);
+    LLVMBuildBr(B, head);
+    vy_llvm_start(e, end);
+    return LLVMBuildLoad2(B, type, result, "");
+}
+
+/* The value of the prefix that ends with invocation i is put at its place among the results. */
+static void combine_floats(vy_emitter *e, const meeting *m) {
+    LLVMTypeRef type = m->element;
+    LLVMValueRef blocks = vy_llvm_place(e, LLVMArrayType2(type, BLOCKS), "blocks");
+    int only_last = m->s->op == VYRE_COLLECTIVE_REDUCE && m->width >= e->group_size;
+    counter c = count_from(e, vy_llvm_number(e, 32, 0));
+    LLVMValueRef next = LLVMBuildAdd(B, c.index, vy_llvm_number(e, 32, 1), "");
+    LLVMValueRef before = LLVMBuildURem(B, c.index, vy_llvm_number(e, 32, m->width), "");
+    add_value(e, m, type, blocks, before, element_at(e, m, m->operands, c.index));
+    LLVMValueRef goes_on = LLVMBuildICmp(B, LLVMIntULT, next, vy_llvm_number(e, 32, e->group_size), "");
+    if (!only_last) {
+        LLVMValueRef count = LLVMBuildAdd(B, before, vy_llvm_number(e, 32, 1), "");
+        LLVMBuildStore(B, all_values(e, m, type, blocks, count), spill_at(e, m->results, c.index, m->size));
+    }
+    count_to(e, &c, next, goes_on);
+    if (only_last)
+        LLVMBuildStore(B, all_values(e, m, type, blocks, vy_llvm_number(e, 32, e->group_size)),
+                       spill_at(e, m->results, vy_llvm_number(e, 32, e->group_size - 1), m->size));
+}
+
+/* Of integers: one running value. */
+static void combine_integers(vy_emitter *e, const meeting *m) {
+    LLVMTypeRef type = m->element;
+    LLVMValueRef sum = vy_llvm_place(e, type, "sum");
+    LLVMValueRef identity = LLVMConstInt(type, vyre_combine_identity((vyre_op)m->s->combine, m->type), 0);
+    counter c = count_from(e, vy_llvm_number(e, 32, 0));
+    LLVMValueRef next = LLVMBuildAdd(B, c.index, vy_llvm_number(e, 32, 1), "");
+    LLVMValueRef before = LLVMBuildURem(B, c.index, vy_llvm_number(e, 32, m->width), "");
+    LLVMValueRef starts = LLVMBuildICmp(B, LLVMIntEQ, before, vy_llvm_number(e, 32, 0), "");
+    LLVMValueRef old = LLVMBuildSelect(B, starts, identity, LLVMBuildLoad2(B, type, sum, ""), "");
+    LLVMValueRef all = vy_llvm_combine(e, (vyre_op)m->s->combine, m->type, old, element_at(e, m, m->operands, c.index));
+    LLVMBuildStore(B, all, sum);
+    LLVMBuildStore(B, all, spill_at(e, m->results, c.index, m->size));
+    count_to(e, &c, next, LLVMBuildICmp(B, LLVMIntULT, next, vy_llvm_number(e, 32, e->group_size), ""));
+}
+
+/* ---- giving ---- */
+
+static LLVMValueRef lanes_number(vy_emitter *e, uint32_t value) {
+    return vy_llvm_splat(e, vy_llvm_number(e, 32, value));
+}
+
+static LLVMValueRef below(vy_emitter *e, LLVMValueRef index, uint32_t end) {
+    return LLVMBuildICmp(B, LLVMIntULT, index, lanes_number(e, end), "");
+}
+
+/* The first invocation of a lane's subgroup. */
+static LLVMValueRef start_of(vy_emitter *e, const meeting *m) {
+    return LLVMBuildSub(B, e->local_index, LLVMBuildURem(B, e->local_index, lanes_number(e, m->width), ""), "");
+}
+
+static void give_combined(vy_emitter *e, const void *user) {
+    const meeting *m = user;
+    LLVMValueRef index = e->local_index, start = start_of(e, m), value;
+    LLVMValueRef exists = below(e, index, e->group_size);
+    if (m->s->op == VYRE_COLLECTIVE_REDUCE) {
+        index = LLVMBuildAdd(B, start, lanes_number(e, m->width - 1), "");
+        index = LLVMBuildSelect(B, below(e, index, e->group_size), index, lanes_number(e, e->group_size - 1), "");
+        value = take(e, m, m->results, index, exists);
+    } else if (m->s->op == VYRE_COLLECTIVE_SCAN_INCLUSIVE) {
+        value = take(e, m, m->results, index, exists);
+    } else {
+        LLVMValueRef is_first = LLVMBuildICmp(B, LLVMIntEQ, index, start, "");
+        LLVMValueRef valid = LLVMBuildAnd(B, exists, LLVMBuildNot(B, is_first, ""), "");
+        uint64_t bits = vyre_combine_identity((vyre_op)m->s->combine, m->type);
+        LLVMValueRef identity =
+            LLVMConstBitCast(LLVMConstInt(vy_llvm_int(e, vyre_type_bits(m->type)), bits, 0), m->element);
+        value = take(e, m, m->results, LLVMBuildSub(B, index, lanes_number(e, 1), ""), valid);
+        value = LLVMBuildSelect(B, is_first, vy_llvm_splat(e, identity), value, "");
+    }
+    vy_llvm_declare(e, m->s->variable, value);
+}
+
+static void combine(vy_emitter *e, const meeting *m) {
+    vy_llvm_chunks(e, lay_down, m);
+    if (vyre_type_class(m->type) == VYRE_CLASS_FLOAT)
+        combine_floats(e, m);
+    else
+        combine_integers(e, m);
+    if (e->slots[m->s->variable].home == VY_HOME_SCALAR)
+        vy_llvm_declare(e, m->s->variable, element_at(e, m, m->results, vy_llvm_number(e, 32, e->group_size - 1)));
+    else
+        vy_llvm_chunks(e, give_combined, m);
+}
+
+/* ---- votes ---- */
+
+/* Bits of the lanes of a subgroup, as i64, by the index of their first invocation. */
+static void count_votes(vy_emitter *e, const meeting *m) {
+    LLVMTypeRef i64 = vy_llvm_int(e, 64);
+    LLVMValueRef votes = vy_llvm_place(e, i64, "votes");
+    counter c = count_from(e, vy_llvm_number(e, 32, 0));
+    LLVMValueRef next = LLVMBuildAdd(B, c.index, vy_llvm_number(e, 32, 1), "");
+    LLVMValueRef lane = LLVMBuildURem(B, c.index, vy_llvm_number(e, 32, m->width), "");
+    LLVMValueRef starts = LLVMBuildICmp(B, LLVMIntEQ, lane, vy_llvm_number(e, 32, 0), "");
+    LLVMValueRef old = LLVMBuildSelect(B, starts, vy_llvm_number(e, 64, 0), LLVMBuildLoad2(B, i64, votes, ""), "");
+    LLVMValueRef vote = LLVMBuildZExt(B, element_at(e, m, m->operands, c.index), i64, "");
+    LLVMValueRef all = LLVMBuildOr(B, old, LLVMBuildShl(B, vote, LLVMBuildZExt(B, lane, i64, ""), ""), "");
+    LLVMBuildStore(B, all, votes);
+    LLVMBuildStore(B, all, spill_at(e, m->results, LLVMBuildSub(B, c.index, lane, ""), 8));
+    count_to(e, &c, next, LLVMBuildICmp(B, LLVMIntULT, next, vy_llvm_number(e, 32, e->group_size), ""));
+}
+
+static void give_votes(vy_emitter *e, const void *user) {
+    const meeting *m = user;
+    meeting words = {.element = vy_llvm_int(e, 64), .size = 8, .type = VYRE_TYPE_U64};
+    LLVMValueRef start = start_of(e, m), i64_zero = LLVMConstNull(vy_llvm_lanes(e, words.element));
+    LLVMValueRef votes = take(e, &words, m->results, start, below(e, e->local_index, e->group_size)), value = votes;
+    if (m->s->op == VYRE_COLLECTIVE_ANY)
+        value = LLVMBuildICmp(B, LLVMIntNE, votes, i64_zero, "");
+    else if (m->s->op == VYRE_COLLECTIVE_ALL) {
+        /* As many votes as lanes exist. */
+        LLVMValueRef left = LLVMBuildSub(B, lanes_number(e, e->group_size), start, "");
+        LLVMValueRef lanes = LLVMBuildSelect(B, below(e, left, m->width), left, lanes_number(e, m->width), "");
+        LLVMTypeRef type = LLVMTypeOf(votes);
+        LLVMValueRef given = vy_llvm_intrinsic(e, "llvm.ctpop", &type, 1, &votes, 1);
+        value = LLVMBuildICmp(B, LLVMIntEQ, LLVMBuildTrunc(B, given, LLVMTypeOf(lanes), ""), lanes, "");
+    }
+    vy_llvm_declare(e, m->s->variable, value);
+}
+
+typedef struct vote {
+    const vy_stmt *s;
+    LLVMValueRef result;
+} vote;
+
+static void vote_chunk(vy_emitter *e, const void *user) {
+    const vote *v = user;
+    LLVMValueRef value = vy_llvm_expr_lanes(e, v->s->a), one, old = LLVMBuildLoad2(B, vy_llvm_int(e, 1), v->result, "");
+    if (v->s->op == VYRE_COLLECTIVE_ANY) {
+        one = LLVMBuildOr(B, old, vy_llvm_any(e, vy_llvm_both(e, e->mask, value)), "");
+    } else {
+        if (e->mask)
+            value = LLVMBuildOr(B, value, LLVMBuildNot(B, e->mask, ""), "");
+        one = LLVMBuildAnd(B, old, vy_llvm_all(e, value), "");
+    }
+    LLVMBuildStore(B, one, v->result);
+}
+
+static void vote_all(vy_emitter *e, const vy_stmt *s) {
+    vote v = {s, vy_llvm_place(e, vy_llvm_int(e, 1), "vote")};
+    LLVMBuildStore(B, vy_llvm_number(e, 1, s->op == VYRE_COLLECTIVE_ALL), v.result);
+    vy_llvm_chunks(e, vote_chunk, &v);
+    vy_llvm_declare(e, s->variable, LLVMBuildLoad2(B, vy_llvm_int(e, 1), v.result, ""));
+}
+
+/* ---- moving ---- */
+
+static void move(vy_emitter *e, const void *user) {
+    const meeting *m = user;
+    LLVMValueRef start = start_of(e, m), lane = LLVMBuildSub(B, e->local_index, start, "");
+    LLVMValueRef given = vy_llvm_expr_lanes(e, m->s->b), from = given, valid = NULL;
+    if (m->s->op == VYRE_COLLECTIVE_SHUFFLE_XOR)
+        from = LLVMBuildXor(B, lane, given, "");
+    else if (m->s->op == VYRE_COLLECTIVE_SHUFFLE_UP)
+        from = LLVMBuildSub(B, lane, given, ""); /* below zero is far beyond the width */
+    else if (m->s->op == VYRE_COLLECTIVE_SHUFFLE_DOWN) {
+        valid = below(e, given, m->width);
+        from = LLVMBuildAdd(B, lane, given, "");
+    }
+    LLVMValueRef index = LLVMBuildAdd(B, start, from, "");
+    LLVMValueRef inside = LLVMBuildAnd(B, below(e, from, m->width), below(e, index, e->group_size), "");
+    inside = vy_llvm_both(e, inside, valid);
+    inside = vy_llvm_both(e, inside, e->mask);
+    vy_llvm_declare(e, m->s->variable, from_memory(e, m, take(e, m, m->operands, index, inside)));
+}
+
+static void broadcast_all(vy_emitter *e, const meeting *m) {
+    LLVMValueRef lane = vy_llvm_expr(e, m->s->b), place = vy_llvm_place(e, m->element, "broadcast");
+    LLVMBasicBlockRef yes = vy_llvm_block(e, "there"), end = vy_llvm_block(e, "broadcast_end");
+    vy_llvm_chunks(e, lay_down, m);
+    LLVMBuildStore(B, LLVMConstNull(m->element), place);
+    LLVMBuildCondBr(B, LLVMBuildICmp(B, LLVMIntULT, lane, vy_llvm_number(e, 32, e->group_size), ""), yes, end);
+    vy_llvm_start(e, yes);
+    LLVMBuildStore(B, element_at(e, m, m->operands, lane), place);
+    vy_llvm_go(e, end);
+    vy_llvm_start(e, end);
+    vy_llvm_declare(e, m->s->variable, from_memory(e, m, LLVMBuildLoad2(B, m->element, place, "")));
+}
+
+/* ---- any collective ---- */
+
+void vy_llvm_collective(vy_emitter *e, uint32_t stmt) {
+    const vy_stmt *s = &e->program->stmts.items[stmt];
+    vyre_type type = (vyre_type)e->program->exprs.items[s->a].type;
+    uint64_t padded = (uint64_t)e->chunks * e->width;
+    meeting m = {.s = s,
+                 .type = type,
+                 .element = type == VYRE_TYPE_BOOL ? vy_llvm_int(e, 8) : vy_llvm_type(e, type),
+                 .size = vy_llvm_size(type),
+                 .width = s->width ? s->width : e->group_size,
+                 .operands = e->meeting_offset,
+                 .results = e->meeting_offset + padded * 8};
+    int is_vote = s->op == VYRE_COLLECTIVE_ANY || s->op == VYRE_COLLECTIVE_ALL || s->op == VYRE_COLLECTIVE_BALLOT;
+    if (s->op == VYRE_COLLECTIVE_NATIVE_SHUFFLE)
+        vy_llvm_refuse(e, "a native shuffle");
+    else if (vy_collectives[s->op].combines)
+        combine(e, &m);
+    else if (is_vote && !s->width)
+        vote_all(e, s);
+    else if (is_vote) {
+        vy_llvm_chunks(e, lay_down, &m);
+        count_votes(e, &m);
+        vy_llvm_chunks(e, give_votes, &m);
+    } else if (s->op == VYRE_COLLECTIVE_BROADCAST && !s->width)
+        broadcast_all(e, &m);
+    else {
+        vy_llvm_chunks(e, lay_down, &m);
+        vy_llvm_chunks(e, move, &m);
+    }
+}

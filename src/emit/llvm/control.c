@@ -1,0 +1,449 @@
+/* Statements of a chunk: masks where lanes part, branches where they do not.
+ *
+ * A loop that lanes leave one by one goes on while any is left. A lane that jumps is noted in a mask of the loop (or of the chunk, for a return); behind a statement
+ * that may have taken lanes away the mask is made anew, and what follows is skipped when none is left. */
+#include "emit/llvm/emitter.h"
+
+#include <stddef.h>
+
+#include "backends/cpu/kernel.h"
+
+/* A body is written twice, with a mask and without, if it is not larger than this. */
+enum { SMALL = 300, COPIES = 4 };
+
+static int is_lanes(const vy_emitter *e, uint32_t expr) {
+    return vy_expr_sameness(e->uniform, expr) == VY_SAME_NOWHERE;
+}
+
+static LLVMTypeRef mask_type(const vy_emitter *e) {
+    return vy_llvm_lanes(e, vy_llvm_int(e, 1));
+}
+
+static LLVMValueRef whole(const vy_emitter *e) {
+    return LLVMConstAllOnes(mask_type(e));
+}
+
+static LLVMValueRef mask_of(const vy_emitter *e) {
+    return e->mask ? e->mask : whole(e);
+}
+
+static LLVMValueRef read_mask(vy_emitter *e, LLVMValueRef place) {
+    return LLVMBuildLoad2(e->builder, mask_type(e), place, "");
+}
+
+static void clear(vy_emitter *e, LLVMValueRef place) {
+    LLVMBuildStore(e->builder, LLVMConstNull(mask_type(e)), place);
+}
+
+/* ---- jumps ---- */
+
+static void leave(vy_emitter *e, LLVMValueRef place) {
+    LLVMBuildStore(e->builder, LLVMBuildOr(e->builder, read_mask(e, place), mask_of(e), ""), place);
+}
+
+/* All lanes of all chunks return. */
+static void return_all(vy_emitter *e) {
+    if (e->group_done)
+        LLVMBuildStore(e->builder, vy_llvm_number(e, 1, 1), e->group_done);
+    vy_llvm_go(e, e->chunk_end);
+}
+
+static void jump(vy_emitter *e, uint32_t index, const vy_stmt *s) {
+    const vy_lane_loop *loop = e->loops.count ? &e->loops.items[e->loops.count - 1] : NULL;
+    if (s->kind == VY_STMT_RETURN) {
+        if (e->jumps[index])
+            leave(e, e->returned);
+        else
+            return_all(e);
+    } else if (s->kind == VY_STMT_BREAK) {
+        if (loop->broke)
+            leave(e, loop->broke);
+        else
+            vy_llvm_go(e, loop->exit);
+    } else {
+        if (loop->continued)
+            leave(e, loop->continued);
+        else
+            vy_llvm_go(e, loop->next);
+    }
+}
+
+/* The mask without the lanes that have jumped. */
+static void take_away(vy_emitter *e, uint8_t jumps) {
+    const vy_lane_loop *loop = e->loops.count ? &e->loops.items[e->loops.count - 1] : NULL;
+    LLVMValueRef places[3] = {jumps & VY_JUMP_BREAK ? loop->broke : NULL,
+                              jumps & VY_JUMP_CONTINUE ? loop->continued : NULL,
+                              jumps & VY_JUMP_RETURN ? e->returned : NULL};
+    for (int i = 0; i < 3; i++)
+        if (places[i])
+            e->mask = LLVMBuildAnd(e->builder, mask_of(e), LLVMBuildNot(e->builder, read_mask(e, places[i]), ""), "");
+}
+
+/* ---- if ---- */
+
+static uint32_t size_of(const vy_emitter *e, uint32_t first, uint32_t end) {
+    uint32_t size = 0;
+    for (uint32_t i = first; i < end; i++) {
+        const vy_stmt *s = &e->program->stmts.items[i];
+        const uint32_t operands[3] = {s->a, s->b, s->c};
+        size += 4;
+        for (int k = 0; k < 3; k++)
+            size += operands[k] != VY_NONE;
+    }
+    return size;
+}
+
+static void branch_with(vy_emitter *e, LLVMValueRef mask, uint32_t first, uint32_t end) {
+    LLVMValueRef before = e->mask;
+    uint32_t depth = e->depth;
+    e->mask = mask;
+    e->depth += mask != NULL;
+    vy_llvm_statements(e, first, end);
+    e->mask = before;
+    e->depth = depth;
+}
+
+static void uniform_if(vy_emitter *e, uint32_t index, const vy_stmt *s) {
+    LLVMBasicBlockRef yes = vy_llvm_block(e, "then"), no = vy_llvm_block(e, "else"), end = vy_llvm_block(e, "endif");
+    LLVMBuildCondBr(e->builder, vy_llvm_expr(e, s->a), yes, no);
+    vy_llvm_start(e, yes);
+    LLVMValueRef before = e->mask;
+    vy_llvm_statements(e, index + 1, s->middle);
+    vy_llvm_go(e, end);
+    e->mask = before;
+    vy_llvm_start(e, no);
+    vy_llvm_statements(e, s->middle, s->end);
+    vy_llvm_go(e, end);
+    e->mask = before;
+    vy_llvm_start(e, end);
+}
+
+/* Executes a branch for the lanes of a mask, if there are any. */
+static void masked_branch(vy_emitter *e, LLVMValueRef mask, uint32_t first, uint32_t last) {
+    if (first == last)
+        return;
+    LLVMBasicBlockRef some = vy_llvm_block(e, "some"), end = vy_llvm_block(e, "none");
+    LLVMBuildCondBr(e->builder, vy_llvm_any(e, mask), some, end);
+    vy_llvm_start(e, some);
+    branch_with(e, mask, first, last);
+    vy_llvm_go(e, end);
+    vy_llvm_start(e, end);
+}
+
+/* All lanes execute here: if they agree, so do they in the branch. */
+static void agreed_if(vy_emitter *e, uint32_t index, const vy_stmt *s, LLVMValueRef yes, LLVMValueRef no) {
+    LLVMBasicBlockRef all = vy_llvm_block(e, "all"), mixed = vy_llvm_block(e, "mixed"), end = vy_llvm_block(e, "endif");
+    e->copies *= 2;
+    LLVMBuildCondBr(e->builder, vy_llvm_all(e, yes), all, mixed);
+    vy_llvm_start(e, all);
+    branch_with(e, NULL, index + 1, s->middle);
+    vy_llvm_go(e, end);
+    vy_llvm_start(e, mixed);
+    masked_branch(e, yes, index + 1, s->middle);
+    masked_branch(e, no, s->middle, s->end);
+    vy_llvm_go(e, end);
+    vy_llvm_start(e, end);
+    e->copies /= 2;
+}
+
+static void varied_if(vy_emitter *e, uint32_t index, const vy_stmt *s) {
+    LLVMValueRef condition = vy_llvm_splat(e, vy_llvm_expr(e, s->a));
+    LLVMValueRef yes = vy_llvm_both(e, e->mask, condition);
+    LLVMValueRef no = s->middle == s->end ? NULL : vy_llvm_both(e, e->mask, LLVMBuildNot(e->builder, condition, ""));
+    if (!e->mask && e->copies < COPIES && size_of(e, index + 1, s->middle) <= SMALL) {
+        agreed_if(e, index, s, yes, no);
+        return;
+    }
+    masked_branch(e, yes, index + 1, s->middle);
+    if (no)
+        masked_branch(e, no, s->middle, s->end);
+}
+
+/* ---- for: one step ---- */
+
+static LLVMValueRef compare(vy_emitter *e, LLVMIntPredicate predicate, LLVMValueRef a, LLVMValueRef b) {
+    return LLVMBuildICmp(e->builder, predicate, a, b, "");
+}
+
+static LLVMValueRef zero_like(LLVMValueRef value) {
+    return LLVMConstNull(LLVMTypeOf(value));
+}
+
+static int is_signed(const vy_emitter *e, const vy_stmt *s) {
+    return vyre_type_class((vyre_type)e->program->variables.items[s->variable].type) == VYRE_CLASS_SIGNED;
+}
+
+LLVMValueRef vy_llvm_for_enters(vy_emitter *e, const vy_stmt *s, LLVMValueRef from, LLVMValueRef to,
+                                LLVMValueRef step) {
+    LLVMValueRef up = compare(e, is_signed(e, s) ? LLVMIntSLT : LLVMIntULT, from, to);
+    LLVMValueRef moves = compare(e, LLVMIntNE, step, zero_like(step));
+    if (!is_signed(e, s))
+        return LLVMBuildAnd(e->builder, up, moves, "");
+    LLVMValueRef down = compare(e, LLVMIntSGT, from, to), back = compare(e, LLVMIntSLT, step, zero_like(step));
+    LLVMValueRef ahead = LLVMBuildSelect(e->builder, back, down, up, "");
+    return LLVMBuildAnd(e->builder, ahead, moves, "");
+}
+
+/* Another trip if what is left is more than a step: nothing wraps. */
+LLVMValueRef vy_llvm_for_next(vy_emitter *e, const vy_stmt *s, LLVMValueRef now, LLVMValueRef to, LLVMValueRef step,
+                              LLVMValueRef *next) {
+    *next = LLVMBuildAdd(e->builder, now, step, "");
+    LLVMValueRef left = LLVMBuildSub(e->builder, to, now, ""), stride = step;
+    if (is_signed(e, s)) {
+        LLVMValueRef back = compare(e, LLVMIntSLT, step, zero_like(step));
+        left = LLVMBuildSelect(e->builder, back, LLVMBuildNeg(e->builder, left, ""), left, "");
+        stride = LLVMBuildSelect(e->builder, back, LLVMBuildNeg(e->builder, step, ""), step, "");
+    }
+    return compare(e, LLVMIntUGT, left, stride);
+}
+
+/* ---- loops ---- */
+
+typedef struct bounds {
+    LLVMValueRef to, step;
+} bounds;
+
+static LLVMValueRef shaped(vy_emitter *e, LLVMValueRef value, int lanes) {
+    return lanes ? vy_llvm_splat(e, value) : value;
+}
+
+/* Declares the variable of a `for`; whether it enters. */
+static LLVMValueRef begin_for(vy_emitter *e, const vy_stmt *s, bounds *b) {
+    int lanes = e->slots[s->variable].home != VY_HOME_SCALAR;
+    LLVMValueRef from = shaped(e, vy_llvm_expr(e, s->a), lanes);
+    b->to = shaped(e, vy_llvm_expr(e, s->b), lanes);
+    b->step = s->c != VY_NONE
+                  ? vy_llvm_expr(e, s->c)
+                  : LLVMConstInt(vy_llvm_type(e, (vyre_type)e->program->variables.items[s->variable].type), 1, 0);
+    b->step = shaped(e, b->step, lanes);
+    vy_llvm_declare(e, s->variable, from);
+    return vy_llvm_for_enters(e, s, from, b->to, b->step);
+}
+
+static LLVMValueRef step_for(vy_emitter *e, const vy_stmt *s, const bounds *b) {
+    LLVMValueRef next, goes_on = vy_llvm_for_next(e, s, vy_llvm_variable(e, s->variable), b->to, b->step, &next);
+    vy_llvm_declare(e, s->variable, next);
+    return goes_on;
+}
+
+static int push_loop(vy_emitter *e, vy_lane_loop loop) {
+    vy_lane_loop *slot = VY_PUSH(&e->loops);
+    if (!slot) {
+        e->status = VYRE_NO_MEMORY;
+        return 0;
+    }
+    *slot = loop;
+    return 1;
+}
+
+/* All lanes make the same trips. */
+static void uniform_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
+    LLVMBasicBlockRef head = vy_llvm_block(e, "head"), body = vy_llvm_block(e, "body"), next = vy_llvm_block(e, "next"),
+                      exit = vy_llvm_block(e, "exit");
+    bounds b;
+    if (s->kind == VY_STMT_FOR) {
+        LLVMBuildCondBr(e->builder, begin_for(e, s, &b), body, exit);
+        LLVMDeleteBasicBlock(head);
+    } else {
+        vy_llvm_go(e, head);
+        vy_llvm_start(e, head);
+        LLVMBuildCondBr(e->builder, vy_llvm_expr(e, s->a), body, exit);
+    }
+    vy_llvm_start(e, body);
+    if (!push_loop(e, (vy_lane_loop){NULL, NULL, next, exit, e->depth}))
+        return;
+    LLVMValueRef before = e->mask;
+    vy_llvm_statements(e, index + 1, s->end);
+    e->mask = before;
+    e->loops.count--;
+    vy_llvm_go(e, next);
+    vy_llvm_start(e, next);
+    if (s->kind == VY_STMT_FOR)
+        LLVMBuildCondBr(e->builder, step_for(e, s, &b), body, exit);
+    else
+        vy_llvm_go(e, head);
+    vy_llvm_start(e, exit);
+}
+
+/* Goes on with the lanes of `mask`, which becomes `live`, if any are left. */
+static void go_on_with(vy_emitter *e, LLVMValueRef mask, LLVMValueRef live, LLVMBasicBlockRef to,
+                       LLVMBasicBlockRef exit) {
+    LLVMBuildStore(e->builder, mask, live);
+    LLVMBuildCondBr(e->builder, vy_llvm_any(e, mask), to, exit);
+}
+
+static void varied_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
+    LLVMBasicBlockRef head = vy_llvm_block(e, "head"), body = vy_llvm_block(e, "body"), next = vy_llvm_block(e, "next"),
+                      exit = vy_llvm_block(e, "exit");
+    LLVMValueRef live = vy_llvm_place(e, mask_type(e), "live"), before = e->mask;
+    vy_lane_loop loop = {vy_llvm_place(e, mask_type(e), "broke"), vy_llvm_place(e, mask_type(e), "continued"), next,
+                         exit, e->depth};
+    bounds b;
+    uint32_t depth = e->depth++;
+    clear(e, loop.broke);
+    LLVMBuildStore(e->builder, mask_of(e), live);
+    if (s->kind == VY_STMT_FOR) {
+        LLVMValueRef enters = vy_llvm_splat(e, begin_for(e, s, &b));
+        go_on_with(e, vy_llvm_both(e, before, enters), live, body, exit);
+        LLVMDeleteBasicBlock(head);
+    } else {
+        vy_llvm_go(e, head);
+        vy_llvm_start(e, head);
+        e->mask = read_mask(e, live);
+        LLVMValueRef condition = vy_llvm_expr_lanes(e, s->a);
+        go_on_with(e, LLVMBuildAnd(e->builder, e->mask, condition, ""), live, body, exit);
+    }
+    vy_llvm_start(e, body);
+    e->mask = read_mask(e, live);
+    clear(e, loop.continued);
+    if (!push_loop(e, loop))
+        return;
+    vy_llvm_statements(e, index + 1, s->end);
+    vy_llvm_go(e, next);
+    vy_llvm_start(e, next);
+    e->mask = read_mask(e, live);
+    take_away(e, VY_JUMP_BREAK | VY_JUMP_RETURN);
+    e->loops.count--;
+    LLVMValueRef left = e->mask;
+    if (s->kind == VY_STMT_FOR)
+        left = LLVMBuildAnd(e->builder, left, vy_llvm_splat(e, step_for(e, s, &b)), "");
+    go_on_with(e, left, live, s->kind == VY_STMT_FOR ? body : head, exit);
+    vy_llvm_start(e, exit);
+    e->mask = before;
+    e->depth = depth;
+}
+
+/* Whether some lanes may leave the loop before others. */
+static int parts(const vy_emitter *e, uint32_t index, const vy_stmt *s) {
+    if (s->kind == VY_STMT_WHILE ? is_lanes(e, s->a)
+                                 : is_lanes(e, s->a) || is_lanes(e, s->b) || (s->c != VY_NONE && is_lanes(e, s->c)))
+        return 1;
+    for (uint32_t i = index + 1; i < s->end; i = e->program->stmts.items[i].end)
+        if (e->jumps[i])
+            return 1;
+    return 0;
+}
+
+/* ---- ends ---- */
+
+static LLVMValueRef field(vy_emitter *e, size_t offset) {
+    return vy_llvm_at(e, e->frame, vy_llvm_number(e, 64, offset));
+}
+
+static LLVMValueRef word(vy_emitter *e, size_t offset) {
+    LLVMValueRef at = LLVMBuildLoad2(e->builder, vy_llvm_pointer(e), field(e, offset), "");
+    LLVMValueRef value = LLVMBuildLoad2(e->builder, vy_llvm_int(e, 32), at, "");
+    LLVMSetAlignment(value, 4);
+    LLVMSetOrdering(value, LLVMAtomicOrderingMonotonic);
+    return value;
+}
+
+static void poll(vy_emitter *e, const vy_stmt *s) {
+    LLVMBasicBlockRef yes = vy_llvm_block(e, "stop"), end = vy_llvm_block(e, "polled");
+    LLVMValueRef words =
+        LLVMBuildOr(e->builder, word(e, offsetof(vy_cpu_frame, cancel)), word(e, offsetof(vy_cpu_frame, stop)), "");
+    LLVMValueRef stop = compare(e, LLVMIntNE, words, vy_llvm_number(e, 32, 0));
+    LLVMBuildCondBr(e->builder, stop, yes, end);
+    vy_llvm_start(e, yes);
+    LLVMBuildStore(e->builder, vy_llvm_number(e, 32, 1), field(e, offsetof(vy_cpu_frame, stopped)));
+    vy_llvm_go(e, end);
+    vy_llvm_start(e, end);
+    vy_llvm_declare(e, s->variable, stop);
+}
+
+/* The first lane is the smallest invocation of the chunk; chunks and groups come in order, but a worker's ranges need not. */
+static void report(vy_emitter *e, const vy_stmt *s) {
+    LLVMTypeRef i32 = vy_llvm_int(e, 32), i64 = vy_llvm_int(e, 64);
+    LLVMValueRef code = vy_llvm_expr_lanes(e, s->a);
+    LLVMValueRef bits = vy_llvm_bits(e, mask_of(e));
+    LLVMValueRef lane = vy_llvm_intrinsic(e, "llvm.cttz", &i32, 1, (LLVMValueRef[]){bits, vy_llvm_number(e, 1, 1)}, 2);
+    LLVMValueRef local = LLVMBuildExtractElement(e->builder, e->local_index, lane, "");
+    LLVMValueRef group = LLVMBuildLoad2(e->builder, i64, e->group, "");
+    LLVMValueRef id =
+        LLVMBuildAdd(e->builder, LLVMBuildMul(e->builder, group, vy_llvm_number(e, 64, e->group_size), ""),
+                     LLVMBuildZExt(e->builder, local, i64, ""), "");
+    LLVMValueRef smallest = field(e, offsetof(vy_cpu_frame, trap_invocation));
+    LLVMBasicBlockRef yes = vy_llvm_block(e, "first"), end = vy_llvm_block(e, "reported");
+    LLVMBuildCondBr(e->builder, compare(e, LLVMIntULT, id, LLVMBuildLoad2(e->builder, i64, smallest, "")), yes, end);
+    vy_llvm_start(e, yes);
+    LLVMBuildStore(e->builder, id, smallest);
+    LLVMBuildStore(e->builder, LLVMBuildExtractElement(e->builder, code, lane, ""),
+                   field(e, offsetof(vy_cpu_frame, trap_code)));
+    vy_llvm_go(e, end);
+    vy_llvm_start(e, end);
+}
+
+/* ---- statements ---- */
+
+static void statement(vy_emitter *e, uint32_t index) {
+    const vy_stmt *s = &e->program->stmts.items[index];
+    switch ((vy_stmt_kind)s->kind) {
+    case VY_STMT_LET:
+    case VY_STMT_VAR:
+        vy_llvm_declare(e, s->variable, vy_llvm_expr(e, s->a));
+        break;
+    case VY_STMT_ASSIGN:
+        vy_llvm_assign(e, s->variable, vy_llvm_expr(e, s->a));
+        break;
+    case VY_STMT_STORE:
+        vy_llvm_store(e, index);
+        break;
+    case VY_STMT_ATOMIC:
+        vy_llvm_atomic(e, index);
+        break;
+    case VY_STMT_IF:
+        if (is_lanes(e, s->a))
+            varied_if(e, index, s);
+        else
+            uniform_if(e, index, s);
+        break;
+    case VY_STMT_FOR:
+    case VY_STMT_WHILE:
+        if (parts(e, index, s))
+            varied_loop(e, index, s);
+        else
+            uniform_loop(e, index, s);
+        break;
+    case VY_STMT_REGION:
+        vy_llvm_statements(e, index + 1, s->end);
+        break;
+    case VY_STMT_BREAK:
+    case VY_STMT_CONTINUE:
+    case VY_STMT_RETURN:
+        jump(e, index, s);
+        break;
+    case VY_STMT_REPORT:
+        report(e, s);
+        break;
+    case VY_STMT_POLL:
+        poll(e, s);
+        break;
+    default:
+        vy_llvm_refuse(e, "a statement of this kind");
+    }
+}
+
+/* Behind a statement that may have taken lanes away, the rest is for those that are left. Recursion is bounded by VY_LIMIT_NESTING. */
+void vy_llvm_statements(vy_emitter *e, uint32_t first, uint32_t end) {
+    LLVMBasicBlockRef done = NULL;
+    LLVMValueRef before = e->mask;
+    for (uint32_t i = first; i < end && e->status == VYRE_OK; i = e->program->stmts.items[i].end) {
+        statement(e, i);
+        if (LLVMGetBasicBlockTerminator(LLVMGetInsertBlock(e->builder))) /* a jump: the last of its block */
+            break;
+        if (!e->jumps[i])
+            continue;
+        take_away(e, e->jumps[i]);
+        if (e->program->stmts.items[i].end >= end)
+            break;
+        LLVMBasicBlockRef rest = vy_llvm_block(e, "rest");
+        done = done ? done : vy_llvm_block(e, "done");
+        LLVMBuildCondBr(e->builder, vy_llvm_any(e, e->mask), rest, done);
+        vy_llvm_start(e, rest);
+    }
+    if (done) {
+        vy_llvm_go(e, done);
+        vy_llvm_start(e, done);
+    }
+    e->mask = before; /* whoever goes on takes away the lanes that jumped */
+}

@@ -1,0 +1,309 @@
+/* The function (emit.h): what it is called with, the loop over workgroups, and what is known before a line is written. */
+#include "emit/llvm/emit.h"
+
+#include "backends/cpu/kernel.h"
+#include "base/status.h"
+#include "emit/llvm/emitter.h"
+
+#include <llvm-c/Analysis.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- what jumps where ---- */
+
+static int is_lanes(const vy_emitter *e, uint32_t expr) {
+    return expr != VY_NONE && vy_expr_sameness(e->uniform, expr) == VY_SAME_NOWHERE;
+}
+
+/* Notes which jumps only some lanes take, and gives those that leave the block. parted: lanes have parted since the innermost loop began, or since the chunk did.
+ * Recursion is bounded by VY_LIMIT_NESTING. */
+static uint8_t find_jumps(vy_emitter *e, uint32_t first, uint32_t end, int parted_in_loop, int parted) {
+    const vy_stmt *stmts = e->program->stmts.items;
+    uint8_t all = 0;
+    for (uint32_t i = first; i < end; i = stmts[i].end) {
+        const vy_stmt *s = &stmts[i];
+        uint8_t own = 0;
+        if (s->kind == VY_STMT_BREAK)
+            own = parted_in_loop ? VY_JUMP_BREAK : 0;
+        else if (s->kind == VY_STMT_CONTINUE)
+            own = parted_in_loop ? VY_JUMP_CONTINUE : 0;
+        else if (s->kind == VY_STMT_RETURN)
+            own = parted ? VY_JUMP_RETURN : 0;
+        else if (s->kind == VY_STMT_IF || s->kind == VY_STMT_REGION) {
+            int parts = s->kind == VY_STMT_IF && is_lanes(e, s->a);
+            own = find_jumps(e, i + 1, s->end, parted_in_loop || parts, parted || parts);
+        } else if (vy_stmt_is_loop(s->kind)) {
+            int parts = is_lanes(e, s->a) || is_lanes(e, s->b) || is_lanes(e, s->c);
+            own = find_jumps(e, i + 1, s->end, parts, parted || parts);
+            if (own && !parts) /* lanes leave it one by one: so every jump in it is of some lanes */
+                own = find_jumps(e, i + 1, s->end, 1, 1);
+            own &= VY_JUMP_RETURN;
+        }
+        e->jumps[i] = own;
+        all |= own;
+    }
+    return all;
+}
+
+static int find_meetings(vy_emitter *e, uint32_t first, uint32_t end) {
+    const vy_stmt *stmts = e->program->stmts.items;
+    int any = 0;
+    for (uint32_t i = first; i < end; i = stmts[i].end) {
+        e->meets[i] = stmts[i].kind == VY_STMT_BARRIER || stmts[i].kind == VY_STMT_COLLECTIVE;
+        if (vy_stmt_is_structured(stmts[i].kind))
+            e->meets[i] = (uint8_t)find_meetings(e, i + 1, stmts[i].end);
+        any |= e->meets[i];
+    }
+    return any;
+}
+
+/* Lanes that have returned would have to stay away from later stretches. The rules of the language do not let them return before a meeting. */
+static void check_returns(vy_emitter *e, uint32_t first, uint32_t end, int in_meeting_loop) {
+    const vy_stmt *stmts = e->program->stmts.items;
+    uint32_t last = 0;
+    for (uint32_t i = first; i < end; i = stmts[i].end)
+        last = e->meets[i] ? i : last;
+    for (uint32_t i = first; i < end; i = stmts[i].end) {
+        int later = in_meeting_loop || i < last;
+        if ((e->jumps[i] & VY_JUMP_RETURN) && (later || e->meets[i]))
+            vy_llvm_refuse(e, "a return of some invocations before others meet");
+        if (e->meets[i] && vy_stmt_is_structured(stmts[i].kind))
+            check_returns(e, i + 1, stmts[i].end, later || vy_stmt_is_loop(stmts[i].kind));
+    }
+}
+
+/* ---- the frame ---- */
+
+static LLVMValueRef field(vy_emitter *e, LLVMTypeRef type, LLVMValueRef base, uint64_t offset) {
+    return LLVMBuildLoad2(e->builder, type, vy_llvm_at(e, base, vy_llvm_number(e, 64, offset)), "");
+}
+
+static void read_params(vy_emitter *e) {
+    LLVMValueRef words = field(e, vy_llvm_pointer(e), e->frame, offsetof(vy_cpu_frame, params));
+    for (uint32_t i = 0; i < e->program->param_count; i++) {
+        vyre_type type = (vyre_type)e->program->variables.items[e->body->first_variable + i].type;
+        LLVMValueRef bits = field(e, vy_llvm_int(e, 64), words, 8 * (uint64_t)i);
+        unsigned width = type == VYRE_TYPE_BOOL ? 1 : vyre_type_bits(type);
+        if (width < 64)
+            bits = LLVMBuildTrunc(e->builder, bits, vy_llvm_int(e, width), "");
+        e->params[i] = LLVMBuildBitCast(e->builder, bits, vy_llvm_type(e, type), "");
+    }
+}
+
+static void read_buffers(vy_emitter *e, LLVMValueRef buffers) {
+    for (uint32_t i = 0; i < e->program->buffer_count; i++) {
+        uint64_t at = sizeof(vy_cpu_buffer) * (uint64_t)i;
+        e->data[i] = LLVMGetParam(e->function, 5 + i);
+        e->count[i] = field(e, vy_llvm_int(e, 32), buffers, at + offsetof(vy_cpu_buffer, count));
+        e->misalignment[i] = field(e, vy_llvm_int(e, 32), buffers, at + offsetof(vy_cpu_buffer, misalignment));
+    }
+}
+
+static void read_frame(vy_emitter *e) {
+    read_params(e);
+    read_buffers(e, field(e, vy_llvm_pointer(e), e->frame, offsetof(vy_cpu_frame, buffers)));
+    for (uint32_t axis = 0; axis < 3; axis++)
+        e->groups[axis] = field(e, vy_llvm_int(e, 32), e->frame, offsetof(vy_cpu_frame, groups) + 4 * axis);
+}
+
+/* ---- the loop over workgroups ---- */
+
+/* Where the first workgroup lies in the grid; the others are counted from there. */
+static void find_group(vy_emitter *e, LLVMValueRef first) {
+    LLVMTypeRef i32 = vy_llvm_int(e, 32), i64 = vy_llvm_int(e, 64);
+    LLVMValueRef rest = first;
+    for (int axis = 0; axis < 3; axis++) {
+        LLVMValueRef size = LLVMBuildZExt(e->builder, e->groups[axis], i64, "");
+        LLVMValueRef id = axis < 2 ? LLVMBuildURem(e->builder, rest, size, "") : rest;
+        LLVMBuildStore(e->builder, LLVMBuildTrunc(e->builder, id, i32, ""), e->group_id[axis]);
+        if (axis < 2)
+            rest = LLVMBuildUDiv(e->builder, rest, size, "");
+    }
+}
+
+static void next_group(vy_emitter *e) {
+    LLVMTypeRef i32 = vy_llvm_int(e, 32);
+    LLVMValueRef carry = vy_llvm_number(e, 1, 1);
+    for (int axis = 0; axis < 3; axis++) {
+        LLVMValueRef id = LLVMBuildLoad2(e->builder, i32, e->group_id[axis], "");
+        LLVMValueRef next = LLVMBuildAdd(e->builder, id, LLVMBuildZExt(e->builder, carry, i32, ""), "");
+        LLVMValueRef wraps = LLVMBuildICmp(e->builder, LLVMIntEQ, next, e->groups[axis], "");
+        LLVMBuildStore(e->builder, LLVMBuildSelect(e->builder, wraps, vy_llvm_number(e, 32, 0), next, ""),
+                       e->group_id[axis]);
+        carry = wraps;
+    }
+}
+
+static void write_groups(vy_emitter *e, LLVMValueRef first, LLVMValueRef end) {
+    LLVMTypeRef i64 = vy_llvm_int(e, 64);
+    LLVMBasicBlockRef start = vy_llvm_block(e, "start"), loop = vy_llvm_block(e, "group"),
+                      done = vy_llvm_block(e, "done");
+    e->group = vy_llvm_place(e, i64, "group");
+    for (int axis = 0; axis < 3; axis++)
+        e->group_id[axis] = vy_llvm_place(e, vy_llvm_int(e, 32), "group_id");
+    vy_llvm_go(e, start);
+    vy_llvm_start(e, start);
+    LLVMBuildStore(e->builder, first, e->group);
+    find_group(e, first);
+    LLVMBuildCondBr(e->builder, LLVMBuildICmp(e->builder, LLVMIntULT, first, end, ""), loop, done);
+    vy_llvm_start(e, loop);
+    e->group_end = vy_llvm_block(e, "group_end");
+    if (e->group_done)
+        LLVMBuildStore(e->builder, vy_llvm_number(e, 1, 0), e->group_done);
+    vy_llvm_phases(e);
+    vy_llvm_go(e, e->group_end);
+    vy_llvm_start(e, e->group_end);
+    next_group(e);
+    LLVMValueRef next =
+        LLVMBuildAdd(e->builder, LLVMBuildLoad2(e->builder, i64, e->group, ""), vy_llvm_number(e, 64, 1), "");
+    LLVMBuildStore(e->builder, next, e->group);
+    LLVMBuildCondBr(e->builder, LLVMBuildICmp(e->builder, LLVMIntULT, next, end, ""), loop, done);
+    vy_llvm_start(e, done);
+    LLVMBuildRetVoid(e->builder);
+}
+
+/* ---- the two functions ---- */
+
+static void mark(vy_emitter *e, LLVMValueRef function, unsigned param, const char *name) {
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+    LLVMAddAttributeAtIndex(function, param, LLVMCreateEnumAttribute(e->context, kind, 0));
+}
+
+enum { FIXED = 5 }; /* frame, workgroup, spill, first, end; then the buffers */
+
+/* The work: what it is given lies apart, and LLVM is told so. */
+static LLVMTypeRef start_work(vy_emitter *e) {
+    uint32_t buffers = e->program->buffer_count;
+    LLVMTypeRef types[FIXED + VY_LIMIT_BUFFERS], pointer = vy_llvm_pointer(e), i64 = vy_llvm_int(e, 64);
+    const LLVMTypeRef fixed[FIXED] = {pointer, pointer, pointer, i64, i64};
+    memcpy(types, fixed, sizeof fixed);
+    for (uint32_t i = 0; i < buffers; i++)
+        types[FIXED + i] = pointer;
+    LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(e->context), types, FIXED + buffers, 0);
+    e->function = LLVMAddFunction(e->module, "work", type);
+    LLVMSetLinkage(e->function, LLVMInternalLinkage);
+    mark(e, e->function, (unsigned)LLVMAttributeFunctionIndex, "nounwind");
+    for (unsigned i = 0; i < 3; i++)
+        mark(e, e->function, 1 + i, "noalias");
+    for (uint32_t i = 0; i < buffers; i++) {
+        mark(e, e->function, 1 + FIXED + i, "noalias");
+        vyre_access access = (vyre_access)e->program->memories.items[e->body->first_memory + i].access;
+        if (access == VYRE_ACCESS_READ || access == VYRE_ACCESS_UNIFORM)
+            mark(e, e->function, 1 + FIXED + i, "readonly");
+    }
+    e->frame = LLVMGetParam(e->function, 0);
+    e->workgroup = LLVMGetParam(e->function, 1);
+    e->spill = LLVMGetParam(e->function, 2);
+    e->entry = LLVMAppendBasicBlockInContext(e->context, e->function, "entry");
+    vy_llvm_start(e, e->entry);
+    return type;
+}
+
+/* What is called from outside: takes the frame apart. */
+static void write_entry(vy_emitter *e, const char *name, LLVMTypeRef work_type) {
+    LLVMTypeRef pointer = vy_llvm_pointer(e), i64 = vy_llvm_int(e, 64);
+    LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(e->context), (LLVMTypeRef[]){pointer, i64, i64}, 3, 0);
+    LLVMValueRef function = LLVMAddFunction(e->module, name, type), work = e->function;
+    mark(e, function, (unsigned)LLVMAttributeFunctionIndex, "nounwind");
+    vy_llvm_start(e, LLVMAppendBasicBlockInContext(e->context, function, "entry"));
+    LLVMValueRef frame = LLVMGetParam(function, 0), args[FIXED + VY_LIMIT_BUFFERS];
+    args[0] = frame;
+    args[1] = field(e, pointer, frame, offsetof(vy_cpu_frame, workgroup));
+    args[2] = field(e, pointer, frame, offsetof(vy_cpu_frame, spill));
+    args[3] = LLVMGetParam(function, 1);
+    args[4] = LLVMGetParam(function, 2);
+    LLVMValueRef buffers = field(e, pointer, frame, offsetof(vy_cpu_frame, buffers));
+    for (uint32_t i = 0; i < e->program->buffer_count; i++)
+        args[FIXED + i] =
+            field(e, pointer, buffers, sizeof(vy_cpu_buffer) * (uint64_t)i + offsetof(vy_cpu_buffer, data));
+    LLVMBuildCall2(e->builder, work_type, work, args, FIXED + e->program->buffer_count, "");
+    LLVMBuildRetVoid(e->builder);
+}
+
+/* ---- emission ---- */
+
+static void *array(vy_arena *arena, size_t count, size_t size) {
+    void *memory = vy_arena_allocate(arena, vy_array_size(count + 1, size));
+    if (memory)
+        memset(memory, 0, vy_array_size(count + 1, size));
+    return memory;
+}
+
+static vyre_status prepare(vy_emitter *e, vy_arena *arena) {
+    const vyre_program *p = e->program;
+    e->data = array(arena, p->buffer_count, sizeof *e->data);
+    e->count = array(arena, p->buffer_count, sizeof *e->count);
+    e->misalignment = array(arena, p->buffer_count, sizeof *e->misalignment);
+    e->params = array(arena, p->param_count, sizeof *e->params);
+    e->slots = array(arena, p->variables.count, sizeof *e->slots);
+    e->array_offsets = array(arena, p->memories.count, sizeof *e->array_offsets);
+    e->jumps = array(arena, p->stmts.count, 1);
+    e->meets = array(arena, p->stmts.count, 1);
+    if (!e->data || !e->count || !e->misalignment || !e->params || !e->slots || !e->array_offsets || !e->jumps ||
+        !e->meets)
+        return vy_fail_memory(e->error, "code for the processor");
+    for (uint32_t i = 0; i < p->variables.count; i++)
+        e->slots[i].home = vy_variable_sameness(e->uniform, i) != VY_SAME_NOWHERE ? VY_HOME_SCALAR : VY_HOME_LANES;
+    e->has_meetings = find_meetings(e, e->body->first_stmt, e->body->end_stmt);
+    uint8_t jumps = find_jumps(e, e->body->first_stmt, e->body->end_stmt, 0, 0);
+    if (e->has_meetings)
+        check_returns(e, e->body->first_stmt, e->body->end_stmt, 0);
+    vy_llvm_plan_phases(e);
+    e->returned = jumps & VY_JUMP_RETURN ? (LLVMValueRef)(uintptr_t)1 : NULL; /* to be made */
+    return e->status;
+}
+
+static void write_functions(vy_emitter *e, const char *name) {
+    LLVMTypeRef work_type = start_work(e), mask = vy_llvm_lanes(e, vy_llvm_int(e, 1));
+    if (e->returned)
+        e->returned = vy_llvm_place(e, mask, "returned");
+    if (e->has_meetings)
+        e->group_done = vy_llvm_place(e, vy_llvm_int(e, 1), "group_done");
+    read_frame(e);
+    write_groups(e, LLVMGetParam(e->function, 3), LLVMGetParam(e->function, 4));
+    if (e->status == VYRE_OK)
+        write_entry(e, name, work_type);
+}
+
+/* What is wrong with a module is a mistake of ours; better said than executed. */
+static vyre_status verify(vy_emitter *e) {
+    char *message = NULL;
+    vyre_status status = VYRE_OK;
+    if (LLVMVerifyModule(e->module, LLVMReturnStatusAction, &message))
+        status = vy_fail(e->error, VYRE_UNSUPPORTED, "report this program as a bug of the compiler",
+                         "the code for `%s` is malformed: %.200s", vyre_program_name(e->program), message);
+    LLVMDisposeMessage(message);
+    return status;
+}
+
+vyre_status vy_llvm_emit(const vyre_program *program, const vy_llvm_options *options, LLVMModuleRef module,
+                         vy_llvm_sizes *sizes, vyre_error *error) {
+    const uint32_t *size = program->workgroup;
+    vy_arena arena = {0};
+    vy_emitter e = {.context = LLVMGetModuleContext(module),
+                    .module = module,
+                    .program = program,
+                    .body = vy_program_entry(program),
+                    .width = options->width,
+                    .group_size = size[0] * size[1] * size[2],
+                    .copies = 1,
+                    .error = error};
+    e.chunks = (e.group_size + e.width - 1) / e.width;
+    e.rows = (size[1] == 1 && size[2] == 1) || size[0] % e.width == 0;
+    vyre_status status = vy_uniform_make(program, &e.uniform, error);
+    if (status == VYRE_OK)
+        status = prepare(&e, &arena);
+    if (status == VYRE_OK) {
+        e.builder = LLVMCreateBuilderInContext(e.context);
+        write_functions(&e, options->name);
+        LLVMDisposeBuilder(e.builder);
+        status = e.status == VYRE_NO_MEMORY ? vy_fail_memory(error, "code for the processor") : e.status;
+    }
+    if (status == VYRE_OK)
+        status = verify(&e);
+    *sizes = (vy_llvm_sizes){e.workgroup_bytes, e.spill_bytes};
+    VY_VECTOR_FREE(&e.loops);
+    vy_uniform_free(e.uniform);
+    vy_arena_free(&arena);
+    return status;
+}

@@ -1,0 +1,35 @@
+/* From a program to LLVM IR: SPMD on SIMD.
+ *
+ * The function that is made runs workgroups, each as chunks of `width` consecutive invocations: a value that differs between invocations is a vector with a
+ * lane for each, a value that does not is a scalar. docs/cpu.md tells the story; backends/cpu/kernel.h is what the function is called with.
+ *
+ * Part of the compiler plug-in alone: libvyre knows nothing of LLVM. */
+#ifndef VY_EMIT_LLVM_EMIT_H
+#define VY_EMIT_LLVM_EMIT_H
+
+#include "vyre/program.h"
+
+#include <llvm-c/Core.h>
+
+typedef struct vy_llvm_options {
+    uint32_t width;   /* lanes: 4, 8, 16 or 32 */
+    const char *name; /* of the function */
+} vy_llvm_options;
+
+/* What the frame of a call has to bring. */
+typedef struct vy_llvm_sizes {
+    uint64_t workgroup_bytes, spill_bytes;
+} vy_llvm_sizes;
+
+/* Which constructs are done by the emitter itself: what vy_legal_target.native_collectives may say for it. */
+enum { VY_LLVM_NATIVE_COLLECTIVES = 1 };
+
+/* Writes the entry of a program into the module. The program is at level legal, inlined, without guarded accesses, traps and prints, and every meeting in it
+ * stands in control that is provably uniform.
+ *
+ * VYRE_UNSUPPORTED  something in it is not for this emitter; the error names it
+ * VYRE_NO_MEMORY    ours; LLVM itself ends the process when it has none */
+vyre_status vy_llvm_emit(const vyre_program *program, const vy_llvm_options *options, LLVMModuleRef module,
+                         vy_llvm_sizes *sizes, vyre_error *error);
+
+#endif

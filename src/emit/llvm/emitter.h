@@ -1,0 +1,157 @@
+/* The state of an emission, and what its parts offer each other.
+ *
+ *   emit.c        the function: frame, loop over workgroups, declarations
+ *   phase.c       meetings: stretches of code between them, each a loop over chunks
+ *   control.c     statements, masks
+ *   memory.c      loads, stores, atomics
+ *   collective.c  collectives
+ *   value.c       expressions
+ *   op.c          rows of the op table, conversions
+ *
+ * A value is a scalar where the program says that it is the same for the workgroup (transform/uniform.h), a vector of `width` lanes elsewhere. The mask
+ * says which lanes execute; NULL stands for all of them, and then nothing is masked. A lane that does not execute computes whatever it likes,
+ * but touches no memory: where no lane executes, no code does. */
+#ifndef VY_EMIT_LLVM_EMITTER_H
+#define VY_EMIT_LLVM_EMITTER_H
+
+#include "base/memory.h"
+#include "emit/llvm/emit.h"
+#include "ir/model.h"
+#include "transform/uniform.h"
+
+/* Where a variable lives. */
+typedef enum vy_home {
+    VY_HOME_SCALAR, /* the same for the workgroup */
+    VY_HOME_LANES,  /* of one stretch: a vector */
+    VY_HOME_SPILL   /* of several stretches: a vector for each chunk, in the frame's memory */
+} vy_home;
+
+typedef struct vy_slot {
+    uint8_t home;       /* vy_home */
+    LLVMValueRef place; /* scalar, lanes: an alloca; made when it is first needed */
+    uint64_t offset;    /* spill: into the frame's memory */
+    uint32_t depth;     /* masks that were in force where it was declared */
+} vy_slot;
+
+/* A loop that lanes leave one by one: those that have left for good and those that wait for the next trip. */
+typedef struct vy_lane_loop {
+    LLVMValueRef broke, continued; /* allocas of masks; NULL: nobody does */
+    LLVMBasicBlockRef next, exit;  /* where a jump that all take goes */
+    uint32_t depth;                /* masks in force around it */
+} vy_lane_loop;
+
+typedef struct vy_emitter {
+    LLVMContextRef context;
+    LLVMModuleRef module;
+    LLVMBuilderRef builder;
+    LLVMValueRef function;
+    LLVMBasicBlockRef entry; /* allocas and what is the same for the whole call */
+    const vyre_program *program;
+    const vy_function *body;
+    vy_uniform *uniform;
+    uint32_t width, group_size, chunks;
+    int rows; /* a chunk lies in one row, so that strides hold in it */
+    int has_meetings;
+    /* The same for the call. */
+    LLVMValueRef frame, spill, workgroup;
+    LLVMValueRef *data, *count, *misalignment; /* by buffer */
+    LLVMValueRef *params;
+    LLVMValueRef groups[3];
+    /* The same for the workgroup: allocas. */
+    LLVMValueRef group, group_id[3];
+    /* Of the current chunk. */
+    LLVMValueRef chunk;          /* i32 */
+    LLVMValueRef local_index;    /* lanes */
+    LLVMValueRef local_id[3];    /* lanes */
+    LLVMValueRef mask;           /* lanes of i1; NULL: all */
+    LLVMValueRef returned;       /* alloca of a mask; NULL: nobody returns alone */
+    LLVMBasicBlockRef chunk_end; /* where a lane that has nothing left to do goes */
+    LLVMBasicBlockRef group_end; /* where a workgroup ends */
+    LLVMValueRef group_done;     /* alloca of i1: all have returned in a stretch; NULL without meetings */
+    uint32_t depth;              /* of masks */
+    uint32_t copies;             /* how often the current code is written */
+    VY_VECTOR(vy_lane_loop) loops;
+    vy_slot *slots;          /* by variable */
+    uint64_t *array_offsets; /* by memory: into the frame's memory */
+    uint8_t *jumps;          /* by statement: VY_JUMP_* inside it */
+    uint8_t *meets;          /* by statement: invocations meet inside */
+    uint64_t spill_bytes, workgroup_bytes;
+    uint64_t meeting_offset; /* spill: where collectives keep their operands */
+    vyre_error *error;
+    vyre_status status;
+} vy_emitter;
+
+/* Jumps out of a statement that some lanes take and others do not. */
+enum { VY_JUMP_BREAK = 1, VY_JUMP_CONTINUE = 2, VY_JUMP_RETURN = 4 };
+
+/* ---- types ---- */
+
+LLVMTypeRef vy_llvm_type(const vy_emitter *e, vyre_type type); /* of one value; f16 and bf16 are i16 */
+LLVMTypeRef vy_llvm_lanes(const vy_emitter *e, LLVMTypeRef type);
+LLVMTypeRef vy_llvm_int(const vy_emitter *e, unsigned bits);
+LLVMTypeRef vy_llvm_pointer(const vy_emitter *e);
+LLVMValueRef vy_llvm_number(const vy_emitter *e, unsigned bits, uint64_t value);
+int vy_llvm_is_lanes(LLVMValueRef value);
+/* The value in every lane; lanes are passed through. */
+LLVMValueRef vy_llvm_splat(vy_emitter *e, LLVMValueRef value);
+LLVMValueRef vy_llvm_lane(vy_emitter *e, LLVMValueRef lanes, unsigned lane);
+LLVMValueRef vy_llvm_iota(vy_emitter *e, unsigned bits);
+/* Calls an intrinsic that is overloaded by `type`. */
+LLVMValueRef vy_llvm_intrinsic(vy_emitter *e, const char *name, LLVMTypeRef *types, unsigned type_count,
+                               LLVMValueRef *args, unsigned arg_count);
+/* An alloca in the entry block. */
+LLVMValueRef vy_llvm_place(vy_emitter *e, LLVMTypeRef type, const char *name);
+LLVMValueRef vy_llvm_at(vy_emitter *e, LLVMValueRef base, LLVMValueRef bytes); /* base + bytes (i64) */
+LLVMBasicBlockRef vy_llvm_block(vy_emitter *e, const char *name);
+void vy_llvm_go(vy_emitter *e, LLVMBasicBlockRef to); /* unless the block has ended */
+void vy_llvm_start(vy_emitter *e, LLVMBasicBlockRef block);
+
+void vy_llvm_refuse(vy_emitter *e, const char *what);
+
+/* ---- values ---- */
+
+/* Operands given by the program. A uniform one is a scalar. */
+LLVMValueRef vy_llvm_expr(vy_emitter *e, uint32_t expr);
+/* The same in every lane's form. */
+LLVMValueRef vy_llvm_expr_lanes(vy_emitter *e, uint32_t expr);
+LLVMValueRef vy_llvm_op(vy_emitter *e, const vy_expr *expr, vyre_type operand, LLVMValueRef a, LLVMValueRef b,
+                        LLVMValueRef c);
+/* Two values combined by an op of the language on `type`. */
+LLVMValueRef vy_llvm_combine(vy_emitter *e, vyre_op op, vyre_type type, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef vy_llvm_variable(vy_emitter *e, uint32_t variable);
+/* Declares: nobody else sees the old value, so all lanes take the new one. */
+void vy_llvm_declare(vy_emitter *e, uint32_t variable, LLVMValueRef value);
+/* Assigns: lanes that do not execute keep theirs. */
+void vy_llvm_assign(vy_emitter *e, uint32_t variable, LLVMValueRef value);
+
+/* ---- masks ---- */
+
+/* i1: whether any, or every, lane of a mask is set; the mask is not NULL. */
+LLVMValueRef vy_llvm_any(vy_emitter *e, LLVMValueRef mask);
+LLVMValueRef vy_llvm_all(vy_emitter *e, LLVMValueRef mask);
+LLVMValueRef vy_llvm_bits(vy_emitter *e, LLVMValueRef mask);              /* as an integer of i32 */
+LLVMValueRef vy_llvm_both(vy_emitter *e, LLVMValueRef a, LLVMValueRef b); /* either may be NULL: all */
+
+/* ---- memory ---- */
+
+LLVMValueRef vy_llvm_load(vy_emitter *e, uint32_t expr);
+void vy_llvm_store(vy_emitter *e, uint32_t stmt);
+void vy_llvm_atomic(vy_emitter *e, uint32_t stmt);
+uint64_t vy_llvm_size(vyre_type type); /* bytes of an element */
+
+/* ---- statements ---- */
+
+/* [first, end), in the current chunk. */
+void vy_llvm_statements(vy_emitter *e, uint32_t first, uint32_t end);
+/* The whole body, whatever meets in it. */
+void vy_llvm_phases(vy_emitter *e);
+void vy_llvm_plan_phases(vy_emitter *e);
+/* A loop over the chunks of the workgroup around what `inside` writes. */
+void vy_llvm_chunks(vy_emitter *e, void (*inside)(vy_emitter *e, const void *user), const void *user);
+/* The steps of a `for`: whether there is a first trip, and after a trip whether there is another; the variable is advanced. Scalars or lanes. */
+LLVMValueRef vy_llvm_for_enters(vy_emitter *e, const vy_stmt *s, LLVMValueRef from, LLVMValueRef to, LLVMValueRef step);
+LLVMValueRef vy_llvm_for_next(vy_emitter *e, const vy_stmt *s, LLVMValueRef now, LLVMValueRef to, LLVMValueRef step,
+                              LLVMValueRef *next);
+void vy_llvm_collective(vy_emitter *e, uint32_t stmt);
+
+#endif

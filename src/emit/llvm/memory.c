@@ -1,0 +1,356 @@
+/* Loads, stores, atomics.
+ *
+ * The index decides: the same for all is a scalar access, a stride of one a vector access at the index of the first lane, anything else a gather or scatter. Where
+ * lanes are masked a vector access is tried with all of them first: masks are mostly full. */
+#include "emit/llvm/emitter.h"
+
+/* ---- addresses ---- */
+
+typedef enum shape { SCALAR, CONTIGUOUS, SCATTERED } shape;
+
+static shape shape_of(const vy_emitter *e, uint32_t index) {
+    uint64_t stride;
+    if (vy_expr_sameness(e->uniform, index) != VY_SAME_NOWHERE)
+        return SCALAR;
+    return e->rows && vy_stride_of(e->uniform, index, &stride) && (uint32_t)stride == 1 ? CONTIGUOUS : SCATTERED;
+}
+
+static int is_private(const vy_emitter *e, uint32_t memory) {
+    return e->program->memories.items[memory].space == VY_SPACE_PRIVATE;
+}
+
+static LLVMValueRef base_of(vy_emitter *e, uint32_t memory) {
+    const vy_memory *m = &e->program->memories.items[memory];
+    if (m->space == VY_SPACE_BUFFER)
+        return e->data[memory - e->body->first_memory];
+    LLVMValueRef offset = vy_llvm_number(e, 64, e->array_offsets[memory]);
+    if (m->space == VY_SPACE_WORKGROUP)
+        return vy_llvm_at(e, e->workgroup, offset);
+    if (!e->has_meetings)
+        return vy_llvm_at(e, e->spill, offset);
+    /* A private array of each chunk: it may live across meetings. */
+    uint64_t bytes = (uint64_t)m->elements * e->width * vy_llvm_size((vyre_type)m->type);
+    /* Between stretches any invocation will do: there all have the same. */
+    LLVMValueRef chunk =
+        e->chunk ? LLVMBuildZExt(e->builder, e->chunk, vy_llvm_int(e, 64), "") : vy_llvm_number(e, 64, 0);
+    LLVMValueRef at = LLVMBuildMul(e->builder, chunk, vy_llvm_number(e, 64, bytes), "");
+    return vy_llvm_at(e, e->spill, LLVMBuildAdd(e->builder, at, offset, ""));
+}
+
+static LLVMValueRef wide(vy_emitter *e, LLVMValueRef index) {
+    LLVMTypeRef type = vy_llvm_int(e, 64);
+    return LLVMBuildZExt(e->builder, index, vy_llvm_is_lanes(index) ? vy_llvm_lanes(e, type) : type, "");
+}
+
+static LLVMValueRef scaled(vy_emitter *e, LLVMValueRef index, uint64_t by) {
+    LLVMValueRef factor = vy_llvm_number(e, 64, by);
+    if (vy_llvm_is_lanes(index))
+        factor = vy_llvm_splat(e, factor);
+    return by == 1 ? index : LLVMBuildMul(e->builder, index, factor, "");
+}
+
+/* In a private array the lanes of an element lie side by side. */
+static LLVMValueRef address(vy_emitter *e, uint32_t memory, LLVMValueRef index) {
+    uint64_t size = vy_llvm_size((vyre_type)e->program->memories.items[memory].type);
+    LLVMValueRef offset = scaled(e, wide(e, index), is_private(e, memory) ? size * e->width : size);
+    if (is_private(e, memory) && vy_llvm_is_lanes(index))
+        offset = LLVMBuildAdd(e->builder, offset, scaled(e, vy_llvm_iota(e, 64), size), "");
+    return vy_llvm_at(e, base_of(e, memory), offset);
+}
+
+/* The address of the first lane's element. That lane may be masked and its index below zero, so a small distance from the end of u32 counts as that; no
+ * buffer is so long. */
+static LLVMValueRef first_address(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMValueRef mask) {
+    uint64_t size = vy_llvm_size((vyre_type)e->program->memories.items[memory].type);
+    LLVMValueRef first = vy_llvm_lane(e, index, 0);
+    if (mask) {
+        first = LLVMBuildAdd(e->builder, first, vy_llvm_number(e, 32, e->width), "");
+        first = LLVMBuildSub(e->builder, wide(e, first), vy_llvm_number(e, 64, e->width), "");
+    } else {
+        first = wide(e, first);
+    }
+    return vy_llvm_at(e, base_of(e, memory), scaled(e, first, size));
+}
+
+static unsigned alignment_of(const vy_emitter *e, uint32_t memory) {
+    return (unsigned)vy_llvm_size((vyre_type)e->program->memories.items[memory].type);
+}
+
+/* ---- two ways, by a condition ---- */
+
+typedef struct branches {
+    LLVMBasicBlockRef yes, no, end;
+} branches;
+
+static branches branch(vy_emitter *e, LLVMValueRef condition) {
+    branches b = {vy_llvm_block(e, "yes"), vy_llvm_block(e, "no"), vy_llvm_block(e, "end")};
+    LLVMBuildCondBr(e->builder, condition, b.yes, b.no);
+    return b;
+}
+
+/* ---- loads ---- */
+
+static LLVMValueRef plain_load(vy_emitter *e, LLVMTypeRef type, LLVMValueRef at, unsigned alignment) {
+    LLVMValueRef load = LLVMBuildLoad2(e->builder, type, at, "");
+    LLVMSetAlignment(load, alignment);
+    return load;
+}
+
+static LLVMValueRef masked_load(vy_emitter *e, LLVMTypeRef type, LLVMValueRef at, LLVMValueRef mask,
+                                unsigned alignment) {
+    LLVMTypeRef types[2] = {type, vy_llvm_pointer(e)};
+    LLVMValueRef args[4] = {at, vy_llvm_number(e, 32, alignment), mask, LLVMConstNull(type)};
+    return vy_llvm_intrinsic(e, "llvm.masked.load", types, 2, args, 4);
+}
+
+/* What `condition` (i1) chooses; a load, or zeros. */
+static LLVMValueRef scalar_load_if(vy_emitter *e, LLVMTypeRef type, uint32_t memory, LLVMValueRef index,
+                                   LLVMValueRef condition) {
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(e->builder), yes = vy_llvm_block(e, "load"),
+                      end = vy_llvm_block(e, "loaded");
+    LLVMBuildCondBr(e->builder, condition, yes, end);
+    vy_llvm_start(e, yes);
+    LLVMValueRef loaded = plain_load(e, type, address(e, memory, index), alignment_of(e, memory));
+    vy_llvm_go(e, end);
+    vy_llvm_start(e, end);
+    LLVMValueRef phi = LLVMBuildPhi(e->builder, type, "");
+    LLVMAddIncoming(phi, (LLVMValueRef[]){LLVMConstNull(type), loaded}, (LLVMBasicBlockRef[]){before, yes}, 2);
+    return phi;
+}
+
+static LLVMValueRef contiguous_load(vy_emitter *e, LLVMTypeRef lanes, LLVMValueRef at, LLVMValueRef mask,
+                                    unsigned alignment) {
+    if (!mask)
+        return plain_load(e, lanes, at, alignment);
+    branches b = branch(e, vy_llvm_all(e, mask));
+    vy_llvm_start(e, b.yes);
+    LLVMValueRef whole = plain_load(e, lanes, at, alignment);
+    vy_llvm_go(e, b.end);
+    vy_llvm_start(e, b.no);
+    LLVMValueRef part = masked_load(e, lanes, at, mask, alignment);
+    vy_llvm_go(e, b.end);
+    vy_llvm_start(e, b.end);
+    LLVMValueRef phi = LLVMBuildPhi(e->builder, lanes, "");
+    LLVMAddIncoming(phi, (LLVMValueRef[]){whole, part}, (LLVMBasicBlockRef[]){b.yes, b.no}, 2);
+    return phi;
+}
+
+static LLVMValueRef gather(vy_emitter *e, LLVMTypeRef lanes, LLVMValueRef at, LLVMValueRef mask, unsigned alignment) {
+    LLVMTypeRef types[2] = {lanes, LLVMTypeOf(at)};
+    LLVMValueRef all = LLVMConstAllOnes(vy_llvm_lanes(e, vy_llvm_int(e, 1)));
+    LLVMValueRef args[4] = {at, vy_llvm_number(e, 32, alignment), mask ? mask : all, LLVMConstNull(lanes)};
+    return vy_llvm_intrinsic(e, "llvm.masked.gather", types, 2, args, 4);
+}
+
+/* One element of a private array, of which each lane has its own. If all have the same there, any lane that executes knows it. */
+static LLVMValueRef own_element(vy_emitter *e, uint32_t expr, LLVMValueRef index, LLVMValueRef condition) {
+    const vy_expr *x = &e->program->exprs.items[expr];
+    LLVMTypeRef lanes = vy_llvm_lanes(e, vy_llvm_type(e, (vyre_type)x->type)), i32 = vy_llvm_int(e, 32);
+    LLVMValueRef first = vy_llvm_number(e, 32, 0);
+    if (condition) /* any element will do where it is not loaded */
+        index = LLVMBuildSelect(e->builder, condition, index, first, "");
+    LLVMValueRef value = plain_load(e, lanes, address(e, x->a, index), alignment_of(e, x->a));
+    if (condition)
+        value = LLVMBuildSelect(e->builder, condition, value, LLVMConstNull(lanes), "");
+    if (vy_expr_sameness(e->uniform, expr) == VY_SAME_NOWHERE)
+        return value;
+    if (e->mask)
+        first = vy_llvm_intrinsic(e, "llvm.cttz", &i32, 1,
+                                  (LLVMValueRef[]){vy_llvm_bits(e, e->mask), vy_llvm_number(e, 1, 1)}, 2);
+    return LLVMBuildExtractElement(e->builder, value, first, "");
+}
+
+LLVMValueRef vy_llvm_load(vy_emitter *e, uint32_t expr) {
+    const vy_expr *x = &e->program->exprs.items[expr];
+    LLVMTypeRef type = vy_llvm_type(e, (vyre_type)x->type), lanes = vy_llvm_lanes(e, type);
+    unsigned alignment = alignment_of(e, x->a);
+    if (x->op != VY_UNGUARDED) {
+        vy_llvm_refuse(e, "a guarded load");
+        return LLVMGetPoison(type);
+    }
+    shape how = shape_of(e, x->b);
+    LLVMValueRef index = vy_llvm_expr(e, x->b), condition = x->c == VY_NONE ? NULL : vy_llvm_expr(e, x->c);
+    int is_one = how == SCALAR && (!condition || !vy_llvm_is_lanes(condition));
+    if (is_one && is_private(e, x->a))
+        return own_element(e, expr, index, condition);
+    if (is_one)
+        return condition ? scalar_load_if(e, type, x->a, index, condition)
+                         : plain_load(e, type, address(e, x->a, index), alignment);
+    LLVMValueRef mask = condition ? vy_llvm_both(e, e->mask, vy_llvm_splat(e, condition)) : e->mask;
+    if (how == CONTIGUOUS && !is_private(e, x->a))
+        return contiguous_load(e, lanes, first_address(e, x->a, index, mask), mask, alignment);
+    return gather(e, lanes, address(e, x->a, vy_llvm_splat(e, index)), mask, alignment);
+}
+
+/* ---- stores ---- */
+
+static void plain_store(vy_emitter *e, LLVMValueRef value, LLVMValueRef at, unsigned alignment) {
+    LLVMSetAlignment(LLVMBuildStore(e->builder, value, at), alignment);
+}
+
+static void masked_store(vy_emitter *e, LLVMValueRef value, LLVMValueRef at, LLVMValueRef mask, unsigned alignment) {
+    LLVMTypeRef types[2] = {LLVMTypeOf(value), vy_llvm_pointer(e)};
+    LLVMValueRef args[4] = {value, at, vy_llvm_number(e, 32, alignment), mask};
+    vy_llvm_intrinsic(e, "llvm.masked.store", types, 2, args, 4);
+}
+
+static void contiguous_store(vy_emitter *e, LLVMValueRef value, LLVMValueRef at, unsigned alignment) {
+    if (!e->mask) {
+        plain_store(e, value, at, alignment);
+        return;
+    }
+    branches b = branch(e, vy_llvm_all(e, e->mask));
+    vy_llvm_start(e, b.yes);
+    plain_store(e, value, at, alignment);
+    vy_llvm_go(e, b.end);
+    vy_llvm_start(e, b.no);
+    masked_store(e, value, at, e->mask, alignment);
+    vy_llvm_go(e, b.end);
+    vy_llvm_start(e, b.end);
+}
+
+static void scatter(vy_emitter *e, LLVMValueRef value, LLVMValueRef at, unsigned alignment) {
+    LLVMTypeRef types[2] = {LLVMTypeOf(value), LLVMTypeOf(at)};
+    LLVMValueRef all = LLVMConstAllOnes(vy_llvm_lanes(e, vy_llvm_int(e, 1)));
+    LLVMValueRef args[4] = {value, at, vy_llvm_number(e, 32, alignment), e->mask ? e->mask : all};
+    vy_llvm_intrinsic(e, "llvm.masked.scatter", types, 2, args, 4);
+}
+
+void vy_llvm_store(vy_emitter *e, uint32_t stmt) {
+    const vy_stmt *s = &e->program->stmts.items[stmt];
+    unsigned alignment = alignment_of(e, s->memory);
+    if (s->guard != VY_UNGUARDED) {
+        vy_llvm_refuse(e, "a guarded store");
+        return;
+    }
+    shape how = shape_of(e, s->a);
+    LLVMValueRef index = vy_llvm_expr(e, s->a), value = vy_llvm_expr_lanes(e, s->b);
+    if (is_private(e, s->memory) && how == SCALAR && !e->mask)
+        plain_store(e, value, address(e, s->memory, index), alignment);
+    else if (is_private(e, s->memory) && how == SCALAR) {
+        LLVMValueRef at = address(e, s->memory, index);
+        LLVMValueRef old = plain_load(e, LLVMTypeOf(value), at, alignment);
+        plain_store(e, LLVMBuildSelect(e->builder, e->mask, value, old, ""), at, alignment);
+    } else if (how == CONTIGUOUS && !is_private(e, s->memory))
+        contiguous_store(e, value, first_address(e, s->memory, index, e->mask), alignment);
+    else
+        scatter(e, value, address(e, s->memory, vy_llvm_splat(e, index)), alignment);
+}
+
+/* ---- atomics ---- */
+
+static const LLVMAtomicRMWBinOp binary[VYRE_ATOMIC_COUNT][2] = {
+    [VYRE_ATOMIC_ADD] = {LLVMAtomicRMWBinOpAdd, LLVMAtomicRMWBinOpFAdd},
+    [VYRE_ATOMIC_AND] = {LLVMAtomicRMWBinOpAnd, LLVMAtomicRMWBinOpAnd},
+    [VYRE_ATOMIC_OR] = {LLVMAtomicRMWBinOpOr, LLVMAtomicRMWBinOpOr},
+    [VYRE_ATOMIC_XOR] = {LLVMAtomicRMWBinOpXor, LLVMAtomicRMWBinOpXor},
+    [VYRE_ATOMIC_MIN] = {LLVMAtomicRMWBinOpUMin, LLVMAtomicRMWBinOpMin},
+    [VYRE_ATOMIC_MAX] = {LLVMAtomicRMWBinOpUMax, LLVMAtomicRMWBinOpMax},
+    [VYRE_ATOMIC_EXCHANGE] = {LLVMAtomicRMWBinOpXchg, LLVMAtomicRMWBinOpXchg},
+};
+static const LLVMAtomicOrdering orders[VYRE_ORDER_COUNT] = {
+    [VYRE_ORDER_RELAXED] = LLVMAtomicOrderingMonotonic,
+    [VYRE_ORDER_ACQUIRE] = LLVMAtomicOrderingAcquire,
+    [VYRE_ORDER_RELEASE] = LLVMAtomicOrderingRelease,
+    [VYRE_ORDER_ACQ_REL] = LLVMAtomicOrderingAcquireRelease,
+};
+
+/* One atomic by one lane; the old value. */
+static LLVMValueRef one_atomic(vy_emitter *e, const vy_stmt *s, LLVMValueRef at, LLVMValueRef b, LLVMValueRef c) {
+    vyre_type type = (vyre_type)e->program->memories.items[s->memory].type;
+    LLVMAtomicOrdering order = orders[s->order];
+    if (s->op == VYRE_ATOMIC_LOAD) {
+        LLVMValueRef load = plain_load(e, vy_llvm_type(e, type), at, (unsigned)vy_llvm_size(type));
+        LLVMSetOrdering(load, order);
+        return load;
+    }
+    if (s->op == VYRE_ATOMIC_STORE) {
+        LLVMValueRef store = LLVMBuildStore(e->builder, b, at);
+        LLVMSetAlignment(store, (unsigned)vy_llvm_size(type));
+        LLVMSetOrdering(store, order);
+        return NULL;
+    }
+    if (s->op == VYRE_ATOMIC_COMPARE_EXCHANGE) {
+        LLVMAtomicOrdering failed = order == LLVMAtomicOrderingAcquireRelease || order == LLVMAtomicOrderingAcquire
+                                        ? LLVMAtomicOrderingAcquire
+                                        : LLVMAtomicOrderingMonotonic;
+        LLVMValueRef both = LLVMBuildAtomicCmpXchg(e->builder, at, b, c, order, failed, 0);
+        return LLVMBuildExtractValue(e->builder, both, 0, "");
+    }
+    int which = s->op == VYRE_ATOMIC_ADD ? vyre_type_class(type) == VYRE_CLASS_FLOAT
+                                         : vyre_type_class(type) == VYRE_CLASS_SIGNED;
+    return LLVMBuildAtomicRMW(e->builder, binary[s->op][which], at, b, order, 0);
+}
+
+/* One element for all, and nobody asks what it was: lanes combine first. Integers only, so that no order shows. */
+static int combines_first(const vy_emitter *e, const vy_stmt *s) {
+    return !s->result_count && s->op >= VYRE_ATOMIC_ADD && s->op <= VYRE_ATOMIC_MAX &&
+           vyre_type_class((vyre_type)e->program->memories.items[s->memory].type) != VYRE_CLASS_FLOAT &&
+           vy_expr_sameness(e->uniform, s->a) != VY_SAME_NOWHERE;
+}
+
+static void combined_atomic(vy_emitter *e, const vy_stmt *s) {
+    static const vyre_op ops[VYRE_ATOMIC_COUNT] = {
+        [VYRE_ATOMIC_ADD] = VYRE_OP_ADD, [VYRE_ATOMIC_AND] = VYRE_OP_AND, [VYRE_ATOMIC_OR] = VYRE_OP_OR,
+        [VYRE_ATOMIC_XOR] = VYRE_OP_XOR, [VYRE_ATOMIC_MIN] = VYRE_OP_MIN, [VYRE_ATOMIC_MAX] = VYRE_OP_MAX};
+    static const char *const names[VYRE_ATOMIC_COUNT][2] = {
+        [VYRE_ATOMIC_ADD] = {"llvm.vector.reduce.add", "llvm.vector.reduce.add"},
+        [VYRE_ATOMIC_AND] = {"llvm.vector.reduce.and", "llvm.vector.reduce.and"},
+        [VYRE_ATOMIC_OR] = {"llvm.vector.reduce.or", "llvm.vector.reduce.or"},
+        [VYRE_ATOMIC_XOR] = {"llvm.vector.reduce.xor", "llvm.vector.reduce.xor"},
+        [VYRE_ATOMIC_MIN] = {"llvm.vector.reduce.umin", "llvm.vector.reduce.smin"},
+        [VYRE_ATOMIC_MAX] = {"llvm.vector.reduce.umax", "llvm.vector.reduce.smax"}};
+    vyre_type type = (vyre_type)e->program->memories.items[s->memory].type;
+    LLVMValueRef index = vy_llvm_expr(e, s->a), value = vy_llvm_expr_lanes(e, s->b);
+    uint64_t identity = vyre_combine_identity(ops[s->op], type);
+    LLVMTypeRef lanes = LLVMTypeOf(value);
+    if (e->mask)
+        value = LLVMBuildSelect(e->builder, e->mask, value,
+                                vy_llvm_splat(e, vy_llvm_number(e, vyre_type_bits(type), identity)), "");
+    value = vy_llvm_intrinsic(e, names[s->op][vyre_type_class(type) == VYRE_CLASS_SIGNED], &lanes, 1, &value, 1);
+    one_atomic(e, s, address(e, s->memory, index), value, NULL);
+}
+
+/* Lane after lane: those of the mask, the lowest first. */
+static void each_lane(vy_emitter *e, const vy_stmt *s) {
+    LLVMTypeRef i32 = vy_llvm_int(e, 32);
+    LLVMValueRef index = vy_llvm_expr_lanes(e, s->a), b = s->b == VY_NONE ? NULL : vy_llvm_expr_lanes(e, s->b);
+    LLVMValueRef c = s->c == VY_NONE ? NULL : vy_llvm_expr_lanes(e, s->c), result = NULL;
+    LLVMTypeRef type = vy_llvm_type(e, (vyre_type)e->program->memories.items[s->memory].type);
+    LLVMValueRef left = vy_llvm_place(e, i32, "left");
+    uint64_t all = e->width == 32 ? UINT32_MAX : (UINT64_C(1) << e->width) - 1;
+    LLVMBuildStore(e->builder, e->mask ? vy_llvm_bits(e, e->mask) : vy_llvm_number(e, 32, all), left);
+    if (s->result_count) {
+        result = vy_llvm_place(e, vy_llvm_lanes(e, type), "old");
+        LLVMBuildStore(e->builder, LLVMConstNull(vy_llvm_lanes(e, type)), result);
+    }
+    LLVMBasicBlockRef loop = vy_llvm_block(e, "lane"), end = vy_llvm_block(e, "lanes_end");
+    vy_llvm_go(e, loop); /* at least one lane executes */
+    vy_llvm_start(e, loop);
+    LLVMValueRef bits = LLVMBuildLoad2(e->builder, i32, left, "");
+    LLVMValueRef lane = vy_llvm_intrinsic(e, "llvm.cttz", &i32, 1, (LLVMValueRef[]){bits, vy_llvm_number(e, 1, 1)}, 2);
+    LLVMValueRef at = address(e, s->memory, LLVMBuildExtractElement(e->builder, index, lane, ""));
+    LLVMValueRef old = one_atomic(e, s, at, b ? LLVMBuildExtractElement(e->builder, b, lane, "") : NULL,
+                                  c ? LLVMBuildExtractElement(e->builder, c, lane, "") : NULL);
+    if (result && old) {
+        LLVMValueRef olds = LLVMBuildLoad2(e->builder, vy_llvm_lanes(e, type), result, "");
+        LLVMBuildStore(e->builder, LLVMBuildInsertElement(e->builder, olds, old, lane, ""), result);
+    }
+    LLVMValueRef rest =
+        LLVMBuildAnd(e->builder, bits, LLVMBuildSub(e->builder, bits, vy_llvm_number(e, 32, 1), ""), "");
+    LLVMBuildStore(e->builder, rest, left);
+    LLVMBuildCondBr(e->builder, LLVMBuildICmp(e->builder, LLVMIntNE, rest, vy_llvm_number(e, 32, 0), ""), loop, end);
+    vy_llvm_start(e, end);
+    if (result)
+        vy_llvm_declare(e, s->variable, LLVMBuildLoad2(e->builder, vy_llvm_lanes(e, type), result, ""));
+}
+
+void vy_llvm_atomic(vy_emitter *e, uint32_t stmt) {
+    const vy_stmt *s = &e->program->stmts.items[stmt];
+    if (s->guard != VY_UNGUARDED)
+        vy_llvm_refuse(e, "a guarded atomic");
+    else if (combines_first(e, s))
+        combined_atomic(e, s);
+    else
+        each_lane(e, s);
+}

@@ -1,0 +1,148 @@
+/* Expressions and variables. */
+#include "emit/llvm/emitter.h"
+#include "ir/eval.h"
+
+/* ---- variables ---- */
+
+static LLVMValueRef place_of(vy_emitter *e, uint32_t variable) {
+    vy_slot *slot = &e->slots[variable];
+    LLVMTypeRef type = vy_llvm_type(e, (vyre_type)e->program->variables.items[variable].type);
+    if (slot->home == VY_HOME_SPILL) {
+        /* One vector for each chunk; a bool is a byte there. */
+        uint64_t bytes = e->width * vy_llvm_size((vyre_type)e->program->variables.items[variable].type);
+        LLVMValueRef chunk = LLVMBuildZExt(e->builder, e->chunk, vy_llvm_int(e, 64), "");
+        LLVMValueRef offset = LLVMBuildMul(e->builder, chunk, vy_llvm_number(e, 64, bytes), "");
+        return vy_llvm_at(e, e->spill, LLVMBuildAdd(e->builder, offset, vy_llvm_number(e, 64, slot->offset), ""));
+    }
+    if (!slot->place)
+        slot->place = vy_llvm_place(e, slot->home == VY_HOME_SCALAR ? type : vy_llvm_lanes(e, type),
+                                    vy_name_text(e->program, e->program->variables.items[variable].name));
+    return slot->place;
+}
+
+static int is_spilled_bool(const vy_emitter *e, uint32_t variable) {
+    return e->slots[variable].home == VY_HOME_SPILL && e->program->variables.items[variable].type == VYRE_TYPE_BOOL;
+}
+
+LLVMValueRef vy_llvm_variable(vy_emitter *e, uint32_t variable) {
+    uint32_t param = variable - e->body->first_variable;
+    if (param < e->program->param_count)
+        return e->params[param];
+    LLVMTypeRef type = vy_llvm_type(e, (vyre_type)e->program->variables.items[variable].type);
+    LLVMValueRef place = place_of(e, variable);
+    if (is_spilled_bool(e, variable)) {
+        LLVMValueRef bytes = LLVMBuildLoad2(e->builder, vy_llvm_lanes(e, vy_llvm_int(e, 8)), place, "");
+        return LLVMBuildICmp(e->builder, LLVMIntNE, bytes, LLVMConstNull(LLVMTypeOf(bytes)), "");
+    }
+    return LLVMBuildLoad2(e->builder, e->slots[variable].home == VY_HOME_SCALAR ? type : vy_llvm_lanes(e, type), place,
+                          "");
+}
+
+static void put(vy_emitter *e, uint32_t variable, LLVMValueRef value) {
+    LLVMValueRef place = place_of(e, variable);
+    if (is_spilled_bool(e, variable))
+        value = LLVMBuildZExt(e->builder, value, vy_llvm_lanes(e, vy_llvm_int(e, 8)), "");
+    LLVMBuildStore(e->builder, value, place);
+}
+
+void vy_llvm_declare(vy_emitter *e, uint32_t variable, LLVMValueRef value) {
+    e->slots[variable].depth = e->depth;
+    put(e, variable, e->slots[variable].home == VY_HOME_SCALAR ? value : vy_llvm_splat(e, value));
+}
+
+void vy_llvm_assign(vy_emitter *e, uint32_t variable, LLVMValueRef value) {
+    const vy_slot *slot = &e->slots[variable];
+    if (slot->home == VY_HOME_SCALAR) {
+        put(e, variable, value);
+        return;
+    }
+    value = vy_llvm_splat(e, value);
+    if (e->mask && slot->depth != e->depth)
+        value = LLVMBuildSelect(e->builder, e->mask, value, vy_llvm_variable(e, variable), "");
+    put(e, variable, value);
+}
+
+/* ---- expressions ---- */
+
+static LLVMValueRef literal(vy_emitter *e, const vy_expr *x) {
+    LLVMTypeRef type = vy_llvm_type(e, (vyre_type)x->type);
+    if (vyre_type_class((vyre_type)x->type) != VYRE_CLASS_FLOAT || vyre_type_bits((vyre_type)x->type) == 16)
+        return LLVMConstInt(type, x->bits, 0);
+    return LLVMConstBitCast(vy_llvm_number(e, vyre_type_bits((vyre_type)x->type), x->bits), type);
+}
+
+static LLVMValueRef group_id(vy_emitter *e, unsigned axis) {
+    return LLVMBuildLoad2(e->builder, vy_llvm_int(e, 32), e->group_id[axis], "");
+}
+
+static LLVMValueRef builtin(vy_emitter *e, const vy_expr *x) {
+    LLVMValueRef size = vy_llvm_number(e, 32, e->program->workgroup[x->axis]);
+    switch ((vyre_builtin)x->op) {
+    case VYRE_BUILTIN_GLOBAL_ID: {
+        LLVMValueRef first = LLVMBuildMul(e->builder, group_id(e, x->axis), size, "");
+        if (e->program->workgroup[x->axis] == 1)
+            return vy_llvm_splat(e, first);
+        return LLVMBuildAdd(e->builder, vy_llvm_splat(e, first), e->local_id[x->axis], "");
+    }
+    case VYRE_BUILTIN_LOCAL_ID:
+        return e->local_id[x->axis];
+    case VYRE_BUILTIN_GROUP_ID:
+        return group_id(e, x->axis);
+    case VYRE_BUILTIN_WORKGROUP_SIZE:
+        return size;
+    case VYRE_BUILTIN_GROUP_COUNT:
+        return e->groups[x->axis];
+    case VYRE_BUILTIN_GLOBAL_SIZE:
+        return LLVMBuildMul(e->builder, e->groups[x->axis], size, "");
+    default:
+        return e->local_index;
+    }
+}
+
+static LLVMValueRef length(vy_emitter *e, const vy_expr *x) {
+    const vy_memory *m = &e->program->memories.items[x->a];
+    uint32_t buffer = x->a - e->body->first_memory;
+    if (m->space != VY_SPACE_BUFFER)
+        return vy_llvm_number(e, 32, x->kind == VY_EXPR_LEN ? m->elements : 0);
+    return x->kind == VY_EXPR_LEN ? e->count[buffer] : e->misalignment[buffer];
+}
+
+/* Operands that are lanes make the others so: LLVM mixes only in a select, whose condition may be one for all. */
+static LLVMValueRef op(vy_emitter *e, const vy_expr *x) {
+    unsigned arity = vyre_op_get((vyre_op)x->op)->arity;
+    const uint32_t from[3] = {x->a, x->b, x->c};
+    LLVMValueRef values[3] = {NULL, NULL, NULL};
+    int is_select = x->op == VYRE_OP_SELECT, has_lanes = 0;
+    for (unsigned i = 0; i < arity; i++) {
+        values[i] = vy_llvm_expr(e, from[i]);
+        has_lanes |= vy_llvm_is_lanes(values[i]);
+    }
+    for (unsigned i = is_select && !vy_llvm_is_lanes(values[0]); i < arity && has_lanes; i++)
+        values[i] = vy_llvm_splat(e, values[i]);
+    return vy_llvm_op(e, x, (vyre_type)e->program->exprs.items[is_select ? x->b : x->a].type, values[0], values[1],
+                      values[2]);
+}
+
+/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+LLVMValueRef vy_llvm_expr(vy_emitter *e, uint32_t expr) {
+    const vy_expr *x = &e->program->exprs.items[expr];
+    switch ((vy_expr_kind)x->kind) {
+    case VY_EXPR_LITERAL:
+        return literal(e, x);
+    case VY_EXPR_VARIABLE:
+        return vy_llvm_variable(e, x->a);
+    case VY_EXPR_LOAD:
+        return vy_llvm_load(e, expr);
+    case VY_EXPR_LEN:
+    case VY_EXPR_MISALIGNMENT:
+        return length(e, x);
+    case VY_EXPR_BUILTIN:
+        return builtin(e, x);
+    default:
+        return op(e, x);
+    }
+}
+
+LLVMValueRef vy_llvm_expr_lanes(vy_emitter *e, uint32_t expr) {
+    return vy_llvm_splat(e, vy_llvm_expr(e, expr));
+}
