@@ -4,9 +4,14 @@
  * the records here name the constructors. The streams have a prefix of their own, so that a program linked with the archive keeps
  * its records apart from these, as one linked with the shared library does. */
 #define VYRE_STREAM_PREFIX vyre_builtin_stream
+#include "backends/cpu/cpu.h"
 #include "backends/reference/reference.h"
 #include "driver/registry.h"
 
+/* The processor itself: behind every GPU, hardware or software. */
+VYRE_REGISTER_BACKEND(cpu, .id = "cpu", .create = vy_cpu_create, .probe = vy_cpu_probe);
+VYRE_REGISTER_PRECEDENCE(cpu, .id = "cpu", .rank = 900);
+VYRE_REGISTER_CAPABILITY(cpu, .id = "cpu", .dispatches = 1);
 /* The oracle, under two names; last of all, and never chosen unless it is named. */
 VYRE_REGISTER_BACKEND(reference, .id = "reference", .create = vy_reference_create, .probe = vy_reference_probe);
 VYRE_REGISTER_PRECEDENCE(reference, .id = "reference", .rank = 1000);

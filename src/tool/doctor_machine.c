@@ -99,7 +99,11 @@ void doctor_look_at_limits(doctor *d) {
     X("VYRE_TRACE")                                                                                                    \
     X("VYRE_CACHE_DIR")                                                                                                \
     X("VYRE_DIALECT_PATH")                                                                                             \
-    X("VYRE_FORBID_COMPILE")
+    X("VYRE_FORBID_COMPILE")                                                                                           \
+    X("VYRE_COMPILER")                                                                                                 \
+    X("VYRE_CPU_THREADS")                                                                                              \
+    X("VYRE_CPU_WIDTH")                                                                                                \
+    X("VYRE_PERF_MAP")
 
 static const char *const known[] = {
 #define X(name) name,

@@ -1,18 +1,23 @@
 /* Choosing where a program runs (place.h). */
 #include "tool/place.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static const char oracle[] = "reference";
 
+static int is_named(const char *name) {
+    const char *named = name ? name : secure_getenv("VYRE_BACKEND");
+    return named && *named;
+}
+
 /* NOT_FOUND without anybody having named a backend: there is always the oracle. */
 static int choose(const char *name, vyre_backend **out) {
     vyre_policy policy = {.allow_cpu = 1, .only = name};
-    const char *named = name ? name : secure_getenv("VYRE_BACKEND");
     vyre_error error;
     vyre_status status = name ? vyre_acquire(name, out, &error) : vyre_select(&policy, out, NULL, &error);
 
-    if (status == VYRE_OK || (status == VYRE_NOT_FOUND && !(named && *named)))
+    if (status == VYRE_OK || (status == VYRE_NOT_FOUND && !is_named(name)))
         return TOOL_OK;
     int code = tool_error(&error);
     return status == VYRE_NOT_FOUND ? TOOL_USAGE : code; /* the name, not the program, is wrong */
@@ -36,6 +41,13 @@ int tool_place_find(const char *name, int only_oracle, vyre_program *program, to
     out->id = vyre_backend_id(out->backend);
     if (vyre_compile(out->backend, program, NULL, &out->pipeline, &error) == VYRE_OK)
         return TOOL_OK;
+    if (error.code == VYRE_UNSUPPORTED &&
+        !is_named(name)) { /* a part of it is not installed, say: the oracle has all */
+        fprintf(stderr, "note: %s; the reference runs it instead\nFix: %s\n", error.message, error.fix);
+        tool_place_free(out);
+        out->id = oracle;
+        return TOOL_OK;
+    }
     code = tool_error(&error);
     tool_place_free(out);
     return code;

@@ -1,0 +1,51 @@
+/* Loaded code and its references (code.h). */
+#include "backends/cpu/code.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+
+#include <stdio.h>
+
+/* A third of a nanosecond for each node of the program and invocation: about right for straight code of one lane, and replaced by the first measurement. */
+static uint64_t guess(const vyre_program *program) {
+    vyre_program_stats stats;
+    uint32_t size[3];
+    vyre_program_get_stats(program, &stats);
+    vyre_program_workgroup(program, size);
+    uint64_t nodes = (uint64_t)stats.expressions + stats.statements + 1;
+    return nodes * 300 * ((uint64_t)size[0] * size[1] * size[2]);
+}
+
+vyre_status vy_cpu_code_new(const vyre_program *program, vyre_span object, uint64_t features, vy_cpu_code **out,
+                            vyre_error *error) {
+    vyre_buffer_info info;
+    vy_cpu_code *code = vy_allocate_zero(sizeof *code);
+    *out = NULL;
+    if (!code)
+        return vy_fail_memory(error, "loading compiled code");
+    vyre_status status = vy_cpu_object_load(object, features, vyre_program_name(program), &code->object, error);
+    if (status != VYRE_OK) {
+        vy_release(code, sizeof *code);
+        return status;
+    }
+    atomic_init(&code->references, 1);
+    atomic_init(&code->group_picoseconds, guess(program));
+    snprintf(code->name, sizeof code->name, "%s", vyre_program_name(program));
+    for (; vyre_program_buffer(program, code->buffer_count, &info); code->buffer_count++)
+        code->buffers[code->buffer_count] =
+            (vy_cpu_code_buffer){.element = (uint8_t)vyre_type_size(info.type), .access = (uint8_t)info.access};
+    *out = code;
+    return VYRE_OK;
+}
+
+vy_cpu_code *vy_cpu_code_retain(vy_cpu_code *code) {
+    atomic_fetch_add_explicit(&code->references, 1, memory_order_relaxed);
+    return code;
+}
+
+void vy_cpu_code_release(vy_cpu_code *code) {
+    if (!code || atomic_fetch_sub_explicit(&code->references, 1, memory_order_acq_rel) != 1)
+        return;
+    vy_cpu_object_unload(&code->object);
+    vy_release(code, sizeof *code);
+}

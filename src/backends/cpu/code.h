@@ -1,0 +1,32 @@
+/* Code: a loaded object and what a dispatch has to know of its program. Counted references; constant but for the measured time. */
+#ifndef VY_BACKENDS_CPU_CODE_H
+#define VY_BACKENDS_CPU_CODE_H
+
+#include "backends/cpu/object.h"
+#include "ir/limits.h"
+#include "vyre/backend.h"
+
+#include <stdatomic.h>
+
+typedef struct vy_cpu_code_buffer {
+    uint8_t element; /* bytes */
+    uint8_t access;  /* vyre_access */
+} vy_cpu_code_buffer;
+
+typedef struct vy_cpu_code {
+    _Atomic uint32_t references;
+    vy_cpu_object object;
+    /* How long a workgroup takes on one thread: first a guess from the program's size, then what was measured. Decides how many threads a dispatch is worth. */
+    _Atomic uint64_t group_picoseconds;
+    uint32_t buffer_count;
+    vy_cpu_code_buffer buffers[VY_LIMIT_BUFFERS];
+    char name[VY_LIMIT_NAME + 1];
+} vy_cpu_code;
+
+/* Loads an object of this program. Fails as vy_cpu_object_load. */
+vyre_status vy_cpu_code_new(const vyre_program *program, vyre_span object, uint64_t features, vy_cpu_code **out,
+                            vyre_error *error);
+vy_cpu_code *vy_cpu_code_retain(vy_cpu_code *code);
+void vy_cpu_code_release(vy_cpu_code *code);
+
+#endif

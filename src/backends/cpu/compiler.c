@@ -1,0 +1,120 @@
+/* Finding and opening the compiler plug-in.
+ *
+ * It is looked for where VYRE_COMPILER says, in the folder `plugins` beside the library or the executable (a build that is not installed), and in the folder
+ * of installed plug-ins; a set-user-id process looks in the last only. It is mapped once and stays: LLVM leaves handlers behind. */
+#include "backends/cpu/compile.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "driver/host.h"
+#include "driver/plugin.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+static vyre_status refuse(const char *path, const char *what, vyre_error *error) {
+    return vy_fail(error, VYRE_ABI_MISMATCH, "install the compiler plug-in that was built with this library",
+                   "the compiler `%s` %s", path, what);
+}
+
+static vyre_status open_file(const char *path, const vy_compiler **out, vyre_error *error) {
+    vyre_status status = vy_plugin_check_file(path, error);
+    if (status != VYRE_OK)
+        return status;
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!handle)
+        return vy_fail(error, VYRE_UNSUPPORTED,
+                       "install what it needs (`ldd` lists it), or run with `--backend reference`",
+                       "the dynamic loader refuses the compiler `%s` (%s)", path, dlerror());
+    vy_compiler_get *get = (vy_compiler_get *)(uintptr_t)dlsym(handle, VY_COMPILER_SYMBOL);
+    if (!get)
+        return refuse(path, "does not export `" VY_COMPILER_SYMBOL "`", error);
+    const vy_compiler *compiler = get(&vy_host);
+    if (!compiler)
+        return refuse(path, "does not work in this process", error);
+    if (compiler->struct_size < sizeof *compiler || compiler->abi != VY_COMPILER_ABI || !compiler->compile ||
+        !compiler->emit_text)
+        return refuse(path, "speaks another version of the interface", error);
+    *out = compiler;
+    return VYRE_OK;
+}
+
+/* ---- where it may be ---- */
+
+/* Cuts a path to its folder and appends; 0 if it has no folder or does not fit. */
+static int sibling(char *path, size_t room, const char *behind) {
+    char *slash = strrchr(path, '/');
+    if (!slash || (size_t)(slash + 1 - path) + strlen(behind) >= room)
+        return 0;
+    strcpy(slash + 1, behind);
+    return 1;
+}
+
+static int beside_library(char *path, size_t room) {
+    Dl_info info;
+    if (!dladdr((const void *)(uintptr_t)vy_cpu_compiler_open, &info) || !info.dli_fname || info.dli_fname[0] != '/')
+        return 0;
+    snprintf(path, room, "%s", info.dli_fname);
+    return sibling(path, room, "plugins/" VY_COMPILER_FILE);
+}
+
+static int beside_executable(char *path, size_t room) {
+    ssize_t length = readlink("/proc/self/exe", path, room - 1);
+    if (length <= 0)
+        return 0;
+    path[length] = 0;
+    return sibling(path, room, "plugins/" VY_COMPILER_FILE);
+}
+
+static int installed(char *path, size_t room) {
+    int length = snprintf(path, room, "%s%s", vy_plugin_folder(), VY_COMPILER_FILE);
+    return length > 0 && (size_t)length < room;
+}
+
+static int find(char *path, size_t room) {
+    static int (*const places[])(char *, size_t) = {beside_library, beside_executable, installed};
+    size_t first = getauxval(AT_SECURE) ? 2 : 0;
+    for (size_t i = first; i < sizeof places / sizeof *places; i++)
+        if (places[i](path, room) && access(path, R_OK) == 0)
+            return 1;
+    return 0;
+}
+
+vyre_status vy_cpu_compiler_open(const char *path, const vy_compiler **out, vyre_error *error) {
+    char found[PATH_MAX];
+    *out = NULL;
+    if (path && path[0] != '/')
+        return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                       "give VYRE_COMPILER the path from the root, as `realpath` prints it",
+                       "the path of a compiler is not absolute (`%s`)", path);
+    if (path)
+        return open_file(path, out, error);
+    if (find(found, sizeof found))
+        return open_file(found, out, error);
+    return vy_fail(error, VYRE_UNSUPPORTED,
+                   VY_FIX("install it (build target `vyre-compiler-llvm`, file %s%s), name it in VYRE_COMPILER, or run "
+                          "with `--backend reference`",
+                          vy_plugin_folder(), VY_COMPILER_FILE),
+                   "the compiler plug-in of backend `cpu` (" VY_COMPILER_FILE ") is not installed");
+}
+
+vyre_status vy_cpu_compiler(vy_cpu *cpu, const vy_compiler **out, vyre_error *error) {
+    const char *named = secure_getenv("VYRE_COMPILER");
+    vyre_status status = VYRE_OK;
+    pthread_mutex_lock(&cpu->lock);
+    *out = cpu->compiler;
+    pthread_mutex_unlock(&cpu->lock);
+    if (*out)
+        return VYRE_OK;
+    status = vy_cpu_compiler_open(named && *named ? named : NULL, out, error); /* twice at once: the loader counts */
+    if (status != VYRE_OK)
+        return status;
+    pthread_mutex_lock(&cpu->lock);
+    cpu->compiler = *out;
+    pthread_mutex_unlock(&cpu->lock);
+    return VYRE_OK;
+}

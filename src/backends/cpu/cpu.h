@@ -1,0 +1,59 @@
+/* The `cpu` backend: programs compiled to machine code, vectorised, on all cores, with the oracle's bits (docs/cpu.md).
+ *
+ *   device.c    constructor, identity, capabilities, what the machine is
+ *   features.c  what the processor can do, and what follows from it
+ *   compile.c   from a program to an object; compiler.c opens the plug-in that does it
+ *   object.c    objects: checked, loaded
+ *   code.c      loaded objects, shared by who runs them; programs.c keeps those of programs that are dispatched without a pipeline
+ *   run.c       one dispatch over the threads: frames, traps, deadlines
+ *   bind.c      where the bytes of buffers are: in place wherever they can be
+ *   dispatch.c  the entries of the backend's table, pipeline.c those of a pipeline's, pending.c dispatches in flight
+ *   memory.c    resident buffers: plain memory
+ *   pool.c, alarm.c, scratch.c   threads, deadlines, memory of frames */
+#ifndef VY_BACKENDS_CPU_H
+#define VY_BACKENDS_CPU_H
+
+#include "backends/cpu/alarm.h"
+#include "backends/cpu/code.h"
+#include "backends/cpu/compiler.h"
+#include "backends/cpu/pool.h"
+#include "backends/cpu/scratch.h"
+#include "vyre/backend.h"
+
+enum { VY_CPU_PROGRAMS = 32 };
+
+/* A buffer's elements are fewer than 2^32 by so many: vectors of indices look a little beyond the end. */
+#define VY_CPU_ELEMENTS_MAX (UINT32_MAX - 64u)
+
+typedef struct vy_cpu_program {
+    vyre_program *program; /* retained; NULL = empty place */
+    int cancellable;
+    vy_cpu_code *code;
+    uint64_t last_use;
+} vy_cpu_program;
+
+typedef struct vy_cpu {
+    uint64_t features, exact;
+    uint32_t width;
+    unsigned threads; /* that run at once, with the caller's */
+    vy_cpu_pool *pool;
+    vy_cpu_alarms alarms;
+    vy_cpu_scratch scratch;
+    pthread_mutex_t lock;        /* guards all that follows */
+    const vy_compiler *compiler; /* NULL: not opened yet */
+    vy_cpu_program programs[VY_CPU_PROGRAMS];
+    uint64_t clock;
+    char device[128], driver[256];
+    uint32_t l1_bytes, l2_bytes;
+} vy_cpu;
+
+/* For builtin.c. */
+vyre_status vy_cpu_create(const vyre_host *host, uint32_t ordinal, vyre_backend_instance *out, vyre_error *error);
+void vy_cpu_probe(const vyre_host *host, vyre_probe *out);
+
+/* The code of a program that is dispatched without a pipeline, compiled now or found; vy_cpu_code_release follows. */
+vyre_status vy_cpu_program_code(vy_cpu *cpu, vyre_program *program, int cancellable, vy_cpu_code **out,
+                                vyre_error *error);
+void vy_cpu_programs_forget(vy_cpu *cpu);
+
+#endif

@@ -1,0 +1,201 @@
+/* The constructor, identity and capabilities of the `cpu` backend, and what the machine is (cpu.h). */
+#include "backends/cpu/cpu.h"
+
+#include "backends/cpu/dispatch.h"
+#include "backends/cpu/machine.h"
+#include "backends/cpu/memory.h"
+#include "backends/cpu/pipeline.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "base/thread.h"
+#include "ir/limits.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { THREADS_MAX = 4096 };
+
+static const char *id(void *self) {
+    (void)self;
+    return "cpu";
+}
+
+static const char *version(void *self) {
+    (void)self;
+    return vyre_version();
+}
+
+/* Grid barriers are cut by the boundary; subgroups are lanes of any width, made by legalisation. A grid of any size is one launch. */
+static uint64_t capability(void *self, vyre_capability capability) {
+    static const uint64_t values[VYRE_CAPABILITY_COUNT] = {
+        [VYRE_CAPABILITY_SUBGROUP_OPS] = 1,
+        [VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_X] = VY_LIMIT_WORKGROUP,
+        [VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_Y] = VY_LIMIT_WORKGROUP,
+        [VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_Z] = VY_LIMIT_WORKGROUP,
+        [VYRE_CAPABILITY_MAX_WORKGROUPS] = UINT32_MAX,
+        [VYRE_CAPABILITY_MAX_INVOCATIONS] = VY_LIMIT_WORKGROUP,
+        [VYRE_CAPABILITY_CANCEL] = 1,
+    };
+    (void)self;
+    return (unsigned)capability < VYRE_CAPABILITY_COUNT ? values[capability] : 0;
+}
+
+static void device_profile(void *self, vyre_device_profile *profile) {
+    const vy_cpu *cpu = self;
+    profile->device = cpu->device;
+    profile->driver = cpu->driver;
+    profile->supports_f64 = profile->supports_int64_atomics = 1;
+    profile->supports_trap_propagation = 1;
+    profile->has_mul_high = 1;
+    profile->has_shared_memory = 1;
+    profile->max_shared_memory_bytes = VY_LIMIT_WORKGROUP_BYTES;
+    profile->max_native_int_width = 64;
+    profile->compute_units = cpu->threads;
+    profile->l1_cache_bytes = cpu->l1_bytes;
+    profile->l2_cache_bytes = cpu->l2_bytes;
+    profile->ideal_vector_pack_bits = cpu->width * 32;
+}
+
+/* Nothing is measured here: a compiler would have to be opened. tests/backends/cpu holds compiled code to it. */
+static void numerics(void *self, vyre_numerics_profile *profile) {
+    profile->exact = ((vy_cpu *)self)->exact;
+}
+
+static vyre_status cache_identity(void *self, vyre_bytes *out, vyre_error *error) {
+    const vy_cpu *cpu = self;
+    char text[128];
+    int length = snprintf(text, sizeof text, "cpu format %d width %" PRIu32 " features %016" PRIx64, VY_CPU_FORMAT,
+                          cpu->width, cpu->features);
+    vyre_status status = vyre_bytes_resize(out, (size_t)length, error);
+    if (status == VYRE_OK)
+        memcpy(out->data, text, (size_t)length);
+    return status;
+}
+
+static vyre_status flush(void *self, vyre_error *error) {
+    (void)error;
+    vy_cpu_pool_wait(((vy_cpu *)self)->pool);
+    return VYRE_OK;
+}
+
+static vyre_status shutdown(void *self, vyre_error *error) {
+    vy_cpu *cpu = self;
+    (void)error;
+    vy_cpu_pool_wait(cpu->pool);
+    vy_cpu_programs_forget(cpu);
+    vy_cpu_scratch_trim(&cpu->scratch);
+    return VYRE_OK;
+}
+
+static void destroy(void *self) {
+    vy_cpu *cpu = self;
+    vy_cpu_pool_close(cpu->pool);
+    vy_cpu_alarms_end(&cpu->alarms);
+    vy_cpu_programs_forget(cpu);
+    vy_cpu_scratch_end(&cpu->scratch);
+    pthread_mutex_destroy(&cpu->lock);
+    vy_release(cpu, sizeof *cpu);
+}
+
+static const vyre_backend_vtable table = {
+    .struct_size = sizeof(vyre_backend_vtable),
+    .abi = VYRE_BACKEND_ABI,
+    .id = id,
+    .dispatch = vy_cpu_dispatch,
+    .version = version,
+    .dispatch_borrowed = vy_cpu_dispatch_borrowed,
+    .dispatch_borrowed_timed = vy_cpu_dispatch_timed,
+    .dispatch_borrowed_into = vy_cpu_dispatch_borrowed, /* it writes into the storage it is given */
+    .dispatch_borrowed_async = vy_cpu_dispatch_async,
+    .resident_allocate = vy_cpu_resident_allocate,
+    .resident_free = vy_cpu_resident_free,
+    .resident_upload = vy_cpu_resident_upload,
+    .resident_download = vy_cpu_resident_download,
+    .dispatch_resident = vy_cpu_dispatch_resident,
+    .compile = vy_cpu_pipeline_compile,
+    .load = vy_cpu_pipeline_load,
+    .cache_identity = cache_identity,
+    .sequence = vy_cpu_pipeline_sequence,
+    .capability = capability,
+    .device_profile = device_profile,
+    .flush = flush,
+    .shutdown = shutdown,
+    .destroy = destroy,
+    .numerics = numerics,
+};
+
+/* ---- making ---- */
+
+/* A number from the environment, or `otherwise` if it is not there. */
+static vyre_status read_number(const char *variable, unsigned most, unsigned otherwise, unsigned *out,
+                               vyre_error *error) {
+    const char *text = secure_getenv(variable);
+    char *end = NULL;
+    unsigned long value = text && *text ? strtoul(text, &end, 10) : otherwise;
+    if ((end && *end) || value < 1 || value > most)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                       VY_FIX("give %s a number from 1 to %u, or leave it out", variable, most),
+                       "%s is not a number from 1 to %u (`%.40s`)", variable, most, text ? text : "");
+    *out = (unsigned)value;
+    return VYRE_OK;
+}
+
+static vyre_status configure(vy_cpu *cpu, vyre_error *error) {
+    cpu->features = vy_cpu_features();
+    if (!cpu->features)
+        return vy_fail(error, VYRE_UNSUPPORTED, "use `--backend reference`",
+                       "backend `cpu` has no code for this architecture");
+    cpu->exact = vy_cpu_numerics(cpu->features);
+    vyre_status status = read_number("VYRE_CPU_THREADS", THREADS_MAX, vy_cores(), &cpu->threads, error);
+    if (status == VYRE_OK)
+        status = read_number("VYRE_CPU_WIDTH", VY_CPU_WIDTH_MAX, vy_cpu_width(cpu->features), &cpu->width, error);
+    if (status == VYRE_OK && (cpu->width & (cpu->width - 1)))
+        status = vy_fail(error, VYRE_INVALID_ARGUMENT, "give VYRE_CPU_WIDTH a power of two, or leave it out",
+                         "VYRE_CPU_WIDTH is not a power of two (%" PRIu32 ")", cpu->width);
+    if (status == VYRE_OK)
+        vy_cpu_machine_describe(cpu);
+    return status;
+}
+
+static vyre_status start(vy_cpu *cpu, vyre_error *error) {
+    vyre_status status = configure(cpu, error);
+    if (status != VYRE_OK)
+        return status;
+    cpu->pool = vy_cpu_pool_new(cpu->threads - 1);
+    if (!cpu->pool)
+        return vy_fail_memory(error, "making the cpu backend");
+    vy_cpu_alarms_start(&cpu->alarms);
+    vy_cpu_scratch_start(&cpu->scratch);
+    pthread_mutex_init(&cpu->lock, NULL);
+    return VYRE_OK;
+}
+
+vyre_status vy_cpu_create(const vyre_host *host, uint32_t ordinal, vyre_backend_instance *out, vyre_error *error) {
+    (void)host;
+    if (ordinal != 0)
+        return vy_fail(error, VYRE_NOT_FOUND, "use `cpu`: it is all cores the process may use",
+                       "there is one device of `cpu`, not a number %" PRIu32, ordinal);
+    vy_cpu *cpu = vy_allocate_zero(sizeof *cpu);
+    if (!cpu)
+        return vy_fail_memory(error, "making the cpu backend");
+    vyre_status status = start(cpu, error);
+    if (status != VYRE_OK) {
+        vy_release(cpu, sizeof *cpu);
+        return status;
+    }
+    *out = (vyre_backend_instance){&table, cpu};
+    return VYRE_OK;
+}
+
+void vy_cpu_probe(const vyre_host *host, vyre_probe *out) {
+    (void)host;
+    out->device_class = VYRE_DEVICE_CPU;
+    out->device_count = 1;
+    out->answer = vy_cpu_features() ? VYRE_PROBE_YES : VYRE_PROBE_NEVER;
+    if (out->answer == VYRE_PROBE_NEVER) {
+        snprintf(out->reason, sizeof out->reason, "there is no code for this architecture");
+        snprintf(out->fix, sizeof out->fix, "use `--backend reference`");
+        out->device_count = 0;
+    }
+}

@@ -1,0 +1,38 @@
+/* Dispatches: binding and running put together, for the backend's table, for pipelines and for work in flight. */
+#ifndef VY_BACKENDS_CPU_DISPATCH_H
+#define VY_BACKENDS_CPU_DISPATCH_H
+
+#include "backends/cpu/cpu.h"
+
+/* One dispatch from host bytes. helpers: threads beside the caller's, at most. stop: NULL, or a word of the caller's (run.h). timing may be NULL. */
+typedef struct vy_cpu_call {
+    vy_cpu *cpu;
+    vy_cpu_code *code;
+    const vyre_launch *launch;
+    unsigned helpers;
+    _Atomic uint32_t *stop;
+    vyre_trap *trap;
+    vyre_timing *timing;
+} vy_cpu_call;
+
+/* As a launch asks for it, on all threads. */
+vy_cpu_call vy_cpu_call_of(vy_cpu *cpu, vy_cpu_code *code, const vyre_launch *launch);
+vyre_status vy_cpu_call_host(const vy_cpu_call *call, const vyre_span *inputs, vyre_outputs *outputs,
+                             vyre_error *error);
+/* outputs may be NULL: then all that is written is resident. */
+vyre_status vy_cpu_call_resources(const vy_cpu_call *call, const vyre_resource *bindings, vyre_outputs *outputs,
+                                  vyre_error *error);
+
+/* Entries of the backend's table. */
+vyre_status vy_cpu_dispatch(void *self, const vyre_launch *launch, const vyre_bytes *inputs, size_t input_count,
+                            vyre_outputs *outputs, vyre_error *error);
+vyre_status vy_cpu_dispatch_borrowed(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
+                                     vyre_outputs *outputs, vyre_error *error);
+vyre_status vy_cpu_dispatch_timed(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
+                                  vyre_outputs *outputs, vyre_timing *timing, vyre_error *error);
+vyre_status vy_cpu_dispatch_resident(void *self, const vyre_launch *launch, const vyre_resource *bindings,
+                                     size_t binding_count, vyre_timing *timing, vyre_error *error);
+vyre_status vy_cpu_dispatch_async(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
+                                  vyre_native_pending *out, vyre_error *error);
+
+#endif

@@ -1,0 +1,15 @@
+/* Resident buffers: plain memory, aligned, where dispatches work on it in place. A native value is the address of a block that knows its size. */
+#ifndef VY_BACKENDS_CPU_MEMORY_H
+#define VY_BACKENDS_CPU_MEMORY_H
+
+#include "vyre/backend.h"
+
+vyre_status vy_cpu_resident_allocate(void *self, uint64_t size, uint64_t *native, vyre_error *error);
+vyre_status vy_cpu_resident_free(void *self, uint64_t native, vyre_error *error);
+vyre_status vy_cpu_resident_upload(void *self, uint64_t native, uint64_t offset, const void *data, uint64_t size,
+                                   vyre_error *error);
+vyre_status vy_cpu_resident_download(void *self, uint64_t native, uint64_t offset, void *data, uint64_t size,
+                                     vyre_error *error);
+uint8_t *vy_cpu_resident_bytes(uint64_t native);
+
+#endif

@@ -1,0 +1,33 @@
+/* Objects: checked, copied into memory that may be executed, called.
+ *
+ * Bytes come from the compiler or from a file somebody else may have written: the header is believed in nothing. Of the code itself nothing can be checked; the cache vouches
+ * for it with a digest. Memory is never writable and executable at once. */
+#ifndef VY_BACKENDS_CPU_OBJECT_H
+#define VY_BACKENDS_CPU_OBJECT_H
+
+#include "backends/cpu/kernel.h"
+#include "vyre/base.h"
+
+enum { VY_CPU_CODE_LIMIT = 1 << 30 };
+#define VY_CPU_FRAME_LIMIT (UINT64_C(1) << 40) /* of the workgroup's memory and of the spill, each */
+
+typedef struct vy_cpu_object {
+    vy_cpu_header header;
+    vy_cpu_entry *entry;
+    void *map;
+    size_t map_size;
+} vy_cpu_object;
+
+/* Loads an object for a processor with these features. `name` is for profilers.
+ *
+ * VYRE_CORRUPT      not an object, cut short, or its numbers contradict each other
+ * VYRE_UNSUPPORTED  of another format, of another processor, or the system allows no executable memory
+ * VYRE_NO_MEMORY */
+vyre_status vy_cpu_object_load(vyre_span bytes, uint64_t features, const char *name, vy_cpu_object *out,
+                               vyre_error *error);
+/* Zeros are ignored. */
+void vy_cpu_object_unload(vy_cpu_object *object);
+/* The bytes it was loaded from. */
+vyre_status vy_cpu_object_save(const vy_cpu_object *object, vyre_bytes *out, vyre_error *error);
+
+#endif

@@ -1,0 +1,203 @@
+/* Native asynchronous dispatch (pending.h).
+ *
+ * A pending has two owners, who wants the result and the task; the last one frees it. The task is done with it when `notify` has returned, so a callback may
+ * even destroy it. */
+#include "backends/cpu/pending.h"
+
+#include "backends/cpu/dispatch.h"
+#include "backends/cpu/run.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "driver/boundary.h"
+#include "driver/copies.h"
+
+#include <time.h>
+
+typedef struct pending {
+    vy_cpu_task task;
+    vy_cpu *cpu;
+    vy_cpu_code *code;
+    vyre_launch launch; /* params and elements are copies behind this struct */
+    vyre_span *inputs;  /* likewise */
+    _Atomic uint32_t stop;
+    size_t size; /* of the block this is the start of */
+    /* Results: written by the task, read when it is done. */
+    vyre_status status;
+    vyre_error error;
+    vyre_outputs outputs;
+    _Atomic int is_done;
+    pthread_mutex_t lock; /* guards all that follows */
+    pthread_cond_t changed;
+    unsigned owners;
+    void (*done)(void *user);
+    void *user;
+    int is_notifying;
+    pthread_t notifier;
+} pending;
+
+/* Takes the lock, which the caller holds, with it. */
+static void disown(pending *p) {
+    unsigned left = --p->owners;
+    pthread_mutex_unlock(&p->lock);
+    if (left)
+        return;
+    for (size_t i = 0; i < p->outputs.count; i++)
+        vyre_bytes_free(&p->outputs.items[i]);
+    vy_cpu_code_release(p->code);
+    pthread_cond_destroy(&p->changed);
+    pthread_mutex_destroy(&p->lock);
+    vy_release(p, p->size);
+}
+
+/* ---- the task ---- */
+
+/* With the lock held, which is open during the call. */
+static void notify_now(pending *p) {
+    void (*done)(void *) = p->done;
+    if (!done)
+        return;
+    p->done = NULL;
+    p->is_notifying = 1;
+    p->notifier = pthread_self();
+    pthread_mutex_unlock(&p->lock);
+    done(p->user);
+    pthread_mutex_lock(&p->lock);
+    p->is_notifying = 0;
+    pthread_cond_broadcast(&p->changed);
+}
+
+static void run(vy_cpu_task *task) {
+    pending *p = (pending *)task;
+    vy_cpu_call call = vy_cpu_call_of(p->cpu, p->code, &p->launch);
+    call.stop = &p->stop;
+    p->status = vy_cpu_call_host(&call, p->inputs, &p->outputs, &p->error);
+    pthread_mutex_lock(&p->lock);
+    atomic_store_explicit(&p->is_done, 1, memory_order_release);
+    pthread_cond_broadcast(&p->changed);
+    notify_now(p);
+    disown(p);
+}
+
+/* ---- the handle ---- */
+
+static int is_ready(void *self) {
+    return atomic_load_explicit(&((pending *)self)->is_done, memory_order_acquire);
+}
+
+static int wait_until(pending *p, uint64_t deadline_ns) {
+    struct timespec until = {.tv_sec = (time_t)(deadline_ns / 1000000000u),
+                             .tv_nsec = (long)(deadline_ns % 1000000000u)};
+    pthread_mutex_lock(&p->lock);
+    while (!is_ready(p) && (!deadline_ns || vy_clock_now() < deadline_ns)) {
+        if (deadline_ns)
+            pthread_cond_timedwait(&p->changed, &p->lock, &until);
+        else
+            pthread_cond_wait(&p->changed, &p->lock);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return is_ready(p);
+}
+
+static vyre_status wait(void *self, uint64_t deadline_ns, vyre_outputs *outputs, vyre_error *error) {
+    pending *p = self;
+    if (!is_ready(p) && !wait_until(p, deadline_ns))
+        return vy_fail(error, VYRE_TIMEOUT, NULL, "`%s` is still running", p->code->name);
+    if (p->status != VYRE_OK) {
+        *error = p->error;
+        return p->status;
+    }
+    for (size_t i = 0; i < p->outputs.count; i++) {
+        vyre_bytes theirs = outputs->items[i];
+        outputs->items[i] = p->outputs.items[i];
+        p->outputs.items[i] = theirs;
+    }
+    return VYRE_OK;
+}
+
+static void cancel(void *self) {
+    uint32_t nothing = 0;
+    atomic_compare_exchange_strong(&((pending *)self)->stop, &nothing, VY_CPU_STOP_CANCEL);
+}
+
+static void notify(void *self, void (*done)(void *user), void *user) {
+    pending *p = self;
+    pthread_mutex_lock(&p->lock);
+    p->done = done;
+    p->user = user;
+    p->owners++;
+    if (is_ready(p))
+        notify_now(p);
+    disown(p);
+}
+
+/* A callback on another thread ends first; one on this thread is what destroys. */
+static void destroy(void *self) {
+    pending *p = self;
+    pthread_mutex_lock(&p->lock);
+    while (!is_ready(p) || (p->is_notifying && !pthread_equal(p->notifier, pthread_self())))
+        pthread_cond_wait(&p->changed, &p->lock);
+    disown(p);
+}
+
+static const vyre_pending_vtable table = {
+    .struct_size = sizeof(vyre_pending_vtable),
+    .is_ready = is_ready,
+    .wait = wait,
+    .cancel = cancel,
+    .destroy = destroy,
+    .notify = notify,
+};
+
+/* ---- starting ---- */
+
+static size_t count_outputs(const vy_cpu_code *code) {
+    size_t count = 0;
+    for (uint32_t i = 0; i < code->buffer_count; i++)
+        count += code->buffers[i].access == VYRE_ACCESS_WRITE || code->buffers[i].access == VYRE_ACCESS_READ_WRITE;
+    return count;
+}
+
+static void lay_out(pending *p, vy_cutter *cutter, const vyre_launch *launch, const vyre_span *inputs, size_t count) {
+    vy_cut(cutter, NULL, sizeof *p);
+    p->launch.params = vy_cut(cutter, launch->params, launch->param_count * sizeof *launch->params);
+    p->launch.elements = vy_cut(cutter, launch->elements, launch->buffer_count * sizeof *launch->elements);
+    p->inputs = vy_cut(cutter, NULL, count * sizeof *inputs);
+    p->outputs.items = vy_cut(cutter, NULL, p->outputs.count * sizeof *p->outputs.items);
+    for (size_t i = 0; i < count; i++) {
+        void *data = vy_cut(cutter, inputs[i].data, inputs[i].size);
+        if (p->inputs)
+            p->inputs[i] = (vyre_span){data, inputs[i].size};
+    }
+}
+
+vyre_status vy_cpu_pending_start(vy_cpu *cpu, vy_cpu_code *code, const vyre_launch *launch, const vyre_span *inputs,
+                                 size_t input_count, vyre_native_pending *out, vyre_error *error) {
+    pending measured = {.outputs = {.count = count_outputs(code)}};
+    vy_cutter cutter = {NULL, 0};
+    lay_out(&measured, &cutter, launch, inputs, input_count);
+    size_t size = cutter.used;
+    cutter = (vy_cutter){vy_allocate(size), 0};
+    if (!cutter.block)
+        return vy_fail_memory(error, "starting a dispatch");
+    pending *p = (pending *)cutter.block;
+    *p = (pending){.task = {.run = run},
+                   .cpu = cpu,
+                   .code = vy_cpu_code_retain(code),
+                   .launch = *launch,
+                   .size = size,
+                   .outputs = {.count = measured.outputs.count, .capacity = measured.outputs.count},
+                   .owners = 2};
+    lay_out(p, &cutter, launch, inputs, input_count);
+    for (size_t i = 0; i < p->outputs.count; i++)
+        p->outputs.items[i] = (vyre_bytes)VYRE_BYTES_INIT;
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    *out = (vyre_native_pending){&table, p};
+    if (!vy_cpu_pool_start(cpu->pool, &p->task))
+        run(&p->task);
+    return VYRE_OK;
+}

@@ -1,0 +1,169 @@
+/* Running a dispatch (run.h). */
+#include "backends/cpu/run.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "base/thread.h"
+#include "driver/boundary.h"
+
+#include <inttypes.h>
+
+/* What it takes to be worth it, in picoseconds: a thread costs some microseconds to wake, a range some tens of nanoseconds to take, and somebody who cancels
+ * waits for a range to end if the code does not ask by itself. */
+#define ALONE_BELOW (UINT64_C(20) * 1000000)
+#define WORTH_A_THREAD (UINT64_C(10) * 1000000)
+#define RANGE_LEAST (UINT64_C(2) * 1000000)
+#define RANGE_MOST (UINT64_C(200) * 1000000)
+enum { RANGES_PER_THREAD = 8 };
+
+void vy_cpu_run_describe(vy_cpu_run *run, vy_cpu *cpu, vy_cpu_code *code, const vyre_launch *launch) {
+    run->cpu = cpu;
+    run->code = code;
+    memcpy(run->groups, launch->groups, sizeof run->groups);
+    run->cancel = launch->cancel;
+    run->deadline_ns = launch->deadline_ns;
+    run->helpers_most = cpu->threads - 1;
+}
+
+/* ---- a thread's part ---- */
+
+static int is_stopping(const vy_cpu_run *run) {
+    return atomic_load_explicit(run->stop, memory_order_relaxed) ||
+           (run->cancel && __atomic_load_n(run->cancel, __ATOMIC_RELAXED));
+}
+
+static void merge(vy_cpu_run *run, const vy_cpu_frame *frame, int was_stopped) {
+    pthread_mutex_lock(&run->lock);
+    run->took_part++;
+    run->was_stopped |= was_stopped;
+    if (frame->trap_invocation < run->trap.invocation)
+        run->trap = (vyre_trap){frame->trap_invocation, frame->trap_code};
+    pthread_mutex_unlock(&run->lock);
+}
+
+static void run_ranges(vy_cpu_run *run, vy_cpu_frame *frame) {
+    vy_fenv caller;
+    uint64_t first, end;
+    int was_stopped = 0;
+    vy_fenv_enter(&caller);
+    while (!was_stopped && vy_cpu_job_take(&run->job, &first, &end)) {
+        was_stopped = is_stopping(run);
+        if (!was_stopped)
+            run->code->object.entry(frame, first, end);
+        was_stopped |= frame->stopped != 0;
+    }
+    vy_fenv_leave(&caller);
+    merge(run, frame, was_stopped);
+}
+
+static uint64_t align_up(uint64_t size) {
+    return (size + VY_CPU_ALIGNMENT - 1) / VY_CPU_ALIGNMENT * VY_CPU_ALIGNMENT;
+}
+
+/* A thread without memory leaves its ranges to the others; if nobody has any, they stay. */
+static void take_part(vy_cpu_job *job) {
+    static const uint32_t never = 0;
+    vy_cpu_run *run = (vy_cpu_run *)job;
+    const vy_cpu_header *header = &run->code->object.header;
+    uint64_t workgroup = align_up(header->workgroup_bytes), size = workgroup + header->spill_bytes;
+    vy_cpu_block *block = size ? vy_cpu_scratch_take(&run->cpu->scratch, size) : NULL;
+    vy_cpu_frame frame = {.buffers = run->buffers,
+                          .params = run->params,
+                          .workgroup = block ? vy_cpu_block_bytes(block) : NULL,
+                          .cancel = run->cancel ? run->cancel : &never,
+                          .stop = (const uint32_t *)run->stop,
+                          .trap_invocation = UINT64_MAX,
+                          .groups = {run->groups[0], run->groups[1], run->groups[2]}};
+    if (size && !block) {
+        pthread_mutex_lock(&run->lock);
+        run->is_out_of_memory = 1;
+        pthread_mutex_unlock(&run->lock);
+        return;
+    }
+    if (block)
+        frame.spill = frame.workgroup + workgroup;
+    run_ranges(run, &frame);
+    if (block)
+        vy_cpu_scratch_give(&run->cpu->scratch, block);
+}
+
+/* ---- the whole ---- */
+
+/* How many threads, and how many workgroups at a time. */
+static unsigned plan(vy_cpu_run *run) {
+    uint64_t groups = run->job.end;
+    uint64_t each = atomic_load_explicit(&run->code->group_picoseconds, memory_order_relaxed), all;
+    unsigned helpers = run->helpers_most;
+    if (!each)
+        each = 1;
+    if (__builtin_mul_overflow(each, groups, &all))
+        all = UINT64_MAX;
+    if (all < ALONE_BELOW || groups == 1)
+        helpers = 0;
+    if (helpers > all / WORTH_A_THREAD)
+        helpers = (unsigned)(all / WORTH_A_THREAD);
+    if (helpers > groups - 1)
+        helpers = (unsigned)(groups - 1);
+    uint64_t chunk = helpers ? groups / ((uint64_t)(helpers + 1) * RANGES_PER_THREAD) : groups;
+    if (helpers && chunk < RANGE_LEAST / each)
+        chunk = RANGE_LEAST / each;
+    if (chunk > RANGE_MOST / each && (run->cancel || run->deadline_ns))
+        chunk = RANGE_MOST / each;
+    run->job.chunk = chunk ? chunk : 1;
+    return helpers;
+}
+
+/* A quarter of what was just seen and three of what was known: one slow run does not decide. */
+static void learn(vy_cpu_run *run) {
+    _Atomic uint64_t *known = &run->code->group_picoseconds;
+    uint64_t seen, before = atomic_load_explicit(known, memory_order_relaxed);
+    if (run->was_stopped || __builtin_mul_overflow(run->nanoseconds, UINT64_C(1000) * run->took_part, &seen))
+        return;
+    seen = seen / run->job.end;
+    atomic_store_explicit(known, before - before / 4 + seen / 4, memory_order_relaxed);
+}
+
+static vyre_status judge(const vy_cpu_run *run, vyre_trap *trap, vyre_error *error) {
+    const char *name = run->code->name;
+    uint64_t next = atomic_load_explicit(&run->job.next, memory_order_relaxed);
+    if (run->was_stopped && atomic_load(run->stop) == VY_CPU_STOP_DEADLINE &&
+        !(run->cancel && __atomic_load_n(run->cancel, __ATOMIC_RELAXED)))
+        return vy_fail(error, VYRE_TIMEOUT, NULL, "`%s` was still running at its deadline, and was stopped", name);
+    if (run->was_stopped)
+        return vy_fail(error, VYRE_CANCELLED, NULL, "`%s` was cancelled while it ran", name);
+    if (run->is_out_of_memory && next < run->job.end)
+        return vy_fail(error, VYRE_NO_MEMORY, "free host memory, or use smaller workgroups and arrays",
+                       "there is no memory for a workgroup of `%s` (%" PRIu64 " bytes)", name,
+                       run->code->object.header.workgroup_bytes + run->code->object.header.spill_bytes);
+    if (run->trap.invocation == UINT64_MAX)
+        return VYRE_OK;
+    if (trap)
+        *trap = run->trap;
+    return vy_fail(error, VYRE_TRAPPED, NULL, "invocation %" PRIu64 " trapped with code %" PRIu32, run->trap.invocation,
+                   run->trap.code);
+}
+
+vyre_status vy_cpu_run_now(vy_cpu_run *run, vyre_trap *trap, vyre_error *error) {
+    vy_cpu_alarm alarm = {.when_ns = run->deadline_ns, .word = run->stop, .value = VY_CPU_STOP_DEADLINE};
+    vyre_status status = VYRE_OK;
+    run->job.body = take_part;
+    run->job.end = (uint64_t)run->groups[0] * run->groups[1] * run->groups[2];
+    run->trap = (vyre_trap){UINT64_MAX, 0};
+    run->was_stopped = run->is_out_of_memory = 0;
+    run->took_part = 0;
+    pthread_mutex_init(&run->lock, NULL);
+    if (run->deadline_ns)
+        status = vy_cpu_alarm_set(&run->cpu->alarms, &alarm, error);
+    if (status == VYRE_OK) {
+        uint64_t start = vy_clock_now();
+        vy_cpu_pool_run(run->cpu->pool, &run->job, plan(run));
+        run->nanoseconds = vy_clock_now() - start;
+        if (run->deadline_ns)
+            vy_cpu_alarm_clear(&run->cpu->alarms, &alarm);
+        status = judge(run, trap, error);
+        if (run->took_part)
+            learn(run);
+    }
+    pthread_mutex_destroy(&run->lock);
+    return status;
+}

@@ -1,0 +1,38 @@
+/* One dispatch on the threads: workgroups handed out in ranges, a frame for every thread that takes part, traps merged, deadlines and cancellation watched. */
+#ifndef VY_BACKENDS_CPU_RUN_H
+#define VY_BACKENDS_CPU_RUN_H
+
+#include "backends/cpu/cpu.h"
+
+/* Why a dispatch is to end; 0 while it is not. */
+enum { VY_CPU_STOP_DEADLINE = 1, VY_CPU_STOP_CANCEL = 2 };
+
+typedef struct vy_cpu_run {
+    vy_cpu_job job;
+    vy_cpu *cpu;
+    vy_cpu_code *code;
+    const vy_cpu_buffer *buffers;
+    const uint64_t *params;
+    uint32_t groups[3];
+    const uint32_t *cancel; /* the caller's */
+    uint64_t deadline_ns;   /* 0 = none */
+    /* 0 or VY_CPU_STOP_…: set by the alarm, or by who cancels. Start it before vy_cpu_run, with 0 or with why it need not begin. */
+    _Atomic uint32_t *stop;
+    unsigned helpers_most; /* threads beside the caller's */
+    /* Results, of all threads; guarded by `lock` while it runs. */
+    pthread_mutex_t lock;
+    vyre_trap trap; /* invocation UINT64_MAX: none */
+    int was_stopped, is_out_of_memory;
+    unsigned took_part;
+    uint64_t nanoseconds;
+} vy_cpu_run;
+
+/* Fills in what a launch says. Neither buffers, params nor stop. */
+void vy_cpu_run_describe(vy_cpu_run *run, vy_cpu *cpu, vy_cpu_code *code, const vyre_launch *launch);
+/* Runs it and returns when it has ended everywhere.
+ *
+ * VYRE_TRAPPED    *trap (if not NULL) has the smallest invocation
+ * VYRE_TIMEOUT, VYRE_CANCELLED, VYRE_NO_MEMORY   what was written is not to be used */
+vyre_status vy_cpu_run_now(vy_cpu_run *run, vyre_trap *trap, vyre_error *error);
+
+#endif
