@@ -73,8 +73,8 @@ typedef struct question {
     char why[1200];
 } question;
 
-/* Legalises and runs `program`; true if it does not do what it must. With polls it may also end early, perhaps after a trap that the program has; but never
- * do anything else. */
+/* Legalises and runs `program`; true if it does not do what it must. With polls it may also be stopped, perhaps after a trap that the program has; but never do
+ * anything else. */
 static inline int misbehaves(question *q, vyre_program *program, const vyre_arguments *arguments) {
     static outcome got;
     vyre_program *legal = NULL;
@@ -87,10 +87,11 @@ static inline int misbehaves(question *q, vyre_program *program, const vyre_argu
     }
     outcome_of(legal, arguments, q->options, &q->conditions, &got);
     q->seen = got.status;
-    int is_cut =
-        got.status == VYRE_TIMEOUT || (got.status == VYRE_TRAPPED && (q->may_trap || q->want.status == VYRE_TRAPPED));
-    if (!(q->conditions.poll && is_cut))
+    int is_stopped = q->conditions.poll && got.status == VYRE_TIMEOUT;
+    if (!is_stopped)
         difference = outcome_differs(&q->want, &got);
+    else if (q->want.status != VYRE_TRAPPED && !q->may_trap && (got.trap.invocation || got.trap.code))
+        difference = "a trap is reported that the program does not have";
     if (difference)
         snprintf(q->why, sizeof q->why, "%s", difference);
     outcome_free(&got);

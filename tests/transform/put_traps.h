@@ -113,6 +113,45 @@ static inline void put_meeting(trapper *t, uint32_t i) {
     vy_draft_end(draft);
 }
 
+static inline void put_barrier_if(trapper *t, uint32_t variable, uint32_t is) {
+    vy_draft *draft = &t->copy.draft;
+    vy_stmt barrier = vy_draft_blank(VY_STMT_BARRIER);
+    uint32_t value = vy_draft_variable(draft, variable);
+    vy_draft_if(draft, vy_draft_op(draft, VYRE_OP_EQ, VYRE_TYPE_BOOL, value, vy_draft_literal(draft, VYRE_TYPE_U32, is),
+                                   VY_NONE));
+    barrier.scope = VYRE_SCOPE_WORKGROUP;
+    vy_draft_stmt(draft, &barrier, NULL, 0, NULL, NULL);
+    vy_draft_end(draft);
+}
+
+/* A loop of a few trips, which nobody can know, and a barrier that hangs on what it counted. Stands in uniform control. */
+static inline void put_loop(trapper *t, int depth) {
+    vy_draft *draft = &t->copy.draft;
+    uint32_t trips = 1 + (uint32_t)vy_random_below(t->random, 4), from;
+    uint32_t limit = vy_draft_literal(draft, VYRE_TYPE_U32, trips);
+    limit = vy_draft_let(draft, vy_copy_new_name(&t->copy, "limit"), VYRE_TYPE_U32, limit);
+    from = vy_draft_literal(draft, VYRE_TYPE_U32, 0);
+    uint32_t count = vy_draft_var(draft, vy_copy_new_name(&t->copy, "count"), VYRE_TYPE_U32, from);
+    if (vy_random_below(t->random, 2)) {
+        uint32_t value = vy_draft_variable(draft, count), end = vy_draft_variable(draft, limit);
+        vy_draft_while(draft, vy_draft_op(draft, VYRE_OP_LT, VYRE_TYPE_BOOL, value, end, VY_NONE));
+    } else {
+        from = vy_draft_literal(draft, VYRE_TYPE_U32, 0);
+        uint32_t end = vy_draft_variable(draft, limit);
+        vy_draft_for(draft, vy_copy_new_name(&t->copy, "trip"), VYRE_TYPE_U32, from, end, VY_NONE);
+    }
+    uint32_t value = vy_draft_variable(draft, count), one = vy_draft_literal(draft, VYRE_TYPE_U32, 1);
+    vy_draft_assign(draft, count, put_u32(t, VYRE_OP_ADD, value, one));
+    if (!vy_random_below(t->random, 3))
+        put_trap(t);
+    if (!vy_random_below(t->random, 3))
+        put_barrier_if(t, count, (uint32_t)vy_random_below(t->random, 5));
+    if (depth < 2 && !vy_random_below(t->random, 3))
+        put_loop(t, depth + 1);
+    vy_draft_end(draft);
+    put_barrier_if(t, count, vy_random_below(t->random, 2) ? trips : trips - 1);
+}
+
 static inline void put_visible(trapper *t, const vy_stmt *s) {
     for (uint32_t i = 0; i < s->result_count && s->kind != VY_STMT_ASSIGN && t->count < VISIBLE; i++) {
         uint8_t type = t->copy.from->variables.items[s->variable + i].type;
@@ -130,6 +169,8 @@ static inline void put_in_block(trapper *t, uint32_t first, uint32_t end) {
             put_trap(t);
         if (!vy_random_below(t->random, t->one_in))
             put_meeting(t, i);
+        if (!vy_random_below(t->random, 2 * t->one_in) && vy_control_sameness(t->uniform, i) != VY_SAME_NOWHERE)
+            put_loop(t, 0);
         if (!vy_stmt_is_structured(s->kind)) {
             vy_copy_stmt(&t->copy, i);
             put_visible(t, s);

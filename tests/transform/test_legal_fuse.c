@@ -75,6 +75,7 @@ static void loads_of_neighbours_are_one(void **state) {
         {"u32", "  var v = b\n  let t = v\n  v = v + 4\n  let u = v\n  y![b] = x![t] + x![t + 1] * x![u] - x![u + 1]\n",
          2, 0, 4, 1},
         {"u32", "  var v = b\n  let a = x![v]\n  v = v + 1\n  y![b] = x![v] - a\n", 0, 0, 2, 1},
+        {"u32", "  var v = b\n  let a = x![v]\n  v = v + 4\n  y![b] = x![v + 1] - a\n", 0, 0, 2, 1},
         /* Too few, too far, not consecutive. */
         {"u32", "  y![b] = x![b] + x![b + 2]\n", 0, 0, 2, 1},
         {"u32", "  y![b] = x![b] + x![b + 1] * x![b + 2]\n", 1, 0, 1, 1},

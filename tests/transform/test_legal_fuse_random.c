@@ -92,9 +92,11 @@ static void put_run(writer *w) {
     unsigned count = 2 + below(w, 6), first = below(w, REGION - count + 1) & (below(w, 3) ? ~3u : ~0u);
     unsigned stores = below(w, 2), odd = below(w, 3) ? 0 : 1 + below(w, 4), step = 1 + 2 * below(w, 2);
     const char *name = stores ? below(w, 2) ? "y" : "s" : memory(w);
-    const char *base = below(w, 4) ? "b" : first + count <= 8 && below(w, 2) ? "m" : "q";
+    const char *base = below(w, 3) ? "b" : first + count <= 8 && below(w, 2) ? "m" : "q";
     for (unsigned k = 0; k < count; k++) {
         unsigned at = first + (step == 3 && count % 3 ? k * 3 % count : k);
+        if (base[0] == 'm' && !below(w, 4))
+            put(w, "m = b + %u\n", below(w, REGION / 2));
         if (odd && !below(w, odd))
             below(w, 2) ? put_load(w, below(w, REGION)) : put_store(w, below(w, REGION));
         if (stores) {
