@@ -23,9 +23,11 @@ static int jumps_out(const vy_emitter *e, uint32_t index) {
     return 0;
 }
 
-/* An `if` that all take alike and that jumps: `if gone { return }`. */
+/* An `if` that all take alike and that jumps: `if gone { return }`. Behind a return of some it is for those that are left, and no meeting follows. */
 static int is_group_control(const vy_emitter *e, uint32_t index) {
     const vy_stmt *s = &e->program->stmts.items[index];
+    if (vy_control_sameness(e->uniform, index) == VY_SAME_NOWHERE)
+        return 0;
     if (s->kind == VY_STMT_RETURN || s->kind == VY_STMT_BREAK || s->kind == VY_STMT_CONTINUE)
         return 1;
     return (s->kind == VY_STMT_IF || s->kind == VY_STMT_REGION) && !e->jumps[index] && is_same(e, s->a) &&
