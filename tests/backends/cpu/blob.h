@@ -1,0 +1,207 @@
+/* Code written by hand, and a `cpu` backend that "compiles" programs to it: what the runtime does is tested without a compiler.
+ *
+ * A kernel runs workgroups of one invocation. x86-64 only; elsewhere the tests that run code are skipped. */
+#ifndef VY_TESTS_CPU_BLOB_H
+#define VY_TESTS_CPU_BLOB_H
+
+#include "support/test.h"
+
+#include "backends/cpu/cpu.h"
+#include "backends/cpu/pipeline.h"
+#include "driver/backend.h"
+#include "vyre/cache.h"
+#include "vyre/pipeline.h"
+#include "vyre/text.h"
+
+/* What an object is made of. */
+typedef struct blob {
+    const unsigned char *start, *end;
+    uint64_t workgroup, spill;
+} blob;
+
+#if defined(__x86_64__)
+#define BLOB_HAS_CODE 1
+#else
+#define BLOB_HAS_CODE 0
+#endif
+
+#define BLOB_NEEDS_CODE()                                                                                              \
+    do {                                                                                                               \
+        if (!BLOB_HAS_CODE)                                                                                            \
+            VY_SKIP("the code of this test is for x86-64");                                                            \
+    } while (0)
+
+/* The frame (backends/cpu/kernel.h): buffers 0, params 8, workgroup 16, spill 24, cancel 32, stop 40, trap_invocation 48, trap_code 56, stopped 60; a buffer:
+ * data 0, count 8, next one at 16. Called with rdi = frame, rsi = first, rdx = end. */
+#if BLOB_HAS_CODE
+__asm__(
+    ".pushsection .rodata\n"
+    /* out[g] = in[g] + p */
+    "blob_add:\n"
+    "  movq (%rdi), %rax\n  movq (%rax), %r8\n  movq 16(%rax), %r9\n"
+    "  movq 8(%rdi), %rax\n  movl (%rax), %ecx\n"
+    "1: cmpq %rdx, %rsi\n  jae 2f\n"
+    "  movl (%r8,%rsi,4), %eax\n  addl %ecx, %eax\n  movl %eax, (%r9,%rsi,4)\n"
+    "  incq %rsi\n  jmp 1b\n"
+    "2: ret\nblob_add_end:\n"
+    /* x[g] += 1, slowly */
+    "blob_slow:\n"
+    "  movq (%rdi), %rax\n  movq (%rax), %r8\n"
+    "1: cmpq %rdx, %rsi\n  jae 3f\n"
+    "  movl $2000, %ecx\n"
+    "2: pause\n  decl %ecx\n  jnz 2b\n"
+    "  incl (%r8,%rsi,4)\n"
+    "  incq %rsi\n  jmp 1b\n"
+    "3: ret\nblob_slow_end:\n"
+    /* every group whose number leaves 3 when divided by 5 traps, with 100 + its number */
+    "blob_trap:\n"
+    "  movq %rdx, %r10\n"
+    "1: cmpq %r10, %rsi\n  jae 3f\n"
+    "  movq %rsi, %rax\n  xorl %edx, %edx\n  movl $5, %ecx\n  divq %rcx\n"
+    "  cmpq $3, %rdx\n  jne 2f\n"
+    "  cmpq 48(%rdi), %rsi\n  jae 2f\n"
+    "  movq %rsi, 48(%rdi)\n  leal 100(%rsi), %eax\n  movl %eax, 56(%rdi)\n"
+    "2: incq %rsi\n  jmp 1b\n"
+    "3: ret\nblob_trap_end:\n"
+    /* runs until it is told to end */
+    "blob_spin:\n"
+    "  movq 32(%rdi), %rax\n  movq 40(%rdi), %rcx\n"
+    "1: pause\n  movl (%rax), %edx\n  orl (%rcx), %edx\n  jz 1b\n"
+    "  movl $1, 60(%rdi)\n  ret\nblob_spin_end:\n"
+    /* x[g] = MXCSR, which it then spoils: towards zero, flushing */
+    "blob_mxcsr:\n"
+    "  movq (%rdi), %rax\n  movq (%rax), %r8\n"
+    "  stmxcsr (%r8,%rsi,4)\n"
+    "  movl $0xffc0, -8(%rsp)\n  ldmxcsr -8(%rsp)\n  ret\nblob_mxcsr_end:\n"
+    /* writes the first and last byte of 4096 of the workgroup and of 8192 of the spill; x[g] = the low bits of both addresses */
+    "blob_memory:\n"
+    "  movq (%rdi), %rax\n  movq (%rax), %r8\n"
+    "  movq 16(%rdi), %r9\n  movq 24(%rdi), %r10\n"
+    "1: cmpq %rdx, %rsi\n  jae 2f\n"
+    "  movb $1, (%r9)\n  movb $1, 4095(%r9)\n  movb $1, (%r10)\n  movb $1, 8191(%r10)\n"
+    "  movl %r9d, %eax\n  orl %r10d, %eax\n  andl $63, %eax\n  movl %eax, (%r8,%rsi,4)\n"
+    "  incq %rsi\n  jmp 1b\n"
+    "2: ret\nblob_memory_end:\n"
+    ".popsection\n");
+#define BLOB(name, workgroup, spill)                                                                                   \
+    extern const unsigned char blob_##name[], blob_##name##_end[];                                                     \
+    static const blob name##_blob __attribute__((unused)) = {blob_##name, blob_##name##_end, workgroup, spill}
+#else
+#define BLOB(name, workgroup, spill)                                                                                   \
+    static const blob name##_blob __attribute__((unused)) = {NULL, NULL, workgroup, spill}
+#endif
+
+BLOB(add, 0, 0);
+BLOB(slow, 0, 0);
+BLOB(trap, 0, 0);
+BLOB(spin, 0, 0);
+BLOB(mxcsr, 0, 0);
+BLOB(memory, 4096, 8192);
+
+/* An object around some code. */
+static inline vyre_status blob_make(const blob *code, vyre_bytes *out, vyre_error *error) {
+    size_t size = (size_t)(code->end - code->start);
+    vy_cpu_header header = {.format = VY_CPU_FORMAT,
+                            .width = 8,
+                            .features = vy_cpu_features(),
+                            .code_bytes = size,
+                            .workgroup_bytes = code->workgroup,
+                            .spill_bytes = code->spill};
+    memcpy(header.magic, VY_CPU_MAGIC, sizeof header.magic);
+    vyre_status status = vyre_bytes_resize(out, sizeof header + size, error);
+    if (status == VYRE_OK) {
+        memcpy(out->data, &header, sizeof header);
+        memcpy((char *)out->data + sizeof header, code->start, size);
+    }
+    return status;
+}
+
+/* ---- the backend ---- */
+
+static inline blob blob_of(const vyre_program *program) {
+    const struct {
+        const char *name;
+        blob code;
+    } rows[] = {{"add", add_blob},   {"slow", slow_blob},   {"trapping", trap_blob},
+                {"spin", spin_blob}, {"mxcsr", mxcsr_blob}, {"memory", memory_blob}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(rows[i].name, vyre_program_name(program)) == 0)
+            return rows[i].code;
+    return add_blob;
+}
+
+static inline vyre_status blob_compile(void *self, vyre_program *program, const vyre_compile_options *options,
+                                       vyre_native_pipeline *out, vyre_error *error) {
+    blob code = blob_of(program);
+    vyre_bytes bytes = VYRE_BYTES_INIT;
+    vyre_status status = blob_make(&code, &bytes, error);
+    if (status == VYRE_OK)
+        status = vy_cpu_pipeline_load(self, program, options, (vyre_span){bytes.data, bytes.size}, out, error);
+    vyre_bytes_free(&bytes);
+    return status;
+}
+
+typedef struct blob_rig {
+    vyre_backend *backend;
+    vy_cpu *cpu;
+    vyre_backend_vtable table;
+} blob_rig;
+
+/* As vyre_acquire, on so many threads. */
+static inline vyre_status blob_try_open(blob_rig *r, unsigned threads, vyre_error *error) {
+    vyre_backend_instance instance;
+    char text[16];
+    snprintf(text, sizeof text, "%u", threads);
+    setenv("VYRE_CPU_THREADS", text, 1);
+    r->backend = NULL;
+    vyre_status status = vy_cpu_create(NULL, 0, &instance, error);
+    unsetenv("VYRE_CPU_THREADS");
+    if (status != VYRE_OK)
+        return status;
+    r->cpu = instance.self;
+    r->table = *instance.vtable;
+    r->table.compile = blob_compile;
+    r->table.cache_identity = NULL;
+    instance.vtable = &r->table;
+    return vy_backend_wrap(&instance, &r->backend, error);
+}
+
+static inline void blob_open(blob_rig *r, unsigned threads) {
+    vyre_error error = VYRE_ERROR_INIT;
+    if (blob_try_open(r, threads, &error) != VYRE_OK)
+        fail_msg("%s", error.message);
+}
+
+static inline void blob_close(blob_rig *r) {
+    vyre_backend_release(r->backend);
+}
+
+/* ---- programs ---- */
+
+#define BLOB_ADD                                                                                                       \
+    "program add {\n param p : u32\n buffer from : u32 read\n buffer to : u32 write count len(from)\n workgroup 1\n"   \
+    " grid over from\n to[global_id.x] = from[global_id.x] + p\n}"
+#define BLOB_OVER_X(name)                                                                                              \
+    "program " name " {\n buffer x : u32 read_write\n workgroup 1\n grid over x\n x[global_id.x] = 1\n}"
+
+static inline vyre_program *blob_parse(const char *text) {
+    vyre_module *module;
+    vyre_error error = VYRE_ERROR_INIT;
+    if (vyre_text_parse(text, strlen(text), NULL, NULL, &module, &error) != VYRE_OK)
+        fail_msg("%s", error.message);
+    vyre_program *program = vyre_program_retain(vyre_module_program(module, 0));
+    vyre_module_free(module);
+    return program;
+}
+
+static inline vyre_pipeline *blob_pipeline(blob_rig *r, const char *text) {
+    vyre_program *program = blob_parse(text);
+    vyre_pipeline *pipeline = NULL;
+    vyre_error error = VYRE_ERROR_INIT;
+    if (vyre_compile(r->backend, program, NULL, &pipeline, &error) != VYRE_OK)
+        fail_msg("%s", error.message);
+    vyre_program_release(program);
+    return pipeline;
+}
+
+#endif
