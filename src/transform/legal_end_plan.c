@@ -63,7 +63,8 @@ static uint64_t look_at(vy_end_plan *plan, uint32_t first, uint32_t end, uint8_t
             plan->last_meeting = i;
         }
         *inside |= s->kind == VY_STMT_TRAP ? VY_HAS_TRAP : 0;
-        *all |= *inside & (VY_HAS_TRAP | VY_HAS_POLL | VY_HAS_MEETING);
+        *inside |= s->kind == VY_STMT_BREAK || s->kind == VY_STMT_CONTINUE ? VY_HAS_JUMP : 0;
+        *all |= *inside & (VY_HAS_TRAP | VY_HAS_POLL | VY_HAS_MEETING | VY_HAS_JUMP);
         work = capped(work + own);
     }
     return work;
@@ -97,7 +98,7 @@ int vy_end_meets_every_trip(const vy_end_plan *plan, uint32_t loop) {
     return 0;
 }
 
-/* ---- what occurs before a meeting, and the meetings that come with it ---- */
+/* ---- what occurs before a meeting ---- */
 
 /* What loop i does to those it stops. */
 static uint8_t stops(const vy_end_plan *plan, uint32_t i) {
@@ -120,56 +121,12 @@ static uint8_t possible_in(const vy_end_plan *plan, uint32_t first, uint32_t end
     return found;
 }
 
-/* Whether all may leave the program in the loop: then nobody can wait for them behind it. */
-static int has_exit(const vy_end_plan *plan, uint32_t loop) {
-    for (uint32_t i = loop + 1; i < stmt_at(plan, loop)->end; i++)
-        if (stmt_at(plan, i)->kind == VY_STMT_RETURN || stmt_at(plan, i)->kind == VY_STMT_TRAP)
-            return 1;
-    return 0;
-}
-
-/* Loops that meet because of ends: the loops around them have a meeting then, and must not be left by one invocation alone. Only where a meeting comes later
- * anyway. Returns whether there is one. */
-static int add_meetings(vy_end_plan *plan, uint32_t first, uint32_t end, int in_meeting_loop) {
-    int any = 0;
-    for (uint32_t i = first; i < end; i = stmt_at(plan, i)->end) {
-        const vy_stmt *s = stmt_at(plan, i);
-        int within = in_meeting_loop || (vy_stmt_is_loop(s->kind) && (plan->inside[i] & VY_HAS_MEETING));
-        int meets = 0;
-        if (vy_stmt_is_structured(s->kind) && add_meetings(plan, i + 1, s->end, within)) {
-            plan->inside[i] |= VY_HAS_MEETING;
-            meets = 1;
-        }
-        int is_uniform_loop =
-            is_loop_of_many(plan, i) && vy_end_meets_later(plan, i, within) && !vy_end_is_varied(plan, i);
-        if (is_uniform_loop && s->kind == VY_STMT_WHILE && (plan->possible & VY_ENDED) &&
-            !vy_end_meets_every_trip(plan, i)) {
-            plan->inside[i] |= VY_CHECKS | VY_HAS_MEETING;
-            meets = 1;
-        }
-        if (is_uniform_loop && (plan->inside[i] & VY_POLLS)) {
-            plan->inside[i] |= has_exit(plan, i) ? VY_HAS_MEETING : 0;
-            meets = 1;
-        }
-        any |= meets;
-    }
-    return any;
-}
-
 /* ---- states ---- */
-
-/* Whether something in the loop jumps to its head or behind it, from wherever; jumps of loops inside count as well. */
-static int has_jump(const vy_end_plan *plan, uint32_t loop) {
-    for (uint32_t i = loop + 1; i < stmt_at(plan, loop)->end; i++)
-        if (stmt_at(plan, i)->kind == VY_STMT_BREAK || stmt_at(plan, i)->kind == VY_STMT_CONTINUE)
-            return 1;
-    return 0;
-}
 
 /* Whatever may be made of an invocation in the loop, if a jump takes it past the meetings there. */
 static uint8_t jump_state(const vy_end_plan *plan, uint32_t loop) {
     uint8_t has = plan->inside[loop];
-    if (!has_jump(plan, loop))
+    if (!(has & VY_HAS_JUMP))
         return 0;
     return (uint8_t)((has & VY_HAS_TRAP ? VY_ENDED : 0) | (has & VY_HAS_POLL ? VY_ENDED | VY_STOPPED : 0));
 }
@@ -205,6 +162,60 @@ uint8_t vy_end_state_behind(const vy_end_plan *plan, uint32_t loop, uint8_t stat
     return (uint8_t)((vy_end_state_at_head(plan, loop, state) | left) & plan->possible);
 }
 
+/* ---- meetings that come with ends ---- */
+
+/* Whether all may leave the program in the loop: then nobody can wait for them behind it. */
+static int has_exit(const vy_end_plan *plan, uint32_t loop) {
+    for (uint32_t i = loop + 1; i < stmt_at(plan, loop)->end; i++)
+        if (stmt_at(plan, i)->kind == VY_STMT_RETURN ||
+            (stmt_at(plan, i)->kind == VY_STMT_TRAP && vy_control_sameness(plan->uniform, i) != VY_SAME_NOWHERE))
+            return 1;
+    return 0;
+}
+
+static int add_meetings(vy_end_plan *plan, uint32_t first, uint32_t end, int in_meeting_loop, uint8_t state);
+
+/* Those of the loop itself. A `while` that all have come to after they ended has nobody to end it. */
+static int add_to_loop(vy_end_plan *plan, uint32_t i, int within, uint8_t head) {
+    int meets = 0;
+    if (!is_loop_of_many(plan, i) || !vy_end_meets_later(plan, i, within) || vy_end_is_varied(plan, i))
+        return 0;
+    if (stmt_at(plan, i)->kind == VY_STMT_WHILE && (head & VY_ENDED) && !vy_end_meets_every_trip(plan, i)) {
+        plan->inside[i] |= VY_CHECKS | VY_HAS_MEETING;
+        meets = 1;
+    }
+    if (plan->inside[i] & VY_POLLS) {
+        plan->inside[i] |= has_exit(plan, i) ? VY_HAS_MEETING : 0;
+        meets = 1;
+    }
+    return meets;
+}
+
+static int add_inside(vy_end_plan *plan, uint32_t i, int within, uint8_t state) {
+    const vy_stmt *s = stmt_at(plan, i);
+    int meets = add_meetings(plan, i + 1, s->middle, within, state);
+    return add_meetings(plan, s->middle, s->end, within, state) || meets;
+}
+
+/* Loops that meet because of ends: the loops around them have a meeting then, and must not be left by one invocation alone. Only where a meeting comes later
+ * anyway. Returns whether there is one. Recursion is bounded by VY_LIMIT_NESTING. */
+static int add_meetings(vy_end_plan *plan, uint32_t first, uint32_t end, int in_meeting_loop, uint8_t state) {
+    int any = 0;
+    for (uint32_t i = first; i < end; i = stmt_at(plan, i)->end) {
+        const vy_stmt *s = stmt_at(plan, i);
+        int is_loop = vy_stmt_is_loop(s->kind), meets = 0;
+        int within = in_meeting_loop || (is_loop && (plan->inside[i] & VY_HAS_MEETING));
+        uint8_t head = is_loop ? vy_end_state_at_head(plan, i, state) : state;
+        if (vy_stmt_is_structured(s->kind) && add_inside(plan, i, within, head)) {
+            plan->inside[i] |= VY_HAS_MEETING;
+            meets = 1;
+        }
+        any |= (is_loop && add_to_loop(plan, i, within, head)) || meets;
+        state = state_behind_block(plan, i, s->end, state) & plan->possible;
+    }
+    return any;
+}
+
 /* ---- the plan ---- */
 
 vyre_status vy_end_plan_make(vy_end_plan *plan, const vyre_program *program, const vy_legal_target *target,
@@ -222,7 +233,7 @@ vyre_status vy_end_plan_make(vy_end_plan *plan, const vyre_program *program, con
     look_at(plan, entry->first_stmt, entry->end_stmt, &all);
     if (plan->last_meeting != VY_NONE) {
         plan->possible = possible_in(plan, entry->first_stmt, entry->end_stmt, 0);
-        add_meetings(plan, entry->first_stmt, entry->end_stmt, 0);
+        add_meetings(plan, entry->first_stmt, entry->end_stmt, 0, 0);
     }
     return VYRE_OK;
 }

@@ -10,8 +10,9 @@ enum {
     VY_HAS_TRAP = 1,
     VY_HAS_POLL = 2,
     VY_HAS_MEETING = 4, /* of the program, or one that ends add */
-    VY_POLLS = 8,       /* the statement is a loop that polls at the start of each trip */
-    VY_CHECKS = 16      /* a uniform loop that may have nobody left to end it */
+    VY_HAS_JUMP = 8,    /* a break or continue, of whatever loop */
+    VY_POLLS = 16,      /* the statement is a loop that polls at the start of each trip */
+    VY_CHECKS = 32      /* a uniform loop that may have nobody left to end it */
 };
 
 /* What an invocation may be since the last meeting. */

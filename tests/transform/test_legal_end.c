@@ -403,19 +403,17 @@ static double seconds(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static void time_is_linear(void **state) {
-    (void)state;
+static void check_time(const char *open, const char *close) {
     enum { COUNT = 30000 };
-    static char text[COUNT * 96 + 1024];
+    static char text[COUNT * 96 + 8192];
     size_t used = (size_t)snprintf(
         text, sizeof text,
-        "program p {\n  buffer out : u32 write count 4\n  workgroup 32\n  grid 1\n  let l = local_index\n"
-        "  for a in 0u32 .. 2 { for b in 0u32 .. 2 { for c in 0u32 .. 2 { for d in 0u32 .. 2 {\n");
+        "program p {\n  buffer out : u32 write count 4\n  workgroup 32\n  grid 1\n  let l = local_index\n%s", open);
     for (int i = 0; i < COUNT; i++)
         used +=
             (size_t)snprintf(text + used, sizeof text - used, "if l == %d { trap %d }\nif l == 0 { out[%d] = 1 }\n%s",
                              i, i, i % 4, i % 100 ? "" : "barrier\n");
-    snprintf(text + used, sizeof text - used, "}}}}\n  barrier\n}\n");
+    snprintf(text + used, sizeof text - used, "%s\n  barrier\n}\n", close);
     vyre_program *program = parse_program(text), *made = NULL;
     vy_legal_target target = {.exact = ALL_BITS, .cancellable = 1};
     double start = seconds();
@@ -425,6 +423,19 @@ static void time_is_linear(void **state) {
     assert_true(took < (VY_SANITIZED ? 20 : 2));
     vyre_program_release(made);
     vyre_program_release(program);
+}
+
+static void time_is_linear(void **state) {
+    (void)state;
+    enum { DEEP = 24 };
+    char open[4096] = "", close[256] = "";
+    check_time("", "");
+    for (int i = 0; i < DEEP; i++) {
+        snprintf(open + strlen(open), sizeof open - strlen(open), "for k%d in 0u32 .. 2 {\nif k%d == 7 { break }\n", i,
+                 i);
+        strcat(close, "}");
+    }
+    check_time(open, close);
 }
 
 int main(void) {
