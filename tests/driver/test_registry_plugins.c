@@ -272,6 +272,7 @@ static void a_folder_is_loaded_in_order_of_name(void **state) {
     link_plugin("too_new", "c.so");
     link_plugin("early", ".hidden.so");
     link_plugin("grown", "grown.so.bak");
+    link_plugin("grown", "vyre-compiler-mine.so");
     write_file("README", "not a plug-in", 13);
     reports reports = {0};
     assert_int_equal(vy_plugins_load_from(slashed, NULL, take_report, &reports), 2);
