@@ -18,12 +18,9 @@ function(vyre_llvm_config result)
 endfunction()
 
 file(GLOB compiler_sources CONFIGURE_DEPENDS "src/compilers/llvm/*.c" "src/emit/llvm/*.c")
-file(GLOB emitter_sources CONFIGURE_DEPENDS "src/emit/llvm/*.c")
 set(compiler_missing "")
 if(NOT VYRE_COMPILER)
     set(compiler_missing "-DVYRE_COMPILER=OFF")
-elseif(NOT emitter_sources)
-    set(compiler_missing "there is no emitter")
 else()
     find_program(VYRE_LLVM_CONFIG NAMES llvm-config-${vyre_llvm_version} llvm-config${vyre_llvm_version}
         /usr/lib/llvm-${vyre_llvm_version}/bin/llvm-config)

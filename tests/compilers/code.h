@@ -14,8 +14,10 @@
 #include "vyre/wire.h"
 
 #include <inttypes.h>
+#include <signal.h>
+#include <unistd.h>
 
-enum { CODE_OUTPUTS = 64, CODE_STEPS = 300000 };
+enum { CODE_OUTPUTS = 64, CODE_STEPS = 300000, CODE_SECONDS = 2 };
 
 /* ---- processors ---- */
 
@@ -80,7 +82,8 @@ static inline vy_compiler_request code_request(const code *code, const processor
 /* Legalises a program unless it is legal, and encodes it. */
 static inline vyre_status code_lower(vyre_program *program, const processor *p, code *out, vyre_error *error) {
     const vy_legal_target target = {.exact = vy_cpu_numerics(vy_cpu_features() & p->features),
-                                    .native_collectives = VY_LLVM_NATIVE_COLLECTIVES};
+                                    .native_collectives = VY_LLVM_NATIVE_COLLECTIVES,
+                                    .cancellable = 1};
     vyre_status status = VYRE_OK;
     if (vyre_program_level(program) == VYRE_LEVEL_LEGAL)
         out->legal = vyre_program_retain(program);
@@ -134,6 +137,13 @@ static inline void *code_memory(uint64_t bytes) {
     return memory;
 }
 
+/* Set when code has run for too long: then its next poll ends it. */
+static volatile uint32_t code_stop;
+static inline void code_is_late(int signal) {
+    (void)signal;
+    code_stop = 1;
+}
+
 /* Calls the code for the whole grid, in two halves as two workers would. */
 static inline void outcome_of_code(const code *code, const vyre_arguments *arguments, outcome *out) {
     static vy_launch launch;
@@ -156,12 +166,16 @@ static inline void outcome_of_code(const code *code, const vyre_arguments *argum
                           .workgroup = code_memory(code->object.header.workgroup_bytes),
                           .spill = code_memory(code->object.header.spill_bytes),
                           .cancel = &never,
-                          .stop = &never,
+                          .stop = (const uint32_t *)&code_stop,
                           .trap_invocation = UINT64_MAX,
                           .groups = {launch.groups[0], launch.groups[1], launch.groups[2]}};
+    code_stop = 0;
+    signal(SIGALRM, code_is_late);
+    alarm(CODE_SECONDS);
     code->object.entry(&frame, launch.group_count / 2, launch.group_count);
     code->object.entry(&frame, 0, launch.group_count / 2);
-    out->status = frame.trap_invocation != UINT64_MAX ? VYRE_TRAPPED : VYRE_OK;
+    alarm(0);
+    out->status = frame.stopped ? VYRE_TIMEOUT : frame.trap_invocation != UINT64_MAX ? VYRE_TRAPPED : VYRE_OK;
     out->trap = (vyre_trap){frame.trap_invocation, frame.trap_code};
     for (uint32_t i = 0; i < program->buffer_count; i++) {
         uint32_t output = launch.buffers[i].output;

@@ -23,16 +23,10 @@
 #error "no code is made for this architecture. Fix: configure with -DVYRE_COMPILER=OFF"
 #endif
 
-static const char *const feature_names[64] = {
-#define X(ID, bit, name) [bit] = name,
-    VY_CPU_FEATURE_LIST(X)
-#undef X
-};
-
 /* "+sse4.1,+avx": what is not named is not used. */
 static vyre_status name_features(uint64_t features, vy_string *out, vyre_error *error) {
     for (unsigned bit = 0; bit < 64; bit++) {
-        const char *name = features >> bit & 1 ? feature_names[bit] : "";
+        const char *name = features >> bit & 1 ? vy_cpu_feature_name(bit) : "";
         if (!name)
             return vy_fail(error, VYRE_UNSUPPORTED, "use a compiler of the library's version",
                            "the compiler does not know the processor's feature %u", bit);
