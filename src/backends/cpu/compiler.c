@@ -1,7 +1,7 @@
 /* Finding and opening the compiler plug-in.
  *
- * It is looked for where VYRE_COMPILER says, in the folder `plugins` beside the library or the executable (a build that is not installed), and in the folder
- * of installed plug-ins; a set-user-id process looks in the last only. It is mapped once and stays: LLVM leaves handlers behind. */
+ * It is looked for where VYRE_COMPILER says, in the folder `plugins` beside the library, beside the executable or one folder up (a build that is not installed), and in
+ * the folder of installed plug-ins; a set-user-id process looks in the last only. It is mapped once and stays: LLVM leaves handlers behind. */
 #include "backends/cpu/compile.h"
 
 #include "base/memory.h"
@@ -62,12 +62,21 @@ static int beside_library(char *path, size_t room) {
     return sibling(path, room, "plugins/" VY_COMPILER_FILE);
 }
 
-static int beside_executable(char *path, size_t room) {
+static int near_executable(char *path, size_t room, const char *behind) {
     ssize_t length = readlink("/proc/self/exe", path, room - 1);
     if (length <= 0)
         return 0;
     path[length] = 0;
-    return sibling(path, room, "plugins/" VY_COMPILER_FILE);
+    return sibling(path, room, behind);
+}
+
+static int beside_executable(char *path, size_t room) {
+    return near_executable(path, room, "plugins/" VY_COMPILER_FILE);
+}
+
+/* Tests, benchmarks and examples are built one folder down. */
+static int above_executable(char *path, size_t room) {
+    return near_executable(path, room, "../plugins/" VY_COMPILER_FILE);
 }
 
 static int installed(char *path, size_t room) {
@@ -76,9 +85,10 @@ static int installed(char *path, size_t room) {
 }
 
 static int find(char *path, size_t room) {
-    static int (*const places[])(char *, size_t) = {beside_library, beside_executable, installed};
-    size_t first = getauxval(AT_SECURE) ? 2 : 0;
-    for (size_t i = first; i < sizeof places / sizeof *places; i++)
+    static int (*const places[])(char *, size_t) = {beside_library, beside_executable, above_executable, installed};
+    enum { PLACES = sizeof places / sizeof *places };
+    size_t first = getauxval(AT_SECURE) ? PLACES - 1 : 0;
+    for (size_t i = first; i < PLACES; i++)
         if (places[i](path, room) && access(path, R_OK) == 0)
             return 1;
     return 0;

@@ -32,9 +32,10 @@ static int is_stopping(const vy_cpu_run *run) {
            (run->cancel && __atomic_load_n(run->cancel, __ATOMIC_RELAXED));
 }
 
-static void merge(vy_cpu_run *run, const vy_cpu_frame *frame, int was_stopped) {
+static void merge(vy_cpu_run *run, const vy_cpu_frame *frame, int was_stopped, uint64_t busy_ns) {
     pthread_mutex_lock(&run->lock);
     run->took_part++;
+    run->busy_ns += busy_ns;
     run->was_stopped |= was_stopped;
     if (frame->trap_invocation < run->trap.invocation)
         run->trap = (vyre_trap){frame->trap_invocation, frame->trap_code};
@@ -43,7 +44,7 @@ static void merge(vy_cpu_run *run, const vy_cpu_frame *frame, int was_stopped) {
 
 static void run_ranges(vy_cpu_run *run, vy_cpu_frame *frame) {
     vy_fenv caller;
-    uint64_t first, end;
+    uint64_t first, end, start = run->is_shared ? vy_clock_now() : 0;
     int was_stopped = 0;
     vy_fenv_enter(&caller);
     while (!was_stopped && vy_cpu_job_take(&run->job, &first, &end)) {
@@ -53,7 +54,7 @@ static void run_ranges(vy_cpu_run *run, vy_cpu_frame *frame) {
         was_stopped |= frame->stopped != 0;
     }
     vy_fenv_leave(&caller);
-    merge(run, frame, was_stopped);
+    merge(run, frame, was_stopped, run->is_shared ? vy_clock_now() - start : 0);
 }
 
 static uint64_t align_up(uint64_t size) {
@@ -113,14 +114,17 @@ static unsigned plan(vy_cpu_run *run) {
     return helpers;
 }
 
-/* A quarter of what was just seen and three of what was known: one slow run does not decide. */
+/* What disturbs a measurement makes it longer: down at once, up by an eighth. Time in which threads were being woken does not count. */
 static void learn(vy_cpu_run *run) {
     _Atomic uint64_t *known = &run->code->group_picoseconds;
     uint64_t seen, before = atomic_load_explicit(known, memory_order_relaxed);
-    if (run->was_stopped || __builtin_mul_overflow(run->nanoseconds, UINT64_C(1000) * run->took_part, &seen))
+    uint64_t busy = run->is_shared ? run->busy_ns : run->nanoseconds;
+    if (run->was_stopped || !run->took_part || __builtin_mul_overflow(busy, UINT64_C(1000), &seen))
         return;
     seen = seen / run->job.end;
-    atomic_store_explicit(known, before - before / 4 + seen / 4, memory_order_relaxed);
+    if (seen > before)
+        seen = seen - before < before / 8 + 1 ? seen : before + before / 8 + 1;
+    atomic_store_explicit(known, seen, memory_order_relaxed);
 }
 
 static vyre_status judge(const vy_cpu_run *run, vyre_trap *trap, vyre_error *error) {
@@ -151,18 +155,20 @@ vyre_status vy_cpu_run_now(vy_cpu_run *run, vyre_trap *trap, vyre_error *error) 
     run->trap = (vyre_trap){UINT64_MAX, 0};
     run->was_stopped = run->is_out_of_memory = 0;
     run->took_part = 0;
+    run->busy_ns = run->nanoseconds = 0;
     pthread_mutex_init(&run->lock, NULL);
     if (run->deadline_ns)
         status = vy_cpu_alarm_set(&run->cpu->alarms, &alarm, error);
     if (status == VYRE_OK) {
+        unsigned helpers = plan(run);
         uint64_t start = vy_clock_now();
-        vy_cpu_pool_run(run->cpu->pool, &run->job, plan(run));
+        run->is_shared = helpers != 0;
+        vy_cpu_pool_run(run->cpu->pool, &run->job, helpers);
         run->nanoseconds = vy_clock_now() - start;
         if (run->deadline_ns)
             vy_cpu_alarm_clear(&run->cpu->alarms, &alarm);
         status = judge(run, trap, error);
-        if (run->took_part)
-            learn(run);
+        learn(run);
     }
     pthread_mutex_destroy(&run->lock);
     return status;

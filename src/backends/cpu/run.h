@@ -24,7 +24,9 @@ typedef struct vy_cpu_run {
     vyre_trap trap; /* invocation UINT64_MAX: none */
     int was_stopped, is_out_of_memory;
     unsigned took_part;
-    uint64_t nanoseconds;
+    uint64_t busy_ns; /* of all threads together; only if it is shared */
+    int is_shared;
+    uint64_t nanoseconds; /* of the whole */
 } vy_cpu_run;
 
 /* Fills in what a launch says. Neither buffers, params nor stop. */
