@@ -3,7 +3,6 @@
 
 #include "base/thread.h"
 #include "driver/boundary.h"
-#include "support/fault.h"
 #include "vyre/async.h"
 
 enum { COUNT = 5000 };
@@ -526,8 +525,10 @@ static void frames_larger_than_memory_are_refused(void **state) {
     assert_int_equal(blob_make(&huge, &bytes, NULL), VYRE_OK);
     assert_int_equal(
         vy_cpu_pipeline_load(r.cpu, program, &options, (vyre_span){bytes.data, bytes.size}, &native, &error), VYRE_OK);
-    vyre_status status = native.vtable->dispatch_borrowed(native.self, &launch, &span, 1, &outputs, &error);
-    assert_true(status == VYRE_NO_MEMORY || status == VYRE_OK); /* a system may promise memory it does not have */
+    if (!VY_SANITIZED) { /* whose allocator ends the process instead */
+        vyre_status status = native.vtable->dispatch_borrowed(native.self, &launch, &span, 1, &outputs, &error);
+        assert_true(status == VYRE_NO_MEMORY || status == VYRE_OK); /* a system may promise memory it does not have */
+    }
     elements[0] = elements[1] = (uint64_t)VY_CPU_ELEMENTS_MAX + 1;
     assert_int_equal(native.vtable->dispatch_borrowed(native.self, &launch, &span, 1, &outputs, &error), VYRE_LIMIT);
     native.vtable->destroy(native.self);
@@ -535,44 +536,6 @@ static void frames_larger_than_memory_are_refused(void **state) {
     vyre_bytes_free(&bytes);
     blob_close(&r);
     vyre_program_release(program);
-}
-
-static vyre_status open_and_run(void *user) {
-    vyre_program *program = user;
-    blob_rig r;
-    vyre_pipeline *pipeline = NULL;
-    uint32_t in[100] = {0};
-    vyre_span span = {in, sizeof in};
-    vyre_scalar p = vyre_scalar_u32(1);
-    vyre_arguments arguments = {
-        .params = &p, .param_count = vyre_program_param_count(program), .inputs = &span, .input_count = 1};
-    vyre_outputs outputs = VYRE_OUTPUTS_INIT;
-    vyre_pending *pending = NULL;
-    vyre_error error = VYRE_ERROR_INIT;
-    vyre_status status = blob_try_open(&r, 1, &error);
-    if (status == VYRE_OK)
-        status = vyre_compile(r.backend, program, NULL, &pipeline, &error);
-    if (status == VYRE_OK)
-        status = vyre_pipeline_dispatch(pipeline, &arguments, NULL, &outputs, NULL, &error);
-    if (status == VYRE_OK)
-        status = vyre_pipeline_dispatch_async(pipeline, &arguments, NULL, &pending, &error);
-    if (status == VYRE_OK)
-        status = vyre_pending_wait(pending, UINT64_MAX, &outputs, NULL, &error);
-    vyre_pending_free(pending);
-    vyre_outputs_free(&outputs);
-    vyre_pipeline_release(pipeline);
-    vyre_backend_release(r.backend);
-    return status;
-}
-
-static void a_lack_of_memory_is_survived(void **state) {
-    (void)state;
-    BLOB_NEEDS_CODE();
-    vyre_program *add = blob_parse(BLOB_ADD), *memory = blob_parse(BLOB_OVER_X("memory"));
-    VY_FAULT_LOOP_LENIENT(open_and_run, add);
-    VY_FAULT_LOOP_LENIENT(open_and_run, memory);
-    vyre_program_release(add);
-    vyre_program_release(memory);
 }
 
 static void wrong_numbers_in_the_environment_are_refused(void **state) {
@@ -631,7 +594,6 @@ int main(void) {
         cmocka_unit_test(code_runs_in_the_environment_of_the_rules),
         cmocka_unit_test(frames_have_their_memory),
         cmocka_unit_test(frames_larger_than_memory_are_refused),
-        cmocka_unit_test(a_lack_of_memory_is_survived),
         cmocka_unit_test(wrong_numbers_in_the_environment_are_refused),
         cmocka_unit_test(a_compiler_that_is_not_there_is_named_when_it_is_needed),
     };
