@@ -34,6 +34,11 @@ static const sample samples[] = {
     {"barrier", SAMPLE("", "u32", "u32", "48",
                        "array s : u32 [48] workgroup\n" INDEX "let l = local_index\ns[l] = x[i]\nbarrier\n"
                        "y[i] = s[47 - l] + s[(l + 1) % 48]\n")},
+    {"counters that meetings hang on",
+     SAMPLE("", "u32", "u32", "48",
+            "array s : u32 [48] workgroup\n" INDEX
+            "let l = local_index\nvar n = 1u32\ns[l] = x[i]\nbarrier\nwhile n < 48 {\nlet o = s[l - n]\nbarrier\n"
+            "s[l] = s[l] + o\nif n == 4 { n = n + 1 }\nbarrier\nn = 2 * n\n}\ny[i] = s[l] + n\n")},
     {"trap", SAMPLE("", "u32", "u32", "32", INDEX "if i >= 70 { trap i }\ny[i] = i\n")},
     {"narrow", SAMPLE("", "i16", "u8", "32", INDEX "y[i] = u8(x[i] * x[i + 1]) + y[i]\n")},
     {"doubles", SAMPLE("", "f64", "f64", "32", INDEX "y[i] = sqrt(abs(x[i])) / (y[i] - x[i])\n")},

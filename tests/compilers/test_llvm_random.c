@@ -73,7 +73,7 @@ static void run_campaign(uint64_t first, unsigned count, unsigned stress) {
 
 static unsigned cases(void) {
     const char *given = getenv("VYRE_CASES");
-    return given ? (unsigned)strtoul(given, NULL, 10) : (VY_SANITIZED ? 14 : 42) * vy_test_effort();
+    return given ? (unsigned)strtoul(given, NULL, 10) : (VY_SANITIZED ? 7 : 28) * vy_test_effort();
 }
 
 static void random_programs_give_the_same_bits(void **state) {
@@ -81,9 +81,15 @@ static void random_programs_give_the_same_bits(void **state) {
     run_campaign(1000, cases(), 0);
 }
 
+static void random_programs_with_meetings_give_the_same_bits(void **state) {
+    (void)state;
+    run_campaign(2000000, cases(), VYRE_STRESS_MEMORY | VYRE_STRESS_COLLECTIVES | VYRE_STRESS_CONTROL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_programs_give_the_same_bits),
+        cmocka_unit_test(random_programs_with_meetings_give_the_same_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,10 +27,11 @@ typedef enum vy_home {
 } vy_home;
 
 typedef struct vy_slot {
-    uint8_t home;       /* vy_home */
-    LLVMValueRef place; /* scalar, lanes: an alloca; made when it is first needed */
-    uint64_t offset;    /* spill: into the frame's memory */
-    uint32_t depth;     /* masks that were in force where it was declared */
+    uint8_t home;        /* vy_home */
+    LLVMValueRef place;  /* scalar, lanes: an alloca; made when it is first needed */
+    uint64_t offset;     /* spill: into the frame's memory */
+    uint32_t depth;      /* masks that were in force where it was declared */
+    LLVMValueRef before; /* scalar, while a stretch that assigns it is written: what it was before; else NULL */
 } vy_slot;
 
 /* A loop that lanes leave one by one: those that have left for good and those that wait for the next trip. */

@@ -181,8 +181,39 @@ typedef struct stretch {
     uint32_t first, end;
 } stretch;
 
+/* What is the same for the workgroup is assigned by every chunk, and each has to start from what it was before the first did: calls `each` for the
+ * variables from outside that a stretch assigns. */
+static void each_assigned(vy_emitter *e, const stretch *s, void (*each)(vy_emitter *e, uint32_t variable)) {
+    const vy_stmt *stmts = e->program->stmts.items;
+    uint32_t own = VY_NONE, own_end = 0; /* declared in it: variables are numbered in order */
+    for (uint32_t i = s->first; i < s->end; i++)
+        if (stmts[i].result_count) {
+            own = own == VY_NONE ? stmts[i].variable : own;
+            own_end = stmts[i].variable + stmts[i].result_count;
+        }
+    for (uint32_t i = s->first; i < s->end && e->chunks > 1; i++) {
+        uint32_t v = stmts[i].variable;
+        if (stmts[i].kind == VY_STMT_ASSIGN && e->slots[v].home == VY_HOME_SCALAR && (v < own || v >= own_end))
+            each(e, v);
+    }
+}
+
+static void keep_before(vy_emitter *e, uint32_t variable) {
+    if (!e->slots[variable].before)
+        e->slots[variable].before = vy_llvm_variable(e, variable);
+}
+
+static void put_before(vy_emitter *e, uint32_t variable) {
+    vy_llvm_declare(e, variable, e->slots[variable].before);
+}
+
+static void forget_before(vy_emitter *e, uint32_t variable) {
+    e->slots[variable].before = NULL;
+}
+
 static void write_stretch(vy_emitter *e, const void *user) {
     const stretch *s = user;
+    each_assigned(e, s, put_before);
     vy_llvm_statements(e, s->first, s->end);
 }
 
@@ -195,7 +226,10 @@ static int returns(const vy_emitter *e, uint32_t first, uint32_t end) {
 
 /* A return that all take in a stretch ends the workgroup behind it. */
 static void run_stretch(vy_emitter *e, uint32_t first, uint32_t end) {
-    vy_llvm_chunks(e, write_stretch, &(stretch){first, end});
+    const stretch s = {first, end};
+    each_assigned(e, &s, keep_before);
+    vy_llvm_chunks(e, write_stretch, &s);
+    each_assigned(e, &s, forget_before);
     if (!e->has_meetings || !returns(e, first, end))
         return;
     LLVMBasicBlockRef on = vy_llvm_block(e, "on");
