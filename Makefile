@@ -12,7 +12,7 @@ CMAKE = cmake -G Ninja -S .
 NINJA = nice ninja -j $(JOBS)
 SANITIZED = CC=clang $(CMAKE) -DVYRE_TESTS=ON -DVYRE_WERROR=ON
 
-.PHONY: help run build test bench fuzz asan ubsan tsan campaign install device-bundle clean format format-fix tidy abi abi-update
+.PHONY: help run build test bench bench-suite bench-peers fuzz asan ubsan tsan campaign install device-bundle clean format format-fix tidy abi abi-update
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,16 @@ bench: ## build and run the benchmarks; results in build/bench-results
 	@$(CMAKE) -B $(BUILD) -DVYRE_TESTS=ON >/dev/null
 	@$(NINJA) -C $(BUILD)
 	@tools/bench $(BUILD)/bench $(BUILD)/bench-results
+
+bench-suite: ## the kernels of the examples against plain C, PoCL and lavapipe; ARGS="--quick"; results in build/suite-results
+	@tools/setup test
+	@$(CMAKE) -B $(BUILD) -DVYRE_TESTS=ON >/dev/null
+	@$(NINJA) -C $(BUILD) bench.suite
+	@mkdir -p $(BUILD)/suite-results
+	@$(BUILD)/suite/suite --out $(BUILD)/suite-results $(ARGS)
+
+bench-peers: ## install PoCL and lavapipe for bench-suite (as root; otherwise they are named)
+	@tools/setup peers
 
 fuzz: ## run every fuzz target for FUZZ_SECONDS (60) with libFuzzer, ASan and UBSan
 	@tools/setup test

@@ -97,6 +97,8 @@ foreach(source ${bench_sources})
     target_link_libraries(bench.${name} PRIVATE vyre-static vyre-flags)
 endforeach()
 
+include(VyreSuite)
+
 # The programs the examples folder shows are built too, so that none of them rots.
 file(GLOB example_sources CONFIGURE_DEPENDS "examples/*.c" "examples/hotswap/*.c")
 foreach(source ${example_sources})

@@ -1,0 +1,77 @@
+/* Files, the clock, and figures of samples. */
+#include "suite.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+double suite_now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static int compare(const void *a, const void *b) {
+    return *(const double *)a < *(const double *)b ? -1 : *(const double *)a > *(const double *)b;
+}
+
+statistic suite_statistic(double *times, int count) {
+    qsort(times, (size_t)count, sizeof *times, compare);
+    statistic s = {.samples = count};
+    if (count > 0) {
+        s.median = times[count / 2];
+        s.min = times[0];
+        s.spread = (times[count * 3 / 4] - times[count / 4]) / s.median;
+    }
+    return s;
+}
+
+double suite_geometric_mean(const report *r, version peer, const char *size, size_t *count) {
+    double sum = 0;
+    *count = 0;
+    for (size_t i = 0; i < r->row_count; i++) {
+        const row *row = &r->rows[i];
+        if (!row->times[VERSION_OURS].samples || !row->times[peer].samples || (size && strcmp(size, row->size) != 0))
+            continue;
+        sum += log(row->times[peer].median / row->times[VERSION_OURS].median);
+        ++*count;
+    }
+    return *count ? exp(sum / (double)*count) : 0;
+}
+
+char *suite_read_file(const char *path, size_t *size) {
+    FILE *file = fopen(path, "rb");
+    char *text = NULL;
+    *size = 0;
+    if (!file)
+        return NULL;
+    fseek(file, 0, SEEK_END);
+    long length = ftell(file);
+    rewind(file);
+    if (length >= 0 && (text = malloc((size_t)length + 1))) {
+        *size = fread(text, 1, (size_t)length, file);
+        text[*size] = 0;
+    }
+    fclose(file);
+    return text;
+}
+
+const char *suite_source_path(const char *path) {
+    static char buffer[4096];
+    const char *folder = getenv("VYRE_SOURCE_DIR");
+    snprintf(buffer, sizeof buffer, "%s/%s", folder ? folder : VYRE_SOURCE_DIR, path);
+    return buffer;
+}
+
+const char *suite_built_path(const char *path) {
+    static char buffer[4096];
+    ssize_t length = readlink("/proc/self/exe", buffer, sizeof buffer - 256);
+    buffer[length > 0 ? length : 0] = 0;
+    char *slash = strrchr(buffer, '/');
+    slash = slash ? slash + 1 : buffer;
+    snprintf(slash, sizeof buffer - (size_t)(slash - buffer), "%s", path);
+    return buffer;
+}

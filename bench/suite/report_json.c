@@ -1,0 +1,99 @@
+/* The results as one JSON document. Times are in seconds. */
+#include "suite.h"
+
+#include <stdio.h>
+
+static const char *const ids[VERSION_COUNT] = {"ours", "c", "opencl", "vulkan"};
+
+static void string(FILE *to, const char *text) {
+    fputc('"', to);
+    for (; *text; text++)
+        if (*text == '"' || *text == '\\')
+            fprintf(to, "\\%c", *text);
+        else if ((unsigned char)*text >= 0x20)
+            fputc(*text, to);
+        else
+            fprintf(to, "\\u%04x", (unsigned)*text);
+    fputc('"', to);
+}
+
+static void field(FILE *to, const char *name, const char *text, const char *end) {
+    fprintf(to, "\"%s\": ", name);
+    string(to, text);
+    fputs(end, to);
+}
+
+static void figures(FILE *to, const statistic *s) {
+    fprintf(to, "{\"median\": %.9g, \"min\": %.9g, \"spread\": %.4g, \"samples\": %d}", s->median, s->min, s->spread,
+            s->samples);
+}
+
+static void machine(FILE *to, const report *r) {
+    field(to, "date", r->date, ", ");
+    field(to, "commit", r->commit, ",\n ");
+    field(to, "cpu", r->cpu, ", ");
+    field(to, "system", r->host, ", ");
+    fprintf(to, "\"cores\": %d, \"last_level_cache_bytes\": %llu, \"seconds\": %.1f,\n \"versions\": {", r->cores,
+            (unsigned long long)r->last_cache, r->seconds);
+    for (int v = 0; v < VERSION_COUNT; v++) {
+        fprintf(to, "%s\n  \"%s\": {\"available\": %s, ", v ? "," : "", ids[v], r->missing[v][0] ? "false" : "true");
+        field(to, r->missing[v][0] ? "reason" : "version", r->missing[v][0] ? r->missing[v] : r->versions[v], "}");
+    }
+    fputs("},\n ", to);
+}
+
+static void rows(FILE *to, const report *r) {
+    fputs("\"kernels\": [", to);
+    for (size_t i = 0; i < r->row_count; i++) {
+        const row *row = &r->rows[i];
+        fprintf(to, "%s\n  {\"kernel\": \"%s\", \"size\": \"%s\", \"n\": %zu, \"bytes\": %.0f", i ? "," : "",
+                row->kernel->name, row->size, row->n, row->bytes);
+        for (int v = 0; v < VERSION_COUNT; v++) {
+            if (row->times[v].samples) {
+                fprintf(to, ", \"%s\": ", ids[v]);
+                figures(to, &row->times[v]);
+            }
+            if (row->problems[v][0]) {
+                fprintf(to, ", \"%s_problem\": ", ids[v]);
+                string(to, row->problems[v]);
+            }
+        }
+        fputc('}', to);
+    }
+    fputs("],\n ", to);
+}
+
+static void means(FILE *to, const report *r) {
+    static const char *const sizes[] = {NULL, "small", "medium", "large"};
+    fputs("\"geometric_means\": {", to);
+    for (int v = VERSION_C; v < VERSION_COUNT; v++) {
+        fprintf(to, "%s\n  \"%s\": {", v > VERSION_C ? "," : "", ids[v]);
+        for (int i = 0; i < 4; i++) {
+            size_t count;
+            double mean = suite_geometric_mean(r, (version)v, sizes[i], &count);
+            fprintf(to, "%s\"%s\": {\"speed_up\": %.4g, \"rows\": %zu}", i ? ", " : "", sizes[i] ? sizes[i] : "all",
+                    mean, count);
+        }
+        fputc('}', to);
+    }
+    fputs("},\n ", to);
+}
+
+int suite_write_json(const report *r, const char *path) {
+    FILE *to = fopen(path, "w");
+    if (!to)
+        return 0;
+    fputs("{\"bench\": \"suite\", ", to);
+    machine(to, r);
+    rows(to, r);
+    means(to, r);
+    fputs("\"extras\": [", to);
+    for (size_t i = 0; i < r->extra_count; i++) {
+        fprintf(to, "%s\n  {\"group\": \"%s\", \"name\": \"%s\", \"unit\": \"%s\", \"value\": ", i ? "," : "",
+                r->extras[i].group, r->extras[i].name, r->extras[i].unit);
+        figures(to, &r->extras[i].value);
+        fputc('}', to);
+    }
+    fputs("]}\n", to);
+    return fclose(to) == 0;
+}

@@ -1,0 +1,166 @@
+/* The benchmark suite: the kernels of examples/ in four versions, side by side.
+ *
+ * A kernel at a size is a `work`: arrays with their first contents, and steps (dispatches) over them. A `runner` is one way to do it: ours, plain C,
+ * OpenCL, Vulkan. All of them get the same arrays and have to leave the same results; what is timed is from inputs in memory to outputs in memory. */
+#ifndef SUITE_H
+#define SUITE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { ARRAYS = 8, BINDINGS = 6, WORDS = 6, SIZES = 4, SAMPLES = 15, REASON = 512 };
+
+/* ---- work ---- */
+
+typedef enum role {
+    ROLE_INPUT,  /* never written */
+    ROLE_OUTPUT, /* zeros at first */
+    ROLE_BOTH,
+    ROLE_SCRATCH /* zeros at first, and not compared */
+} role;
+typedef struct array {
+    role role;
+    size_t size; /* bytes */
+    void *first; /* contents at the start; NULL: zeros. Owned by the work. */
+} array;
+
+typedef struct binding {
+    uint32_t array;
+    uint32_t
+        offset; /* bytes. Only ours binds a range; the other interfaces want aligned offsets, and find this one in their words. */
+    uint64_t size; /* bytes; 0: to the end */
+} binding;
+
+/* One dispatch. `words` are what a kernel takes beside its buffers: first the params of the program in examples/, then the lengths that only
+ * the peers have to be told. */
+typedef struct step {
+    const char *program; /* in the file of the kernel */
+    const char *peer;    /* name of the OpenCL kernel and of the shader */
+    binding bindings[BINDINGS];
+    uint32_t binding_count;
+    uint32_t words[WORDS];
+    uint32_t word_count;
+    uint32_t groups[3], local[3];
+} step;
+
+struct kernel;
+typedef struct work {
+    const struct kernel *kernel;
+    size_t n;
+    array arrays[ARRAYS];
+    size_t array_count;
+    step *steps;
+    size_t step_count;
+    char defines[2][2][24]; /* -D of our program: name, value */
+    size_t define_count;
+    double bytes; /* that have to be read and written at least */
+    int failed;   /* memory ran out while it was made */
+} work;
+
+/* ---- versions ---- */
+
+typedef enum version { VERSION_OURS, VERSION_C, VERSION_OPENCL, VERSION_VULKAN, VERSION_COUNT } version;
+
+/* How results are compared with those of plain C. */
+typedef enum comparison {
+    COMPARE_BITS,
+    COMPARE_F32,   /* |difference| <= bound * max(1, |value|) */
+    COMPARE_PIXELS /* at most this part of the bytes differs */
+} comparison;
+
+typedef struct kernel {
+    const char *name;
+    const char *file;    /* of our program, in the repository */
+    size_t sizes[SIZES]; /* tiny (for checking only), small, medium, large; 0: not there */
+    int (*make)(work *w);
+    void (*plain)(const work *w, void *const *arrays);
+    comparison comparison;
+    double bounds[VERSION_COUNT]; /* 0: bit for bit */
+    int restores; /* results depend on what is in the arrays before, in time too: each run starts from the first contents */
+} kernel;
+
+extern const kernel suite_kernels[];
+extern const size_t suite_kernel_count;
+extern const kernel suite_triad; /* c = a + s * b on f64: ours and plain C only, for the bandwidth */
+
+/* Returns 0 if memory is out. */
+int suite_work_make(const kernel *kernel, size_t n, work *w);
+void suite_work_free(work *w);
+
+typedef struct runner {
+    const char *id, *title;
+    /* Whether it can be used; otherwise why not. `version` tells what it is. */
+    int (*open)(const char *option, char *about, char *reason);
+    /* Compiles, allocates, fills in the first contents. NULL and a reason on failure. */
+    void *(*prepare)(const work *w, char *reason);
+    void (*reset)(void *job); /* first contents again, in what is written */
+    int (*run)(void *job);    /* blocks until done; 0 on failure */
+    const void *(*array)(void *job, size_t index);
+    void (*discard)(void *job);
+    void (*close)(void);
+} runner;
+
+extern const runner suite_ours, suite_plain, suite_opencl, suite_vulkan;
+
+/* ---- measuring ---- */
+
+double suite_now(void); /* seconds, monotonic */
+
+typedef struct statistic {
+    double median, min, spread; /* seconds; spread: (third quartile - first) / median */
+    int samples;                /* 0: not measured */
+} statistic;
+statistic suite_statistic(double *times, int count);
+
+typedef struct row {
+    const kernel *kernel;
+    size_t n;
+    const char *size; /* "small", … */
+    double bytes;
+    statistic times[VERSION_COUNT];
+    char problems[VERSION_COUNT][REASON]; /* why there is no time, "" if nothing is to be said */
+} row;
+
+typedef struct extra {
+    const char *group, *name, *unit; /* unit "s" or "GB/s" */
+    statistic value;
+} extra;
+enum { EXTRAS = 24, ROWS = 64 };
+
+typedef struct report {
+    char versions[VERSION_COUNT][REASON], missing[VERSION_COUNT][REASON];
+    char cpu[128], date[32], commit[64], host[128];
+    int cores;
+    uint64_t last_cache; /* bytes; 0: unknown */
+    row rows[ROWS];
+    size_t row_count;
+    extra extras[EXTRAS];
+    size_t extra_count;
+    double seconds;
+} report;
+
+/* How many times faster ours is than the peer, as a geometric mean over rows that have both; size NULL: all sizes. 0 if there are none. */
+double suite_geometric_mean(const report *r, version peer, const char *size, size_t *count);
+
+/* Empty dispatches, compiling cold and from disk, bandwidth. `available` tells which versions are open. */
+void suite_extras(report *r, const int *available, int quick);
+
+/* Return 0 if the file cannot be written. */
+int suite_write_json(const report *r, const char *path);
+int suite_write_html(const report *r, const char *path);
+
+/* ---- files ---- */
+
+/* A whole file, terminated; NULL if it cannot be read. Free it. */
+char *suite_read_file(const char *path, size_t *size);
+/* The repository (VYRE_SOURCE_DIR in the environment wins), and what the build left beside the program. */
+const char *suite_source_path(const char *path);
+const char *suite_built_path(const char *path);
+
+/* Our own numbers that need more than a runner gives. Each returns seconds, < 0 on failure. */
+double suite_ours_empty(int dispatches);
+double suite_ours_compile(int from_disk);
+double suite_opencl_empty(int dispatches);
+double suite_vulkan_empty(int dispatches);
+
+#endif
