@@ -40,6 +40,8 @@ static void empty_dispatches(report *r, const int *available) {
 }
 
 static void compiles(report *r) {
+    double first = suite_ours_first_compile();
+    add(r, "compile an empty program", "ours: the first compile of the process", "s", &first, first > 0);
     for (int from_disk = 0; from_disk < 2; from_disk++) {
         double times[SAMPLES];
         int count = 0;

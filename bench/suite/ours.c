@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 static vyre_backend *backend;
-static char cache_folder[] = "/tmp/vyre-suite-XXXXXX";
+static double
+    first_compile; /* seconds: of the first program in this process, with all that is loaded for it; < 0 without a compiler */
+static char cache_folder[32]; /* "" if there is none */
 
 typedef struct job {
     const work *work;
@@ -29,28 +31,6 @@ typedef struct job {
 static void say(char *reason, const vyre_error *error) {
     snprintf(reason, REASON, "%s: %.300s%s%.150s", vyre_status_name(error->code), error->message,
              error->fix[0] ? ". Fix: " : "", error->fix);
-}
-
-static int open_ours(const char *id, char *about, char *reason) {
-    vyre_error error;
-    vyre_device_profile profile = {.struct_size = sizeof profile};
-    if (vyre_acquire(id, &backend, &error) != VYRE_OK) {
-        say(reason, &error);
-        return 0;
-    }
-    vyre_backend_profile(backend, &profile);
-    snprintf(about, REASON, "%s %s %.200s %.200s", id, vyre_backend_version(backend),
-             profile.device ? profile.device : "", profile.driver ? profile.driver : "");
-    /* What this machine compiled before must not count as a cold compile, nor this run fill the cache of the user. */
-    if (!mkdtemp(cache_folder) || vyre_cache_set_folder(cache_folder, NULL) != VYRE_OK)
-        vyre_cache_set_folder("", NULL);
-    return 1;
-}
-
-static void close_ours(void) {
-    vyre_backend_release(backend);
-    vyre_cache_clear(NULL, NULL, NULL, NULL);
-    rmdir(cache_folder);
 }
 
 static vyre_module *parse(const char *file, const work *w, vyre_error *error) {
@@ -71,6 +51,62 @@ static vyre_module *parse(const char *file, const work *w, vyre_error *error) {
         module = NULL;
     free(text);
     return module;
+}
+
+/* The compiler of the backend cpu, in a build that is not installed: in the folder of plug-ins beside that of this program. */
+static void name_compiler(void) {
+    char *path = realpath(suite_built_path("../plugins/vyre-compiler-llvm.so"), NULL);
+    if (path)
+        setenv("VYRE_COMPILER", path, 0);
+    free(path);
+}
+
+/* A backend that cannot compile today is not there. */
+static vyre_status try_compile(vyre_error *error) {
+    vyre_module *module = parse("bench/suite/empty.vyre", NULL, error);
+    vyre_pipeline *pipeline = NULL;
+    if (!module)
+        return error->code;
+    double start = suite_now();
+    vyre_status status = vyre_compile(backend, vyre_module_program(module, 0), NULL, &pipeline, error);
+    first_compile = status == VYRE_OK && vyre_pipeline_is_native(pipeline) ? suite_now() - start : -1;
+    vyre_pipeline_release(pipeline);
+    vyre_module_free(module);
+    return status;
+}
+
+/* What this machine compiled before must not count as a cold compile, nor this run fill the cache of the user. */
+static void make_cache(void) {
+    snprintf(cache_folder, sizeof cache_folder, "/tmp/vyre-suite-XXXXXX");
+    if (!mkdtemp(cache_folder))
+        cache_folder[0] = 0;
+    vyre_cache_set_folder(cache_folder, NULL);
+}
+
+static void close_ours(void) {
+    vyre_backend_release(backend);
+    vyre_cache_clear(NULL, NULL, NULL, NULL);
+    rmdir(cache_folder);
+}
+
+static int open_ours(const char *id, char *about, char *reason) {
+    vyre_error error;
+    vyre_device_profile profile = {.struct_size = sizeof profile};
+    name_compiler();
+    if (vyre_acquire(id, &backend, &error) != VYRE_OK) {
+        say(reason, &error);
+        return 0;
+    }
+    make_cache();
+    if (try_compile(&error) != VYRE_OK) {
+        say(reason, &error);
+        close_ours();
+        return 0;
+    }
+    vyre_backend_profile(backend, &profile);
+    snprintf(about, REASON, "%s %s %.200s %.200s", id, vyre_backend_version(backend),
+             profile.device ? profile.device : "", profile.driver ? profile.driver : "");
+    return 1;
 }
 
 static void discard(void *self) {
@@ -214,6 +250,10 @@ double suite_ours_empty(int dispatches) {
     vyre_outputs_free(&outputs);
     vyre_module_free(module);
     return seconds;
+}
+
+double suite_ours_first_compile(void) {
+    return first_compile;
 }
 
 /* Parsing is not part of it. A backend without a compiler has no time to compile: < 0. */

@@ -160,6 +160,7 @@ const char *suite_built_path(const char *path);
 /* Our own numbers that need more than a runner gives. Each returns seconds, < 0 on failure. */
 double suite_ours_empty(int dispatches);
 double suite_ours_compile(int from_disk);
+double suite_ours_first_compile(void); /* of an empty program, when the version was opened */
 double suite_opencl_empty(int dispatches);
 double suite_vulkan_empty(int dispatches);
 
