@@ -29,14 +29,15 @@ statistic suite_statistic(double *times, int count) {
     return s;
 }
 
-double suite_geometric_mean(const report *r, version peer, const char *size, size_t *count) {
+double suite_geometric_mean(const report *r, version peer, const char *size, figure figure, size_t *count) {
     double sum = 0;
     *count = 0;
     for (size_t i = 0; i < r->row_count; i++) {
         const row *row = &r->rows[i];
         if (!row->times[VERSION_OURS].samples || !row->times[peer].samples || (size && strcmp(size, row->size) != 0))
             continue;
-        sum += log(row->times[peer].median / row->times[VERSION_OURS].median);
+        const statistic *theirs = &row->times[peer], *mine = &row->times[VERSION_OURS];
+        sum += log(figure == FIGURE_BEST ? theirs->min / mine->min : theirs->median / mine->median);
         ++*count;
     }
     return *count ? exp(sum / (double)*count) : 0;

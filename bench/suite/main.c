@@ -76,28 +76,39 @@ static int check(const work *w, void *const *jobs, version v, char *problem) {
 
 /* ---- measuring ---- */
 
-static double sample(const runner *runner, void *job, int iterations, int restores) {
-    if (restores)
-        runner->reset(job);
-    double start = suite_now();
-    for (int i = 0; i < iterations; i++)
-        if (!runner->run(job))
-            return -1;
-    return (suite_now() - start) / iterations;
-}
-
 typedef struct course {
-    double times[SAMPLES], once;
+    double times[SAMPLES], once, best;
     int count, iterations, rounds;
 } course;
+
+/* The mean of several runs, < 0 on failure. It ends early when others keep the processor; the best run is kept apart. */
+static double sample(const runner *runner, void *job, int iterations, int restores, double *best) {
+    if (restores)
+        runner->reset(job);
+    double start = suite_now(), before = start;
+    int done = 0;
+    while (done < iterations && before - start < 0.05) {
+        if (!runner->run(job))
+            return -1;
+        double now = suite_now();
+        if (now - before < *best)
+            *best = now - before;
+        before = now;
+        done++;
+    }
+    return (before - start) / done;
+}
 
 /* How often: a sample is long enough for the clock and to fill caches, and all samples together take about the budget, but there are three of them;
  * one, where a run takes a second. */
 static void plan(const runner *runner, void *job, const options *o, int restores, course *c) {
     double length = o->quick ? 0.002 : 0.01, budget = o->quick ? 0.05 : 0.35;
-    c->once = sample(runner, job, 1, restores);
-    if (c->once < length / 4 && !restores) /* the first may have had to wake threads */
-        c->once = sample(runner, job, 4, 0);
+    c->best = INFINITY;
+    c->once = sample(runner, job, 1, restores, &c->best);
+    if (c->once < length * 3 && !restores) { /* the first may have had to wake threads */
+        sample(runner, job, 4, 0, &c->best);
+        c->once = c->best;
+    }
     c->iterations = restores || c->once <= 0 || c->once > length ? 1 : (int)(length / c->once) + 1;
     double each = c->once * c->iterations;
     c->rounds = each > 1 ? 1 : each * 3 > budget ? 3 : each * SAMPLES > budget ? (int)(budget / each) : SAMPLES;
@@ -119,13 +130,16 @@ static void measure(const work *w, void *const *jobs, const options *o, row *row
                 continue;
             nanosleep(&pause, NULL);
             if (c->once < 0.02)
-                sample(runners[v], jobs[v], 1, restores);
-            double seconds = sample(runners[v], jobs[v], c->iterations, restores);
+                sample(runners[v], jobs[v], 1, restores, &c->best);
+            double seconds = sample(runners[v], jobs[v], c->iterations, restores, &c->best);
             if (seconds > 0)
                 c->times[c->count++] = seconds;
         }
-    for (int v = 0; v < VERSION_COUNT; v++)
+    for (int v = 0; v < VERSION_COUNT; v++) {
         row->times[v] = suite_statistic(courses[v].times, courses[v].count);
+        if (courses[v].count)
+            row->times[v].min = courses[v].best;
+    }
 }
 
 static void print_row(const row *row, int check_only) {
@@ -134,13 +148,14 @@ static void print_row(const row *row, int check_only) {
         if (row->problems[v][0])
             printf("  %s: %s", runners[v]->title, row->problems[v]);
         else if (row->times[v].samples)
-            printf("  %s %10.1f us", runners[v]->title, row->times[v].median * 1e6);
+            printf("  %s %.1f us (%.1f)", runners[v]->title, row->times[v].median * 1e6, row->times[v].min * 1e6);
     if (check_only)
         printf("  checked");
     else if (row->times[VERSION_OURS].samples)
         for (int v = VERSION_C; v < VERSION_COUNT; v++)
             if (row->times[v].samples)
-                printf("  x%.2f", row->times[v].median / row->times[VERSION_OURS].median);
+                printf("  x%.2f (%.2f)", row->times[v].median / row->times[VERSION_OURS].median,
+                       row->times[v].min / row->times[VERSION_OURS].min);
     printf("\n");
     fflush(stdout);
 }
@@ -191,6 +206,8 @@ static void describe_machine(report *r) {
     strftime(r->date, sizeof r->date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
     if (uname(&name) == 0)
         snprintf(r->host, sizeof r->host, "%.40s %.60s %.20s", name.sysname, name.release, name.machine);
+    if (getloadavg(&r->load, 1) != 1)
+        r->load = 0;
     r->cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
     long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
     r->last_cache = cache > 0 ? (uint64_t)cache : 0;
@@ -256,10 +273,20 @@ static void print_summary(const report *r) {
     }
     for (int v = VERSION_C; v < VERSION_COUNT; v++) {
         size_t count;
-        double mean = suite_geometric_mean(r, (version)v, NULL, &count);
+        double mean = suite_geometric_mean(r, (version)v, NULL, FIGURE_MEDIAN, &count);
+        double best = suite_geometric_mean(r, (version)v, NULL, FIGURE_BEST, &count);
         if (count)
-            printf("geometric mean over %zu rows: ours is %.2f times as fast as %s\n", count, mean, runners[v]->title);
+            printf("geometric mean over %zu rows: ours is %.2f times as fast as %s (%.2f by best times)\n", count, mean,
+                   runners[v]->title, best);
     }
+}
+
+static void warn_if_busy(const report *r) {
+    if (r->load > 0.5)
+        printf(
+            "NOTE others use this machine (load %.1f on %d cores): medians are theirs as much as ours, and a parallel "
+            "loop waits for its slowest thread. Look at the best times, or run it on an idle machine.\n",
+            r->load, r->cores);
 }
 
 static int write_results(const report *r, const options *o) {
@@ -294,6 +321,7 @@ int main(int argc, char **argv) {
             suite_extras(&r, available, o.quick);
         r.seconds = suite_now() - start;
         print_summary(&r);
+        warn_if_busy(&r);
         good &= write_results(&r, &o);
     }
     for (int v = 0; v < VERSION_COUNT; v++)

@@ -38,7 +38,8 @@ static void head(FILE *to, const report *r) {
     text(to, r->cpu);
     fprintf(to, ", %d cores, last cache %.0f MiB; ", r->cores, (double)r->last_cache / 1048576);
     text(to, r->host);
-    fprintf(to, "; %s, commit %s, %.0f s.</p>\n<ul>\n", r->date, r->commit, r->seconds);
+    fprintf(to, "; %s, commit %s, %.0f s, load before %.1f%s.</p>\n<ul>\n", r->date, r->commit, r->seconds, r->load,
+            r->load > 0.5 ? " <b class=\"bad\">(others used the machine: trust the best times)</b>" : "");
     for (int v = 0; v < VERSION_COUNT; v++) {
         fprintf(to, "<li><b style=\"color:%s\">%s</b>: ", colours[v], titles[v]);
         if (r->missing[v][0])
@@ -52,7 +53,7 @@ static void head(FILE *to, const report *r) {
           to);
 }
 
-static void means(FILE *to, const report *r) {
+static void means(FILE *to, const report *r, figure figure) {
     static const char *const sizes[] = {"small", "medium", "large", NULL};
     fputs("<h2>Geometric "
           "means</h2>\n<table><tr><th>against</th><th>small</th><th>medium</th><th>large</th><th>all</th></tr>\n",
@@ -61,7 +62,7 @@ static void means(FILE *to, const report *r) {
         fprintf(to, "<tr><td>%s</td>", titles[v]);
         for (int i = 0; i < 4; i++) {
             size_t count;
-            double mean = suite_geometric_mean(r, (version)v, sizes[i], &count);
+            double mean = suite_geometric_mean(r, (version)v, sizes[i], figure, &count);
             if (count)
                 fprintf(to, "<td class=\"%s\">%.2f</td>", mean < 1 ? "bad" : "good", mean);
             else
@@ -154,7 +155,8 @@ int suite_write_html(const report *r, const char *path) {
     if (!to)
         return 0;
     head(to, r);
-    means(to, r);
+    means(to, r, FIGURE_MEDIAN);
+    means(to, r, FIGURE_BEST);
     picture(to, r);
     rows(to, r);
     extras(to, r);

@@ -33,8 +33,8 @@ static void machine(FILE *to, const report *r) {
     field(to, "commit", r->commit, ",\n ");
     field(to, "cpu", r->cpu, ", ");
     field(to, "system", r->host, ", ");
-    fprintf(to, "\"cores\": %d, \"last_level_cache_bytes\": %llu, \"seconds\": %.1f,\n \"versions\": {", r->cores,
-            (unsigned long long)r->last_cache, r->seconds);
+    fprintf(to, "\"cores\": %d, \"load\": %.2f, \"last_level_cache_bytes\": %llu, \"seconds\": %.1f,\n \"versions\": {",
+            r->cores, r->load, (unsigned long long)r->last_cache, r->seconds);
     for (int v = 0; v < VERSION_COUNT; v++) {
         fprintf(to, "%s\n  \"%s\": {\"available\": %s, ", v ? "," : "", ids[v], r->missing[v][0] ? "false" : "true");
         field(to, r->missing[v][0] ? "reason" : "version", r->missing[v][0] ? r->missing[v] : r->versions[v], "}");
@@ -70,9 +70,10 @@ static void means(FILE *to, const report *r) {
         fprintf(to, "%s\n  \"%s\": {", v > VERSION_C ? "," : "", ids[v]);
         for (int i = 0; i < 4; i++) {
             size_t count;
-            double mean = suite_geometric_mean(r, (version)v, sizes[i], &count);
-            fprintf(to, "%s\"%s\": {\"speed_up\": %.4g, \"rows\": %zu}", i ? ", " : "", sizes[i] ? sizes[i] : "all",
-                    mean, count);
+            double mean = suite_geometric_mean(r, (version)v, sizes[i], FIGURE_MEDIAN, &count);
+            double best = suite_geometric_mean(r, (version)v, sizes[i], FIGURE_BEST, &count);
+            fprintf(to, "%s\"%s\": {\"speed_up\": %.4g, \"by_best\": %.4g, \"rows\": %zu}", i ? ", " : "",
+                    sizes[i] ? sizes[i] : "all", mean, best, count);
         }
         fputc('}', to);
     }

@@ -107,8 +107,9 @@ extern const runner suite_ours, suite_plain, suite_opencl, suite_vulkan;
 double suite_now(void); /* seconds, monotonic */
 
 typedef struct statistic {
-    double median, min, spread; /* seconds; spread: (third quartile - first) / median */
-    int samples;                /* 0: not measured */
+    double median, min,
+        spread;  /* seconds; of samples, but min of single runs; spread: (third quartile - first) / median */
+    int samples; /* 0: not measured */
 } statistic;
 statistic suite_statistic(double *times, int count);
 
@@ -131,6 +132,7 @@ typedef struct report {
     char versions[VERSION_COUNT][REASON], missing[VERSION_COUNT][REASON];
     char cpu[128], date[32], commit[64], host[128];
     int cores;
+    double load;         /* processes that wanted to run in the minute before */
     uint64_t last_cache; /* bytes; 0: unknown */
     row rows[ROWS];
     size_t row_count;
@@ -139,8 +141,10 @@ typedef struct report {
     double seconds;
 } report;
 
-/* How many times faster ours is than the peer, as a geometric mean over rows that have both; size NULL: all sizes. 0 if there are none. */
-double suite_geometric_mean(const report *r, version peer, const char *size, size_t *count);
+/* How many times faster ours is than the peer, as a geometric mean over rows that have both; size NULL: all sizes. 0 if there are none. By medians, or
+ * by the best times, which say more on a machine that others use too. */
+typedef enum figure { FIGURE_MEDIAN, FIGURE_BEST } figure;
+double suite_geometric_mean(const report *r, version peer, const char *size, figure figure, size_t *count);
 
 /* Empty dispatches, compiling cold and from disk, bandwidth. `available` tells which versions are open. */
 void suite_extras(report *r, const int *available, int quick);
