@@ -142,7 +142,7 @@ static void measure(const work *w, void *const *jobs, const options *o, row *row
     }
 }
 
-static void print_row(const row *row, int check_only) {
+static void print_row(const row *row, int good, int check_only) {
     printf("%-11s %-7s %10zu", row->kernel->name, row->size, row->n);
     for (int v = 0; v < VERSION_COUNT; v++)
         if (row->problems[v][0])
@@ -150,7 +150,7 @@ static void print_row(const row *row, int check_only) {
         else if (row->times[v].samples)
             printf("  %s %.1f us (%.1f)", runners[v]->title, row->times[v].median * 1e6, row->times[v].min * 1e6);
     if (check_only)
-        printf("  checked");
+        printf(good ? "  checked" : "  FAILED");
     else if (row->times[VERSION_OURS].samples)
         for (int v = VERSION_C; v < VERSION_COUNT; v++)
             if (row->times[v].samples)
@@ -188,7 +188,7 @@ static int run_row(const kernel *kernel, int size, const options *o, const int *
     }
     if (!o->check)
         measure(&w, jobs, o, row);
-    print_row(row, o->check);
+    print_row(row, good, o->check);
     for (int v = 0; v < VERSION_COUNT; v++)
         if (jobs[v])
             runners[v]->discard(jobs[v]);
