@@ -112,15 +112,23 @@ vyre_status vy_cpu_compiler_open(const char *path, const vy_compiler **out, vyre
                    "the compiler plug-in of backend `cpu` (" VY_COMPILER_FILE ") is not installed");
 }
 
+static const char *named(void) {
+    const char *path = secure_getenv("VYRE_COMPILER");
+    return path && *path ? path : NULL;
+}
+
+int vy_cpu_compiler_is_there(void) {
+    char found[PATH_MAX];
+    return named() ? access(named(), R_OK) == 0 : find(found, sizeof found);
+}
+
 vyre_status vy_cpu_compiler(vy_cpu *cpu, const vy_compiler **out, vyre_error *error) {
-    const char *named = secure_getenv("VYRE_COMPILER");
-    vyre_status status = VYRE_OK;
     pthread_mutex_lock(&cpu->lock);
     *out = cpu->compiler;
     pthread_mutex_unlock(&cpu->lock);
     if (*out)
         return VYRE_OK;
-    status = vy_cpu_compiler_open(named && *named ? named : NULL, out, error); /* twice at once: the loader counts */
+    vyre_status status = vy_cpu_compiler_open(named(), out, error); /* twice at once: the loader counts */
     if (status != VYRE_OK)
         return status;
     pthread_mutex_lock(&cpu->lock);

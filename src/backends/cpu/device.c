@@ -1,6 +1,7 @@
 /* The constructor, identity and capabilities of the `cpu` backend, and what the machine is (cpu.h). */
 #include "backends/cpu/cpu.h"
 
+#include "backends/cpu/compile.h"
 #include "backends/cpu/dispatch.h"
 #include "backends/cpu/machine.h"
 #include "backends/cpu/memory.h"
@@ -188,14 +189,21 @@ vyre_status vy_cpu_create(const vyre_host *host, uint32_t ordinal, vyre_backend_
     return VYRE_OK;
 }
 
+/* Without its compiler it still runs what the cache has. */
 void vy_cpu_probe(const vyre_host *host, vyre_probe *out) {
     (void)host;
     out->device_class = VYRE_DEVICE_CPU;
     out->device_count = 1;
-    out->answer = vy_cpu_features() ? VYRE_PROBE_YES : VYRE_PROBE_NEVER;
-    if (out->answer == VYRE_PROBE_NEVER) {
+    out->answer = VYRE_PROBE_YES;
+    if (!vy_cpu_features()) {
+        out->answer = VYRE_PROBE_NEVER;
+        out->device_count = 0;
         snprintf(out->reason, sizeof out->reason, "there is no code for this architecture");
         snprintf(out->fix, sizeof out->fix, "use `--backend reference`");
-        out->device_count = 0;
+    } else if (!vy_cpu_compiler_is_there()) {
+        out->answer = VYRE_PROBE_FOR_NOW;
+        snprintf(out->reason, sizeof out->reason, "its compiler (%s) is not installed: only what the cache has runs",
+                 VY_COMPILER_FILE);
+        snprintf(out->fix, sizeof out->fix, "install %s, or name it in VYRE_COMPILER", VY_COMPILER_FILE);
     }
 }
