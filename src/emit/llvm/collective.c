@@ -358,3 +358,26 @@ void vy_llvm_collective(vy_emitter *e, uint32_t stmt) {
         vy_llvm_chunks(e, move, &m);
     }
 }
+
+/* ---- alone ---- */
+
+/* The invocation has lane 0; its own value is all there is. */
+void vy_llvm_collective_alone(vy_emitter *e, uint32_t stmt) {
+    const vy_stmt *s = &e->program->stmts.items[stmt];
+    vyre_type type = (vyre_type)e->program->exprs.items[s->a].type;
+    LLVMValueRef value = vy_llvm_lane(e, vy_llvm_expr(e, s->a), 0);
+    LLVMTypeRef element = LLVMTypeOf(value);
+    if (s->op == VYRE_COLLECTIVE_NATIVE_SHUFFLE) {
+        vy_llvm_refuse(e, "a native shuffle");
+    } else if (s->op == VYRE_COLLECTIVE_SCAN_EXCLUSIVE) {
+        uint64_t bits = vyre_combine_identity((vyre_op)s->combine, type);
+        value = LLVMConstBitCast(LLVMConstInt(vy_llvm_int(e, vyre_type_bits(type)), bits, 0), element);
+    } else if (s->op == VYRE_COLLECTIVE_BALLOT) {
+        value = LLVMBuildZExt(B, value, vy_llvm_int(e, 64), "");
+    } else if (s->b != VY_NONE) { /* from lane 0 and by 0 it is one's own, else nobody's */
+        LLVMValueRef lane = vy_llvm_lane(e, vy_llvm_expr(e, s->b), 0);
+        LLVMValueRef own = LLVMBuildICmp(B, LLVMIntEQ, lane, LLVMConstNull(LLVMTypeOf(lane)), "");
+        value = LLVMBuildSelect(B, own, value, LLVMConstNull(element), "");
+    }
+    vy_llvm_declare(e, s->variable, value);
+}

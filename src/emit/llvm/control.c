@@ -11,10 +11,6 @@
 /* A body is written twice, with a mask and without, if it is not larger than this. */
 enum { SMALL = 300, COPIES = 4 };
 
-static int is_lanes(const vy_emitter *e, uint32_t expr) {
-    return vy_expr_sameness(e->uniform, expr) == VY_SAME_NOWHERE;
-}
-
 static LLVMTypeRef mask_type(const vy_emitter *e) {
     return vy_llvm_lanes(e, vy_llvm_int(e, 1));
 }
@@ -105,7 +101,7 @@ static void branch_with(vy_emitter *e, LLVMValueRef mask, uint32_t first, uint32
 
 static void uniform_if(vy_emitter *e, uint32_t index, const vy_stmt *s) {
     LLVMBasicBlockRef yes = vy_llvm_block(e, "then"), no = vy_llvm_block(e, "else"), end = vy_llvm_block(e, "endif");
-    LLVMBuildCondBr(e->builder, vy_llvm_expr(e, s->a), yes, no);
+    LLVMBuildCondBr(e->builder, vy_llvm_condition(e, s->a), yes, no);
     vy_llvm_start(e, yes);
     LLVMValueRef before = e->mask;
     vy_llvm_statements(e, index + 1, s->middle);
@@ -217,6 +213,7 @@ static LLVMValueRef begin_for(vy_emitter *e, const vy_stmt *s, bounds *b) {
                   : LLVMConstInt(vy_llvm_type(e, (vyre_type)e->program->variables.items[s->variable].type), 1, 0);
     b->step = shaped(e, b->step, lanes);
     vy_llvm_declare(e, s->variable, from);
+    e->slots[s->variable].is_whole = (uint8_t)(vy_llvm_is_whole(e, s->a) && vy_llvm_is_whole(e, s->c));
     return vy_llvm_for_enters(e, s, from, b->to, b->step);
 }
 
@@ -242,12 +239,12 @@ static void uniform_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
                       exit = vy_llvm_block(e, "exit");
     bounds b;
     if (s->kind == VY_STMT_FOR) {
-        LLVMBuildCondBr(e->builder, begin_for(e, s, &b), body, exit);
+        LLVMBuildCondBr(e->builder, vy_llvm_lane(e, begin_for(e, s, &b), 0), body, exit);
         LLVMDeleteBasicBlock(head);
     } else {
         vy_llvm_go(e, head);
         vy_llvm_start(e, head);
-        LLVMBuildCondBr(e->builder, vy_llvm_expr(e, s->a), body, exit);
+        LLVMBuildCondBr(e->builder, vy_llvm_condition(e, s->a), body, exit);
     }
     vy_llvm_start(e, body);
     if (!push_loop(e, (vy_lane_loop){NULL, NULL, next, exit, e->depth}))
@@ -259,7 +256,7 @@ static void uniform_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
     vy_llvm_go(e, next);
     vy_llvm_start(e, next);
     if (s->kind == VY_STMT_FOR)
-        LLVMBuildCondBr(e->builder, step_for(e, s, &b), body, exit);
+        LLVMBuildCondBr(e->builder, vy_llvm_lane(e, step_for(e, s, &b), 0), body, exit);
     else
         vy_llvm_go(e, head);
     vy_llvm_start(e, exit);
@@ -315,8 +312,7 @@ static void varied_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
 
 /* Whether some lanes may leave the loop before others. */
 static int parts(const vy_emitter *e, uint32_t index, const vy_stmt *s) {
-    if (s->kind == VY_STMT_WHILE ? is_lanes(e, s->a)
-                                 : is_lanes(e, s->a) || is_lanes(e, s->b) || (s->c != VY_NONE && is_lanes(e, s->c)))
+    if (vy_llvm_parts(e, s->a) || vy_llvm_parts(e, s->b) || vy_llvm_parts(e, s->c))
         return 1;
     for (uint32_t i = index + 1; i < s->end; i = e->program->stmts.items[i].end)
         if (e->jumps[i])
@@ -353,10 +349,9 @@ static void poll(vy_emitter *e, const vy_stmt *s) {
 
 /* The first lane is the smallest invocation of the chunk; chunks and groups come in order, but a worker's ranges need not. */
 static void report(vy_emitter *e, const vy_stmt *s) {
-    LLVMTypeRef i32 = vy_llvm_int(e, 32), i64 = vy_llvm_int(e, 64);
+    LLVMTypeRef i64 = vy_llvm_int(e, 64);
     LLVMValueRef code = vy_llvm_expr_lanes(e, s->a);
-    LLVMValueRef bits = vy_llvm_bits(e, mask_of(e));
-    LLVMValueRef lane = vy_llvm_intrinsic(e, "llvm.cttz", &i32, 1, (LLVMValueRef[]){bits, vy_llvm_number(e, 1, 1)}, 2);
+    LLVMValueRef lane = vy_llvm_first(e, e->mask);
     LLVMValueRef local = LLVMBuildExtractElement(e->builder, e->local_index, lane, "");
     LLVMValueRef group = LLVMBuildLoad2(e->builder, i64, e->group, "");
     LLVMValueRef id =
@@ -381,6 +376,7 @@ static void statement(vy_emitter *e, uint32_t index) {
     case VY_STMT_LET:
     case VY_STMT_VAR:
         vy_llvm_declare(e, s->variable, vy_llvm_expr(e, s->a));
+        e->slots[s->variable].is_whole = (uint8_t)vy_llvm_is_whole(e, s->a);
         break;
     case VY_STMT_ASSIGN:
         vy_llvm_assign(e, s->variable, vy_llvm_expr(e, s->a));
@@ -392,7 +388,7 @@ static void statement(vy_emitter *e, uint32_t index) {
         vy_llvm_atomic(e, index);
         break;
     case VY_STMT_IF:
-        if (is_lanes(e, s->a))
+        if (vy_llvm_parts(e, s->a))
             varied_if(e, index, s);
         else
             uniform_if(e, index, s);
@@ -417,6 +413,11 @@ static void statement(vy_emitter *e, uint32_t index) {
         break;
     case VY_STMT_POLL:
         poll(e, s);
+        break;
+    case VY_STMT_BARRIER: /* only here if nobody else is there to meet */
+        break;
+    case VY_STMT_COLLECTIVE:
+        vy_llvm_collective_alone(e, index);
         break;
     default:
         vy_llvm_refuse(e, "a statement of this kind");

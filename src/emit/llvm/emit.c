@@ -11,8 +11,45 @@
 
 /* ---- what jumps where ---- */
 
-static int is_lanes(const vy_emitter *e, uint32_t expr) {
-    return expr != VY_NONE && vy_expr_sameness(e->uniform, expr) == VY_SAME_NOWHERE;
+/* What jumps out of a block, by whom. */
+enum {
+    ANY_LEAVE = 1,   /* a break or continue of the loop around */
+    SOME_LEAVE = 2,  /* and lanes have parted between it and the loop */
+    ANY_RETURN = 4,  /* a return */
+    SOME_RETURN = 8, /* and lanes have parted between it and the block */
+    LEAVE = ANY_LEAVE | SOME_LEAVE,
+    RETURN = ANY_RETURN | SOME_RETURN
+};
+
+static int statement_parts(const vy_emitter *e, const vy_stmt *s) {
+    return (s->kind == VY_STMT_IF || vy_stmt_is_loop(s->kind)) &&
+           (vy_llvm_parts(e, s->a) || vy_llvm_parts(e, s->b) || vy_llvm_parts(e, s->c));
+}
+
+/* What leaves the statements, each noted in `jumps`. Lanes that leave a loop one by one make every jump in it one of some. Recursion is bounded by
+ * VY_LIMIT_NESTING. */
+static uint8_t find_leavers(vy_emitter *e, uint32_t first, uint32_t end) {
+    const vy_stmt *stmts = e->program->stmts.items;
+    uint8_t all = 0;
+    for (uint32_t i = first; i < end; i = stmts[i].end) {
+        const vy_stmt *s = &stmts[i];
+        uint8_t own = s->kind == VY_STMT_BREAK || s->kind == VY_STMT_CONTINUE ? ANY_LEAVE
+                      : s->kind == VY_STMT_RETURN                             ? ANY_RETURN
+                                                                              : 0;
+        if (vy_stmt_is_structured(s->kind)) {
+            own = find_leavers(e, i + 1, s->end);
+            int parts = statement_parts(e, s);
+            if (vy_stmt_is_loop(s->kind)) {
+                parts |= (own & (SOME_LEAVE | SOME_RETURN)) != 0;
+                own &= RETURN;
+            }
+            if (parts)
+                own |= (uint8_t)((own & (ANY_LEAVE | ANY_RETURN)) << 1);
+        }
+        e->jumps[i] = own;
+        all |= own;
+    }
+    return all;
 }
 
 /* Notes which jumps only some lanes take, and gives those that leave the block. parted: lanes have parted since the innermost loop began, or since the chunk did.
@@ -23,21 +60,21 @@ static uint8_t find_jumps(vy_emitter *e, uint32_t first, uint32_t end, int parte
     for (uint32_t i = first; i < end; i = stmts[i].end) {
         const vy_stmt *s = &stmts[i];
         uint8_t own = 0;
+        int parts = statement_parts(e, s);
         if (s->kind == VY_STMT_BREAK)
             own = parted_in_loop ? VY_JUMP_BREAK : 0;
         else if (s->kind == VY_STMT_CONTINUE)
             own = parted_in_loop ? VY_JUMP_CONTINUE : 0;
         else if (s->kind == VY_STMT_RETURN)
             own = parted ? VY_JUMP_RETURN : 0;
-        else if (s->kind == VY_STMT_IF || s->kind == VY_STMT_REGION) {
-            int parts = s->kind == VY_STMT_IF && is_lanes(e, s->a);
+        else if (vy_stmt_is_loop(s->kind)) {
+            uint8_t inside = 0; /* what leaves its body */
+            for (uint32_t k = i + 1; k < s->end; k = stmts[k].end)
+                inside |= e->jumps[k];
+            parts |= (inside & (SOME_LEAVE | SOME_RETURN)) || (parted && (inside & ANY_RETURN));
+            own = find_jumps(e, i + 1, s->end, parts, parted || parts) & VY_JUMP_RETURN;
+        } else if (vy_stmt_is_structured(s->kind)) {
             own = find_jumps(e, i + 1, s->end, parted_in_loop || parts, parted || parts);
-        } else if (vy_stmt_is_loop(s->kind)) {
-            int parts = is_lanes(e, s->a) || is_lanes(e, s->b) || is_lanes(e, s->c);
-            own = find_jumps(e, i + 1, s->end, parts, parted || parts);
-            if (own && !parts) /* lanes leave it one by one: so every jump in it is of some lanes */
-                own = find_jumps(e, i + 1, s->end, 1, 1);
-            own &= VY_JUMP_RETURN;
         }
         e->jumps[i] = own;
         all |= own;
@@ -244,7 +281,9 @@ static vyre_status prepare(vy_emitter *e, vy_arena *arena) {
         return vy_fail_memory(e->error, "code for the processor");
     for (uint32_t i = 0; i < p->variables.count; i++)
         e->slots[i].home = vy_variable_sameness(e->uniform, i) != VY_SAME_NOWHERE ? VY_HOME_SCALAR : VY_HOME_LANES;
-    e->has_meetings = find_meetings(e, e->body->first_stmt, e->body->end_stmt);
+    /* Who is alone meets nobody. */
+    e->has_meetings = e->group_size > 1 && find_meetings(e, e->body->first_stmt, e->body->end_stmt);
+    (void)find_leavers(e, e->body->first_stmt, e->body->end_stmt);
     uint8_t jumps = find_jumps(e, e->body->first_stmt, e->body->end_stmt, 0, 0);
     if (e->has_meetings)
         check_returns(e, e->body->first_stmt, e->body->end_stmt, 0);

@@ -32,6 +32,7 @@ typedef struct vy_slot {
     uint64_t offset;     /* spill: into the frame's memory */
     uint32_t depth;      /* masks that were in force where it was declared */
     LLVMValueRef before; /* scalar, while a stretch that assigns it is written: what it was before; else NULL */
+    uint8_t is_whole;    /* lanes that did not execute have their value, too */
 } vy_slot;
 
 /* A loop that lanes leave one by one: those that have left for good and those that wait for the next trip. */
@@ -109,12 +110,22 @@ void vy_llvm_start(vy_emitter *e, LLVMBasicBlockRef block);
 
 void vy_llvm_refuse(vy_emitter *e, const char *what);
 
+/* ---- what is known ---- */
+
+/* Whether lanes part by it: it differs between them, and there is more than one. */
+int vy_llvm_parts(const vy_emitter *e, uint32_t expr);
+/* Whether every lane has the value that its place demands, also those that do not execute: nothing in it was loaded under a mask. Of values with a
+ * stride only. */
+int vy_llvm_is_whole(const vy_emitter *e, uint32_t expr);
+
 /* ---- values ---- */
 
 /* Operands given by the program. A uniform one is a scalar. */
 LLVMValueRef vy_llvm_expr(vy_emitter *e, uint32_t expr);
 /* The same in every lane's form. */
 LLVMValueRef vy_llvm_expr_lanes(vy_emitter *e, uint32_t expr);
+/* What control that does not part asks: i1. */
+LLVMValueRef vy_llvm_condition(vy_emitter *e, uint32_t expr);
 LLVMValueRef vy_llvm_op(vy_emitter *e, const vy_expr *expr, vyre_type operand, LLVMValueRef a, LLVMValueRef b,
                         LLVMValueRef c);
 /* Two values combined by an op of the language on `type`. */
@@ -131,6 +142,7 @@ void vy_llvm_assign(vy_emitter *e, uint32_t variable, LLVMValueRef value);
 LLVMValueRef vy_llvm_any(vy_emitter *e, LLVMValueRef mask);
 LLVMValueRef vy_llvm_all(vy_emitter *e, LLVMValueRef mask);
 LLVMValueRef vy_llvm_bits(vy_emitter *e, LLVMValueRef mask);              /* as an integer of i32 */
+LLVMValueRef vy_llvm_first(vy_emitter *e, LLVMValueRef mask);             /* i32: the first lane; NULL gives lane 0 */
 LLVMValueRef vy_llvm_both(vy_emitter *e, LLVMValueRef a, LLVMValueRef b); /* either may be NULL: all */
 
 /* ---- memory ---- */
@@ -154,5 +166,7 @@ LLVMValueRef vy_llvm_for_enters(vy_emitter *e, const vy_stmt *s, LLVMValueRef fr
 LLVMValueRef vy_llvm_for_next(vy_emitter *e, const vy_stmt *s, LLVMValueRef now, LLVMValueRef to, LLVMValueRef step,
                               LLVMValueRef *next);
 void vy_llvm_collective(vy_emitter *e, uint32_t stmt);
+/* Of a workgroup of one invocation, in the current chunk. */
+void vy_llvm_collective_alone(vy_emitter *e, uint32_t stmt);
 
 #endif

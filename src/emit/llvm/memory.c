@@ -1,18 +1,27 @@
 /* Loads, stores, atomics.
  *
- * The index decides: the same for all is a scalar access, a stride of one a vector access at the index of the first lane, anything else a gather or scatter. Where
- * lanes are masked a vector access is tried with all of them first: masks are mostly full. */
+ * The index decides: the same for all, or for all lanes of a chunk, is a scalar access; a stride of one a vector access at the index of the first lane; anything else
+ * a gather or scatter. Where lanes are masked a vector access is tried with all of them first: masks are mostly full. */
 #include "emit/llvm/emitter.h"
 
 /* ---- addresses ---- */
 
-typedef enum shape { SCALAR, CONTIGUOUS, SCATTERED } shape;
+typedef enum shape { SCALAR, SAME_IN_CHUNK, CONTIGUOUS, SCATTERED } shape;
 
 static shape shape_of(const vy_emitter *e, uint32_t index) {
     uint64_t stride;
     if (vy_expr_sameness(e->uniform, index) != VY_SAME_NOWHERE)
         return SCALAR;
-    return e->rows && vy_stride_of(e->uniform, index, &stride) && (uint32_t)stride == 1 ? CONTIGUOUS : SCATTERED;
+    if (!e->rows || !vy_stride_of(e->uniform, index, &stride) || (uint32_t)stride > 1)
+        return SCATTERED;
+    return stride ? CONTIGUOUS : SAME_IN_CHUNK;
+}
+
+/* The value of lane 0, or of the first that executes if only those have theirs. */
+static LLVMValueRef some_lane(vy_emitter *e, uint32_t expr, LLVMValueRef value) {
+    if (!vy_llvm_is_lanes(value) || vy_llvm_is_whole(e, expr))
+        return vy_llvm_lane(e, value, 0);
+    return LLVMBuildExtractElement(e->builder, value, vy_llvm_first(e, e->mask), "");
 }
 
 static int is_private(const vy_emitter *e, uint32_t memory) {
@@ -59,15 +68,21 @@ static LLVMValueRef address(vy_emitter *e, uint32_t memory, LLVMValueRef index) 
 }
 
 /* The address of the first lane's element. That lane may be masked and its index below zero, so a small distance from the end of u32 counts as that; no
- * buffer is so long. */
-static LLVMValueRef first_address(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMValueRef mask) {
+ * buffer is so long. If masked lanes do not know their index, one that does tells it. */
+static LLVMValueRef first_address(vy_emitter *e, uint32_t memory, uint32_t expr, LLVMValueRef index,
+                                  LLVMValueRef mask) {
     uint64_t size = vy_llvm_size((vyre_type)e->program->memories.items[memory].type);
-    LLVMValueRef first = vy_llvm_lane(e, index, 0);
-    if (mask) {
-        first = LLVMBuildAdd(e->builder, first, vy_llvm_number(e, 32, e->width), "");
-        first = LLVMBuildSub(e->builder, wide(e, first), vy_llvm_number(e, 64, e->width), "");
+    LLVMValueRef first;
+    if (!mask) {
+        first = wide(e, vy_llvm_lane(e, index, 0));
+    } else if (vy_llvm_is_whole(e, expr)) {
+        LLVMValueRef by = vy_llvm_number(e, 32, e->width);
+        first = wide(e, LLVMBuildAdd(e->builder, vy_llvm_lane(e, index, 0), by, ""));
+        first = LLVMBuildSub(e->builder, first, vy_llvm_number(e, 64, e->width), "");
     } else {
-        first = wide(e, first);
+        LLVMValueRef lane = vy_llvm_first(e, e->mask);
+        first = wide(e, LLVMBuildExtractElement(e->builder, index, lane, ""));
+        first = LLVMBuildSub(e->builder, first, wide(e, lane), "");
     }
     return vy_llvm_at(e, base_of(e, memory), scaled(e, first, size));
 }
@@ -145,19 +160,22 @@ static LLVMValueRef gather(vy_emitter *e, LLVMTypeRef lanes, LLVMValueRef at, LL
 /* One element of a private array, of which each lane has its own. If all have the same there, any lane that executes knows it. */
 static LLVMValueRef own_element(vy_emitter *e, uint32_t expr, LLVMValueRef index, LLVMValueRef condition) {
     const vy_expr *x = &e->program->exprs.items[expr];
-    LLVMTypeRef lanes = vy_llvm_lanes(e, vy_llvm_type(e, (vyre_type)x->type)), i32 = vy_llvm_int(e, 32);
-    LLVMValueRef first = vy_llvm_number(e, 32, 0);
+    LLVMTypeRef lanes = vy_llvm_lanes(e, vy_llvm_type(e, (vyre_type)x->type));
     if (condition) /* any element will do where it is not loaded */
-        index = LLVMBuildSelect(e->builder, condition, index, first, "");
+        index = LLVMBuildSelect(e->builder, condition, index, vy_llvm_number(e, 32, 0), "");
     LLVMValueRef value = plain_load(e, lanes, address(e, x->a, index), alignment_of(e, x->a));
     if (condition)
         value = LLVMBuildSelect(e->builder, condition, value, LLVMConstNull(lanes), "");
     if (vy_expr_sameness(e->uniform, expr) == VY_SAME_NOWHERE)
         return value;
-    if (e->mask)
-        first = vy_llvm_intrinsic(e, "llvm.cttz", &i32, 1,
-                                  (LLVMValueRef[]){vy_llvm_bits(e, e->mask), vy_llvm_number(e, 1, 1)}, 2);
-    return LLVMBuildExtractElement(e->builder, value, first, "");
+    return LLVMBuildExtractElement(e->builder, value, vy_llvm_first(e, e->mask), "");
+}
+
+/* All lanes of the chunk load one element, or none does. */
+static int is_one_load(const vy_emitter *e, const vy_expr *x) {
+    uint64_t stride;
+    return shape_of(e, x->b) == SAME_IN_CHUNK && !is_private(e, x->a) &&
+           (x->c == VY_NONE || (vy_stride_of(e->uniform, x->c, &stride) && !stride));
 }
 
 LLVMValueRef vy_llvm_load(vy_emitter *e, uint32_t expr) {
@@ -176,9 +194,15 @@ LLVMValueRef vy_llvm_load(vy_emitter *e, uint32_t expr) {
     if (is_one)
         return condition ? scalar_load_if(e, type, x->a, index, condition)
                          : plain_load(e, type, address(e, x->a, index), alignment);
+    if (is_one_load(e, x)) {
+        index = some_lane(e, x->b, index);
+        LLVMValueRef one = condition ? scalar_load_if(e, type, x->a, index, some_lane(e, x->c, condition))
+                                     : plain_load(e, type, address(e, x->a, index), alignment);
+        return vy_llvm_splat(e, one);
+    }
     LLVMValueRef mask = condition ? vy_llvm_both(e, e->mask, vy_llvm_splat(e, condition)) : e->mask;
     if (how == CONTIGUOUS && !is_private(e, x->a))
-        return contiguous_load(e, lanes, first_address(e, x->a, index, mask), mask, alignment);
+        return contiguous_load(e, lanes, first_address(e, x->a, x->b, index, mask), mask, alignment);
     return gather(e, lanes, address(e, x->a, vy_llvm_splat(e, index)), mask, alignment);
 }
 
@@ -224,7 +248,12 @@ void vy_llvm_store(vy_emitter *e, uint32_t stmt) {
         return;
     }
     shape how = shape_of(e, s->a);
-    LLVMValueRef index = vy_llvm_expr(e, s->a), value = vy_llvm_expr_lanes(e, s->b);
+    LLVMValueRef index = vy_llvm_expr(e, s->a), value = vy_llvm_expr(e, s->b);
+    if (!is_private(e, s->memory) && how == SCALAR && !vy_llvm_is_lanes(value)) {
+        plain_store(e, value, address(e, s->memory, index), alignment);
+        return;
+    }
+    value = vy_llvm_splat(e, value);
     if (is_private(e, s->memory) && how == SCALAR && !e->mask)
         plain_store(e, value, address(e, s->memory, index), alignment);
     else if (is_private(e, s->memory) && how == SCALAR) {
@@ -232,7 +261,7 @@ void vy_llvm_store(vy_emitter *e, uint32_t stmt) {
         LLVMValueRef old = plain_load(e, LLVMTypeOf(value), at, alignment);
         plain_store(e, LLVMBuildSelect(e->builder, e->mask, value, old, ""), at, alignment);
     } else if (how == CONTIGUOUS && !is_private(e, s->memory))
-        contiguous_store(e, value, first_address(e, s->memory, index, e->mask), alignment);
+        contiguous_store(e, value, first_address(e, s->memory, s->a, index, e->mask), alignment);
     else
         scatter(e, value, address(e, s->memory, vy_llvm_splat(e, index)), alignment);
 }

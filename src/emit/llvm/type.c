@@ -114,6 +114,14 @@ LLVMValueRef vy_llvm_bits(vy_emitter *e, LLVMValueRef mask) {
     return e->width < 32 ? LLVMBuildZExt(e->builder, bits, vy_llvm_int(e, 32), "") : bits;
 }
 
+LLVMValueRef vy_llvm_first(vy_emitter *e, LLVMValueRef mask) {
+    LLVMTypeRef i32 = vy_llvm_int(e, 32);
+    if (!mask)
+        return vy_llvm_number(e, 32, 0);
+    LLVMValueRef args[2] = {vy_llvm_bits(e, mask), vy_llvm_number(e, 1, 1)};
+    return vy_llvm_intrinsic(e, "llvm.cttz", &i32, 1, args, 2);
+}
+
 LLVMValueRef vy_llvm_any(vy_emitter *e, LLVMValueRef mask) {
     LLVMValueRef bits = LLVMBuildBitCast(e->builder, mask, vy_llvm_int(e, e->width), "");
     return LLVMBuildICmp(e->builder, LLVMIntNE, bits, vy_llvm_number(e, e->width, 0), "any");

@@ -2,6 +2,25 @@
 #include "emit/llvm/emitter.h"
 #include "ir/eval.h"
 
+/* ---- what is known ---- */
+
+int vy_llvm_parts(const vy_emitter *e, uint32_t expr) {
+    return expr != VY_NONE && e->group_size > 1 && vy_expr_sameness(e->uniform, expr) == VY_SAME_NOWHERE;
+}
+
+/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+int vy_llvm_is_whole(const vy_emitter *e, uint32_t expr) {
+    if (expr == VY_NONE || vy_expr_sameness(e->uniform, expr) != VY_SAME_NOWHERE)
+        return 1;
+    const vy_expr *x = &e->program->exprs.items[expr];
+    if (x->kind == VY_EXPR_VARIABLE)
+        return e->slots[x->a].is_whole;
+    if (x->kind == VY_EXPR_LOAD)
+        return !e->mask && vy_llvm_is_whole(e, x->b) && vy_llvm_is_whole(e, x->c);
+    return x->kind != VY_EXPR_OP ||
+           (vy_llvm_is_whole(e, x->a) && vy_llvm_is_whole(e, x->b) && vy_llvm_is_whole(e, x->c));
+}
+
 /* ---- variables ---- */
 
 static LLVMValueRef place_of(vy_emitter *e, uint32_t variable) {
@@ -145,4 +164,8 @@ LLVMValueRef vy_llvm_expr(vy_emitter *e, uint32_t expr) {
 
 LLVMValueRef vy_llvm_expr_lanes(vy_emitter *e, uint32_t expr) {
     return vy_llvm_splat(e, vy_llvm_expr(e, expr));
+}
+
+LLVMValueRef vy_llvm_condition(vy_emitter *e, uint32_t expr) {
+    return vy_llvm_lane(e, vy_llvm_expr(e, expr), 0);
 }

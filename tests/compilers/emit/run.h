@@ -1,0 +1,148 @@
+/* Runs compiled code on memory that ends, and begins, at a page that nobody may touch: a lane that does not execute and still loads is found. */
+#ifndef VY_TESTS_COMPILERS_EMIT_RUN_H
+#define VY_TESTS_COMPILERS_EMIT_RUN_H
+
+#include "compilers/code.h"
+
+#include "vyre/transform.h"
+
+#include <sys/mman.h>
+
+enum { GUARD = 4096 };
+
+typedef struct guarded {
+    uint8_t *map, *data;
+    size_t size;
+} guarded;
+
+static inline guarded guarded_make(uint64_t bytes, int at_end) {
+    guarded g = {.size = (bytes + GUARD - 1) / GUARD * GUARD + 2 * GUARD};
+    g.map = mmap(NULL, g.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(g.map != MAP_FAILED);
+    memset(g.map, 0xa5, g.size);
+    g.data = at_end ? g.map + g.size - GUARD - bytes : g.map + GUARD;
+    assert_int_equal(mprotect(g.map, GUARD, PROT_NONE), 0);
+    assert_int_equal(mprotect(g.map + g.size - GUARD, GUARD, PROT_NONE), 0);
+    return g;
+}
+
+static inline void guarded_free(guarded *g) {
+    munmap(g->map, g->size);
+}
+
+/* Memory of the frame is aligned; what is behind it is a guard to within that. */
+static inline guarded frame_memory(uint64_t bytes) {
+    return guarded_make((bytes + VY_CPU_ALIGNMENT - 1) / VY_CPU_ALIGNMENT * VY_CPU_ALIGNMENT, 1);
+}
+
+/* Calls the code for the whole grid, in two halves, the later one first. */
+static inline void outcome_guarded(const code *code, const vyre_arguments *arguments, int at_end, outcome *out) {
+    static vy_launch launch;
+    static guarded memory[VY_LIMIT_BUFFERS];
+    vy_cpu_buffer buffers[VY_LIMIT_BUFFERS];
+    const uint32_t never = 0;
+    const vyre_program *program = code->legal;
+    memset(out, 0, sizeof *out);
+    out->status = vy_launch_resolve(program, arguments, &launch, &out->error);
+    if (out->status != VYRE_OK)
+        return;
+    for (uint32_t i = 0; i < program->buffer_count; i++) {
+        vyre_buffer_info info;
+        vyre_program_buffer(program, i, &info);
+        memory[i] = guarded_make(launch.buffers[i].bytes, at_end);
+        buffers[i] = (vy_cpu_buffer){memory[i].data, (uint32_t)launch.buffers[i].count,
+                                     (uint32_t)((uintptr_t)memory[i].data % 16 / vyre_type_size(info.type))};
+        if (launch.buffers[i].data && launch.buffers[i].bytes)
+            memcpy(memory[i].data, launch.buffers[i].data, launch.buffers[i].bytes);
+        else
+            memset(memory[i].data, 0, launch.buffers[i].bytes);
+    }
+    guarded workgroup = frame_memory(code->object.header.workgroup_bytes),
+            spill = frame_memory(code->object.header.spill_bytes);
+    vy_cpu_frame frame = {.buffers = buffers,
+                          .params = launch.params,
+                          .workgroup = workgroup.data,
+                          .spill = spill.data,
+                          .cancel = &never,
+                          .stop = &never,
+                          .trap_invocation = UINT64_MAX,
+                          .groups = {launch.groups[0], launch.groups[1], launch.groups[2]}};
+    code->object.entry(&frame, launch.group_count / 2, launch.group_count);
+    code->object.entry(&frame, 0, launch.group_count / 2);
+    out->status = frame.trap_invocation != UINT64_MAX ? VYRE_TRAPPED : VYRE_OK;
+    out->trap = (vyre_trap){frame.trap_invocation, frame.trap_code};
+    for (uint32_t i = 0; i < program->buffer_count; i++) {
+        uint32_t output = launch.buffers[i].output;
+        if (output != VY_NONE && output < CODE_OUTPUTS && out->status == VYRE_OK) {
+            assert_int_equal(vyre_bytes_resize(&out->outputs[output], launch.buffers[i].bytes, NULL), VYRE_OK);
+            if (launch.buffers[i].bytes)
+                memcpy(out->outputs[output].data, memory[i].data, launch.buffers[i].bytes);
+        }
+        guarded_free(&memory[i]);
+    }
+    guarded_free(&workgroup);
+    guarded_free(&spill);
+}
+
+/* As the backend does it: optimised or not, that it can be stopped or not, for one of the processors. */
+typedef struct manner {
+    const processor *processor;
+    uint8_t optimised, cancellable;
+} manner;
+
+static inline vyre_status manner_compile(vyre_program *program, const manner *m, code *out, vyre_error *error) {
+    const vy_legal_target target = {.exact = vy_cpu_numerics(vy_cpu_features() & m->processor->features),
+                                    .native_collectives = VY_LLVM_NATIVE_COLLECTIVES,
+                                    .cancellable = m->cancellable};
+    vyre_program *better = NULL;
+    vyre_status status = VYRE_OK;
+    if (m->optimised)
+        status = vyre_program_optimize(program, &(vyre_optimize_options){.level = 2}, &better, NULL, error);
+    else
+        better = vyre_program_retain(program);
+    if (status == VYRE_OK)
+        status = vy_legalise(better, &target, &out->legal, error);
+    vyre_program_release(better);
+    if (status == VYRE_OK)
+        status = vyre_wire_encode(out->legal, 0, &out->wire, error);
+    vy_compiler_request request = code_request(out, m->processor);
+    if (status == VYRE_OK)
+        status = vy_llvm_compile(&request, &out->bytes, error);
+    if (status == VYRE_OK)
+        status = vy_cpu_object_load((vyre_span){out->bytes.data, out->bytes.size}, request.features, "kernel",
+                                    &out->object, error);
+    return status;
+}
+
+typedef enum verdict { SAME, UNJUDGED, DIFFERENT } verdict;
+
+/* Compares with the oracle; what takes it too long is not judged. Nothing is refused. */
+static inline verdict judge(vyre_program *program, const vyre_arguments *arguments, const manner *m, char *why,
+                            size_t size) {
+    static outcome want, got;
+    code code = {0};
+    vyre_error error = VYRE_ERROR_INIT;
+    verdict v = SAME;
+    outcome_of_oracle(program, arguments, &want);
+    if (want.status != VYRE_OK && want.status != VYRE_TRAPPED) {
+        snprintf(why, size, "%s", want.error.message);
+        v = UNJUDGED;
+    } else if (manner_compile(program, m, &code, &error) != VYRE_OK) {
+        snprintf(why, size, "refused: %.400s", error.message);
+        v = DIFFERENT;
+    }
+    for (int at_end = 0; at_end < 2 && v == SAME; at_end++) {
+        outcome_guarded(&code, arguments, at_end, &got);
+        const char *text = outcome_differs(&want, &got);
+        if (text) {
+            snprintf(why, size, "%s", text);
+            v = DIFFERENT;
+        }
+        outcome_free(&got);
+    }
+    outcome_free(&want);
+    code_free(&code);
+    return v;
+}
+
+#endif
