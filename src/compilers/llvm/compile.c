@@ -12,9 +12,11 @@
 #include <llvm-c/Transforms/PassBuilder.h>
 
 /* Short, since programs come optimised: variables into registers, what is the same computed once and outside of loops, dead code away. No pass that makes
- * calls of a library (loop-idiom makes memset and memcpy), none that vectorises: the emitter has. */
+ * calls of a library (loop-idiom makes memset and memcpy), none that vectorises: the emitter has. instcombine would end the process where one round of it
+ * leaves something to do. */
+#define COMBINE "instcombine<no-verify-fixpoint>"
 #define PASSES                                                                                                         \
-    "function(sroa,early-cse<memssa>,simplifycfg,instcombine,loop-mssa(loop-rotate,licm),gvn,instcombine,simplifycfg)"
+    "function(sroa,early-cse<memssa>,simplifycfg," COMBINE ",loop-mssa(loop-rotate,licm),gvn," COMBINE ",simplifycfg)"
 
 /* What is made of a program. */
 typedef struct product {
