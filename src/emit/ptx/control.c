@@ -1,0 +1,279 @@
+/* Statements: labels and predicated branches. Threads that part meet again where structured control does; the driver's compiler sees to that. */
+#include "emit/ptx/emitter.h"
+
+#include <inttypes.h>
+
+static void jump(vy_ptx *e, uint32_t label) {
+    vy_ptx_write(e, "bra $L%" PRIu32, label);
+}
+
+/* Jumps if the condition is (or is not) true. */
+static void jump_if(vy_ptx *e, vy_ptx_value condition, int wanted, uint32_t label) {
+    const char *name = vy_ptx_register(e, condition);
+    vy_ptx_write(e, "@%s%s bra $L%" PRIu32, wanted ? "" : "!", name, label);
+}
+
+static int ends_in_jump(const vy_ptx *e, uint32_t first, uint32_t end) {
+    const vy_stmt *stmts = e->program->stmts.items;
+    uint8_t last = VY_STMT_KIND_COUNT;
+    for (uint32_t i = first; i < end; i = stmts[i].end)
+        last = stmts[i].kind;
+    return last == VY_STMT_BREAK || last == VY_STMT_CONTINUE || last == VY_STMT_RETURN;
+}
+
+static void write_if(vy_ptx *e, uint32_t index, const vy_stmt *s) {
+    uint32_t otherwise = vy_ptx_label(e), end = s->middle == s->end ? otherwise : vy_ptx_label(e);
+    jump_if(e, vy_ptx_expr(e, s->a), 0, otherwise);
+    vy_ptx_statements(e, index + 1, s->middle);
+    if (s->middle != s->end) {
+        if (!ends_in_jump(e, index + 1, s->middle))
+            jump(e, end);
+        vy_ptx_place(e, otherwise);
+        vy_ptx_statements(e, s->middle, s->end);
+    }
+    vy_ptx_place(e, end);
+}
+
+/* ---- for ---- */
+
+typedef struct bounds {
+    vyre_type type;
+    const char *name; /* of the type in instructions */
+    int is_signed, is_wide;
+    vy_ptx_value now, to, step;
+} bounds;
+
+static vy_ptx_value compare(vy_ptx *e, const char *how, const char *type, vy_ptx_value a, vy_ptx_value b) {
+    const char *first = vy_ptx_register(e, a);
+    vy_ptx_value p = vy_ptx_new(e, VYRE_TYPE_BOOL);
+    vy_ptx_write(e, "setp.%s.%s %s, %s, %s", how, type, vy_ptx_name(e, p), first, vy_ptx_name(e, b));
+    return p;
+}
+
+static vy_ptx_value both(vy_ptx *e, const char *how, vy_ptx_value a, vy_ptx_value b) {
+    vy_ptx_value p = vy_ptx_new(e, VYRE_TYPE_BOOL);
+    vy_ptx_write(e, "%s.pred %s, %s, %s", how, vy_ptx_name(e, p), vy_ptx_name(e, a), vy_ptx_name(e, b));
+    return p;
+}
+
+/* One of the two is a register. */
+static vy_ptx_value calculate(vy_ptx *e, const bounds *b, const char *how, vy_ptx_value x, vy_ptx_value y) {
+    vy_ptx_value d = vy_ptx_new(e, b->type);
+    vy_ptx_write(e, "%s.%s %s, %s, %s", how, b->name, vy_ptx_name(e, d), vy_ptx_name(e, x), vy_ptx_name(e, y));
+    return d;
+}
+
+static vy_ptx_value zero_of(const bounds *b) {
+    return vy_ptx_literal(b->type, 0);
+}
+
+/* Whether a literal step goes back. */
+static int goes_back(const bounds *b) {
+    return b->is_signed && b->step.is_literal && b->step.bits >> (vyre_type_bits(b->type) - 1) & 1;
+}
+
+/* Whether there is a first trip: the end lies in the direction of the step. */
+static vy_ptx_value enters(vy_ptx *e, const bounds *b) {
+    vy_ptx_value first = b->now;
+    if (b->step.is_literal)
+        return b->step.bits ? compare(e, goes_back(b) ? "gt" : "lt", b->name, first, b->to)
+                            : vy_ptx_literal(VYRE_TYPE_BOOL, 0);
+    vy_ptx_value up = compare(e, "lt", b->name, first, b->to);
+    if (!b->is_signed)
+        return both(e, "and", up, compare(e, "ne", b->name, b->step, zero_of(b)));
+    up = both(e, "and", up, compare(e, "gt", b->name, b->step, zero_of(b)));
+    vy_ptx_value down = compare(e, "gt", b->name, first, b->to);
+    down = both(e, "and", down, compare(e, "lt", b->name, b->step, zero_of(b)));
+    return both(e, "or", up, down);
+}
+
+static vy_ptx_value chosen(vy_ptx *e, const bounds *b, vy_ptx_value c, vy_ptx_value yes, vy_ptx_value no) {
+    vy_ptx_value d = vy_ptx_new(e, b->type);
+    vy_ptx_write(e, "selp.%s %s, %s, %s, %s", vy_ptx_bits(b->type), vy_ptx_name(e, d), vy_ptx_name(e, yes),
+                 vy_ptx_name(e, no), vy_ptx_name(e, c));
+    return d;
+}
+
+/* Whether there is another trip: what is left is more than a step, so that nothing wraps. */
+static vy_ptx_value goes_on(vy_ptx *e, const bounds *b) {
+    const char *magnitude = b->is_wide ? "u64" : "u32";
+    vy_ptx_value left, stride = b->step;
+    if (goes_back(b)) {
+        left = calculate(e, b, "sub", b->now, b->to);
+        stride.bits = -stride.bits & (b->is_wide ? UINT64_MAX : UINT32_MAX);
+        stride.type = b->is_wide ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
+        return compare(e, "gt", magnitude, left, stride);
+    }
+    left = calculate(e, b, "sub", b->to, b->now);
+    if (b->is_signed && !stride.is_literal) {
+        vy_ptx_value back = compare(e, "lt", b->name, b->step, zero_of(b));
+        left = chosen(e, b, back, calculate(e, b, "sub", b->now, b->to), left);
+        stride = chosen(e, b, back, calculate(e, b, "sub", zero_of(b), b->step), b->step);
+    }
+    return compare(e, "gt", magnitude, left, stride);
+}
+
+/* ---- loops ---- */
+
+static vy_ptx_loop *push_loop(vy_ptx *e) {
+    vy_ptx_loop *loop = VY_PUSH(&e->loops);
+    if (!loop) {
+        e->status = VYRE_NO_MEMORY;
+        return NULL;
+    }
+    *loop = (vy_ptx_loop){vy_ptx_label(e), vy_ptx_label(e)};
+    return loop;
+}
+
+static void write_for(vy_ptx *e, uint32_t index, const vy_stmt *s) {
+    vyre_type type = (vyre_type)e->program->variables.items[s->variable].type;
+    bounds b = {.type = type,
+                .name = vy_ptx_type(type),
+                .is_signed = vyre_type_class(type) == VYRE_CLASS_SIGNED,
+                .is_wide = vyre_type_bits(type) == 64};
+    vy_ptx_value from = vy_ptx_expr(e, s->a);
+    b.to = vy_ptx_expr_kept(e, s->b);
+    b.step = s->c == VY_NONE ? vy_ptx_literal(type, 1) : vy_ptx_expr_kept(e, s->c);
+    b.now = vy_ptx_new(e, type);
+    vy_ptx_move(e, b.now, from);
+    e->variables[s->variable] = b.now;
+    vy_ptx_loop *pushed = push_loop(e);
+    if (!pushed)
+        return;
+    vy_ptx_loop loop = *pushed;
+    uint32_t body = vy_ptx_label(e);
+    jump_if(e, enters(e, &b), 0, loop.exit);
+    vy_ptx_place(e, body);
+    vy_ptx_statements(e, index + 1, s->end);
+    vy_ptx_place(e, loop.next);
+    vy_ptx_value again = goes_on(e, &b);
+    vy_ptx_write(e, "add.%s %s, %s, %s", b.name, vy_ptx_name(e, b.now), vy_ptx_name(e, b.now), vy_ptx_name(e, b.step));
+    jump_if(e, again, 1, body);
+    vy_ptx_place(e, loop.exit);
+    e->loops.count--;
+}
+
+static void write_while(vy_ptx *e, uint32_t index, const vy_stmt *s) {
+    vy_ptx_loop *pushed = push_loop(e);
+    if (!pushed)
+        return;
+    vy_ptx_loop loop = *pushed;
+    vy_ptx_place(e, loop.next);
+    vy_ptx_value condition = vy_ptx_expr(e, s->a);
+    if (!condition.is_literal || !condition.bits)
+        jump_if(e, condition, 0, loop.exit);
+    vy_ptx_statements(e, index + 1, s->end);
+    if (!ends_in_jump(e, index + 1, s->end))
+        jump(e, loop.next);
+    vy_ptx_place(e, loop.exit);
+    e->loops.count--;
+}
+
+/* ---- meetings ---- */
+
+static void barrier(vy_ptx *e, const vy_stmt *s) {
+    if (s->scope == VYRE_SCOPE_WORKGROUP)
+        vy_ptx_write(e, "bar.sync 0");
+    else
+        vy_ptx_refuse(e, "a grid barrier");
+}
+
+static void shuffle(vy_ptx *e, const vy_stmt *s) {
+    if (s->op != VYRE_COLLECTIVE_NATIVE_SHUFFLE || s->width != 32) {
+        vy_ptx_refuse(e, vyre_collective_name((vyre_collective)s->op));
+        return;
+    }
+    vy_ptx_value value = vy_ptx_in_register(e, vy_ptx_expr(e, s->a));
+    vy_ptx_value lane = vy_ptx_in_register(e, vy_ptx_expr(e, s->b));
+    vy_ptx_value d = vy_ptx_new(e, (vyre_type)value.type);
+    vy_ptx_write(e, "shfl.sync.idx.b32 %s, %s, %s, 31, 0xffffffff", vy_ptx_name(e, d), vy_ptx_name(e, value),
+                 vy_ptx_name(e, lane));
+    vy_ptx_declare(e, s->variable, d);
+}
+
+/* ---- any statement ---- */
+
+static void region(vy_ptx *e, uint32_t index, const vy_stmt *s) {
+    vy_string_add(e->out, "\t// ");
+    for (const char *c = vy_name_text(e->program, s->name); *c; c++)
+        vy_string_char(e->out, (unsigned char)*c < ' ' ? ' ' : *c);
+    vy_string_char(e->out, '\n');
+    vy_ptx_statements(e, index + 1, s->end);
+}
+
+static void statement(vy_ptx *e, uint32_t index, const vy_stmt *s) {
+    const vy_ptx_loop *loop = e->loops.count ? &e->loops.items[e->loops.count - 1] : NULL;
+    switch ((vy_stmt_kind)s->kind) {
+    case VY_STMT_LET:
+    case VY_STMT_VAR:
+        vy_ptx_declare(e, s->variable, vy_ptx_expr_kept(e, s->a));
+        break;
+    case VY_STMT_ASSIGN:
+        vy_ptx_move(e, e->variables[s->variable], vy_ptx_expr(e, s->a));
+        break;
+    case VY_STMT_STORE:
+        vy_ptx_store(e, s);
+        break;
+    case VY_STMT_ATOMIC:
+        vy_ptx_atomic(e, s);
+        break;
+    case VY_STMT_COLLECTIVE:
+        shuffle(e, s);
+        break;
+    case VY_STMT_BARRIER:
+        barrier(e, s);
+        break;
+    case VY_STMT_IF:
+        write_if(e, index, s);
+        break;
+    case VY_STMT_FOR:
+        write_for(e, index, s);
+        break;
+    case VY_STMT_WHILE:
+        write_while(e, index, s);
+        break;
+    case VY_STMT_BREAK:
+        jump(e, loop->exit);
+        break;
+    case VY_STMT_CONTINUE:
+        jump(e, loop->next);
+        break;
+    case VY_STMT_RETURN:
+        vy_ptx_write(e, "ret");
+        break;
+    case VY_STMT_REGION:
+        region(e, index, s);
+        break;
+    case VY_STMT_LOAD:
+        vy_ptx_load_wide(e, s);
+        break;
+    case VY_STMT_STORE_WIDE:
+        vy_ptx_store_wide(e, s);
+        break;
+    case VY_STMT_REPORT:
+        vy_ptx_report(e, s);
+        break;
+    case VY_STMT_POLL:
+        vy_ptx_poll(e, s);
+        break;
+    default:
+        vy_ptx_refuse(e, s->kind == VY_STMT_TRAP ? "trap" : s->kind == VY_STMT_PRINT ? "print" : "a call");
+    }
+}
+
+static void locate(vy_ptx *e, uint32_t index) {
+    vy_position at = vy_stmt_position(e->program, index);
+    if (!e->has_positions || !at.line || at.line == e->line)
+        return;
+    e->line = at.line;
+    vy_string_format(e->out, "\t.loc 1 %" PRIu32 " %" PRIu32 "\n", at.line, at.column);
+}
+
+/* Recursion is bounded by VY_LIMIT_NESTING. */
+void vy_ptx_statements(vy_ptx *e, uint32_t first, uint32_t end) {
+    const vy_stmt *stmts = e->program->stmts.items;
+    for (uint32_t i = first; i < end && e->status == VYRE_OK; i = stmts[i].end) {
+        locate(e, i);
+        statement(e, i, &stmts[i]);
+    }
+}

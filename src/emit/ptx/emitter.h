@@ -1,0 +1,139 @@
+/* The state of an emission, and what its parts offer each other.
+ *
+ *   ptx.c      the module: declarations, the entry
+ *   start.c    what is known at the start of the entry
+ *   value.c    registers, literals, variables, expressions
+ *   op.c       rows of the op table
+ *   cast.c     conversions
+ *   memory.c   loads and stores
+ *   atomic.c   atomics
+ *   control.c  statements
+ *   end.c      report and poll
+ *
+ * A value is a register or a literal. Registers are typed by size alone, which PTX lets every instruction of that size use: so bitcasts between f32 and u32 are
+ * nothing. 8- and 16-bit integers are held in 32 bits, extended by their sign; f16 and bf16 in 16 bits; bools in predicates. Registers of temporaries
+ * are written in one place. */
+#ifndef VY_EMIT_PTX_EMITTER_H
+#define VY_EMIT_PTX_EMITTER_H
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "emit/ptx/ptx.h"
+#include "ir/model.h"
+
+/* Kinds of registers: %p0 …, %h0 …, %r0 …, %d0 … */
+typedef enum vy_ptx_class { VY_PTX_PRED, VY_PTX_B16, VY_PTX_B32, VY_PTX_B64, VY_PTX_CLASS_COUNT } vy_ptx_class;
+
+typedef struct vy_ptx_value {
+    uint8_t type;        /* vyre_type */
+    uint8_t is_literal;  /* `bits`, else register `number` of the type's class */
+    uint8_t is_variable; /* the register of a variable that is assigned: it may change */
+    uint32_t number;
+    uint64_t bits;
+} vy_ptx_value;
+
+/* What is computed once, at the start, when somebody asks for it. */
+typedef struct vy_ptx_known {
+    int is_known;
+    vy_ptx_value value;
+} vy_ptx_known;
+
+typedef struct vy_ptx_loop {
+    uint32_t next, exit; /* labels */
+} vy_ptx_loop;
+
+enum { VY_PTX_NAMES = 16, VY_PTX_NAME = 24 };
+
+typedef struct vy_ptx {
+    const vyre_program *program;
+    const vy_function *body;
+    vy_string start, code; /* of the entry: what is known at its start, and the rest */
+    vy_string *out;        /* the one that is written to */
+    uint32_t registers[VY_PTX_CLASS_COUNT];
+    uint32_t labels;
+    uint32_t version, architecture;
+    int is_flat; /* blocks are given as one row */
+    int has_positions;
+    uint32_t line; /* of the last .loc */
+    /* Known at the start. */
+    vy_ptx_known builtins[VYRE_BUILTIN_COUNT][3];
+    vy_ptx_known *address, *count, *misalignment; /* by buffer */
+    vy_ptx_known *params;
+    vy_ptx_known control, shared, local;
+    vy_ptx_value polls, stopping; /* if the program polls */
+    vy_ptx_value *variables;
+    uint32_t *array_offsets; /* by memory of the entry */
+    uint32_t shared_bytes, local_bytes;
+    VY_VECTOR(vy_ptx_loop) loops;
+    char names[VY_PTX_NAMES][VY_PTX_NAME]; /* a ring: what vy_ptx_name gave last */
+    uint32_t next_name;
+    vyre_error *error;
+    vyre_status status;
+} vy_ptx;
+
+/* ---- text ---- */
+
+/* A line of code, without its tab and semicolon. */
+void vy_ptx_write(vy_ptx *e, const char *format, ...) VY_PRINTF(2, 3);
+uint32_t vy_ptx_label(vy_ptx *e);
+void vy_ptx_place(vy_ptx *e, uint32_t label);
+/* The code needs at least this: 70 and 80 for PTX 7.0 and sm_80. */
+void vy_ptx_need(vy_ptx *e, uint32_t version, uint32_t architecture);
+void vy_ptx_refuse(vy_ptx *e, const char *what);
+
+/* ---- values ---- */
+
+vy_ptx_class vy_ptx_class_of(vyre_type type);
+/* How instructions name a type: u32, s64, f32; narrow integers as they are held. */
+const char *vy_ptx_type(vyre_type type);
+/* … one that moves bits: pred, b16, b32, b64. */
+const char *vy_ptx_bits(vyre_type type);
+vy_ptx_value vy_ptx_new(vy_ptx *e, vyre_type type);
+vy_ptx_value vy_ptx_literal(vyre_type type, uint64_t bits);
+/* As an operand: a register's name, or the literal. Good until a few more have been asked for. */
+const char *vy_ptx_name(vy_ptx *e, vy_ptx_value value);
+/* The value in a register. */
+vy_ptx_value vy_ptx_in_register(vy_ptx *e, vy_ptx_value value);
+const char *vy_ptx_register(vy_ptx *e, vy_ptx_value value);
+void vy_ptx_move(vy_ptx *e, vy_ptx_value to, vy_ptx_value from);
+
+vy_ptx_value vy_ptx_expr(vy_ptx *e, uint32_t expr);
+/* The same for a value that is used later: nobody changes it. */
+vy_ptx_value vy_ptx_expr_kept(vy_ptx *e, uint32_t expr);
+vy_ptx_value vy_ptx_op(vy_ptx *e, const vy_expr *expr, vyre_type operand, const vy_ptx_value *args);
+vy_ptx_value vy_ptx_cast(vy_ptx *e, vyre_type to, vy_ptx_value a);
+vy_ptx_value vy_ptx_bitcast(vy_ptx *e, vyre_type to, vy_ptx_value a);
+
+/* What is known at the start (start.c): ids, and what the entry is given. */
+vy_ptx_value vy_ptx_builtin(vy_ptx *e, vyre_builtin builtin, unsigned axis);
+vy_ptx_value vy_ptx_param(vy_ptx *e, uint32_t param);
+vy_ptx_value vy_ptx_buffer(vy_ptx *e, uint32_t buffer); /* its address in the global space */
+vy_ptx_value vy_ptx_count(vy_ptx *e, uint32_t buffer);
+vy_ptx_value vy_ptx_misalignment(vy_ptx *e, uint32_t buffer);
+vy_ptx_value vy_ptx_control_address(vy_ptx *e);
+vy_ptx_value vy_ptx_arrays(vy_ptx *e, vy_space space); /* where they start: workgroup 32 bits, private 64 */
+
+/* ---- memory ---- */
+
+/* "[%d1+4]" of an element. */
+typedef struct vy_ptx_address {
+    char text[40];
+} vy_ptx_address;
+vy_ptx_address vy_ptx_at(vy_ptx *e, uint32_t memory, uint32_t index);
+const char *vy_ptx_space(const vy_ptx *e, uint32_t memory); /* global, shared, local */
+
+vy_ptx_value vy_ptx_load(vy_ptx *e, uint32_t expr);
+void vy_ptx_store(vy_ptx *e, const vy_stmt *s);
+void vy_ptx_load_wide(vy_ptx *e, const vy_stmt *s);
+void vy_ptx_store_wide(vy_ptx *e, const vy_stmt *s);
+void vy_ptx_atomic(vy_ptx *e, const vy_stmt *s);
+
+/* ---- statements ---- */
+
+void vy_ptx_declare(vy_ptx *e, uint32_t variable, vy_ptx_value value);
+/* [first, end). */
+void vy_ptx_statements(vy_ptx *e, uint32_t first, uint32_t end);
+void vy_ptx_report(vy_ptx *e, const vy_stmt *s);
+void vy_ptx_poll(vy_ptx *e, const vy_stmt *s);
+
+#endif

@@ -1,0 +1,205 @@
+/* Loads and stores. Indices are inside, by proof: an address is the start and index * size, computed in 64 bits (32 in shared memory, which has no more).
+ *
+ * Buffers that nobody writes in a dispatch are read through the read-only cache. Narrow elements that are accessed together come as words, and prmt takes them
+ * apart: its selectors 0 to 3 name bytes of the first operand, 4 to 7 of the second, and 8 more is the sign of such a byte, eight times. */
+#include "emit/ptx/emitter.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static const vy_memory *memory_of(const vy_ptx *e, uint32_t memory) {
+    return &e->program->memories.items[memory];
+}
+
+static uint32_t size_of(vyre_type type) {
+    return vyre_type_bits(type) / 8;
+}
+
+const char *vy_ptx_space(const vy_ptx *e, uint32_t memory) {
+    static const char *const names[VY_SPACE_COUNT] = {"global", "shared", "local"};
+    return names[memory_of(e, memory)->space];
+}
+
+/* How a load names the space: read-only buffers have a cache of their own. */
+static const char *load_space(const vy_ptx *e, uint32_t memory) {
+    const vy_memory *m = memory_of(e, memory);
+    int is_constant = m->access == VYRE_ACCESS_READ || m->access == VYRE_ACCESS_UNIFORM;
+    return m->space == VY_SPACE_BUFFER && is_constant ? "global.nc" : vy_ptx_space(e, memory);
+}
+
+/* One element as it lies in memory. */
+static const char *element(vyre_type type) {
+    static const char *const names[VYRE_TYPE_COUNT] = {
+        [VYRE_TYPE_I8] = "s8",   [VYRE_TYPE_U8] = "u8",    [VYRE_TYPE_I16] = "s16", [VYRE_TYPE_U16] = "u16",
+        [VYRE_TYPE_F16] = "b16", [VYRE_TYPE_BF16] = "b16", [VYRE_TYPE_I32] = "b32", [VYRE_TYPE_U32] = "b32",
+        [VYRE_TYPE_F32] = "b32", [VYRE_TYPE_I64] = "b64",  [VYRE_TYPE_U64] = "b64", [VYRE_TYPE_F64] = "b64"};
+    return names[type];
+}
+
+/* ---- addresses ---- */
+
+vy_ptx_address vy_ptx_at(vy_ptx *e, uint32_t memory, uint32_t index) {
+    const vy_memory *m = memory_of(e, memory);
+    uint32_t size = size_of((vyre_type)m->type);
+    int is_buffer = m->space == VY_SPACE_BUFFER, is_shared = m->space == VY_SPACE_WORKGROUP;
+    vy_ptx_value base =
+        is_buffer ? vy_ptx_buffer(e, memory - e->body->first_memory) : vy_ptx_arrays(e, (vy_space)m->space);
+    uint64_t offset = is_buffer ? 0 : e->array_offsets[memory - e->body->first_memory];
+    vy_ptx_value i = vy_ptx_expr(e, index);
+    vy_ptx_address at;
+    if (i.is_literal && offset + i.bits * size <= INT32_MAX) {
+        offset += i.bits * size;
+    } else {
+        const char *from = vy_ptx_register(e, i);
+        vy_ptx_value sum = vy_ptx_new(e, is_shared ? VYRE_TYPE_U32 : VYRE_TYPE_U64);
+        vy_ptx_write(e, "mad.%s.u32 %s, %s, %" PRIu32 ", %s", is_shared ? "lo" : "wide", vy_ptx_name(e, sum), from,
+                     size, vy_ptx_name(e, base));
+        base = sum;
+    }
+    if (offset)
+        snprintf(at.text, sizeof at.text, "[%s+%" PRIu64 "]", vy_ptx_name(e, base), offset);
+    else
+        snprintf(at.text, sizeof at.text, "[%s]", vy_ptx_name(e, base));
+    return at;
+}
+
+/* ---- one element ---- */
+
+vy_ptx_value vy_ptx_load(vy_ptx *e, uint32_t expr) {
+    const vy_expr *x = &e->program->exprs.items[expr];
+    vyre_type type = (vyre_type)x->type;
+    if (x->op != VY_UNGUARDED) {
+        vy_ptx_refuse(e, "a guarded load");
+        return vy_ptx_literal(type, 0);
+    }
+    vy_ptx_address at = vy_ptx_at(e, x->a, x->b);
+    vy_ptx_value condition = x->c == VY_NONE ? vy_ptx_literal(VYRE_TYPE_BOOL, 1) : vy_ptx_expr(e, x->c);
+    vy_ptx_value d = vy_ptx_new(e, type);
+    char guard[VY_PTX_NAME + 2] = "";
+    if (!condition.is_literal || !condition.bits) {
+        snprintf(guard, sizeof guard, "@%s ", vy_ptx_register(e, condition));
+        vy_ptx_write(e, "mov.%s %s, 0", vy_ptx_bits(type), vy_ptx_name(e, d));
+    }
+    vy_ptx_write(e, "%sld.%s.%s %s, %s", guard, load_space(e, x->a), element(type), vy_ptx_name(e, d), at.text);
+    return d;
+}
+
+void vy_ptx_store(vy_ptx *e, const vy_stmt *s) {
+    vyre_type type = (vyre_type)memory_of(e, s->memory)->type;
+    if (s->guard != VY_UNGUARDED) {
+        vy_ptx_refuse(e, "a guarded store");
+        return;
+    }
+    vy_ptx_address at = vy_ptx_at(e, s->memory, s->a);
+    vy_ptx_value value = vy_ptx_in_register(e, vy_ptx_expr(e, s->b));
+    vy_ptx_write(e, "st.%s.%s %s, %s", vy_ptx_space(e, s->memory), element(type), at.text, vy_ptx_name(e, value));
+}
+
+/* ---- several elements ----
+ *
+ * They are accessed as units: elements of 32 or 64 bits themselves, narrow ones as words of 32 bits (or one of 16). */
+
+typedef struct units {
+    uint32_t count;
+    const char *suffix; /* "v4.b32" */
+    vyre_type type;     /* of the register of each */
+    vy_ptx_value values[VY_LIMIT_WIDE];
+} units;
+
+static units units_of(vyre_type type, uint32_t n) {
+    static const char *const words[] = {[1] = "b32", [2] = "v2.b32", [4] = "v4.b32"};
+    uint32_t size = size_of(type), bytes = n * size;
+    if (size == 8)
+        return (units){.count = n, .suffix = "v2.b64", .type = type};
+    if (bytes == 2)
+        return (units){.count = 1, .suffix = "u16", .type = VYRE_TYPE_U32};
+    return (units){.count = bytes / 4, .suffix = words[bytes / 4], .type = size == 4 ? type : VYRE_TYPE_U32};
+}
+
+/* "{%r1, %r2}", or the register alone. */
+static const char *braced(vy_ptx *e, const units *u, char *text, size_t size) {
+    size_t length = 0;
+    for (uint32_t i = 0; i < u->count; i++)
+        length += (size_t)snprintf(text + length, size - length, "%s%s",
+                                   i              ? ", "
+                                   : u->count > 1 ? "{"
+                                                  : "",
+                                   vy_ptx_name(e, u->values[i]));
+    snprintf(text + length, size - length, "%s", u->count > 1 ? "}" : "");
+    return text;
+}
+
+/* The selectors that take element k of a word and extend it. */
+static unsigned selectors(vyre_type type, uint32_t k) {
+    int is_signed = vyre_type_class(type) == VYRE_CLASS_SIGNED;
+    unsigned bytes = size_of(type), last = k * bytes + bytes - 1, fill = is_signed ? 8 + last : 4, all = 0;
+    for (unsigned i = 4; i-- > 0;)
+        all = all << 4 | (i < bytes ? k * bytes + i : fill);
+    return all;
+}
+
+/* The elements of a word. */
+static void take_apart(vy_ptx *e, vyre_type type, vy_ptx_value word, uint32_t n, vy_ptx_value *out) {
+    for (uint32_t k = 0; k < n; k++)
+        out[k] = vy_ptx_new(e, type);
+    if (vy_ptx_class_of(type) == VY_PTX_B16) {
+        vy_ptx_write(e, "mov.b32 {%s, %s}, %s", vy_ptx_name(e, out[0]), vy_ptx_name(e, out[1]), vy_ptx_name(e, word));
+        return;
+    }
+    for (uint32_t k = 0; k < n; k++)
+        vy_ptx_write(e, "prmt.b32 %s, %s, 0, 0x%04x", vy_ptx_name(e, out[k]), vy_ptx_name(e, word), selectors(type, k));
+}
+
+static vy_ptx_value joined(vy_ptx *e, vy_ptx_value low, vy_ptx_value high, unsigned how) {
+    vy_ptx_value d = vy_ptx_new(e, VYRE_TYPE_U32);
+    vy_ptx_write(e, "prmt.b32 %s, %s, %s, 0x%04x", vy_ptx_name(e, d), vy_ptx_name(e, low), vy_ptx_name(e, high), how);
+    return d;
+}
+
+/* A word of n elements: two bytes or halves are joined, then two pairs of bytes. */
+static vy_ptx_value put_together(vy_ptx *e, vyre_type type, const vy_ptx_value *from, uint32_t n) {
+    enum { BYTES = 0x0040, HALVES = 0x5410 };
+    if (vy_ptx_class_of(type) == VY_PTX_B16) {
+        vy_ptx_value d = vy_ptx_new(e, VYRE_TYPE_U32);
+        vy_ptx_write(e, "mov.b32 %s, {%s, %s}", vy_ptx_name(e, d), vy_ptx_name(e, from[0]), vy_ptx_name(e, from[1]));
+        return d;
+    }
+    if (size_of(type) == 2)
+        return joined(e, from[0], from[1], HALVES);
+    vy_ptx_value low = joined(e, from[0], from[1], BYTES);
+    return n == 2 ? low : joined(e, low, joined(e, from[2], from[3], BYTES), HALVES);
+}
+
+void vy_ptx_load_wide(vy_ptx *e, const vy_stmt *s) {
+    vyre_type type = (vyre_type)memory_of(e, s->memory)->type;
+    units u = units_of(type, s->result_count);
+    uint32_t each = s->result_count / u.count;
+    vy_ptx_value out[VY_LIMIT_WIDE];
+    char text[8 * VY_PTX_NAME];
+    vy_ptx_address at = vy_ptx_at(e, s->memory, s->a);
+    for (uint32_t i = 0; i < u.count; i++)
+        u.values[i] = vy_ptx_new(e, u.type);
+    vy_ptx_write(e, "ld.%s.%s %s, %s", load_space(e, s->memory), u.suffix, braced(e, &u, text, sizeof text), at.text);
+    for (uint32_t i = 0; i < u.count; i++) {
+        if (each == 1)
+            out[i] = u.values[i];
+        else
+            take_apart(e, type, u.values[i], each, out + i * each);
+    }
+    for (uint32_t i = 0; i < s->result_count; i++)
+        vy_ptx_declare(e, s->variable + i, out[i]);
+}
+
+void vy_ptx_store_wide(vy_ptx *e, const vy_stmt *s) {
+    vyre_type type = (vyre_type)memory_of(e, s->memory)->type;
+    units u = units_of(type, s->arg_count);
+    uint32_t each = s->arg_count / u.count;
+    vy_ptx_value from[VY_LIMIT_WIDE];
+    char text[8 * VY_PTX_NAME];
+    vy_ptx_address at = vy_ptx_at(e, s->memory, s->a);
+    for (uint32_t i = 0; i < s->arg_count; i++)
+        from[i] = vy_ptx_in_register(e, vy_ptx_expr(e, e->program->args.items[s->args + i].index));
+    for (uint32_t i = 0; i < u.count; i++)
+        u.values[i] = each == 1 ? from[i] : put_together(e, type, from + i * each, each);
+    vy_ptx_write(e, "st.%s.%s %s, %s", vy_ptx_space(e, s->memory), u.suffix, at.text, braced(e, &u, text, sizeof text));
+}

@@ -1,0 +1,332 @@
+/* Rows of the op table. What the ISA does not do by our rules was rewritten before; so were divisors that are zero, amounts beyond the width and everything about
+ * NaN that can be seen. Float arithmetic names its rounding, so that nothing is contracted, and never .ftz, so that subnormals are kept.
+ *
+ * From the PTX ISA: min and max of floats give the other operand for a NaN, and +0 > -0; clz and popc are u32 whatever they count; shl and shr give 0 (or the sign)
+ * for amounts of the width and more. */
+#include "emit/ptx/emitter.h"
+
+#include "ir/eval.h"
+
+typedef enum form {
+    NONE,
+    TYPED,   /* an instruction of as many operands as the row has, by type */
+    BITS,    /* … by size */
+    COMPARE, /* setp */
+    ROUND,   /* cvt from a float type to itself */
+    COUNT    /* gives a u32 */
+} form;
+
+/* By class: how a row is written for integers and floats. */
+typedef struct way {
+    uint8_t form;
+    const char *name;
+} way;
+typedef struct row {
+    way integer, real;
+} row;
+
+static const row rows[VYRE_OP_COUNT] = {
+    [VYRE_OP_NEG] = {{NONE, NULL}, {TYPED, "neg"}},
+    [VYRE_OP_NOT] = {{BITS, "not"}, {NONE, NULL}},
+    [VYRE_OP_LNOT] = {{BITS, "not"}, {NONE, NULL}},
+    [VYRE_OP_ABS] = {{NONE, NULL}, {TYPED, "abs"}},
+    [VYRE_OP_POPCOUNT] = {{COUNT, "popc"}, {NONE, NULL}},
+    [VYRE_OP_CLZ] = {{COUNT, "clz"}, {NONE, NULL}},
+    [VYRE_OP_REVERSE_BITS] = {{BITS, "brev"}, {NONE, NULL}},
+    [VYRE_OP_SQRT] = {{NONE, NULL}, {TYPED, "sqrt.rn"}},
+    [VYRE_OP_APPROX_SQRT] = {{NONE, NULL}, {TYPED, "sqrt.rn"}},
+    [VYRE_OP_FLOOR] = {{NONE, NULL}, {ROUND, "rmi"}},
+    [VYRE_OP_CEIL] = {{NONE, NULL}, {ROUND, "rpi"}},
+    [VYRE_OP_TRUNC] = {{NONE, NULL}, {ROUND, "rzi"}},
+    [VYRE_OP_ROUND] = {{NONE, NULL}, {ROUND, "rni"}},
+    [VYRE_OP_ADD] = {{TYPED, "add"}, {TYPED, "add.rn"}},
+    [VYRE_OP_SUB] = {{TYPED, "sub"}, {TYPED, "sub.rn"}},
+    [VYRE_OP_MUL] = {{TYPED, "mul.lo"}, {TYPED, "mul.rn"}},
+    [VYRE_OP_MUL_HIGH] = {{TYPED, "mul.hi"}, {NONE, NULL}},
+    [VYRE_OP_DIV] = {{TYPED, "div"}, {TYPED, "div.rn"}},
+    [VYRE_OP_APPROX_DIV] = {{NONE, NULL}, {TYPED, "div.rn"}},
+    [VYRE_OP_REM] = {{TYPED, "rem"}, {NONE, NULL}},
+    [VYRE_OP_AND] = {{BITS, "and"}, {NONE, NULL}},
+    [VYRE_OP_OR] = {{BITS, "or"}, {NONE, NULL}},
+    [VYRE_OP_XOR] = {{BITS, "xor"}, {NONE, NULL}},
+    [VYRE_OP_LAND] = {{BITS, "and"}, {NONE, NULL}},
+    [VYRE_OP_LOR] = {{BITS, "or"}, {NONE, NULL}},
+    [VYRE_OP_MIN] = {{TYPED, "min"}, {TYPED, "min"}},
+    [VYRE_OP_MAX] = {{TYPED, "max"}, {TYPED, "max"}},
+    [VYRE_OP_EQ] = {{COMPARE, "eq"}, {COMPARE, "eq"}},
+    [VYRE_OP_NE] = {{COMPARE, "ne"}, {COMPARE, "neu"}},
+    [VYRE_OP_LT] = {{COMPARE, "lt"}, {COMPARE, "lt"}},
+    [VYRE_OP_LE] = {{COMPARE, "le"}, {COMPARE, "le"}},
+    [VYRE_OP_GT] = {{COMPARE, "gt"}, {COMPARE, "gt"}},
+    [VYRE_OP_GE] = {{COMPARE, "ge"}, {COMPARE, "ge"}},
+    [VYRE_OP_FMA] = {{NONE, NULL}, {TYPED, "fma.rn"}},
+};
+
+static int is_float(vyre_type type) {
+    return vyre_type_class(type) == VYRE_CLASS_FLOAT;
+}
+
+static int is_half(vyre_type type) {
+    return type == VYRE_TYPE_F16 || type == VYRE_TYPE_BF16;
+}
+
+/* Half a word and a predicate have no literals, and one operand at least is a register. */
+static vy_ptx_value operand_of(vy_ptx *e, vy_ptx_value v, int may_be_literal) {
+    return may_be_literal && vy_ptx_class_of((vyre_type)v.type) > VY_PTX_B16 ? v : vy_ptx_in_register(e, v);
+}
+
+/* One line: d = instruction(a, b, c). */
+static void line(vy_ptx *e, unsigned arity, const char *name, const char *suffix, vy_ptx_value d,
+                 const vy_ptx_value *args) {
+    vy_ptx_value a = operand_of(e, args[0], arity == 2 && !args[1].is_literal);
+    if (arity == 1) {
+        vy_ptx_write(e, "%s.%s %s, %s", name, suffix, vy_ptx_name(e, d), vy_ptx_name(e, a));
+        return;
+    }
+    vy_ptx_value b = operand_of(e, args[1], arity == 2), c = arity == 3 ? operand_of(e, args[2], 0) : b;
+    vy_ptx_write(e, "%s.%s %s, %s, %s%s%s", name, suffix, vy_ptx_name(e, d), vy_ptx_name(e, a), vy_ptx_name(e, b),
+                 arity == 3 ? ", " : "", arity == 3 ? vy_ptx_name(e, c) : "");
+}
+
+static vy_ptx_value one(vy_ptx *e, const char *name, const char *suffix, vyre_type type, vy_ptx_value a) {
+    vy_ptx_value d = vy_ptx_new(e, type);
+    line(e, 1, name, suffix, d, &a);
+    return d;
+}
+
+static vy_ptx_value two(vy_ptx *e, const char *name, const char *suffix, vyre_type type, vy_ptx_value a,
+                        vy_ptx_value b) {
+    vy_ptx_value d = vy_ptx_new(e, type);
+    line(e, 2, name, suffix, d, (vy_ptx_value[]){a, b});
+    return d;
+}
+
+/* What counts is a u32: as wide as what was counted. */
+static vy_ptx_value counted(vy_ptx *e, const char *name, vyre_type type, vy_ptx_value a) {
+    vy_ptx_value count = one(e, name, vy_ptx_bits(type), VYRE_TYPE_U32, a);
+    return vy_ptx_class_of(type) == VY_PTX_B64 ? one(e, "cvt.u64", "u32", type, count)
+                                               : (count.type = (uint8_t)type, count);
+}
+
+static vy_ptx_value by_row(vy_ptx *e, const way *w, unsigned arity, vyre_type result, vyre_type operand,
+                           const vy_ptx_value *args) {
+    const char *suffix = w->form == BITS ? vy_ptx_bits(operand) : vy_ptx_type(operand);
+    vy_ptx_value d;
+    if (w->form == COUNT)
+        return counted(e, w->name, operand, args[0]);
+    d = vy_ptx_new(e, result);
+    if (w->form == COMPARE)
+        vy_ptx_write(e, "setp.%s.%s %s, %s, %s", w->name, suffix, vy_ptx_name(e, d), vy_ptx_register(e, args[0]),
+                     vy_ptx_name(e, args[1]));
+    else if (w->form == ROUND)
+        vy_ptx_write(e, "cvt.%s.%s.%s %s, %s", w->name, suffix, suffix, vy_ptx_name(e, d), vy_ptx_register(e, args[0]));
+    else
+        line(e, arity, w->name, suffix, d, args);
+    return d;
+}
+
+/* ---- rows that are more than one thing ---- */
+
+static const char *signed_of(vyre_type type) {
+    return vy_ptx_class_of(type) == VY_PTX_B64 ? "s64" : "s32";
+}
+
+/* max(x, -x): what abs gives for MIN is not said. */
+static vy_ptx_value absolute(vy_ptx *e, vyre_type type, vy_ptx_value a) {
+    if (vyre_type_class(type) == VYRE_CLASS_UNSIGNED)
+        return a;
+    a = vy_ptx_in_register(e, a);
+    return two(e, "max", signed_of(type), type, a, one(e, "neg", signed_of(type), type, a));
+}
+
+static vy_ptx_value trailing_zeros(vy_ptx *e, vyre_type type, vy_ptx_value a) {
+    return counted(e, "clz", type, one(e, "brev", vy_ptx_bits(type), type, a));
+}
+
+static vy_ptx_value reverse_word(vy_ptx *e, vyre_type type, vy_ptx_value a) {
+    vy_ptx_value d = vy_ptx_new(e, type);
+    vy_ptx_write(e, "prmt.b32 %s, %s, 0, 0x0123", vy_ptx_name(e, d), vy_ptx_register(e, a));
+    return d;
+}
+
+static vy_ptx_value reverse_bytes(vy_ptx *e, vyre_type type, vy_ptx_value a) {
+    if (vy_ptx_class_of(type) == VY_PTX_B32)
+        return reverse_word(e, type, a);
+    vy_ptx_value low = vy_ptx_new(e, VYRE_TYPE_U32), high = vy_ptx_new(e, VYRE_TYPE_U32), d;
+    const char *whole = vy_ptx_register(e, a);
+    vy_ptx_write(e, "mov.b64 {%s, %s}, %s", vy_ptx_name(e, low), vy_ptx_name(e, high), whole);
+    low = reverse_word(e, VYRE_TYPE_U32, low);
+    high = reverse_word(e, VYRE_TYPE_U32, high);
+    d = vy_ptx_new(e, type);
+    vy_ptx_write(e, "mov.b64 %s, {%s, %s}", vy_ptx_name(e, d), vy_ptx_name(e, high), vy_ptx_name(e, low));
+    return d;
+}
+
+/* Amounts are of 32 bits, whatever is shifted. */
+static vy_ptx_value amount(vy_ptx *e, vy_ptx_value b) {
+    if (b.is_literal)
+        return vy_ptx_literal(VYRE_TYPE_U32, b.bits);
+    return vy_ptx_class_of((vyre_type)b.type) == VY_PTX_B64 ? one(e, "cvt.u32", "u64", VYRE_TYPE_U32, b)
+                                                            : (b.type = VYRE_TYPE_U32, b);
+}
+
+static vy_ptx_value shift(vy_ptx *e, vyre_op op, vyre_type type, vy_ptx_value a, vy_ptx_value b) {
+    return two(e, op == VYRE_OP_SHL ? "shl" : "shr", op == VYRE_OP_SHL ? vy_ptx_bits(type) : vy_ptx_type(type), type, a,
+               amount(e, b));
+}
+
+/* 64 bits: one of the two halves is shifted by the whole width if the amount is 0, which gives 0. */
+static vy_ptx_value rotate(vy_ptx *e, vyre_op op, vyre_type type, vy_ptx_value a, vy_ptx_value b) {
+    int is_left = op == VYRE_OP_ROTL;
+    a = vy_ptx_in_register(e, a);
+    b = amount(e, b);
+    if (vy_ptx_class_of(type) == VY_PTX_B32) {
+        vy_ptx_value d = vy_ptx_new(e, type);
+        vy_ptx_write(e, "shf.%s.wrap.b32 %s, %s, %s, %s", is_left ? "l" : "r", vy_ptx_name(e, d), vy_ptx_name(e, a),
+                     vy_ptx_name(e, a), vy_ptx_name(e, b));
+        return d;
+    }
+    vy_ptx_value other = two(e, "sub", "u32", VYRE_TYPE_U32, vy_ptx_literal(VYRE_TYPE_U32, 64), b);
+    vy_ptx_value there = two(e, is_left ? "shl" : "shr", is_left ? "b64" : "u64", type, a, b);
+    vy_ptx_value back = two(e, is_left ? "shr" : "shl", is_left ? "u64" : "b64", type, a, other);
+    return two(e, "or", "b64", type, there, back);
+}
+
+static uint64_t sign_bit(vyre_type type) {
+    return UINT64_C(1) << (vyre_type_bits(type) - 1);
+}
+
+static vyre_type integer_of(vyre_type type) {
+    return vyre_type_bits(type) == 64 ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
+}
+
+/* Bits of a float that a mask lets through, as an integer. */
+static vy_ptx_value masked(vy_ptx *e, vyre_type type, vy_ptx_value a, uint64_t mask) {
+    vyre_type integer = integer_of(type);
+    if (a.is_literal)
+        a.type = (uint8_t)integer;
+    return two(e, "and", vy_ptx_bits(type), integer, a, vy_ptx_literal(integer, mask));
+}
+
+static vy_ptx_value with_sign(vy_ptx *e, vyre_type type, vy_ptx_value a, vy_ptx_value b) {
+    uint64_t sign = sign_bit(type);
+    return two(e, "or", vy_ptx_bits(type), type, masked(e, type, a, sign - 1), masked(e, type, b, sign));
+}
+
+static vy_ptx_value test(vy_ptx *e, vyre_op op, vyre_type type, vy_ptx_value a) {
+    const char *integer = vy_ptx_type(integer_of(type));
+    if (op == VYRE_OP_IS_NAN) {
+        a = vy_ptx_in_register(e, a);
+        return two(e, "setp.nan", vy_ptx_type(type), VYRE_TYPE_BOOL, a, a);
+    }
+    if (op == VYRE_OP_SIGNBIT)
+        return two(e, "setp.lt", signed_of(type), VYRE_TYPE_BOOL, a, vy_ptx_literal(integer_of(type), 0));
+    vy_ptx_value size = masked(e, type, a, sign_bit(type) - 1);
+    return two(e, op == VYRE_OP_IS_INF ? "setp.eq" : "setp.lt", integer, VYRE_TYPE_BOOL, size,
+               vy_ptx_literal(integer_of(type), vy_type_layouts[type].infinity));
+}
+
+/* c ? a : b of predicates; equality of predicates. */
+static vy_ptx_value select_bool(vy_ptx *e, vy_ptx_value c, vy_ptx_value a, vy_ptx_value b) {
+    c = vy_ptx_in_register(e, c);
+    vy_ptx_value yes = two(e, "and", "pred", VYRE_TYPE_BOOL, c, a);
+    vy_ptx_value no = two(e, "and", "pred", VYRE_TYPE_BOOL, one(e, "not", "pred", VYRE_TYPE_BOOL, c), b);
+    return two(e, "or", "pred", VYRE_TYPE_BOOL, yes, no);
+}
+
+static vy_ptx_value equal_bool(vy_ptx *e, vyre_op op, vy_ptx_value a, vy_ptx_value b) {
+    vy_ptx_value differ = two(e, "xor", "pred", VYRE_TYPE_BOOL, a, b);
+    return op == VYRE_OP_NE ? differ : one(e, "not", "pred", VYRE_TYPE_BOOL, differ);
+}
+
+/* A literal of a float is moved as bits. */
+static vy_ptx_value as_bits(vy_ptx *e, vy_ptx_value v) {
+    if (v.is_literal && vy_ptx_class_of((vyre_type)v.type) == VY_PTX_B16)
+        return vy_ptx_in_register(e, v);
+    if (v.is_literal && is_float((vyre_type)v.type))
+        v.type = (uint8_t)integer_of((vyre_type)v.type);
+    return v;
+}
+
+static vy_ptx_value choose(vy_ptx *e, vyre_type type, const vy_ptx_value *args) {
+    if (type == VYRE_TYPE_BOOL)
+        return select_bool(e, args[0], args[1], args[2]);
+    vy_ptx_value yes = as_bits(e, args[1]), no = as_bits(e, args[2]), d = vy_ptx_new(e, type);
+    const char *condition = vy_ptx_register(e, args[0]);
+    vy_ptx_write(e, "selp.%s %s, %s, %s, %s", vy_ptx_bits(type), vy_ptx_name(e, d), vy_ptx_name(e, yes),
+                 vy_ptx_name(e, no), condition);
+    return d;
+}
+
+/* ---- any row ---- */
+
+static int special(vy_ptx *e, const vy_expr *x, vyre_type operand, const vy_ptx_value *args, vy_ptx_value *out) {
+    vyre_op op = (vyre_op)x->op;
+    vyre_type result = (vyre_type)x->type;
+    switch (op) {
+    case VYRE_OP_NEG:
+        *out = one(e, "neg", signed_of(operand), result, args[0]);
+        return 1;
+    case VYRE_OP_ABS:
+        *out = absolute(e, operand, args[0]);
+        return 1;
+    case VYRE_OP_CTZ:
+        *out = trailing_zeros(e, operand, args[0]);
+        return 1;
+    case VYRE_OP_REVERSE_BYTES:
+        *out = reverse_bytes(e, operand, args[0]);
+        return 1;
+    case VYRE_OP_SHL:
+    case VYRE_OP_SHR:
+        *out = shift(e, op, operand, args[0], args[1]);
+        return 1;
+    case VYRE_OP_ROTL:
+    case VYRE_OP_ROTR:
+        *out = rotate(e, op, operand, args[0], args[1]);
+        return 1;
+    case VYRE_OP_COPYSIGN:
+        *out = with_sign(e, operand, args[0], args[1]);
+        return 1;
+    case VYRE_OP_IS_NAN:
+    case VYRE_OP_IS_INF:
+    case VYRE_OP_IS_FINITE:
+    case VYRE_OP_SIGNBIT:
+        *out = test(e, op, operand, args[0]);
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+/* What is done with types that are held in another width is what moves them; f16 and bf16 have what the profile says (vy_ptx_exact). */
+static int is_native(vyre_op op, vyre_type type) {
+    if (type == VYRE_TYPE_F16)
+        return op == VYRE_OP_ADD || op == VYRE_OP_SUB || op == VYRE_OP_MUL || op == VYRE_OP_FMA;
+    if (type == VYRE_TYPE_BF16)
+        return op == VYRE_OP_FMA;
+    return type == VYRE_TYPE_BOOL || vyre_type_bits(type) >= 32;
+}
+
+vy_ptx_value vy_ptx_op(vy_ptx *e, const vy_expr *x, vyre_type operand, const vy_ptx_value *args) {
+    vyre_op op = (vyre_op)x->op;
+    const way *w = is_float(operand) ? &rows[op].real : &rows[op].integer;
+    vy_ptx_value out = vy_ptx_literal((vyre_type)x->type, 0);
+    if (op == VYRE_OP_CAST)
+        return vy_ptx_cast(e, (vyre_type)x->type, args[0]);
+    if (op == VYRE_OP_BITCAST)
+        return vy_ptx_bitcast(e, (vyre_type)x->type, args[0]);
+    if (op == VYRE_OP_SELECT)
+        return choose(e, operand, args);
+    if (operand == VYRE_TYPE_BOOL && (op == VYRE_OP_EQ || op == VYRE_OP_NE))
+        return equal_bool(e, op, args[0], args[1]);
+    if (is_native(op, operand)) {
+        if (is_half(operand))
+            vy_ptx_need(e, operand == VYRE_TYPE_F16 ? 60 : 70, operand == VYRE_TYPE_F16 ? 60 : 80);
+        if (w->form != NONE)
+            return by_row(e, w, vyre_op_get(op)->arity, (vyre_type)x->type, operand, args);
+        if (special(e, x, operand, args, &out))
+            return out;
+    }
+    vy_ptx_refuse(e, vyre_op_get(op)->name);
+    return out;
+}

@@ -1,0 +1,262 @@
+/* The module (ptx.h): declarations, the entry, and what the target needs to have. */
+#include "emit/ptx/ptx.h"
+
+#include "base/status.h"
+#include "emit/ptx/emitter.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+/* Kernel params beyond the first take PTX 8.1 and sm_70. */
+enum { PARAM_BYTES = 4096 };
+/* The most threads of a block in z. */
+enum { LONGEST_Z = 64 };
+/* What everything needs: shfl.sync is of PTX 6.0, atomics on f64 of sm_60. */
+enum { VERSION = 60, ARCHITECTURE = 60 };
+
+/* ---- the device ---- */
+
+#define EXACT(ID) (UINT64_C(1) << VYRE_NUMERIC_##ID)
+
+uint64_t vy_ptx_exact(uint32_t architecture) {
+    uint64_t exact = EXACT(INT64) | EXACT(F32_ADD) | EXACT(F32_MUL) | EXACT(F32_DIV) | EXACT(F32_SQRT) |
+                     EXACT(F32_FMA) | EXACT(F32_SUBNORMAL) | EXACT(F32_MIN_MAX) | EXACT(F32_ROUND) |
+                     EXACT(F32_CONVERT) | EXACT(F64_ADD) | EXACT(F64_MUL) | EXACT(F64_DIV) | EXACT(F64_SQRT) |
+                     EXACT(F64_FMA) | EXACT(F64_SUBNORMAL) | EXACT(F64_MIN_MAX) | EXACT(F64_ROUND) |
+                     EXACT(F64_CONVERT) | EXACT(F16_ADD) | EXACT(F16_MUL) | EXACT(F16_FMA) | EXACT(F16_CONVERT);
+    return architecture >= 80 ? exact | EXACT(BF16_FMA) | EXACT(BF16_CONVERT) : exact;
+}
+
+vy_legal_target vy_ptx_target(uint32_t architecture, int cancellable) {
+    return (vy_legal_target){.exact = vy_ptx_exact(architecture),
+                             .subgroup_width = 32,
+                             .access_bytes = 16,
+                             .cancellable = (uint8_t)(cancellable != 0)};
+}
+
+/* ---- text ---- */
+
+void vy_ptx_write(vy_ptx *e, const char *format, ...) {
+    char line[256];
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    vy_string_char(e->out, '\t');
+    vy_string_append(e->out, line, length < 0 ? 0 : (size_t)length < sizeof line ? (size_t)length : sizeof line - 1);
+    vy_string_add(e->out, ";\n");
+}
+
+uint32_t vy_ptx_label(vy_ptx *e) {
+    return e->labels++;
+}
+
+void vy_ptx_place(vy_ptx *e, uint32_t label) {
+    vy_string_format(e->out, "$L%" PRIu32 ":\n", label);
+}
+
+void vy_ptx_need(vy_ptx *e, uint32_t version, uint32_t architecture) {
+    e->version = version > e->version ? version : e->version;
+    e->architecture = architecture > e->architecture ? architecture : e->architecture;
+}
+
+void vy_ptx_refuse(vy_ptx *e, const char *what) {
+    if (e->status == VYRE_OK)
+        e->status = vy_fail(e->error, VYRE_UNSUPPORTED, "legalise the program for this target first",
+                            "PTX for `%s` cannot be written: it has %s, which only exists before legalisation",
+                            vyre_program_name(e->program), what);
+}
+
+/* ---- declarations ---- */
+
+static const vy_memory *memory_at(const vy_ptx *e, uint32_t index) {
+    return &e->program->memories.items[e->body->first_memory + index];
+}
+
+static const vy_variable *param_at(const vy_ptx *e, uint32_t index) {
+    return &e->program->variables.items[e->body->first_variable + index];
+}
+
+/* Where each array lies among those of its space. */
+static void lay_out_arrays(vy_ptx *e) {
+    for (uint32_t i = e->program->buffer_count; i < e->body->memory_count; i++) {
+        const vy_memory *m = memory_at(e, i);
+        uint32_t *bytes = m->space == VY_SPACE_WORKGROUP ? &e->shared_bytes : &e->local_bytes;
+        e->array_offsets[i] = *bytes;
+        *bytes += (m->elements * (vyre_type_bits((vyre_type)m->type) / 8) + 15) / 16 * 16;
+    }
+}
+
+static uint32_t param_bytes(const vy_ptx *e) {
+    uint32_t bytes = 8 + 12 * e->program->buffer_count;
+    for (uint32_t i = 0; i < e->program->param_count; i++) /* each at a multiple of 8: more than they take */
+        bytes += 8;
+    return bytes;
+}
+
+static void write_params(vy_ptx *e, vy_string *out) {
+    for (uint32_t i = 0; i < e->program->buffer_count; i++) {
+        const vy_memory *m = memory_at(e, i);
+        unsigned bytes = vyre_type_bits((vyre_type)m->type) / 8;
+        vy_string_format(out, "\t.param .u64 .ptr .global .align %u buffer_%" PRIu32 ", // %s : %s\n", bytes, i,
+                         vy_name_text(e->program, m->name), vyre_type_name((vyre_type)m->type));
+    }
+    for (uint32_t i = 0; i < e->program->buffer_count; i++)
+        vy_string_format(out, "\t.param .u32 count_%" PRIu32 ",\n", i);
+    for (uint32_t i = 0; i < e->program->param_count; i++) {
+        const vy_variable *v = param_at(e, i);
+        vy_string_format(out, "\t.param .%s param_%" PRIu32 ", // %s : %s\n",
+                         vyre_type_bits((vyre_type)v->type) == 64 ? "u64" : "u32", i, vy_name_text(e->program, v->name),
+                         vyre_type_name((vyre_type)v->type));
+    }
+    vy_string_add(out, "\t.param .u64 .ptr .global .align 8 control\n");
+}
+
+static void write_registers(vy_ptx *e, vy_string *out) {
+    static const struct {
+        const char *type;
+        char letter;
+    } classes[VY_PTX_CLASS_COUNT] = {{"pred", 'p'}, {"b16", 'h'}, {"b32", 'r'}, {"b64", 'd'}};
+    for (int i = 0; i < VY_PTX_CLASS_COUNT; i++)
+        if (e->registers[i])
+            vy_string_format(out, "\t.reg .%s %%%c<%" PRIu32 ">;\n", classes[i].type, classes[i].letter,
+                             e->registers[i]);
+}
+
+/* Letters, digits and _: what is left of a name, for PTX takes no other. */
+static void write_name(char *out, size_t size, const char *name) {
+    size_t length = (size_t)snprintf(out, size, "vyre_%s", name);
+    for (size_t i = 0; i < length && i + 1 < size; i++) {
+        char c = out[i];
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')))
+            out[i] = '_';
+    }
+}
+
+static void write_file(const vy_ptx *e, vy_string *out) {
+    vy_string_add(out, ".file 1 \"");
+    for (const char *c = vy_source_name(e->program->source); *c; c++)
+        vy_string_char(out, *c == '"' || *c == '\\' || (unsigned char)*c < ' ' ? '_' : *c);
+    vy_string_add(out, "\"\n");
+}
+
+/* ---- the module ---- */
+
+static void write_module(vy_ptx *e, const vy_ptx_code *code, vy_string *out) {
+    vy_string_format(out, ".version %" PRIu32 ".%" PRIu32 "\n.target sm_%" PRIu32 "\n.address_size 64\n",
+                     code->version / 10, code->version % 10, code->architecture);
+    if (e->has_positions)
+        write_file(e, out);
+    if (code->dynamic_bytes)
+        vy_string_add(out, ".extern .shared .align 16 .b8 workgroup_arrays[];\n");
+    vy_string_format(out, "\n.visible .entry %s(\n", code->entry);
+    write_params(e, out);
+    vy_string_format(out, ")\n.reqntid %" PRIu32 ", %" PRIu32 ", %" PRIu32 "\n{\n", code->block[0], code->block[1],
+                     code->block[2]);
+    write_registers(e, out);
+    if (code->static_bytes)
+        vy_string_format(out, "\t.shared .align 16 .b8 workgroup_arrays[%" PRIu32 "];\n", code->static_bytes);
+    if (code->local_bytes)
+        vy_string_format(out, "\t.local .align 16 .b8 private_arrays[%" PRIu32 "];\n", code->local_bytes);
+    vy_string_append(out, e->start.text, e->start.length);
+    vy_string_append(out, e->code.text, e->code.length);
+    vy_string_add(out, "\tret;\n}\n");
+}
+
+static void describe(const vy_ptx *e, vy_ptx_code *code) {
+    const uint32_t *size = e->program->workgroup;
+    uint32_t all = size[0] * size[1] * size[2];
+    write_name(code->entry, sizeof code->entry, vyre_program_name(e->program));
+    code->version = e->version;
+    code->architecture = e->architecture;
+    for (int i = 0; i < 3; i++)
+        code->block[i] = !e->is_flat ? size[i] : i ? 1 : all;
+    code->param_count = 2 * e->program->buffer_count + e->program->param_count + 1;
+    code->local_bytes = e->local_bytes;
+    if (e->shared_bytes <= VY_PTX_STATIC_BYTES)
+        code->static_bytes = e->shared_bytes;
+    else
+        code->dynamic_bytes = e->shared_bytes;
+}
+
+static int polls(const vyre_program *program) {
+    for (uint32_t i = 0; i < program->stmts.count; i++)
+        if (program->stmts.items[i].kind == VY_STMT_POLL)
+            return 1;
+    return 0;
+}
+
+static void write_body(vy_ptx *e) {
+    if (polls(e->program)) {
+        e->polls = vy_ptx_in_register(e, vy_ptx_literal(VYRE_TYPE_U32, 0));
+        e->stopping = vy_ptx_in_register(e, vy_ptx_literal(VYRE_TYPE_BOOL, 0));
+    }
+    vy_ptx_statements(e, e->body->first_stmt, e->body->end_stmt);
+}
+
+static vyre_status prepare(vy_ptx *e, vy_arena *arena) {
+    const vyre_program *p = e->program;
+    size_t buffers = vy_array_size(p->buffer_count + 1, sizeof(vy_ptx_known));
+    e->address = vy_arena_allocate(arena, buffers);
+    e->count = vy_arena_allocate(arena, buffers);
+    e->misalignment = vy_arena_allocate(arena, buffers);
+    e->params = vy_arena_allocate(arena, vy_array_size(p->param_count + 1, sizeof *e->params));
+    e->variables = vy_arena_allocate(arena, vy_array_size(p->variables.count + 1, sizeof *e->variables));
+    e->array_offsets = vy_arena_allocate(arena, vy_array_size(e->body->memory_count + 1, sizeof *e->array_offsets));
+    if (!e->address || !e->count || !e->misalignment || !e->params || !e->variables || !e->array_offsets)
+        return VYRE_NO_MEMORY;
+    lay_out_arrays(e);
+    if (param_bytes(e) > PARAM_BYTES)
+        vy_ptx_need(e, 81, 70);
+    return VYRE_OK;
+}
+
+static vyre_status check_architecture(const vy_ptx *e, const vy_ptx_options *options) {
+    if (!options || !options->architecture || e->architecture <= options->architecture)
+        return VYRE_OK;
+    return vy_fail(e->error, VYRE_UNSUPPORTED, "legalise the program for that architecture, or choose another device",
+                   "`%s` needs more than the device has (sm_%" PRIu32 ", sm_%" PRIu32 ")",
+                   vyre_program_name(e->program), e->architecture, options->architecture);
+}
+
+vyre_status vy_ptx_emit(const vyre_program *program, const vy_ptx_options *options, vy_ptx_code *out,
+                        vyre_error *error) {
+    vy_arena arena = {0};
+    vy_string text = {0};
+    memset(out, 0, sizeof *out);
+    if (!vy_program_has_entry(program))
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "give a program, or write one that calls the functions",
+                       "`%s` is a library: there is nothing to launch", vyre_program_name(program));
+    vy_ptx e = {.program = program,
+                .body = vy_program_entry(program),
+                .version = VERSION,
+                .architecture = ARCHITECTURE,
+                .is_flat = program->workgroup[2] > LONGEST_Z,
+                .has_positions = program->stmt_positions.count && *vy_source_name(program->source),
+                .error = error};
+    e.out = &e.code;
+    e.status = prepare(&e, &arena);
+    if (e.status == VYRE_OK)
+        write_body(&e);
+    if (e.status == VYRE_OK)
+        e.status = check_architecture(&e, options);
+    if (e.status == VYRE_OK) {
+        describe(&e, out);
+        write_module(&e, out, &text);
+        text.failed |= e.start.failed | e.code.failed;
+        e.status = vy_string_take(&text, &out->text, error);
+    }
+    if (e.status == VYRE_NO_MEMORY)
+        vy_fail_memory(error, "PTX");
+    VY_VECTOR_FREE(&e.loops);
+    vy_string_free(&e.start);
+    vy_string_free(&e.code);
+    vy_string_free(&text);
+    vy_arena_free(&arena);
+    return e.status;
+}
+
+void vy_ptx_free(vy_ptx_code *code) {
+    vyre_bytes_free(&code->text);
+}

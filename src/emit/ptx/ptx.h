@@ -1,0 +1,68 @@
+/* From a legal program to PTX: the text that NVIDIA's driver compiles.
+ *
+ * Everything hard was done by legalisation; what is left is a line or two of PTX for each node. docs/ptx.md shows the result.
+ *
+ * One entry is made. cuLaunchKernel gives it, in this order:
+ *   - for each buffer its address (u64), a multiple of the element's size;
+ *   - for each buffer its number of elements (u32);
+ *   - for each scalar param its bits: a u64 for 64-bit types, else a u32 whose upper bits do not matter (a bool is 0 or not 0);
+ *   - the address of a vy_ptx_control in memory that the device can write (u64).
+ * It is launched with blocks of vy_ptx_code.block threads, vy_ptx_code.dynamic_bytes of dynamic shared memory, and a grid of the dispatch's groups. */
+#ifndef VY_EMIT_PTX_PTX_H
+#define VY_EMIT_PTX_PTX_H
+
+#include "ir/limits.h"
+#include "transform/legal.h"
+#include "vyre/base.h"
+#include "vyre/program.h"
+
+/* What the code and the host tell each other. The host fills it before the launch and reads it when the launch is done; only `cancel` may change meanwhile. One for
+ * each launch in flight. */
+typedef struct vy_ptx_control {
+    uint64_t
+        trap_invocation; /* UINT64_MAX before; then the smallest that reported: group * size + local, of this launch */
+    uint64_t deadline;   /* of the device's %globaltimer, in ns; UINT64_MAX: none */
+    uint32_t trap_code;  /* of that invocation */
+    uint32_t lock;       /* 0 before and after: the code's own */
+    uint32_t cancel;     /* not 0: the dispatch is to end */
+    uint32_t stopped;    /* 0 before; 1: a poll said so, and what is in the buffers means nothing */
+} vy_ptx_control;
+
+/* Polls look at the control block every so many times, from the first on. */
+enum { VY_PTX_POLL_PERIOD = 64 };
+
+/* Shared memory that every device gives without being asked. A program with more takes all of it as dynamic memory. */
+enum { VY_PTX_STATIC_BYTES = 48 << 10 };
+
+/* What the ISA promises by our rules on a device of that architecture (70 stands for sm_70), to be confirmed by a probe there. 8- and 16-bit integers are not worth
+ * their instructions; division edges and amounts beyond the width are not ours; f16 has no native ÷ and √; bf16 comes with sm_80. */
+uint64_t vy_ptx_exact(uint32_t architecture);
+
+/* What programs are legalised for. Collectives are written out with shuffles of 32 consecutive invocations: that a warp is that is what CUDA promises of the
+ * linear order of threads. */
+vy_legal_target vy_ptx_target(uint32_t architecture, int cancellable);
+
+typedef struct vy_ptx_options {
+    uint32_t architecture; /* of the device; 0: any. What needs more is refused */
+} vy_ptx_options;
+
+typedef struct vy_ptx_code {
+    vyre_bytes text;                /* a NUL follows */
+    char entry[VY_LIMIT_NAME + 8];  /* its name */
+    uint32_t version, architecture; /* the lowest that will do: 60 is PTX 6.0, 70 is sm_70 */
+    uint32_t block[3];              /* threads: the workgroup, or all of them in x if it has more than 64 in z */
+    uint32_t param_count;           /* 2 * buffers + scalars + 1 */
+    uint32_t static_bytes, dynamic_bytes, local_bytes; /* shared memory; each thread's arrays */
+} vy_ptx_code;
+
+/* Writes the entry of a program at level legal, inlined, without guarded accesses, traps, prints, grid barriers and collectives but native_shuffle<32>. The text depends
+ * on the program (and its positions, which become line information) and on nothing else. Any thread.
+ *
+ * VYRE_UNSUPPORTED       something in it is not for this emitter, or for that architecture; the error names it
+ * VYRE_INVALID_ARGUMENT  a library
+ * VYRE_NO_MEMORY */
+vyre_status vy_ptx_emit(const vyre_program *program, const vy_ptx_options *options, vy_ptx_code *out,
+                        vyre_error *error);
+void vy_ptx_free(vy_ptx_code *code);
+
+#endif

@@ -1,0 +1,166 @@
+/* Registers, literals, variables, expressions. */
+#include "emit/ptx/emitter.h"
+
+#include "ir/eval.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* ---- types ---- */
+
+typedef struct type_row {
+    uint8_t class;
+    const char *type, *bits;
+} type_row;
+
+static const type_row types[VYRE_TYPE_COUNT] = {
+    [VYRE_TYPE_BOOL] = {VY_PTX_PRED, "pred", "pred"}, [VYRE_TYPE_I8] = {VY_PTX_B32, "s32", "b32"},
+    [VYRE_TYPE_U8] = {VY_PTX_B32, "u32", "b32"},      [VYRE_TYPE_I16] = {VY_PTX_B32, "s32", "b32"},
+    [VYRE_TYPE_U16] = {VY_PTX_B32, "u32", "b32"},     [VYRE_TYPE_I32] = {VY_PTX_B32, "s32", "b32"},
+    [VYRE_TYPE_U32] = {VY_PTX_B32, "u32", "b32"},     [VYRE_TYPE_I64] = {VY_PTX_B64, "s64", "b64"},
+    [VYRE_TYPE_U64] = {VY_PTX_B64, "u64", "b64"},     [VYRE_TYPE_F16] = {VY_PTX_B16, "f16", "b16"},
+    [VYRE_TYPE_BF16] = {VY_PTX_B16, "bf16", "b16"},   [VYRE_TYPE_F32] = {VY_PTX_B32, "f32", "b32"},
+    [VYRE_TYPE_F64] = {VY_PTX_B64, "f64", "b64"},
+};
+
+vy_ptx_class vy_ptx_class_of(vyre_type type) {
+    return (vy_ptx_class)types[type].class;
+}
+
+const char *vy_ptx_type(vyre_type type) {
+    return types[type].type;
+}
+
+const char *vy_ptx_bits(vyre_type type) {
+    return types[type].bits;
+}
+
+/* ---- registers and literals ---- */
+
+vy_ptx_value vy_ptx_new(vy_ptx *e, vyre_type type) {
+    return (vy_ptx_value){.type = (uint8_t)type, .number = e->registers[types[type].class]++};
+}
+
+vy_ptx_value vy_ptx_literal(vyre_type type, uint64_t bits) {
+    return (vy_ptx_value){.type = (uint8_t)type, .is_literal = 1, .bits = bits};
+}
+
+/* A signed literal of fewer than 64 bits as the number it is. */
+static int64_t extended(vyre_type type, uint64_t bits) {
+    unsigned unused = 64 - vyre_type_bits(type);
+    return (int64_t)(bits << unused) >> unused;
+}
+
+static void write_literal(vy_ptx_value v, char *text) {
+    vyre_type type = (vyre_type)v.type;
+    if (type == VYRE_TYPE_BOOL)
+        snprintf(text, VY_PTX_NAME, "%s", v.bits ? "-1" : "0");
+    else if (type == VYRE_TYPE_F32)
+        snprintf(text, VY_PTX_NAME, "0f%08" PRIX64, v.bits);
+    else if (type == VYRE_TYPE_F64)
+        snprintf(text, VY_PTX_NAME, "0d%016" PRIX64, v.bits);
+    else if (vyre_type_class(type) == VYRE_CLASS_SIGNED && extended(type, v.bits) != INT64_MIN)
+        snprintf(text, VY_PTX_NAME, "%" PRId64, extended(type, v.bits));
+    else if (v.bits < 1 << 20)
+        snprintf(text, VY_PTX_NAME, "%" PRIu64, v.bits);
+    else
+        snprintf(text, VY_PTX_NAME, "0x%" PRIx64, v.bits);
+}
+
+const char *vy_ptx_name(vy_ptx *e, vy_ptx_value v) {
+    static const char letters[VY_PTX_CLASS_COUNT] = {'p', 'h', 'r', 'd'};
+    char *text = e->names[e->next_name++ % VY_PTX_NAMES];
+    if (v.is_literal)
+        write_literal(v, text);
+    else
+        snprintf(text, VY_PTX_NAME, "%%%c%" PRIu32, letters[types[v.type].class], v.number);
+    return text;
+}
+
+/* Bits are moved, those of floats too. */
+void vy_ptx_move(vy_ptx *e, vy_ptx_value to, vy_ptx_value from) {
+    static const uint8_t integers[VY_PTX_CLASS_COUNT] = {VYRE_TYPE_BOOL, VYRE_TYPE_U16, VYRE_TYPE_U32, VYRE_TYPE_U64};
+    if (from.is_literal && vyre_type_class((vyre_type)from.type) == VYRE_CLASS_FLOAT)
+        from.type = integers[types[from.type].class];
+    vy_ptx_write(e, "mov.%s %s, %s", vy_ptx_bits((vyre_type)to.type), vy_ptx_name(e, to), vy_ptx_name(e, from));
+}
+
+vy_ptx_value vy_ptx_in_register(vy_ptx *e, vy_ptx_value v) {
+    if (!v.is_literal)
+        return v;
+    vy_ptx_value made = vy_ptx_new(e, (vyre_type)v.type);
+    vy_ptx_move(e, made, v);
+    return made;
+}
+
+const char *vy_ptx_register(vy_ptx *e, vy_ptx_value v) {
+    return vy_ptx_name(e, vy_ptx_in_register(e, v));
+}
+
+/* ---- variables ---- */
+
+static vy_ptx_value variable(vy_ptx *e, uint32_t index) {
+    uint32_t param = index - e->body->first_variable;
+    return param < e->program->param_count ? vy_ptx_param(e, param) : e->variables[index];
+}
+
+/* A variable that is never assigned is its value, wherever that is; others have a register of their own. */
+void vy_ptx_declare(vy_ptx *e, uint32_t index, vy_ptx_value value) {
+    const vy_variable *v = &e->program->variables.items[index];
+    if (!v->is_mutable) {
+        e->variables[index] = value;
+        return;
+    }
+    e->variables[index] = vy_ptx_new(e, (vyre_type)v->type);
+    e->variables[index].is_variable = 1;
+    vy_ptx_move(e, e->variables[index], value);
+}
+
+/* ---- expressions ---- */
+
+static vy_ptx_value length(vy_ptx *e, const vy_expr *x) {
+    const vy_memory *m = &e->program->memories.items[x->a];
+    uint32_t buffer = x->a - e->body->first_memory;
+    if (m->space != VY_SPACE_BUFFER)
+        return vy_ptx_literal(VYRE_TYPE_U32, x->kind == VY_EXPR_LEN ? m->elements : 0);
+    return x->kind == VY_EXPR_LEN ? vy_ptx_count(e, buffer) : vy_ptx_misalignment(e, buffer);
+}
+
+static vy_ptx_value op(vy_ptx *e, const vy_expr *x) {
+    unsigned arity = vyre_op_get((vyre_op)x->op)->arity;
+    const uint32_t from[3] = {x->a, x->b, x->c};
+    vy_ptx_value args[3] = {{0}, {0}, {0}};
+    for (unsigned i = 0; i < arity; i++)
+        args[i] = vy_ptx_expr(e, from[i]);
+    vyre_type operand = (vyre_type)e->program->exprs.items[x->op == VYRE_OP_SELECT ? x->b : x->a].type;
+    return vy_ptx_op(e, x, operand, args);
+}
+
+/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+vy_ptx_value vy_ptx_expr(vy_ptx *e, uint32_t expr) {
+    const vy_expr *x = &e->program->exprs.items[expr];
+    switch ((vy_expr_kind)x->kind) {
+    case VY_EXPR_LITERAL:
+        return vy_ptx_literal((vyre_type)x->type, x->bits);
+    case VY_EXPR_VARIABLE:
+        return variable(e, x->a);
+    case VY_EXPR_LOAD:
+        return vy_ptx_load(e, expr);
+    case VY_EXPR_LEN:
+    case VY_EXPR_MISALIGNMENT:
+        return length(e, x);
+    case VY_EXPR_BUILTIN:
+        return vy_ptx_builtin(e, (vyre_builtin)x->op, x->axis);
+    default:
+        return op(e, x);
+    }
+}
+
+vy_ptx_value vy_ptx_expr_kept(vy_ptx *e, uint32_t expr) {
+    vy_ptx_value v = vy_ptx_expr(e, expr);
+    if (!v.is_variable)
+        return v;
+    vy_ptx_value made = vy_ptx_new(e, (vyre_type)v.type);
+    vy_ptx_move(e, made, v);
+    return made;
+}
