@@ -53,14 +53,6 @@ static vyre_module *parse(const char *file, const work *w, vyre_error *error) {
     return module;
 }
 
-/* The compiler of the backend cpu, in a build that is not installed: in the folder of plug-ins beside that of this program. */
-static void name_compiler(void) {
-    char *path = realpath(suite_built_path("../plugins/vyre-compiler-llvm.so"), NULL);
-    if (path)
-        setenv("VYRE_COMPILER", path, 0);
-    free(path);
-}
-
 /* A backend that cannot compile today is not there. */
 static vyre_status try_compile(vyre_error *error) {
     vyre_module *module = parse("bench/suite/empty.vyre", NULL, error);
@@ -92,7 +84,6 @@ static void close_ours(void) {
 static int open_ours(const char *id, char *about, char *reason) {
     vyre_error error;
     vyre_device_profile profile = {.struct_size = sizeof profile};
-    name_compiler();
     if (vyre_acquire(id, &backend, &error) != VYRE_OK) {
         say(reason, &error);
         return 0;
