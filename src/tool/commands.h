@@ -16,6 +16,7 @@
     X(ops)                                                                                                             \
     X(inline)                                                                                                          \
     X(opt)                                                                                                             \
+    X(emit)                                                                                                            \
     X(encode)                                                                                                          \
     X(decode)                                                                                                          \
     X(bind)                                                                                                            \

@@ -3,7 +3,7 @@ _vyre() {
     local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]:-} options=
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "run check fmt explain backends cache doctor dialects ops inline opt encode decode bind gen shrink version help" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "run check fmt explain backends cache doctor dialects ops inline opt emit encode decode bind gen shrink version help" -- "$word")
         return
     fi
     case $command in
@@ -17,12 +17,13 @@ _vyre() {
     dialects) options="--folder --events --json" ;;
     ops) options="--markdown --json" ;;
     inline | decode | bind) options="--output --program --define" ;;
+    emit) options="--target --cpu --width --cancellable --list --output --program --define" ;;
     opt) options="--level --pass --both --each --report --list --json --output --program --define" ;;
     encode) options="--output --program --define --debug" ;;
     gen) options="--seed --count --statements --depth --invocations --stress --types --output --json" ;;
     shrink) options="--output --program --define --count --grid --elements --tries --timeout --verbose" ;;
     help)
-        mapfile -t COMPREPLY < <(compgen -W "run check fmt explain backends cache doctor dialects ops inline opt encode decode bind gen shrink version help" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "run check fmt explain backends cache doctor dialects ops inline opt emit encode decode bind gen shrink version help" -- "$word")
         return
         ;;
     esac

@@ -1,0 +1,83 @@
+/* vyre emit with the compiler plug-in beside the command: the function is there, and nothing from outside. */
+#include "support/test.h"
+
+/* What a command prints on either stream; the exit code in *code. */
+static char *output_of(const char *words, int *code) {
+    static char text[1 << 20], command[2048];
+    snprintf(command, sizeof command, "%s emit %s 2>&1", vy_test_command(), words);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    size_t size = fread(text, 1, sizeof text - 1, pipe);
+    text[size] = 0;
+    *code = pclose(pipe);
+    return text;
+}
+
+static char *emitted(const char *file, const char *options) {
+    char words[1024];
+    int code;
+    snprintf(words, sizeof words, "%s %s", vy_test_path(file), options);
+    char *text = output_of(words, &code);
+    if (code != 0)
+        fail_msg("%s: %.400s", words, text);
+    return text;
+}
+
+static void ir_has_the_function(void **state) {
+    (void)state;
+    char *text = emitted("examples/saxpy.vyre", "--target llvm-ir --cpu x86-64-v3");
+    assert_non_null(strstr(text, "define void @saxpy(ptr"));
+    assert_non_null(strstr(text, "<8 x float>"));
+    assert_non_null(strstr(text, "@llvm.fma.v8f32"));
+}
+
+static void lanes_can_be_chosen(void **state) {
+    (void)state;
+    assert_non_null(strstr(emitted("examples/saxpy.vyre", "--cpu x86-64-v3 --width 16"), "<16 x float>"));
+    assert_non_null(strstr(emitted("examples/saxpy.vyre", "--cpu x86-64-v4"), "<16 x float>"));
+    assert_non_null(strstr(emitted("examples/saxpy.vyre", "--cpu x86-64"), "<4 x i32>"));
+}
+
+static void assembly_has_the_function_and_calls_nobody_outside(void **state) {
+    static const char *const files[] = {"examples/saxpy.vyre", "examples/matmul.vyre", "examples/mandelbrot.vyre",
+                                        "examples/sha256.vyre"};
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char *text = emitted(files[i], "--target asm --cpu x86-64-v3");
+        assert_non_null(strstr(text, "@function"));
+        assert_non_null(strstr(text, "ret"));
+        assert_null(strstr(text, "@PLT"));
+        assert_null(strstr(text, "GOTPCREL"));
+    }
+}
+
+static void the_name_of_the_registry_is_taken(void **state) {
+    (void)state;
+    assert_non_null(strstr(emitted("examples/saxpy.vyre", "-t llvm"), "define void @saxpy"));
+}
+
+static void programs_of_level_legal_are_taken_as_they_are(void **state) {
+    (void)state;
+    assert_non_null(strstr(emitted("tests/compilers/legal.vyre", ""), "define void @copy"));
+}
+
+static void a_width_nobody_makes_is_refused(void **state) {
+    char words[1024];
+    int code;
+    (void)state;
+    snprintf(words, sizeof words, "%s --width 5", vy_test_path("examples/saxpy.vyre"));
+    assert_non_null(strstr(output_of(words, &code), "does not make code with 5 lanes"));
+    assert_int_not_equal(code, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ir_has_the_function),
+        cmocka_unit_test(lanes_can_be_chosen),
+        cmocka_unit_test(assembly_has_the_function_and_calls_nobody_outside),
+        cmocka_unit_test(the_name_of_the_registry_is_taken),
+        cmocka_unit_test(programs_of_level_legal_are_taken_as_they_are),
+        cmocka_unit_test(a_width_nobody_makes_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
