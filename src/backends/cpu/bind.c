@@ -20,6 +20,7 @@ struct vy_cpu_copy {
 static alignas(VY_CPU_ALIGNMENT) const uint8_t nowhere[VY_CPU_ALIGNMENT];
 
 typedef struct binder {
+    vy_cpu *cpu;
     const vy_cpu_code *code;
     const vyre_launch *launch;
     vyre_outputs *outputs;
@@ -69,7 +70,8 @@ static void *copy(const binder *b, const void *data, size_t size) {
     made->next = b->bound->copies;
     made->size = size;
     b->bound->copies = made;
-    return memcpy(made->bytes, data, size);
+    vy_cpu_pool_fill(b->cpu->pool, made->bytes, data, size);
+    return made->bytes;
 }
 
 /* Whether the bytes lie in memory of a slot other than at its start, if it is their own and large enough. */
@@ -120,21 +122,17 @@ static vyre_status bind_output(const binder *b, size_t index, vyre_bytes *slot) 
     vyre_status status = make_room(b, slot, size);
     if (status != VYRE_OK)
         return status;
-    if (size && from != slot->data) {
-        if (from)
-            memcpy(slot->data, from, size);
-        else
-            memset(slot->data, 0, size);
-    }
+    if (size && from != slot->data)
+        vy_cpu_pool_fill(b->cpu->pool, slot->data, from, size);
     set(b, index, slot->data);
     return VYRE_OK;
 }
 
 /* ---- both ---- */
 
-vyre_status vy_cpu_bind_host(const vy_cpu_code *code, const vyre_launch *launch, const vyre_span *inputs,
+vyre_status vy_cpu_bind_host(vy_cpu *cpu, const vy_cpu_code *code, const vyre_launch *launch, const vyre_span *inputs,
                              vyre_outputs *outputs, vy_cpu_bound *bound, vyre_error *error) {
-    binder b = {code, launch, outputs, bound, error};
+    binder b = {cpu, code, launch, outputs, bound, error};
     vyre_status status = start(&b);
     size_t input = 0, output = 0;
     for (size_t i = 0; i < code->buffer_count && status == VYRE_OK; i++) {
@@ -149,9 +147,10 @@ vyre_status vy_cpu_bind_host(const vy_cpu_code *code, const vyre_launch *launch,
     return status;
 }
 
-vyre_status vy_cpu_bind_resources(const vy_cpu_code *code, const vyre_launch *launch, const vyre_resource *bindings,
-                                  vyre_outputs *outputs, vy_cpu_bound *bound, vyre_error *error) {
-    binder b = {code, launch, outputs, bound, error};
+vyre_status vy_cpu_bind_resources(vy_cpu *cpu, const vy_cpu_code *code, const vyre_launch *launch,
+                                  const vyre_resource *bindings, vyre_outputs *outputs, vy_cpu_bound *bound,
+                                  vyre_error *error) {
+    binder b = {cpu, code, launch, outputs, bound, error};
     vyre_status status = start(&b);
     size_t output = 0;
     for (size_t i = 0; i < code->buffer_count && status == VYRE_OK; i++) {

@@ -17,11 +17,12 @@ typedef struct vy_cpu_bound {
  *
  * VYRE_LIMIT  a buffer has more than VY_CPU_ELEMENTS_MAX elements
  * VYRE_NO_MEMORY */
-vyre_status vy_cpu_bind_host(const vy_cpu_code *code, const vyre_launch *launch, const vyre_span *inputs,
+vyre_status vy_cpu_bind_host(vy_cpu *cpu, const vy_cpu_code *code, const vyre_launch *launch, const vyre_span *inputs,
                              vyre_outputs *outputs, vy_cpu_bound *bound, vyre_error *error);
 /* Resources, one for each buffer; outputs (NULL if none is bound to host bytes) has a slot for each output, those of resident ones stay empty. */
-vyre_status vy_cpu_bind_resources(const vy_cpu_code *code, const vyre_launch *launch, const vyre_resource *bindings,
-                                  vyre_outputs *outputs, vy_cpu_bound *bound, vyre_error *error);
+vyre_status vy_cpu_bind_resources(vy_cpu *cpu, const vy_cpu_code *code, const vyre_launch *launch,
+                                  const vyre_resource *bindings, vyre_outputs *outputs, vy_cpu_bound *bound,
+                                  vyre_error *error);
 void vy_cpu_unbind(vy_cpu_bound *bound);
 
 #endif

@@ -36,6 +36,7 @@ static uint64_t capability(void *self, vyre_capability capability) {
         [VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_Z] = VY_LIMIT_WORKGROUP,
         [VYRE_CAPABILITY_MAX_WORKGROUPS] = UINT32_MAX,
         [VYRE_CAPABILITY_MAX_INVOCATIONS] = VY_LIMIT_WORKGROUP,
+        [VYRE_CAPABILITY_MAX_STORAGE_BYTES] = (uint64_t)VY_CPU_ELEMENTS_MAX * 8, /* of the largest type */
         [VYRE_CAPABILITY_CANCEL] = 1,
     };
     (void)self;

@@ -40,7 +40,7 @@ vyre_status vy_cpu_call_host(const vy_cpu_call *call, const vyre_span *inputs, v
                              vyre_error *error) {
     uint64_t start = call->timing ? vy_clock_now() : 0;
     vy_cpu_bound bound;
-    vyre_status status = vy_cpu_bind_host(call->code, call->launch, inputs, outputs, &bound, error);
+    vyre_status status = vy_cpu_bind_host(call->cpu, call->code, call->launch, inputs, outputs, &bound, error);
     return finish(call, status, &bound, start, error);
 }
 
@@ -48,7 +48,7 @@ vyre_status vy_cpu_call_resources(const vy_cpu_call *call, const vyre_resource *
                                   vyre_error *error) {
     uint64_t start = call->timing ? vy_clock_now() : 0;
     vy_cpu_bound bound;
-    vyre_status status = vy_cpu_bind_resources(call->code, call->launch, bindings, outputs, &bound, error);
+    vyre_status status = vy_cpu_bind_resources(call->cpu, call->code, call->launch, bindings, outputs, &bound, error);
     return finish(call, status, &bound, start, error);
 }
 

@@ -1,7 +1,7 @@
 /* Resident buffers (memory.h). The boundary has checked handles and ranges. */
 #include "backends/cpu/memory.h"
 
-#include "backends/cpu/kernel.h"
+#include "backends/cpu/cpu.h"
 #include "base/memory.h"
 #include "base/status.h"
 
@@ -39,18 +39,14 @@ vyre_status vy_cpu_resident_free(void *self, uint64_t native, vyre_error *error)
 
 vyre_status vy_cpu_resident_upload(void *self, uint64_t native, uint64_t offset, const void *data, uint64_t size,
                                    vyre_error *error) {
-    (void)self;
     (void)error;
-    if (size)
-        memcpy(vy_cpu_resident_bytes(native) + offset, data, (size_t)size);
+    vy_cpu_pool_fill(((vy_cpu *)self)->pool, vy_cpu_resident_bytes(native) + offset, data, (size_t)size);
     return VYRE_OK;
 }
 
 vyre_status vy_cpu_resident_download(void *self, uint64_t native, uint64_t offset, void *data, uint64_t size,
                                      vyre_error *error) {
-    (void)self;
     (void)error;
-    if (size)
-        memcpy(data, vy_cpu_resident_bytes(native) + offset, (size_t)size);
+    vy_cpu_pool_fill(((vy_cpu *)self)->pool, data, vy_cpu_resident_bytes(native) + offset, (size_t)size);
     return VYRE_OK;
 }

@@ -125,9 +125,9 @@ vyre_status vy_cpu_pipeline_sequence(void *self, const vyre_native_step *steps, 
         return status;
     *failed = step_count;
     for (size_t i = 0; i < readback_count; i++)
-        if (readbacks[i].size)
-            memcpy(readbacks[i].host, vy_cpu_resident_bytes(readbacks[i].resident.id) + readbacks[i].offset,
-                   (size_t)readbacks[i].size);
+        vy_cpu_pool_fill(cpu->pool, readbacks[i].host,
+                         vy_cpu_resident_bytes(readbacks[i].resident.id) + readbacks[i].offset,
+                         (size_t)readbacks[i].size);
     if (timing) {
         timing->present |= VYRE_TIMED_DEVICE;
         timing->wall_ns = vy_clock_now() - start;

@@ -21,6 +21,7 @@ struct vy_cpu_pool {
     unsigned running; /* tasks */
     unsigned idle;
     unsigned threads, most;
+    unsigned helpers; /* as asked for: most, or 0 */
     int is_closed;
     _Atomic unsigned awake;
     _Atomic uint32_t posts; /* changes whenever there is new work: what a thread that looks again looks at */
@@ -44,6 +45,7 @@ vy_cpu_pool *vy_cpu_pool_new(unsigned helpers) {
     pthread_cond_init(&pool->work, NULL);
     pthread_cond_init(&pool->quiet, NULL);
     pool->most = most;
+    pool->helpers = helpers;
     return pool;
 }
 
@@ -109,6 +111,7 @@ static void rest(vy_cpu_pool *pool) {
 static void *serve(void *user) {
     vy_cpu_pool *pool = user;
     vy_cpu_job *job;
+    pthread_setname_np(pthread_self(), "vyre-cpu");
     pthread_mutex_lock(&pool->lock);
     for (;;) {
         if ((job = find_job(pool)))
@@ -191,6 +194,33 @@ void vy_cpu_pool_run(vy_cpu_pool *pool, vy_cpu_job *job, unsigned helpers) {
         pthread_cond_wait(&job->left, &pool->lock);
     pthread_mutex_unlock(&pool->lock);
     pthread_cond_destroy(&job->left);
+}
+
+/* ---- bytes ---- */
+
+/* One thread does not use all of the memory's bandwidth; below some megabytes it has done it before others are awake. */
+enum { FILL_ALONE = 4 << 20, FILL_CHUNK = 1 << 20 };
+
+typedef struct filling {
+    vy_cpu_job job;
+    char *to;
+    const char *from;
+} filling;
+
+static void fill(vy_cpu_job *job) {
+    const filling *f = (const filling *)job;
+    uint64_t first, end;
+    while (vy_cpu_job_take(job, &first, &end)) {
+        if (f->from)
+            memcpy(f->to + first, f->from + first, (size_t)(end - first));
+        else
+            memset(f->to + first, 0, (size_t)(end - first));
+    }
+}
+
+void vy_cpu_pool_fill(vy_cpu_pool *pool, void *to, const void *from, size_t size) {
+    filling f = {.job = {.body = fill, .end = size, .chunk = FILL_CHUNK}, .to = to, .from = from};
+    vy_cpu_pool_run(pool, &f.job, size < FILL_ALONE ? 0 : pool->helpers);
 }
 
 /* ---- tasks ---- */

@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct vy_cpu_pool vy_cpu_pool;
@@ -37,6 +38,9 @@ void vy_cpu_pool_close(vy_cpu_pool *pool);
 void vy_cpu_pool_run(vy_cpu_pool *pool, vy_cpu_job *job, unsigned helpers);
 /* The next range; 0 if all are taken. For bodies. */
 int vy_cpu_job_take(vy_cpu_job *job, uint64_t *first, uint64_t *end);
+
+/* memcpy, or memset with 0 if from is NULL: on several threads if it is much. */
+void vy_cpu_pool_fill(vy_cpu_pool *pool, void *to, const void *from, size_t size);
 
 /* Puts a task in line. Returns 0, and nothing happens, if there is no thread and none can be started. */
 int vy_cpu_pool_start(vy_cpu_pool *pool, vy_cpu_task *task);

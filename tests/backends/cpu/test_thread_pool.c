@@ -99,6 +99,28 @@ static void jobs_beside_each_other_end(void **state) {
     vy_cpu_pool_close(pool);
 }
 
+static void many_bytes_are_copied_and_cleared(void **state) {
+    (void)state;
+    const size_t sizes[] = {0, 1, 1000, (5 << 20) + 17};
+    vy_cpu_pool *pool = vy_cpu_pool_new(3);
+    char *from = malloc(sizes[3]), *to = malloc(sizes[3] + 1);
+    for (size_t i = 0; i < sizes[3]; i++)
+        from[i] = (char)(i * 31 + i / 255);
+    for (size_t k = 0; k < 4; k++) {
+        memset(to, 99, sizes[3] + 1);
+        vy_cpu_pool_fill(pool, to, from, sizes[k]);
+        assert_memory_equal(to, from, sizes[k]);
+        assert_int_equal(to[sizes[k]], 99);
+        vy_cpu_pool_fill(pool, to, NULL, sizes[k]);
+        for (size_t i = 0; i < sizes[k]; i++)
+            assert_int_equal(to[i], 0);
+        assert_int_equal(to[sizes[k]], 99);
+    }
+    free(from);
+    free(to);
+    vy_cpu_pool_close(pool);
+}
+
 /* ---- tasks ---- */
 
 typedef struct ticking {
@@ -189,10 +211,15 @@ static void alarms_of_many_threads_are_kept_apart(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_range_is_taken_once),    cmocka_unit_test(no_thread_is_started_without_need),
-        cmocka_unit_test(jobs_inside_jobs_end),         cmocka_unit_test(jobs_beside_each_other_end),
-        cmocka_unit_test(tasks_run_and_are_waited_for), cmocka_unit_test(closing_ends_what_is_in_line),
-        cmocka_unit_test(alarms_ring_in_time),          cmocka_unit_test(alarms_of_many_threads_are_kept_apart),
+        cmocka_unit_test(every_range_is_taken_once),
+        cmocka_unit_test(no_thread_is_started_without_need),
+        cmocka_unit_test(jobs_inside_jobs_end),
+        cmocka_unit_test(jobs_beside_each_other_end),
+        cmocka_unit_test(many_bytes_are_copied_and_cleared),
+        cmocka_unit_test(tasks_run_and_are_waited_for),
+        cmocka_unit_test(closing_ends_what_is_in_line),
+        cmocka_unit_test(alarms_ring_in_time),
+        cmocka_unit_test(alarms_of_many_threads_are_kept_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
