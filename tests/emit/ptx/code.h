@@ -307,7 +307,7 @@ static inline void ptxas_accepts(const char *ptxas, const char *text, const char
     assert_non_null(file);
     assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
     fclose(file);
-    snprintf(command, sizeof command, "'%s' -arch=sm_%d -o /dev/null %s", ptxas, PTX_ARCHITECTURE, path);
+    snprintf(command, sizeof command, "'%s' -O0 -arch=sm_%d -o /dev/null %s", ptxas, PTX_ARCHITECTURE, path);
     if (system(command) != 0) {
         printf("%s\n", text);
         fail_msg("ptxas refuses %s", what);
