@@ -39,6 +39,11 @@ static const sample samples[] = {
             "array s : u32 [48] workgroup\n" INDEX
             "let l = local_index\nvar n = 1u32\ns[l] = x[i]\nbarrier\nwhile n < 48 {\nlet o = s[l - n]\nbarrier\n"
             "s[l] = s[l] + o\nif n == 4 { n = n + 1 }\nbarrier\nn = 2 * n\n}\ny[i] = s[l] + n\n")},
+    {"shuffles from far away",
+     SAMPLE("", "u32", "u32", "48",
+            INDEX "let a1 = subgroup_shuffle_up<16>(x[i], 4294967295)\nlet a2 = subgroup_shuffle_up<16>(x[i], 3)\n"
+                  "let a3 = subgroup_shuffle_down<16>(x[i], 4294967290)\nlet a4 = subgroup_shuffle<16>(x[i], 16)\n"
+                  "y[i] = a1 + 3 * a2 + 5 * a3 + 7 * a4\n")},
     {"trap", SAMPLE("", "u32", "u32", "32", INDEX "if i >= 70 { trap i }\ny[i] = i\n")},
     {"narrow", SAMPLE("", "i16", "u8", "32", INDEX "y[i] = u8(x[i] * x[i + 1]) + y[i]\n")},
     {"doubles", SAMPLE("", "f64", "f64", "32", INDEX "y[i] = sqrt(abs(x[i])) / (y[i] - x[i])\n")},

@@ -301,9 +301,10 @@ static void move(vy_emitter *e, const void *user) {
     LLVMValueRef given = vy_llvm_expr_lanes(e, m->s->b), from = given, valid = NULL;
     if (m->s->op == VYRE_COLLECTIVE_SHUFFLE_XOR)
         from = LLVMBuildXor(B, lane, given, "");
-    else if (m->s->op == VYRE_COLLECTIVE_SHUFFLE_UP)
-        from = LLVMBuildSub(B, lane, given, ""); /* below zero is far beyond the width */
-    else if (m->s->op == VYRE_COLLECTIVE_SHUFFLE_DOWN) {
+    else if (m->s->op == VYRE_COLLECTIVE_SHUFFLE_UP) {
+        valid = below(e, given, m->width);
+        from = LLVMBuildSub(B, lane, given, ""); /* below zero is then far beyond the width */
+    } else if (m->s->op == VYRE_COLLECTIVE_SHUFFLE_DOWN) {
         valid = below(e, given, m->width);
         from = LLVMBuildAdd(B, lane, given, "");
     }
