@@ -163,6 +163,9 @@ vyre_status vy_cpu_run_now(vy_cpu_run *run, vyre_trap *trap, vyre_error *error) 
         unsigned helpers = plan(run);
         uint64_t start = vy_clock_now();
         run->is_shared = helpers != 0;
+        uint32_t nothing = 0;
+        if (run->deadline_ns && start >= run->deadline_ns) /* none need begin */
+            atomic_compare_exchange_strong(run->stop, &nothing, VY_CPU_STOP_DEADLINE);
         vy_cpu_pool_run(run->cpu->pool, &run->job, helpers);
         run->nanoseconds = vy_clock_now() - start;
         if (run->deadline_ns)
