@@ -1,23 +1,26 @@
-/* vyre emit: what a program becomes on its way to the processor. */
+/* vyre emit: what a program becomes on its way to the device. */
 #include "backends/cpu/compile.h"
+#include "emit/ptx/ptx.h"
 #include "tool/commands.h"
 #include "tool/load.h"
+#include "vyre/transform.h"
 #include "vyre/wire.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
 typedef struct emit_options {
-    const char *target, *cpu, *output, *program;
+    const char *target, *cpu, *architecture, *output, *program;
     tool_list defines;
     uint64_t width;
     int cancellable, list;
 } emit_options;
 
 static const tool_option options_table[] = {
-    {"target", 't', "NAME", TOOL_TEXT, offsetof(emit_options, target), "llvm-ir (the default) or asm"},
+    {"target", 't', "NAME", TOOL_TEXT, offsetof(emit_options, target), "llvm-ir (the default), asm or ptx"},
     {"cpu", 0, "NAME", TOOL_TEXT, offsetof(emit_options, cpu), "host (the default), x86-64, or x86-64-v2, -v3, -v4"},
     {"width", 'w', "N", TOOL_AMOUNT, offsetof(emit_options, width), "lanes: 4, 8, 16 or 32 (what fits the cpu best)"},
+    {"arch", 0, "sm_N", TOOL_TEXT, offsetof(emit_options, architecture), "of an NVIDIA device, for ptx (sm_90)"},
     {"cancellable", 0, NULL, TOOL_FLAG, offsetof(emit_options, cancellable), "with polls, as for a deadline"},
     {"list", 0, NULL, TOOL_FLAG, offsetof(emit_options, list), "list the targets"},
     {"output", 'o', "FILE", TOOL_TEXT, offsetof(emit_options, output), "where to write (standard output)"},
@@ -26,35 +29,39 @@ static const tool_option options_table[] = {
     {NULL, 0, NULL, TOOL_FLAG, 0, NULL},
 };
 
-static const emit_options defaults = {.target = "llvm-ir", .cpu = "host"};
+static const emit_options defaults = {.target = "llvm-ir", .cpu = "host", .architecture = "sm_90"};
 
 /* ---- targets ---- */
 
+/* The compiler's texts, and those that are made without it. */
+enum { TARGET_PTX = VY_COMPILER_TEXT_COUNT, TARGET_COUNT };
+
 static const struct {
     const char *name, *doc;
-} texts[VY_COMPILER_TEXT_COUNT] = {
+} texts[TARGET_COUNT] = {
 #define X(ID, name) [VY_COMPILER_TEXT_##ID] = {name, ID##_DOC},
 #define LLVM_IR_DOC "the module after its passes, as LLVM prints it"
 #define ASM_DOC "the assembly that it becomes"
     VY_COMPILER_TEXT_LIST(X)
 #undef X
+        [TARGET_PTX] = {"ptx", "what NVIDIA's driver compiles"},
 };
 
 static int list_targets(void) {
     vy_string out = {0};
-    for (unsigned i = 0; i < VY_COMPILER_TEXT_COUNT; i++)
+    for (unsigned i = 0; i < TARGET_COUNT; i++)
         vy_string_format(&out, "%-10s %s\n", texts[i].name, texts[i].doc);
     return tool_print(&out);
 }
 
-/* Names of the compiler's texts; of the registry's targets those that are one of them. */
-static int find_target(const tool_command *self, const char *name, vy_compiler_text *out) {
+/* Names of texts; of the registry's targets those that are one of them. */
+static int find_target(const tool_command *self, const char *name, unsigned *out) {
     vy_suggestion suggestion;
     vyre_target target = vyre_target_from_emit_name(name);
     vy_suggestion_start(&suggestion, name, strlen(name));
-    for (unsigned i = 0; i < VY_COMPILER_TEXT_COUNT; i++) {
+    for (unsigned i = 0; i < TARGET_COUNT; i++) {
         vy_suggestion_offer(&suggestion, texts[i].name);
-        *out = (vy_compiler_text)i;
+        *out = i;
         if (strcmp(name, texts[i].name) == 0)
             return TOOL_OK;
     }
@@ -100,7 +107,50 @@ static int find_cpu(const tool_command *self, const char *name, uint64_t *featur
     return tool_usage(self, "give host, x86-64, x86-64-v2, x86-64-v3 or x86-64-v4", "there is no processor `%s`", name);
 }
 
-/* ---- the text ---- */
+/* ---- NVIDIA's devices ---- */
+
+static int find_architecture(const tool_command *self, const char *name, uint32_t *out) {
+    char *end = NULL;
+    unsigned long number = strncmp(name, "sm_", 3) == 0 ? strtoul(name + 3, &end, 10) : 0;
+    *out = (uint32_t)number;
+    if (number >= 60 && number < 1000 && !*end)
+        return TOOL_OK;
+    return tool_usage(self, "give sm_60, sm_70, sm_80, sm_90, …", "there is no architecture `%s`", name);
+}
+
+static vyre_status lower_ptx(vyre_program *program, uint32_t architecture, int cancellable, vyre_program **legal,
+                             vyre_error *error) {
+    const vyre_optimize_options options = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
+    const vy_legal_target target = vy_ptx_target(architecture, cancellable);
+    vyre_program *optimised;
+    if (vyre_program_level(program) == VYRE_LEVEL_LEGAL) {
+        *legal = vyre_program_retain(program);
+        return VYRE_OK;
+    }
+    vyre_status status = vyre_program_optimize(program, &options, &optimised, NULL, error);
+    if (status != VYRE_OK)
+        return status;
+    status = vy_legalise(optimised, &target, legal, error);
+    vyre_program_release(optimised);
+    return status;
+}
+
+static int show_ptx(const emit_options *options, vyre_program *program, uint32_t architecture) {
+    vy_ptx_code ptx = {0};
+    vyre_program *legal = NULL;
+    vyre_error error;
+    vyre_status status = lower_ptx(program, architecture, options->cancellable, &legal, &error);
+    if (status == VYRE_OK)
+        status = vy_ptx_emit(legal, &(vy_ptx_options){architecture}, &ptx, &error);
+    int code = status == VYRE_OK
+                   ? tool_file_write(options->output ? options->output : "-", ptx.text.data, ptx.text.size)
+                   : tool_error(&error);
+    vy_ptx_free(&ptx);
+    vyre_program_release(legal);
+    return code;
+}
+
+/* ---- the compiler's texts ---- */
 
 /* A program of level legal is taken as it is. */
 static vyre_status lower(const vy_cpu *cpu, vyre_program *program, int cancellable, vyre_bytes *wire,
@@ -145,7 +195,8 @@ static int show(const emit_options *options, vyre_program *program, uint64_t fea
 
 static int run_command(const tool_command *self, void *given, const tool_args *args) {
     const emit_options *options = given;
-    vy_compiler_text text;
+    unsigned target;
+    uint32_t architecture;
     uint64_t features;
     tool_file file = {0};
     vyre_program *program;
@@ -153,15 +204,18 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
         return args->words.count ? tool_usage(self, NULL, "--list takes no file") : list_targets();
     if (options->width > VY_CPU_WIDTH_MAX)
         return tool_usage(self, "give 4, 8, 16 or 32", "%" PRIu64 " lanes are too many", options->width);
-    int code = find_target(self, options->target, &text);
+    int code = find_target(self, options->target, &target);
     if (code == TOOL_OK)
         code = find_cpu(self, options->cpu, &features);
+    if (code == TOOL_OK)
+        code = find_architecture(self, options->architecture, &architecture);
     if (code == TOOL_OK)
         code = tool_one_file(self, args);
     if (code == TOOL_OK)
         code = tool_load_resolved(self, args->words.items[0], options->program, &options->defines, &file, &program);
     if (code == TOOL_OK)
-        code = show(options, program, features, text);
+        code = target == TARGET_PTX ? show_ptx(options, program, architecture)
+                                    : show(options, program, features, (vy_compiler_text)target);
     tool_file_free(&file);
     return code;
 }
@@ -171,10 +225,11 @@ const tool_command tool_cmd_emit = {
     .summary = "print the code a program becomes",
     .usage = "FILE [OPTIONS]",
     .details =
-        "The program is optimised, legalised for the processor and compiled as backend `cpu` compiles it; what is\n"
-        "printed is what would run, or how it looks just before. Needs the compiler plug-in.\n",
+        "The program is optimised and legalised for the device. llvm-ir and asm are how backend `cpu` compiles it:\n"
+        "what would run, or how it looks just before; they need the compiler plug-in. ptx needs nothing.\n",
     .examples = "  vyre emit examples/saxpy.vyre --target asm\n"
-                "  vyre emit examples/matmul.vyre --target llvm-ir --cpu x86-64-v3 --width 8\n",
+                "  vyre emit examples/matmul.vyre --target llvm-ir --cpu x86-64-v3 --width 8\n"
+                "  vyre emit examples/reduce.vyre --program by_shuffle --target ptx\n",
     .options = options_table,
     .options_size = sizeof(emit_options),
     .defaults = &defaults,
