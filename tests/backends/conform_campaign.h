@@ -1,0 +1,343 @@
+/* Random programs on a backend and on the oracle, by processes: a crash or a program that does not end is one more finding, and is shrunk like any other.
+ *
+ *   VYRE_CAMPAIGN_COUNT    programs (200 times VYRE_EFFORT)
+ *   VYRE_CAMPAIGN_SEED     first seed (VYRE_SEED, else 1)
+ *   VYRE_CAMPAIGN_WORKERS  processes (the cores)
+ *   VYRE_CAMPAIGN_FOLDER   where failing cases go (campaign-failures in the working directory), each to be run with `vyre run BASE.vyre @BASE.args`
+ *   VYRE_CAMPAIGN_JSON     a file for the figures
+ *
+ * A variant is a setting of the environment the backend is acquired with; seeds take turns with variants and with forms of dispatch. */
+#ifndef VY_TESTS_CONFORM_CAMPAIGN_H
+#define VY_TESTS_CONFORM_CAMPAIGN_H
+
+#include "backends/conform.h"
+
+#include "base/thread.h"
+#include "campaign/case_file.h"
+#include "transform/put_traps.h"
+
+#include <inttypes.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { CONFORM_WORKERS = 64, CONFORM_FAILURES = 4 /* of a worker: then it stops */, CONFORM_VARIANTS = 8 };
+enum { CONFORM_CASE_SECONDS = 60, CONFORM_SHRINK_SECONDS = 400 };
+
+/* Pairs of variable and value, "NAME=VALUE NAME=VALUE". */
+typedef struct conform_variant {
+    const char *settings;
+} conform_variant;
+
+/* In memory shared with the parent. */
+typedef struct conform_worker {
+    uint64_t next; /* index of the case under way */
+    uint64_t done, judged, trapped, failures, crashes, statements;
+    uint64_t backend_ns, oracle_ns;
+} conform_worker;
+
+typedef struct conform_campaign {
+    const char *id;
+    const conform_variant *variants;
+    size_t variant_count;
+    uint64_t count, seed;
+    unsigned workers;
+    const char *folder;
+    conform_worker *shared;
+    pid_t processes[CONFORM_WORKERS];
+} conform_campaign;
+
+static inline uint64_t conform_setting(const char *name, uint64_t otherwise) {
+    const char *value = getenv(name);
+    return value && *value ? strtoull(value, NULL, 0) : otherwise;
+}
+
+static inline uint64_t conform_clock(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Most programs are small, since compiling takes the time; some have large grids, for the threads; some are long. By the seed alone. */
+static inline vyre_generate_options conform_options(uint64_t seed) {
+    vyre_generate_options options = {.seed = seed, .statements = 8 + (unsigned)(seed % 5) * 5, .invocations = 64};
+    if (seed % 3 == 0)
+        options.stress = 1u << (seed / 3 % 8);
+    if (seed % 16 == 0)
+        options.invocations = 700;
+    if (seed % 64 == 5)
+        options.statements = 100;
+    if (seed % 64 == 9)
+        options.invocations = 4096;
+    return options;
+}
+
+/* The case of a seed; every fourth has traps in random places, where nobody but the oracle says what is left of it. */
+static inline vyre_case *conform_generate(uint64_t seed) {
+    vyre_generate_options options = conform_options(seed);
+    vyre_case *made, *trapping = NULL;
+    vyre_program *flat;
+    assert_int_equal(vyre_generate(&options, &made, NULL), VYRE_OK);
+    if (seed % 4 != 3 || vyre_program_inline(vyre_case_program(made), &flat, NULL) != VYRE_OK)
+        return made;
+    vy_random random = {seed};
+    vyre_program *program = with_traps(flat, &random, 3 + (unsigned)(seed % 9));
+    if (program && !vyre_program_schedule_dependent(program))
+        assert_int_equal(vyre_case_new(program, vyre_case_arguments(made), &trapping, NULL), VYRE_OK);
+    vyre_program_release(program);
+    vyre_program_release(flat);
+    if (!trapping)
+        return made;
+    vyre_case_free(made);
+    return trapping;
+}
+
+static inline size_t conform_variant_of(const conform_campaign *m, uint64_t seed) {
+    return (size_t)(seed * UINT64_C(0x9e3779b97f4a7c15) >> 40) % m->variant_count;
+}
+
+static inline conform_form conform_form_of(uint64_t seed) {
+    return (conform_form)((seed * UINT64_C(0xd1342543de82ef95) >> 40) % CONFORM_FORM_COUNT);
+}
+
+static inline void conform_set(const char *settings) {
+    char text[256], *rest = text, *pair;
+    snprintf(text, sizeof text, "%s", settings);
+    while ((pair = strtok_r(rest, " ", &rest))) {
+        char *equals = strchr(pair, '=');
+        assert_non_null(equals);
+        *equals = 0;
+        setenv(pair, equals + 1, 1);
+    }
+}
+
+static inline void conform_open_variant(const conform_campaign *m, conform *c, size_t variant) {
+    char reason[1024];
+    conform_set(m->variants[variant].settings);
+    if (!conform_try_open(c, m->id, reason, sizeof reason))
+        fail_msg("%s", reason);
+}
+
+/* ---- what fails ---- */
+
+static inline void conform_keep(const conform_campaign *m, const vyre_case *small, uint64_t seed, const char *why) {
+    char base[1024];
+    mkdir(m->folder, 0777);
+    snprintf(base, sizeof base, "%s/%s-%" PRIu64, m->folder, m->id, seed);
+    printf("seed %" PRIu64 " shrunk, in %s.vyre and .args; %s, %s: %s\n", seed, base,
+           m->variants[conform_variant_of(m, seed)].settings, conform_form_names[conform_form_of(seed)], why);
+    show_case(small);
+    write_case(small, base);
+    fflush(stdout);
+}
+
+static inline void conform_failed(const conform_campaign *m, conform *c, const vyre_case *given, uint64_t seed) {
+    conform_form form = conform_form_of(seed);
+    printf("FAIL seed %" PRIu64 ", %s, %s: %s\n", seed, m->variants[conform_variant_of(m, seed)].settings,
+           conform_form_names[form], c->message);
+    fflush(stdout);
+    alarm(CONFORM_SHRINK_SECONDS);
+    vyre_case *small = conform_shrink(c, vyre_case_program(given), vyre_case_arguments(given), form, 800);
+    if (small) {
+        c->checks = 1;
+        conform_agree(c, vyre_case_program(small), vyre_case_arguments(small), form);
+        c->checks = 0;
+    }
+    conform_keep(m, small ? small : given, seed, c->message);
+    vyre_case_free(small);
+}
+
+/* ---- workers ---- */
+
+static inline int conform_one(const conform_campaign *m, conform_worker *w, conform *c, uint64_t seed) {
+    vyre_program_stats stats;
+    vyre_case *made = conform_generate(seed);
+    vyre_program *program = vyre_case_program(made);
+    const vyre_arguments *arguments = vyre_case_arguments(made);
+    uint64_t start = conform_clock(), middle;
+    c->checks = seed % 4 == 3; /* traps may part who meets */
+    int fine = 1, says = conform_expect(c, program, arguments);
+    c->checks = 0;
+    middle = conform_clock();
+    if (says)
+        fine = conform_given(c, program, arguments, conform_form_of(seed));
+    w->oracle_ns += middle - start;
+    w->backend_ns += conform_clock() - middle;
+    w->judged += (unsigned)says;
+    w->trapped += says && c->expected.status == VYRE_TRAPPED;
+    vyre_program_get_stats(program, &stats);
+    w->statements += stats.statements;
+    if (!fine)
+        conform_failed(m, c, made, seed);
+    vyre_case_free(made);
+    return fine;
+}
+
+static inline void conform_work(const conform_campaign *m, conform_worker *w) {
+    static conform c[CONFORM_VARIANTS];
+    for (size_t i = 0; i < m->variant_count; i++)
+        conform_open_variant(m, &c[i], i);
+    for (; w->next < m->count && w->failures < CONFORM_FAILURES; w->next += m->workers) {
+        uint64_t seed = m->seed + w->next;
+        alarm(CONFORM_CASE_SECONDS);
+        w->failures += !conform_one(m, w, &c[conform_variant_of(m, seed)], seed);
+        w->done++;
+    }
+    alarm(0);
+    for (size_t i = 0; i < m->variant_count; i++)
+        conform_close(&c[i]);
+}
+
+static inline int conform_start(conform_campaign *m, unsigned index) {
+    fflush(stdout);
+    pid_t process = fork();
+    if (process == 0) {
+        conform_work(m, &m->shared[index]);
+        fflush(stdout);
+        _exit(0);
+    }
+    m->processes[index] = process;
+    return process > 0;
+}
+
+/* ---- what kills the process ---- */
+
+typedef struct conform_killer {
+    const conform_campaign *m;
+    uint64_t seed;
+} conform_killer;
+
+/* Whether a process that runs it dies. */
+static inline int conform_kills(void *user, const vyre_case *candidate) {
+    const conform_killer *k = user;
+    int status;
+    if (vyre_program_schedule_dependent(vyre_case_program(candidate)))
+        return 0;
+    pid_t process = fork();
+    if (process == 0) {
+        static conform c;
+        alarm(5);
+        if (!freopen("/dev/null", "w", stdout))
+            _exit(0);
+        conform_open_variant(k->m, &c, conform_variant_of(k->m, k->seed));
+        c.checks = 1;
+        conform_agree(&c, vyre_case_program(candidate), vyre_case_arguments(candidate), conform_form_of(k->seed));
+        _exit(0);
+    }
+    return process > 0 && waitpid(process, &status, 0) == process && WIFSIGNALED(status);
+}
+
+static inline void conform_crashed(const conform_campaign *m, uint64_t seed, int status) {
+    conform_killer k = {m, seed};
+    vyre_case *made = conform_generate(seed), *small = NULL;
+    char why[64];
+    snprintf(why, sizeof why, "the process died (%s %d)", WIFSIGNALED(status) ? "signal" : "status",
+             WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    printf("FAIL seed %" PRIu64 ": %s\n", seed, why);
+    fflush(stdout);
+    if (conform_kills(&k, made) && vyre_shrink(made, conform_kills, &k, 300, &small, NULL) == VYRE_OK)
+        conform_keep(m, small, seed, why);
+    else
+        conform_keep(m, made, seed, why);
+    vyre_case_free(small);
+    vyre_case_free(made);
+}
+
+/* Waits for all; one that died is started again behind the case that killed it. */
+static inline void conform_supervise(conform_campaign *m) {
+    unsigned alive = 0;
+    for (unsigned i = 0; i < m->workers; i++) {
+        m->shared[i].next = i;
+        alive += (unsigned)conform_start(m, i);
+    }
+    while (alive) {
+        int status;
+        pid_t ended = waitpid(-1, &status, 0);
+        if (ended < 0)
+            break;
+        for (unsigned i = 0; i < m->workers; i++) {
+            conform_worker *w = &m->shared[i];
+            if (m->processes[i] != ended)
+                continue;
+            alive--;
+            m->processes[i] = 0;
+            if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+                continue;
+            conform_crashed(m, m->seed + w->next, status);
+            w->crashes++;
+            w->next += m->workers;
+            if (w->crashes < CONFORM_FAILURES && w->next < m->count)
+                alive += (unsigned)conform_start(m, i);
+        }
+    }
+}
+
+/* ---- all of it ---- */
+
+static inline conform_worker conform_sum(const conform_campaign *m) {
+    conform_worker sum = {0};
+    for (unsigned i = 0; i < m->workers; i++) {
+        const conform_worker *w = &m->shared[i];
+        sum.done += w->done;
+        sum.judged += w->judged;
+        sum.trapped += w->trapped;
+        sum.failures += w->failures;
+        sum.crashes += w->crashes;
+        sum.statements += w->statements;
+        sum.backend_ns += w->backend_ns;
+        sum.oracle_ns += w->oracle_ns;
+    }
+    return sum;
+}
+
+static inline void conform_write_json(FILE *file, const conform_campaign *m, const conform_worker *sum,
+                                      double seconds) {
+    fprintf(file,
+            "{\"backend\": \"%s\", \"first_seed\": %" PRIu64 ", \"programs\": %" PRIu64 ", \"judged\": %" PRIu64
+            ", \"trapped\": %" PRIu64 ", \"statements\": %" PRIu64 ", \"failures\": %" PRIu64 ", \"crashes\": %" PRIu64
+            ", \"workers\": %u, \"seconds\": %.2f, \"backend_ms\": %.3f, \"oracle_ms\": %.3f}\n",
+            m->id, m->seed, sum->done, sum->judged, sum->trapped, sum->statements, sum->failures, sum->crashes,
+            m->workers, seconds, (double)sum->backend_ns / 1e6 / (double)(sum->done ? sum->done : 1),
+            (double)sum->oracle_ns / 1e6 / (double)(sum->done ? sum->done : 1));
+}
+
+/* Runs it, shows one line and one of JSON; fails the test if anything failed. */
+static inline void conform_campaign_run(const char *id, const conform_variant *variants, size_t variant_count) {
+    conform_campaign m = {
+        .id = id,
+        .variants = variants,
+        .variant_count = variant_count,
+        .count = conform_setting("VYRE_CAMPAIGN_COUNT", (VY_SANITIZED ? 30 : 200) * (uint64_t)vy_test_effort()),
+        .seed = conform_setting("VYRE_CAMPAIGN_SEED", conform_setting("VYRE_SEED", 1)),
+        .workers = (unsigned)conform_setting("VYRE_CAMPAIGN_WORKERS", vy_cores())};
+    const char *folder = getenv("VYRE_CAMPAIGN_FOLDER"), *json = getenv("VYRE_CAMPAIGN_JSON");
+    conform probe;
+    m.folder = folder && *folder ? folder : "campaign-failures";
+    m.workers = m.workers < 1 ? 1 : m.workers > CONFORM_WORKERS ? CONFORM_WORKERS : m.workers;
+    conform_open(&probe, id); /* skips where there is none; and a compiler that is opened stays so in the processes */
+    conform_close(&probe);
+    m.shared =
+        mmap(NULL, CONFORM_WORKERS * sizeof *m.shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(m.shared != MAP_FAILED);
+    uint64_t start = conform_clock();
+    conform_supervise(&m);
+    double seconds = (double)(conform_clock() - start) / 1e9;
+    conform_worker sum = conform_sum(&m);
+    munmap(m.shared, CONFORM_WORKERS * sizeof *m.shared);
+    printf("%" PRIu64 " random programs on %s in %.1f s (%.0f/s): %" PRIu64 " judged, %" PRIu64 " trapped, %" PRIu64
+           " failures, %" PRIu64 " crashes\n",
+           sum.done, id, seconds, (double)sum.done / seconds, sum.judged, sum.trapped, sum.failures, sum.crashes);
+    conform_write_json(stdout, &m, &sum, seconds);
+    FILE *file = json && *json ? fopen(json, "w") : NULL;
+    if (file) {
+        conform_write_json(file, &m, &sum, seconds);
+        fclose(file);
+    }
+    assert_int_equal(sum.failures + sum.crashes, 0);
+    assert_int_equal(sum.done, m.count);
+    assert_true(sum.judged * 10 >= sum.done * 9);
+}
+
+#endif

@@ -1,0 +1,16 @@
+/* Random programs on backend `cpu`, on vectors of four, eight and sixteen lanes and in every form of dispatch, give what the oracle gives. */
+#include "backends/conform_campaign.h"
+
+static void random_programs_have_the_oracles_bits(void **state) {
+    (void)state;
+    static const conform_variant variants[] = {{"VYRE_CPU_WIDTH=4 VYRE_CPU_THREADS=3"},
+                                               {"VYRE_CPU_WIDTH=8 VYRE_CPU_THREADS=1"},
+                                               {"VYRE_CPU_WIDTH=16 VYRE_CPU_THREADS=2"}};
+    conform_campaign_run("cpu", variants, sizeof variants / sizeof *variants);
+}
+
+int main(void) {
+    setenv("VYRE_CACHE_DIR", "", 1);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(random_programs_have_the_oracles_bits)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
