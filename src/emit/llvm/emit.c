@@ -94,18 +94,23 @@ static int find_meetings(vy_emitter *e, uint32_t first, uint32_t end) {
     return any;
 }
 
-/* Lanes that have returned would have to stay away from later stretches. The rules of the language do not let them return before a meeting. */
-static void check_returns(vy_emitter *e, uint32_t first, uint32_t end, int in_meeting_loop) {
+/* Lanes that have returned stay away from later stretches, and are remembered where such can follow: behind a block that meets and that some left for good. The rules of
+ * the language do not let them return before a meeting. Recursion is bounded by VY_LIMIT_NESTING. */
+static void check_returns(vy_emitter *e, uint32_t first, uint32_t end, int meets_later) {
     const vy_stmt *stmts = e->program->stmts.items;
     uint32_t last = 0;
     for (uint32_t i = first; i < end; i = stmts[i].end)
         last = e->meets[i] ? i : last;
     for (uint32_t i = first; i < end; i = stmts[i].end) {
-        int later = in_meeting_loop || i < last;
-        if ((e->jumps[i] & VY_JUMP_RETURN) && (later || e->meets[i]))
+        int later = meets_later || i < last;
+        if ((e->jumps[i] & VY_JUMP_RETURN) && later)
             vy_llvm_refuse(e, "a return of some invocations before others meet");
-        if (e->meets[i] && vy_stmt_is_structured(stmts[i].kind))
-            check_returns(e, i + 1, stmts[i].end, later || vy_stmt_is_loop(stmts[i].kind));
+        if (!e->meets[i] || !vy_stmt_is_structured(stmts[i].kind))
+            continue;
+        e->keeps_returned |= (e->jumps[i] & VY_JUMP_RETURN) != 0;
+        later |= vy_stmt_is_loop(stmts[i].kind);
+        check_returns(e, i + 1, stmts[i].middle, later);
+        check_returns(e, stmts[i].middle, stmts[i].end, later);
     }
 }
 

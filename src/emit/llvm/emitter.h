@@ -67,6 +67,8 @@ typedef struct vy_emitter {
     LLVMValueRef local_id[3];    /* lanes */
     LLVMValueRef mask;           /* lanes of i1; NULL: all */
     LLVMValueRef returned;       /* alloca of a mask; NULL: nobody returns alone */
+    int keeps_returned;          /* a later stretch needs the mask: it is kept for every chunk */
+    int some_gone;               /* lanes may have returned in a stretch before this one */
     LLVMBasicBlockRef chunk_end; /* where a lane that has nothing left to do goes */
     LLVMBasicBlockRef group_end; /* where a workgroup ends */
     LLVMValueRef group_done;     /* alloca of i1: all have returned in a stretch; NULL without meetings */
@@ -78,7 +80,8 @@ typedef struct vy_emitter {
     uint8_t *jumps;          /* by statement: VY_JUMP_* inside it */
     uint8_t *meets;          /* by statement: invocations meet inside */
     uint64_t spill_bytes, workgroup_bytes;
-    uint64_t meeting_offset; /* spill: where collectives keep their operands */
+    uint64_t returned_offset; /* spill: who has returned, 8 bytes a chunk */
+    uint64_t meeting_offset;  /* spill: where collectives keep their operands */
     vyre_error *error;
     vyre_status status;
 } vy_emitter;

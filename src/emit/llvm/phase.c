@@ -120,9 +120,13 @@ void vy_llvm_plan_phases(vy_emitter *e) {
     }
     if (e->has_meetings)
         e->meeting_offset = take(e, padded * 8 * 2);
+    if (e->keeps_returned)
+        e->returned_offset = take(e, (uint64_t)e->chunks * 8);
 }
 
 /* ---- chunks ---- */
+
+static void write_stretch(vy_emitter *e, const void *user);
 
 /* The ids of the chunk's lanes. Where a row is whole chunks, or all there is, x counts on and the others are the same. */
 static void find_ids(vy_emitter *e) {
@@ -151,6 +155,34 @@ static void find_ids(vy_emitter *e) {
                                 "mask");
 }
 
+/* Where the chunk keeps who has returned. */
+static LLVMValueRef returned_place(vy_emitter *e) {
+    LLVMValueRef chunk = LLVMBuildZExt(e->builder, e->chunk, vy_llvm_int(e, 64), "");
+    LLVMValueRef offset = LLVMBuildMul(e->builder, chunk, vy_llvm_number(e, 64, 8), "");
+    return vy_llvm_at(e, e->spill, LLVMBuildAdd(e->builder, offset, vy_llvm_number(e, 64, e->returned_offset), ""));
+}
+
+static void forget_returned(vy_emitter *e, const void *unused) {
+    (void)unused;
+    LLVMBuildStore(e->builder, LLVMConstNull(vy_llvm_lanes(e, vy_llvm_int(e, 1))), returned_place(e));
+}
+
+/* The lanes of the chunk that have not returned before, if there are any. */
+static void start_lanes(vy_emitter *e) {
+    LLVMTypeRef mask = vy_llvm_lanes(e, vy_llvm_int(e, 1));
+    if (!e->some_gone) {
+        if (e->returned)
+            LLVMBuildStore(e->builder, LLVMConstNull(mask), e->returned);
+        return;
+    }
+    LLVMValueRef returned = LLVMBuildLoad2(e->builder, mask, returned_place(e), "");
+    LLVMBasicBlockRef left = vy_llvm_block(e, "left");
+    LLVMBuildStore(e->builder, returned, e->returned);
+    e->mask = vy_llvm_both(e, e->mask, LLVMBuildNot(e->builder, returned, ""));
+    LLVMBuildCondBr(e->builder, vy_llvm_any(e, e->mask), left, e->chunk_end);
+    vy_llvm_start(e, left);
+}
+
 void vy_llvm_chunks(vy_emitter *e, void (*inside)(vy_emitter *e, const void *user), const void *user) {
     LLVMTypeRef i32 = vy_llvm_int(e, 32);
     LLVMBasicBlockRef loop = vy_llvm_block(e, "chunk"), next = vy_llvm_block(e, "chunk_next"),
@@ -161,11 +193,13 @@ void vy_llvm_chunks(vy_emitter *e, void (*inside)(vy_emitter *e, const void *use
     e->chunk_end = next;
     e->depth = 0;
     find_ids(e);
-    if (e->returned)
-        LLVMBuildStore(e->builder, LLVMConstNull(vy_llvm_lanes(e, vy_llvm_int(e, 1))), e->returned);
+    start_lanes(e);
     inside(e, user);
     vy_llvm_go(e, next);
     vy_llvm_start(e, next);
+    if (e->keeps_returned && inside == write_stretch)
+        LLVMBuildStore(e->builder, LLVMBuildLoad2(e->builder, vy_llvm_lanes(e, vy_llvm_int(e, 1)), e->returned, ""),
+                       returned_place(e));
     LLVMValueRef more = LLVMBuildAdd(e->builder, e->chunk, vy_llvm_number(e, 32, 1), "");
     LLVMAddIncoming(e->chunk, (LLVMValueRef[]){vy_llvm_number(e, 32, 0), more}, (LLVMBasicBlockRef[]){before, next}, 2);
     LLVMBuildCondBr(e->builder, LLVMBuildICmp(e->builder, LLVMIntULT, more, vy_llvm_number(e, 32, e->chunks), ""), loop,
@@ -230,6 +264,8 @@ static void run_stretch(vy_emitter *e, uint32_t first, uint32_t end) {
     each_assigned(e, &s, keep_before);
     vy_llvm_chunks(e, write_stretch, &s);
     each_assigned(e, &s, forget_before);
+    for (uint32_t i = first; i < end && e->keeps_returned; i = e->program->stmts.items[i].end)
+        e->some_gone |= (e->jumps[i] & VY_JUMP_RETURN) != 0;
     if (!e->has_meetings || !returns(e, first, end))
         return;
     LLVMBasicBlockRef on = vy_llvm_block(e, "on");
@@ -242,13 +278,17 @@ static void group_block(vy_emitter *e, uint32_t first, uint32_t end);
 static void group_if(vy_emitter *e, uint32_t index, const vy_stmt *s) {
     LLVMBasicBlockRef yes = vy_llvm_block(e, "then"), no = vy_llvm_block(e, "else"), end = vy_llvm_block(e, "endif");
     LLVMBuildCondBr(e->builder, vy_llvm_expr(e, s->a), yes, no);
+    int before = e->some_gone;
     vy_llvm_start(e, yes);
     group_block(e, index + 1, s->middle);
     vy_llvm_go(e, end);
+    int then = e->some_gone;
+    e->some_gone = before;
     vy_llvm_start(e, no);
     group_block(e, s->middle, s->end);
     vy_llvm_go(e, end);
     vy_llvm_start(e, end);
+    e->some_gone |= then;
 }
 
 static void group_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
@@ -332,6 +372,8 @@ static void group_block(vy_emitter *e, uint32_t first, uint32_t end) {
             if (group_jump(e, &stmts[last]))
                 return;
             group_statement(e, last);
+            if (LLVMGetBasicBlockTerminator(LLVMGetInsertBlock(e->builder))) /* a region that all leave */
+                return;
             last = stmts[last].end;
         }
         i = last;
@@ -339,6 +381,8 @@ static void group_block(vy_emitter *e, uint32_t first, uint32_t end) {
 }
 
 void vy_llvm_phases(vy_emitter *e) {
+    if (e->keeps_returned)
+        vy_llvm_chunks(e, forget_returned, NULL);
     if (e->has_meetings)
         group_block(e, e->body->first_stmt, e->body->end_stmt);
     else
