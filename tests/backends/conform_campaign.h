@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 enum { CONFORM_WORKERS = 64, CONFORM_FAILURES = 4 /* of a worker: then it stops */, CONFORM_VARIANTS = 8 };
-enum { CONFORM_CASE_SECONDS = 60, CONFORM_SHRINK_SECONDS = 400 };
+enum { CONFORM_CASE_SECONDS = 60, CONFORM_SHRINK_SECONDS = 120 };
 
 /* Pairs of variable and value, "NAME=VALUE NAME=VALUE". */
 typedef struct conform_variant {
@@ -139,7 +139,7 @@ static inline void conform_failed(const conform_campaign *m, conform *c, const v
            conform_form_names[form], c->message);
     fflush(stdout);
     alarm(CONFORM_SHRINK_SECONDS);
-    vyre_case *small = conform_shrink(c, vyre_case_program(given), vyre_case_arguments(given), form, 800);
+    vyre_case *small = conform_shrink(c, vyre_case_program(given), vyre_case_arguments(given), form, 300);
     if (small) {
         c->checks = 1;
         conform_agree(c, vyre_case_program(small), vyre_case_arguments(small), form);
@@ -237,7 +237,7 @@ static inline void conform_crashed(const conform_campaign *m, uint64_t seed, int
              WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     printf("FAIL seed %" PRIu64 ": %s\n", seed, why);
     fflush(stdout);
-    if (conform_kills(&k, made) && vyre_shrink(made, conform_kills, &k, 300, &small, NULL) == VYRE_OK)
+    if (conform_kills(&k, made) && vyre_shrink(made, conform_kills, &k, 150, &small, NULL) == VYRE_OK)
         conform_keep(m, small, seed, why);
     else
         conform_keep(m, made, seed, why);

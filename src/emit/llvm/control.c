@@ -51,6 +51,8 @@ static void jump(vy_emitter *e, uint32_t index, const vy_stmt *s) {
             leave(e, e->returned);
         else
             return_all(e);
+    } else if (loop->of_group) {
+        vy_llvm_refuse(e, "a jump out of a loop with meetings that is not provably uniform");
     } else if (s->kind == VY_STMT_BREAK) {
         if (loop->broke)
             leave(e, loop->broke);
@@ -247,7 +249,7 @@ static void uniform_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
         LLVMBuildCondBr(e->builder, vy_llvm_condition(e, s->a), body, exit);
     }
     vy_llvm_start(e, body);
-    if (!push_loop(e, (vy_lane_loop){NULL, NULL, next, exit, e->depth}))
+    if (!push_loop(e, (vy_lane_loop){NULL, NULL, next, exit, e->depth, 0}))
         return;
     LLVMValueRef before = e->mask;
     vy_llvm_statements(e, index + 1, s->end);
@@ -274,7 +276,7 @@ static void varied_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
                       exit = vy_llvm_block(e, "exit");
     LLVMValueRef live = vy_llvm_place(e, mask_type(e), "live"), before = e->mask;
     vy_lane_loop loop = {vy_llvm_place(e, mask_type(e), "broke"), vy_llvm_place(e, mask_type(e), "continued"), next,
-                         exit, e->depth};
+                         exit, e->depth, 0};
     bounds b;
     uint32_t depth = e->depth++;
     clear(e, loop.broke);

@@ -21,8 +21,9 @@ enum {
     RETURN = ANY_RETURN | SOME_RETURN
 };
 
+/* All take what meets inside alike, whether that can be seen or not: a program that differs is not legal. */
 static int statement_parts(const vy_emitter *e, const vy_stmt *s) {
-    return (s->kind == VY_STMT_IF || vy_stmt_is_loop(s->kind)) &&
+    return !e->meets[s - e->program->stmts.items] && (s->kind == VY_STMT_IF || vy_stmt_is_loop(s->kind)) &&
            (vy_llvm_parts(e, s->a) || vy_llvm_parts(e, s->b) || vy_llvm_parts(e, s->c));
 }
 

@@ -275,9 +275,22 @@ static void run_stretch(vy_emitter *e, uint32_t first, uint32_t end) {
 
 static void group_block(vy_emitter *e, uint32_t first, uint32_t end);
 
+/* A condition of the workgroup: all agree, so the first invocation is asked where it is not seen that they do. */
+static LLVMValueRef group_condition(vy_emitter *e, uint32_t expr) {
+    if (is_same(e, expr))
+        return vy_llvm_expr(e, expr);
+    e->chunk = vy_llvm_number(e, 32, 0);
+    e->depth = 0;
+    find_ids(e);
+    LLVMValueRef first = vy_llvm_lane(e, vy_llvm_expr_lanes(e, expr), 0);
+    e->mask = NULL;
+    e->chunk = e->local_index = NULL;
+    return first;
+}
+
 static void group_if(vy_emitter *e, uint32_t index, const vy_stmt *s) {
     LLVMBasicBlockRef yes = vy_llvm_block(e, "then"), no = vy_llvm_block(e, "else"), end = vy_llvm_block(e, "endif");
-    LLVMBuildCondBr(e->builder, vy_llvm_expr(e, s->a), yes, no);
+    LLVMBuildCondBr(e->builder, group_condition(e, s->a), yes, no);
     int before = e->some_gone;
     vy_llvm_start(e, yes);
     group_block(e, index + 1, s->middle);
@@ -300,7 +313,7 @@ static void group_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
         e->status = VYRE_NO_MEMORY;
         return;
     }
-    *slot = (vy_lane_loop){NULL, NULL, next, exit, 0};
+    *slot = (vy_lane_loop){NULL, NULL, next, exit, 0, 1};
     if (s->kind == VY_STMT_FOR) {
         LLVMValueRef from = vy_llvm_expr(e, s->a);
         to = vy_llvm_expr(e, s->b);
@@ -311,7 +324,7 @@ static void group_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
     } else {
         vy_llvm_go(e, head);
         vy_llvm_start(e, head);
-        LLVMBuildCondBr(e->builder, vy_llvm_expr(e, s->a), body, exit);
+        LLVMBuildCondBr(e->builder, group_condition(e, s->a), body, exit);
     }
     vy_llvm_start(e, body);
     group_block(e, index + 1, s->end);
@@ -330,9 +343,8 @@ static void group_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
 
 static void group_statement(vy_emitter *e, uint32_t index) {
     const vy_stmt *s = &e->program->stmts.items[index];
-    if (vy_stmt_is_structured(s->kind) && !(is_same(e, s->a) && is_same(e, s->b) && is_same(e, s->c) &&
-                                            vy_control_sameness(e->uniform, index) != VY_SAME_NOWHERE)) {
-        vy_llvm_refuse(e, "a meeting in control that is not provably uniform");
+    if (s->kind == VY_STMT_FOR && !(is_same(e, s->a) && is_same(e, s->b) && is_same(e, s->c))) {
+        vy_llvm_refuse(e, "a meeting in a `for` whose bounds are not provably uniform");
         return;
     }
     if (s->kind == VY_STMT_COLLECTIVE)
