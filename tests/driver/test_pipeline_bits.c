@@ -1,7 +1,8 @@
 /* Every form of a pipeline gives the bytes of an uncompiled dispatch on the reference: for the examples and for random programs, on backends
- * that compile, that do not, that lack entries, and that need several launches. */
+ * that compile, that do not, that lack entries, that need several launches, and on the `cpu` backend if its compiler is there. */
 #include "driver/pipeline_forms.h"
 
+#include "backends/cpu/compile.h"
 #include "base/file.h"
 #include "vyre/cache.h"
 #include "vyre/generate.h"
@@ -9,17 +10,18 @@
 
 #include <glob.h>
 
-enum { BACKENDS = 4, MOST = 64 };
+enum { FAKES = 4, MOST = 64 };
 
 typedef struct field {
-    vyre_backend *reference, *backends[BACKENDS];
+    vyre_backend *reference, *backends[FAKES + 1];
+    int count;
     vyre_outputs wanted, outputs;
 } field;
 
 static void field_open(field *f) {
     memset(f, 0, sizeof *f);
     assert_int_equal(vyre_acquire("reference", &f->reference, NULL), VYRE_OK);
-    for (int i = 0; i < BACKENDS; i++) {
+    for (int i = 0; i < FAKES; i++) {
         fake *made = fake_new();
         made->is_shared = 1; /* programs are larger than what is recorded */
         made->gives_no_pipelines = i == 1;
@@ -27,13 +29,17 @@ static void field_open(field *f) {
             made->pipeline_table.dispatch_persistent_into = NULL, made->pipeline_table.dispatch_batched_into = NULL;
         if (i == 3)
             made->no_grid_sync = 1, made->most_groups = 2;
-        f->backends[i] = fake_open(made);
+        f->backends[f->count++] = fake_open(made);
     }
+    if (vy_cpu_compiler_is_there())
+        assert_int_equal(vyre_acquire("cpu", &f->backends[f->count++], NULL), VYRE_OK);
+    else
+        printf("SKIP backend cpu: there is no compiler plug-in in this build\n");
 }
 
 static void field_close(field *f) {
     vyre_backend_release(f->reference);
-    for (int i = 0; i < BACKENDS; i++)
+    for (int i = 0; i < f->count; i++)
         vyre_backend_release(f->backends[i]);
     vyre_outputs_free(&f->wanted);
     vyre_outputs_free(&f->outputs);
@@ -115,7 +121,7 @@ static unsigned check(field *f, const char *what, vyre_program *program, const v
     vyre_status status = vyre_backend_dispatch(f->reference, program, arguments, NULL, &f->wanted, &wanted, NULL);
     if (status != VYRE_OK && status != VYRE_TRAPPED)
         return 0;
-    for (int i = 0; i < BACKENDS; i++) {
+    for (int i = 0; i < f->count; i++) {
         vyre_pipeline *pipeline;
         assert_int_equal(vyre_compile(f->backends[i], program, NULL, &pipeline, NULL), VYRE_OK);
         for (int form = 0; form < FAKE_FORMS + 3; form++) {
