@@ -98,8 +98,11 @@ static int wait_until(pending *p, uint64_t deadline_ns) {
     return is_ready(p);
 }
 
+/* Who waits for ever may as well do it, if nobody has begun. */
 static vyre_status wait(void *self, uint64_t deadline_ns, vyre_outputs *outputs, vyre_error *error) {
     pending *p = self;
+    if (!deadline_ns && !is_ready(p))
+        vy_cpu_pool_pull(p->cpu->pool, &p->task);
     if (!is_ready(p) && !wait_until(p, deadline_ns))
         return vy_fail(error, VYRE_TIMEOUT, NULL, "`%s` is still running", p->code->name);
     if (p->status != VYRE_OK) {
@@ -114,9 +117,12 @@ static vyre_status wait(void *self, uint64_t deadline_ns, vyre_outputs *outputs,
     return VYRE_OK;
 }
 
+/* What nobody has begun ends here: it sees at once that it need not begin. */
 static void cancel(void *self) {
+    pending *p = self;
     uint32_t nothing = 0;
-    atomic_compare_exchange_strong(&((pending *)self)->stop, &nothing, VY_CPU_STOP_CANCEL);
+    atomic_compare_exchange_strong(&p->stop, &nothing, VY_CPU_STOP_CANCEL);
+    vy_cpu_pool_pull(p->cpu->pool, &p->task);
 }
 
 static void notify(void *self, void (*done)(void *user), void *user) {

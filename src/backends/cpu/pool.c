@@ -59,7 +59,7 @@ static vy_cpu_job *find_job(vy_cpu_pool *pool) {
     return NULL;
 }
 
-/* The next two: with the lock held, which is open meanwhile. */
+/* The next three: with the lock held, which is open meanwhile. */
 static void help(vy_cpu_pool *pool, vy_cpu_job *job) {
     job->helpers++;
     pthread_mutex_unlock(&pool->lock);
@@ -69,11 +69,7 @@ static void help(vy_cpu_pool *pool, vy_cpu_job *job) {
         pthread_cond_signal(&job->left);
 }
 
-static void run_task(vy_cpu_pool *pool) {
-    vy_cpu_task *task = pool->first;
-    pool->first = task->next;
-    if (!pool->first)
-        pool->last = NULL;
+static void run_task(vy_cpu_pool *pool, vy_cpu_task *task) {
     pool->waiting--;
     pool->running++;
     pthread_mutex_unlock(&pool->lock);
@@ -81,6 +77,14 @@ static void run_task(vy_cpu_pool *pool) {
     pthread_mutex_lock(&pool->lock);
     if (--pool->running == 0 && !pool->first)
         pthread_cond_broadcast(&pool->quiet);
+}
+
+static void run_first_task(vy_cpu_pool *pool) {
+    vy_cpu_task *task = pool->first;
+    pool->first = task->next;
+    if (!pool->first)
+        pool->last = NULL;
+    run_task(pool, task);
 }
 
 /* Looks for a while whether something was posted after `seen`; the lock is open meanwhile. */
@@ -117,7 +121,7 @@ static void *serve(void *user) {
         if ((job = find_job(pool)))
             help(pool, job);
         else if (pool->first)
-            run_task(pool);
+            run_first_task(pool);
         else if (pool->is_closed)
             break;
         else
@@ -241,6 +245,28 @@ int vy_cpu_pool_start(vy_cpu_pool *pool, vy_cpu_task *task) {
     }
     pthread_mutex_unlock(&pool->lock);
     return served;
+}
+
+/* With the lock held. */
+static int leave_line(vy_cpu_pool *pool, vy_cpu_task *task) {
+    vy_cpu_task *before = NULL, *at = pool->first;
+    while (at && at != task)
+        before = at, at = at->next;
+    if (!at)
+        return 0;
+    *(before ? &before->next : &pool->first) = task->next;
+    if (pool->last == task)
+        pool->last = before;
+    return 1;
+}
+
+int vy_cpu_pool_pull(vy_cpu_pool *pool, vy_cpu_task *task) {
+    pthread_mutex_lock(&pool->lock);
+    int was_in_line = leave_line(pool, task);
+    if (was_in_line)
+        run_task(pool, task);
+    pthread_mutex_unlock(&pool->lock);
+    return was_in_line;
 }
 
 void vy_cpu_pool_wait(vy_cpu_pool *pool) {

@@ -44,6 +44,8 @@ void vy_cpu_pool_fill(vy_cpu_pool *pool, void *to, const void *from, size_t size
 
 /* Puts a task in line. Returns 0, and nothing happens, if there is no thread and none can be started. */
 int vy_cpu_pool_start(vy_cpu_pool *pool, vy_cpu_task *task);
+/* Runs a task on the calling thread, if it is still in line; returns 0 if it is not, because some thread has it or had it. */
+int vy_cpu_pool_pull(vy_cpu_pool *pool, vy_cpu_task *task);
 /* Returns when no task is left. Not on a thread of the pool. */
 void vy_cpu_pool_wait(vy_cpu_pool *pool);
 

@@ -383,6 +383,33 @@ static void what_is_in_flight_has_a_deadline(void **state) {
     spinning_close(&s);
 }
 
+/* The only thread of the pool is busy for ever; who waits for another dispatch runs it himself. */
+static void who_waits_does_not_wait_for_others(void **state) {
+    (void)state;
+    BLOB_NEEDS_CODE();
+    spinning s;
+    vyre_pending *busy, *other, *late;
+    uint32_t in[4] = {1, 2, 3, 4};
+    vyre_span span = {in, sizeof in};
+    vyre_scalar p = vyre_scalar_u32(5);
+    vyre_arguments arguments = {.params = &p, .param_count = 1, .inputs = &span, .input_count = 1};
+    vyre_dispatch_config config = {.timeout_ns = 1000000};
+    spinning_open(&s, 1);
+    vyre_pipeline *add = blob_pipeline(&s.rig, BLOB_ADD);
+    assert_int_equal(vyre_pipeline_dispatch_async(s.pipeline, &s.arguments, NULL, &busy, NULL), VYRE_OK);
+    assert_int_equal(vyre_pipeline_dispatch_async(add, &arguments, NULL, &other, NULL), VYRE_OK);
+    assert_int_equal(vyre_pipeline_dispatch_async(s.pipeline, &s.arguments, &config, &late, NULL), VYRE_OK);
+    assert_int_equal(vyre_pending_wait(other, UINT64_MAX, &s.outputs, NULL, NULL), VYRE_OK);
+    assert_int_equal(*(uint32_t *)s.outputs.items[0].data, 6);
+    assert_int_equal(vyre_pending_wait(late, UINT64_MAX, &s.outputs, NULL, NULL), VYRE_TIMEOUT);
+    vyre_pending_cancel(busy);
+    vyre_pending_free(busy);
+    vyre_pending_free(other);
+    vyre_pending_free(late);
+    vyre_pipeline_release(add);
+    spinning_close(&s);
+}
+
 static void releasing_ends_what_is_in_flight(void **state) {
     (void)state;
     BLOB_NEEDS_CODE();
@@ -589,6 +616,7 @@ int main(void) {
         cmocka_unit_test(a_deadline_that_is_kept_changes_nothing),
         cmocka_unit_test(what_is_in_flight_can_be_cancelled),
         cmocka_unit_test(what_is_in_flight_has_a_deadline),
+        cmocka_unit_test(who_waits_does_not_wait_for_others),
         cmocka_unit_test(releasing_ends_what_is_in_flight),
         cmocka_unit_test(results_come_from_flight),
         cmocka_unit_test(code_runs_in_the_environment_of_the_rules),

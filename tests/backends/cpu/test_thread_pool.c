@@ -152,6 +152,25 @@ static void tasks_run_and_are_waited_for(void **state) {
     }
 }
 
+static void tasks_in_line_can_be_pulled(void **state) {
+    (void)state;
+    enum { TASKS = 40 };
+    vy_cpu_pool *pool = vy_cpu_pool_new(1);
+    _Atomic unsigned ticks = 0;
+    ticking tasks[TASKS];
+    for (int i = 0; i < TASKS; i++) {
+        tasks[i] = (ticking){.task = {.run = tick}, .pool = pool, .ticks = &ticks};
+        assert_true(vy_cpu_pool_start(pool, &tasks[i].task));
+    }
+    for (int i = TASKS - 1; i >= 0; i -= 2) {
+        vy_cpu_pool_pull(pool, &tasks[i].task);
+        assert_int_equal(vy_cpu_pool_pull(pool, &tasks[i].task), 0);
+    }
+    vy_cpu_pool_wait(pool);
+    assert_int_equal(ticks, TASKS);
+    vy_cpu_pool_close(pool);
+}
+
 static void closing_ends_what_is_in_line(void **state) {
     (void)state;
     vy_cpu_pool *pool = vy_cpu_pool_new(1);
@@ -217,6 +236,7 @@ int main(void) {
         cmocka_unit_test(jobs_beside_each_other_end),
         cmocka_unit_test(many_bytes_are_copied_and_cleared),
         cmocka_unit_test(tasks_run_and_are_waited_for),
+        cmocka_unit_test(tasks_in_line_can_be_pulled),
         cmocka_unit_test(closing_ends_what_is_in_line),
         cmocka_unit_test(alarms_ring_in_time),
         cmocka_unit_test(alarms_of_many_threads_are_kept_apart),
