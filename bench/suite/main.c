@@ -99,8 +99,8 @@ static double sample(const runner *runner, void *job, int iterations, int restor
     return (before - start) / done;
 }
 
-/* How often: a sample is long enough for the clock and to fill caches, and all samples together take about the budget, but there are three of them;
- * one, where a run takes a second. */
+/* How often: a sample is long enough for the clock and to fill caches, and all samples together take about the budget, but there are three of them.
+ * Where a run takes a second, the one made here is enough. */
 static void plan(const runner *runner, void *job, const options *o, int restores, course *c) {
     double length = o->quick ? 0.002 : 0.01, budget = o->quick ? 0.05 : 0.35;
     c->best = INFINITY;
@@ -111,7 +111,11 @@ static void plan(const runner *runner, void *job, const options *o, int restores
     }
     c->iterations = restores || c->once <= 0 || c->once > length ? 1 : (int)(length / c->once) + 1;
     double each = c->once * c->iterations;
-    c->rounds = each > 1 ? 1 : each * 3 > budget ? 3 : each * SAMPLES > budget ? (int)(budget / each) : SAMPLES;
+    c->rounds = each * 3 > budget ? 3 : each * SAMPLES > budget ? (int)(budget / each) : SAMPLES;
+    if (each > 1) {
+        c->times[c->count++] = each;
+        c->rounds = 0;
+    }
 }
 
 /* Versions take turns, so that what else the machine does meets all of them. A pause in between lets the threads of the one before go to sleep; a short run
@@ -276,8 +280,8 @@ static void print_summary(const report *r) {
         double mean = suite_geometric_mean(r, (version)v, NULL, FIGURE_MEDIAN, &count);
         double best = suite_geometric_mean(r, (version)v, NULL, FIGURE_BEST, &count);
         if (count)
-            printf("geometric mean over %zu rows: ours is %.2f times as fast as %s (%.2f by best times)\n", count, mean,
-                   runners[v]->title, best);
+            printf("geometric mean over %zu rows: ours is %.2f times as fast as %s by best times, %.2f by medians\n",
+                   count, best, runners[v]->title, mean);
     }
 }
 
