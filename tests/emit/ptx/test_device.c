@@ -1,0 +1,305 @@
+/* The text on a device: every op on operands that bring mistakes to light, random programs in every manner, traps, deadlines, give the oracle's bits. Skipped, and said
+ * so, where there is no device.
+ *
+ * VYRE_SEED is the first seed of random programs, VYRE_EFFORT how many hundreds there are: several processes with ranges of their own compile faster than one. A
+ * mismatch shrinks itself; an error of the device cannot, for it ends what the process can do. */
+#include "emit/ptx/device.h"
+
+#include "ir/eval.h"
+#include "transform/legal_operands.h"
+#include "transform/legal_runner.h"
+#include "transform/put_traps.h"
+#include "transform/widen.h"
+#include "vyre/generate.h"
+
+static device gpu;
+static const char *no_device = "not asked yet";
+
+#define NEEDS_DEVICE(test)                                                                                             \
+    do {                                                                                                               \
+        if (no_device)                                                                                                 \
+            VY_SKIP(test ": %s", no_device);                                                                           \
+        if (gpu.is_lost)                                                                                               \
+            fail_msg("the device was lost before");                                                                    \
+    } while (0)
+
+/* ---- one program in some manner ---- */
+
+enum { OPTIMISED = 1, WIDENED = 2, CANCELLABLE = 4, MANNERS = 8 };
+
+typedef struct question {
+    unsigned manner;
+    uint32_t misalignment;
+    char why[640];
+    vyre_program *legal; /* the last one */
+} question;
+
+/* The program as a backend would prepare it, and the arguments for that. */
+static vyre_status prepare(vyre_program *program, const vyre_arguments *arguments, const question *q,
+                           vyre_arguments *given, vyre_scalar *params, vyre_program **legal, vyre_error *error) {
+    static vy_launch launch;
+    const vy_widen_options widen = {.access_bytes = q->manner & WIDENED ? 16 : 0, .even_if_slow = 1};
+    const vyre_optimize_options optimise = {.level = 2};
+    const vy_legal_target target = vy_ptx_target(gpu.architecture, q->manner & CANCELLABLE);
+    vy_widened widened = {0};
+    vyre_program *made = NULL;
+    *given = *arguments;
+    vyre_status status = vy_launch_resolve(program, arguments, &launch, error);
+    if (status == VYRE_OK)
+        status = vy_widen(program, &widen, &widened, error);
+    if (status != VYRE_OK)
+        return status;
+    if (widened.factor > 1) {
+        if (program->param_count)
+            memcpy(params, arguments->params, program->param_count * sizeof *params);
+        params[program->param_count] = (vyre_scalar){VYRE_TYPE_U32, launch.groups[0]};
+        given->params = params;
+        given->param_count = program->param_count + VY_WIDEN_PARAMS;
+        given->geometry = (vyre_geometry){
+            VYRE_GEOMETRY_GROUPS, {vy_widened_groups(&widened, launch.groups[0]), launch.groups[1], launch.groups[2]}};
+    }
+    if (q->manner & OPTIMISED)
+        status = vyre_program_optimize(widened.program, &optimise, &made, NULL, error);
+    else
+        made = vyre_program_retain(widened.program);
+    if (status == VYRE_OK)
+        status = vy_legalise(made, &target, legal, error);
+    vyre_program_release(made);
+    vyre_program_release(widened.program);
+    return status;
+}
+
+/* Whether the device delivers something else than the oracle. */
+static int differs(question *q, vyre_program *program, const vyre_arguments *arguments) {
+    static outcome want, got;
+    static vyre_scalar params[VY_LIMIT_PARAMS + 1];
+    vyre_error error = VYRE_ERROR_INIT;
+    vyre_arguments given;
+    const char *what = NULL;
+    if (gpu.is_lost)
+        return 0;
+    outcome_of_oracle(program, arguments, &want);
+    if (want.status == VYRE_OK || want.status == VYRE_TRAPPED) {
+        vyre_program_release(q->legal);
+        q->legal = NULL;
+        if (prepare(program, arguments, q, &given, params, &q->legal, &error) != VYRE_OK) {
+            what = error.message;
+        } else {
+            outcome_of_device(&gpu, q->legal, &given, q->misalignment, fresh_control(), &got);
+            what = outcome_differs(&want, &got);
+            outcome_free(&got);
+        }
+    }
+    outcome_free(&want);
+    if (what)
+        snprintf(q->why, sizeof q->why, "%s", what);
+    return what != NULL;
+}
+
+static int still_differs(void *user, const vyre_case *candidate) {
+    return differs(user, vyre_case_program(candidate), vyre_case_arguments(candidate));
+}
+
+static void show(const question *q, const vyre_program *program) {
+    vy_ptx_code code;
+    ptx_show(program);
+    if (q->legal && vy_ptx_emit(q->legal, NULL, &code, NULL) == VYRE_OK) {
+        ptx_show(q->legal);
+        printf("%s\n", (const char *)code.text.data);
+        vy_ptx_free(&code);
+    }
+    printf("%s\n", gpu.log);
+}
+
+static void fail_small(question *q, vyre_program *program, const vyre_arguments *arguments, const char *what) {
+    vyre_case *start = NULL, *small = NULL;
+    char why[640];
+    snprintf(why, sizeof why, "%s", q->why);
+    if (!gpu.is_lost && vyre_case_new(program, arguments, &start, NULL) == VYRE_OK &&
+        vyre_shrink(start, still_differs, q, 0, &small, NULL) == VYRE_OK &&
+        differs(q, vyre_case_program(small), vyre_case_arguments(small)))
+        program = vyre_case_program(small);
+    show(q, program);
+    fail_msg("%s, manner %u: %s (at first: %s)", what, q->manner, q->why, why);
+}
+
+/* ---- random programs ---- */
+
+static uint64_t first_seed(void) {
+    const char *given = getenv("VYRE_SEED");
+    return given ? strtoull(given, NULL, 0) : 1;
+}
+
+static void random_programs_give_the_same_bits(void **state) {
+    (void)state;
+    NEEDS_DEVICE("random_programs_give_the_same_bits");
+    unsigned total = 100 * vy_test_effort(), run = 0;
+    for (uint64_t seed = first_seed(); seed < first_seed() + total; seed++) {
+        vyre_generate_options options = {.seed = seed, .statements = 10 + (unsigned)(seed % 30)};
+        question q = {.manner = (unsigned)(seed % MANNERS), .misalignment = (uint32_t)(seed / MANNERS)};
+        vyre_case *made = NULL;
+        char what[40];
+        assert_int_equal(vyre_generate(&options, &made, NULL), VYRE_OK);
+        if (!(vyre_case_program(made)->facts & VY_FACT_GRID_BARRIER)) {
+            snprintf(what, sizeof what, "seed %" PRIu64, seed);
+            if (differs(&q, vyre_case_program(made), vyre_case_arguments(made)))
+                fail_small(&q, vyre_case_program(made), vyre_case_arguments(made), what);
+            run++;
+        }
+        vyre_program_release(q.legal);
+        vyre_case_free(made);
+    }
+    printf("%u programs\n", run);
+}
+
+static void random_programs_with_traps_end_alike(void **state) {
+    (void)state;
+    NEEDS_DEVICE("random_programs_with_traps_end_alike");
+    unsigned total = 50 * vy_test_effort(), trapped = 0;
+    for (uint64_t seed = first_seed(); seed < first_seed() + total; seed++) {
+        vyre_generate_options options = {.seed = seed, .statements = 8 + (unsigned)(seed % 20)};
+        question q = {.manner = (unsigned)(seed % MANNERS) & ~(unsigned)WIDENED};
+        vy_random random = {seed};
+        vyre_case *made = NULL;
+        vyre_program *flat = NULL;
+        char what[40];
+        assert_int_equal(vyre_generate(&options, &made, NULL), VYRE_OK);
+        assert_int_equal(vyre_program_inline(vyre_case_program(made), &flat, NULL), VYRE_OK);
+        vyre_program *program = with_traps(flat, &random, 5);
+        if (program && !(program->facts & VY_FACT_GRID_BARRIER)) {
+            snprintf(what, sizeof what, "traps, seed %" PRIu64, seed);
+            if (differs(&q, program, vyre_case_arguments(made)))
+                fail_small(&q, program, vyre_case_arguments(made), what);
+            trapped++;
+        }
+        vyre_program_release(q.legal);
+        vyre_program_release(program);
+        vyre_program_release(flat);
+        vyre_case_free(made);
+    }
+    printf("%u programs\n", trapped);
+}
+
+/* ---- ops ---- */
+
+enum { CASES = 1 << 14 };
+
+static void try_row(const op_run *run, uint64_t *values[3]) {
+    vyre_type element = element_type(run->operand);
+    unsigned size = vyre_type_size(element);
+    static uint8_t bytes[4][CASES * 8];
+    vyre_span spans[4];
+    question q = {.manner = OPTIMISED};
+    char what[64];
+    for (int k = 0; k < 4; k++) {
+        for (size_t i = 0; i < CASES; i++)
+            vy_value_store(k == 3 ? VYRE_TYPE_U32 : element, bytes[k] + i * (k == 3 ? 4 : size),
+                           k == 3 ? values[0][i] & 1 : values[k][i]);
+        spans[k] = (vyre_span){bytes[k], CASES * (k == 3 ? 4 : size)};
+    }
+    vyre_arguments arguments = {.inputs = spans, .input_count = 4};
+    snprintf(what, sizeof what, "%s %s of %s", vyre_type_name(run->result), vyre_op_get(run->op)->name,
+             vyre_type_name(run->operand));
+    if (differs(&q, run->program, &arguments)) {
+        show(&q, run->program);
+        fail_msg("%s: %s", what, q.why);
+    }
+    vyre_program_release(q.legal);
+}
+
+static void every_op_on_every_type_gives_the_same_bits(void **state) {
+    (void)state;
+    NEEDS_DEVICE("every_op_on_every_type_gives_the_same_bits");
+    static uint64_t storage[3][CASES];
+    uint64_t *values[3] = {storage[0], storage[1], storage[2]};
+    unsigned rows = 0;
+    for (int operand = 0; operand < VYRE_TYPE_COUNT; operand++) {
+        vy_random random = vy_random_start((uint64_t)operand);
+        fill(&random, (vyre_type)operand, values, CASES);
+        for (int op = 0; op < VYRE_OP_COUNT; op++)
+            for (int result = 0; result < VYRE_TYPE_COUNT; result++) {
+                op_run run;
+                if (!op_run_start(&run, (vyre_op)op, (vyre_type)result, (vyre_type)operand))
+                    continue;
+                try_row(&run, values);
+                op_run_end(&run);
+                rows++;
+            }
+    }
+    printf("%u ops, %d operands each\n", rows, CASES);
+}
+
+/* ---- ends ---- */
+
+#define FOREVER                                                                                                        \
+    "program forever {\n buffer x : u32 read_write\n workgroup 64\n grid over x\n var n = x[global_id.x]\n"            \
+    " while n != 0 { n = n | 1 }\n x[global_id.x] = n\n}\n"
+
+static void stops(const vy_ptx_control *control, int is_to_stop) {
+    static uint32_t values[1000];
+    const vyre_span input = {values, sizeof values};
+    const vyre_arguments arguments = {.inputs = &input, .input_count = 1};
+    const vy_legal_target target = vy_ptx_target(gpu.architecture, 1);
+    vyre_program *program = parse_program(FOREVER), *legal = NULL;
+    outcome got;
+    memset(values, is_to_stop ? 1 : 0, sizeof values);
+    assert_int_equal(vy_legalise(program, &target, &legal, NULL), VYRE_OK);
+    outcome_of_device(&gpu, legal, &arguments, 0, control, &got);
+    if (got.status != VYRE_OK)
+        fail_msg("%s", got.message);
+    assert_int_equal(got.stopped, is_to_stop);
+    outcome_free(&got);
+    vyre_program_release(legal);
+    vyre_program_release(program);
+}
+
+static void a_dispatch_stops_at_its_deadline_and_when_it_is_cancelled(void **state) {
+    (void)state;
+    NEEDS_DEVICE("a_dispatch_stops_at_its_deadline_and_when_it_is_cancelled");
+    stops(fresh_control(), 0);
+    stops(&(vy_ptx_control){.trap_invocation = UINT64_MAX, .deadline = 1}, 1);
+    stops(&(vy_ptx_control){.trap_invocation = UINT64_MAX, .deadline = UINT64_MAX, .cancel = 1}, 1);
+}
+
+/* All invocations of many groups report at once; the smallest is kept. */
+static void the_smallest_of_many_traps_is_kept(void **state) {
+    (void)state;
+    NEEDS_DEVICE("the_smallest_of_many_traps_is_kept");
+    enum { COUNT = 1 << 20, FIRST = 777 };
+    vyre_program *program = parse_program("program all {\n buffer x : u32 read\n workgroup 256\n grid over x\n"
+                                          " if x[global_id.x] != 0 { trap x[global_id.x] }\n}\n");
+    uint32_t *values = calloc(COUNT, sizeof *values);
+    const vyre_span input = {values, COUNT * sizeof *values};
+    const vyre_arguments arguments = {.inputs = &input, .input_count = 1};
+    const vy_legal_target target = vy_ptx_target(gpu.architecture, 0);
+    vyre_program *legal = NULL;
+    outcome got;
+    assert_non_null(values);
+    for (uint32_t i = FIRST; i < COUNT; i++)
+        values[i] = i * 3 + 1;
+    assert_int_equal(vy_legalise(program, &target, &legal, NULL), VYRE_OK);
+    outcome_of_device(&gpu, legal, &arguments, 0, fresh_control(), &got);
+    if (got.status != VYRE_TRAPPED)
+        fail_msg("%s", got.message);
+    assert_int_equal(got.trap.invocation, FIRST);
+    assert_int_equal(got.trap.code, FIRST * 3 + 1);
+    outcome_free(&got);
+    free(values);
+    vyre_program_release(legal);
+    vyre_program_release(program);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_op_on_every_type_gives_the_same_bits),
+        cmocka_unit_test(the_smallest_of_many_traps_is_kept),
+        cmocka_unit_test(a_dispatch_stops_at_its_deadline_and_when_it_is_cancelled),
+        cmocka_unit_test(random_programs_give_the_same_bits),
+        cmocka_unit_test(random_programs_with_traps_end_alike),
+    };
+    if (device_open(&gpu, &no_device)) {
+        no_device = NULL;
+        printf("%s, sm_%" PRIu32 "\n", gpu.name, gpu.architecture);
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
