@@ -2,6 +2,7 @@
  * atomic loads and stores come with sm_70. */
 #include "emit/ptx/emitter.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 typedef struct row {
@@ -74,13 +75,35 @@ static void change(vy_ptx *e, const vy_stmt *s, vyre_type type) {
         vy_ptx_declare(e, s->variable, d);
 }
 
+/* The smaller or larger float, which no instruction keeps: computed from what was there, until it is still there. Bits are compared, so that a NaN is found again. */
+static void keep_float(vy_ptx *e, const vy_stmt *s, vyre_type type) {
+    char how[48];
+    vy_ptx_address at = vy_ptx_at(e, s->memory, s->a);
+    vy_ptx_value b = vy_ptx_in_register(e, vy_ptx_expr(e, s->b)), old = vy_ptx_new(e, type), seen = vy_ptx_new(e, type),
+                 kept = vy_ptx_new(e, type), p = vy_ptx_new(e, VYRE_TYPE_BOOL);
+    uint32_t again = vy_ptx_label(e);
+    const char *bits = vy_ptx_bits(type);
+    qualify(e, s, 0, how, sizeof how);
+    vy_ptx_write(e, "ld.volatile.%s.%s %s, %s", vy_ptx_space(e, s->memory), bits, vy_ptx_name(e, old), at.text);
+    vy_ptx_place(e, again);
+    vy_ptx_move(e, seen, old);
+    vy_ptx_write(e, "%s.%s %s, %s, %s", rows[s->op].name, vy_ptx_type(type), vy_ptx_name(e, kept), vy_ptx_name(e, seen),
+                 vy_ptx_name(e, b));
+    vy_ptx_write(e, "atom%s.cas.%s %s, %s, %s, %s", how, bits, vy_ptx_name(e, old), at.text, vy_ptx_name(e, seen),
+                 vy_ptx_name(e, kept));
+    vy_ptx_write(e, "setp.ne.%s %s, %s, %s", bits, vy_ptx_name(e, p), vy_ptx_name(e, old), vy_ptx_name(e, seen));
+    vy_ptx_write(e, "@%s bra $L%" PRIu32, vy_ptx_name(e, p), again);
+    if (s->result_count)
+        vy_ptx_declare(e, s->variable, old);
+}
+
 void vy_ptx_atomic(vy_ptx *e, const vy_stmt *s) {
     vyre_type type = (vyre_type)e->program->memories.items[s->memory].type;
     int is_float = vyre_type_class(type) == VYRE_CLASS_FLOAT;
     if (s->guard != VY_UNGUARDED)
         vy_ptx_refuse(e, "a guarded atomic");
     else if (is_float && (s->op == VYRE_ATOMIC_MIN || s->op == VYRE_ATOMIC_MAX))
-        vy_ptx_refuse(e, "an atomic minimum or maximum of floats");
+        keep_float(e, s, type);
     else if (s->op == VYRE_ATOMIC_LOAD || s->op == VYRE_ATOMIC_STORE)
         load_or_store(e, s, type);
     else
