@@ -289,6 +289,7 @@ static inline void ptx_try(vyre_program *program, int cancellable, const char *w
 static inline const char *ptxas_path(void) {
     static const char *const places[] = {"/usr/local/cuda/bin/ptxas", "/usr/bin/ptxas", NULL};
     const char *named = getenv("PTXAS");
+    named = named && *named ? named : NULL;
     for (const char *const *place = places; !named && *place; place++) {
         FILE *file = fopen(*place, "rb");
         if (file) {
