@@ -5,8 +5,11 @@ static void readme_commands_come_out_as_shown(void **state) {
     char path[1024];
 
     (void)state;
+    /* What a reader sees on a machine without a GPU. */
+    setenv("TRANSCRIPT_BACKEND", "cpu", 1);
     snprintf(path, sizeof path, "%s", vy_test_path("README.md"));
     transcript_play(path, 1);
+    unsetenv("TRANSCRIPT_BACKEND");
 }
 
 static void tool_page_commands_come_out_as_shown(void **state) {
