@@ -297,6 +297,21 @@ static void objects_say_what_they_are(void **state) {
     code_free(&code);
 }
 
+/* Whatever a program is called, the function is found: names of ours are not names of programs. */
+static void any_name_will_do(void **state) {
+    static const char *const names[] = {"work", "main", "memcpy", "llvm", "a", "with space", "\xc3\xa4"};
+    (void)state;
+    code code = lowered(samples[1].text);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        vy_compiler_request r = code_request(&code, processor_at(0));
+        vyre_error error = VYRE_ERROR_INIT;
+        r.name = names[i];
+        if (vy_llvm_compile(&r, &code.bytes, &error) != VYRE_OK)
+            fail_msg("`%s`: %s", names[i], error.message);
+    }
+    code_free(&code);
+}
+
 static int text_has(const vyre_bytes *text, const char *part) {
     return memmem(text->data, text->size, part, strlen(part)) != NULL;
 }
@@ -362,6 +377,7 @@ int main(void) {
         cmocka_unit_test(fatal_errors_of_llvm_are_errors),
         cmocka_unit_test(the_same_program_gives_the_same_object),
         cmocka_unit_test(objects_say_what_they_are),
+        cmocka_unit_test(any_name_will_do),
         cmocka_unit_test(texts_have_the_function),
         cmocka_unit_test(threads_compile_at_once),
     };

@@ -223,7 +223,7 @@ static LLVMTypeRef start_work(vy_emitter *e) {
     for (uint32_t i = 0; i < buffers; i++)
         types[FIXED + i] = pointer;
     LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(e->context), types, FIXED + buffers, 0);
-    e->function = LLVMAddFunction(e->module, "work", type);
+    e->function = LLVMAddFunction(e->module, "vyre.work", type);
     LLVMSetLinkage(e->function, LLVMInternalLinkage);
     mark(e, e->function, (unsigned)LLVMAttributeFunctionIndex, "nounwind");
     for (unsigned i = 0; i < 3; i++)

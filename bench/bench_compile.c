@@ -1,0 +1,151 @@
+/* How long it takes to compile the examples for this processor: the first one of a process, with the compiler plug-in opened for it, and later ones.
+ *
+ * usage: compile [--json]. lower: optimise, legalise, encode; first: open the plug-in and compile, in a process of its own; later: compile again. Each is
+ * the best of several runs. Without the plug-in there is nothing to measure, which is said. */
+#include "backends/cpu/compile.h"
+#include "vyre/text.h"
+
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PROCESSES = 5, RUNS = 10, FILE_MAX = 1 << 20 };
+
+typedef struct sample {
+    const char *name;
+    vyre_bytes wire;
+    double lower, first, later; /* milliseconds */
+    size_t code_bytes;
+} sample;
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
+}
+
+static double least(double a, double b) {
+    return a == 0 || b < a ? b : a;
+}
+
+static vy_compiler_request request_of(const vy_cpu *cpu, const sample *s) {
+    return (vy_compiler_request){.struct_size = sizeof(vy_compiler_request),
+                                 .width = cpu->width,
+                                 .features = cpu->features,
+                                 .wire = {s->wire.data, s->wire.size},
+                                 .name = s->name};
+}
+
+static vyre_status lower(const vy_cpu *cpu, vyre_program *program, sample *s, vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    for (int i = 0; i < RUNS && status == VYRE_OK; i++) {
+        double start = now();
+        status = vy_cpu_lower(cpu, program, 0, &s->wire, error);
+        s->lower = least(s->lower, now() - start);
+    }
+    return status;
+}
+
+/* In a process that has not opened it yet; 0 if it fails. */
+static double measure_first(const vy_cpu *cpu, const sample *s) {
+    int ends[2];
+    double taken = 0;
+    if (pipe(ends) != 0)
+        return 0;
+    pid_t child = fork();
+    if (child == 0) {
+        const vy_compiler *compiler;
+        vy_compiler_request request = request_of(cpu, s);
+        vyre_bytes out = VYRE_BYTES_INIT;
+        vyre_error error;
+        double start = now();
+        vyre_status status = vy_cpu_compiler_open(getenv("VYRE_COMPILER"), &compiler, &error);
+        if (status == VYRE_OK)
+            status = compiler->compile(&request, &out, &error);
+        taken = status == VYRE_OK ? now() - start : 0;
+        _exit(write(ends[1], &taken, sizeof taken) != sizeof taken);
+    }
+    close(ends[1]);
+    if (child < 0 || read(ends[0], &taken, sizeof taken) != sizeof taken)
+        taken = 0;
+    close(ends[0]);
+    if (child > 0)
+        waitpid(child, NULL, 0);
+    return taken;
+}
+
+static vyre_status measure_later(const vy_cpu *cpu, const vy_compiler *compiler, sample *s, vyre_error *error) {
+    vy_compiler_request request = request_of(cpu, s);
+    vyre_bytes out = VYRE_BYTES_INIT;
+    vyre_status status = compiler->compile(&request, &out, error);
+    for (int i = 0; i < RUNS && status == VYRE_OK; i++) {
+        double start = now();
+        status = compiler->compile(&request, &out, error);
+        s->later = least(s->later, now() - start);
+    }
+    s->code_bytes = out.size;
+    vyre_bytes_free(&out);
+    return status;
+}
+
+static int print_sample(const sample *s, int json, int is_first) {
+    if (json)
+        return printf("%s\n  {\"program\": \"%s\", \"lower_ms\": %.2f, \"first_ms\": %.2f, \"later_ms\": %.2f, "
+                      "\"code_bytes\": %zu}",
+                      is_first ? "" : ",", s->name, s->lower, s->first, s->later, s->code_bytes) < 0;
+    return printf("%-14s %9.2f %9.2f %9.2f %9zu\n", s->name, s->lower, s->first, s->later, s->code_bytes) < 0;
+}
+
+/* The first program of a file. Ops of dialects are left to those who resolve them: such files are passed over. */
+static vyre_module *load(const char *path) {
+    static char text[FILE_MAX];
+    vyre_module *module = NULL;
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return NULL;
+    size_t size = fread(text, 1, sizeof text, file);
+    fclose(file);
+    return vyre_text_parse(text, size, NULL, NULL, &module, NULL) == VYRE_OK ? module : NULL;
+}
+
+int main(int count, char **arguments) {
+    int json = count > 1 && strcmp(arguments[1], "--json") == 0, printed = 0;
+    const vy_compiler *compiler;
+    vyre_error error;
+    glob_t files;
+    vy_cpu cpu = {.features = vy_cpu_features()};
+    cpu.exact = vy_cpu_numerics(cpu.features);
+    cpu.width = vy_cpu_width(cpu.features);
+    if (glob(VYRE_SOURCE_DIR "/examples/*.vyre", 0, NULL, &files) != 0)
+        return 1;
+    vyre_module *modules[64] = {0};
+    sample samples[64] = {0};
+    /* The first ones before this process opens the plug-in: children have its memory. */
+    for (size_t i = 0; i < files.gl_pathc && i < 64; i++) {
+        modules[i] = load(files.gl_pathv[i]);
+        vyre_program *program = modules[i] ? vyre_module_program(modules[i], 0) : NULL;
+        if (!program || lower(&cpu, program, &samples[i], &error) != VYRE_OK)
+            continue;
+        samples[i].name = vyre_program_name(program);
+        for (int k = 0; k < PROCESSES; k++)
+            samples[i].first = least(samples[i].first, measure_first(&cpu, &samples[i]));
+    }
+    printf(json ? "[" : "%-14s %9s %9s %9s %9s\n", "program", "lower ms", "first ms", "later ms", "bytes");
+    if (vy_cpu_compiler_open(getenv("VYRE_COMPILER"), &compiler, &error) != VYRE_OK)
+        fprintf(stderr, "nothing is measured: %s\n", error.message);
+    else
+        for (size_t i = 0; i < files.gl_pathc && i < 64; i++)
+            if (samples[i].name && measure_later(&cpu, compiler, &samples[i], &error) == VYRE_OK)
+                printed += !print_sample(&samples[i], json, !printed);
+    printf(json ? "\n]\n" : "");
+    for (size_t i = 0; i < 64; i++) {
+        vyre_bytes_free(&samples[i].wire);
+        vyre_module_free(modules[i]);
+    }
+    globfree(&files);
+    return 0;
+}
