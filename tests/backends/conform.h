@@ -105,7 +105,7 @@ static inline void conform_close(conform *c) {
 
 /* Whether it ends, delivered or trapped, with nothing that makes it a program nobody can be judged by. */
 static inline int conform_expect(conform *c, vyre_program *program, const vyre_arguments *arguments) {
-    vyre_oracle_options options = {.threads = 1, .budget = UINT64_C(1) << 28};
+    vyre_oracle_options options = {.threads = 1, .budget = UINT64_C(1) << 24};
     vyre_oracle_report report = {0};
     vyre_oracle *oracle;
     if (c->checks)

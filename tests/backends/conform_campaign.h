@@ -1,6 +1,6 @@
 /* Random programs on a backend and on the oracle, by processes: a crash or a program that does not end is one more finding, and is shrunk like any other.
  *
- *   VYRE_CAMPAIGN_COUNT    programs (200 times VYRE_EFFORT)
+ *   VYRE_CAMPAIGN_COUNT    programs (120 times VYRE_EFFORT)
  *   VYRE_CAMPAIGN_SEED     first seed (VYRE_SEED, else 1)
  *   VYRE_CAMPAIGN_WORKERS  processes (the cores)
  *   VYRE_CAMPAIGN_FOLDER   where failing cases go (campaign-failures in the working directory), each to be run with `vyre run BASE.vyre @BASE.args`
@@ -309,7 +309,7 @@ static inline void conform_campaign_run(const char *id, const conform_variant *v
         .id = id,
         .variants = variants,
         .variant_count = variant_count,
-        .count = conform_setting("VYRE_CAMPAIGN_COUNT", (VY_SANITIZED ? 30 : 200) * (uint64_t)vy_test_effort()),
+        .count = conform_setting("VYRE_CAMPAIGN_COUNT", (VY_SANITIZED ? 20 : 120) * (uint64_t)vy_test_effort()),
         .seed = conform_setting("VYRE_CAMPAIGN_SEED", conform_setting("VYRE_SEED", 1)),
         .workers = (unsigned)conform_setting("VYRE_CAMPAIGN_WORKERS", vy_cores())};
     const char *folder = getenv("VYRE_CAMPAIGN_FOLDER"), *json = getenv("VYRE_CAMPAIGN_JSON");
