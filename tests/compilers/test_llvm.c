@@ -185,6 +185,20 @@ static void programs_that_are_too_large_are_refused_before_llvm(void **state) {
     vyre_bytes_free(&text);
 }
 
+/* A program over VY_LLVM_LARGE, with the bits it should have. */
+static void large_programs_are_compiled_quickly(void **state) {
+    (void)state;
+    enum { LINES = 1500, LINE = 64 };
+    static char text[LINES * LINE];
+    int at = snprintf(text, sizeof text,
+                      "program sample {\nparam a : f32\nbuffer x : u32 read\nbuffer y : u32 read_write\n"
+                      "workgroup 64\ngrid over y\n" INDEX);
+    for (int i = 0; i < LINES - 10; i++)
+        at += snprintf(text + at, sizeof text - (size_t)at, "y[i] = y[i] * %d + (x[i] >> %d)\n", 2 * i + 3, i % 31);
+    (void)snprintf(text + at, sizeof text - (size_t)at, "}\n");
+    compare(&(sample){"large", text}, processor_at(5));
+}
+
 /* ---- failures ---- */
 
 static void every_call_of_llvm_may_fail(void **state) {
@@ -372,6 +386,7 @@ int main(void) {
         cmocka_unit_test(requests_that_make_no_sense_are_refused),
         cmocka_unit_test(programs_of_level_source_are_refused),
         cmocka_unit_test(programs_that_are_too_large_are_refused_before_llvm),
+        cmocka_unit_test(large_programs_are_compiled_quickly),
         cmocka_unit_test(every_call_of_llvm_may_fail),
         cmocka_unit_test(memory_may_run_out),
         cmocka_unit_test(fatal_errors_of_llvm_are_errors),

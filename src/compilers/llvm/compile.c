@@ -18,6 +18,8 @@
 #define PASSES                                                                                                         \
     "function(sroa,early-cse<memssa>,simplifycfg," COMBINE ",loop-mssa(loop-rotate,licm),gvn," COMBINE ",simplifycfg)"
 
+#define LARGE_PASSES "function(sroa)"
+
 /* What is made of a program. */
 typedef struct product {
     LLVMCodeGenFileType file;
@@ -75,8 +77,13 @@ static vyre_status write_module(vy_llvm_job *job) {
     vyre_status status = vy_llvm_machine_make(job);
     if (status == VYRE_OK)
         status = vy_llvm_emit(job->program, &options, job->module, &job->sizes, job->error);
-    if (status == VYRE_OK)
-        status = check_size(count_instructions(job->module), VY_LLVM_INSTRUCTION_LIMIT, "instructions", job->error);
+    if (status != VYRE_OK)
+        return status;
+    uint64_t count = count_instructions(job->module);
+    status = check_size(count, VY_LLVM_INSTRUCTION_LIMIT, "instructions", job->error);
+    job->is_large = count > VY_LLVM_LARGE;
+    if (status == VYRE_OK && job->is_large)
+        status = vy_llvm_machine_make(job);
     if (status == VYRE_OK)
         vy_llvm_machine_mark(job);
     return status;
@@ -84,7 +91,7 @@ static vyre_status write_module(vy_llvm_job *job) {
 
 static vyre_status optimise(vy_llvm_job *job) {
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-    LLVMErrorRef failure = LLVMRunPasses(job->module, PASSES, job->machine, options);
+    LLVMErrorRef failure = LLVMRunPasses(job->module, job->is_large ? LARGE_PASSES : PASSES, job->machine, options);
     LLVMDisposePassBuilderOptions(options);
     char *words = failure ? LLVMGetErrorMessage(failure) : NULL;
     vyre_status status = vy_llvm_check(job, !failure, "optimise the program", words);

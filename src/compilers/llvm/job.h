@@ -20,6 +20,7 @@ typedef struct vy_llvm_job {
     LLVMContextRef context;
     LLVMModuleRef module;
     LLVMTargetMachineRef machine;
+    int is_large; /* code is made quickly */
     vy_llvm_sizes sizes;
     LLVMMemoryBufferRef made; /* an object or text; NULL before */
     char told[256];           /* the first error LLVM told of; "" if there is none */

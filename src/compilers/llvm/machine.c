@@ -45,8 +45,11 @@ static vyre_status make_machine(vy_llvm_job *job, const char *features) {
         LLVMDisposeMessage(words);
     if (status != VYRE_OK)
         return status;
-    job->machine = LLVMCreateTargetMachine(target, TRIPLE, PROCESSOR, features ? features : "", LLVMCodeGenLevelDefault,
-                                           LLVMRelocPIC, LLVMCodeModelSmall);
+    if (job->machine)
+        LLVMDisposeTargetMachine(job->machine);
+    job->machine = LLVMCreateTargetMachine(target, TRIPLE, PROCESSOR, features ? features : "",
+                                           job->is_large ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault, LLVMRelocPIC,
+                                           LLVMCodeModelSmall);
     return vy_llvm_check(job, job->machine != NULL, "make code for the target " TRIPLE, NULL);
 }
 

@@ -4,7 +4,7 @@
 
 #include "compilers/llvm/job.h"
 
-/* Makes job->machine for the request's features and tells the module of it.
+/* Makes job->machine, instead of one it may have, for the request's features and the job's size, and tells the module of it.
  *
  * VYRE_UNSUPPORTED  the features are those of another architecture than this compiler is for */
 vyre_status vy_llvm_machine_make(vy_llvm_job *job);
