@@ -1,0 +1,36 @@
+/* Every program of the examples gives the oracle's bits on backend `cpu`, at every width and several sizes. */
+#include "backends/conform_examples.h"
+
+static void run_with(const char *width) {
+    static conform c;
+    setenv("VYRE_CPU_WIDTH", width, 1);
+    conform_open(&c, "cpu");
+    conform_examples_run(&c);
+    conform_close(&c);
+    unsetenv("VYRE_CPU_WIDTH");
+}
+
+static void examples_have_the_oracles_bits_on_four_lanes(void **state) {
+    (void)state;
+    run_with("4");
+}
+
+static void examples_have_the_oracles_bits_on_eight_lanes(void **state) {
+    (void)state;
+    run_with("8");
+}
+
+static void examples_have_the_oracles_bits_on_sixteen_lanes(void **state) {
+    (void)state;
+    run_with("16");
+}
+
+int main(void) {
+    setenv("VYRE_CACHE_DIR", "", 1);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(examples_have_the_oracles_bits_on_four_lanes),
+        cmocka_unit_test(examples_have_the_oracles_bits_on_eight_lanes),
+        cmocka_unit_test(examples_have_the_oracles_bits_on_sixteen_lanes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
