@@ -73,7 +73,9 @@ static uint64_t count_instructions(LLVMModuleRef module) {
 }
 
 static vyre_status write_module(vy_llvm_job *job) {
-    vy_llvm_options options = {.width = job->request->width, .name = job->request->name};
+    vy_llvm_options options = {.width = job->request->width,
+                               .name = job->request->name,
+                               .gathers = (job->request->features & VY_CPU_FEATURE_AVX2) != 0};
     vyre_status status = vy_llvm_machine_make(job);
     if (status == VYRE_OK)
         status = vy_llvm_emit(job->program, &options, job->module, &job->sizes, job->error);

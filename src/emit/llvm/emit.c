@@ -331,6 +331,7 @@ vyre_status vy_llvm_emit(const vyre_program *program, const vy_llvm_options *opt
                     .body = vy_program_entry(program),
                     .width = options->width,
                     .group_size = size[0] * size[1] * size[2],
+                    .gathers = options->gathers,
                     .copies = 1,
                     .error = error};
     e.chunks = (e.group_size + e.width - 1) / e.width;

@@ -14,6 +14,7 @@
 typedef struct vy_llvm_options {
     uint32_t width;   /* lanes: 4, 8, 16 or 32 */
     const char *name; /* of the function */
+    int gathers;      /* the processor loads lanes from anywhere at once */
 } vy_llvm_options;
 
 /* What the frame of a call has to bring. */

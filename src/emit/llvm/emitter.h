@@ -54,7 +54,7 @@ typedef struct vy_emitter {
     vy_uniform *uniform;
     uint32_t width, group_size, chunks;
     int rows; /* a chunk lies in one row, so that strides hold in it */
-    int has_meetings;
+    int has_meetings, gathers;
     /* The same for the call. */
     LLVMValueRef frame, spill, workgroup;
     LLVMValueRef *data, *count, *misalignment; /* by buffer */

@@ -47,24 +47,38 @@ static LLVMValueRef base_of(vy_emitter *e, uint32_t memory) {
 }
 
 static LLVMValueRef wide(vy_emitter *e, LLVMValueRef index) {
-    LLVMTypeRef type = vy_llvm_int(e, 64);
-    return LLVMBuildZExt(e->builder, index, vy_llvm_is_lanes(index) ? vy_llvm_lanes(e, type) : type, "");
+    return LLVMBuildZExt(e->builder, index, vy_llvm_int(e, 64), "");
 }
 
 static LLVMValueRef scaled(vy_emitter *e, LLVMValueRef index, uint64_t by) {
-    LLVMValueRef factor = vy_llvm_number(e, 64, by);
-    if (vy_llvm_is_lanes(index))
-        factor = vy_llvm_splat(e, factor);
-    return by == 1 ? index : LLVMBuildMul(e->builder, index, factor, "");
+    return by == 1 ? index : LLVMBuildMul(e->builder, index, vy_llvm_number(e, 64, by), "");
+}
+
+/* Lanes of addresses. Processors add 32-bit indices to a base, with their sign: so the base is that of the middle of all indices. An array is not so long that it
+ * would need that. */
+static LLVMValueRef lane_addresses(vy_emitter *e, LLVMValueRef base, LLVMValueRef index, uint64_t size,
+                                   int may_be_long) {
+    LLVMTypeRef element = vy_llvm_int(e, (unsigned)size * 8), i64 = vy_llvm_int(e, 64);
+    if (may_be_long) {
+        base = vy_llvm_at(e, base, vy_llvm_number(e, 64, size << 31));
+        index = LLVMBuildXor(e->builder, index, vy_llvm_splat(e, vy_llvm_number(e, 32, UINT32_C(1) << 31)), "");
+    }
+    index = LLVMBuildSExt(e->builder, index, vy_llvm_lanes(e, i64), "");
+    return LLVMBuildGEP2(e->builder, element, base, &index, 1, "");
 }
 
 /* In a private array the lanes of an element lie side by side. */
 static LLVMValueRef address(vy_emitter *e, uint32_t memory, LLVMValueRef index) {
     uint64_t size = vy_llvm_size((vyre_type)e->program->memories.items[memory].type);
-    LLVMValueRef offset = scaled(e, wide(e, index), is_private(e, memory) ? size * e->width : size);
-    if (is_private(e, memory) && vy_llvm_is_lanes(index))
-        offset = LLVMBuildAdd(e->builder, offset, scaled(e, vy_llvm_iota(e, 64), size), "");
-    return vy_llvm_at(e, base_of(e, memory), offset);
+    int is_own = is_private(e, memory);
+    if (!vy_llvm_is_lanes(index))
+        return vy_llvm_at(e, base_of(e, memory), scaled(e, wide(e, index), is_own ? size * e->width : size));
+    if (is_own) {
+        LLVMValueRef row = LLVMBuildMul(e->builder, index, vy_llvm_splat(e, vy_llvm_number(e, 32, e->width)), "");
+        index = LLVMBuildAdd(e->builder, row, vy_llvm_iota(e, 32), "");
+    }
+    return lane_addresses(e, base_of(e, memory), index, size,
+                          e->program->memories.items[memory].space == VY_SPACE_BUFFER);
 }
 
 /* The address of the first lane's element. That lane may be masked and its index below zero, so a small distance from the end of u32 counts as that; no
@@ -157,6 +171,29 @@ static LLVMValueRef gather(vy_emitter *e, LLVMTypeRef lanes, LLVMValueRef at, LL
     return vy_llvm_intrinsic(e, "llvm.masked.gather", types, 2, args, 4);
 }
 
+/* Elements of one or two bytes, as parts of the aligned words they lie in: no page ends in such a word, so that what is loaded beside an element is there. */
+static LLVMValueRef gather_parts(vy_emitter *e, LLVMTypeRef lanes, uint32_t memory, LLVMValueRef index,
+                                 LLVMValueRef mask) {
+    LLVMBuilderRef b = e->builder;
+    unsigned size = alignment_of(e, memory), log = size == 1 ? 2 : 1;
+    LLVMTypeRef i32 = vy_llvm_int(e, 32), i64 = vy_llvm_int(e, 64), words = vy_llvm_lanes(e, i32);
+    LLVMTypeRef types[2] = {vy_llvm_pointer(e), i64};
+    LLVMValueRef base = base_of(e, memory), args[2] = {base, vy_llvm_number(e, 64, ~UINT64_C(3))};
+    LLVMValueRef aligned = vy_llvm_intrinsic(e, "llvm.ptrmask", types, 2, args, 2);
+    LLVMValueRef behind = LLVMBuildTrunc(b, LLVMBuildPtrToInt(b, base, i64, ""), i32, "");
+    behind =
+        LLVMBuildLShr(b, LLVMBuildAnd(b, behind, vy_llvm_number(e, 32, 3), ""), vy_llvm_number(e, 32, 2 - log), "");
+    LLVMValueRef last = vy_llvm_splat(e, vy_llvm_number(e, 32, (1u << log) - 1)),
+                 by = vy_llvm_splat(e, vy_llvm_number(e, 32, log));
+    /* The index may be the last of all u32: its upper and lower bits are added apart. */
+    LLVMValueRef low = LLVMBuildAdd(b, LLVMBuildAnd(b, index, last, ""), vy_llvm_splat(e, behind), "");
+    LLVMValueRef word = LLVMBuildAdd(b, LLVMBuildLShr(b, index, by, ""), LLVMBuildLShr(b, low, by, ""), "");
+    LLVMValueRef shift =
+        LLVMBuildMul(b, LLVMBuildAnd(b, low, last, ""), vy_llvm_splat(e, vy_llvm_number(e, 32, 8 * size)), "");
+    LLVMValueRef loaded = gather(e, words, lane_addresses(e, aligned, word, 4, 0), mask, 4);
+    return LLVMBuildTrunc(b, LLVMBuildLShr(b, loaded, shift, ""), lanes, "");
+}
+
 /* One element of a private array, of which each lane has its own. If all have the same there, any lane that executes knows it. */
 static LLVMValueRef own_element(vy_emitter *e, uint32_t expr, LLVMValueRef index, LLVMValueRef condition) {
     const vy_expr *x = &e->program->exprs.items[expr];
@@ -203,7 +240,10 @@ LLVMValueRef vy_llvm_load(vy_emitter *e, uint32_t expr) {
     LLVMValueRef mask = condition ? vy_llvm_both(e, e->mask, vy_llvm_splat(e, condition)) : e->mask;
     if (how == CONTIGUOUS && !is_private(e, x->a))
         return contiguous_load(e, lanes, first_address(e, x->a, x->b, index, mask), mask, alignment);
-    return gather(e, lanes, address(e, x->a, vy_llvm_splat(e, index)), mask, alignment);
+    index = vy_llvm_splat(e, index);
+    if (e->gathers && alignment < 4 && !is_private(e, x->a))
+        return gather_parts(e, lanes, x->a, index, mask);
+    return gather(e, lanes, address(e, x->a, index), mask, alignment);
 }
 
 /* ---- stores ---- */
@@ -284,10 +324,31 @@ static const LLVMAtomicOrdering orders[VYRE_ORDER_COUNT] = {
     [VYRE_ORDER_ACQ_REL] = LLVMAtomicOrderingAcquireRelease,
 };
 
+static const vyre_op combining[VYRE_ATOMIC_COUNT] = {
+    [VYRE_ATOMIC_ADD] = VYRE_OP_ADD, [VYRE_ATOMIC_AND] = VYRE_OP_AND, [VYRE_ATOMIC_OR] = VYRE_OP_OR,
+    [VYRE_ATOMIC_XOR] = VYRE_OP_XOR, [VYRE_ATOMIC_MIN] = VYRE_OP_MIN, [VYRE_ATOMIC_MAX] = VYRE_OP_MAX};
+
+/* The memory of a workgroup is seen by one thread alone: what it does there one after the other is atomic. The old value. */
+static LLVMValueRef own_atomic(vy_emitter *e, const vy_stmt *s, LLVMValueRef at, LLVMValueRef b, LLVMValueRef c) {
+    vyre_type type = (vyre_type)e->program->memories.items[s->memory].type;
+    unsigned alignment = alignment_of(e, s->memory);
+    LLVMValueRef old = s->op == VYRE_ATOMIC_STORE ? NULL : plain_load(e, vy_llvm_type(e, type), at, alignment), new = b;
+    if (s->op == VYRE_ATOMIC_LOAD)
+        return old;
+    if (s->op == VYRE_ATOMIC_COMPARE_EXCHANGE)
+        new = LLVMBuildSelect(e->builder, LLVMBuildICmp(e->builder, LLVMIntEQ, old, b, ""), c, old, "");
+    else if (s->op != VYRE_ATOMIC_STORE && s->op != VYRE_ATOMIC_EXCHANGE)
+        new = vy_llvm_combine(e, combining[s->op], type, old, b);
+    plain_store(e, new, at, alignment);
+    return old;
+}
+
 /* One atomic by one lane; the old value. */
 static LLVMValueRef one_atomic(vy_emitter *e, const vy_stmt *s, LLVMValueRef at, LLVMValueRef b, LLVMValueRef c) {
     vyre_type type = (vyre_type)e->program->memories.items[s->memory].type;
     LLVMAtomicOrdering order = orders[s->order];
+    if (e->program->memories.items[s->memory].space != VY_SPACE_BUFFER)
+        return own_atomic(e, s, at, b, c);
     if (s->op == VYRE_ATOMIC_LOAD) {
         LLVMValueRef load = plain_load(e, vy_llvm_type(e, type), at, (unsigned)vy_llvm_size(type));
         LLVMSetOrdering(load, order);
@@ -319,9 +380,6 @@ static int combines_first(const vy_emitter *e, const vy_stmt *s) {
 }
 
 static void combined_atomic(vy_emitter *e, const vy_stmt *s) {
-    static const vyre_op ops[VYRE_ATOMIC_COUNT] = {
-        [VYRE_ATOMIC_ADD] = VYRE_OP_ADD, [VYRE_ATOMIC_AND] = VYRE_OP_AND, [VYRE_ATOMIC_OR] = VYRE_OP_OR,
-        [VYRE_ATOMIC_XOR] = VYRE_OP_XOR, [VYRE_ATOMIC_MIN] = VYRE_OP_MIN, [VYRE_ATOMIC_MAX] = VYRE_OP_MAX};
     static const char *const names[VYRE_ATOMIC_COUNT][2] = {
         [VYRE_ATOMIC_ADD] = {"llvm.vector.reduce.add", "llvm.vector.reduce.add"},
         [VYRE_ATOMIC_AND] = {"llvm.vector.reduce.and", "llvm.vector.reduce.and"},
@@ -331,7 +389,7 @@ static void combined_atomic(vy_emitter *e, const vy_stmt *s) {
         [VYRE_ATOMIC_MAX] = {"llvm.vector.reduce.umax", "llvm.vector.reduce.smax"}};
     vyre_type type = (vyre_type)e->program->memories.items[s->memory].type;
     LLVMValueRef index = vy_llvm_expr(e, s->a), value = vy_llvm_expr_lanes(e, s->b);
-    uint64_t identity = vyre_combine_identity(ops[s->op], type);
+    uint64_t identity = vyre_combine_identity(combining[s->op], type);
     LLVMTypeRef lanes = LLVMTypeOf(value);
     if (e->mask)
         value = LLVMBuildSelect(e->builder, e->mask, value,
@@ -340,15 +398,33 @@ static void combined_atomic(vy_emitter *e, const vy_stmt *s) {
     one_atomic(e, s, address(e, s->memory, index), value, NULL);
 }
 
+/* All lanes, one after the other, written out. */
+static void every_lane(vy_emitter *e, const vy_stmt *s, LLVMValueRef index, LLVMValueRef b, LLVMValueRef c) {
+    LLVMTypeRef lanes = vy_llvm_lanes(e, vy_llvm_type(e, (vyre_type)e->program->memories.items[s->memory].type));
+    LLVMValueRef olds = LLVMGetPoison(lanes);
+    for (unsigned lane = 0; lane < e->width; lane++) {
+        LLVMValueRef at = address(e, s->memory, vy_llvm_lane(e, index, lane));
+        LLVMValueRef old =
+            one_atomic(e, s, at, b ? vy_llvm_lane(e, b, lane) : NULL, c ? vy_llvm_lane(e, c, lane) : NULL);
+        if (s->result_count && old)
+            olds = LLVMBuildInsertElement(e->builder, olds, old, vy_llvm_number(e, 32, lane), "");
+    }
+    if (s->result_count)
+        vy_llvm_declare(e, s->variable, olds);
+}
+
 /* Lane after lane: those of the mask, the lowest first. */
 static void each_lane(vy_emitter *e, const vy_stmt *s) {
     LLVMTypeRef i32 = vy_llvm_int(e, 32);
     LLVMValueRef index = vy_llvm_expr_lanes(e, s->a), b = s->b == VY_NONE ? NULL : vy_llvm_expr_lanes(e, s->b);
     LLVMValueRef c = s->c == VY_NONE ? NULL : vy_llvm_expr_lanes(e, s->c), result = NULL;
+    if (!e->mask) {
+        every_lane(e, s, index, b, c);
+        return;
+    }
     LLVMTypeRef type = vy_llvm_type(e, (vyre_type)e->program->memories.items[s->memory].type);
     LLVMValueRef left = vy_llvm_place(e, i32, "left");
-    uint64_t all = e->width == 32 ? UINT32_MAX : (UINT64_C(1) << e->width) - 1;
-    LLVMBuildStore(e->builder, e->mask ? vy_llvm_bits(e, e->mask) : vy_llvm_number(e, 32, all), left);
+    LLVMBuildStore(e->builder, vy_llvm_bits(e, e->mask), left);
     if (s->result_count) {
         result = vy_llvm_place(e, vy_llvm_lanes(e, type), "old");
         LLVMBuildStore(e->builder, LLVMConstNull(vy_llvm_lanes(e, type)), result);
