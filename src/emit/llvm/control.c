@@ -101,9 +101,9 @@ static void branch_with(vy_emitter *e, LLVMValueRef mask, uint32_t first, uint32
     e->depth = depth;
 }
 
-static void uniform_if(vy_emitter *e, uint32_t index, const vy_stmt *s) {
+static void uniform_if(vy_emitter *e, uint32_t index, const vy_stmt *s, LLVMValueRef condition) {
     LLVMBasicBlockRef yes = vy_llvm_block(e, "then"), no = vy_llvm_block(e, "else"), end = vy_llvm_block(e, "endif");
-    LLVMBuildCondBr(e->builder, vy_llvm_condition(e, s->a), yes, no);
+    LLVMBuildCondBr(e->builder, condition, yes, no);
     vy_llvm_start(e, yes);
     LLVMValueRef before = e->mask;
     vy_llvm_statements(e, index + 1, s->middle);
@@ -347,6 +347,30 @@ static void poll(vy_emitter *e, const vy_stmt *s) {
     vy_llvm_go(e, end);
     vy_llvm_start(e, end);
     vy_llvm_declare(e, s->variable, stop);
+    e->polled = s->variable + 1;
+    e->poll = stop;
+}
+
+/* `if stop { … }` right behind its poll, which all lanes of a chunk make at once: a branch. */
+static int is_polled(const vy_emitter *e, const vy_stmt *s) {
+    const vy_expr *x = &e->program->exprs.items[s->a];
+    return e->polled && x->kind == VY_EXPR_VARIABLE && x->a + 1 == e->polled;
+}
+
+/* Whether it is `if stop { return }`: nobody is left then, and nobody has gone if not. */
+static int is_end(const vy_emitter *e, uint32_t index) {
+    const vy_stmt *s = &e->program->stmts.items[index];
+    return s->kind == VY_STMT_IF && s->middle == s->end && s->end == index + 2 && s[1].kind == VY_STMT_RETURN &&
+           is_polled(e, s) && e->jumps[index];
+}
+
+static void end_polled(vy_emitter *e) {
+    LLVMBasicBlockRef gone = vy_llvm_block(e, "stopped"), on = vy_llvm_block(e, "on");
+    LLVMBuildCondBr(e->builder, e->poll, gone, on);
+    vy_llvm_start(e, gone);
+    leave(e, e->returned);
+    vy_llvm_go(e, e->loops.count ? e->loops.items[e->loops.count - 1].next : e->chunk_end);
+    vy_llvm_start(e, on);
 }
 
 /* The first lane is the smallest invocation of the chunk; chunks and groups come in order, but a worker's ranges need not. */
@@ -390,10 +414,12 @@ static void statement(vy_emitter *e, uint32_t index) {
         vy_llvm_atomic(e, index);
         break;
     case VY_STMT_IF:
-        if (vy_llvm_parts(e, s->a))
+        if (is_polled(e, s))
+            uniform_if(e, index, s, e->poll);
+        else if (vy_llvm_parts(e, s->a))
             varied_if(e, index, s);
         else
-            uniform_if(e, index, s);
+            uniform_if(e, index, s, vy_llvm_condition(e, s->a));
         break;
     case VY_STMT_FOR:
     case VY_STMT_WHILE:
@@ -431,7 +457,13 @@ void vy_llvm_statements(vy_emitter *e, uint32_t first, uint32_t end) {
     LLVMBasicBlockRef done = NULL;
     LLVMValueRef before = e->mask;
     for (uint32_t i = first; i < end && e->status == VYRE_OK; i = e->program->stmts.items[i].end) {
+        if (is_end(e, i)) {
+            end_polled(e);
+            continue;
+        }
         statement(e, i);
+        if (e->program->stmts.items[i].kind != VY_STMT_POLL)
+            e->polled = 0;
         if (LLVMGetBasicBlockTerminator(LLVMGetInsertBlock(e->builder))) /* a jump: the last of its block */
             break;
         if (!e->jumps[i])

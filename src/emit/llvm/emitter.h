@@ -74,6 +74,8 @@ typedef struct vy_emitter {
     LLVMBasicBlockRef group_end; /* where a workgroup ends */
     LLVMValueRef group_done;     /* alloca of i1: all have returned in a stretch; NULL without meetings */
     uint32_t depth;              /* of masks */
+    uint32_t polled;             /* the variable of the last poll of the chunk, plus 1 … */
+    LLVMValueRef poll;           /* … and what it said: i1 */
     uint32_t copies;             /* how often the current code is written */
     VY_VECTOR(vy_lane_loop) loops;
     vy_slot *slots;          /* by variable */
@@ -132,6 +134,8 @@ LLVMValueRef vy_llvm_expr_lanes(vy_emitter *e, uint32_t expr);
 LLVMValueRef vy_llvm_condition(vy_emitter *e, uint32_t expr);
 LLVMValueRef vy_llvm_op(vy_emitter *e, const vy_expr *expr, vyre_type operand, LLVMValueRef a, LLVMValueRef b,
                         LLVMValueRef c);
+/* Whether vy_llvm_op takes lanes and a scalar: a division by one number is faster. */
+int vy_llvm_divides_by_one(vyre_op op, vyre_type type, LLVMValueRef a, LLVMValueRef b);
 /* Two values combined by an op of the language on `type`. */
 LLVMValueRef vy_llvm_combine(vy_emitter *e, vyre_op op, vyre_type type, LLVMValueRef a, LLVMValueRef b);
 LLVMValueRef vy_llvm_variable(vy_emitter *e, uint32_t variable);

@@ -112,6 +112,59 @@ static LLVMValueRef count_zeros(vy_emitter *e, const char *name, LLVMValueRef a)
     return intrinsic(e, name, args, 2);
 }
 
+/* ---- division of lanes ---- */
+
+/* Processors divide floats by lanes, integers one by one. A quotient of floats with more bits than the integers have is off by less than what keeps
+ * it from the next whole number, so what is cut off gives the quotient: 24 bits for integers of 16, 53 for those of 32. Divisors are never zero here. */
+static LLVMTypeRef dividing_type(vy_emitter *e, vyre_type type) {
+    return vyre_type_bits(type) < 32 ? LLVMFloatTypeInContext(e->context) : LLVMDoubleTypeInContext(e->context);
+}
+
+static LLVMValueRef to_float(vy_emitter *e, vyre_type type, LLVMValueRef a) {
+    LLVMOpcode how = vyre_type_class(type) == VYRE_CLASS_SIGNED ? LLVMSIToFP : LLVMUIToFP;
+    return LLVMBuildCast(e->builder, how, a, like(e, a, dividing_type(e, type)), "");
+}
+
+static LLVMValueRef divide_lanes(vy_emitter *e, vyre_op op, vyre_type type, LLVMValueRef a, LLVMValueRef b) {
+    LLVMOpcode back = vyre_type_class(type) == VYRE_CLASS_SIGNED ? LLVMFPToSI : LLVMFPToUI;
+    LLVMValueRef quotient = LLVMBuildFDiv(e->builder, to_float(e, type, a), to_float(e, type, b), "");
+    quotient = LLVMBuildCast(e->builder, back, quotient, LLVMTypeOf(a), "");
+    return op == VYRE_OP_DIV ? quotient : LLVMBuildSub(e->builder, a, LLVMBuildMul(e->builder, quotient, b, ""), "");
+}
+
+/* By one u32 for all, which is no constant: times its reciprocal. The product is never too large, and too small for a whole number only if nothing is left over. */
+static LLVMValueRef divide_by_one(vy_emitter *e, vyre_op op, LLVMValueRef a, LLVMValueRef b) {
+    LLVMBuilderRef builder = e->builder;
+    LLVMValueRef one = LLVMConstReal(LLVMDoubleTypeInContext(e->context), 1), divisor = vy_llvm_splat(e, b),
+                 factor = LLVMBuildFDiv(builder, one, to_float(e, VYRE_TYPE_U32, b), "");
+    LLVMValueRef product = LLVMBuildFMul(builder, to_float(e, VYRE_TYPE_U32, a), vy_llvm_splat(e, factor), "");
+    LLVMValueRef quotient = LLVMBuildFPToUI(builder, product, LLVMTypeOf(a), "");
+    LLVMValueRef rest = LLVMBuildSub(builder, a, LLVMBuildMul(builder, quotient, divisor, ""), "");
+    LLVMValueRef rests[2] = {rest, LLVMBuildSub(builder, rest, divisor, "")};
+    if (op == VYRE_OP_REM)
+        return intrinsic(e, "llvm.umin", rests, 2);
+    LLVMValueRef is_short = LLVMBuildICmp(builder, LLVMIntUGE, rest, divisor, "");
+    return LLVMBuildAdd(builder, quotient, LLVMBuildZExt(builder, is_short, LLVMTypeOf(a), ""), "");
+}
+
+static int is_division(vyre_op op, vyre_type type) {
+    return (op == VYRE_OP_DIV || op == VYRE_OP_REM) && vyre_type_class(type) != VYRE_CLASS_FLOAT;
+}
+
+int vy_llvm_divides_by_one(vyre_op op, vyre_type type, LLVMValueRef a, LLVMValueRef b) {
+    return is_division(op, type) && type == VYRE_TYPE_U32 && vy_llvm_is_lanes(a) && !vy_llvm_is_lanes(b) &&
+           !LLVMIsConstant(b);
+}
+
+/* NULL: LLVM does it well, or nobody does. */
+static LLVMValueRef divide(vy_emitter *e, vyre_op op, vyre_type type, LLVMValueRef a, LLVMValueRef b) {
+    if (vy_llvm_divides_by_one(op, type, a, b))
+        return divide_by_one(e, op, a, b);
+    if (!is_division(op, type) || vyre_type_bits(type) == 64 || !vy_llvm_is_lanes(a) || LLVMIsConstant(b))
+        return NULL;
+    return divide_lanes(e, op, type, a, b);
+}
+
 /* Floats as their bits. */
 static LLVMValueRef as_bits(vy_emitter *e, vyre_type type, LLVMValueRef a) {
     return LLVMBuildBitCast(e->builder, a, like(e, a, vy_llvm_int(e, vyre_type_bits(type))), "");
@@ -234,9 +287,12 @@ LLVMValueRef vy_llvm_op(vy_emitter *e, const vy_expr *x, vyre_type operand, LLVM
         vy_llvm_refuse(e, vyre_op_get((vyre_op)x->op)->name);
         return LLVMGetPoison(LLVMTypeOf(a));
     }
+    LLVMValueRef value = divide(e, (vyre_op)x->op, operand, a, b);
+    if (value)
+        return value;
     if (w->form != NONE)
         return write(e, w, (LLVMValueRef[]){a, b, c});
-    LLVMValueRef value = special(e, x, operand, a, b, c);
+    value = special(e, x, operand, a, b, c);
     if (value)
         return value;
     vy_llvm_refuse(e, vyre_op_get((vyre_op)x->op)->name);

@@ -136,10 +136,12 @@ static LLVMValueRef op(vy_emitter *e, const vy_expr *x) {
         values[i] = vy_llvm_expr(e, from[i]);
         has_lanes |= vy_llvm_is_lanes(values[i]);
     }
+    vyre_type type = (vyre_type)e->program->exprs.items[is_select ? x->b : x->a].type;
+    if (arity == 2 && vy_llvm_divides_by_one((vyre_op)x->op, type, values[0], values[1]))
+        has_lanes = 0;
     for (unsigned i = is_select && !vy_llvm_is_lanes(values[0]); i < arity && has_lanes; i++)
         values[i] = vy_llvm_splat(e, values[i]);
-    return vy_llvm_op(e, x, (vyre_type)e->program->exprs.items[is_select ? x->b : x->a].type, values[0], values[1],
-                      values[2]);
+    return vy_llvm_op(e, x, type, values[0], values[1], values[2]);
 }
 
 /* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
