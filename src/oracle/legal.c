@@ -20,7 +20,7 @@ uint32_t vy_misalignment(const vy_run *run, uint32_t memory) {
 void vy_garbage_fill(const vy_run *run, uint8_t *memory, size_t size, uint64_t owner) {
     uint64_t seed = vy_mix(run->conditions.garbage, owner);
     for (size_t at = 0; at < size; at += sizeof seed) {
-        uint64_t word = vy_mix(seed, at);
+        uint64_t word = run->conditions.zeroes_arrays ? 0 : vy_mix(seed, at);
         memcpy(memory + at, &word, sizeof word);
     }
 }

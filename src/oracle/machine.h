@@ -22,6 +22,7 @@ typedef struct vy_oracle_conditions {
     uint64_t poll;         /* an invocation's poll is true from its poll-th on, counted from 1; 0 = never */
     uint32_t
         poll_spread; /* … or up to so many later, another number for each invocation, as where a device reads a clock */
+    uint8_t zeroes_arrays; /* they start as zero, as at level source */
 } vy_oracle_conditions;
 
 /* A set of lanes: ~0 or 0 per lane. With count 0 the words are unspecified, so emptying and testing cost nothing. */

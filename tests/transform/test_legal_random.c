@@ -1,7 +1,7 @@
 /* Random programs and the examples, legalised for a profile and run as its worst device, deliver what the oracle delivers. A mismatch shrinks itself. */
 #include "transform/legal_covering.h"
 
-#include "ir/model.h"
+#include "transform/legal_holds.h"
 #include "vyre/dialect.h"
 #include "vyre/generate.h"
 
@@ -45,21 +45,6 @@ static int same(const outcome *a, const outcome *b) {
 
 typedef enum verdict { SAME, REFUSED, DIFFERENT } verdict;
 
-/* What emitters need not know: accesses that keep inside by themselves, meetings, traps, prints, calls. */
-static int has_leftovers(const vyre_program *legal) {
-    for (uint32_t i = 0; i < legal->exprs.count; i++)
-        if (legal->exprs.items[i].kind == VY_EXPR_LOAD && legal->exprs.items[i].op == VY_GUARDED)
-            return 1;
-    for (uint32_t i = 0; i < legal->stmts.count; i++) {
-        const vy_stmt *s = &legal->stmts.items[i];
-        int is_access = s->kind == VY_STMT_STORE || s->kind == VY_STMT_ATOMIC;
-        if ((is_access && s->guard == VY_GUARDED) || s->kind == VY_STMT_TRAP || s->kind == VY_STMT_PRINT ||
-            s->kind == VY_STMT_CALL || (s->kind == VY_STMT_COLLECTIVE && s->op != VYRE_COLLECTIVE_NATIVE_SHUFFLE))
-            return 1;
-    }
-    return legal->level != VYRE_LEVEL_LEGAL;
-}
-
 static verdict judge(vyre_program *program, const vyre_arguments *arguments, const profile *p, char *why, size_t size) {
     outcome good = {0}, bad = {0};
     vyre_program *legal = NULL;
@@ -83,8 +68,9 @@ static verdict judge(vyre_program *program, const vyre_arguments *arguments, con
         run(oracle, arguments_for(program, p->exact, arguments, &made), (uint64_t)STEPS * MORE, &bad);
         snprintf(why, size, "status %d, must be %d; or bytes differ", (int)bad.status, (int)good.status);
         result = same(&good, &bad) ? SAME : DIFFERENT;
-        if (has_leftovers(legal)) {
-            snprintf(why, size, "something is left that is not legal");
+        const char *fault = legal_fault(legal, &(vy_legal_target){.exact = p->exact});
+        if (fault) {
+            snprintf(why, size, "%s", fault);
             result = DIFFERENT;
         }
     }
