@@ -183,9 +183,19 @@ uint32_t vy_draft_array(vy_draft *draft, vy_name name, vy_space space, vyre_type
 
 /* ---- expressions ---- */
 
+/* A transform that makes much of little must not fill the memory before the validator sees it. */
+static int is_full(vy_draft *draft, uint32_t count, uint32_t limit) {
+    if (!draft->stops_at_limit || count < limit)
+        return 0;
+    draft->failed = draft->too_large = 1;
+    return 1;
+}
+
 uint32_t vy_draft_expr(vy_draft *draft, const vy_expr *from) {
     vyre_program *program = draft->program;
     vy_expr *expr;
+    if (is_full(draft, program->exprs.count, VY_LIMIT_EXPRESSIONS))
+        return VY_NONE;
     if (draft->keep_positions) {
         vy_position *position;
         APPEND(draft, expr_positions, position);
@@ -332,6 +342,8 @@ uint32_t vy_draft_stmt(vy_draft *draft, const vy_stmt *from, const vy_arg *args,
                        const vy_name *names, const vyre_type *types) {
     vyre_program *program = draft->program;
     vy_stmt copy = *from;
+    if (is_full(draft, program->stmts.count, VY_LIMIT_STATEMENTS))
+        return VY_NONE;
     if (copy.kind == VY_STMT_LET || copy.kind == VY_STMT_VAR || copy.kind == VY_STMT_FOR || copy.kind == VY_STMT_POLL)
         copy.result_count = 1;
     if (names && copy.result_count)
@@ -455,7 +467,11 @@ vyre_status vy_draft_finish(vy_draft *draft, vy_source *source, vyre_diagnostics
         return vy_fail_memory(error, "a program");
     program->source = source ? vy_source_retain(source) : NULL;
     vyre_status status = VYRE_OK;
-    if (draft->failed)
+    if (draft->too_large)
+        status = vy_fail(error, VYRE_LIMIT, "write a smaller program, or several",
+                         "the program has more statements or expression nodes than the limit (%d, %d)",
+                         VY_LIMIT_STATEMENTS, VY_LIMIT_EXPRESSIONS);
+    else if (draft->failed)
         status = vy_fail_memory(error, "a program");
     else if (draft->too_deep)
         status = vy_fail(error, VYRE_LIMIT, "move the inner blocks into a function",

@@ -15,6 +15,8 @@
 typedef struct vy_draft {
     vyre_program *program; /* being filled; header fields (kind, level, numerics, workgroup, grid) are set directly */
     int failed;
+    int stops_at_limit; /* what would make the program too large fails; else the validator finds it, when it is finished */
+    int too_large;
     vy_position position; /* given to everything appended while it is set; with keep_positions */
     int keep_positions;
     int in_entry;

@@ -75,10 +75,12 @@ vyre_status vy_copy_start(vy_copy *copy, const vyre_program *from, const char *n
     if (status != VYRE_OK)
         return status;
     vyre_program *made = copy->draft.program;
+    made->pin = vy_pin_retain(from->pin);
     made->level = from->level;
     made->numerics = from->numerics;
     memcpy(made->workgroup, from->workgroup, sizeof made->workgroup);
     copy->draft.keep_positions = from->stmt_positions.count != 0;
+    copy->draft.stops_at_limit = 1;
     copy->draft.position = copy->entry->position;
     vy_draft_begin_entry(&copy->draft);
     return VYRE_OK;
@@ -245,7 +247,8 @@ void vy_copy_stmt(vy_copy *copy, uint32_t index) {
     if (s->kind == VY_STMT_ASSIGN) {
         stmt.variable = copy->variables[s->variable];
     } else if (s->memory != VY_NONE) {
-        note(copy->memory_uses, s->memory, s->kind == VY_STMT_STORE || s->kind == VY_STMT_STORE_WIDE ? VY_USE_WRITE : VY_USE_READ | VY_USE_WRITE);
+        note(copy->memory_uses, s->memory,
+             s->kind == VY_STMT_STORE || s->kind == VY_STMT_STORE_WIDE ? VY_USE_WRITE : VY_USE_READ | VY_USE_WRITE);
         stmt.memory = copy->memories[s->memory];
     }
     copy->meets |= s->kind == VY_STMT_COLLECTIVE || (s->kind == VY_STMT_BARRIER && s->scope == VYRE_SCOPE_WORKGROUP);

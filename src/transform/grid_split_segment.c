@@ -268,7 +268,7 @@ static vyre_status write_twice(vy_segment *s, vyre_program **out, vyre_error *er
     if (status != VYRE_OK)
         return status;
     if (s->copy.draft.failed)
-        return vy_fail_memory(error, "a segment of a program");
+        return vy_copy_finish(&s->copy, out, error); /* which says why */
     s->meets = s->copy.meets || ends_meet(s);
     s->is_measured = 1;
     s->resumes = VY_NONE;

@@ -82,7 +82,8 @@ static vyre_status over_limit(vyre_error *error) {
     char why[sizeof error->message] = "";
     if (error)
         memcpy(why, error->message, sizeof why);
-    return vy_fail(error, VYRE_LIMIT, "nest fewer blocks, or use fewer or smaller arrays",
+    return vy_fail(error, VYRE_LIMIT,
+                   "write less of what the message names, or choose a device for which less is rewritten",
                    "legalised, the program is over a limit: %.400s", why);
 }
 

@@ -411,6 +411,7 @@ static vyre_status start(vy_rewrite *rw, vyre_error *error) {
     rw->changes = made->level != p->level;
     made->numerics = p->numerics;
     rw->draft.keep_positions = p->stmt_positions.count != 0;
+    rw->draft.stops_at_limit = 1;
     return VYRE_OK;
 }
 
