@@ -2,6 +2,7 @@
 #include "backends/cpu/compile.h"
 #include "emit/ptx/ptx.h"
 #include "tool/commands.h"
+#include "tool/emit_legal.h"
 #include "tool/load.h"
 #include "vyre/transform.h"
 #include "vyre/wire.h"
@@ -10,17 +11,21 @@
 #include <stdlib.h>
 
 typedef struct emit_options {
-    const char *target, *cpu, *architecture, *output, *program;
+    const char *target, *cpu, *architecture, *exact, *output, *program;
     tool_list defines;
-    uint64_t width;
+    uint64_t width, subgroup, access;
     int cancellable, list;
 } emit_options;
 
 static const tool_option options_table[] = {
-    {"target", 't', "NAME", TOOL_TEXT, offsetof(emit_options, target), "llvm-ir (the default), asm or ptx"},
+    {"target", 't', "NAME", TOOL_TEXT, offsetof(emit_options, target), "llvm-ir (the default), asm, ptx or legal"},
     {"cpu", 0, "NAME", TOOL_TEXT, offsetof(emit_options, cpu), "host (the default), x86-64, or x86-64-v2, -v3, -v4"},
     {"width", 'w', "N", TOOL_AMOUNT, offsetof(emit_options, width), "lanes: 4, 8, 16 or 32 (what fits the cpu best)"},
     {"arch", 0, "sm_N", TOOL_TEXT, offsetof(emit_options, architecture), "of an NVIDIA device, for ptx (sm_90)"},
+    {"exact", 0, "NAMES", TOOL_TEXT, offsetof(emit_options, exact),
+     "for legal: what the device computes exactly (all)"},
+    {"subgroup", 0, "N", TOOL_AMOUNT, offsetof(emit_options, subgroup), "for legal: the width of its shuffles (none)"},
+    {"access", 0, "BYTES", TOOL_AMOUNT, offsetof(emit_options, access), "for legal: its widest access (one element)"},
     {"cancellable", 0, NULL, TOOL_FLAG, offsetof(emit_options, cancellable), "with polls, as for a deadline"},
     {"list", 0, NULL, TOOL_FLAG, offsetof(emit_options, list), "list the targets"},
     {"output", 'o', "FILE", TOOL_TEXT, offsetof(emit_options, output), "where to write (standard output)"},
@@ -29,12 +34,12 @@ static const tool_option options_table[] = {
     {NULL, 0, NULL, TOOL_FLAG, 0, NULL},
 };
 
-static const emit_options defaults = {.target = "llvm-ir", .cpu = "host", .architecture = "sm_90"};
+static const emit_options defaults = {.target = "llvm-ir", .cpu = "host", .architecture = "sm_90", .exact = "all"};
 
 /* ---- targets ---- */
 
 /* The compiler's texts, and those that are made without it. */
-enum { TARGET_PTX = VY_COMPILER_TEXT_COUNT, TARGET_COUNT };
+enum { TARGET_PTX = VY_COMPILER_TEXT_COUNT, TARGET_LEGAL, TARGET_COUNT };
 
 static const struct {
     const char *name, *doc;
@@ -45,6 +50,7 @@ static const struct {
     VY_COMPILER_TEXT_LIST(X)
 #undef X
         [TARGET_PTX] = {"ptx", "what NVIDIA's driver compiles"},
+    [TARGET_LEGAL] = {"legal", "the program that all of them are made from, and the tests it keeps"},
 };
 
 static int list_targets(void) {
@@ -150,6 +156,22 @@ static int show_ptx(const emit_options *options, vyre_program *program, uint32_t
     return code;
 }
 
+/* ---- before any of them ---- */
+
+static int show_legal(const tool_command *self, const emit_options *options, vyre_program *program) {
+    vy_legal_target target = {.cancellable = (uint8_t)options->cancellable};
+    if (options->subgroup > 64 || (options->subgroup & (options->subgroup - 1)) || options->subgroup == 1)
+        return tool_usage(self, "give 2, 4, 8, 16, 32 or 64", "there are no subgroups of %" PRIu64, options->subgroup);
+    if (options->access != 0 && options->access != 4 && options->access != 8 && options->access != 16)
+        return tool_usage(self, "give 4, 8 or 16", "no access is %" PRIu64 " bytes wide", options->access);
+    if (vyre_program_level(program) == VYRE_LEVEL_LEGAL)
+        return tool_program_print(program, options->output);
+    target.subgroup_width = (uint32_t)options->subgroup;
+    target.access_bytes = (uint32_t)options->access;
+    int code = tool_profile_parse(self, options->exact, &target.exact);
+    return code == TOOL_OK ? tool_emit_legal(program, &target, options->output) : code;
+}
+
 /* ---- the compiler's texts ---- */
 
 /* A program of level legal is taken as it is. */
@@ -214,8 +236,9 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
     if (code == TOOL_OK)
         code = tool_load_resolved(self, args->words.items[0], options->program, &options->defines, &file, &program);
     if (code == TOOL_OK)
-        code = target == TARGET_PTX ? show_ptx(options, program, architecture)
-                                    : show(options, program, features, (vy_compiler_text)target);
+        code = target == TARGET_PTX     ? show_ptx(options, program, architecture)
+               : target == TARGET_LEGAL ? show_legal(self, options, program)
+                                        : show(options, program, features, (vy_compiler_text)target);
     tool_file_free(&file);
     return code;
 }
@@ -226,10 +249,12 @@ const tool_command tool_cmd_emit = {
     .usage = "FILE [OPTIONS]",
     .details =
         "The program is optimised and legalised for the device. llvm-ir and asm are how backend `cpu` compiles it:\n"
-        "what would run, or how it looks just before; they need the compiler plug-in. ptx needs nothing.\n",
+        "what would run, or how it looks just before; they need the compiler plug-in. ptx needs nothing.\n"
+        "legal shows the step before, for any device: --exact all, none, int64,f32.add,… or -f32.div,-f32.subnormal.\n",
     .examples = "  vyre emit examples/saxpy.vyre --target asm\n"
                 "  vyre emit examples/matmul.vyre --target llvm-ir --cpu x86-64-v3 --width 8\n"
-                "  vyre emit examples/reduce.vyre --program by_shuffle --target ptx\n",
+                "  vyre emit examples/reduce.vyre --program by_shuffle --target ptx\n"
+                "  vyre emit examples/saxpy.vyre --target legal --exact -f32.fma --access 16\n",
     .options = options_table,
     .options_size = sizeof(emit_options),
     .defaults = &defaults,
