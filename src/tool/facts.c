@@ -171,11 +171,13 @@ void tool_facts_json(vy_string *out, const vyre_program *program) {
     tool_facts_grid(&grid, program);
     vy_string_add(out, "{\"name\":");
     vy_string_json(out, vyre_program_name(program));
-    vy_string_format(
-        out, ",\"fingerprint\":\"%s\",\"numerics\":\"%s\",\"schedule_dependent\":%s,\"workgroup\":[%u,%u,%u],\"grid\":",
-        digest_text, vyre_program_numerics(program) == VYRE_NUMERICS_STRICT ? "strict" : "relaxed",
-        vyre_program_schedule_dependent(program) ? "true" : "false", program->workgroup[0], program->workgroup[1],
-        program->workgroup[2]);
+    vy_string_format(out,
+                     ",\"fingerprint\":\"%s\",\"level\":\"%s\",\"numerics\":\"%s\",\"schedule_dependent\":%s,"
+                     "\"workgroup\":[%u,%u,%u],\"grid\":",
+                     digest_text, vyre_program_level(program) == VYRE_LEVEL_LEGAL ? "legal" : "source",
+                     vyre_program_numerics(program) == VYRE_NUMERICS_STRICT ? "strict" : "relaxed",
+                     vyre_program_schedule_dependent(program) ? "true" : "false", program->workgroup[0],
+                     program->workgroup[1], program->workgroup[2]);
     vy_string_json(out, grid.text ? grid.text : "");
     vy_string_free(&grid);
     vy_string_add(out, ",\"uses\":[");
