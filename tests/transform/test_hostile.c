@@ -132,7 +132,7 @@ static void many_buffers_and_params(void **state) {
     (void)state;
     text t = {0};
     static const char *const types[] = {"u64", "f64", "u8", "f16"};
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 4; k += VY_SANITIZED ? 3 : 2) {
         add(&t, "program p {\n");
         for (int i = 0; i < 255; i++)
             add(&t, "buffer b%d : %s read_write\n", i, types[k]);
@@ -239,28 +239,27 @@ static void nested_blocks(void **state) {
                                         "break",
                                         "return"};
     text t = {0};
-    for (unsigned deep = 128; deep <= 128; deep++)
-        for (unsigned o = 0; o < sizeof opens / sizeof *opens; o++)
-            for (unsigned b = 0; b < sizeof inner / sizeof *inner; b++) {
-                int is_uniform = o == 3, is_loop = o == 1 || o == 2 || o == 4;
-                if (((b == 1 || b == 3) && !is_uniform) || (b == 5 && !is_loop))
-                    continue;
-                add(&t, "program p {\nparam n : u32\nbuffer x : u32 read_write\nbuffer y : f32 read\nworkgroup 64\n"
-                        "grid over x\nlet i = global_id.x\nvar k = n\nvar f = f32(n)\n");
-                if (b == 1 || b == 3)
-                    add(&t, "if i == 3 { trap 7 }\n");
-                for (unsigned d = 0; d < deep; d++) {
-                    char line[64];
-                    snprintf(line, sizeof line, opens[o], d); // NOLINT
-                    add(&t, "%s", line);
-                }
-                if (b == 3)
-                    add(&t, "let s = workgroup_reduce_add(k)\nx[i] = s\n");
-                else
-                    add(&t, "%s\n", b == 4 ? "f = fma(f, f, y[k])\nx[i] = u32(f)" : inner[b]);
-                add_many(&t, deep + 1, "}\n");
-                judge("nested blocks", &t);
+    for (unsigned o = 0; o < sizeof opens / sizeof *opens; o++)
+        for (unsigned b = 0; b < sizeof inner / sizeof *inner; b++) {
+            int is_uniform = o == 3, is_loop = o == 1 || o == 2 || o == 4;
+            if (((b == 1 || b == 3) && !is_uniform) || (b == 5 && !is_loop))
+                continue;
+            add(&t, "program p {\nparam n : u32\nbuffer x : u32 read_write\nbuffer y : f32 read\nworkgroup 64\n"
+                    "grid over x\nlet i = global_id.x\nvar k = n\nvar f = f32(n)\n");
+            if (b == 1 || b == 3)
+                add(&t, "if i == 3 { trap 7 }\n");
+            for (unsigned d = 0; d < VY_LIMIT_NESTING; d++) {
+                char line[64];
+                snprintf(line, sizeof line, opens[o], d); // NOLINT
+                add(&t, "%s", line);
             }
+            if (b == 3)
+                add(&t, "let s = workgroup_reduce_add(k)\nx[i] = s\n");
+            else
+                add(&t, "%s\n", b == 4 ? "f = fma(f, f, y[k])\nx[i] = u32(f)" : inner[b]);
+            add_many(&t, VY_LIMIT_NESTING + 1, "}\n");
+            judge("nested blocks", &t);
+        }
 }
 
 static void deep_expressions(void **state) {
@@ -268,18 +267,17 @@ static void deep_expressions(void **state) {
     static const char *const types[] = {"u32", "u64", "i64", "f32", "f64", "f16", "bf16", "u8", "i16"};
     static const char *const tails[] = {" + x[i])", " / x[i])", " * y[i])"};
     text t = {0};
-    for (unsigned k = 0; k < sizeof types / sizeof *types; k++)
-        for (unsigned o = k % 3; o < 3; o += 3) {
-            add(&t,
-                "program p {\nbuffer x : %s read_write\nbuffer y : %s read\nworkgroup 64\ngrid over x\n"
-                "let i = global_id.x\nx[i] = ",
-                types[k], types[k]);
-            add_many(&t, 500, "(");
-            add(&t, "x[i]");
-            add_many(&t, 500, tails[o]);
-            add(&t, "\n}\n");
-            judge("a deep expression", &t);
-        }
+    for (unsigned k = 0; k < sizeof types / sizeof *types; k++) {
+        add(&t,
+            "program p {\nbuffer x : %s read_write\nbuffer y : %s read\nworkgroup 64\ngrid over x\n"
+            "let i = global_id.x\nx[i] = ",
+            types[k], types[k]);
+        add_many(&t, 500, "(");
+        add(&t, "x[i]");
+        add_many(&t, 500, tails[k % 3]);
+        add(&t, "\n}\n");
+        judge("a deep expression", &t);
+    }
     add(&t, "program p {\nbuffer x : u32 read_write\nworkgroup 64\ngrid over x\nlet i = global_id.x\nx[i] = ");
     add_many(&t, 500, "x[");
     add(&t, "i");
@@ -329,7 +327,7 @@ static void many_statements(void **state) {
         "v = v + t[v]\n",
     };
     text t = {0};
-    const unsigned count = (VY_SANITIZED ? 300 : 3000) * vy_test_effort();
+    const unsigned count = (VY_SANITIZED ? 100 : 1000) * vy_test_effort();
     for (unsigned k = 0; k < sizeof lines / sizeof *lines; k++) {
         add_lines(&t, lines[k], count);
         vyre_program *program = program_of(&t), *optimised = NULL;
