@@ -76,6 +76,8 @@ campaign: ## hours, not minutes: CAMPAIGN_PROGRAMS (10^6), CAMPAIGN_EFFORT (20) 
 	@$(CMAKE) -B $(BUILD) -DVYRE_TESTS=ON >/dev/null
 	@$(NINJA) -C $(BUILD)
 	@cd $(BUILD) && VYRE_CAMPAIGN_COUNT=$(CAMPAIGN_PROGRAMS) VYRE_CAMPAIGN_WORKERS=$(JOBS) nice tests/campaign.campaign_slow
+	@cd $(BUILD) && VYRE_CAMPAIGN_COUNT=$$(($(CAMPAIGN_PROGRAMS) / 10)) VYRE_CAMPAIGN_WORKERS=$(JOBS) VYRE_CAMPAIGN_JSON=campaign-cpu.json \
+	    nice tests/backends.cpu.conform_random
 	@cd $(BUILD) && VYRE_EFFORT=$(CAMPAIGN_EFFORT) ctest -j $(JOBS) -E campaign --timeout 36000 --output-on-failure
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(CAMPAIGN_SECONDS)
 
