@@ -183,6 +183,102 @@ static void combine_integers(vy_emitter *e, const meeting *m) {
     count_to(e, &c, next, LLVMBuildICmp(B, LLVMIntULT, next, vy_llvm_number(e, 32, e->group_size), ""));
 }
 
+/* ---- reductions over the workgroup, by lanes ---- */
+
+/* What changes nothing: for floats not the identity of the language, but what keeps a zero's sign. */
+static LLVMValueRef neutral(vy_emitter *e, const meeting *m) {
+    LLVMValueRef one = vyre_type_class(m->type) != VYRE_CLASS_FLOAT
+                           ? LLVMConstInt(m->element, vyre_combine_identity((vyre_op)m->s->combine, m->type), 0)
+                           : LLVMConstReal(m->element, m->s->combine == VYRE_OP_MUL ? 1.0 : -0.0);
+    return vy_llvm_splat(e, one);
+}
+
+static LLVMValueRef operand_or_neutral(vy_emitter *e, const meeting *m) {
+    LLVMValueRef value = vy_llvm_expr_lanes(e, m->s->a);
+    return e->mask ? LLVMBuildSelect(B, e->mask, value, neutral(e, m), "") : value;
+}
+
+/* Every second of the values of two vectors, which may be one, from `first` on. */
+static LLVMValueRef every_second(vy_emitter *e, LLVMValueRef low, LLVMValueRef high, uint32_t count, uint32_t first) {
+    LLVMValueRef places[64];
+    for (uint32_t i = 0; i < count; i++)
+        places[i] = vy_llvm_number(e, 32, first + 2 * i);
+    return LLVMBuildShuffleVector(B, low, high, LLVMConstVector(places, count), "");
+}
+
+static LLVMValueRef neighbours(vy_emitter *e, const meeting *m, LLVMValueRef low, LLVMValueRef high, uint32_t count) {
+    return vy_llvm_combine(e, (vyre_op)m->s->combine, m->type, every_second(e, low, high, count, 0),
+                           every_second(e, low, high, count, 1));
+}
+
+/* The lanes of one vector, neighbours first. */
+static LLVMValueRef within(vy_emitter *e, const meeting *m, LLVMValueRef lanes) {
+    for (uint32_t count = e->width / 2; count; count /= 2)
+        lanes = neighbours(e, m, lanes, LLVMGetPoison(LLVMTypeOf(lanes)), count);
+    return vy_llvm_lane(e, lanes, 0);
+}
+
+static LLVMValueRef lanes_at(vy_emitter *e, const meeting *m, LLVMValueRef index) {
+    LLVMTypeRef lanes = vy_llvm_lanes(e, m->element);
+    LLVMValueRef load = LLVMBuildLoad2(B, lanes, spill_at(e, m->operands, index, m->size), "");
+    LLVMSetAlignment(load, (unsigned)m->size);
+    return load;
+}
+
+static void put_lanes(vy_emitter *e, const meeting *m, LLVMValueRef index, LLVMValueRef value) {
+    LLVMSetAlignment(LLVMBuildStore(B, value, spill_at(e, m->operands, index, m->size)), (unsigned)m->size);
+}
+
+static void lay_down_or_neutral(vy_emitter *e, const void *user) {
+    put_lanes(e, user, first_of_chunk(e), operand_or_neutral(e, user));
+}
+
+/* Vectors from element `from` on are made of two of the others each, or of what is neutral. */
+static void each_vector(vy_emitter *e, const meeting *m, uint32_t from, uint32_t end, int is_pad) {
+    counter c = count_from(e, vy_llvm_number(e, 32, from));
+    LLVMValueRef by = vy_llvm_number(e, 32, e->width), value = neutral(e, m);
+    if (!is_pad) {
+        LLVMValueRef twice = LLVMBuildShl(B, c.index, vy_llvm_number(e, 32, 1), "");
+        LLVMValueRef low = lanes_at(e, m, twice), high = lanes_at(e, m, LLVMBuildAdd(B, twice, by, ""));
+        value = neighbours(e, m, low, high, e->width);
+    }
+    put_lanes(e, m, c.index, value);
+    LLVMValueRef next = LLVMBuildAdd(B, c.index, by, "");
+    count_to(e, &c, next, LLVMBuildICmp(B, LLVMIntULT, next, vy_llvm_number(e, 32, end), ""));
+}
+
+/* The canonical order is a tree of neighbours; a workgroup that is no power of two is filled up with what is neutral. */
+static LLVMValueRef reduce_floats(vy_emitter *e, const meeting *m) {
+    uint32_t size = e->width, padded = e->chunks * e->width;
+    while (size < e->group_size)
+        size *= 2;
+    vy_llvm_chunks(e, lay_down_or_neutral, m);
+    if (padded < size)
+        each_vector(e, m, padded, size, 1);
+    for (size /= 2; size >= e->width; size /= 2)
+        each_vector(e, m, 0, size, 0);
+    return within(e, m, lanes_at(e, m, vy_llvm_number(e, 32, 0)));
+}
+
+typedef struct running {
+    const meeting *m;
+    LLVMValueRef place;
+} running;
+
+static void run_on(vy_emitter *e, const void *user) {
+    const running *r = user;
+    LLVMValueRef value = operand_or_neutral(e, r->m), old = LLVMBuildLoad2(B, LLVMTypeOf(value), r->place, "");
+    LLVMBuildStore(B, vy_llvm_combine(e, (vyre_op)r->m->s->combine, r->m->type, old, value), r->place);
+}
+
+static LLVMValueRef reduce_integers(vy_emitter *e, const meeting *m) {
+    LLVMTypeRef lanes = vy_llvm_lanes(e, m->element);
+    running r = {m, vy_llvm_place(e, lanes, "running")};
+    LLVMBuildStore(B, neutral(e, m), r.place);
+    vy_llvm_chunks(e, run_on, &r);
+    return within(e, m, LLVMBuildLoad2(B, lanes, r.place, ""));
+}
+
 /* ---- giving ---- */
 
 static LLVMValueRef lanes_number(vy_emitter *e, uint32_t value) {
@@ -221,15 +317,17 @@ static void give_combined(vy_emitter *e, const void *user) {
 }
 
 static void combine(vy_emitter *e, const meeting *m) {
+    int is_float = vyre_type_class(m->type) == VYRE_CLASS_FLOAT;
+    if (e->slots[m->s->variable].home == VY_HOME_SCALAR) { /* a reduction over the workgroup */
+        vy_llvm_declare(e, m->s->variable, is_float ? reduce_floats(e, m) : reduce_integers(e, m));
+        return;
+    }
     vy_llvm_chunks(e, lay_down, m);
-    if (vyre_type_class(m->type) == VYRE_CLASS_FLOAT)
+    if (is_float)
         combine_floats(e, m);
     else
         combine_integers(e, m);
-    if (e->slots[m->s->variable].home == VY_HOME_SCALAR)
-        vy_llvm_declare(e, m->s->variable, element_at(e, m, m->results, vy_llvm_number(e, 32, e->group_size - 1)));
-    else
-        vy_llvm_chunks(e, give_combined, m);
+    vy_llvm_chunks(e, give_combined, m);
 }
 
 /* ---- votes ---- */
