@@ -5,7 +5,7 @@
 #include "transform/grid_base.h"
 
 #include "base/status.h"
-#include "transform/grid_split_copy.h"
+#include "transform/copy.h"
 
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
  * A segment that starts inside a `for` goes on with `for i in i .. end step s`. What `end` and `step` were when the
  * loop began must then be known: an expression with a load or a mutable variable in it may give something else later,
  * so it is moved into a `let` before the loop. */
-#include "transform/grid_split_copy.h"
+#include "transform/copy.h"
 #include "transform/grid_split_plan.h"
 
 #include <stdio.h>

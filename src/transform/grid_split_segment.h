@@ -2,7 +2,7 @@
 #ifndef VY_TRANSFORM_GRID_SPLIT_SEGMENT_H
 #define VY_TRANSFORM_GRID_SPLIT_SEGMENT_H
 
-#include "transform/grid_split_copy.h"
+#include "transform/copy.h"
 #include "transform/grid_split_plan.h"
 
 /* A segment is written twice. The first time finds out what it uses and where it ends, and is thrown away; the second

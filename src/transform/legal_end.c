@@ -19,7 +19,7 @@
 #include "transform/legal_end.h"
 
 #include "base/status.h"
-#include "transform/grid_split_copy.h"
+#include "transform/copy.h"
 #include "transform/legal_end_plan.h"
 
 typedef struct ender {

@@ -9,7 +9,7 @@
 #ifndef VY_TRANSFORM_LEGAL_REWRITE_H
 #define VY_TRANSFORM_LEGAL_REWRITE_H
 
-#include "transform/grid_split_copy.h"
+#include "transform/copy.h"
 #include "transform/legal_library.h"
 #include "vyre/backend.h"
 

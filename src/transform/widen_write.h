@@ -2,7 +2,7 @@
 #ifndef VY_TRANSFORM_WIDEN_WRITE_H
 #define VY_TRANSFORM_WIDEN_WRITE_H
 
-#include "transform/grid_split_copy.h"
+#include "transform/copy.h"
 #include "transform/widen_plan.h"
 
 typedef struct vy_widen_writer {

@@ -5,7 +5,7 @@
 
 #include "support/test.h"
 
-#include "transform/grid_split_copy.h"
+#include "transform/copy.h"
 
 typedef struct editor {
     vy_copy copy;

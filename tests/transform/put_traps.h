@@ -5,7 +5,7 @@
 
 #include "support/test.h"
 
-#include "transform/grid_split_copy.h"
+#include "transform/copy.h"
 #include "transform/uniform.h"
 
 enum { VISIBLE = 4096 };

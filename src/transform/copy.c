@@ -1,6 +1,6 @@
-/* Copying (grid_split_copy.h). What must stay true: expressions are appended right before the statement that uses
+/* Copying (copy.h). What must stay true: expressions are appended right before the statement that uses
  * them, a, b, c, args. */
-#include "transform/grid_split_copy.h"
+#include "transform/copy.h"
 
 #include <stdio.h>
 

@@ -1,10 +1,10 @@
-/* Copying the entry of a program into a draft, statement by statement: what all parts of the split write programs
- * with.
+/* Copying the entry of a program into a draft, statement by statement: what the grid split, the base, widening and most phases of
+ * legalisation write programs with.
  *
  * Names are kept where they are free and get a suffix where they are not (`i_2`), because a copy may hold a block
  * twice or outside the block it stood in. A failed allocation is noted in the draft; vy_copy_finish reports it. */
-#ifndef VY_TRANSFORM_GRID_SPLIT_COPY_H
-#define VY_TRANSFORM_GRID_SPLIT_COPY_H
+#ifndef VY_TRANSFORM_COPY_H
+#define VY_TRANSFORM_COPY_H
 
 #include "ir/draft.h"
 
