@@ -101,3 +101,18 @@ interval vy_interval_op(vyre_op op, uint8_t type, uint8_t operand, interval a, i
         return none;
     }
 }
+
+vyre_op vy_op_mirrored(vyre_op op) {
+    switch (op) {
+    case VYRE_OP_LT:
+        return VYRE_OP_GT;
+    case VYRE_OP_LE:
+        return VYRE_OP_GE;
+    case VYRE_OP_GT:
+        return VYRE_OP_LT;
+    case VYRE_OP_GE:
+        return VYRE_OP_LE;
+    default:
+        return op;
+    }
+}

@@ -46,4 +46,7 @@ vy_interval vy_interval_hull(vy_interval a, vy_interval b);
 /* What an op of that result type gives. `operand` is the type of its first operand; operands it does not have may be anything. */
 vy_interval vy_interval_op(vyre_op op, uint8_t type, uint8_t operand, vy_interval a, vy_interval b, vy_interval c);
 
+/* The same comparison with its sides exchanged. */
+vyre_op vy_op_mirrored(vyre_op op);
+
 #endif

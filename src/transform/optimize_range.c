@@ -390,22 +390,6 @@ static void forget_in_loop(vy_ranges *r, uint32_t first, uint32_t end) {
 
 /* ---- conditions ---- */
 
-/* The same comparison with its sides exchanged. */
-static vyre_op mirrored(vyre_op op) {
-    switch (op) {
-    case VYRE_OP_LT:
-        return VYRE_OP_GT;
-    case VYRE_OP_LE:
-        return VYRE_OP_GE;
-    case VYRE_OP_GT:
-        return VYRE_OP_LT;
-    case VYRE_OP_GE:
-        return VYRE_OP_LE;
-    default:
-        return op;
-    }
-}
-
 /* `left op right` holds: what follows for a subject on the left. */
 static void assume_side(vy_ranges *r, vyre_op op, uint32_t left, uint32_t right) {
     uint32_t subject = subject_of(r, left);
@@ -506,11 +490,11 @@ static void assume_value(vy_ranges *r, uint32_t expr, int holds) {
     } else if (opposite(op) != VYRE_OP_COUNT && vy_is_integer(r->program->exprs.items[e->a].type)) {
         op = holds ? op : opposite(op);
         assume_side(r, op, e->a, e->b);
-        assume_side(r, mirrored(op), e->b, e->a);
+        assume_side(r, vy_op_mirrored(op), e->b, e->a);
         assume_sum(r, op, e->a, e->b);
-        assume_sum(r, mirrored(op), e->b, e->a);
+        assume_sum(r, vy_op_mirrored(op), e->b, e->a);
         assume_distance(r, op, e->a, e->b);
-        assume_distance(r, mirrored(op), e->b, e->a);
+        assume_distance(r, vy_op_mirrored(op), e->b, e->a);
     }
 }
 

@@ -277,21 +277,6 @@ int vy_widen_index(vy_widen_plan *plan, uint32_t memory, uint32_t index, uint32_
 
 /* ---- conditions ---- */
 
-static vyre_op mirrored(vyre_op op) {
-    switch (op) {
-    case VYRE_OP_LT:
-        return VYRE_OP_GT;
-    case VYRE_OP_LE:
-        return VYRE_OP_GE;
-    case VYRE_OP_GT:
-        return VYRE_OP_LT;
-    case VYRE_OP_GE:
-        return VYRE_OP_LE;
-    default:
-        return op;
-    }
-}
-
 /* Whether a literal is the length of something. */
 static int is_some_length(const vyre_program *p, uint64_t value) {
     uint32_t width = p->grid.kind == VYRE_GRID_ELEMENTS ? p->grid.sizes[0] : VY_NONE;
@@ -335,7 +320,7 @@ static int compare(vy_widen_plan *plan, const vy_expr *e) {
     if (!sum_of(plan, e->a, &a) || !sum_of(plan, e->b, &b) || a.x == b.x)
         return -1;
     if (b.x) {
-        op = mirrored(op);
+        op = vy_op_mirrored(op);
         right = e->a;
         a = b;
     }
