@@ -464,7 +464,8 @@ void vy_llvm_statements(vy_emitter *e, uint32_t first, uint32_t end) {
         statement(e, i);
         if (e->program->stmts.items[i].kind != VY_STMT_POLL)
             e->polled = 0;
-        if (LLVMGetBasicBlockTerminator(LLVMGetInsertBlock(e->builder))) /* a jump: the last of its block */
+        if (e->status != VYRE_OK ||
+            LLVMGetBasicBlockTerminator(LLVMGetInsertBlock(e->builder))) /* a jump: the last of its block */
             break;
         if (!e->jumps[i])
             continue;

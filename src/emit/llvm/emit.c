@@ -27,6 +27,11 @@ static int statement_parts(const vy_emitter *e, const vy_stmt *s) {
            (vy_llvm_parts(e, s->a) || vy_llvm_parts(e, s->b) || vy_llvm_parts(e, s->c));
 }
 
+/* All invocations come by together, even in a loop that lanes leave one by one behind it. */
+static int is_returned_by_all(const vy_emitter *e, uint32_t index) {
+    return vy_control_sameness(e->uniform, index) != VY_SAME_NOWHERE;
+}
+
 /* What leaves the statements, each noted in `jumps`. Lanes that leave a loop one by one make every jump in it one of some. Recursion is bounded by
  * VY_LIMIT_NESTING. */
 static uint8_t find_leavers(vy_emitter *e, uint32_t first, uint32_t end) {
@@ -34,9 +39,9 @@ static uint8_t find_leavers(vy_emitter *e, uint32_t first, uint32_t end) {
     uint8_t all = 0;
     for (uint32_t i = first; i < end; i = stmts[i].end) {
         const vy_stmt *s = &stmts[i];
-        uint8_t own = s->kind == VY_STMT_BREAK || s->kind == VY_STMT_CONTINUE ? ANY_LEAVE
-                      : s->kind == VY_STMT_RETURN                             ? ANY_RETURN
-                                                                              : 0;
+        uint8_t own = s->kind == VY_STMT_BREAK || s->kind == VY_STMT_CONTINUE  ? ANY_LEAVE
+                      : s->kind == VY_STMT_RETURN && !is_returned_by_all(e, i) ? ANY_RETURN
+                                                                               : 0;
         if (vy_stmt_is_structured(s->kind)) {
             own = find_leavers(e, i + 1, s->end);
             int parts = statement_parts(e, s);
@@ -67,7 +72,7 @@ static uint8_t find_jumps(vy_emitter *e, uint32_t first, uint32_t end, int parte
         else if (s->kind == VY_STMT_CONTINUE)
             own = parted_in_loop ? VY_JUMP_CONTINUE : 0;
         else if (s->kind == VY_STMT_RETURN)
-            own = parted ? VY_JUMP_RETURN : 0;
+            own = parted && !is_returned_by_all(e, i) ? VY_JUMP_RETURN : 0;
         else if (vy_stmt_is_loop(s->kind)) {
             uint8_t inside = 0; /* what leaves its body */
             for (uint32_t k = i + 1; k < s->end; k = stmts[k].end)
