@@ -27,7 +27,6 @@ typedef struct row {
 
 static const row rows[VYRE_OP_COUNT] = {
     [VYRE_OP_NEG] = {{NONE, NULL}, {TYPED, "neg"}},
-    [VYRE_OP_NOT] = {{BITS, "not"}, {NONE, NULL}},
     [VYRE_OP_LNOT] = {{BITS, "not"}, {NONE, NULL}},
     [VYRE_OP_ABS] = {{NONE, NULL}, {TYPED, "abs"}},
     [VYRE_OP_POPCOUNT] = {{COUNT, "popc"}, {NONE, NULL}},
@@ -48,7 +47,6 @@ static const row rows[VYRE_OP_COUNT] = {
     [VYRE_OP_REM] = {{TYPED, "rem"}, {NONE, NULL}},
     [VYRE_OP_AND] = {{BITS, "and"}, {NONE, NULL}},
     [VYRE_OP_OR] = {{BITS, "or"}, {NONE, NULL}},
-    [VYRE_OP_XOR] = {{BITS, "xor"}, {NONE, NULL}},
     [VYRE_OP_LAND] = {{BITS, "and"}, {NONE, NULL}},
     [VYRE_OP_LOR] = {{BITS, "or"}, {NONE, NULL}},
     [VYRE_OP_MIN] = {{TYPED, "min"}, {TYPED, "min"}},
@@ -131,12 +129,41 @@ static const char *signed_of(vyre_type type) {
     return vy_ptx_class_of(type) == VY_PTX_B64 ? "s64" : "s32";
 }
 
-/* max(x, -x): what abs gives for MIN is not said. */
+/* Flips the bits and adds one if the sign is set: what abs gives for MIN is not said, and max(x, -x) is compiled wrongly for sm_100 by ptxas 12.8 to 13.3. */
 static vy_ptx_value absolute(vy_ptx *e, vyre_type type, vy_ptx_value a) {
     if (vyre_type_class(type) == VYRE_CLASS_UNSIGNED)
         return a;
     a = vy_ptx_in_register(e, a);
-    return two(e, "max", signed_of(type), type, a, one(e, "neg", signed_of(type), type, a));
+    vy_ptx_value last = vy_ptx_literal(VYRE_TYPE_U32, vyre_type_bits(type) - 1);
+    vy_ptx_value sign = two(e, "shr", signed_of(type), type, a, last);
+    return two(e, "sub", signed_of(type), type, two(e, "xor", vy_ptx_bits(type), type, a, sign), sign);
+}
+
+/* `not` and `xor -1` are compiled wrongly by ptxas 13.0 and the driver of that time, for every architecture: where x is known from a condition that only ever goes one
+ * way, ~x & y becomes x & y. This form of the same instruction is not. */
+static vy_ptx_value complement(vy_ptx *e, vyre_type type, vy_ptx_value a) {
+    vy_ptx_value d = vy_ptx_new(e, type);
+    const char *from = vy_ptx_register(e, a);
+    if (vy_ptx_class_of(type) == VY_PTX_B32) {
+        vy_ptx_write(e, "lop3.b32 %s, %s, 0, 0, 0x0f", vy_ptx_name(e, d), from);
+        return d;
+    }
+    vy_ptx_value low = vy_ptx_new(e, VYRE_TYPE_U32), high = vy_ptx_new(e, VYRE_TYPE_U32);
+    vy_ptx_write(e, "mov.b64 {%s, %s}, %s", vy_ptx_name(e, low), vy_ptx_name(e, high), from);
+    low = complement(e, VYRE_TYPE_U32, low);
+    high = complement(e, VYRE_TYPE_U32, high);
+    vy_ptx_write(e, "mov.b64 %s, {%s, %s}", vy_ptx_name(e, d), vy_ptx_name(e, low), vy_ptx_name(e, high));
+    return d;
+}
+
+static int is_all_ones(vyre_type type, vy_ptx_value v) {
+    return v.is_literal && v.bits == vy_type_layouts[type].mask;
+}
+
+static vy_ptx_value exclusive(vy_ptx *e, vyre_type type, vy_ptx_value a, vy_ptx_value b) {
+    if (is_all_ones(type, b))
+        return complement(e, type, a);
+    return is_all_ones(type, a) ? complement(e, type, b) : two(e, "xor", vy_ptx_bits(type), type, a, b);
 }
 
 static vy_ptx_value trailing_zeros(vy_ptx *e, vyre_type type, vy_ptx_value a) {
@@ -266,6 +293,12 @@ static int special(vy_ptx *e, const vy_expr *x, vyre_type operand, const vy_ptx_
     switch (op) {
     case VYRE_OP_NEG:
         *out = one(e, "neg", signed_of(operand), result, args[0]);
+        return 1;
+    case VYRE_OP_NOT:
+        *out = complement(e, operand, args[0]);
+        return 1;
+    case VYRE_OP_XOR:
+        *out = exclusive(e, operand, args[0], args[1]);
         return 1;
     case VYRE_OP_ABS:
         *out = absolute(e, operand, args[0]);

@@ -96,8 +96,9 @@ static inline void outcome_free(outcome *out) {
         vyre_bytes_free(&out->outputs[i]);
 }
 
-static inline void outcome_of_oracle(vyre_program *program, const vyre_arguments *arguments, outcome *out) {
-    vyre_oracle_options options = {.threads = 1, .budget = DEVICE_STEPS};
+static inline void outcome_of_oracle(vyre_program *program, const vyre_arguments *arguments, unsigned checks,
+                                     outcome *out) {
+    vyre_oracle_options options = {.threads = 1, .budget = DEVICE_STEPS, .checks = checks};
     vyre_oracle_report report = {0};
     vyre_oracle *oracle = NULL;
     vyre_error error = VYRE_ERROR_INIT;

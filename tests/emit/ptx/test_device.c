@@ -30,6 +30,7 @@ enum { OPTIMISED = 1, WIDENED = 2, CANCELLABLE = 4, MANNERS = 8 };
 typedef struct question {
     unsigned manner;
     uint32_t misalignment;
+    unsigned checks; /* of the oracle: what the shrinker proposes may race */
     char why[640];
     vyre_program *legal; /* the last one */
 } question;
@@ -78,7 +79,7 @@ static int differs(question *q, vyre_program *program, const vyre_arguments *arg
     const char *what = NULL;
     if (gpu.is_lost)
         return 0;
-    outcome_of_oracle(program, arguments, &want);
+    outcome_of_oracle(program, arguments, q->checks, &want);
     if (want.status == VYRE_OK || want.status == VYRE_TRAPPED) {
         vyre_program_release(q->legal);
         q->legal = NULL;
@@ -115,6 +116,7 @@ static void fail_small(question *q, vyre_program *program, const vyre_arguments 
     vyre_case *start = NULL, *small = NULL;
     char why[640];
     snprintf(why, sizeof why, "%s", q->why);
+    q->checks = VYRE_CHECK_RACES;
     if (!gpu.is_lost && vyre_case_new(program, arguments, &start, NULL) == VYRE_OK &&
         vyre_shrink(start, still_differs, q, 0, &small, NULL) == VYRE_OK &&
         differs(q, vyre_case_program(small), vyre_case_arguments(small)))
