@@ -234,7 +234,7 @@ static void visit_if(walk *w, uint32_t index, const vy_stmt *s) {
     read_exprs(w, index);
 }
 
-/* Whatever is read somewhere in the loop may be read after the end of a trip. */
+/* Whatever is read somewhere in the loop may be read after the end of a trip; and everything, if the next trip may end the invocation. */
 static void read_loop(walk *w, uint32_t index, const vy_stmt *s) {
     const vyre_program *p = w->program;
     uint32_t first = w->first_expr[index], end = w->first_expr[s->end];
@@ -245,8 +245,12 @@ static void read_loop(walk *w, uint32_t index, const vy_stmt *s) {
         else if (e->kind == VY_EXPR_LOAD)
             read_memory(w, e->a);
     }
-    for (uint32_t i = index + 1; i < s->end && !w->failed; i++)
+    for (uint32_t i = index + 1; i < s->end && !w->failed; i++) {
+        uint8_t kind = p->stmts.items[i].kind;
+        if ((kind == VY_STMT_RETURN || kind == VY_STMT_TRAP) && w->rules->jumps_count)
+            read_all(w);
         read_effects(w, &p->stmts.items[i]);
+    }
 }
 
 /* It may make no trip, so nothing that a trip overwrites is dead before. */

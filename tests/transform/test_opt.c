@@ -252,6 +252,8 @@ static void what_may_be_read_is_not_overwritten(void **state) {
     STAYS("var v = 0u32\n while v < k { x[v] = 7\n v = v + 1\n x[v] = 8 }");
     STAYS("x[k] = 7\n for i in 0u32 .. k { x[k] = i }");
     STAYS("a[2] = 7\n for i in 0u32 .. k { x[i] = a[i]\n a[2] = i }");
+    STAYS("for i in 0u32 .. k { if r[i] == 3 { return }\n x[k] = i }\n x[k] = 8"); /* the next trip may be the end */
+    STAYS("for i in 0u32 .. k { if r[i] == 3 { trap 1 }\n x[k] = i }\n x[k] = 8");
 }
 
 /* ---- values ---- */
