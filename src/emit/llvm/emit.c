@@ -354,6 +354,7 @@ vyre_status vy_llvm_emit(const vyre_program *program, const vy_llvm_options *opt
         status = verify(&e);
     *sizes = (vy_llvm_sizes){e.workgroup_bytes, e.spill_bytes};
     VY_VECTOR_FREE(&e.loops);
+    VY_VECTOR_FREE(&e.here);
     vy_uniform_free(e.uniform);
     vy_arena_free(&arena);
     return status;

@@ -23,7 +23,7 @@
 typedef enum vy_home {
     VY_HOME_SCALAR, /* the same for the workgroup */
     VY_HOME_LANES,  /* of one stretch: a vector */
-    VY_HOME_SPILL   /* of several stretches: a vector for each chunk, in the frame's memory */
+    VY_HOME_SPILL   /* of several stretches: a vector for each chunk, in the frame's memory; in a stretch as lanes */
 } vy_home;
 
 typedef struct vy_slot {
@@ -33,6 +33,9 @@ typedef struct vy_slot {
     uint32_t depth;      /* masks that were in force where it was declared */
     LLVMValueRef before; /* scalar, while a stretch that assigns it is written: what it was before; else NULL */
     uint8_t is_whole;    /* lanes that did not execute have their value, too */
+    uint8_t is_here;     /* spill: brought from memory for the current chunk … */
+    uint8_t is_changed;  /* … and to be put back */
+    LLVMValueRef memory; /* … there */
 } vy_slot;
 
 /* A loop that lanes leave one by one: those that have left for good and those that wait for the next trip. */
@@ -63,20 +66,22 @@ typedef struct vy_emitter {
     /* The same for the workgroup: allocas. */
     LLVMValueRef group, group_id[3];
     /* Of the current chunk. */
-    LLVMValueRef chunk;          /* i32 */
-    LLVMValueRef local_index;    /* lanes */
-    LLVMValueRef local_id[3];    /* lanes */
-    LLVMValueRef mask;           /* lanes of i1; NULL: all */
-    LLVMValueRef returned;       /* alloca of a mask; NULL: nobody returns alone */
-    int keeps_returned;          /* a later stretch needs the mask: it is kept for every chunk */
-    int some_gone;               /* lanes may have returned in a stretch before this one */
-    LLVMBasicBlockRef chunk_end; /* where a lane that has nothing left to do goes */
-    LLVMBasicBlockRef group_end; /* where a workgroup ends */
-    LLVMValueRef group_done;     /* alloca of i1: all have returned in a stretch; NULL without meetings */
-    uint32_t depth;              /* of masks */
-    uint32_t polled;             /* the variable of the last poll of the chunk, plus 1 … */
-    LLVMValueRef poll;           /* … and what it said: i1 */
-    uint32_t copies;             /* how often the current code is written */
+    LLVMValueRef chunk;            /* i32 */
+    LLVMValueRef local_index;      /* lanes */
+    LLVMValueRef local_id[3];      /* lanes */
+    LLVMValueRef mask;             /* lanes of i1; NULL: all */
+    LLVMValueRef returned;         /* alloca of a mask; NULL: nobody returns alone */
+    int keeps_returned;            /* a later stretch needs the mask: it is kept for every chunk */
+    int some_gone;                 /* lanes may have returned in a stretch before this one */
+    LLVMBasicBlockRef chunk_start; /* what the chunk brings from memory, before its code */
+    VY_VECTOR(uint32_t) here;      /* variables that are */
+    LLVMBasicBlockRef chunk_end;   /* where a lane that has nothing left to do goes */
+    LLVMBasicBlockRef group_end;   /* where a workgroup ends */
+    LLVMValueRef group_done;       /* alloca of i1: all have returned in a stretch; NULL without meetings */
+    uint32_t depth;                /* of masks */
+    uint32_t polled;               /* the variable of the last poll of the chunk, plus 1 … */
+    LLVMValueRef poll;             /* … and what it said: i1 */
+    uint32_t copies;               /* how often the current code is written */
     VY_VECTOR(vy_lane_loop) loops;
     vy_slot *slots;          /* by variable */
     uint64_t *array_offsets; /* by memory: into the frame's memory */
@@ -143,6 +148,9 @@ LLVMValueRef vy_llvm_variable(vy_emitter *e, uint32_t variable);
 void vy_llvm_declare(vy_emitter *e, uint32_t variable, LLVMValueRef value);
 /* Assigns: lanes that do not execute keep theirs. */
 void vy_llvm_assign(vy_emitter *e, uint32_t variable, LLVMValueRef value);
+
+/* At the end of a chunk: what it changed of what outlives it. */
+void vy_llvm_put_back(vy_emitter *e);
 
 /* ---- masks ---- */
 

@@ -195,9 +195,14 @@ void vy_llvm_chunks(vy_emitter *e, void (*inside)(vy_emitter *e, const void *use
     e->polled = 0;
     find_ids(e);
     start_lanes(e);
+    LLVMBasicBlockRef code = vy_llvm_block(e, "code");
+    e->chunk_start = LLVMGetInsertBlock(e->builder);
+    vy_llvm_go(e, code);
+    vy_llvm_start(e, code);
     inside(e, user);
     vy_llvm_go(e, next);
     vy_llvm_start(e, next);
+    vy_llvm_put_back(e);
     if (e->keeps_returned && inside == write_stretch)
         LLVMBuildStore(e->builder, LLVMBuildLoad2(e->builder, vy_llvm_lanes(e, vy_llvm_int(e, 1)), e->returned, ""),
                        returned_place(e));

@@ -1,4 +1,5 @@
 /* Expressions and variables. */
+#include "backends/cpu/kernel.h"
 #include "emit/llvm/emitter.h"
 #include "ir/eval.h"
 
@@ -23,45 +24,89 @@ int vy_llvm_is_whole(const vy_emitter *e, uint32_t expr) {
 
 /* ---- variables ---- */
 
-static LLVMValueRef place_of(vy_emitter *e, uint32_t variable) {
-    vy_slot *slot = &e->slots[variable];
-    LLVMTypeRef type = vy_llvm_type(e, (vyre_type)e->program->variables.items[variable].type);
-    if (slot->home == VY_HOME_SPILL) {
-        /* One vector for each chunk; a bool is a byte there. */
-        uint64_t bytes = e->width * vy_llvm_size((vyre_type)e->program->variables.items[variable].type);
-        LLVMValueRef chunk = LLVMBuildZExt(e->builder, e->chunk, vy_llvm_int(e, 64), "");
-        LLVMValueRef offset = LLVMBuildMul(e->builder, chunk, vy_llvm_number(e, 64, bytes), "");
-        return vy_llvm_at(e, e->spill, LLVMBuildAdd(e->builder, offset, vy_llvm_number(e, 64, slot->offset), ""));
-    }
-    if (!slot->place)
-        slot->place = vy_llvm_place(e, slot->home == VY_HOME_SCALAR ? type : vy_llvm_lanes(e, type),
-                                    vy_name_text(e->program, e->program->variables.items[variable].name));
-    return slot->place;
+static vyre_type type_of(const vy_emitter *e, uint32_t variable) {
+    return (vyre_type)e->program->variables.items[variable].type;
 }
 
-static int is_spilled_bool(const vy_emitter *e, uint32_t variable) {
-    return e->slots[variable].home == VY_HOME_SPILL && e->program->variables.items[variable].type == VYRE_TYPE_BOOL;
+/* One vector for each chunk. */
+static LLVMValueRef spilled_at(vy_emitter *e, uint32_t variable) {
+    uint64_t bytes = e->width * vy_llvm_size(type_of(e, variable));
+    LLVMValueRef chunk = LLVMBuildZExt(e->builder, e->chunk, vy_llvm_int(e, 64), "");
+    LLVMValueRef offset = LLVMBuildMul(e->builder, chunk, vy_llvm_number(e, 64, bytes), "");
+    LLVMValueRef start = vy_llvm_number(e, 64, e->slots[variable].offset);
+    return vy_llvm_at(e, e->spill, LLVMBuildAdd(e->builder, offset, start, ""));
+}
+
+/* Vectors of many lanes would be thought aligned to their size, which the frame's memory is not. */
+static unsigned spill_alignment(const vy_emitter *e, uint32_t variable) {
+    uint64_t bytes = e->width * vy_llvm_size(type_of(e, variable));
+    return bytes < VY_CPU_ALIGNMENT ? (unsigned)bytes : VY_CPU_ALIGNMENT;
+}
+
+/* The code of a chunk computes with a copy, which LLVM keeps in registers. Bools are bytes in memory. */
+static void bring(vy_emitter *e, uint32_t variable) {
+    vy_slot *slot = &e->slots[variable];
+    uint32_t *here = VY_PUSH(&e->here);
+    int is_bool = type_of(e, variable) == VYRE_TYPE_BOOL;
+    if (!here) {
+        e->status = VYRE_NO_MEMORY;
+        return;
+    }
+    LLVMBasicBlockRef now = LLVMGetInsertBlock(e->builder);
+    LLVMPositionBuilderBefore(e->builder, LLVMGetBasicBlockTerminator(e->chunk_start));
+    *here = variable;
+    slot->is_here = 1;
+    slot->memory = spilled_at(e, variable);
+    LLVMTypeRef type = is_bool ? vy_llvm_int(e, 8) : vy_llvm_type(e, type_of(e, variable));
+    LLVMValueRef value = LLVMBuildLoad2(e->builder, vy_llvm_lanes(e, type), slot->memory, "");
+    LLVMSetAlignment(value, spill_alignment(e, variable));
+    if (is_bool)
+        value = LLVMBuildICmp(e->builder, LLVMIntNE, value, LLVMConstNull(LLVMTypeOf(value)), "");
+    LLVMBuildStore(e->builder, value, slot->place);
+    LLVMPositionBuilderAtEnd(e->builder, now);
+}
+
+void vy_llvm_put_back(vy_emitter *e) {
+    for (size_t i = 0; i < e->here.count; i++) {
+        uint32_t variable = e->here.items[i];
+        vy_slot *slot = &e->slots[variable];
+        if (slot->is_changed) {
+            LLVMTypeRef lanes = vy_llvm_lanes(e, vy_llvm_type(e, type_of(e, variable)));
+            LLVMValueRef value = LLVMBuildLoad2(e->builder, lanes, slot->place, "");
+            if (type_of(e, variable) == VYRE_TYPE_BOOL)
+                value = LLVMBuildZExt(e->builder, value, vy_llvm_lanes(e, vy_llvm_int(e, 8)), "");
+            LLVMSetAlignment(LLVMBuildStore(e->builder, value, slot->memory), spill_alignment(e, variable));
+        }
+        slot->is_here = slot->is_changed = 0;
+    }
+    e->here.count = 0;
+}
+
+static LLVMTypeRef place_type(vy_emitter *e, uint32_t variable) {
+    LLVMTypeRef type = vy_llvm_type(e, type_of(e, variable));
+    return e->slots[variable].home == VY_HOME_SCALAR ? type : vy_llvm_lanes(e, type);
+}
+
+static LLVMValueRef place_of(vy_emitter *e, uint32_t variable) {
+    vy_slot *slot = &e->slots[variable];
+    if (!slot->place)
+        slot->place = vy_llvm_place(e, place_type(e, variable),
+                                    vy_name_text(e->program, e->program->variables.items[variable].name));
+    if (slot->home == VY_HOME_SPILL && !slot->is_here)
+        bring(e, variable);
+    return slot->place;
 }
 
 LLVMValueRef vy_llvm_variable(vy_emitter *e, uint32_t variable) {
     uint32_t param = variable - e->body->first_variable;
     if (param < e->program->param_count)
         return e->params[param];
-    LLVMTypeRef type = vy_llvm_type(e, (vyre_type)e->program->variables.items[variable].type);
-    LLVMValueRef place = place_of(e, variable);
-    if (is_spilled_bool(e, variable)) {
-        LLVMValueRef bytes = LLVMBuildLoad2(e->builder, vy_llvm_lanes(e, vy_llvm_int(e, 8)), place, "");
-        return LLVMBuildICmp(e->builder, LLVMIntNE, bytes, LLVMConstNull(LLVMTypeOf(bytes)), "");
-    }
-    return LLVMBuildLoad2(e->builder, e->slots[variable].home == VY_HOME_SCALAR ? type : vy_llvm_lanes(e, type), place,
-                          "");
+    return LLVMBuildLoad2(e->builder, place_type(e, variable), place_of(e, variable), "");
 }
 
 static void put(vy_emitter *e, uint32_t variable, LLVMValueRef value) {
-    LLVMValueRef place = place_of(e, variable);
-    if (is_spilled_bool(e, variable))
-        value = LLVMBuildZExt(e->builder, value, vy_llvm_lanes(e, vy_llvm_int(e, 8)), "");
-    LLVMBuildStore(e->builder, value, place);
+    LLVMBuildStore(e->builder, value, place_of(e, variable));
+    e->slots[variable].is_changed = 1;
 }
 
 void vy_llvm_declare(vy_emitter *e, uint32_t variable, LLVMValueRef value) {
