@@ -347,30 +347,7 @@ static void poll(vy_emitter *e, const vy_stmt *s) {
     vy_llvm_go(e, end);
     vy_llvm_start(e, end);
     vy_llvm_declare(e, s->variable, stop);
-    e->polled = s->variable + 1;
     e->poll = stop;
-}
-
-/* `if stop { … }` right behind its poll, which all lanes of a chunk make at once: a branch. */
-static int is_polled(const vy_emitter *e, const vy_stmt *s) {
-    const vy_expr *x = &e->program->exprs.items[s->a];
-    return e->polled && x->kind == VY_EXPR_VARIABLE && x->a + 1 == e->polled;
-}
-
-/* Whether it is `if stop { return }`: nobody is left then, and nobody has gone if not. */
-static int is_end(const vy_emitter *e, uint32_t index) {
-    const vy_stmt *s = &e->program->stmts.items[index];
-    return s->kind == VY_STMT_IF && s->middle == s->end && s->end == index + 2 && s[1].kind == VY_STMT_RETURN &&
-           is_polled(e, s) && e->jumps[index];
-}
-
-static void end_polled(vy_emitter *e) {
-    LLVMBasicBlockRef gone = vy_llvm_block(e, "stopped"), on = vy_llvm_block(e, "on");
-    LLVMBuildCondBr(e->builder, e->poll, gone, on);
-    vy_llvm_start(e, gone);
-    leave(e, e->returned);
-    vy_llvm_go(e, e->loops.count ? e->loops.items[e->loops.count - 1].next : e->chunk_end);
-    vy_llvm_start(e, on);
 }
 
 /* The first lane is the smallest invocation of the chunk; chunks and groups come in order, but a worker's ranges need not. */
@@ -414,7 +391,7 @@ static void statement(vy_emitter *e, uint32_t index) {
         vy_llvm_atomic(e, index);
         break;
     case VY_STMT_IF:
-        if (is_polled(e, s))
+        if (vy_llvm_is_polled(e, index))
             uniform_if(e, index, s, e->poll);
         else if (vy_llvm_parts(e, s->a))
             varied_if(e, index, s);
@@ -457,13 +434,7 @@ void vy_llvm_statements(vy_emitter *e, uint32_t first, uint32_t end) {
     LLVMBasicBlockRef done = NULL;
     LLVMValueRef before = e->mask;
     for (uint32_t i = first; i < end && e->status == VYRE_OK; i = e->program->stmts.items[i].end) {
-        if (is_end(e, i)) {
-            end_polled(e);
-            continue;
-        }
         statement(e, i);
-        if (e->program->stmts.items[i].kind != VY_STMT_POLL)
-            e->polled = 0;
         if (e->status != VYRE_OK ||
             LLVMGetBasicBlockTerminator(LLVMGetInsertBlock(e->builder))) /* a jump: the last of its block */
             break;

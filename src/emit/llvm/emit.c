@@ -22,9 +22,11 @@ enum {
 };
 
 /* All take what meets inside alike, whether that can be seen or not: a program that differs is not legal. */
-static int statement_parts(const vy_emitter *e, const vy_stmt *s) {
-    return !e->meets[s - e->program->stmts.items] && (s->kind == VY_STMT_IF || vy_stmt_is_loop(s->kind)) &&
-           (vy_llvm_parts(e, s->a) || vy_llvm_parts(e, s->b) || vy_llvm_parts(e, s->c));
+static int statement_parts(const vy_emitter *e, uint32_t index) {
+    const vy_stmt *s = &e->program->stmts.items[index];
+    if (vy_llvm_is_polled(e, index) || !(s->kind == VY_STMT_IF || vy_stmt_is_loop(s->kind)))
+        return 0;
+    return vy_llvm_parts(e, s->a) || vy_llvm_parts(e, s->b) || vy_llvm_parts(e, s->c);
 }
 
 /* All invocations come by together, even in a loop that lanes leave one by one behind it. */
@@ -44,7 +46,7 @@ static uint8_t find_leavers(vy_emitter *e, uint32_t first, uint32_t end) {
                                                                                : 0;
         if (vy_stmt_is_structured(s->kind)) {
             own = find_leavers(e, i + 1, s->end);
-            int parts = statement_parts(e, s);
+            int parts = statement_parts(e, i);
             if (vy_stmt_is_loop(s->kind)) {
                 parts |= (own & (SOME_LEAVE | SOME_RETURN)) != 0;
                 own &= RETURN;
@@ -66,7 +68,7 @@ static uint8_t find_jumps(vy_emitter *e, uint32_t first, uint32_t end, int parte
     for (uint32_t i = first; i < end; i = stmts[i].end) {
         const vy_stmt *s = &stmts[i];
         uint8_t own = 0;
-        int parts = statement_parts(e, s);
+        int parts = statement_parts(e, i);
         if (s->kind == VY_STMT_BREAK)
             own = parted_in_loop ? VY_JUMP_BREAK : 0;
         else if (s->kind == VY_STMT_CONTINUE)

@@ -79,8 +79,7 @@ typedef struct vy_emitter {
     LLVMBasicBlockRef group_end;   /* where a workgroup ends */
     LLVMValueRef group_done;       /* alloca of i1: all have returned in a stretch; NULL without meetings */
     uint32_t depth;                /* of masks */
-    uint32_t polled;               /* the variable of the last poll of the chunk, plus 1 … */
-    LLVMValueRef poll;             /* … and what it said: i1 */
+    LLVMValueRef poll;             /* what the last poll said: i1 */
     uint32_t copies;               /* how often the current code is written */
     VY_VECTOR(vy_lane_loop) loops;
     vy_slot *slots;          /* by variable */
@@ -125,6 +124,8 @@ void vy_llvm_refuse(vy_emitter *e, const char *what);
 
 /* Whether lanes part by it: it differs between them, and there is more than one. */
 int vy_llvm_parts(const vy_emitter *e, uint32_t expr);
+/* Whether a statement is `if stop { … }` right behind its poll, which all lanes of a chunk make at once: they do not part there. */
+int vy_llvm_is_polled(const vy_emitter *e, uint32_t stmt);
 /* Whether every lane has the value that its place demands, also those that do not execute: nothing in it was loaded under a mask. Of values with a
  * stride only. */
 int vy_llvm_is_whole(const vy_emitter *e, uint32_t expr);

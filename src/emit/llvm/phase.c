@@ -192,7 +192,6 @@ void vy_llvm_chunks(vy_emitter *e, void (*inside)(vy_emitter *e, const void *use
     e->chunk = LLVMBuildPhi(e->builder, i32, "chunk");
     e->chunk_end = next;
     e->depth = 0;
-    e->polled = 0;
     find_ids(e);
     start_lanes(e);
     LLVMBasicBlockRef code = vy_llvm_block(e, "code");

@@ -9,6 +9,14 @@ int vy_llvm_parts(const vy_emitter *e, uint32_t expr) {
     return expr != VY_NONE && e->group_size > 1 && vy_expr_sameness(e->uniform, expr) == VY_SAME_NOWHERE;
 }
 
+int vy_llvm_is_polled(const vy_emitter *e, uint32_t stmt) {
+    const vy_stmt *s = &e->program->stmts.items[stmt], *before = s - 1;
+    if (s->kind != VY_STMT_IF || stmt == e->body->first_stmt || before->kind != VY_STMT_POLL)
+        return 0;
+    const vy_expr *x = &e->program->exprs.items[s->a];
+    return x->kind == VY_EXPR_VARIABLE && x->a == before->variable;
+}
+
 /* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 int vy_llvm_is_whole(const vy_emitter *e, uint32_t expr) {
     if (expr == VY_NONE || vy_expr_sameness(e->uniform, expr) != VY_SAME_NOWHERE)

@@ -35,6 +35,10 @@ static inline guarded frame_memory(uint64_t bytes) {
     return guarded_make((bytes + VY_CPU_ALIGNMENT - 1) / VY_CPU_ALIGNMENT * VY_CPU_ALIGNMENT, 1);
 }
 
+/* The word that stops a run, and whether a run was stopped. */
+static uint32_t run_cancel;
+static int run_stopped;
+
 /* Calls the code for the whole grid, in two halves, the later one first. */
 static inline void outcome_guarded(const code *code, const vyre_arguments *arguments, int at_end, outcome *out) {
     static vy_launch launch;
@@ -63,12 +67,13 @@ static inline void outcome_guarded(const code *code, const vyre_arguments *argum
                           .params = launch.params,
                           .workgroup = workgroup.data,
                           .spill = spill.data,
-                          .cancel = &never,
+                          .cancel = &run_cancel,
                           .stop = &never,
                           .trap_invocation = UINT64_MAX,
                           .groups = {launch.groups[0], launch.groups[1], launch.groups[2]}};
     code->object.entry(&frame, launch.group_count / 2, launch.group_count);
     code->object.entry(&frame, 0, launch.group_count / 2);
+    run_stopped = (int)frame.stopped;
     out->status = frame.trap_invocation != UINT64_MAX ? VYRE_TRAPPED : VYRE_OK;
     out->trap = (vyre_trap){frame.trap_invocation, frame.trap_code};
     for (uint32_t i = 0; i < program->buffer_count; i++) {

@@ -1,6 +1,9 @@
 /* Every kind of statement, in workgroups of every shape, for lanes of every width: masks, jumps, meetings, memory. Memory is guarded at both ends. */
 #include "compilers/emit/run.h"
 
+#include <pthread.h>
+#include <time.h>
+
 #define X_LENGTH 1500u
 
 typedef struct sample {
@@ -213,10 +216,71 @@ static void meetings_and_arrays_are_those_of_the_oracle(void **state) {
     printf("%llu programs\n", (unsigned long long)judged);
 }
 
+/* ---- being stopped ---- */
+
+static void *stop_soon(void *user) {
+    (void)user;
+    nanosleep(&(struct timespec){.tv_nsec = 3000000}, NULL);
+    __atomic_store_n(&run_cancel, 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+static const sample endless[] = {
+    {"all turn for ever", "@var k = n\nwhile k < 9 { k = k ^ 1 }\ny[i] = k\n"},
+    {"one turns for ever", "@var k = x[i]\nwhile l == 0 { k = k * 3 }\ny[i] = k\n"},
+    {"all turn and meet",
+     ARRAY("s : u32 [1024] workgroup") "@var k = n\nwhile k < 9 {\nk = k ^ 1\ns[l] = k\nbarrier\nif s[0] == 77 { y[i] "
+                                       "= 1 }\nbarrier }\ny[i] = k\n"},
+    {"one turns and others wait",
+     ARRAY("s : u32 [1024] workgroup") "@var k = x[i]\nwhile l == 0 { k = k * 3 + 1 }\ns[l] = k\nbarrier\nlet t = "
+                                       "workgroup_reduce_add(s[l])\ny[i] = t\n"},
+};
+
+static void stop_sample(const sample *s, const char *shape, const processor *p) {
+    char text[4096], grid[600];
+    const char *at = strchr(s->body, '@');
+    static outcome got;
+    code code = {0};
+    vyre_error error = VYRE_ERROR_INIT;
+    pthread_t thread;
+    snprintf(grid, sizeof grid, "grid over y\n%.*s", (int)(at - s->body), s->body);
+    snprintf(text, sizeof text, head, shape, grid, at + 1);
+    vyre_program *program = code_parse(text);
+    const vyre_scalar param = {VYRE_TYPE_U32, 4};
+    const vyre_span inputs[4] = {{x, 400}, {y, 400}, {z, 400}, {x, 0}};
+    const vyre_arguments arguments = {.params = &param,
+                                      .param_count = 1,
+                                      .inputs = inputs,
+                                      .input_count = 4,
+                                      .geometry = {VYRE_GEOMETRY_PROGRAM, {0, 0, 0}}};
+    manner m = {p, 1, 1};
+    if (manner_compile(program, &m, &code, &error) != VYRE_OK)
+        fail_msg("%s: %s", s->name, error.message);
+    run_cancel = 0;
+    assert_int_equal(pthread_create(&thread, NULL, stop_soon, NULL), 0);
+    outcome_guarded(&code, &arguments, 1, &got);
+    pthread_join(thread, NULL);
+    assert_int_equal(run_stopped, 1);
+    run_cancel = 0;
+    outcome_free(&got);
+    code_free(&code);
+    vyre_program_release(program);
+}
+
+static void programs_without_end_are_stopped(void **state) {
+    static const char *const sizes[] = {"1", "33", "64"};
+    (void)state;
+    fill();
+    for (size_t i = 0; i < sizeof endless / sizeof *endless; i++)
+        for (int k = 0; k < 3; k++)
+            stop_sample(&endless[i], sizes[k], processor_at((unsigned)(i + (size_t)k) % 3));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(masks_jumps_and_accesses_are_those_of_the_oracle),
         cmocka_unit_test(meetings_and_arrays_are_those_of_the_oracle),
+        cmocka_unit_test(programs_without_end_are_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
