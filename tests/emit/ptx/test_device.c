@@ -2,7 +2,9 @@
  * so, where there is no device.
  *
  * VYRE_SEED is the first seed of random programs, VYRE_EFFORT how many hundreds there are: several processes with ranges of their own compile faster than one. A
- * mismatch shrinks itself; an error of the device cannot, for it ends what the process can do. */
+ * mismatch shrinks itself; an error of the device cannot, for it ends what the process can do.
+ *
+ * The driver is used in child processes: its compiler may end one (docs/ptx.md). A few of those are counted; the rest of the seeds goes on in another. */
 #include "emit/ptx/device.h"
 
 #include "ir/eval.h"
@@ -12,16 +14,92 @@
 #include "transform/widen.h"
 #include "vyre/generate.h"
 
-static device gpu;
-static const char *no_device = "not asked yet";
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+static device gpu; /* of a child */
+
+/* What children tell. */
+static struct {
+    uint64_t seed; /* the one that is tried */
+    unsigned run;
+    char why[200]; /* there is no device */
+    char name[160];
+} * told;
+
+typedef void body(uint64_t first, uint64_t end);
+
+/* Runs the body in a process of its own, with a device; gives how it ended. */
+static int in_child(body *body, uint64_t first, uint64_t end) {
+    int status = 0;
+    fflush(stdout);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        const char *why;
+        if (!device_open(&gpu, &why)) {
+            snprintf(told->why, sizeof told->why, "%s", why);
+            _exit(2);
+        }
+        snprintf(told->name, sizeof told->name, "%s, sm_%" PRIu32, gpu.name, gpu.architecture);
+        body(first, end);
+        fflush(stdout);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return status;
+}
+
+static void nothing(uint64_t first, uint64_t end) {
+    (void)first, (void)end;
+}
+
+static int has_device(void) {
+    static int asked;
+    if (!asked)
+        in_child(nothing, 0, 0);
+    asked = 1;
+    return !told->why[0];
+}
 
 #define NEEDS_DEVICE(test)                                                                                             \
     do {                                                                                                               \
-        if (no_device)                                                                                                 \
-            VY_SKIP(test ": %s", no_device);                                                                           \
-        if (gpu.is_lost)                                                                                               \
-            fail_msg("the device was lost before");                                                                    \
+        if (!has_device())                                                                                             \
+            VY_SKIP(test ": %s", told->why);                                                                           \
     } while (0)
+
+/* Ends a child: what it found stands above. */
+static void give_up(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vprintf(format, args);
+    va_end(args);
+    printf("\n");
+    fflush(stdout);
+    _exit(1);
+}
+
+static void succeeds(body *body) {
+    if (in_child(body, 0, 0) != 0)
+        fail_msg("the child says why");
+}
+
+/* All seeds, in as many children as it takes. */
+static void try_seeds(body *body, uint64_t first, uint64_t end) {
+    unsigned ended = 0;
+    told->run = 0;
+    for (uint64_t next = first; next < end; next = told->seed + 1) {
+        int status = in_child(body, next, end);
+        if (status == 0)
+            break;
+        if (!WIFSIGNALED(status))
+            fail_msg("the child says why");
+        printf("the driver ended the process at seed %" PRIu64 " (signal %d)\n", told->seed, WTERMSIG(status));
+        ended++;
+    }
+    printf("%u programs, %u of them ended the driver\n", told->run, ended);
+    assert_true(ended * 100 <= told->run + 200);
+}
 
 /* ---- one program in some manner ---- */
 
@@ -122,7 +200,7 @@ static void fail_small(question *q, vyre_program *program, const vyre_arguments 
         differs(q, vyre_case_program(small), vyre_case_arguments(small)))
         program = vyre_case_program(small);
     show(q, program);
-    fail_msg("%s, manner %u: %s (at first: %s)", what, q->manner, q->why, why);
+    give_up("%s, manner %u: %s (at first: %s)", what, q->manner, q->why, why);
 }
 
 /* ---- random programs ---- */
@@ -132,54 +210,62 @@ static uint64_t first_seed(void) {
     return given ? strtoull(given, NULL, 0) : 1;
 }
 
-static void random_programs_give_the_same_bits(void **state) {
-    (void)state;
-    NEEDS_DEVICE("random_programs_give_the_same_bits");
-    unsigned total = 100 * vy_test_effort(), run = 0;
-    for (uint64_t seed = first_seed(); seed < first_seed() + total; seed++) {
+static void try_random(uint64_t first, uint64_t end) {
+    for (uint64_t seed = first; seed < end; seed++) {
         vyre_generate_options options = {.seed = seed, .statements = 10 + (unsigned)(seed % 30)};
         question q = {.manner = (unsigned)(seed % MANNERS), .misalignment = (uint32_t)(seed / MANNERS)};
         vyre_case *made = NULL;
         char what[40];
-        assert_int_equal(vyre_generate(&options, &made, NULL), VYRE_OK);
+        told->seed = seed;
+        if (vyre_generate(&options, &made, NULL) != VYRE_OK)
+            give_up("seed %" PRIu64 " has no program", seed);
         if (!(vyre_case_program(made)->facts & VY_FACT_GRID_BARRIER)) {
             snprintf(what, sizeof what, "seed %" PRIu64, seed);
+            told->run++;
             if (differs(&q, vyre_case_program(made), vyre_case_arguments(made)))
                 fail_small(&q, vyre_case_program(made), vyre_case_arguments(made), what);
-            run++;
         }
         vyre_program_release(q.legal);
         vyre_case_free(made);
     }
-    printf("%u programs\n", run);
 }
 
-static void random_programs_with_traps_end_alike(void **state) {
+static void random_programs_give_the_same_bits(void **state) {
     (void)state;
-    NEEDS_DEVICE("random_programs_with_traps_end_alike");
-    unsigned total = 50 * vy_test_effort(), trapped = 0;
-    for (uint64_t seed = first_seed(); seed < first_seed() + total; seed++) {
+    NEEDS_DEVICE("random_programs_give_the_same_bits");
+    try_seeds(try_random, first_seed(), first_seed() + 100 * vy_test_effort());
+}
+
+static void try_traps(uint64_t first, uint64_t end) {
+    for (uint64_t seed = first; seed < end; seed++) {
         vyre_generate_options options = {.seed = seed, .statements = 8 + (unsigned)(seed % 20)};
         question q = {.manner = (unsigned)(seed % MANNERS) & ~(unsigned)WIDENED};
         vy_random random = {seed};
         vyre_case *made = NULL;
         vyre_program *flat = NULL;
         char what[40];
-        assert_int_equal(vyre_generate(&options, &made, NULL), VYRE_OK);
-        assert_int_equal(vyre_program_inline(vyre_case_program(made), &flat, NULL), VYRE_OK);
+        told->seed = seed;
+        if (vyre_generate(&options, &made, NULL) != VYRE_OK ||
+            vyre_program_inline(vyre_case_program(made), &flat, NULL) != VYRE_OK)
+            give_up("seed %" PRIu64 " has no program", seed);
         vyre_program *program = with_traps(flat, &random, 5);
         if (program && !(program->facts & VY_FACT_GRID_BARRIER)) {
             snprintf(what, sizeof what, "traps, seed %" PRIu64, seed);
+            told->run++;
             if (differs(&q, program, vyre_case_arguments(made)))
                 fail_small(&q, program, vyre_case_arguments(made), what);
-            trapped++;
         }
         vyre_program_release(q.legal);
         vyre_program_release(program);
         vyre_program_release(flat);
         vyre_case_free(made);
     }
-    printf("%u programs\n", trapped);
+}
+
+static void random_programs_with_traps_end_alike(void **state) {
+    (void)state;
+    NEEDS_DEVICE("random_programs_with_traps_end_alike");
+    try_seeds(try_traps, first_seed(), first_seed() + 50 * vy_test_effort());
 }
 
 /* ---- ops ---- */
@@ -204,14 +290,13 @@ static void try_row(const op_run *run, uint64_t *values[3]) {
              vyre_type_name(run->operand));
     if (differs(&q, run->program, &arguments)) {
         show(&q, run->program);
-        fail_msg("%s: %s", what, q.why);
+        give_up("%s: %s", what, q.why);
     }
     vyre_program_release(q.legal);
 }
 
-static void every_op_on_every_type_gives_the_same_bits(void **state) {
-    (void)state;
-    NEEDS_DEVICE("every_op_on_every_type_gives_the_same_bits");
+static void try_ops(uint64_t first, uint64_t end) {
+    (void)first, (void)end;
     static uint64_t storage[3][CASES];
     uint64_t *values[3] = {storage[0], storage[1], storage[2]};
     unsigned rows = 0;
@@ -231,6 +316,12 @@ static void every_op_on_every_type_gives_the_same_bits(void **state) {
     printf("%u ops, %d operands each\n", rows, CASES);
 }
 
+static void every_op_on_every_type_gives_the_same_bits(void **state) {
+    (void)state;
+    NEEDS_DEVICE("every_op_on_every_type_gives_the_same_bits");
+    succeeds(try_ops);
+}
+
 /* ---- ends ---- */
 
 #define FOREVER                                                                                                        \
@@ -247,26 +338,29 @@ static void stops(const vy_ptx_control *control, int is_to_stop) {
     memset(values, is_to_stop ? 1 : 0, sizeof values);
     assert_int_equal(vy_legalise(program, &target, &legal, NULL), VYRE_OK);
     outcome_of_device(&gpu, legal, &arguments, 0, control, &got);
-    if (got.status != VYRE_OK)
-        fail_msg("%s", got.message);
-    assert_int_equal(got.stopped, is_to_stop);
+    if (got.status != VYRE_OK || got.stopped != is_to_stop)
+        give_up("stopped is %d, must be %d: %s", got.stopped, is_to_stop, got.message);
     outcome_free(&got);
     vyre_program_release(legal);
     vyre_program_release(program);
 }
 
-static void a_dispatch_stops_at_its_deadline_and_when_it_is_cancelled(void **state) {
-    (void)state;
-    NEEDS_DEVICE("a_dispatch_stops_at_its_deadline_and_when_it_is_cancelled");
+static void try_stops(uint64_t first, uint64_t end) {
+    (void)first, (void)end;
     stops(fresh_control(), 0);
     stops(&(vy_ptx_control){.trap_invocation = UINT64_MAX, .deadline = 1}, 1);
     stops(&(vy_ptx_control){.trap_invocation = UINT64_MAX, .deadline = UINT64_MAX, .cancel = 1}, 1);
 }
 
-/* All invocations of many groups report at once; the smallest is kept. */
-static void the_smallest_of_many_traps_is_kept(void **state) {
+static void a_dispatch_stops_at_its_deadline_and_when_it_is_cancelled(void **state) {
     (void)state;
-    NEEDS_DEVICE("the_smallest_of_many_traps_is_kept");
+    NEEDS_DEVICE("a_dispatch_stops_at_its_deadline_and_when_it_is_cancelled");
+    succeeds(try_stops);
+}
+
+/* All invocations of many groups report at once; the smallest is kept. */
+static void try_many_traps(uint64_t first, uint64_t end) {
+    (void)first, (void)end;
     enum { COUNT = 1 << 20, FIRST = 777 };
     vyre_program *program = parse_program("program all {\n buffer x : u32 read\n workgroup 256\n grid over x\n"
                                           " if x[global_id.x] != 0 { trap x[global_id.x] }\n}\n");
@@ -281,14 +375,18 @@ static void the_smallest_of_many_traps_is_kept(void **state) {
         values[i] = i * 3 + 1;
     assert_int_equal(vy_legalise(program, &target, &legal, NULL), VYRE_OK);
     outcome_of_device(&gpu, legal, &arguments, 0, fresh_control(), &got);
-    if (got.status != VYRE_TRAPPED)
-        fail_msg("%s", got.message);
-    assert_int_equal(got.trap.invocation, FIRST);
-    assert_int_equal(got.trap.code, FIRST * 3 + 1);
+    if (got.status != VYRE_TRAPPED || got.trap.invocation != FIRST || got.trap.code != FIRST * 3 + 1)
+        give_up("trap %" PRIu32 " of %" PRIu64 ": %s", got.trap.code, got.trap.invocation, got.message);
     outcome_free(&got);
     free(values);
     vyre_program_release(legal);
     vyre_program_release(program);
+}
+
+static void the_smallest_of_many_traps_is_kept(void **state) {
+    (void)state;
+    NEEDS_DEVICE("the_smallest_of_many_traps_is_kept");
+    succeeds(try_many_traps);
 }
 
 int main(void) {
@@ -299,9 +397,10 @@ int main(void) {
         cmocka_unit_test(random_programs_give_the_same_bits),
         cmocka_unit_test(random_programs_with_traps_end_alike),
     };
-    if (device_open(&gpu, &no_device)) {
-        no_device = NULL;
-        printf("%s, sm_%" PRIu32 "\n", gpu.name, gpu.architecture);
-    }
+    told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (told == MAP_FAILED)
+        return 1;
+    if (has_device())
+        printf("%s\n", told->name);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
