@@ -251,6 +251,22 @@ static uint32_t operand(vy_meeter *m, const char *name, uint32_t root) {
     return vy_legaliser_variable(&m->rw, vy_draft_let(&copy->draft, named, (vyre_type)e->type, value));
 }
 
+/* A result that is the same for the workgroup came through memory, which does not show that it is: where there is a native broadcast, it does. */
+static int shows_sameness(const vy_meeter *m, const vy_stmt *s) {
+    return m->target->native_collectives && s->width == 0 && s->op == VYRE_COLLECTIVE_REDUCE;
+}
+
+static uint32_t bind_broadcast(vy_meeter *m, vy_name name, vyre_type type, uint32_t value) {
+    vy_draft *draft = &m->rw.copy.draft;
+    vy_stmt all = vy_draft_blank(VY_STMT_COLLECTIVE);
+    all.op = VYRE_COLLECTIVE_BROADCAST;
+    all.a = value;
+    all.b = vy_draft_literal(draft, VYRE_TYPE_U32, 0);
+    all.result_count = 1;
+    uint32_t made = vy_draft_stmt(draft, &all, NULL, 0, &name, &type);
+    return made == VY_NONE ? 0 : draft->program->stmts.items[made].variable;
+}
+
 static void write_out(vy_meeter *m, uint32_t index) {
     const vy_stmt *s = &m->rw.from->stmts.items[index];
     const vy_variable *result = &m->rw.from->variables.items[s->variable];
@@ -273,8 +289,10 @@ static void write_out(vy_meeter *m, uint32_t index) {
     else
         tree = vy_meet_move(&meeting);
     vy_name name = vy_copy_name(&m->rw.copy, vy_name_text(m->rw.from, result->name));
-    m->rw.copy.variables[s->variable] =
-        vy_draft_let(draft, name, (vyre_type)result->type, vy_legaliser_put(&m->rw, take(m, tree)));
+    uint32_t value = vy_legaliser_put(&m->rw, take(m, tree));
+    m->rw.copy.variables[s->variable] = shows_sameness(m, s)
+                                            ? bind_broadcast(m, name, (vyre_type)result->type, value)
+                                            : vy_draft_let(draft, name, (vyre_type)result->type, value);
 }
 
 static void walk(vy_meeter *m, uint32_t first, uint32_t end);

@@ -128,6 +128,10 @@ static inline verdict judge(vyre_program *program, const vyre_arguments *argumen
     code code = {0};
     vyre_error error = VYRE_ERROR_INIT;
     verdict v = SAME;
+    if (program->facts & VY_FACT_GRID_BARRIER) { /* is split before it is compiled */
+        snprintf(why, size, "it has a barrier of the grid");
+        return UNJUDGED;
+    }
     outcome_of_oracle(program, arguments, &want);
     if (want.status != VYRE_OK && want.status != VYRE_TRAPPED) {
         snprintf(why, size, "%s", want.error.message);

@@ -124,6 +124,9 @@ static const sample group_samples[] = {
                                        "} }\nbarrier\ny[i] = 77\n"},
     {"a collective in a loop",
      "@var v = x[i] & 3\nfor k in 0u32..4 {\nlet t = workgroup_reduce_add(v)\nv = (v + t + k) & 15 }\ny[i] = v\n"},
+    {"a collective that is written out steers",
+     "@let t = workgroup_reduce_min(f16(x[i] & 3))\nvar v = x[i]\nfor k in u32(t)..4 {\nlet u = "
+     "workgroup_scan_inclusive_add(bf16(v & 1))\nv = v + u32(u) }\ny[i] = v\n"},
     {"votes steer", "@let some = workgroup_any(x[i] == 1)\nlet each = workgroup_all(x[i] < 99)\nif some {\nlet m = "
                     "workgroup_reduce_max(x[i])\ny[i] = m }\n"
                     "if each { y[i] = y[i] + 1 }\n"},

@@ -78,7 +78,7 @@ static uint64_t number_from(const char *name, uint64_t otherwise) {
 static void run_share(uint64_t first, uint64_t count, uint64_t job, uint64_t jobs) {
     for (uint64_t i = job; i < count; i += jobs)
         try_seed(first + i);
-    printf("%llu programs from seed %llu, %llu took the oracle too long\n", (unsigned long long)judged,
+    printf("%llu programs from seed %llu, %llu were not judged: too long, or to be split\n", (unsigned long long)judged,
            (unsigned long long)first, (unsigned long long)left_out);
     assert_true(judged > left_out);
 }
