@@ -134,7 +134,7 @@ static void expect_plugins_of(const char *prefix) {
     run("make -C '%s' --no-print-directory install BUILD='%s/build' PREFIX='%s/%s' 2>&1", vy_test_source_dir(), folder,
         folder, prefix);
     write_file("use.c", plugin_user);
-    char *found = run("cd '%s' && libraries=$(dirname $(find $PWD/%s -name libvyre.a)) && mkdir $libraries/vyre && "
+    char *found = run("cd '%s' && libraries=$(dirname $(find $PWD/%s -name libvyre.a)) && mkdir -p $libraries/vyre && "
                       "cp '%s/plugins/good.so' $libraries/vyre/ && export PKG_CONFIG_PATH=$libraries/pkgconfig && "
                       "cc use.c -o shared $(pkg-config --cflags --libs vyre) -Wl,-rpath,$libraries && "
                       "mkdir -p archive && cp $libraries/libvyre.a archive/ && "

@@ -63,7 +63,7 @@ static int run_all(int forbid) {
 }
 
 static int in_a_process(int forbid) {
-    int status;
+    int status = 0;
     fflush(stdout);
     pid_t process = fork();
     if (process == 0) {

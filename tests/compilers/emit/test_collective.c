@@ -16,7 +16,8 @@ static void try_text(const char *text, const vyre_span *inputs, size_t input_cou
     vyre_program *program = code_parse(text);
     const vyre_arguments arguments = {
         .inputs = inputs, .input_count = input_count, .geometry = {VYRE_GEOMETRY_PROGRAM, {0, 0, 0}}};
-    manner m = {processor_at(turn++ % PROCESSORS), (uint8_t)(turn & 1), (uint8_t)(turn % 5 == 0)};
+    manner m = {processor_at(turn % PROCESSORS), (uint8_t)(turn & 1), (uint8_t)(turn % 5 == 0)};
+    turn++;
     if (!processor_is_here(m.processor))
         m.processor = processor_at(5);
     if (judge(program, &arguments, &m, why, sizeof why) != SAME) {
