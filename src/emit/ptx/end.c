@@ -28,12 +28,14 @@ static vy_ptx_value add_product(vy_ptx *e, vy_ptx_value x, vy_ptx_value y, vy_pt
 static vy_ptx_value invocation(vy_ptx *e) {
     const uint32_t *size = e->program->workgroup;
     vy_ptx_value group = vy_ptx_cast(e, VYRE_TYPE_U64, vy_ptx_builtin(e, VYRE_BUILTIN_GROUP_ID, 2));
-    for (unsigned axis = 2; axis-- > 0;)
-        group = add_product(e, vy_ptx_builtin(e, VYRE_BUILTIN_GROUP_ID, axis), group,
-                            vy_ptx_builtin(e, VYRE_BUILTIN_GROUP_COUNT, axis));
-    vy_ptx_value local = vy_ptx_builtin(e, VYRE_BUILTIN_LOCAL_INDEX, 0);
-    return add_product(e, vy_ptx_in_register(e, local), group,
-                       vy_ptx_in_register(e, vy_ptx_literal(VYRE_TYPE_U32, size[0] * size[1] * size[2])));
+    for (unsigned axis = 2; axis-- > 0;) {
+        /* One after the other, so that every compiler writes the same text. */
+        vy_ptx_value id = vy_ptx_builtin(e, VYRE_BUILTIN_GROUP_ID, axis);
+        group = add_product(e, id, group, vy_ptx_builtin(e, VYRE_BUILTIN_GROUP_COUNT, axis));
+    }
+    vy_ptx_value local = vy_ptx_in_register(e, vy_ptx_builtin(e, VYRE_BUILTIN_LOCAL_INDEX, 0));
+    vy_ptx_value count = vy_ptx_in_register(e, vy_ptx_literal(VYRE_TYPE_U32, size[0] * size[1] * size[2]));
+    return add_product(e, local, group, count);
 }
 
 /* Two words change together, under a lock. Who holds it lets it go before anybody of its warp tries again, so that nobody waits for a thread that waits for it;
