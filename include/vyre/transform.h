@@ -81,7 +81,7 @@ typedef struct vyre_optimize_report {
  * out      receives a program with one reference; the same object if there was nothing to do
  * report   optional; zeros on failure
  *
- * VYRE_INVALID_ARGUMENT  the program is NULL, a level or pass is not in the list
+ * VYRE_INVALID_ARGUMENT  the program is NULL or of level legal (which is optimised before, not after), a level or pass is not in the list
  * VYRE_LIMIT             inlined, the program is over a limit of the language
  * VYRE_NO_MEMORY         nothing was made */
 VYRE_API vyre_status vyre_program_optimize(const vyre_program *program, const vyre_optimize_options *options,

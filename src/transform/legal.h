@@ -2,8 +2,9 @@
  *
  * What the device's numerics profile does not promise (vyre/backend.h, VYRE_NUMERIC_LIST) is rewritten into what it does: narrow integers and
  * floats into 32-bit ones, edges of division and shifts into selects, inexact, split or flushing float arithmetic into sequences of native
- * operations and integers, and a NaN is made canonical where its bits can be seen. The result is an ordinary program: the oracle runs it, also as
- * a device that is bad at all the rest (oracle/device.h), and the bits are those of the original. docs/transform.md, "Legalisation". */
+ * operations and integers, and a NaN is made canonical where its bits can be seen. Accesses lose their guards or get them written out, traps and deadlines become
+ * ordinary control, collectives what the hardware has. The result is a program of level legal: the oracle runs it, also as a device that is bad at all the rest
+ * (oracle/device.h), and the bits are those of the original. docs/transform.md, "Legalisation". */
 #ifndef VY_TRANSFORM_LEGAL_H
 #define VY_TRANSFORM_LEGAL_H
 
@@ -28,10 +29,11 @@ typedef struct vy_legal_target {
     uint8_t aligned_buffers; /* every buffer starts at a multiple of 16 bytes */
 } vy_legal_target;
 
-/* Rewrites `program` for the target. Where there is no f64, buffers and params of f64 are of u64; where there is no u64, those of 64 bits are of twice as many u32. Calls of functions are inlined, prints are dropped. *out is a new program; `program` is not changed. Any thread.
+/* Rewrites `program` for the target. Calls of functions are inlined, prints are dropped. *out is a new program of level legal; `program` is not changed. Any thread.
  *
  * Buffers keep their bytes and their order, params their order. But on a target without INT64 a buffer of i64 or u64 is one of u32 with twice the elements
- * (which a dispatch that gives its count must give), and a param of i64 or u64 is two of u32, the low half first.
+ * (which a dispatch that gives its count must give), and a param of i64 or u64 is two of u32, the low half first. Where there is no f64, buffers and params of f64
+ * are of u64, and then the same holds for them.
  *
  * VYRE_UNSUPPORTED       the program needs something of the target that it does not have and that is not rewritten; the error names it
  * VYRE_INVALID_ARGUMENT  a library, or ops are not resolved

@@ -82,7 +82,7 @@ static inline vy_compiler_request code_request(const code *code, const processor
 /* Legalises a program unless it is legal, and encodes it. */
 static inline vyre_status code_lower(vyre_program *program, const processor *p, code *out, vyre_error *error) {
     const vy_legal_target target = {.exact = vy_cpu_numerics(vy_cpu_features() & p->features),
-                                    .native_collectives = VY_LLVM_NATIVE_COLLECTIVES,
+                                    .native_collectives = 1,
                                     .cancellable = 1};
     vyre_status status = VYRE_OK;
     if (vyre_program_level(program) == VYRE_LEVEL_LEGAL)

@@ -249,7 +249,7 @@ static void uniform_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
         LLVMBuildCondBr(e->builder, vy_llvm_condition(e, s->a), body, exit);
     }
     vy_llvm_start(e, body);
-    if (!push_loop(e, (vy_lane_loop){NULL, NULL, next, exit, e->depth, 0}))
+    if (!push_loop(e, (vy_lane_loop){NULL, NULL, next, exit, 0}))
         return;
     LLVMValueRef before = e->mask;
     vy_llvm_statements(e, index + 1, s->end);
@@ -275,8 +275,8 @@ static void varied_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
     LLVMBasicBlockRef head = vy_llvm_block(e, "head"), body = vy_llvm_block(e, "body"), next = vy_llvm_block(e, "next"),
                       exit = vy_llvm_block(e, "exit");
     LLVMValueRef live = vy_llvm_place(e, mask_type(e), "live"), before = e->mask;
-    vy_lane_loop loop = {
-        vy_llvm_place(e, mask_type(e), "broke"), vy_llvm_place(e, mask_type(e), "continued"), next, exit, e->depth, 0};
+    vy_lane_loop loop = {vy_llvm_place(e, mask_type(e), "broke"), vy_llvm_place(e, mask_type(e), "continued"), next,
+                         exit, 0};
     bounds b;
     uint32_t depth = e->depth++;
     clear(e, loop.broke);

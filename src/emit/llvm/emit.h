@@ -22,9 +22,6 @@ typedef struct vy_llvm_sizes {
     uint64_t workgroup_bytes, spill_bytes;
 } vy_llvm_sizes;
 
-/* Which constructs are done by the emitter itself: what vy_legal_target.native_collectives may say for it. */
-enum { VY_LLVM_NATIVE_COLLECTIVES = 1 };
-
 /* Writes the entry of a program into the module. The program is at level legal, inlined, without guarded accesses, traps and prints, and every meeting in it
  * stands in control that is provably uniform.
  *

@@ -42,7 +42,6 @@ typedef struct vy_slot {
 typedef struct vy_lane_loop {
     LLVMValueRef broke, continued; /* allocas of masks; NULL: nobody does */
     LLVMBasicBlockRef next, exit;  /* where a jump that all take goes */
-    uint32_t depth;                /* masks in force around it */
     int of_group;                  /* it is around stretches: no chunk alone can leave it */
 } vy_lane_loop;
 

@@ -318,7 +318,7 @@ static void group_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
         e->status = VYRE_NO_MEMORY;
         return;
     }
-    *slot = (vy_lane_loop){NULL, NULL, next, exit, 0, 1};
+    *slot = (vy_lane_loop){NULL, NULL, next, exit, 1};
     if (s->kind == VY_STMT_FOR) {
         LLVMValueRef from = vy_llvm_expr(e, s->a);
         to = vy_llvm_expr(e, s->b);

@@ -97,7 +97,7 @@ typedef struct manner {
 
 static inline vyre_status manner_compile(vyre_program *program, const manner *m, code *out, vyre_error *error) {
     const vy_legal_target target = {.exact = vy_cpu_numerics(vy_cpu_features() & m->processor->features),
-                                    .native_collectives = VY_LLVM_NATIVE_COLLECTIVES,
+                                    .native_collectives = 1,
                                     .cancellable = m->cancellable};
     vyre_program *better = NULL;
     vyre_status status = VYRE_OK;
