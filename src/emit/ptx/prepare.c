@@ -1,0 +1,48 @@
+/* Preparing (prepare.h). */
+#include "emit/ptx/prepare.h"
+
+#include "emit/ptx/ptx.h"
+#include "transform/widen.h"
+#include "vyre/transform.h"
+
+static vyre_status widen(vyre_program *program, const vy_ptx_prepare_options *options, vy_widened *out,
+                         vyre_error *error) {
+    const vy_widen_options widest = {.access_bytes = vy_ptx_target(options->architecture, 0).access_bytes};
+    if (!options->keeps_grid)
+        return vy_widen(program, &widest, out, error);
+    *out = (vy_widened){vyre_program_retain(program), 1, "its grid is kept as it is"};
+    return VYRE_OK;
+}
+
+static vyre_status lower(vyre_program *program, const vy_ptx_prepare_options *options, vyre_program **legal,
+                         vyre_error *error) {
+    const vyre_optimize_options everything = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
+    vy_legal_target target = vy_ptx_target(options->architecture, options->cancellable);
+    vyre_program *optimised;
+    vyre_status status = vyre_program_optimize(program, &everything, &optimised, NULL, error);
+    if (status != VYRE_OK)
+        return status;
+    target.aligned_buffers = options->aligned;
+    status = vy_legalise(optimised, &target, legal, error);
+    vyre_program_release(optimised);
+    return status;
+}
+
+vyre_status vy_ptx_prepare(vyre_program *program, const vy_ptx_prepare_options *options, vy_ptx_prepared *out,
+                           vyre_error *error) {
+    vy_widened widened;
+    *out = (vy_ptx_prepared){.factor = 1};
+    if (vyre_program_level(program) == VYRE_LEVEL_LEGAL) {
+        out->program = vyre_program_retain(program);
+        out->reason = "it is legal already";
+        return VYRE_OK;
+    }
+    vyre_status status = widen(program, options, &widened, error);
+    if (status != VYRE_OK)
+        return status;
+    status = lower(widened.program, options, &out->program, error);
+    out->factor = widened.factor;
+    out->reason = widened.reason;
+    vyre_program_release(widened.program);
+    return status;
+}
