@@ -176,8 +176,9 @@ static inline void *device_load(device *d, const vy_ptx_code *code, void **funct
     return NULL;
 }
 
-static inline int device_launch(device *d, const vyre_program *program, const vy_launch *launch, const image *image,
-                                const vy_ptx_code *code, void *function) {
+/* Starts it: what it is given is copied before this returns. */
+static inline int device_start(device *d, const vyre_program *program, const vy_launch *launch, const image *image,
+                               const vy_ptx_code *code, void *function) {
     static uint64_t addresses[VY_LIMIT_BUFFERS + 1];
     static uint32_t counts[VY_LIMIT_BUFFERS];
     static void *params[2 * VY_LIMIT_BUFFERS + VY_LIMIT_PARAMS + 1];
@@ -195,10 +196,15 @@ static inline int device_launch(device *d, const vyre_program *program, const vy
     addresses[buffers] = d->memory;
     params[n++] = &addresses[buffers];
     assert_int_equal(n, code->param_count);
+    return d->launch(function, launch->groups[0], launch->groups[1], launch->groups[2], code->block[0], code->block[1],
+                     code->block[2], code->dynamic_bytes, NULL, params, NULL);
+}
+
+static inline int device_launch(device *d, const vyre_program *program, const vy_launch *launch, const image *image,
+                                const vy_ptx_code *code, void *function) {
     int error = d->to_device(d->memory, d->image, image->size);
     if (!error)
-        error = d->launch(function, launch->groups[0], launch->groups[1], launch->groups[2], code->block[0],
-                          code->block[1], code->block[2], code->dynamic_bytes, NULL, params, NULL);
+        error = device_start(d, program, launch, image, code, function);
     if (!error)
         error = d->synchronize();
     return error ? error : d->from_device(d->image, d->memory, image->size);

@@ -6,12 +6,12 @@
  *
  * The driver is used in child processes: its compiler may end one (docs/ptx.md). A few of those are counted; the rest of the seeds goes on in another. */
 #include "emit/ptx/device.h"
+#include "emit/ptx/manner.h"
 
 #include "ir/eval.h"
 #include "transform/legal_operands.h"
 #include "transform/legal_runner.h"
 #include "transform/put_traps.h"
-#include "transform/widen.h"
 #include "vyre/generate.h"
 
 #include <sys/mman.h>
@@ -103,8 +103,6 @@ static void try_seeds(body *body, uint64_t first, uint64_t end) {
 
 /* ---- one program in some manner ---- */
 
-enum { OPTIMISED = 1, WIDENED = 2, CANCELLABLE = 4, MANNERS = 8 };
-
 typedef struct question {
     unsigned manner;
     uint32_t misalignment;
@@ -112,41 +110,6 @@ typedef struct question {
     char why[640];
     vyre_program *legal; /* the last one */
 } question;
-
-/* The program as a backend would prepare it, and the arguments for that. */
-static vyre_status prepare(vyre_program *program, const vyre_arguments *arguments, const question *q,
-                           vyre_arguments *given, vyre_scalar *params, vyre_program **legal, vyre_error *error) {
-    static vy_launch launch;
-    const vy_widen_options widen = {.access_bytes = q->manner & WIDENED ? 16 : 0, .even_if_slow = 1};
-    const vyre_optimize_options optimise = {.level = 2};
-    const vy_legal_target target = vy_ptx_target(gpu.architecture, q->manner & CANCELLABLE);
-    vy_widened widened = {0};
-    vyre_program *made = NULL;
-    *given = *arguments;
-    vyre_status status = vy_launch_resolve(program, arguments, &launch, error);
-    if (status == VYRE_OK)
-        status = vy_widen(program, &widen, &widened, error);
-    if (status != VYRE_OK)
-        return status;
-    if (widened.factor > 1) {
-        if (program->param_count)
-            memcpy(params, arguments->params, program->param_count * sizeof *params);
-        params[program->param_count] = (vyre_scalar){VYRE_TYPE_U32, launch.groups[0]};
-        given->params = params;
-        given->param_count = program->param_count + VY_WIDEN_PARAMS;
-        given->geometry = (vyre_geometry){
-            VYRE_GEOMETRY_GROUPS, {vy_widened_groups(&widened, launch.groups[0]), launch.groups[1], launch.groups[2]}};
-    }
-    if (q->manner & OPTIMISED)
-        status = vyre_program_optimize(widened.program, &optimise, &made, NULL, error);
-    else
-        made = vyre_program_retain(widened.program);
-    if (status == VYRE_OK)
-        status = vy_legalise(made, &target, legal, error);
-    vyre_program_release(made);
-    vyre_program_release(widened.program);
-    return status;
-}
 
 /* Whether the device delivers something else than the oracle. */
 static int differs(question *q, vyre_program *program, const vyre_arguments *arguments) {
@@ -161,7 +124,8 @@ static int differs(question *q, vyre_program *program, const vyre_arguments *arg
     if (want.status == VYRE_OK || want.status == VYRE_TRAPPED) {
         vyre_program_release(q->legal);
         q->legal = NULL;
-        if (prepare(program, arguments, q, &given, params, &q->legal, &error) != VYRE_OK) {
+        if (prepare_in_manner(program, arguments, gpu.architecture, q->manner, &given, params, &q->legal, &error) !=
+            VYRE_OK) {
             what = error.message;
         } else {
             outcome_of_device(&gpu, q->legal, &given, q->misalignment, fresh_control(), &got);
