@@ -72,19 +72,22 @@ static inline void batch_leave(device *d, const batch_job *job) {
 
 /* ---- preparing ---- */
 
-/* A widened program's invocations have other numbers: where traps tell them, nothing is widened. */
-static inline unsigned batch_manner(uint64_t seed, const vyre_program *program) {
-    unsigned manner = (unsigned)(seed % MANNERS);
-    return program->facts & VY_FACT_TRAP ? manner & ~(unsigned)WIDENED : manner;
+/* Half of them as a backend would. */
+static inline unsigned batch_manner(uint64_t seed) {
+    return (unsigned)(seed % ALL_MANNERS);
+}
+
+static inline uint32_t batch_misalignment(uint64_t seed) {
+    unsigned manner = batch_manner(seed);
+    return (manner & AS_BACKEND) && (manner & OPTIMISED) ? DEVICE_ALIGNED : (uint32_t)(seed / ALL_MANNERS);
 }
 
 /* From a seed to a text and an image; 0 if that cannot be, with the reason in the error. */
 static inline vyre_status batch_prepare(batch *b, batch_job *job, vyre_error *error) {
     device *d = b->device;
     vyre_program *program = vyre_case_program(job->made);
-    vyre_status status =
-        prepare_in_manner(program, vyre_case_arguments(job->made), d->architecture, batch_manner(job->seed, program),
-                          &job->given, job->params, &job->legal, error);
+    vyre_status status = prepare_in_manner(program, vyre_case_arguments(job->made), d->architecture,
+                                           batch_manner(job->seed), &job->given, job->params, &job->legal, error);
     if (status == VYRE_OK)
         status = vy_ptx_emit(job->legal, &(vy_ptx_options){d->architecture}, &job->code, error);
     if (status == VYRE_OK)
@@ -94,7 +97,7 @@ static inline vyre_status batch_prepare(batch *b, batch_job *job, vyre_error *er
     snprintf(job->entry, sizeof job->entry, "seed_%" PRIu64, job->seed);
     job->base = b->at;
     batch_enter(d, job);
-    if (!image_fill(d, job->legal, &job->launch, (uint32_t)(job->seed / MANNERS), fresh_control(), &job->image)) {
+    if (!image_fill(d, job->legal, &job->launch, batch_misalignment(job->seed), fresh_control(), &job->image)) {
         status = VYRE_LIMIT;
         snprintf(error->message, sizeof error->message, "its memory is more than an image");
     }
@@ -229,8 +232,8 @@ static inline void batch_keep(const batch *b, const batch_job *job, const char *
     char base[1024];
     mkdir(b->folder, 0777);
     snprintf(base, sizeof base, "%s/ptx-%" PRIu64, b->folder, job->seed);
-    printf("FAIL seed %" PRIu64 ", manner %u: %s; in %s.vyre and .args\n", job->seed,
-           batch_manner(job->seed, vyre_case_program(job->made)), why, base);
+    printf("FAIL seed %" PRIu64 ", manner %u: %s; in %s.vyre and .args\n", job->seed, batch_manner(job->seed), why,
+           base);
     write_case(job->made, base);
     fflush(stdout);
 }

@@ -118,6 +118,9 @@ typedef struct image {
     size_t offsets[VY_LIMIT_BUFFERS];
 } image;
 
+/* A misalignment: none at all. */
+static const uint32_t DEVICE_ALIGNED = UINT32_MAX;
+
 /* Puts everything in its place; 0 if it does not fit. */
 static inline int image_fill(device *d, const vyre_program *program, const vy_launch *launch, uint32_t misalignment,
                              const vy_ptx_control *control, image *image) {
@@ -127,7 +130,8 @@ static inline int image_fill(device *d, const vyre_program *program, const vy_la
     for (uint32_t i = 0; i < program->buffer_count; i++) {
         const vy_launch_buffer *buffer = &launch->buffers[i];
         unsigned size = vyre_type_size((vyre_type)program->memories.items[i].type);
-        size_t behind = (misalignment + i) * size % 16, end = at + DEVICE_GUARD + behind + buffer->bytes;
+        size_t behind = misalignment == DEVICE_ALIGNED ? 0 : (misalignment + i) * size % 16;
+        size_t end = at + DEVICE_GUARD + behind + buffer->bytes;
         size_t next = (end + DEVICE_GUARD + 15) / 16 * 16;
         if (next > DEVICE_IMAGE)
             return 0;

@@ -2,6 +2,7 @@
 #ifndef VY_TESTS_EMIT_PTX_MANNER_H
 #define VY_TESTS_EMIT_PTX_MANNER_H
 
+#include "emit/ptx/prepare.h"
 #include "emit/ptx/ptx.h"
 #include "ir/launch.h"
 #include "transform/widen.h"
@@ -9,7 +10,22 @@
 
 #include <string.h>
 
-enum { OPTIMISED = 1, WIDENED = 2, CANCELLABLE = 4, MANNERS = 8 };
+/* AS_BACKEND: by the function that a backend uses; WIDENED is then where it pays, and OPTIMISED with buffers known to be aligned. */
+enum { OPTIMISED = 1, WIDENED = 2, CANCELLABLE = 4, MANNERS = 8, AS_BACKEND = 8, ALL_MANNERS = 16 };
+
+/* The arguments of a widened program: another param, and fewer groups. */
+static inline void widen_arguments(const vyre_arguments *arguments, uint32_t factor, const uint32_t *groups,
+                                   vyre_arguments *given, vyre_scalar *params) {
+    if (factor <= 1)
+        return;
+    if (arguments->param_count)
+        memcpy(params, arguments->params, arguments->param_count * sizeof *params);
+    params[arguments->param_count] = (vyre_scalar){VYRE_TYPE_U32, groups[0]};
+    given->params = params;
+    given->param_count = arguments->param_count + VY_WIDEN_PARAMS;
+    given->geometry =
+        (vyre_geometry){VYRE_GEOMETRY_GROUPS, {vy_ptx_launch_groups(factor, groups[0]), groups[1], groups[2]}};
+}
 
 /* The program as a backend would prepare it, and the arguments for that: params has room for VY_LIMIT_PARAMS + VY_WIDEN_PARAMS. */
 static inline vyre_status prepare_in_manner(vyre_program *program, const vyre_arguments *arguments,
@@ -23,19 +39,20 @@ static inline vyre_status prepare_in_manner(vyre_program *program, const vyre_ar
     vyre_program *made = NULL;
     *given = *arguments;
     vyre_status status = vy_launch_resolve(program, arguments, &launch, error);
+    if (status == VYRE_OK && (manner & AS_BACKEND)) {
+        const vy_ptx_prepare_options options = {architecture, (manner & CANCELLABLE) != 0, !(manner & WIDENED),
+                                                manner & OPTIMISED};
+        vy_ptx_prepared prepared;
+        status = vy_ptx_prepare(program, &options, &prepared, error);
+        *legal = prepared.program;
+        widen_arguments(arguments, prepared.factor, launch.groups, given, params);
+        return status;
+    }
     if (status == VYRE_OK)
         status = vy_widen(program, &widen, &widened, error);
     if (status != VYRE_OK)
         return status;
-    if (widened.factor > 1) {
-        if (program->param_count)
-            memcpy(params, arguments->params, program->param_count * sizeof *params);
-        params[program->param_count] = (vyre_scalar){VYRE_TYPE_U32, launch.groups[0]};
-        given->params = params;
-        given->param_count = program->param_count + VY_WIDEN_PARAMS;
-        given->geometry = (vyre_geometry){
-            VYRE_GEOMETRY_GROUPS, {vy_widened_groups(&widened, launch.groups[0]), launch.groups[1], launch.groups[2]}};
-    }
+    widen_arguments(arguments, widened.factor, launch.groups, given, params);
     if (manner & OPTIMISED)
         status = vyre_program_optimize(widened.program, &optimise, &made, NULL, error);
     else
