@@ -10,7 +10,15 @@
 #include <stdint.h>
 
 #define VY_CPU_MAGIC "vyre-cpu"
-enum { VY_CPU_FORMAT = 1, VY_CPU_ALIGNMENT = 64 };
+enum { VY_CPU_FORMAT = 2, VY_CPU_ALIGNMENT = 64, VY_CPU_PRIVATES = 4 };
+
+/* A buffer that the program only combines into, by atomics of one kind whose results nobody asks for: it does not matter when. */
+typedef struct vy_cpu_private {
+    uint8_t buffer; /* in declaration order */
+    uint8_t op;     /* vyre_atomic: add, and, or, xor, min or max */
+    uint8_t type;   /* vyre_type: an integer of 4 or 8 bytes */
+    uint8_t unused;
+} vy_cpu_private;
 
 typedef struct vy_cpu_header {
     char magic[8]; /* VY_CPU_MAGIC, without its end */
@@ -21,6 +29,9 @@ typedef struct vy_cpu_header {
     uint64_t code_bytes;      /* behind the header */
     uint64_t workgroup_bytes; /* of the frame's memory */
     uint64_t spill_bytes;
+    uint32_t invocations;   /* of a workgroup */
+    uint32_t private_count; /* of the following, the rest is zero */
+    vy_cpu_private privates[VY_CPU_PRIVATES];
 } vy_cpu_header;
 
 typedef struct vy_cpu_buffer {
@@ -41,6 +52,7 @@ typedef struct vy_cpu_frame {
     uint32_t trap_code;
     uint32_t stopped; /* 1 if a poll said so */
     uint32_t groups[3];
+    uint32_t private_set; /* bit i: `data` of privates[i] is the thread's own */
 } vy_cpu_frame;
 
 /* Runs workgroups [first, end) of the grid, numbered x + groups.x * (y + groups.y * z). */

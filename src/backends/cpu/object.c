@@ -4,6 +4,7 @@
 #include "backends/cpu/features.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "vyre/op.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -52,6 +53,14 @@ static vyre_status check(const vy_cpu_header *header, size_t size, uint64_t feat
                        VY_CPU_FRAME_LIMIT);
     if (header->spill_bytes > VY_CPU_FRAME_LIMIT)
         return corrupt(error, "it spills more memory than the limit", header->spill_bytes, VY_CPU_FRAME_LIMIT);
+    if (header->private_count > VY_CPU_PRIVATES)
+        return corrupt(error, "it lists more buffers to have of one's own than the limit", header->private_count,
+                       VY_CPU_PRIVATES);
+    for (uint32_t i = 0; i < header->private_count; i++) {
+        const vy_cpu_private *p = &header->privates[i];
+        if (p->op < VYRE_ATOMIC_ADD || p->op > VYRE_ATOMIC_MAX || p->type < VYRE_TYPE_I32 || p->type > VYRE_TYPE_U64)
+            return corrupt(error, "what it combines in a buffer is no atomic of integers", p->op, VYRE_ATOMIC_ADD);
+    }
     return check_features(header->features, features, error);
 }
 

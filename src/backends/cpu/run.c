@@ -1,6 +1,7 @@
 /* Running a dispatch (run.h). */
 #include "backends/cpu/run.h"
 
+#include "backends/cpu/private.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/thread.h"
@@ -66,8 +67,13 @@ static void take_part(vy_cpu_job *job) {
     static const uint32_t never = 0;
     vy_cpu_run *run = (vy_cpu_run *)job;
     const vy_cpu_header *header = &run->code->object.header;
-    uint64_t workgroup = align_up(header->workgroup_bytes), size = workgroup + header->spill_bytes;
+    uint64_t workgroup = align_up(header->workgroup_bytes), own = vy_cpu_private_bytes(run);
+    uint64_t needed = workgroup + align_up(header->spill_bytes), size = needed + own;
     vy_cpu_block *block = size ? vy_cpu_scratch_take(&run->cpu->scratch, size) : NULL;
+    if (!block && own) { /* buffers of its own are a thing one can do without */
+        own = 0;
+        block = needed ? vy_cpu_scratch_take(&run->cpu->scratch, needed) : NULL;
+    }
     vy_cpu_frame frame = {.buffers = run->buffers,
                           .params = run->params,
                           .workgroup = block ? vy_cpu_block_bytes(block) : NULL,
@@ -75,7 +81,7 @@ static void take_part(vy_cpu_job *job) {
                           .stop = (const uint32_t *)run->stop,
                           .trap_invocation = UINT64_MAX,
                           .groups = {run->groups[0], run->groups[1], run->groups[2]}};
-    if (size && !block) {
+    if (needed && !block) {
         pthread_mutex_lock(&run->lock);
         run->is_out_of_memory = 1;
         pthread_mutex_unlock(&run->lock);
@@ -83,7 +89,10 @@ static void take_part(vy_cpu_job *job) {
     }
     if (block)
         frame.spill = frame.workgroup + workgroup;
+    if (own)
+        vy_cpu_private_start(run, frame.workgroup + needed, &frame);
     run_ranges(run, &frame);
+    vy_cpu_private_end(run, &frame);
     if (block)
         vy_cpu_scratch_give(&run->cpu->scratch, block);
 }

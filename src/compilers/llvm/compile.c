@@ -130,13 +130,17 @@ static vyre_status give_ir(vy_llvm_job *job, vyre_bytes *out) {
 }
 
 static vyre_status give_object(const vy_llvm_job *job, const vy_flat *flat, vyre_bytes *out) {
+    const uint32_t *size = job->program->workgroup;
     vy_cpu_header header = {.format = VY_CPU_FORMAT,
                             .width = job->request->width,
                             .features = job->request->features,
                             .entry = flat->entry,
                             .code_bytes = flat->code.size,
                             .workgroup_bytes = job->sizes.workgroup_bytes,
-                            .spill_bytes = job->sizes.spill_bytes};
+                            .spill_bytes = job->sizes.spill_bytes,
+                            .invocations = size[0] * size[1] * size[2],
+                            .private_count = job->sizes.private_count};
+    memcpy(header.privates, job->sizes.privates, sizeof header.privates);
     memcpy(header.magic, VY_CPU_MAGIC, sizeof header.magic);
     vyre_status status = vyre_bytes_resize(out, sizeof header + flat->code.size, job->error);
     if (status == VYRE_OK) {

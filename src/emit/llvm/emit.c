@@ -154,6 +154,8 @@ static void read_frame(vy_emitter *e) {
     read_buffers(e, field(e, vy_llvm_pointer(e), e->frame, offsetof(vy_cpu_frame, buffers)));
     for (uint32_t axis = 0; axis < 3; axis++)
         e->groups[axis] = field(e, vy_llvm_int(e, 32), e->frame, offsetof(vy_cpu_frame, groups) + 4 * axis);
+    if (e->sizes.private_count)
+        e->private_set = field(e, vy_llvm_int(e, 32), e->frame, offsetof(vy_cpu_frame, private_set));
 }
 
 /* ---- the loop over workgroups ---- */
@@ -354,7 +356,9 @@ vyre_status vy_llvm_emit(const vyre_program *program, const vy_llvm_options *opt
     }
     if (status == VYRE_OK)
         status = verify(&e);
-    *sizes = (vy_llvm_sizes){e.workgroup_bytes, e.spill_bytes};
+    *sizes = e.sizes;
+    sizes->workgroup_bytes = e.workgroup_bytes;
+    sizes->spill_bytes = e.spill_bytes;
     VY_VECTOR_FREE(&e.loops);
     VY_VECTOR_FREE(&e.here);
     vy_uniform_free(e.uniform);

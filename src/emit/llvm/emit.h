@@ -7,6 +7,7 @@
 #ifndef VY_EMIT_LLVM_EMIT_H
 #define VY_EMIT_LLVM_EMIT_H
 
+#include "backends/cpu/kernel.h"
 #include "vyre/program.h"
 
 #include <llvm-c/Core.h>
@@ -20,6 +21,8 @@ typedef struct vy_llvm_options {
 /* What the frame of a call has to bring. */
 typedef struct vy_llvm_sizes {
     uint64_t workgroup_bytes, spill_bytes;
+    uint32_t private_count;
+    vy_cpu_private privates[VY_CPU_PRIVATES]; /* may be a thread's own */
 } vy_llvm_sizes;
 
 /* Writes the entry of a program into the module. The program is at level legal, inlined, without guarded accesses, traps and prints, and every meeting in it

@@ -3,7 +3,8 @@
  *   emit.c        the function: frame, loop over workgroups, declarations
  *   phase.c       meetings: stretches of code between them, each a loop over chunks
  *   control.c     statements, masks
- *   memory.c      loads, stores, atomics
+ *   memory.c      loads, stores
+ *   atomic.c      atomics
  *   collective.c  collectives
  *   value.c       expressions
  *   op.c          rows of the op table, conversions
@@ -88,6 +89,9 @@ typedef struct vy_emitter {
     uint64_t spill_bytes, workgroup_bytes;
     uint64_t returned_offset; /* spill: who has returned, 8 bytes a chunk */
     uint64_t meeting_offset;  /* spill: where collectives keep their operands */
+    uint64_t lanes_offset;    /* spill: where atomics take lanes apart */
+    vy_llvm_sizes sizes;      /* what the frame has to bring; of it the list of private buffers */
+    LLVMValueRef private_set; /* which of them the thread has its own of; i32 */
     vyre_error *error;
     vyre_status status;
 } vy_emitter;
@@ -165,8 +169,20 @@ LLVMValueRef vy_llvm_both(vy_emitter *e, LLVMValueRef a, LLVMValueRef b); /* eit
 
 LLVMValueRef vy_llvm_load(vy_emitter *e, uint32_t expr);
 void vy_llvm_store(vy_emitter *e, uint32_t stmt);
-void vy_llvm_atomic(vy_emitter *e, uint32_t stmt);
 uint64_t vy_llvm_size(vyre_type type); /* bytes of an element */
+/* Whether lanes lie side by side; then first_address is where, and load_row and store_row access them, as far as the mask allows. */
+int vy_llvm_is_contiguous(const vy_emitter *e, uint32_t memory, uint32_t index);
+LLVMValueRef vy_llvm_first_address(vy_emitter *e, uint32_t memory, uint32_t expr, LLVMValueRef index);
+LLVMValueRef vy_llvm_load_row(vy_emitter *e, uint32_t memory, LLVMValueRef at);
+void vy_llvm_store_row(vy_emitter *e, uint32_t memory, LLVMValueRef value, LLVMValueRef at);
+LLVMValueRef vy_llvm_address(vy_emitter *e, uint32_t memory, LLVMValueRef index); /* of an element, or of each lane's */
+
+/* ---- atomics ---- */
+
+void vy_llvm_atomic(vy_emitter *e, uint32_t stmt);
+/* Before the code is written: memory to take lanes apart in, and the buffers of which a thread may have its own. */
+void vy_llvm_plan_atomics(vy_emitter *e);
+uint64_t vy_llvm_take(vy_emitter *e, uint64_t bytes); /* of the frame's memory: where it lies */
 
 /* ---- statements ---- */
 

@@ -1,4 +1,4 @@
-/* Loads, stores, atomics.
+/* Loads and stores.
  *
  * The index decides: the same for all, or for all lanes of a chunk, is a scalar access; a stride of one a vector access at the index of the first lane; anything else
  * a gather or scatter. Where lanes are masked a vector access is tried with all of them first: masks are mostly full. */
@@ -306,156 +306,25 @@ void vy_llvm_store(vy_emitter *e, uint32_t stmt) {
         scatter(e, value, address(e, s->memory, vy_llvm_splat(e, index)), alignment);
 }
 
-/* ---- atomics ---- */
+/* ---- for atomics ---- */
 
-static const LLVMAtomicRMWBinOp binary[VYRE_ATOMIC_COUNT][2] = {
-    [VYRE_ATOMIC_ADD] = {LLVMAtomicRMWBinOpAdd, LLVMAtomicRMWBinOpFAdd},
-    [VYRE_ATOMIC_AND] = {LLVMAtomicRMWBinOpAnd, LLVMAtomicRMWBinOpAnd},
-    [VYRE_ATOMIC_OR] = {LLVMAtomicRMWBinOpOr, LLVMAtomicRMWBinOpOr},
-    [VYRE_ATOMIC_XOR] = {LLVMAtomicRMWBinOpXor, LLVMAtomicRMWBinOpXor},
-    [VYRE_ATOMIC_MIN] = {LLVMAtomicRMWBinOpUMin, LLVMAtomicRMWBinOpMin},
-    [VYRE_ATOMIC_MAX] = {LLVMAtomicRMWBinOpUMax, LLVMAtomicRMWBinOpMax},
-    [VYRE_ATOMIC_EXCHANGE] = {LLVMAtomicRMWBinOpXchg, LLVMAtomicRMWBinOpXchg},
-};
-static const LLVMAtomicOrdering orders[VYRE_ORDER_COUNT] = {
-    [VYRE_ORDER_RELAXED] = LLVMAtomicOrderingMonotonic,
-    [VYRE_ORDER_ACQUIRE] = LLVMAtomicOrderingAcquire,
-    [VYRE_ORDER_RELEASE] = LLVMAtomicOrderingRelease,
-    [VYRE_ORDER_ACQ_REL] = LLVMAtomicOrderingAcquireRelease,
-};
-
-static const vyre_op combining[VYRE_ATOMIC_COUNT] = {
-    [VYRE_ATOMIC_ADD] = VYRE_OP_ADD, [VYRE_ATOMIC_AND] = VYRE_OP_AND, [VYRE_ATOMIC_OR] = VYRE_OP_OR,
-    [VYRE_ATOMIC_XOR] = VYRE_OP_XOR, [VYRE_ATOMIC_MIN] = VYRE_OP_MIN, [VYRE_ATOMIC_MAX] = VYRE_OP_MAX};
-
-/* The memory of a workgroup is seen by one thread alone: what it does there one after the other is atomic. The old value. */
-static LLVMValueRef own_atomic(vy_emitter *e, const vy_stmt *s, LLVMValueRef at, LLVMValueRef b, LLVMValueRef c) {
-    vyre_type type = (vyre_type)e->program->memories.items[s->memory].type;
-    unsigned alignment = alignment_of(e, s->memory);
-    LLVMValueRef old = s->op == VYRE_ATOMIC_STORE ? NULL : plain_load(e, vy_llvm_type(e, type), at, alignment), new = b;
-    if (s->op == VYRE_ATOMIC_LOAD)
-        return old;
-    if (s->op == VYRE_ATOMIC_COMPARE_EXCHANGE)
-        new = LLVMBuildSelect(e->builder, LLVMBuildICmp(e->builder, LLVMIntEQ, old, b, ""), c, old, "");
-    else if (s->op != VYRE_ATOMIC_STORE && s->op != VYRE_ATOMIC_EXCHANGE)
-        new = vy_llvm_combine(e, combining[s->op], type, old, b);
-    plain_store(e, new, at, alignment);
-    return old;
+int vy_llvm_is_contiguous(const vy_emitter *e, uint32_t memory, uint32_t index) {
+    return shape_of(e, index) == CONTIGUOUS && !is_private(e, memory);
 }
 
-/* One atomic by one lane; the old value. */
-static LLVMValueRef one_atomic(vy_emitter *e, const vy_stmt *s, LLVMValueRef at, LLVMValueRef b, LLVMValueRef c) {
-    vyre_type type = (vyre_type)e->program->memories.items[s->memory].type;
-    LLVMAtomicOrdering order = orders[s->order];
-    if (e->program->memories.items[s->memory].space != VY_SPACE_BUFFER)
-        return own_atomic(e, s, at, b, c);
-    if (s->op == VYRE_ATOMIC_LOAD) {
-        LLVMValueRef load = plain_load(e, vy_llvm_type(e, type), at, (unsigned)vy_llvm_size(type));
-        LLVMSetOrdering(load, order);
-        return load;
-    }
-    if (s->op == VYRE_ATOMIC_STORE) {
-        LLVMValueRef store = LLVMBuildStore(e->builder, b, at);
-        LLVMSetAlignment(store, (unsigned)vy_llvm_size(type));
-        LLVMSetOrdering(store, order);
-        return NULL;
-    }
-    if (s->op == VYRE_ATOMIC_COMPARE_EXCHANGE) {
-        LLVMAtomicOrdering failed = order == LLVMAtomicOrderingAcquireRelease || order == LLVMAtomicOrderingAcquire
-                                        ? LLVMAtomicOrderingAcquire
-                                        : LLVMAtomicOrderingMonotonic;
-        LLVMValueRef both = LLVMBuildAtomicCmpXchg(e->builder, at, b, c, order, failed, 0);
-        return LLVMBuildExtractValue(e->builder, both, 0, "");
-    }
-    int which = s->op == VYRE_ATOMIC_ADD ? vyre_type_class(type) == VYRE_CLASS_FLOAT
-                                         : vyre_type_class(type) == VYRE_CLASS_SIGNED;
-    return LLVMBuildAtomicRMW(e->builder, binary[s->op][which], at, b, order, 0);
+LLVMValueRef vy_llvm_address(vy_emitter *e, uint32_t memory, LLVMValueRef index) {
+    return address(e, memory, index);
 }
 
-/* One element for all, and nobody asks what it was: lanes combine first. Integers only, so that no order shows. */
-static int combines_first(const vy_emitter *e, const vy_stmt *s) {
-    return !s->result_count && s->op >= VYRE_ATOMIC_ADD && s->op <= VYRE_ATOMIC_MAX &&
-           vyre_type_class((vyre_type)e->program->memories.items[s->memory].type) != VYRE_CLASS_FLOAT &&
-           vy_expr_sameness(e->uniform, s->a) != VY_SAME_NOWHERE;
+LLVMValueRef vy_llvm_first_address(vy_emitter *e, uint32_t memory, uint32_t expr, LLVMValueRef index) {
+    return first_address(e, memory, expr, index, e->mask);
 }
 
-static void combined_atomic(vy_emitter *e, const vy_stmt *s) {
-    static const char *const names[VYRE_ATOMIC_COUNT][2] = {
-        [VYRE_ATOMIC_ADD] = {"llvm.vector.reduce.add", "llvm.vector.reduce.add"},
-        [VYRE_ATOMIC_AND] = {"llvm.vector.reduce.and", "llvm.vector.reduce.and"},
-        [VYRE_ATOMIC_OR] = {"llvm.vector.reduce.or", "llvm.vector.reduce.or"},
-        [VYRE_ATOMIC_XOR] = {"llvm.vector.reduce.xor", "llvm.vector.reduce.xor"},
-        [VYRE_ATOMIC_MIN] = {"llvm.vector.reduce.umin", "llvm.vector.reduce.smin"},
-        [VYRE_ATOMIC_MAX] = {"llvm.vector.reduce.umax", "llvm.vector.reduce.smax"}};
-    vyre_type type = (vyre_type)e->program->memories.items[s->memory].type;
-    LLVMValueRef index = vy_llvm_expr(e, s->a), value = vy_llvm_expr_lanes(e, s->b);
-    uint64_t identity = vyre_combine_identity(combining[s->op], type);
-    LLVMTypeRef lanes = LLVMTypeOf(value);
-    if (e->mask)
-        value = LLVMBuildSelect(e->builder, e->mask, value,
-                                vy_llvm_splat(e, vy_llvm_number(e, vyre_type_bits(type), identity)), "");
-    value = vy_llvm_intrinsic(e, names[s->op][vyre_type_class(type) == VYRE_CLASS_SIGNED], &lanes, 1, &value, 1);
-    one_atomic(e, s, address(e, s->memory, index), value, NULL);
+LLVMValueRef vy_llvm_load_row(vy_emitter *e, uint32_t memory, LLVMValueRef at) {
+    LLVMTypeRef type = vy_llvm_type(e, (vyre_type)e->program->memories.items[memory].type);
+    return contiguous_load(e, vy_llvm_lanes(e, type), at, e->mask, alignment_of(e, memory));
 }
 
-/* All lanes, one after the other, written out. */
-static void every_lane(vy_emitter *e, const vy_stmt *s, LLVMValueRef index, LLVMValueRef b, LLVMValueRef c) {
-    LLVMTypeRef lanes = vy_llvm_lanes(e, vy_llvm_type(e, (vyre_type)e->program->memories.items[s->memory].type));
-    LLVMValueRef olds = LLVMGetPoison(lanes);
-    for (unsigned lane = 0; lane < e->width; lane++) {
-        LLVMValueRef at = address(e, s->memory, vy_llvm_lane(e, index, lane));
-        LLVMValueRef old =
-            one_atomic(e, s, at, b ? vy_llvm_lane(e, b, lane) : NULL, c ? vy_llvm_lane(e, c, lane) : NULL);
-        if (s->result_count && old)
-            olds = LLVMBuildInsertElement(e->builder, olds, old, vy_llvm_number(e, 32, lane), "");
-    }
-    if (s->result_count)
-        vy_llvm_declare(e, s->variable, olds);
-}
-
-/* Lane after lane: those of the mask, the lowest first. */
-static void each_lane(vy_emitter *e, const vy_stmt *s) {
-    LLVMTypeRef i32 = vy_llvm_int(e, 32);
-    LLVMValueRef index = vy_llvm_expr_lanes(e, s->a), b = s->b == VY_NONE ? NULL : vy_llvm_expr_lanes(e, s->b);
-    LLVMValueRef c = s->c == VY_NONE ? NULL : vy_llvm_expr_lanes(e, s->c), result = NULL;
-    if (!e->mask) {
-        every_lane(e, s, index, b, c);
-        return;
-    }
-    LLVMTypeRef type = vy_llvm_type(e, (vyre_type)e->program->memories.items[s->memory].type);
-    LLVMValueRef left = vy_llvm_place(e, i32, "left");
-    LLVMBuildStore(e->builder, vy_llvm_bits(e, e->mask), left);
-    if (s->result_count) {
-        result = vy_llvm_place(e, vy_llvm_lanes(e, type), "old");
-        LLVMBuildStore(e->builder, LLVMConstNull(vy_llvm_lanes(e, type)), result);
-    }
-    LLVMBasicBlockRef loop = vy_llvm_block(e, "lane"), end = vy_llvm_block(e, "lanes_end");
-    vy_llvm_go(e, loop); /* at least one lane executes */
-    vy_llvm_start(e, loop);
-    LLVMValueRef bits = LLVMBuildLoad2(e->builder, i32, left, "");
-    LLVMValueRef lane = vy_llvm_intrinsic(e, "llvm.cttz", &i32, 1, (LLVMValueRef[]){bits, vy_llvm_number(e, 1, 1)}, 2);
-    LLVMValueRef at = address(e, s->memory, LLVMBuildExtractElement(e->builder, index, lane, ""));
-    LLVMValueRef old = one_atomic(e, s, at, b ? LLVMBuildExtractElement(e->builder, b, lane, "") : NULL,
-                                  c ? LLVMBuildExtractElement(e->builder, c, lane, "") : NULL);
-    if (result && old) {
-        LLVMValueRef olds = LLVMBuildLoad2(e->builder, vy_llvm_lanes(e, type), result, "");
-        LLVMBuildStore(e->builder, LLVMBuildInsertElement(e->builder, olds, old, lane, ""), result);
-    }
-    LLVMValueRef rest =
-        LLVMBuildAnd(e->builder, bits, LLVMBuildSub(e->builder, bits, vy_llvm_number(e, 32, 1), ""), "");
-    LLVMBuildStore(e->builder, rest, left);
-    LLVMBuildCondBr(e->builder, LLVMBuildICmp(e->builder, LLVMIntNE, rest, vy_llvm_number(e, 32, 0), ""), loop, end);
-    vy_llvm_start(e, end);
-    if (result)
-        vy_llvm_declare(e, s->variable, LLVMBuildLoad2(e->builder, vy_llvm_lanes(e, type), result, ""));
-}
-
-void vy_llvm_atomic(vy_emitter *e, uint32_t stmt) {
-    const vy_stmt *s = &e->program->stmts.items[stmt];
-    if (s->guard != VY_UNGUARDED)
-        vy_llvm_refuse(e, "a guarded atomic");
-    else if (combines_first(e, s))
-        combined_atomic(e, s);
-    else
-        each_lane(e, s);
+void vy_llvm_store_row(vy_emitter *e, uint32_t memory, LLVMValueRef value, LLVMValueRef at) {
+    contiguous_store(e, value, at, alignment_of(e, memory));
 }

@@ -88,7 +88,7 @@ static void see_block(planner *p, uint32_t first, uint32_t end) {
     }
 }
 
-static uint64_t take(vy_emitter *e, uint64_t bytes) {
+uint64_t vy_llvm_take(vy_emitter *e, uint64_t bytes) {
     uint64_t at = e->spill_bytes;
     e->spill_bytes += (bytes + 63) / 64 * 64;
     return at;
@@ -107,21 +107,22 @@ void vy_llvm_plan_phases(vy_emitter *e) {
     vy_release(p.stretch, vy_array_size(variables + 1u, sizeof(uint32_t)));
     for (uint32_t i = 0; i < variables; i++)
         if (e->slots[i].home == VY_HOME_SPILL)
-            e->slots[i].offset = take(e, padded * vy_llvm_size((vyre_type)e->program->variables.items[i].type));
+            e->slots[i].offset = vy_llvm_take(e, padded * vy_llvm_size((vyre_type)e->program->variables.items[i].type));
     for (uint32_t i = 0; i < e->program->memories.count; i++) {
         const vy_memory *m = &e->program->memories.items[i];
         uint64_t bytes = (uint64_t)m->elements * vy_llvm_size((vyre_type)m->type);
         if (m->space == VY_SPACE_PRIVATE)
-            e->array_offsets[i] = take(e, bytes * e->width * (e->has_meetings ? e->chunks : 1));
+            e->array_offsets[i] = vy_llvm_take(e, bytes * e->width * (e->has_meetings ? e->chunks : 1));
         else if (m->space == VY_SPACE_WORKGROUP) {
             e->array_offsets[i] = e->workgroup_bytes;
             e->workgroup_bytes += (bytes + 63) / 64 * 64;
         }
     }
     if (e->has_meetings)
-        e->meeting_offset = take(e, padded * 8 * 2);
+        e->meeting_offset = vy_llvm_take(e, padded * 8 * 2);
     if (e->keeps_returned)
-        e->returned_offset = take(e, (uint64_t)e->chunks * 8);
+        e->returned_offset = vy_llvm_take(e, (uint64_t)e->chunks * 8);
+    vy_llvm_plan_atomics(e);
 }
 
 /* ---- chunks ---- */

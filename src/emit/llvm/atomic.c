@@ -1,0 +1,307 @@
+/* Atomics.
+ *
+ * What only one thread sees needs no lock: arrays of the workgroup, and buffers of which every thread has its own for the time of a dispatch (kernel.h). There lanes side by
+ * side are one vector, and the others follow each other. Elsewhere it is lane by lane, real atomics. */
+#include "emit/llvm/emitter.h"
+
+#define B e->builder
+
+/* ---- the plan ---- */
+
+static const LLVMAtomicRMWBinOp binary[VYRE_ATOMIC_COUNT][2] = {
+    [VYRE_ATOMIC_ADD] = {LLVMAtomicRMWBinOpAdd, LLVMAtomicRMWBinOpFAdd},
+    [VYRE_ATOMIC_AND] = {LLVMAtomicRMWBinOpAnd, LLVMAtomicRMWBinOpAnd},
+    [VYRE_ATOMIC_OR] = {LLVMAtomicRMWBinOpOr, LLVMAtomicRMWBinOpOr},
+    [VYRE_ATOMIC_XOR] = {LLVMAtomicRMWBinOpXor, LLVMAtomicRMWBinOpXor},
+    [VYRE_ATOMIC_MIN] = {LLVMAtomicRMWBinOpUMin, LLVMAtomicRMWBinOpMin},
+    [VYRE_ATOMIC_MAX] = {LLVMAtomicRMWBinOpUMax, LLVMAtomicRMWBinOpMax},
+    [VYRE_ATOMIC_EXCHANGE] = {LLVMAtomicRMWBinOpXchg, LLVMAtomicRMWBinOpXchg},
+};
+static const LLVMAtomicOrdering orders[VYRE_ORDER_COUNT] = {
+    [VYRE_ORDER_RELAXED] = LLVMAtomicOrderingMonotonic,
+    [VYRE_ORDER_ACQUIRE] = LLVMAtomicOrderingAcquire,
+    [VYRE_ORDER_RELEASE] = LLVMAtomicOrderingRelease,
+    [VYRE_ORDER_ACQ_REL] = LLVMAtomicOrderingAcquireRelease,
+};
+
+static const vyre_op combining[VYRE_ATOMIC_COUNT] = {
+    [VYRE_ATOMIC_ADD] = VYRE_OP_ADD, [VYRE_ATOMIC_AND] = VYRE_OP_AND, [VYRE_ATOMIC_OR] = VYRE_OP_OR,
+    [VYRE_ATOMIC_XOR] = VYRE_OP_XOR, [VYRE_ATOMIC_MIN] = VYRE_OP_MIN, [VYRE_ATOMIC_MAX] = VYRE_OP_MAX};
+
+static int is_combining(const vy_emitter *e, const vy_stmt *s) {
+    return !s->result_count && s->op >= VYRE_ATOMIC_ADD && s->op <= VYRE_ATOMIC_MAX &&
+           vyre_type_class((vyre_type)e->program->memories.items[s->memory].type) != VYRE_CLASS_FLOAT;
+}
+
+/* What is done to a buffer: nothing yet, one kind of atomic, or more than that. */
+enum { UNTOUCHED = 0, OTHERWISE = 255 };
+
+static void touch(uint8_t *uses, uint8_t how) {
+    *uses = *uses == UNTOUCHED || *uses == how ? how : OTHERWISE;
+}
+
+/* How each buffer is used: 1 + the atomic, if there is nothing else. Its length may be asked for. */
+static void find_uses(const vy_emitter *e, uint8_t *uses) {
+    const vyre_program *p = e->program;
+    uint32_t first = e->body->first_memory;
+    for (uint32_t i = 0; i < p->exprs.count; i++) {
+        const vy_expr *x = &p->exprs.items[i];
+        if ((x->kind == VY_EXPR_LOAD || x->kind == VY_EXPR_MISALIGNMENT) && x->a - first < p->buffer_count)
+            touch(&uses[x->a - first], OTHERWISE);
+    }
+    for (uint32_t i = e->body->first_stmt; i < e->body->end_stmt; i++) {
+        const vy_stmt *s = &p->stmts.items[i];
+        if ((s->kind == VY_STMT_STORE || s->kind == VY_STMT_ATOMIC) && s->memory - first < p->buffer_count)
+            touch(&uses[s->memory - first],
+                  s->kind == VY_STMT_ATOMIC && is_combining(e, s) ? (uint8_t)(1 + s->op) : OTHERWISE);
+    }
+}
+
+void vy_llvm_plan_atomics(vy_emitter *e) {
+    const vyre_program *p = e->program;
+    uint8_t uses[VY_LIMIT_BUFFERS] = {0};
+    int any = 0;
+    for (uint32_t i = e->body->first_stmt; i < e->body->end_stmt; i++)
+        any |= p->stmts.items[i].kind == VY_STMT_ATOMIC;
+    if (!any)
+        return;
+    e->lanes_offset = vy_llvm_take(e, 3 * 8 * (uint64_t)e->width);
+    find_uses(e, uses);
+    for (uint32_t i = 0; i < p->buffer_count && e->sizes.private_count < VY_CPU_PRIVATES; i++)
+        if (uses[i] != UNTOUCHED && uses[i] != OTHERWISE)
+            e->sizes.privates[e->sizes.private_count++] =
+                (vy_cpu_private){.buffer = (uint8_t)i,
+                                 .op = (uint8_t)(uses[i] - 1),
+                                 .type = (uint8_t)p->memories.items[e->body->first_memory + i].type};
+}
+
+/* ---- one ---- */
+
+typedef struct atomic {
+    const vy_stmt *s;
+    vyre_type type;
+    int is_own;               /* no other thread sees the memory */
+    LLVMValueRef index, b, c; /* scalars or lanes; b and c may be NULL */
+} atomic;
+
+/* What is stored instead of the old value, or NULL: one after the other is atomic, too. Scalars, or lanes of which no two have the same element. */
+static LLVMValueRef new_value(vy_emitter *e, const atomic *a, LLVMValueRef old, LLVMValueRef b, LLVMValueRef c) {
+    switch ((vyre_atomic)a->s->op) {
+    case VYRE_ATOMIC_LOAD:
+        return NULL;
+    case VYRE_ATOMIC_STORE:
+    case VYRE_ATOMIC_EXCHANGE:
+        return b;
+    case VYRE_ATOMIC_COMPARE_EXCHANGE:
+        return LLVMBuildSelect(B, LLVMBuildICmp(B, LLVMIntEQ, old, b, ""), c, old, "");
+    default:
+        return vy_llvm_combine(e, combining[a->s->op], a->type, old, b);
+    }
+}
+
+static LLVMValueRef one_own(vy_emitter *e, const atomic *a, LLVMValueRef at, LLVMValueRef b, LLVMValueRef c) {
+    unsigned alignment = (unsigned)vy_llvm_size(a->type);
+    LLVMValueRef old = NULL;
+    if (a->s->op != VYRE_ATOMIC_STORE) {
+        old = LLVMBuildLoad2(B, vy_llvm_type(e, a->type), at, "");
+        LLVMSetAlignment(old, alignment);
+    }
+    LLVMValueRef new = new_value(e, a, old, b, c);
+    if (new)
+        LLVMSetAlignment(LLVMBuildStore(B, new, at), alignment);
+    return old;
+}
+
+/* One atomic by one lane; the old value. */
+static LLVMValueRef one_atomic(vy_emitter *e, const atomic *a, LLVMValueRef at, LLVMValueRef b, LLVMValueRef c) {
+    const vy_stmt *s = a->s;
+    LLVMAtomicOrdering order = orders[s->order];
+    if (a->is_own)
+        return one_own(e, a, at, b, c);
+    if (s->op == VYRE_ATOMIC_LOAD) {
+        LLVMValueRef load = LLVMBuildLoad2(B, vy_llvm_type(e, a->type), at, "");
+        LLVMSetAlignment(load, (unsigned)vy_llvm_size(a->type));
+        LLVMSetOrdering(load, order);
+        return load;
+    }
+    if (s->op == VYRE_ATOMIC_STORE) {
+        LLVMValueRef store = LLVMBuildStore(B, b, at);
+        LLVMSetAlignment(store, (unsigned)vy_llvm_size(a->type));
+        LLVMSetOrdering(store, order);
+        return NULL;
+    }
+    if (s->op == VYRE_ATOMIC_COMPARE_EXCHANGE) {
+        LLVMAtomicOrdering failed = order == LLVMAtomicOrderingAcquireRelease || order == LLVMAtomicOrderingAcquire
+                                        ? LLVMAtomicOrderingAcquire
+                                        : LLVMAtomicOrderingMonotonic;
+        LLVMValueRef both = LLVMBuildAtomicCmpXchg(B, at, b, c, order, failed, 0);
+        return LLVMBuildExtractValue(B, both, 0, "");
+    }
+    int which = s->op == VYRE_ATOMIC_ADD ? vyre_type_class(a->type) == VYRE_CLASS_FLOAT
+                                         : vyre_type_class(a->type) == VYRE_CLASS_SIGNED;
+    return LLVMBuildAtomicRMW(B, binary[s->op][which], at, b, order, 0);
+}
+
+/* ---- lanes ---- */
+
+/* One element for all, and nobody asks what it was: lanes combine first. Integers only, so that no order shows. */
+static void combined_atomic(vy_emitter *e, const atomic *a) {
+    static const char *const names[VYRE_ATOMIC_COUNT][2] = {
+        [VYRE_ATOMIC_ADD] = {"llvm.vector.reduce.add", "llvm.vector.reduce.add"},
+        [VYRE_ATOMIC_AND] = {"llvm.vector.reduce.and", "llvm.vector.reduce.and"},
+        [VYRE_ATOMIC_OR] = {"llvm.vector.reduce.or", "llvm.vector.reduce.or"},
+        [VYRE_ATOMIC_XOR] = {"llvm.vector.reduce.xor", "llvm.vector.reduce.xor"},
+        [VYRE_ATOMIC_MIN] = {"llvm.vector.reduce.umin", "llvm.vector.reduce.smin"},
+        [VYRE_ATOMIC_MAX] = {"llvm.vector.reduce.umax", "llvm.vector.reduce.smax"}};
+    LLVMValueRef value = vy_llvm_splat(e, a->b);
+    uint64_t identity = vyre_combine_identity(combining[a->s->op], a->type);
+    LLVMTypeRef lanes = LLVMTypeOf(value);
+    if (e->mask)
+        value = LLVMBuildSelect(B, e->mask, value,
+                                vy_llvm_splat(e, vy_llvm_number(e, vyre_type_bits(a->type), identity)), "");
+    value = vy_llvm_intrinsic(e, names[a->s->op][vyre_type_class(a->type) == VYRE_CLASS_SIGNED], &lanes, 1, &value, 1);
+    one_atomic(e, a, vy_llvm_address(e, a->s->memory, a->index), value, NULL);
+}
+
+/* Side by side: no two lanes meet. */
+static void row_atomic(vy_emitter *e, const atomic *a) {
+    LLVMValueRef at = vy_llvm_first_address(e, a->s->memory, a->s->a, a->index), old = NULL;
+    if (a->s->op != VYRE_ATOMIC_STORE)
+        old = vy_llvm_load_row(e, a->s->memory, at);
+    LLVMValueRef new = new_value(e, a, old, a->b ? vy_llvm_splat(e, a->b) : NULL, a->c ? vy_llvm_splat(e, a->c) : NULL);
+    if (new)
+        vy_llvm_store_row(e, a->s->memory, new, at);
+    if (a->s->result_count)
+        vy_llvm_declare(e, a->s->variable, old);
+}
+
+/* A value laid down to be taken apart: from memory that is one instruction a lane. Of a widened one the narrow one suffices. */
+typedef struct parts {
+    LLVMValueRef value;   /* a scalar is the same for all, NULL nothing */
+    LLVMValueRef at;      /* else where its lanes lie, ... */
+    LLVMTypeRef type, in; /* ... as what, and what the narrow one was */
+} parts;
+
+static parts lay_apart(vy_emitter *e, LLVMValueRef value, unsigned which) {
+    parts p = {.value = value};
+    if (!value || !vy_llvm_is_lanes(value))
+        return p;
+    p.type = LLVMGetElementType(LLVMTypeOf(value));
+    if (LLVMIsAZExtInst(value) && LLVMGetIntTypeWidth(LLVMGetElementType(LLVMTypeOf(LLVMGetOperand(value, 0)))) >= 8)
+        value = LLVMGetOperand(value, 0);
+    p.in = LLVMGetElementType(LLVMTypeOf(value));
+    p.at = vy_llvm_at(e, e->spill, vy_llvm_number(e, 64, e->lanes_offset + 8 * (uint64_t)e->width * which));
+    LLVMSetAlignment(LLVMBuildStore(B, value, p.at), 8);
+    return p;
+}
+
+/* Volatile, since LLVM would look through the memory and take the vector apart in registers. */
+static LLVMValueRef part(vy_emitter *e, const parts *p, LLVMValueRef lane) {
+    if (!p->at)
+        return p->value;
+    LLVMValueRef load = LLVMBuildLoad2(B, p->in, LLVMBuildGEP2(B, p->in, p->at, &lane, 1, ""), "");
+    LLVMSetVolatile(load, 1);
+    return p->in == p->type ? load : LLVMBuildZExt(B, load, p->type, "");
+}
+
+static LLVMValueRef lane_atomic(vy_emitter *e, const atomic *a, const parts p[3], LLVMValueRef lane) {
+    LLVMValueRef at = vy_llvm_address(e, a->s->memory, part(e, &p[0], lane));
+    return one_atomic(e, a, at, part(e, &p[1], lane), part(e, &p[2], lane));
+}
+
+/* All lanes, one after the other, written out. */
+static void every_lane(vy_emitter *e, const atomic *a, const parts p[3]) {
+    LLVMValueRef olds = LLVMGetPoison(vy_llvm_lanes(e, vy_llvm_type(e, a->type)));
+    for (unsigned i = 0; i < e->width; i++) {
+        LLVMValueRef lane = vy_llvm_number(e, 32, i), old = lane_atomic(e, a, p, lane);
+        if (a->s->result_count && old)
+            olds = LLVMBuildInsertElement(B, olds, old, lane, "");
+    }
+    if (a->s->result_count)
+        vy_llvm_declare(e, a->s->variable, olds);
+}
+
+/* Those of the mask, the lowest first. */
+static void each_lane(vy_emitter *e, const atomic *a, const parts p[3]) {
+    LLVMTypeRef i32 = vy_llvm_int(e, 32), lanes = vy_llvm_lanes(e, vy_llvm_type(e, a->type));
+    LLVMValueRef left = vy_llvm_place(e, i32, "left"), result = NULL;
+    LLVMBuildStore(B, vy_llvm_bits(e, e->mask), left);
+    if (a->s->result_count) {
+        result = vy_llvm_place(e, lanes, "old");
+        LLVMBuildStore(B, LLVMConstNull(lanes), result);
+    }
+    LLVMBasicBlockRef loop = vy_llvm_block(e, "lane"), end = vy_llvm_block(e, "lanes_end");
+    vy_llvm_go(e, loop); /* at least one lane executes */
+    vy_llvm_start(e, loop);
+    LLVMValueRef bits = LLVMBuildLoad2(B, i32, left, "");
+    LLVMValueRef lane = vy_llvm_intrinsic(e, "llvm.cttz", &i32, 1, (LLVMValueRef[]){bits, vy_llvm_number(e, 1, 1)}, 2);
+    LLVMValueRef old = lane_atomic(e, a, p, lane);
+    if (result && old) {
+        LLVMValueRef olds = LLVMBuildLoad2(B, lanes, result, "");
+        LLVMBuildStore(B, LLVMBuildInsertElement(B, olds, old, lane, ""), result);
+    }
+    LLVMValueRef rest = LLVMBuildAnd(B, bits, LLVMBuildSub(B, bits, vy_llvm_number(e, 32, 1), ""), "");
+    LLVMBuildStore(B, rest, left);
+    LLVMBuildCondBr(B, LLVMBuildICmp(B, LLVMIntNE, rest, vy_llvm_number(e, 32, 0), ""), loop, end);
+    vy_llvm_start(e, end);
+    if (result)
+        vy_llvm_declare(e, a->s->variable, LLVMBuildLoad2(B, lanes, result, ""));
+}
+
+/* ---- any ---- */
+
+static void write_atomic(vy_emitter *e, const atomic *a) {
+    if (is_combining(e, a->s) && !vy_llvm_is_lanes(a->index)) {
+        combined_atomic(e, a);
+        return;
+    }
+    if (a->is_own && vy_llvm_is_contiguous(e, a->s->memory, a->s->a)) {
+        row_atomic(e, a);
+        return;
+    }
+    const parts p[3] = {lay_apart(e, a->index, 0), lay_apart(e, a->b, 1), lay_apart(e, a->c, 2)};
+    if (e->mask)
+        each_lane(e, a, p);
+    else
+        every_lane(e, a, p);
+}
+
+/* The bit of a buffer that the thread may have its own of; 32 of one it cannot. */
+static uint32_t private_bit(const vy_emitter *e, uint32_t memory) {
+    for (uint32_t i = 0; i < e->sizes.private_count; i++)
+        if (e->sizes.privates[i].buffer == memory - e->body->first_memory)
+            return i;
+    return 32;
+}
+
+void vy_llvm_atomic(vy_emitter *e, uint32_t stmt) {
+    const vy_stmt *s = &e->program->stmts.items[stmt];
+    const vy_memory *m = &e->program->memories.items[s->memory];
+    if (s->guard != VY_UNGUARDED) {
+        vy_llvm_refuse(e, "a guarded atomic");
+        return;
+    }
+    atomic a = {.s = s,
+                .type = (vyre_type)m->type,
+                .is_own = m->space != VY_SPACE_BUFFER,
+                .index = vy_llvm_expr(e, s->a),
+                .b = s->b == VY_NONE ? NULL : vy_llvm_expr(e, s->b),
+                .c = s->c == VY_NONE ? NULL : vy_llvm_expr(e, s->c)};
+    uint32_t bit = a.is_own ? 32 : private_bit(e, s->memory);
+    if (bit == 32) {
+        write_atomic(e, &a);
+        return;
+    }
+    LLVMBasicBlockRef own = vy_llvm_block(e, "own"), shared = vy_llvm_block(e, "shared"),
+                      end = vy_llvm_block(e, "added");
+    LLVMValueRef set = LLVMBuildAnd(B, e->private_set, vy_llvm_number(e, 32, 1u << bit), "");
+    LLVMBuildCondBr(B, LLVMBuildICmp(B, LLVMIntNE, set, vy_llvm_number(e, 32, 0), ""), own, shared);
+    vy_llvm_start(e, shared);
+    write_atomic(e, &a);
+    vy_llvm_go(e, end);
+    a.is_own = 1;
+    vy_llvm_start(e, own);
+    write_atomic(e, &a);
+    vy_llvm_go(e, end);
+    vy_llvm_start(e, end);
+}
