@@ -123,7 +123,7 @@ static vy_ptx_value count(vy_ptx *e, uint32_t buffer, uint32_t unused) {
 static vy_ptx_value misalignment(vy_ptx *e, uint32_t buffer, uint32_t bytes) {
     vy_ptx_value low = vy_ptx_cast(e, VYRE_TYPE_U32, vy_ptx_buffer(e, buffer)), behind = vy_ptx_new(e, VYRE_TYPE_U32);
     vy_ptx_write(e, "and.b32 %s, %s, 15", vy_ptx_name(e, behind), vy_ptx_name(e, low));
-    return bytes == 1 ? behind : calculated(e, "div", behind, bytes);
+    return bytes == 1 ? behind : calculated(e, "shr", behind, (uint32_t)__builtin_ctz(bytes));
 }
 
 /* Bits beyond a param's type do not matter. */
