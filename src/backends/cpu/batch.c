@@ -2,9 +2,10 @@
 #include "backends/cpu/batch.h"
 
 #include "backends/cpu/dispatch.h"
+#include "driver/boundary.h"
 
-/* Below it waking somebody costs more than it gains, in picoseconds. */
-#define ALONE_BELOW (UINT64_C(20) * 1000000)
+/* Items below it are not worth several threads each, in picoseconds. */
+#define SMALL (UINT64_C(20) * 1000000)
 
 typedef struct batch {
     vy_cpu_job job;
@@ -42,9 +43,9 @@ static void run_item(batch *b, size_t index) {
     pthread_mutex_unlock(&b->lock);
 }
 
-static void take_part(vy_cpu_job *job) {
+static void take_part(vy_cpu_job *job, vy_cpu_part *part) {
     uint64_t first, end;
-    while (vy_cpu_job_take(job, &first, &end))
+    while (vy_cpu_job_take(job, part, &first, &end))
         for (uint64_t i = first; i < end; i++)
             run_item((batch *)job, (size_t)i);
 }
@@ -73,17 +74,15 @@ vyre_status vy_cpu_batch(vy_cpu *cpu, vy_cpu_code *code, const vyre_launch *laun
                .failed = count,
                .status = VYRE_OK,
                .error = error};
-    unsigned helpers = cpu->threads - 1;
     uint64_t all = estimate(&b, count);
-    int is_spread = count >= (size_t)cpu->threads * 2 || all / (count ? count : 1) < ALONE_BELOW;
-    if (all < ALONE_BELOW || !is_spread)
-        helpers = 0;
+    int is_spread = count >= (size_t)cpu->threads * 2 || all / (count ? count : 1) < SMALL;
+    vy_cpu_pool_staff(cpu->pool, &b.job, all, is_spread ? cpu->threads - 1 : 0, vy_clock_now());
     b.helpers = is_spread ? 0 : cpu->threads - 1;
-    b.job.chunk = helpers ? count / ((uint64_t)(helpers + 1) * 8) : count;
+    b.job.chunk = b.job.helpers ? count / ((uint64_t)(b.job.helpers + 1) * 8) : count;
     if (!b.job.chunk)
         b.job.chunk = 1;
     pthread_mutex_init(&b.lock, NULL);
-    vy_cpu_pool_run(cpu->pool, &b.job, helpers);
+    vy_cpu_pool_run(cpu->pool, &b.job);
     pthread_mutex_destroy(&b.lock);
     *failed = atomic_load(&b.failed);
     if (b.status == VYRE_TRAPPED && launches[*failed].trap)

@@ -9,7 +9,7 @@
  *   bind.c      where the bytes of buffers are: in place wherever they can be
  *   dispatch.c  the entries of the backend's table, pipeline.c those of a pipeline's, pending.c dispatches in flight
  *   memory.c    resident buffers: plain memory
- *   pool.c, alarm.c, scratch.c   threads, deadlines, memory of frames */
+ *   pool*.c, alarm.c, scratch.c   threads, deadlines, memory of frames */
 #ifndef VY_BACKENDS_CPU_H
 #define VY_BACKENDS_CPU_H
 
@@ -36,9 +36,11 @@ typedef struct vy_cpu {
     uint64_t features, exact;
     uint32_t width;
     unsigned threads; /* that run at once, with the caller's */
+    unsigned spin_us; /* how long those without work look for some */
     vy_cpu_pool *pool;
     vy_cpu_alarms alarms;
     vy_cpu_scratch scratch;
+    pthread_mutex_t trap_lock;   /* guards the traps of dispatches that run: few do */
     pthread_mutex_t lock;        /* guards all that follows */
     const vy_compiler *compiler; /* NULL: not opened yet */
     vy_cpu_program programs[VY_CPU_PROGRAMS];

@@ -15,7 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { THREADS_MAX = 4096 };
+/* SPIN_US: how long threads without work look for some, unless the environment says otherwise. To wake a thread takes ten to a hundred microseconds, so that
+ * to look for that long costs at most as much again. */
+enum { THREADS_MAX = 4096, SPIN_US = 200, SPIN_MAX = 1000000 };
 
 static const char *id(void *self) {
     (void)self;
@@ -96,6 +98,7 @@ static void destroy(void *self) {
     vy_cpu_alarms_end(&cpu->alarms);
     vy_cpu_programs_forget(cpu);
     vy_cpu_scratch_end(&cpu->scratch);
+    pthread_mutex_destroy(&cpu->trap_lock);
     pthread_mutex_destroy(&cpu->lock);
     vy_release(cpu, sizeof *cpu);
 }
@@ -130,15 +133,15 @@ static const vyre_backend_vtable table = {
 /* ---- making ---- */
 
 /* A number from the environment, or `otherwise` if it is not there. */
-static vyre_status read_number(const char *variable, unsigned most, unsigned otherwise, unsigned *out,
+static vyre_status read_number(const char *variable, unsigned least, unsigned most, unsigned otherwise, unsigned *out,
                                vyre_error *error) {
     const char *text = secure_getenv(variable);
     char *end = NULL;
     unsigned long value = text && *text ? strtoul(text, &end, 10) : otherwise;
-    if ((end && *end) || value < 1 || value > most)
+    if ((end && *end) || value < least || value > most)
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
-                       VY_FIX("give %s a number from 1 to %u, or leave it out", variable, most),
-                       "%s is not a number from 1 to %u (`%.40s`)", variable, most, text ? text : "");
+                       VY_FIX("give %s a number from %u to %u, or leave it out", variable, least, most),
+                       "%s is not a number from %u to %u (`%.40s`)", variable, least, most, text ? text : "");
     *out = (unsigned)value;
     return VYRE_OK;
 }
@@ -149,9 +152,13 @@ static vyre_status configure(vy_cpu *cpu, vyre_error *error) {
         return vy_fail(error, VYRE_UNSUPPORTED, "use `--backend reference`",
                        "backend `cpu` has no code for this architecture");
     cpu->exact = vy_cpu_numerics(cpu->features);
-    vyre_status status = read_number("VYRE_CPU_THREADS", THREADS_MAX, vy_cores(), &cpu->threads, error);
+    unsigned cores = vy_cores();
+    vyre_status status = read_number("VYRE_CPU_THREADS", 1, THREADS_MAX, cores, &cpu->threads, error);
+    if (status ==
+        VYRE_OK) /* threads that look for work take processors from those that have some, if there are too few */
+        status = read_number("VYRE_CPU_SPIN", 0, SPIN_MAX, cpu->threads > cores ? 0 : SPIN_US, &cpu->spin_us, error);
     if (status == VYRE_OK)
-        status = read_number("VYRE_CPU_WIDTH", VY_CPU_WIDTH_MAX, vy_cpu_width(cpu->features), &cpu->width, error);
+        status = read_number("VYRE_CPU_WIDTH", 1, VY_CPU_WIDTH_MAX, vy_cpu_width(cpu->features), &cpu->width, error);
     if (status == VYRE_OK && (cpu->width & (cpu->width - 1)))
         status = vy_fail(error, VYRE_INVALID_ARGUMENT, "give VYRE_CPU_WIDTH a power of two, or leave it out",
                          "VYRE_CPU_WIDTH is not a power of two (%" PRIu32 ")", cpu->width);
@@ -164,11 +171,12 @@ static vyre_status start(vy_cpu *cpu, vyre_error *error) {
     vyre_status status = configure(cpu, error);
     if (status != VYRE_OK)
         return status;
-    cpu->pool = vy_cpu_pool_new(cpu->threads - 1);
+    cpu->pool = vy_cpu_pool_new(cpu->threads - 1, cpu->spin_us * UINT64_C(1000));
     if (!cpu->pool)
         return vy_fail_memory(error, "making the cpu backend");
     vy_cpu_alarms_start(&cpu->alarms);
     vy_cpu_scratch_start(&cpu->scratch);
+    pthread_mutex_init(&cpu->trap_lock, NULL);
     pthread_mutex_init(&cpu->lock, NULL);
     return VYRE_OK;
 }

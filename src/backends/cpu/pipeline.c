@@ -70,31 +70,25 @@ static vyre_status dispatch_persistent(void *self, const vyre_launch *launch, co
     return vy_cpu_call_resources(&call, bindings, outputs, error);
 }
 
-/* One after the other, as items may name the same buffers; the threads stay awake in between. */
+/* One after the other, as items may name the same buffers. */
 static vyre_status dispatch_persistent_batch(void *self, const vyre_launch *launches,
                                              const vyre_resource *const *bindings, size_t binding_count, size_t count,
                                              vyre_outputs *outputs, size_t *failed, vyre_error *error) {
-    pipeline *p = self;
     vyre_status status = VYRE_OK;
-    vy_cpu_pool_wake(p->cpu->pool);
     for (size_t i = 0; i < count && status == VYRE_OK; i++) {
         *failed = i;
         status = dispatch_persistent(self, &launches[i], bindings[i], binding_count, &outputs[i], NULL, error);
     }
-    vy_cpu_pool_relax(p->cpu->pool);
     return status;
 }
 
 static vyre_status dispatch_rows(void *self, const vyre_launch *launches, const vyre_resource (*rows)[4], size_t count,
                                  vyre_outputs *outputs, size_t *failed, vyre_error *error) {
-    pipeline *p = self;
     vyre_status status = VYRE_OK;
-    vy_cpu_pool_wake(p->cpu->pool);
     for (size_t i = 0; i < count && status == VYRE_OK; i++) {
         *failed = i;
         status = dispatch_persistent(self, &launches[i], rows[i], 4, &outputs[i], NULL, error);
     }
-    vy_cpu_pool_relax(p->cpu->pool);
     return status;
 }
 
@@ -118,9 +112,7 @@ vyre_status vy_cpu_pipeline_sequence(void *self, const vyre_native_step *steps, 
                                      size_t *failed, vyre_error *error) {
     vy_cpu *cpu = self;
     uint64_t start = timing ? vy_clock_now() : 0;
-    vy_cpu_pool_wake(cpu->pool);
     vyre_status status = run_steps(steps, step_count, timing, failed, error);
-    vy_cpu_pool_relax(cpu->pool);
     if (status != VYRE_OK)
         return status;
     *failed = step_count;

@@ -1,34 +1,20 @@
-/* Jobs, tasks and the threads that run them (pool.h).
- *
- * One lock guards the lists and counts; ranges are taken from an atomic counter without it. A thread that helps a job is counted in it under the lock, and the
- * job's owner takes the job off the list before it waits for them, so that nobody looks at a job that is gone. */
-#include "backends/cpu/pool.h"
+/* The threads: how they are started, look for work, sleep and end (pool.h, pool_inside.h). */
+#include "backends/cpu/pool_inside.h"
 
 #include "base/memory.h"
+#include "driver/boundary.h"
 
-#include <sched.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-/* How often an idle thread looks again before it sleeps, and an owner before it waits: some tens of microseconds. */
-enum { SPINS_AWAKE = 4000, SPINS_OWNER = 1000 };
+/* Looks between two looks at the clock, some microseconds; a look that took much longer was interrupted by somebody who needs the processor, and for a while
+ * nobody looks any more. Threads that looked for nothing look half as long the next time, but not below the least. */
+enum { LOOKS = 32, INTERRUPTED_NS = 100 * 1000, CALM_NS = 20 * 1000 * 1000, PATIENCE_LEAST_NS = 5 * 1000 };
 
-struct vy_cpu_pool {
-    pthread_mutex_t lock;
-    pthread_cond_t work, quiet;
-    vy_cpu_job *jobs;
-    vy_cpu_task *first, *last;
-    unsigned waiting; /* tasks in line */
-    unsigned running; /* tasks */
-    unsigned idle;
-    unsigned threads, most;
-    unsigned helpers; /* as asked for: most, or 0 */
-    int is_closed;
-    _Atomic unsigned awake;
-    _Atomic uint32_t posts; /* changes whenever there is new work: what a thread that looks again looks at */
-    pthread_t ids[];
-};
-
-static void pause_a_little(void) {
+void vy_cpu_pause(void) {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
@@ -36,274 +22,199 @@ static void pause_a_little(void) {
 #endif
 }
 
-vy_cpu_pool *vy_cpu_pool_new(unsigned helpers) {
-    unsigned most = helpers ? helpers : 1;
-    vy_cpu_pool *pool = vy_allocate_zero(sizeof *pool + most * sizeof *pool->ids);
-    if (!pool)
-        return NULL;
-    pthread_mutex_init(&pool->lock, NULL);
-    pthread_cond_init(&pool->work, NULL);
-    pthread_cond_init(&pool->quiet, NULL);
-    pool->most = most;
-    pool->helpers = helpers;
-    return pool;
+/* The kernel compares the low half of the word, which is the first on the architectures there is code for. That is enough: a wake that is missed because two
+ * jobs differ in the high half only costs a helper, not the job. */
+void vy_cpu_futex_wait(_Atomic uintptr_t *word, uintptr_t expected) {
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, (uint32_t)expected, NULL, NULL, 0);
 }
 
-/* ---- threads ---- */
-
-/* With the lock held. Jobs before tasks: what was started is finished first. */
-static vy_cpu_job *find_job(vy_cpu_pool *pool) {
-    for (vy_cpu_job *job = pool->jobs; job; job = job->other)
-        if (job->helpers < job->wanted && atomic_load_explicit(&job->next, memory_order_relaxed) < job->end)
-            return job;
-    return NULL;
+void vy_cpu_futex_wake(_Atomic uintptr_t *word) {
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-/* The next three: with the lock held, which is open meanwhile. */
-static void help(vy_cpu_pool *pool, vy_cpu_job *job) {
-    job->helpers++;
-    pthread_mutex_unlock(&pool->lock);
-    job->body(job);
-    pthread_mutex_lock(&pool->lock);
-    if (--job->helpers == 0)
-        pthread_cond_signal(&job->left);
+/* ---- without work ---- */
+
+static int is_called(const vy_cpu_worker *self, uint32_t seen) {
+    return atomic_load_explicit(&self->word, memory_order_relaxed) != WORD_IDLE ||
+           atomic_load_explicit(&self->pool->posts, memory_order_relaxed) != seen;
 }
 
-static void run_task(vy_cpu_pool *pool, vy_cpu_task *task) {
-    pool->waiting--;
-    pool->running++;
-    pthread_mutex_unlock(&pool->lock);
-    task->run(task);
-    pthread_mutex_lock(&pool->lock);
-    if (--pool->running == 0 && !pool->first)
-        pthread_cond_broadcast(&pool->quiet);
-}
-
-static void run_first_task(vy_cpu_pool *pool) {
-    vy_cpu_task *task = pool->first;
-    pool->first = task->next;
-    if (!pool->first)
-        pool->last = NULL;
-    run_task(pool, task);
-}
-
-/* Looks for a while whether something was posted after `seen`; the lock is open meanwhile. */
-static void look_again(vy_cpu_pool *pool, uint32_t seen) {
-    pthread_mutex_unlock(&pool->lock);
-    for (int i = 0; i < SPINS_AWAKE && atomic_load_explicit(&pool->awake, memory_order_relaxed); i++) {
-        if (atomic_load_explicit(&pool->posts, memory_order_relaxed) != seen)
-            break;
-        pause_a_little();
+/* Looks for work as long as it is worth it; returns 0 if there was none. */
+static int look_around(vy_cpu_worker *self, uint32_t seen) {
+    vy_cpu_pool *pool = self->pool;
+    uint64_t patience = atomic_load_explicit(&pool->patience_ns, memory_order_relaxed);
+    uint64_t start = patience ? vy_clock_now() : 0, before = start, now = start;
+    if (!patience || start < atomic_load_explicit(&pool->calm_ns, memory_order_relaxed))
+        return is_called(self, seen);
+    while (now - start < patience) {
+        for (int i = 0; i < LOOKS; i++) {
+            if (is_called(self, seen))
+                return 1;
+            vy_cpu_pause();
+        }
+        before = now;
+        now = vy_clock_now();
+        if (now - before > INTERRUPTED_NS) {
+            atomic_store_explicit(&pool->calm_ns, now + CALM_NS, memory_order_relaxed);
+            return is_called(self, seen);
+        }
     }
-    pthread_mutex_lock(&pool->lock);
+    /* The first of those who looked in vain, and only the first, lowers it. */
+    if (patience / 2 >= PATIENCE_LEAST_NS)
+        atomic_compare_exchange_strong_explicit(&pool->patience_ns, &patience, patience / 2, memory_order_relaxed,
+                                                memory_order_relaxed);
+    return 0;
 }
 
-static void rest(vy_cpu_pool *pool) {
-    uint32_t seen = atomic_load_explicit(&pool->posts, memory_order_relaxed);
-    if (atomic_load_explicit(&pool->awake, memory_order_relaxed)) {
-        look_again(pool, seen);
-        if (atomic_load_explicit(&pool->posts, memory_order_relaxed) != seen)
-            return;
-    }
-    if (pool->is_closed)
+static void sleep_until_called(vy_cpu_worker *self, uint32_t seen) {
+    vy_cpu_pool *pool = self->pool;
+    uintptr_t word = WORD_IDLE;
+    if (!atomic_compare_exchange_strong(&self->word, &word, WORD_ASLEEP))
         return;
-    pool->idle++;
-    pthread_cond_wait(&pool->work, &pool->lock);
-    pool->idle--;
+    atomic_fetch_sub_explicit(&pool->awake, 1, memory_order_relaxed);
+    if (atomic_load(&pool->posts) == seen)
+        vy_cpu_futex_wait(&self->word, WORD_ASLEEP);
+    atomic_fetch_add_explicit(&pool->awake, 1, memory_order_relaxed);
+    /* Also if it was called and then was not needed any more: the next one may come soon. */
+    word = WORD_ASLEEP;
+    atomic_compare_exchange_strong(&self->word, &word, WORD_IDLE);
+}
+
+/* ---- with work ---- */
+
+/* Takes something from the lists. Returns 0 if the thread is to end; *seen is what it has seen of posts if there was nothing. */
+static int look_at_lists(vy_cpu_worker *self, uint32_t posts, uint32_t *seen) {
+    vy_cpu_pool *pool = self->pool;
+    uintptr_t idle = WORD_IDLE;
+    int is_closed = (int)atomic_load(&pool->is_closed);
+    if (!is_closed && !atomic_load(&pool->waiting) && !atomic_load(&pool->wanting)) {
+        *seen = posts;
+        return 1;
+    }
+    if (!atomic_compare_exchange_strong(&self->word, &idle, WORD_BUSY))
+        return 1; /* it was asked meanwhile: later */
+    pthread_mutex_lock(&pool->lock);
+    vy_cpu_job *job = vy_cpu_worker_join(self);
+    int did_something = job || vy_cpu_task_next(pool);
+    pthread_mutex_unlock(&pool->lock);
+    if (job)
+        vy_cpu_worker_help(self, job);
+    else
+        atomic_store(&self->word, WORD_IDLE);
+    if (!did_something)
+        *seen = posts;
+    return did_something || !is_closed;
 }
 
 static void *serve(void *user) {
-    vy_cpu_pool *pool = user;
-    vy_cpu_job *job;
+    vy_cpu_worker *self = user;
+    uint32_t seen = atomic_load(&self->pool->posts) - 1; /* something may be there already */
+    int is_serving = 1;
     pthread_setname_np(pthread_self(), "vyre-cpu");
-    pthread_mutex_lock(&pool->lock);
-    for (;;) {
-        if ((job = find_job(pool)))
-            help(pool, job);
-        else if (pool->first)
-            run_first_task(pool);
-        else if (pool->is_closed)
-            break;
-        else
-            rest(pool);
+    while (is_serving) {
+        uintptr_t word = atomic_load(&self->word);
+        uint32_t posts = atomic_load(&self->pool->posts);
+        if (word != WORD_IDLE)
+            vy_cpu_worker_accept(self, word);
+        else if (posts != seen)
+            is_serving = look_at_lists(self, posts, &seen);
+        else if (!look_around(self, seen))
+            sleep_until_called(self, seen);
     }
-    pthread_mutex_unlock(&pool->lock);
     return NULL;
 }
 
-/* With the lock held: threads for `needed` pieces of work that wait. The application's signal handlers run on the application's threads. */
-static void staff(vy_cpu_pool *pool, unsigned needed) {
+/* The application's signal handlers run on the application's threads. */
+void vy_cpu_pool_grow(vy_cpu_pool *pool, unsigned threads) {
+    uint32_t started = atomic_load(&pool->started);
     sigset_t all, before;
-    if (pool->idle >= needed || pool->threads == pool->most || pool->is_closed)
+    if (started >= threads || atomic_load(&pool->is_closed))
         return;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    for (unsigned missing = needed - pool->idle; missing && pool->threads < pool->most; missing--) {
-        if (pthread_create(&pool->ids[pool->threads], NULL, serve, pool) != 0)
+    for (; started < threads; started++) {
+        vy_cpu_worker *worker = &pool->workers[started];
+        atomic_fetch_add_explicit(&pool->awake, 1, memory_order_relaxed);
+        if (pthread_create(&worker->id, NULL, serve, worker) != 0) {
+            atomic_fetch_sub_explicit(&pool->awake, 1, memory_order_relaxed);
             break;
-        pool->threads++;
+        }
+        atomic_store(&pool->started, started + 1);
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static void announce(vy_cpu_pool *pool, unsigned pieces) {
-    atomic_fetch_add_explicit(&pool->posts, 1, memory_order_relaxed);
-    unsigned sleepers = pieces < pool->idle ? pieces : pool->idle;
-    for (unsigned i = 0; i < sleepers; i++)
-        pthread_cond_signal(&pool->work);
-}
-
-/* ---- jobs ---- */
-
-int vy_cpu_job_take(vy_cpu_job *job, uint64_t *first, uint64_t *end) {
-    if (atomic_load_explicit(&job->next, memory_order_relaxed) >= job->end)
-        return 0;
-    *first = atomic_fetch_add_explicit(&job->next, job->chunk, memory_order_relaxed);
-    *end = job->end - *first < job->chunk ? job->end : *first + job->chunk;
-    return *first < job->end;
-}
-
-static void unlist(vy_cpu_pool *pool, vy_cpu_job *job) {
-    vy_cpu_job **link = &pool->jobs;
-    while (*link != job)
-        link = &(*link)->other;
-    *link = job->other;
-}
-
-void vy_cpu_pool_run(vy_cpu_pool *pool, vy_cpu_job *job, unsigned helpers) {
-    atomic_init(&job->next, 0);
-    if (!helpers || job->end <= job->chunk) {
-        job->body(job);
-        return;
+void vy_cpu_pool_rouse(vy_cpu_pool *pool) {
+    uint32_t started = atomic_load(&pool->started);
+    for (uint32_t i = 0; i < started; i++)
+        if (atomic_load(&pool->workers[i].word) == WORD_IDLE)
+            return; /* it looks by itself */
+    for (uint32_t i = 0; i < started; i++) {
+        uintptr_t word = WORD_ASLEEP;
+        if (atomic_compare_exchange_strong(&pool->workers[i].word, &word, WORD_IDLE)) {
+            vy_cpu_futex_wake(&pool->workers[i].word);
+            return;
+        }
     }
-    job->wanted = helpers < pool->most ? helpers : pool->most;
-    job->helpers = 0;
-    pthread_cond_init(&job->left, NULL);
-    pthread_mutex_lock(&pool->lock);
-    job->other = pool->jobs;
-    pool->jobs = job;
-    staff(pool, job->wanted);
-    announce(pool, job->wanted);
-    pthread_mutex_unlock(&pool->lock);
-    job->body(job);
-    pthread_mutex_lock(&pool->lock);
-    unlist(pool, job);
-    /* The others end about now: looking again is shorter than sleeping. */
-    for (int i = 0; i < SPINS_OWNER && job->helpers; i++) {
-        pthread_mutex_unlock(&pool->lock);
-        pause_a_little();
-        pthread_mutex_lock(&pool->lock);
-    }
-    while (job->helpers)
-        pthread_cond_wait(&job->left, &pool->lock);
-    pthread_mutex_unlock(&pool->lock);
-    pthread_cond_destroy(&job->left);
-}
-
-/* ---- bytes ---- */
-
-/* One thread does not use all of the memory's bandwidth; below some megabytes it has done it before others are awake. */
-enum { FILL_ALONE = 4 << 20, FILL_CHUNK = 1 << 20 };
-
-typedef struct filling {
-    vy_cpu_job job;
-    char *to;
-    const char *from;
-} filling;
-
-static void fill(vy_cpu_job *job) {
-    const filling *f = (const filling *)job;
-    uint64_t first, end;
-    while (vy_cpu_job_take(job, &first, &end)) {
-        if (f->from)
-            memcpy(f->to + first, f->from + first, (size_t)(end - first));
-        else
-            memset(f->to + first, 0, (size_t)(end - first));
-    }
-}
-
-void vy_cpu_pool_fill(vy_cpu_pool *pool, void *to, const void *from, size_t size) {
-    filling f = {.job = {.body = fill, .end = size, .chunk = FILL_CHUNK}, .to = to, .from = from};
-    vy_cpu_pool_run(pool, &f.job, size < FILL_ALONE ? 0 : pool->helpers);
-}
-
-/* ---- tasks ---- */
-
-int vy_cpu_pool_start(vy_cpu_pool *pool, vy_cpu_task *task) {
-    pthread_mutex_lock(&pool->lock);
-    staff(pool, pool->waiting + 1);
-    int served = pool->threads != 0 && !pool->is_closed;
-    if (served) {
-        task->next = NULL;
-        if (pool->last)
-            pool->last->next = task;
-        else
-            pool->first = task;
-        pool->last = task;
-        pool->waiting++;
-        announce(pool, 1);
-    }
-    pthread_mutex_unlock(&pool->lock);
-    return served;
-}
-
-/* With the lock held. */
-static int leave_line(vy_cpu_pool *pool, vy_cpu_task *task) {
-    vy_cpu_task *before = NULL, *at = pool->first;
-    while (at && at != task)
-        before = at, at = at->next;
-    if (!at)
-        return 0;
-    *(before ? &before->next : &pool->first) = task->next;
-    if (pool->last == task)
-        pool->last = before;
-    return 1;
-}
-
-int vy_cpu_pool_pull(vy_cpu_pool *pool, vy_cpu_task *task) {
-    pthread_mutex_lock(&pool->lock);
-    int was_in_line = leave_line(pool, task);
-    if (was_in_line)
-        run_task(pool, task);
-    pthread_mutex_unlock(&pool->lock);
-    return was_in_line;
-}
-
-void vy_cpu_pool_wait(vy_cpu_pool *pool) {
-    pthread_mutex_lock(&pool->lock);
-    while (pool->first || pool->running)
-        pthread_cond_wait(&pool->quiet, &pool->lock);
-    pthread_mutex_unlock(&pool->lock);
+    if (started < pool->most)
+        vy_cpu_pool_grow(pool, started + 1);
 }
 
 /* ---- the pool ---- */
 
-void vy_cpu_pool_wake(vy_cpu_pool *pool) {
-    atomic_fetch_add_explicit(&pool->awake, 1, memory_order_relaxed);
+static void *align_up(void *memory) {
+    uintptr_t line = alignof(vy_cpu_pool);
+    return (void *)(((uintptr_t)memory + line - 1) / line * line);
 }
 
-void vy_cpu_pool_relax(vy_cpu_pool *pool) {
-    atomic_fetch_sub_explicit(&pool->awake, 1, memory_order_relaxed);
+vy_cpu_pool *vy_cpu_pool_new(unsigned helpers, uint64_t spin_ns) {
+    unsigned most = helpers ? helpers : 1;
+    size_t size = alignof(vy_cpu_pool) + sizeof(vy_cpu_pool) + most * sizeof(vy_cpu_worker);
+    void *memory = vy_allocate_zero(size);
+    if (!memory)
+        return NULL;
+    vy_cpu_pool *pool = align_up(memory);
+    pool->memory = memory;
+    pool->size = size;
+    pool->workers = (vy_cpu_worker *)(pool + 1);
+    pool->most = most;
+    pool->helpers = helpers;
+    pool->spin_ns = spin_ns;
+    atomic_init(&pool->patience_ns, spin_ns);
+    for (unsigned i = 0; i < most; i++) {
+        pool->workers[i].pool = pool;
+        pool->workers[i].index = i;
+        atomic_init(&pool->workers[i].word, WORD_IDLE);
+    }
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->quiet, NULL);
+    return pool;
 }
 
 unsigned vy_cpu_pool_threads(vy_cpu_pool *pool) {
-    pthread_mutex_lock(&pool->lock);
-    unsigned threads = pool->threads;
-    pthread_mutex_unlock(&pool->lock);
-    return threads;
+    return atomic_load(&pool->started);
+}
+
+unsigned vy_cpu_pool_awake(vy_cpu_pool *pool) {
+    return atomic_load_explicit(&pool->awake, memory_order_relaxed);
 }
 
 void vy_cpu_pool_close(vy_cpu_pool *pool) {
     if (!pool)
         return;
     pthread_mutex_lock(&pool->lock);
-    pool->is_closed = 1;
-    pthread_cond_broadcast(&pool->work);
+    atomic_store(&pool->is_closed, 1);
+    atomic_fetch_add(&pool->posts, 1);
+    uint32_t started = atomic_load(&pool->started);
     pthread_mutex_unlock(&pool->lock);
-    for (unsigned i = 0; i < pool->threads; i++)
-        pthread_join(pool->ids[i], NULL);
+    for (uint32_t i = 0; i < started; i++) {
+        uintptr_t word = WORD_ASLEEP;
+        if (atomic_compare_exchange_strong(&pool->workers[i].word, &word, WORD_IDLE))
+            vy_cpu_futex_wake(&pool->workers[i].word);
+    }
+    for (uint32_t i = 0; i < started; i++)
+        pthread_join(pool->workers[i].id, NULL);
     pthread_cond_destroy(&pool->quiet);
-    pthread_cond_destroy(&pool->work);
     pthread_mutex_destroy(&pool->lock);
-    vy_release(pool, sizeof *pool + pool->most * sizeof *pool->ids);
+    vy_release(pool->memory, pool->size);
 }

@@ -2,26 +2,49 @@
  *
  * Two kinds of work. A job is one dispatch in ranges: whoever runs it takes part, and idle threads help until its ranges are taken; so it needs no
  * thread but the caller's own, and jobs inside jobs and beside each other cannot wait for each other. A task runs whole on some thread: asynchronous
- * dispatches are tasks, which run jobs in turn. Threads are started when there is work for them, and end when the pool is closed. */
+ * dispatches are tasks, which run jobs in turn. Threads are started when there is work for them, and end when the pool is closed.
+ *
+ * Threads without work look for some for a while before they sleep, as long as jobs follow each other closely: to ask one that looks is a store, to wake
+ * one that sleeps some microseconds. */
 #ifndef VY_BACKENDS_CPU_POOL_H
 #define VY_BACKENDS_CPU_POOL_H
 
 #include <pthread.h>
+#include <stdalign.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
 typedef struct vy_cpu_pool vy_cpu_pool;
 
-/* Work in ranges of [0, end), taken `chunk` at a time. The caller fills in the first group and keeps it until vy_cpu_pool_run returns. */
+enum { VY_CPU_SHARES = 64, VY_CPU_LINE = 64 };
+
+/* Part of a job's ranges, in a line of its own: where one thread begins, and where others help out when they have done theirs. */
+typedef struct vy_cpu_share {
+    alignas(VY_CPU_LINE) _Atomic uint64_t next;
+    uint64_t end;
+    _Atomic uint64_t note; /* for bodies; 0 at first */
+} vy_cpu_share;
+
+/* Which ranges a thread takes next. The same thread begins with the same share of every job that as many take part in: its caches have it. */
+typedef struct vy_cpu_part {
+    unsigned home, at, tried;
+} vy_cpu_part;
+
+/* Work in ranges of [0, end), taken `chunk` at a time. The caller fills in the first group and keeps it until vy_cpu_pool_run returns. Large: not to be cleared. */
 typedef struct vy_cpu_job {
-    void (*body)(struct vy_cpu_job *job); /* once on every thread that takes part; takes ranges until there are none */
-    uint64_t end, chunk;                  /* end + chunk * threads does not overflow */
+    void (*body)(struct vy_cpu_job *job,
+                 vy_cpu_part *part); /* once on every thread that takes part; takes ranges until there are none */
+    uint64_t end, chunk;             /* end + chunk * threads does not overflow */
+    unsigned helpers;                /* threads beside the caller's, at most; … */
+    unsigned sleepers;               /* … those that sleep are woken only if so many take part */
     /* The pool's. */
-    _Atomic uint64_t next;
-    struct vy_cpu_job *other;
-    unsigned wanted, helpers;
-    pthread_cond_t left;
+    unsigned share_count;
+    unsigned guests;          /* that may still join while it is listed */
+    struct vy_cpu_job *other; /* in the list */
+    _Atomic uint32_t reach;   /* threads beyond it have not been asked */
+    _Atomic uint32_t woken;   /* threads before it that slept have been woken, or are about to be */
+    vy_cpu_share shares[VY_CPU_SHARES];
 } vy_cpu_job;
 
 typedef struct vy_cpu_task {
@@ -29,15 +52,21 @@ typedef struct vy_cpu_task {
     struct vy_cpu_task *next;
 } vy_cpu_task;
 
-/* Starts no thread. `helpers`: threads beside a caller, at most; 0 is allowed, tasks get one all the same. NULL when memory is out. */
-vy_cpu_pool *vy_cpu_pool_new(unsigned helpers);
+/* Starts no thread. `helpers`: threads beside a caller, at most; 0 is allowed, tasks get one all the same. spin_ns: how long a thread without work looks for
+ * some before it sleeps, at most; 0 for never. NULL when memory is out. */
+vy_cpu_pool *vy_cpu_pool_new(unsigned helpers, uint64_t spin_ns);
 /* Waits for tasks, ends the threads, frees. Not on a thread of the pool. NULL is ignored. */
 void vy_cpu_pool_close(vy_cpu_pool *pool);
 
 /* Runs the job on the calling thread and at most `helpers` others, and returns when its body has returned everywhere. Any thread, also one of the pool's. */
-void vy_cpu_pool_run(vy_cpu_pool *pool, vy_cpu_job *job, unsigned helpers);
+void vy_cpu_pool_run(vy_cpu_pool *pool, vy_cpu_job *job);
 /* The next range; 0 if all are taken. For bodies. */
-int vy_cpu_job_take(vy_cpu_job *job, uint64_t *first, uint64_t *end);
+int vy_cpu_job_take(vy_cpu_job *job, vy_cpu_part *part, uint64_t *first, uint64_t *end);
+/* Whether all ranges were taken. */
+int vy_cpu_job_is_taken(const vy_cpu_job *job);
+
+/* How many threads a job is worth that takes one thread so long (picoseconds): fills in helpers, which is not above `most`, and sleepers. now_ns: the clock. */
+void vy_cpu_pool_staff(vy_cpu_pool *pool, vy_cpu_job *job, uint64_t picoseconds, unsigned most, uint64_t now_ns);
 
 /* memcpy, or memset with 0 if from is NULL: on several threads if it is much. */
 void vy_cpu_pool_fill(vy_cpu_pool *pool, void *to, const void *from, size_t size);
@@ -49,11 +78,8 @@ int vy_cpu_pool_pull(vy_cpu_pool *pool, vy_cpu_task *task);
 /* Returns when no task is left. Not on a thread of the pool. */
 void vy_cpu_pool_wait(vy_cpu_pool *pool);
 
-/* While somebody keeps the threads awake, those without work look for some a little longer before they sleep: for jobs that follow each other at once. */
-void vy_cpu_pool_wake(vy_cpu_pool *pool);
-void vy_cpu_pool_relax(vy_cpu_pool *pool);
-
-/* Threads started so far. */
+/* Threads started so far, and those of them that do not sleep. */
 unsigned vy_cpu_pool_threads(vy_cpu_pool *pool);
+unsigned vy_cpu_pool_awake(vy_cpu_pool *pool);
 
 #endif

@@ -22,7 +22,7 @@ static uint64_t table_bytes(const vy_cpu_run *run) {
 /* To fill and to add an element costs about what an atomic does, so there have to be as many for each thread. */
 static int is_worth_it(const vy_cpu_run *run, const vy_cpu_private *p) {
     const vy_cpu_code *code = run->code;
-    uint64_t each = run->job.end / (run->is_shared ? run->cpu->threads : 1), all;
+    uint64_t each = run->job.end / (run->job.helpers + 1), all;
     if (p->buffer >= code->buffer_count || code->buffers[p->buffer].element != vyre_type_size((vyre_type)p->type))
         return 0;
     uint32_t count = run->buffers[p->buffer].count;

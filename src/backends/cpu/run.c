@@ -9,11 +9,9 @@
 
 #include <inttypes.h>
 
-/* What it takes to be worth it, in picoseconds: a thread costs some microseconds to wake, a range some tens of nanoseconds to take, and somebody who cancels
- * waits for a range to end if the code does not ask by itself. */
-#define ALONE_BELOW (UINT64_C(20) * 1000000)
-#define WORTH_A_THREAD (UINT64_C(10) * 1000000)
-#define RANGE_LEAST (UINT64_C(2) * 1000000)
+/* How long a range is to take, in picoseconds: it costs some tens of nanoseconds to take one, and somebody who cancels waits for a range to end if the code
+ * does not ask by itself. */
+#define RANGE_LEAST (UINT64_C(1) * 1000000)
 #define RANGE_MOST (UINT64_C(200) * 1000000)
 enum { RANGES_PER_THREAD = 8 };
 
@@ -33,29 +31,30 @@ static int is_stopping(const vy_cpu_run *run) {
            (run->cancel && __atomic_load_n(run->cancel, __ATOMIC_RELAXED));
 }
 
-static void merge(vy_cpu_run *run, const vy_cpu_frame *frame, int was_stopped, uint64_t busy_ns) {
-    pthread_mutex_lock(&run->lock);
-    run->took_part++;
-    run->busy_ns += busy_ns;
-    run->was_stopped |= was_stopped;
+static void merge(vy_cpu_run *run, const vy_cpu_frame *frame, int was_stopped) {
+    if (was_stopped)
+        atomic_store_explicit(&run->was_stopped, 1, memory_order_relaxed);
+    if (frame->trap_invocation == UINT64_MAX)
+        return;
+    pthread_mutex_lock(&run->cpu->trap_lock);
     if (frame->trap_invocation < run->trap.invocation)
         run->trap = (vyre_trap){frame->trap_invocation, frame->trap_code};
-    pthread_mutex_unlock(&run->lock);
+    pthread_mutex_unlock(&run->cpu->trap_lock);
 }
 
-static void run_ranges(vy_cpu_run *run, vy_cpu_frame *frame) {
+static void run_ranges(vy_cpu_run *run, vy_cpu_part *part, vy_cpu_frame *frame) {
     vy_fenv caller;
-    uint64_t first, end, start = run->is_shared ? vy_clock_now() : 0;
+    uint64_t first, end;
     int was_stopped = 0;
     vy_fenv_enter(&caller);
-    while (!was_stopped && vy_cpu_job_take(&run->job, &first, &end)) {
+    while (!was_stopped && vy_cpu_job_take(&run->job, part, &first, &end)) {
         was_stopped = is_stopping(run);
         if (!was_stopped)
             run->code->object.entry(frame, first, end);
         was_stopped |= frame->stopped != 0;
     }
     vy_fenv_leave(&caller);
-    merge(run, frame, was_stopped, run->is_shared ? vy_clock_now() - start : 0);
+    merge(run, frame, was_stopped);
 }
 
 static uint64_t align_up(uint64_t size) {
@@ -63,12 +62,13 @@ static uint64_t align_up(uint64_t size) {
 }
 
 /* A thread without memory leaves its ranges to the others; if nobody has any, they stay. */
-static void take_part(vy_cpu_job *job) {
+static void take_part(vy_cpu_job *job, vy_cpu_part *part) {
     static const uint32_t never = 0;
     vy_cpu_run *run = (vy_cpu_run *)job;
     const vy_cpu_header *header = &run->code->object.header;
     uint64_t workgroup = align_up(header->workgroup_bytes), own = vy_cpu_private_bytes(run);
     uint64_t needed = workgroup + align_up(header->spill_bytes), size = needed + own;
+    uint64_t start = job->helpers ? vy_clock_now() : 0;
     vy_cpu_block *block = size ? vy_cpu_scratch_take(&run->cpu->scratch, size) : NULL;
     if (!block && own) { /* buffers of its own are a thing one can do without */
         own = 0;
@@ -82,53 +82,50 @@ static void take_part(vy_cpu_job *job) {
                           .trap_invocation = UINT64_MAX,
                           .groups = {run->groups[0], run->groups[1], run->groups[2]}};
     if (needed && !block) {
-        pthread_mutex_lock(&run->lock);
-        run->is_out_of_memory = 1;
-        pthread_mutex_unlock(&run->lock);
+        atomic_store_explicit(&run->is_out_of_memory, 1, memory_order_relaxed);
         return;
     }
     if (block)
         frame.spill = frame.workgroup + workgroup;
     if (own)
         vy_cpu_private_start(run, frame.workgroup + needed, &frame);
-    run_ranges(run, &frame);
+    run_ranges(run, part, &frame);
     vy_cpu_private_end(run, &frame);
     if (block)
         vy_cpu_scratch_give(&run->cpu->scratch, block);
+    if (job->helpers)
+        atomic_fetch_add_explicit(&job->shares[part->home].note, vy_clock_now() - start, memory_order_relaxed);
 }
 
 /* ---- the whole ---- */
 
 /* How many threads, and how many workgroups at a time. */
-static unsigned plan(vy_cpu_run *run) {
-    uint64_t groups = run->job.end;
+static void plan(vy_cpu_run *run, uint64_t now_ns) {
+    vy_cpu_job *job = &run->job;
+    uint64_t groups = job->end;
     uint64_t each = atomic_load_explicit(&run->code->group_picoseconds, memory_order_relaxed), all;
-    unsigned helpers = run->helpers_most;
     if (!each)
         each = 1;
     if (__builtin_mul_overflow(each, groups, &all))
         all = UINT64_MAX;
-    if (all < ALONE_BELOW || groups == 1)
-        helpers = 0;
-    if (helpers > all / WORTH_A_THREAD)
-        helpers = (unsigned)(all / WORTH_A_THREAD);
-    if (helpers > groups - 1)
-        helpers = (unsigned)(groups - 1);
-    uint64_t chunk = helpers ? groups / ((uint64_t)(helpers + 1) * RANGES_PER_THREAD) : groups;
-    if (helpers && chunk < RANGE_LEAST / each)
+    vy_cpu_pool_staff(run->cpu->pool, job, all,
+                      groups - 1 < run->helpers_most ? (unsigned)(groups - 1) : run->helpers_most, now_ns);
+    uint64_t chunk = job->helpers ? groups / ((uint64_t)(job->helpers + 1) * RANGES_PER_THREAD) : groups;
+    if (job->helpers && chunk < RANGE_LEAST / each)
         chunk = RANGE_LEAST / each;
     if (chunk > RANGE_MOST / each && (run->cancel || run->deadline_ns))
         chunk = RANGE_MOST / each;
-    run->job.chunk = chunk ? chunk : 1;
-    return helpers;
+    job->chunk = chunk ? chunk : 1;
 }
 
 /* What disturbs a measurement makes it longer: down at once, up by an eighth. Time in which threads were being woken does not count. */
 static void learn(vy_cpu_run *run) {
     _Atomic uint64_t *known = &run->code->group_picoseconds;
     uint64_t seen, before = atomic_load_explicit(known, memory_order_relaxed);
-    uint64_t busy = run->is_shared ? run->busy_ns : run->nanoseconds;
-    if (run->was_stopped || !run->took_part || __builtin_mul_overflow(busy, UINT64_C(1000), &seen))
+    uint64_t busy = run->job.helpers ? 0 : run->nanoseconds;
+    for (unsigned i = 0; run->job.helpers && i < run->job.share_count; i++)
+        busy += atomic_load_explicit(&run->job.shares[i].note, memory_order_relaxed);
+    if (run->was_stopped || run->is_out_of_memory || __builtin_mul_overflow(busy, UINT64_C(1000), &seen))
         return;
     seen = seen / run->job.end;
     if (seen > before)
@@ -138,13 +135,12 @@ static void learn(vy_cpu_run *run) {
 
 static vyre_status judge(const vy_cpu_run *run, vyre_trap *trap, vyre_error *error) {
     const char *name = run->code->name;
-    uint64_t next = atomic_load_explicit(&run->job.next, memory_order_relaxed);
     if (run->was_stopped && atomic_load(run->stop) == VY_CPU_STOP_DEADLINE &&
         !(run->cancel && __atomic_load_n(run->cancel, __ATOMIC_RELAXED)))
         return vy_fail(error, VYRE_TIMEOUT, NULL, "`%s` was still running at its deadline, and was stopped", name);
     if (run->was_stopped)
         return vy_fail(error, VYRE_CANCELLED, NULL, "`%s` was cancelled while it ran", name);
-    if (run->is_out_of_memory && next < run->job.end)
+    if (run->is_out_of_memory && !vy_cpu_job_is_taken(&run->job))
         return vy_fail(error, VYRE_NO_MEMORY, "free host memory, or use smaller workgroups and arrays",
                        "there is no memory for a workgroup of `%s` (%" PRIu64 " bytes)", name,
                        run->code->object.header.workgroup_bytes + run->code->object.header.spill_bytes);
@@ -162,26 +158,22 @@ vyre_status vy_cpu_run_now(vy_cpu_run *run, vyre_trap *trap, vyre_error *error) 
     run->job.body = take_part;
     run->job.end = (uint64_t)run->groups[0] * run->groups[1] * run->groups[2];
     run->trap = (vyre_trap){UINT64_MAX, 0};
-    run->was_stopped = run->is_out_of_memory = 0;
-    run->took_part = 0;
-    run->busy_ns = run->nanoseconds = 0;
-    pthread_mutex_init(&run->lock, NULL);
+    atomic_init(&run->was_stopped, 0);
+    atomic_init(&run->is_out_of_memory, 0);
+    run->nanoseconds = 0;
     if (run->deadline_ns)
         status = vy_cpu_alarm_set(&run->cpu->alarms, &alarm, error);
-    if (status == VYRE_OK) {
-        unsigned helpers = plan(run);
-        uint64_t start = vy_clock_now();
-        run->is_shared = helpers != 0;
-        uint32_t nothing = 0;
-        if (run->deadline_ns && start >= run->deadline_ns) /* none need begin */
-            atomic_compare_exchange_strong(run->stop, &nothing, VY_CPU_STOP_DEADLINE);
-        vy_cpu_pool_run(run->cpu->pool, &run->job, helpers);
-        run->nanoseconds = vy_clock_now() - start;
-        if (run->deadline_ns)
-            vy_cpu_alarm_clear(&run->cpu->alarms, &alarm);
-        status = judge(run, trap, error);
-        learn(run);
-    }
-    pthread_mutex_destroy(&run->lock);
-    return status;
+    if (status != VYRE_OK)
+        return status;
+    uint64_t start = vy_clock_now();
+    uint32_t nothing = 0;
+    if (run->deadline_ns && start >= run->deadline_ns) /* none need begin */
+        atomic_compare_exchange_strong(run->stop, &nothing, VY_CPU_STOP_DEADLINE);
+    plan(run, start);
+    vy_cpu_pool_run(run->cpu->pool, &run->job);
+    run->nanoseconds = vy_clock_now() - start;
+    if (run->deadline_ns)
+        vy_cpu_alarm_clear(&run->cpu->alarms, &alarm);
+    learn(run);
+    return judge(run, trap, error);
 }

@@ -9,7 +9,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-enum { MOST = 20000 };
+enum { MOST = 20000, SPIN = 50000 };
 
 typedef struct counting {
     vy_cpu_job job;
@@ -19,23 +19,25 @@ typedef struct counting {
     int depth;
 } counting;
 
-static void count(vy_cpu_job *job);
+static void count(vy_cpu_job *job, vy_cpu_part *part);
 
 static void run_inside(counting *outer) {
     _Atomic uint8_t seen[64] = {0};
-    counting inner = {
-        .job = {.body = count, .end = 64, .chunk = 3}, .pool = outer->pool, .seen = seen, .depth = outer->depth - 1};
-    vy_cpu_pool_run(outer->pool, &inner.job, 3);
+    counting inner = {.job = {.body = count, .end = 64, .chunk = 3, .helpers = 3, .sleepers = 3},
+                      .pool = outer->pool,
+                      .seen = seen,
+                      .depth = outer->depth - 1};
+    vy_cpu_pool_run(outer->pool, &inner.job);
     for (int i = 0; i < 64; i++)
         if (seen[i] != 1)
             outer->seen[0] = 99;
 }
 
-static void count(vy_cpu_job *job) {
+static void count(vy_cpu_job *job, vy_cpu_part *part) {
     counting *c = (counting *)job;
     uint64_t first, end;
     atomic_fetch_add(&c->bodies, 1);
-    while (vy_cpu_job_take(job, &first, &end)) {
+    while (vy_cpu_job_take(job, part, &first, &end)) {
         for (uint64_t i = first; i < end; i++)
             atomic_fetch_add(&c->seen[i], 1);
         if (c->depth && first % 7 == 0)
@@ -46,8 +48,12 @@ static void count(vy_cpu_job *job) {
 static void check_once(vy_cpu_pool *pool, uint64_t end, uint64_t chunk, unsigned helpers, int depth) {
     static _Thread_local _Atomic uint8_t seen[MOST + 1];
     memset((void *)seen, 0, sizeof seen);
-    counting c = {.job = {.body = count, .end = end, .chunk = chunk}, .pool = pool, .seen = seen, .depth = depth};
-    vy_cpu_pool_run(pool, &c.job, helpers);
+    counting c = {.job = {.body = count, .end = end, .chunk = chunk, .helpers = helpers, .sleepers = helpers},
+                  .pool = pool,
+                  .seen = seen,
+                  .depth = depth};
+    vy_cpu_pool_run(pool, &c.job);
+    assert_true(vy_cpu_job_is_taken(&c.job));
     for (uint64_t i = 0; i < end; i++)
         assert_int_equal(seen[i], 1);
     assert_int_equal(seen[end], 0);
@@ -56,7 +62,7 @@ static void check_once(vy_cpu_pool *pool, uint64_t end, uint64_t chunk, unsigned
 
 static void every_range_is_taken_once(void **state) {
     (void)state;
-    vy_cpu_pool *pool = vy_cpu_pool_new(3);
+    vy_cpu_pool *pool = vy_cpu_pool_new(3, SPIN);
     for (unsigned helpers = 0; helpers < 6; helpers++)
         for (uint64_t chunk = 1; chunk < 3000; chunk = chunk * 5 + 1) {
             check_once(pool, MOST, chunk, helpers, 0);
@@ -69,7 +75,7 @@ static void every_range_is_taken_once(void **state) {
 
 static void no_thread_is_started_without_need(void **state) {
     (void)state;
-    vy_cpu_pool *pool = vy_cpu_pool_new(4);
+    vy_cpu_pool *pool = vy_cpu_pool_new(4, SPIN);
     check_once(pool, 100, 1, 0, 0);
     check_once(pool, 100, 100, 4, 0);
     assert_int_equal(vy_cpu_pool_threads(pool), 0);
@@ -78,7 +84,7 @@ static void no_thread_is_started_without_need(void **state) {
 
 static void jobs_inside_jobs_end(void **state) {
     (void)state;
-    vy_cpu_pool *pool = vy_cpu_pool_new(2);
+    vy_cpu_pool *pool = vy_cpu_pool_new(2, SPIN);
     for (int i = 0; i < 20; i++)
         check_once(pool, 200, 2, 2, 2);
     vy_cpu_pool_close(pool);
@@ -91,18 +97,15 @@ static void run_many(void *user, unsigned worker) {
 
 static void jobs_beside_each_other_end(void **state) {
     (void)state;
-    vy_cpu_pool *pool = vy_cpu_pool_new(3);
+    vy_cpu_pool *pool = vy_cpu_pool_new(3, SPIN);
     vy_parallel(4, run_many, pool);
-    vy_cpu_pool_wake(pool);
-    vy_parallel(4, run_many, pool);
-    vy_cpu_pool_relax(pool);
     vy_cpu_pool_close(pool);
 }
 
 static void many_bytes_are_copied_and_cleared(void **state) {
     (void)state;
     const size_t sizes[] = {0, 1, 1000, (5 << 20) + 17};
-    vy_cpu_pool *pool = vy_cpu_pool_new(3);
+    vy_cpu_pool *pool = vy_cpu_pool_new(3, SPIN);
     char *from = malloc(sizes[3]), *to = malloc(sizes[3] + 1);
     for (size_t i = 0; i < sizes[3]; i++)
         from[i] = (char)(i * 31 + i / 255);
@@ -139,7 +142,7 @@ static void tasks_run_and_are_waited_for(void **state) {
     (void)state;
     enum { TASKS = 40 };
     for (unsigned helpers = 0; helpers < 3; helpers++) {
-        vy_cpu_pool *pool = vy_cpu_pool_new(helpers);
+        vy_cpu_pool *pool = vy_cpu_pool_new(helpers, SPIN);
         _Atomic unsigned ticks = 0;
         ticking tasks[TASKS];
         for (int i = 0; i < TASKS; i++) {
@@ -155,7 +158,7 @@ static void tasks_run_and_are_waited_for(void **state) {
 static void tasks_in_line_can_be_pulled(void **state) {
     (void)state;
     enum { TASKS = 40 };
-    vy_cpu_pool *pool = vy_cpu_pool_new(1);
+    vy_cpu_pool *pool = vy_cpu_pool_new(1, SPIN);
     _Atomic unsigned ticks = 0;
     ticking tasks[TASKS];
     for (int i = 0; i < TASKS; i++) {
@@ -173,7 +176,7 @@ static void tasks_in_line_can_be_pulled(void **state) {
 
 static void closing_ends_what_is_in_line(void **state) {
     (void)state;
-    vy_cpu_pool *pool = vy_cpu_pool_new(1);
+    vy_cpu_pool *pool = vy_cpu_pool_new(1, SPIN);
     _Atomic unsigned ticks = 0;
     ticking tasks[10];
     for (int i = 0; i < 10; i++) {

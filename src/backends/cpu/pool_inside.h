@@ -1,0 +1,86 @@
+/* What pool.c (threads), pool_job.c and pool_task.c share.
+ *
+ * Every thread has a word in a line of its own, and whoever wants its help writes there. All that matters about a thread and a job is in this word, so that
+ * nobody needs a lock to ask, to accept, to take a question back or to say that it is done:
+ *
+ *   IDLE            looks for work                       a job's owner may make it `job`
+ *   ASLEEP          waits in the kernel, on the word     … or `job | SLEPT`, and then wakes it; IDLE to make it look round
+ *   BUSY            has other things to do               only the thread itself changes it
+ *   job [| SLEPT]   is asked to help                     the thread makes it `job | TAKEN`; the owner IDLE or ASLEEP again
+ *   job | TAKEN     helps                                the thread makes it IDLE; the owner adds WAITED, and waits in the kernel
+ *
+ * A job is there as long as some word names it: its owner returns only when none does. Jobs that found too few threads, and tasks, are in lists under the lock;
+ * `posts` changes when something was added, and a thread looks at the lists when it has seen it change. Who goes to sleep writes ASLEEP before it reads
+ * posts, and who adds changes posts before it reads words: one of them sees the other. */
+#ifndef VY_BACKENDS_CPU_POOL_INSIDE_H
+#define VY_BACKENDS_CPU_POOL_INSIDE_H
+
+#include "backends/cpu/pool.h"
+
+#define WORD_IDLE ((uintptr_t)0)
+#define WORD_ASLEEP ((uintptr_t)1)
+#define WORD_BUSY ((uintptr_t)2)
+#define WORD_SLEPT ((uintptr_t)1)
+#define WORD_TAKEN ((uintptr_t)2)
+#define WORD_WAITED ((uintptr_t)4)
+#define WORD_FLAGS ((uintptr_t)(VY_CPU_LINE - 1))
+
+/* Two lines apart: processors fetch them in pairs. */
+typedef struct vy_cpu_worker {
+    alignas(2 * VY_CPU_LINE) _Atomic uintptr_t word;
+    struct vy_cpu_pool *pool;
+    unsigned index;
+    pthread_t id;
+} vy_cpu_worker;
+
+struct vy_cpu_pool {
+    /* Read by all, hardly ever written. */
+    vy_cpu_worker *workers;
+    unsigned most;    /* threads */
+    unsigned helpers; /* as asked for: most, or 0 */
+    uint64_t spin_ns;
+    size_t size; /* of the memory, which starts at … */
+    void *memory;
+    _Atomic uint32_t started; /* threads */
+    _Atomic uint32_t posts;   /* see above */
+    _Atomic uint32_t waiting; /* tasks in line; changed under the lock */
+    _Atomic uint32_t wanting; /* jobs in the list; the same */
+    _Atomic uint32_t is_closed;
+    /* Written when threads go to sleep and wake. */
+    alignas(2 * VY_CPU_LINE) _Atomic uint32_t awake;
+    _Atomic uint64_t patience_ns; /* how long the next thread without work looks for some */
+    _Atomic uint64_t calm_ns;     /* nobody does until then: others need the processors */
+    /* Written by owners of jobs. */
+    alignas(2 * VY_CPU_LINE) _Atomic uint64_t ended_ns; /* the last job for several threads */
+    _Atomic uint64_t longed_ns, longing_ps;        /* when and how much work had to do without threads that slept */
+    alignas(2 * VY_CPU_LINE) pthread_mutex_t lock; /* guards all that follows */
+    pthread_cond_t quiet;
+    vy_cpu_job *jobs;
+    vy_cpu_task *first, *last;
+    unsigned running; /* tasks */
+};
+
+/* ---- pool.c ---- */
+
+void vy_cpu_pause(void);
+void vy_cpu_futex_wait(_Atomic uintptr_t *word, uintptr_t expected);
+void vy_cpu_futex_wake(_Atomic uintptr_t *word);
+/* Starts threads until there are so many, or as many as can be. With the lock held. */
+void vy_cpu_pool_grow(vy_cpu_pool *pool, unsigned threads);
+/* Sees to it that some thread looks at the lists, if one has time; after posts was changed. With the lock held. */
+void vy_cpu_pool_rouse(vy_cpu_pool *pool);
+
+/* ---- pool_job.c ---- */
+
+/* Accepts what the thread's word asks for, if it still does when it is taken. */
+void vy_cpu_worker_accept(vy_cpu_worker *self, uintptr_t word);
+/* Finds a job that wants help and names it in the word, which is BUSY; with the lock held. Then vy_cpu_worker_help, without it. */
+vy_cpu_job *vy_cpu_worker_join(vy_cpu_worker *self);
+void vy_cpu_worker_help(vy_cpu_worker *self, vy_cpu_job *job);
+
+/* ---- pool_task.c ---- */
+
+/* Runs the first task in line and returns 1, or 0 if there is none. With the lock held, which is open meanwhile. */
+int vy_cpu_task_next(vy_cpu_pool *pool);
+
+#endif
