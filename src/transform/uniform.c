@@ -333,3 +333,8 @@ int vy_stride_of(const vy_uniform *u, uint32_t expr, uint64_t *stride) {
     *stride = u->strides[expr];
     return u->has_stride[expr];
 }
+
+int vy_variable_stride(const vy_uniform *u, uint32_t variable, uint64_t *stride) {
+    *stride = u->steps[variable] & vy_type_layouts[u->program->variables.items[variable].type].mask;
+    return u->has_step[variable];
+}

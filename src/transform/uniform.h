@@ -39,5 +39,7 @@ vy_sameness vy_control_sameness(const vy_uniform *uniform, uint32_t stmt);
  * then 1, and *stride is the step modulo 2^width of the type. Of floats and bools only 0, the same in a row, is known. Whatever is the same in a
  * workgroup has stride 0; `local_id.y` has it, too. */
 int vy_stride_of(const vy_uniform *uniform, uint32_t expr, uint64_t *stride);
+/* The same of a variable's value, at any time; unknown of one that is assigned. */
+int vy_variable_stride(const vy_uniform *uniform, uint32_t variable, uint64_t *stride);
 
 #endif

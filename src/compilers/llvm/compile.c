@@ -37,8 +37,8 @@ static vyre_status check_request(const vy_compiler_request *request, vyre_error 
     if (request->struct_size < sizeof *request || !request->name || !request->name[0])
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "use a compiler of the library's version",
                        "the request to the compiler is incomplete");
-    if (!is_power_of_two(request->width) || request->width < 4 || request->width > 32)
-        return vy_fail(error, VYRE_UNSUPPORTED, "use 4, 8, 16 or 32 lanes",
+    if (!is_power_of_two(request->width) || request->width < 4 || request->width > VY_CPU_WIDTH_MAX)
+        return vy_fail(error, VYRE_UNSUPPORTED, "use 4, 8, 16, 32 or 64 lanes",
                        "the compiler does not make code with %u lanes", (unsigned)request->width);
     return VYRE_OK;
 }
@@ -74,6 +74,7 @@ static uint64_t count_instructions(LLVMModuleRef module) {
 
 static vyre_status write_module(vy_llvm_job *job) {
     vy_llvm_options options = {.width = job->request->width,
+                               .register_lanes = vy_cpu_width(job->request->features),
                                .name = job->request->name,
                                .gathers = (job->request->features & VY_CPU_FEATURE_AVX2) != 0};
     vyre_status status = vy_llvm_machine_make(job);

@@ -165,12 +165,12 @@ static void combined_atomic(vy_emitter *e, const atomic *a) {
 
 /* Side by side: no two lanes meet. */
 static void row_atomic(vy_emitter *e, const atomic *a) {
-    LLVMValueRef at = vy_llvm_first_address(e, a->s->memory, a->s->a, a->index), old = NULL;
+    LLVMValueRef at = vy_llvm_first_address(e, a->s->memory, a->s->a), old = NULL;
     if (a->s->op != VYRE_ATOMIC_STORE)
-        old = vy_llvm_load_row(e, a->s->memory, at);
+        old = vy_llvm_load_first(e, a->s->memory, at);
     LLVMValueRef new = new_value(e, a, old, a->b ? vy_llvm_splat(e, a->b) : NULL, a->c ? vy_llvm_splat(e, a->c) : NULL);
     if (new)
-        vy_llvm_store_row(e, a->s->memory, new, at);
+        vy_llvm_store_first(e, a->s->memory, new, at);
     if (a->s->result_count)
         vy_llvm_declare(e, a->s->variable, old);
 }
@@ -223,9 +223,10 @@ static void every_lane(vy_emitter *e, const atomic *a, const parts p[3]) {
 
 /* Those of the mask, the lowest first. */
 static void each_lane(vy_emitter *e, const atomic *a, const parts p[3]) {
-    LLVMTypeRef i32 = vy_llvm_int(e, 32), lanes = vy_llvm_lanes(e, vy_llvm_type(e, a->type));
-    LLVMValueRef left = vy_llvm_place(e, i32, "left"), result = NULL;
-    LLVMBuildStore(B, vy_llvm_bits(e, e->mask), left);
+    LLVMValueRef start = vy_llvm_bits(e, e->mask);
+    LLVMTypeRef word = LLVMTypeOf(start), lanes = vy_llvm_lanes(e, vy_llvm_type(e, a->type));
+    LLVMValueRef left = vy_llvm_place(e, word, "left"), result = NULL;
+    LLVMBuildStore(B, start, left);
     if (a->s->result_count) {
         result = vy_llvm_place(e, lanes, "old");
         LLVMBuildStore(B, LLVMConstNull(lanes), result);
@@ -233,16 +234,16 @@ static void each_lane(vy_emitter *e, const atomic *a, const parts p[3]) {
     LLVMBasicBlockRef loop = vy_llvm_block(e, "lane"), end = vy_llvm_block(e, "lanes_end");
     vy_llvm_go(e, loop); /* at least one lane executes */
     vy_llvm_start(e, loop);
-    LLVMValueRef bits = LLVMBuildLoad2(B, i32, left, "");
-    LLVMValueRef lane = vy_llvm_intrinsic(e, "llvm.cttz", &i32, 1, (LLVMValueRef[]){bits, vy_llvm_number(e, 1, 1)}, 2);
+    LLVMValueRef bits = LLVMBuildLoad2(B, word, left, "");
+    LLVMValueRef lane = vy_llvm_intrinsic(e, "llvm.cttz", &word, 1, (LLVMValueRef[]){bits, vy_llvm_number(e, 1, 1)}, 2);
     LLVMValueRef old = lane_atomic(e, a, p, lane);
     if (result && old) {
         LLVMValueRef olds = LLVMBuildLoad2(B, lanes, result, "");
         LLVMBuildStore(B, LLVMBuildInsertElement(B, olds, old, lane, ""), result);
     }
-    LLVMValueRef rest = LLVMBuildAnd(B, bits, LLVMBuildSub(B, bits, vy_llvm_number(e, 32, 1), ""), "");
+    LLVMValueRef rest = LLVMBuildAnd(B, bits, LLVMBuildSub(B, bits, LLVMConstInt(word, 1, 0), ""), "");
     LLVMBuildStore(B, rest, left);
-    LLVMBuildCondBr(B, LLVMBuildICmp(B, LLVMIntNE, rest, vy_llvm_number(e, 32, 0), ""), loop, end);
+    LLVMBuildCondBr(B, LLVMBuildICmp(B, LLVMIntNE, rest, LLVMConstNull(word), ""), loop, end);
     vy_llvm_start(e, end);
     if (result)
         vy_llvm_declare(e, a->s->variable, LLVMBuildLoad2(B, lanes, result, ""));

@@ -128,33 +128,35 @@ static void masked_branch(vy_emitter *e, LLVMValueRef mask, uint32_t first, uint
     vy_llvm_start(e, end);
 }
 
+/* The branches for lanes that do not agree. */
+static void mixed_if(vy_emitter *e, uint32_t index, const vy_stmt *s, LLVMValueRef condition) {
+    LLVMValueRef no = s->middle == s->end ? NULL : vy_llvm_both(e, e->mask, LLVMBuildNot(e->builder, condition, ""));
+    masked_branch(e, vy_llvm_both(e, e->mask, condition), index + 1, s->middle);
+    if (no)
+        masked_branch(e, no, s->middle, s->end);
+}
+
 /* All lanes execute here: if they agree, so do they in the branch. */
-static void agreed_if(vy_emitter *e, uint32_t index, const vy_stmt *s, LLVMValueRef yes, LLVMValueRef no) {
+static void agreed_if(vy_emitter *e, uint32_t index, const vy_stmt *s) {
     LLVMBasicBlockRef all = vy_llvm_block(e, "all"), mixed = vy_llvm_block(e, "mixed"), end = vy_llvm_block(e, "endif");
+    LLVMValueRef holds = vy_llvm_holds(e, s->a), condition = vy_llvm_expr_lanes(e, s->a);
     e->copies *= 2;
-    LLVMBuildCondBr(e->builder, vy_llvm_all(e, yes), all, mixed);
+    LLVMBuildCondBr(e->builder, holds ? holds : vy_llvm_all(e, condition), all, mixed);
     vy_llvm_start(e, all);
     branch_with(e, NULL, index + 1, s->middle);
     vy_llvm_go(e, end);
     vy_llvm_start(e, mixed);
-    masked_branch(e, yes, index + 1, s->middle);
-    masked_branch(e, no, s->middle, s->end);
+    mixed_if(e, index, s, condition);
     vy_llvm_go(e, end);
     vy_llvm_start(e, end);
     e->copies /= 2;
 }
 
 static void varied_if(vy_emitter *e, uint32_t index, const vy_stmt *s) {
-    LLVMValueRef condition = vy_llvm_splat(e, vy_llvm_expr(e, s->a));
-    LLVMValueRef yes = vy_llvm_both(e, e->mask, condition);
-    LLVMValueRef no = s->middle == s->end ? NULL : vy_llvm_both(e, e->mask, LLVMBuildNot(e->builder, condition, ""));
-    if (!e->mask && e->copies < COPIES && size_of(e, index + 1, s->middle) <= SMALL) {
-        agreed_if(e, index, s, yes, no);
-        return;
-    }
-    masked_branch(e, yes, index + 1, s->middle);
-    if (no)
-        masked_branch(e, no, s->middle, s->end);
+    if (!e->mask && e->copies < COPIES && size_of(e, index + 1, s->middle) <= SMALL)
+        agreed_if(e, index, s);
+    else
+        mixed_if(e, index, s, vy_llvm_expr_lanes(e, s->a));
 }
 
 /* ---- for: one step ---- */
@@ -205,6 +207,31 @@ static LLVMValueRef shaped(vy_emitter *e, LLVMValueRef value, int lanes) {
     return lanes ? vy_llvm_splat(e, value) : value;
 }
 
+/* The rows of a variable with a stride count on beside its lanes. */
+static void begin_rows(vy_emitter *e, const vy_stmt *s) {
+    vy_slot *slot = &e->slots[s->variable];
+    uint64_t stride;
+    if (!e->row || slot->home != VY_HOME_LANES || !vy_variable_stride(e->uniform, s->variable, &stride))
+        return;
+    for (uint32_t k = 0; k < e->row_count; k++) {
+        LLVMValueRef from = vy_llvm_row(e, s->a, k);
+        if (!slot->rows[k])
+            slot->rows[k] = vy_llvm_place(e, LLVMTypeOf(from), "row");
+        LLVMBuildStore(e->builder, from, slot->rows[k]);
+    }
+    slot->rows_are_places = 1;
+}
+
+static void step_rows(vy_emitter *e, const vy_stmt *s) {
+    const vy_slot *slot = &e->slots[s->variable];
+    LLVMTypeRef type = vy_llvm_type(e, (vyre_type)e->program->variables.items[s->variable].type);
+    for (uint32_t k = 0; k < e->row_count && slot->rows[k]; k++) {
+        LLVMValueRef step = s->c == VY_NONE ? LLVMConstInt(type, 1, 0) : vy_llvm_row(e, s->c, k);
+        LLVMValueRef now = LLVMBuildLoad2(e->builder, type, slot->rows[k], "");
+        LLVMBuildStore(e->builder, LLVMBuildAdd(e->builder, now, step, ""), slot->rows[k]);
+    }
+}
+
 /* Declares the variable of a `for`; whether it enters. */
 static LLVMValueRef begin_for(vy_emitter *e, const vy_stmt *s, bounds *b) {
     int lanes = e->slots[s->variable].home != VY_HOME_SCALAR;
@@ -216,12 +243,14 @@ static LLVMValueRef begin_for(vy_emitter *e, const vy_stmt *s, bounds *b) {
     b->step = shaped(e, b->step, lanes);
     vy_llvm_declare(e, s->variable, from);
     e->slots[s->variable].is_whole = (uint8_t)(vy_llvm_is_whole(e, s->a) && vy_llvm_is_whole(e, s->c));
+    begin_rows(e, s);
     return vy_llvm_for_enters(e, s, from, b->to, b->step);
 }
 
 static LLVMValueRef step_for(vy_emitter *e, const vy_stmt *s, const bounds *b) {
     LLVMValueRef next, goes_on = vy_llvm_for_next(e, s, vy_llvm_variable(e, s->variable), b->to, b->step, &next);
     vy_llvm_declare(e, s->variable, next);
+    step_rows(e, s);
     return goes_on;
 }
 
@@ -378,8 +407,7 @@ static void statement(vy_emitter *e, uint32_t index) {
     switch ((vy_stmt_kind)s->kind) {
     case VY_STMT_LET:
     case VY_STMT_VAR:
-        vy_llvm_declare(e, s->variable, vy_llvm_expr(e, s->a));
-        e->slots[s->variable].is_whole = (uint8_t)vy_llvm_is_whole(e, s->a);
+        vy_llvm_define(e, s);
         break;
     case VY_STMT_ASSIGN:
         vy_llvm_assign(e, s->variable, vy_llvm_expr(e, s->a));

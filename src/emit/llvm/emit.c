@@ -344,7 +344,9 @@ vyre_status vy_llvm_emit(const vyre_program *program, const vy_llvm_options *opt
                     .copies = 1,
                     .error = error};
     e.chunks = (e.group_size + e.width - 1) / e.width;
-    e.rows = (size[1] == 1 && size[2] == 1) || size[0] % e.width == 0;
+    e.row = vy_llvm_row_of(size, e.width);
+    e.row_count = e.row ? e.width / e.row : 0;
+    e.by_rows = e.row_count == 1 || (e.row && e.row >= options->register_lanes);
     vyre_status status = vy_uniform_make(program, &e.uniform, error);
     if (status == VYRE_OK)
         status = prepare(&e, &arena);

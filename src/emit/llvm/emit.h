@@ -13,9 +13,10 @@
 #include <llvm-c/Core.h>
 
 typedef struct vy_llvm_options {
-    uint32_t width;   /* lanes: 4, 8, 16 or 32 */
-    const char *name; /* of the function */
-    int gathers;      /* the processor loads lanes from anywhere at once */
+    uint32_t width;          /* lanes: 4, 8, 16, 32 or 64 */
+    uint32_t register_lanes; /* words of 32 bits in a register of the processor */
+    const char *name;        /* of the function */
+    int gathers;             /* the processor loads lanes from anywhere at once */
 } vy_llvm_options;
 
 /* What the frame of a call has to bring. */

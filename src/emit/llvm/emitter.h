@@ -7,6 +7,7 @@
  *   atomic.c      atomics
  *   collective.c  collectives
  *   value.c       expressions
+ *   rows.c        what is known of a chunk without its lanes
  *   op.c          rows of the op table, conversions
  *
  * A value is a scalar where the program says that it is the same for the workgroup (transform/uniform.h), a vector of `width` lanes elsewhere. The mask
@@ -19,6 +20,9 @@
 #include "emit/llvm/emit.h"
 #include "ir/model.h"
 #include "transform/uniform.h"
+
+/* Lanes of a chunk, and rows of the workgroup in one. */
+enum { VY_LLVM_LANES = 64, VY_LLVM_ROWS = 4 };
 
 /* Where a variable lives. */
 typedef enum vy_home {
@@ -37,6 +41,9 @@ typedef struct vy_slot {
     uint8_t is_here;     /* spill: brought from memory for the current chunk … */
     uint8_t is_changed;  /* … and to be put back */
     LLVMValueRef memory; /* … there */
+    LLVMValueRef rows[VY_LLVM_ROWS]; /* lanes, with a stride: the value of each row's first lane; else NULL */
+    uint8_t rows_are_places;         /* … allocas: of a loop */
+    LLVMValueRef holds;              /* lanes of bools: i1, whether all are true; NULL if nobody knows */
 } vy_slot;
 
 /* A loop that lanes leave one by one: those that have left for good and those that wait for the next trip. */
@@ -56,7 +63,8 @@ typedef struct vy_emitter {
     const vy_function *body;
     vy_uniform *uniform;
     uint32_t width, group_size, chunks;
-    int rows; /* a chunk lies in one row, so that strides hold in it */
+    uint32_t row, row_count; /* a chunk is so many rows of so many lanes, in which strides hold; 0: it lies anyhow */
+    int by_rows;             /* what has a stride is computed once for a row, not for its lanes */
     int has_meetings, gathers;
     /* The same for the call. */
     LLVMValueRef frame, spill, workgroup;
@@ -66,11 +74,12 @@ typedef struct vy_emitter {
     /* The same for the workgroup: allocas. */
     LLVMValueRef group, group_id[3];
     /* Of the current chunk. */
-    LLVMValueRef chunk;            /* i32 */
-    LLVMValueRef local_index;      /* lanes */
-    LLVMValueRef local_id[3];      /* lanes */
-    LLVMValueRef mask;             /* lanes of i1; NULL: all */
-    LLVMValueRef returned;         /* alloca of a mask; NULL: nobody returns alone */
+    LLVMValueRef chunk;                                            /* i32 */
+    LLVMValueRef local_index;                                      /* lanes */
+    LLVMValueRef local_id[3];                                      /* lanes */
+    LLVMValueRef row_index[VY_LLVM_ROWS], row_id[3][VY_LLVM_ROWS]; /* of the first lane of a row */
+    LLVMValueRef mask;                                             /* lanes of i1; NULL: all */
+    LLVMValueRef returned;                                         /* alloca of a mask; NULL: nobody returns alone */
     int keeps_returned;            /* a later stretch needs the mask: it is kept for every chunk */
     int some_gone;                 /* lanes may have returned in a stretch before this one */
     LLVMBasicBlockRef chunk_start; /* what the chunk brings from memory, before its code */
@@ -153,28 +162,53 @@ void vy_llvm_declare(vy_emitter *e, uint32_t variable, LLVMValueRef value);
 /* Assigns: lanes that do not execute keep theirs. */
 void vy_llvm_assign(vy_emitter *e, uint32_t variable, LLVMValueRef value);
 
+/* Declares it by an expression; `let` and `var`. */
+void vy_llvm_define(vy_emitter *e, const vy_stmt *s);
+
 /* At the end of a chunk: what it changed of what outlives it. */
 void vy_llvm_put_back(vy_emitter *e);
+
+/* ---- rows ---- */
+
+/* Lanes of a chunk that lie in one row of such a workgroup; 0 if rows are too short. */
+uint32_t vy_llvm_row_of(const uint32_t *size, uint32_t width);
+/* The ids of the chunk's lanes, and the mask of those there are. */
+void vy_llvm_find_ids(vy_emitter *e);
+/* Whether it has a stride, and rows to have it in. */
+int vy_llvm_has_rows(const vy_emitter *e, uint32_t expr);
+/* The value of the first lane of row k, if any lane of the row executes. Of what has rows. */
+LLVMValueRef vy_llvm_row(vy_emitter *e, uint32_t expr, uint32_t k);
+/* The same from the lanes of the value. */
+LLVMValueRef vy_llvm_row_of_lanes(vy_emitter *e, uint32_t expr, LLVMValueRef value, uint32_t k);
+/* Lanes of one scalar for each row, that grow by a stride; of vectors for each row, which are overwritten; and those of a row. */
+LLVMValueRef vy_llvm_lanes_of(vy_emitter *e, const LLVMValueRef *rows, uint64_t stride);
+LLVMValueRef vy_llvm_join(vy_emitter *e, LLVMValueRef *rows);
+LLVMValueRef vy_llvm_part(vy_emitter *e, LLVMValueRef lanes, uint32_t k);
+/* i1: whether a lane of row k executes; NULL: at least one does. */
+LLVMValueRef vy_llvm_row_executes(vy_emitter *e, uint32_t k);
+/* i1: a condition that is true in all lanes, told without them. It may say no where all are. NULL: lanes have to be asked. */
+LLVMValueRef vy_llvm_holds(vy_emitter *e, uint32_t condition);
 
 /* ---- masks ---- */
 
 /* i1: whether any, or every, lane of a mask is set; the mask is not NULL. */
 LLVMValueRef vy_llvm_any(vy_emitter *e, LLVMValueRef mask);
 LLVMValueRef vy_llvm_all(vy_emitter *e, LLVMValueRef mask);
-LLVMValueRef vy_llvm_bits(vy_emitter *e, LLVMValueRef mask);              /* as an integer of i32 */
+LLVMValueRef vy_llvm_bits(vy_emitter *e, LLVMValueRef mask);              /* as an integer, i32 or i64 */
 LLVMValueRef vy_llvm_first(vy_emitter *e, LLVMValueRef mask);             /* i32: the first lane; NULL gives lane 0 */
 LLVMValueRef vy_llvm_both(vy_emitter *e, LLVMValueRef a, LLVMValueRef b); /* either may be NULL: all */
 
 /* ---- memory ---- */
 
 LLVMValueRef vy_llvm_load(vy_emitter *e, uint32_t expr);
+LLVMValueRef vy_llvm_load_row(vy_emitter *e, uint32_t expr, uint32_t k); /* one that is the same in a row */
 void vy_llvm_store(vy_emitter *e, uint32_t stmt);
 uint64_t vy_llvm_size(vyre_type type); /* bytes of an element */
-/* Whether lanes lie side by side; then first_address is where, and load_row and store_row access them, as far as the mask allows. */
+/* Whether lanes lie side by side; then first_address is where, and load_first and store_first access them, as far as the mask allows. */
 int vy_llvm_is_contiguous(const vy_emitter *e, uint32_t memory, uint32_t index);
-LLVMValueRef vy_llvm_first_address(vy_emitter *e, uint32_t memory, uint32_t expr, LLVMValueRef index);
-LLVMValueRef vy_llvm_load_row(vy_emitter *e, uint32_t memory, LLVMValueRef at);
-void vy_llvm_store_row(vy_emitter *e, uint32_t memory, LLVMValueRef value, LLVMValueRef at);
+LLVMValueRef vy_llvm_first_address(vy_emitter *e, uint32_t memory, uint32_t expr);
+LLVMValueRef vy_llvm_load_first(vy_emitter *e, uint32_t memory, LLVMValueRef at);
+void vy_llvm_store_first(vy_emitter *e, uint32_t memory, LLVMValueRef value, LLVMValueRef at);
 LLVMValueRef vy_llvm_address(vy_emitter *e, uint32_t memory, LLVMValueRef index); /* of an element, or of each lane's */
 
 /* ---- atomics ---- */

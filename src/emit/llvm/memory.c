@@ -6,22 +6,15 @@
 
 /* ---- addresses ---- */
 
-typedef enum shape { SCALAR, SAME_IN_CHUNK, CONTIGUOUS, SCATTERED } shape;
+typedef enum shape { SCALAR, SAME_IN_ROW, CONTIGUOUS, SCATTERED } shape;
 
 static shape shape_of(const vy_emitter *e, uint32_t index) {
     uint64_t stride;
     if (vy_expr_sameness(e->uniform, index) != VY_SAME_NOWHERE)
         return SCALAR;
-    if (!e->rows || !vy_stride_of(e->uniform, index, &stride) || (uint32_t)stride > 1)
+    if (!e->row || !vy_stride_of(e->uniform, index, &stride) || (uint32_t)stride > 1)
         return SCATTERED;
-    return stride ? CONTIGUOUS : SAME_IN_CHUNK;
-}
-
-/* The value of lane 0, or of the first that executes if only those have theirs. */
-static LLVMValueRef some_lane(vy_emitter *e, uint32_t expr, LLVMValueRef value) {
-    if (!vy_llvm_is_lanes(value) || vy_llvm_is_whole(e, expr))
-        return vy_llvm_lane(e, value, 0);
-    return LLVMBuildExtractElement(e->builder, value, vy_llvm_first(e, e->mask), "");
+    return stride ? CONTIGUOUS : SAME_IN_ROW;
 }
 
 static int is_private(const vy_emitter *e, uint32_t memory) {
@@ -81,22 +74,16 @@ static LLVMValueRef address(vy_emitter *e, uint32_t memory, LLVMValueRef index) 
                           e->program->memories.items[memory].space == VY_SPACE_BUFFER);
 }
 
-/* The address of the first lane's element. That lane may be masked and its index below zero, so a small distance from the end of u32 counts as that; no
- * buffer is so long. If masked lanes do not know their index, one that does tells it. */
-static LLVMValueRef first_address(vy_emitter *e, uint32_t memory, uint32_t expr, LLVMValueRef index,
-                                  LLVMValueRef mask) {
+/* The address of the element of a row's first lane. That lane may be masked and its index below zero, so a small distance from the end of u32 counts as
+ * that; no buffer is so long. */
+static LLVMValueRef row_address(vy_emitter *e, uint32_t memory, uint32_t expr, uint32_t k, int is_masked) {
     uint64_t size = vy_llvm_size((vyre_type)e->program->memories.items[memory].type);
-    LLVMValueRef first;
-    if (!mask) {
-        first = wide(e, vy_llvm_lane(e, index, 0));
-    } else if (vy_llvm_is_whole(e, expr)) {
-        LLVMValueRef by = vy_llvm_number(e, 32, e->width);
-        first = wide(e, LLVMBuildAdd(e->builder, vy_llvm_lane(e, index, 0), by, ""));
-        first = LLVMBuildSub(e->builder, first, vy_llvm_number(e, 64, e->width), "");
+    LLVMValueRef first = vy_llvm_row(e, expr, k);
+    if (is_masked) {
+        first = wide(e, LLVMBuildAdd(e->builder, first, vy_llvm_number(e, 32, e->row), ""));
+        first = LLVMBuildSub(e->builder, first, vy_llvm_number(e, 64, e->row), "");
     } else {
-        LLVMValueRef lane = vy_llvm_first(e, e->mask);
-        first = wide(e, LLVMBuildExtractElement(e->builder, index, lane, ""));
-        first = LLVMBuildSub(e->builder, first, wide(e, lane), "");
+        first = wide(e, first);
     }
     return vy_llvm_at(e, base_of(e, memory), scaled(e, first, size));
 }
@@ -147,21 +134,40 @@ static LLVMValueRef scalar_load_if(vy_emitter *e, LLVMTypeRef type, uint32_t mem
     return phi;
 }
 
-static LLVMValueRef contiguous_load(vy_emitter *e, LLVMTypeRef lanes, LLVMValueRef at, LLVMValueRef mask,
-                                    unsigned alignment) {
+static LLVMTypeRef row_type(const vy_emitter *e, LLVMTypeRef type) {
+    return LLVMVectorType(type, e->row);
+}
+
+static LLVMValueRef load_rows(vy_emitter *e, LLVMTypeRef type, const LLVMValueRef *at, LLVMValueRef mask,
+                              unsigned alignment) {
+    LLVMValueRef rows[VY_LLVM_ROWS];
+    for (uint32_t k = 0; k < e->row_count; k++)
+        rows[k] = mask ? masked_load(e, row_type(e, type), at[k], vy_llvm_part(e, mask, k), alignment)
+                       : plain_load(e, row_type(e, type), at[k], alignment);
+    return vy_llvm_join(e, rows);
+}
+
+/* `all` tells whether the mask is full, if somebody knows a shorter way to find out. */
+static LLVMValueRef contiguous_load(vy_emitter *e, LLVMTypeRef type, const LLVMValueRef *at, LLVMValueRef mask,
+                                    LLVMValueRef all, unsigned alignment) {
     if (!mask)
-        return plain_load(e, lanes, at, alignment);
-    branches b = branch(e, vy_llvm_all(e, mask));
+        return load_rows(e, type, at, NULL, alignment);
+    branches b = branch(e, all ? all : vy_llvm_all(e, mask));
     vy_llvm_start(e, b.yes);
-    LLVMValueRef whole = plain_load(e, lanes, at, alignment);
+    LLVMValueRef whole = load_rows(e, type, at, NULL, alignment);
     vy_llvm_go(e, b.end);
     vy_llvm_start(e, b.no);
-    LLVMValueRef part = masked_load(e, lanes, at, mask, alignment);
+    LLVMValueRef part = load_rows(e, type, at, mask, alignment);
     vy_llvm_go(e, b.end);
     vy_llvm_start(e, b.end);
-    LLVMValueRef phi = LLVMBuildPhi(e->builder, lanes, "");
+    LLVMValueRef phi = LLVMBuildPhi(e->builder, LLVMTypeOf(whole), "");
     LLVMAddIncoming(phi, (LLVMValueRef[]){whole, part}, (LLVMBasicBlockRef[]){b.yes, b.no}, 2);
     return phi;
+}
+
+static void row_addresses(vy_emitter *e, uint32_t memory, uint32_t expr, LLVMValueRef mask, LLVMValueRef *at) {
+    for (uint32_t k = 0; k < e->row_count; k++)
+        at[k] = row_address(e, memory, expr, k, mask != NULL);
 }
 
 static LLVMValueRef gather(vy_emitter *e, LLVMTypeRef lanes, LLVMValueRef at, LLVMValueRef mask, unsigned alignment) {
@@ -208,11 +214,30 @@ static LLVMValueRef own_element(vy_emitter *e, uint32_t expr, LLVMValueRef index
     return LLVMBuildExtractElement(e->builder, value, vy_llvm_first(e, e->mask), "");
 }
 
-/* All lanes of the chunk load one element, or none does. */
+/* All lanes of a row load one element, or none does. */
 static int is_one_load(const vy_emitter *e, const vy_expr *x) {
     uint64_t stride;
-    return shape_of(e, x->b) == SAME_IN_CHUNK && !is_private(e, x->a) &&
+    return shape_of(e, x->b) == SAME_IN_ROW && !is_private(e, x->a) &&
            (x->c == VY_NONE || (vy_stride_of(e->uniform, x->c, &stride) && !stride));
+}
+
+/* Rows of which no lane executes do not load. */
+LLVMValueRef vy_llvm_load_row(vy_emitter *e, uint32_t expr, uint32_t k) {
+    const vy_expr *x = &e->program->exprs.items[expr];
+    LLVMTypeRef type = vy_llvm_type(e, (vyre_type)x->type);
+    if (is_private(e, x->a))
+        return vy_llvm_row_of_lanes(e, expr, vy_llvm_load(e, expr), k);
+    LLVMValueRef index = vy_llvm_row(e, x->b, k), condition = x->c == VY_NONE ? NULL : vy_llvm_row(e, x->c, k);
+    condition = vy_llvm_both(e, condition, vy_llvm_row_executes(e, k));
+    return condition ? scalar_load_if(e, type, x->a, index, condition)
+                     : plain_load(e, type, address(e, x->a, index), alignment_of(e, x->a));
+}
+
+static LLVMValueRef load_by_rows(vy_emitter *e, uint32_t expr) {
+    LLVMValueRef rows[VY_LLVM_ROWS];
+    for (uint32_t k = 0; k < e->row_count; k++)
+        rows[k] = vy_llvm_load_row(e, expr, k);
+    return vy_llvm_lanes_of(e, rows, 0);
 }
 
 LLVMValueRef vy_llvm_load(vy_emitter *e, uint32_t expr) {
@@ -231,15 +256,14 @@ LLVMValueRef vy_llvm_load(vy_emitter *e, uint32_t expr) {
     if (is_one)
         return condition ? scalar_load_if(e, type, x->a, index, condition)
                          : plain_load(e, type, address(e, x->a, index), alignment);
-    if (is_one_load(e, x)) {
-        index = some_lane(e, x->b, index);
-        LLVMValueRef one = condition ? scalar_load_if(e, type, x->a, index, some_lane(e, x->c, condition))
-                                     : plain_load(e, type, address(e, x->a, index), alignment);
-        return vy_llvm_splat(e, one);
-    }
+    if (is_one_load(e, x))
+        return load_by_rows(e, expr);
     LLVMValueRef mask = condition ? vy_llvm_both(e, e->mask, vy_llvm_splat(e, condition)) : e->mask;
-    if (how == CONTIGUOUS && !is_private(e, x->a))
-        return contiguous_load(e, lanes, first_address(e, x->a, x->b, index, mask), mask, alignment);
+    if (how == CONTIGUOUS && !is_private(e, x->a)) {
+        LLVMValueRef at[VY_LLVM_ROWS], all = e->mask || !condition ? NULL : vy_llvm_holds(e, x->c);
+        row_addresses(e, x->a, x->b, mask, at);
+        return contiguous_load(e, type, at, mask, all, alignment);
+    }
     index = vy_llvm_splat(e, index);
     if (e->gathers && alignment < 4 && !is_private(e, x->a))
         return gather_parts(e, lanes, x->a, index, mask);
@@ -258,17 +282,26 @@ static void masked_store(vy_emitter *e, LLVMValueRef value, LLVMValueRef at, LLV
     vy_llvm_intrinsic(e, "llvm.masked.store", types, 2, args, 4);
 }
 
-static void contiguous_store(vy_emitter *e, LLVMValueRef value, LLVMValueRef at, unsigned alignment) {
+static void store_rows(vy_emitter *e, LLVMValueRef value, const LLVMValueRef *at, LLVMValueRef mask,
+                       unsigned alignment) {
+    for (uint32_t k = 0; k < e->row_count; k++)
+        if (mask)
+            masked_store(e, vy_llvm_part(e, value, k), at[k], vy_llvm_part(e, mask, k), alignment);
+        else
+            plain_store(e, vy_llvm_part(e, value, k), at[k], alignment);
+}
+
+static void contiguous_store(vy_emitter *e, LLVMValueRef value, const LLVMValueRef *at, unsigned alignment) {
     if (!e->mask) {
-        plain_store(e, value, at, alignment);
+        store_rows(e, value, at, NULL, alignment);
         return;
     }
     branches b = branch(e, vy_llvm_all(e, e->mask));
     vy_llvm_start(e, b.yes);
-    plain_store(e, value, at, alignment);
+    store_rows(e, value, at, NULL, alignment);
     vy_llvm_go(e, b.end);
     vy_llvm_start(e, b.no);
-    masked_store(e, value, at, e->mask, alignment);
+    store_rows(e, value, at, e->mask, alignment);
     vy_llvm_go(e, b.end);
     vy_llvm_start(e, b.end);
 }
@@ -300,31 +333,34 @@ void vy_llvm_store(vy_emitter *e, uint32_t stmt) {
         LLVMValueRef at = address(e, s->memory, index);
         LLVMValueRef old = plain_load(e, LLVMTypeOf(value), at, alignment);
         plain_store(e, LLVMBuildSelect(e->builder, e->mask, value, old, ""), at, alignment);
-    } else if (how == CONTIGUOUS && !is_private(e, s->memory))
-        contiguous_store(e, value, first_address(e, s->memory, s->a, index, e->mask), alignment);
-    else
+    } else if (how == CONTIGUOUS && !is_private(e, s->memory)) {
+        LLVMValueRef at[VY_LLVM_ROWS];
+        row_addresses(e, s->memory, s->a, e->mask, at);
+        contiguous_store(e, value, at, alignment);
+    } else
         scatter(e, value, address(e, s->memory, vy_llvm_splat(e, index)), alignment);
 }
 
 /* ---- for atomics ---- */
 
+/* Of two rows the lanes could meet. */
 int vy_llvm_is_contiguous(const vy_emitter *e, uint32_t memory, uint32_t index) {
-    return shape_of(e, index) == CONTIGUOUS && !is_private(e, memory);
+    return shape_of(e, index) == CONTIGUOUS && e->row_count == 1 && !is_private(e, memory);
 }
 
 LLVMValueRef vy_llvm_address(vy_emitter *e, uint32_t memory, LLVMValueRef index) {
     return address(e, memory, index);
 }
 
-LLVMValueRef vy_llvm_first_address(vy_emitter *e, uint32_t memory, uint32_t expr, LLVMValueRef index) {
-    return first_address(e, memory, expr, index, e->mask);
+LLVMValueRef vy_llvm_first_address(vy_emitter *e, uint32_t memory, uint32_t expr) {
+    return row_address(e, memory, expr, 0, e->mask != NULL);
 }
 
-LLVMValueRef vy_llvm_load_row(vy_emitter *e, uint32_t memory, LLVMValueRef at) {
+LLVMValueRef vy_llvm_load_first(vy_emitter *e, uint32_t memory, LLVMValueRef at) {
     LLVMTypeRef type = vy_llvm_type(e, (vyre_type)e->program->memories.items[memory].type);
-    return contiguous_load(e, vy_llvm_lanes(e, type), at, e->mask, alignment_of(e, memory));
+    return contiguous_load(e, type, &at, e->mask, NULL, alignment_of(e, memory));
 }
 
-void vy_llvm_store_row(vy_emitter *e, uint32_t memory, LLVMValueRef value, LLVMValueRef at) {
-    contiguous_store(e, value, at, alignment_of(e, memory));
+void vy_llvm_store_first(vy_emitter *e, uint32_t memory, LLVMValueRef value, LLVMValueRef at) {
+    contiguous_store(e, value, &at, alignment_of(e, memory));
 }

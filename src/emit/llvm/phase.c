@@ -129,33 +129,6 @@ void vy_llvm_plan_phases(vy_emitter *e) {
 
 static void write_stretch(vy_emitter *e, const void *user);
 
-/* The ids of the chunk's lanes. Where a row is whole chunks, or all there is, x counts on and the others are the same. */
-static void find_ids(vy_emitter *e) {
-    const uint32_t *size = e->program->workgroup;
-    LLVMBuilderRef b = e->builder;
-    LLVMValueRef first = LLVMBuildMul(b, e->chunk, vy_llvm_number(e, 32, e->width), "");
-    LLVMValueRef iota = vy_llvm_iota(e, 32);
-    e->local_index = LLVMBuildAdd(b, vy_llvm_splat(e, first), iota, "local_index");
-    LLVMValueRef index = e->rows ? first : e->local_index;
-    for (int axis = 0; axis < 3; axis++) {
-        LLVMValueRef extent = vy_llvm_number(e, 32, size[axis]), id = index;
-        if (vy_llvm_is_lanes(index))
-            extent = vy_llvm_splat(e, extent);
-        if (size[axis] == 1)
-            id = LLVMConstNull(LLVMTypeOf(index));
-        else if (axis < 2 && (size[axis + 1] > 1 || (axis == 0 && size[2] > 1)))
-            id = LLVMBuildURem(b, index, extent, "");
-        if (size[axis] > 1)
-            index = LLVMBuildUDiv(b, index, extent, "");
-        id = vy_llvm_splat(e, id);
-        e->local_id[axis] = e->rows && axis == 0 && size[0] > 1 ? LLVMBuildAdd(b, id, iota, "local_id") : id;
-    }
-    e->mask = NULL;
-    if (e->group_size % e->width)
-        e->mask = LLVMBuildICmp(b, LLVMIntULT, e->local_index, vy_llvm_splat(e, vy_llvm_number(e, 32, e->group_size)),
-                                "mask");
-}
-
 /* Where the chunk keeps who has returned. */
 static LLVMValueRef returned_place(vy_emitter *e) {
     LLVMValueRef chunk = LLVMBuildZExt(e->builder, e->chunk, vy_llvm_int(e, 64), "");
@@ -193,7 +166,7 @@ void vy_llvm_chunks(vy_emitter *e, void (*inside)(vy_emitter *e, const void *use
     e->chunk = LLVMBuildPhi(e->builder, i32, "chunk");
     e->chunk_end = next;
     e->depth = 0;
-    find_ids(e);
+    vy_llvm_find_ids(e);
     start_lanes(e);
     LLVMBasicBlockRef code = vy_llvm_block(e, "code");
     e->chunk_start = LLVMGetInsertBlock(e->builder);
@@ -287,7 +260,7 @@ static LLVMValueRef group_condition(vy_emitter *e, uint32_t expr) {
         return vy_llvm_expr(e, expr);
     e->chunk = vy_llvm_number(e, 32, 0);
     e->depth = 0;
-    find_ids(e);
+    vy_llvm_find_ids(e);
     LLVMValueRef first = vy_llvm_lane(e, vy_llvm_expr_lanes(e, expr), 0);
     e->mask = NULL;
     e->chunk = e->local_index = NULL;

@@ -41,7 +41,7 @@ LLVMValueRef vy_llvm_splat(vy_emitter *e, LLVMValueRef value) {
         return value;
     LLVMTypeRef lanes = vy_llvm_lanes(e, LLVMTypeOf(value));
     if (LLVMIsConstant(value)) {
-        LLVMValueRef all[64];
+        LLVMValueRef all[VY_LLVM_LANES];
         for (uint32_t i = 0; i < e->width; i++)
             all[i] = value;
         return LLVMConstVector(all, e->width);
@@ -58,7 +58,7 @@ LLVMValueRef vy_llvm_lane(vy_emitter *e, LLVMValueRef lanes, unsigned lane) {
 }
 
 LLVMValueRef vy_llvm_iota(vy_emitter *e, unsigned bits) {
-    LLVMValueRef all[64];
+    LLVMValueRef all[VY_LLVM_LANES];
     for (uint32_t i = 0; i < e->width; i++)
         all[i] = vy_llvm_number(e, bits, i);
     return LLVMConstVector(all, e->width);
@@ -115,11 +115,12 @@ LLVMValueRef vy_llvm_bits(vy_emitter *e, LLVMValueRef mask) {
 }
 
 LLVMValueRef vy_llvm_first(vy_emitter *e, LLVMValueRef mask) {
-    LLVMTypeRef i32 = vy_llvm_int(e, 32);
     if (!mask)
         return vy_llvm_number(e, 32, 0);
     LLVMValueRef args[2] = {vy_llvm_bits(e, mask), vy_llvm_number(e, 1, 1)};
-    return vy_llvm_intrinsic(e, "llvm.cttz", &i32, 1, args, 2);
+    LLVMTypeRef bits = LLVMTypeOf(args[0]);
+    LLVMValueRef first = vy_llvm_intrinsic(e, "llvm.cttz", &bits, 1, args, 2);
+    return e->width > 32 ? LLVMBuildTrunc(e->builder, first, vy_llvm_int(e, 32), "") : first;
 }
 
 LLVMValueRef vy_llvm_any(vy_emitter *e, LLVMValueRef mask) {

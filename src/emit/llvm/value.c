@@ -3,6 +3,8 @@
 #include "emit/llvm/emitter.h"
 #include "ir/eval.h"
 
+#include <string.h>
+
 /* ---- what is known ---- */
 
 int vy_llvm_parts(const vy_emitter *e, uint32_t expr) {
@@ -134,6 +136,30 @@ void vy_llvm_assign(vy_emitter *e, uint32_t variable, LLVMValueRef value) {
     put(e, variable, value);
 }
 
+/* Masks are compared, not put together: processors do not spread bits. */
+static int is_by_rows(const vy_emitter *e, uint32_t expr) {
+    const vy_expr *x = &e->program->exprs.items[expr];
+    return e->by_rows && (x->kind == VY_EXPR_OP || x->kind == VY_EXPR_BUILTIN) && x->type != VYRE_TYPE_BOOL &&
+           vy_llvm_has_rows(e, expr) && vy_expr_sameness(e->uniform, expr) == VY_SAME_NOWHERE;
+}
+
+/* A `let` is what it was declared as wherever it is seen, so its rows are, too. */
+void vy_llvm_define(vy_emitter *e, const vy_stmt *s) {
+    vy_slot *slot = &e->slots[s->variable];
+    uint64_t stride;
+    int has_rows = e->row && slot->home == VY_HOME_LANES && vy_variable_stride(e->uniform, s->variable, &stride);
+    LLVMValueRef rows[VY_LLVM_ROWS] = {NULL}, holds = NULL;
+    for (uint32_t k = 0; has_rows && k < e->row_count; k++)
+        rows[k] = vy_llvm_row(e, s->a, k);
+    if (s->kind == VY_STMT_LET && slot->home == VY_HOME_LANES && type_of(e, s->variable) == VYRE_TYPE_BOOL)
+        holds = vy_llvm_holds(e, s->a);
+    vy_llvm_declare(e, s->variable,
+                    has_rows && is_by_rows(e, s->a) ? vy_llvm_lanes_of(e, rows, stride) : vy_llvm_expr(e, s->a));
+    slot->is_whole = (uint8_t)vy_llvm_is_whole(e, s->a);
+    memcpy(slot->rows, rows, sizeof rows);
+    slot->holds = holds;
+}
+
 /* ---- expressions ---- */
 
 static LLVMValueRef literal(vy_emitter *e, const vy_expr *x) {
@@ -197,9 +223,21 @@ static LLVMValueRef op(vy_emitter *e, const vy_expr *x) {
     return vy_llvm_op(e, x, type, values[0], values[1], values[2]);
 }
 
+/* What has a stride, once for a row. */
+static LLVMValueRef lanes_by_rows(vy_emitter *e, uint32_t expr) {
+    LLVMValueRef rows[VY_LLVM_ROWS];
+    uint64_t stride;
+    (void)vy_stride_of(e->uniform, expr, &stride);
+    for (uint32_t k = 0; k < e->row_count; k++)
+        rows[k] = vy_llvm_row(e, expr, k);
+    return vy_llvm_lanes_of(e, rows, stride);
+}
+
 /* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 LLVMValueRef vy_llvm_expr(vy_emitter *e, uint32_t expr) {
     const vy_expr *x = &e->program->exprs.items[expr];
+    if (is_by_rows(e, expr))
+        return lanes_by_rows(e, expr);
     switch ((vy_expr_kind)x->kind) {
     case VY_EXPR_LITERAL:
         return literal(e, x);
