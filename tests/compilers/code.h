@@ -175,6 +175,7 @@ static inline void outcome_of_code(const code *code, const vyre_arguments *argum
     signal(SIGALRM, code_is_late);
     alarm(CODE_SECONDS);
     code->object.entry(&frame, launch.group_count / 2, launch.group_count);
+    frame.private_set = UINT32_MAX; /* no other thread is here: buffers are this one's own */
     code->object.entry(&frame, 0, launch.group_count / 2);
     alarm(0);
     out->status = frame.stopped ? VYRE_TIMEOUT : frame.trap_invocation != UINT64_MAX ? VYRE_TRAPPED : VYRE_OK;

@@ -2,7 +2,10 @@
  *
  * What only one thread sees needs no lock: arrays of the workgroup, and buffers of which every thread has its own for the time of a dispatch (kernel.h). There lanes side by
  * side are one vector, and the others follow each other. Elsewhere it is lane by lane, real atomics. */
+#include "backends/cpu/features.h"
 #include "emit/llvm/emitter.h"
+
+#include <llvm-c/Target.h>
 
 #define B e->builder
 
@@ -175,57 +178,73 @@ static void row_atomic(vy_emitter *e, const atomic *a) {
         vy_llvm_declare(e, a->s->variable, old);
 }
 
-/* A value laid down to be taken apart: from memory that is one instruction a lane. Of a widened one the narrow one suffices. */
-typedef struct parts {
-    LLVMValueRef value;   /* a scalar is the same for all, NULL nothing */
-    LLVMValueRef at;      /* else where its lanes lie, ... */
-    LLVMTypeRef type, in; /* ... as what, and what the narrow one was */
-} parts;
-
-static parts lay_apart(vy_emitter *e, LLVMValueRef value, unsigned which) {
-    parts p = {.value = value};
-    if (!value || !vy_llvm_is_lanes(value))
-        return p;
-    p.type = LLVMGetElementType(LLVMTypeOf(value));
-    if (LLVMIsAZExtInst(value) && LLVMGetIntTypeWidth(LLVMGetElementType(LLVMTypeOf(LLVMGetOperand(value, 0)))) >= 8)
-        value = LLVMGetOperand(value, 0);
-    p.in = LLVMGetElementType(LLVMTypeOf(value));
-    p.at = vy_llvm_at(e, e->spill, vy_llvm_number(e, 64, e->lanes_offset + 8 * (uint64_t)e->width * which));
-    LLVMSetAlignment(LLVMBuildStore(B, value, p.at), 8);
-    return p;
+/* Nothing, which LLVM does not look through: it would take every lane out of the vector by itself. */
+static LLVMValueRef as_is(vy_emitter *e, LLVMValueRef word) {
+    LLVMTypeRef type = LLVMTypeOf(word), function = LLVMFunctionType(type, &type, 1, 0);
+    LLVMValueRef nothing = LLVMGetInlineAsm(function, "", 0, "=r,0", 4, 0, 0, LLVMInlineAsmDialectATT, 0);
+    return LLVMBuildCall2(B, function, nothing, &word, 1, "");
 }
 
-/* Volatile, since LLVM would look through the memory and take the vector apart in registers. */
-static LLVMValueRef part(vy_emitter *e, const parts *p, LLVMValueRef lane) {
-    if (!p->at)
-        return p->value;
-    LLVMValueRef load = LLVMBuildLoad2(B, p->in, LLVMBuildGEP2(B, p->in, p->at, &lane, 1, ""), "");
-    LLVMSetVolatile(load, 1);
-    return p->in == p->type ? load : LLVMBuildZExt(B, load, p->type, "");
-}
-
-static LLVMValueRef lane_atomic(vy_emitter *e, const atomic *a, const parts p[3], LLVMValueRef lane) {
-    LLVMValueRef at = vy_llvm_address(e, a->s->memory, part(e, &p[0], lane));
-    return one_atomic(e, a, at, part(e, &p[1], lane), part(e, &p[2], lane));
+/* The lanes of a vector, word by word of up to eight bytes: a word is one instruction, and so is a lane of it. From memory they would be, too, but those
+ * loads wait for the stores of the lanes before. What is no vector is the same for all. */
+static void take_apart(vy_emitter *e, LLVMValueRef value, LLVMValueRef *lanes) {
+    if (!value || !vy_llvm_is_lanes(value)) {
+        for (unsigned i = 0; i < e->width; i++)
+            lanes[i] = value;
+        return;
+    }
+    LLVMTypeRef lane = LLVMGetElementType(LLVMTypeOf(value));
+    unsigned bits = (unsigned)LLVMSizeOfTypeInBits(LLVMGetModuleDataLayout(e->module), lane), count = 64 / bits;
+    LLVMTypeRef word = vy_llvm_int(e, 64);
+    LLVMValueRef words = LLVMBuildBitCast(B, value, LLVMVectorType(word, e->width / count), ""), now = NULL;
+    for (unsigned i = 0; i < e->width; i++) {
+        if (i % count == 0)
+            now = as_is(e, LLVMBuildExtractElement(B, words, vy_llvm_number(e, 32, i / count), ""));
+        LLVMValueRef part = LLVMBuildLShr(B, now, vy_llvm_number(e, 64, i % count * bits), "");
+        lanes[i] = LLVMBuildBitCast(B, LLVMBuildTrunc(B, part, vy_llvm_int(e, bits), ""), lane, "");
+    }
 }
 
 /* All lanes, one after the other, written out. */
-static void every_lane(vy_emitter *e, const atomic *a, const parts p[3]) {
-    LLVMValueRef olds = LLVMGetPoison(vy_llvm_lanes(e, vy_llvm_type(e, a->type)));
+static void every_lane(vy_emitter *e, const atomic *a) {
+    LLVMValueRef olds = LLVMGetPoison(vy_llvm_lanes(e, vy_llvm_type(e, a->type))), lanes[3][VY_CPU_WIDTH_MAX];
+    take_apart(e, a->index, lanes[0]);
+    take_apart(e, a->b, lanes[1]);
+    take_apart(e, a->c, lanes[2]);
     for (unsigned i = 0; i < e->width; i++) {
-        LLVMValueRef lane = vy_llvm_number(e, 32, i), old = lane_atomic(e, a, p, lane);
+        LLVMValueRef at = vy_llvm_address(e, a->s->memory, lanes[0][i]);
+        LLVMValueRef old = one_atomic(e, a, at, lanes[1][i], lanes[2][i]);
         if (a->s->result_count && old)
-            olds = LLVMBuildInsertElement(B, olds, old, lane, "");
+            olds = LLVMBuildInsertElement(B, olds, old, vy_llvm_number(e, 32, i), "");
     }
     if (a->s->result_count)
         vy_llvm_declare(e, a->s->variable, olds);
 }
 
+/* Lanes that are laid down, to be read one by one; what is no vector stays. */
+static LLVMValueRef lay_down(vy_emitter *e, LLVMValueRef value, unsigned which) {
+    LLVMValueRef at = vy_llvm_at(e, e->spill, vy_llvm_number(e, 64, e->lanes_offset + 8 * (uint64_t)e->width * which));
+    if (value && vy_llvm_is_lanes(value))
+        LLVMSetAlignment(LLVMBuildStore(B, value, at), 8);
+    return at;
+}
+
+/* Volatile, since LLVM would look through the memory. */
+static LLVMValueRef lane_of(vy_emitter *e, LLVMValueRef value, LLVMValueRef at, LLVMValueRef lane) {
+    if (!value || !vy_llvm_is_lanes(value))
+        return value;
+    LLVMTypeRef type = LLVMGetElementType(LLVMTypeOf(value));
+    LLVMValueRef load = LLVMBuildLoad2(B, type, LLVMBuildGEP2(B, type, at, &lane, 1, ""), "");
+    LLVMSetVolatile(load, 1);
+    return load;
+}
+
 /* Those of the mask, the lowest first. */
-static void each_lane(vy_emitter *e, const atomic *a, const parts p[3]) {
+static void each_lane(vy_emitter *e, const atomic *a) {
     LLVMValueRef start = vy_llvm_bits(e, e->mask);
     LLVMTypeRef word = LLVMTypeOf(start), lanes = vy_llvm_lanes(e, vy_llvm_type(e, a->type));
     LLVMValueRef left = vy_llvm_place(e, word, "left"), result = NULL;
+    LLVMValueRef index = lay_down(e, a->index, 0), b = lay_down(e, a->b, 1), c = lay_down(e, a->c, 2);
     LLVMBuildStore(B, start, left);
     if (a->s->result_count) {
         result = vy_llvm_place(e, lanes, "old");
@@ -236,7 +255,8 @@ static void each_lane(vy_emitter *e, const atomic *a, const parts p[3]) {
     vy_llvm_start(e, loop);
     LLVMValueRef bits = LLVMBuildLoad2(B, word, left, "");
     LLVMValueRef lane = vy_llvm_intrinsic(e, "llvm.cttz", &word, 1, (LLVMValueRef[]){bits, vy_llvm_number(e, 1, 1)}, 2);
-    LLVMValueRef old = lane_atomic(e, a, p, lane);
+    LLVMValueRef at = vy_llvm_address(e, a->s->memory, lane_of(e, a->index, index, lane));
+    LLVMValueRef old = one_atomic(e, a, at, lane_of(e, a->b, b, lane), lane_of(e, a->c, c, lane));
     if (result && old) {
         LLVMValueRef olds = LLVMBuildLoad2(B, lanes, result, "");
         LLVMBuildStore(B, LLVMBuildInsertElement(B, olds, old, lane, ""), result);
@@ -260,11 +280,10 @@ static void write_atomic(vy_emitter *e, const atomic *a) {
         row_atomic(e, a);
         return;
     }
-    const parts p[3] = {lay_apart(e, a->index, 0), lay_apart(e, a->b, 1), lay_apart(e, a->c, 2)};
     if (e->mask)
-        each_lane(e, a, p);
+        each_lane(e, a);
     else
-        every_lane(e, a, p);
+        every_lane(e, a);
 }
 
 /* The bit of a buffer that the thread may have its own of; 32 of one it cannot. */

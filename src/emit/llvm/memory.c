@@ -64,8 +64,10 @@ static LLVMValueRef lane_addresses(vy_emitter *e, LLVMValueRef base, LLVMValueRe
 static LLVMValueRef address(vy_emitter *e, uint32_t memory, LLVMValueRef index) {
     uint64_t size = vy_llvm_size((vyre_type)e->program->memories.items[memory].type);
     int is_own = is_private(e, memory);
-    if (!vy_llvm_is_lanes(index))
-        return vy_llvm_at(e, base_of(e, memory), scaled(e, wide(e, index), is_own ? size * e->width : size));
+    if (!vy_llvm_is_lanes(index)) { /* elements, not bytes: that processors scale by themselves */
+        index = scaled(e, wide(e, index), is_own ? e->width : 1);
+        return LLVMBuildGEP2(e->builder, vy_llvm_int(e, (unsigned)size * 8), base_of(e, memory), &index, 1, "");
+    }
     if (is_own) {
         LLVMValueRef row = LLVMBuildMul(e->builder, index, vy_llvm_splat(e, vy_llvm_number(e, 32, e->width)), "");
         index = LLVMBuildAdd(e->builder, row, vy_llvm_iota(e, 32), "");
