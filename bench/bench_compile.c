@@ -44,7 +44,7 @@ static vyre_status lower(const vy_cpu *cpu, vyre_program *program, sample *s, vy
     vyre_status status = VYRE_OK;
     for (int i = 0; i < RUNS && status == VYRE_OK; i++) {
         double start = now();
-        status = vy_cpu_lower(cpu, program, 0, &s->wire, error);
+        status = vy_cpu_lower(cpu, program, 0, 0, &s->wire, error);
         s->lower = least(s->lower, now() - start);
     }
     return status;

@@ -46,7 +46,7 @@ static const struct {
 } texts[TARGET_COUNT] = {
 #define X(ID, name) [VY_COMPILER_TEXT_##ID] = {name, ID##_DOC},
 #define LLVM_IR_DOC "the module after its passes, as LLVM prints it"
-#define ASM_DOC "the assembly that it becomes"
+#define ASM_DOC "the assembly that it becomes, with the lines of the source"
     VY_COMPILER_TEXT_LIST(X)
 #undef X
         [TARGET_PTX] = {"ptx", "what NVIDIA's driver compiles"},
@@ -178,8 +178,8 @@ static int show_legal(const tool_command *self, const emit_options *options, vyr
 static vyre_status lower(const vy_cpu *cpu, vyre_program *program, int cancellable, vyre_bytes *wire,
                          vyre_error *error) {
     if (vyre_program_level(program) == VYRE_LEVEL_LEGAL)
-        return vyre_wire_encode(program, 0, wire, error);
-    return vy_cpu_lower(cpu, program, cancellable, wire, error);
+        return vyre_wire_encode(program, VYRE_WIRE_DEBUG, wire, error);
+    return vy_cpu_lower(cpu, program, cancellable, VYRE_WIRE_DEBUG, wire, error);
 }
 
 static vyre_status emit(const vy_cpu *cpu, vyre_program *program, const emit_options *options, vy_compiler_text text,
@@ -195,7 +195,8 @@ static vyre_status emit(const vy_cpu *cpu, vyre_program *program, const emit_opt
                                              .width = cpu->width,
                                              .features = cpu->features,
                                              .wire = {wire.data, wire.size},
-                                             .name = vyre_program_name(program)};
+                                             .name = vyre_program_name(program),
+                                             .lines = 1};
         status = compiler->emit_text(&request, text, out, error);
     }
     vyre_bytes_free(&wire);

@@ -104,7 +104,8 @@ void doctor_look_at_limits(doctor *d) {
     X("VYRE_CPU_SPIN")                                                                                                 \
     X("VYRE_CPU_THREADS")                                                                                              \
     X("VYRE_CPU_WIDTH")                                                                                                \
-    X("VYRE_PERF_MAP")
+    X("VYRE_PERF_MAP")                                                                                                 \
+    X("VYRE_GDB")
 
 static const char *const known[] = {
 #define X(name) name,

@@ -76,7 +76,7 @@ static void relocate(object *o, unsigned index, uint32_t type, uint32_t symbol, 
 }
 
 static vyre_status flatten(const object *o, vy_flat *out, vyre_error *error) {
-    return vy_flat_make(o, sizeof *o, "kernel", out, error);
+    return vy_flat_make(o, sizeof *o, "kernel", 0, out, error);
 }
 
 static uint32_t word_at(const vy_flat *flat, size_t offset) {
@@ -229,8 +229,8 @@ static void a_function_that_is_not_there_is_said(void **state) {
     object o = make_object(EM_X86_64);
     vy_flat flat = {0};
     vyre_error error = VYRE_ERROR_INIT;
-    assert_int_equal(vy_flat_make(&o, sizeof o, "other", &flat, &error), VYRE_NOT_FOUND);
-    assert_int_equal(vy_flat_make(&o, sizeof o, "fmaf", &flat, &error), VYRE_NOT_FOUND);
+    assert_int_equal(vy_flat_make(&o, sizeof o, "other", 0, &flat, &error), VYRE_NOT_FOUND);
+    assert_int_equal(vy_flat_make(&o, sizeof o, "fmaf", 0, &flat, &error), VYRE_NOT_FOUND);
     vy_flat_free(&flat);
 }
 
@@ -238,9 +238,9 @@ static void other_files_are_refused(void **state) {
     (void)state;
     object o = make_object(EM_X86_64);
     vy_flat flat = {0};
-    assert_int_equal(vy_flat_make("", 0, "kernel", &flat, NULL), VYRE_CORRUPT);
+    assert_int_equal(vy_flat_make("", 0, "kernel", 0, &flat, NULL), VYRE_CORRUPT);
     for (size_t size = 0; size < offsetof(object, text); size++)
-        assert_int_equal(vy_flat_make(&o, size, "kernel", &flat, NULL), VYRE_CORRUPT);
+        assert_int_equal(vy_flat_make(&o, size, "kernel", 0, &flat, NULL), VYRE_CORRUPT);
     o.header.e_machine = EM_RISCV;
     assert_int_equal(flatten(&o, &flat, NULL), VYRE_UNSUPPORTED);
     o.header.e_type = ET_DYN;

@@ -1,24 +1,25 @@
 /* Compiling (compile.h). */
 #include "backends/cpu/compile.h"
 
+#include "backends/cpu/tell.h"
 #include "base/status.h"
 #include "transform/legal.h"
 #include "vyre/transform.h"
 #include "vyre/wire.h"
 
-vyre_status vy_cpu_lower(const vy_cpu *cpu, vyre_program *program, int cancellable, vyre_bytes *wire,
+vyre_status vy_cpu_lower(const vy_cpu *cpu, vyre_program *program, int cancellable, unsigned options, vyre_bytes *wire,
                          vyre_error *error) {
-    const vyre_optimize_options options = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
+    const vyre_optimize_options best = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
     const vy_legal_target target = {.exact = cpu->exact, .native_collectives = 1, .cancellable = cancellable != 0};
     vyre_program *optimised, *legal;
-    vyre_status status = vyre_program_optimize(program, &options, &optimised, NULL, error);
+    vyre_status status = vyre_program_optimize(program, &best, &optimised, NULL, error);
     if (status != VYRE_OK)
         return status;
     status = vy_legalise(optimised, &target, &legal, error);
     vyre_program_release(optimised);
     if (status != VYRE_OK)
         return status;
-    status = vyre_wire_encode(legal, 0, wire, error);
+    status = vyre_wire_encode(legal, options, wire, error);
     vyre_program_release(legal);
     return status;
 }
@@ -27,15 +28,17 @@ static vyre_status make_object(vy_cpu *cpu, vyre_program *program, int cancellab
                                vyre_error *error) {
     const vy_compiler *compiler;
     vyre_bytes wire = VYRE_BYTES_INIT;
+    const int lines = vy_cpu_is_debugged();
     vyre_status status = vy_cpu_compiler(cpu, &compiler, error);
     if (status == VYRE_OK)
-        status = vy_cpu_lower(cpu, program, cancellable, &wire, error);
+        status = vy_cpu_lower(cpu, program, cancellable, lines ? VYRE_WIRE_DEBUG : 0, &wire, error);
     if (status == VYRE_OK) {
         vy_compiler_request request = {.struct_size = sizeof request,
                                        .width = cpu->width,
                                        .features = cpu->features,
                                        .wire = {wire.data, wire.size},
-                                       .name = vyre_program_name(program)};
+                                       .name = vyre_program_name(program),
+                                       .lines = (uint32_t)lines};
         status = compiler->compile(&request, object, error);
     }
     vyre_bytes_free(&wire);

@@ -4,8 +4,8 @@
 
 #include "backends/cpu/cpu.h"
 
-/* The program as the compiler is given it. Without the compiler. */
-vyre_status vy_cpu_lower(const vy_cpu *cpu, vyre_program *program, int cancellable, vyre_bytes *wire,
+/* The program as the compiler is given it, with these options of its wire form. Without the compiler. */
+vyre_status vy_cpu_lower(const vy_cpu *cpu, vyre_program *program, int cancellable, unsigned options, vyre_bytes *wire,
                          vyre_error *error);
 /* The code of a program. VYRE_UNSUPPORTED if there is no compiler; else as the steps fail. */
 vyre_status vy_cpu_compile(vy_cpu *cpu, vyre_program *program, int cancellable, vy_cpu_code **out, vyre_error *error);

@@ -10,7 +10,7 @@
 #include "backends/cpu/kernel.h"
 #include "vyre/backend.h"
 
-#define VY_COMPILER_ABI 1u
+#define VY_COMPILER_ABI 2u
 #define VY_COMPILER_FILE "vyre-compiler-llvm.so"
 #define VY_COMPILER_SYMBOL "vyre_compiler_get"
 
@@ -20,6 +20,9 @@ typedef struct vy_compiler_request {
     uint64_t features; /* what the code may use of the processor: VY_CPU_FEATURE_… */
     vyre_span wire;    /* a program of level legal, as vyre_wire_encode gives it; borrowed for the call */
     const char *name;  /* for symbols, listings and debuggers; never NULL */
+    uint32_t
+        lines; /* 1: texts show the lines of the source that the wire form brings, and an object carries a file for debuggers; the code is the
+                          same */
 } vy_compiler_request;
 
 /* X(ID, name): the texts a compiler shows. */

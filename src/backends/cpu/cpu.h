@@ -3,7 +3,7 @@
  *   device.c    constructor, identity, capabilities, what the machine is
  *   features.c  what the processor can do, and what follows from it
  *   compile.c   from a program to an object; compiler.c opens the plug-in that does it
- *   object.c    objects: checked, loaded
+ *   object.c    objects: checked, loaded; tell.c: what profilers and debuggers hear of them
  *   code.c      loaded objects, shared by who runs them; programs.c keeps those of programs that are dispatched without a pipeline
  *   run.c       one dispatch over the threads: frames, traps, deadlines
  *   bind.c      where the bytes of buffers are: in place wherever they can be

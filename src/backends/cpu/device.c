@@ -6,6 +6,7 @@
 #include "backends/cpu/machine.h"
 #include "backends/cpu/memory.h"
 #include "backends/cpu/pipeline.h"
+#include "backends/cpu/tell.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/thread.h"
@@ -66,9 +67,12 @@ static void numerics(void *self, vyre_numerics_profile *profile) {
     profile->exact = ((vy_cpu *)self)->exact;
 }
 
+/* Code for debuggers is nowhere kept: it has lines, and two programs that differ in lines alone have one key. */
 static vyre_status cache_identity(void *self, vyre_bytes *out, vyre_error *error) {
     const vy_cpu *cpu = self;
     char text[128];
+    if (vy_cpu_is_debugged())
+        return vy_fail(error, VYRE_UNSUPPORTED, "leave VYRE_GDB out", "code for debuggers is not cached");
     int length = snprintf(text, sizeof text, "cpu format %d width %" PRIu32 " features %016" PRIx64, VY_CPU_FORMAT,
                           cpu->width, cpu->features);
     vyre_status status = vyre_bytes_resize(out, (size_t)length, error);

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define VY_CPU_MAGIC "vyre-cpu"
-enum { VY_CPU_FORMAT = 2, VY_CPU_ALIGNMENT = 64, VY_CPU_PRIVATES = 4 };
+enum { VY_CPU_FORMAT = 3, VY_CPU_ALIGNMENT = 64, VY_CPU_PRIVATES = 4 };
 
 /* A buffer that the program only combines into, by atomics of one kind whose results nobody asks for: it does not matter when. */
 typedef struct vy_cpu_private {
@@ -23,10 +23,11 @@ typedef struct vy_cpu_private {
 typedef struct vy_cpu_header {
     char magic[8]; /* VY_CPU_MAGIC, without its end */
     uint32_t format;
-    uint32_t width;           /* lanes */
-    uint64_t features;        /* what the code needs of the processor: VY_CPU_FEATURE_… (features.h) */
-    uint64_t entry;           /* from the start of the code */
-    uint64_t code_bytes;      /* behind the header */
+    uint32_t width;      /* lanes */
+    uint64_t features;   /* what the code needs of the processor: VY_CPU_FEATURE_… (features.h) */
+    uint64_t entry;      /* from the start of the code */
+    uint64_t code_bytes; /* behind the header */
+    uint64_t file_bytes; /* behind the code: an ELF file for debuggers, sections at their distance from its start */
     uint64_t workgroup_bytes; /* of the frame's memory */
     uint64_t spill_bytes;
     uint32_t invocations;   /* of a workgroup */

@@ -2,15 +2,13 @@
 #include "backends/cpu/object.h"
 
 #include "backends/cpu/features.h"
+#include "backends/cpu/tell.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "vyre/op.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -42,10 +40,10 @@ static vyre_status check(const vy_cpu_header *header, size_t size, uint64_t feat
                        "compiled code is of format %" PRIu32 ", this library loads %d", header->format, VY_CPU_FORMAT);
     if (!header->width || header->width > VY_CPU_WIDTH_MAX || (header->width & (header->width - 1)))
         return corrupt(error, "its lanes are not a power of two up to the limit", header->width, VY_CPU_WIDTH_MAX);
-    if (header->code_bytes != behind)
+    if (header->code_bytes > behind || header->file_bytes != behind - header->code_bytes)
         return corrupt(error, "its code has another size than it says", header->code_bytes, behind);
-    if (!behind || behind > VY_CPU_CODE_LIMIT)
-        return corrupt(error, "its code is empty or over the limit", behind, VY_CPU_CODE_LIMIT);
+    if (!header->code_bytes || header->code_bytes > VY_CPU_CODE_LIMIT)
+        return corrupt(error, "its code is empty or over the limit", header->code_bytes, VY_CPU_CODE_LIMIT);
     if (header->entry >= header->code_bytes)
         return corrupt(error, "it starts behind its end", header->entry, header->code_bytes);
     if (header->workgroup_bytes > VY_CPU_FRAME_LIMIT)
@@ -91,23 +89,6 @@ static vyre_status map(vy_cpu_object *object, const void *code, size_t size, vyr
     return VYRE_OK;
 }
 
-/* A line for `perf`, if VYRE_PERF_MAP is set: perf reads /tmp/perf-PID.map. Best effort. */
-static void tell_profiler(const vy_cpu_object *object, const char *name) {
-    char path[64], line[256];
-    const char *asked = secure_getenv("VYRE_PERF_MAP");
-    if (!asked || !*asked || strcmp(asked, "0") == 0)
-        return;
-    snprintf(path, sizeof path, "/tmp/perf-%ld.map", (long)getpid());
-    int length = snprintf(line, sizeof line, "%" PRIxPTR " %" PRIx64 " vyre:%.128s\n", (uintptr_t)object->map,
-                          object->header.code_bytes, name);
-    int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (file < 0)
-        return;
-    ssize_t written = length > 0 && (size_t)length < sizeof line ? write(file, line, (size_t)length) : 0;
-    (void)written;
-    close(file);
-}
-
 vyre_status vy_cpu_object_load(vyre_span bytes, uint64_t features, const char *name, vy_cpu_object *out,
                                vyre_error *error) {
     *out = (vy_cpu_object){.map = NULL};
@@ -121,12 +102,17 @@ vyre_status vy_cpu_object_load(vyre_span bytes, uint64_t features, const char *n
     if (status != VYRE_OK)
         return status;
     object.entry = (vy_cpu_entry *)(uintptr_t)((char *)object.map + object.header.entry);
-    tell_profiler(&object, name);
+    size_t code = (size_t)object.header.code_bytes;
+    vy_cpu_tell_profiler(object.map, code, name);
+    object.told = vy_cpu_tell_debugger(object.map, (vyre_span){(const char *)bytes.data + sizeof object.header + code,
+                                                               (size_t)object.header.file_bytes});
+    object.header.file_bytes = 0;
     *out = object;
     return VYRE_OK;
 }
 
 void vy_cpu_object_unload(vy_cpu_object *object) {
+    vy_cpu_tell_gone(object->told);
     if (object->map)
         munmap(object->map, object->map_size);
     *object = (vy_cpu_object){.map = NULL};

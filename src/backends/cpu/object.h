@@ -16,9 +16,10 @@ typedef struct vy_cpu_object {
     vy_cpu_entry *entry;
     void *map;
     size_t map_size;
+    struct vy_cpu_told *told; /* what GDB knows of it; NULL: nothing */
 } vy_cpu_object;
 
-/* Loads an object for a processor with these features. `name` is for profilers.
+/* Loads an object for a processor with these features. `name` is for profilers; the file for debuggers, if it has one, is handed on and not kept.
  *
  * VYRE_CORRUPT      not an object, cut short, or its numbers contradict each other
  * VYRE_UNSUPPORTED  of another format, of another processor, or the system allows no executable memory
@@ -27,7 +28,7 @@ vyre_status vy_cpu_object_load(vyre_span bytes, uint64_t features, const char *n
                                vyre_error *error);
 /* Zeros are ignored. */
 void vy_cpu_object_unload(vy_cpu_object *object);
-/* The bytes it was loaded from. */
+/* The bytes it was loaded from, without the file for debuggers. */
 vyre_status vy_cpu_object_save(const vy_cpu_object *object, vyre_bytes *out, vyre_error *error);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "compilers/llvm/flat.h"
 #include "compilers/llvm/job.h"
+#include "compilers/llvm/listing.h"
 #include "compilers/llvm/machine.h"
 #include "ir/model.h"
 #include "vyre/wire.h"
@@ -76,7 +77,8 @@ static vyre_status write_module(vy_llvm_job *job) {
     vy_llvm_options options = {.width = job->request->width,
                                .register_lanes = vy_cpu_width(job->request->features),
                                .name = job->request->name,
-                               .gathers = (job->request->features & VY_CPU_FEATURE_AVX2) != 0};
+                               .gathers = (job->request->features & VY_CPU_FEATURE_AVX2) != 0,
+                               .lines = job->request->lines != 0};
     vyre_status status = vy_llvm_machine_make(job);
     if (status == VYRE_OK)
         status = vy_llvm_emit(job->program, &options, job->module, &job->sizes, job->error);
@@ -130,6 +132,13 @@ static vyre_status give_ir(vy_llvm_job *job, vyre_bytes *out) {
     return status;
 }
 
+static vyre_status give_assembly(vy_llvm_job *job, vyre_bytes *out) {
+    const char *text = LLVMGetBufferStart(job->made);
+    size_t size = LLVMGetBufferSize(job->made);
+    return job->request->lines ? vy_llvm_listing(text, size, job->program->source, out, job->error)
+                               : copy_out(text, size, out, job->error);
+}
+
 static vyre_status give_object(const vy_llvm_job *job, const vy_flat *flat, vyre_bytes *out) {
     const uint32_t *size = job->program->workgroup;
     vy_cpu_header header = {.format = VY_CPU_FORMAT,
@@ -137,16 +146,19 @@ static vyre_status give_object(const vy_llvm_job *job, const vy_flat *flat, vyre
                             .features = job->request->features,
                             .entry = flat->entry,
                             .code_bytes = flat->code.size,
+                            .file_bytes = flat->file.size,
                             .workgroup_bytes = job->sizes.workgroup_bytes,
                             .spill_bytes = job->sizes.spill_bytes,
                             .invocations = size[0] * size[1] * size[2],
                             .private_count = job->sizes.private_count};
     memcpy(header.privates, job->sizes.privates, sizeof header.privates);
     memcpy(header.magic, VY_CPU_MAGIC, sizeof header.magic);
-    vyre_status status = vyre_bytes_resize(out, sizeof header + flat->code.size, job->error);
+    vyre_status status = vyre_bytes_resize(out, sizeof header + flat->code.size + flat->file.size, job->error);
     if (status == VYRE_OK) {
         memcpy(out->data, &header, sizeof header);
         memcpy((uint8_t *)out->data + sizeof header, flat->code.data, flat->code.size);
+        if (flat->file.size)
+            memcpy((uint8_t *)out->data + sizeof header + flat->code.size, flat->file.data, flat->file.size);
     }
     return status;
 }
@@ -154,7 +166,7 @@ static vyre_status give_object(const vy_llvm_job *job, const vy_flat *flat, vyre
 static vyre_status give_flat(vy_llvm_job *job, vyre_bytes *out) {
     vy_flat flat = {0};
     vyre_status status = vy_flat_make(LLVMGetBufferStart(job->made), LLVMGetBufferSize(job->made), job->request->name,
-                                      &flat, job->error);
+                                      job->request->lines != 0, &flat, job->error);
     if (status == VYRE_OK)
         status = give_object(job, &flat, out);
     vy_flat_free(&flat);
@@ -172,9 +184,7 @@ static vyre_status make_product(vy_llvm_job *job, void *user) {
         status = generate(job, product->file);
     if (status != VYRE_OK)
         return status;
-    return product->file == LLVMObjectFile
-               ? give_flat(job, product->out)
-               : copy_out(LLVMGetBufferStart(job->made), LLVMGetBufferSize(job->made), product->out, job->error);
+    return product->file == LLVMObjectFile ? give_flat(job, product->out) : give_assembly(job, product->out);
 }
 
 /* ---- entries ---- */

@@ -197,6 +197,25 @@ static vyre_status resolve(const reader *reader, uint8_t *blob) {
     return status;
 }
 
+/* ---- the file for debuggers ---- */
+
+/* They resolve what refers to sections themselves, by the addresses that sections have. One that is not in the code has none. */
+static vyre_status copy_file(const reader *reader, vyre_bytes *out) {
+    vyre_status status = vyre_bytes_resize(out, reader->size, reader->error);
+    if (status != VYRE_OK)
+        return status;
+    memcpy(out->data, reader->data, reader->size);
+    for (uint32_t i = 0; i < reader->header.e_shnum; i++) {
+        Elf64_Shdr section = section_at(reader, i);
+        if (reader->places[i] != NOT_PLACED)
+            section.sh_addr = reader->places[i];
+        else
+            section.sh_flags &= ~(Elf64_Xword)SHF_ALLOC;
+        memcpy((uint8_t *)out->data + reader->header.e_shoff + (uint64_t)i * sizeof section, &section, sizeof section);
+    }
+    return VYRE_OK;
+}
+
 /* ---- the function ---- */
 
 static vyre_status find_function(const reader *reader, const char *function, vy_flat *out) {
@@ -214,19 +233,22 @@ static vyre_status find_function(const reader *reader, const char *function, vy_
     return vy_fail(reader->error, VYRE_NOT_FOUND, REPORT_FIX, "the compiled object does not define `%s`", function);
 }
 
-static vyre_status make(reader *reader, const char *function, vy_flat *out) {
+static vyre_status make(reader *reader, const char *function, int with_file, vy_flat *out) {
     vyre_status status = place_sections(reader);
     if (status == VYRE_OK)
         status = find_function(reader, function, out);
     if (status == VYRE_OK)
         status = vyre_bytes_resize(&out->code, reader->end, reader->error);
+    if (status == VYRE_OK && with_file)
+        status = copy_file(reader, &out->file);
     if (status != VYRE_OK)
         return status;
     copy_sections(reader, out->code.data);
     return resolve(reader, out->code.data);
 }
 
-vyre_status vy_flat_make(const void *object, size_t size, const char *function, vy_flat *out, vyre_error *error) {
+vyre_status vy_flat_make(const void *object, size_t size, const char *function, int with_file, vy_flat *out,
+                         vyre_error *error) {
     reader reader = {.data = object, .size = size, .error = error};
     vyre_status status = read_header(&reader);
     if (status != VYRE_OK)
@@ -236,12 +258,13 @@ vyre_status vy_flat_make(const void *object, size_t size, const char *function, 
     if (!reader.places)
         return vy_fail_memory(error, "the sections of a compiled object");
     memset(reader.places, 0xff, bytes);
-    status = make(&reader, function, out);
+    status = make(&reader, function, with_file, out);
     vy_release(reader.places, bytes);
     return status;
 }
 
 void vy_flat_free(vy_flat *flat) {
     vyre_bytes_free(&flat->code);
+    vyre_bytes_free(&flat->file);
     *flat = (vy_flat){0};
 }

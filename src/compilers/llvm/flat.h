@@ -16,16 +16,19 @@ typedef struct vy_flat {
     vyre_bytes code;
     uint64_t entry;      /* of the function, from the start of the code */
     uint64_t entry_size; /* its bytes */
+    vyre_bytes
+        file; /* the object itself, for debuggers: what of it is in the code says at which distance from its start */
 } vy_flat;
 
-/* Start from zeros; end with vy_flat_free, also after a failure. The object is borrowed for the call.
+/* Start from zeros; end with vy_flat_free, also after a failure. The object is borrowed for the call. The file is made if asked for.
  *
  * VYRE_CORRUPT      not a relocatable object of ELF64, little endian, or one whose parts lie outside of it
  * VYRE_UNSUPPORTED  a symbol that is not in it, data that can be written, a relocation that depends on where the code lies, another machine: the
  *                   error names it
  * VYRE_NOT_FOUND    it does not define `function`
  * VYRE_NO_MEMORY */
-vyre_status vy_flat_make(const void *object, size_t size, const char *function, vy_flat *out, vyre_error *error);
+vyre_status vy_flat_make(const void *object, size_t size, const char *function, int with_file, vy_flat *out,
+                         vyre_error *error);
 void vy_flat_free(vy_flat *flat);
 
 #endif

@@ -461,7 +461,9 @@ static void statement(vy_emitter *e, uint32_t index) {
 void vy_llvm_statements(vy_emitter *e, uint32_t first, uint32_t end) {
     LLVMBasicBlockRef done = NULL;
     LLVMValueRef before = e->mask;
+    LLVMMetadataRef line = e->line;
     for (uint32_t i = first; i < end && e->status == VYRE_OK; i = e->program->stmts.items[i].end) {
+        vy_llvm_line(e, i);
         statement(e, i);
         if (e->status != VYRE_OK ||
             LLVMGetBasicBlockTerminator(LLVMGetInsertBlock(e->builder))) /* a jump: the last of its block */
@@ -480,5 +482,6 @@ void vy_llvm_statements(vy_emitter *e, uint32_t first, uint32_t end) {
         vy_llvm_go(e, done);
         vy_llvm_start(e, done);
     }
+    vy_llvm_line_set(e, line);
     e->mask = before; /* whoever goes on takes away the lanes that jumped */
 }

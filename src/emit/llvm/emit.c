@@ -257,6 +257,7 @@ static void write_entry(vy_emitter *e, const char *name, LLVMTypeRef work_type) 
     LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(e->context), (LLVMTypeRef[]){pointer, i64, i64}, 3, 0);
     LLVMValueRef function = LLVMAddFunction(e->module, name, type), work = e->function;
     mark(e, function, (unsigned)LLVMAttributeFunctionIndex, "nounwind");
+    vy_llvm_line_set(e, NULL);
     vy_llvm_start(e, LLVMAppendBasicBlockInContext(e->context, function, "entry"));
     LLVMValueRef frame = LLVMGetParam(function, 0), args[FIXED + VY_LIMIT_BUFFERS];
     args[0] = frame;
@@ -307,8 +308,10 @@ static vyre_status prepare(vy_emitter *e, vy_arena *arena) {
     return e->status;
 }
 
-static void write_functions(vy_emitter *e, const char *name) {
+static void write_functions(vy_emitter *e, const char *name, int lines) {
     LLVMTypeRef work_type = start_work(e), mask = vy_llvm_lanes(e, vy_llvm_int(e, 1));
+    if (lines)
+        vy_llvm_lines_start(e);
     if (e->returned)
         e->returned = vy_llvm_place(e, mask, "returned");
     if (e->has_meetings)
@@ -352,7 +355,7 @@ vyre_status vy_llvm_emit(const vyre_program *program, const vy_llvm_options *opt
         status = prepare(&e, &arena);
     if (status == VYRE_OK) {
         e.builder = LLVMCreateBuilderInContext(e.context);
-        write_functions(&e, options->name);
+        write_functions(&e, options->name, options->lines);
         LLVMDisposeBuilder(e.builder);
         status = e.status == VYRE_NO_MEMORY ? vy_fail_memory(error, "code for the processor") : e.status;
     }

@@ -17,6 +17,7 @@ typedef struct vy_llvm_options {
     uint32_t register_lanes; /* words of 32 bits in a register of the processor */
     const char *name;        /* of the function */
     int gathers;             /* the processor loads lanes from anywhere at once */
+    int lines;               /* the code names the lines of the source it was made from; it is the same code */
 } vy_llvm_options;
 
 /* What the frame of a call has to bring. */

@@ -9,6 +9,7 @@
  *   value.c       expressions
  *   rows.c        what is known of a chunk without its lanes
  *   op.c          rows of the op table, conversions
+ *   lines.c       lines of the source
  *
  * A value is a scalar where the program says that it is the same for the workgroup (transform/uniform.h), a vector of `width` lanes elsewhere. The mask
  * says which lanes execute; NULL stands for all of them, and then nothing is masked. A lane that does not execute computes whatever it likes,
@@ -61,6 +62,7 @@ typedef struct vy_emitter {
     LLVMBasicBlockRef entry; /* allocas and what is the same for the whole call */
     const vyre_program *program;
     const vy_function *body;
+    LLVMMetadataRef lines, line; /* what lines belong to, and the current one; NULL: nobody asked */
     vy_uniform *uniform;
     uint32_t width, group_size, chunks;
     uint32_t row, row_count; /* a chunk is so many rows of so many lanes, in which strides hold; 0: it lies anyhow */
@@ -127,10 +129,19 @@ LLVMValueRef vy_llvm_intrinsic(vy_emitter *e, const char *name, LLVMTypeRef *typ
 LLVMValueRef vy_llvm_place(vy_emitter *e, LLVMTypeRef type, const char *name);
 LLVMValueRef vy_llvm_at(vy_emitter *e, LLVMValueRef base, LLVMValueRef bytes); /* base + bytes (i64) */
 LLVMBasicBlockRef vy_llvm_block(vy_emitter *e, const char *name);
-void vy_llvm_go(vy_emitter *e, LLVMBasicBlockRef to); /* unless the block has ended */
-void vy_llvm_start(vy_emitter *e, LLVMBasicBlockRef block);
+void vy_llvm_go(vy_emitter *e, LLVMBasicBlockRef to);       /* unless the block has ended */
+void vy_llvm_start(vy_emitter *e, LLVMBasicBlockRef block); /* goes on at its end, in the current line */
 
 void vy_llvm_refuse(vy_emitter *e, const char *what);
+
+/* ---- lines ---- */
+
+/* From here on what is written belongs to the program; the function is begun. */
+void vy_llvm_lines_start(vy_emitter *e);
+/* … to a statement, if it has a place in the source and lines are asked for … */
+void vy_llvm_line(vy_emitter *e, uint32_t stmt);
+/* … to what it belonged to before (e->line). */
+void vy_llvm_line_set(vy_emitter *e, LLVMMetadataRef line);
 
 /* ---- what is known ---- */
 

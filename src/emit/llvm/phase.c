@@ -309,6 +309,7 @@ static void group_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
     group_block(e, index + 1, s->end);
     vy_llvm_go(e, next);
     vy_llvm_start(e, next);
+    vy_llvm_line(e, index);
     if (s->kind == VY_STMT_FOR) {
         LLVMValueRef then, goes_on = vy_llvm_for_next(e, s, vy_llvm_variable(e, s->variable), to, step, &then);
         vy_llvm_declare(e, s->variable, then);
@@ -360,6 +361,7 @@ static void group_block(vy_emitter *e, uint32_t first, uint32_t end) {
         if (last > i)
             run_stretch(e, i, last);
         if (last < end) {
+            vy_llvm_line(e, last);
             if (group_jump(e, &stmts[last]))
                 return;
             group_statement(e, last);

@@ -80,7 +80,7 @@ LLVMValueRef vy_llvm_place(vy_emitter *e, LLVMTypeRef type, const char *name) {
     else
         LLVMPositionBuilderAtEnd(e->builder, e->entry);
     LLVMValueRef place = LLVMBuildAlloca(e->builder, type, name);
-    LLVMPositionBuilderAtEnd(e->builder, now);
+    vy_llvm_start(e, now);
     return place;
 }
 
@@ -99,6 +99,8 @@ void vy_llvm_go(vy_emitter *e, LLVMBasicBlockRef to) {
 
 void vy_llvm_start(vy_emitter *e, LLVMBasicBlockRef block) {
     LLVMPositionBuilderAtEnd(e->builder, block);
+    if (e->line) /* to stand before an instruction is to be in its line */
+        LLVMSetCurrentDebugLocation2(e->builder, e->line);
 }
 
 void vy_llvm_refuse(vy_emitter *e, const char *what) {

@@ -73,7 +73,7 @@ static void bring(vy_emitter *e, uint32_t variable) {
     if (is_bool)
         value = LLVMBuildICmp(e->builder, LLVMIntNE, value, LLVMConstNull(LLVMTypeOf(value)), "");
     LLVMBuildStore(e->builder, value, slot->place);
-    LLVMPositionBuilderAtEnd(e->builder, now);
+    vy_llvm_start(e, now);
 }
 
 void vy_llvm_put_back(vy_emitter *e) {

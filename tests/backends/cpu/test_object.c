@@ -115,6 +115,8 @@ static void every_field_of_the_header_is_checked(void **state) {
         {FIELD(code_bytes), size + 1, VYRE_CORRUPT},
         {FIELD(code_bytes), UINT64_MAX, VYRE_CORRUPT},
         {FIELD(code_bytes), UINT64_MAX - sizeof(vy_cpu_header) + 1, VYRE_CORRUPT},
+        {FIELD(file_bytes), 1, VYRE_CORRUPT},
+        {FIELD(file_bytes), UINT64_MAX, VYRE_CORRUPT},
         {FIELD(workgroup_bytes), UINT64_MAX, VYRE_CORRUPT},
         {FIELD(workgroup_bytes), VY_CPU_FRAME_LIMIT + 1, VYRE_CORRUPT},
         {FIELD(spill_bytes), UINT64_MAX, VYRE_CORRUPT},

@@ -1,0 +1,130 @@
+/* The map of `perf`, and GDB's interface for code that was made at run time (tell.h). */
+#include "backends/cpu/tell.h"
+
+#include "base/memory.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int is_asked(const char *variable) {
+    const char *text = secure_getenv(variable);
+    return text && *text && strcmp(text, "0") != 0;
+}
+
+/* ---- perf ---- */
+
+void vy_cpu_tell_profiler(const void *code, size_t size, const char *name) {
+    char path[64], line[256];
+    if (!is_asked("VYRE_PERF_MAP"))
+        return;
+    snprintf(path, sizeof path, "/tmp/perf-%ld.map", (long)getpid());
+    int length = snprintf(line, sizeof line, "%" PRIxPTR " %zx vyre:%.128s\n", (uintptr_t)code, size, name);
+    int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (file < 0)
+        return;
+    ssize_t written = length > 0 && (size_t)length < sizeof line ? write(file, line, (size_t)length) : 0;
+    (void)written;
+    close(file);
+}
+
+/* ---- GDB ---- */
+
+/* "JIT Compilation Interface" of GDB's manual: it finds the two names in the table of symbols, which need not be the dynamic one, stops where the function is called
+ * and reads the descriptor. Weak, since a program may bring its own. */
+typedef enum jit_action { JIT_NOTHING, JIT_REGISTER, JIT_UNREGISTER } jit_action;
+
+struct vy_cpu_told {
+    struct vy_cpu_told *next, *previous;
+    const char *file;
+    uint64_t file_size;
+};
+
+typedef struct jit_descriptor {
+    uint32_t version;
+    uint32_t action; /* jit_action */
+    vy_cpu_told *relevant, *first;
+} jit_descriptor;
+
+extern jit_descriptor __jit_debug_descriptor;
+void __jit_debug_register_code(void);
+
+__attribute__((weak, used)) jit_descriptor __jit_debug_descriptor = {1, JIT_NOTHING, NULL, NULL};
+
+__attribute__((weak, used, noinline)) void __jit_debug_register_code(void) {
+    __asm__ volatile("" ::: "memory");
+}
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the descriptor */
+
+/* With the lock held. */
+static void announce(jit_action action, vy_cpu_told *told) {
+    __jit_debug_descriptor.action = (uint32_t)action;
+    __jit_debug_descriptor.relevant = told;
+    __jit_debug_register_code();
+    __jit_debug_descriptor.action = JIT_NOTHING;
+    __jit_debug_descriptor.relevant = NULL;
+}
+
+/* Sections of the code go to where it lies; 0 if the bytes are no such file. */
+static int place(uint8_t *file, size_t size, uintptr_t code) {
+    Elf64_Ehdr header;
+    if (size < sizeof header)
+        return 0;
+    memcpy(&header, file, sizeof header);
+    if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_shentsize != sizeof(Elf64_Shdr) ||
+        header.e_shoff > size || (size - header.e_shoff) / sizeof(Elf64_Shdr) < header.e_shnum)
+        return 0;
+    for (uint32_t i = 0; i < header.e_shnum; i++) {
+        Elf64_Shdr section;
+        uint8_t *at = file + header.e_shoff + (uint64_t)i * sizeof section;
+        memcpy(&section, at, sizeof section);
+        if (section.sh_flags & SHF_ALLOC)
+            section.sh_addr += code;
+        memcpy(at, &section, sizeof section);
+    }
+    return 1;
+}
+
+int vy_cpu_is_debugged(void) {
+    return is_asked("VYRE_GDB");
+}
+
+vy_cpu_told *vy_cpu_tell_debugger(const void *code, vyre_span file) {
+    if (!file.size || !vy_cpu_is_debugged())
+        return NULL;
+    vy_cpu_told *told = vy_allocate(sizeof *told + file.size);
+    if (!told)
+        return NULL;
+    uint8_t *copy = (uint8_t *)(told + 1);
+    memcpy(copy, file.data, file.size);
+    if (!place(copy, file.size, (uintptr_t)code)) {
+        vy_release(told, sizeof *told + file.size);
+        return NULL;
+    }
+    pthread_mutex_lock(&lock);
+    *told = (vy_cpu_told){__jit_debug_descriptor.first, NULL, (const char *)copy, file.size};
+    if (told->next)
+        told->next->previous = told;
+    __jit_debug_descriptor.first = told;
+    announce(JIT_REGISTER, told);
+    pthread_mutex_unlock(&lock);
+    return told;
+}
+
+void vy_cpu_tell_gone(vy_cpu_told *told) {
+    if (!told)
+        return;
+    pthread_mutex_lock(&lock);
+    *(told->previous ? &told->previous->next : &__jit_debug_descriptor.first) = told->next;
+    if (told->next)
+        told->next->previous = told->previous;
+    announce(JIT_UNREGISTER, told);
+    pthread_mutex_unlock(&lock);
+    vy_release(told, sizeof *told + told->file_size);
+}

@@ -1,0 +1,20 @@
+/* What profilers and debuggers are told of loaded code, if the environment asks for it: VYRE_PERF_MAP, VYRE_GDB (docs/cpu.md). Best effort: whoever cannot be
+ * told is not. Any thread. */
+#ifndef VY_BACKENDS_CPU_TELL_H
+#define VY_BACKENDS_CPU_TELL_H
+
+#include "vyre/base.h"
+
+/* A line in /tmp/perf-PID.map, which `perf` reads. */
+void vy_cpu_tell_profiler(const void *code, size_t size, const char *name);
+
+/* Whether GDB is to be told: code is compiled with lines then. */
+int vy_cpu_is_debugged(void);
+/* Tells GDB of code at an address, by the file for debuggers that its object carries (kernel.h); the bytes are borrowed for the call. NULL if nobody asks, the file is
+ * none, or memory is out; else vy_cpu_tell_gone follows before the code goes. */
+typedef struct vy_cpu_told vy_cpu_told;
+vy_cpu_told *vy_cpu_tell_debugger(const void *code, vyre_span file);
+/* NULL is ignored. */
+void vy_cpu_tell_gone(vy_cpu_told *told);
+
+#endif
