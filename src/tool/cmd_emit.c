@@ -20,7 +20,8 @@ typedef struct emit_options {
 static const tool_option options_table[] = {
     {"target", 't', "NAME", TOOL_TEXT, offsetof(emit_options, target), "llvm-ir (the default), asm, ptx or legal"},
     {"cpu", 0, "NAME", TOOL_TEXT, offsetof(emit_options, cpu), "host (the default), x86-64, or x86-64-v2, -v3, -v4"},
-    {"width", 'w', "N", TOOL_AMOUNT, offsetof(emit_options, width), "lanes: 4, 8, 16 or 32 (what fits the cpu best)"},
+    {"width", 'w', "N", TOOL_AMOUNT, offsetof(emit_options, width),
+     "lanes: 4, 8, 16, 32 or 64 (what fits the program)"},
     {"arch", 0, "sm_N", TOOL_TEXT, offsetof(emit_options, architecture), "of an NVIDIA device, for ptx (sm_90)"},
     {"exact", 0, "NAMES", TOOL_TEXT, offsetof(emit_options, exact),
      "for legal: what the device computes exactly (all)"},
@@ -204,9 +205,7 @@ static vyre_status emit(const vy_cpu *cpu, vyre_program *program, const emit_opt
 }
 
 static int show(const emit_options *options, vyre_program *program, uint64_t features, vy_compiler_text text) {
-    vy_cpu cpu = {.features = features,
-                  .exact = vy_cpu_numerics(features),
-                  .width = options->width ? (uint32_t)options->width : vy_cpu_width(features)};
+    vy_cpu cpu = {.features = features, .exact = vy_cpu_numerics(features), .width = (uint32_t)options->width};
     vyre_bytes out = VYRE_BYTES_INIT;
     vyre_error error;
     int code = emit(&cpu, program, options, text, &out, &error) == VYRE_OK
@@ -226,7 +225,7 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
     if (options->list)
         return args->words.count ? tool_usage(self, NULL, "--list takes no file") : list_targets();
     if (options->width > VY_CPU_WIDTH_MAX)
-        return tool_usage(self, "give 4, 8, 16 or 32", "%" PRIu64 " lanes are too many", options->width);
+        return tool_usage(self, "give 4, 8, 16, 32 or 64", "%" PRIu64 " lanes are too many", options->width);
     int code = find_target(self, options->target, &target);
     if (code == TOOL_OK)
         code = find_cpu(self, options->cpu, &features);

@@ -25,7 +25,7 @@ static char *emitted(const char *file, const char *options) {
 
 static void ir_has_the_function(void **state) {
     (void)state;
-    char *text = emitted("examples/saxpy.vyre", "--target llvm-ir --cpu x86-64-v3");
+    char *text = emitted("examples/saxpy.vyre", "--target llvm-ir --cpu x86-64-v3 --width 8");
     assert_non_null(strstr(text, "define void @saxpy(ptr"));
     assert_non_null(strstr(text, "<8 x float>"));
     assert_non_null(strstr(text, "@llvm.fma.v8f32"));
@@ -34,8 +34,18 @@ static void ir_has_the_function(void **state) {
 static void lanes_can_be_chosen(void **state) {
     (void)state;
     assert_non_null(strstr(emitted("examples/saxpy.vyre", "--cpu x86-64-v3 --width 16"), "<16 x float>"));
-    assert_non_null(strstr(emitted("examples/saxpy.vyre", "--cpu x86-64-v4"), "<16 x float>"));
-    assert_non_null(strstr(emitted("examples/saxpy.vyre", "--cpu x86-64"), "<4 x i32>"));
+    assert_non_null(strstr(emitted("examples/saxpy.vyre", "--cpu x86-64-v4 --width 64"), "<64 x float>"));
+    assert_non_null(strstr(emitted("examples/saxpy.vyre", "--cpu x86-64 --width 4"), "<4 x i32>"));
+}
+
+/* Few values: several registers each. Many: one each. */
+static void lanes_fit_the_program(void **state) {
+    (void)state;
+    assert_non_null(strstr(emitted("examples/matmul.vyre", "--cpu x86-64-v4"), "<64 x float>"));
+    assert_non_null(strstr(emitted("examples/sha256.vyre", "--cpu x86-64-v4"), "<16 x i32>"));
+    assert_null(strstr(emitted("examples/sha256.vyre", "--cpu x86-64-v4"), "<32 x i32>"));
+    assert_non_null(strstr(emitted("examples/sha256.vyre", "--cpu x86-64-v3"), "<8 x i32>"));
+    assert_null(strstr(emitted("examples/sha256.vyre", "--cpu x86-64-v3"), "<16 x i32>"));
 }
 
 static void assembly_has_the_function_and_calls_nobody_outside(void **state) {
@@ -74,6 +84,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ir_has_the_function),
         cmocka_unit_test(lanes_can_be_chosen),
+        cmocka_unit_test(lanes_fit_the_program),
         cmocka_unit_test(assembly_has_the_function_and_calls_nobody_outside),
         cmocka_unit_test(the_name_of_the_registry_is_taken),
         cmocka_unit_test(programs_of_level_legal_are_taken_as_they_are),

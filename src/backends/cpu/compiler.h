@@ -16,7 +16,7 @@
 
 typedef struct vy_compiler_request {
     uint32_t struct_size;
-    uint32_t width;    /* lanes: 1 … VY_CPU_WIDTH_MAX, a power of two */
+    uint32_t width;    /* lanes: 1 … VY_CPU_WIDTH_MAX, a power of two; 0: what fits the program */
     uint64_t features; /* what the code may use of the processor: VY_CPU_FEATURE_… */
     vyre_span wire;    /* a program of level legal, as vyre_wire_encode gives it; borrowed for the call */
     const char *name;  /* for symbols, listings and debuggers; never NULL */

@@ -59,7 +59,7 @@ static void device_profile(void *self, vyre_device_profile *profile) {
     profile->compute_units = cpu->threads;
     profile->l1_cache_bytes = cpu->l1_bytes;
     profile->l2_cache_bytes = cpu->l2_bytes;
-    profile->ideal_vector_pack_bits = cpu->width * 32;
+    profile->ideal_vector_pack_bits = cpu->lanes * 32;
 }
 
 /* Nothing is measured here: a compiler would have to be opened. tests/backends/cpu holds compiled code to it. */
@@ -162,10 +162,11 @@ static vyre_status configure(vy_cpu *cpu, vyre_error *error) {
         VYRE_OK) /* threads that look for work take processors from those that have some, if there are too few */
         status = read_number("VYRE_CPU_SPIN", 0, SPIN_MAX, cpu->threads > cores ? 0 : SPIN_US, &cpu->spin_us, error);
     if (status == VYRE_OK)
-        status = read_number("VYRE_CPU_WIDTH", 1, VY_CPU_WIDTH_MAX, vy_cpu_width(cpu->features), &cpu->width, error);
+        status = read_number("VYRE_CPU_WIDTH", 0, VY_CPU_WIDTH_MAX, 0, &cpu->width, error);
     if (status == VYRE_OK && (cpu->width & (cpu->width - 1)))
         status = vy_fail(error, VYRE_INVALID_ARGUMENT, "give VYRE_CPU_WIDTH a power of two, or leave it out",
                          "VYRE_CPU_WIDTH is not a power of two (%" PRIu32 ")", cpu->width);
+    cpu->lanes = cpu->width ? cpu->width : vy_cpu_width(cpu->features);
     if (status == VYRE_OK)
         vy_cpu_machine_describe(cpu);
     return status;

@@ -63,7 +63,7 @@ static void read_caches(vy_cpu *cpu) {
 
 /* "8 lanes sse3 … avx2" */
 static void describe_code(vy_cpu *cpu) {
-    size_t used = (size_t)snprintf(cpu->driver, sizeof cpu->driver, "%" PRIu32 " lanes", cpu->width);
+    size_t used = (size_t)snprintf(cpu->driver, sizeof cpu->driver, "%" PRIu32 " lanes", cpu->lanes);
     for (unsigned bit = 0; bit < 64; bit++) {
         const char *name = cpu->features >> bit & 1 ? vy_cpu_feature_name(bit) : NULL;
         if (!name || !*name || used + strlen(name) + 3 > sizeof cpu->driver)

@@ -38,7 +38,7 @@ static vyre_status check_request(const vy_compiler_request *request, vyre_error 
     if (request->struct_size < sizeof *request || !request->name || !request->name[0])
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "use a compiler of the library's version",
                        "the request to the compiler is incomplete");
-    if (!is_power_of_two(request->width) || request->width < 4 || request->width > VY_CPU_WIDTH_MAX)
+    if (request->width && (!is_power_of_two(request->width) || request->width < 4 || request->width > VY_CPU_WIDTH_MAX))
         return vy_fail(error, VYRE_UNSUPPORTED, "use 4, 8, 16, 32 or 64 lanes",
                        "the compiler does not make code with %u lanes", (unsigned)request->width);
     return VYRE_OK;
@@ -74,7 +74,7 @@ static uint64_t count_instructions(LLVMModuleRef module) {
 }
 
 static vyre_status write_module(vy_llvm_job *job) {
-    vy_llvm_options options = {.width = job->request->width,
+    vy_llvm_options options = {.width = job->width,
                                .register_lanes = vy_cpu_width(job->request->features),
                                .name = job->request->name,
                                .gathers = (job->request->features & VY_CPU_FEATURE_AVX2) != 0,
@@ -142,7 +142,7 @@ static vyre_status give_assembly(vy_llvm_job *job, vyre_bytes *out) {
 static vyre_status give_object(const vy_llvm_job *job, const vy_flat *flat, vyre_bytes *out) {
     const uint32_t *size = job->program->workgroup;
     vy_cpu_header header = {.format = VY_CPU_FORMAT,
-                            .width = job->request->width,
+                            .width = job->width,
                             .features = job->request->features,
                             .entry = flat->entry,
                             .code_bytes = flat->code.size,
@@ -198,8 +198,11 @@ static vyre_status make(const vy_compiler_request *request, product *product, vy
     if (status == VYRE_OK)
         status = check_program(program, error);
     if (status == VYRE_OK) {
-        vy_llvm_job job = {.request = request, .program = program, .error = error};
-        status = vy_llvm_job_run(&job, make_product, product);
+        vy_llvm_job job = {.request = request, .program = program, .width = request->width, .error = error};
+        if (!job.width)
+            status = vy_llvm_choose_width(program, request->features, &job.width, error);
+        if (status == VYRE_OK)
+            status = vy_llvm_job_run(&job, make_product, product);
     }
     vyre_program_release(program);
     return status;

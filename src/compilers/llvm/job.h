@@ -17,6 +17,7 @@
 typedef struct vy_llvm_job {
     const vy_compiler_request *request;
     const vyre_program *program;
+    uint32_t width; /* lanes */
     LLVMContextRef context;
     LLVMModuleRef module;
     LLVMTargetMachineRef machine;
@@ -28,7 +29,7 @@ typedef struct vy_llvm_job {
     vyre_error *error;
 } vy_llvm_job;
 
-/* Starts LLVM if nobody has, makes the context, does `work`, and takes everything down again. The job has its request, program and error. Blocks nobody.
+/* Starts LLVM if nobody has, makes the context, does `work`, and takes everything down again. The job has its request, program, width and error. Blocks nobody.
  *
  * VYRE_UNSUPPORTED  LLVM failed; the error has its words
  * and what `work` returns */

@@ -74,10 +74,11 @@ vyre_status vy_llvm_machine_make(vy_llvm_job *job) {
 /* ---- attributes ---- */
 
 /* Registers as wide as the lanes of a word, if there are such: LLVM would halve those of 512 bits on its own. */
-static const char *vector_bits(const vy_compiler_request *request) {
-    if (request->features & VY_CPU_FEATURE_AVX512F && request->width >= 16)
+static const char *vector_bits(const vy_llvm_job *job) {
+    uint64_t features = job->request->features;
+    if (features & VY_CPU_FEATURE_AVX512F && job->width >= 16)
         return "512";
-    return request->features & VY_CPU_FEATURE_AVX && request->width >= 8 ? "256" : "128";
+    return features & VY_CPU_FEATURE_AVX && job->width >= 8 ? "256" : "128";
 }
 
 static void mark(LLVMContextRef context, LLVMValueRef function, const char *name, const char *value) {
@@ -96,6 +97,6 @@ void vy_llvm_machine_mark(vy_llvm_job *job) {
                                 LLVMCreateEnumAttribute(job->context, nounwind, 0));
         mark(job->context, function, "no-builtins", "");
         mark(job->context, function, "frame-pointer", "none");
-        mark(job->context, function, "prefer-vector-width", vector_bits(job->request));
+        mark(job->context, function, "prefer-vector-width", vector_bits(job));
     }
 }

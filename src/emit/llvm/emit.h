@@ -27,6 +27,11 @@ typedef struct vy_llvm_sizes {
     vy_cpu_private privates[VY_CPU_PRIVATES]; /* may be a thread's own */
 } vy_llvm_sizes;
 
+/* Lanes that fit a program on a processor with these features (VY_CPU_FEATURE_…): those of a register, or more.
+ *
+ * VYRE_NO_MEMORY */
+vyre_status vy_llvm_choose_width(const vyre_program *program, uint64_t features, uint32_t *width, vyre_error *error);
+
 /* Writes the entry of a program into the module. The program is at level legal, inlined, without guarded accesses, traps and prints, and every meeting in it
  * stands in control that is provably uniform.
  *

@@ -7,6 +7,7 @@
  *   atomic.c      atomics
  *   collective.c  collectives
  *   value.c       expressions
+ *   width.c       how many lanes
  *   rows.c        what is known of a chunk without its lanes
  *   op.c          rows of the op table, conversions
  *   lines.c       lines of the source

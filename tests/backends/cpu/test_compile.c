@@ -150,7 +150,7 @@ static void what_the_cache_has_needs_no_compiler(void **state) {
 static void every_width_gives_the_same(void **state) {
     (void)state;
     NEEDS_COMPILER();
-    static const char *const widths[] = {"4", "8", "16", "32"};
+    static const char *const widths[] = {"4", "8", "16", "32", "64", "0"};
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
         rig r;
         vyre_error error;

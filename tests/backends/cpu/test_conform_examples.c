@@ -25,12 +25,24 @@ static void examples_have_the_oracles_bits_on_sixteen_lanes(void **state) {
     run_with("16");
 }
 
+static void examples_have_the_oracles_bits_on_sixty_four_lanes(void **state) {
+    (void)state;
+    run_with("64");
+}
+
+static void examples_have_the_oracles_bits_on_lanes_that_fit_them(void **state) {
+    (void)state;
+    run_with("0");
+}
+
 int main(void) {
     setenv("VYRE_CACHE_DIR", "", 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(examples_have_the_oracles_bits_on_four_lanes),
         cmocka_unit_test(examples_have_the_oracles_bits_on_eight_lanes),
         cmocka_unit_test(examples_have_the_oracles_bits_on_sixteen_lanes),
+        cmocka_unit_test(examples_have_the_oracles_bits_on_sixty_four_lanes),
+        cmocka_unit_test(examples_have_the_oracles_bits_on_lanes_that_fit_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

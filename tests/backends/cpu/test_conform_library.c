@@ -1,17 +1,17 @@
-/* Every function of the standard library gives the oracle's bits on backend `cpu`, on vectors of four, eight and sixteen lanes in turns. */
+/* Every function of the standard library gives the oracle's bits on backend `cpu`, on all numbers of lanes in turns. */
 #include "backends/conform_library.h"
 
 static void every_function_of_the_library_has_the_oracles_bits(void **state) {
     (void)state;
-    static const char *const widths[] = {"4", "8", "16"};
-    static conform backends[3];
-    for (int i = 0; i < 3; i++) {
+    static const char *const widths[] = {"4", "8", "16", "32", "0"};
+    static conform backends[5];
+    for (int i = 0; i < 5; i++) {
         setenv("VYRE_CPU_WIDTH", widths[i], 1);
         conform_open(&backends[i], "cpu");
     }
-    conform_library library = {.backends = backends, .backend_count = 3};
+    conform_library library = {.backends = backends, .backend_count = 5};
     conform_library_run(&library);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 5; i++)
         conform_close(&backends[i]);
     unsetenv("VYRE_CPU_WIDTH");
 }

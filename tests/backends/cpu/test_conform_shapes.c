@@ -1,7 +1,7 @@
 /* Odd shapes on backend `cpu`, at every width. */
 #include "backends/conform_shapes.h"
 
-static const char *const widths[] = {"4", "8", "16"};
+static const char *const widths[] = {"4", "8", "16", "32", "64", "0"};
 
 static void at_every_width(void (*what)(conform *c)) {
     static conform c;
