@@ -109,6 +109,43 @@ static inline void conform_overlaps(conform *c) {
     vyre_program_release(program);
 }
 
+/* Outputs start as zero, whatever was in the slot: programs that write all of one, and programs that all but do. Grids of 1 … 4 groups of 32 by 2. */
+static inline void conform_covers(conform *c) {
+    static const char *const bodies[] = {
+        "y[x] = 7",
+        "if x < len(y) { y[x] = 7 }",
+        "if x >= n { return }\n y[x] = 7",
+        "if a[x] == 3 { return }\n y[x] = 7",
+        "if x < n && global_id.y < 2 { y[global_id.y * n + x] = 7 }",
+        "if a[x] == 3 { y[x] = 7 } else { y[x] = 8 }",
+        "if x < len(a) { y[x + 1] = 7 }",
+    };
+    uint32_t a[90];
+    vyre_scalar n;
+    vyre_span input = {a, sizeof a};
+    for (uint32_t i = 0; i < 90; i++)
+        a[i] = i % 7;
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        char text[400];
+        snprintf(text, sizeof text,
+                 "program cover {\n param n : u32\n buffer a : u32 read\n buffer y : u32 write count len(a)\n"
+                 " workgroup 32, 2\n let x = global_id.x\n %s\n}\n",
+                 bodies[i]);
+        vyre_program *program = conform_parse(text, NULL, 0, NULL);
+        for (uint32_t groups = 1; groups < 5; groups++)
+            for (uint32_t bound = 44; bound < 92; bound += 23) {
+                n = vyre_scalar_u32(bound);
+                vyre_arguments arguments = {.params = &n,
+                                            .param_count = 1,
+                                            .inputs = &input,
+                                            .input_count = 1,
+                                            .geometry = {VYRE_GEOMETRY_GROUPS, {groups, 1, 1}}};
+                conform_check(c, "an output of used memory", program, &arguments, CONFORM_INTO);
+            }
+        vyre_program_release(program);
+    }
+}
+
 /* Params of every type, and a sum over many. */
 static inline void conform_params(conform *c) {
     enum { PARAMS = 60 };

@@ -116,13 +116,19 @@ static vyre_status make_room(const binder *b, vyre_bytes *slot, size_t size) {
     return VYRE_OK;
 }
 
+/* What the program stores to from its first element to its last need not start as zero. */
+static int is_covered(const binder *b, size_t index) {
+    return vy_cover_holds(&b->code->covers[index], (uint32_t)index, b->launch->elements, b->launch->params,
+                          b->launch->groups);
+}
+
 static vyre_status bind_output(const binder *b, size_t index, vyre_bytes *slot) {
     size_t size = bytes_of(b, index);
     const void *from = is_input(b, index) ? b->bound->buffers[index].data : NULL;
     vyre_status status = make_room(b, slot, size);
     if (status != VYRE_OK)
         return status;
-    if (size && from != slot->data)
+    if (size && from != slot->data && (from || !is_covered(b, index)))
         vy_cpu_pool_fill(b->cpu->pool, slot->data, from, size);
     set(b, index, slot->data);
     return VYRE_OK;

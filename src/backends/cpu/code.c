@@ -16,6 +16,20 @@ static uint64_t guess(const vyre_program *program) {
     return nodes * 300 * ((uint64_t)size[0] * size[1] * size[2]);
 }
 
+static void free_code(vy_cpu_code *code) {
+    vy_release(code->covers, code->buffer_count * sizeof *code->covers);
+    vy_release(code, sizeof *code);
+}
+
+static vyre_status find_covers(const vyre_program *program, vy_cpu_code *code, vyre_error *error) {
+    size_t count = vyre_program_buffer_count(program);
+    code->covers = vy_allocate(count * sizeof *code->covers);
+    if (count && !code->covers)
+        return vy_fail_memory(error, "loading compiled code");
+    code->buffer_count = (uint32_t)count;
+    return vy_covers_find(program, code->covers, error);
+}
+
 vyre_status vy_cpu_code_new(const vyre_program *program, vyre_span object, uint64_t features, vy_cpu_code **out,
                             vyre_error *error) {
     vyre_buffer_info info;
@@ -23,16 +37,18 @@ vyre_status vy_cpu_code_new(const vyre_program *program, vyre_span object, uint6
     *out = NULL;
     if (!code)
         return vy_fail_memory(error, "loading compiled code");
-    vyre_status status = vy_cpu_object_load(object, features, vyre_program_name(program), &code->object, error);
+    vyre_status status = find_covers(program, code, error);
+    if (status == VYRE_OK)
+        status = vy_cpu_object_load(object, features, vyre_program_name(program), &code->object, error);
     if (status != VYRE_OK) {
-        vy_release(code, sizeof *code);
+        free_code(code);
         return status;
     }
     atomic_init(&code->references, 1);
     atomic_init(&code->group_picoseconds, guess(program));
     snprintf(code->name, sizeof code->name, "%s", vyre_program_name(program));
-    for (; vyre_program_buffer(program, code->buffer_count, &info); code->buffer_count++)
-        code->buffers[code->buffer_count] =
+    for (uint32_t i = 0; vyre_program_buffer(program, i, &info); i++)
+        code->buffers[i] =
             (vy_cpu_code_buffer){.element = (uint8_t)vyre_type_size(info.type), .access = (uint8_t)info.access};
     *out = code;
     return VYRE_OK;
@@ -47,5 +63,5 @@ void vy_cpu_code_release(vy_cpu_code *code) {
     if (!code || atomic_fetch_sub_explicit(&code->references, 1, memory_order_acq_rel) != 1)
         return;
     vy_cpu_object_unload(&code->object);
-    vy_release(code, sizeof *code);
+    free_code(code);
 }

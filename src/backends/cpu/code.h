@@ -4,6 +4,7 @@
 
 #include "backends/cpu/object.h"
 #include "ir/limits.h"
+#include "transform/cover.h"
 #include "vyre/backend.h"
 
 #include <stdatomic.h>
@@ -20,6 +21,7 @@ typedef struct vy_cpu_code {
     _Atomic uint64_t group_picoseconds;
     uint32_t buffer_count;
     vy_cpu_code_buffer buffers[VY_LIMIT_BUFFERS];
+    vy_cover *covers; /* by buffer */
     char name[VY_LIMIT_NAME + 1];
 } vy_cpu_code;
 

@@ -37,6 +37,11 @@ static void read_bindings_may_overlap(void **state) {
     at_one_width(conform_overlaps);
 }
 
+static void outputs_start_as_zero_whatever_was_there(void **state) {
+    (void)state;
+    at_one_width(conform_covers);
+}
+
 static void many_params_of_every_type_arrive(void **state) {
     (void)state;
     at_one_width(conform_params);
@@ -53,6 +58,7 @@ int main(void) {
         cmocka_unit_test(workgroups_and_grids_of_any_shape_have_the_oracles_bits),
         cmocka_unit_test(ranges_that_start_anywhere_have_the_oracles_bits),
         cmocka_unit_test(read_bindings_may_overlap),
+        cmocka_unit_test(outputs_start_as_zero_whatever_was_there),
         cmocka_unit_test(many_params_of_every_type_arrive),
         cmocka_unit_test(as_many_buffers_as_there_may_be_are_bound),
     };
