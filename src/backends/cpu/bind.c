@@ -108,6 +108,7 @@ static vyre_status make_room(const binder *b, vyre_bytes *slot, size_t size) {
         void *data = size < PTRDIFF_MAX ? vy_allocate(size) : NULL;
         if (!data)
             return vy_fail(b->error, VYRE_NO_MEMORY, NULL, "no host memory for a buffer (%zu bytes)", size);
+        vy_cpu_memory_advise(data, size);
         vy_release(slot->data, slot->capacity);
         slot->data = data;
         slot->capacity = size;

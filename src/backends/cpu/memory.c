@@ -5,10 +5,21 @@
 #include "base/memory.h"
 #include "base/status.h"
 
+#include <sys/mman.h>
+
 typedef struct block {
     size_t size; /* of all of it */
     uint8_t *bytes;
 } block;
+
+/* Page tables of large buffers take as long to walk as the buffers; to be asked for on systems that have large pages for those who ask. Whether it helps or
+ * not, nothing depends on it. */
+void vy_cpu_memory_advise(void *memory, size_t size) {
+    enum { LARGE = 4 << 20, PAGE = 2 << 20 };
+    uintptr_t first = ((uintptr_t)memory + PAGE - 1) / PAGE * PAGE, end = ((uintptr_t)memory + size) / PAGE * PAGE;
+    if (size >= LARGE && first < end)
+        madvise((void *)first, end - first, MADV_HUGEPAGE);
+}
 
 static block *block_of(uint64_t native) {
     return (block *)(uintptr_t)native;
@@ -18,14 +29,16 @@ uint8_t *vy_cpu_resident_bytes(uint64_t native) {
     return block_of(native)->bytes;
 }
 
+/* The threads that will work on it clear it, each its share: systems with several memories put pages where they are used first. */
 vyre_status vy_cpu_resident_allocate(void *self, uint64_t size, uint64_t *native, vyre_error *error) {
-    (void)self;
     size_t whole = size < PTRDIFF_MAX / 2 ? sizeof(block) + VY_CPU_ALIGNMENT + (size_t)size : 0;
-    block *made = vy_allocate_zero(whole);
+    block *made = vy_allocate(whole);
     if (!made)
         return vy_fail_memory(error, "allocating a resident buffer");
+    vy_cpu_memory_advise(made, whole);
     uintptr_t start = (uintptr_t)(made + 1) + VY_CPU_ALIGNMENT - 1;
     *made = (block){whole, (uint8_t *)(start / VY_CPU_ALIGNMENT * VY_CPU_ALIGNMENT)};
+    vy_cpu_pool_fill(((vy_cpu *)self)->pool, made->bytes, NULL, (size_t)size);
     *native = (uintptr_t)made;
     return VYRE_OK;
 }

@@ -12,4 +12,7 @@ vyre_status vy_cpu_resident_download(void *self, uint64_t native, uint64_t offse
                                      vyre_error *error);
 uint8_t *vy_cpu_resident_bytes(uint64_t native);
 
+/* Memory nobody has used yet, that is going to be: asks the system for large pages, if it is large. */
+void vy_cpu_memory_advise(void *memory, size_t size);
+
 #endif
