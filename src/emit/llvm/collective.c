@@ -414,7 +414,7 @@ static void move(vy_emitter *e, const void *user) {
 }
 
 static void broadcast_all(vy_emitter *e, const meeting *m) {
-    LLVMValueRef lane = vy_llvm_expr(e, m->s->b), place = vy_llvm_place(e, m->element, "broadcast");
+    LLVMValueRef lane = vy_llvm_agreed(e, m->s->b), place = vy_llvm_place(e, m->element, "broadcast");
     LLVMBasicBlockRef yes = vy_llvm_block(e, "there"), end = vy_llvm_block(e, "broadcast_end");
     vy_llvm_chunks(e, lay_down, m);
     LLVMBuildStore(B, LLVMConstNull(m->element), place);
@@ -440,9 +440,7 @@ void vy_llvm_collective(vy_emitter *e, uint32_t stmt) {
                  .operands = e->meeting_offset,
                  .results = e->meeting_offset + padded * 8};
     int is_vote = s->op == VYRE_COLLECTIVE_ANY || s->op == VYRE_COLLECTIVE_ALL || s->op == VYRE_COLLECTIVE_BALLOT;
-    if (s->op == VYRE_COLLECTIVE_NATIVE_SHUFFLE)
-        vy_llvm_refuse(e, "a native shuffle");
-    else if (vy_collectives[s->op].combines)
+    if (vy_collectives[s->op].combines)
         combine(e, &m);
     else if (is_vote && !s->width)
         vote_all(e, s);
@@ -466,9 +464,7 @@ void vy_llvm_collective_alone(vy_emitter *e, uint32_t stmt) {
     vyre_type type = (vyre_type)e->program->exprs.items[s->a].type;
     LLVMValueRef value = vy_llvm_lane(e, vy_llvm_expr(e, s->a), 0);
     LLVMTypeRef element = LLVMTypeOf(value);
-    if (s->op == VYRE_COLLECTIVE_NATIVE_SHUFFLE) {
-        vy_llvm_refuse(e, "a native shuffle");
-    } else if (s->op == VYRE_COLLECTIVE_SCAN_EXCLUSIVE) {
+    if (s->op == VYRE_COLLECTIVE_SCAN_EXCLUSIVE) {
         uint64_t bits = vyre_combine_identity((vyre_op)s->combine, type);
         value = LLVMConstBitCast(LLVMConstInt(vy_llvm_int(e, vyre_type_bits(type)), bits, 0), element);
     } else if (s->op == VYRE_COLLECTIVE_BALLOT) {

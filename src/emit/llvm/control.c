@@ -51,18 +51,12 @@ static void jump(vy_emitter *e, uint32_t index, const vy_stmt *s) {
             leave(e, e->returned);
         else
             return_all(e);
+    } else if (e->jumps[index]) {
+        leave(e, s->kind == VY_STMT_BREAK ? loop->broke : loop->continued);
     } else if (loop->of_group) {
-        vy_llvm_refuse(e, "a jump out of a loop with meetings that is not provably uniform");
-    } else if (s->kind == VY_STMT_BREAK) {
-        if (loop->broke)
-            leave(e, loop->broke);
-        else
-            vy_llvm_go(e, loop->exit);
+        vy_llvm_refuse(e, "a chunk that leaves a loop with meetings");
     } else {
-        if (loop->continued)
-            leave(e, loop->continued);
-        else
-            vy_llvm_go(e, loop->next);
+        vy_llvm_go(e, s->kind == VY_STMT_BREAK ? loop->exit : loop->next);
     }
 }
 
@@ -278,7 +272,7 @@ static void uniform_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
         LLVMBuildCondBr(e->builder, vy_llvm_condition(e, s->a), body, exit);
     }
     vy_llvm_start(e, body);
-    if (!push_loop(e, (vy_lane_loop){NULL, NULL, next, exit, 0}))
+    if (!push_loop(e, (vy_lane_loop){.next = next, .exit = exit}))
         return;
     LLVMValueRef before = e->mask;
     vy_llvm_statements(e, index + 1, s->end);
@@ -304,8 +298,10 @@ static void varied_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
     LLVMBasicBlockRef head = vy_llvm_block(e, "head"), body = vy_llvm_block(e, "body"), next = vy_llvm_block(e, "next"),
                       exit = vy_llvm_block(e, "exit");
     LLVMValueRef live = vy_llvm_place(e, mask_type(e), "live"), before = e->mask;
-    vy_lane_loop loop = {vy_llvm_place(e, mask_type(e), "broke"), vy_llvm_place(e, mask_type(e), "continued"), next,
-                         exit, 0};
+    vy_lane_loop loop = {.broke = vy_llvm_place(e, mask_type(e), "broke"),
+                         .continued = vy_llvm_place(e, mask_type(e), "continued"),
+                         .next = next,
+                         .exit = exit};
     bounds b;
     uint32_t depth = e->depth++;
     clear(e, loop.broke);

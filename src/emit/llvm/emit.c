@@ -9,119 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- what jumps where ---- */
-
-/* What jumps out of a block, by whom. */
-enum {
-    ANY_LEAVE = 1,   /* a break or continue of the loop around */
-    SOME_LEAVE = 2,  /* and lanes have parted between it and the loop */
-    ANY_RETURN = 4,  /* a return */
-    SOME_RETURN = 8, /* and lanes have parted between it and the block */
-    LEAVE = ANY_LEAVE | SOME_LEAVE,
-    RETURN = ANY_RETURN | SOME_RETURN
-};
-
-/* All take what meets inside alike, whether that can be seen or not: a program that differs is not legal. */
-static int statement_parts(const vy_emitter *e, uint32_t index) {
-    const vy_stmt *s = &e->program->stmts.items[index];
-    if (vy_llvm_is_polled(e, index) || !(s->kind == VY_STMT_IF || vy_stmt_is_loop(s->kind)))
-        return 0;
-    return vy_llvm_parts(e, s->a) || vy_llvm_parts(e, s->b) || vy_llvm_parts(e, s->c);
-}
-
-/* All invocations come by together, even in a loop that lanes leave one by one behind it. */
-static int is_returned_by_all(const vy_emitter *e, uint32_t index) {
-    return vy_control_sameness(e->uniform, index) != VY_SAME_NOWHERE;
-}
-
-/* What leaves the statements, each noted in `jumps`. Lanes that leave a loop one by one make every jump in it one of some. Recursion is bounded by
- * VY_LIMIT_NESTING. */
-static uint8_t find_leavers(vy_emitter *e, uint32_t first, uint32_t end) {
-    const vy_stmt *stmts = e->program->stmts.items;
-    uint8_t all = 0;
-    for (uint32_t i = first; i < end; i = stmts[i].end) {
-        const vy_stmt *s = &stmts[i];
-        uint8_t own = s->kind == VY_STMT_BREAK || s->kind == VY_STMT_CONTINUE  ? ANY_LEAVE
-                      : s->kind == VY_STMT_RETURN && !is_returned_by_all(e, i) ? ANY_RETURN
-                                                                               : 0;
-        if (vy_stmt_is_structured(s->kind)) {
-            own = find_leavers(e, i + 1, s->end);
-            int parts = statement_parts(e, i);
-            if (vy_stmt_is_loop(s->kind)) {
-                parts |= (own & (SOME_LEAVE | SOME_RETURN)) != 0;
-                own &= RETURN;
-            }
-            if (parts)
-                own |= (uint8_t)((own & (ANY_LEAVE | ANY_RETURN)) << 1);
-        }
-        e->jumps[i] = own;
-        all |= own;
-    }
-    return all;
-}
-
-/* Notes which jumps only some lanes take, and gives those that leave the block. parted: lanes have parted since the innermost loop began, or since the chunk did.
- * Recursion is bounded by VY_LIMIT_NESTING. */
-static uint8_t find_jumps(vy_emitter *e, uint32_t first, uint32_t end, int parted_in_loop, int parted) {
-    const vy_stmt *stmts = e->program->stmts.items;
-    uint8_t all = 0;
-    for (uint32_t i = first; i < end; i = stmts[i].end) {
-        const vy_stmt *s = &stmts[i];
-        uint8_t own = 0;
-        int parts = statement_parts(e, i);
-        if (s->kind == VY_STMT_BREAK)
-            own = parted_in_loop ? VY_JUMP_BREAK : 0;
-        else if (s->kind == VY_STMT_CONTINUE)
-            own = parted_in_loop ? VY_JUMP_CONTINUE : 0;
-        else if (s->kind == VY_STMT_RETURN)
-            own = parted && !is_returned_by_all(e, i) ? VY_JUMP_RETURN : 0;
-        else if (vy_stmt_is_loop(s->kind)) {
-            uint8_t inside = 0; /* what leaves its body */
-            for (uint32_t k = i + 1; k < s->end; k = stmts[k].end)
-                inside |= e->jumps[k];
-            parts |= (inside & (SOME_LEAVE | SOME_RETURN)) || (parted && (inside & ANY_RETURN));
-            own = find_jumps(e, i + 1, s->end, parts, parted || parts) & VY_JUMP_RETURN;
-        } else if (vy_stmt_is_structured(s->kind)) {
-            own = find_jumps(e, i + 1, s->end, parted_in_loop || parts, parted || parts);
-        }
-        e->jumps[i] = own;
-        all |= own;
-    }
-    return all;
-}
-
-static int find_meetings(vy_emitter *e, uint32_t first, uint32_t end) {
-    const vy_stmt *stmts = e->program->stmts.items;
-    int any = 0;
-    for (uint32_t i = first; i < end; i = stmts[i].end) {
-        e->meets[i] = stmts[i].kind == VY_STMT_BARRIER || stmts[i].kind == VY_STMT_COLLECTIVE;
-        if (vy_stmt_is_structured(stmts[i].kind))
-            e->meets[i] = (uint8_t)find_meetings(e, i + 1, stmts[i].end);
-        any |= e->meets[i];
-    }
-    return any;
-}
-
-/* Lanes that have returned stay away from later stretches, and are remembered where such can follow: behind a block that meets and that some left for good. The rules of
- * the language do not let them return before a meeting. Recursion is bounded by VY_LIMIT_NESTING. */
-static void check_returns(vy_emitter *e, uint32_t first, uint32_t end, int meets_later) {
-    const vy_stmt *stmts = e->program->stmts.items;
-    uint32_t last = 0;
-    for (uint32_t i = first; i < end; i = stmts[i].end)
-        last = e->meets[i] ? i : last;
-    for (uint32_t i = first; i < end; i = stmts[i].end) {
-        int later = meets_later || i < last;
-        if ((e->jumps[i] & VY_JUMP_RETURN) && later)
-            vy_llvm_refuse(e, "a return of some invocations before others meet");
-        if (!e->meets[i] || !vy_stmt_is_structured(stmts[i].kind))
-            continue;
-        e->keeps_returned |= (e->jumps[i] & VY_JUMP_RETURN) != 0;
-        later |= vy_stmt_is_loop(stmts[i].kind);
-        check_returns(e, i + 1, stmts[i].middle, later);
-        check_returns(e, stmts[i].middle, stmts[i].end, later);
-    }
-}
-
 /* ---- the frame ---- */
 
 static LLVMValueRef field(vy_emitter *e, LLVMTypeRef type, LLVMValueRef base, uint64_t offset) {
@@ -297,14 +184,9 @@ static vyre_status prepare(vy_emitter *e, vy_arena *arena) {
         return vy_fail_memory(e->error, "code for the processor");
     for (uint32_t i = 0; i < p->variables.count; i++)
         e->slots[i].home = vy_variable_sameness(e->uniform, i) != VY_SAME_NOWHERE ? VY_HOME_SCALAR : VY_HOME_LANES;
-    /* Who is alone meets nobody. */
-    e->has_meetings = e->group_size > 1 && find_meetings(e, e->body->first_stmt, e->body->end_stmt);
-    (void)find_leavers(e, e->body->first_stmt, e->body->end_stmt);
-    uint8_t jumps = find_jumps(e, e->body->first_stmt, e->body->end_stmt, 0, 0);
-    if (e->has_meetings)
-        check_returns(e, e->body->first_stmt, e->body->end_stmt, 0);
+    int returns = vy_llvm_plan_jumps(e);
     vy_llvm_plan_phases(e);
-    e->returned = jumps & VY_JUMP_RETURN ? (LLVMValueRef)(uintptr_t)1 : NULL; /* to be made */
+    e->returned = returns ? (LLVMValueRef)(uintptr_t)1 : NULL; /* to be made */
     return e->status;
 }
 

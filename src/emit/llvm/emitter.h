@@ -1,6 +1,7 @@
 /* The state of an emission, and what its parts offer each other.
  *
  *   emit.c        the function: frame, loop over workgroups, declarations
+ *   jump.c        who jumps where, and who meets
  *   phase.c       meetings: stretches of code between them, each a loop over chunks
  *   control.c     statements, masks
  *   memory.c      loads, stores
@@ -52,7 +53,11 @@ typedef struct vy_slot {
 typedef struct vy_lane_loop {
     LLVMValueRef broke, continued; /* allocas of masks; NULL: nobody does */
     LLVMBasicBlockRef next, exit;  /* where a jump that all take goes */
-    int of_group;                  /* it is around stretches: no chunk alone can leave it */
+    int of_group; /* it is around stretches: no chunk alone can leave it; broke and continued are one */
+    /* Of a group: */
+    int keeps_left;       /* a later stretch of the trip needs the mask: it is kept for every chunk … */
+    uint64_t left_offset; /* … in the spill, 8 bytes a chunk */
+    int some_left;        /* lanes may have left in a stretch before this one */
 } vy_lane_loop;
 
 typedef struct vy_emitter {
@@ -91,6 +96,7 @@ typedef struct vy_emitter {
     LLVMBasicBlockRef group_end;   /* where a workgroup ends */
     LLVMValueRef group_done;       /* alloca of i1: all have returned in a stretch; NULL without meetings */
     uint32_t depth;                /* of masks */
+    uint32_t group_depth;          /* where a chunk starts: loops around it that lanes leave */
     LLVMValueRef poll;             /* what the last poll said: i1 */
     uint32_t copies;               /* how often the current code is written */
     VY_VECTOR(vy_lane_loop) loops;
@@ -237,8 +243,17 @@ void vy_llvm_statements(vy_emitter *e, uint32_t first, uint32_t end);
 /* The whole body, whatever meets in it. */
 void vy_llvm_phases(vy_emitter *e);
 void vy_llvm_plan_phases(vy_emitter *e);
+/* Finds jumps and meetings; whether some return before others. */
+int vy_llvm_plan_jumps(vy_emitter *e);
+/* Whether a statement of a block with meetings is for the workgroup, and ends a stretch. */
+int vy_llvm_separates(const vy_emitter *e, uint32_t index);
+/* Of a loop with meetings: whether some leave a trip before others, and whether a later stretch of the trip must know who. */
+int vy_llvm_some_leave(const vy_emitter *e, uint32_t loop);
+int vy_llvm_keeps_left(const vy_emitter *e, uint32_t loop);
 /* A loop over the chunks of the workgroup around what `inside` writes. */
 void vy_llvm_chunks(vy_emitter *e, void (*inside)(vy_emitter *e, const void *user), const void *user);
+/* Around stretches: what all invocations agree on, a scalar. */
+LLVMValueRef vy_llvm_agreed(vy_emitter *e, uint32_t expr);
 /* The steps of a `for`: whether there is a first trip, and after a trip whether there is another; the variable is advanced. Scalars or lanes. */
 LLVMValueRef vy_llvm_for_enters(vy_emitter *e, const vy_stmt *s, LLVMValueRef from, LLVMValueRef to, LLVMValueRef step);
 LLVMValueRef vy_llvm_for_next(vy_emitter *e, const vy_stmt *s, LLVMValueRef now, LLVMValueRef to, LLVMValueRef step,

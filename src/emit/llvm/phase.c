@@ -9,36 +9,6 @@ static int is_same(const vy_emitter *e, uint32_t expr) {
     return expr == VY_NONE || vy_expr_sameness(e->uniform, expr) != VY_SAME_NOWHERE;
 }
 
-/* Whether a statement without meetings has jumps out of it: in a block of the workgroup it is then control, not a stretch. */
-static int jumps_out(const vy_emitter *e, uint32_t index) {
-    const vy_stmt *stmts = e->program->stmts.items;
-    uint32_t loops = 0;
-    for (uint32_t i = index; i < stmts[index].end; i++) {
-        if (stmts[i].kind == VY_STMT_RETURN ||
-            (i >= loops && (stmts[i].kind == VY_STMT_BREAK || stmts[i].kind == VY_STMT_CONTINUE)))
-            return 1;
-        if (vy_stmt_is_loop(stmts[i].kind) && i >= loops)
-            loops = stmts[i].end;
-    }
-    return 0;
-}
-
-/* An `if` that all take alike and that jumps: `if gone { return }`. Behind a return of some it is for those that are left, and no meeting follows. */
-static int is_group_control(const vy_emitter *e, uint32_t index) {
-    const vy_stmt *s = &e->program->stmts.items[index];
-    if (vy_control_sameness(e->uniform, index) == VY_SAME_NOWHERE)
-        return 0;
-    if (s->kind == VY_STMT_RETURN || s->kind == VY_STMT_BREAK || s->kind == VY_STMT_CONTINUE)
-        return 1;
-    return (s->kind == VY_STMT_IF || s->kind == VY_STMT_REGION) && !e->jumps[index] && is_same(e, s->a) &&
-           jumps_out(e, index);
-}
-
-/* Whether a statement of a block with meetings is for the workgroup, and ends a stretch. */
-static int separates(const vy_emitter *e, uint32_t index) {
-    return e->meets[index] || is_group_control(e, index);
-}
-
 /* ---- the plan ---- */
 
 typedef struct planner {
@@ -73,7 +43,7 @@ static void see_statement(planner *p, const vy_stmt *s) {
 static void see_block(planner *p, uint32_t first, uint32_t end) {
     const vy_stmt *stmts = p->e->program->stmts.items;
     for (uint32_t i = first; i < end; i = stmts[i].end) {
-        if (!separates(p->e, i)) {
+        if (!vy_llvm_separates(p->e, i)) {
             for (uint32_t k = i; k < stmts[i].end; k++)
                 see_statement(p, &stmts[k]);
             continue;
@@ -129,45 +99,75 @@ void vy_llvm_plan_phases(vy_emitter *e) {
 
 static void write_stretch(vy_emitter *e, const void *user);
 
-/* Where the chunk keeps who has returned. */
-static LLVMValueRef returned_place(vy_emitter *e) {
+/* Where the chunk keeps a mask. */
+static LLVMValueRef kept_mask(vy_emitter *e, uint64_t start) {
     LLVMValueRef chunk = LLVMBuildZExt(e->builder, e->chunk, vy_llvm_int(e, 64), "");
     LLVMValueRef offset = LLVMBuildMul(e->builder, chunk, vy_llvm_number(e, 64, 8), "");
-    return vy_llvm_at(e, e->spill, LLVMBuildAdd(e->builder, offset, vy_llvm_number(e, 64, e->returned_offset), ""));
+    return vy_llvm_at(e, e->spill, LLVMBuildAdd(e->builder, offset, vy_llvm_number(e, 64, start), ""));
 }
 
-static void forget_returned(vy_emitter *e, const void *unused) {
-    (void)unused;
-    LLVMBuildStore(e->builder, LLVMConstNull(vy_llvm_lanes(e, vy_llvm_int(e, 1))), returned_place(e));
+static LLVMTypeRef mask_type(vy_emitter *e) {
+    return vy_llvm_lanes(e, vy_llvm_int(e, 1));
 }
 
-/* The lanes of the chunk that have not returned before, if there are any. */
-static void start_lanes(vy_emitter *e) {
-    LLVMTypeRef mask = vy_llvm_lanes(e, vy_llvm_int(e, 1));
-    if (!e->some_gone) {
-        if (e->returned)
-            LLVMBuildStore(e->builder, LLVMConstNull(mask), e->returned);
+static void forget_kept(vy_emitter *e, const void *offset) {
+    LLVMBuildStore(e->builder, LLVMConstNull(mask_type(e)), kept_mask(e, *(const uint64_t *)offset));
+}
+
+static void keep(vy_emitter *e, LLVMValueRef place, uint64_t offset) {
+    LLVMBuildStore(e->builder, LLVMBuildLoad2(e->builder, mask_type(e), place, ""), kept_mask(e, offset));
+}
+
+/* The loop around the stretches that are written. */
+static vy_lane_loop *group_loop_around(vy_emitter *e) {
+    return e->loops.count ? &e->loops.items[e->loops.count - 1] : NULL;
+}
+
+/* Takes away the lanes that went before, or starts with none. */
+static void start_without(vy_emitter *e, LLVMValueRef place, int some, uint64_t offset) {
+    LLVMValueRef gone =
+        some ? LLVMBuildLoad2(e->builder, mask_type(e), kept_mask(e, offset), "") : LLVMConstNull(mask_type(e));
+    LLVMBuildStore(e->builder, gone, place);
+    if (some)
+        e->mask = vy_llvm_both(e, e->mask, LLVMBuildNot(e->builder, gone, ""));
+}
+
+/* The lanes of the chunk that are left; if there are none, it is skipped. */
+static void start_lanes(vy_emitter *e, LLVMBasicBlockRef skip) {
+    const vy_lane_loop *loop = group_loop_around(e);
+    int some_left = loop && loop->some_left;
+    if (e->returned)
+        start_without(e, e->returned, e->some_gone, e->returned_offset);
+    if (loop && loop->broke)
+        start_without(e, loop->broke, some_left, loop->left_offset);
+    if (!e->some_gone && !some_left)
         return;
-    }
-    LLVMValueRef returned = LLVMBuildLoad2(e->builder, mask, returned_place(e), "");
     LLVMBasicBlockRef left = vy_llvm_block(e, "left");
-    LLVMBuildStore(e->builder, returned, e->returned);
-    e->mask = vy_llvm_both(e, e->mask, LLVMBuildNot(e->builder, returned, ""));
-    LLVMBuildCondBr(e->builder, vy_llvm_any(e, e->mask), left, e->chunk_end);
+    LLVMBuildCondBr(e->builder, vy_llvm_any(e, e->mask), left, skip);
     vy_llvm_start(e, left);
+}
+
+/* Remembers who went in this stretch. */
+static void keep_lanes(vy_emitter *e) {
+    const vy_lane_loop *loop = group_loop_around(e);
+    if (e->keeps_returned)
+        keep(e, e->returned, e->returned_offset);
+    if (loop && loop->keeps_left)
+        keep(e, loop->broke, loop->left_offset);
 }
 
 void vy_llvm_chunks(vy_emitter *e, void (*inside)(vy_emitter *e, const void *user), const void *user) {
     LLVMTypeRef i32 = vy_llvm_int(e, 32);
     LLVMBasicBlockRef loop = vy_llvm_block(e, "chunk"), next = vy_llvm_block(e, "chunk_next"),
-                      end = vy_llvm_block(e, "chunks_end"), before = LLVMGetInsertBlock(e->builder);
+                      step = vy_llvm_block(e, "chunk_step"), end = vy_llvm_block(e, "chunks_end"),
+                      before = LLVMGetInsertBlock(e->builder);
     vy_llvm_go(e, loop);
     vy_llvm_start(e, loop);
     e->chunk = LLVMBuildPhi(e->builder, i32, "chunk");
     e->chunk_end = next;
-    e->depth = 0;
+    e->depth = e->group_depth;
     vy_llvm_find_ids(e);
-    start_lanes(e);
+    start_lanes(e, step);
     LLVMBasicBlockRef code = vy_llvm_block(e, "code");
     e->chunk_start = LLVMGetInsertBlock(e->builder);
     vy_llvm_go(e, code);
@@ -176,11 +176,12 @@ void vy_llvm_chunks(vy_emitter *e, void (*inside)(vy_emitter *e, const void *use
     vy_llvm_go(e, next);
     vy_llvm_start(e, next);
     vy_llvm_put_back(e);
-    if (e->keeps_returned && inside == write_stretch)
-        LLVMBuildStore(e->builder, LLVMBuildLoad2(e->builder, vy_llvm_lanes(e, vy_llvm_int(e, 1)), e->returned, ""),
-                       returned_place(e));
+    if (inside == write_stretch)
+        keep_lanes(e);
+    vy_llvm_go(e, step);
+    vy_llvm_start(e, step);
     LLVMValueRef more = LLVMBuildAdd(e->builder, e->chunk, vy_llvm_number(e, 32, 1), "");
-    LLVMAddIncoming(e->chunk, (LLVMValueRef[]){vy_llvm_number(e, 32, 0), more}, (LLVMBasicBlockRef[]){before, next}, 2);
+    LLVMAddIncoming(e->chunk, (LLVMValueRef[]){vy_llvm_number(e, 32, 0), more}, (LLVMBasicBlockRef[]){before, step}, 2);
     LLVMBuildCondBr(e->builder, LLVMBuildICmp(e->builder, LLVMIntULT, more, vy_llvm_number(e, 32, e->chunks), ""), loop,
                     end);
     vy_llvm_start(e, end);
@@ -243,8 +244,12 @@ static void run_stretch(vy_emitter *e, uint32_t first, uint32_t end) {
     each_assigned(e, &s, keep_before);
     vy_llvm_chunks(e, write_stretch, &s);
     each_assigned(e, &s, forget_before);
-    for (uint32_t i = first; i < end && e->keeps_returned; i = e->program->stmts.items[i].end)
-        e->some_gone |= (e->jumps[i] & VY_JUMP_RETURN) != 0;
+    vy_lane_loop *loop = group_loop_around(e);
+    for (uint32_t i = first; i < end; i = e->program->stmts.items[i].end) {
+        e->some_gone |= e->keeps_returned && e->jumps[i] & VY_JUMP_RETURN;
+        if (loop)
+            loop->some_left |= loop->keeps_left && e->jumps[i] & (VY_JUMP_BREAK | VY_JUMP_CONTINUE);
+    }
     if (!e->has_meetings || !returns(e, first, end))
         return;
     LLVMBasicBlockRef on = vy_llvm_block(e, "on");
@@ -254,14 +259,19 @@ static void run_stretch(vy_emitter *e, uint32_t first, uint32_t end) {
 
 static void group_block(vy_emitter *e, uint32_t first, uint32_t end);
 
-/* A condition of the workgroup: all agree, so the first invocation is asked where it is not seen that they do. */
-static LLVMValueRef group_condition(vy_emitter *e, uint32_t expr) {
+/* The first invocation is asked where it is not seen that all agree. */
+LLVMValueRef vy_llvm_agreed(vy_emitter *e, uint32_t expr) {
     if (is_same(e, expr))
         return vy_llvm_expr(e, expr);
+    LLVMBasicBlockRef code = vy_llvm_block(e, "ask");
     e->chunk = vy_llvm_number(e, 32, 0);
-    e->depth = 0;
+    e->depth = e->group_depth;
     vy_llvm_find_ids(e);
+    e->chunk_start = LLVMGetInsertBlock(e->builder);
+    vy_llvm_go(e, code);
+    vy_llvm_start(e, code);
     LLVMValueRef first = vy_llvm_lane(e, vy_llvm_expr_lanes(e, expr), 0);
+    vy_llvm_put_back(e);
     e->mask = NULL;
     e->chunk = e->local_index = NULL;
     return first;
@@ -269,64 +279,123 @@ static LLVMValueRef group_condition(vy_emitter *e, uint32_t expr) {
 
 static void group_if(vy_emitter *e, uint32_t index, const vy_stmt *s) {
     LLVMBasicBlockRef yes = vy_llvm_block(e, "then"), no = vy_llvm_block(e, "else"), end = vy_llvm_block(e, "endif");
-    LLVMBuildCondBr(e->builder, group_condition(e, s->a), yes, no);
-    int before = e->some_gone;
+    LLVMBuildCondBr(e->builder, vy_llvm_agreed(e, s->a), yes, no);
+    uint32_t around = e->loops.count;
+    int gone = e->some_gone, left = around && e->loops.items[around - 1].some_left;
     vy_llvm_start(e, yes);
     group_block(e, index + 1, s->middle);
     vy_llvm_go(e, end);
-    int then = e->some_gone;
-    e->some_gone = before;
+    int then_gone = e->some_gone, then_left = around && e->loops.items[around - 1].some_left;
+    e->some_gone = gone;
+    if (around)
+        e->loops.items[around - 1].some_left = left;
     vy_llvm_start(e, no);
     group_block(e, s->middle, s->end);
     vy_llvm_go(e, end);
     vy_llvm_start(e, end);
-    e->some_gone |= then;
+    e->some_gone |= then_gone;
+    if (around)
+        e->loops.items[around - 1].some_left |= then_left;
+}
+
+/* ---- loops of the workgroup ---- */
+
+/* The variable of a `for`. */
+typedef struct counted {
+    const vy_stmt *s;
+    LLVMValueRef place, to, step; /* all agree on them: scalars */
+} counted;
+
+static void count_chunk(vy_emitter *e, const void *user) {
+    const counted *c = user;
+    vy_llvm_declare(e, c->s->variable, LLVMBuildLoad2(e->builder, LLVMTypeOf(c->to), c->place, ""));
+}
+
+/* Gives the variable a number. Where it is not seen that all agree on it, every lane has it. */
+static void count(vy_emitter *e, const counted *c, LLVMValueRef number) {
+    LLVMBuildStore(e->builder, number, c->place);
+    if (e->slots[c->s->variable].home == VY_HOME_SCALAR)
+        vy_llvm_declare(e, c->s->variable, number);
+    else
+        vy_llvm_chunks(e, count_chunk, c);
+    e->slots[c->s->variable].is_whole = 1;
+}
+
+static void enter_for(vy_emitter *e, const vy_stmt *s, counted *c, LLVMBasicBlockRef body, LLVMBasicBlockRef exit) {
+    LLVMValueRef from = vy_llvm_agreed(e, s->a);
+    *c = (counted){s, vy_llvm_place(e, LLVMTypeOf(from), "count"), vy_llvm_agreed(e, s->b), NULL};
+    c->step = s->c != VY_NONE ? vy_llvm_agreed(e, s->c) : LLVMConstInt(LLVMTypeOf(from), 1, 0);
+    count(e, c, from);
+    LLVMBuildCondBr(e->builder, vy_llvm_for_enters(e, s, from, c->to, c->step), body, exit);
+}
+
+static void step_for(vy_emitter *e, const counted *c, LLVMBasicBlockRef body, LLVMBasicBlockRef exit) {
+    LLVMValueRef now = LLVMBuildLoad2(e->builder, LLVMTypeOf(c->to), c->place, ""), then;
+    LLVMValueRef goes_on = vy_llvm_for_next(e, c->s, now, c->to, c->step, &then);
+    count(e, c, then);
+    LLVMBuildCondBr(e->builder, goes_on, body, exit);
+}
+
+/* What jumps in it. Those that leave a trip early wait for its end. */
+static int push_group_loop(vy_emitter *e, uint32_t index, LLVMBasicBlockRef next, LLVMBasicBlockRef exit) {
+    vy_lane_loop loop = {.next = next, .exit = exit, .of_group = 1};
+    if (vy_llvm_some_leave(e, index)) {
+        loop.broke = loop.continued = vy_llvm_place(e, mask_type(e), "left");
+        loop.keeps_left = vy_llvm_keeps_left(e, index);
+        loop.left_offset = loop.keeps_left ? vy_llvm_take(e, (uint64_t)e->chunks * 8) : 0;
+    }
+    vy_lane_loop *slot = VY_PUSH(&e->loops);
+    if (!slot) {
+        e->status = VYRE_NO_MEMORY;
+        return 0;
+    }
+    *slot = loop;
+    e->group_depth += loop.broke != NULL;
+    return 1;
+}
+
+static void pop_group_loop(vy_emitter *e) {
+    e->group_depth -= e->loops.items[--e->loops.count].broke != NULL;
+}
+
+static void group_trip(vy_emitter *e, uint32_t index, const vy_stmt *s) {
+    vy_lane_loop *loop = group_loop_around(e);
+    uint64_t offset = loop->left_offset;
+    loop->some_left = 0;
+    if (loop->keeps_left)
+        vy_llvm_chunks(e, forget_kept, &offset);
+    group_block(e, index + 1, s->end);
 }
 
 static void group_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
     LLVMBasicBlockRef head = vy_llvm_block(e, "head"), body = vy_llvm_block(e, "body"), next = vy_llvm_block(e, "next"),
                       exit = vy_llvm_block(e, "exit");
-    LLVMValueRef to = NULL, step = NULL;
-    vy_lane_loop *slot = VY_PUSH(&e->loops);
-    if (!slot) {
-        e->status = VYRE_NO_MEMORY;
-        return;
-    }
-    *slot = (vy_lane_loop){NULL, NULL, next, exit, 1};
+    counted c;
     if (s->kind == VY_STMT_FOR) {
-        LLVMValueRef from = vy_llvm_expr(e, s->a);
-        to = vy_llvm_expr(e, s->b);
-        step = s->c != VY_NONE ? vy_llvm_expr(e, s->c) : LLVMConstInt(LLVMTypeOf(from), 1, 0);
-        vy_llvm_declare(e, s->variable, from);
-        LLVMBuildCondBr(e->builder, vy_llvm_for_enters(e, s, from, to, step), body, exit);
+        enter_for(e, s, &c, body, exit);
         LLVMDeleteBasicBlock(head);
     } else {
         vy_llvm_go(e, head);
         vy_llvm_start(e, head);
-        LLVMBuildCondBr(e->builder, group_condition(e, s->a), body, exit);
+        LLVMBuildCondBr(e->builder, vy_llvm_agreed(e, s->a), body, exit);
     }
+    if (!push_group_loop(e, index, next, exit))
+        return;
     vy_llvm_start(e, body);
-    group_block(e, index + 1, s->end);
-    vy_llvm_go(e, next);
+    group_trip(e, index, s);
+    pop_group_loop(e);
+    vy_llvm_go(e, vy_loop_makes_one_trip(e->program, index) ? exit : next); /* all have left, one by one */
     vy_llvm_start(e, next);
     vy_llvm_line(e, index);
-    if (s->kind == VY_STMT_FOR) {
-        LLVMValueRef then, goes_on = vy_llvm_for_next(e, s, vy_llvm_variable(e, s->variable), to, step, &then);
-        vy_llvm_declare(e, s->variable, then);
-        LLVMBuildCondBr(e->builder, goes_on, body, exit);
-    } else {
+    if (s->kind == VY_STMT_FOR)
+        step_for(e, &c, body, exit);
+    else
         vy_llvm_go(e, head);
-    }
     vy_llvm_start(e, exit);
-    e->loops.count--;
 }
 
 static void group_statement(vy_emitter *e, uint32_t index) {
     const vy_stmt *s = &e->program->stmts.items[index];
-    if (s->kind == VY_STMT_FOR && !(is_same(e, s->a) && is_same(e, s->b) && is_same(e, s->c))) {
-        vy_llvm_refuse(e, "a meeting in a `for` whose bounds are not provably uniform");
-        return;
-    }
     if (s->kind == VY_STMT_COLLECTIVE)
         vy_llvm_collective(e, index);
     else if (s->kind == VY_STMT_IF)
@@ -356,7 +425,7 @@ static void group_block(vy_emitter *e, uint32_t first, uint32_t end) {
     const vy_stmt *stmts = e->program->stmts.items;
     for (uint32_t i = first; i < end && e->status == VYRE_OK;) {
         uint32_t last = i;
-        while (last < end && !separates(e, last))
+        while (last < end && !vy_llvm_separates(e, last))
             last = stmts[last].end;
         if (last > i)
             run_stretch(e, i, last);
@@ -375,7 +444,7 @@ static void group_block(vy_emitter *e, uint32_t first, uint32_t end) {
 
 void vy_llvm_phases(vy_emitter *e) {
     if (e->keeps_returned)
-        vy_llvm_chunks(e, forget_returned, NULL);
+        vy_llvm_chunks(e, forget_kept, &e->returned_offset);
     if (e->has_meetings)
         group_block(e, e->body->first_stmt, e->body->end_stmt);
     else

@@ -122,6 +122,62 @@ static const sample group_samples[] = {
     {"returns of all in loops",
      ARRAY("s : u32 [1024] workgroup") "@s[l] = x[i]\nbarrier\nfor k in 0u32..6 {\ny[i] = s[k] + k\nif k == n { return "
                                        "} }\nbarrier\ny[i] = 77\n"},
+    {"some wait for the next trip",
+     ARRAY(
+         "s : u32 [1024] workgroup") "@var v = x[i]\nvar w = l\nfor k in 0u32..5 {\ns[l] = v\nbarrier\nlet t = s[(l + "
+                                     "k) % 1024]\nbarrier\nif x[i] & 1 == 1 { continue }\nv = v + t + k\nvar q = v "
+                                     "& 7\nif q == 2 { w = w + 1\ncontinue }\nq = q * 3\nw = w ^ q }\ny[i] = v + w\n"},
+    {"some wait and all leave",
+     ARRAY(
+         "s : u32 [1024] workgroup") "@var v = x[i]\nvar k = 0u32\nwhile k < 9 {\nk = k + 1\ns[l] = v\nbarrier\nif k "
+                                     "== n { break }\nlet t = s[l ^ 1]\nbarrier\nif k == 2 { continue }\nif (t + i) & "
+                                     "3 == 1 { continue }\nv = v * 5 + t }\ny[i] = v + k\n"},
+    {"some wait behind an if with meetings",
+     ARRAY("s : u32 [1024] workgroup") "@var v = x[i]\nfor k in 0u32..6 {\nlet a = v & 3\nif k & 1 == 1 {\ns[l] = "
+                                       "v\nbarrier\nif "
+                                       "x[i] + k & 2 == 2 { v = v + 7\ncontinue }\nv = v + s[(l + k) % 1024] } else "
+                                       "{\nbarrier }\n"
+                                       "v = v + a\nif x[i] == 5 { continue }\nv = v * 3 }\ny[i] = v\n"},
+    {"some wait and all leave, in one if",
+     ARRAY("s : u32 [1024] workgroup") "@var v = x[i]\nfor k in 0u32..6 {\ns[l] = v\nbarrier\nlet t = s[l ^ "
+                                       "2]\nbarrier\nif k < "
+                                       "n {\nif x[i] & 1 == 0 { continue }\nv = v + 1 } else {\nv = v + 50\nbreak }\nv "
+                                       "= v * 3 "
+                                       "+ t }\ny[i] = v\n"},
+    {"some wait in a loop in a loop",
+     ARRAY("s : u32 [1024] workgroup") "@var v = x[i]\nvar w = 0u32\nfor a in 0u32..3 {\nvar m = v\nfor b in 0u32..3 "
+                                       "{\ns[l] = m\nbarrier\n"
+                                       "let t = s[(l + a) % 1024]\nbarrier\nfor c in 0u32..4 { if (c + i) & 1 == 1 { "
+                                       "continue }\nif "
+                                       "c == x[i] { break }\nw = w + c }\nif (t ^ i) & 1 == 0 { continue }\nm = m + "
+                                       "t\nw = w + b }\n"
+                                       "if x[i] & 3 == 2 { continue }\nv = v + m }\ny[i] = v + w\n"},
+    {"some leave a loop of one trip",
+     ARRAY("s : u32 [1024] workgroup") "@var v = x[i]\nwhile n > 2 {\ns[l] = v\nbarrier\nif x[i] & 1 == 1 { v = v + "
+                                       "7\nbreak }\nv = "
+                                       "v + s[l ^ 1]\nif x[i] == 4 { break }\nv = v * 3\nbreak }\ny[i] = v\n"},
+    {"some leave a loop of one trip behind an if with meetings",
+     ARRAY("s : u32 [1024] workgroup") "@var v = x[i]\nfor k in 0u32..7 {\ns[l] = v\nif n > 3 {\nbarrier\nif x[i] & 1 "
+                                       "== 1 { v = v + "
+                                       "7\nbreak }\nv = v + s[l ^ 1] }\nv = v * 3 + k\nif x[i] & 2 == 2 { break }\nv = "
+                                       "v + 11\nbreak }\n"
+                                       "y[i] = v\n"},
+    {"some return in a loop of one trip",
+     ARRAY("s : u32 [1024] workgroup") "@var v = x[i]\nwhile n > 2 {\ns[l] = v\nbarrier\nif x[i] & 1 == 1 { y[i] = "
+                                       "7\nreturn }\nv = "
+                                       "v + s[l ^ 1]\nif x[i] == 4 { break }\nv = v * 3\nbreak }\ny[i] = v\nif v > 9 { "
+                                       "return }\ny[i] = v * 5\n"},
+    {"all return in a loop of one trip",
+     ARRAY("s : u32 [1024] workgroup") "@var v = x[i]\nwhile n > 2 {\ns[l] = v\nbarrier\nif x[i] & 1 == 1 { break "
+                                       "}\ny[i] = v + s[l ^ "
+                                       "1]\nreturn }\ny[i] = y[i] + 3\n"},
+    {"some trap where some wait",
+     ARRAY("s : u32 [1024] workgroup") "@var v = x[i]\nfor k in 0u32..4 {\ns[l] = v\nbarrier\nlet t = s[l ^ "
+                                       "1]\nbarrier\nif x[i] & 1 == 1 { "
+                                       "continue }\nv = v + t\nif v == 23 { trap k }\nv = v * 3 }\ny[i] = v\n"},
+    {"some have returned when all trap", "@let a = x[i]\nlet t = workgroup_reduce_max(a)\nlet b = f64(a) + 1\nif a & 7 "
+                                         "== 1 { return }\nif group_id.x == 1 { trap "
+                                         "t }\nz[i] = f32(b)\nif t == 12345 { return }\ny[i] = a + l\n"},
     {"a collective in a loop",
      "@var v = x[i] & 3\nfor k in 0u32..4 {\nlet t = workgroup_reduce_add(v)\nv = (v + t + k) & 15 }\ny[i] = v\n"},
     {"a collective that is written out steers",

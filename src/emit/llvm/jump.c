@@ -1,0 +1,197 @@
+/* Who jumps where: what is known of jumps and meetings before a line is written.
+ *
+ * A jump that all invocations take together is a branch. One that only some take is noted in a mask. In a loop with meetings the rules of the language leave these: a
+ * continue (in a loop of one trip also a break or return) behind which nobody meets any more in the trip, and a return behind which nobody meets at all. */
+#include "emit/llvm/emitter.h"
+
+/* What jumps out of a block, by whom. */
+enum {
+    ANY_LEAVE = 1,   /* a break or continue of the loop around */
+    SOME_LEAVE = 2,  /* and lanes have parted between it and the loop */
+    ANY_RETURN = 4,  /* a return */
+    SOME_RETURN = 8, /* and lanes have parted between it and the block */
+    RETURN = ANY_RETURN | SOME_RETURN
+};
+
+/* All take what meets inside alike, whether that can be seen or not: a program that differs is not legal. */
+static int statement_parts(const vy_emitter *e, uint32_t index) {
+    const vy_stmt *s = &e->program->stmts.items[index];
+    if (vy_llvm_is_polled(e, index) || !(s->kind == VY_STMT_IF || vy_stmt_is_loop(s->kind)) ||
+        (e->has_meetings && e->meets[index]))
+        return 0;
+    return vy_llvm_parts(e, s->a) || vy_llvm_parts(e, s->b) || vy_llvm_parts(e, s->c);
+}
+
+static int is_jump(const vy_stmt *s) {
+    return s->kind == VY_STMT_BREAK || s->kind == VY_STMT_CONTINUE || s->kind == VY_STMT_RETURN;
+}
+
+/* All invocations come by together, even in a loop that lanes leave one by one behind it. */
+static int is_taken_by_all(const vy_emitter *e, uint32_t index) {
+    return vy_control_sameness(e->uniform, index) != VY_SAME_NOWHERE;
+}
+
+/* What leaves the statements, each noted in `jumps`. Lanes that leave a loop one by one make every jump in it one of some. Recursion is bounded by
+ * VY_LIMIT_NESTING. */
+static uint8_t find_leavers(vy_emitter *e, uint32_t first, uint32_t end) {
+    const vy_stmt *stmts = e->program->stmts.items;
+    uint8_t all = 0;
+    for (uint32_t i = first; i < end; i = stmts[i].end) {
+        const vy_stmt *s = &stmts[i];
+        uint8_t own = 0;
+        if (is_jump(s) && !is_taken_by_all(e, i))
+            own = s->kind == VY_STMT_RETURN ? ANY_RETURN : ANY_LEAVE;
+        if (vy_stmt_is_structured(s->kind)) {
+            own = find_leavers(e, i + 1, s->end);
+            int parts = statement_parts(e, i);
+            if (vy_stmt_is_loop(s->kind)) {
+                parts |= (own & (SOME_LEAVE | SOME_RETURN)) != 0;
+                own &= RETURN;
+            }
+            if (parts)
+                own |= (uint8_t)((own & (ANY_LEAVE | ANY_RETURN)) << 1);
+        }
+        e->jumps[i] = own;
+        all |= own;
+    }
+    return all;
+}
+
+/* Notes which jumps only some lanes take, and gives those that leave the block. parted: lanes have parted since the innermost loop began, or since the chunk did.
+ * Recursion is bounded by VY_LIMIT_NESTING. */
+static uint8_t find_jumps(vy_emitter *e, uint32_t first, uint32_t end, int parted_in_loop, int parted) {
+    const vy_stmt *stmts = e->program->stmts.items;
+    uint8_t all = 0;
+    for (uint32_t i = first; i < end; i = stmts[i].end) {
+        const vy_stmt *s = &stmts[i];
+        uint8_t own = 0;
+        int parts = statement_parts(e, i);
+        if (is_jump(s) && is_taken_by_all(e, i))
+            own = 0;
+        else if (s->kind == VY_STMT_BREAK)
+            own = parted_in_loop ? VY_JUMP_BREAK : 0;
+        else if (s->kind == VY_STMT_CONTINUE)
+            own = parted_in_loop ? VY_JUMP_CONTINUE : 0;
+        else if (s->kind == VY_STMT_RETURN)
+            own = parted ? VY_JUMP_RETURN : 0;
+        else if (vy_stmt_is_loop(s->kind)) {
+            uint8_t inside = 0; /* what leaves its body */
+            for (uint32_t k = i + 1; k < s->end; k = stmts[k].end)
+                inside |= e->jumps[k];
+            parts |= (inside & (SOME_LEAVE | SOME_RETURN)) || (parted && (inside & ANY_RETURN));
+            own = find_jumps(e, i + 1, s->end, parts, parted || parts) & VY_JUMP_RETURN;
+        } else if (vy_stmt_is_structured(s->kind)) {
+            own = find_jumps(e, i + 1, s->end, parted_in_loop || parts, parted || parts);
+        }
+        e->jumps[i] = own;
+        all |= own;
+    }
+    return all;
+}
+
+/* ---- meetings ---- */
+
+static int find_meetings(vy_emitter *e, uint32_t first, uint32_t end) {
+    const vy_stmt *stmts = e->program->stmts.items;
+    int any = 0;
+    for (uint32_t i = first; i < end; i = stmts[i].end) {
+        e->meets[i] = stmts[i].kind == VY_STMT_BARRIER || stmts[i].kind == VY_STMT_COLLECTIVE;
+        if (vy_stmt_is_structured(stmts[i].kind))
+            e->meets[i] = (uint8_t)find_meetings(e, i + 1, stmts[i].end);
+        any |= e->meets[i];
+    }
+    return any;
+}
+
+/* Whether a statement that all come to has jumps out of it that all take, or those who are left. */
+static int all_jump_out(const vy_emitter *e, uint32_t index) {
+    const vy_stmt *stmts = e->program->stmts.items;
+    uint32_t loops = 0;
+    for (uint32_t i = index; i < stmts[index].end; i++) {
+        if (!e->jumps[i] && is_jump(&stmts[i]) && (i >= loops || stmts[i].kind == VY_STMT_RETURN))
+            return 1;
+        if (vy_stmt_is_loop(stmts[i].kind) && i >= loops)
+            loops = stmts[i].end;
+    }
+    return 0;
+}
+
+/* A jump of all, or an `if` that all come to and take alike and that has one: `if gone { return }`. */
+static int is_group_control(const vy_emitter *e, uint32_t index) {
+    const vy_stmt *s = &e->program->stmts.items[index];
+    if (!is_taken_by_all(e, index))
+        return 0;
+    if (is_jump(s))
+        return 1;
+    return (s->kind == VY_STMT_REGION || (s->kind == VY_STMT_IF && !vy_llvm_parts(e, s->a))) && all_jump_out(e, index);
+}
+
+int vy_llvm_separates(const vy_emitter *e, uint32_t index) {
+    return e->meets[index] || is_group_control(e, index);
+}
+
+/* ---- who is gone when others meet ---- */
+
+/* What can still meet behind a statement. */
+typedef struct ahead {
+    int ever;    /* until the end */
+    int in_trip; /* in the same trip of the loop around */
+    int repeats; /* that loop makes more than one trip */
+} ahead;
+
+/* Those who have left stay away from later stretches, and must be remembered where such can follow: behind what is for the workgroup, and what some left in the
+ * midst of. The rules of the language let nobody leave before others meet. Recursion is bounded by VY_LIMIT_NESTING. */
+static void check_leavers(vy_emitter *e, uint32_t first, uint32_t end, ahead outside) {
+    const vy_stmt *stmts = e->program->stmts.items;
+    uint32_t last = 0;
+    for (uint32_t i = first; i < end; i = stmts[i].end)
+        last = e->meets[i] ? i : last;
+    for (uint32_t i = first; i < end; i = stmts[i].end) {
+        uint8_t jumps = e->jumps[i];
+        ahead then = {outside.ever || i < last, outside.in_trip || i < last, outside.repeats};
+        if ((jumps & VY_JUMP_RETURN && then.ever) || (jumps & VY_JUMP_CONTINUE && then.in_trip) ||
+            (jumps & VY_JUMP_BREAK && (then.in_trip || then.repeats)))
+            vy_llvm_refuse(e, "a jump of some invocations before others meet");
+        if (!vy_stmt_is_structured(stmts[i].kind) || !vy_llvm_separates(e, i))
+            continue;
+        e->keeps_returned |= (jumps & VY_JUMP_RETURN) != 0;
+        if (vy_stmt_is_loop(stmts[i].kind)) {
+            int repeats = !vy_loop_makes_one_trip(e->program, i);
+            then = (ahead){then.ever || repeats, 0, repeats};
+        }
+        check_leavers(e, i + 1, stmts[i].middle, then);
+        check_leavers(e, stmts[i].middle, stmts[i].end, then);
+    }
+}
+
+/* ---- the plan ---- */
+
+int vy_llvm_plan_jumps(vy_emitter *e) {
+    uint32_t first = e->body->first_stmt, end = e->body->end_stmt;
+    e->has_meetings = e->group_size > 1 && find_meetings(e, first, end); /* who is alone meets nobody */
+    (void)find_leavers(e, first, end);
+    uint8_t jumps = find_jumps(e, first, end, 0, 0);
+    if (e->has_meetings)
+        check_leavers(e, first, end, (ahead){0, 0, 0});
+    return (jumps & VY_JUMP_RETURN) != 0;
+}
+
+int vy_llvm_some_leave(const vy_emitter *e, uint32_t loop) {
+    const vy_stmt *stmts = e->program->stmts.items;
+    uint8_t jumps = 0;
+    for (uint32_t i = loop + 1; i < stmts[loop].end; i = stmts[i].end)
+        jumps |= e->jumps[i];
+    return (jumps & (VY_JUMP_BREAK | VY_JUMP_CONTINUE)) != 0;
+}
+
+int vy_llvm_keeps_left(const vy_emitter *e, uint32_t loop) {
+    const vy_stmt *stmts = e->program->stmts.items;
+    for (uint32_t i = loop + 1; i < stmts[loop].end;) {
+        int is_loop = vy_stmt_is_loop(stmts[i].kind);
+        if (vy_stmt_is_structured(stmts[i].kind) && !is_loop && vy_llvm_separates(e, i) &&
+            e->jumps[i] & (VY_JUMP_BREAK | VY_JUMP_CONTINUE))
+            return 1;
+        i = is_loop ? stmts[i].end : i + 1;
+    }
+    return 0;
+}
