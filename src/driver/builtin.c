@@ -5,9 +5,14 @@
  * its records apart from these, as one linked with the shared library does. */
 #define VYRE_STREAM_PREFIX vyre_builtin_stream
 #include "backends/cpu/cpu.h"
+#include "backends/cuda/cuda.h"
 #include "backends/reference/reference.h"
 #include "driver/registry.h"
 
+/* NVIDIA devices, through the driver that is opened when somebody asks. */
+VYRE_REGISTER_BACKEND(cuda, .id = "cuda", .create = vy_cuda_create, .probe = vy_cuda_probe);
+VYRE_REGISTER_PRECEDENCE(cuda, .id = "cuda", .rank = 100);
+VYRE_REGISTER_CAPABILITY(cuda, .id = "cuda", .dispatches = 1);
 /* The processor itself: behind every GPU, hardware or software. */
 VYRE_REGISTER_BACKEND(cpu, .id = "cpu", .create = vy_cpu_create, .probe = vy_cpu_probe);
 VYRE_REGISTER_PRECEDENCE(cpu, .id = "cpu", .rank = 900);

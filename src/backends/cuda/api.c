@@ -1,0 +1,58 @@
+/* Opening the driver (api.h). */
+#include "backends/cuda/api.h"
+
+#include "base/status.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Atomic(void (*)(vy_cuda_api *)) wrapper; /* of tests */
+
+static const struct {
+    const char *symbol;
+    size_t offset;
+    int is_required;
+} calls[] = {
+#define REQUIRED 1
+#define OPTIONAL 0
+#define X(NEED, name, symbol, parameters, arguments) {symbol, offsetof(vy_cuda_api, name), NEED},
+    VY_CUDA_CALLS(X)
+#undef X
+#undef REQUIRED
+#undef OPTIONAL
+};
+
+const char *vy_cuda_api_file(void) {
+    const char *file = secure_getenv("VYRE_CUDA_LIBRARY");
+    return file && *file ? file : "libcuda.so.1";
+}
+
+static vyre_status fill(void *library, const char *file, vy_cuda_api *out, vyre_error *error) {
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        void *symbol = dlsym(library, calls[i].symbol);
+        if (!symbol && calls[i].is_required)
+            return vy_fail(error, VYRE_UNSUPPORTED, "install an NVIDIA driver of version 450 or later",
+                           "%s has no %s: it is too old, or not the NVIDIA driver", file, calls[i].symbol);
+        memcpy((char *)out + calls[i].offset, &symbol, sizeof symbol);
+    }
+    return VYRE_OK;
+}
+
+vyre_status vy_cuda_api_open(const char *file, vy_cuda_api *out, vyre_error *error) {
+    void (*wrap)(vy_cuda_api *) = atomic_load(&wrapper);
+    memset(out, 0, sizeof *out);
+    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!library)
+        return vy_fail(error, VYRE_NOT_FOUND, "install the NVIDIA driver", "%s is not installed", file);
+    vyre_status status = fill(library, file, out, error);
+    dlclose(library); /* it stays all the same */
+    if (status == VYRE_OK && wrap)
+        wrap(out);
+    return status;
+}
+
+void vy_cuda_api_wrap(void (*wrap)(vy_cuda_api *api)) {
+    atomic_store(&wrapper, wrap);
+}

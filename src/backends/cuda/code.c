@@ -1,0 +1,197 @@
+/* Loaded code and its references (code.h). */
+#include "backends/cuda/code.h"
+
+#include "backends/cuda/compile.h"
+#include "base/memory.h"
+#include "base/status.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* ---- params ---- */
+
+/* As PTX lays them out: each at a multiple of its size. */
+void vy_cuda_lay_out_params(const vyre_program *program, uint32_t hidden, vy_cuda_kernel *kernel) {
+    uint32_t buffers = (uint32_t)vyre_program_buffer_count(program), at = 12 * buffers, n = 0;
+    vyre_param_info info;
+    for (; vyre_program_param(program, n, &info); n++) {
+        uint32_t wide = vyre_type_bits(info.type) == 64;
+        at = wide ? (at + 7) / 8 * 8 : at;
+        kernel->param_offsets[n] = (uint16_t)(at | (wide ? VY_CUDA_PARAM_WIDE : 0));
+        at += wide ? 8 : 4;
+    }
+    for (; hidden; hidden--, at += 4)
+        kernel->param_offsets[n++] = (uint16_t)at;
+    kernel->param_count = n;
+    kernel->control_offset = (uint16_t)((at + 7) / 8 * 8);
+    kernel->param_bytes = (uint16_t)(kernel->control_offset + 8);
+}
+_Static_assert(VY_CUDA_PARAM_BYTES < VY_CUDA_PARAM_WIDE, "offsets have a bit to spare");
+
+/* ---- kernels ---- */
+
+enum { LOG_BYTES = 2048 };
+
+/* The log's first line says what is wrong. */
+static vyre_status fail_load(vy_cuda *cuda, int result, const char *log, const vyre_program *program,
+                             vyre_error *error) {
+    char doing[sizeof error->message];
+    int length = (int)strcspn(log, "\n");
+    snprintf(doing, sizeof doing, "loading `%s`%s%.*s", vyre_program_name(program), length ? ": " : "", length, log);
+    return vy_cuda_failed(cuda, result, doing, error);
+}
+
+static vyre_status prepare_function(vy_cuda *cuda, vy_cuda_kernel *kernel, vyre_error *error) {
+    const vy_cuda_api *api = &cuda->api;
+    vyre_status status = vy_cuda_check(
+        cuda, api->module_function(&kernel->function, kernel->module, kernel->header.entry), "finding a kernel", error);
+    if (status == VYRE_OK && kernel->header.dynamic_bytes)
+        status = vy_cuda_check(
+            cuda,
+            api->function_set(kernel->function, VY_CU_FUNCTION_DYNAMIC_SHARED_BYTES, (int)kernel->header.dynamic_bytes),
+            "asking for shared memory", error);
+    if (status == VYRE_OK)
+        status =
+            vy_cuda_check(cuda, api->function_attribute(&kernel->registers, VY_CU_FUNCTION_REGISTERS, kernel->function),
+                          "asking about a kernel", error);
+    if (status == VYRE_OK)
+        status = vy_cuda_check(
+            cuda, api->function_attribute(&kernel->local_bytes, VY_CU_FUNCTION_LOCAL_BYTES, kernel->function),
+            "asking about a kernel", error);
+    return status;
+}
+
+vyre_status vy_cuda_kernel_load(vy_cuda *cuda, const vyre_program *program, const vy_cuda_header *header,
+                                const void *image, uint32_t hidden, vy_cuda_kernel *out, vyre_error *error) {
+    char log[LOG_BYTES] = "";
+    int options[] = {VY_CU_JIT_ERROR_LOG, VY_CU_JIT_ERROR_LOG_BYTES};
+    void *values[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
+    out->header = *header;
+    out->module = NULL;
+    vy_cuda_lay_out_params(program, hidden, out);
+    int result = cuda->api.module_load(&out->module, image, 2, options, values);
+    if (result != VY_CU_OK)
+        return fail_load(cuda, result, log, program, error);
+    vyre_status status = prepare_function(cuda, out, error);
+    if (status != VYRE_OK)
+        vy_cuda_kernel_unload(cuda, out);
+    return status;
+}
+
+void vy_cuda_kernel_unload(vy_cuda *cuda, vy_cuda_kernel *kernel) {
+    cuda->api.module_unload(kernel->module);
+    kernel->module = NULL;
+}
+
+/* ---- objects ---- */
+
+static vyre_status corrupt(vyre_error *error, const char *what, uint64_t given, uint64_t expected) {
+    return vy_fail(error, VYRE_CORRUPT, "compile the program again: `vyre cache clear` drops what is stored",
+                   "compiled code is damaged: %s (%" PRIu64 ", %" PRIu64 " is expected)", what, given, expected);
+}
+
+static vyre_status check(const vy_cuda *cuda, const vyre_bytes *object, vy_cuda_header *header, vyre_error *error) {
+    if (object->size < sizeof *header)
+        return corrupt(error, "it is shorter than its header", object->size, sizeof *header);
+    memcpy(header, object->data, sizeof *header);
+    if (memcmp(header->magic, VY_CUDA_MAGIC, sizeof header->magic) != 0)
+        return vy_fail(error, VYRE_CORRUPT, NULL, "the bytes are not compiled code: they do not start with \"%s\"",
+                       VY_CUDA_MAGIC);
+    if (header->format != VY_CUDA_FORMAT)
+        return vy_fail(error, VYRE_UNSUPPORTED, "compile the program again with the library that is to run it",
+                       "compiled code is of format %" PRIu32 ", this library loads %d", header->format, VY_CUDA_FORMAT);
+    if (header->architecture != cuda->facts.architecture)
+        return vy_fail(error, VYRE_UNSUPPORTED, "compile the program on this device",
+                       "compiled code is for another device (sm_%" PRIu32 ", this is sm_%" PRIu32 ")",
+                       header->architecture, cuda->facts.architecture);
+    if (header->image_bytes != object->size - sizeof *header || !header->image_bytes)
+        return corrupt(error, "its code has another size than it says", header->image_bytes,
+                       object->size - sizeof *header);
+    if (!header->factor || header->factor > 16 || (header->factor & (header->factor - 1)))
+        return corrupt(error, "its factor is not a power of two up to the limit", header->factor, 16);
+    if (!memchr(header->entry, 0, sizeof header->entry))
+        return corrupt(error, "the name of its entry does not end", sizeof header->entry, sizeof header->entry - 1);
+    return VYRE_OK;
+}
+
+/* ---- codes ---- */
+
+vyre_status vy_cuda_code_new(vy_cuda *cuda, vyre_program *program, int cancellable, vyre_bytes *object,
+                             vy_cuda_code **out, vyre_error *error) {
+    vy_cuda_header header;
+    vyre_buffer_info info;
+    vyre_status status = check(cuda, object, &header, error);
+    *out = NULL;
+    if (status != VYRE_OK)
+        return status;
+    vy_cuda_code *code = vy_allocate_zero(sizeof *code);
+    if (!code)
+        return vy_fail_memory(error, "loading compiled code");
+    status = vy_cuda_kernel_load(cuda, program, &header, (const char *)object->data + sizeof header, header.factor > 1,
+                                 &code->kernel, error);
+    if (status != VYRE_OK) {
+        vy_release(code, sizeof *code);
+        return status;
+    }
+    atomic_init(&code->references, 1);
+    atomic_init(&code->based, NULL);
+    code->cuda = cuda;
+    code->program = vyre_program_retain(program);
+    code->cancellable = cancellable;
+    code->object = *object;
+    *object = (vyre_bytes)VYRE_BYTES_INIT;
+    snprintf(code->name, sizeof code->name, "%s", vyre_program_name(program));
+    for (; vyre_program_buffer(program, code->buffer_count, &info); code->buffer_count++) {
+        code->buffers[code->buffer_count] =
+            (vy_cuda_code_buffer){.element = (uint8_t)vyre_type_size(info.type), .access = (uint8_t)info.access};
+        code->output_count += (uint32_t)vy_cuda_is_output(code, code->buffer_count);
+    }
+    *out = code;
+    return VYRE_OK;
+}
+
+vy_cuda_code *vy_cuda_code_retain(vy_cuda_code *code) {
+    atomic_fetch_add_explicit(&code->references, 1, memory_order_relaxed);
+    return code;
+}
+
+/* A lost context has taken its modules along. */
+void vy_cuda_code_release(vy_cuda_code *code) {
+    int was_pushed;
+    if (!code || atomic_fetch_sub_explicit(&code->references, 1, memory_order_acq_rel) != 1)
+        return;
+    vy_cuda *cuda = code->cuda;
+    vy_cuda_kernel *based = atomic_load(&code->based);
+    vy_cuda_enter_anyway(cuda, &was_pushed);
+    vy_cuda_kernel_unload(cuda, &code->kernel);
+    if (based)
+        vy_cuda_kernel_unload(cuda, based);
+    vy_cuda_leave(cuda, was_pushed);
+    vy_release(based, sizeof *based);
+    vyre_bytes_free(&code->object);
+    vyre_program_release(code->program);
+    vy_release(code, sizeof *code);
+}
+
+/* Whoever comes second drops his own. */
+vyre_status vy_cuda_code_based(vy_cuda_code *code, const vy_cuda_kernel **out, vyre_error *error) {
+    vy_cuda_kernel *made, *none = NULL;
+    *out = atomic_load_explicit(&code->based, memory_order_acquire);
+    if (*out)
+        return VYRE_OK;
+    made = vy_allocate(sizeof *made);
+    if (!made)
+        return vy_fail_memory(error, "compiling a kernel for pieces of a grid");
+    vyre_status status = vy_cuda_compile_based(code, made, error);
+    if (status != VYRE_OK) {
+        vy_release(made, sizeof *made);
+        return status;
+    }
+    if (!atomic_compare_exchange_strong(&code->based, &none, made)) {
+        vy_cuda_kernel_unload(code->cuda, made);
+        vy_release(made, sizeof *made);
+        made = none;
+    }
+    *out = made;
+    return VYRE_OK;
+}

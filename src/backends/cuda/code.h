@@ -1,0 +1,88 @@
+/* Code: what was compiled of a program, loaded on the device, and what a dispatch has to know of it. Counted references; constant but for the kernel for grids that are
+ * larger than the device takes in y or z, which is made when it is first needed.
+ *
+ * An object is a header and a cubin: what the disk cache keeps. */
+#ifndef VY_BACKENDS_CUDA_CODE_H
+#define VY_BACKENDS_CUDA_CODE_H
+
+#include "backends/cuda/cuda.h"
+#include "emit/ptx/ptx.h"
+#include "transform/grid_base.h"
+
+#define VY_CUDA_MAGIC "vyrecuda"
+enum { VY_CUDA_FORMAT = 1 };
+
+typedef struct vy_cuda_header {
+    char magic[8]; /* VY_CUDA_MAGIC, without its end */
+    uint32_t format;
+    uint32_t architecture;
+    uint32_t block[3];
+    uint32_t static_bytes, dynamic_bytes; /* shared memory */
+    uint32_t factor;                      /* transform/widen.h; 1: as it was */
+    uint8_t reports, polls; /* it has traps; it asks whether it is to end. Neither: it needs no control block */
+    uint8_t reserved[2];
+    char entry[VY_LIMIT_NAME + 8];
+    uint64_t image_bytes; /* behind the header */
+} vy_cuda_header;
+
+enum { VY_CUDA_PARAMS = VY_LIMIT_PARAMS + VY_BASE_PARAMS };
+/* Of all params of a kernel: addresses, counts, scalars, hidden ones, control. */
+enum { VY_CUDA_PARAM_BYTES = 12 * VY_LIMIT_BUFFERS + 4 + 8 * VY_CUDA_PARAMS + 8 };
+
+typedef struct vy_cuda_kernel {
+    vy_cuda_header header;
+    vy_cu_module module;
+    vy_cu_function function;
+    uint32_t param_count;                   /* scalars, with the hidden ones */
+    uint16_t param_offsets[VY_CUDA_PARAMS]; /* in the block of params; of 8 bytes if the highest bit is set */
+    uint16_t control_offset, param_bytes;
+    int registers, local_bytes;
+} vy_cuda_kernel;
+#define VY_CUDA_PARAM_WIDE 0x8000u
+
+typedef struct vy_cuda_code_buffer {
+    uint8_t element; /* bytes */
+    uint8_t access;  /* vyre_access */
+} vy_cuda_code_buffer;
+
+struct vy_cuda_code {
+    _Atomic uint32_t references;
+    vy_cuda *cuda;
+    vyre_program *program; /* retained */
+    int cancellable;
+    vy_cuda_kernel kernel;
+    vy_cuda_kernel *_Atomic based; /* NULL: not needed yet */
+    vyre_bytes object;             /* empty where the driver makes none */
+    uint32_t buffer_count, output_count;
+    vy_cuda_code_buffer buffers[VY_LIMIT_BUFFERS];
+    char name[VY_LIMIT_NAME + 1];
+};
+
+static inline int vy_cuda_is_input(const vy_cuda_code *code, uint32_t buffer) {
+    return code->buffers[buffer].access != VYRE_ACCESS_WRITE;
+}
+static inline int vy_cuda_is_output(const vy_cuda_code *code, uint32_t buffer) {
+    return code->buffers[buffer].access == VYRE_ACCESS_WRITE || code->buffers[buffer].access == VYRE_ACCESS_READ_WRITE;
+}
+
+/* Checks an object and loads it. Takes its bytes over, if it succeeds. Inside.
+ *
+ * VYRE_CORRUPT      it is damaged
+ * VYRE_UNSUPPORTED  it is of another format or for another device */
+vyre_status vy_cuda_code_new(vy_cuda *cuda, vyre_program *program, int cancellable, vyre_bytes *object,
+                             vy_cuda_code **out, vyre_error *error);
+vy_cuda_code *vy_cuda_code_retain(vy_cuda_code *code);
+/* Unloads it with the last reference; inside or not. */
+void vy_cuda_code_release(vy_cuda_code *code);
+
+/* Loads an image: a cubin, or PTX that ends with a NUL. hidden: u32 params behind those of the program. Inside. */
+vyre_status vy_cuda_kernel_load(vy_cuda *cuda, const vyre_program *program, const vy_cuda_header *header,
+                                const void *image, uint32_t hidden, vy_cuda_kernel *out, vyre_error *error);
+void vy_cuda_kernel_unload(vy_cuda *cuda, vy_cuda_kernel *kernel);
+/* The kernel for pieces of a grid (transform/grid_base.h), compiled now or found. Inside. */
+vyre_status vy_cuda_code_based(vy_cuda_code *code, const vy_cuda_kernel **out, vyre_error *error);
+
+/* Where the params of a program are in a kernel's block. */
+void vy_cuda_lay_out_params(const vyre_program *program, uint32_t hidden, vy_cuda_kernel *kernel);
+
+#endif

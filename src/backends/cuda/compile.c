@@ -1,0 +1,199 @@
+/* Compiling (compile.h). */
+#include "backends/cuda/compile.h"
+
+#include "base/status.h"
+#include "ir/model.h"
+#include "transform/widen.h"
+#include "vyre/transform.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LOG_BYTES = 2048 };
+
+/* ---- to PTX ---- */
+
+static void look_for_control(const vyre_program *legal, vy_cuda_lowered *out) {
+    out->reports = out->polls = 0;
+    for (uint32_t i = 0; i < legal->stmts.count; i++) {
+        out->reports |= legal->stmts.items[i].kind == VY_STMT_REPORT;
+        out->polls |= legal->stmts.items[i].kind == VY_STMT_POLL;
+    }
+}
+
+/* The optimised program, widened, and what that leaves optimised again. */
+static vyre_status widen(vyre_program *program, vyre_program **out, uint32_t *factor, vyre_error *error) {
+    const vyre_optimize_options optimise = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
+    const vy_widen_options options = {.access_bytes = 16};
+    vy_widened widened;
+    vyre_status status = vy_widen(program, &options, &widened, error);
+    *out = NULL;
+    if (status != VYRE_OK)
+        return status;
+    *factor = widened.factor;
+    if (widened.factor == 1) {
+        *out = widened.program;
+        return VYRE_OK;
+    }
+    status = vyre_program_optimize(widened.program, &optimise, out, NULL, error);
+    vyre_program_release(widened.program);
+    return status;
+}
+
+static vyre_status emit(vyre_program *program, uint32_t architecture, uint64_t exact, int cancellable,
+                        vy_cuda_lowered *out, vyre_error *error) {
+    vy_legal_target target = vy_ptx_target(architecture, cancellable);
+    vyre_program *legal;
+    target.exact &= exact;
+    vyre_status status = vy_legalise(program, &target, &legal, error);
+    if (status != VYRE_OK)
+        return status;
+    look_for_control(legal, out);
+    status = vy_ptx_emit(legal, &(vy_ptx_options){architecture}, &out->code, error);
+    vyre_program_release(legal);
+    return status;
+}
+
+vyre_status vy_cuda_lower(vyre_program *program, uint32_t architecture, uint64_t exact, int cancellable, int may_widen,
+                          vy_cuda_lowered *out, vyre_error *error) {
+    const vyre_optimize_options optimise = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
+    vyre_program *optimised, *widened = NULL;
+    memset(out, 0, sizeof *out);
+    out->factor = 1;
+    vyre_status status = vyre_program_optimize(program, &optimise, &optimised, NULL, error);
+    if (status == VYRE_OK && may_widen) {
+        status = widen(optimised, &widened, &out->factor, error);
+        if (status == VYRE_OK)
+            status = emit(widened, architecture, exact, cancellable, out, error);
+        vyre_program_release(widened);
+    }
+    if (status == VYRE_LIMIT ||
+        (status == VYRE_OK && !may_widen)) { /* what is too large widened may still fit as it is */
+        out->factor = 1;
+        status = emit(optimised, architecture, exact, cancellable, out, error);
+    }
+    vyre_program_release(optimised);
+    return status;
+}
+
+/* ---- to a cubin ---- */
+
+static vyre_status make_object(const vy_cuda *cuda, const vy_cuda_lowered *lowered, const void *image, size_t size,
+                               vyre_bytes *out, vyre_error *error) {
+    const vy_ptx_code *code = &lowered->code;
+    vy_cuda_header header;
+    memset(&header, 0, sizeof header);
+    memcpy(header.magic, VY_CUDA_MAGIC, sizeof header.magic);
+    header.format = VY_CUDA_FORMAT;
+    header.architecture = cuda->facts.architecture;
+    memcpy(header.block, code->block, sizeof header.block);
+    header.static_bytes = code->static_bytes, header.dynamic_bytes = code->dynamic_bytes;
+    header.factor = lowered->factor;
+    header.reports = lowered->reports, header.polls = lowered->polls;
+    snprintf(header.entry, sizeof header.entry, "%s", code->entry);
+    header.image_bytes = size;
+    vyre_status status = vyre_bytes_resize(out, sizeof header + size, error);
+    if (status != VYRE_OK)
+        return status;
+    memcpy(out->data, &header, sizeof header);
+    memcpy((char *)out->data + sizeof header, image, size);
+    return VYRE_OK;
+}
+
+/* What the driver's compiler said, its lines one after the other. */
+static vyre_status fail_compile(vy_cuda *cuda, int result, char *log, const vy_ptx_code *code, vyre_error *error) {
+    char doing[sizeof error->message];
+    for (char *c = log; *c; c++)
+        *c = *c == '\n' || *c == '\r' ? ' ' : *c;
+    snprintf(doing, sizeof doing, "compiling `%s` (PTX %u.%u, sm_%u)%s%.300s", code->entry, code->version / 10,
+             code->version % 10, code->architecture, *log ? ": " : "", log);
+    return vy_cuda_failed(cuda, result, doing, error);
+}
+
+static vyre_status link(vy_cuda *cuda, const vy_cuda_lowered *lowered, vyre_bytes *out, vyre_error *error) {
+    const vy_cuda_api *api = &cuda->api;
+    const vy_ptx_code *code = &lowered->code;
+    char log[LOG_BYTES] = "";
+    int options[] = {VY_CU_JIT_ERROR_LOG, VY_CU_JIT_ERROR_LOG_BYTES};
+    void *values[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
+    vy_cu_link link = NULL;
+    void *cubin = NULL;
+    size_t size = 0;
+    int result = api->link_create(2, options, values, &link);
+    if (result != VY_CU_OK)
+        return vy_cuda_failed(cuda, result, "starting the driver's compiler", error);
+    result = api->link_add(link, VY_CU_INPUT_PTX, code->text.data, code->text.size + 1, code->entry, 0, NULL, NULL);
+    if (result == VY_CU_OK)
+        result = api->link_complete(link, &cubin, &size);
+    vyre_status status = result == VY_CU_OK ? make_object(cuda, lowered, cubin, size, out, error)
+                                            : fail_compile(cuda, result, log, code, error);
+    api->link_destroy(link);
+    return status;
+}
+
+static vyre_status check_shared(const vy_cuda *cuda, const vy_ptx_code *code, const vyre_program *program,
+                                vyre_error *error) {
+    uint32_t bytes = code->static_bytes + code->dynamic_bytes;
+    if (bytes <= cuda->facts.shared_bytes)
+        return VYRE_OK;
+    return vy_fail(error, VYRE_LIMIT, "use smaller `workgroup` arrays, or choose another backend",
+                   "the workgroup arrays of `%s` take %" PRIu32 " bytes, over the limit of the device (%" PRIu32 ")",
+                   vyre_program_name(program), bytes, cuda->facts.shared_bytes);
+}
+
+/* A driver without a linker keeps the text. */
+static vyre_status finish(vy_cuda *cuda, const vyre_program *program, vy_cuda_lowered *lowered, vyre_bytes *object,
+                          vyre_error *error) {
+    const vy_cuda_api *api = &cuda->api;
+    int can_link = api->link_create && api->link_add && api->link_complete && api->link_destroy;
+    vyre_status status = check_shared(cuda, &lowered->code, program, error);
+    if (status == VYRE_OK)
+        status = can_link
+                     ? link(cuda, lowered, object, error)
+                     : make_object(cuda, lowered, lowered->code.text.data, lowered->code.text.size + 1, object, error);
+    vy_ptx_free(&lowered->code);
+    return status;
+}
+
+vyre_status vy_cuda_compile_object(vy_cuda *cuda, vyre_program *program, int cancellable, vyre_bytes *object,
+                                   vyre_error *error) {
+    vy_cuda_lowered lowered;
+    vyre_status status =
+        vy_cuda_lower(program, cuda->facts.architecture, atomic_load(&cuda->exact), cancellable, 1, &lowered, error);
+    return status == VYRE_OK ? finish(cuda, program, &lowered, object, error) : status;
+}
+
+vyre_status vy_cuda_compile(vy_cuda *cuda, vyre_program *program, int cancellable, vy_cuda_code **out,
+                            vyre_error *error) {
+    vyre_bytes object = VYRE_BYTES_INIT;
+    *out = NULL;
+    vyre_status status = vy_cuda_compile_object(cuda, program, cancellable, &object, error);
+    if (status == VYRE_OK)
+        status = vy_cuda_code_new(cuda, program, cancellable, &object, out, error);
+    vyre_bytes_free(&object);
+    return status;
+}
+
+vyre_status vy_cuda_compile_based(vy_cuda_code *code, vy_cuda_kernel *out, vyre_error *error) {
+    vy_cuda *cuda = code->cuda;
+    vy_cuda_lowered lowered;
+    vyre_program *based;
+    vyre_bytes object = VYRE_BYTES_INIT;
+    vyre_status status = vy_grid_base(code->program, &based, error);
+    if (status != VYRE_OK)
+        return status;
+    status = vy_cuda_lower(based, cuda->facts.architecture, atomic_load(&cuda->exact), code->cancellable, 0, &lowered,
+                           error);
+    if (status == VYRE_OK)
+        status = finish(cuda, based, &lowered, &object, error);
+    if (status == VYRE_OK) {
+        vy_cuda_header header;
+        memcpy(&header, object.data, sizeof header);
+        status = vy_cuda_kernel_load(cuda, code->program, &header, (const char *)object.data + sizeof header,
+                                     VY_BASE_PARAMS, out, error);
+    }
+    vyre_bytes_free(&object);
+    vyre_program_release(based);
+    return status;
+}

@@ -1,0 +1,27 @@
+/* From a program to an object (code.h): optimised, widened where that pays, legalised for the device, written as PTX, and compiled by the driver into a cubin. */
+#ifndef VY_BACKENDS_CUDA_COMPILE_H
+#define VY_BACKENDS_CUDA_COMPILE_H
+
+#include "backends/cuda/code.h"
+
+/* The program as PTX, and the factor it was widened by. Needs no device: the architecture and what it computes exactly say all. */
+typedef struct vy_cuda_lowered {
+    vy_ptx_code code; /* vy_ptx_free */
+    uint32_t factor;
+    uint8_t reports, polls;
+} vy_cuda_lowered;
+vyre_status vy_cuda_lower(vyre_program *program, uint32_t architecture, uint64_t exact, int cancellable, int may_widen,
+                          vy_cuda_lowered *out, vyre_error *error);
+
+/* An object of the program. Inside.
+ *
+ * VYRE_LIMIT        its arrays are over the device's shared memory
+ * VYRE_UNSUPPORTED  the driver refuses it: the error has what its compiler says */
+vyre_status vy_cuda_compile_object(vy_cuda *cuda, vyre_program *program, int cancellable, vyre_bytes *object,
+                                   vyre_error *error);
+vyre_status vy_cuda_compile(vy_cuda *cuda, vyre_program *program, int cancellable, vy_cuda_code **out,
+                            vyre_error *error);
+/* The kernel for pieces of a grid. */
+vyre_status vy_cuda_compile_based(vy_cuda_code *code, vy_cuda_kernel *out, vyre_error *error);
+
+#endif

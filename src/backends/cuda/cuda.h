@@ -1,0 +1,96 @@
+/* The `cuda` backend: programs as PTX on NVIDIA devices, with the oracle's bits (docs/cuda.md).
+ *
+ *   api.c       the driver's library, opened at run time; status.c what its results mean
+ *   device.c    probe, constructor, identity, capabilities; facts.c what the device is; recover.c loss and what comes after it
+ *   memory.c    device memory: the pool, resident buffers and their transfers
+ *   lane.c      lanes: a stream and all that one dispatch in flight needs; staging.c pinned memory between host bytes and the device
+ *   compile.c   from a program to a cubin and its kernel; code.c kernels, shared by who runs them; programs.c keeps those of programs that are dispatched
+ *               without a pipeline
+ *   launch.c    params, control blocks, grids; clock.c the device's clock against ours
+ *   flight.c    one dispatch: bound, uploaded, launched, awaited, judged, read back
+ *   dispatch.c  the entries of the backend's table, pipeline.c those of a pipeline's, pending.c dispatches in flight, sequence.c several launches and one wait
+ *
+ * Every entry starts with vy_cuda_enter, which makes the context that of the thread, and ends with vy_cuda_leave. No lock is held while the driver is called, but
+ * for those that say so. */
+#ifndef VY_BACKENDS_CUDA_CUDA_H
+#define VY_BACKENDS_CUDA_CUDA_H
+
+#include "backends/cuda/api.h"
+#include "backends/cuda/status.h"
+#include "vyre/backend.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+typedef struct vy_cuda_lane vy_cuda_lane;
+typedef struct vy_cuda_block vy_cuda_block;
+typedef struct vy_cuda_code vy_cuda_code;
+
+enum { VY_CUDA_PROGRAMS = 32 };
+typedef struct vy_cuda_program {
+    vyre_program *program; /* retained; NULL = empty place */
+    int cancellable;
+    vy_cuda_code *code;
+    uint64_t last_use;
+} vy_cuda_program;
+
+/* What the driver says of the device. */
+typedef struct vy_cuda_facts {
+    char name[128], driver[64];
+    int driver_version;    /* 13000 is 13.0 */
+    uint32_t architecture; /* 90 is sm_90 */
+    uint32_t block[3], grid[3], threads, warp, multiprocessors, shared_bytes, shared_per_multiprocessor, l2_bytes;
+    uint32_t bandwidth_gbps, copy_engines;
+    uint64_t memory_bytes;
+    uint8_t has_pools;
+} vy_cuda_facts;
+
+typedef struct vy_cuda {
+    vy_cuda_api api;
+    int device;
+    uint32_t ordinal;
+    vy_cu_context context;
+    vy_cuda_facts facts;
+    _Atomic uint64_t exact;          /* what the device computes as our rules ask */
+    _Atomic int loss;                /* the result that lost the device; 0 = none */
+    vy_cu_pool pool;                 /* NULL: plain allocations */
+    vy_cu_stream signal;             /* what reaches running kernels */
+    vy_cuda_lane *_Atomic hot;       /* the lane used last, or NULL: most dispatches find it here */
+    _Atomic int64_t clock_offset;    /* clock.h */
+    _Atomic uint64_t clock_taken_ns; /* 0: not yet */
+    pthread_mutex_t lock;            /* guards all that follows */
+    vy_cuda_lane *idle;
+    unsigned idle_count;
+    vy_cuda_block *blocks; /* resident buffers */
+    vy_cuda_program programs[VY_CUDA_PROGRAMS];
+    uint64_t program_clock;
+    int is_probed;
+    pthread_mutex_t probing; /* held while the numerics are probed */
+} vy_cuda;
+
+/* For builtin.c. */
+vyre_status vy_cuda_create(const vyre_host *host, uint32_t ordinal, vyre_backend_instance *out, vyre_error *error);
+void vy_cuda_probe(const vyre_host *host, vyre_probe *out);
+
+/* Makes the context that of the thread. A thread that has another one gets it back from vy_cuda_leave; one that has none keeps ours.
+ *
+ * VYRE_DEVICE_LOST  now or before */
+vyre_status vy_cuda_enter(vy_cuda *cuda, int *was_pushed, vyre_error *error);
+void vy_cuda_leave(vy_cuda *cuda, int was_pushed);
+/* The same for who gives back what he holds, as far as the driver lets him: also where the device is lost. */
+void vy_cuda_enter_anyway(vy_cuda *cuda, int *was_pushed);
+
+/* VYRE_OK, or the error of a failed call; a loss is remembered. */
+vyre_status vy_cuda_failed(vy_cuda *cuda, int result, const char *doing, vyre_error *error);
+static inline vyre_status vy_cuda_check(vy_cuda *cuda, int result, const char *doing, vyre_error *error) {
+    return result == VY_CU_OK ? (vyre_status)VYRE_OK : vy_cuda_failed(cuda, result, doing, error);
+}
+/* The error of one that was lost before. */
+vyre_status vy_cuda_fail_lost(vy_cuda *cuda, vyre_error *error);
+
+/* The code of a program that is dispatched without a pipeline, compiled now or found; vy_cuda_code_release follows. Inside. */
+vyre_status vy_cuda_program_code(vy_cuda *cuda, vyre_program *program, int cancellable, vy_cuda_code **out,
+                                 vyre_error *error);
+void vy_cuda_programs_forget(vy_cuda *cuda);
+
+#endif

@@ -1,0 +1,141 @@
+/* The probe, the constructor and the table of the `cuda` backend (cuda.h). */
+#include "backends/cuda/device.h"
+
+#include "backends/cuda/dispatch.h"
+#include "backends/cuda/facts.h"
+#include "backends/cuda/memory.h"
+#include "backends/cuda/numerics.h"
+#include "backends/cuda/pipeline.h"
+#include "backends/cuda/sequence.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "emit/ptx/ptx.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static const char *id(void *self) {
+    (void)self;
+    return "cuda";
+}
+
+static const char *version(void *self) {
+    (void)self;
+    return vyre_version();
+}
+
+static uint64_t capability(void *self, vyre_capability capability) {
+    return vy_cuda_facts_capability(&((vy_cuda *)self)->facts, capability);
+}
+
+static void device_profile(void *self, vyre_device_profile *profile) {
+    vy_cuda_facts_profile(&((vy_cuda *)self)->facts, profile);
+}
+
+/* What decides a cubin: the device's kind, the driver's compiler, and what programs are legalised for. */
+static vyre_status cache_identity(void *self, vyre_bytes *out, vyre_error *error) {
+    vy_cuda *cuda = self;
+    char text[384];
+    vyre_status status = vy_cuda_numerics_confirm(cuda, error);
+    if (status != VYRE_OK)
+        return status;
+    int length = snprintf(text, sizeof text, "cuda format %d device %s sm_%" PRIu32 " driver %d exact %016" PRIx64,
+                          VY_CUDA_FORMAT, cuda->facts.name, cuda->facts.architecture, cuda->facts.driver_version,
+                          atomic_load(&cuda->exact));
+    status = vyre_bytes_resize(out, (size_t)length, error);
+    if (status == VYRE_OK)
+        memcpy(out->data, text, (size_t)length);
+    return status;
+}
+
+static vyre_status shutdown(void *self, vyre_error *error) {
+    (void)error;
+    vy_cuda_device_end(self);
+    return VYRE_OK;
+}
+
+static void destroy(void *self) {
+    vy_cuda *cuda = self;
+    vy_cuda_device_end(cuda);
+    pthread_mutex_destroy(&cuda->probing);
+    pthread_mutex_destroy(&cuda->lock);
+    vy_release(cuda, sizeof *cuda);
+}
+
+static const vyre_backend_vtable table = {
+    .struct_size = sizeof(vyre_backend_vtable),
+    .abi = VYRE_BACKEND_ABI,
+    .id = id,
+    .dispatch = vy_cuda_dispatch,
+    .version = version,
+    .dispatch_borrowed = vy_cuda_dispatch_borrowed,
+    .dispatch_borrowed_timed = vy_cuda_dispatch_timed,
+    .dispatch_borrowed_into = vy_cuda_dispatch_borrowed, /* it writes into the storage it is given */
+    .dispatch_borrowed_async = vy_cuda_dispatch_async,
+    .resident_allocate = vy_cuda_resident_allocate,
+    .resident_free = vy_cuda_resident_free,
+    .resident_upload = vy_cuda_resident_upload,
+    .resident_download = vy_cuda_resident_download,
+    .resident_upload_batch = vy_cuda_resident_upload_batch,
+    .resident_download_batch = vy_cuda_resident_download_batch,
+    .dispatch_resident = vy_cuda_dispatch_resident,
+    .compile = vy_cuda_pipeline_compile,
+    .load = vy_cuda_pipeline_load,
+    .cache_identity = cache_identity,
+    .sequence = vy_cuda_sequence,
+    .capability = capability,
+    .device_profile = device_profile,
+    .shutdown = shutdown,
+    .device_lost = vy_cuda_device_lost,
+    .try_recover = vy_cuda_try_recover,
+    .destroy = destroy,
+    .numerics = vy_cuda_numerics,
+};
+
+/* ---- making ---- */
+
+vyre_status vy_cuda_create(const vyre_host *host, uint32_t ordinal, vyre_backend_instance *out, vyre_error *error) {
+    (void)host;
+    vy_cuda *cuda = vy_allocate_zero(sizeof *cuda);
+    if (!cuda)
+        return vy_fail_memory(error, "making the cuda backend");
+    cuda->ordinal = ordinal;
+    pthread_mutex_init(&cuda->lock, NULL);
+    pthread_mutex_init(&cuda->probing, NULL);
+    vyre_status status = vy_cuda_api_open(vy_cuda_api_file(), &cuda->api, error);
+    if (status == VYRE_OK)
+        status = vy_cuda_facts_ask(&cuda->api, ordinal, &cuda->device, &cuda->facts, error);
+    if (status == VYRE_OK) {
+        atomic_store(&cuda->exact, vy_ptx_exact(cuda->facts.architecture));
+        status = vy_cuda_device_start(cuda, error);
+    }
+    if (status != VYRE_OK) {
+        destroy(cuda);
+        return status;
+    }
+    *out = (vyre_backend_instance){&table, cuda};
+    return VYRE_OK;
+}
+
+/* Asks the driver, and no device: there may be many of them, and each would start. */
+void vy_cuda_probe(const vyre_host *host, vyre_probe *out) {
+    vy_cuda_api api;
+    vy_cuda_facts facts;
+    vyre_error error;
+    int device, count = 0;
+    (void)host;
+    out->device_class = VYRE_DEVICE_GPU;
+    out->device_count = 0;
+    out->answer = VYRE_PROBE_NEVER;
+    vyre_status status = vy_cuda_api_open(vy_cuda_api_file(), &api, &error);
+    if (status == VYRE_OK)
+        status = vy_cuda_facts_ask(&api, 0, &device, &facts, &error);
+    if (status != VYRE_OK) {
+        snprintf(out->reason, sizeof out->reason, "%.*s", (int)sizeof out->reason - 1, error.message);
+        snprintf(out->fix, sizeof out->fix, "%.*s", (int)sizeof out->fix - 1, error.fix);
+        return;
+    }
+    api.device_count(&count);
+    out->device_count = (uint32_t)count;
+    out->answer = VYRE_PROBE_YES;
+}

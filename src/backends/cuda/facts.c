@@ -1,0 +1,153 @@
+/* The device (facts.h). */
+#include "backends/cuda/facts.h"
+
+#include "base/status.h"
+#include "ir/limits.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { OLDEST = 60 }; /* sm_60: what all our PTX needs */
+
+/* X(attribute, field): numbers as they are. */
+#define ATTRIBUTES(X)                                                                                                  \
+    X(MAX_THREADS, threads)                                                                                            \
+    X(WARP, warp)                                                                                                      \
+    X(MULTIPROCESSORS, multiprocessors)                                                                                \
+    X(SHARED_BYTES, shared_bytes)                                                                                      \
+    X(SHARED_PER_MULTIPROCESSOR, shared_per_multiprocessor)                                                            \
+    X(L2_BYTES, l2_bytes)                                                                                              \
+    X(COPY_ENGINES, copy_engines)
+
+static uint32_t ask(const vy_cuda_api *api, int device, int attribute, int *result) {
+    int value = 0, failed = api->device_attribute(&value, attribute, device);
+    if (failed && !*result)
+        *result = failed;
+    return value > 0 ? (uint32_t)value : 0;
+}
+
+static int ask_all(const vy_cuda_api *api, int device, vy_cuda_facts *out) {
+    int result = 0, ignored = 0;
+#define X(attribute, field) out->field = ask(api, device, VY_CU_DEVICE_##attribute, &result);
+    ATTRIBUTES(X)
+#undef X
+    for (int d = 0; d < 3; d++) {
+        out->block[d] = ask(api, device, VY_CU_DEVICE_MAX_BLOCK_X + d, &result);
+        out->grid[d] = ask(api, device, VY_CU_DEVICE_MAX_GRID_X + d, &result);
+    }
+    out->architecture =
+        10 * ask(api, device, VY_CU_DEVICE_MAJOR, &result) + ask(api, device, VY_CU_DEVICE_MINOR, &result);
+    /* Newer drivers may not tell; then it is unknown. Two transfers a clock, eight bits a byte. */
+    uint64_t clock = ask(api, device, VY_CU_DEVICE_MEMORY_CLOCK_KHZ, &ignored);
+    uint64_t bus = ask(api, device, VY_CU_DEVICE_MEMORY_BUS_BITS, &ignored);
+    out->bandwidth_gbps = (uint32_t)(2 * clock * (bus / 8) / 1000000);
+    out->has_pools = api->pool_create && api->pool_destroy && api->pool_set && api->pool_get && api->pool_trim &&
+                     api->pool_allocate && api->pool_free && ask(api, device, VY_CU_DEVICE_MEMORY_POOLS, &ignored) != 0;
+    return result;
+}
+
+static vyre_status check(const vy_cuda_api *api, int device, const vy_cuda_facts *facts, vyre_error *error) {
+    int mode = 0;
+    if (facts->architecture < OLDEST)
+        return vy_fail(error, VYRE_UNSUPPORTED, "use a device of the Pascal generation or later",
+                       "%s is sm_%" PRIu32 ", older than the oldest that is served (sm_%d)", facts->name,
+                       facts->architecture, OLDEST);
+    api->device_attribute(&mode, VY_CU_DEVICE_COMPUTE_MODE, device);
+    if (mode == VY_CU_COMPUTE_MODE_PROHIBITED)
+        return vy_fail(error, VYRE_UNSUPPORTED, "allow it: `nvidia-smi -c DEFAULT`",
+                       "%s is in the compute mode that prohibits all use", facts->name);
+    return VYRE_OK;
+}
+
+static vyre_status find(const vy_cuda_api *api, uint32_t ordinal, int *device, vyre_error *error) {
+    int count = 0, result = api->init(0);
+    if (result != VY_CU_OK)
+        return vy_cuda_fail_result(api, result, "starting the NVIDIA driver", error);
+    result = api->device_count(&count);
+    if (result != VY_CU_OK)
+        return vy_cuda_fail_result(api, result, "counting devices", error);
+    if (count <= 0)
+        return vy_cuda_fail_result(api, 100, "looking for a device", error);
+    if (ordinal >= (uint32_t)count)
+        return vy_fail(error, VYRE_NOT_FOUND, VY_FIX("use a number below %d, or plain `cuda`", count),
+                       "there is no device %" PRIu32 " of `cuda` (there are %d, from 0 on)", ordinal, count);
+    result = api->device_get(device, (int)ordinal);
+    return result == VY_CU_OK ? (vyre_status)VYRE_OK : vy_cuda_fail_result(api, result, "looking for a device", error);
+}
+
+vyre_status vy_cuda_facts_ask(const vy_cuda_api *api, uint32_t ordinal, int *device, vy_cuda_facts *out,
+                              vyre_error *error) {
+    size_t bytes = 0;
+    memset(out, 0, sizeof *out);
+    vyre_status status = find(api, ordinal, device, error);
+    if (status != VYRE_OK)
+        return status;
+    int result = ask_all(api, *device, out);
+    if (result == VY_CU_OK)
+        result = api->device_name(out->name, (int)sizeof out->name, *device);
+    if (result == VY_CU_OK)
+        result = api->device_memory(&bytes, *device);
+    if (result == VY_CU_OK)
+        result = api->driver_version(&out->driver_version);
+    if (result != VY_CU_OK)
+        return vy_cuda_fail_result(api, result, "asking about a device", error);
+    out->memory_bytes = bytes;
+    snprintf(out->driver, sizeof out->driver, "CUDA %d.%d", out->driver_version / 1000,
+             out->driver_version % 1000 / 10);
+    return check(api, *device, out, error);
+}
+
+/* ---- capabilities ---- */
+
+static uint64_t least(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+/* Grid barriers are cut by the boundary. Grids that are larger in y and z than the device takes are cut here (launch.h). */
+uint64_t vy_cuda_facts_capability(const vy_cuda_facts *facts, vyre_capability capability) {
+    switch (capability) {
+    case VYRE_CAPABILITY_SUBGROUP_OPS:
+    case VYRE_CAPABILITY_F16:
+    case VYRE_CAPABILITY_CANCEL:
+        return 1;
+    case VYRE_CAPABILITY_BF16:
+        return facts->architecture >= 80;
+    case VYRE_CAPABILITY_ASYNC_COMPUTE:
+        return facts->copy_engines > 0;
+    case VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_X:
+    case VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_Y:
+    case VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_Z: /* what is over the device's limit in z lies in x (emit/ptx/ptx.h) */
+    case VYRE_CAPABILITY_MAX_INVOCATIONS:
+        return least(facts->threads, VY_LIMIT_WORKGROUP);
+    case VYRE_CAPABILITY_MAX_WORKGROUPS:
+        return facts->grid[0];
+    case VYRE_CAPABILITY_SUBGROUP_SIZE:
+        return facts->warp;
+    case VYRE_CAPABILITY_MAX_STORAGE_BYTES:
+        return least(facts->memory_bytes, (uint64_t)UINT32_MAX * 8); /* elements of the largest type */
+    default:
+        return 0;
+    }
+}
+
+void vy_cuda_facts_profile(const vy_cuda_facts *facts, vyre_device_profile *profile) {
+    profile->device = facts->name;
+    profile->driver = facts->driver;
+    profile->supports_f64 = profile->supports_int64_atomics = profile->supports_trap_propagation = 1;
+    profile->has_mul_high = profile->has_shared_memory = profile->has_subgroup_shuffle = 1;
+    profile->has_dual_issue_fp32_int32 = facts->architecture >= 70;
+    profile->max_native_int_width = 64;
+    profile->max_shared_memory_bytes = (uint32_t)least(facts->shared_bytes, VY_LIMIT_WORKGROUP_BYTES);
+    profile->compute_units = facts->multiprocessors;
+    profile->regs_per_thread_max = 255;
+    profile->l1_cache_bytes = facts->shared_per_multiprocessor; /* one memory for both */
+    profile->l2_cache_bytes = facts->l2_bytes;
+    profile->mem_bw_gbps = facts->bandwidth_gbps;
+    profile->ideal_unroll_depth = 4;
+    profile->ideal_vector_pack_bits = 128;
+    profile->ideal_workgroup_tile[0] = 256;
+    profile->ideal_workgroup_tile[1] = profile->ideal_workgroup_tile[2] = 1;
+    profile->shared_memory_bank_count = 32;
+    profile->shared_memory_bank_width_bytes = 4;
+}

@@ -1,0 +1,16 @@
+/* What the driver says of a device. Needs no context. */
+#ifndef VY_BACKENDS_CUDA_FACTS_H
+#define VY_BACKENDS_CUDA_FACTS_H
+
+#include "backends/cuda/cuda.h"
+
+/* Starts the driver and finds the device with this number.
+ *
+ * VYRE_NOT_FOUND    there is none
+ * VYRE_UNSUPPORTED  the driver does not start, or the device is too old or kept from us */
+vyre_status vy_cuda_facts_ask(const vy_cuda_api *api, uint32_t ordinal, int *device, vy_cuda_facts *out,
+                              vyre_error *error);
+void vy_cuda_facts_profile(const vy_cuda_facts *facts, vyre_device_profile *profile);
+uint64_t vy_cuda_facts_capability(const vy_cuda_facts *facts, vyre_capability capability);
+
+#endif

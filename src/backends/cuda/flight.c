@@ -1,0 +1,280 @@
+/* Dispatches (flight.h). */
+#include "backends/cuda/flight.h"
+
+#include "backends/cuda/memory.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "driver/boundary.h"
+
+/* Buffers in the arena start at multiples of it, as the driver's own do. */
+enum { ALIGNMENT = 256 };
+/* So many zeros are sent along with the inputs: less than a fill of its own takes. */
+enum { ZEROS_SENT = 16 << 10 };
+
+vyre_status vy_cuda_flight_start(vy_cuda_flight *f, vy_cuda_code *code, const vyre_launch *launch, vyre_timing *timing,
+                                 vyre_error *error) {
+    f->cuda = code->cuda;
+    f->code = code;
+    f->trap = launch->trap;
+    f->cancel = launch->cancel;
+    f->deadline_ns = launch->deadline_ns;
+    f->timing = timing;
+    f->start_ns = timing ? vy_clock_now() : 0;
+    f->read_start = f->write_start = f->arena_bytes = 0;
+    f->is_small = 0;
+    f->is_finished = 1;
+    f->was_told = 0;
+    return vy_cuda_lane_take(f->cuda, &f->lane, error);
+}
+
+void vy_cuda_flight_end(vy_cuda_flight *f) {
+    if (!f->is_finished) { /* it failed on the way */
+        f->lane->is_control_clean = 0;
+        f->cuda->api.stream_synchronize(f->lane->stream);
+    }
+    vy_cuda_lane_give(f->cuda, f->lane);
+}
+
+/* ---- binding ---- */
+
+/* In the arena, by what happens to them: read, read and written, written. */
+static int rank_of(const vy_cuda_code *code, uint32_t buffer) {
+    return vy_cuda_is_output(code, buffer) ? 1 + !vy_cuda_is_input(code, buffer) : 0;
+}
+
+static void lay_out(vy_cuda_flight *f) {
+    uint64_t at = 0;
+    uint64_t *const starts[] = {NULL, &f->read_start, &f->write_start};
+    for (int rank = 0; rank < 3; rank++) {
+        if (starts[rank])
+            *starts[rank] = at;
+        for (uint32_t i = 0; i < f->code->buffer_count; i++) {
+            if (f->offsets[i] == VY_CUDA_RESIDENT || rank_of(f->code, i) != rank)
+                continue;
+            f->offsets[i] = at;
+            at += (f->sizes[i] + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        }
+    }
+    f->arena_bytes = at;
+    f->is_small = at <= VY_CUDA_CHUNK;
+}
+
+void vy_cuda_flight_bind_host(vy_cuda_flight *f, const vyre_launch *launch, const vyre_span *inputs) {
+    for (uint32_t i = 0, input = 0; i < f->code->buffer_count; i++) {
+        f->sizes[i] = launch->elements[i] * f->code->buffers[i].element;
+        f->sources[i] = vy_cuda_is_input(f->code, i) ? inputs[input++].data : NULL;
+        f->offsets[i] = 0;
+    }
+    lay_out(f);
+}
+
+void vy_cuda_flight_bind_resources(vy_cuda_flight *f, const vyre_launch *launch, const vyre_resource *bindings) {
+    int has_host = 0;
+    for (uint32_t i = 0; i < f->code->buffer_count; i++) {
+        int is_resident = bindings[i].kind == VYRE_RESOURCE_RESIDENT;
+        if (is_resident)
+            f->addresses[i] = vy_cuda_resident_address(bindings[i].resident.id) + bindings[i].offset;
+        has_host |= !is_resident;
+        f->offsets[i] = is_resident ? VY_CUDA_RESIDENT : 0;
+        f->sizes[i] = launch->elements[i] * f->code->buffers[i].element;
+        f->sources[i] = bindings[i].host.data;
+    }
+    if (has_host)
+        lay_out(f);
+}
+
+/* ---- submitting ---- */
+
+static int is_uploaded(const vy_cuda_flight *f, uint32_t buffer) {
+    return f->offsets[buffer] != VY_CUDA_RESIDENT && f->sizes[buffer] && vy_cuda_is_input(f->code, buffer);
+}
+
+static vyre_status copy_in(vy_cuda_flight *f, const void *from, uint64_t size, vyre_error *error) {
+    return size ? vy_cuda_check(f->cuda,
+                                f->cuda->api.copy_to_device(f->lane->arena, from, (size_t)size, f->lane->stream),
+                                "copying to the device", error)
+                : (vyre_status)VYRE_OK;
+}
+
+static vyre_status upload_small(vy_cuda_flight *f, uint64_t *cleared, vyre_error *error) {
+    uint8_t *staging;
+    uint64_t end = f->write_start;
+    vyre_status status = vy_cuda_staging_first(f->cuda, &f->lane->staging, &staging, error);
+    if (status != VYRE_OK)
+        return status;
+    for (uint32_t i = 0; i < f->code->buffer_count; i++)
+        if (is_uploaded(f, i))
+            memcpy(staging + f->offsets[i], f->sources[i], (size_t)f->sizes[i]);
+    if (f->arena_bytes - end <= ZEROS_SENT) {
+        memset(staging + end, 0, (size_t)(f->arena_bytes - end));
+        end = f->arena_bytes;
+    }
+    *cleared = end;
+    return copy_in(f, staging, end, error);
+}
+
+static vyre_status upload_large(vy_cuda_flight *f, vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    for (uint32_t i = 0; i < f->code->buffer_count && status == VYRE_OK; i++)
+        if (is_uploaded(f, i))
+            status = vy_cuda_stage_in(f->cuda, &f->lane->staging, f->lane->stream, f->lane->arena + f->offsets[i],
+                                      f->sources[i], f->sizes[i], error);
+    return status;
+}
+
+static vyre_status upload(vy_cuda_flight *f, vyre_error *error) {
+    uint64_t cleared = f->write_start;
+    vyre_status status = vy_cuda_lane_reserve(f->cuda, f->lane, f->arena_bytes, error);
+    if (status != VYRE_OK)
+        return status;
+    for (uint32_t i = 0; i < f->code->buffer_count; i++)
+        if (f->offsets[i] != VY_CUDA_RESIDENT)
+            f->addresses[i] = f->lane->arena + f->offsets[i];
+    status = f->is_small ? upload_small(f, &cleared, error) : upload_large(f, error);
+    if (status == VYRE_OK && cleared < f->arena_bytes)
+        status = vy_cuda_check(
+            f->cuda,
+            f->cuda->api.fill(f->lane->arena + cleared, 0, (size_t)(f->arena_bytes - cleared), f->lane->stream),
+            "clearing the outputs", error);
+    return status;
+}
+
+static vyre_status launch_all(vy_cuda_flight *f, const vyre_launch *launch, vyre_error *error) {
+    vy_cuda *cuda = f->cuda;
+    vy_cuda_lane *lane = f->lane;
+    if (vy_cuda_needs_pieces(cuda, launch->groups))
+        return vy_cuda_launch_pieces(lane, f->code, launch, f->addresses, error);
+    vyre_status status = vy_cuda_control_prepare(lane, f->code, launch, error);
+    if (status == VYRE_OK)
+        status = vy_cuda_launch(lane, f->code, launch, f->addresses, error);
+    return status == VYRE_OK ? vy_cuda_control_fetch(lane, f->code, error) : status;
+}
+
+static vyre_status launch_timed(vy_cuda_flight *f, const vyre_launch *launch, vyre_error *error) {
+    vy_cuda_lane *lane = f->lane;
+    vyre_status status = vy_cuda_lane_measure(f->cuda, lane, error);
+    if (status == VYRE_OK)
+        status =
+            vy_cuda_check(f->cuda, f->cuda->api.event_record(lane->begin, lane->stream), "recording an event", error);
+    if (status == VYRE_OK)
+        status = launch_all(f, launch, error);
+    if (status == VYRE_OK)
+        status =
+            vy_cuda_check(f->cuda, f->cuda->api.event_record(lane->end, lane->stream), "recording an event", error);
+    return status;
+}
+
+static vyre_status read_back(vy_cuda_flight *f, vyre_error *error) {
+    uint64_t size = f->arena_bytes - f->read_start;
+    if (!f->is_small || !size)
+        return VYRE_OK;
+    return vy_cuda_check(f->cuda,
+                         f->cuda->api.copy_to_host(f->lane->staging.chunks[0] + f->read_start,
+                                                   f->lane->arena + f->read_start, (size_t)size, f->lane->stream),
+                         "copying from the device", error);
+}
+
+vyre_status vy_cuda_flight_submit(vy_cuda_flight *f, const vyre_launch *launch, vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    f->is_finished = 0;
+    if (f->arena_bytes)
+        status = upload(f, error);
+    if (status == VYRE_OK)
+        status = f->timing ? launch_timed(f, launch, error) : launch_all(f, launch, error);
+    if (status == VYRE_OK)
+        status = read_back(f, error);
+    if (f->timing)
+        f->submitted_ns = vy_clock_now();
+    return status;
+}
+
+/* ---- finishing ---- */
+
+/* Room without clearing it: it is filled at once. */
+static vyre_status make_room(vyre_bytes *slot, uint64_t size, vyre_error *error) {
+    if (slot->capacity < size) {
+        void *data = size < PTRDIFF_MAX ? vy_allocate((size_t)size) : NULL;
+        if (!data)
+            return vy_fail(error, VYRE_NO_MEMORY, NULL, "no host memory for a buffer (%llu bytes)",
+                           (unsigned long long)size);
+        vy_release(slot->data, slot->capacity);
+        slot->data = data;
+        slot->capacity = (size_t)size;
+    }
+    slot->size = (size_t)size;
+    return VYRE_OK;
+}
+
+static vyre_status deliver(vy_cuda_flight *f, vyre_outputs *outputs, vyre_error *error) {
+    vy_cuda_copy copies[VY_LIMIT_BUFFERS];
+    size_t count = 0, output = 0;
+    vyre_status status = VYRE_OK;
+    for (uint32_t i = 0; i < f->code->buffer_count && status == VYRE_OK; i++) {
+        if (!vy_cuda_is_output(f->code, i))
+            continue;
+        vyre_bytes *slot = outputs ? &outputs->items[output++] : NULL;
+        if (f->offsets[i] == VY_CUDA_RESIDENT)
+            continue;
+        if (!slot)
+            return vy_fail(error, VYRE_INVALID_ARGUMENT, "bind what is written to resident buffers",
+                           "buffer %u is written, and bound to host bytes that are not read back", i);
+        status = make_room(slot, f->sizes[i], error);
+        if (status == VYRE_OK && f->is_small && f->sizes[i])
+            memcpy(slot->data, f->lane->staging.chunks[0] + f->offsets[i], (size_t)f->sizes[i]);
+        copies[count++] = (vy_cuda_copy){f->lane->arena + f->offsets[i], slot->data, f->sizes[i]};
+    }
+    if (status == VYRE_OK && !f->is_small)
+        status = vy_cuda_stage_out(f->cuda, &f->lane->staging, f->lane->stream, copies, count, error);
+    return status;
+}
+
+static vyre_status take_times(vy_cuda_flight *f, uint64_t waited_ns, vyre_error *error) {
+    float milliseconds = 0;
+    vyre_status status = vy_cuda_check(f->cuda, f->cuda->api.event_elapsed(&milliseconds, f->lane->begin, f->lane->end),
+                                       "reading the time of a kernel", error);
+    if (status != VYRE_OK)
+        return status;
+    f->timing->device_ns = milliseconds > 0 ? (uint64_t)((double)milliseconds * 1e6) : 0;
+    f->timing->enqueue_ns = f->submitted_ns - f->start_ns;
+    f->timing->wait_ns = waited_ns - f->submitted_ns;
+    f->timing->present |= VYRE_TIMED_DEVICE | VYRE_TIMED_ENQUEUE | VYRE_TIMED_WAIT;
+    return VYRE_OK;
+}
+
+vyre_status vy_cuda_flight_finish(vy_cuda_flight *f, vyre_outputs *outputs, vyre_error *error) {
+    vyre_status status = vy_cuda_await(f->cuda, f->lane, f->code, f->deadline_ns, f->cancel, error);
+    uint64_t waited_ns = f->timing ? vy_clock_now() : 0;
+    if (status != VYRE_OK)
+        return status;
+    f->is_finished = 1;
+    int was_cancelled = f->was_told || (f->cancel && __atomic_load_n(f->cancel, __ATOMIC_RELAXED));
+    status = vy_cuda_judge(f->lane, f->code, was_cancelled, f->trap, error);
+    if (status == VYRE_OK && f->arena_bytes) {
+        f->is_finished = 0;
+        status = deliver(f, outputs, error);
+        f->is_finished = status == VYRE_OK;
+    }
+    if (status == VYRE_OK && f->timing)
+        status = take_times(f, waited_ns, error);
+    if (f->timing)
+        f->timing->wall_ns = vy_clock_now() - f->start_ns;
+    return status;
+}
+
+vyre_status vy_cuda_flight_run(vy_cuda_code *code, const vyre_launch *launch, const vyre_span *inputs,
+                               const vyre_resource *bindings, vyre_outputs *outputs, vyre_timing *timing,
+                               vyre_error *error) {
+    vy_cuda_flight f;
+    vyre_status status = vy_cuda_flight_start(&f, code, launch, timing, error);
+    if (status != VYRE_OK)
+        return status;
+    if (bindings)
+        vy_cuda_flight_bind_resources(&f, launch, bindings);
+    else
+        vy_cuda_flight_bind_host(&f, launch, inputs);
+    status = vy_cuda_flight_submit(&f, launch, error);
+    if (status == VYRE_OK)
+        status = vy_cuda_flight_finish(&f, outputs, error);
+    vy_cuda_flight_end(&f);
+    return status;
+}

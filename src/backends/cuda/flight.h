@@ -1,0 +1,52 @@
+/* One dispatch: its buffers bound, its host bytes uploaded, its kernel launched, awaited and judged, its outputs read back.
+ *
+ *   vy_cuda_flight_start      takes a lane
+ *   vy_cuda_flight_bind_…     says where every buffer is
+ *   vy_cuda_flight_submit     everything that needs the caller's bytes; the device works when it returns
+ *   vy_cuda_flight_finish     waits, judges, delivers
+ *   vy_cuda_flight_end        gives the lane back, whatever happened
+ *
+ * Host bytes lie in the lane's arena: inputs first, then what is read and written, then what is only written, so that one copy brings all that goes there and one
+ * all that comes back, if they are small. Large ones pass through the staging in pieces. */
+#ifndef VY_BACKENDS_CUDA_FLIGHT_H
+#define VY_BACKENDS_CUDA_FLIGHT_H
+
+#include "backends/cuda/launch.h"
+
+/* Large, and filled only as far as there are buffers: not to be cleared. */
+typedef struct vy_cuda_flight {
+    vy_cuda *cuda;
+    vy_cuda_code *code; /* borrowed */
+    vy_cuda_lane *lane;
+    vyre_trap *trap;
+    const uint32_t *cancel;
+    uint64_t deadline_ns;
+    vyre_timing *timing; /* NULL: not asked for */
+    uint64_t start_ns, submitted_ns;
+    uint64_t read_start, write_start, arena_bytes; /* in the arena: what comes back, what only comes back, all */
+    uint8_t is_small;                              /* passes through the first chunk as a whole */
+    uint8_t is_finished;                           /* nothing is under way on the lane */
+    uint8_t was_told;                              /* somebody else told the kernel to end */
+    vy_cu_address addresses[VY_LIMIT_BUFFERS];
+    const void *sources[VY_LIMIT_BUFFERS]; /* host bytes of inputs */
+    uint64_t offsets[VY_LIMIT_BUFFERS];    /* in the arena; VY_CUDA_RESIDENT: not there */
+    uint64_t sizes[VY_LIMIT_BUFFERS];      /* bytes */
+} vy_cuda_flight;
+#define VY_CUDA_RESIDENT UINT64_MAX
+
+/* Inside, as all here. */
+vyre_status vy_cuda_flight_start(vy_cuda_flight *flight, vy_cuda_code *code, const vyre_launch *launch,
+                                 vyre_timing *timing, vyre_error *error);
+void vy_cuda_flight_bind_host(vy_cuda_flight *flight, const vyre_launch *launch, const vyre_span *inputs);
+void vy_cuda_flight_bind_resources(vy_cuda_flight *flight, const vyre_launch *launch, const vyre_resource *bindings);
+vyre_status vy_cuda_flight_submit(vy_cuda_flight *flight, const vyre_launch *launch, vyre_error *error);
+/* outputs may be NULL: then all that is written is resident. Outputs that are resident stay empty. */
+vyre_status vy_cuda_flight_finish(vy_cuda_flight *flight, vyre_outputs *outputs, vyre_error *error);
+void vy_cuda_flight_end(vy_cuda_flight *flight);
+
+/* All of it, for one that waits. Exactly one of inputs and bindings is not NULL, unless there are no buffers. */
+vyre_status vy_cuda_flight_run(vy_cuda_code *code, const vyre_launch *launch, const vyre_span *inputs,
+                               const vyre_resource *bindings, vyre_outputs *outputs, vyre_timing *timing,
+                               vyre_error *error);
+
+#endif

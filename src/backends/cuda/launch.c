@@ -1,0 +1,217 @@
+/* Launches (launch.h). */
+#include "backends/cuda/launch.h"
+
+#include "backends/cuda/clock.h"
+#include "base/status.h"
+#include "driver/boundary.h"
+
+#include <inttypes.h>
+#include <time.h>
+
+/* A kernel that looks at its clock ends by itself; one that is so late has another idea of the time. */
+#define LATE_NS UINT64_C(20000000)
+/* Waiting with an eye on something else: for so long without a pause, then with pauses. */
+#define SPIN_NS UINT64_C(100000)
+#define PAUSE_NS 20000
+
+/* ---- params ---- */
+
+size_t vy_cuda_pack(const vy_cuda_kernel *kernel, const vyre_launch *launch, const vy_cu_address *addresses,
+                    vy_cu_address control, uint8_t *bytes, uint32_t grid[3]) {
+    uint32_t buffers = (uint32_t)launch->buffer_count, factor = kernel->header.factor;
+    uint8_t *counts = bytes + 8 * (size_t)buffers;
+    memcpy(bytes, addresses, 8 * (size_t)buffers);
+    for (uint32_t i = 0; i < buffers; i++) {
+        uint32_t count = (uint32_t)launch->elements[i];
+        memcpy(counts + 4 * (size_t)i, &count, sizeof count);
+    }
+    for (uint32_t i = 0; i < launch->param_count; i++) {
+        uint32_t offset = kernel->param_offsets[i]; /* little-endian: a u32 is its lower half */
+        memcpy(bytes + (offset & ~VY_CUDA_PARAM_WIDE), &launch->params[i].bits, offset & VY_CUDA_PARAM_WIDE ? 8 : 4);
+    }
+    memcpy(grid, launch->groups, 3 * sizeof *grid);
+    if (factor > 1) {
+        memcpy(bytes + kernel->param_offsets[launch->param_count], &grid[0], sizeof grid[0]);
+        grid[0] = grid[0] / factor + (grid[0] % factor != 0);
+    }
+    memcpy(bytes + kernel->control_offset, &control, sizeof control);
+    return kernel->param_bytes;
+}
+
+static vyre_status launch_kernel(vy_cuda_lane *lane, vy_cuda *cuda, const vy_cuda_kernel *kernel,
+                                 const vyre_launch *launch, const vy_cu_address *addresses, vyre_error *error) {
+    alignas(8) uint8_t bytes[VY_CUDA_PARAM_BYTES];
+    uint32_t grid[3];
+    const uint32_t *block = kernel->header.block;
+    size_t size = vy_cuda_pack(kernel, launch, addresses, lane->control, bytes, grid);
+    void *extra[] = {VY_CU_PARAMS_BYTES, bytes, VY_CU_PARAMS_SIZE, &size, VY_CU_PARAMS_END};
+    return vy_cuda_check(cuda,
+                         cuda->api.launch(kernel->function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
+                                          kernel->header.dynamic_bytes, lane->stream, NULL, extra),
+                         "launching a kernel", error);
+}
+
+vyre_status vy_cuda_launch(vy_cuda_lane *lane, const vy_cuda_code *code, const vyre_launch *launch,
+                           const vy_cu_address *addresses, vyre_error *error) {
+    return launch_kernel(lane, code->cuda, &code->kernel, launch, addresses, error);
+}
+
+/* ---- the control block ---- */
+
+static const vy_ptx_control clean = {.trap_invocation = UINT64_MAX, .deadline = UINT64_MAX};
+
+vyre_status vy_cuda_control_prepare(vy_cuda_lane *lane, const vy_cuda_code *code, const vyre_launch *launch,
+                                    vyre_error *error) {
+    vy_cuda *cuda = code->cuda;
+    uint64_t deadline = UINT64_MAX;
+    vyre_status status = VYRE_OK;
+    if (!vy_cuda_needs_control(&code->kernel))
+        return VYRE_OK;
+    if (code->kernel.header.polls && launch->deadline_ns)
+        status = vy_cuda_clock_deadline(cuda, lane, launch->deadline_ns, &deadline, error);
+    if (status != VYRE_OK || (lane->is_control_clean && deadline == UINT64_MAX))
+        return status;
+    lane->mirror->given = clean;
+    lane->mirror->given.deadline = deadline;
+    lane->is_control_clean = 0;
+    status =
+        vy_cuda_check(cuda, cuda->api.copy_to_device(lane->control, &lane->mirror->given, sizeof clean, lane->stream),
+                      "copying a control block", error);
+    lane->is_control_clean = status == VYRE_OK && deadline == UINT64_MAX;
+    return status;
+}
+
+vyre_status vy_cuda_control_fetch(vy_cuda_lane *lane, const vy_cuda_code *code, vyre_error *error) {
+    vy_cuda *cuda = code->cuda;
+    if (!vy_cuda_needs_control(&code->kernel))
+        return VYRE_OK;
+    return vy_cuda_check(cuda, cuda->api.copy_to_host(&lane->mirror->taken, lane->control, sizeof clean, lane->stream),
+                         "reading a control block", error);
+}
+
+vyre_status vy_cuda_signal(vy_cuda *cuda, vy_cuda_lane *lane, vyre_error *error) {
+    lane->is_control_clean = 0;
+    return vy_cuda_check(cuda,
+                         cuda->api.copy_to_device(lane->control + offsetof(vy_ptx_control, cancel),
+                                                  &lane->mirror->cancel, sizeof lane->mirror->cancel, cuda->signal),
+                         "telling a kernel to end", error);
+}
+
+void vy_cuda_signal_settle(vy_cuda *cuda, vy_cuda_lane *lane) {
+    lane->is_control_clean = 0;
+    cuda->api.stream_synchronize(cuda->signal);
+}
+
+/* ---- waiting ---- */
+
+static void pause_a_little(uint64_t since) {
+    if (vy_clock_now() - since < SPIN_NS)
+        return;
+    const struct timespec time = {.tv_nsec = PAUSE_NS};
+    nanosleep(&time, NULL);
+}
+
+static int is_over(uint64_t deadline_ns, const uint32_t *cancel) {
+    return (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED)) ||
+           (deadline_ns && vy_clock_now() > deadline_ns + LATE_NS);
+}
+
+vyre_status vy_cuda_await(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_code *code, uint64_t deadline_ns,
+                          const uint32_t *cancel, vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    int result, was_told = 0;
+    if (!code->kernel.header.polls || (!deadline_ns && !cancel))
+        return vy_cuda_lane_wait(cuda, lane, "running a kernel", error);
+    uint64_t since = vy_clock_now();
+    while ((result = cuda->api.stream_query(lane->stream)) == VY_CU_NOT_READY) {
+        if (!was_told && is_over(deadline_ns, cancel)) {
+            was_told = 1;
+            status = vy_cuda_signal(cuda, lane, error);
+        }
+        pause_a_little(since);
+    }
+    if (was_told)
+        vy_cuda_signal_settle(cuda, lane);
+    vyre_status ended = vy_cuda_check(cuda, result, "running a kernel", error);
+    return ended != VYRE_OK ? ended : status;
+}
+
+vyre_status vy_cuda_judge(vy_cuda_lane *lane, const vy_cuda_code *code, int was_cancelled, vyre_trap *trap,
+                          vyre_error *error) {
+    const vy_ptx_control *taken = &lane->mirror->taken;
+    if (!vy_cuda_needs_control(&code->kernel) || (taken->trap_invocation == UINT64_MAX && !taken->stopped))
+        return VYRE_OK;
+    lane->is_control_clean = 0;
+    if (taken->stopped)
+        return was_cancelled ? vy_fail(error, VYRE_CANCELLED, NULL, "`%s` was cancelled while it ran", code->name)
+                             : vy_fail(error, VYRE_TIMEOUT, NULL,
+                                       "`%s` was still running at its deadline, and was stopped", code->name);
+    if (trap)
+        *trap = (vyre_trap){taken->trap_invocation, taken->trap_code};
+    return vy_fail(error, VYRE_TRAPPED, NULL, "invocation %" PRIu64 " trapped with code %" PRIu32,
+                   taken->trap_invocation, taken->trap_code);
+}
+
+/* ---- pieces ---- */
+
+static vyre_status launch_piece(vy_cuda_lane *lane, vy_cuda_code *code, const vy_cuda_kernel *kernel,
+                                const vyre_launch *launch, const vy_cu_address *addresses, vyre_error *error) {
+    vy_cuda *cuda = code->cuda;
+    vyre_status status = vy_cuda_control_prepare(lane, code, launch, error);
+    if (status == VYRE_OK)
+        status = launch_kernel(lane, cuda, kernel, launch, addresses, error);
+    if (status == VYRE_OK)
+        status = vy_cuda_control_fetch(lane, code, error);
+    return status == VYRE_OK ? vy_cuda_await(cuda, lane, code, launch->deadline_ns, launch->cancel, error) : status;
+}
+
+/* As vy_pieces_next, but x stays whole: `most` bounds y and z alone. 0: that was the last. */
+static int next_piece(vy_pieces *piece) {
+    for (int d = 1; d < 3; d++) {
+        piece->base[d] += piece->size[d];
+        uint32_t left = piece->whole[d] - piece->base[d];
+        piece->size[d] = left < piece->most ? left : piece->most;
+        if (left)
+            return 1;
+        piece->base[d] = 0;
+        piece->size[d] = piece->whole[d] < piece->most ? piece->whole[d] : piece->most;
+    }
+    return 0;
+}
+
+vyre_status vy_cuda_launch_pieces(vy_cuda_lane *lane, vy_cuda_code *code, const vyre_launch *launch,
+                                  const vy_cu_address *addresses, vyre_error *error) {
+    vy_cuda *cuda = code->cuda;
+    const vy_cuda_kernel *kernel;
+    vyre_scalar params[VY_CUDA_PARAMS];
+    vyre_launch part = *launch;
+    vy_ptx_control whole = clean, *taken = &lane->mirror->taken;
+    uint32_t most = cuda->facts.grid[1] < cuda->facts.grid[2] ? cuda->facts.grid[1] : cuda->facts.grid[2];
+    vy_pieces piece = vy_pieces_start(launch->groups, most);
+    uint32_t size[3];
+    piece.size[0] = launch->groups[0];
+    vyre_program_workgroup(code->program, size);
+    vyre_status status = vy_cuda_code_based(code, &kernel, error);
+    memcpy(params, launch->params, launch->param_count * sizeof *params);
+    part.params = params;
+    part.param_count += VY_BASE_PARAMS;
+    *taken = clean;
+    do {
+        if (status != VYRE_OK)
+            return status;
+        vy_piece_params(&piece, params + launch->param_count);
+        memcpy(part.groups, piece.size, sizeof part.groups);
+        status = launch_piece(lane, code, kernel, &part, addresses, error);
+        if (status != VYRE_OK || !vy_cuda_needs_control(&code->kernel))
+            continue;
+        whole.stopped |= taken->stopped;
+        if (taken->trap_invocation == UINT64_MAX)
+            continue;
+        lane->is_control_clean = 0;
+        uint64_t id = vy_piece_invocation(&piece, size[0] * size[1] * size[2], taken->trap_invocation);
+        if (id < whole.trap_invocation)
+            whole.trap_invocation = id, whole.trap_code = taken->trap_code;
+    } while (!whole.stopped && next_piece(&piece));
+    *taken = whole;
+    return status;
+}

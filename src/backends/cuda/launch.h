@@ -1,0 +1,47 @@
+/* One launch: its params, its grid, and the control block through which a program says that it trapped and is told to end. */
+#ifndef VY_BACKENDS_CUDA_LAUNCH_H
+#define VY_BACKENDS_CUDA_LAUNCH_H
+
+#include "backends/cuda/code.h"
+#include "backends/cuda/lane.h"
+
+static inline int vy_cuda_needs_control(const vy_cuda_kernel *kernel) {
+    return kernel->header.reports || kernel->header.polls;
+}
+/* Whether the grid is more than one launch takes, in y or z; the boundary sees to x. */
+static inline int vy_cuda_needs_pieces(const vy_cuda *cuda, const uint32_t groups[3]) {
+    return groups[1] > cuda->facts.grid[1] || groups[2] > cuda->facts.grid[2];
+}
+
+/* The bytes of a kernel's params; addresses: one a buffer. grid: the blocks to launch. Returns their number, at most VY_CUDA_PARAM_BYTES. */
+size_t vy_cuda_pack(const vy_cuda_kernel *kernel, const vyre_launch *launch, const vy_cu_address *addresses,
+                    vy_cu_address control, uint8_t *bytes, uint32_t grid[3]);
+
+/* Makes the lane's control block ready for the launch, if it needs one. Inside, as all here. */
+vyre_status vy_cuda_control_prepare(vy_cuda_lane *lane, const vy_cuda_code *code, const vyre_launch *launch,
+                                    vyre_error *error);
+/* Puts the kernel into the lane's stream. */
+vyre_status vy_cuda_launch(vy_cuda_lane *lane, const vy_cuda_code *code, const vyre_launch *launch,
+                           const vy_cu_address *addresses, vyre_error *error);
+/* Puts a copy of the control block into the stream: to the mirror's `taken`. */
+vyre_status vy_cuda_control_fetch(vy_cuda_lane *lane, const vy_cuda_code *code, vyre_error *error);
+/* Tells the kernel that runs on the lane to end. The signal may still be under way afterwards: vy_cuda_signal_settle. */
+vyre_status vy_cuda_signal(vy_cuda *cuda, vy_cuda_lane *lane, vyre_error *error);
+void vy_cuda_signal_settle(vy_cuda *cuda, vy_cuda_lane *lane);
+
+/* All of a grid that is more than one launch takes: prepares, launches and fetches, piece by piece, and waits for each. The mirror's `taken` says what the whole did. */
+vyre_status vy_cuda_launch_pieces(vy_cuda_lane *lane, vy_cuda_code *code, const vyre_launch *launch,
+                                  const vy_cu_address *addresses, vyre_error *error);
+
+/* Waits for the lane's work; tells the kernel to end when the caller's word or the deadline says so. */
+vyre_status vy_cuda_await(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_code *code, uint64_t deadline_ns,
+                          const uint32_t *cancel, vyre_error *error);
+
+/* What the mirror says of a launch that is done.
+ *
+ * VYRE_TRAPPED  *trap (if not NULL) has the smallest invocation
+ * VYRE_TIMEOUT, VYRE_CANCELLED  what was written is not to be used */
+vyre_status vy_cuda_judge(vy_cuda_lane *lane, const vy_cuda_code *code, int was_cancelled, vyre_trap *trap,
+                          vyre_error *error);
+
+#endif

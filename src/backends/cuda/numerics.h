@@ -1,0 +1,12 @@
+/* What the device computes as our rules ask: what PTX promises (emit/ptx/ptx.h), confirmed by a probe that runs once for each kind of device and driver. */
+#ifndef VY_BACKENDS_CUDA_NUMERICS_H
+#define VY_BACKENDS_CUDA_NUMERICS_H
+
+#include "backends/cuda/cuda.h"
+
+/* The entry of the backend's table. */
+void vy_cuda_numerics(void *self, vyre_numerics_profile *profile);
+/* Before anything is compiled: the probe, if nobody ran it before. Not inside. */
+vyre_status vy_cuda_numerics_confirm(vy_cuda *cuda, vyre_error *error);
+
+#endif

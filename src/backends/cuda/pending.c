@@ -1,0 +1,176 @@
+/* Native asynchronous dispatch (pending.h).
+ *
+ * The device's side ends with an event; what is left for `wait` is to judge and to hand over. `cancel` may come meanwhile: the lock keeps it from telling a
+ * kernel to end that has ended, whose lane may be another's. */
+#include "backends/cuda/pending.h"
+
+#include "backends/cuda/flight.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "driver/boundary.h"
+
+#include <time.h>
+
+/* As in launch.c: for so long without a pause, then with pauses. */
+#define SPIN_NS UINT64_C(100000)
+enum { PAUSE_NS = 20000 };
+
+typedef struct pending {
+    vy_cuda_flight flight;
+    vy_cuda *cuda;
+    vy_cuda_code *code;
+    pthread_mutex_t lock; /* held while the kernel is told to end */
+    int is_over;          /* it has ended: nobody tells it any more */
+    int was_told;
+    int is_judged; /* the lane is given back */
+    vyre_status status;
+    vyre_error error;
+} pending;
+
+/* With the loss of a device everything is ready. */
+static int is_ready(void *self) {
+    pending *p = self;
+    int was_pushed, is_done = 1;
+    vyre_error ignored;
+    if (p->is_judged || vy_cuda_enter(p->cuda, &was_pushed, &ignored) != VYRE_OK)
+        return 1;
+    is_done = p->cuda->api.event_query(p->flight.lane->done) != VY_CU_NOT_READY;
+    vy_cuda_leave(p->cuda, was_pushed);
+    return is_done;
+}
+
+static int is_cancelled(const pending *p) {
+    return p->flight.cancel && __atomic_load_n(p->flight.cancel, __ATOMIC_RELAXED);
+}
+
+static void tell(pending *p) {
+    vyre_error ignored;
+    pthread_mutex_lock(&p->lock);
+    if (!p->is_over && !p->was_told) {
+        p->was_told = 1;
+        vy_cuda_signal(p->cuda, p->flight.lane, &ignored);
+    }
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* Waits until the event is done or the time is up, an eye on the caller's word. What the driver says at the end. */
+static int wait_until(pending *p, uint64_t deadline_ns) {
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    uint64_t since = vy_clock_now();
+    int result;
+    while ((result = p->cuda->api.event_query(p->flight.lane->done)) == VY_CU_NOT_READY) {
+        uint64_t now = vy_clock_now();
+        if (deadline_ns && now >= deadline_ns)
+            break;
+        if (is_cancelled(p))
+            tell(p);
+        if (now - since > SPIN_NS)
+            nanosleep(&pause, NULL);
+    }
+    return result;
+}
+
+/* Nobody tells it to end from here on. */
+static void close_to_signals(pending *p) {
+    pthread_mutex_lock(&p->lock);
+    p->is_over = 1;
+    int was_told = p->was_told;
+    pthread_mutex_unlock(&p->lock);
+    if (was_told)
+        vy_cuda_signal_settle(p->cuda, p->flight.lane);
+    p->flight.was_told = (uint8_t)was_told;
+}
+
+/* Inside: the device is done with it, one way or the other. */
+static void judge(pending *p, int result, vyre_outputs *outputs) {
+    close_to_signals(p);
+    p->status = vy_cuda_check(p->cuda, result, "running a kernel", &p->error);
+    if (p->status == VYRE_OK)
+        p->status = vy_cuda_flight_finish(&p->flight, outputs, &p->error);
+    vy_cuda_flight_end(&p->flight);
+    p->is_judged = 1;
+}
+
+static vyre_status wait(void *self, uint64_t deadline_ns, vyre_outputs *outputs, vyre_error *error) {
+    pending *p = self;
+    int was_pushed;
+    if (!p->is_judged) {
+        vyre_status status = vy_cuda_enter(p->cuda, &was_pushed, error);
+        if (status != VYRE_OK)
+            return status;
+        int result = wait_until(p, deadline_ns);
+        if (result != VY_CU_NOT_READY)
+            judge(p, result, outputs);
+        vy_cuda_leave(p->cuda, was_pushed);
+        if (result == VY_CU_NOT_READY)
+            return vy_fail(error, VYRE_TIMEOUT, NULL, "`%s` is still running", p->code->name);
+    }
+    if (p->status != VYRE_OK)
+        *error = p->error;
+    return p->status;
+}
+
+/* A kernel that does not look ends when it ends. */
+static void cancel(void *self) {
+    pending *p = self;
+    int was_pushed;
+    vyre_error ignored;
+    if (vy_cuda_enter(p->cuda, &was_pushed, &ignored) != VYRE_OK)
+        return;
+    tell(p);
+    vy_cuda_leave(p->cuda, was_pushed);
+}
+
+static void destroy(void *self) {
+    pending *p = self;
+    int was_pushed;
+    if (!p->is_judged) { /* nobody wants its outputs */
+        vy_cuda_enter_anyway(p->cuda, &was_pushed);
+        close_to_signals(p);
+        vy_cuda_flight_end(&p->flight);
+        vy_cuda_leave(p->cuda, was_pushed);
+    }
+    vy_cuda_code_release(p->code);
+    pthread_mutex_destroy(&p->lock);
+    vy_release(p, sizeof *p);
+}
+
+static const vyre_pending_vtable table = {
+    .struct_size = sizeof(vyre_pending_vtable),
+    .is_ready = is_ready,
+    .wait = wait,
+    .cancel = cancel,
+    .destroy = destroy,
+};
+
+static vyre_status submit(pending *p, const vyre_launch *launch, const vyre_span *inputs, vyre_error *error) {
+    vy_cuda_flight_bind_host(&p->flight, launch, inputs);
+    vyre_status status = vy_cuda_flight_submit(&p->flight, launch, error);
+    return status == VYRE_OK
+               ? vy_cuda_check(p->cuda, p->cuda->api.event_record(p->flight.lane->done, p->flight.lane->stream),
+                               "recording an event", error)
+               : status;
+}
+
+vyre_status vy_cuda_pending_start(vy_cuda_code *code, const vyre_launch *launch, const vyre_span *inputs,
+                                  vyre_native_pending *out, vyre_error *error) {
+    pending *p = vy_allocate(sizeof *p);
+    if (!p)
+        return vy_fail_memory(error, "starting a dispatch");
+    p->cuda = code->cuda;
+    p->is_over = p->was_told = p->is_judged = 0;
+    vyre_status status = vy_cuda_flight_start(&p->flight, code, launch, NULL, error);
+    if (status == VYRE_OK) {
+        status = submit(p, launch, inputs, error);
+        if (status != VYRE_OK)
+            vy_cuda_flight_end(&p->flight);
+    }
+    if (status != VYRE_OK) {
+        vy_release(p, sizeof *p);
+        return status;
+    }
+    p->code = vy_cuda_code_retain(code);
+    pthread_mutex_init(&p->lock, NULL);
+    *out = (vyre_native_pending){&table, p};
+    return VYRE_OK;
+}

@@ -1,0 +1,263 @@
+/* Sequences and batches (sequence.h). */
+#include "backends/cuda/sequence.h"
+
+#include "backends/cuda/flight.h"
+#include "backends/cuda/memory.h"
+#include "backends/cuda/pipeline.h"
+#include "base/status.h"
+#include "driver/boundary.h"
+
+/* ---- launches on resident buffers ---- */
+
+/* One lane, and what was put into its stream. */
+typedef struct train {
+    vy_cuda *cuda;
+    vy_cuda_lane *lane;
+    const vy_cuda_code *polling; /* the last code whose control block was not looked at yet, or NULL */
+    const vyre_launch *first;    /* its deadline and word are those of all */
+} train;
+
+static int is_resident(const vyre_resource *bindings, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        if (bindings[i].kind != VYRE_RESOURCE_RESIDENT)
+            return 0;
+    return 1;
+}
+
+/* Waits, and looks at what those that could only be stopped said: they share a block, and which of them it was is not known. */
+static vyre_status settle(train *t, vyre_error *error) {
+    const vy_cuda_code *code = t->polling;
+    t->polling = NULL;
+    if (!code)
+        return vy_cuda_lane_wait(t->cuda, t->lane, "running a kernel", error);
+    vyre_status status = vy_cuda_control_fetch(t->lane, code, error);
+    if (status == VYRE_OK)
+        status = vy_cuda_await(t->cuda, t->lane, code, t->first->deadline_ns, t->first->cancel, error);
+    int was_cancelled = t->first->cancel && __atomic_load_n(t->first->cancel, __ATOMIC_RELAXED);
+    return status == VYRE_OK ? vy_cuda_judge(t->lane, code, was_cancelled, t->first->trap, error) : status;
+}
+
+/* Puts one launch into the stream; one that may trap is waited for. */
+static vyre_status add(train *t, vy_cuda_code *code, const vyre_launch *launch, const vyre_resource *bindings,
+                       vyre_error *error) {
+    vy_cu_address addresses[VY_LIMIT_BUFFERS];
+    const vy_cuda_header *header = &code->kernel.header;
+    vyre_status status = VYRE_OK;
+    for (uint32_t i = 0; i < code->buffer_count; i++)
+        addresses[i] = vy_cuda_resident_address(bindings[i].resident.id) + bindings[i].offset;
+    if (vy_cuda_needs_pieces(t->cuda, launch->groups)) {
+        status = vy_cuda_launch_pieces(t->lane, code, launch, addresses, error);
+        return status == VYRE_OK ? vy_cuda_judge(t->lane, code, 0, launch->trap, error) : status;
+    }
+    if (t->polling && header->reports) /* it needs the block for itself */
+        status = settle(t, error);
+    if (status == VYRE_OK && !t->polling)
+        status = vy_cuda_control_prepare(t->lane, code, launch, error);
+    if (status == VYRE_OK)
+        status = vy_cuda_launch(t->lane, code, launch, addresses, error);
+    if (status != VYRE_OK || !vy_cuda_needs_control(&code->kernel))
+        return status;
+    t->polling = code;
+    t->first = launch;
+    return header->reports ? settle(t, error) : VYRE_OK;
+}
+
+static vyre_status start(train *t, vy_cuda *cuda, vyre_error *error) {
+    *t = (train){.cuda = cuda};
+    return vy_cuda_lane_take(cuda, &t->lane, error);
+}
+
+static void end(train *t, vyre_status status) {
+    if (status != VYRE_OK) {
+        t->lane->is_control_clean = 0;
+        t->cuda->api.stream_synchronize(t->lane->stream);
+    }
+    vy_cuda_lane_give(t->cuda, t->lane);
+}
+
+/* ---- sequences ---- */
+
+static vyre_status run_steps(train *t, const vyre_native_step *steps, size_t count, size_t *failed, vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    for (size_t i = 0; i < count && status == VYRE_OK; i++) {
+        vy_cuda_code *code = ((vy_cuda_pipeline *)steps[i].pipeline)->code;
+        *failed = i;
+        if (is_resident(steps[i].bindings, code->buffer_count)) {
+            status = add(t, code, &steps[i].launch, steps[i].bindings, error);
+            continue;
+        }
+        status = settle(t, error); /* host bytes take a lane of their own */
+        if (status == VYRE_OK)
+            status = vy_cuda_flight_run(code, &steps[i].launch, NULL, steps[i].bindings, NULL, NULL, error);
+    }
+    if (status == VYRE_OK)
+        *failed = count;
+    return status;
+}
+
+static vyre_status read_ranges(train *t, const vyre_readback *readbacks, size_t count, vyre_error *error) {
+    enum { AT_ONCE = 64 };
+    vy_cuda_copy copies[AT_ONCE];
+    vyre_status status = VYRE_OK;
+    while (count && status == VYRE_OK) {
+        size_t n = count < AT_ONCE ? count : AT_ONCE;
+        for (size_t i = 0; i < n; i++)
+            copies[i] = (vy_cuda_copy){vy_cuda_resident_address(readbacks[i].resident.id) + readbacks[i].offset,
+                                       readbacks[i].host, readbacks[i].size};
+        status = vy_cuda_stage_out(t->cuda, &t->lane->staging, t->lane->stream, copies, n, error);
+        readbacks += n, count -= n;
+    }
+    return status;
+}
+
+static vyre_status mark(train *t, vy_cu_event event, vyre_error *error) {
+    return vy_cuda_check(t->cuda, t->cuda->api.event_record(event, t->lane->stream), "recording an event", error);
+}
+
+static vyre_status run_timed(train *t, const vyre_native_step *steps, size_t count, vyre_timing *timing, size_t *failed,
+                             vyre_error *error) {
+    float milliseconds = 0;
+    uint64_t before = vy_clock_now();
+    vyre_status status = vy_cuda_lane_measure(t->cuda, t->lane, error);
+    if (status == VYRE_OK)
+        status = mark(t, t->lane->begin, error);
+    if (status == VYRE_OK)
+        status = run_steps(t, steps, count, failed, error);
+    if (status == VYRE_OK)
+        status = mark(t, t->lane->end, error);
+    uint64_t submitted = vy_clock_now();
+    if (status == VYRE_OK)
+        status = settle(t, error);
+    uint64_t waited = vy_clock_now();
+    if (status == VYRE_OK)
+        status = vy_cuda_check(t->cuda, t->cuda->api.event_elapsed(&milliseconds, t->lane->begin, t->lane->end),
+                               "reading the time of a sequence", error);
+    timing->device_ns = milliseconds > 0 ? (uint64_t)((double)milliseconds * 1e6) : 0;
+    timing->enqueue_ns = submitted - before;
+    timing->wait_ns = waited - submitted;
+    timing->present |= VYRE_TIMED_DEVICE | VYRE_TIMED_ENQUEUE | VYRE_TIMED_WAIT;
+    return status;
+}
+
+static vyre_status run_inside(vy_cuda *cuda, const vyre_native_step *steps, size_t step_count,
+                              const vyre_readback *readbacks, size_t readback_count, vyre_timing *timing,
+                              size_t *failed, vyre_error *error) {
+    train t;
+    vyre_status status = start(&t, cuda, error);
+    if (status != VYRE_OK)
+        return status;
+    if (timing)
+        status = run_timed(&t, steps, step_count, timing, failed, error);
+    else
+        status = run_steps(&t, steps, step_count, failed, error);
+    /* Copies wait for the kernels before them; what may have been stopped is looked at first. */
+    if (status == VYRE_OK && (t.polling || !readback_count))
+        status = settle(&t, error);
+    if (status == VYRE_OK)
+        status = read_ranges(&t, readbacks, readback_count, error);
+    end(&t, status);
+    return status;
+}
+
+vyre_status vy_cuda_sequence(void *self, const vyre_native_step *steps, size_t step_count,
+                             const vyre_readback *readbacks, size_t readback_count, vyre_timing *timing, size_t *failed,
+                             vyre_error *error) {
+    vy_cuda *cuda = self;
+    int was_pushed;
+    uint64_t before = timing ? vy_clock_now() : 0;
+    vyre_status status = vy_cuda_enter(cuda, &was_pushed, error);
+    if (status != VYRE_OK)
+        return status;
+    status = run_inside(cuda, steps, step_count, readbacks, readback_count, timing, failed, error);
+    vy_cuda_leave(cuda, was_pushed);
+    if (timing)
+        timing->wall_ns = vy_clock_now() - before;
+    return status;
+}
+
+/* ---- batches ---- */
+
+static vyre_status run_rows(vy_cuda_code *code, const vyre_launch *launches, const vy_cuda_rows *rows, size_t count,
+                            vyre_outputs *outputs, size_t *failed, vyre_error *error) {
+    train t;
+    vyre_status status = start(&t, code->cuda, error);
+    if (status != VYRE_OK)
+        return status;
+    for (size_t i = 0; i < count && status == VYRE_OK; i++) {
+        const vyre_resource *bindings = rows->each ? rows->each[i] : rows->four[i];
+        *failed = i;
+        if (is_resident(bindings, code->buffer_count)) {
+            status = add(&t, code, &launches[i], bindings, error);
+            continue;
+        }
+        status = settle(&t, error);
+        if (status == VYRE_OK)
+            status = vy_cuda_flight_run(code, &launches[i], NULL, bindings, &outputs[i], NULL, error);
+    }
+    if (status == VYRE_OK) {
+        *failed = count;
+        status = settle(&t, error);
+    }
+    end(&t, status);
+    return status;
+}
+
+vyre_status vy_cuda_batch_resources(vy_cuda_code *code, const vyre_launch *launches, const vy_cuda_rows *rows,
+                                    size_t count, vyre_outputs *outputs, size_t *failed, vyre_error *error) {
+    int was_pushed;
+    vyre_status status = vy_cuda_enter(code->cuda, &was_pushed, error);
+    if (status != VYRE_OK)
+        return status;
+    status = run_rows(code, launches, rows, count, outputs, failed, error);
+    vy_cuda_leave(code->cuda, was_pushed);
+    return status;
+}
+
+/* Two at a time: while one is awaited, the next one is on its way. */
+static vyre_status run_pair(vy_cuda_code *code, const vyre_launch *launches, const vyre_span *const *inputs,
+                            size_t count, vyre_outputs *outputs, size_t *failed, vyre_error *error) {
+    vy_cuda_flight flights[2];
+    size_t started = 0, finished = 0;
+    vyre_status status = VYRE_OK;
+    while (finished < count && status == VYRE_OK) {
+        for (; started < count && started < finished + 2 && status == VYRE_OK; started++) {
+            vy_cuda_flight *f = &flights[started % 2];
+            *failed = started;
+            status = vy_cuda_flight_start(f, code, &launches[started], NULL, error);
+            if (status != VYRE_OK)
+                break;
+            vy_cuda_flight_bind_host(f, &launches[started], inputs[started]);
+            status = vy_cuda_flight_submit(f, &launches[started], error);
+            if (status != VYRE_OK) {
+                vy_cuda_flight_end(f);
+                break;
+            }
+        }
+        if (finished == started)
+            break;
+        /* Also behind one that did not start: if an earlier one fails, it is the one that counts. */
+        vy_cuda_flight *f = &flights[finished % 2];
+        vyre_error own;
+        vyre_status ended = vy_cuda_flight_finish(f, &outputs[finished], &own);
+        vy_cuda_flight_end(f);
+        if (ended != VYRE_OK)
+            status = ended, *error = own, *failed = finished;
+        finished++;
+    }
+    for (; finished < started; finished++)
+        vy_cuda_flight_end(&flights[finished % 2]);
+    if (status == VYRE_OK)
+        *failed = count;
+    return status;
+}
+
+vyre_status vy_cuda_batch_host(vy_cuda_code *code, const vyre_launch *launches, const vyre_span *const *inputs,
+                               size_t count, vyre_outputs *outputs, size_t *failed, vyre_error *error) {
+    int was_pushed;
+    vyre_status status = vy_cuda_enter(code->cuda, &was_pushed, error);
+    if (status != VYRE_OK)
+        return status;
+    status = run_pair(code, launches, inputs, count, outputs, failed, error);
+    vy_cuda_leave(code->cuda, was_pushed);
+    return status;
+}

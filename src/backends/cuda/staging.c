@@ -1,0 +1,174 @@
+/* Pinned memory between the host and the device (staging.h). */
+#include "backends/cuda/staging.h"
+
+#include "base/status.h"
+
+#include <string.h>
+
+vyre_status vy_cuda_pinned_take(vy_cuda *cuda, size_t size, void **out, vyre_error *error) {
+    int result = cuda->api.host_allocate(out, size, VY_CU_HOST_PORTABLE);
+    if (result == VY_CU_OK)
+        return VYRE_OK;
+    *out = NULL;
+    if (result == VY_CU_OUT_OF_MEMORY)
+        return vy_fail(error, VYRE_NO_MEMORY, NULL, "there is no pinned memory of the host (%zu bytes)", size);
+    return vy_cuda_failed(cuda, result, "allocating pinned memory", error);
+}
+
+void vy_cuda_staging_end(vy_cuda *cuda, vy_cuda_staging *staging) {
+    for (int i = 0; i < VY_CUDA_CHUNKS; i++) {
+        if (staging->events[i])
+            cuda->api.event_destroy(staging->events[i]);
+        if (staging->chunks[i])
+            cuda->api.host_free(staging->chunks[i]);
+    }
+    *staging = (vy_cuda_staging){.current = 0};
+}
+
+void vy_cuda_staging_rest(vy_cuda_staging *staging) {
+    memset(staging->is_busy, 0, sizeof staging->is_busy);
+    staging->current = 0;
+    staging->used = 0;
+}
+
+static vyre_status make_chunk(vy_cuda *cuda, vy_cuda_staging *staging, unsigned index, vyre_error *error) {
+    void *memory = NULL;
+    if (staging->chunks[index])
+        return VYRE_OK;
+    vyre_status status = VYRE_OK;
+    if (!staging->events[index])
+        status = vy_cuda_check(cuda, cuda->api.event_create(&staging->events[index], VY_CU_EVENT_NO_TIMING),
+                               "making an event", error);
+    if (status == VYRE_OK)
+        status = vy_cuda_pinned_take(cuda, VY_CUDA_CHUNK, &memory, error);
+    staging->chunks[index] = memory;
+    return status;
+}
+
+/* Whoever copies from or to the chunk next may. */
+static vyre_status await(vy_cuda *cuda, vy_cuda_staging *staging, unsigned index, vyre_error *error) {
+    if (!staging->is_busy[index])
+        return VYRE_OK;
+    staging->is_busy[index] = 0;
+    return vy_cuda_check(cuda, cuda->api.event_synchronize(staging->events[index]), "waiting for a copy", error);
+}
+
+static vyre_status record(vy_cuda *cuda, vy_cuda_staging *staging, unsigned index, vy_cu_stream stream,
+                          vyre_error *error) {
+    staging->is_busy[index] = 1;
+    return vy_cuda_check(cuda, cuda->api.event_record(staging->events[index], stream), "recording an event", error);
+}
+
+vyre_status vy_cuda_staging_first(vy_cuda *cuda, vy_cuda_staging *staging, uint8_t **out, vyre_error *error) {
+    vyre_status status = make_chunk(cuda, staging, 0, error);
+    *out = staging->chunks[0];
+    return status;
+}
+
+/* ---- to the device ---- */
+
+/* A chunk with room; the one that is full is closed. */
+static vyre_status next_room(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stream stream, vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    if (staging->used == VY_CUDA_CHUNK) {
+        status = record(cuda, staging, staging->current, stream, error);
+        staging->current = (staging->current + 1) % VY_CUDA_CHUNKS;
+        staging->used = 0;
+    }
+    if (status == VYRE_OK)
+        status = make_chunk(cuda, staging, staging->current, error);
+    return status == VYRE_OK ? await(cuda, staging, staging->current, error) : status;
+}
+
+vyre_status vy_cuda_stage_in(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stream stream, vy_cu_address to,
+                             const void *from, uint64_t size, vyre_error *error) {
+    const uint8_t *bytes = from;
+    while (size) {
+        vyre_status status = next_room(cuda, staging, stream, error);
+        if (status != VYRE_OK)
+            return status;
+        size_t room = VY_CUDA_CHUNK - staging->used, piece = size < room ? (size_t)size : room;
+        uint8_t *place = staging->chunks[staging->current] + staging->used;
+        memcpy(place, bytes, piece);
+        status =
+            vy_cuda_check(cuda, cuda->api.copy_to_device(to, place, piece, stream), "copying to the device", error);
+        if (status != VYRE_OK)
+            return status;
+        staging->used += piece;
+        bytes += piece, to += piece, size -= piece;
+    }
+    return VYRE_OK;
+}
+
+/* ---- from the device ---- */
+
+/* A place in a list of copies. */
+typedef struct cursor {
+    const vy_cuda_copy *copies;
+    size_t left;
+    uint64_t done; /* of the first */
+} cursor;
+
+/* The next piece that fits into the rest of a chunk; 0 at the end of either. */
+static size_t next_piece(cursor *c, size_t used, uint8_t **host, vy_cu_address *device) {
+    while (c->left && c->done == c->copies->size)
+        c->copies++, c->left--, c->done = 0;
+    if (!c->left || used == VY_CUDA_CHUNK)
+        return 0;
+    uint64_t size = c->copies->size - c->done, room = VY_CUDA_CHUNK - used;
+    *host = (uint8_t *)c->copies->host + c->done;
+    *device = c->copies->device + c->done;
+    size = size < room ? size : room;
+    c->done += size;
+    return (size_t)size;
+}
+
+/* Starts the copies into a chunk; *used is 0 when there is nothing left. */
+static vyre_status fetch(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stream stream, unsigned index, cursor *c,
+                         size_t *used, vyre_error *error) {
+    uint8_t *host;
+    vy_cu_address device;
+    size_t piece;
+    vyre_status status = VYRE_OK;
+    *used = 0;
+    while (status == VYRE_OK && (piece = next_piece(c, *used, &host, &device))) {
+        if (!*used)
+            status = make_chunk(cuda, staging, index, error);
+        if (!*used && status == VYRE_OK)
+            status = await(cuda, staging, index, error); /* of an upload before */
+        if (status == VYRE_OK)
+            status = vy_cuda_check(cuda, cuda->api.copy_to_host(staging->chunks[index] + *used, device, piece, stream),
+                                   "copying from the device", error);
+        *used += piece;
+    }
+    return status == VYRE_OK && *used ? record(cuda, staging, index, stream, error) : status;
+}
+
+static vyre_status drain(vy_cuda *cuda, vy_cuda_staging *staging, unsigned index, cursor *c, vyre_error *error) {
+    uint8_t *host;
+    vy_cu_address device;
+    size_t piece, used = 0;
+    vyre_status status = await(cuda, staging, index, error);
+    while (status == VYRE_OK && (piece = next_piece(c, used, &host, &device))) {
+        memcpy(host, staging->chunks[index] + used, piece);
+        used += piece;
+    }
+    return status;
+}
+
+vyre_status vy_cuda_stage_out(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stream stream, const vy_cuda_copy *copies,
+                              size_t count, vyre_error *error) {
+    cursor asked = {copies, count, 0}, taken = asked;
+    uint64_t first = 0, end = 0; /* chunks that are under way */
+    size_t used = 1;
+    vyre_status status = VYRE_OK;
+    do {
+        while (status == VYRE_OK && used && end < first + VY_CUDA_CHUNKS) {
+            status = fetch(cuda, staging, stream, (unsigned)(end % VY_CUDA_CHUNKS), &asked, &used, error);
+            end += used != 0;
+        }
+        if (status == VYRE_OK && first < end)
+            status = drain(cuda, staging, (unsigned)(first++ % VY_CUDA_CHUNKS), &taken, error);
+    } while (status == VYRE_OK && first < end);
+    return status;
+}

@@ -1,0 +1,42 @@
+/* Staging: pinned memory through which host bytes pass, a few chunks in turn, so that the copies of this processor and those of the device overlap.
+ *
+ * A chunk that was handed to the device is used again when its event says that the copy is done. */
+#ifndef VY_BACKENDS_CUDA_STAGING_H
+#define VY_BACKENDS_CUDA_STAGING_H
+
+#include "backends/cuda/cuda.h"
+
+enum { VY_CUDA_CHUNKS = 4, VY_CUDA_CHUNK = 1 << 20 };
+
+typedef struct vy_cuda_staging {
+    uint8_t *chunks[VY_CUDA_CHUNKS]; /* NULL until it is needed */
+    vy_cu_event events[VY_CUDA_CHUNKS];
+    uint8_t is_busy[VY_CUDA_CHUNKS]; /* its event was recorded, and not waited for */
+    unsigned current;
+    size_t used; /* of the current one */
+} vy_cuda_staging;
+
+/* Pinned memory of the host; api.host_free follows. VYRE_NO_MEMORY if there is none. */
+vyre_status vy_cuda_pinned_take(vy_cuda *cuda, size_t size, void **out, vyre_error *error);
+
+void vy_cuda_staging_end(vy_cuda *cuda, vy_cuda_staging *staging);
+/* All copies are done: the stream was waited for. */
+void vy_cuda_staging_rest(vy_cuda_staging *staging);
+
+/* The first chunk, for somebody who lays it out himself and waits for the stream before anybody else uses it. */
+vyre_status vy_cuda_staging_first(vy_cuda *cuda, vy_cuda_staging *staging, uint8_t **out, vyre_error *error);
+/* Host bytes to the device: they are copied when it returns, and the device's copies are under way. */
+vyre_status vy_cuda_stage_in(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stream stream, vy_cu_address to,
+                             const void *from, uint64_t size, vyre_error *error);
+
+/* One contiguous copy. */
+typedef struct vy_cuda_copy {
+    vy_cu_address device;
+    void *host;
+    uint64_t size;
+} vy_cuda_copy;
+/* From the device to host bytes, which are there when it returns. If it fails, copies may be under way. */
+vyre_status vy_cuda_stage_out(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stream stream, const vy_cuda_copy *copies,
+                              size_t count, vyre_error *error);
+
+#endif

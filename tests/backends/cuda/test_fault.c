@@ -1,0 +1,311 @@
+/* The k-th call of the driver fails, for every k of a scenario that uses everything: an error with a fix each time, nothing left on the device or the host; and a
+ * device that was lost that way comes back. */
+#include "backends/conform.h"
+#include "backends/cuda/shim.h"
+
+#include "support/fault.h"
+#include "vyre/async.h"
+
+static const char texts[] =
+    "program plain {\n param a : u32\n buffer x : u32 read\n buffer y : u32 write\n workgroup 64\n grid over y\n"
+    " let i = global_id.x\n if i < len(y) { y[i] = x[i] * a + 1 }\n}\n"
+    "program trapping {\n buffer x : u32 read_write\n workgroup 64\n grid over x\n let i = global_id.x\n"
+    " var n = x[i]\n while n > 1000000 { n = n / 2 }\n if n == 999999 { trap 7 }\n if i < len(x) { x[i] = n + 1 }\n}\n";
+
+enum { SMALL = 1000, LARGE = 600000 };
+
+typedef struct scenario {
+    vyre_program *plain, *trapping;
+    uint32_t *values; /* LARGE */
+    int is_wrong;
+} scenario;
+
+/* One step after the other; the first that fails ends it. */
+typedef struct course {
+    const scenario *s;
+    vyre_backend *backend;
+    vyre_pipeline *plain, *trapping;
+    vyre_resident x, y;
+    vyre_pending *pending;
+    vyre_outputs outputs, several[3];
+    int is_wrong;
+} course;
+
+static void check(course *c, const void *data, size_t count, int is_plain) {
+    const uint32_t *given = data;
+    for (size_t i = 0; i < count; i++)
+        c->is_wrong |= given[i] != (is_plain ? c->s->values[i] * 3 + 1 : c->s->values[i] + 1);
+}
+
+static vyre_arguments arguments_of(const course *c, size_t count, vyre_span *span, vyre_scalar *a, uint64_t *counts) {
+    *span = (vyre_span){c->s->values, count * sizeof *c->s->values};
+    *a = vyre_scalar_u32(3);
+    *counts = count;
+    return (vyre_arguments){
+        .params = a, .param_count = 1, .inputs = span, .input_count = 1, .counts = counts, .count_count = 1};
+}
+
+static vyre_status host_bytes(course *c, vyre_error *error) {
+    vyre_span span;
+    vyre_scalar a;
+    uint64_t counts;
+    vyre_timing timing;
+    vyre_dispatch_config patient = {.timeout_ns = UINT64_C(60000000000)};
+    vyre_arguments arguments = arguments_of(c, SMALL, &span, &a, &counts);
+    vyre_status status = vyre_pipeline_dispatch(c->plain, &arguments, NULL, &c->outputs, NULL, error);
+    if (status == VYRE_OK)
+        check(c, c->outputs.items[0].data, SMALL, 1);
+    arguments = arguments_of(c, LARGE, &span, &a, &counts);
+    if (status == VYRE_OK)
+        status = vyre_pipeline_dispatch_timed(c->plain, &arguments, NULL, &c->outputs, &timing, NULL, error);
+    if (status == VYRE_OK)
+        check(c, c->outputs.items[0].data, LARGE, 1);
+    arguments = (vyre_arguments){.inputs = &span, .input_count = 1};
+    span.size = SMALL * 4;
+    if (status == VYRE_OK)
+        status = vyre_pipeline_dispatch_into(c->trapping, &arguments, NULL, &c->outputs, NULL, error);
+    if (status == VYRE_OK)
+        check(c, c->outputs.items[0].data, SMALL, 0);
+    if (status == VYRE_OK)
+        status = vyre_pipeline_dispatch(c->trapping, &arguments, &patient, &c->outputs, NULL, error);
+    if (status == VYRE_OK)
+        check(c, c->outputs.items[0].data, SMALL, 0);
+    return status;
+}
+
+static vyre_status in_flight(course *c, vyre_error *error) {
+    vyre_span span;
+    vyre_scalar a;
+    uint64_t counts;
+    size_t failed;
+    vyre_arguments arguments = arguments_of(c, SMALL, &span, &a, &counts), many[3] = {arguments, arguments, arguments};
+    vyre_status status = vyre_pipeline_dispatch_async(c->plain, &arguments, NULL, &c->pending, error);
+    if (status == VYRE_OK)
+        status = vyre_pending_wait(c->pending, UINT64_MAX, &c->outputs, NULL, error);
+    if (status == VYRE_OK)
+        check(c, c->outputs.items[0].data, SMALL, 1);
+    if (status == VYRE_OK)
+        status = vyre_pipeline_dispatch_batch(c->plain, many, 3, NULL, c->several, &failed, NULL, error);
+    for (int i = 0; i < 3 && status == VYRE_OK; i++)
+        check(c, c->several[i].items[0].data, SMALL, 1);
+    return status;
+}
+
+static vyre_status resident(course *c, vyre_error *error) {
+    vyre_scalar a = vyre_scalar_u32(3);
+    vyre_arguments arguments = {.params = &a, .param_count = 1};
+    uint32_t back[SMALL];
+    vyre_status status = vyre_resident_allocate(c->backend, SMALL * 4, NULL, &c->x, error);
+    if (status == VYRE_OK)
+        status = vyre_resident_allocate(c->backend, SMALL * 4, NULL, &c->y, error);
+    if (status == VYRE_OK)
+        status = vyre_resident_upload(c->backend, c->x, c->s->values, SMALL * 4, error);
+    vyre_resource bindings[2] = {{.kind = VYRE_RESOURCE_RESIDENT, .resident = c->x},
+                                 {.kind = VYRE_RESOURCE_RESIDENT, .resident = c->y}};
+    vyre_step step = {.pipeline = c->plain, .arguments = &arguments, .bindings = bindings, .binding_count = 2};
+    vyre_readback readback = {.resident = c->y, .size = sizeof back, .host = back};
+    if (status == VYRE_OK)
+        status =
+            vyre_pipeline_dispatch_persistent(c->plain, bindings, 2, &arguments, NULL, &c->outputs, NULL, NULL, error);
+    if (status == VYRE_OK)
+        status = vyre_sequence_run(c->backend, &step, 1, &readback, 1, NULL, NULL, NULL, NULL, error);
+    if (status == VYRE_OK)
+        check(c, back, SMALL, 1);
+    return status;
+}
+
+static vyre_status go(course *c, vyre_error *error) {
+    vyre_status status = vyre_acquire("cuda", &c->backend, error);
+    if (status == VYRE_OK)
+        status = vyre_compile(c->backend, c->s->plain, NULL, &c->plain, error);
+    if (status == VYRE_OK)
+        status = vyre_compile(c->backend, c->s->trapping, NULL, &c->trapping, error);
+    if (status == VYRE_OK)
+        status = host_bytes(c, error);
+    if (status == VYRE_OK)
+        status = in_flight(c, error);
+    return status == VYRE_OK ? resident(c, error) : status;
+}
+
+/* Frees what is named first, so that the drill sees those calls too. */
+static void end(course *c) {
+    if (c->backend && c->x.owner)
+        vyre_resident_free(c->backend, c->x, NULL);
+    if (c->backend && c->y.owner)
+        vyre_resident_free(c->backend, c->y, NULL);
+    vyre_pending_free(c->pending);
+    vyre_pipeline_release(c->plain);
+    vyre_pipeline_release(c->trapping);
+    vyre_backend_release(c->backend);
+    vyre_outputs_free(&c->outputs);
+    for (int i = 0; i < 3; i++)
+        vyre_outputs_free(&c->several[i]);
+}
+
+static void start(course *c, const scenario *s) {
+    memset(c, 0, sizeof *c);
+    c->s = s;
+}
+
+static void scenario_open(scenario *s) {
+    vyre_backend *backend;
+    vyre_error error = VYRE_ERROR_INIT;
+    vyre_status status = vyre_acquire("cuda", &backend, &error);
+    if (status == VYRE_NOT_FOUND || status == VYRE_UNSUPPORTED)
+        VY_SKIP("backend cuda: %s", error.message);
+    if (status != VYRE_OK)
+        fail_msg("%s", error.message);
+    vyre_backend_release(backend);
+    s->plain = conform_parse(texts, NULL, 0, "plain");
+    s->trapping = conform_parse(texts, NULL, 0, "trapping");
+    s->values = malloc(LARGE * sizeof *s->values);
+    assert_non_null(s->values);
+    for (uint32_t i = 0; i < LARGE; i++)
+        s->values[i] = i;
+}
+
+static void scenario_close(scenario *s) {
+    vyre_program_release(s->plain);
+    vyre_program_release(s->trapping);
+    free(s->values);
+}
+
+/* ---- the drill ---- */
+
+/* Calls whose failure nobody has to hear of: they give something back, or somebody else's error is told already. */
+static int may_pass(const char *struck, int result) {
+    static const char *const names[] = {"context_pop",      "pool_trim",          "memory_info",
+                                        "device_attribute", "stream_synchronize", "context_synchronize",
+                                        "context_current",  "context_set",        "event_query"};
+    if (shim_find(shim_ends, struck) >= 0)
+        return 1;
+    if (result == VY_CU_OUT_OF_MEMORY && strcmp(struck, "pool_allocate") == 0)
+        return 1; /* what idle lanes hold was given back, and that was enough */
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], struck) == 0)
+            return 1;
+    return 0;
+}
+
+/* The driver's own context stays between the runs: else each would start the device anew. */
+static void drill(const scenario *s, int result, uint64_t *calls, uint64_t *passed) {
+    size_t blocks = vy_fault_live_blocks();
+    for (uint64_t k = 1;; k++) {
+        course c;
+        vyre_error error = VYRE_ERROR_INIT;
+        start(&c, s);
+        shim_start(k, result);
+        vyre_status status = go(&c, &error);
+        const char *struck = shim.struck;
+        if (status != VYRE_OK && (!error.message[0] || !error.fix[0]))
+            fail_msg("call %llu (%s): no message or no fix", (unsigned long long)k, struck ? struck : "none");
+        if (status == VYRE_OK && c.is_wrong)
+            fail_msg("call %llu (%s): the bits are wrong", (unsigned long long)k, struck ? struck : "none");
+        if (status == VYRE_OK && struck && !may_pass(struck, result))
+            fail_msg("call %llu (%s) failed, and nobody was told", (unsigned long long)k, struck);
+        if (status != VYRE_OK && !struck)
+            fail_msg("no call failed, but %s: %s", vyre_status_name(status), error.message);
+        end(&c);
+        struck = shim_stop();
+        *passed += status == VYRE_OK && struck;
+        if (shim_leaks())
+            fail_msg("call %llu (%s) leaves on the device:%s", (unsigned long long)k, struck ? struck : "none",
+                     shim_leaks());
+        if (vy_fault_live_blocks() != blocks)
+            fail_msg("call %llu (%s) leaves %lld blocks on the host", (unsigned long long)k, struck ? struck : "none",
+                     (long long)(vy_fault_live_blocks() - blocks));
+        *calls = k - 1;
+        if (!struck)
+            return;
+    }
+}
+
+static void every_call_of_the_driver_may_fail(void **state) {
+    (void)state;
+    static const int results[] = {1, 2, 719};
+    scenario s;
+    vy_cuda_api api;
+    vy_cu_context kept;
+    int device;
+    shim_install();
+    scenario_open(&s);
+    api = shim.real;
+    assert_int_equal(api.device_get(&device, 0), 0);
+    assert_int_equal(api.context_retain(&kept, device), 0);
+    for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
+        uint64_t calls = 0, passed = 0;
+        drill(&s, results[i], &calls, &passed);
+        printf("result %d: %llu calls failed one by one, %llu of them without effect\n", results[i],
+               (unsigned long long)calls, (unsigned long long)passed);
+        assert_true(calls > 100);
+    }
+    api.context_release(device);
+    scenario_close(&s);
+    vy_cuda_api_wrap(NULL);
+}
+
+/* ---- recovery ---- */
+
+static vyre_status dispatch(course *c, vyre_error *error) {
+    vyre_span span;
+    vyre_scalar a;
+    uint64_t counts;
+    vyre_arguments arguments = arguments_of(c, SMALL, &span, &a, &counts);
+    vyre_status status = vyre_pipeline_dispatch(c->plain, &arguments, NULL, &c->outputs, NULL, error);
+    if (status == VYRE_OK)
+        check(c, c->outputs.items[0].data, SMALL, 1);
+    return status;
+}
+
+static void a_loss_that_was_injected_is_recovered_from(void **state) {
+    (void)state;
+    scenario s;
+    course c;
+    vyre_error error = VYRE_ERROR_INIT;
+    uint32_t back[SMALL];
+    vyre_bytes bytes = VYRE_BYTES_INIT;
+    vyre_resident written;
+    shim_install();
+    scenario_open(&s);
+    size_t blocks = vy_fault_live_blocks();
+    start(&c, &s);
+    assert_int_equal(vyre_acquire("cuda", &c.backend, &error), VYRE_OK);
+    assert_int_equal(vyre_compile(c.backend, s.plain, NULL, &c.plain, &error), VYRE_OK);
+    assert_int_equal(vyre_resident_allocate(c.backend, sizeof back, s.values, &c.x, &error), VYRE_OK);
+    assert_int_equal(vyre_resident_allocate(c.backend, sizeof back, NULL, &written, &error), VYRE_OK);
+    assert_int_equal(vyre_resident_upload(c.backend, written, s.values, sizeof back, &error), VYRE_OK);
+    assert_int_equal(dispatch(&c, &error), VYRE_OK);
+    for (uint64_t k = 1; k < 6; k++) { /* the calls of a small dispatch */
+        shim_start(k, 719);
+        assert_int_equal(dispatch(&c, &error), VYRE_DEVICE_LOST);
+        assert_non_null(shim_stop());
+        assert_true(error.fix[0] != 0);
+        assert_int_equal(vyre_backend_device_lost(c.backend), 1);
+        assert_int_equal(dispatch(&c, &error), VYRE_DEVICE_LOST); /* sticky */
+        if (vyre_backend_try_recover(c.backend, &error) != VYRE_OK)
+            fail_msg("%s", error.message);
+        assert_int_equal(vyre_backend_device_lost(c.backend), 0);
+        assert_int_equal(dispatch(&c, &error), VYRE_OK);
+        assert_int_equal(vyre_resident_download(c.backend, c.x, &bytes, &error), VYRE_OK);
+        assert_memory_equal(bytes.data, s.values, sizeof back);
+        if (k == 1)
+            assert_int_equal(vyre_resident_download(c.backend, written, &bytes, &error), VYRE_INVALID_ARGUMENT);
+    }
+    assert_int_equal(c.is_wrong, 0);
+    vyre_bytes_free(&bytes);
+    end(&c);
+    assert_null(shim_leaks());
+    assert_int_equal(vy_fault_live_blocks(), blocks);
+    scenario_close(&s);
+    vy_cuda_api_wrap(NULL);
+}
+
+int main(void) {
+    setenv("VYRE_CACHE_DIR", "", 1);
+    vy_fault_install();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_call_of_the_driver_may_fail),
+        cmocka_unit_test(a_loss_that_was_injected_is_recovered_from),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
