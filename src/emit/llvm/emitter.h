@@ -8,6 +8,7 @@
  *   atomic.c      atomics
  *   collective.c  collectives
  *   value.c       expressions
+ *   again.c       values that are computed again
  *   width.c       how many lanes
  *   rows.c        what is known of a chunk without its lanes
  *   op.c          rows of the op table, conversions
@@ -31,11 +32,14 @@ enum { VY_LLVM_LANES = 64, VY_LLVM_ROWS = 4 };
 typedef enum vy_home {
     VY_HOME_SCALAR, /* the same for the workgroup */
     VY_HOME_LANES,  /* of one stretch: a vector */
-    VY_HOME_SPILL   /* of several stretches: a vector for each chunk, in the frame's memory; in a stretch as lanes */
+    VY_HOME_SPILL,  /* of several stretches: a vector for each chunk, in the frame's memory; in a stretch as lanes */
+    VY_HOME_AGAIN   /* of several stretches: computed where it is used */
 } vy_home;
 
 typedef struct vy_slot {
     uint8_t home;        /* vy_home */
+    uint8_t cost;        /* of computing it again */
+    uint32_t made_of;    /* again: the expression */
     LLVMValueRef place;  /* scalar, lanes: an alloca; made when it is first needed */
     uint64_t offset;     /* spill: into the frame's memory */
     uint32_t depth;      /* masks that were in force where it was declared */
@@ -182,6 +186,10 @@ void vy_llvm_assign(vy_emitter *e, uint32_t variable, LLVMValueRef value);
 
 /* Declares it by an expression; `let` and `var`. */
 void vy_llvm_define(vy_emitter *e, const vy_stmt *s);
+
+/* What is cheap to compute again, and its home then: 1, or 0 if it is not. */
+void vy_llvm_find_cheap(vy_emitter *e);
+int vy_llvm_make_again(vy_emitter *e, uint32_t variable);
 
 /* At the end of a chunk: what it changed of what outlives it. */
 void vy_llvm_put_back(vy_emitter *e);

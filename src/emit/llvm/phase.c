@@ -20,9 +20,9 @@ typedef struct planner {
 
 static void see_variable(planner *p, uint32_t variable) {
     vy_slot *slot = &p->e->slots[variable];
-    if (slot->home == VY_HOME_SCALAR)
+    if (slot->home == VY_HOME_SCALAR || slot->home == VY_HOME_AGAIN)
         return;
-    if (p->stretch[variable] && p->stretch[variable] != p->now + 1)
+    if (p->stretch[variable] && p->stretch[variable] != p->now + 1 && !vy_llvm_make_again(p->e, variable))
         slot->home = VY_HOME_SPILL;
     p->stretch[variable] = p->now + 1;
 }
@@ -72,6 +72,7 @@ void vy_llvm_plan_phases(vy_emitter *e) {
         e->status = VYRE_NO_MEMORY;
         return;
     }
+    vy_llvm_find_cheap(e);
     if (e->has_meetings)
         see_block(&p, e->body->first_stmt, e->body->end_stmt);
     vy_release(p.stretch, vy_array_size(variables + 1u, sizeof(uint32_t)));

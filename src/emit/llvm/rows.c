@@ -155,6 +155,8 @@ LLVMValueRef vy_llvm_row(vy_emitter *e, uint32_t expr, uint32_t k) {
     const vy_slot *slot = x->kind == VY_EXPR_VARIABLE ? &e->slots[x->a] : NULL;
     if (vy_expr_sameness(e->uniform, expr) != VY_SAME_NOWHERE)
         return vy_llvm_expr(e, expr);
+    if (slot && slot->home == VY_HOME_AGAIN)
+        return vy_llvm_row(e, slot->made_of, k);
     if (slot && slot->rows[k])
         return slot->rows_are_places
                    ? LLVMBuildLoad2(e->builder, vy_llvm_type(e, (vyre_type)x->type), slot->rows[k], "")
@@ -232,6 +234,8 @@ LLVMValueRef vy_llvm_holds(vy_emitter *e, uint32_t expr) {
         return vy_llvm_expr(e, expr);
     if (x->kind == VY_EXPR_VARIABLE && e->slots[x->a].holds)
         return e->slots[x->a].holds;
+    if (x->kind == VY_EXPR_VARIABLE && e->slots[x->a].home == VY_HOME_AGAIN)
+        return vy_llvm_holds(e, e->slots[x->a].made_of);
     if (!e->row)
         return NULL;
     if (x->kind == VY_EXPR_OP && x->op == VYRE_OP_LAND) {

@@ -25,7 +25,7 @@ int vy_llvm_is_whole(const vy_emitter *e, uint32_t expr) {
         return 1;
     const vy_expr *x = &e->program->exprs.items[expr];
     if (x->kind == VY_EXPR_VARIABLE)
-        return e->slots[x->a].is_whole;
+        return e->slots[x->a].is_whole || e->slots[x->a].home == VY_HOME_AGAIN;
     if (x->kind == VY_EXPR_LOAD)
         return !e->mask && vy_llvm_is_whole(e, x->b) && vy_llvm_is_whole(e, x->c);
     return x->kind != VY_EXPR_OP ||
@@ -111,6 +111,8 @@ LLVMValueRef vy_llvm_variable(vy_emitter *e, uint32_t variable) {
     uint32_t param = variable - e->body->first_variable;
     if (param < e->program->param_count)
         return e->params[param];
+    if (e->slots[variable].home == VY_HOME_AGAIN)
+        return vy_llvm_expr(e, e->slots[variable].made_of);
     return LLVMBuildLoad2(e->builder, place_type(e, variable), place_of(e, variable), "");
 }
 
@@ -147,6 +149,8 @@ static int is_by_rows(const vy_emitter *e, uint32_t expr) {
 void vy_llvm_define(vy_emitter *e, const vy_stmt *s) {
     vy_slot *slot = &e->slots[s->variable];
     uint64_t stride;
+    if (slot->home == VY_HOME_AGAIN)
+        return;
     int has_rows = e->row && slot->home == VY_HOME_LANES && vy_variable_stride(e->uniform, s->variable, &stride);
     LLVMValueRef rows[VY_LLVM_ROWS] = {NULL}, holds = NULL;
     for (uint32_t k = 0; has_rows && k < e->row_count; k++)
