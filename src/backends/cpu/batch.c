@@ -27,10 +27,11 @@ static void run_item(batch *b, size_t index) {
     vyre_error error;
     if (index > atomic_load_explicit(&b->failed, memory_order_relaxed))
         return; /* behind one that failed: nobody will ask */
-    vy_cpu_call call = vy_cpu_call_of(b->cpu, b->code, &b->launches[index]);
+    vy_cpu_call call = vy_cpu_call_of(b->cpu, b->code, &b->launches[index],
+                                      (vy_cpu_bytes){.inputs = b->inputs[index], .outputs = &b->outputs[index]});
     call.helpers = b->helpers;
     call.trap = &trap;
-    vyre_status status = vy_cpu_call_host(&call, b->inputs[index], &b->outputs[index], &error);
+    vyre_status status = vy_cpu_call_run(&call, &error);
     if (status == VYRE_OK)
         return;
     pthread_mutex_lock(&b->lock);

@@ -23,7 +23,7 @@ typedef struct binder {
     vy_cpu *cpu;
     const vy_cpu_code *code;
     const vyre_launch *launch;
-    vyre_outputs *outputs;
+    const vy_cpu_bytes *bytes;
     vy_cpu_bound *bound;
     vyre_error *error;
 } binder;
@@ -35,6 +35,10 @@ static int is_output(const binder *b, size_t index) {
 
 static int is_input(const binder *b, size_t index) {
     return b->code->buffers[index].access != VYRE_ACCESS_WRITE;
+}
+
+static int is_resident(const binder *b, size_t index) {
+    return b->bytes->bindings && b->bytes->bindings[index].kind == VYRE_RESOURCE_RESIDENT;
 }
 
 static size_t bytes_of(const binder *b, size_t index) {
@@ -77,8 +81,9 @@ static void *copy(const binder *b, const void *data, size_t size) {
 /* Whether the bytes lie in memory of a slot other than at its start, if it is their own and large enough. */
 static int is_in_the_way(const binder *b, const void *data, size_t size, size_t own) {
     uintptr_t first = (uintptr_t)data;
-    for (size_t i = 0; b->outputs && i < b->outputs->count; i++) {
-        const vyre_bytes *slot = &b->outputs->items[i];
+    const vyre_outputs *outputs = b->bytes->outputs;
+    for (size_t i = 0; outputs && i < outputs->count; i++) {
+        const vyre_bytes *slot = &outputs->items[i];
         uintptr_t start = (uintptr_t)slot->data;
         if (!slot->capacity || first >= start + slot->capacity || first + size <= start)
             continue;
@@ -137,46 +142,42 @@ static vyre_status bind_output(const binder *b, size_t index, vyre_bytes *slot) 
 
 /* ---- both ---- */
 
-vyre_status vy_cpu_bind_host(vy_cpu *cpu, const vy_cpu_code *code, const vyre_launch *launch, const vyre_span *inputs,
-                             vyre_outputs *outputs, vy_cpu_bound *bound, vyre_error *error) {
-    binder b = {cpu, code, launch, outputs, bound, error};
-    vyre_status status = start(&b);
+static vyre_status bind_inputs(const binder *b) {
+    const vy_cpu_bytes *from = b->bytes;
+    vyre_status status = VYRE_OK;
     size_t input = 0, output = 0;
-    for (size_t i = 0; i < code->buffer_count && status == VYRE_OK; i++) {
-        size_t own = is_output(&b, i) ? output++ : SIZE_MAX;
-        if (is_input(&b, i))
-            status = bind_input(&b, i, inputs[input++], own);
+    for (size_t i = 0; i < b->code->buffer_count && status == VYRE_OK; i++) {
+        size_t own = is_output(b, i) ? output++ : SIZE_MAX;
+        if (is_resident(b, i))
+            set(b, i, vy_cpu_resident_bytes(from->bindings[i].resident.id) + from->bindings[i].offset);
+        else if (is_input(b, i))
+            status = bind_input(b, i, from->bindings ? from->bindings[i].host : from->inputs[input++], own);
     }
-    output = 0;
-    for (size_t i = 0; i < code->buffer_count && status == VYRE_OK; i++)
-        if (is_output(&b, i))
-            status = bind_output(&b, i, &outputs->items[output++]);
     return status;
 }
 
-vyre_status vy_cpu_bind_resources(vy_cpu *cpu, const vy_cpu_code *code, const vyre_launch *launch,
-                                  const vyre_resource *bindings, vyre_outputs *outputs, vy_cpu_bound *bound,
-                                  vyre_error *error) {
-    binder b = {cpu, code, launch, outputs, bound, error};
-    vyre_status status = start(&b);
+static vyre_status bind_outputs(const binder *b) {
+    vyre_outputs *outputs = b->bytes->outputs;
+    vyre_status status = VYRE_OK;
     size_t output = 0;
-    for (size_t i = 0; i < code->buffer_count && status == VYRE_OK; i++) {
-        size_t own = is_output(&b, i) ? output++ : SIZE_MAX;
-        if (bindings[i].kind == VYRE_RESOURCE_RESIDENT)
-            set(&b, i, vy_cpu_resident_bytes(bindings[i].resident.id) + bindings[i].offset);
-        else if (is_input(&b, i))
-            status = bind_input(&b, i, bindings[i].host, own);
-    }
-    output = 0;
-    for (size_t i = 0; i < code->buffer_count && status == VYRE_OK; i++) {
-        size_t own = is_output(&b, i) ? output++ : SIZE_MAX;
-        if (own == SIZE_MAX || bindings[i].kind == VYRE_RESOURCE_RESIDENT)
+    for (size_t i = 0; i < b->code->buffer_count && status == VYRE_OK; i++) {
+        size_t own = is_output(b, i) ? output++ : SIZE_MAX;
+        if (own == SIZE_MAX || is_resident(b, i))
             continue;
-        status = outputs ? bind_output(&b, i, &outputs->items[own])
-                         : vy_fail(error, VYRE_INVALID_ARGUMENT, "bind what is written to resident buffers",
+        status = outputs ? bind_output(b, i, &outputs->items[own])
+                         : vy_fail(b->error, VYRE_INVALID_ARGUMENT, "bind what is written to resident buffers",
                                    "buffer %zu is written, and bound to host bytes that are not read back", i);
     }
     return status;
+}
+
+vyre_status vy_cpu_bind(vy_cpu *cpu, const vy_cpu_code *code, const vyre_launch *launch, const vy_cpu_bytes *bytes,
+                        vy_cpu_bound *bound, vyre_error *error) {
+    binder b = {cpu, code, launch, bytes, bound, error};
+    vyre_status status = start(&b);
+    if (status == VYRE_OK)
+        status = bind_inputs(&b);
+    return status == VYRE_OK ? bind_outputs(&b) : status;
 }
 
 void vy_cpu_unbind(vy_cpu_bound *bound) {

@@ -13,16 +13,20 @@ typedef struct vy_cpu_bound {
     uint64_t params[VY_LIMIT_PARAMS];
 } vy_cpu_bound;
 
-/* Host bytes: inputs and outputs as in the contract's `dispatch`. Whatever it returns, vy_cpu_unbind follows.
+/* What the buffers of a dispatch are bound to: host bytes, or resources. */
+typedef struct vy_cpu_bytes {
+    const vyre_span *inputs;       /* as in the contract's `dispatch`; or … */
+    const vyre_resource *bindings; /* … one for each buffer, if not NULL */
+    vyre_outputs *outputs; /* a slot for each output, those of resident ones stay empty; NULL if none is host bytes */
+} vy_cpu_bytes;
+
+/* Whatever it returns, vy_cpu_unbind follows.
  *
- * VYRE_LIMIT  a buffer has more than VY_CPU_ELEMENTS_MAX elements
+ * VYRE_LIMIT             a buffer has more than VY_CPU_ELEMENTS_MAX elements
+ * VYRE_INVALID_ARGUMENT  what is written is bound to host bytes, and there are no outputs
  * VYRE_NO_MEMORY */
-vyre_status vy_cpu_bind_host(vy_cpu *cpu, const vy_cpu_code *code, const vyre_launch *launch, const vyre_span *inputs,
-                             vyre_outputs *outputs, vy_cpu_bound *bound, vyre_error *error);
-/* Resources, one for each buffer; outputs (NULL if none is bound to host bytes) has a slot for each output, those of resident ones stay empty. */
-vyre_status vy_cpu_bind_resources(vy_cpu *cpu, const vy_cpu_code *code, const vyre_launch *launch,
-                                  const vyre_resource *bindings, vyre_outputs *outputs, vy_cpu_bound *bound,
-                                  vyre_error *error);
+vyre_status vy_cpu_bind(vy_cpu *cpu, const vy_cpu_code *code, const vyre_launch *launch, const vy_cpu_bytes *bytes,
+                        vy_cpu_bound *bound, vyre_error *error);
 void vy_cpu_unbind(vy_cpu_bound *bound);
 
 #endif

@@ -34,8 +34,8 @@ typedef struct vy_cpu_program {
 
 typedef struct vy_cpu {
     uint64_t features, exact;
-    uint32_t width; /* lanes that were asked for; 0: what fits each program */
-    uint32_t lanes; /* those, or what fits a register */
+    uint32_t width;   /* lanes that were asked for; 0: what fits each program */
+    uint32_t lanes;   /* those, or what fits a register */
     unsigned threads; /* that run at once, with the caller's */
     unsigned spin_us; /* how long those without work look for some */
     vy_cpu_pool *pool;

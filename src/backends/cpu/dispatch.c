@@ -1,13 +1,13 @@
 /* The dispatch family of the backend (dispatch.h). */
 #include "backends/cpu/dispatch.h"
 
-#include "backends/cpu/bind.h"
 #include "backends/cpu/pending.h"
 #include "backends/cpu/run.h"
 #include "driver/boundary.h"
 
-vy_cpu_call vy_cpu_call_of(vy_cpu *cpu, vy_cpu_code *code, const vyre_launch *launch) {
-    return (vy_cpu_call){.cpu = cpu, .code = code, .launch = launch, .helpers = cpu->threads - 1, .trap = launch->trap};
+vy_cpu_call vy_cpu_call_of(vy_cpu *cpu, vy_cpu_code *code, const vyre_launch *launch, vy_cpu_bytes bytes) {
+    return (vy_cpu_call){
+        .cpu = cpu, .code = code, .launch = launch, .bytes = bytes, .helpers = cpu->threads - 1, .trap = launch->trap};
 }
 
 static vyre_status run(const vy_cpu_call *call, const vy_cpu_bound *bound, vyre_error *error) {
@@ -26,30 +26,16 @@ static vyre_status run(const vy_cpu_call *call, const vy_cpu_bound *bound, vyre_
     return status;
 }
 
-static vyre_status finish(const vy_cpu_call *call, vyre_status status, vy_cpu_bound *bound, uint64_t start,
-                          vyre_error *error) {
+vyre_status vy_cpu_call_run(const vy_cpu_call *call, vyre_error *error) {
+    uint64_t start = call->timing ? vy_clock_now() : 0;
+    vy_cpu_bound bound;
+    vyre_status status = vy_cpu_bind(call->cpu, call->code, call->launch, &call->bytes, &bound, error);
     if (status == VYRE_OK)
-        status = run(call, bound, error);
-    vy_cpu_unbind(bound);
+        status = run(call, &bound, error);
+    vy_cpu_unbind(&bound);
     if (call->timing)
         call->timing->wall_ns = vy_clock_now() - start;
     return status;
-}
-
-vyre_status vy_cpu_call_host(const vy_cpu_call *call, const vyre_span *inputs, vyre_outputs *outputs,
-                             vyre_error *error) {
-    uint64_t start = call->timing ? vy_clock_now() : 0;
-    vy_cpu_bound bound;
-    vyre_status status = vy_cpu_bind_host(call->cpu, call->code, call->launch, inputs, outputs, &bound, error);
-    return finish(call, status, &bound, start, error);
-}
-
-vyre_status vy_cpu_call_resources(const vy_cpu_call *call, const vyre_resource *bindings, vyre_outputs *outputs,
-                                  vyre_error *error) {
-    uint64_t start = call->timing ? vy_clock_now() : 0;
-    vy_cpu_bound bound;
-    vyre_status status = vy_cpu_bind_resources(call->cpu, call->code, call->launch, bindings, outputs, &bound, error);
-    return finish(call, status, &bound, start, error);
 }
 
 /* ---- entries ---- */
@@ -58,18 +44,23 @@ static vyre_status find_code(vy_cpu *cpu, const vyre_launch *launch, vy_cpu_code
     return vy_cpu_program_code(cpu, launch->program, launch->deadline_ns || launch->cancel, out, error);
 }
 
+static vyre_status dispatch(vy_cpu *cpu, const vyre_launch *launch, vy_cpu_bytes bytes, vyre_timing *timing,
+                            vyre_error *error) {
+    vy_cpu_code *code;
+    vyre_status status = find_code(cpu, launch, &code, error);
+    if (status != VYRE_OK)
+        return status;
+    vy_cpu_call call = vy_cpu_call_of(cpu, code, launch, bytes);
+    call.timing = timing;
+    status = vy_cpu_call_run(&call, error);
+    vy_cpu_code_release(code);
+    return status;
+}
+
 vyre_status vy_cpu_dispatch_timed(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
                                   vyre_outputs *outputs, vyre_timing *timing, vyre_error *error) {
     (void)input_count;
-    vy_cpu_code *code;
-    vyre_status status = find_code(self, launch, &code, error);
-    if (status != VYRE_OK)
-        return status;
-    vy_cpu_call call = vy_cpu_call_of(self, code, launch);
-    call.timing = timing;
-    status = vy_cpu_call_host(&call, inputs, outputs, error);
-    vy_cpu_code_release(code);
-    return status;
+    return dispatch(self, launch, (vy_cpu_bytes){.inputs = inputs, .outputs = outputs}, timing, error);
 }
 
 vyre_status vy_cpu_dispatch_borrowed(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
@@ -88,15 +79,7 @@ vyre_status vy_cpu_dispatch(void *self, const vyre_launch *launch, const vyre_by
 vyre_status vy_cpu_dispatch_resident(void *self, const vyre_launch *launch, const vyre_resource *bindings,
                                      size_t binding_count, vyre_timing *timing, vyre_error *error) {
     (void)binding_count;
-    vy_cpu_code *code;
-    vyre_status status = find_code(self, launch, &code, error);
-    if (status != VYRE_OK)
-        return status;
-    vy_cpu_call call = vy_cpu_call_of(self, code, launch);
-    call.timing = timing;
-    status = vy_cpu_call_resources(&call, bindings, NULL, error);
-    vy_cpu_code_release(code);
-    return status;
+    return dispatch(self, launch, (vy_cpu_bytes){.bindings = bindings}, timing, error);
 }
 
 vyre_status vy_cpu_dispatch_async(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,

@@ -2,13 +2,14 @@
 #ifndef VY_BACKENDS_CPU_DISPATCH_H
 #define VY_BACKENDS_CPU_DISPATCH_H
 
-#include "backends/cpu/cpu.h"
+#include "backends/cpu/bind.h"
 
-/* One dispatch from host bytes. helpers: threads beside the caller's, at most. stop: NULL, or a word of the caller's (run.h). timing may be NULL. */
+/* One dispatch. helpers: threads beside the caller's, at most. stop: NULL, or a word of the caller's (run.h). timing may be NULL. */
 typedef struct vy_cpu_call {
     vy_cpu *cpu;
     vy_cpu_code *code;
     const vyre_launch *launch;
+    vy_cpu_bytes bytes;
     unsigned helpers;
     _Atomic uint32_t *stop;
     vyre_trap *trap;
@@ -16,12 +17,9 @@ typedef struct vy_cpu_call {
 } vy_cpu_call;
 
 /* As a launch asks for it, on all threads. */
-vy_cpu_call vy_cpu_call_of(vy_cpu *cpu, vy_cpu_code *code, const vyre_launch *launch);
-vyre_status vy_cpu_call_host(const vy_cpu_call *call, const vyre_span *inputs, vyre_outputs *outputs,
-                             vyre_error *error);
-/* outputs may be NULL: then all that is written is resident. */
-vyre_status vy_cpu_call_resources(const vy_cpu_call *call, const vyre_resource *bindings, vyre_outputs *outputs,
-                                  vyre_error *error);
+vy_cpu_call vy_cpu_call_of(vy_cpu *cpu, vy_cpu_code *code, const vyre_launch *launch, vy_cpu_bytes bytes);
+/* Binds, runs, and gives back what was made for it. */
+vyre_status vy_cpu_call_run(const vy_cpu_call *call, vyre_error *error);
 
 /* Entries of the backend's table. */
 vyre_status vy_cpu_dispatch(void *self, const vyre_launch *launch, const vyre_bytes *inputs, size_t input_count,

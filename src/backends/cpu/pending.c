@@ -68,9 +68,10 @@ static void notify_now(pending *p) {
 
 static void run(vy_cpu_task *task) {
     pending *p = (pending *)task;
-    vy_cpu_call call = vy_cpu_call_of(p->cpu, p->code, &p->launch);
+    vy_cpu_call call =
+        vy_cpu_call_of(p->cpu, p->code, &p->launch, (vy_cpu_bytes){.inputs = p->inputs, .outputs = &p->outputs});
     call.stop = &p->stop;
-    p->status = vy_cpu_call_host(&call, p->inputs, &p->outputs, &p->error);
+    p->status = vy_cpu_call_run(&call, &p->error);
     pthread_mutex_lock(&p->lock);
     atomic_store_explicit(&p->is_done, 1, memory_order_release);
     pthread_cond_broadcast(&p->changed);

@@ -15,26 +15,25 @@ typedef struct pipeline {
     vy_cpu_code *code;
 } pipeline;
 
-static vy_cpu_call call_of(void *self, const vyre_launch *launch) {
+static vyre_status call(void *self, const vyre_launch *launch, vy_cpu_bytes bytes, vyre_timing *timing,
+                        vyre_error *error) {
     pipeline *p = self;
-    return vy_cpu_call_of(p->cpu, p->code, launch);
+    vy_cpu_call made = vy_cpu_call_of(p->cpu, p->code, launch, bytes);
+    made.timing = timing;
+    return vy_cpu_call_run(&made, error);
 }
 
 /* ---- host bytes ---- */
 
-static vyre_status dispatch_borrowed(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
-                                     vyre_outputs *outputs, vyre_error *error) {
-    (void)input_count;
-    vy_cpu_call call = call_of(self, launch);
-    return vy_cpu_call_host(&call, inputs, outputs, error);
-}
-
 static vyre_status dispatch_timed(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
                                   vyre_outputs *outputs, vyre_timing *timing, vyre_error *error) {
     (void)input_count;
-    vy_cpu_call call = call_of(self, launch);
-    call.timing = timing;
-    return vy_cpu_call_host(&call, inputs, outputs, error);
+    return call(self, launch, (vy_cpu_bytes){.inputs = inputs, .outputs = outputs}, timing, error);
+}
+
+static vyre_status dispatch_borrowed(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
+                                     vyre_outputs *outputs, vyre_error *error) {
+    return dispatch_timed(self, launch, inputs, input_count, outputs, NULL, error);
 }
 
 static vyre_status dispatch(void *self, const vyre_launch *launch, const vyre_bytes *inputs, size_t input_count,
@@ -65,9 +64,7 @@ static vyre_status dispatch_persistent(void *self, const vyre_launch *launch, co
                                        size_t binding_count, vyre_outputs *outputs, vyre_timing *timing,
                                        vyre_error *error) {
     (void)binding_count;
-    vy_cpu_call call = call_of(self, launch);
-    call.timing = timing;
-    return vy_cpu_call_resources(&call, bindings, outputs, error);
+    return call(self, launch, (vy_cpu_bytes){.bindings = bindings, .outputs = outputs}, timing, error);
 }
 
 /* One after the other, as items may name the same buffers. */
@@ -97,10 +94,9 @@ static vyre_status run_steps(const vyre_native_step *steps, size_t count, vyre_t
     vyre_status status = VYRE_OK;
     for (size_t i = 0; i < count && status == VYRE_OK; i++) {
         vyre_timing step = {.wall_ns = 0};
-        vy_cpu_call call = call_of(steps[i].pipeline, &steps[i].launch);
-        call.timing = timing ? &step : NULL;
         *failed = i;
-        status = vy_cpu_call_resources(&call, steps[i].bindings, NULL, error);
+        status = call(steps[i].pipeline, &steps[i].launch, (vy_cpu_bytes){.bindings = steps[i].bindings},
+                      timing ? &step : NULL, error);
         if (timing)
             timing->device_ns += step.device_ns;
     }
