@@ -186,6 +186,7 @@ static vyre_status prepare(vy_emitter *e, vy_arena *arena) {
         e->slots[i].home = vy_variable_sameness(e->uniform, i) != VY_SAME_NOWHERE ? VY_HOME_SCALAR : VY_HOME_LANES;
     int returns = vy_llvm_plan_jumps(e);
     vy_llvm_plan_phases(e);
+    vy_llvm_plan_runs(e);
     e->returned = returns ? (LLVMValueRef)(uintptr_t)1 : NULL; /* to be made */
     return e->status;
 }

@@ -5,6 +5,7 @@
  *   phase.c       meetings: stretches of code between them, each a loop over chunks
  *   control.c     statements, masks
  *   memory.c      loads, stores
+ *   runs.c        accesses that turn out to be side by side
  *   atomic.c      atomics
  *   collective.c  collectives
  *   value.c       expressions
@@ -44,6 +45,7 @@ typedef struct vy_slot {
     uint64_t offset;     /* spill: into the frame's memory */
     uint32_t depth;      /* masks that were in force where it was declared */
     LLVMValueRef before; /* scalar, while a stretch that assigns it is written: what it was before; else NULL */
+    uint8_t is_computed; /* of ids and what is the same, not loaded */
     uint8_t is_whole;    /* lanes that did not execute have their value, too */
     uint8_t is_here;     /* spill: brought from memory for the current chunk … */
     uint8_t is_changed;  /* … and to be put back */
@@ -236,6 +238,16 @@ LLVMValueRef vy_llvm_first_address(vy_emitter *e, uint32_t memory, uint32_t expr
 LLVMValueRef vy_llvm_load_first(vy_emitter *e, uint32_t memory, LLVMValueRef at);
 void vy_llvm_store_first(vy_emitter *e, uint32_t memory, LLVMValueRef value, LLVMValueRef at);
 LLVMValueRef vy_llvm_address(vy_emitter *e, uint32_t memory, LLVMValueRef index); /* of an element, or of each lane's */
+
+/* ---- runs ---- */
+
+void vy_llvm_plan_runs(vy_emitter *e);
+/* Whether it is worth to ask. */
+int vy_llvm_may_run(const vy_emitter *e, uint32_t memory, uint32_t index);
+/* i1: the lanes, also those that do not execute, lie side by side as far as the next two care. mask: of the access, NULL for all. */
+LLVMValueRef vy_llvm_is_run(vy_emitter *e, LLVMValueRef index, LLVMValueRef mask);
+LLVMValueRef vy_llvm_load_run(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMValueRef mask);
+void vy_llvm_store_run(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMValueRef value, LLVMValueRef mask);
 
 /* ---- atomics ---- */
 

@@ -242,6 +242,29 @@ static LLVMValueRef load_by_rows(vy_emitter *e, uint32_t expr) {
     return vy_llvm_lanes_of(e, rows, 0);
 }
 
+/* From anywhere. */
+static LLVMValueRef scattered_load(vy_emitter *e, LLVMTypeRef lanes, uint32_t memory, LLVMValueRef index,
+                                   LLVMValueRef mask) {
+    if (e->gathers && alignment_of(e, memory) < 4 && !is_private(e, memory))
+        return gather_parts(e, lanes, memory, index, mask);
+    return gather(e, lanes, address(e, memory, index), mask, alignment_of(e, memory));
+}
+
+/* From places that may lie side by side. */
+static LLVMValueRef run_load(vy_emitter *e, LLVMTypeRef lanes, uint32_t memory, LLVMValueRef index, LLVMValueRef mask) {
+    branches b = branch(e, vy_llvm_is_run(e, index, mask));
+    vy_llvm_start(e, b.yes);
+    LLVMValueRef run = vy_llvm_load_run(e, memory, index, mask);
+    vy_llvm_go(e, b.end);
+    vy_llvm_start(e, b.no);
+    LLVMValueRef scattered = scattered_load(e, lanes, memory, index, mask);
+    vy_llvm_go(e, b.end);
+    vy_llvm_start(e, b.end);
+    LLVMValueRef phi = LLVMBuildPhi(e->builder, lanes, "");
+    LLVMAddIncoming(phi, (LLVMValueRef[]){run, scattered}, (LLVMBasicBlockRef[]){b.yes, b.no}, 2);
+    return phi;
+}
+
 LLVMValueRef vy_llvm_load(vy_emitter *e, uint32_t expr) {
     const vy_expr *x = &e->program->exprs.items[expr];
     LLVMTypeRef type = vy_llvm_type(e, (vyre_type)x->type), lanes = vy_llvm_lanes(e, type);
@@ -266,10 +289,9 @@ LLVMValueRef vy_llvm_load(vy_emitter *e, uint32_t expr) {
         row_addresses(e, x->a, x->b, mask, at);
         return contiguous_load(e, type, at, mask, all, alignment);
     }
-    index = vy_llvm_splat(e, index);
-    if (e->gathers && alignment < 4 && !is_private(e, x->a))
-        return gather_parts(e, lanes, x->a, index, mask);
-    return gather(e, lanes, address(e, x->a, index), mask, alignment);
+    if (vy_llvm_is_lanes(index) && vy_llvm_may_run(e, x->a, x->b))
+        return run_load(e, lanes, x->a, index, mask);
+    return scattered_load(e, lanes, x->a, vy_llvm_splat(e, index), mask);
 }
 
 /* ---- stores ---- */
@@ -315,6 +337,18 @@ static void scatter(vy_emitter *e, LLVMValueRef value, LLVMValueRef at, unsigned
     vy_llvm_intrinsic(e, "llvm.masked.scatter", types, 2, args, 4);
 }
 
+/* To places that may lie side by side. */
+static void run_store(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMValueRef value) {
+    branches b = branch(e, vy_llvm_is_run(e, index, e->mask));
+    vy_llvm_start(e, b.yes);
+    vy_llvm_store_run(e, memory, index, value, e->mask);
+    vy_llvm_go(e, b.end);
+    vy_llvm_start(e, b.no);
+    scatter(e, value, address(e, memory, index), alignment_of(e, memory));
+    vy_llvm_go(e, b.end);
+    vy_llvm_start(e, b.end);
+}
+
 void vy_llvm_store(vy_emitter *e, uint32_t stmt) {
     const vy_stmt *s = &e->program->stmts.items[stmt];
     unsigned alignment = alignment_of(e, s->memory);
@@ -339,7 +373,9 @@ void vy_llvm_store(vy_emitter *e, uint32_t stmt) {
         LLVMValueRef at[VY_LLVM_ROWS];
         row_addresses(e, s->memory, s->a, e->mask, at);
         contiguous_store(e, value, at, alignment);
-    } else
+    } else if (vy_llvm_is_lanes(index) && vy_llvm_may_run(e, s->memory, s->a))
+        run_store(e, s->memory, index, value);
+    else
         scatter(e, value, address(e, s->memory, vy_llvm_splat(e, index)), alignment);
 }
 
