@@ -82,6 +82,7 @@ vyre_status vy_pass_run(vyre_pass pass, const vyre_program *from, const vy_rules
 
 typedef struct optimizer {
     const vyre_optimize_options *options;
+    const vy_rules *rules;
     vyre_optimize_report report;
     vyre_program *program; /* so far */
 } optimizer;
@@ -90,7 +91,7 @@ static vyre_status run_pass(optimizer *o, vyre_pass pass, uint64_t *changes, vyr
     vyre_program *made;
     vyre_pass_run run = {.pass = pass};
     uint64_t start = now();
-    vyre_status status = vy_pass_run(pass, o->program, &vy_rules_sound, &made, &run.changes, &run.was_refused, error);
+    vyre_status status = vy_pass_run(pass, o->program, o->rules, &made, &run.changes, &run.was_refused, error);
     if (status != VYRE_OK)
         return status;
     run.nanoseconds = now() - start;
@@ -134,8 +135,13 @@ static vyre_status check_options(const vyre_optimize_options *options, vyre_erro
 
 vyre_status vyre_program_optimize(const vyre_program *program, const vyre_optimize_options *options, vyre_program **out,
                                   vyre_optimize_report *report, vyre_error *error) {
+    return vy_optimize_by(program, options, &vy_rules_sound, out, report, error);
+}
+
+vyre_status vy_optimize_by(const vyre_program *program, const vyre_optimize_options *options, const vy_rules *rules,
+                           vyre_program **out, vyre_optimize_report *report, vyre_error *error) {
     static const vyre_optimize_options defaults = {0};
-    optimizer o = {.options = options ? options : &defaults};
+    optimizer o = {.options = options ? options : &defaults, .rules = rules};
     *out = NULL;
     if (report)
         *report = o.report;

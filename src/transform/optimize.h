@@ -20,6 +20,16 @@ enum {
     VY_CHANGES_ACQUIRE = 8 /* the same, if its order acquires */
 };
 
+/* How far loops are unrolled: not what holds, but what pays. Cost is the statements and expressions that a loop becomes. */
+typedef struct vy_unroll_limits {
+    uint32_t trips, cost; /* of a `for` */
+    uint32_t private_trips,
+        private_cost; /* of one that touches private arrays, which registers can only be with literal indices */
+    uint32_t counter_trips,
+        counter_cost; /* of a `while` whose condition hangs on one variable that goes from literal to literal */
+    uint32_t room;    /* the program may become so large */
+} vy_unroll_limits;
+
 typedef struct vy_rules {
     uint8_t changes[VY_STMT_KIND_COUNT]; /* VY_CHANGES_* */
     uint8_t is_kept[VY_STMT_KIND_COUNT]; /* 1: never left out, whoever uses its results */
@@ -35,11 +45,18 @@ typedef struct vy_rules {
     uint8_t length_is_outside;           /* what is not above a length may be it, and outside */
     uint8_t last_trip_counts;            /* a step that does not divide the way makes one trip more */
     uint8_t trips_are_exact;             /* trips are counted in integers, beyond the end of the type */
+    vy_unroll_limits unroll;
     const vy_identity *identities;
     uint32_t identity_count;
 } vy_rules;
 
 extern const vy_rules vy_rules_sound;
+/* The same, for a target that takes long code gladly: arrays become registers there, and loops of meetings are written out. */
+extern const vy_rules vy_rules_far;
+
+/* vyre_program_optimize by other rules. */
+vyre_status vy_optimize_by(const vyre_program *program, const vyre_optimize_options *options, const vy_rules *rules,
+                           vyre_program **out, vyre_optimize_report *report, vyre_error *error);
 
 /* What `stmt` changes, with ACQUIRE decided: VARIABLE, MEMORY, SHARED. */
 static inline uint8_t vy_stmt_changes(const vy_rules *rules, const vy_stmt *stmt) {

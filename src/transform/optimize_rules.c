@@ -10,42 +10,37 @@ const vy_identity vy_identities[VY_IDENTITY_COUNT] = {
 };
 
 /* A collective orders no memory between invocations (docs/bits.md), but design keeps loads on their side of every meeting. */
+#define SOUND                                                                                                          \
+    .changes =                                                                                                         \
+        {                                                                                                              \
+            [VY_STMT_ASSIGN] = VY_CHANGES_VARIABLE,                                                                    \
+            [VY_STMT_STORE] = VY_CHANGES_MEMORY,                                                                       \
+            [VY_STMT_ATOMIC] = VY_CHANGES_MEMORY | VY_CHANGES_ACQUIRE,                                                 \
+            [VY_STMT_COLLECTIVE] = VY_CHANGES_SHARED,                                                                  \
+            [VY_STMT_CALL] = VY_CHANGES_MEMORY | VY_CHANGES_SHARED,                                                    \
+            [VY_STMT_BARRIER] = VY_CHANGES_SHARED,                                                                     \
+    },                                                                                                                 \
+    .is_kept =                                                                                                         \
+        {                                                                                                              \
+            [VY_STMT_ATOMIC] = 1, [VY_STMT_COLLECTIVE] = 1, [VY_STMT_CALL] = 1,  [VY_STMT_BARRIER] = 1,                \
+            [VY_STMT_TRAP] = 1,   [VY_STMT_PRINT] = 1,      [VY_STMT_WHILE] = 1, [VY_STMT_RETURN] = 1,                 \
+    },                                                                                                                 \
+    .forget_at_loops = 1, .forget_at_joins = 1, .check_bounds = 1, .check_wrap = 1, .reads_count = 1,                  \
+    .jumps_count = 1, .index_counts = 1, .last_value_counts = 1, .else_is_opposite = 1, .length_is_outside = 1,        \
+    .last_trip_counts = 1, .trips_are_exact = 1, .identities = vy_identities, .identity_count = VY_IDENTITY_COUNT
+
 const vy_rules vy_rules_sound = {
-    .changes =
-        {
-            [VY_STMT_ASSIGN] = VY_CHANGES_VARIABLE,
-            [VY_STMT_STORE] = VY_CHANGES_MEMORY,
-            [VY_STMT_ATOMIC] = VY_CHANGES_MEMORY | VY_CHANGES_ACQUIRE,
-            [VY_STMT_COLLECTIVE] = VY_CHANGES_SHARED,
-            [VY_STMT_CALL] = VY_CHANGES_MEMORY | VY_CHANGES_SHARED,
-            [VY_STMT_BARRIER] = VY_CHANGES_SHARED,
-        },
-    .is_kept =
-        {
-            [VY_STMT_ATOMIC] = 1,
-            [VY_STMT_COLLECTIVE] = 1,
-            [VY_STMT_CALL] = 1,
-            [VY_STMT_BARRIER] = 1,
-            [VY_STMT_TRAP] = 1,
-            [VY_STMT_PRINT] = 1,
-            [VY_STMT_WHILE] = 1,
-            [VY_STMT_RETURN] = 1,
-        },
-    .forget_at_loops = 1,
-    .forget_at_joins = 1,
-    .check_bounds = 1,
-    .check_wrap = 1,
-    .reads_count = 1,
-    .jumps_count = 1,
-    .index_counts = 1,
-    .last_value_counts = 1,
-    .else_is_opposite = 1,
-    .length_is_outside = 1,
-    .last_trip_counts = 1,
-    .trips_are_exact = 1,
-    .identities = vy_identities,
-    .identity_count = VY_IDENTITY_COUNT,
-};
+    SOUND, .unroll = {.trips = 16, .cost = 96, .private_trips = 16, .private_cost = 96, .room = UINT32_MAX}};
+
+const vy_rules vy_rules_far = {SOUND, .unroll = {.trips = 16,
+                                                 .cost = 96,
+                                                 .private_trips = 64,
+                                                 .private_cost = 8192,
+                                                 .counter_trips = 16,
+                                                 .counter_cost = 1024,
+                                                 .room = 20000}};
+
+#undef SOUND
 
 int vy_op_commutes(vyre_op op) {
     static const uint8_t commutes[VYRE_OP_COUNT] = {

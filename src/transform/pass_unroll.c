@@ -1,14 +1,16 @@
-/* Unrolling: a `for` whose bounds are literals and whose trips are few is written trip by trip, with the loop variable as a literal.
+/* Unrolling: a `for` whose bounds are literals and whose trips are few is written trip by trip, with the loop variable as a literal. So is a `while` that counts: its
+ * condition hangs on one variable, which is a literal before the loop and is assigned, by literals and itself, only at the end of the body.
  *
  * Only innermost loops, and only those that no break or continue leaves; a loop around becomes innermost by that and is looked at in the next round,
- * with the size it then has. The cost of a loop is the statements and expressions it becomes; one trip is always unrolled. A body may end in
- * a return: then there is one trip, and nothing behind it. */
+ * with the size it then has. By the far rules, a `while` that counts is also unrolled around loops that cannot be counted yet, which they may be by then, and a `for` over private arrays
+ * around loops that touch none. The cost of a loop is the statements
+ * and expressions it becomes; one trip is always unrolled. A body may end in a return: then there is one trip, and nothing behind it. */
 #include "base/status.h"
 #include "ir/validate/check.h"
 #include "transform/optimize.h"
 #include "transform/optimize_rewrite.h"
 
-enum { TRIPS = 16, COST = 96 };
+enum { TRIPS = 64 };
 
 typedef struct unrolling {
     const vy_rules *rules;
@@ -16,6 +18,7 @@ typedef struct unrolling {
     uint64_t *bits;       /* by variable */
     uint8_t *is_literal;  /* by variable: it is `bits` here */
     size_t size;
+    uint64_t room; /* left */
 } unrolling;
 
 /* The trips of a `for` with literal bounds: from, from + step, …; TRIPS + 1 if they are more or not known. */
@@ -39,13 +42,168 @@ static unsigned count_trips(const vy_rules *rules, const vyre_program *p, const 
     return trips;
 }
 
-/* Whether the body is straight: no loop in it, and no jump but returns. */
-static int is_straight(const vyre_program *p, uint32_t loop) {
-    for (uint32_t i = loop + 1; i < p->stmts.items[loop].end; i++) {
-        uint8_t kind = p->stmts.items[i].kind;
-        if (vy_stmt_is_loop(kind) || kind == VY_STMT_BREAK || kind == VY_STMT_CONTINUE)
-            return 0;
+/* ---- a while that counts ---- */
+
+/* The only variable of a tree of literals and ops, none of them floats, in *variable; 0 if there is anything else in it. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+static int hangs_on_one(const vyre_program *p, uint32_t expr, uint32_t *variable) {
+    const vy_expr *e = &p->exprs.items[expr];
+    if (vyre_type_class((vyre_type)e->type) == VYRE_CLASS_FLOAT)
+        return 0;
+    if (e->kind == VY_EXPR_LITERAL)
+        return 1;
+    if (e->kind == VY_EXPR_VARIABLE) {
+        int is_same = *variable == VY_NONE || *variable == e->a;
+        *variable = e->a;
+        return is_same;
     }
+    if (e->kind != VY_EXPR_OP)
+        return 0;
+    const uint32_t operands[3] = {e->a, e->b, e->c};
+    for (unsigned i = 0; i < vyre_op_get((vyre_op)e->op)->arity; i++)
+        if (!hangs_on_one(p, operands[i], variable))
+            return 0;
+    return 1;
+}
+
+/* What such a tree is for a value of its variable. */
+static uint64_t evaluate(const vyre_program *p, uint32_t expr, uint64_t value) {
+    const vy_expr *e = &p->exprs.items[expr];
+    if (e->kind == VY_EXPR_LITERAL)
+        return e->bits;
+    if (e->kind == VY_EXPR_VARIABLE)
+        return value;
+    const uint32_t operands[3] = {e->a, e->b, e->c};
+    uint64_t args[3] = {0, 0, 0};
+    for (unsigned i = 0; i < vyre_op_get((vyre_op)e->op)->arity; i++)
+        args[i] = evaluate(p, operands[i], value);
+    vyre_type operand = (vyre_type)p->exprs.items[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
+    return vyre_op_evaluate((vyre_op)e->op, (vyre_type)e->type, operand, args[0], args[1], args[2]);
+}
+
+static int sets(const vy_stmt *s, uint32_t variable) {
+    return (s->kind == VY_STMT_VAR || s->kind == VY_STMT_ASSIGN) && s->variable == variable;
+}
+
+/* Whether the variable is a literal before the loop: what set it last stands in the same block. */
+static int starts_as_literal(const vyre_program *p, uint32_t loop, uint32_t variable, uint64_t *bits) {
+    const vy_stmt *stmts = p->stmts.items;
+    uint32_t set = loop;
+    do {
+        if (set-- == 0)
+            return 0;
+    } while (!sets(&stmts[set], variable));
+    const vy_expr *value = &p->exprs.items[stmts[set].a];
+    uint32_t next = stmts[set].end;
+    while (next < loop)
+        next = stmts[next].end;
+    *bits = value->bits;
+    return next == loop && value->kind == VY_EXPR_LITERAL;
+}
+
+/* The assignment of the variable, if it is the only one in the body and its last statement; or VY_NONE. */
+static uint32_t only_assignment(const vyre_program *p, uint32_t loop, uint32_t variable) {
+    const vy_stmt *stmts = p->stmts.items;
+    uint32_t last = VY_NONE;
+    for (uint32_t i = loop + 1; i < stmts[loop].end; i = stmts[i].end)
+        last = i;
+    for (uint32_t i = loop + 1; i < stmts[loop].end; i++)
+        if (sets(&stmts[i], variable) && i != last)
+            return VY_NONE;
+    return last != VY_NONE && stmts[last].kind == VY_STMT_ASSIGN && stmts[last].variable == variable ? last : VY_NONE;
+}
+
+/* As count_trips; *variable is the one that counts. */
+static unsigned count_while(const vyre_program *p, uint32_t loop, uint32_t *variable, uint64_t at[TRIPS]) {
+    const vy_stmt *s = &p->stmts.items[loop];
+    uint64_t now;
+    unsigned trips = 0;
+    *variable = VY_NONE;
+    if (!hangs_on_one(p, s->a, variable) || *variable == VY_NONE || !starts_as_literal(p, loop, *variable, &now))
+        return TRIPS + 1;
+    uint32_t assignment = only_assignment(p, loop, *variable), same = *variable;
+    if (assignment == VY_NONE || !hangs_on_one(p, p->stmts.items[assignment].a, &same))
+        return TRIPS + 1;
+    for (; evaluate(p, s->a, now); now = evaluate(p, p->stmts.items[assignment].a, now)) {
+        if (trips == TRIPS)
+            return TRIPS + 1;
+        at[trips++] = now;
+    }
+    return trips;
+}
+
+/* ---- loops ---- */
+
+/* What is known of a loop. */
+typedef struct counted {
+    uint32_t variable;
+    unsigned trips; /* TRIPS + 1: many, or not known */
+    uint64_t at[TRIPS];
+} counted;
+
+static void count(const vy_rules *rules, const vyre_program *p, uint32_t loop, counted *out) {
+    const vy_stmt *s = &p->stmts.items[loop];
+    out->variable = s->variable;
+    out->trips = TRIPS + 1;
+    if (s->kind == VY_STMT_FOR)
+        out->trips = count_trips(rules, p, s, out->at);
+    else if (s->kind == VY_STMT_WHILE && rules->unroll.counter_cost)
+        out->trips = count_while(p, loop, &out->variable, out->at);
+}
+
+static int is_private(const vyre_program *p, uint32_t memory) {
+    return p->memories.items[memory].space == VY_SPACE_PRIVATE;
+}
+
+static int touches_private(const unrolling *u, const vyre_program *p, uint32_t loop) {
+    uint32_t end = p->stmts.items[loop].end;
+    for (uint32_t i = loop + 1; i < end; i++)
+        if (p->stmts.items[i].kind == VY_STMT_STORE && is_private(p, p->stmts.items[i].memory))
+            return 1;
+    for (uint32_t i = u->first_expr[loop + 1]; i < u->first_expr[end]; i++)
+        if (p->exprs.items[i].kind == VY_EXPR_LOAD && is_private(p, p->exprs.items[i].a))
+            return 1;
+    return 0;
+}
+
+/* Whether a loop inside may stay one when the loop around it is unrolled: it gains nothing by being first. */
+static int may_stay(const unrolling *u, const vyre_program *p, uint32_t loop, uint32_t inside) {
+    counted inner;
+    if (p->stmts.items[loop].kind == VY_STMT_FOR)
+        return u->rules->unroll.counter_cost && touches_private(u, p, loop) && !touches_private(u, p, inside);
+    count(u->rules, p, inside, &inner);
+    return inner.trips > TRIPS;
+}
+
+/* Whether the body can be written in a row: no jump of this loop, and no loop in it but such as may stay. */
+static int is_straight(const unrolling *u, const vyre_program *p, uint32_t loop) {
+    const vy_stmt *stmts = p->stmts.items;
+    for (uint32_t i = loop + 1; i < stmts[loop].end;) {
+        int is_loop = vy_stmt_is_loop(stmts[i].kind);
+        if (stmts[i].kind == VY_STMT_BREAK || stmts[i].kind == VY_STMT_CONTINUE ||
+            (is_loop && !may_stay(u, p, loop, i)))
+            return 0;
+        i = is_loop ? stmts[i].end : i + 1;
+    }
+    return 1;
+}
+
+static int pays(unrolling *u, const vyre_program *p, uint32_t loop, unsigned trips) {
+    const vy_unroll_limits *limits = &u->rules->unroll;
+    const vy_stmt *s = &p->stmts.items[loop];
+    uint64_t body = (uint64_t)(s->end - loop - 1) + (u->first_expr[s->end] - u->first_expr[loop + 1]);
+    uint32_t most = limits->trips, cost = limits->cost;
+    if (trips <= 1)
+        return 1;
+    if (s->kind == VY_STMT_WHILE) {
+        most = limits->counter_trips;
+        cost = limits->counter_cost;
+    } else if (touches_private(u, p, loop)) {
+        most = limits->private_trips;
+        cost = limits->private_cost;
+    }
+    if (trips > most || body * trips > cost || body * trips > u->room)
+        return 0;
+    u->room -= body * trips;
     return 1;
 }
 
@@ -53,19 +211,19 @@ static int unroll(vy_rewrite *rw, uint32_t index) {
     unrolling *u = rw->user;
     const vyre_program *p = rw->from;
     const vy_stmt *s = &p->stmts.items[index];
-    uint64_t at[TRIPS];
-    if (s->kind != VY_STMT_FOR)
+    counted loop;
+    if (!vy_stmt_is_loop(s->kind))
         return 0;
-    unsigned trips = count_trips(u->rules, p, s, at);
-    uint64_t body = (uint64_t)(s->end - index - 1) + (u->first_expr[s->end] - u->first_expr[index + 1]);
-    if (trips > TRIPS || (trips > 1 && body * trips > COST) || !is_straight(p, index))
+    count(u->rules, p, index, &loop);
+    if (loop.trips > TRIPS || !is_straight(u, p, index) || !pays(u, p, index, loop.trips))
         return 0;
     rw->changes++;
-    u->is_literal[s->variable] = 1;
-    for (unsigned i = 0; i < trips && !rw->ended; i++) {
-        u->bits[s->variable] = at[i];
+    u->is_literal[loop.variable] = 1;
+    for (unsigned i = 0; i < loop.trips && !rw->ended; i++) {
+        u->bits[loop.variable] = loop.at[i];
         vy_rewrite_block(rw, index + 1, s->end);
     }
+    u->is_literal[loop.variable] = s->kind == VY_STMT_FOR;
     return 1;
 }
 
@@ -97,7 +255,8 @@ static int prepare(unrolling *u, const vyre_program *p) {
 vyre_status vy_pass_unroll(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                            vyre_error *error) {
     static const vy_rewriter hooks = {.stmt = unroll, .tree = put_literal};
-    unrolling u = {.rules = rules};
+    uint64_t size = (uint64_t)from->stmts.count + from->exprs.count;
+    unrolling u = {.rules = rules, .room = rules->unroll.room > size ? rules->unroll.room - size : 0};
     *out = NULL;
     *changes = 0;
     if (!prepare(&u, from))

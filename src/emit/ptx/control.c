@@ -31,6 +31,8 @@ static int ends_in_jump(const vy_ptx *e, uint32_t first, uint32_t end) {
 }
 
 static void write_if(vy_ptx *e, uint32_t index, const vy_stmt *s) {
+    if (vy_ptx_if_guarded(e, index, s))
+        return;
     vy_ptx_value condition = vy_ptx_expr(e, s->a);
     if (condition.is_literal) {
         vy_ptx_statements(e, condition.bits ? index + 1 : s->middle, condition.bits ? s->middle : s->end);
@@ -258,6 +260,11 @@ static void region(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     vy_ptx_statements(e, index + 1, s->end);
 }
 
+static void assign(vy_ptx *e, const vy_stmt *s) {
+    vy_ptx_value value = vy_ptx_expr(e, s->a);
+    vy_ptx_move_if(e, e->guard, e->variables[s->variable], value);
+}
+
 static void statement(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     const vy_ptx_loop *loop = e->loops.count ? &e->loops.items[e->loops.count - 1] : NULL;
     switch ((vy_stmt_kind)s->kind) {
@@ -266,7 +273,7 @@ static void statement(vy_ptx *e, uint32_t index, const vy_stmt *s) {
         vy_ptx_declare(e, s->variable, vy_ptx_expr_kept(e, s->a));
         break;
     case VY_STMT_ASSIGN:
-        vy_ptx_move(e, e->variables[s->variable], vy_ptx_expr(e, s->a));
+        assign(e, s);
         break;
     case VY_STMT_STORE:
         vy_ptx_store(e, s);

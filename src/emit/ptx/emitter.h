@@ -8,6 +8,7 @@
  *   memory.c   loads and stores
  *   atomic.c   atomics
  *   control.c  statements
+ *   guard.c    short branches
  *   end.c      report and poll
  *
  * A value is a register or a literal. Registers are typed by size alone, which PTX lets every instruction of that size use: so bitcasts between f32 and u32 are
@@ -61,6 +62,7 @@ typedef struct vy_ptx {
     vy_ptx_known *params;
     vy_ptx_known control, shared, local;
     vy_ptx_value polls, stopping; /* if the program polls */
+    vy_ptx_value guard;           /* a bool: what is written has no effect unless it is true */
     vy_ptx_value *variables;
     uint32_t *array_offsets; /* by memory of the entry */
     uint32_t shared_bytes, local_bytes;
@@ -96,6 +98,7 @@ const char *vy_ptx_name(vy_ptx *e, vy_ptx_value value);
 vy_ptx_value vy_ptx_in_register(vy_ptx *e, vy_ptx_value value);
 const char *vy_ptx_register(vy_ptx *e, vy_ptx_value value);
 void vy_ptx_move(vy_ptx *e, vy_ptx_value to, vy_ptx_value from);
+void vy_ptx_move_if(vy_ptx *e, vy_ptx_value condition, vy_ptx_value to, vy_ptx_value from);
 
 vy_ptx_value vy_ptx_expr(vy_ptx *e, uint32_t expr);
 /* The same for a value that is used later: nobody changes it. */
@@ -133,6 +136,14 @@ void vy_ptx_atomic(vy_ptx *e, const vy_stmt *s);
 void vy_ptx_declare(vy_ptx *e, uint32_t variable, vy_ptx_value value);
 /* [first, end). */
 void vy_ptx_statements(vy_ptx *e, uint32_t first, uint32_t end);
+/* An `if` without branches: its effects are guarded by predicates. 0 if it is not short enough for that, and nothing is written. */
+int vy_ptx_if_guarded(vy_ptx *e, uint32_t index, const vy_stmt *s);
+/* What stands before an instruction with an effect: "@%p1 ", or nothing. */
+typedef struct vy_ptx_prefix {
+    char text[VY_PTX_NAME + 2];
+} vy_ptx_prefix;
+vy_ptx_prefix vy_ptx_guarded(vy_ptx *e, vy_ptx_value condition);
+vy_ptx_value vy_ptx_both(vy_ptx *e, vy_ptx_value a, vy_ptx_value b); /* of bools */
 void vy_ptx_report(vy_ptx *e, const vy_stmt *s);
 void vy_ptx_poll(vy_ptx *e, const vy_stmt *s);
 

@@ -75,12 +75,10 @@ vy_ptx_value vy_ptx_load(vy_ptx *e, uint32_t expr) {
     vy_ptx_address at = vy_ptx_at(e, x->a, x->b);
     vy_ptx_value condition = x->c == VY_NONE ? vy_ptx_literal(VYRE_TYPE_BOOL, 1) : vy_ptx_expr(e, x->c);
     vy_ptx_value d = vy_ptx_new(e, type);
-    char guard[VY_PTX_NAME + 2] = "";
-    if (!condition.is_literal || !condition.bits) {
-        snprintf(guard, sizeof guard, "@%s ", vy_ptx_register(e, condition));
+    vy_ptx_prefix guard = vy_ptx_guarded(e, vy_ptx_both(e, e->guard, condition));
+    if (guard.text[0])
         vy_ptx_write(e, "mov.%s %s, 0", vy_ptx_bits(type), vy_ptx_name(e, d));
-    }
-    vy_ptx_write(e, "%sld.%s.%s %s, %s", guard, load_space(e, x->a), element(type), vy_ptx_name(e, d), at.text);
+    vy_ptx_write(e, "%sld.%s.%s %s, %s", guard.text, load_space(e, x->a), element(type), vy_ptx_name(e, d), at.text);
     return d;
 }
 
@@ -92,7 +90,8 @@ void vy_ptx_store(vy_ptx *e, const vy_stmt *s) {
     }
     vy_ptx_address at = vy_ptx_at(e, s->memory, s->a);
     vy_ptx_value value = vy_ptx_in_register(e, vy_ptx_expr(e, s->b));
-    vy_ptx_write(e, "st.%s.%s %s, %s", vy_ptx_space(e, s->memory), element(type), at.text, vy_ptx_name(e, value));
+    vy_ptx_write(e, "%sst.%s.%s %s, %s", vy_ptx_guarded(e, e->guard).text, vy_ptx_space(e, s->memory), element(type),
+                 at.text, vy_ptx_name(e, value));
 }
 
 /* ---- several elements ----

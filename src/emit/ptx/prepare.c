@@ -2,8 +2,9 @@
 #include "emit/ptx/prepare.h"
 
 #include "emit/ptx/ptx.h"
+#include "transform/optimize.h"
+#include "transform/scalars.h"
 #include "transform/widen.h"
-#include "vyre/transform.h"
 
 static vyre_status widen(vyre_program *program, const vy_ptx_prepare_options *options, vy_widened *out,
                          vyre_error *error) {
@@ -14,12 +15,29 @@ static vyre_status widen(vyre_program *program, const vy_ptx_prepare_options *op
     return VYRE_OK;
 }
 
+/* Loops are unrolled far, so that arrays become registers; then there is more to do. */
+static vyre_status optimise(vyre_program *program, vyre_program **out, vyre_error *error) {
+    const vyre_optimize_options everything = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
+    vyre_program *unrolled, *scalar;
+    vyre_status status = vy_optimize_by(program, &everything, &vy_rules_far, &unrolled, NULL, error);
+    if (status != VYRE_OK)
+        return status;
+    status = vy_scalars(unrolled, &scalar, error);
+    int is_done = scalar == unrolled;
+    vyre_program_release(unrolled);
+    *out = scalar;
+    if (status != VYRE_OK || is_done)
+        return status;
+    status = vy_optimize_by(scalar, &everything, &vy_rules_far, out, NULL, error);
+    vyre_program_release(scalar);
+    return status;
+}
+
 static vyre_status lower(vyre_program *program, const vy_ptx_prepare_options *options, vyre_program **legal,
                          vyre_error *error) {
-    const vyre_optimize_options everything = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
     vy_legal_target target = vy_ptx_target(options->architecture, options->cancellable);
     vyre_program *optimised;
-    vyre_status status = vyre_program_optimize(program, &everything, &optimised, NULL, error);
+    vyre_status status = optimise(program, &optimised, error);
     if (status != VYRE_OK)
         return status;
     target.aligned_buffers = options->aligned;

@@ -234,6 +234,7 @@ vyre_status vy_ptx_emit(const vyre_program *program, const vy_ptx_options *optio
                 .architecture = ARCHITECTURE,
                 .is_flat = program->workgroup[2] > LONGEST_Z,
                 .has_positions = program->stmt_positions.count && *vy_source_name(program->source),
+                .guard = vy_ptx_literal(VYRE_TYPE_BOOL, 1),
                 .error = error};
     e.out = &e.code;
     e.status = prepare(&e, &arena);

@@ -78,11 +78,16 @@ const char *vy_ptx_name(vy_ptx *e, vy_ptx_value v) {
 }
 
 /* Bits are moved, those of floats too. */
-void vy_ptx_move(vy_ptx *e, vy_ptx_value to, vy_ptx_value from) {
+void vy_ptx_move_if(vy_ptx *e, vy_ptx_value condition, vy_ptx_value to, vy_ptx_value from) {
     static const uint8_t integers[VY_PTX_CLASS_COUNT] = {VYRE_TYPE_BOOL, VYRE_TYPE_U16, VYRE_TYPE_U32, VYRE_TYPE_U64};
     if (from.is_literal && vyre_type_class((vyre_type)from.type) == VYRE_CLASS_FLOAT)
         from.type = integers[types[from.type].class];
-    vy_ptx_write(e, "mov.%s %s, %s", vy_ptx_bits((vyre_type)to.type), vy_ptx_name(e, to), vy_ptx_name(e, from));
+    vy_ptx_write(e, "%smov.%s %s, %s", vy_ptx_guarded(e, condition).text, vy_ptx_bits((vyre_type)to.type),
+                 vy_ptx_name(e, to), vy_ptx_name(e, from));
+}
+
+void vy_ptx_move(vy_ptx *e, vy_ptx_value to, vy_ptx_value from) {
+    vy_ptx_move_if(e, vy_ptx_literal(VYRE_TYPE_BOOL, 1), to, from);
 }
 
 vy_ptx_value vy_ptx_in_register(vy_ptx *e, vy_ptx_value v) {

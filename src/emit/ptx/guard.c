@@ -1,0 +1,117 @@
+/* Short branches: an `if` that only assigns and stores a few simple things is written without a jump. Whatever it computes is computed anyway; what others see (variables,
+ * stores) and what may not be touched (loads) is guarded by predicates. Loads of several such branches are then under way together, which jumps prevent. */
+#include "emit/ptx/emitter.h"
+
+#include <stdio.h>
+
+/* Ops and accesses of both branches together, and how many of them are accesses. */
+enum { MOST_OPS = 12, MOST_ACCESSES = 4 };
+
+typedef struct length {
+    unsigned ops, accesses;
+    int is_long; /* there is something else in it */
+} length;
+
+static int is_simple(const vy_expr *x) {
+    return x->op != VYRE_OP_DIV && x->op != VYRE_OP_REM && x->op != VYRE_OP_SQRT && x->op != VYRE_OP_APPROX_DIV &&
+           x->op != VYRE_OP_APPROX_SQRT && x->op != VYRE_OP_MUL_HIGH && x->type != VYRE_TYPE_F64;
+}
+
+static int is_enough(const length *l) {
+    return l->is_long || l->ops > MOST_OPS || l->accesses > MOST_ACCESSES;
+}
+
+/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH, and by the length. */
+static void add_expr(const vyre_program *p, uint32_t expr, length *l) {
+    const vy_expr *x = expr == VY_NONE ? NULL : &p->exprs.items[expr];
+    if (!x || is_enough(l))
+        return;
+    if (x->kind == VY_EXPR_LOAD) {
+        l->accesses++;
+        add_expr(p, x->b, l);
+        add_expr(p, x->c, l);
+    } else if (x->kind == VY_EXPR_OP) {
+        const uint32_t operands[3] = {x->a, x->b, x->c};
+        l->ops++;
+        l->is_long |= !is_simple(x);
+        for (unsigned i = 0; i < vyre_op_get((vyre_op)x->op)->arity; i++)
+            add_expr(p, operands[i], l);
+    }
+}
+
+/* Recursion is bounded by VY_LIMIT_NESTING. */
+static void add_statements(const vyre_program *p, uint32_t first, uint32_t end, length *l) {
+    for (uint32_t i = first; i < end && !is_enough(l); i = p->stmts.items[i].end) {
+        const vy_stmt *s = &p->stmts.items[i];
+        switch ((vy_stmt_kind)s->kind) {
+        case VY_STMT_LET:
+        case VY_STMT_VAR:
+        case VY_STMT_ASSIGN:
+            add_expr(p, s->a, l);
+            break;
+        case VY_STMT_STORE:
+            l->accesses++;
+            add_expr(p, s->a, l);
+            add_expr(p, s->b, l);
+            break;
+        case VY_STMT_IF:
+            l->ops++;
+            add_expr(p, s->a, l);
+            add_statements(p, i + 1, s->end, l);
+            break;
+        case VY_STMT_REGION:
+            add_statements(p, i + 1, s->end, l);
+            break;
+        default:
+            l->is_long = 1;
+        }
+    }
+}
+
+/* ---- predicates ---- */
+
+vy_ptx_value vy_ptx_both(vy_ptx *e, vy_ptx_value a, vy_ptx_value b) {
+    if (a.is_literal)
+        return a.bits ? b : a;
+    if (b.is_literal)
+        return b.bits ? a : b;
+    vy_ptx_value both = vy_ptx_new(e, VYRE_TYPE_BOOL);
+    vy_ptx_write(e, "and.pred %s, %s, %s", vy_ptx_name(e, both), vy_ptx_name(e, a), vy_ptx_name(e, b));
+    return both;
+}
+
+static vy_ptx_value opposite(vy_ptx *e, vy_ptx_value a) {
+    if (a.is_literal)
+        return vy_ptx_literal(VYRE_TYPE_BOOL, !a.bits);
+    vy_ptx_value d = vy_ptx_new(e, VYRE_TYPE_BOOL);
+    vy_ptx_write(e, "not.pred %s, %s", vy_ptx_name(e, d), vy_ptx_name(e, a));
+    return d;
+}
+
+vy_ptx_prefix vy_ptx_guarded(vy_ptx *e, vy_ptx_value condition) {
+    vy_ptx_prefix prefix = {""};
+    if (!condition.is_literal || !condition.bits)
+        snprintf(prefix.text, sizeof prefix.text, "@%s ", vy_ptx_register(e, condition));
+    return prefix;
+}
+
+/* The statements, as long as the condition and what guards us holds. */
+static void write_guarded(vy_ptx *e, vy_ptx_value condition, uint32_t first, uint32_t end) {
+    vy_ptx_value before = e->guard;
+    e->guard = vy_ptx_both(e, before, condition);
+    if (!e->guard.is_literal || e->guard.bits)
+        vy_ptx_statements(e, first, end);
+    e->guard = before;
+}
+
+int vy_ptx_if_guarded(vy_ptx *e, uint32_t index, const vy_stmt *s) {
+    length l = {0, 0, 0};
+    add_statements(e->program, index + 1, s->end, &l);
+    if (is_enough(&l))
+        return 0;
+    vy_ptx_value condition = vy_ptx_expr_kept(e, s->a);
+    write_guarded(e, condition, index + 1, s->middle);
+    if (s->middle != s->end)
+        write_guarded(e, opposite(e, condition), s->middle, s->end);
+    return 1;
+}
