@@ -84,20 +84,26 @@ static int sets(const vy_stmt *s, uint32_t variable) {
     return (s->kind == VY_STMT_VAR || s->kind == VY_STMT_ASSIGN) && s->variable == variable;
 }
 
+/* The block that a statement stands in: the first of its statements. */
+static uint32_t block_of(const vyre_program *p, uint32_t stmt) {
+    const vy_stmt *stmts = p->stmts.items;
+    uint32_t around = stmt;
+    while (around-- > 0)
+        if (stmts[around].end > stmt)
+            return stmts[around].kind == VY_STMT_IF && stmt >= stmts[around].middle ? stmts[around].middle : around + 1;
+    return 0;
+}
+
 /* Whether the variable is a literal before the loop: what set it last stands in the same block. */
 static int starts_as_literal(const vyre_program *p, uint32_t loop, uint32_t variable, uint64_t *bits) {
-    const vy_stmt *stmts = p->stmts.items;
     uint32_t set = loop;
     do {
         if (set-- == 0)
             return 0;
-    } while (!sets(&stmts[set], variable));
-    const vy_expr *value = &p->exprs.items[stmts[set].a];
-    uint32_t next = stmts[set].end;
-    while (next < loop)
-        next = stmts[next].end;
+    } while (!sets(&p->stmts.items[set], variable));
+    const vy_expr *value = &p->exprs.items[p->stmts.items[set].a];
     *bits = value->bits;
-    return next == loop && value->kind == VY_EXPR_LITERAL;
+    return value->kind == VY_EXPR_LITERAL && block_of(p, set) == block_of(p, loop);
 }
 
 /* The assignment of the variable, if it is the only one in the body and its last statement; or VY_NONE. */

@@ -1,0 +1,242 @@
+/* What is prepared for PTX computes the same bits: random programs, widened, unrolled far, with arrays as variables, legalised; and what each of these is to do is done. */
+#include "emit/ptx/code.h"
+
+#include "emit/ptx/prepare.h"
+#include "ir/launch.h"
+#include "support/fault.h"
+#include "transform/end_runner.h"
+#include "transform/opt_campaign.h"
+#include "transform/scalars.h"
+
+static const vy_ptx_prepare_options device = {.architecture = PTX_ARCHITECTURE};
+
+static vyre_program *prepared(const char *text, uint32_t factor) {
+    vyre_program *program = parse_program(text);
+    vy_ptx_prepared made;
+    vyre_error error = VYRE_ERROR_INIT;
+    if (vy_ptx_prepare(program, &device, &made, &error) != VYRE_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(made.factor, factor);
+    assert_true((made.reason == NULL) == (factor > 1));
+    vyre_program_release(program);
+    return made.program;
+}
+
+static unsigned count_kind(const vyre_program *program, vy_stmt_kind kind) {
+    unsigned count = 0;
+    for (uint32_t i = 0; i < program->stmts.count; i++)
+        count += program->stmts.items[i].kind == kind;
+    return count;
+}
+
+/* ---- what is done ---- */
+
+static void streams_are_widened_to_sixteen_bytes(void **state) {
+    static const struct {
+        const char *type;
+        uint32_t factor;
+    } cases[] = {{"u8", 16}, {"i16", 8}, {"u32", 4}, {"f32", 4}, {"u64", 2}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[400];
+        snprintf(text, sizeof text,
+                 "program p {\n buffer a : %s read\n buffer b : %s read\n buffer c : %s write count len(a)\n"
+                 " workgroup 256\n grid over a\n let i = global_id.x\n if i < len(c) { c[i] = %s }\n}\n",
+                 cases[i].type, cases[i].type, cases[i].type, cases[i].type[0] == 'f' ? "a[i] + b[i]" : "a[i] ^ b[i]");
+        vyre_program *made = prepared(text, cases[i].factor);
+        assert_int_equal(made->param_count, 1);
+        assert_true(count_kind(made, VY_STMT_LOAD) >= 2 && count_kind(made, VY_STMT_STORE_WIDE) >= 1);
+        vyre_program_release(made);
+    }
+    assert_int_equal(vy_ptx_launch_groups(4, 9), 3);
+    assert_int_equal(vy_ptx_launch_groups(4, 0), 0);
+    assert_int_equal(vy_ptx_launch_groups(1, UINT32_MAX), UINT32_MAX);
+}
+
+static void a_grid_that_must_stay_is_kept(void **state) {
+    (void)state;
+    vyre_program *program = parse_program("program p {\n buffer a : u32 read_write\n workgroup 256\n grid over a\n"
+                                          " if global_id.x < len(a) { a[global_id.x] = 1 }\n}\n");
+    vy_ptx_prepare_options kept = device;
+    vy_ptx_prepared made;
+    kept.keeps_grid = 1;
+    assert_int_equal(vy_ptx_prepare(program, &kept, &made, NULL), VYRE_OK);
+    assert_int_equal(made.factor, 1);
+    assert_int_equal(made.program->param_count, 0);
+    vyre_program_release(made.program);
+    vyre_program_release(program);
+}
+
+static void a_while_that_counts_is_written_out(void **state) {
+    (void)state;
+    vyre_program *made =
+        prepared("program p {\n buffer x : u32 read_write\n workgroup 64\n grid over x\n array t : u32 [64] workgroup\n"
+                 " let l = local_id.x\n t[l] = x[global_id.x]\n barrier\n var size = 2u32\n while size <= 64 {\n"
+                 "  var stride = size / 2\n  while stride > 0 {\n   let v = t[l ^ stride]\n   barrier\n"
+                 "   t[l] = t[l] + v * size\n   barrier\n   stride = stride / 2\n  }\n  size = 2 * size\n }\n"
+                 " x[global_id.x] = t[l]\n}\n",
+                 1);
+    assert_int_equal(count_kind(made, VY_STMT_WHILE), 0);
+    assert_int_equal(count_kind(made, VY_STMT_BARRIER), 1 + 2 * 21);
+    vyre_program_release(made);
+}
+
+static void a_while_that_only_seems_to_count_stays(void **state) {
+    static const char *const bodies[] = {
+        "var s = 1u32\n if x[0] == 0 { s = 2 }\n while s < 64 { x[i] = s\n s = s * 2 }\n",  /* not known before */
+        "var s = 1u32\n while s < 64 { s = s * 2\n x[i] = s }\n",                           /* not at the end */
+        "var s = 1u32\n while s < 64 { if x[i] == s { break }\n s = s * 2 }\n x[i] = s\n",  /* a jump */
+        "var s = 1u32\n while s != 0 { x[i] = s\n s = s | 1 }\n",                           /* for ever */
+        "var s = 1u32\n while s < x[1] { x[i] = s\n s = s * 2 }\n",                         /* data */
+        "var s = 1u32\n for k in 0u32 .. x[2] { while s < 9 { x[i] = s\n s = s * 2 } }\n",  /* again */
+        "var s = 1u32\n while s < 64 { if x[i] == 3 { s = 50 }\n x[i] = s\n s = s * 2 }\n", /* two ways */
+        "var s = 1u32\n while s < 64 && i < 7 { x[i] = s\n s = s * 2 }\n",                  /* the invocation */
+        "var f = 1.0f32\n var s = 1u32\n while f < 9.0 { x[i] = s\n f = f * 2.0 }\n",       /* floats */
+        "var s = 1u32\n while s < 100000 { x[i] = s\n s = s + 1 }\n"};                      /* many trips */
+    (void)state;
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        char text[500];
+        snprintf(text, sizeof text,
+                 "program p {\n buffer x : u32 read_write\n workgroup 1\n grid 1\n let i = global_id.x\n%s}\n",
+                 bodies[i]);
+        vyre_program *made = prepared(text, 1);
+        if (count_kind(made, VY_STMT_WHILE) == 0)
+            fail_msg("%s", text);
+        vyre_program_release(made);
+    }
+}
+
+static unsigned private_arrays(const vyre_program *program) {
+    unsigned count = 0;
+    for (uint32_t i = 0; i < program->memories.count; i++)
+        count += program->memories.items[i].space == VY_SPACE_PRIVATE;
+    return count;
+}
+
+static void private_arrays_become_variables(void **state) {
+    (void)state;
+    vyre_program *made =
+        prepared("program p {\n buffer x : u32 read_write\n workgroup 32\n grid over x\n array w : u32 [40] private\n"
+                 " let i = global_id.x\n for b in 0u32 .. len(x) / 64 {\n for t in 0u32 .. 16 { w[t] = x[i + b + t] }\n"
+                 "  for t in 16u32 .. 40 { w[t] = w[t - 16] + rotl(w[t - 3], 5) }\n }\n x[i] = w[39]\n}\n",
+                 1);
+    assert_int_equal(private_arrays(made), 0);
+    vyre_program_release(made);
+    made = prepared("program p {\n buffer x : u32 read_write\n workgroup 32\n grid over x\n array w : u32 [8] private\n"
+                    " let i = global_id.x\n w[x[i] & 7] = i\n x[i] = w[3]\n}\n",
+                    1);
+    assert_int_equal(private_arrays(made), 1);
+    vyre_program_release(made);
+}
+
+/* ---- the bits ---- */
+
+static const char *prepared_differs(vyre_program *program, const vyre_arguments *arguments, int cancellable) {
+    static outcome want, got;
+    static vy_launch launch;
+    static vyre_scalar params[VY_LIMIT_PARAMS + 1];
+    static char why[1200];
+    const vyre_oracle_options options = {.budget = STEPS};
+    const vy_oracle_conditions conditions = {0};
+    vy_ptx_prepare_options how = device;
+    vy_ptx_prepared made = {0};
+    vyre_arguments given = *arguments;
+    vyre_error error = VYRE_ERROR_INIT;
+    const char *what = NULL;
+    how.cancellable = (uint8_t)cancellable;
+    outcome_of(program, arguments, options, &conditions, &want);
+    if (want.status != VYRE_OK && want.status != VYRE_TRAPPED) {
+        outcome_free(&want);
+        return NULL;
+    }
+    if (vy_launch_resolve(program, arguments, &launch, &error) != VYRE_OK ||
+        vy_ptx_prepare(program, &how, &made, &error) != VYRE_OK) {
+        snprintf(why, sizeof why, "%s", error.message);
+        outcome_free(&want);
+        return why;
+    }
+    if (made.factor > 1) {
+        if (program->param_count)
+            memcpy(params, arguments->params, program->param_count * sizeof *params);
+        params[program->param_count] = (vyre_scalar){VYRE_TYPE_U32, launch.groups[0]};
+        given.params = params;
+        given.param_count = program->param_count + 1;
+        given.geometry =
+            (vyre_geometry){VYRE_GEOMETRY_GROUPS,
+                            {vy_ptx_launch_groups(made.factor, launch.groups[0]), launch.groups[1], launch.groups[2]}};
+    }
+    outcome_of(made.program, &given, (vyre_oracle_options){.budget = MORE * STEPS}, &conditions, &got);
+    what = outcome_differs(&want, &got);
+    if (what)
+        print_program(made.program);
+    vyre_program_release(made.program);
+    outcome_free(&want);
+    outcome_free(&got);
+    return what;
+}
+
+static void random_programs_keep_their_bits(void **state) {
+    const char *given = getenv("VYRE_SEED");
+    uint64_t first = given ? strtoull(given, NULL, 0) : 1;
+    (void)state;
+    for (uint64_t seed = first; seed < first + (VY_SANITIZED ? 60 : 400) * (uint64_t)vy_test_effort(); seed++) {
+        vyre_generate_options options = {.seed = seed, .statements = 10 + (unsigned)(seed % 30)};
+        vyre_case *made = NULL;
+        assert_int_equal(vyre_generate(&options, &made, NULL), VYRE_OK);
+        vyre_program *program = vyre_case_program(made);
+        const char *what = program->facts & VY_FACT_GRID_BARRIER
+                               ? NULL
+                               : prepared_differs(program, vyre_case_arguments(made), (int)(seed & 1));
+        if (what) {
+            print_program(program);
+            fail_msg("seed %" PRIu64 ": %s", seed, what);
+        }
+        vyre_case_free(made);
+    }
+}
+
+static void passes_by_the_far_rules_keep_the_bits(void **state) {
+    opt_campaign c = {.rules = &vy_rules_far,
+                      .generate = {.statements = 20, .depth = 4, .invocations = 16},
+                      .sequences = 4,
+                      .one_in = 12,
+                      .only = VYRE_PASS_COUNT};
+    (void)state;
+    for (uint64_t seed = 1; c.pairs < (VY_SANITIZED ? 200 : 2000) * (uint64_t)vy_test_effort(); seed++)
+        if (opt_try(&c, seed, 1)) {
+            opt_campaign_free(&c);
+            fail_msg("seed %" PRIu64 ": %s", seed, c.message);
+        }
+    opt_campaign_free(&c);
+}
+
+static vyre_status prepares(void *program) {
+    vy_ptx_prepared made;
+    vyre_status status = vy_ptx_prepare(program, &device, &made, NULL);
+    vyre_program_release(made.program);
+    return status;
+}
+
+static void every_allocation_may_fail(void **state) {
+    (void)state;
+    vyre_program *program =
+        parse_program("program p {\n buffer x : u32 read_write\n workgroup 32\n grid over x\n"
+                      " array w : u32 [4] private\n let i = global_id.x\n for t in 0u32 .. 4 { w[t] = x[i] + t }\n"
+                      " var s = 1u32\n while s < 4 { w[s] = w[s] + 1\n s = s * 2 }\n x[i] = w[1] + w[2]\n}\n");
+    assert_true(VY_FAULT_LOOP_LENIENT(prepares, program) > 5); /* some of it can be done without */
+    vyre_program_release(program);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(streams_are_widened_to_sixteen_bytes),
+        cmocka_unit_test(a_grid_that_must_stay_is_kept),
+        cmocka_unit_test(a_while_that_counts_is_written_out),
+        cmocka_unit_test(a_while_that_only_seems_to_count_stays),
+        cmocka_unit_test(private_arrays_become_variables),
+        cmocka_unit_test(random_programs_keep_their_bits),
+        cmocka_unit_test(passes_by_the_far_rules_keep_the_bits),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
