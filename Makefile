@@ -12,7 +12,7 @@ CMAKE = cmake -G Ninja -S .
 NINJA = nice ninja -j $(JOBS)
 SANITIZED = CC=clang $(CMAKE) -DVYRE_TESTS=ON -DVYRE_WERROR=ON
 
-.PHONY: help run build test bench bench-suite bench-peers fuzz asan ubsan tsan campaign install device-bundle clean format format-fix tidy abi abi-update
+.PHONY: help run build test bench bench-suite bench-cuda bench-peers fuzz asan ubsan tsan campaign install device-bundle clean format format-fix tidy abi abi-update
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,13 @@ bench-suite: ## the kernels of the examples against plain C, PoCL and lavapipe; 
 	@$(NINJA) -C $(BUILD) bench.suite
 	@mkdir -p $(BUILD)/suite-results
 	@$(BUILD)/suite/suite --out $(BUILD)/suite-results $(ARGS)
+
+bench-cuda: ## the same kernels on the first NVIDIA device against CUDA C, and what ours adds to its driver; ARGS="--anchors PROGRAM"; results in build/cuda-results
+	@tools/setup test
+	@$(CMAKE) -B $(BUILD) -DVYRE_TESTS=ON >/dev/null
+	@$(NINJA) -C $(BUILD) bench.suite bench.suite-cuda
+	@mkdir -p $(BUILD)/cuda-results
+	@$(BUILD)/suite/suite --device --out $(BUILD)/cuda-results $(ARGS)
 
 bench-peers: ## install PoCL and lavapipe for bench-suite (as root; otherwise they are named)
 	@tools/setup peers

@@ -30,11 +30,12 @@ execute_process(COMMAND git -C "${CMAKE_SOURCE_DIR}" describe --always --dirty -
 if(NOT suite_commit)
     set(suite_commit unknown)
 endif()
-file(GLOB suite_sources CONFIGURE_DEPENDS "bench/suite/*.c")
+file(GLOB suite_sources CONFIGURE_DEPENDS "bench/suite/*.c" "bench/cuda/*.c")
 add_executable(bench.suite ${suite_sources})
 set_target_properties(bench.suite PROPERTIES OUTPUT_NAME suite RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/suite"
     BUILD_RPATH_USE_ORIGIN ON BUILD_RPATH "$ORIGIN/../lib")
 target_compile_definitions(bench.suite PRIVATE VYRE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+set_source_files_properties(bench/cuda/compiles.c PROPERTIES INCLUDE_DIRECTORIES "${CMAKE_SOURCE_DIR}/src") # the PTX that ours makes
 set_source_files_properties(bench/suite/main.c PROPERTIES COMPILE_DEFINITIONS VYRE_SUITE_COMMIT="${suite_commit}")
 target_link_libraries(bench.suite PRIVATE bench.peer_c vyre-static vyre-flags m)
 
@@ -69,6 +70,31 @@ if(GLSLANG)
     add_dependencies(bench.suite bench.suite-shaders)
 else()
     message(STATUS "benchmark suite: glslangValidator is not there, so lavapipe is left out (make bench-peers installs it)")
+endif()
+
+# CUDA C: machine code beside the program, for the first device of the driver to load. CUB comes as a library of its own. Neither is needed for anything else.
+find_program(NVCC nvcc HINTS /usr/local/cuda/bin)
+if(NVCC)
+    set(VYRE_CUDA_ARCHITECTURE sm_90 CACHE STRING "the device that CUDA C of the benchmark suite is compiled for")
+    set(nvcc_flags -O3 -std=c++17 -arch=${VYRE_CUDA_ARCHITECTURE} -fmad=false -prec-div=true -prec-sqrt=true -ftz=false)
+    set(cuda_outputs "")
+    foreach(name same hand cub)
+        set(form -cubin)
+        set(output "${CMAKE_BINARY_DIR}/suite/${name}.cubin")
+        if(name STREQUAL cub)
+            set(form -shared -cudart static -Xcompiler -fPIC -Xcompiler -static-libstdc++ -Xcompiler -static-libgcc)
+            set(output "${CMAKE_BINARY_DIR}/suite/${name}.so")
+        endif()
+        add_custom_command(OUTPUT "${output}"
+            COMMAND "${CMAKE_COMMAND}" -E make_directory "${CMAKE_BINARY_DIR}/suite"
+            COMMAND "${NVCC}" ${nvcc_flags} ${form} -o "${output}" "${CMAKE_SOURCE_DIR}/bench/cuda/${name}.cu"
+            DEPENDS "${CMAKE_SOURCE_DIR}/bench/cuda/${name}.cu" "${CMAKE_SOURCE_DIR}/bench/suite/kernels.cl"
+            COMMENT "CUDA ${name}" VERBATIM)
+        list(APPEND cuda_outputs "${output}")
+    endforeach()
+    add_custom_target(bench.suite-cuda DEPENDS ${cuda_outputs})
+else()
+    add_custom_target(bench.suite-cuda COMMAND "${CMAKE_COMMAND}" -E echo "SKIP CUDA C: nvcc is not there, so it is left out")
 endif()
 
 add_test(NAME bench.suite COMMAND bench.suite --check --peers c)

@@ -5,9 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void add(report *r, const char *group, const char *name, const char *unit, double *values, int count) {
+void suite_extra(report *r, const char *group, const char *name, const char *unit, double *values, int count) {
     if (count > 0 && r->extra_count < EXTRAS)
         r->extras[r->extra_count++] = (extra){group, name, unit, suite_statistic(values, count)};
+}
+
+void suite_span(report *r, const char *picture, const char *lane, const char *name, double start, double end) {
+    if (r->span_count < SPANS)
+        r->spans[r->span_count++] = (span){picture, lane, name, start, end};
 }
 
 static double plain_empty(int dispatches) {
@@ -35,21 +40,21 @@ static void empty_dispatches(report *r, const int *available) {
         for (; count < SAMPLES; count++)
             if ((times[count] = rows[i].measure(200)) < 0)
                 break;
-        add(r, "empty dispatch", rows[i].name, "s", times, count);
+        suite_extra(r, "empty dispatch", rows[i].name, "s", times, count);
     }
 }
 
 static void compiles(report *r) {
     double first = suite_ours_first_compile();
-    add(r, "compile an empty program", "ours: the first compile of the process", "s", &first, first > 0);
+    suite_extra(r, "compile an empty program", "ours: the first compile of the process", "s", &first, first > 0);
     for (int from_disk = 0; from_disk < 2; from_disk++) {
         double times[SAMPLES];
         int count = 0;
         for (; count < SAMPLES; count++)
-            if ((times[count] = suite_ours_compile(from_disk)) < 0)
+            if ((times[count] = suite_ours_compile("examples/saxpy.vyre", from_disk)) < 0)
                 break;
-        add(r, "compile saxpy", from_disk ? "ours: found on disk" : "ours: compiled again, nothing cached", "s", times,
-            count);
+        suite_extra(r, "compile saxpy", from_disk ? "ours: found on disk" : "ours: compiled again, nothing cached", "s",
+                    times, count);
     }
 }
 
@@ -78,9 +83,9 @@ static void bandwidth(report *r, const int *available, int quick) {
             if (round >= 0)
                 rates[kind][counts[kind]++] = w.bytes / (suite_now() - start) * 1e-9;
         }
-    add(r, "bandwidth of c = a + s * b", "ours", "GB/s", rates[0], counts[0]);
-    add(r, "bandwidth of c = a + s * b", "plain C loop, OpenMP", "GB/s", rates[1], counts[1]);
-    add(r, "bandwidth of c = a + s * b", "non-temporal stores, OpenMP", "GB/s", rates[2], counts[2]);
+    suite_extra(r, "bandwidth of c = a + s * b", "ours", "GB/s", rates[0], counts[0]);
+    suite_extra(r, "bandwidth of c = a + s * b", "plain C loop, OpenMP", "GB/s", rates[1], counts[1]);
+    suite_extra(r, "bandwidth of c = a + s * b", "non-temporal stores, OpenMP", "GB/s", rates[2], counts[2]);
     if (mine)
         suite_ours.discard(mine);
     if (plain)

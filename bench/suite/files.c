@@ -29,15 +29,20 @@ statistic suite_statistic(double *times, int count) {
     return s;
 }
 
+double suite_figure(const row *row, version v, figure figure) {
+    const statistic *s = figure == FIGURE_DEVICE ? &row->device[v] : &row->times[v];
+    return !s->samples ? 0 : figure == FIGURE_BEST ? s->min : s->median;
+}
+
 double suite_geometric_mean(const report *r, version peer, const char *size, figure figure, size_t *count) {
     double sum = 0;
     *count = 0;
     for (size_t i = 0; i < r->row_count; i++) {
         const row *row = &r->rows[i];
-        if (!row->times[VERSION_OURS].samples || !row->times[peer].samples || (size && strcmp(size, row->size) != 0))
+        double theirs = suite_figure(row, peer, figure), mine = suite_figure(row, VERSION_OURS, figure);
+        if (theirs <= 0 || mine <= 0 || (size && strcmp(size, row->size) != 0))
             continue;
-        const statistic *theirs = &row->times[peer], *mine = &row->times[VERSION_OURS];
-        sum += log(figure == FIGURE_BEST ? theirs->min / mine->min : theirs->median / mine->median);
+        sum += log(theirs / mine);
         ++*count;
     }
     return *count ? exp(sum / (double)*count) : 0;

@@ -1,26 +1,32 @@
 /* The kernels of examples/ in OpenCL C, with the same workgroups. Buffers first, then words in the order of the suite's steps. */
 #pragma OPENCL FP_CONTRACT OFF
 
-kernel void empty(void) {}
+__kernel void empty(void) {}
 
-kernel void saxpy(global const float *restrict x, global float *restrict y, float a, uint n) {
+__kernel void saxpy(__global const float *restrict x, __global float *restrict y, float a, uint n) {
     uint i = get_global_id(0);
     if (i < n)
         y[i] = fma(a, x[i], y[i]);
 }
 
-kernel void xor(global const uchar *restrict key, global uchar *restrict data, uint key_size, uint n) {
+__kernel void xor_key(__global const uchar *restrict key, __global uchar *restrict data, uint key_size, uint n) {
     uint i = get_global_id(0);
     if (i < n)
         data[i] ^= key[i % key_size];
 }
 
+__kernel void xor_streams(__global const uint *restrict a, __global const uint *restrict b, __global uint *restrict out, uint n) {
+    uint i = get_global_id(0);
+    if (i < n)
+        out[i] = a[i] ^ b[i];
+}
+
 #define TILE 16
 #define SIDE (TILE + 2)
 
-kernel __attribute__((reqd_work_group_size(TILE, TILE, 1))) void
-stencil(global const float *restrict now, global float *restrict next, uint width, uint height, float rate) {
-    local float tile[SIDE * SIDE];
+__kernel __attribute__((reqd_work_group_size(TILE, TILE, 1))) void
+stencil(__global const float *restrict now, __global float *restrict next, uint width, uint height, float rate) {
+    __local float tile[SIDE * SIDE];
     uint l = get_local_id(1) * TILE + get_local_id(0);
     for (uint cell = l; cell < SIDE * SIDE; cell += TILE * TILE) {
         uint x = get_group_id(0) * TILE + cell % SIDE - 1, y = get_group_id(1) * TILE + cell / SIDE - 1;
@@ -43,7 +49,7 @@ static uchar sample(float v) {
     return (uchar)(min(max(v, 0.0f), 1.0f) * 255.0f);
 }
 
-kernel void mandelbrot(global uchar *restrict image, uint width, uint height) {
+__kernel void mandelbrot(__global uchar *restrict image, uint width, uint height) {
     uint px = get_global_id(0), py = get_global_id(1);
     if (px >= width || py >= height)
         return;
@@ -72,9 +78,9 @@ kernel void mandelbrot(global uchar *restrict image, uint width, uint height) {
     image[at + 2] = sample(8.5f * u * u * u * t);
 }
 
-kernel __attribute__((reqd_work_group_size(TILE, TILE, 1))) void
-matmul(global const float *restrict a, global const float *restrict b, global float *restrict c, uint n) {
-    local float tile_a[TILE * TILE], tile_b[TILE * TILE];
+__kernel __attribute__((reqd_work_group_size(TILE, TILE, 1))) void
+matmul(__global const float *restrict a, __global const float *restrict b, __global float *restrict c, uint n) {
+    __local float tile_a[TILE * TILE], tile_b[TILE * TILE];
     uint row = get_global_id(1), column = get_global_id(0), x = get_local_id(0), y = get_local_id(1);
     float sum = 0;
     for (uint k = 0; k < n; k += TILE) {
@@ -91,10 +97,10 @@ matmul(global const float *restrict a, global const float *restrict b, global fl
 
 #define BODIES 64
 
-kernel __attribute__((reqd_work_group_size(BODIES, 1, 1))) void
-nbody(global const float *restrict mass, global const float *restrict position, global float *restrict velocity,
-      global float *restrict moved, float dt, float softening, uint n) {
-    local float tx[BODIES], ty[BODIES], tz[BODIES], tm[BODIES];
+__kernel __attribute__((reqd_work_group_size(BODIES, 1, 1))) void
+nbody(__global const float *restrict mass, __global const float *restrict position, __global float *restrict velocity,
+      __global float *restrict moved, float dt, float softening, uint n) {
+    __local float tx[BODIES], ty[BODIES], tz[BODIES], tm[BODIES];
     uint i = get_global_id(0), l = get_local_id(0);
     float x = 0, y = 0, z = 0, ax = 0, ay = 0, az = 0;
     if (i < n) {
@@ -136,9 +142,9 @@ nbody(global const float *restrict mass, global const float *restrict position, 
 
 #define BLOCK 256
 
-kernel __attribute__((reqd_work_group_size(BLOCK, 1, 1))) void reduce(global const float *restrict x,
-                                                                      global float *restrict sums, uint n) {
-    local float part[BLOCK];
+__kernel __attribute__((reqd_work_group_size(BLOCK, 1, 1))) void reduce(__global const float *restrict x,
+                                                                      __global float *restrict sums, uint n) {
+    __local float part[BLOCK];
     uint i = get_global_id(0), l = get_local_id(0);
     part[l] = i < n ? x[i] : 0;
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -151,8 +157,46 @@ kernel __attribute__((reqd_work_group_size(BLOCK, 1, 1))) void reduce(global con
         sums[get_group_id(0)] = part[0];
 }
 
+#ifndef local_argument
+#define local_argument __local
+#endif
+
+#define PIECE 16384
+#define LAST 1024
+
+static void add_parts(local_argument uint *part, uint l, uint count) {
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (uint stride = count / 2; stride > 0; stride /= 2) {
+        if (l < stride)
+            part[l] += part[l + stride];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(BLOCK, 1, 1))) void sum_pieces(__global const uint *restrict x, __global uint *restrict sums, uint n) {
+    __local uint part[BLOCK];
+    uint l = get_local_id(0), first = get_group_id(0) * PIECE + l, sum = 0;
+    for (uint k = 0; k < PIECE; k += BLOCK)
+        sum += first + k < n ? x[first + k] : 0;
+    part[l] = sum;
+    add_parts(part, l, BLOCK);
+    if (l == 0)
+        sums[get_group_id(0)] = part[0];
+}
+
+__kernel __attribute__((reqd_work_group_size(LAST, 1, 1))) void sum_total(__global const uint *restrict sums, __global uint *restrict out, uint n) {
+    __local uint part[LAST];
+    uint l = get_local_id(0), sum = 0;
+    for (uint i = l; i < n; i += LAST)
+        sum += sums[i];
+    part[l] = sum;
+    add_parts(part, l, LAST);
+    if (l == 0)
+        out[0] = part[0];
+}
+
 /* Hillis and Steele in workgroup memory. */
-static void scan_part(local uint *part, uint l) {
+static void scan_part(local_argument uint *part, uint l) {
     for (uint stride = 1; stride < BLOCK; stride *= 2) {
         uint before = l >= stride ? part[l - stride] : 0;
         barrier(CLK_LOCAL_MEM_FENCE);
@@ -161,10 +205,10 @@ static void scan_part(local uint *part, uint l) {
     }
 }
 
-kernel __attribute__((reqd_work_group_size(BLOCK, 1, 1))) void
-scan_blocks(global const uint *restrict x, global uint *restrict sums, global uint *restrict totals, uint n,
+__kernel __attribute__((reqd_work_group_size(BLOCK, 1, 1))) void
+scan_blocks(__global const uint *restrict x, __global uint *restrict sums, __global uint *restrict totals, uint n,
             uint offset) {
-    local uint part[BLOCK];
+    __local uint part[BLOCK];
     uint i = get_global_id(0), l = get_local_id(0);
     part[l] = i < n ? x[i] : 0;
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -175,9 +219,9 @@ scan_blocks(global const uint *restrict x, global uint *restrict sums, global ui
         totals[get_group_id(0)] = part[l];
 }
 
-kernel __attribute__((reqd_work_group_size(BLOCK, 1, 1))) void scan_totals(global const uint *restrict totals,
-                                                                           global uint *restrict before, uint n) {
-    local uint part[BLOCK];
+__kernel __attribute__((reqd_work_group_size(BLOCK, 1, 1))) void scan_totals(__global const uint *restrict totals,
+                                                                           __global uint *restrict before, uint n) {
+    __local uint part[BLOCK];
     uint l = get_local_id(0);
     part[l] = l < n ? totals[l] : 0;
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -186,16 +230,16 @@ kernel __attribute__((reqd_work_group_size(BLOCK, 1, 1))) void scan_totals(globa
         before[l] = l > 0 ? part[l - 1] : 0;
 }
 
-kernel __attribute__((reqd_work_group_size(BLOCK, 1, 1))) void
-scan_finish(global const uint *restrict before, global uint *restrict sums, uint n, uint offset) {
+__kernel __attribute__((reqd_work_group_size(BLOCK, 1, 1))) void
+scan_finish(__global const uint *restrict before, __global uint *restrict sums, uint n, uint offset) {
     uint i = get_global_id(0);
     if (i < n)
         sums[i + offset] += before[get_group_id(0)];
 }
 
-kernel __attribute__((reqd_work_group_size(BLOCK, 1, 1))) void histogram(global const uchar *restrict data,
-                                                                         global uint *restrict counts, uint n) {
-    local uint mine[256];
+__kernel __attribute__((reqd_work_group_size(BLOCK, 1, 1))) void histogram(__global const uchar *restrict data,
+                                                                         __global uint *restrict counts, uint n) {
+    __local uint mine[256];
     uint i = get_global_id(0), l = get_local_id(0);
     mine[l] = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -212,8 +256,8 @@ static bool must_swap(uint low, uint size, uint a, uint b) {
     return ((low & size) == 0) == (a > b) && a != b;
 }
 
-kernel __attribute__((reqd_work_group_size(RUN / 2, 1, 1))) void bitonic_blocks(global uint *restrict keys) {
-    local uint run[RUN];
+__kernel __attribute__((reqd_work_group_size(RUN / 2, 1, 1))) void bitonic_blocks(__global uint *restrict keys) {
+    __local uint run[RUN];
     uint first = get_group_id(0) * RUN, l = get_local_id(0);
     run[l] = keys[first + l];
     run[l + RUN / 2] = keys[first + l + RUN / 2];
@@ -231,7 +275,7 @@ kernel __attribute__((reqd_work_group_size(RUN / 2, 1, 1))) void bitonic_blocks(
     keys[first + l + RUN / 2] = run[l + RUN / 2];
 }
 
-kernel void bitonic_merge(global uint *restrict keys, uint size, uint stride) {
+__kernel void bitonic_merge(__global uint *restrict keys, uint size, uint stride) {
     uint i = get_global_id(0), low = 2 * i - (i & (stride - 1));
     uint a = keys[low], b = keys[low + stride];
     if (must_swap(low, size, a, b)) {
@@ -240,8 +284,8 @@ kernel void bitonic_merge(global uint *restrict keys, uint size, uint stride) {
     }
 }
 
-kernel void fnv1a(global const uchar *restrict data, global const uint *restrict offsets,
-                  global ulong *restrict hashes, uint count) {
+__kernel void fnv1a(__global const uchar *restrict data, __global const uint *restrict offsets,
+                  __global ulong *restrict hashes, uint count) {
     uint m = get_global_id(0);
     if (m >= count)
         return;
@@ -252,7 +296,7 @@ kernel void fnv1a(global const uchar *restrict data, global const uint *restrict
     hashes[m] = h;
 }
 
-static uint word_at(global const uchar *data, uint at) {
+static uint word_at(__global const uchar *data, uint at) {
     return as_uint(vload4(0, data + at));
 }
 
@@ -260,8 +304,8 @@ static uint round32(uint lane, uint v) {
     return rotate(lane + v * 0x85ebca77u, 13u) * 0x9e3779b1u;
 }
 
-kernel void xxh32(global const uchar *restrict data, global const uint *restrict offsets,
-                  global uint *restrict hashes, uint seed, uint count) {
+__kernel void xxh32(__global const uchar *restrict data, __global const uint *restrict offsets,
+                  __global uint *restrict hashes, uint seed, uint count) {
     const uint p1 = 0x9e3779b1u, p2 = 0x85ebca77u, p3 = 0xc2b2ae3du, p4 = 0x27d4eb2fu, p5 = 0x165667b1u;
     uint m = get_global_id(0);
     if (m >= count)
@@ -287,7 +331,7 @@ kernel void xxh32(global const uchar *restrict data, global const uint *restrict
     hashes[m] = h ^ h >> 16;
 }
 
-constant uint constants[64] = {
+__constant uint constants[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
     0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
@@ -301,15 +345,15 @@ static uint rotr(uint v, uint by) {
     return rotate(v, 32 - by);
 }
 
-kernel void sha256(global const uchar *restrict data, global const uint *restrict offsets,
-                   global uchar *restrict digests, uint count) {
+__kernel void sha256(__global const uchar *restrict data, __global const uint *restrict offsets,
+                   __global uchar *restrict digests, uint count) {
     uint m = get_global_id(0);
     if (m >= count)
         return;
     uint begin = offsets[m], size = offsets[m + 1] - begin, blocks = (size + 8) / 64 + 1;
     uint h[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
     for (uint block = 0; block < blocks; block++) {
-        uint w[64], s[8];
+        uint w[64];
         for (uint t = 0; t < 16; t++) {
             uint at = block * 64 + t * 4, v = 0;
             if (at + 4 <= size) {
@@ -354,9 +398,9 @@ kernel void sha256(global const uchar *restrict data, global const uint *restric
         vstore4(as_uchar4(h[i]).wzyx, 0, digests + 32 * m + 4 * i);
 }
 
-kernel void dfa(global const uchar *restrict data, global const uint *restrict offsets,
-                global const ushort *restrict table, global const uint *restrict rules, global uint *restrict matched,
-                global uint *restrict first_match, uint count) {
+__kernel void dfa(__global const uchar *restrict data, __global const uint *restrict offsets,
+                __global const ushort *restrict table, __global const uint *restrict rules, __global uint *restrict matched,
+                __global uint *restrict first_match, uint count) {
     uint record = get_global_id(0);
     if (record >= count)
         return;
@@ -372,8 +416,8 @@ kernel void dfa(global const uchar *restrict data, global const uint *restrict o
     }
 }
 
-kernel void search(global const long *restrict keys, global const long *restrict queries,
-                   global uint *restrict places, uint key_count, uint query_count) {
+__kernel void search(__global const long *restrict keys, __global const long *restrict queries,
+                   __global uint *restrict places, uint key_count, uint query_count) {
     uint q = get_global_id(0);
     if (q >= query_count)
         return;

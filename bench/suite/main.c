@@ -1,12 +1,14 @@
 /* Runs the suite: every kernel at every size in every version there is, results compared, times side by side.
  *
- * usage: suite [--backend ID] [--quick | --check] [--only KERNEL] [--peers LIST] [--out FOLDER]
+ * usage: suite [--backend ID] [--device] [--quick | --check] [--only KERNEL] [--peers LIST] [--anchors COMMAND] [--out FOLDER]
  *
- *   --backend ID   which backend is ours (cpu; with --check, reference if there is no cpu)
+ *   --backend ID   which backend is ours (cpu, or cuda with --device; with --check, reference if there is no cpu)
+ *   --device       sizes for a device with memory of its own; its clock is read too, and what ours adds to its driver
  *   --quick        small and medium sizes, fewer samples
  *   --check        tiny sizes, nothing measured: only whether the versions agree
- *   --only KERNEL  one kernel
- *   --peers LIST   of c, opencl, vulkan, with commas between (all)
+ *   --only KERNEL  one kernel; or `extras`: none of them, but everything else
+ *   --peers LIST   of c, opencl, vulkan, cuda, cuda-same, with commas between (the first three; the others with --device)
+ *   --anchors COMMAND  is run at the end; what it prints is kept
  *   --out FOLDER   where suite.json and suite.html go (the current folder)
  *
  * The exit status is 1 if results differ. A version that is not there is left out, loudly. */
@@ -20,12 +22,13 @@
 #include <time.h>
 #include <unistd.h>
 
-static const runner *const runners[VERSION_COUNT] = {&suite_ours, &suite_plain, &suite_opencl, &suite_vulkan};
+const runner *const suite_runners[VERSION_COUNT] = {&suite_ours,   &suite_plain,     &suite_opencl,
+                                                    &suite_vulkan, &suite_cuda_same, &suite_cuda};
 static const char *const size_names[SIZES] = {"tiny", "small", "medium", "large"};
 
 typedef struct options {
-    const char *backend, *only, *out, *peers;
-    int quick, check;
+    const char *backend, *only, *out, *peers, *anchors;
+    int quick, check, device;
 } options;
 
 /* ---- comparing ---- */
@@ -44,8 +47,24 @@ static double part_different(const uint8_t *a, const uint8_t *b, size_t size) {
     return (double)different / (double)size;
 }
 
-static int agree(const work *w, version v, const void *got, const void *wanted, size_t size) {
-    double bound = w->kernel->bounds[v];
+/* What the others are compared with. */
+static const version references[] = {VERSION_C, VERSION_CUDA, VERSION_CUDA_SAME};
+
+static version reference_of(void *const *jobs) {
+    for (size_t i = 0; i < sizeof references / sizeof *references; i++)
+        if (jobs[references[i]])
+            return references[i];
+    return VERSION_COUNT;
+}
+
+/* Bounds are about plain C; where a bound is for one of the others, it is its own order of additions. */
+static double bound_of(const kernel *kernel, version v, version reference) {
+    if (reference == VERSION_CUDA && v == VERSION_OURS)
+        return 0;
+    return kernel->bounds[v] > kernel->bounds[reference] ? kernel->bounds[v] : kernel->bounds[reference];
+}
+
+static int agree(const work *w, double bound, const void *got, const void *wanted, size_t size) {
     if (!got || !wanted)
         return 0;
     if (bound == 0 || w->kernel->comparison == COMPARE_BITS)
@@ -55,19 +74,21 @@ static int agree(const work *w, version v, const void *got, const void *wanted, 
     return part_different(got, wanted, size) <= bound;
 }
 
-/* Against plain C, which ran from the same contents. */
+/* Against the reference, which ran from the same contents. */
 static int check(const work *w, void *const *jobs, version v, char *problem) {
-    runners[v]->reset(jobs[v]);
-    if (!runners[v]->run(jobs[v])) {
+    version reference = reference_of(jobs);
+    suite_runners[v]->reset(jobs[v]);
+    if (!suite_runners[v]->run(jobs[v])) {
         snprintf(problem, REASON, "the run failed");
         return 0;
     }
-    for (size_t i = 0; v != VERSION_C && jobs[VERSION_C] && i < w->array_count; i++) {
+    for (size_t i = 0; v != reference && reference != VERSION_COUNT && i < w->array_count; i++) {
         role role = w->arrays[i].role;
         if (role != ROLE_OUTPUT && role != ROLE_BOTH)
             continue;
-        if (!agree(w, v, runners[v]->array(jobs[v], i), suite_plain.array(jobs[VERSION_C], i), w->arrays[i].size)) {
-            snprintf(problem, REASON, "array %zu is not what plain C computes", i);
+        if (!agree(w, bound_of(w->kernel, v, reference), suite_runners[v]->array(jobs[v], i),
+                   suite_runners[reference]->array(jobs[reference], i), w->arrays[i].size)) {
+            snprintf(problem, REASON, "array %zu is not what %s computes", i, suite_runners[reference]->title);
             return 0;
         }
     }
@@ -126,7 +147,7 @@ static void measure(const work *w, void *const *jobs, const options *o, row *row
     int restores = w->kernel->restores;
     for (int v = 0; v < VERSION_COUNT; v++)
         if (jobs[v])
-            plan(runners[v], jobs[v], o, restores, &courses[v]);
+            plan(suite_runners[v], jobs[v], o, restores, &courses[v]);
     for (int round = 0; round < SAMPLES; round++)
         for (int v = 0; v < VERSION_COUNT; v++) {
             course *c = &courses[v];
@@ -134,8 +155,8 @@ static void measure(const work *w, void *const *jobs, const options *o, row *row
                 continue;
             nanosleep(&pause, NULL);
             if (c->once < 0.02)
-                sample(runners[v], jobs[v], 1, restores, &c->best);
-            double seconds = sample(runners[v], jobs[v], c->iterations, restores, &c->best);
+                sample(suite_runners[v], jobs[v], 1, restores, &c->best);
+            double seconds = sample(suite_runners[v], jobs[v], c->iterations, restores, &c->best);
             if (seconds > 0)
                 c->times[c->count++] = seconds;
         }
@@ -146,13 +167,32 @@ static void measure(const work *w, void *const *jobs, const options *o, row *row
     }
 }
 
+/* By the device's clock, one run at a time, in turns. */
+static void measure_on_clock(const work *w, void *const *jobs, const options *o, row *row) {
+    double times[VERSION_COUNT][SAMPLES];
+    int counts[VERSION_COUNT] = {0}, rounds = o->quick ? 5 : SAMPLES;
+    for (int round = -1; round < rounds; round++) /* the first does not count */
+        for (int v = 0; v < VERSION_COUNT; v++) {
+            const runner *runner = suite_runners[v];
+            if (!jobs[v] || !runner->run_on_clock)
+                continue;
+            if (w->kernel->restores)
+                runner->reset(jobs[v]);
+            double seconds = runner->run_on_clock(jobs[v]);
+            if (round >= 0 && seconds > 0)
+                times[v][counts[v]++] = seconds;
+        }
+    for (int v = 0; v < VERSION_COUNT; v++)
+        row->device[v] = suite_statistic(times[v], counts[v]);
+}
+
 static void print_row(const row *row, int good, int check_only) {
     printf("%-11s %-7s %10zu", row->kernel->name, row->size, row->n);
     for (int v = 0; v < VERSION_COUNT; v++)
         if (row->problems[v][0])
-            printf("  %s: %s", runners[v]->title, row->problems[v]);
+            printf("  %s: %s", suite_runners[v]->title, row->problems[v]);
         else if (row->times[v].samples)
-            printf("  %s %.1f us (%.1f)", runners[v]->title, row->times[v].median * 1e6, row->times[v].min * 1e6);
+            printf("  %s %.1f us (%.1f)", suite_runners[v]->title, row->times[v].median * 1e6, row->times[v].min * 1e6);
     if (check_only)
         printf(good ? "  checked" : "  FAILED");
     else if (row->times[VERSION_OURS].samples)
@@ -160,8 +200,15 @@ static void print_row(const row *row, int good, int check_only) {
             if (row->times[v].samples)
                 printf("  x%.2f (%.2f)", row->times[v].median / row->times[VERSION_OURS].median,
                        row->times[v].min / row->times[VERSION_OURS].min);
+    for (int v = 0; v < VERSION_COUNT; v++)
+        if (row->device[v].samples)
+            printf("%s %s %.2f us", v ? "," : "  device:", suite_runners[v]->title, row->device[v].median * 1e6);
     printf("\n");
     fflush(stdout);
+}
+
+static const size_t *sizes_of(const kernel *kernel, const options *o) {
+    return o->device ? kernel->device_sizes : kernel->sizes;
 }
 
 /* 0 if versions disagree. */
@@ -170,32 +217,36 @@ static int run_row(const kernel *kernel, int size, const options *o, const int *
     int good = 1;
     work w;
     row *row = &r->rows[r->row_count];
-    *row = (struct row){.kernel = kernel, .n = kernel->sizes[size], .size = size_names[size]};
-    if (r->row_count == ROWS || !suite_work_make(kernel, kernel->sizes[size], &w)) {
+    size_t n = sizes_of(kernel, o)[size];
+    *row = (struct row){.kernel = kernel, .n = n, .size = size_names[size]};
+    if (r->row_count == ROWS || !suite_work_make(kernel, n, &w)) {
         printf("SKIP %s %s: no memory\n", kernel->name, size_names[size]);
         return 1;
     }
     r->row_count++;
     row->bytes = w.bytes;
-    /* Plain C first: the others are compared with it. */
-    static const version order[] = {VERSION_C, VERSION_OURS, VERSION_OPENCL, VERSION_VULKAN};
+    /* What the others are compared with comes first. */
+    static const version order[VERSION_COUNT] = {VERSION_C,    VERSION_CUDA,   VERSION_CUDA_SAME,
+                                                 VERSION_OURS, VERSION_OPENCL, VERSION_VULKAN};
     for (int i = 0; i < VERSION_COUNT; i++) {
         version v = order[i];
-        jobs[v] = available[v] ? runners[v]->prepare(&w, row->problems[v]) : NULL;
+        jobs[v] = available[v] ? suite_runners[v]->prepare(&w, row->problems[v]) : NULL;
         if (!jobs[v] && row->problems[v][0])
-            printf("SKIP %s of %s: %s\n", runners[v]->title, kernel->name, row->problems[v]);
+            printf("SKIP %s of %s: %s\n", suite_runners[v]->title, kernel->name, row->problems[v]);
         if (!jobs[v] || check(&w, jobs, v, row->problems[v]))
             continue;
         good = 0;
-        runners[v]->discard(jobs[v]);
+        suite_runners[v]->discard(jobs[v]);
         jobs[v] = NULL;
     }
     if (!o->check)
         measure(&w, jobs, o, row);
+    if (!o->check && o->device)
+        measure_on_clock(&w, jobs, o, row);
     print_row(row, good, o->check);
     for (int v = 0; v < VERSION_COUNT; v++)
         if (jobs[v])
-            runners[v]->discard(jobs[v]);
+            suite_runners[v]->discard(jobs[v]);
     suite_work_free(&w);
     return good;
 }
@@ -229,41 +280,52 @@ static void describe_machine(report *r) {
 
 static int parse_options(int argc, char **argv, options *o) {
     for (int i = 1; i < argc; i++) {
-        const char **value = strcmp(argv[i], "--backend") == 0 ? &o->backend
-                             : strcmp(argv[i], "--only") == 0  ? &o->only
-                             : strcmp(argv[i], "--out") == 0   ? &o->out
-                             : strcmp(argv[i], "--peers") == 0 ? &o->peers
-                                                               : NULL;
+        const char **value = strcmp(argv[i], "--backend") == 0   ? &o->backend
+                             : strcmp(argv[i], "--only") == 0    ? &o->only
+                             : strcmp(argv[i], "--out") == 0     ? &o->out
+                             : strcmp(argv[i], "--peers") == 0   ? &o->peers
+                             : strcmp(argv[i], "--anchors") == 0 ? &o->anchors
+                                                                 : NULL;
         if (value && i + 1 < argc)
             *value = argv[++i];
         else if (strcmp(argv[i], "--quick") == 0)
             o->quick = 1;
         else if (strcmp(argv[i], "--check") == 0)
             o->check = 1;
+        else if (strcmp(argv[i], "--device") == 0)
+            o->device = 1;
         else
             return 0;
     }
     return 1;
 }
 
+static int is_asked_for(const char *list, const char *id) {
+    size_t length = strlen(id);
+    for (const char *at = list; (at = strstr(at, id)); at += length)
+        if ((at == list || at[-1] == ',') && (at[length] == 0 || at[length] == ','))
+            return 1;
+    return 0;
+}
+
 static void open_versions(const options *o, report *r, int *available) {
     for (int v = 0; v < VERSION_COUNT; v++) {
         available[v] = 0;
-        if (v != VERSION_OURS && !strstr(o->peers, runners[v]->id)) {
+        if (v != VERSION_OURS && !is_asked_for(o->peers, suite_runners[v]->id)) {
             snprintf(r->missing[v], REASON, "not asked for");
             continue;
         }
-        const char *backend = o->backend ? o->backend : "cpu";
-        available[v] = runners[v]->open(backend, r->versions[v], r->missing[v]);
+        const char *backend = o->backend ? o->backend : o->device ? "cuda" : "cpu";
+        available[v] = suite_runners[v]->open(backend, r->versions[v], r->missing[v]);
         if (v == VERSION_OURS && !available[v] && o->check && !o->backend) {
             printf("%s; reference instead\n", r->missing[v]);
-            available[v] = runners[v]->open("reference", r->versions[v], r->missing[v]);
+            available[v] = suite_runners[v]->open("reference", r->versions[v], r->missing[v]);
         }
         if (available[v]) {
             r->missing[v][0] = 0;
-            printf("%-9s %s\n", runners[v]->title, r->versions[v]);
+            printf("%-9s %s\n", suite_runners[v]->title, r->versions[v]);
         } else {
-            printf("SKIP %s: %s\n", runners[v]->title, r->missing[v]);
+            printf("SKIP %s: %s\n", suite_runners[v]->title, r->missing[v]);
         }
     }
 }
@@ -271,9 +333,9 @@ static void open_versions(const options *o, report *r, int *available) {
 static void print_summary(const report *r) {
     for (size_t i = 0; i < r->extra_count; i++) {
         const extra *e = &r->extras[i];
-        int rate = e->unit[0] == 'G';
-        printf("%s, %s: %.2f %s\n", e->group, e->name, rate ? e->value.median : e->value.median * 1e6,
-               rate ? e->unit : "us");
+        int is_time = strcmp(e->unit, "s") == 0;
+        printf("%s, %s: %.3f %s\n", e->group, e->name, is_time ? e->value.median * 1e6 : e->value.median,
+               is_time ? "us" : e->unit);
     }
     for (int v = VERSION_C; v < VERSION_COUNT; v++) {
         size_t count;
@@ -281,7 +343,11 @@ static void print_summary(const report *r) {
         double best = suite_geometric_mean(r, (version)v, NULL, FIGURE_BEST, &count);
         if (count)
             printf("geometric mean over %zu rows: ours is %.2f times as fast as %s by best times, %.2f by medians\n",
-                   count, best, runners[v]->title, mean);
+                   count, best, suite_runners[v]->title, mean);
+        mean = suite_geometric_mean(r, (version)v, NULL, FIGURE_DEVICE, &count);
+        if (count)
+            printf("geometric mean over %zu rows by the device's clock: ours is %.3f times as fast as %s\n", count,
+                   mean, suite_runners[v]->title);
     }
 }
 
@@ -291,6 +357,16 @@ static void warn_if_busy(const report *r) {
             "NOTE others use this machine (load %.1f on %d cores): medians are theirs as much as ours, and a parallel "
             "loop waits for its slowest thread. Look at the best times, or run it on an idle machine.\n",
             r->load, r->cores);
+}
+
+/* What another program says of the same machine. */
+static void run_anchors(const char *command, report *r) {
+    FILE *from = popen(command, "r");
+    size_t length = from ? fread(r->anchors, 1, ANCHORS - 1, from) : 0;
+    r->anchors[length] = 0;
+    if (!from || pclose(from) != 0)
+        printf("SKIP anchors: `%s` failed\n", command);
+    printf("%s", r->anchors);
 }
 
 static int write_results(const report *r, const options *o) {
@@ -306,23 +382,34 @@ static int write_results(const report *r, const options *o) {
 
 int main(int argc, char **argv) {
     static report r;
-    options o = {.out = ".", .peers = "c,opencl,vulkan"};
-    int available[VERSION_COUNT], good = 1;
+    options o = {.out = "."};
+    int available[VERSION_COUNT], good = 1, versions = 0;
     double start = suite_now();
     if (!parse_options(argc, argv, &o)) {
-        fprintf(stderr, "usage: suite [--backend ID] [--quick | --check] [--only KERNEL] [--peers LIST] [--out "
-                        "FOLDER]\n");
+        fprintf(stderr, "usage: suite [--backend ID] [--device] [--quick | --check] [--only KERNEL] [--peers LIST] "
+                        "[--anchors COMMAND] [--out FOLDER]\n");
         return 2;
     }
+    if (!o.peers)
+        o.peers = o.device ? "cuda,cuda-same" : "c,opencl,vulkan";
+    if (o.device) /* what a driver compiled before must not count as compiling */
+        setenv("CUDA_CACHE_DISABLE", "1", 1);
     describe_machine(&r);
     open_versions(&o, &r, available);
-    for (size_t k = 0; k < suite_kernel_count; k++)
+    for (int v = 0; v < VERSION_COUNT; v++)
+        versions += available[v];
+    for (size_t k = 0; versions && k < suite_kernel_count; k++)
         for (int size = o.check ? 0 : 1; size < (o.check ? 1 : o.quick ? 3 : SIZES); size++)
-            if (suite_kernels[k].sizes[size] && (!o.only || strcmp(o.only, suite_kernels[k].name) == 0))
+            if (sizes_of(&suite_kernels[k], &o)[size] && (!o.only || strcmp(o.only, suite_kernels[k].name) == 0))
                 good &= run_row(&suite_kernels[k], size, &o, available, &r);
     if (!o.check) {
-        if (!o.only)
+        int extras = !o.only || strcmp(o.only, "extras") == 0;
+        if (extras && o.device)
+            suite_device_extras(&r, available, o.quick);
+        else if (extras)
             suite_extras(&r, available, o.quick);
+        if (o.anchors)
+            run_anchors(o.anchors, &r);
         r.seconds = suite_now() - start;
         print_summary(&r);
         warn_if_busy(&r);
@@ -330,7 +417,7 @@ int main(int argc, char **argv) {
     }
     for (int v = 0; v < VERSION_COUNT; v++)
         if (available[v])
-            runners[v]->close();
+            suite_runners[v]->close();
     printf("%s in %.1f s\n", good ? "all versions agree" : "FAILED: see above", suite_now() - start);
     return !good;
 }

@@ -265,7 +265,7 @@ double suite_opencl_empty(int dispatches) {
     return good ? seconds : -1;
 }
 
-const runner suite_opencl = {"opencl", "PoCL", open_opencl, prepare, reset, run, array_of, discard, close_opencl};
+const runner suite_opencl = {"opencl", "PoCL", open_opencl, prepare, reset, run, array_of, discard, close_opencl, NULL};
 
 #else
 

@@ -3,12 +3,24 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
-static const char *const titles[VERSION_COUNT] = {"ours", "plain C", "PoCL", "lavapipe"};
-static const char *const colours[VERSION_COUNT] = {"#444", "#2a6fbb", "#c4662d", "#3f8f4f"};
+static const char *const colours[VERSION_COUNT] = {"#444", "#2a6fbb", "#c4662d", "#3f8f4f", "#8a5fb0", "#76900a"};
 
 /* Geometry of the picture: ratios from 1/16 to 64. */
-enum { LEFT = 190, WIDTH = 640, BAR = 9, GAP = 10, TOP = 24, LOW = -4, HIGH = 6 };
+enum { LEFT = 190, WIDTH = 640, BAR = 9, GAP = 10, TOP = 24, LOW = -4, HIGH = 6, LANE = 16 };
+
+/* A version nobody asked for, or that is not there, has no columns. */
+static int is_shown(const report *r, int v) {
+    return v == VERSION_OURS || !r->missing[v][0];
+}
+
+static int shown_peers(const report *r) {
+    int count = 0;
+    for (int v = VERSION_C; v < VERSION_COUNT; v++)
+        count += is_shown(r, v);
+    return count;
+}
 
 static void text(FILE *to, const char *from) {
     for (; *from; from++)
@@ -41,7 +53,7 @@ static void head(FILE *to, const report *r) {
     fprintf(to, "; %s, commit %s, %.0f s, load before %.1f%s.</p>\n<ul>\n", r->date, r->commit, r->seconds, r->load,
             r->load > 0.5 ? " <b class=\"bad\">(others used the machine: trust the best times)</b>" : "");
     for (int v = 0; v < VERSION_COUNT; v++) {
-        fprintf(to, "<li><b style=\"color:%s\">%s</b>: ", colours[v], titles[v]);
+        fprintf(to, "<li><b style=\"color:%s\">%s</b>: ", colours[v], suite_runners[v]->title);
         if (r->missing[v][0])
             fputs("<span class=\"bad\">not measured</span>: ", to);
         text(to, r->missing[v][0] ? r->missing[v] : r->versions[v]);
@@ -53,13 +65,19 @@ static void head(FILE *to, const report *r) {
           to);
 }
 
+static const char *const figure_names[] = {
+    [FIGURE_MEDIAN] = "medians", [FIGURE_BEST] = "best times", [FIGURE_DEVICE] = "the device's clock"};
+
 static void means(FILE *to, const report *r, figure figure) {
     static const char *const sizes[] = {"small", "medium", "large", NULL};
-    fputs("<h2>Geometric "
-          "means</h2>\n<table><tr><th>against</th><th>small</th><th>medium</th><th>large</th><th>all</th></tr>\n",
-          to);
+    fprintf(to,
+            "<h2>Geometric means, by %s</h2>\n<table><tr><th>against</th><th>small</th><th>medium</th><th>large</th>"
+            "<th>all</th></tr>\n",
+            figure_names[figure]);
     for (int v = VERSION_C; v < VERSION_COUNT; v++) {
-        fprintf(to, "<tr><td>%s</td>", titles[v]);
+        if (!is_shown(r, v))
+            continue;
+        fprintf(to, "<tr><td>%s</td>", suite_runners[v]->title);
         for (int i = 0; i < 4; i++) {
             size_t count;
             double mean = suite_geometric_mean(r, (version)v, sizes[i], figure, &count);
@@ -73,12 +91,12 @@ static void means(FILE *to, const report *r, figure figure) {
     fputs("</table>\n", to);
 }
 
-static void picture(FILE *to, const report *r) {
-    int height = TOP + (int)r->row_count * ((VERSION_COUNT - 1) * BAR + GAP) + 10, y = TOP;
+static void picture(FILE *to, const report *r, figure figure) {
+    int peers = shown_peers(r), height = TOP + (int)r->row_count * (peers * BAR + GAP) + 10, y = TOP;
     if (r->missing[VERSION_OURS][0])
         return;
-    fprintf(to, "<h2>Ratios</h2>\n<svg viewBox=\"0 0 %d %d\" width=\"100%%\" role=\"img\">\n", LEFT + WIDTH + 60,
-            height);
+    fprintf(to, "<h2>Ratios, by %s</h2>\n<svg viewBox=\"0 0 %d %d\" width=\"100%%\" role=\"img\">\n",
+            figure_names[figure], LEFT + WIDTH + 60, height);
     for (int i = LOW; i <= HIGH; i++) {
         double x = x_of(exp2(i));
         fprintf(to, "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\" stroke=\"%s\"/>", x, x, TOP - 4, height,
@@ -88,49 +106,62 @@ static void picture(FILE *to, const report *r) {
     }
     for (size_t i = 0; i < r->row_count; i++, y += GAP) {
         const row *row = &r->rows[i];
-        fprintf(to, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s, %s</text>\n", LEFT - 8,
-                y + (VERSION_COUNT - 1) * BAR / 2 + 4, row->kernel->name, row->size);
-        for (int v = VERSION_C; v < VERSION_COUNT; v++, y += BAR) {
-            if (!row->times[v].samples || !row->times[VERSION_OURS].samples)
+        fprintf(to, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s, %s</text>\n", LEFT - 8, y + peers * BAR / 2 + 4,
+                row->kernel->name, row->size);
+        for (int v = VERSION_C; v < VERSION_COUNT; v++) {
+            double theirs = suite_figure(row, (version)v, figure), mine = suite_figure(row, VERSION_OURS, figure);
+            if (!is_shown(r, v))
                 continue;
-            double ratio = row->times[v].median / row->times[VERSION_OURS].median;
+            y += BAR;
+            if (theirs <= 0 || mine <= 0)
+                continue;
+            double ratio = theirs / mine;
             double from = fmin(x_of(1), x_of(ratio)), end = fmax(x_of(1), x_of(ratio));
             fprintf(
                 to,
                 "<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=\"%s\"><title>%s: %.2f</title></rect>\n",
-                from, y, fmax(end - from, 1), BAR - 1, colours[v], titles[v], ratio);
+                from, y - BAR, fmax(end - from, 1), BAR - 1, colours[v], suite_runners[v]->title, ratio);
         }
     }
     fputs("</svg>\n", to);
 }
 
-static void rows(FILE *to, const report *r) {
-    fputs("<h2>Times</h2>\n<table><tr><th>kernel</th><th>size</th><th>n</th>", to);
+static void cell(FILE *to, const statistic *s, const char *problem) {
+    if (s->samples) {
+        fprintf(to, "<td title=\"min %.2f µs, spread %.0f %%, %d samples\">%.2f</td>", s->min * 1e6, s->spread * 100,
+                s->samples, s->median * 1e6);
+        return;
+    }
+    fputs("<td class=\"dim\" title=\"", to);
+    text(to, problem);
+    fprintf(to, "\">%s</td>", problem[0] ? "<span class=\"bad\">failed</span>" : "–");
+}
+
+static void rows(FILE *to, const report *r, figure figure) {
+    fprintf(to, "<h2>Times, by %s</h2>\n<table><tr><th>kernel</th><th>size</th><th>n</th>", figure_names[figure]);
     for (int v = 0; v < VERSION_COUNT; v++)
-        fprintf(to, "<th>%s, µs</th>", titles[v]);
+        if (is_shown(r, v))
+            fprintf(to, "<th>%s, µs</th>", suite_runners[v]->title);
     for (int v = VERSION_C; v < VERSION_COUNT; v++)
-        fprintf(to, "<th>%s / ours</th>", titles[v]);
+        if (is_shown(r, v))
+            fprintf(to, "<th>%s / ours</th>", suite_runners[v]->title);
     fputs("</tr>\n", to);
     for (size_t i = 0; i < r->row_count; i++) {
         const row *row = &r->rows[i];
+        double mine = suite_figure(row, VERSION_OURS, figure);
         fprintf(to, "<tr><td>%s</td><td>%s</td><td>%zu</td>", row->kernel->name, row->size, row->n);
         for (int v = 0; v < VERSION_COUNT; v++)
-            if (row->times[v].samples) {
-                const statistic *s = &row->times[v];
-                fprintf(to, "<td title=\"min %.1f µs, spread %.0f %%, %d samples\">%.1f</td>", s->min * 1e6,
-                        s->spread * 100, s->samples, s->median * 1e6);
-            } else {
-                fputs("<td class=\"dim\" title=\"", to);
-                text(to, row->problems[v]);
-                fprintf(to, "\">%s</td>", row->problems[v][0] ? "<span class=\"bad\">failed</span>" : "–");
-            }
-        for (int v = VERSION_C; v < VERSION_COUNT; v++)
-            if (row->times[v].samples && row->times[VERSION_OURS].samples) {
-                double ratio = row->times[v].median / row->times[VERSION_OURS].median;
-                fprintf(to, "<td class=\"%s\">%.2f</td>", ratio < 1 ? "bad" : "good", ratio);
-            } else {
+            if (is_shown(r, v))
+                cell(to, figure == FIGURE_DEVICE ? &row->device[v] : &row->times[v], row->problems[v]);
+        for (int v = VERSION_C; v < VERSION_COUNT; v++) {
+            double theirs = suite_figure(row, (version)v, figure);
+            if (!is_shown(r, v))
+                continue;
+            if (theirs > 0 && mine > 0)
+                fprintf(to, "<td class=\"%s\">%.2f</td>", theirs < mine ? "bad" : "good", theirs / mine);
+            else
                 fputs("<td class=\"dim\">–</td>", to);
-            }
+        }
         fputs("</tr>\n", to);
     }
     fputs("</table>\n", to);
@@ -142,24 +173,83 @@ static void extras(FILE *to, const report *r) {
         to);
     for (size_t i = 0; i < r->extra_count; i++) {
         const extra *e = &r->extras[i];
-        int rate = e->unit[0] == 'G';
-        double factor = rate ? 1 : 1e6, best = rate ? fmax(e->value.median, e->value.min) : e->value.min;
-        fprintf(to, "<tr><td>%s</td><td style=\"text-align:left\">%s</td><td>%.2f %s</td><td>%.2f</td></tr>\n",
-                e->group, e->name, e->value.median * factor, rate ? e->unit : "µs", best * factor);
+        int is_time = strcmp(e->unit, "s") == 0;
+        double factor = is_time ? 1e6 : 1, best = is_time ? e->value.min : fmax(e->value.median, e->value.min);
+        fprintf(to, "<tr><td>%s</td><td style=\"text-align:left\">%s</td><td>%.3f %s</td><td>%.3f</td></tr>\n",
+                e->group, e->name, e->value.median * factor, is_time ? "µs" : e->unit, best * factor);
     }
     fputs("</table>\n", to);
 }
 
+/* ---- timelines ---- */
+
+static int is_first_of(const report *r, size_t i, int by_lane) {
+    const span *s = &r->spans[i];
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(r->spans[k].picture, s->picture) == 0 && (!by_lane || strcmp(r->spans[k].lane, s->lane) == 0))
+            return 0;
+    return 1;
+}
+
+/* One picture: a lane for each name of one, spans as bars. */
+static void timeline(FILE *to, const report *r, const char *picture) {
+    double end = 0;
+    int lanes = 0, y = TOP;
+    for (size_t i = 0; i < r->span_count; i++)
+        if (strcmp(r->spans[i].picture, picture) == 0) {
+            end = fmax(end, r->spans[i].end);
+            lanes += is_first_of(r, i, 1);
+        }
+    fprintf(to, "<h2>%s</h2>\n<svg viewBox=\"0 0 %d %d\" width=\"100%%\" role=\"img\">\n", picture, LEFT + WIDTH + 60,
+            TOP + lanes * 2 * LANE);
+    fprintf(to, "<text x=\"%d\" y=\"14\" text-anchor=\"end\">%.1f ms</text>\n", LEFT + WIDTH, end * 1e3);
+    for (size_t i = 0; i < r->span_count; i++) {
+        if (strcmp(r->spans[i].picture, picture) != 0 || !is_first_of(r, i, 1))
+            continue;
+        fprintf(to, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>\n", LEFT - 8, y + LANE - 3,
+                r->spans[i].lane);
+        for (size_t k = i; k < r->span_count; k++) {
+            const span *s = &r->spans[k];
+            if (strcmp(s->picture, picture) != 0 || strcmp(s->lane, r->spans[i].lane) != 0)
+                continue;
+            fprintf(
+                to,
+                "<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=\"%s\" stroke=\"#fff\"><title>%s: %.3f to "
+                "%.3f ms</title></rect>\n",
+                LEFT + s->start / end * WIDTH, y, fmax((s->end - s->start) / end * WIDTH, 1), LANE,
+                colours[1 + k % (VERSION_COUNT - 1)], s->name, s->start * 1e3, s->end * 1e3);
+        }
+        y += 2 * LANE;
+    }
+    fputs("</svg>\n", to);
+}
+
 int suite_write_html(const report *r, const char *path) {
     FILE *to = fopen(path, "w");
+    size_t on_clock = 0;
     if (!to)
         return 0;
     head(to, r);
+    for (size_t i = 0; i < r->row_count; i++)
+        on_clock += r->rows[i].device[VERSION_OURS].samples > 0;
+    if (on_clock) {
+        means(to, r, FIGURE_DEVICE);
+        picture(to, r, FIGURE_DEVICE);
+        rows(to, r, FIGURE_DEVICE);
+    }
     means(to, r, FIGURE_MEDIAN);
     means(to, r, FIGURE_BEST);
-    picture(to, r);
-    rows(to, r);
+    picture(to, r, FIGURE_MEDIAN);
+    rows(to, r, FIGURE_MEDIAN);
     extras(to, r);
+    for (size_t i = 0; i < r->span_count; i++)
+        if (is_first_of(r, i, 0))
+            timeline(to, r, r->spans[i].picture);
+    if (r->anchors[0]) {
+        fputs("<h2>Anchors</h2>\n<pre>", to);
+        text(to, r->anchors);
+        fputs("</pre>\n", to);
+    }
     fputs("</body></html>\n", to);
     return fclose(to) == 0;
 }

@@ -3,8 +3,6 @@
 
 #include <stdio.h>
 
-static const char *const ids[VERSION_COUNT] = {"ours", "c", "opencl", "vulkan"};
-
 static void string(FILE *to, const char *text) {
     fputc('"', to);
     for (; *text; text++)
@@ -36,7 +34,8 @@ static void machine(FILE *to, const report *r) {
     fprintf(to, "\"cores\": %d, \"load\": %.2f, \"last_level_cache_bytes\": %llu, \"seconds\": %.1f,\n \"versions\": {",
             r->cores, r->load, (unsigned long long)r->last_cache, r->seconds);
     for (int v = 0; v < VERSION_COUNT; v++) {
-        fprintf(to, "%s\n  \"%s\": {\"available\": %s, ", v ? "," : "", ids[v], r->missing[v][0] ? "false" : "true");
+        fprintf(to, "%s\n  \"%s\": {\"available\": %s, ", v ? "," : "", suite_runners[v]->id,
+                r->missing[v][0] ? "false" : "true");
         field(to, r->missing[v][0] ? "reason" : "version", r->missing[v][0] ? r->missing[v] : r->versions[v], "}");
     }
     fputs("},\n ", to);
@@ -50,11 +49,15 @@ static void rows(FILE *to, const report *r) {
                 row->kernel->name, row->size, row->n, row->bytes);
         for (int v = 0; v < VERSION_COUNT; v++) {
             if (row->times[v].samples) {
-                fprintf(to, ", \"%s\": ", ids[v]);
+                fprintf(to, ", \"%s\": ", suite_runners[v]->id);
                 figures(to, &row->times[v]);
             }
+            if (row->device[v].samples) {
+                fprintf(to, ", \"%s_device\": ", suite_runners[v]->id);
+                figures(to, &row->device[v]);
+            }
             if (row->problems[v][0]) {
-                fprintf(to, ", \"%s_problem\": ", ids[v]);
+                fprintf(to, ", \"%s_problem\": ", suite_runners[v]->id);
                 string(to, row->problems[v]);
             }
         }
@@ -67,17 +70,31 @@ static void means(FILE *to, const report *r) {
     static const char *const sizes[] = {NULL, "small", "medium", "large"};
     fputs("\"geometric_means\": {", to);
     for (int v = VERSION_C; v < VERSION_COUNT; v++) {
-        fprintf(to, "%s\n  \"%s\": {", v > VERSION_C ? "," : "", ids[v]);
+        fprintf(to, "%s\n  \"%s\": {", v > VERSION_C ? "," : "", suite_runners[v]->id);
         for (int i = 0; i < 4; i++) {
             size_t count;
             double mean = suite_geometric_mean(r, (version)v, sizes[i], FIGURE_MEDIAN, &count);
             double best = suite_geometric_mean(r, (version)v, sizes[i], FIGURE_BEST, &count);
-            fprintf(to, "%s\"%s\": {\"speed_up\": %.4g, \"by_best\": %.4g, \"rows\": %zu}", i ? ", " : "",
+            fprintf(to, "%s\"%s\": {\"speed_up\": %.4g, \"by_best\": %.4g, \"rows\": %zu", i ? ", " : "",
                     sizes[i] ? sizes[i] : "all", mean, best, count);
+            mean = suite_geometric_mean(r, (version)v, sizes[i], FIGURE_DEVICE, &count);
+            if (count)
+                fprintf(to, ", \"by_device\": %.4g", mean);
+            fputc('}', to);
         }
         fputc('}', to);
     }
     fputs("},\n ", to);
+}
+
+static void spans(FILE *to, const report *r) {
+    fputs(",\n \"timelines\": [", to);
+    for (size_t i = 0; i < r->span_count; i++) {
+        const span *s = &r->spans[i];
+        fprintf(to, "%s\n  {\"picture\": \"%s\", \"lane\": \"%s\", \"name\": \"%s\", \"start\": %.9g, \"end\": %.9g}",
+                i ? "," : "", s->picture, s->lane, s->name, s->start, s->end);
+    }
+    fputc(']', to);
 }
 
 int suite_write_json(const report *r, const char *path) {
@@ -95,6 +112,13 @@ int suite_write_json(const report *r, const char *path) {
         figures(to, &r->extras[i].value);
         fputc('}', to);
     }
-    fputs("]}\n", to);
+    fputc(']', to);
+    if (r->span_count)
+        spans(to, r);
+    if (r->anchors[0]) {
+        fputs(",\n \"anchors\": ", to);
+        string(to, r->anchors);
+    }
+    fputs("}\n", to);
     return fclose(to) == 0;
 }

@@ -1,7 +1,7 @@
-/* The benchmark suite: the kernels of examples/ in four versions, side by side.
+/* The benchmark suite: the kernels of examples/ in several versions, side by side.
  *
  * A kernel at a size is a `work`: arrays with their first contents, and steps (dispatches) over them. A `runner` is one way to do it: ours, plain C,
- * OpenCL, Vulkan. All of them get the same arrays and have to leave the same results; what is timed is from inputs in memory to outputs in memory. */
+ * OpenCL, Vulkan, CUDA C. All of them get the same arrays and have to leave the same results; what is timed is from inputs in memory to outputs in memory. */
 #ifndef SUITE_H
 #define SUITE_H
 
@@ -59,9 +59,17 @@ typedef struct work {
 
 /* ---- versions ---- */
 
-typedef enum version { VERSION_OURS, VERSION_C, VERSION_OPENCL, VERSION_VULKAN, VERSION_COUNT } version;
+typedef enum version {
+    VERSION_OURS,
+    VERSION_C,
+    VERSION_OPENCL,
+    VERSION_VULKAN,
+    VERSION_CUDA_SAME, /* CUDA C in the shape of our programs: the OpenCL kernels, compiled by nvcc */
+    VERSION_CUDA,      /* CUDA C as one writes it for the machine */
+    VERSION_COUNT
+} version;
 
-/* How results are compared with those of plain C. */
+/* How results are compared with those of plain C; between ours and CUDA C it is always bits. */
 typedef enum comparison {
     COMPARE_BITS,
     COMPARE_F32,   /* |difference| <= bound * max(1, |value|) */
@@ -70,8 +78,9 @@ typedef enum comparison {
 
 typedef struct kernel {
     const char *name;
-    const char *file;    /* of our program, in the repository */
-    size_t sizes[SIZES]; /* tiny (for checking only), small, medium, large; 0: not there */
+    const char *file;           /* of our program, in the repository */
+    size_t sizes[SIZES];        /* tiny (for checking only), small, medium, large; 0: not there */
+    size_t device_sizes[SIZES]; /* the same on a device with memory of its own */
     int (*make)(work *w);
     void (*plain)(const work *w, void *const *arrays);
     comparison comparison;
@@ -98,9 +107,10 @@ typedef struct runner {
     const void *(*array)(void *job, size_t index);
     void (*discard)(void *job);
     void (*close)(void);
+    double (*run_on_clock)(void *job); /* a run by the device's clock, in seconds; < 0: not known. NULL: never */
 } runner;
 
-extern const runner suite_ours, suite_plain, suite_opencl, suite_vulkan;
+extern const runner suite_ours, suite_plain, suite_opencl, suite_vulkan, suite_cuda_same, suite_cuda;
 
 /* ---- measuring ---- */
 
@@ -119,14 +129,21 @@ typedef struct row {
     const char *size; /* "small", … */
     double bytes;
     statistic times[VERSION_COUNT];
+    statistic device[VERSION_COUNT];      /* by the device's clock */
     char problems[VERSION_COUNT][REASON]; /* why there is no time, "" if nothing is to be said */
 } row;
 
 typedef struct extra {
-    const char *group, *name, *unit; /* unit "s" or "GB/s" */
+    const char *group, *name, *unit; /* unit "s", "GB/s" or "" */
     statistic value;
 } extra;
-enum { EXTRAS = 24, ROWS = 64 };
+enum { EXTRAS = 64, ROWS = 80, SPANS = 64, ANCHORS = 1 << 14 };
+
+/* What happened when, for a picture. */
+typedef struct span {
+    const char *picture, *lane, *name;
+    double start, end; /* seconds from the picture's start */
+} span;
 
 typedef struct report {
     char versions[VERSION_COUNT][REASON], missing[VERSION_COUNT][REASON];
@@ -138,16 +155,29 @@ typedef struct report {
     size_t row_count;
     extra extras[EXTRAS];
     size_t extra_count;
+    span spans[SPANS];
+    size_t span_count;
+    char anchors[ANCHORS]; /* what another program printed */
     double seconds;
 } report;
 
 /* How many times faster ours is than the peer, as a geometric mean over rows that have both; size NULL: all sizes. 0 if there are none. By medians, or
- * by the best times, which say more on a machine that others use too. */
-typedef enum figure { FIGURE_MEDIAN, FIGURE_BEST } figure;
+ * by the best times, which say more on a machine that others use too, or by the device's clock. */
+typedef enum figure { FIGURE_MEDIAN, FIGURE_BEST, FIGURE_DEVICE } figure;
 double suite_geometric_mean(const report *r, version peer, const char *size, figure figure, size_t *count);
+
+/* What the figure compares of a row; 0 if it is not there. */
+double suite_figure(const row *row, version v, figure figure);
+void suite_extra(report *r, const char *group, const char *name, const char *unit, double *values, int count);
+void suite_span(report *r, const char *picture, const char *lane, const char *name, double start, double end);
+
+/* The names of versions in files and on pages. */
+extern const runner *const suite_runners[VERSION_COUNT];
 
 /* Empty dispatches, compiling cold and from disk, bandwidth. `available` tells which versions are open. */
 void suite_extras(report *r, const int *available, int quick);
+/* The same for a device: what ours adds to the bare driver, transfers, compiling. */
+void suite_device_extras(report *r, const int *available, int quick);
 
 /* Return 0 if the file cannot be written. */
 int suite_write_json(const report *r, const char *path);
@@ -163,8 +193,8 @@ const char *suite_built_path(const char *path);
 
 /* Our own numbers that need more than a runner gives. Each returns seconds, < 0 on failure. */
 double suite_ours_empty(int dispatches);
-double suite_ours_compile(int from_disk);
-double suite_ours_first_compile(void); /* of an empty program, when the version was opened */
+double suite_ours_compile(const char *file, int from_disk); /* of the first program of a file */
+double suite_ours_first_compile(void);                      /* of an empty program, when the version was opened */
 double suite_opencl_empty(int dispatches);
 double suite_vulkan_empty(int dispatches);
 

@@ -88,37 +88,52 @@ void work_random_bytes(void *to, size_t size, uint64_t seed) {
     }
 }
 
-/* X(name, file, tiny, small, medium, large, comparison, bounds of ours, C, OpenCL and Vulkan, whether it starts anew each time)
+/* X(name, file, sizes (tiny, small, medium, large), the same on a device, comparison, bounds of ours, C, OpenCL, Vulkan and CUDA C in our shape and its own, whether it
+ * starts anew each time)
  *
  * Bounds: plain C adds sums of 256 in another order. Lavapipe has no fused multiply-add, which changes the last bits of a result and, where those
  * decide how long a loop runs, whole pixels. */
+#define LIST(...)                                                                                                      \
+    { __VA_ARGS__ }
 #define KERNELS(X)                                                                                                     \
-    X(saxpy, "examples/saxpy.vyre", 1000, 16384, 524288, 16777216, F32, 0, 0, 0, 1e-6, 0)                              \
-    X(xor, "examples/xor.vyre", 1000, 32768, 4194304, 67108864, BITS, 0, 0, 0, 0, 0)                                   \
-    X(stencil, "examples/stencil.vyre", 20, 128, 512, 2048, F32, 0, 0, 0, 1e-6, 0)                                     \
-    X(mandelbrot, "examples/mandelbrot.vyre", 16, 160, 640, 0, PIXELS, 0, 0, 0, 0.2, 0)                                \
-    X(matmul, "examples/matmul.vyre", 20, 128, 512, 0, F32, 0, 0, 0, 1e-4, 0)                                          \
-    X(nbody, "examples/nbody.vyre", 70, 512, 4096, 0, F32, 0, 0, 0, 1e-4, 0)                                           \
-    X(reduce, "examples/reduce.vyre", 1000, 16384, 1048576, 16777216, F32, 1e-5, 0, 1e-5, 1e-5, 0)                     \
-    X(scan, "examples/scan.vyre", 1000, 16384, 1048576, 16777216, BITS, 0, 0, 0, 0, 0)                                 \
-    X(histogram, "examples/histogram.vyre", 1000, 32768, 4194304, 67108864, BITS, 0, 0, 0, 0, 0)                       \
-    X(bitonic, "examples/bitonic.vyre", 1024, 16384, 262144, 0, BITS, 0, 0, 0, 0, 1)                                   \
-    X(fnv1a, "examples/hash.vyre", 20, 256, 16384, 262144, BITS, 0, 0, 0, 0, 0)                                        \
-    X(xxh32, "examples/hash.vyre", 20, 256, 16384, 262144, BITS, 0, 0, 0, 0, 0)                                        \
-    X(sha256, "examples/sha256.vyre", 10, 256, 8192, 0, BITS, 0, 0, 0, 0, 0)                                           \
-    X(dfa, "examples/dfa.vyre", 20, 512, 16384, 262144, BITS, 0, 0, 0, 0, 0)                                           \
-    X(search, "examples/search.vyre", 100, 2048, 131072, 4194304, BITS, 0, 0, 0, 0, 0)
+    X(saxpy, "examples/saxpy.vyre", LIST(1000, 16384, 524288, 16777216), LIST(1000, 65536, 4194304, 134217728), F32,   \
+      LIST(0, 0, 0, 1e-6, 0, 0), 0)                                                                                    \
+    X(xor, "examples/xor.vyre", LIST(1000, 32768, 4194304, 67108864), LIST(1000, 65536, 16777216, 536870912), BITS,    \
+      LIST(0, 0, 0, 0, 0, 0), 0)                                                                                       \
+    X(xor_streams, "bench/suite/xor_streams.vyre", LIST(1000, 0, 0, 0), LIST(1000, 65536, 4194304, 268435456), BITS,   \
+      LIST(0, 0, 0, 0, 0, 0), 0)                                                                                       \
+    X(stencil, "examples/stencil.vyre", LIST(20, 128, 512, 2048), LIST(20, 512, 2048, 8192), F32,                      \
+      LIST(0, 0, 0, 1e-6, 0, 0), 0)                                                                                    \
+    X(mandelbrot, "examples/mandelbrot.vyre", LIST(16, 160, 640, 0), LIST(16, 640, 2560, 7680), PIXELS,                \
+      LIST(0, 0, 0, 0.2, 0, 0), 0)                                                                                     \
+    X(matmul, "examples/matmul.vyre", LIST(20, 128, 512, 0), LIST(20, 512, 2048, 4096), F32,                           \
+      LIST(0, 0, 0, 1e-4, 0, 0), 0)                                                                                    \
+    X(nbody, "examples/nbody.vyre", LIST(70, 512, 4096, 0), LIST(70, 4096, 32768, 131072), F32,                        \
+      LIST(0, 0, 0, 1e-4, 0, 0), 0)                                                                                    \
+    X(reduce, "examples/reduce.vyre", LIST(1000, 16384, 1048576, 16777216), LIST(1000, 65536, 4194304, 134217728),     \
+      F32, LIST(1e-5, 0, 1e-5, 1e-5, 1e-5, 1e-5), 0)                                                                   \
+    X(sum, "bench/suite/sum.vyre", LIST(1000, 0, 0, 0), LIST(1000, 65536, 4194304, 268435456), BITS,                   \
+      LIST(0, 0, 0, 0, 0, 0), 0)                                                                                       \
+    X(scan, "examples/scan.vyre", LIST(1000, 16384, 1048576, 16777216), LIST(1000, 65536, 1048576, 16777216), BITS,    \
+      LIST(0, 0, 0, 0, 0, 0), 0)                                                                                       \
+    X(histogram, "examples/histogram.vyre", LIST(1000, 32768, 4194304, 67108864),                                      \
+      LIST(1000, 65536, 16777216, 536870912), BITS, LIST(0, 0, 0, 0, 0, 0), 0)                                         \
+    X(bitonic, "examples/bitonic.vyre", LIST(1024, 16384, 262144, 0), LIST(4096, 16384, 1048576, 16777216), BITS,      \
+      LIST(0, 0, 0, 0, 0, 0), 1)                                                                                       \
+    X(fnv1a, "examples/hash.vyre", LIST(20, 256, 16384, 262144), LIST(20, 4096, 65536, 1048576), BITS,                 \
+      LIST(0, 0, 0, 0, 0, 0), 0)                                                                                       \
+    X(xxh32, "examples/hash.vyre", LIST(20, 256, 16384, 262144), LIST(20, 4096, 65536, 1048576), BITS,                 \
+      LIST(0, 0, 0, 0, 0, 0), 0)                                                                                       \
+    X(sha256, "examples/sha256.vyre", LIST(10, 256, 8192, 0), LIST(10, 4096, 65536, 1048576), BITS,                    \
+      LIST(0, 0, 0, 0, 0, 0), 0)                                                                                       \
+    X(dfa, "examples/dfa.vyre", LIST(20, 512, 16384, 262144), LIST(20, 4096, 65536, 1048576), BITS,                    \
+      LIST(0, 0, 0, 0, 0, 0), 0)                                                                                       \
+    X(search, "examples/search.vyre", LIST(100, 2048, 131072, 4194304), LIST(100, 65536, 1048576, 16777216), BITS,     \
+      LIST(0, 0, 0, 0, 0, 0), 0)
 
-#define ROW(name, file, tiny, small, medium, large, compare, ours, c, opencl, vulkan, restores)                        \
-    {#name,                                                                                                            \
-     file,                                                                                                             \
-     {tiny, small, medium, large},                                                                                     \
-     make_##name,                                                                                                      \
-     plain_##name,                                                                                                     \
-     COMPARE_##compare,                                                                                                \
-     {ours, c, opencl, vulkan},                                                                                        \
-     restores},
+#define ROW(name, file, sizes, device_sizes, compare, bounds, restores)                                                \
+    {#name, file, sizes, device_sizes, make_##name, plain_##name, COMPARE_##compare, bounds, restores},
 const kernel suite_kernels[] = {KERNELS(ROW)};
 const size_t suite_kernel_count = sizeof suite_kernels / sizeof *suite_kernels;
 const kernel suite_triad = {
-    "triad", "bench/suite/triad.vyre", {1000, 0, 0, 16777216}, make_triad, plain_triad, COMPARE_BITS, {0, 0, 0, 0}, 0};
+    "triad", "bench/suite/triad.vyre", {1000, 0, 0, 16777216}, {0}, make_triad, plain_triad, COMPARE_BITS, {0}, 0};

@@ -22,10 +22,10 @@ void work_random_bytes(void *to, size_t size, uint64_t seed);
 int make_saxpy(work *w), make_xor(work *w), make_stencil(work *w), make_mandelbrot(work *w), make_triad(work *w);
 int make_matmul(work *w), make_nbody(work *w), make_reduce(work *w), make_scan(work *w), make_histogram(work *w);
 int make_bitonic(work *w), make_fnv1a(work *w), make_xxh32(work *w), make_sha256(work *w), make_dfa(work *w);
-int make_search(work *w);
+int make_search(work *w), make_xor_streams(work *w), make_sum(work *w);
 typedef void plain_kernel(const work *w, void *const *arrays);
 plain_kernel plain_saxpy, plain_xor, plain_stencil, plain_mandelbrot, plain_triad, plain_matmul, plain_nbody,
     plain_reduce, plain_scan, plain_histogram, plain_bitonic, plain_fnv1a, plain_xxh32, plain_sha256, plain_dfa,
-    plain_search;
+    plain_search, plain_xor_streams, plain_sum;
 
 #endif

@@ -53,6 +53,24 @@ void plain_reduce(const work *w, void *const *arrays) {
     peer_reduce(w->n, arrays[0], arrays[1]);
 }
 
+int make_sum(work *w) {
+    enum { PIECE = 16384, LAST = 1024 };
+    size_t pieces = (w->n + PIECE - 1) / PIECE;
+    work_random_bytes(work_array(w, ROLE_INPUT, w->n * 4), w->n * 4, 19);
+    work_array(w, ROLE_SCRATCH, pieces * 4);
+    work_array(w, ROLE_OUTPUT, 4);
+    step *s = work_step(w, "pieces", "sum_pieces", (int[]){0, 1, -1}, pieces * BLOCK, BLOCK);
+    work_word(s, (uint32_t)w->n);
+    s = work_step(w, "total", "sum_total", (int[]){1, 2, -1}, LAST, LAST);
+    work_word(s, (uint32_t)pieces);
+    w->bytes = 4 * (double)w->n;
+    return work_done(w);
+}
+
+void plain_sum(const work *w, void *const *arrays) {
+    *(uint32_t *)arrays[2] = peer_sum(w->n, arrays[0]);
+}
+
 /* Arrays: x, sums, then for every level the totals of its blocks and the sums before them. What comes before a block is an inclusive scan of the
  * totals, shifted by one: it is written from the second element on, and read from the first, which stays zero. */
 int make_scan(work *w) {

@@ -25,7 +25,7 @@ enum { KEY = 64 };
 int make_xor(work *w) {
     work_random_bytes(work_array(w, ROLE_INPUT, KEY), KEY, 3);
     work_random_bytes(work_array(w, ROLE_BOTH, w->n), w->n, 4);
-    step *s = work_step(w, "xor", "xor", (int[]){0, 1, -1}, w->n, 256);
+    step *s = work_step(w, "xor", "xor_key", (int[]){0, 1, -1}, w->n, 256);
     work_word(s, KEY);
     work_word(s, (uint32_t)w->n);
     w->bytes = 2 * (double)w->n;
@@ -34,6 +34,20 @@ int make_xor(work *w) {
 
 void plain_xor(const work *w, void *const *arrays) {
     peer_xor(w->n, KEY, arrays[0], arrays[1]);
+}
+
+int make_xor_streams(work *w) {
+    work_random_bytes(work_array(w, ROLE_INPUT, w->n * 4), w->n * 4, 7);
+    work_random_bytes(work_array(w, ROLE_INPUT, w->n * 4), w->n * 4, 8);
+    work_array(w, ROLE_OUTPUT, w->n * 4);
+    step *s = work_step(w, "xor_streams", "xor_streams", (int[]){0, 1, 2, -1}, w->n, 256);
+    work_word(s, (uint32_t)w->n);
+    w->bytes = 12 * (double)w->n;
+    return work_done(w);
+}
+
+void plain_xor_streams(const work *w, void *const *arrays) {
+    peer_xor_streams(w->n, arrays[0], arrays[1], arrays[2]);
 }
 
 static void plane(step *s, size_t width, size_t height, uint32_t x, uint32_t y) {

@@ -93,6 +93,14 @@ void peer_reduce(size_t n, const float *restrict x, float *restrict sums) {
     }
 }
 
+uint32_t peer_sum(size_t n, const uint32_t *restrict x) {
+    uint32_t sum = 0;
+#pragma omp parallel for simd schedule(static) reduction(+ : sum)
+    for (size_t i = 0; i < n; i++)
+        sum += x[i];
+    return sum;
+}
+
 /* Every thread adds up its piece, then knows what comes before it, then writes. */
 void peer_scan(size_t n, const uint32_t *restrict x, uint32_t *restrict sums) {
     enum { PIECES = 256 };

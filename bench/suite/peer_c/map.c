@@ -20,6 +20,12 @@ void peer_xor(size_t n, size_t key_size, const uint8_t *restrict key, uint8_t *r
     }
 }
 
+void peer_xor_streams(size_t n, const uint32_t *restrict a, const uint32_t *restrict b, uint32_t *restrict out) {
+#pragma omp parallel for simd schedule(static)
+    for (size_t i = 0; i < n; i++)
+        out[i] = a[i] ^ b[i];
+}
+
 void peer_stencil(size_t width, size_t height, float rate, const float *restrict now, float *restrict next) {
 #pragma omp parallel for schedule(static)
     for (size_t y = 0; y < height; y++) {

@@ -10,12 +10,14 @@
 
 void peer_saxpy(size_t n, float a, const float *restrict x, float *restrict y);
 void peer_xor(size_t n, size_t key_size, const uint8_t *restrict key, uint8_t *restrict data);
+void peer_xor_streams(size_t n, const uint32_t *restrict a, const uint32_t *restrict b, uint32_t *restrict out);
 void peer_stencil(size_t width, size_t height, float rate, const float *restrict now, float *restrict next);
 void peer_mandelbrot(size_t width, size_t height, uint8_t *restrict image);
 void peer_matmul(size_t n, const float *restrict a, const float *restrict b, float *restrict c);
 void peer_nbody(size_t n, float dt, float softening, const float *restrict mass, const float *restrict position,
                 float *restrict velocity, float *restrict moved);
 void peer_reduce(size_t n, const float *restrict x, float *restrict sums);
+uint32_t peer_sum(size_t n, const uint32_t *restrict x);
 void peer_scan(size_t n, const uint32_t *restrict x, uint32_t *restrict sums);
 void peer_histogram(size_t n, const uint8_t *restrict data, uint32_t *restrict counts);
 void peer_bitonic(size_t n, uint32_t *restrict keys);

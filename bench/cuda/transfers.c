@@ -1,0 +1,212 @@
+/* Dispatches on host buffers of a gibibyte: what of transfer and work goes on at once. */
+#include "extras.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FLIGHTS = 3, PIECES = 16 };
+
+static const char up[] = "bare: to the device alone, pinned", change[] = "bare: the kernel alone";
+static const char down[] = "bare: to the host alone, pinned",
+                  by_hand[] = "bare: overlapped by hand in 16 pieces, pinned";
+static const char ours[] = "ours: one dispatch on host bytes";
+
+static const char *group_of(const device_bench *b) {
+    return b->quick ? "256 MiB to the device, every element changed, and back"
+                    : "1 GiB to the device, every element changed, and back";
+}
+
+static const char *flights_group_of(const device_bench *b) {
+    return b->quick ? "three dispatches on 256 MiB, blocks turned around"
+                    : "three dispatches on 1 GiB, blocks turned around";
+}
+
+static size_t bytes_of(const device_bench *b) {
+    return b->quick ? (size_t)256 << 20 : (size_t)1 << 30;
+}
+
+/* ---- the bare driver: parts alone, and overlapped by hand ---- */
+
+typedef struct transfer {
+    cu_driver *cu;
+    void *flip, *pinned, *other_stream;
+    cu_address memory;
+    size_t size;
+    void *events[PIECES + 1];
+} transfer;
+
+static int to_device(void *user) {
+    transfer *t = user;
+    return t->cu->copy_to_device(t->memory, t->pinned, t->size, t->cu->stream) == 0 &&
+           t->cu->stream_synchronize(t->cu->stream) == 0;
+}
+
+static int to_host(void *user) {
+    transfer *t = user;
+    return t->cu->copy_to_host(t->pinned, t->memory, t->size, t->cu->stream) == 0 &&
+           t->cu->stream_synchronize(t->cu->stream) == 0;
+}
+
+static int flip(transfer *t, size_t offset, size_t size, void *stream) {
+    uint32_t n = (uint32_t)(size / 4);
+    cu_address at = t->memory + offset;
+    void *params[] = {&at, &n};
+    return t->cu->launch(t->flip, (unsigned)((n / 4 + 255) / 256), 1, 1, 256, 1, 1, 0, stream, params, NULL) == 0;
+}
+
+static int work_alone(void *user) {
+    transfer *t = user;
+    return flip(t, 0, t->size, t->cu->stream) && t->cu->stream_synchronize(t->cu->stream) == 0;
+}
+
+/* Pieces go up on one stream; what works on them and brings them back waits for each on another. */
+static int overlapped(void *user) {
+    transfer *t = user;
+    size_t piece = t->size / PIECES;
+    for (size_t i = 0; i < PIECES; i++) {
+        size_t at = i * piece;
+        if (t->cu->copy_to_device(t->memory + at, (char *)t->pinned + at, piece, t->cu->stream) ||
+            t->cu->event_record(t->events[i], t->cu->stream) ||
+            t->cu->stream_wait_event(t->other_stream, t->events[i], 0) || !flip(t, at, piece, t->other_stream) ||
+            t->cu->copy_to_host((char *)t->pinned + at, t->memory + at, piece, t->other_stream))
+            return 0;
+    }
+    return t->cu->stream_synchronize(t->other_stream) == 0;
+}
+
+static void bench_bare(device_bench *b) {
+    transfer t = {.cu = b->cu, .size = bytes_of(b)};
+    int samples = b->quick ? 3 : 5, good = 1;
+    b->cu->context_set(b->cu->context);
+    good = b->cu->module_function(&t.flip, b->hand, "flip") == 0 && b->cu->memory_allocate(&t.memory, t.size) == 0 &&
+           b->cu->host_allocate(&t.pinned, t.size, 0) == 0 && b->cu->stream_create(&t.other_stream, 1) == 0;
+    for (size_t i = 0; i < PIECES && good; i++)
+        good = b->cu->event_create(&t.events[i], 2) == 0;
+    if (good) {
+        memset(t.pinned, 1, t.size);
+        bench_sample(b, group_of(b), up, samples, 1, to_device, &t);
+        bench_sample(b, group_of(b), change, samples, 1, work_alone, &t);
+        bench_sample(b, group_of(b), down, samples, 1, to_host, &t);
+        bench_sample(b, group_of(b), by_hand, samples, 1, overlapped, &t);
+    } else {
+        printf("SKIP bare transfers: no memory\n");
+    }
+    if (t.pinned)
+        b->cu->host_free(t.pinned);
+    if (t.memory)
+        b->cu->memory_free(t.memory);
+}
+
+/* ---- ours ---- */
+
+typedef struct large {
+    vyre_pipeline *pipeline;
+    vyre_span input;
+    vyre_outputs outputs;
+} large;
+
+static int dispatch(void *user) {
+    large *l = user;
+    vyre_error error = VYRE_ERROR_INIT;
+    vyre_arguments arguments = {.inputs = &l->input, .input_count = 1};
+    if (vyre_pipeline_dispatch_into(l->pipeline, &arguments, NULL, &l->outputs, NULL, &error) == VYRE_OK)
+        return 1;
+    printf("%s\n", error.message);
+    return 0;
+}
+
+/* One after the other, then all in flight; the picture shows when each began and was delivered. */
+static void bench_flights(device_bench *b, large *l) {
+    vyre_outputs outputs[FLIGHTS];
+    vyre_pending *pending[FLIGHTS] = {0};
+    vyre_error error = VYRE_ERROR_INIT;
+    vyre_arguments arguments = {.inputs = &l->input, .input_count = 1};
+    static const char *const names[FLIGHTS] = {"first", "second", "third"};
+    static const char picture[] = "Three dispatches in flight";
+    double starts[FLIGHTS] = {0}, begin, all;
+    int good = 1;
+    for (int i = 0; i < FLIGHTS; i++)
+        outputs[i] = (vyre_outputs)VYRE_OUTPUTS_INIT;
+    for (int round = 0; round < 2 && good; round++) { /* the first makes room for outputs */
+        begin = suite_now();
+        for (int i = 0; i < FLIGHTS && good; i++) {
+            starts[i] = suite_now() - begin;
+            good = vyre_pipeline_dispatch_async(l->pipeline, &arguments, NULL, &pending[i], &error) == VYRE_OK;
+        }
+        for (int i = 0; i < FLIGHTS && good; i++) {
+            good = vyre_pending_wait(pending[i], UINT64_MAX, &outputs[i], NULL, &error) == VYRE_OK;
+            if (round == 1)
+                suite_span(b->report, picture, names[i], names[i], starts[i], suite_now() - begin);
+        }
+        all = suite_now() - begin;
+        for (int i = 0; i < FLIGHTS; i++) {
+            vyre_pending_free(pending[i]);
+            pending[i] = NULL;
+        }
+        if (round == 1)
+            suite_extra(b->report, flights_group_of(b), "ours: all in flight", "s", &all, good);
+    }
+    begin = suite_now();
+    for (int i = 0; i < FLIGHTS && good; i++) {
+        double start = suite_now() - begin;
+        good = vyre_pipeline_dispatch_into(l->pipeline, &arguments, NULL, &outputs[0], NULL, &error) == VYRE_OK;
+        suite_span(b->report, "Three dispatches one after the other", names[i], names[i], start, suite_now() - begin);
+    }
+    all = suite_now() - begin;
+    suite_extra(b->report, flights_group_of(b), "ours: one after the other", "s", &all, good);
+    if (!good)
+        printf("SKIP dispatches in flight: %s\n", error.message);
+    for (int i = 0; i < FLIGHTS; i++)
+        vyre_outputs_free(&outputs[i]);
+}
+
+static void bench_ours(device_bench *b) {
+    large l = {.outputs = VYRE_OUTPUTS_INIT};
+    void *memory = malloc(bytes_of(b));
+    if (!memory) {
+        printf("SKIP transfers: no memory\n");
+        return;
+    }
+    memset(memory, 1, bytes_of(b));
+    l.input = (vyre_span){memory, bytes_of(b)};
+    if ((l.pipeline = bench_compile(b, "flip")))
+        bench_sample(b, group_of(b), ours, b->quick ? 3 : 5, 1, dispatch, &l);
+    vyre_pipeline_release(l.pipeline);
+    vyre_outputs_free(&l.outputs);
+    if ((l.pipeline = bench_compile(b, "turn")))
+        bench_flights(b, &l);
+    vyre_pipeline_release(l.pipeline);
+    free(memory);
+}
+
+/* ---- a picture of one dispatch ---- */
+
+static double median_of(const device_bench *b, const char *name) {
+    for (size_t i = 0; i < b->report->extra_count; i++)
+        if (b->report->extras[i].group == group_of(b) && b->report->extras[i].name == name)
+            return b->report->extras[i].value.median;
+    return 0;
+}
+
+/* The parts one after the other, and the whole as it was: shorter, if parts went on at once. */
+static void draw(device_bench *b) {
+    static const char picture[] = "One dispatch on large host buffers", in_turn[] = "bare, parts in turn";
+    double first = median_of(b, up), second = first + median_of(b, change), third = second + median_of(b, down);
+    if (third > 0) {
+        suite_span(b->report, picture, in_turn, up, 0, first);
+        suite_span(b->report, picture, in_turn, change, first, second);
+        suite_span(b->report, picture, in_turn, down, second, third);
+        suite_span(b->report, picture, "bare, overlapped", by_hand, 0, median_of(b, by_hand));
+    }
+    if (median_of(b, ours) > 0)
+        suite_span(b->report, picture, "ours", ours, 0, median_of(b, ours));
+}
+
+void bench_transfers(device_bench *b) {
+    if (b->cu)
+        bench_bare(b);
+    if (b->backend)
+        bench_ours(b);
+    draw(b);
+}

@@ -1,0 +1,15 @@
+/* Our version, for figures that need more than a runner gives. */
+#ifndef SUITE_OURS_H
+#define SUITE_OURS_H
+
+#include "suite.h"
+#include "vyre/driver.h"
+#include "vyre/pipeline.h"
+#include "vyre/text.h"
+
+/* The backend that was opened. */
+vyre_backend *suite_ours_backend(void);
+/* A file of the repository, with the work's definitions (NULL: none). NULL with an error; vyre_module_free follows. */
+vyre_module *suite_ours_parse(const char *file, const work *w, vyre_error *error);
+
+#endif
