@@ -176,6 +176,61 @@ static vy_ptx_loop *push_loop(vy_ptx *e) {
     return loop;
 }
 
+/* ---- four trips at a time ----
+ *
+ * The driver's compiler unrolls loops, but not around what it makes calls of. */
+
+enum { FOUR = 4, MOST_IN_FOURS = 24 };
+
+static int is_called(const vyre_program *p, const vy_expr *x) {
+    int is_division = x->op == VYRE_OP_DIV || x->op == VYRE_OP_REM,
+        is_float = vyre_type_class((vyre_type)x->type) == VYRE_CLASS_FLOAT;
+    return x->op == VYRE_OP_SQRT || (is_division && (is_float || p->exprs.items[x->b].kind != VY_EXPR_LITERAL));
+}
+
+/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+static int has_call(const vyre_program *p, uint32_t expr) {
+    const vy_expr *x = expr == VY_NONE ? NULL : &p->exprs.items[expr];
+    if (!x || x->kind != VY_EXPR_OP)
+        return 0;
+    unsigned arity = vyre_op_get((vyre_op)x->op)->arity;
+    return is_called(p, x) || has_call(p, x->a) || (arity > 1 && has_call(p, x->b)) || (arity > 2 && has_call(p, x->c));
+}
+
+/* Whether a body is short, goes straight through, and has such a thing in it. */
+static int is_for_fours(const vyre_program *p, uint32_t first, uint32_t end) {
+    int calls = 0;
+    if (end - first > MOST_IN_FOURS)
+        return 0;
+    for (uint32_t i = first; i < end; i++) {
+        const vy_stmt *s = &p->stmts.items[i];
+        int is_value = s->kind == VY_STMT_LET || s->kind == VY_STMT_VAR || s->kind == VY_STMT_ASSIGN;
+        if (!is_value && s->kind != VY_STMT_STORE && s->kind != VY_STMT_REGION)
+            return 0;
+        calls |= (is_value && has_call(p, s->a)) || (s->kind == VY_STMT_STORE && has_call(p, s->b));
+    }
+    return calls;
+}
+
+/* Before the loop: as many trips as there are fours of. */
+static void write_fours(vy_ptx *e, uint32_t index, const vy_stmt *s, const bounds *b, uint32_t exit) {
+    const char *type = b->is_wide ? "u64" : "u32";
+    if (!b->step.is_literal || b->step.bits != 1 || !is_for_fours(e->program, index + 1, s->end))
+        return;
+    uint32_t rest = vy_ptx_label(e), fours = vy_ptx_label(e);
+    vy_ptx_value left = calculate(e, b, "sub", b->to, b->now), four = vy_ptx_literal(b->type, FOUR);
+    jump_if(e, compare(e, "ge", type, left, four), 0, rest);
+    vy_ptx_place(e, fours);
+    for (int i = 0; i < FOUR; i++) {
+        vy_ptx_statements(e, index + 1, s->end);
+        vy_ptx_write(e, "add.%s %s, %s, 1", b->name, vy_ptx_name(e, b->now), vy_ptx_name(e, b->now));
+    }
+    vy_ptx_write(e, "sub.%s %s, %s, %d", type, vy_ptx_name(e, left), vy_ptx_name(e, left), FOUR);
+    jump_if(e, compare(e, "ge", type, left, four), 1, fours);
+    jump_if(e, compare(e, "eq", type, left, zero_of(b)), 1, exit);
+    vy_ptx_place(e, rest);
+}
+
 static void write_for(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     vyre_type type = (vyre_type)e->program->variables.items[s->variable].type;
     bounds b = {.type = type,
@@ -197,6 +252,7 @@ static void write_for(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     vy_ptx_loop loop = *pushed;
     uint32_t body = vy_ptx_label(e);
     jump_unless(e, is_entered, loop.exit);
+    write_fours(e, index, s, &b, loop.exit);
     vy_ptx_place(e, body);
     vy_ptx_statements(e, index + 1, s->end);
     vy_ptx_place(e, loop.next);
