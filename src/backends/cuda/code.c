@@ -116,10 +116,31 @@ static vyre_status check(const vy_cuda *cuda, const vyre_bytes *object, vy_cuda_
 
 /* ---- codes ---- */
 
+static void destroy(vy_cuda_code *code) {
+    vy_release(code->covers, code->buffer_count * sizeof *code->covers);
+    vyre_bytes_free(&code->object);
+    vyre_program_release(code->program);
+    vy_release(code, sizeof *code);
+}
+
+static vyre_status describe(vyre_program *program, vy_cuda_code *code, vyre_error *error) {
+    vyre_buffer_info info;
+    code->program = vyre_program_retain(program);
+    snprintf(code->name, sizeof code->name, "%s", vyre_program_name(program));
+    for (; vyre_program_buffer(program, code->buffer_count, &info); code->buffer_count++) {
+        code->buffers[code->buffer_count] =
+            (vy_cuda_code_buffer){.element = (uint8_t)vyre_type_size(info.type), .access = (uint8_t)info.access};
+        code->output_count += (uint32_t)vy_cuda_is_output(code, code->buffer_count);
+    }
+    code->covers = vy_allocate(code->buffer_count * sizeof *code->covers);
+    if (code->buffer_count && !code->covers)
+        return vy_fail_memory(error, "loading compiled code");
+    return vy_covers_find(program, code->covers, error);
+}
+
 vyre_status vy_cuda_code_new(vy_cuda *cuda, vyre_program *program, int cancellable, vyre_bytes *object,
                              vy_cuda_code **out, vyre_error *error) {
     vy_cuda_header header;
-    vyre_buffer_info info;
     vyre_status status = check(cuda, object, &header, error);
     *out = NULL;
     if (status != VYRE_OK)
@@ -127,25 +148,20 @@ vyre_status vy_cuda_code_new(vy_cuda *cuda, vyre_program *program, int cancellab
     vy_cuda_code *code = vy_allocate_zero(sizeof *code);
     if (!code)
         return vy_fail_memory(error, "loading compiled code");
-    status = vy_cuda_kernel_load(cuda, program, &header, (const char *)object->data + sizeof header, header.factor > 1,
-                                 &code->kernel, error);
+    status = describe(program, code, error);
+    if (status == VYRE_OK)
+        status = vy_cuda_kernel_load(cuda, program, &header, (const char *)object->data + sizeof header,
+                                     header.factor > 1, &code->kernel, error);
     if (status != VYRE_OK) {
-        vy_release(code, sizeof *code);
+        destroy(code);
         return status;
     }
     atomic_init(&code->references, 1);
     atomic_init(&code->based, NULL);
     code->cuda = cuda;
-    code->program = vyre_program_retain(program);
     code->cancellable = cancellable;
     code->object = *object;
     *object = (vyre_bytes)VYRE_BYTES_INIT;
-    snprintf(code->name, sizeof code->name, "%s", vyre_program_name(program));
-    for (; vyre_program_buffer(program, code->buffer_count, &info); code->buffer_count++) {
-        code->buffers[code->buffer_count] =
-            (vy_cuda_code_buffer){.element = (uint8_t)vyre_type_size(info.type), .access = (uint8_t)info.access};
-        code->output_count += (uint32_t)vy_cuda_is_output(code, code->buffer_count);
-    }
     *out = code;
     return VYRE_OK;
 }
@@ -168,9 +184,7 @@ void vy_cuda_code_release(vy_cuda_code *code) {
         vy_cuda_kernel_unload(cuda, based);
     vy_cuda_leave(cuda, was_pushed);
     vy_release(based, sizeof *based);
-    vyre_bytes_free(&code->object);
-    vyre_program_release(code->program);
-    vy_release(code, sizeof *code);
+    destroy(code);
 }
 
 /* Whoever comes second drops his own. */

@@ -7,6 +7,7 @@
 
 #include "backends/cuda/cuda.h"
 #include "emit/ptx/ptx.h"
+#include "transform/cover.h"
 #include "transform/grid_base.h"
 
 #define VY_CUDA_MAGIC "vyrecuda"
@@ -55,6 +56,7 @@ struct vy_cuda_code {
     vyre_bytes object;             /* empty where the driver makes none */
     uint32_t buffer_count, output_count;
     vy_cuda_code_buffer buffers[VY_LIMIT_BUFFERS];
+    vy_cover *covers; /* by buffer: what is written whole is not cleared before */
     char name[VY_LIMIT_NAME + 1];
 };
 

@@ -1,14 +1,15 @@
 /* The `cuda` backend: programs as PTX on NVIDIA devices, with the oracle's bits (docs/cuda.md).
  *
  *   api.c       the driver's library, opened at run time; status.c what its results mean
- *   device.c    probe, constructor, identity, capabilities; facts.c what the device is; recover.c loss and what comes after it
+ *   device.c    probe, constructor, identity, capabilities; facts.c what the device is; numerics.c what it computes exactly; recover.c loss and what comes
+ *               after it
  *   memory.c    device memory: the pool, resident buffers and their transfers
  *   lane.c      lanes: a stream and all that one dispatch in flight needs; staging.c pinned memory between host bytes and the device
  *   compile.c   from a program to a cubin and its kernel; code.c kernels, shared by who runs them; programs.c keeps those of programs that are dispatched
  *               without a pipeline
  *   launch.c    params, control blocks, grids; clock.c the device's clock against ours
  *   flight.c    one dispatch: bound, uploaded, launched, awaited, judged, read back
- *   dispatch.c  the entries of the backend's table, pipeline.c those of a pipeline's, pending.c dispatches in flight, sequence.c several launches and one wait
+ *   dispatch.c  the entries of the backend's table, pipeline.c those of a pipeline's, pending.c dispatches in flight and watch.c who waits for them, sequence.c several launches and one wait
  *
  * Every entry starts with vy_cuda_enter, which makes the context that of the thread, and ends with vy_cuda_leave. No lock is held while the driver is called, but
  * for those that say so. */
@@ -17,6 +18,7 @@
 
 #include "backends/cuda/api.h"
 #include "backends/cuda/status.h"
+#include "backends/cuda/watch.h"
 #include "vyre/backend.h"
 
 #include <pthread.h>
@@ -52,19 +54,20 @@ typedef struct vy_cuda {
     vy_cu_context context;
     vy_cuda_facts facts;
     _Atomic uint64_t exact;          /* what the device computes as our rules ask */
+    _Atomic int is_probed;           /* the device was seen to do so */
     _Atomic int loss;                /* the result that lost the device; 0 = none */
     vy_cu_pool pool;                 /* NULL: plain allocations */
     vy_cu_stream signal;             /* what reaches running kernels */
     vy_cuda_lane *_Atomic hot;       /* the lane used last, or NULL: most dispatches find it here */
     _Atomic int64_t clock_offset;    /* clock.h */
     _Atomic uint64_t clock_taken_ns; /* 0: not yet */
-    pthread_mutex_t lock;            /* guards all that follows */
+    vy_cuda_watch watch;
+    pthread_mutex_t lock; /* guards all that follows */
     vy_cuda_lane *idle;
     unsigned idle_count;
     vy_cuda_block *blocks; /* resident buffers */
     vy_cuda_program programs[VY_CUDA_PROGRAMS];
     uint64_t program_clock;
-    int is_probed;
     pthread_mutex_t probing; /* held while the numerics are probed */
 } vy_cuda;
 

@@ -56,6 +56,7 @@ static vyre_status shutdown(void *self, vyre_error *error) {
 
 static void destroy(void *self) {
     vy_cuda *cuda = self;
+    vy_cuda_watch_end(&cuda->watch);
     vy_cuda_device_end(cuda);
     pthread_mutex_destroy(&cuda->probing);
     pthread_mutex_destroy(&cuda->lock);
@@ -102,6 +103,7 @@ vyre_status vy_cuda_create(const vyre_host *host, uint32_t ordinal, vyre_backend
     cuda->ordinal = ordinal;
     pthread_mutex_init(&cuda->lock, NULL);
     pthread_mutex_init(&cuda->probing, NULL);
+    vy_cuda_watch_start(&cuda->watch);
     vyre_status status = vy_cuda_api_open(vy_cuda_api_file(), &cuda->api, error);
     if (status == VYRE_OK)
         status = vy_cuda_facts_ask(&cuda->api, ordinal, &cuda->device, &cuda->facts, error);

@@ -20,7 +20,7 @@ vyre_status vy_cuda_flight_start(vy_cuda_flight *f, vy_cuda_code *code, const vy
     f->deadline_ns = launch->deadline_ns;
     f->timing = timing;
     f->start_ns = timing ? vy_clock_now() : 0;
-    f->read_start = f->write_start = f->arena_bytes = 0;
+    f->read_start = f->clear_start = f->clear_end = f->arena_bytes = 0;
     f->is_small = 0;
     f->is_finished = 1;
     f->was_told = 0;
@@ -37,19 +37,26 @@ void vy_cuda_flight_end(vy_cuda_flight *f) {
 
 /* ---- binding ---- */
 
-/* In the arena, by what happens to them: read, read and written, written. */
-static int rank_of(const vy_cuda_code *code, uint32_t buffer) {
-    return vy_cuda_is_output(code, buffer) ? 1 + !vy_cuda_is_input(code, buffer) : 0;
+/* In the arena, by what happens to them: read; read and written; written, and cleared before; written whole. */
+static int rank_of(const vy_cuda_flight *f, const vyre_launch *launch, uint32_t buffer) {
+    const vy_cuda_code *code = f->code;
+    if (!vy_cuda_is_output(code, buffer))
+        return 0;
+    if (vy_cuda_is_input(code, buffer))
+        return 1;
+    return 2 + vy_cover_holds(&code->covers[buffer], buffer, launch->elements, launch->params, launch->groups);
 }
 
-static void lay_out(vy_cuda_flight *f) {
-    uint64_t at = 0;
-    uint64_t *const starts[] = {NULL, &f->read_start, &f->write_start};
-    for (int rank = 0; rank < 3; rank++) {
+static void lay_out(vy_cuda_flight *f, const vyre_launch *launch) {
+    uint64_t at = 0, *const starts[] = {NULL, &f->read_start, &f->clear_start, &f->clear_end};
+    uint8_t ranks[VY_LIMIT_BUFFERS];
+    for (uint32_t i = 0; i < f->code->buffer_count; i++)
+        ranks[i] = (uint8_t)rank_of(f, launch, i);
+    for (int rank = 0; rank < 4; rank++) {
         if (starts[rank])
             *starts[rank] = at;
         for (uint32_t i = 0; i < f->code->buffer_count; i++) {
-            if (f->offsets[i] == VY_CUDA_RESIDENT || rank_of(f->code, i) != rank)
+            if (f->offsets[i] == VY_CUDA_RESIDENT || ranks[i] != rank)
                 continue;
             f->offsets[i] = at;
             at += (f->sizes[i] + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -65,7 +72,7 @@ void vy_cuda_flight_bind_host(vy_cuda_flight *f, const vyre_launch *launch, cons
         f->sources[i] = vy_cuda_is_input(f->code, i) ? inputs[input++].data : NULL;
         f->offsets[i] = 0;
     }
-    lay_out(f);
+    lay_out(f, launch);
 }
 
 void vy_cuda_flight_bind_resources(vy_cuda_flight *f, const vyre_launch *launch, const vyre_resource *bindings) {
@@ -80,7 +87,7 @@ void vy_cuda_flight_bind_resources(vy_cuda_flight *f, const vyre_launch *launch,
         f->sources[i] = bindings[i].host.data;
     }
     if (has_host)
-        lay_out(f);
+        lay_out(f, launch);
 }
 
 /* ---- submitting ---- */
@@ -98,16 +105,16 @@ static vyre_status copy_in(vy_cuda_flight *f, const void *from, uint64_t size, v
 
 static vyre_status upload_small(vy_cuda_flight *f, uint64_t *cleared, vyre_error *error) {
     uint8_t *staging;
-    uint64_t end = f->write_start;
+    uint64_t end = f->clear_start;
     vyre_status status = vy_cuda_staging_first(f->cuda, &f->lane->staging, &staging, error);
     if (status != VYRE_OK)
         return status;
     for (uint32_t i = 0; i < f->code->buffer_count; i++)
         if (is_uploaded(f, i))
             memcpy(staging + f->offsets[i], f->sources[i], (size_t)f->sizes[i]);
-    if (f->arena_bytes - end <= ZEROS_SENT) {
-        memset(staging + end, 0, (size_t)(f->arena_bytes - end));
-        end = f->arena_bytes;
+    if (f->clear_end - end <= ZEROS_SENT) {
+        memset(staging + end, 0, (size_t)(f->clear_end - end));
+        end = f->clear_end;
     }
     *cleared = end;
     return copy_in(f, staging, end, error);
@@ -123,7 +130,7 @@ static vyre_status upload_large(vy_cuda_flight *f, vyre_error *error) {
 }
 
 static vyre_status upload(vy_cuda_flight *f, vyre_error *error) {
-    uint64_t cleared = f->write_start;
+    uint64_t cleared = f->clear_start;
     vyre_status status = vy_cuda_lane_reserve(f->cuda, f->lane, f->arena_bytes, error);
     if (status != VYRE_OK)
         return status;
@@ -131,10 +138,9 @@ static vyre_status upload(vy_cuda_flight *f, vyre_error *error) {
         if (f->offsets[i] != VY_CUDA_RESIDENT)
             f->addresses[i] = f->lane->arena + f->offsets[i];
     status = f->is_small ? upload_small(f, &cleared, error) : upload_large(f, error);
-    if (status == VYRE_OK && cleared < f->arena_bytes)
+    if (status == VYRE_OK && cleared < f->clear_end)
         status = vy_cuda_check(
-            f->cuda,
-            f->cuda->api.fill(f->lane->arena + cleared, 0, (size_t)(f->arena_bytes - cleared), f->lane->stream),
+            f->cuda, f->cuda->api.fill(f->lane->arena + cleared, 0, (size_t)(f->clear_end - cleared), f->lane->stream),
             "clearing the outputs", error);
     return status;
 }

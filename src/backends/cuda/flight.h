@@ -6,7 +6,7 @@
  *   vy_cuda_flight_finish     waits, judges, delivers
  *   vy_cuda_flight_end        gives the lane back, whatever happened
  *
- * Host bytes lie in the lane's arena: inputs first, then what is read and written, then what is only written, so that one copy brings all that goes there and one
+ * Host bytes lie in the lane's arena: inputs first, then what is read and written, then what is only written and starts as zero, then what is written whole, so that one copy brings all that goes there and one
  * all that comes back, if they are small. Large ones pass through the staging in pieces. */
 #ifndef VY_BACKENDS_CUDA_FLIGHT_H
 #define VY_BACKENDS_CUDA_FLIGHT_H
@@ -23,10 +23,11 @@ typedef struct vy_cuda_flight {
     uint64_t deadline_ns;
     vyre_timing *timing; /* NULL: not asked for */
     uint64_t start_ns, submitted_ns;
-    uint64_t read_start, write_start, arena_bytes; /* in the arena: what comes back, what only comes back, all */
-    uint8_t is_small;                              /* passes through the first chunk as a whole */
-    uint8_t is_finished;                           /* nothing is under way on the lane */
-    uint8_t was_told;                              /* somebody else told the kernel to end */
+    uint64_t read_start, clear_start, clear_end,
+        arena_bytes;     /* in the arena: what comes back; what starts as zero; all */
+    uint8_t is_small;    /* passes through the first chunk as a whole */
+    uint8_t is_finished; /* nothing is under way on the lane */
+    uint8_t was_told;    /* somebody else told the kernel to end */
     vy_cu_address addresses[VY_LIMIT_BUFFERS];
     const void *sources[VY_LIMIT_BUFFERS]; /* host bytes of inputs */
     uint64_t offsets[VY_LIMIT_BUFFERS];    /* in the arena; VY_CUDA_RESIDENT: not there */

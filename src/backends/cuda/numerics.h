@@ -6,7 +6,7 @@
 
 /* The entry of the backend's table. */
 void vy_cuda_numerics(void *self, vyre_numerics_profile *profile);
-/* Before anything is compiled: the probe, if nobody ran it before. Not inside. */
+/* Before anything is compiled: the probe, if nobody ran it before. Inside or not. VYRE_CUDA_PROBE=0 takes the promise for it. */
 vyre_status vy_cuda_numerics_confirm(vy_cuda *cuda, vyre_error *error);
 
 #endif

@@ -17,6 +17,8 @@ enum { PAUSE_NS = 20000 };
 
 typedef struct pending {
     vy_cuda_flight flight;
+    vy_cuda_watched watched;
+    int is_watched;
     vy_cuda *cuda;
     vy_cuda_code *code;
     pthread_mutex_t lock; /* held while the kernel is told to end */
@@ -87,6 +89,8 @@ static void judge(pending *p, int result, vyre_outputs *outputs) {
     p->status = vy_cuda_check(p->cuda, result, "running a kernel", &p->error);
     if (p->status == VYRE_OK)
         p->status = vy_cuda_flight_finish(&p->flight, outputs, &p->error);
+    if (p->is_watched)
+        vy_cuda_watch_done(p->cuda, &p->watched);
     vy_cuda_flight_end(&p->flight);
     p->is_judged = 1;
 }
@@ -121,9 +125,30 @@ static void cancel(void *self) {
     vy_cuda_leave(p->cuda, was_pushed);
 }
 
+/* Without a thread to look, this one waits. */
+static void notify(void *self, void (*done)(void *user), void *user) {
+    pending *p = self;
+    vyre_error ignored;
+    int was_pushed;
+    if (!is_ready(p)) {
+        p->watched = (vy_cuda_watched){.event = p->flight.lane->done, .done = done, .user = user};
+        p->is_watched = 1;
+        if (vy_cuda_watch_add(p->cuda, &p->watched))
+            return;
+        p->is_watched = 0;
+        if (vy_cuda_enter(p->cuda, &was_pushed, &ignored) == VYRE_OK) {
+            p->cuda->api.event_synchronize(p->flight.lane->done);
+            vy_cuda_leave(p->cuda, was_pushed);
+        }
+    }
+    done(user);
+}
+
 static void destroy(void *self) {
     pending *p = self;
     int was_pushed;
+    if (p->is_watched)
+        vy_cuda_watch_remove(p->cuda, &p->watched);
     if (!p->is_judged) { /* nobody wants its outputs */
         vy_cuda_enter_anyway(p->cuda, &was_pushed);
         close_to_signals(p);
@@ -141,6 +166,7 @@ static const vyre_pending_vtable table = {
     .wait = wait,
     .cancel = cancel,
     .destroy = destroy,
+    .notify = notify,
 };
 
 static vyre_status submit(pending *p, const vyre_launch *launch, const vyre_span *inputs, vyre_error *error) {
@@ -158,7 +184,7 @@ vyre_status vy_cuda_pending_start(vy_cuda_code *code, const vyre_launch *launch,
     if (!p)
         return vy_fail_memory(error, "starting a dispatch");
     p->cuda = code->cuda;
-    p->is_over = p->was_told = p->is_judged = 0;
+    p->is_over = p->was_told = p->is_judged = p->is_watched = 0;
     vyre_status status = vy_cuda_flight_start(&p->flight, code, launch, NULL, error);
     if (status == VYRE_OK) {
         status = submit(p, launch, inputs, error);

@@ -385,6 +385,39 @@ static void a_wait_with_a_timeout_returns_and_may_be_repeated(void **state) {
     rig_close(&r);
 }
 
+static void completions_come_as_flights_end(void **state) {
+    (void)state;
+    enum { COUNT = 1000, FLIGHTS = 20 };
+    static rig r;
+    rig_open(&r);
+    uint32_t *x = numbers(COUNT);
+    vyre_completions *queue;
+    vyre_span input = {x, COUNT * 4};
+    uint64_t seen = 0;
+    OK(vyre_completions_new(&queue, &error));
+    for (int round = 0; round < 3; round++) {
+        for (uint32_t i = 0; i < FLIGHTS; i++) { /* the first take longest */
+            vyre_scalar n = vyre_scalar_u32((FLIGHTS - i) * 20000);
+            vyre_arguments arguments = {.params = &n, .param_count = 1, .inputs = &input, .input_count = 1};
+            vyre_pending *pending;
+            OK(vyre_pipeline_dispatch_async(r.pipelines[LONG], &arguments, NULL, &pending, &error));
+            OK(vyre_completions_attach(queue, pending, i, &error));
+        }
+        for (uint32_t i = 0; i < FLIGHTS; i++) {
+            vyre_pending *pending;
+            uint64_t tag;
+            OK(vyre_completions_next(queue, UINT64_C(20000000000), &pending, &tag, &error));
+            OK(vyre_pending_wait(pending, UINT64_MAX, &r.c.given, NULL, &error));
+            vyre_pending_free(pending);
+            seen += tag;
+        }
+    }
+    assert_int_equal(seen, 3 * FLIGHTS * (FLIGHTS - 1) / 2);
+    vyre_completions_free(queue);
+    free(x);
+    rig_close(&r);
+}
+
 static void deadlines_are_kept_to_some_milliseconds(void **state) {
     (void)state;
     enum { COUNT = 1000 };
@@ -479,6 +512,21 @@ static vy_cuda_code *code_of(cost *k) {
     vyre_error error;
     assert_int_equal(vy_pipeline_code(k->r->pipelines[ADD], 0, 0, &code, &error), VYRE_OK);
     return ((vy_cuda_pipeline *)code->parts->self)->code;
+}
+
+static void the_device_computes_what_is_promised(void **state) {
+    (void)state;
+    static rig r;
+    cost k = {.r = &r};
+    rig_open(&r);
+    vy_cuda *cuda = code_of(&k)->cuda;
+    uint64_t promised = vy_ptx_exact(cuda->facts.architecture), given = cuda->exact;
+    for (int i = 0; i < VYRE_NUMERIC_COUNT; i++)
+        if (promised & ~given & UINT64_C(1) << i)
+            printf("%s is promised, and the device does something else\n", vyre_numeric_name((vyre_numeric)i));
+    assert_int_equal(cuda->is_probed, 1);
+    assert_int_equal(given, promised);
+    rig_close(&r);
 }
 
 static struct {
@@ -618,7 +666,9 @@ int main(void) {
         cmocka_unit_test(more_memory_than_there_is_is_an_error_with_sizes),
         cmocka_unit_test(times_are_told),
         cmocka_unit_test(a_wait_with_a_timeout_returns_and_may_be_repeated),
+        cmocka_unit_test(completions_come_as_flights_end),
         cmocka_unit_test(deadlines_are_kept_to_some_milliseconds),
+        cmocka_unit_test(the_device_computes_what_is_promised),
         cmocka_unit_test(what_was_compiled_is_loaded_from_the_folder),
         cmocka_unit_test(a_resident_dispatch_is_a_launch_and_a_wait),
         cmocka_unit_test(a_small_round_trip_is_two_copies_and_a_launch),
