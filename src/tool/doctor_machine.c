@@ -102,6 +102,7 @@ void doctor_look_at_limits(doctor *d) {
     X("VYRE_FORBID_COMPILE")                                                                                           \
     X("VYRE_COMPILER")                                                                                                 \
     X("VYRE_CPU_SPIN")                                                                                                 \
+    X("VYRE_CPU_STREAM")                                                                                               \
     X("VYRE_CPU_THREADS")                                                                                              \
     X("VYRE_CPU_WIDTH")                                                                                                \
     X("VYRE_PERF_MAP")                                                                                                 \

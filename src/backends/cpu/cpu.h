@@ -34,10 +34,11 @@ typedef struct vy_cpu_program {
 
 typedef struct vy_cpu {
     uint64_t features, exact;
-    uint32_t width;   /* lanes that were asked for; 0: what fits each program */
-    uint32_t lanes;   /* those, or what fits a register */
-    unsigned threads; /* that run at once, with the caller's */
-    unsigned spin_us; /* how long those without work look for some */
+    uint32_t width;        /* lanes that were asked for; 0: what fits each program */
+    uint32_t lanes;        /* those, or what fits a register */
+    unsigned threads;      /* that run at once, with the caller's */
+    unsigned spin_us;      /* how long those without work look for some */
+    uint64_t stream_bytes; /* dispatches on more do not leave what they write in the caches */
     vy_cpu_pool *pool;
     vy_cpu_alarms alarms;
     vy_cpu_scratch scratch;
@@ -47,7 +48,7 @@ typedef struct vy_cpu {
     vy_cpu_program programs[VY_CPU_PROGRAMS];
     uint64_t clock;
     char device[128], driver[256];
-    uint32_t l1_bytes, l2_bytes;
+    uint32_t l1_bytes, l2_bytes, l3_bytes;
 } vy_cpu;
 
 /* For builtin.c. */

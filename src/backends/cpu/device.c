@@ -20,6 +20,9 @@
  * to look for that long costs at most as much again. */
 enum { THREADS_MAX = 4096, SPIN_US = 200, SPIN_MAX = 1000000 };
 
+/* What the last cache is taken for if the system does not tell, in KiB. */
+enum { STREAM_KIB = 32 * 1024 };
+
 static const char *id(void *self) {
     (void)self;
     return "cpu";
@@ -167,8 +170,12 @@ static vyre_status configure(vy_cpu *cpu, vyre_error *error) {
         status = vy_fail(error, VYRE_INVALID_ARGUMENT, "give VYRE_CPU_WIDTH a power of two, or leave it out",
                          "VYRE_CPU_WIDTH is not a power of two (%" PRIu32 ")", cpu->width);
     cpu->lanes = cpu->width ? cpu->width : vy_cpu_width(cpu->features);
-    if (status == VYRE_OK)
-        vy_cpu_machine_describe(cpu);
+    if (status != VYRE_OK)
+        return status;
+    vy_cpu_machine_describe(cpu);
+    unsigned kib = cpu->l3_bytes ? cpu->l3_bytes / 1024 : STREAM_KIB;
+    status = read_number("VYRE_CPU_STREAM", 0, UINT32_MAX, kib, &kib, error);
+    cpu->stream_bytes = (uint64_t)kib * 1024;
     return status;
 }
 

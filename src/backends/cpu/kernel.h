@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define VY_CPU_MAGIC "vyre-cpu"
-enum { VY_CPU_FORMAT = 3, VY_CPU_ALIGNMENT = 64, VY_CPU_PRIVATES = 4 };
+enum { VY_CPU_FORMAT = 4, VY_CPU_ALIGNMENT = 64, VY_CPU_PRIVATES = 4 };
 
 /* A buffer that the program only combines into, by atomics of one kind whose results nobody asks for: it does not matter when. */
 typedef struct vy_cpu_private {
@@ -54,6 +54,8 @@ typedef struct vy_cpu_frame {
     uint32_t stopped; /* 1 if a poll said so */
     uint32_t groups[3];
     uint32_t private_set; /* bit i: `data` of privates[i] is the thread's own */
+    uint32_t
+        streams; /* 1: what is stored in a row to `write` buffers may go past the caches; the backend orders it afterwards */
 } vy_cpu_frame;
 
 /* Runs workgroups [first, end) of the grid, numbered x + groups.x * (y + groups.y * z). */

@@ -58,6 +58,8 @@ static void read_caches(vy_cpu *cpu) {
             cpu->l1_bytes = vy_cpu_cache_size(text);
         else if (level == 2)
             cpu->l2_bytes = vy_cpu_cache_size(text);
+        else if (level == 3)
+            cpu->l3_bytes = vy_cpu_cache_size(text);
     }
 }
 

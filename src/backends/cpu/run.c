@@ -42,6 +42,15 @@ static void merge(vy_cpu_run *run, const vy_cpu_frame *frame, int was_stopped) {
     pthread_mutex_unlock(&run->cpu->trap_lock);
 }
 
+/* Stores past the caches may overtake those that tell others of them. */
+static void order_stores(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_sfence();
+#else
+    atomic_thread_fence(memory_order_seq_cst);
+#endif
+}
+
 static void run_ranges(vy_cpu_run *run, vy_cpu_part *part, vy_cpu_frame *frame) {
     vy_fenv caller;
     uint64_t first, end;
@@ -54,6 +63,8 @@ static void run_ranges(vy_cpu_run *run, vy_cpu_part *part, vy_cpu_frame *frame) 
         was_stopped |= frame->stopped != 0;
     }
     vy_fenv_leave(&caller);
+    if (run->streams)
+        order_stores();
     merge(run, frame, was_stopped);
 }
 
@@ -80,7 +91,8 @@ static void take_part(vy_cpu_job *job, vy_cpu_part *part) {
                           .cancel = run->cancel ? run->cancel : &never,
                           .stop = (const uint32_t *)run->stop,
                           .trap_invocation = UINT64_MAX,
-                          .groups = {run->groups[0], run->groups[1], run->groups[2]}};
+                          .groups = {run->groups[0], run->groups[1], run->groups[2]},
+                          .streams = run->streams};
     if (needed && !block) {
         atomic_store_explicit(&run->is_out_of_memory, 1, memory_order_relaxed);
         return;
@@ -116,6 +128,15 @@ static void plan(vy_cpu_run *run, uint64_t now_ns) {
     if (chunk > RANGE_MOST / each && (run->cancel || run->deadline_ns))
         chunk = RANGE_MOST / each;
     job->chunk = chunk ? chunk : 1;
+}
+
+/* Whether what is written would only drive out of the caches what is read: there is more of both than they hold. Which stores go past them is the code's
+ * business. */
+static uint32_t streams(const vy_cpu_run *run) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < run->code->buffer_count; i++)
+        bytes += (uint64_t)run->buffers[i].count * run->code->buffers[i].element;
+    return bytes > run->cpu->stream_bytes;
 }
 
 /* What disturbs a measurement makes it longer: down at once, up by an eighth. Time in which threads were being woken does not count. */
@@ -161,6 +182,7 @@ vyre_status vy_cpu_run_now(vy_cpu_run *run, vyre_trap *trap, vyre_error *error) 
     atomic_init(&run->was_stopped, 0);
     atomic_init(&run->is_out_of_memory, 0);
     run->nanoseconds = 0;
+    run->streams = streams(run);
     if (run->deadline_ns)
         status = vy_cpu_alarm_set(&run->cpu->alarms, &alarm, error);
     if (status != VYRE_OK)

@@ -19,6 +19,7 @@ typedef struct vy_cpu_run {
     /* 0 or VY_CPU_STOP_…: set by the alarm, or by who cancels. Start it before vy_cpu_run, with 0 or with why it need not begin. */
     _Atomic uint32_t *stop;
     unsigned helpers_most; /* threads beside the caller's */
+    uint32_t streams;      /* as in the frame */
     /* Results, of all threads. How long each was busy is noted in its share of the job. */
     vyre_trap trap; /* invocation UINT64_MAX: none; guarded by the backend's trap_lock while it runs */
     _Atomic int was_stopped, is_out_of_memory;

@@ -36,6 +36,14 @@ static void read_buffers(vy_emitter *e, LLVMValueRef buffers) {
     }
 }
 
+/* Whether there is a buffer that is written and never read. */
+static int writes_only(const vyre_program *program) {
+    for (uint32_t i = 0; i < program->buffer_count; i++)
+        if (program->memories.items[i].access == VYRE_ACCESS_WRITE)
+            return 1;
+    return 0;
+}
+
 static void read_frame(vy_emitter *e) {
     read_params(e);
     read_buffers(e, field(e, vy_llvm_pointer(e), e->frame, offsetof(vy_cpu_frame, buffers)));
@@ -43,6 +51,11 @@ static void read_frame(vy_emitter *e) {
         e->groups[axis] = field(e, vy_llvm_int(e, 32), e->frame, offsetof(vy_cpu_frame, groups) + 4 * axis);
     if (e->sizes.private_count)
         e->private_set = field(e, vy_llvm_int(e, 32), e->frame, offsetof(vy_cpu_frame, private_set));
+    if (writes_only(e->program)) {
+        LLVMValueRef streams = field(e, vy_llvm_int(e, 32), e->frame, offsetof(vy_cpu_frame, streams));
+        LLVMValueRef not = LLVMBuildICmp(e->builder, LLVMIntEQ, streams, vy_llvm_number(e, 32, 0), "");
+        e->cached = LLVMBuildSExt(e->builder, not, vy_llvm_int(e, 64), "");
+    }
 }
 
 /* ---- the loop over workgroups ---- */

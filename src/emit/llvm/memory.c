@@ -315,14 +315,62 @@ static void store_rows(vy_emitter *e, LLVMValueRef value, const LLVMValueRef *at
             plain_store(e, vy_llvm_part(e, value, k), at[k], alignment);
 }
 
-static void contiguous_store(vy_emitter *e, LLVMValueRef value, const LLVMValueRef *at, unsigned alignment) {
-    if (!e->mask) {
+/* Bytes of a line, which is written whole or read before. */
+enum { LINE = 64, STREAM_LEAST = 16 };
+
+/* How a row has to be aligned to go past the caches: to itself, up to a line. 0: it does not. */
+static unsigned stream_alignment(const vy_emitter *e, uint32_t memory) {
+    const vy_memory *m = &e->program->memories.items[memory];
+    uint64_t bytes = vy_llvm_size((vyre_type)m->type) * e->row;
+    if (!e->cached || m->space != VY_SPACE_BUFFER || m->access != VYRE_ACCESS_WRITE || bytes < STREAM_LEAST)
+        return 0;
+    return bytes < LINE ? (unsigned)bytes : LINE;
+}
+
+/* Past the caches: what is written only is not read before. */
+static void stream_rows(vy_emitter *e, LLVMValueRef value, const LLVMValueRef *at, unsigned alignment) {
+    static const char kind[] = "nontemporal";
+    LLVMMetadataRef one = LLVMValueAsMetadata(vy_llvm_number(e, 32, 1));
+    LLVMValueRef node = LLVMMetadataAsValue(e->context, LLVMMDNodeInContext2(e->context, &one, 1));
+    for (uint32_t k = 0; k < e->row_count; k++) {
+        LLVMValueRef store = LLVMBuildStore(e->builder, vy_llvm_part(e, value, k), at[k]);
+        LLVMSetAlignment(store, alignment);
+        LLVMSetMetadata(store, LLVMGetMDKindIDInContext(e->context, kind, sizeof kind - 1), node);
+    }
+}
+
+/* All lanes store. */
+static void whole_store(vy_emitter *e, uint32_t memory, LLVMValueRef value, const LLVMValueRef *at) {
+    unsigned alignment = alignment_of(e, memory), stream = stream_alignment(e, memory);
+    if (!stream) {
         store_rows(e, value, at, NULL, alignment);
+        return;
+    }
+    LLVMTypeRef i64 = vy_llvm_int(e, 64);
+    LLVMValueRef low = vy_llvm_number(e, 64, 0);
+    for (uint32_t k = 0; k < e->row_count; k++)
+        low = LLVMBuildOr(e->builder, low, LLVMBuildPtrToInt(e->builder, at[k], i64, ""), "");
+    low = LLVMBuildAnd(e->builder, low, vy_llvm_number(e, 64, stream - 1), "");
+    low = LLVMBuildOr(e->builder, low, e->cached, "");
+    branches b = branch(e, LLVMBuildICmp(e->builder, LLVMIntEQ, low, vy_llvm_number(e, 64, 0), ""));
+    vy_llvm_start(e, b.yes);
+    stream_rows(e, value, at, stream);
+    vy_llvm_go(e, b.end);
+    vy_llvm_start(e, b.no);
+    store_rows(e, value, at, NULL, alignment);
+    vy_llvm_go(e, b.end);
+    vy_llvm_start(e, b.end);
+}
+
+static void contiguous_store(vy_emitter *e, uint32_t memory, LLVMValueRef value, const LLVMValueRef *at) {
+    unsigned alignment = alignment_of(e, memory);
+    if (!e->mask) {
+        whole_store(e, memory, value, at);
         return;
     }
     branches b = branch(e, vy_llvm_all(e, e->mask));
     vy_llvm_start(e, b.yes);
-    store_rows(e, value, at, NULL, alignment);
+    whole_store(e, memory, value, at);
     vy_llvm_go(e, b.end);
     vy_llvm_start(e, b.no);
     store_rows(e, value, at, e->mask, alignment);
@@ -372,7 +420,7 @@ void vy_llvm_store(vy_emitter *e, uint32_t stmt) {
     } else if (how == CONTIGUOUS && !is_private(e, s->memory)) {
         LLVMValueRef at[VY_LLVM_ROWS];
         row_addresses(e, s->memory, s->a, e->mask, at);
-        contiguous_store(e, value, at, alignment);
+        contiguous_store(e, s->memory, value, at);
     } else if (vy_llvm_is_lanes(index) && vy_llvm_may_run(e, s->memory, s->a))
         run_store(e, s->memory, index, value);
     else
@@ -400,5 +448,5 @@ LLVMValueRef vy_llvm_load_first(vy_emitter *e, uint32_t memory, LLVMValueRef at)
 }
 
 void vy_llvm_store_first(vy_emitter *e, uint32_t memory, LLVMValueRef value, LLVMValueRef at) {
-    contiguous_store(e, value, &at, alignment_of(e, memory));
+    contiguous_store(e, memory, value, &at);
 }
