@@ -4,6 +4,7 @@
  * side are one vector, and the others follow each other. Elsewhere it is lane by lane, real atomics. */
 #include "backends/cpu/features.h"
 #include "emit/llvm/emitter.h"
+#include "ir/eval.h"
 
 #include <llvm-c/Target.h>
 
@@ -12,7 +13,7 @@
 /* ---- the plan ---- */
 
 static const LLVMAtomicRMWBinOp binary[VYRE_ATOMIC_COUNT][2] = {
-    [VYRE_ATOMIC_ADD] = {LLVMAtomicRMWBinOpAdd, LLVMAtomicRMWBinOpFAdd},
+    [VYRE_ATOMIC_ADD] = {LLVMAtomicRMWBinOpAdd, LLVMAtomicRMWBinOpAdd},
     [VYRE_ATOMIC_AND] = {LLVMAtomicRMWBinOpAnd, LLVMAtomicRMWBinOpAnd},
     [VYRE_ATOMIC_OR] = {LLVMAtomicRMWBinOpOr, LLVMAtomicRMWBinOpOr},
     [VYRE_ATOMIC_XOR] = {LLVMAtomicRMWBinOpXor, LLVMAtomicRMWBinOpXor},
@@ -87,6 +88,45 @@ typedef struct atomic {
     LLVMValueRef index, b, c; /* scalars or lanes; b and c may be NULL */
 } atomic;
 
+/* Bits of a float as a signed integer of the same order: -0 comes before 0. */
+static LLVMValueRef order_of(vy_emitter *e, LLVMValueRef value, unsigned bits) {
+    LLVMTypeRef word = vy_llvm_int(e, bits), type = vy_llvm_is_lanes(value) ? vy_llvm_lanes(e, word) : word;
+    LLVMValueRef last = vy_llvm_number(e, bits, bits - 1), one = vy_llvm_number(e, bits, 1);
+    if (type != word) {
+        last = vy_llvm_splat(e, last);
+        one = vy_llvm_splat(e, one);
+    }
+    LLVMValueRef as_is = LLVMBuildBitCast(B, value, type, "");
+    return LLVMBuildXor(B, as_is, LLVMBuildLShr(B, LLVMBuildAShr(B, as_is, last, ""), one, ""), "");
+}
+
+static LLVMValueRef is_nan(vy_emitter *e, LLVMValueRef value) {
+    return LLVMBuildFCmp(B, LLVMRealUNO, value, value, "");
+}
+
+/* There is one NaN. */
+static LLVMValueRef canonical(vy_emitter *e, vyre_type type, LLVMValueRef value) {
+    LLVMValueRef bits = vy_llvm_number(e, vyre_type_bits(type), vy_type_layouts[type].nan);
+    LLVMValueRef nan = LLVMConstBitCast(bits, vy_llvm_type(e, type));
+    return LLVMBuildSelect(B, is_nan(e, value), vy_llvm_is_lanes(value) ? vy_llvm_splat(e, nan) : nan, value, "");
+}
+
+/* What legalisation writes out where an op stands in the program: a number beats NaN. */
+static LLVMValueRef combine_floats(vy_emitter *e, const atomic *a, LLVMValueRef old, LLVMValueRef b) {
+    unsigned bits = vyre_type_bits(a->type);
+    LLVMValueRef value;
+    if (a->s->op == VYRE_ATOMIC_ADD) {
+        value = LLVMBuildFAdd(B, old, b, "");
+    } else {
+        LLVMIntPredicate first = a->s->op == VYRE_ATOMIC_MIN ? LLVMIntSLT : LLVMIntSGT;
+        LLVMValueRef is_old = LLVMBuildICmp(B, first, order_of(e, old, bits), order_of(e, b, bits), "");
+        value = LLVMBuildSelect(B, is_old, old, b, "");
+        value = LLVMBuildSelect(B, is_nan(e, old), b, value, "");
+        value = LLVMBuildSelect(B, is_nan(e, b), old, value, "");
+    }
+    return canonical(e, a->type, value);
+}
+
 /* What is stored instead of the old value, or NULL: one after the other is atomic, too. Scalars, or lanes of which no two have the same element. */
 static LLVMValueRef new_value(vy_emitter *e, const atomic *a, LLVMValueRef old, LLVMValueRef b, LLVMValueRef c) {
     switch ((vyre_atomic)a->s->op) {
@@ -98,7 +138,8 @@ static LLVMValueRef new_value(vy_emitter *e, const atomic *a, LLVMValueRef old, 
     case VYRE_ATOMIC_COMPARE_EXCHANGE:
         return LLVMBuildSelect(B, LLVMBuildICmp(B, LLVMIntEQ, old, b, ""), c, old, "");
     default:
-        return vy_llvm_combine(e, combining[a->s->op], a->type, old, b);
+        return vyre_type_class(a->type) == VYRE_CLASS_FLOAT ? combine_floats(e, a, old, b)
+                                                            : vy_llvm_combine(e, combining[a->s->op], a->type, old, b);
     }
 }
 
@@ -112,6 +153,35 @@ static LLVMValueRef one_own(vy_emitter *e, const atomic *a, LLVMValueRef at, LLV
     LLVMValueRef new = new_value(e, a, old, b, c);
     if (new)
         LLVMSetAlignment(LLVMBuildStore(B, new, at), alignment);
+    return old;
+}
+
+/* What a failed compare and swap may still order. */
+static LLVMAtomicOrdering order_of_failure(LLVMAtomicOrdering order) {
+    return order == LLVMAtomicOrderingAcquireRelease || order == LLVMAtomicOrderingAcquire
+               ? LLVMAtomicOrderingAcquire
+               : LLVMAtomicOrderingMonotonic;
+}
+
+/* Floats, by compare and swap until nobody came between. */
+static LLVMValueRef swap_floats(vy_emitter *e, const atomic *a, LLVMValueRef at, LLVMValueRef b) {
+    LLVMTypeRef word = vy_llvm_int(e, vyre_type_bits(a->type)), type = vy_llvm_type(e, a->type);
+    LLVMAtomicOrdering order = orders[a->s->order];
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(B), loop = vy_llvm_block(e, "swap"),
+                      end = vy_llvm_block(e, "swapped");
+    LLVMValueRef start = LLVMBuildLoad2(B, word, at, "");
+    LLVMSetAlignment(start, (unsigned)vy_llvm_size(a->type));
+    LLVMSetOrdering(start, LLVMAtomicOrderingMonotonic);
+    vy_llvm_go(e, loop);
+    vy_llvm_start(e, loop);
+    LLVMValueRef bits = LLVMBuildPhi(B, word, "");
+    LLVMValueRef old = LLVMBuildBitCast(B, bits, type, "");
+    LLVMValueRef new = LLVMBuildBitCast(B, combine_floats(e, a, old, b), word, "");
+    LLVMValueRef both = LLVMBuildAtomicCmpXchg(B, at, bits, new, order, order_of_failure(order), 0);
+    LLVMValueRef found = LLVMBuildExtractValue(B, both, 0, "");
+    LLVMAddIncoming(bits, (LLVMValueRef[]){start, found}, (LLVMBasicBlockRef[]){before, loop}, 2);
+    LLVMBuildCondBr(B, LLVMBuildExtractValue(B, both, 1, ""), end, loop);
+    vy_llvm_start(e, end);
     return old;
 }
 
@@ -134,15 +204,13 @@ static LLVMValueRef one_atomic(vy_emitter *e, const atomic *a, LLVMValueRef at, 
         return NULL;
     }
     if (s->op == VYRE_ATOMIC_COMPARE_EXCHANGE) {
-        LLVMAtomicOrdering failed = order == LLVMAtomicOrderingAcquireRelease || order == LLVMAtomicOrderingAcquire
-                                        ? LLVMAtomicOrderingAcquire
-                                        : LLVMAtomicOrderingMonotonic;
-        LLVMValueRef both = LLVMBuildAtomicCmpXchg(B, at, b, c, order, failed, 0);
+        LLVMValueRef both = LLVMBuildAtomicCmpXchg(B, at, b, c, order, order_of_failure(order), 0);
         return LLVMBuildExtractValue(B, both, 0, "");
     }
-    int which = s->op == VYRE_ATOMIC_ADD ? vyre_type_class(a->type) == VYRE_CLASS_FLOAT
-                                         : vyre_type_class(a->type) == VYRE_CLASS_SIGNED;
-    return LLVMBuildAtomicRMW(B, binary[s->op][which], at, b, order, 0);
+    unsigned class = vyre_type_class(a->type);
+    if (class == VYRE_CLASS_FLOAT && s->op != VYRE_ATOMIC_EXCHANGE)
+        return swap_floats(e, a, at, b);
+    return LLVMBuildAtomicRMW(B, binary[s->op][class == VYRE_CLASS_SIGNED], at, b, order, 0);
 }
 
 /* ---- lanes ---- */
@@ -307,6 +375,8 @@ void vy_llvm_atomic(vy_emitter *e, uint32_t stmt) {
                 .index = vy_llvm_expr(e, s->a),
                 .b = s->b == VY_NONE ? NULL : vy_llvm_expr(e, s->b),
                 .c = s->c == VY_NONE ? NULL : vy_llvm_expr(e, s->c)};
+    if (vyre_type_class(a.type) == VYRE_CLASS_FLOAT && (s->op == VYRE_ATOMIC_STORE || s->op == VYRE_ATOMIC_EXCHANGE))
+        a.b = canonical(e, a.type, a.b);
     uint32_t bit = a.is_own ? 32 : private_bit(e, s->memory);
     if (bit == 32) {
         write_atomic(e, &a);
