@@ -1,10 +1,9 @@
 /* vyre emit: what a program becomes on its way to the device. */
 #include "backends/cpu/compile.h"
-#include "emit/ptx/ptx.h"
 #include "tool/commands.h"
 #include "tool/emit_legal.h"
+#include "tool/emit_ptx.h"
 #include "tool/load.h"
-#include "vyre/transform.h"
 #include "vyre/wire.h"
 
 #include <inttypes.h>
@@ -14,20 +13,24 @@ typedef struct emit_options {
     const char *target, *cpu, *architecture, *exact, *output, *program;
     tool_list defines;
     uint64_t width, subgroup, access;
-    int cancellable, list;
+    int cancellable, unwidened, list;
 } emit_options;
 
 static const tool_option options_table[] = {
-    {"target", 't', "NAME", TOOL_TEXT, offsetof(emit_options, target), "llvm-ir (the default), asm, ptx or legal"},
+    {"target", 't', "NAME", TOOL_TEXT, offsetof(emit_options, target),
+     "llvm-ir (the default), asm, ptx, cubin, sass or legal"},
     {"cpu", 0, "NAME", TOOL_TEXT, offsetof(emit_options, cpu), "host (the default), x86-64, or x86-64-v2, -v3, -v4"},
     {"width", 'w', "N", TOOL_AMOUNT, offsetof(emit_options, width),
      "lanes: 4, 8, 16, 32 or 64 (what fits the program)"},
-    {"arch", 0, "sm_N", TOOL_TEXT, offsetof(emit_options, architecture), "of an NVIDIA device, for ptx (sm_90)"},
+    {"arch", 0, "sm_N", TOOL_TEXT, offsetof(emit_options, architecture),
+     "of an NVIDIA device, for ptx, cubin, sass (sm_90)"},
     {"exact", 0, "NAMES", TOOL_TEXT, offsetof(emit_options, exact),
      "for legal: what the device computes exactly (all)"},
     {"subgroup", 0, "N", TOOL_AMOUNT, offsetof(emit_options, subgroup), "for legal: the width of its shuffles (none)"},
     {"access", 0, "BYTES", TOOL_AMOUNT, offsetof(emit_options, access), "for legal: its widest access (one element)"},
     {"cancellable", 0, NULL, TOOL_FLAG, offsetof(emit_options, cancellable), "with polls, as for a deadline"},
+    {"unwidened", 0, NULL, TOOL_FLAG, offsetof(emit_options, unwidened),
+     "for ptx, cubin, sass: one invocation a thread, as for an indirect dispatch"},
     {"list", 0, NULL, TOOL_FLAG, offsetof(emit_options, list), "list the targets"},
     {"output", 'o', "FILE", TOOL_TEXT, offsetof(emit_options, output), "where to write (standard output)"},
     {"program", 'p', "NAME", TOOL_TEXT, offsetof(emit_options, program), "which program, if the file holds several"},
@@ -40,7 +43,7 @@ static const emit_options defaults = {.target = "llvm-ir", .cpu = "host", .archi
 /* ---- targets ---- */
 
 /* The compiler's texts, and those that are made without it. */
-enum { TARGET_PTX = VY_COMPILER_TEXT_COUNT, TARGET_LEGAL, TARGET_COUNT };
+enum { TARGET_PTX = VY_COMPILER_TEXT_COUNT, TARGET_CUBIN, TARGET_SASS, TARGET_LEGAL, TARGET_COUNT };
 
 static const struct {
     const char *name, *doc;
@@ -51,6 +54,8 @@ static const struct {
     VY_COMPILER_TEXT_LIST(X)
 #undef X
         [TARGET_PTX] = {"ptx", "what NVIDIA's driver compiles"},
+    [TARGET_CUBIN] = {"cubin", "what ptxas makes of that, if it is there: bytes"},
+    [TARGET_SASS] = {"sass", "the instructions in it, if nvdisasm or cuobjdump is there"},
     [TARGET_LEGAL] = {"legal", "the program that all of them are made from, and the tests it keeps"},
 };
 
@@ -116,45 +121,10 @@ static int find_cpu(const tool_command *self, const char *name, uint64_t *featur
 
 /* ---- NVIDIA's devices ---- */
 
-static int find_architecture(const tool_command *self, const char *name, uint32_t *out) {
-    char *end = NULL;
-    unsigned long number = strncmp(name, "sm_", 3) == 0 ? strtoul(name + 3, &end, 10) : 0;
-    *out = (uint32_t)number;
-    if (number >= 60 && number < 1000 && !*end)
-        return TOOL_OK;
-    return tool_usage(self, "give sm_60, sm_70, sm_80, sm_90, …", "there is no architecture `%s`", name);
-}
-
-static vyre_status lower_ptx(vyre_program *program, uint32_t architecture, int cancellable, vyre_program **legal,
-                             vyre_error *error) {
-    const vyre_optimize_options options = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
-    const vy_legal_target target = vy_ptx_target(architecture, cancellable);
-    vyre_program *optimised;
-    if (vyre_program_level(program) == VYRE_LEVEL_LEGAL) {
-        *legal = vyre_program_retain(program);
-        return VYRE_OK;
-    }
-    vyre_status status = vyre_program_optimize(program, &options, &optimised, NULL, error);
-    if (status != VYRE_OK)
-        return status;
-    status = vy_legalise(optimised, &target, legal, error);
-    vyre_program_release(optimised);
-    return status;
-}
-
-static int show_ptx(const emit_options *options, vyre_program *program, uint32_t architecture) {
-    vy_ptx_code ptx = {0};
-    vyre_program *legal = NULL;
-    vyre_error error;
-    vyre_status status = lower_ptx(program, architecture, options->cancellable, &legal, &error);
-    if (status == VYRE_OK)
-        status = vy_ptx_emit(legal, &(vy_ptx_options){architecture}, &ptx, &error);
-    int code = status == VYRE_OK
-                   ? tool_file_write(options->output ? options->output : "-", ptx.text.data, ptx.text.size)
-                   : tool_error(&error);
-    vy_ptx_free(&ptx);
-    vyre_program_release(legal);
-    return code;
+static int show_ptx(const tool_command *self, const emit_options *options, vyre_program *program, uint32_t architecture,
+                    unsigned target) {
+    const tool_ptx_options how = {architecture, options->cancellable, options->unwidened, options->output};
+    return tool_emit_ptx(self, program, &how, (tool_ptx_form)(target - TARGET_PTX));
 }
 
 /* ---- before any of them ---- */
@@ -230,15 +200,15 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
     if (code == TOOL_OK)
         code = find_cpu(self, options->cpu, &features);
     if (code == TOOL_OK)
-        code = find_architecture(self, options->architecture, &architecture);
+        code = tool_ptx_architecture(self, options->architecture, &architecture);
     if (code == TOOL_OK)
         code = tool_one_file(self, args);
     if (code == TOOL_OK)
         code = tool_load_resolved(self, args->words.items[0], options->program, &options->defines, &file, &program);
     if (code == TOOL_OK)
-        code = target == TARGET_PTX     ? show_ptx(options, program, architecture)
-               : target == TARGET_LEGAL ? show_legal(self, options, program)
-                                        : show(options, program, features, (vy_compiler_text)target);
+        code = target == TARGET_LEGAL ? show_legal(self, options, program)
+               : target >= TARGET_PTX ? show_ptx(self, options, program, architecture, target)
+                                      : show(options, program, features, (vy_compiler_text)target);
     tool_file_free(&file);
     return code;
 }
@@ -249,11 +219,13 @@ const tool_command tool_cmd_emit = {
     .usage = "FILE [OPTIONS]",
     .details =
         "The program is optimised and legalised for the device. llvm-ir and asm are how backend `cpu` compiles it:\n"
-        "what would run, or how it looks just before; they need the compiler plug-in. ptx needs nothing.\n"
+        "what would run, or how it looks just before; they need the compiler plug-in. ptx needs nothing,\n"
+        "cubin and sass need NVIDIA's tools: in CUDA_HOME/bin, along PATH, or in /usr/local/cuda/bin.\n"
         "legal shows the step before, for any device: --exact all, none, int64,f32.add,… or -f32.div,-f32.subnormal.\n",
     .examples = "  vyre emit examples/saxpy.vyre --target asm\n"
                 "  vyre emit examples/matmul.vyre --target llvm-ir --cpu x86-64-v3 --width 8\n"
                 "  vyre emit examples/reduce.vyre --program by_shuffle --target ptx\n"
+                "  vyre emit examples/matmul.vyre --target sass --arch sm_80\n"
                 "  vyre emit examples/saxpy.vyre --target legal --exact -f32.fma --access 16\n",
     .options = options_table,
     .options_size = sizeof(emit_options),

@@ -3,6 +3,7 @@
 #include "ir/rows.h"
 #include "tool/bindings.h"
 #include "tool/commands.h"
+#include "tool/emit_ptx.h"
 #include "tool/facts.h"
 #include "tool/load.h"
 #include "tool/provenance.h"
@@ -10,7 +11,7 @@
 #include <unistd.h>
 
 typedef struct explain_options {
-    const char *program;
+    const char *program, *target, *architecture;
     tool_list defines;
     int all, json, markdown;
 } explain_options;
@@ -21,6 +22,9 @@ static const tool_option options_table[] = {
      "with --all: the reference page docs/errors.md"},
     {"program", 'p', "NAME", TOOL_TEXT, offsetof(explain_options, program), "of a file: only this program"},
     {"define", 'D', "NAME=VALUE", TOOL_LIST, offsetof(explain_options, defines), "of a file: override a const"},
+    {"target", 't', "NAME", TOOL_TEXT, offsetof(explain_options, target),
+     "of a file: ptx, and also what it becomes on an NVIDIA device"},
+    {"arch", 0, "sm_N", TOOL_TEXT, offsetof(explain_options, architecture), "of that device (sm_90)"},
     {"json", 0, NULL, TOOL_FLAG, offsetof(explain_options, json), "JSON on standard output"},
     {NULL, 0, NULL, TOOL_FLAG, 0, NULL},
 };
@@ -178,6 +182,17 @@ static void add_inlined(vy_string *out, tool_file *file, vyre_program *program) 
     vyre_program_release(resolved);
 }
 
+/* What it becomes on a device, and what that takes there. */
+static void add_target(vy_string *out, tool_file *file, vyre_program *program, const tool_ptx_options *target) {
+    vyre_program *resolved = NULL;
+    vyre_error error;
+    if (tool_file_resolve(file, program, NULL, &resolved, &error) == VYRE_OK)
+        tool_explain_ptx(out, resolved, target);
+    else
+        vy_string_format(out, "  ptx        none: %s\n", error.message);
+    vyre_program_release(resolved);
+}
+
 static void add_program(vy_string *out, tool_file *file, vyre_program *program) {
     vyre_digest digest;
     vyre_param_info param;
@@ -206,13 +221,24 @@ static void add_program(vy_string *out, tool_file *file, vyre_program *program) 
     add_inlined(out, file, program);
 }
 
+static int check_target(const tool_command *self, const explain_options *options, uint32_t *architecture) {
+    if (options->target && strcmp(options->target, "ptx") != 0)
+        return tool_usage(self, "give ptx", "nothing is known of target `%s`", options->target);
+    if (options->target && options->json)
+        return tool_usage(self, "leave out one of them", "--json and --target do not go together");
+    return tool_ptx_architecture(self, options->architecture, architecture);
+}
+
 static int explain_file(const tool_command *self, const explain_options *options, const char *path) {
     tool_file file = {0};
     vyre_program *only = NULL;
     vy_string out = {0};
+    tool_ptx_options target = {0};
     size_t shown = 0;
-    int code = tool_file_load(self, path, &options->defines, NULL, &file);
+    int code = check_target(self, options, &target.architecture);
 
+    if (code == TOOL_OK)
+        code = tool_file_load(self, path, &options->defines, NULL, &file);
     if (code == TOOL_OK && options->program)
         code = tool_file_select(self, &file, options->program, &only);
     for (size_t i = 0; code == TOOL_OK && i < tool_file_program_count(&file); i++) {
@@ -226,6 +252,8 @@ static int explain_file(const tool_command *self, const explain_options *options
             tool_facts_json(&out, program);
         } else {
             add_program(&out, &file, program);
+            if (options->target)
+                add_target(&out, &file, program, &target);
         }
     }
     if (code == TOOL_OK && options->json)
@@ -257,6 +285,8 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
                                          : explain_code(self, args->words.items[0], options->json);
 }
 
+static const explain_options defaults = {.architecture = "sm_90"};
+
 const tool_command tool_cmd_explain = {
     .name = "explain",
     .summary = "explain a diagnostic code, or what a program is made of",
@@ -264,11 +294,14 @@ const tool_command tool_cmd_explain = {
     .details =
         "CODE is the letter and number in a finding, or the name of a status. For a FILE: buffers with their counts,\n"
         "arrays, what it uses, its fingerprint, its size before and after inlining, and the ops that code comes "
-        "from.\n",
+        "from.\n"
+        "With --target ptx also what is launched on an NVIDIA device and, if ptxas is there, registers and spills.\n",
     .examples = "  vyre explain V001\n"
                 "  vyre explain TRAPPED\n"
-                "  vyre explain examples/sha256.vyre\n",
+                "  vyre explain examples/sha256.vyre\n"
+                "  vyre explain examples/nbody.vyre --target ptx\n",
     .options = options_table,
     .options_size = sizeof(explain_options),
+    .defaults = &defaults,
     .run = run_command,
 };

@@ -10,14 +10,14 @@ _vyre() {
     run) options="--program --define --out --shape --grid --elements --count --check --seed --threads --budget --memory --backend --repeat --time --json --hex --limit --quiet" ;;
     check) options="--define --json --quiet" ;;
     fmt) options="--write --check" ;;
-    explain) options="--all --markdown --program --define --json" ;;
+    explain) options="--all --markdown --program --define --target --arch --json" ;;
     backends) options="--backend --software --json" ;;
     cache) options="--folder --backend --invalid --json" ;;
     doctor) options="--timeout --json" ;;
     dialects) options="--folder --events --json" ;;
     ops) options="--markdown --json" ;;
     inline | decode | bind) options="--output --program --define" ;;
-    emit) options="--target --cpu --arch --width --exact --subgroup --access --cancellable --list --output --program --define" ;;
+    emit) options="--target --cpu --arch --width --exact --subgroup --access --cancellable --unwidened --list --output --program --define" ;;
     opt) options="--level --pass --both --each --report --list --json --output --program --define" ;;
     encode) options="--output --program --define --debug" ;;
     gen) options="--seed --count --statements --depth --invocations --stress --types --output --json" ;;
