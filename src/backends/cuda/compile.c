@@ -2,9 +2,8 @@
 #include "backends/cuda/compile.h"
 
 #include "base/status.h"
+#include "emit/ptx/prepare.h"
 #include "ir/model.h"
-#include "transform/widen.h"
-#include "vyre/transform.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,58 +21,21 @@ static void look_for_control(const vyre_program *legal, vy_cuda_lowered *out) {
     }
 }
 
-/* The optimised program, widened, and what that leaves optimised again. */
-static vyre_status widen(vyre_program *program, vyre_program **out, uint32_t *factor, vyre_error *error) {
-    const vyre_optimize_options optimise = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
-    const vy_widen_options options = {.access_bytes = 16};
-    vy_widened widened;
-    vyre_status status = vy_widen(program, &options, &widened, error);
-    *out = NULL;
-    if (status != VYRE_OK)
-        return status;
-    *factor = widened.factor;
-    if (widened.factor == 1) {
-        *out = widened.program;
-        return VYRE_OK;
-    }
-    status = vyre_program_optimize(widened.program, &optimise, out, NULL, error);
-    vyre_program_release(widened.program);
-    return status;
-}
-
-static vyre_status emit(vyre_program *program, uint32_t architecture, uint64_t exact, int cancellable,
-                        vy_cuda_lowered *out, vyre_error *error) {
-    vy_legal_target target = vy_ptx_target(architecture, cancellable);
-    vyre_program *legal;
-    target.exact &= exact;
-    vyre_status status = vy_legalise(program, &target, &legal, error);
-    if (status != VYRE_OK)
-        return status;
-    look_for_control(legal, out);
-    status = vy_ptx_emit(legal, &(vy_ptx_options){architecture}, &out->code, error);
-    vyre_program_release(legal);
-    return status;
-}
-
 vyre_status vy_cuda_lower(vyre_program *program, uint32_t architecture, uint64_t exact, int cancellable, int may_widen,
                           vy_cuda_lowered *out, vyre_error *error) {
-    const vyre_optimize_options optimise = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
-    vyre_program *optimised, *widened = NULL;
+    const vy_ptx_prepare_options options = {.architecture = architecture,
+                                            .inexact = ~exact,
+                                            .cancellable = (uint8_t)(cancellable != 0),
+                                            .keeps_grid = (uint8_t)!may_widen};
+    vy_ptx_prepared prepared;
     memset(out, 0, sizeof *out);
-    out->factor = 1;
-    vyre_status status = vyre_program_optimize(program, &optimise, &optimised, NULL, error);
-    if (status == VYRE_OK && may_widen) {
-        status = widen(optimised, &widened, &out->factor, error);
-        if (status == VYRE_OK)
-            status = emit(widened, architecture, exact, cancellable, out, error);
-        vyre_program_release(widened);
-    }
-    if (status == VYRE_LIMIT ||
-        (status == VYRE_OK && !may_widen)) { /* what is too large widened may still fit as it is */
-        out->factor = 1;
-        status = emit(optimised, architecture, exact, cancellable, out, error);
-    }
-    vyre_program_release(optimised);
+    vyre_status status = vy_ptx_prepare(program, &options, &prepared, error);
+    out->factor = prepared.factor;
+    if (status != VYRE_OK)
+        return status;
+    look_for_control(prepared.program, out);
+    status = vy_ptx_emit(prepared.program, &(vy_ptx_options){.architecture = architecture}, &out->code, error);
+    vyre_program_release(prepared.program);
     return status;
 }
 

@@ -40,6 +40,7 @@ static vyre_status lower(vyre_program *program, const vy_ptx_prepare_options *op
     vyre_status status = optimise(program, &optimised, error);
     if (status != VYRE_OK)
         return status;
+    target.exact &= ~options->inexact;
     target.aligned_buffers = options->aligned;
     status = vy_legalise(optimised, &target, legal, error);
     vyre_program_release(optimised);
@@ -61,6 +62,11 @@ vyre_status vy_ptx_prepare(vyre_program *program, const vy_ptx_prepare_options *
     status = lower(widened.program, options, &out->program, error);
     out->factor = widened.factor;
     out->reason = widened.reason;
+    if (status == VYRE_LIMIT && widened.factor > 1) { /* as it is, it may still fit */
+        status = lower(program, options, &out->program, error);
+        out->factor = 1;
+        out->reason = "widened, it is over a limit of the language";
+    }
     vyre_program_release(widened.program);
     return status;
 }

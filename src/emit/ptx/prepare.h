@@ -9,6 +9,7 @@
 
 typedef struct vy_ptx_prepare_options {
     uint32_t architecture; /* of the device: 90 for sm_90 */
+    uint64_t inexact;      /* bits 1 << VYRE_NUMERIC_…: what a probe on the device did not confirm of vy_ptx_exact */
     uint8_t cancellable;   /* with polls */
     uint8_t
         keeps_grid; /* nothing is widened: the grid is known only on the device (indirect), or somebody asked for it as it is */
