@@ -118,15 +118,18 @@ static void fetch_words(vy_cpu_pool *pool, uint32_t count) {
     }
 }
 
-/* Asks at most so many threads that are in the state `from`. Returns how many it asked. */
-static unsigned ask(vy_cpu_pool *pool, vy_cpu_job *job, unsigned most, uintptr_t from) {
-    uint32_t reach = atomic_load_explicit(&job->reach, memory_order_relaxed);
+/* Asks at most so many of the threads that are in the state `from`. Returns how many it asked; *reach is beyond all of them. */
+static unsigned ask(vy_cpu_pool *pool, vy_cpu_job *job, unsigned most, uintptr_t from, uint32_t *reach) {
+    uint32_t started = atomic_load(&pool->started);
     unsigned asked = 0;
-    for (uint32_t i = 0; i < reach && asked < most; i++) {
+    for (uint32_t i = 0; i < started && asked < most; i++) {
         uintptr_t word = from;
         if (atomic_compare_exchange_strong(&pool->workers[i].word, &word,
-                                           (uintptr_t)job | (from == WORD_ASLEEP ? WORD_SLEPT : 0)))
+                                           (uintptr_t)job | (from == WORD_ASLEEP ? WORD_SLEPT : 0))) {
             asked++;
+            if (*reach <= i)
+                *reach = i + 1;
+        }
     }
     return asked;
 }
@@ -140,12 +143,14 @@ static int post(vy_cpu_pool *pool, vy_cpu_job *job, unsigned helpers, unsigned s
         started = atomic_load(&pool->started);
         pthread_mutex_unlock(&pool->lock);
     }
-    atomic_init(&job->reach, started);
+    uint32_t reach = 0;
+    atomic_init(&job->reach, 0);
     atomic_init(&job->woken, 0);
     fetch_words(pool, started < helpers ? started : helpers);
-    unsigned asked = ask(pool, job, helpers, WORD_IDLE), slept = 0;
+    unsigned asked = ask(pool, job, helpers, WORD_IDLE, &reach), slept = 0;
     if (asked < sleepers)
-        slept = ask(pool, job, sleepers - asked, WORD_ASLEEP);
+        slept = ask(pool, job, sleepers - asked, WORD_ASLEEP, &reach);
+    atomic_store_explicit(&job->reach, reach, memory_order_relaxed);
     if (slept)
         wake_more(pool, job);
     if (asked + slept >= sleepers)

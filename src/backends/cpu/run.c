@@ -139,7 +139,9 @@ static uint32_t streams(const vy_cpu_run *run) {
     return bytes > run->cpu->stream_bytes;
 }
 
-/* What disturbs a measurement makes it longer: down at once, up by an eighth. Time in which threads were being woken does not count. */
+/* What disturbs a measurement makes it longer: down at once, up by an eighth. Time in which threads were being woken does not count; but to begin costs each of them
+ * something, so that short parts do not show that a workgroup takes longer: more threads would be asked, whose parts are shorter still. */
+#define PART_LEAST_NS UINT64_C(10000)
 static void learn(vy_cpu_run *run) {
     _Atomic uint64_t *known = &run->code->group_picoseconds;
     uint64_t seen, before = atomic_load_explicit(known, memory_order_relaxed);
@@ -149,6 +151,8 @@ static void learn(vy_cpu_run *run) {
     if (run->was_stopped || run->is_out_of_memory || __builtin_mul_overflow(busy, UINT64_C(1000), &seen))
         return;
     seen = seen / run->job.end;
+    if (seen > before && run->job.helpers && busy / (run->job.helpers + 1) < PART_LEAST_NS)
+        return;
     if (seen > before)
         seen = seen - before < before / 8 + 1 ? seen : before + before / 8 + 1;
     atomic_store_explicit(known, seen, memory_order_relaxed);
