@@ -5,6 +5,8 @@
 #include "driver/boundary.h"
 #include "vyre/async.h"
 
+#include <sched.h>
+
 enum { COUNT = 5000 };
 
 typedef struct adding {
@@ -569,7 +571,9 @@ static void wrong_numbers_in_the_environment_are_refused(void **state) {
     (void)state;
     static const char *const rows[][2] = {{"VYRE_CPU_THREADS", "0"},    {"VYRE_CPU_THREADS", "many"},
                                           {"VYRE_CPU_THREADS", "4097"}, {"VYRE_CPU_THREADS", "-1"},
-                                          {"VYRE_CPU_WIDTH", "3"},      {"VYRE_CPU_WIDTH", "128"}};
+                                          {"VYRE_CPU_WIDTH", "3"},      {"VYRE_CPU_WIDTH", "128"},
+                                          {"VYRE_CPU_SPIN", "-1"},      {"VYRE_CPU_SPIN", "1000001"},
+                                          {"VYRE_CPU_SPIN", "long"},    {"VYRE_CPU_STREAM", "4294967296"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         vyre_backend *backend;
         vyre_error error;
@@ -578,6 +582,48 @@ static void wrong_numbers_in_the_environment_are_refused(void **state) {
         assert_non_null(strstr(error.message, rows[i][0]));
         unsetenv(rows[i][0]);
     }
+}
+
+typedef struct settings {
+    unsigned threads, spin_us;
+} settings;
+
+static settings settings_of(void) {
+    vyre_backend_instance instance;
+    vyre_error error = VYRE_ERROR_INIT;
+    if (vy_cpu_create(NULL, 0, &instance, &error) != VYRE_OK)
+        fail_msg("%s", error.message);
+    settings found = {((vy_cpu *)instance.self)->threads, ((vy_cpu *)instance.self)->spin_us};
+    instance.vtable->destroy(instance.self);
+    return found;
+}
+
+static void threads_are_as_many_as_the_process_has_cores_and_look_for_work_if_it_does(void **state) {
+    (void)state;
+    cpu_set_t before, one;
+    unsigned cores = vy_cores();
+    char text[16];
+    assert_int_equal(settings_of().threads, cores);
+    assert_true(settings_of().spin_us > 0);
+    snprintf(text, sizeof text, "%u", cores + 1);
+    setenv("VYRE_CPU_THREADS", text, 1);
+    assert_int_equal(settings_of().threads, cores + 1);
+    assert_int_equal(settings_of().spin_us, 0);
+    setenv("VYRE_CPU_SPIN", "7", 1);
+    assert_int_equal(settings_of().spin_us, 7);
+    unsetenv("VYRE_CPU_THREADS");
+    setenv("VYRE_CPU_SPIN", "0", 1);
+    assert_int_equal(settings_of().spin_us, 0);
+    unsetenv("VYRE_CPU_SPIN");
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    CPU_ZERO(&one);
+    for (int i = 0; i < CPU_SETSIZE && !CPU_COUNT(&one); i++)
+        if (CPU_ISSET(i, &before))
+            CPU_SET(i, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    unsigned threads = settings_of().threads;
+    assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+    assert_int_equal(threads, 1);
 }
 
 static void a_compiler_that_is_not_there_is_named_when_it_is_needed(void **state) {
@@ -623,6 +669,7 @@ int main(void) {
         cmocka_unit_test(frames_have_their_memory),
         cmocka_unit_test(frames_larger_than_memory_are_refused),
         cmocka_unit_test(wrong_numbers_in_the_environment_are_refused),
+        cmocka_unit_test(threads_are_as_many_as_the_process_has_cores_and_look_for_work_if_it_does),
         cmocka_unit_test(a_compiler_that_is_not_there_is_named_when_it_is_needed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
