@@ -9,6 +9,7 @@
  *   atomic.c      atomics
  *   collective.c  collectives
  *   value.c       expressions
+ *   maybe.c       what is found out of rows at run time
  *   again.c       values that are computed again
  *   width.c       how many lanes
  *   rows.c        what is known of a chunk without its lanes
@@ -52,6 +53,8 @@ typedef struct vy_slot {
     LLVMValueRef memory; /* … there */
     LLVMValueRef rows[VY_LLVM_ROWS]; /* lanes, with a stride: the value of each row's first lane; else NULL */
     uint8_t rows_are_places;         /* … allocas: of a loop */
+    LLVMValueRef fits;               /* i1: rows are right if it is true; NULL: they are, or there are none */
+    uint64_t may_stride;             /* … and their stride then */
     LLVMValueRef holds;              /* lanes of bools: i1, whether all are true; NULL if nobody knows */
 } vy_slot;
 
@@ -215,6 +218,11 @@ LLVMValueRef vy_llvm_join(vy_emitter *e, LLVMValueRef *rows);
 LLVMValueRef vy_llvm_part(vy_emitter *e, LLVMValueRef lanes, uint32_t k);
 /* i1: whether a lane of row k executes; NULL: at least one does. */
 LLVMValueRef vy_llvm_row_executes(vy_emitter *e, uint32_t k);
+/* What division takes, also in a row of which no lane executes: there a divisor may be anything. */
+LLVMValueRef vy_llvm_safe_divisor(vy_emitter *e, LLVMValueRef divisor, uint32_t k);
+/* Whether it has a stride, perhaps, and the value of the first lane of a row under the condition that becomes a part of *fits (NULL: none). */
+int vy_llvm_may_stride(const vy_emitter *e, uint32_t expr, uint64_t *stride);
+LLVMValueRef vy_llvm_may_row(vy_emitter *e, uint32_t expr, uint32_t k, LLVMValueRef *fits);
 /* i1: a condition that is true in all lanes, told without them. It may say no where all are. NULL: lanes have to be asked. */
 LLVMValueRef vy_llvm_holds(vy_emitter *e, uint32_t condition);
 
@@ -230,6 +238,8 @@ LLVMValueRef vy_llvm_both(vy_emitter *e, LLVMValueRef a, LLVMValueRef b); /* eit
 /* ---- memory ---- */
 
 LLVMValueRef vy_llvm_load(vy_emitter *e, uint32_t expr);
+/* A `select`, if it is one between a load and zero; else NULL. */
+LLVMValueRef vy_llvm_load_or_zero(vy_emitter *e, const vy_expr *select);
 LLVMValueRef vy_llvm_load_row(vy_emitter *e, uint32_t expr, uint32_t k); /* one that is the same in a row */
 void vy_llvm_store(vy_emitter *e, uint32_t stmt);
 uint64_t vy_llvm_size(vyre_type type); /* bytes of an element */

@@ -265,33 +265,96 @@ static LLVMValueRef run_load(vy_emitter *e, LLVMTypeRef lanes, uint32_t memory, 
     return phi;
 }
 
+/* From places of which nothing is known. */
+static LLVMValueRef anywhere_load(vy_emitter *e, const vy_expr *x, LLVMValueRef mask) {
+    LLVMTypeRef lanes = vy_llvm_lanes(e, vy_llvm_type(e, (vyre_type)x->type));
+    LLVMValueRef index = vy_llvm_expr(e, x->b);
+    uint64_t stride;
+    int is_known = e->row && vy_stride_of(e->uniform, x->b, &stride);
+    if (vy_llvm_is_lanes(index) && !is_known && vy_llvm_may_run(e, x->a, x->b))
+        return run_load(e, lanes, x->a, index, mask);
+    return scattered_load(e, lanes, x->a, vy_llvm_splat(e, index), mask);
+}
+
+/* Indices that turn out to follow each other, or to be the same, in lanes of which all load; else the lanes go their ways. */
+static LLVMValueRef lucky_load(vy_emitter *e, const vy_expr *x, LLVMValueRef mask, LLVMValueRef all, uint64_t stride) {
+    LLVMTypeRef type = vy_llvm_type(e, (vyre_type)x->type);
+    unsigned alignment = alignment_of(e, x->a);
+    LLVMValueRef at[VY_LLVM_ROWS], fits = !mask ? NULL : all ? all : vy_llvm_all(e, mask), lucky;
+    for (uint32_t k = 0; k < e->row_count; k++)
+        at[k] = address(e, x->a, vy_llvm_may_row(e, x->b, k, &fits));
+    branches b = branch(e, fits);
+    vy_llvm_start(e, b.yes);
+    if (stride) {
+        lucky = load_rows(e, type, at, NULL, alignment);
+    } else {
+        for (uint32_t k = 0; k < e->row_count; k++)
+            at[k] = plain_load(e, type, at[k], alignment);
+        lucky = vy_llvm_lanes_of(e, at, 0);
+    }
+    vy_llvm_go(e, b.end);
+    vy_llvm_start(e, b.no);
+    LLVMValueRef other = anywhere_load(e, x, mask);
+    LLVMBasicBlockRef from = LLVMGetInsertBlock(e->builder);
+    vy_llvm_go(e, b.end);
+    vy_llvm_start(e, b.end);
+    LLVMValueRef phi = LLVMBuildPhi(e->builder, LLVMTypeOf(lucky), "");
+    LLVMAddIncoming(phi, (LLVMValueRef[]){lucky, other}, (LLVMBasicBlockRef[]){b.yes, from}, 2);
+    return phi;
+}
+
+/* Every lane its own element, where `condition` (lanes or one for all; NULL: everywhere) holds and the lane executes; zeros elsewhere. `all` tells whether the
+ * condition holds in all lanes, if it is known. */
+static LLVMValueRef load_lanes(vy_emitter *e, const vy_expr *x, LLVMValueRef condition, LLVMValueRef all) {
+    LLVMValueRef mask = condition ? vy_llvm_both(e, e->mask, vy_llvm_splat(e, condition)) : e->mask;
+    uint64_t stride;
+    all = e->mask ? NULL : all;
+    if (is_private(e, x->a))
+        return anywhere_load(e, x, mask);
+    if (shape_of(e, x->b) == CONTIGUOUS) {
+        LLVMValueRef at[VY_LLVM_ROWS];
+        row_addresses(e, x->a, x->b, mask, at);
+        return contiguous_load(e, vy_llvm_type(e, (vyre_type)x->type), at, mask, all, alignment_of(e, x->a));
+    }
+    if (!vy_stride_of(e->uniform, x->b, &stride) && vy_llvm_may_stride(e, x->b, &stride) && stride <= 1)
+        return lucky_load(e, x, mask, all, stride);
+    return anywhere_load(e, x, mask);
+}
+
 LLVMValueRef vy_llvm_load(vy_emitter *e, uint32_t expr) {
     const vy_expr *x = &e->program->exprs.items[expr];
-    LLVMTypeRef type = vy_llvm_type(e, (vyre_type)x->type), lanes = vy_llvm_lanes(e, type);
-    unsigned alignment = alignment_of(e, x->a);
+    LLVMTypeRef type = vy_llvm_type(e, (vyre_type)x->type);
     if (x->op != VY_UNGUARDED) {
         vy_llvm_refuse(e, "a guarded load");
         return LLVMGetPoison(type);
     }
-    shape how = shape_of(e, x->b);
-    LLVMValueRef index = vy_llvm_expr(e, x->b), condition = x->c == VY_NONE ? NULL : vy_llvm_expr(e, x->c);
-    int is_one = how == SCALAR && (!condition || !vy_llvm_is_lanes(condition));
-    if (is_one && is_private(e, x->a))
-        return own_element(e, expr, index, condition);
-    if (is_one)
+    LLVMValueRef condition = x->c == VY_NONE ? NULL : vy_llvm_expr(e, x->c);
+    if (shape_of(e, x->b) == SCALAR && (!condition || !vy_llvm_is_lanes(condition))) {
+        LLVMValueRef index = vy_llvm_expr(e, x->b);
+        if (is_private(e, x->a))
+            return own_element(e, expr, index, condition);
         return condition ? scalar_load_if(e, type, x->a, index, condition)
-                         : plain_load(e, type, address(e, x->a, index), alignment);
+                         : plain_load(e, type, address(e, x->a, index), alignment_of(e, x->a));
+    }
     if (is_one_load(e, x))
         return load_by_rows(e, expr);
-    LLVMValueRef mask = condition ? vy_llvm_both(e, e->mask, vy_llvm_splat(e, condition)) : e->mask;
-    if (how == CONTIGUOUS && !is_private(e, x->a)) {
-        LLVMValueRef at[VY_LLVM_ROWS], all = e->mask || !condition ? NULL : vy_llvm_holds(e, x->c);
-        row_addresses(e, x->a, x->b, mask, at);
-        return contiguous_load(e, type, at, mask, all, alignment);
+    return load_lanes(e, x, condition, condition ? vy_llvm_holds(e, x->c) : NULL);
+}
+
+/* Where a load gives zeros, so does a choice between it and zero: one condition more. */
+LLVMValueRef vy_llvm_load_or_zero(vy_emitter *e, const vy_expr *select) {
+    const vy_expr *x = &e->program->exprs.items[select->b], *other = &e->program->exprs.items[select->c];
+    if (x->kind != VY_EXPR_LOAD || x->op != VY_UNGUARDED || other->kind != VY_EXPR_LITERAL || other->bits ||
+        vy_expr_sameness(e->uniform, select->a) != VY_SAME_NOWHERE || is_one_load(e, x) ||
+        shape_of(e, x->b) == SCALAR || is_private(e, x->a))
+        return NULL;
+    LLVMValueRef condition = vy_llvm_expr_lanes(e, select->a), all = vy_llvm_holds(e, select->a);
+    if (x->c != VY_NONE) {
+        LLVMValueRef also = all ? vy_llvm_holds(e, x->c) : NULL;
+        condition = vy_llvm_both(e, condition, vy_llvm_expr_lanes(e, x->c));
+        all = also ? LLVMBuildAnd(e->builder, all, also, "") : NULL;
     }
-    if (vy_llvm_is_lanes(index) && vy_llvm_may_run(e, x->a, x->b))
-        return run_load(e, lanes, x->a, index, mask);
-    return scattered_load(e, lanes, x->a, vy_llvm_splat(e, index), mask);
+    return load_lanes(e, x, condition, all);
 }
 
 /* ---- stores ---- */

@@ -149,6 +149,12 @@ LLVMValueRef vy_llvm_row_of_lanes(vy_emitter *e, uint32_t expr, LLVMValueRef val
     return LLVMBuildSub(e->builder, value, LLVMBuildMul(e->builder, by, LLVMConstInt(type, stride, 0), ""), "");
 }
 
+LLVMValueRef vy_llvm_safe_divisor(vy_emitter *e, LLVMValueRef divisor, uint32_t k) {
+    LLVMValueRef executes = LLVMIsConstant(divisor) ? NULL : vy_llvm_row_executes(e, k);
+    return executes ? LLVMBuildSelect(e->builder, executes, divisor, LLVMConstInt(LLVMTypeOf(divisor), 1, 0), "")
+                    : divisor;
+}
+
 /* Operands of what has a stride have one, too. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 LLVMValueRef vy_llvm_row(vy_emitter *e, uint32_t expr, uint32_t k) {
     const vy_expr *x = &e->program->exprs.items[expr];
@@ -157,7 +163,7 @@ LLVMValueRef vy_llvm_row(vy_emitter *e, uint32_t expr, uint32_t k) {
         return vy_llvm_expr(e, expr);
     if (slot && slot->home == VY_HOME_AGAIN)
         return vy_llvm_row(e, slot->made_of, k);
-    if (slot && slot->rows[k])
+    if (slot && slot->rows[k] && !slot->fits)
         return slot->rows_are_places
                    ? LLVMBuildLoad2(e->builder, vy_llvm_type(e, (vyre_type)x->type), slot->rows[k], "")
                    : slot->rows[k];
@@ -173,26 +179,28 @@ LLVMValueRef vy_llvm_row(vy_emitter *e, uint32_t expr, uint32_t k) {
     for (unsigned i = 0; i < arity; i++)
         values[i] = vy_llvm_row(e, from[i], k);
     vyre_type type = (vyre_type)e->program->exprs.items[x->op == VYRE_OP_SELECT ? x->b : x->a].type;
+    if ((x->op == VYRE_OP_DIV || x->op == VYRE_OP_REM) && vyre_type_class(type) != VYRE_CLASS_FLOAT)
+        values[1] = vy_llvm_safe_divisor(e, values[1], k);
     return vy_llvm_op(e, x, type, values[0], values[1], values[2]);
 }
 
 /* ---- what holds in all lanes ---- */
 
 /* A number of 32 bits or less, so that lanes can be counted on without an overflow. */
-static LLVMValueRef wide_row(vy_emitter *e, uint32_t expr, uint32_t k, int is_signed) {
+static LLVMValueRef wide_row(vy_emitter *e, uint32_t expr, uint32_t k, int is_signed, LLVMValueRef *fits) {
     LLVMTypeRef i64 = vy_llvm_int(e, 64);
-    LLVMValueRef row = vy_llvm_row(e, expr, k);
+    LLVMValueRef row = vy_llvm_may_row(e, expr, k, fits);
     return is_signed ? LLVMBuildSExt(e->builder, row, i64, "") : LLVMBuildZExt(e->builder, row, i64, "");
 }
 
 /* One side counts on, the other is the same in a row: `side` is which lane decides. Where numbers wrap in a row the answer is no: one lane has the largest
  * number, and the lane that decides is beyond it. */
-static LLVMValueRef counting_holds(vy_emitter *e, const vy_expr *x, uint64_t a_stride, uint32_t k) {
+static LLVMValueRef counting_holds(vy_emitter *e, const vy_expr *x, uint64_t a_stride, uint32_t k, LLVMValueRef *fits) {
     vyre_type type = (vyre_type)e->program->exprs.items[x->a].type;
     int is_signed = vyre_type_class(type) == VYRE_CLASS_SIGNED, is_below = x->op == VYRE_OP_LT || x->op == VYRE_OP_LE;
     int has_equal = x->op == VYRE_OP_LE || x->op == VYRE_OP_GE;
     LLVMValueRef ahead = vy_llvm_number(e, 64, e->row - 1);
-    LLVMValueRef a = wide_row(e, x->a, k, is_signed), b = wide_row(e, x->b, k, is_signed);
+    LLVMValueRef a = wide_row(e, x->a, k, is_signed, fits), b = wide_row(e, x->b, k, is_signed, fits);
     if ((a_stride == 1) == is_below) /* the last lane decides */
         return LLVMBuildICmp(e->builder,
                              is_below ? (has_equal ? LLVMIntSLE : LLVMIntSLT) : (has_equal ? LLVMIntSGE : LLVMIntSGT),
@@ -201,10 +209,10 @@ static LLVMValueRef counting_holds(vy_emitter *e, const vy_expr *x, uint64_t a_s
     /* The first does, if the last has not wrapped. */
     unsigned bits = vyre_type_bits(type);
     LLVMValueRef most = vy_llvm_number(e, 64, (UINT64_C(1) << (bits - (unsigned)is_signed)) - e->row);
-    LLVMValueRef fits = LLVMBuildICmp(e->builder, LLVMIntSLE, a_stride == 1 ? a : b, most, "");
+    LLVMValueRef goes_on = LLVMBuildICmp(e->builder, LLVMIntSLE, a_stride == 1 ? a : b, most, "");
     LLVMValueRef first = LLVMBuildICmp(
         e->builder, is_below ? (has_equal ? LLVMIntSLE : LLVMIntSLT) : (has_equal ? LLVMIntSGE : LLVMIntSGT), a, b, "");
-    return LLVMBuildAnd(e->builder, first, fits, "");
+    return LLVMBuildAnd(e->builder, first, goes_on, "");
 }
 
 /* Whether it compares what counts on by one with what is the same in a row. */
@@ -214,16 +222,17 @@ static int is_counting(const vy_emitter *e, const vy_expr *x, uint64_t *a_stride
         return 0;
     vyre_type type = (vyre_type)e->program->exprs.items[x->a].type;
     return vyre_type_class(type) != VYRE_CLASS_FLOAT && vyre_type_bits(type) <= 32 &&
-           (UINT64_C(1) << (vyre_type_bits(type) - 1)) > e->row && vy_stride_of(e->uniform, x->a, a_stride) &&
-           vy_stride_of(e->uniform, x->b, &b_stride) && *a_stride + b_stride == 1;
+           (UINT64_C(1) << (vyre_type_bits(type) - 1)) > e->row && vy_llvm_may_stride(e, x->a, a_stride) &&
+           vy_llvm_may_stride(e, x->b, &b_stride) && *a_stride + b_stride == 1;
 }
 
 static LLVMValueRef holds_in_rows(vy_emitter *e, uint32_t expr, int counts, uint64_t a_stride) {
-    LLVMValueRef all = NULL;
+    LLVMValueRef all = NULL, fits = NULL;
     for (uint32_t k = 0; k < e->row_count; k++)
-        all = vy_llvm_both(
-            e, all, counts ? counting_holds(e, &e->program->exprs.items[expr], a_stride, k) : vy_llvm_row(e, expr, k));
-    return all;
+        all = vy_llvm_both(e, all,
+                           counts ? counting_holds(e, &e->program->exprs.items[expr], a_stride, k, &fits)
+                                  : vy_llvm_row(e, expr, k));
+    return vy_llvm_both(e, all, fits);
 }
 
 /* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */

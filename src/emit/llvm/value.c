@@ -148,19 +148,23 @@ static int is_by_rows(const vy_emitter *e, uint32_t expr) {
 /* A `let` is what it was declared as wherever it is seen, so its rows are, too. */
 void vy_llvm_define(vy_emitter *e, const vy_stmt *s) {
     vy_slot *slot = &e->slots[s->variable];
-    uint64_t stride;
+    uint64_t stride = 0;
     if (slot->home == VY_HOME_AGAIN)
         return;
     int has_rows = e->row && slot->home == VY_HOME_LANES && vy_variable_stride(e->uniform, s->variable, &stride);
-    LLVMValueRef rows[VY_LLVM_ROWS] = {NULL}, holds = NULL;
-    for (uint32_t k = 0; has_rows && k < e->row_count; k++)
-        rows[k] = vy_llvm_row(e, s->a, k);
+    int may_have = !has_rows && s->kind == VY_STMT_LET && slot->home == VY_HOME_LANES &&
+                   type_of(e, s->variable) == VYRE_TYPE_U32 && vy_llvm_may_stride(e, s->a, &stride);
+    LLVMValueRef rows[VY_LLVM_ROWS] = {NULL}, holds = NULL, fits = NULL;
+    for (uint32_t k = 0; (has_rows || may_have) && k < e->row_count; k++)
+        rows[k] = has_rows ? vy_llvm_row(e, s->a, k) : vy_llvm_may_row(e, s->a, k, &fits);
     if (s->kind == VY_STMT_LET && slot->home == VY_HOME_LANES && type_of(e, s->variable) == VYRE_TYPE_BOOL)
         holds = vy_llvm_holds(e, s->a);
     vy_llvm_declare(e, s->variable,
                     has_rows && is_by_rows(e, s->a) ? vy_llvm_lanes_of(e, rows, stride) : vy_llvm_expr(e, s->a));
     slot->is_whole = (uint8_t)vy_llvm_is_whole(e, s->a);
     memcpy(slot->rows, rows, sizeof rows);
+    slot->fits = fits;
+    slot->may_stride = stride;
     slot->holds = holds;
 }
 
@@ -215,6 +219,9 @@ static LLVMValueRef op(vy_emitter *e, const vy_expr *x) {
     const uint32_t from[3] = {x->a, x->b, x->c};
     LLVMValueRef values[3] = {NULL, NULL, NULL};
     int is_select = x->op == VYRE_OP_SELECT, has_lanes = 0;
+    LLVMValueRef loaded = is_select ? vy_llvm_load_or_zero(e, x) : NULL;
+    if (loaded)
+        return loaded;
     for (unsigned i = 0; i < arity; i++) {
         values[i] = vy_llvm_expr(e, from[i]);
         has_lanes |= vy_llvm_is_lanes(values[i]);

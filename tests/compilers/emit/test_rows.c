@@ -1,0 +1,122 @@
+/* Chunks of several rows, indices that follow each other or turn out to, conditions that all lanes meet: in workgroups whose rows are and are not whole chunks, with
+ * numbers around the lanes of a chunk, on memory that is guarded at both ends. */
+#include "compilers/emit/run.h"
+
+#define LENGTH 1400u
+
+typedef struct sample {
+    const char *name, *body;
+} sample;
+
+/* x: u32 read, b: u8 read, e: u8 read without an element, y: u32 read_write; n: a number from outside; i: the number of an invocation in the grid. */
+static const char head[] = "program sample {\nparam n : u32\nbuffer x : u32 read\nbuffer b : u8 read\nbuffer e : u8 "
+                           "read\nbuffer y : u32 read_write\nworkgroup %s\ngrid %s\n%s"
+                           "let i = (global_id.z * global_size.y + global_id.y) * global_size.x + global_id.x\n%s}\n";
+
+static const sample samples[] = {
+    {"a remainder starts anew", "if i < len(y) { y[i] = y[i] + u32(b[i % n]) + x[i % (n + 5)] }\n"},
+    {"a remainder by the length", "if i < len(y) { y[i] = u32(b[i % len(b)]) ^ u32(e[i % len(e)]) + 3 }\n"},
+    {"a remainder under a mask", "if x[i] & 3 != 1 { y[i] = u32(b[i % n]) + x[(i + 7) % n] }\n"},
+    {"a remainder of what wraps",
+     "let k = i - 20\nlet m = i + n\ny[i] = u32(b[k % n]) + x[m % 1000] + x[(m % n) + 1]\n"},
+    {"quotient and remainder are a place in a plane",
+     "let c = i % n\nlet r = i / n\nlet p = r * n + c\nif p < len(x) { y[i] = x[p] * 3 + x[r] + u32(b[c]) }\n"},
+    {"a quotient under a mask", "if x[i] > 4 { let r = i / n\nif r < len(b) { y[i] = u32(b[r]) + r } }\n"},
+    {"ids of the row",
+     "y[i] = x[local_id.y] + x[local_id.x] * 3 + x[local_id.z + n] + x[local_id.y * 5 + local_id.x]\n"},
+    {"one element of a row, for some rows", "if local_id.y < 2 && global_id.y + 1 < len(x) { let t = x[global_id.y + "
+                                            "1]\ny[i] = t * 7 + local_id.x + x[t] }\n"},
+    {"a division of the row",
+     "let d = x[local_id.y]\nvar q = 1u32\nif d > 0 { q = (local_id.y + 90) / d + (local_id.x + 70) % d }\ny[i] = q\n"},
+    {"conditions by the last lane",
+     "var s = 0u32\nif i < n { s = x[i] }\nif i <= n { s = s + x[i + 1] }\nif n > i { s = s * 3 }\nif n >= i { s = s + "
+     "1 }\nif i + 1 > n { s = s + 5 }\nif n <= i { s = s * 7 }\nif i32(i) - 30 < i32(n) { s = s + 9 }\nif "
+     "i32(n) - 20 < i32(i) - 100 { s = s ^ 77 }\ny[i] = s\n"},
+    {"conditions of what wraps", "let k = i - 10\nvar s = 1u32\nif k < n { s = 2 }\nif k > 5 { s = s + x[k] }\nif k <= "
+                                 "4294967295 - n { s = s + 8 }\ny[i] = s\n"},
+    {"conditions of conditions", "let p = i < n && global_id.y < 3\nlet q = p && x[i] > 2\nvar s = 4u32\nif p { s = s "
+                                 "+ x[i]\nif q { s = s * 5 } else "
+                                 "{ s = s + i } }\ny[i] = q ? s : s + 1\n"},
+    {"a load or zero",
+     "y[i] = (i < n ? x[i + 1] : 0) + (x[i] > 7 ? u32(b[i]) : 0) + (local_id.y < 2 ? x[local_id.y] : 0) + "
+     "(n > 50 ? x[i] : 0) + (i > n ? x[i * 3] : 0)\n"},
+    {"loops along rows",
+     "var s = 0u32\nfor k in local_id.x..n step 16 { if k >= 999 { break }\ns = s + x[k] * 3 + x[k + "
+     "local_id.y] }\nfor k in local_id.y..9 { s = s + x[k] }\ny[i] = s\n"},
+    {"narrow ids",
+     "let a = u8(local_id.x)\nlet c = i16(i)\nvar s = 0u32\nif a < 200 { s = x[u32(a)] }\nif c < i16(n) { s = "
+     "s + u32(c) }\ny[i] = s\n"},
+    {"what is computed again", "@array s : u32 [1024] workgroup\n@let r = local_id.y * 16 + local_id.x\nlet t = r ^ "
+                               "n\nlet u = t + r\nlet p = u > 40\ns[r & 1023] = x[i]\n"
+                               "barrier\nvar v = s[t & 1023]\nbarrier\ns[u & 1023] = v\nbarrier\nif p { v = v + u }\n"
+                               "barrier\ny[i] = v + t + s[r & 1023]\n"},
+};
+
+static const char *const shapes[] = {"256",  "33",      "1000",  "16, 16", "8, 6",
+                                     "3, 5", "4, 4, 3", "24, 5", "64, 3",  "1, 9"};
+static const uint32_t numbers[] = {0, 1, 3, 15, 16, 17, 63, 64, 65, 100, 700, UINT32_MAX};
+enum {
+    SAMPLES = sizeof samples / sizeof *samples,
+    SHAPES = sizeof shapes / sizeof *shapes,
+    NUMBERS = sizeof numbers / sizeof *numbers,
+    PROCESSORS = 9
+};
+
+static uint32_t x[LENGTH], y[LENGTH];
+static uint8_t b[LENGTH];
+
+static void fill(void) {
+    vy_random random = vy_random_start(5);
+    for (size_t i = 0; i < LENGTH; i++) {
+        x[i] = (uint32_t)vy_random_below(&random, 12);
+        y[i] = (uint32_t)vy_random_next(&random);
+        b[i] = (uint8_t)vy_random_next(&random);
+    }
+}
+
+static void try_number(vyre_program *program, const sample *s, const char *shape, uint32_t n, uint32_t length,
+                       const manner *m) {
+    char why[512];
+    const vyre_scalar param = {VYRE_TYPE_U32, n};
+    const vyre_span inputs[4] = {{x, 4 * (size_t)length}, {b, length / 2 + 1}, {b, 0}, {y, 4 * (size_t)length}};
+    const vyre_arguments arguments = {.params = &param,
+                                      .param_count = 1,
+                                      .inputs = inputs,
+                                      .input_count = 4,
+                                      .geometry = {VYRE_GEOMETRY_PROGRAM, {0, 0, 0}}};
+    if (judge(program, &arguments, m, why, sizeof why) == DIFFERENT) {
+        code_show(program);
+        fail_msg("%s, workgroup %s, n %u, %u elements, %s: %s", s->name, shape, n, length, m->processor->name, why);
+    }
+}
+
+static void try_sample(const sample *s, unsigned turn) {
+    static const uint32_t lengths[] = {LENGTH, 257, 40, 1};
+    const char *shape = shapes[turn % SHAPES], *body = s->body, *end = body[0] == '@' ? strchr(body + 1, '@') : NULL;
+    char text[4096], array[256] = "";
+    if (end) {
+        snprintf(array, sizeof array, "%.*s", (int)(end - body - 1), body + 1);
+        body = end + 1;
+    }
+    snprintf(text, sizeof text, head, shape, strchr(shape, ',') ? "3, 2" : "over y", array, body);
+    manner m = {processor_at(turn / 3 % PROCESSORS), turn % 5 != 0, turn % 7 == 0};
+    if (!processor_is_here(m.processor))
+        m.processor = processor_at(5);
+    vyre_program *program = code_parse(text);
+    try_number(program, s, shape, numbers[turn / 2 % NUMBERS], lengths[turn % 4], &m);
+    vyre_program_release(program);
+}
+
+static void rows_and_what_turns_out_to_be_one_are_those_of_the_oracle(void **state) {
+    (void)state;
+    unsigned rounds = 8 * (unsigned)vy_test_effort();
+    fill();
+    for (unsigned round = 0; round < rounds; round++)
+        for (unsigned i = 0; i < SAMPLES; i++)
+            try_sample(&samples[i], round * 37 + i * 11);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_and_what_turns_out_to_be_one_are_those_of_the_oracle)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
