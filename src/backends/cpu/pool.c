@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* Looks between two looks at the clock, some microseconds; a look that took much longer was interrupted by somebody who needs the processor, and for a while
- * nobody looks any more. Threads that looked for nothing look half as long the next time, but not below the least. */
+ * the thread sleeps at once. Threads that looked for nothing look half as long the next time, but not below the least. */
 enum { LOOKS = 32, INTERRUPTED_NS = 100 * 1000, CALM_NS = 20 * 1000 * 1000, PATIENCE_LEAST_NS = 5 * 1000 };
 
 void vy_cpu_pause(void) {
@@ -44,7 +44,7 @@ static int look_around(vy_cpu_worker *self, uint32_t seen) {
     vy_cpu_pool *pool = self->pool;
     uint64_t patience = atomic_load_explicit(&pool->patience_ns, memory_order_relaxed);
     uint64_t start = patience ? vy_clock_now() : 0, before = start, now = start;
-    if (!patience || start < atomic_load_explicit(&pool->calm_ns, memory_order_relaxed))
+    if (!patience || start < self->calm_ns)
         return is_called(self, seen);
     while (now - start < patience) {
         for (int i = 0; i < LOOKS; i++) {
@@ -55,7 +55,8 @@ static int look_around(vy_cpu_worker *self, uint32_t seen) {
         before = now;
         now = vy_clock_now();
         if (now - before > INTERRUPTED_NS) {
-            atomic_store_explicit(&pool->calm_ns, now + CALM_NS, memory_order_relaxed);
+            self->calm_ns = now + CALM_NS;
+            atomic_store_explicit(&pool->calm_ns, self->calm_ns, memory_order_relaxed);
             return is_called(self, seen);
         }
     }

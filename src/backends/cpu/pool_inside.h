@@ -31,6 +31,7 @@ typedef struct vy_cpu_worker {
     struct vy_cpu_pool *pool;
     unsigned index;
     pthread_t id;
+    uint64_t calm_ns; /* the thread's own: it does not look for work until then, somebody else needs the processor */
 } vy_cpu_worker;
 
 struct vy_cpu_pool {
@@ -49,7 +50,7 @@ struct vy_cpu_pool {
     /* Written when threads go to sleep and wake. */
     alignas(2 * VY_CPU_LINE) _Atomic uint32_t awake;
     _Atomic uint64_t patience_ns; /* how long the next thread without work looks for some */
-    _Atomic uint64_t calm_ns;     /* nobody does until then: others need the processors */
+    _Atomic uint64_t calm_ns;     /* nobody is woken for short jobs until then */
     /* Written by owners of jobs. */
     alignas(2 * VY_CPU_LINE) _Atomic uint64_t ended_ns; /* the last job for several threads */
     _Atomic uint64_t longed_ns, longing_ps;        /* when and how much work had to do without threads that slept */

@@ -198,8 +198,6 @@ static void await(vy_cpu_pool *pool, vy_cpu_worker *worker, const vy_cpu_job *jo
         }
         now = vy_clock_now();
         start = start ? start : now;
-        if (now < atomic_load_explicit(&pool->calm_ns, memory_order_relaxed))
-            break;
     }
     while (names(word, job)) {
         if ((word & WORD_WAITED) || atomic_compare_exchange_strong(&worker->word, &word, word | WORD_WAITED)) {
