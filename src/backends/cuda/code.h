@@ -1,5 +1,5 @@
-/* Code: what was compiled of a program, loaded on the device, and what a dispatch has to know of it. Counted references; constant but for the kernel for grids that are
- * larger than the device takes in y or z, which is made when it is first needed.
+/* Code: what was compiled of a program, loaded on the device, and what a dispatch has to know of it. Counted references; constant but for what is found out when it is
+ * first needed: the kernel for pieces of a grid, and whether the program can be cut into slices.
  *
  * An object is a header and a cubin: what the disk cache keeps. */
 #ifndef VY_BACKENDS_CUDA_CODE_H
@@ -46,6 +46,9 @@ typedef struct vy_cuda_code_buffer {
     uint8_t access;  /* vyre_access */
 } vy_cuda_code_buffer;
 
+/* Whether it can be run in slices (slices.h). */
+enum { VY_CUDA_NOT_ASKED, VY_CUDA_CAN_BE_CUT, VY_CUDA_CANNOT_BE_CUT };
+
 struct vy_cuda_code {
     _Atomic uint32_t references;
     vy_cuda *cuda;
@@ -57,6 +60,8 @@ struct vy_cuda_code {
     uint32_t buffer_count, output_count;
     vy_cuda_code_buffer buffers[VY_LIMIT_BUFFERS];
     vy_cover *covers; /* by buffer: what is written whole is not cleared before */
+    _Atomic int slicing;
+    uint8_t roles[VY_LIMIT_BUFFERS]; /* if it can: vy_cuda_role */
     char name[VY_LIMIT_NAME + 1];
 };
 

@@ -8,7 +8,8 @@
  *   compile.c   from a program to a cubin and its kernel; code.c kernels, shared by who runs them; programs.c keeps those of programs that are dispatched
  *               without a pipeline
  *   launch.c    params, control blocks, grids; clock.c the device's clock against ours
- *   flight.c    one dispatch: bound, uploaded, launched, awaited, judged, read back
+ *   flight.c    one dispatch: bound, uploaded, launched, awaited, judged, read back; slices.c a large one in pieces that overlap; move.c large copies by several
+ *               threads
  *   dispatch.c  the entries of the backend's table, pipeline.c those of a pipeline's, pending.c dispatches in flight and watch.c who waits for them, sequence.c several launches and one wait
  *
  * Every entry starts with vy_cuda_enter, which makes the context that of the thread, and ends with vy_cuda_leave. No lock is held while the driver is called, but

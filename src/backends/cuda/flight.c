@@ -2,6 +2,8 @@
 #include "backends/cuda/flight.h"
 
 #include "backends/cuda/memory.h"
+#include "backends/cuda/move.h"
+#include "backends/cuda/slices.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "driver/boundary.h"
@@ -120,23 +122,40 @@ static vyre_status upload_small(vy_cuda_flight *f, uint64_t *cleared, vyre_error
     return copy_in(f, staging, end, error);
 }
 
+/* Several threads copy where it is worth it: on lanes of their own, which must find the memory there. */
 static vyre_status upload_large(vy_cuda_flight *f, vyre_error *error) {
+    vy_cuda_copy copies[VY_LIMIT_BUFFERS];
+    size_t count = 0;
+    uint64_t size = 0;
     vyre_status status = VYRE_OK;
-    for (uint32_t i = 0; i < f->code->buffer_count && status == VYRE_OK; i++)
-        if (is_uploaded(f, i))
-            status = vy_cuda_stage_in(f->cuda, &f->lane->staging, f->lane->stream, f->lane->arena + f->offsets[i],
-                                      f->sources[i], f->sizes[i], error);
+    for (uint32_t i = 0; i < f->code->buffer_count; i++)
+        if (is_uploaded(f, i)) {
+            copies[count++] = (vy_cuda_copy){f->addresses[i], (void *)(uintptr_t)f->sources[i], f->sizes[i]};
+            size += f->sizes[i];
+        }
+    if (size >= VY_CUDA_MOVE_LEAST) {
+        status = vy_cuda_lane_wait(f->cuda, f->lane, "allocating device memory", error);
+        return status == VYRE_OK ? vy_cuda_move(f->cuda, copies, count, 1, error) : status;
+    }
+    for (size_t i = 0; i < count && status == VYRE_OK; i++)
+        status = vy_cuda_stage_in(f->cuda, &f->lane->staging, f->lane->stream, copies[i].device, copies[i].host,
+                                  copies[i].size, error);
+    return status;
+}
+
+vyre_status vy_cuda_flight_place(vy_cuda_flight *f, vyre_error *error) {
+    vyre_status status = vy_cuda_lane_reserve(f->cuda, f->lane, f->arena_bytes, error);
+    for (uint32_t i = 0; i < f->code->buffer_count; i++)
+        if (f->offsets[i] != VY_CUDA_RESIDENT)
+            f->addresses[i] = f->lane->arena + f->offsets[i];
     return status;
 }
 
 static vyre_status upload(vy_cuda_flight *f, vyre_error *error) {
     uint64_t cleared = f->clear_start;
-    vyre_status status = vy_cuda_lane_reserve(f->cuda, f->lane, f->arena_bytes, error);
+    vyre_status status = vy_cuda_flight_place(f, error);
     if (status != VYRE_OK)
         return status;
-    for (uint32_t i = 0; i < f->code->buffer_count; i++)
-        if (f->offsets[i] != VY_CUDA_RESIDENT)
-            f->addresses[i] = f->lane->arena + f->offsets[i];
     status = f->is_small ? upload_small(f, &cleared, error) : upload_large(f, error);
     if (status == VYRE_OK && cleared < f->clear_end)
         status = vy_cuda_check(
@@ -197,7 +216,7 @@ vyre_status vy_cuda_flight_submit(vy_cuda_flight *f, const vyre_launch *launch, 
 /* ---- finishing ---- */
 
 /* Room without clearing it: it is filled at once. */
-static vyre_status make_room(vyre_bytes *slot, uint64_t size, vyre_error *error) {
+vyre_status vy_cuda_make_room(vyre_bytes *slot, uint64_t size, vyre_error *error) {
     if (slot->capacity < size) {
         void *data = size < PTRDIFF_MAX ? vy_allocate((size_t)size) : NULL;
         if (!data)
@@ -214,6 +233,7 @@ static vyre_status make_room(vyre_bytes *slot, uint64_t size, vyre_error *error)
 static vyre_status deliver(vy_cuda_flight *f, vyre_outputs *outputs, vyre_error *error) {
     vy_cuda_copy copies[VY_LIMIT_BUFFERS];
     size_t count = 0, output = 0;
+    uint64_t size = 0;
     vyre_status status = VYRE_OK;
     for (uint32_t i = 0; i < f->code->buffer_count && status == VYRE_OK; i++) {
         if (!vy_cuda_is_output(f->code, i))
@@ -224,14 +244,17 @@ static vyre_status deliver(vy_cuda_flight *f, vyre_outputs *outputs, vyre_error 
         if (!slot)
             return vy_fail(error, VYRE_INVALID_ARGUMENT, "bind what is written to resident buffers",
                            "buffer %u is written, and bound to host bytes that are not read back", i);
-        status = make_room(slot, f->sizes[i], error);
+        status = vy_cuda_make_room(slot, f->sizes[i], error);
         if (status == VYRE_OK && f->is_small && f->sizes[i])
             memcpy(slot->data, f->lane->staging.chunks[0] + f->offsets[i], (size_t)f->sizes[i]);
         copies[count++] = (vy_cuda_copy){f->lane->arena + f->offsets[i], slot->data, f->sizes[i]};
+        size += f->sizes[i];
     }
-    if (status == VYRE_OK && !f->is_small)
-        status = vy_cuda_stage_out(f->cuda, &f->lane->staging, f->lane->stream, copies, count, error);
-    return status;
+    if (status != VYRE_OK || f->is_small)
+        return status;
+    return size >= VY_CUDA_MOVE_LEAST
+               ? vy_cuda_move(f->cuda, copies, count, 0, error)
+               : vy_cuda_stage_out(f->cuda, &f->lane->staging, f->lane->stream, copies, count, error);
 }
 
 static vyre_status take_times(vy_cuda_flight *f, uint64_t waited_ns, vyre_error *error) {
@@ -278,8 +301,12 @@ vyre_status vy_cuda_flight_run(vy_cuda_code *code, const vyre_launch *launch, co
         vy_cuda_flight_bind_resources(&f, launch, bindings);
     else
         vy_cuda_flight_bind_host(&f, launch, inputs);
-    status = vy_cuda_flight_submit(&f, launch, error);
-    if (status == VYRE_OK)
+    int was_run = 0;
+    if (!bindings)
+        status = vy_cuda_slices_run(&f, launch, outputs, &was_run, error);
+    if (status == VYRE_OK && !was_run)
+        status = vy_cuda_flight_submit(&f, launch, error);
+    if (status == VYRE_OK && !was_run)
         status = vy_cuda_flight_finish(&f, outputs, error);
     vy_cuda_flight_end(&f);
     return status;

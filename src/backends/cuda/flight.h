@@ -45,6 +45,10 @@ vyre_status vy_cuda_flight_submit(vy_cuda_flight *flight, const vyre_launch *lau
 vyre_status vy_cuda_flight_finish(vy_cuda_flight *flight, vyre_outputs *outputs, vyre_error *error);
 void vy_cuda_flight_end(vy_cuda_flight *flight);
 
+/* Its steps, for slices.h: memory for what lies in the arena, and the addresses of it; room for an output, not cleared. */
+vyre_status vy_cuda_flight_place(vy_cuda_flight *flight, vyre_error *error);
+vyre_status vy_cuda_make_room(vyre_bytes *slot, uint64_t size, vyre_error *error);
+
 /* All of it, for one that waits. Exactly one of inputs and bindings is not NULL, unless there are no buffers. */
 vyre_status vy_cuda_flight_run(vy_cuda_code *code, const vyre_launch *launch, const vyre_span *inputs,
                                const vyre_resource *bindings, vyre_outputs *outputs, vyre_timing *timing,

@@ -154,8 +154,8 @@ vyre_status vy_cuda_judge(vy_cuda_lane *lane, const vy_cuda_code *code, int was_
 
 /* ---- pieces ---- */
 
-static vyre_status launch_piece(vy_cuda_lane *lane, vy_cuda_code *code, const vy_cuda_kernel *kernel,
-                                const vyre_launch *launch, const vy_cu_address *addresses, vyre_error *error) {
+vyre_status vy_cuda_launch_piece(vy_cuda_lane *lane, const vy_cuda_code *code, const vy_cuda_kernel *kernel,
+                                 const vyre_launch *launch, const vy_cu_address *addresses, vyre_error *error) {
     vy_cuda *cuda = code->cuda;
     vyre_status status = vy_cuda_control_prepare(lane, code, launch, error);
     if (status == VYRE_OK)
@@ -201,7 +201,7 @@ vyre_status vy_cuda_launch_pieces(vy_cuda_lane *lane, vy_cuda_code *code, const 
             return status;
         vy_piece_params(&piece, params + launch->param_count);
         memcpy(part.groups, piece.size, sizeof part.groups);
-        status = launch_piece(lane, code, kernel, &part, addresses, error);
+        status = vy_cuda_launch_piece(lane, code, kernel, &part, addresses, error);
         if (status != VYRE_OK || !vy_cuda_needs_control(&code->kernel))
             continue;
         whole.stopped |= taken->stopped;

@@ -29,6 +29,9 @@ vyre_status vy_cuda_control_fetch(vy_cuda_lane *lane, const vy_cuda_code *code, 
 vyre_status vy_cuda_signal(vy_cuda *cuda, vy_cuda_lane *lane, vyre_error *error);
 void vy_cuda_signal_settle(vy_cuda *cuda, vy_cuda_lane *lane);
 
+/* A piece of a grid, by a kernel that was made for it (code.h): prepares, launches and fetches, and waits. The launch has the piece's groups and params. */
+vyre_status vy_cuda_launch_piece(vy_cuda_lane *lane, const vy_cuda_code *code, const vy_cuda_kernel *kernel,
+                                 const vyre_launch *launch, const vy_cu_address *addresses, vyre_error *error);
 /* All of a grid that is more than one launch takes: prepares, launches and fetches, piece by piece, and waits for each. The mirror's `taken` says what the whole did. */
 vyre_status vy_cuda_launch_pieces(vy_cuda_lane *lane, vy_cuda_code *code, const vyre_launch *launch,
                                   const vy_cu_address *addresses, vyre_error *error);

@@ -2,6 +2,7 @@
 #include "backends/cuda/memory.h"
 
 #include "backends/cuda/lane.h"
+#include "backends/cuda/move.h"
 #include "base/memory.h"
 #include "base/status.h"
 
@@ -169,6 +170,14 @@ vyre_status vy_cuda_resident_free(void *self, uint64_t native, vyre_error *error
     return status;
 }
 
+/* Whether several threads are worth it; one large transfer is what they are for. */
+static int is_large(const vyre_transfer *transfers, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (transfers[i].size >= VY_CUDA_MOVE_LEAST)
+            return 1;
+    return 0;
+}
+
 static vyre_status upload(vy_cuda *cuda, vy_cuda_lane *lane, const vyre_transfer *transfers, size_t count,
                           vyre_error *error) {
     vyre_status status = VYRE_OK;
@@ -195,20 +204,40 @@ static vyre_status download(vy_cuda *cuda, vy_cuda_lane *lane, const vyre_transf
     return status;
 }
 
+/* One after the other, each by all threads. */
+static vyre_status move_each(vy_cuda *cuda, const vyre_transfer *transfers, size_t count, int is_upload,
+                             vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    for (size_t i = 0; i < count && status == VYRE_OK; i++) {
+        vy_cuda_copy copy = {vy_cuda_resident_address(transfers[i].resident.id) + transfers[i].offset,
+                             transfers[i].host, transfers[i].size};
+        status = vy_cuda_move(cuda, &copy, 1, is_upload, error);
+    }
+    return status;
+}
+
+static vyre_status transfer_inside(vy_cuda *cuda, const vyre_transfer *transfers, size_t count, int is_upload,
+                                   vyre_error *error) {
+    vy_cuda_lane *lane;
+    if (is_large(transfers, count))
+        return move_each(cuda, transfers, count, is_upload, error);
+    vyre_status status = vy_cuda_lane_take(cuda, &lane, error);
+    if (status != VYRE_OK)
+        return status;
+    status = (is_upload ? upload : download)(cuda, lane, transfers, count, error);
+    if (status != VYRE_OK)
+        cuda->api.stream_synchronize(lane->stream); /* nothing may be under way when another takes the lane */
+    vy_cuda_lane_give(cuda, lane);
+    return status;
+}
+
 static vyre_status transfer(vy_cuda *cuda, const vyre_transfer *transfers, size_t count, int is_upload,
                             vyre_error *error) {
-    vy_cuda_lane *lane;
     int was_pushed;
     vyre_status status = vy_cuda_enter(cuda, &was_pushed, error);
     if (status != VYRE_OK)
         return status;
-    status = vy_cuda_lane_take(cuda, &lane, error);
-    if (status == VYRE_OK) {
-        status = (is_upload ? upload : download)(cuda, lane, transfers, count, error);
-        if (status != VYRE_OK)
-            cuda->api.stream_synchronize(lane->stream); /* nothing may be under way when another takes the lane */
-        vy_cuda_lane_give(cuda, lane);
-    }
+    status = transfer_inside(cuda, transfers, count, is_upload, error);
     vy_cuda_leave(cuda, was_pushed);
     return status;
 }

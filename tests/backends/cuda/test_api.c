@@ -4,6 +4,7 @@
 #include "backends/cuda/compile.h"
 #include "backends/cuda/facts.h"
 #include "backends/cuda/launch.h"
+#include "backends/cuda/slices.h"
 #include "vyre/text.h"
 
 #include <stdalign.h>
@@ -216,6 +217,43 @@ static void only_programs_that_trap_or_poll_have_a_control_block(void **state) {
     }
 }
 
+/* ---- slices ---- */
+
+#define OVER_Y(body)                                                                                                   \
+    "program p {\n param a : u32\n buffer x : u32 read\n buffer y : u32 read_write\n buffer t : u32 read\n"            \
+    " workgroup 64\n grid over y\n array w : u32 [64] workgroup\n let i = global_id.x\n" body "}\n"
+
+static void programs_that_stay_at_their_own_element_can_be_cut(void **state) {
+    (void)state;
+    static const struct {
+        const char *source;
+        int can_be_cut, table; /* whether t is cut too */
+    } rows[] = {
+        {OVER_Y(" y[i] = x[i] + a\n"), 1, 1},
+        {OVER_Y(" let j = i\n if j < len(y) { y[j] = x[j] * y[i] }\n"), 1, 1},
+        {OVER_Y(" y[i] = x[i] + t[x[i] % 7]\n"), 1, 0}, /* a table is uploaded whole */
+        {OVER_Y(" y[i] = x[i] + t[i]\n"), 1, 1},
+        {OVER_Y(" y[i] = group_count.x + global_size.x + i\n"), 1, 1},
+        {OVER_Y(" w[local_index] = x[i]\n barrier\n y[i] = w[63 - local_index]\n"), 1, 1},
+        {OVER_Y(" y[i + 1] = x[i]\n"), 0, 0},
+        {OVER_Y(" y[i] = y[i ^ 1]\n"), 0, 0},
+        {OVER_Y(" y[local_index] = x[i]\n"), 0, 0},
+        {OVER_Y(" y[global_id.y] = x[i]\n"), 0, 0},
+        {OVER_Y(" atomic_add(y[i], x[i])\n"), 0, 0},
+        {OVER_Y(" var k = i\n k = k + a\n y[k] = x[i]\n"), 0, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        vyre_program *program = parse(rows[i].source);
+        vyre_error error = VYRE_ERROR_INIT;
+        uint8_t roles[3];
+        int can_be_cut;
+        assert_int_equal(vy_cuda_slices_find(program, &can_be_cut, roles, &error), VYRE_OK);
+        if (can_be_cut != rows[i].can_be_cut || (can_be_cut && roles[2] != rows[i].table))
+            fail_msg("%s: %d, the table %d", rows[i].source, can_be_cut, roles[2]);
+        vyre_program_release(program);
+    }
+}
+
 /* ---- objects ---- */
 
 static void damaged_objects_are_refused_before_the_driver_sees_them(void **state) {
@@ -277,6 +315,7 @@ int main(void) {
         cmocka_unit_test(params_are_packed_where_the_text_declares_them),
         cmocka_unit_test(packed_params_have_their_values),
         cmocka_unit_test(only_programs_that_trap_or_poll_have_a_control_block),
+        cmocka_unit_test(programs_that_stay_at_their_own_element_can_be_cut),
         cmocka_unit_test(damaged_objects_are_refused_before_the_driver_sees_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

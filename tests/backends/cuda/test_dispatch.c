@@ -23,20 +23,23 @@ static const char texts[] =
     " if x[i] % 2 == 1 { y[i] = x[i] }\n}\n"
     "program refuses {\n buffer x : u32 read_write\n workgroup 64\n grid over x\n let i = global_id.x\n"
     " if x[i] == 13 { trap 99 }\n if i < len(x) { x[i] = x[i] + 1 }\n}\n"
+    "program reverse {\n buffer x : u32 read\n buffer y : u32 write\n workgroup 256\n grid over y\n"
+    " let i = global_id.x\n if i < len(y) { y[i] = x[len(x) - 1 - i] }\n}\n"
     "program long {\n param n : u32\n buffer x : u32 read_write\n workgroup 64\n grid over x\n let i = global_id.x\n"
     " var v = x[i]\n for k in 0 .. n { v = v * 1664525 + 1013904223 }\n if i < len(x) { x[i] = v }\n}\n";
 
+enum { ADD, TWICE, SOME, REFUSES, REVERSE, LONG, PROGRAMS };
+
 typedef struct rig {
     conform c;
-    vyre_pipeline *pipelines[5];
+    vyre_pipeline *pipelines[PROGRAMS];
 } rig;
-enum { ADD, TWICE, SOME, REFUSES, LONG };
 
 static void rig_open(rig *r) {
-    static const char *const names[] = {"add", "twice", "some", "refuses", "long"};
+    static const char *const names[] = {"add", "twice", "some", "refuses", "reverse", "long"};
     vyre_error error = VYRE_ERROR_INIT;
     conform_open(&r->c, "cuda");
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < PROGRAMS; i++) {
         vyre_program *program = conform_parse(texts, NULL, 0, names[i]);
         if (vyre_compile(r->c.backend, program, NULL, &r->pipelines[i], &error) != VYRE_OK)
             fail_msg("%s: %s", names[i], error.message);
@@ -45,7 +48,7 @@ static void rig_open(rig *r) {
 }
 
 static void rig_close(rig *r) {
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < PROGRAMS; i++)
         vyre_pipeline_release(r->pipelines[i]);
     conform_close(&r->c);
 }
@@ -100,6 +103,67 @@ static void sizes_around_the_stagings_chunks_arrive_whole(void **state) {
         check_add(&r.c.given, x, count, (uint32_t)k);
         vyre_pending_free(pending);
     }
+    free(x);
+    rig_close(&r);
+}
+
+/* In slices where that can be, by several threads in any case. */
+static void large_dispatches_arrive_whole(void **state) {
+    (void)state;
+    enum { COUNT = (24 << 20) + 1234 }; /* about 100 MB */
+    static rig r;
+    rig_open(&r);
+    uint32_t *x = numbers(COUNT);
+    uint64_t count = COUNT, start;
+    vyre_span input = {x, COUNT * UINT64_C(4)};
+    vyre_scalar a = vyre_scalar_u32(5);
+    vyre_arguments arguments = {
+        .params = &a, .param_count = 1, .inputs = &input, .input_count = 1, .counts = &count, .count_count = 1};
+    vyre_trap trap;
+    vyre_error error = VYRE_ERROR_INIT;
+    for (int i = 0; i < 4; i++) {
+        start = vy_clock_now();
+        OK(vyre_pipeline_dispatch_into(r.pipelines[ADD], &arguments, NULL, &r.c.given, NULL, &error));
+        printf("in slices: %.2f GB/s there and back\n", 2.0 * COUNT * 4 / (double)(vy_clock_now() - start));
+    }
+    check_add(&r.c.given, x, COUNT, 5);
+    arguments.param_count = 0;
+    for (int i = 0; i < 4; i++) {
+        start = vy_clock_now();
+        OK(vyre_pipeline_dispatch_into(r.pipelines[REVERSE], &arguments, NULL, &r.c.given, NULL, &error));
+        printf("as a whole: %.2f GB/s there and back\n", 2.0 * COUNT * 4 / (double)(vy_clock_now() - start));
+    }
+    for (size_t i = 0; i < COUNT; i++)
+        if (((uint32_t *)r.c.given.items[0].data)[i] != x[COUNT - 1 - i])
+            fail_msg("element %zu is wrong", i);
+    OK(vyre_pipeline_dispatch(r.pipelines[SOME], &arguments, NULL, &r.c.given, NULL, &error));
+    for (size_t i = 0; i < COUNT; i++)
+        if (((uint32_t *)r.c.given.items[0].data)[i] != (x[i] % 2 ? x[i] : 0))
+            fail_msg("element %zu is wrong", i);
+    /* Of all traps in all slices, the first. */
+    arguments.count_count = 0;
+    for (size_t i = 0; i < COUNT; i++)
+        x[i] |= 64;
+    OK(vyre_pipeline_dispatch(r.pipelines[REFUSES], &arguments, NULL, &r.c.given, NULL, &error));
+    for (size_t i = 7654321; i < COUNT; i += 1000003)
+        x[i] = 13;
+    assert_int_equal(vyre_pipeline_dispatch(r.pipelines[REFUSES], &arguments, NULL, &r.c.given, &trap, &error),
+                     VYRE_TRAPPED);
+    assert_int_equal(trap.invocation, 7654321);
+    assert_int_equal(trap.code, 99);
+    vyre_resident resident;
+    vyre_bytes back = VYRE_BYTES_INIT;
+    OK(vyre_resident_allocate(r.c.backend, input.size, NULL, &resident, &error));
+    start = vy_clock_now();
+    OK(vyre_resident_upload(r.c.backend, resident, x, input.size, &error));
+    printf("upload %.2f GB/s\n", (double)input.size / (double)(vy_clock_now() - start));
+    OK(vyre_resident_download(r.c.backend, resident, &back, &error));
+    start = vy_clock_now();
+    OK(vyre_resident_download(r.c.backend, resident, &back, &error));
+    printf("download %.2f GB/s\n", (double)input.size / (double)(vy_clock_now() - start));
+    assert_memory_equal(back.data, x, input.size);
+    OK(vyre_resident_free(r.c.backend, resident, &error));
+    vyre_bytes_free(&back);
     free(x);
     rig_close(&r);
 }
@@ -428,7 +492,7 @@ static void deadlines_are_kept_to_some_milliseconds(void **state) {
     vyre_scalar n = vyre_scalar_u32(UINT32_MAX);
     vyre_arguments arguments = {.params = &n, .param_count = 1, .inputs = &input, .input_count = 1};
     uint64_t late = 0;
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < PROGRAMS; i++) {
         vyre_dispatch_config config = {.timeout_ns = 50000000};
         vyre_error error = VYRE_ERROR_INIT;
         uint64_t start = vy_clock_now();
@@ -658,6 +722,7 @@ int main(void) {
     setenv("CUDA_CACHE_DISABLE", "1", 1); /* the driver's own, which would compile nothing the second time */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_around_the_stagings_chunks_arrive_whole),
+        cmocka_unit_test(large_dispatches_arrive_whole),
         cmocka_unit_test(what_nobody_writes_is_zero),
         cmocka_unit_test(batches_are_all_of_their_items_and_name_the_one_that_failed),
         cmocka_unit_test(resident_buffers_start_as_zero_and_are_read_and_written_in_ranges),

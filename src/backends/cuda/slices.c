@@ -1,0 +1,332 @@
+/* Dispatches in slices (slices.h). */
+#include "backends/cuda/slices.h"
+
+#include "backends/cuda/move.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "base/thread.h"
+#include "vyre/transform.h"
+
+#include <inttypes.h>
+
+/* Bytes of all buffers together: of a dispatch that is worth it, and of a piece. */
+#define LEAST (UINT64_C(32) << 20)
+#define PIECE (UINT64_C(8) << 20)
+
+/* ---- which programs ---- */
+
+enum { ALIASES = 16 };
+
+typedef struct finder {
+    const vyre_program *program;
+    uint32_t *values; /* by variable: the expression of its `let`, or VY_NONE */
+    uint8_t *roles;
+} finder;
+
+static int is_own(const finder *f, uint32_t index) {
+    const vy_expr *e = &f->program->exprs.items[index];
+    for (int i = 0; i < ALIASES && e->kind == VY_EXPR_VARIABLE && f->values[e->a] != VY_NONE; i++)
+        e = &f->program->exprs.items[f->values[e->a]];
+    return e->kind == VY_EXPR_BUILTIN && e->op == VYRE_BUILTIN_GLOBAL_ID && e->axis == 0;
+}
+
+/* Buffers come first among the memories of the entry. */
+static uint32_t buffer_of(const finder *f, uint32_t memory) {
+    uint32_t buffer = memory - vy_program_entry(f->program)->first_memory;
+    return buffer < f->program->buffer_count ? buffer : VY_NONE;
+}
+
+static int is_written(const vyre_program *program, uint32_t buffer) {
+    vyre_buffer_info info;
+    return vyre_program_buffer(program, buffer, &info) &&
+           (info.access == VYRE_ACCESS_WRITE || info.access == VYRE_ACCESS_READ_WRITE);
+}
+
+static void look_at_loads(const finder *f) {
+    for (uint32_t i = 0; i < f->program->exprs.count; i++) {
+        const vy_expr *e = &f->program->exprs.items[i];
+        uint32_t buffer = e->kind == VY_EXPR_LOAD ? buffer_of(f, e->a) : VY_NONE;
+        if (buffer != VY_NONE && !is_own(f, e->b))
+            f->roles[buffer] = VY_CUDA_WHOLE;
+    }
+}
+
+/* 0: something in it knows more of the grid or of memory than its own element. */
+static int look_at_statements(const finder *f) {
+    for (uint32_t i = 0; i < f->program->stmts.count; i++) {
+        const vy_stmt *s = &f->program->stmts.items[i];
+        uint32_t buffer = s->kind == VY_STMT_STORE || s->kind == VY_STMT_ATOMIC ? buffer_of(f, s->memory) : VY_NONE;
+        if (s->kind == VY_STMT_CALL || (s->kind == VY_STMT_BARRIER && s->scope == VYRE_SCOPE_DEVICE))
+            return 0;
+        if (buffer != VY_NONE && (s->kind == VY_STMT_ATOMIC || !is_own(f, s->a)))
+            return 0;
+    }
+    return 1;
+}
+
+vyre_status vy_cuda_slices_find(const vyre_program *program, int *can_be_cut, uint8_t *roles, vyre_error *error) {
+    size_t size = vy_array_size(program->variables.count, sizeof(uint32_t));
+    finder f = {.program = program, .values = vy_allocate(size), .roles = roles};
+    *can_be_cut = 0;
+    if (size && !f.values)
+        return vy_fail_memory(error, "looking for slices");
+    for (uint32_t i = 0; i < program->variables.count; i++)
+        f.values[i] = VY_NONE;
+    for (uint32_t i = 0; i < program->stmts.count; i++)
+        if (program->stmts.items[i].kind == VY_STMT_LET)
+            f.values[program->stmts.items[i].variable] = program->stmts.items[i].a;
+    memset(roles, VY_CUDA_SLICED, program->buffer_count);
+    look_at_loads(&f);
+    *can_be_cut = look_at_statements(&f);
+    for (uint32_t i = 0; i < program->buffer_count; i++)
+        if (is_written(program, i) && roles[i] != VY_CUDA_SLICED)
+            *can_be_cut = 0;
+    vy_release(f.values, f.values ? size : 0);
+    return VYRE_OK;
+}
+
+/* The answer for a code, found once. Calls are inlined by the optimiser. */
+static vyre_status ask(vy_cuda_code *code, int *can_be_cut, vyre_error *error) {
+    const vyre_optimize_options options = {.level = 1};
+    uint8_t roles[VY_LIMIT_BUFFERS];
+    vyre_program *plain;
+    int known = atomic_load_explicit(&code->slicing, memory_order_acquire);
+    *can_be_cut = known == VY_CUDA_CAN_BE_CUT;
+    if (known != VY_CUDA_NOT_ASKED)
+        return VYRE_OK;
+    vyre_status status = vyre_program_optimize(code->program, &options, &plain, NULL, error);
+    if (status != VYRE_OK)
+        return status;
+    status = vy_cuda_slices_find(plain, can_be_cut, roles, error);
+    vyre_program_release(plain);
+    if (status != VYRE_OK)
+        return status;
+    pthread_mutex_lock(&code->cuda->lock);
+    memcpy(code->roles, roles, code->buffer_count);
+    atomic_store_explicit(&code->slicing, *can_be_cut ? VY_CUDA_CAN_BE_CUT : VY_CUDA_CANNOT_BE_CUT,
+                          memory_order_release);
+    pthread_mutex_unlock(&code->cuda->lock);
+    return VYRE_OK;
+}
+
+/* ---- one dispatch ---- */
+
+typedef struct cut {
+    vy_cuda_flight *flight;
+    const vyre_launch *launch;
+    const vy_cuda_kernel *kernel;
+    vyre_outputs *outputs;
+    uint32_t group_size;   /* invocations */
+    uint32_t piece_groups; /* of a piece, but for the last */
+    _Atomic uint32_t next; /* piece */
+    uint32_t pieces;
+    pthread_mutex_t lock; /* guards all that follows */
+    vyre_status status;   /* of what went wrong first; a trap only if nothing else did */
+    vyre_error *error;
+    vyre_trap trap;
+} cut;
+
+static int is_cut(const cut *c, uint32_t buffer) {
+    return c->flight->code->roles[buffer] == VY_CUDA_SLICED;
+}
+
+/* Bytes [*from, *to) of a buffer belong to a piece: its elements; all that are left, for the last one. */
+static void range_of(const cut *c, uint32_t buffer, uint32_t piece, uint64_t *from, uint64_t *to) {
+    uint64_t each = (uint64_t)c->piece_groups * c->group_size * c->flight->code->buffers[buffer].element;
+    uint64_t size = c->flight->sizes[buffer];
+    *from = piece * each < size ? piece * each : size;
+    *to = piece + 1 == c->pieces || (piece + 1) * each > size ? size : (piece + 1) * each;
+}
+
+static vyre_status upload_piece(const cut *c, vy_cuda_lane *lane, uint32_t piece, vyre_error *error) {
+    const vy_cuda_flight *f = c->flight;
+    vyre_status status = VYRE_OK;
+    for (uint32_t i = 0; i < f->code->buffer_count && status == VYRE_OK; i++) {
+        uint64_t from, to;
+        if (!is_cut(c, i) || !vy_cuda_is_input(f->code, i))
+            continue;
+        range_of(c, i, piece, &from, &to);
+        status = vy_cuda_stage_in(f->cuda, &lane->staging, lane->stream, f->addresses[i] + from,
+                                  (const uint8_t *)f->sources[i] + from, to - from, error);
+    }
+    return status;
+}
+
+static vyre_status download_piece(const cut *c, vy_cuda_lane *lane, uint32_t piece, vyre_error *error) {
+    const vy_cuda_flight *f = c->flight;
+    vy_cuda_copy copies[VY_LIMIT_BUFFERS];
+    size_t count = 0, output = 0;
+    for (uint32_t i = 0; i < f->code->buffer_count; i++) {
+        uint64_t from, to;
+        if (!vy_cuda_is_output(f->code, i))
+            continue;
+        uint8_t *host = c->outputs->items[output++].data;
+        range_of(c, i, piece, &from, &to);
+        if (from < to)
+            copies[count++] = (vy_cuda_copy){f->addresses[i] + from, host + from, to - from};
+    }
+    return vy_cuda_stage_out(f->cuda, &lane->staging, lane->stream, copies, count, error);
+}
+
+static vyre_status run_piece(cut *c, vy_cuda_lane *lane, uint32_t piece, vyre_trap *trap, vyre_error *error) {
+    const vy_cuda_flight *f = c->flight;
+    vyre_scalar params[VY_CUDA_PARAMS];
+    vyre_launch part = *c->launch;
+    uint32_t first = piece * c->piece_groups, left = c->launch->groups[0] - first;
+    vy_pieces place = {.whole = {c->launch->groups[0], 1, 1},
+                       .base = {first, 0, 0},
+                       .size = {left < c->piece_groups ? left : c->piece_groups, 1, 1}};
+    memcpy(params, part.params, part.param_count * sizeof *params);
+    vy_piece_params(&place, params + part.param_count);
+    memcpy(part.groups, place.size, sizeof part.groups);
+    part.params = params;
+    part.param_count += VY_BASE_PARAMS;
+    part.trap = trap;
+    vyre_status status = upload_piece(c, lane, piece, error);
+    if (status == VYRE_OK)
+        status = vy_cuda_launch_piece(lane, f->code, c->kernel, &part, f->addresses, error);
+    if (status == VYRE_OK) {
+        int was_cancelled = part.cancel && __atomic_load_n(part.cancel, __ATOMIC_RELAXED);
+        status = vy_cuda_judge(lane, f->code, was_cancelled, trap, error);
+        if (status == VYRE_TRAPPED)
+            trap->invocation = vy_piece_invocation(&place, c->group_size, trap->invocation);
+    }
+    return status == VYRE_OK ? download_piece(c, lane, piece, error) : status;
+}
+
+/* What counts is the failure, if there is one; else the trap of the smallest invocation. */
+static void note(cut *c, vyre_status status, const vyre_trap *trap, const vyre_error *error) {
+    pthread_mutex_lock(&c->lock);
+    int is_trap = status == VYRE_TRAPPED;
+    int counts =
+        c->status == VYRE_OK || (c->status == VYRE_TRAPPED && (!is_trap || trap->invocation < c->trap.invocation));
+    if (counts) {
+        c->status = status;
+        *c->error = *error;
+        if (is_trap)
+            c->trap = *trap;
+    }
+    if (!is_trap)
+        atomic_store(&c->next, c->pieces); /* the others need not begin */
+    pthread_mutex_unlock(&c->lock);
+}
+
+static uint32_t take_piece(cut *c) {
+    uint32_t piece = atomic_load(&c->next);
+    while (piece < c->pieces && !atomic_compare_exchange_weak(&c->next, &piece, piece + 1))
+        ;
+    return piece;
+}
+
+static void work(void *user, unsigned worker) {
+    cut *c = user;
+    vy_cuda *cuda = c->flight->cuda;
+    vy_cuda_lane *lane;
+    vyre_error error;
+    vyre_trap trap = {0, 0};
+    uint32_t piece;
+    int was_pushed;
+    (void)worker;
+    vyre_status status = vy_cuda_enter(cuda, &was_pushed, &error);
+    if (status != VYRE_OK) {
+        note(c, status, &trap, &error);
+        return;
+    }
+    status = vy_cuda_lane_take(cuda, &lane, &error);
+    if (status != VYRE_OK)
+        note(c, status, &trap, &error);
+    else {
+        while ((piece = take_piece(c)) < c->pieces) {
+            status = run_piece(c, lane, piece, &trap, &error);
+            if (status == VYRE_OK)
+                continue;
+            note(c, status, &trap, &error);
+            lane->is_control_clean = 0;
+            cuda->api.stream_synchronize(lane->stream);
+        }
+        vy_cuda_lane_give(cuda, lane);
+    }
+    vy_cuda_leave(cuda, was_pushed);
+}
+
+/* ---- before and after ---- */
+
+/* An input in the memory of an output's slot would be overwritten, or freed, before all of it was read. */
+static int overlaps(const vy_cuda_flight *f, const vyre_outputs *outputs) {
+    for (uint32_t i = 0; i < f->code->buffer_count; i++) {
+        uintptr_t first = (uintptr_t)f->sources[i];
+        for (size_t k = 0; f->sources[i] && k < outputs->count; k++) {
+            uintptr_t start = (uintptr_t)outputs->items[k].data;
+            if (outputs->items[k].capacity && first < start + outputs->items[k].capacity && first + f->sizes[i] > start)
+                return 1;
+        }
+    }
+    return 0;
+}
+
+static uint32_t groups_of_a_piece(const cut *c) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < c->flight->code->buffer_count; i++)
+        if (is_cut(c, i))
+            bytes += (uint64_t)c->flight->code->buffers[i].element * c->group_size;
+    uint64_t groups = bytes ? PIECE / bytes : 0;
+    return groups ? (uint32_t)groups : 1;
+}
+
+/* What all pieces need: memory, what is read everywhere, zeros. */
+static vyre_status prepare(cut *c, vyre_error *error) {
+    vy_cuda_flight *f = c->flight;
+    size_t output = 0;
+    vyre_status status = vy_cuda_flight_place(f, error);
+    for (uint32_t i = 0; i < f->code->buffer_count && status == VYRE_OK; i++) {
+        if (!is_cut(c, i) && f->sizes[i])
+            status = vy_cuda_stage_in(f->cuda, &f->lane->staging, f->lane->stream, f->addresses[i], f->sources[i],
+                                      f->sizes[i], error);
+        if (status == VYRE_OK && vy_cuda_is_output(f->code, i))
+            status = vy_cuda_make_room(&c->outputs->items[output++], f->sizes[i], error);
+    }
+    if (status == VYRE_OK && f->clear_start < f->clear_end)
+        status = vy_cuda_check(f->cuda,
+                               f->cuda->api.fill(f->lane->arena + f->clear_start, 0,
+                                                 (size_t)(f->clear_end - f->clear_start), f->lane->stream),
+                               "clearing the outputs", error);
+    return status == VYRE_OK ? vy_cuda_lane_wait(f->cuda, f->lane, "preparing a dispatch", error) : status;
+}
+
+vyre_status vy_cuda_slices_run(vy_cuda_flight *f, const vyre_launch *launch, vyre_outputs *outputs, int *was_run,
+                               vyre_error *error) {
+    uint32_t size[3];
+    cut c = {.flight = f, .launch = launch, .outputs = outputs, .error = error};
+    int can_be_cut;
+    *was_run = 0;
+    if (f->arena_bytes < LEAST || f->timing || launch->groups[1] != 1 || launch->groups[2] != 1 || overlaps(f, outputs))
+        return VYRE_OK;
+    vyre_status status = ask(f->code, &can_be_cut, error);
+    if (status != VYRE_OK || !can_be_cut)
+        return status;
+    vyre_program_workgroup(f->code->program, size);
+    c.group_size = size[0] * size[1] * size[2];
+    if (size[1] != 1 || size[2] != 1)
+        return VYRE_OK;
+    c.piece_groups = groups_of_a_piece(&c);
+    c.pieces = launch->groups[0] / c.piece_groups + (launch->groups[0] % c.piece_groups != 0);
+    if (c.pieces < 2)
+        return VYRE_OK;
+    *was_run = 1;
+    f->is_finished = 0;
+    status = vy_cuda_code_based(f->code, &c.kernel, error);
+    if (status == VYRE_OK)
+        status = prepare(&c, error);
+    if (status != VYRE_OK)
+        return status;
+    f->is_finished = 1;
+    pthread_mutex_init(&c.lock, NULL);
+    vy_parallel(vy_cuda_movers(c.pieces), work, &c);
+    pthread_mutex_destroy(&c.lock);
+    if (c.status == VYRE_TRAPPED && f->trap)
+        *f->trap = c.trap;
+    if (c.status == VYRE_TRAPPED)
+        return vy_fail(error, VYRE_TRAPPED, NULL, "invocation %" PRIu64 " trapped with code %" PRIu32,
+                       c.trap.invocation, c.trap.code);
+    return c.status;
+}
