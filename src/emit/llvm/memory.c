@@ -294,7 +294,8 @@ static LLVMValueRef lucky_load(vy_emitter *e, const vy_expr *x, LLVMValueRef mas
     }
     vy_llvm_go(e, b.end);
     vy_llvm_start(e, b.no);
-    LLVMValueRef other = anywhere_load(e, x, mask);
+    /* Nothing else is asked: what lanes are computed of is only needed here then, and only computed here. */
+    LLVMValueRef other = scattered_load(e, LLVMTypeOf(lucky), x->a, vy_llvm_expr_lanes(e, x->b), mask);
     LLVMBasicBlockRef from = LLVMGetInsertBlock(e->builder);
     vy_llvm_go(e, b.end);
     vy_llvm_start(e, b.end);
