@@ -163,13 +163,11 @@ static void programs_of_level_source_are_refused(void **state) {
     code_free(&code);
 }
 
-static void programs_that_are_too_large_are_refused_before_llvm(void **state) {
-    (void)state;
+static void refused_as_too_large(const char *line, size_t lines, const char *what) {
     vyre_bytes text = VYRE_BYTES_INIT;
-    static const char head[] = "program big {\nlevel legal\nbuffer y : u32 read_write\nworkgroup 4\ngrid over y\n"
-                               "let i = global_id.x\nif i < len(y) {\n",
-                      line[] = "y![i] = i\n";
-    size_t lines = VY_LLVM_STATEMENT_LIMIT, at = strlen(head);
+    static const char head[] = "program big {\nlevel legal\nbuffer y : u32 read_write\nworkgroup 5\ngrid over y\n"
+                               "let i = global_id.x\nif i < len(y) {\n";
+    size_t at = strlen(head);
     assert_int_equal(vyre_bytes_resize(&text, at + lines * strlen(line) + 4, NULL), VYRE_OK);
     memcpy(text.data, head, at);
     for (size_t i = 0; i < lines; i++, at += strlen(line))
@@ -179,10 +177,24 @@ static void programs_that_are_too_large_are_refused_before_llvm(void **state) {
     vy_compiler_request r = code_request(&code, processor_at(0));
     vyre_error error = VYRE_ERROR_INIT;
     assert_int_equal(vy_llvm_compile(&r, &code.bytes, &error), VYRE_LIMIT);
-    assert_non_null(strstr(error.message, "statements (65538)"));
+    if (!strstr(error.message, what))
+        fail_msg("%s", error.message);
     assert_true(error.fix[0]);
     code_free(&code);
     vyre_bytes_free(&text);
+}
+
+static void programs_that_are_too_large_are_refused_before_llvm(void **state) {
+    (void)state;
+    refused_as_too_large("y![i] = i\n", VY_LLVM_STATEMENT_LIMIT, "statements (65538)");
+    refused_as_too_large("y![i] = ((i + i) * (i + i)) ^ ((i * i) + (i * i))\n", VY_LLVM_EXPRESSION_LIMIT / 16 + 100,
+                         "expressions (");
+}
+
+/* Statements and expressions may be few and each much code: what is emitted is counted before LLVM works on it. */
+static void programs_that_become_too_large_are_refused(void **state) {
+    (void)state;
+    refused_as_too_large("y![i] = y![i * i & 1]\n", VY_LLVM_EXPRESSION_LIMIT / 8, "instructions (");
 }
 
 /* A program over VY_LLVM_LARGE, with the bits it should have. */
@@ -201,23 +213,38 @@ static void large_programs_are_compiled_quickly(void **state) {
 
 /* ---- failures ---- */
 
+/* An object, or a text. */
+static vyre_status make_any(const vy_compiler_request *request, int text, vyre_bytes *out, vyre_error *error) {
+    return text < 0 ? vy_llvm_compile(request, out, error)
+                    : vy_llvm_emit_text(request, (vy_compiler_text)text, out, error);
+}
+
+static void fail_every_check(const vy_compiler_request *request, int text, unsigned least) {
+    vyre_bytes out = VYRE_BYTES_INIT;
+    (void)vy_llvm_fail_check(0);
+    assert_int_equal(make_any(request, text, &out, NULL), VYRE_OK);
+    unsigned checks = vy_llvm_fail_check(0);
+    assert_true(checks >= least);
+    for (unsigned k = 1; k <= checks; k++) {
+        vyre_error error = VYRE_ERROR_INIT;
+        (void)vy_llvm_fail_check(k);
+        assert_int_equal(make_any(request, text, &out, &error), VYRE_UNSUPPORTED);
+        assert_non_null(strstr(error.message, "LLVM does not"));
+        assert_true(error.fix[0]);
+        assert_int_equal(out.size, 0);
+    }
+    (void)vy_llvm_fail_check(0);
+    assert_int_equal(make_any(request, text, &out, NULL), VYRE_OK);
+    vyre_bytes_free(&out);
+}
+
+/* The target is looked up, a machine made, the module verified, optimised, and code generated, or printed. */
 static void every_call_of_llvm_may_fail(void **state) {
     (void)state;
     code code = lowered(samples[0].text);
     vy_compiler_request r = code_request(&code, processor_at(0));
-    (void)vy_llvm_fail_check(0);
-    assert_int_equal(vy_llvm_compile(&r, &code.bytes, NULL), VYRE_OK);
-    unsigned checks = vy_llvm_fail_check(0);
-    assert_true(checks >= 4);
-    for (unsigned k = 1; k <= checks; k++) {
-        vyre_error error = VYRE_ERROR_INIT;
-        (void)vy_llvm_fail_check(k);
-        assert_int_equal(vy_llvm_compile(&r, &code.bytes, &error), VYRE_UNSUPPORTED);
-        assert_non_null(strstr(error.message, "LLVM does not"));
-        assert_int_equal(code.bytes.size, 0);
-    }
-    (void)vy_llvm_fail_check(0);
-    assert_int_equal(vy_llvm_compile(&r, &code.bytes, NULL), VYRE_OK);
+    for (int text = -1; text < VY_COMPILER_TEXT_COUNT; text++)
+        fail_every_check(&r, text, 5);
     code_free(&code);
 }
 
@@ -393,6 +420,7 @@ int main(void) {
         cmocka_unit_test(requests_that_make_no_sense_are_refused),
         cmocka_unit_test(programs_of_level_source_are_refused),
         cmocka_unit_test(programs_that_are_too_large_are_refused_before_llvm),
+        cmocka_unit_test(programs_that_become_too_large_are_refused),
         cmocka_unit_test(large_programs_are_compiled_quickly),
         cmocka_unit_test(every_call_of_llvm_may_fail),
         cmocka_unit_test(memory_may_run_out),

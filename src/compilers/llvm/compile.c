@@ -9,6 +9,7 @@
 #include "ir/model.h"
 #include "vyre/wire.h"
 
+#include <llvm-c/Analysis.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 
@@ -73,6 +74,15 @@ static uint64_t count_instructions(LLVMModuleRef module) {
     return count;
 }
 
+/* What is wrong with a module is a mistake of ours; better said than executed. */
+static vyre_status verify(vy_llvm_job *job) {
+    char *words = NULL;
+    int failed = LLVMVerifyModule(job->module, LLVMReturnStatusAction, &words);
+    vyre_status status = vy_llvm_check(job, !failed, "take the code of the program, which is malformed", words);
+    LLVMDisposeMessage(words);
+    return status;
+}
+
 static vyre_status write_module(vy_llvm_job *job) {
     vy_llvm_options options = {.width = job->width,
                                .register_lanes = vy_cpu_width(job->request->features),
@@ -82,6 +92,8 @@ static vyre_status write_module(vy_llvm_job *job) {
     vyre_status status = vy_llvm_machine_make(job);
     if (status == VYRE_OK)
         status = vy_llvm_emit(job->program, &options, job->module, &job->sizes, job->error);
+    if (status == VYRE_OK)
+        status = verify(job);
     if (status != VYRE_OK)
         return status;
     uint64_t count = count_instructions(job->module);

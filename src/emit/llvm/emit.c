@@ -5,8 +5,6 @@
 #include "base/status.h"
 #include "emit/llvm/emitter.h"
 
-#include <llvm-c/Analysis.h>
-#include <stdio.h>
 #include <string.h>
 
 /* ---- the frame ---- */
@@ -182,6 +180,10 @@ static void *array(vy_arena *arena, size_t count, size_t size) {
     return memory;
 }
 
+static vyre_status outcome(vy_emitter *e) {
+    return e->status == VYRE_NO_MEMORY ? vy_fail_memory(e->error, "code for the processor") : e->status;
+}
+
 static vyre_status prepare(vy_emitter *e, vy_arena *arena) {
     const vyre_program *p = e->program;
     e->data = array(arena, p->buffer_count, sizeof *e->data);
@@ -201,7 +203,7 @@ static vyre_status prepare(vy_emitter *e, vy_arena *arena) {
     vy_llvm_plan_phases(e);
     vy_llvm_plan_runs(e);
     e->returned = returns ? (LLVMValueRef)(uintptr_t)1 : NULL; /* to be made */
-    return e->status;
+    return outcome(e);
 }
 
 static void write_functions(vy_emitter *e, const char *name, int lines) {
@@ -216,17 +218,6 @@ static void write_functions(vy_emitter *e, const char *name, int lines) {
     write_groups(e, LLVMGetParam(e->function, 3), LLVMGetParam(e->function, 4));
     if (e->status == VYRE_OK)
         write_entry(e, name, work_type);
-}
-
-/* What is wrong with a module is a mistake of ours; better said than executed. */
-static vyre_status verify(vy_emitter *e) {
-    char *message = NULL;
-    vyre_status status = VYRE_OK;
-    if (LLVMVerifyModule(e->module, LLVMReturnStatusAction, &message))
-        status = vy_fail(e->error, VYRE_UNSUPPORTED, "report this program as a bug of the compiler",
-                         "the code for `%s` is malformed: %.200s", vyre_program_name(e->program), message);
-    LLVMDisposeMessage(message);
-    return status;
 }
 
 vyre_status vy_llvm_emit(const vyre_program *program, const vy_llvm_options *options, LLVMModuleRef module,
@@ -253,10 +244,8 @@ vyre_status vy_llvm_emit(const vyre_program *program, const vy_llvm_options *opt
         e.builder = LLVMCreateBuilderInContext(e.context);
         write_functions(&e, options->name, options->lines);
         LLVMDisposeBuilder(e.builder);
-        status = e.status == VYRE_NO_MEMORY ? vy_fail_memory(error, "code for the processor") : e.status;
+        status = outcome(&e);
     }
-    if (status == VYRE_OK)
-        status = verify(&e);
     *sizes = e.sizes;
     sizes->workgroup_bytes = e.workgroup_bytes;
     sizes->spill_bytes = e.spill_bytes;

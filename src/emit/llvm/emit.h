@@ -33,7 +33,7 @@ typedef struct vy_llvm_sizes {
 vyre_status vy_llvm_choose_width(const vyre_program *program, uint64_t features, uint32_t *width, vyre_error *error);
 
 /* Writes the entry of a program into the module. The program is at level legal, inlined, without guarded accesses, traps and prints, and every meeting in it
- * stands in control that is provably uniform.
+ * stands in control that all invocations of a workgroup take alike.
  *
  * VYRE_UNSUPPORTED  something in it is not for this emitter; the error names it
  * VYRE_NO_MEMORY    ours; LLVM itself ends the process when it has none */
