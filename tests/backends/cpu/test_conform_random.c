@@ -6,6 +6,7 @@ static void random_programs_have_the_oracles_bits(void **state) {
     static const conform_variant variants[] = {{"VYRE_CPU_WIDTH=4 VYRE_CPU_THREADS=3 VYRE_CPU_STREAM=0"},
                                                {"VYRE_CPU_WIDTH=8 VYRE_CPU_THREADS=1 VYRE_CPU_STREAM=4000000"},
                                                {"VYRE_CPU_WIDTH=16 VYRE_CPU_THREADS=2 VYRE_CPU_STREAM=0"},
+                                               {"VYRE_CPU_WIDTH=32 VYRE_CPU_THREADS=2 VYRE_CPU_STREAM=4000000"},
                                                {"VYRE_CPU_WIDTH=64 VYRE_CPU_THREADS=2 VYRE_CPU_STREAM=0"},
                                                {"VYRE_CPU_THREADS=2 VYRE_CPU_STREAM=4000000"}};
     conform_campaign_run("cpu", variants, sizeof variants / sizeof *variants);
