@@ -128,9 +128,42 @@ static interval range_len(const vyre_program *p, uint32_t memory) {
     return length ? (interval){(wide)length, (wide)length} : vy_interval_whole(VYRE_TYPE_U32);
 }
 
+/* An op of something and a literal: what the something is, if that never changes, and the literal; VY_NONE if it is none. */
+static uint32_t of_literal(const vy_ranges *r, uint32_t expr, vyre_op op, uint64_t *bits) {
+    const vyre_program *p = r->program;
+    const vy_expr *e = &p->exprs.items[expr], *literal;
+    if (e->kind == VY_EXPR_VARIABLE && r->values[e->a] != VY_NONE)
+        e = &p->exprs.items[r->values[e->a]];
+    if (e->kind != VY_EXPR_OP || e->op != op)
+        return VY_NONE;
+    const vy_expr *leaf = &p->exprs.items[e->a];
+    literal = &p->exprs.items[e->b];
+    if (literal->kind != VY_EXPR_LITERAL || (leaf->kind == VY_EXPR_VARIABLE && p->variables.items[leaf->a].is_mutable))
+        return VY_NONE;
+    *bits = literal->bits;
+    return subject_of(r, e->a);
+}
+
+/* (x << s) - (x & m), a zero put between bits of x, where m is all ones below: that is x * (2^s - 1) + (x & ~m), which grows with x. */
+static int is_spread(const vy_ranges *r, const vy_expr *e, interval *out) {
+    uint64_t by = 0, mask = 0;
+    if (e->op != VYRE_OP_SUB || e->type != VYRE_TYPE_U32)
+        return 0;
+    uint32_t subject = of_literal(r, e->a, VYRE_OP_SHL, &by);
+    if (subject == VY_NONE || subject != of_literal(r, e->b, VYRE_OP_AND, &mask) || by < 1 || by > 31 ||
+        (mask & (mask + 1)))
+        return 0;
+    interval x = vy_interval_of(VYRE_TYPE_U32, r->facts[subject].range);
+    if (x.low < 0 || x.high << by > UINT32_MAX)
+        return 0;
+    *out = (interval){0, x.high * (((wide)1 << by) - 1) + (x.high & ~(wide)mask)};
+    return 1;
+}
+
 static interval range_expr(const vy_ranges *r, uint32_t expr) {
     const vy_expr *e = &r->program->exprs.items[expr];
     uint32_t subject = subject_of(r, expr);
+    interval spread;
     if (subject != VY_NONE)
         return vy_interval_of(e->type, r->facts[subject].range);
     switch ((vy_expr_kind)e->kind) {
@@ -140,7 +173,7 @@ static interval range_expr(const vy_ranges *r, uint32_t expr) {
     case VY_EXPR_LEN:
         return range_len(r->program, e->a);
     case VY_EXPR_OP:
-        return range_op(r, e);
+        return is_spread(r, e, &spread) ? spread : range_op(r, e);
     default:
         return vy_interval_whole(e->type);
     }

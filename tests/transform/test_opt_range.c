@@ -67,6 +67,13 @@ static void indices_into_arrays(void **state) {
     INSIDE("a[u8(k) >> 4] = k");
     INSIDE("a[popcount(u8(k))] = k");
     INSIDE("a[k > 3 ? 2u32 : 15u32] = k");
+    INSIDE("let l = local_id.x\n a[(l << 1) - (l & 1) + 2] = k"); /* a zero between the bits of l */
+    INSIDE("let l = local_id.x\n let d = l << 1\n a[d - (l & 7) + 8] = k");
+    UNKNOWN("let l = local_id.x\n a[(l << 1) - (l & 1) + 3] = k");
+    UNKNOWN("let l = local_id.x\n a[(l << 1) - (l & 2)] = k");
+    UNKNOWN("let l = local_id.x\n a[(l << 1) - (k & 1)] = k");
+    UNKNOWN("a[(k << 1) - (k & 1)] = k");
+    UNKNOWN("var l = local_id.x\n let d = l << 1\n l = 7\n a[d - (l & 1)] = k");
 }
 
 static void bounds_of_loops_and_conditions(void **state) {
