@@ -105,6 +105,8 @@ void doctor_look_at_limits(doctor *d) {
     X("VYRE_CPU_STREAM")                                                                                               \
     X("VYRE_CPU_THREADS")                                                                                              \
     X("VYRE_CPU_WIDTH")                                                                                                \
+    X("VYRE_CUDA_LIBRARY")                                                                                             \
+    X("VYRE_CUDA_PROBE")                                                                                               \
     X("VYRE_PERF_MAP")                                                                                                 \
     X("VYRE_GDB")
 
