@@ -53,6 +53,7 @@ typedef struct vy_rules {
 extern const vy_rules vy_rules_sound;
 /* The same, for a target that takes long code gladly: arrays become registers there, and loops of meetings are written out. */
 extern const vy_rules vy_rules_far;
+extern const vy_rules vy_rules_meet; /* for vectors of many invocations: steps of a workgroup are written out */
 
 /* vyre_program_optimize by other rules. */
 vyre_status vy_optimize_by(const vyre_program *program, const vyre_optimize_options *options, const vy_rules *rules,

@@ -4,6 +4,7 @@
 #include "backends/cpu/tell.h"
 #include "base/status.h"
 #include "transform/legal.h"
+#include "transform/optimize.h"
 #include "vyre/transform.h"
 #include "vyre/wire.h"
 
@@ -12,7 +13,7 @@ vyre_status vy_cpu_lower(const vy_cpu *cpu, vyre_program *program, int cancellab
     const vyre_optimize_options best = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
     const vy_legal_target target = {.exact = cpu->exact, .native_collectives = 1, .cancellable = cancellable != 0};
     vyre_program *optimised, *legal;
-    vyre_status status = vyre_program_optimize(program, &best, &optimised, NULL, error);
+    vyre_status status = vy_optimize_by(program, &best, &vy_rules_meet, &optimised, NULL, error);
     if (status != VYRE_OK)
         return status;
     status = vy_legalise(optimised, &target, &legal, error);

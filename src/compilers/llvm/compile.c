@@ -18,7 +18,7 @@
  * leaves something to do. */
 #define COMBINE "instcombine<no-verify-fixpoint>"
 #define PASSES                                                                                                         \
-    "function(sroa,early-cse<memssa>,simplifycfg," COMBINE ",loop-mssa(loop-rotate,licm),gvn," COMBINE ",simplifycfg)"
+    "function(sroa,early-cse<memssa>,simplifycfg," COMBINE ",loop-mssa(loop-rotate,licm),gvn,dse," COMBINE ",simplifycfg)"
 
 #define LARGE_PASSES "function(sroa)"
 

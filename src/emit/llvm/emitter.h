@@ -107,6 +107,7 @@ typedef struct vy_emitter {
     uint32_t depth;                /* of masks */
     uint32_t group_depth;          /* where a chunk starts: loops around it that lanes leave */
     LLVMValueRef poll;             /* what the last poll said: i1 */
+    uint32_t written;              /* statements that were written for each chunk */
     uint32_t copies;               /* how often the current code is written */
     VY_VECTOR(vy_lane_loop) loops;
     vy_slot *slots;          /* by variable */

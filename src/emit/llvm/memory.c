@@ -172,6 +172,38 @@ static void row_addresses(vy_emitter *e, uint32_t memory, uint32_t expr, LLVMVal
         at[k] = row_address(e, memory, expr, k, mask != NULL);
 }
 
+/* A vector of an array of the workgroup that starts at a multiple of the lanes; zeros outside. NULL: it is partly outside. */
+static LLVMValueRef aligned_lanes(vy_emitter *e, uint32_t memory, int64_t first) {
+    const vy_memory *m = &e->program->memories.items[memory];
+    LLVMTypeRef lanes = vy_llvm_lanes(e, vy_llvm_type(e, (vyre_type)m->type));
+    if (first < 0 || first >= m->elements)
+        return LLVMConstNull(lanes);
+    if (first + e->width > m->elements)
+        return NULL;
+    uint64_t at = (uint64_t)first * vy_llvm_size((vyre_type)m->type);
+    return plain_load(e, lanes, vy_llvm_at(e, base_of(e, memory), vy_llvm_number(e, 64, at)), alignment_of(e, memory));
+}
+
+/* Lanes of such an array from a place that is known: pieces of what chunks stored there, so that LLVM sees the values and not the memory. NULL: another way. */
+static LLVMValueRef known_load(vy_emitter *e, uint32_t memory, uint32_t index, LLVMValueRef mask) {
+    if (e->program->memories.items[memory].space != VY_SPACE_WORKGROUP || e->row != e->width)
+        return NULL;
+    LLVMValueRef start = vy_llvm_row(e, index, 0), places[VY_LLVM_LANES];
+    if (!LLVMIsAConstantInt(start))
+        return NULL;
+    int64_t first = LLVMConstIntGetSExtValue(start), ahead = first & (e->width - 1);
+    LLVMValueRef low = aligned_lanes(e, memory, first - ahead), high = low;
+    if (ahead)
+        high = aligned_lanes(e, memory, first - ahead + e->width);
+    if (!low || !high)
+        return NULL;
+    for (uint32_t i = 0; i < e->width; i++)
+        places[i] = vy_llvm_number(e, 32, (uint64_t)ahead + i);
+    LLVMValueRef value =
+        ahead ? LLVMBuildShuffleVector(e->builder, low, high, LLVMConstVector(places, e->width), "") : low;
+    return mask ? LLVMBuildSelect(e->builder, mask, value, LLVMConstNull(LLVMTypeOf(value)), "") : value;
+}
+
 static LLVMValueRef gather(vy_emitter *e, LLVMTypeRef lanes, LLVMValueRef at, LLVMValueRef mask, unsigned alignment) {
     LLVMTypeRef types[2] = {lanes, LLVMTypeOf(at)};
     LLVMValueRef all = LLVMConstAllOnes(vy_llvm_lanes(e, vy_llvm_int(e, 1)));
@@ -313,7 +345,9 @@ static LLVMValueRef load_lanes(vy_emitter *e, const vy_expr *x, LLVMValueRef con
     if (is_private(e, x->a))
         return anywhere_load(e, x, mask);
     if (shape_of(e, x->b) == CONTIGUOUS) {
-        LLVMValueRef at[VY_LLVM_ROWS];
+        LLVMValueRef at[VY_LLVM_ROWS], known = known_load(e, x->a, x->b, mask);
+        if (known)
+            return known;
         row_addresses(e, x->a, x->b, mask, at);
         return contiguous_load(e, vy_llvm_type(e, (vyre_type)x->type), at, mask, all, alignment_of(e, x->a));
     }

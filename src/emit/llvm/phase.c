@@ -98,7 +98,21 @@ void vy_llvm_plan_phases(vy_emitter *e) {
 
 /* ---- chunks ---- */
 
+typedef struct stretch {
+    uint32_t first, end;
+} stretch;
+
 static void write_stretch(vy_emitter *e, const void *user);
+
+/* In statements. */
+enum { CHUNKS_WRITTEN_OUT = 4, SMALL_COST = 4, STRETCH_COST = 16, ALL_COST = 320 };
+
+static uint32_t stretch_cost(const vy_emitter *e, const stretch *s) {
+    for (uint32_t i = s->first; i < s->end; i++)
+        if (vy_stmt_is_loop(e->program->stmts.items[i].kind) || e->program->stmts.items[i].kind == VY_STMT_ATOMIC)
+            return UINT16_MAX; /* what is long by itself */
+    return s->end - s->first;
+}
 
 /* Where the chunk keeps a mask. */
 static LLVMValueRef kept_mask(vy_emitter *e, uint64_t start) {
@@ -157,19 +171,16 @@ static void keep_lanes(vy_emitter *e) {
         keep(e, loop->broke, loop->left_offset);
 }
 
-void vy_llvm_chunks(vy_emitter *e, void (*inside)(vy_emitter *e, const void *user), const void *user) {
-    LLVMTypeRef i32 = vy_llvm_int(e, 32);
-    LLVMBasicBlockRef loop = vy_llvm_block(e, "chunk"), next = vy_llvm_block(e, "chunk_next"),
-                      step = vy_llvm_block(e, "chunk_step"), end = vy_llvm_block(e, "chunks_end"),
-                      before = LLVMGetInsertBlock(e->builder);
-    vy_llvm_go(e, loop);
-    vy_llvm_start(e, loop);
-    e->chunk = LLVMBuildPhi(e->builder, i32, "chunk");
+typedef void inside_chunk(vy_emitter *e, const void *user);
+
+/* What is done for the chunk that e->chunk says; goes on behind it. */
+static void write_chunk(vy_emitter *e, inside_chunk *inside, const void *user) {
+    LLVMBasicBlockRef next = vy_llvm_block(e, "chunk_next"), step = vy_llvm_block(e, "chunk_step"), code;
     e->chunk_end = next;
     e->depth = e->group_depth;
     vy_llvm_find_ids(e);
     start_lanes(e, step);
-    LLVMBasicBlockRef code = vy_llvm_block(e, "code");
+    code = vy_llvm_block(e, "code");
     e->chunk_start = LLVMGetInsertBlock(e->builder);
     vy_llvm_go(e, code);
     vy_llvm_start(e, code);
@@ -181,20 +192,46 @@ void vy_llvm_chunks(vy_emitter *e, void (*inside)(vy_emitter *e, const void *use
         keep_lanes(e);
     vy_llvm_go(e, step);
     vy_llvm_start(e, step);
-    LLVMValueRef more = LLVMBuildAdd(e->builder, e->chunk, vy_llvm_number(e, 32, 1), "");
-    LLVMAddIncoming(e->chunk, (LLVMValueRef[]){vy_llvm_number(e, 32, 0), more}, (LLVMBasicBlockRef[]){before, step}, 2);
-    LLVMBuildCondBr(e->builder, LLVMBuildICmp(e->builder, LLVMIntULT, more, vy_llvm_number(e, 32, e->chunks), ""), loop,
-                    end);
-    vy_llvm_start(e, end);
+}
+
+/* Whether chunks are written one by one: where they are few and the code is short, LLVM sees what one meeting hands to the next, and it stays in registers. */
+static int is_written_out(vy_emitter *e, inside_chunk *inside, const void *user) {
+    uint32_t cost = e->chunks * (inside == write_stretch ? stretch_cost(e, user) : SMALL_COST);
+    if (!e->has_meetings || e->chunks > CHUNKS_WRITTEN_OUT || cost > e->chunks * STRETCH_COST ||
+        e->written + cost > ALL_COST)
+        return 0;
+    e->written += cost;
+    return 1;
+}
+
+void vy_llvm_chunks(vy_emitter *e, inside_chunk *inside, const void *user) {
+    LLVMTypeRef i32 = vy_llvm_int(e, 32);
+    if (is_written_out(e, inside, user)) {
+        for (uint32_t i = 0; i < e->chunks; i++) {
+            e->chunk = vy_llvm_number(e, 32, i);
+            write_chunk(e, inside, user);
+        }
+    } else {
+        LLVMBasicBlockRef loop = vy_llvm_block(e, "chunk"), end = vy_llvm_block(e, "chunks_end"),
+                          before = LLVMGetInsertBlock(e->builder);
+        vy_llvm_go(e, loop);
+        vy_llvm_start(e, loop);
+        LLVMValueRef chunk = LLVMBuildPhi(e->builder, i32, "chunk");
+        e->chunk = chunk;
+        write_chunk(e, inside, user);
+        LLVMBasicBlockRef last = LLVMGetInsertBlock(e->builder);
+        LLVMValueRef more = LLVMBuildAdd(e->builder, chunk, vy_llvm_number(e, 32, 1), "");
+        LLVMAddIncoming(chunk, (LLVMValueRef[]){vy_llvm_number(e, 32, 0), more}, (LLVMBasicBlockRef[]){before, last},
+                        2);
+        LLVMBuildCondBr(e->builder, LLVMBuildICmp(e->builder, LLVMIntULT, more, vy_llvm_number(e, 32, e->chunks), ""),
+                        loop, end);
+        vy_llvm_start(e, end);
+    }
     e->mask = NULL;
     e->chunk = e->local_index = NULL;
 }
 
 /* ---- the workgroup ---- */
-
-typedef struct stretch {
-    uint32_t first, end;
-} stretch;
 
 /* What is the same for the workgroup is assigned by every chunk, and each has to start from what it was before the first did: calls `each` for the
  * variables from outside that a stretch assigns. */
