@@ -51,6 +51,8 @@ typedef struct vy_slot {
     uint8_t is_here;     /* spill: brought from memory for the current chunk … */
     uint8_t is_changed;  /* … and to be put back */
     LLVMValueRef memory; /* … there */
+    uint8_t is_on_stack; /* spill: not in the frame's memory, but … */
+    LLVMValueRef stack;  /* … in this alloca; made when it is first needed */
     LLVMValueRef rows[VY_LLVM_ROWS]; /* lanes, with a stride: the value of each row's first lane; else NULL */
     uint8_t rows_are_places;         /* … allocas: of a loop */
     LLVMValueRef fits;               /* i1: rows are right if it is true; NULL: they are, or there are none */

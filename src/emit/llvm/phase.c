@@ -3,6 +3,9 @@
 #include "emit/llvm/emitter.h"
 #include "ir/validate/check.h"
 
+enum { CHUNKS_WRITTEN_OUT = 4, SMALL_COST = 4, STRETCH_COST = 16, ALL_COST = 320 }; /* in statements */
+enum { STACK_BYTES = 16384 };
+
 /* ---- what is for the workgroup ---- */
 
 static int is_same(const vy_emitter *e, uint32_t expr) {
@@ -64,10 +67,20 @@ uint64_t vy_llvm_take(vy_emitter *e, uint64_t bytes) {
     return at;
 }
 
+/* Where a variable of several stretches is kept: on the stack if chunks are few and there is room. */
+static void keep_variable(vy_emitter *e, uint32_t variable, uint64_t bytes, uint64_t *on_stack) {
+    vy_slot *slot = &e->slots[variable];
+    slot->is_on_stack = e->chunks <= CHUNKS_WRITTEN_OUT && *on_stack + bytes <= STACK_BYTES;
+    if (slot->is_on_stack)
+        *on_stack += bytes;
+    else
+        slot->offset = vy_llvm_take(e, bytes);
+}
+
 void vy_llvm_plan_phases(vy_emitter *e) {
     uint32_t variables = e->program->variables.count;
     planner p = {.e = e, .stretch = vy_allocate_zero(vy_array_size(variables + 1u, sizeof(uint32_t)))};
-    uint64_t padded = (uint64_t)e->chunks * e->width;
+    uint64_t padded = (uint64_t)e->chunks * e->width, on_stack = 0;
     if (!p.stretch) {
         e->status = VYRE_NO_MEMORY;
         return;
@@ -78,7 +91,7 @@ void vy_llvm_plan_phases(vy_emitter *e) {
     vy_release(p.stretch, vy_array_size(variables + 1u, sizeof(uint32_t)));
     for (uint32_t i = 0; i < variables; i++)
         if (e->slots[i].home == VY_HOME_SPILL)
-            e->slots[i].offset = vy_llvm_take(e, padded * vy_llvm_size((vyre_type)e->program->variables.items[i].type));
+            keep_variable(e, i, padded * vy_llvm_size((vyre_type)e->program->variables.items[i].type), &on_stack);
     for (uint32_t i = 0; i < e->program->memories.count; i++) {
         const vy_memory *m = &e->program->memories.items[i];
         uint64_t bytes = (uint64_t)m->elements * vy_llvm_size((vyre_type)m->type);
@@ -103,9 +116,6 @@ typedef struct stretch {
 } stretch;
 
 static void write_stretch(vy_emitter *e, const void *user);
-
-/* In statements. */
-enum { CHUNKS_WRITTEN_OUT = 4, SMALL_COST = 4, STRETCH_COST = 16, ALL_COST = 320 };
 
 static uint32_t stretch_cost(const vy_emitter *e, const stretch *s) {
     for (uint32_t i = s->first; i < s->end; i++)

@@ -38,11 +38,14 @@ static vyre_type type_of(const vy_emitter *e, uint32_t variable) {
     return (vyre_type)e->program->variables.items[variable].type;
 }
 
-/* One vector for each chunk. */
+/* One vector for each chunk. On the stack LLVM knows that nobody reads it later, and of chunks that are written out it makes registers. */
 static LLVMValueRef spilled_at(vy_emitter *e, uint32_t variable) {
+    vy_slot *slot = &e->slots[variable];
     uint64_t bytes = e->width * vy_llvm_size(type_of(e, variable));
     LLVMValueRef chunk = LLVMBuildZExt(e->builder, e->chunk, vy_llvm_int(e, 64), "");
     LLVMValueRef offset = LLVMBuildMul(e->builder, chunk, vy_llvm_number(e, 64, bytes), "");
+    if (slot->is_on_stack)
+        return vy_llvm_at(e, slot->stack, offset);
     LLVMValueRef start = vy_llvm_number(e, 64, e->slots[variable].offset);
     return vy_llvm_at(e, e->spill, LLVMBuildAdd(e->builder, offset, start, ""));
 }
@@ -51,6 +54,12 @@ static LLVMValueRef spilled_at(vy_emitter *e, uint32_t variable) {
 static unsigned spill_alignment(const vy_emitter *e, uint32_t variable) {
     uint64_t bytes = e->width * vy_llvm_size(type_of(e, variable));
     return bytes < VY_CPU_ALIGNMENT ? (unsigned)bytes : VY_CPU_ALIGNMENT;
+}
+
+static void make_stack(vy_emitter *e, uint32_t variable) {
+    uint64_t bytes = (uint64_t)e->chunks * e->width * vy_llvm_size(type_of(e, variable));
+    e->slots[variable].stack = vy_llvm_place(e, LLVMArrayType2(vy_llvm_int(e, 8), bytes), "kept");
+    LLVMSetAlignment(e->slots[variable].stack, VY_CPU_ALIGNMENT);
 }
 
 /* The code of a chunk computes with a copy, which LLVM keeps in registers. Bools are bytes in memory. */
@@ -62,6 +71,8 @@ static void bring(vy_emitter *e, uint32_t variable) {
         e->status = VYRE_NO_MEMORY;
         return;
     }
+    if (slot->is_on_stack && !slot->stack)
+        make_stack(e, variable);
     LLVMBasicBlockRef now = LLVMGetInsertBlock(e->builder);
     LLVMPositionBuilderBefore(e->builder, LLVMGetBasicBlockTerminator(e->chunk_start));
     *here = variable;
@@ -70,6 +81,8 @@ static void bring(vy_emitter *e, uint32_t variable) {
     LLVMTypeRef type = is_bool ? vy_llvm_int(e, 8) : vy_llvm_type(e, type_of(e, variable));
     LLVMValueRef value = LLVMBuildLoad2(e->builder, vy_llvm_lanes(e, type), slot->memory, "");
     LLVMSetAlignment(value, spill_alignment(e, variable));
+    if (slot->is_on_stack) /* lanes that never had a value have some value: one that does not change */
+        value = LLVMBuildFreeze(e->builder, value, "");
     if (is_bool)
         value = LLVMBuildICmp(e->builder, LLVMIntNE, value, LLVMConstNull(LLVMTypeOf(value)), "");
     LLVMBuildStore(e->builder, value, slot->place);
