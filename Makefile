@@ -94,11 +94,14 @@ install: build ## install under PREFIX (/usr/local); DESTDIR is honoured
 	@$(NINJA) -C $(BUILD) vyre-command vyre-static vyre-shared vyre-plugins
 	@cmake --install $(BUILD)
 
-device-bundle: ## build/device-bundle: command, tests and benchmarks in a folder that runs on a machine with glibc alone
+# Programs share most of their code: a dictionary as large as all of them sees it.
+device-bundle: ## build/device-bundle, and the same as .tar.xz: command, tests, benchmarks, DIGESTS="FILE…" and run.sh, for a machine with glibc alone
 	@tools/setup test
 	@$(CMAKE) -B $(BUILD) -DVYRE_TESTS=ON >/dev/null
-	@$(NINJA) -C $(BUILD)
-	@tools/device-bundle $(BUILD) $(BUILD)/device-bundle
+	@$(NINJA) -C $(BUILD) all bench.suite-cuda
+	@tools/device-bundle $(BUILD) $(BUILD)/device-bundle $(DIGESTS)
+	@tar -C $(BUILD) --sort=name -cf - device-bundle | nice xz --lzma2=preset=2,dict=256MiB >$(BUILD)/device-bundle.tar.xz
+	@du -h $(BUILD)/device-bundle.tar.xz
 
 # examples/saxpy.h is what the command makes.
 format: ## check the layout of every C file
