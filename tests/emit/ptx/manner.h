@@ -40,8 +40,10 @@ static inline vyre_status prepare_in_manner(vyre_program *program, const vyre_ar
     *given = *arguments;
     vyre_status status = vy_launch_resolve(program, arguments, &launch, error);
     if (status == VYRE_OK && (manner & AS_BACKEND)) {
-        const vy_ptx_prepare_options options = {architecture, (manner & CANCELLABLE) != 0, !(manner & WIDENED),
-                                                manner & OPTIMISED};
+        const vy_ptx_prepare_options options = {.architecture = architecture,
+                                                .cancellable = (manner & CANCELLABLE) != 0,
+                                                .keeps_grid = !(manner & WIDENED),
+                                                .aligned = (manner & OPTIMISED) != 0};
         vy_ptx_prepared prepared;
         status = vy_ptx_prepare(program, &options, &prepared, error);
         *legal = prepared.program;
