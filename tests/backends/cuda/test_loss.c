@@ -61,10 +61,12 @@ static int lose(void) {
     vyre_scalar n = vyre_scalar_u32(2000000);
     vyre_arguments arguments = {.params = &n, .param_count = 1, .inputs = &input, .input_count = 1};
     vy_fault_install();
-    size_t blocks = vy_fault_live_blocks();
-    vyre_program *program = conform_parse(text, NULL, 0, NULL);
     if (vyre_acquire("cuda", &backend, &error) != VYRE_OK)
         return printf("%s\n", error.message), MISSING;
+    vyre_backend_release(backend);
+    size_t blocks = vy_fault_live_blocks(); /* the list of backends stays */
+    vyre_program *program = conform_parse(text, NULL, 0, NULL);
+    EXPECT(vyre_acquire("cuda", &backend, &error) == VYRE_OK);
     EXPECT(vyre_compile(backend, program, NULL, &pipeline, &error) == VYRE_OK);
     EXPECT(vyre_pipeline_dispatch(pipeline, &arguments, NULL, &outputs, NULL, &error) == VYRE_OK);
     EXPECT(vyre_resident_allocate(backend, 4096, NULL, &resident, &error) == VYRE_OK);

@@ -1,0 +1,70 @@
+/* What one backend compiled the next one loads from the folder: nothing is compiled. */
+#include "backends/conform.h"
+
+#include "vyre/cache.h"
+
+#include <time.h>
+#include <unistd.h>
+
+static const char text[] =
+    "program add {\n param a : u32\n buffer x : u32 read\n buffer y : u32 write\n workgroup 256\n grid over y\n"
+    " let i = global_id.x\n if i < len(y) { y[i] = x[i] + a }\n}\n";
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static void run(conform *c, vyre_program *program, int round) {
+    vyre_cache_stats before, after;
+    vyre_pipeline *pipeline;
+    vyre_error error = VYRE_ERROR_INIT;
+    uint32_t x[4] = {1, 2, 3, 4};
+    vyre_span input = {x, sizeof x};
+    vyre_scalar a = vyre_scalar_u32(5);
+    uint64_t count = 4;
+    vyre_arguments arguments = {
+        .params = &a, .param_count = 1, .inputs = &input, .input_count = 1, .counts = &count, .count_count = 1};
+    vyre_cache_get_stats(&before);
+    double start = now();
+    if (vyre_compile(c->backend, program, NULL, &pipeline, &error) != VYRE_OK)
+        fail_msg("%s", error.message);
+    printf("%s: %.3f ms\n", round ? "from the folder" : "compiled", now() - start);
+    vyre_cache_get_stats(&after);
+    assert_int_equal(after.disk_hits - before.disk_hits, (unsigned)round);
+    assert_int_equal(after.compiles - before.compiles, (unsigned)!round);
+    vyre_pipeline_release(pipeline);
+    for (unsigned form = 0; form < CONFORM_FORM_COUNT; form++)
+        conform_check(c, "from the folder", program, &arguments, (conform_form)form);
+}
+
+static void what_was_compiled_is_loaded_from_the_folder(void **state) {
+    (void)state;
+    static conform c;
+    conform_open(&c, "cuda");
+    conform_close(&c);
+    vyre_program *program = conform_parse(text, NULL, 0, NULL);
+    for (int round = 0; round < 3; round++) {
+        vyre_numerics_profile numerics = {.struct_size = sizeof numerics};
+        conform_open(&c, "cuda");
+        vyre_backend_numerics(c.backend, &numerics);
+        assert_true(numerics.cases > 0); /* the answer of the probe is kept, too */
+        run(&c, program, round > 0);
+        conform_close(&c);
+    }
+    vyre_program_release(program);
+}
+
+int main(void) {
+    char folder[] = "/tmp/vyre-cuda-XXXXXX";
+    if (!mkdtemp(folder))
+        return 1;
+    setenv("VYRE_CACHE_DIR", folder, 1);
+    setenv("CUDA_CACHE_DISABLE", "1", 1); /* the driver's own */
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_was_compiled_is_loaded_from_the_folder)};
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    vyre_cache_clear(NULL, NULL, NULL, NULL);
+    rmdir(folder);
+    return failed;
+}
