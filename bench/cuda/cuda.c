@@ -160,6 +160,27 @@ static double clock_same(void *job) {
 
 static const hand_kernel *hand; /* of the job */
 
+static int launch_hand(cuda_job *j) {
+    return hand->launch(j);
+}
+
+static void choose_variant(cuda_job *j) {
+    enum { TRIES = 5 };
+    double best = -1;
+    unsigned chosen = 0;
+    for (unsigned v = 0; v < hand->variants && hand->variants > 1; v++) {
+        j->variant = v;
+        for (int i = 0; i < TRIES; i++) {
+            double seconds = run_on_clock(j, launch_hand);
+            if (seconds > 0 && (best < 0 || seconds < best)) {
+                best = seconds;
+                chosen = v;
+            }
+        }
+    }
+    j->variant = chosen;
+}
+
 static void *prepare_hand(const work *w, char *reason) {
     hand = hand_find(w->kernel->name);
     if (!hand) {
@@ -182,11 +203,8 @@ static void *prepare_hand(const work *w, char *reason) {
         discard(j);
         return NULL;
     }
+    choose_variant(j);
     return j;
-}
-
-static int launch_hand(cuda_job *j) {
-    return hand->launch(j);
 }
 
 static int run_hand(void *job) {

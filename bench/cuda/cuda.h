@@ -13,6 +13,7 @@ typedef struct cuda_job {
     void *functions[8]; /* as `prepare` found them */
     cu_address scratch; /* of the kernel's own */
     size_t scratch_size;
+    unsigned variant;  /* of the launch */
     uint32_t n, count; /* for params: addresses of these are given to launches */
 } cuda_job;
 
@@ -25,6 +26,7 @@ typedef struct hand_kernel {
     const char *functions[8]; /* in hand.cubin */
     size_t (*scratch)(const cuda_job *job);
     int (*launch)(cuda_job *job);
+    unsigned variants; /* of which the fastest is taken */
 } hand_kernel;
 const hand_kernel *hand_find(const char *name);
 
