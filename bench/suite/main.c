@@ -139,21 +139,35 @@ static void plan(const runner *runner, void *job, const options *o, int restores
     }
 }
 
-/* Versions take turns, so that what else the machine does meets all of them. A pause in between lets the threads of the one before go to sleep; a short run
+/* Returns when no thread of ours computes, or after a while: threads that still look for work take processors from the next version. Those of OpenMP look for
+ * 10 to 20 ms. */
+static void settle(void) {
+    struct timespec pause = {0, 2000000}, before, after;
+    for (int i = 0; i < 50; i++) {
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+        nanosleep(&pause, NULL);
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+        if ((after.tv_sec - before.tv_sec) * 1000000000 + after.tv_nsec - before.tv_nsec < pause.tv_nsec / 4)
+            return;
+    }
+}
+
+/* Versions take turns, so that what else the machine does meets all of them. In between the threads of the one before go to sleep; a short run
  * that does not count wakes those of the next. */
 static void measure(const work *w, void *const *jobs, const options *o, row *row) {
     course courses[VERSION_COUNT] = {0};
-    struct timespec pause = {0, 3000000};
     int restores = w->kernel->restores;
     for (int v = 0; v < VERSION_COUNT; v++)
-        if (jobs[v])
+        if (jobs[v]) {
+            settle();
             plan(suite_runners[v], jobs[v], o, restores, &courses[v]);
+        }
     for (int round = 0; round < SAMPLES; round++)
         for (int v = 0; v < VERSION_COUNT; v++) {
             course *c = &courses[v];
             if (round >= c->rounds)
                 continue;
-            nanosleep(&pause, NULL);
+            settle();
             if (c->once < 0.02)
                 sample(suite_runners[v], jobs[v], 1, restores, &c->best);
             double seconds = sample(suite_runners[v], jobs[v], c->iterations, restores, &c->best);

@@ -104,7 +104,7 @@ static void destroy(void *self) {
     vy_cpu_pool_close(cpu->pool);
     vy_cpu_alarms_end(&cpu->alarms);
     vy_cpu_programs_forget(cpu);
-    vy_cpu_scratch_end(&cpu->scratch);
+    vy_cpu_scratch_trim(&cpu->scratch);
     pthread_mutex_destroy(&cpu->trap_lock);
     pthread_mutex_destroy(&cpu->lock);
     vy_release(cpu, sizeof *cpu);
@@ -187,7 +187,6 @@ static vyre_status start(vy_cpu *cpu, vyre_error *error) {
     if (!cpu->pool)
         return vy_fail_memory(error, "making the cpu backend");
     vy_cpu_alarms_start(&cpu->alarms);
-    vy_cpu_scratch_start(&cpu->scratch);
     pthread_mutex_init(&cpu->trap_lock, NULL);
     pthread_mutex_init(&cpu->lock, NULL);
     return VYRE_OK;

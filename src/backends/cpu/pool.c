@@ -7,11 +7,12 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Looks between two looks at the clock, some microseconds; a look that took much longer was interrupted by somebody who needs the processor, and for a while
- * the thread sleeps at once. Threads that looked for nothing look half as long the next time, but not below the least. */
+/* Looks between two looks at the clock, some microseconds; a look that took much longer because the system gave the processor to somebody who needs it is
+ * the last for a while: the thread sleeps at once. Threads that looked for nothing look half as long the next time, but not below the least. */
 enum { LOOKS = 32, INTERRUPTED_NS = 100 * 1000, CALM_NS = 20 * 1000 * 1000, PATIENCE_LEAST_NS = 5 * 1000 };
 
 void vy_cpu_pause(void) {
@@ -39,6 +40,15 @@ static int is_called(const vy_cpu_worker *self, uint32_t seen) {
            atomic_load_explicit(&self->pool->posts, memory_order_relaxed) != seen;
 }
 
+/* Whether the system took the processor away from this thread since it was asked last. Not what an interrupt or a hypervisor took: nobody gains if one sleeps then. */
+static int was_switched(vy_cpu_worker *self) {
+    struct rusage usage;
+    long before = self->switches;
+    if (getrusage(RUSAGE_THREAD, &usage) == 0)
+        self->switches = usage.ru_nivcsw;
+    return self->switches != before;
+}
+
 /* Looks for work as long as it is worth it; returns 0 if there was none. */
 static int look_around(vy_cpu_worker *self, uint32_t seen) {
     vy_cpu_pool *pool = self->pool;
@@ -54,7 +64,7 @@ static int look_around(vy_cpu_worker *self, uint32_t seen) {
         }
         before = now;
         now = vy_clock_now();
-        if (now - before > INTERRUPTED_NS) {
+        if (now - before > INTERRUPTED_NS && was_switched(self)) {
             self->calm_ns = now + CALM_NS;
             atomic_store_explicit(&pool->calm_ns, self->calm_ns, memory_order_relaxed);
             return is_called(self, seen);

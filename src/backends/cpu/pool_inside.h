@@ -32,6 +32,7 @@ typedef struct vy_cpu_worker {
     unsigned index;
     pthread_t id;
     uint64_t calm_ns; /* the thread's own: it does not look for work until then, somebody else needs the processor */
+    long switches;    /* how often it had to give it away, as far as it knows */
 } vy_cpu_worker;
 
 struct vy_cpu_pool {

@@ -80,10 +80,10 @@ static void take_part(vy_cpu_job *job, vy_cpu_part *part) {
     uint64_t workgroup = align_up(header->workgroup_bytes), own = vy_cpu_private_bytes(run);
     uint64_t needed = workgroup + align_up(header->spill_bytes), size = needed + own;
     uint64_t start = job->helpers ? vy_clock_now() : 0;
-    vy_cpu_block *block = size ? vy_cpu_scratch_take(&run->cpu->scratch, size) : NULL;
+    vy_cpu_block *block = size ? vy_cpu_scratch_take(&run->cpu->scratch, part->home, size) : NULL;
     if (!block && own) { /* buffers of its own are a thing one can do without */
         own = 0;
-        block = needed ? vy_cpu_scratch_take(&run->cpu->scratch, needed) : NULL;
+        block = needed ? vy_cpu_scratch_take(&run->cpu->scratch, part->home, needed) : NULL;
     }
     vy_cpu_frame frame = {.buffers = run->buffers,
                           .params = run->params,
@@ -104,7 +104,7 @@ static void take_part(vy_cpu_job *job, vy_cpu_part *part) {
     run_ranges(run, part, &frame);
     vy_cpu_private_end(run, &frame);
     if (block)
-        vy_cpu_scratch_give(&run->cpu->scratch, block);
+        vy_cpu_scratch_give(&run->cpu->scratch, part->home, block);
     if (job->helpers)
         atomic_fetch_add_explicit(&job->shares[part->home].note, vy_clock_now() - start, memory_order_relaxed);
 }

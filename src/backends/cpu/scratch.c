@@ -5,17 +5,13 @@
 #include "base/memory.h"
 
 struct vy_cpu_block {
-    vy_cpu_block *next;
     size_t size; /* of all of it */
     size_t room; /* of its bytes */
 };
 
-void vy_cpu_scratch_start(vy_cpu_scratch *scratch) {
-    pthread_mutex_init(&scratch->lock, NULL);
-}
-
 static void free_block(vy_cpu_block *block) {
-    vy_release(block, block->size);
+    if (block)
+        vy_release(block, block->size);
 }
 
 uint8_t *vy_cpu_block_bytes(vy_cpu_block *block) {
@@ -33,38 +29,23 @@ static vy_cpu_block *make(uint64_t room) {
     return block;
 }
 
-vy_cpu_block *vy_cpu_scratch_take(vy_cpu_scratch *scratch, uint64_t size) {
-    pthread_mutex_lock(&scratch->lock);
-    vy_cpu_block *block = scratch->kept;
-    if (block)
-        scratch->kept = block->next;
-    pthread_mutex_unlock(&scratch->lock);
+static _Atomic(vy_cpu_block *) *place_of(vy_cpu_scratch *scratch, unsigned place) {
+    return &scratch->places[place % VY_CPU_PLACES].kept;
+}
+
+vy_cpu_block *vy_cpu_scratch_take(vy_cpu_scratch *scratch, unsigned place, uint64_t size) {
+    vy_cpu_block *block = atomic_exchange_explicit(place_of(scratch, place), NULL, memory_order_acquire);
     if (block && block->room >= size)
         return block;
-    if (block)
-        free_block(block); /* one that is too small makes room for one that is not */
+    free_block(block); /* one that is too small makes room for one that is not */
     return make(size);
 }
 
-void vy_cpu_scratch_give(vy_cpu_scratch *scratch, vy_cpu_block *block) {
-    pthread_mutex_lock(&scratch->lock);
-    block->next = scratch->kept;
-    scratch->kept = block;
-    pthread_mutex_unlock(&scratch->lock);
+void vy_cpu_scratch_give(vy_cpu_scratch *scratch, unsigned place, vy_cpu_block *block) {
+    free_block(atomic_exchange_explicit(place_of(scratch, place), block, memory_order_acq_rel));
 }
 
 void vy_cpu_scratch_trim(vy_cpu_scratch *scratch) {
-    pthread_mutex_lock(&scratch->lock);
-    vy_cpu_block *block = scratch->kept, *next;
-    scratch->kept = NULL;
-    pthread_mutex_unlock(&scratch->lock);
-    for (; block; block = next) {
-        next = block->next;
-        free_block(block);
-    }
-}
-
-void vy_cpu_scratch_end(vy_cpu_scratch *scratch) {
-    vy_cpu_scratch_trim(scratch);
-    pthread_mutex_destroy(&scratch->lock);
+    for (unsigned i = 0; i < VY_CPU_PLACES; i++)
+        free_block(atomic_exchange_explicit(place_of(scratch, i), NULL, memory_order_acquire));
 }
