@@ -4,6 +4,7 @@
 
 #include "compilers/code.h"
 
+#include "transform/optimize.h"
 #include "vyre/transform.h"
 
 #include <sys/mman.h>
@@ -102,7 +103,7 @@ static inline vyre_status manner_compile(vyre_program *program, const manner *m,
     vyre_program *better = NULL;
     vyre_status status = VYRE_OK;
     if (m->optimised)
-        status = vyre_program_optimize(program, &(vyre_optimize_options){.level = 2}, &better, NULL, error);
+        status = vy_optimize_by(program, &(vyre_optimize_options){.level = 2}, &vy_rules_meet, &better, NULL, error);
     else
         better = vyre_program_retain(program);
     if (status == VYRE_OK)
