@@ -36,8 +36,10 @@ static uint32_t cost_of(const vy_emitter *e, uint32_t expr) {
 }
 
 void vy_llvm_find_cheap(vy_emitter *e) {
-    for (uint32_t i = 0; i < e->program->variables.count; i++)
+    for (uint32_t i = 0; i < e->program->variables.count; i++) {
         e->slots[i].cost = CHEAP + 1;
+        e->slots[i].made_of = VY_NONE;
+    }
     for (uint32_t i = e->body->first_stmt; i < e->body->end_stmt; i++) {
         const vy_stmt *s = &e->program->stmts.items[i];
         if (s->kind != VY_STMT_LET || e->slots[s->variable].home == VY_HOME_SCALAR)

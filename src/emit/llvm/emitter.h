@@ -10,6 +10,7 @@
  *   collective.c  collectives
  *   value.c       expressions
  *   maybe.c       what is found out of rows at run time
+ *   words.c       words that are put together of bytes
  *   again.c       values that are computed again
  *   width.c       how many lanes
  *   rows.c        what is known of a chunk without its lanes
@@ -41,7 +42,7 @@ typedef enum vy_home {
 typedef struct vy_slot {
     uint8_t home;        /* vy_home */
     uint8_t cost;        /* of computing it again */
-    uint32_t made_of;    /* again: the expression */
+    uint32_t made_of;    /* a `let` of lanes: the expression; else VY_NONE */
     LLVMValueRef place;  /* scalar, lanes: an alloca; made when it is first needed */
     uint64_t offset;     /* spill: into the frame's memory */
     uint32_t depth;      /* masks that were in force where it was declared */
@@ -252,6 +253,13 @@ LLVMValueRef vy_llvm_first_address(vy_emitter *e, uint32_t memory, uint32_t expr
 LLVMValueRef vy_llvm_load_first(vy_emitter *e, uint32_t memory, LLVMValueRef at);
 void vy_llvm_store_first(vy_emitter *e, uint32_t memory, LLVMValueRef value, LLVMValueRef at);
 LLVMValueRef vy_llvm_address(vy_emitter *e, uint32_t memory, LLVMValueRef index); /* of an element, or of each lane's */
+
+/* ---- words ---- */
+
+/* An `or` of four bytes that is a word of memory, or NULL: then, and where the word cannot be loaded as one, it is `otherwise`. */
+LLVMValueRef vy_llvm_word(vy_emitter *e, const vy_expr *x, LLVMValueRef (*otherwise)(vy_emitter *e, const vy_expr *x));
+/* Words of 32 bits from anywhere, for the lanes that execute. */
+LLVMValueRef vy_llvm_gather_words(vy_emitter *e, LLVMValueRef at);
 
 /* ---- runs ---- */
 

@@ -525,6 +525,10 @@ void vy_llvm_store(vy_emitter *e, uint32_t stmt) {
         scatter(e, value, address(e, s->memory, vy_llvm_splat(e, index)), alignment);
 }
 
+LLVMValueRef vy_llvm_gather_words(vy_emitter *e, LLVMValueRef at) {
+    return gather(e, vy_llvm_lanes(e, vy_llvm_int(e, 32)), at, e->mask, 1);
+}
+
 /* ---- for atomics ---- */
 
 /* Of two rows the lanes could meet. */

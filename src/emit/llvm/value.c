@@ -227,14 +227,11 @@ static LLVMValueRef length(vy_emitter *e, const vy_expr *x) {
 }
 
 /* Operands that are lanes make the others so: LLVM mixes only in a select, whose condition may be one for all. */
-static LLVMValueRef op(vy_emitter *e, const vy_expr *x) {
+static LLVMValueRef plain_op(vy_emitter *e, const vy_expr *x) {
     unsigned arity = vyre_op_get((vyre_op)x->op)->arity;
     const uint32_t from[3] = {x->a, x->b, x->c};
     LLVMValueRef values[3] = {NULL, NULL, NULL};
     int is_select = x->op == VYRE_OP_SELECT, has_lanes = 0;
-    LLVMValueRef loaded = is_select ? vy_llvm_load_or_zero(e, x) : NULL;
-    if (loaded)
-        return loaded;
     for (unsigned i = 0; i < arity; i++) {
         values[i] = vy_llvm_expr(e, from[i]);
         has_lanes |= vy_llvm_is_lanes(values[i]);
@@ -245,6 +242,14 @@ static LLVMValueRef op(vy_emitter *e, const vy_expr *x) {
     for (unsigned i = is_select && !vy_llvm_is_lanes(values[0]); i < arity && has_lanes; i++)
         values[i] = vy_llvm_splat(e, values[i]);
     return vy_llvm_op(e, x, type, values[0], values[1], values[2]);
+}
+
+/* What is more than its operands. */
+static LLVMValueRef op(vy_emitter *e, const vy_expr *x) {
+    LLVMValueRef whole = x->op == VYRE_OP_SELECT ? vy_llvm_load_or_zero(e, x)
+                         : x->op == VYRE_OP_OR   ? vy_llvm_word(e, x, plain_op)
+                                                 : NULL;
+    return whole ? whole : plain_op(e, x);
 }
 
 /* What has a stride, once for a row. */

@@ -46,6 +46,21 @@ static const sample samples[] = {
     {"narrow ids",
      "let a = u8(local_id.x)\nlet c = i16(i)\nvar s = 0u32\nif a < 200 { s = x[u32(a)] }\nif c < i16(n) { s = "
      "s + u32(c) }\ny[i] = s\n"},
+    {"words of bytes",
+     "let p = i * 3 + (x[i] & 1)\ny[i] = u32(b[p]) | u32(b[p + 1]) << 8 | u32(b[p + 2]) << 16 | u32(b[p + 3]) << 24\n"},
+    {"words of bytes under a mask, the highest first",
+     "var s = 0u32\nvar p = i * 5 - n\nif x[i] > 3 { s = u32(b[p]) << 24 | u32(b[p + 1]) << 16 | u32(b[p + 2]) << 8 | "
+     "u32(b[p + 3])\np = p + x[i]\nlet q = p - 2\ns = s + (u32(b[q + 3]) << 24 | (u32(b[q + 1]) << 8 | u32(b[q])) | "
+     "u32(b[q + 2]) << 16) }\ny[i] = s\n"},
+    {"what is nearly a word",
+     "let p = x[i] * 7\nvar q = p + 1\nlet r = q + 1\nq = q + x[i]\ny[i] = (u32(b[p]) | u32(b[q]) << 8 | u32(b[r]) << "
+     "16 | "
+     "u32(b[p + 3]) << 24) + (u32(b[p]) | u32(b[p + 1]) << 8 | u32(b[p + 2]) << 16 | u32(b[p + 4]) << 24) + (u32(b[p]) "
+     "<< 8 | u32(b[p + 1]) | u32(b[p + 2]) << 16 | u32(b[p + 3]) << 24) + (u32(b[p]) | u32(e[p + 1]) << 8 | u32(b[p + "
+     "2]) << 16 | u32(b[p + 3]) << 24)\n"},
+    {"words where all have the same index, or the next", "y[i] = (u32(b[n]) | u32(b[n + 1]) << 8 | u32(b[n + 2]) << 16 "
+                                                         "| u32(b[n + 3]) << 24) + (u32(b[i]) | u32(b[i + 1]) << 8 | "
+                                                         "u32(b[i + 2]) << 16 | u32(b[i + 3]) << 24)\n"},
     {"what is computed again", "@array s : u32 [1024] workgroup\n@let r = local_id.y * 16 + local_id.x\nlet t = r ^ "
                                "n\nlet u = t + r\nlet p = u > 40\ns[r & 1023] = x[i]\n"
                                "barrier\nvar v = s[t & 1023]\nbarrier\ns[u & 1023] = v\nbarrier\nif p { v = v + u }\n"
