@@ -24,7 +24,7 @@ statistic suite_statistic(double *times, int count) {
     if (count > 0) {
         s.median = times[count / 2];
         s.min = times[0];
-        s.spread = (times[count * 3 / 4] - times[count / 4]) / s.median;
+        s.spread = s.median > 0 ? (times[count * 3 / 4] - times[count / 4]) / s.median : 0;
     }
     return s;
 }

@@ -1,9 +1,10 @@
 /* Runs the suite: every kernel at every size in every version there is, results compared, times side by side.
  *
- * usage: suite [--backend ID] [--device] [--quick | --check] [--only KERNEL] [--peers LIST] [--anchors COMMAND] [--out FOLDER]
+ * usage: suite [--backend ID] [--device | --timeline] [--quick | --check] [--only KERNEL] [--peers LIST] [--anchors COMMAND] [--out FOLDER]
  *
  *   --backend ID   which backend is ours (cpu, or cuda with --device; with --check, reference if there is no cpu)
  *   --device       sizes for a device with memory of its own; its clock is read too, and what ours adds to its driver
+ *   --timeline     only when copies and kernels of ours run on the device, for dispatches on large host buffers
  *   --quick        small and medium sizes, fewer samples
  *   --check        tiny sizes, nothing measured: only whether the versions agree
  *   --only KERNEL  one kernel; or `extras`: none of them, but everything else
@@ -28,7 +29,7 @@ static const char *const size_names[SIZES] = {"tiny", "small", "medium", "large"
 
 typedef struct options {
     const char *backend, *only, *out, *peers, *anchors;
-    int quick, check, device;
+    int quick, check, device, timeline;
 } options;
 
 /* ---- comparing ---- */
@@ -308,6 +309,8 @@ static int parse_options(int argc, char **argv, options *o) {
             o->check = 1;
         else if (strcmp(argv[i], "--device") == 0)
             o->device = 1;
+        else if (strcmp(argv[i], "--timeline") == 0)
+            o->device = o->timeline = 1;
         else
             return 0;
     }
@@ -400,14 +403,21 @@ int main(int argc, char **argv) {
     int available[VERSION_COUNT], good = 1, versions = 0;
     double start = suite_now();
     if (!parse_options(argc, argv, &o)) {
-        fprintf(stderr, "usage: suite [--backend ID] [--device] [--quick | --check] [--only KERNEL] [--peers LIST] "
-                        "[--anchors COMMAND] [--out FOLDER]\n");
+        fprintf(
+            stderr,
+            "usage: suite [--backend ID] [--device | --timeline] [--quick | --check] [--only KERNEL] [--peers LIST] "
+            "[--anchors COMMAND] [--out FOLDER]\n");
         return 2;
     }
     if (!o.peers)
         o.peers = o.device ? "cuda,cuda-same" : "c,opencl,vulkan";
     if (o.device) /* what a driver compiled before must not count as compiling */
         setenv("CUDA_CACHE_DISABLE", "1", 1);
+    if (o.timeline) {
+        o.only = "timeline";
+        o.peers = "";
+        suite_timeline_prepare();
+    }
     describe_machine(&r);
     open_versions(&o, &r, available);
     for (int v = 0; v < VERSION_COUNT; v++)
@@ -417,6 +427,8 @@ int main(int argc, char **argv) {
             if (sizes_of(&suite_kernels[k], &o)[size] && (!o.only || strcmp(o.only, suite_kernels[k].name) == 0))
                 good &= run_row(&suite_kernels[k], size, &o, available, &r);
     if (!o.check) {
+        if (o.timeline && available[VERSION_OURS])
+            suite_timeline(&r, o.quick);
         int extras = !o.only || strcmp(o.only, "extras") == 0;
         if (extras && o.device)
             suite_device_extras(&r, available, o.quick);

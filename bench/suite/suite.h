@@ -137,7 +137,7 @@ typedef struct extra {
     const char *group, *name, *unit; /* unit "s", "GB/s" or "" */
     statistic value;
 } extra;
-enum { EXTRAS = 64, ROWS = 80, SPANS = 64, ANCHORS = 1 << 14 };
+enum { EXTRAS = 64, ROWS = 80, SPANS = 1024, ANCHORS = 1 << 14 };
 
 /* What happened when, for a picture. */
 typedef struct span {
@@ -178,6 +178,9 @@ extern const runner *const suite_runners[VERSION_COUNT];
 void suite_extras(report *r, const int *available, int quick);
 /* The same for a device: what ours adds to the bare driver, transfers, compiling. */
 void suite_device_extras(report *r, const int *available, int quick);
+/* When copies and kernels of ours run on a device: `prepare` before it is opened. */
+void suite_timeline_prepare(void);
+void suite_timeline(report *r, int quick);
 
 /* Return 0 if the file cannot be written. */
 int suite_write_json(const report *r, const char *path);
