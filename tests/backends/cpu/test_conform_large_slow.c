@@ -1,11 +1,11 @@
-/* More than 2^31 elements on backend `cpu`: what depends on the index is right at both ends and beyond the sign bit. The oracle computes a sample of them, by the same formula over
- * a small grid. */
+/* More than 2^31 elements on backend `cpu`: what depends on the index is right at both ends and beyond the sign bit. The oracle computes a sample of whole workgroups, by the same
+ * formula over a small grid: what it would copy for the grid itself is too much. */
 #include "backends/conform.h"
 
 #include <unistd.h>
 
 #define COUNT ((UINT64_C(1) << 31) + 17)
-enum { SAMPLE = 4096 };
+enum { GROUP = 256, SAMPLE = 16 * GROUP };
 
 #define FORMULA "u8(i * 2654435761 >> 13) ^ u8(i)"
 
@@ -28,16 +28,17 @@ static void need_memory(void) {
         VY_SKIP("less than 6 GiB of memory are free (%llu MiB)", (unsigned long long)(free_memory() >> 20));
 }
 
-/* Indices to look at: both ends, around 2^31, and spread between. */
+/* Workgroups to look at: the first, the last, which is not full, those around 2^31, and any. */
 static void choose(uint32_t *indices) {
+    const uint64_t groups = (COUNT + GROUP - 1) / GROUP, middle = (UINT64_C(1) << 31) / GROUP;
+    const uint64_t ends[] = {0, 1, groups - 1, groups - 2, middle - 1, middle, middle / 2, 2};
     vy_random random = vy_random_start(5);
-    for (uint32_t i = 0; i < SAMPLE; i++)
-        indices[i] = i < 64    ? i
-                     : i < 128 ? (uint32_t)(COUNT - 1 - (i - 64))
-                     : i < 192 ? (uint32_t)((UINT64_C(1) << 31) - 32 + (i - 128))
-                               : (uint32_t)vy_random_below(&random, COUNT);
-    for (uint32_t i = 128; i < 192; i++)
-        indices[i] = indices[i] < COUNT ? indices[i] : 0;
+    for (uint32_t i = 0; i < SAMPLE; i++) {
+        uint32_t k = i / GROUP;
+        uint64_t group = k < 8 ? ends[k] : i % GROUP ? indices[i - 1] / GROUP : vy_random_below(&random, groups - 1);
+        uint64_t index = group * GROUP + i % GROUP;
+        indices[i] = (uint32_t)(index < COUNT ? index : COUNT - 1);
+    }
 }
 
 /* The formula at the sample's indices, by the oracle. */
