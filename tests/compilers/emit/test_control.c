@@ -275,6 +275,46 @@ static void meetings_and_arrays_are_those_of_the_oracle(void **state) {
     printf("%llu programs\n", (unsigned long long)judged);
 }
 
+/* ---- level legal ---- */
+
+/* There all take what meets alike, too, but nobody has to show it. */
+static const sample legal_samples[] = {
+    {"bounds that all load",
+     "if l == 0 {\ns![0] = n\ns![1] = 9\n}\nbarrier\nvar v = l\nfor k in s![0]..s![1] step s![0] - 2 {\nv = v + "
+     "k * l\nbarrier\ns![2 + l] = v + k\nbarrier\nv = v + s![2 + (l ^ 1)]\n}\nif i < len(y) { y![i] = v }\n"},
+    {"conditions that all load", "if l == 0 { s![0] = n }\nbarrier\nvar v = l\nif s![0] == 4 {\nbarrier\nv = v + 5\n} "
+                                 "else {\nbarrier\nv = v + 7\n}\nvar t = 0u32\n"
+                                 "while t < s![0] {\nt = t + 1\nbarrier\nif l & 1 == 1 { continue }\nv = v * 3 + "
+                                 "t\n}\nif i < len(y) { y![i] = v }\n"},
+    {"a lane that all load",
+     "if l == 0 { s![0] = n }\nbarrier\nlet c = workgroup_broadcast(l * 10, s![0])\nlet d = workgroup_broadcast(l + 1, "
+     "s![0] * 999)\nif i < len(y) { y![i] = c + d }\n"},
+    {"lanes of the hardware",
+     "let a = subgroup_native_shuffle<4>(l * 3, l & 3 ^ 1)\nlet b = subgroup_native_shuffle<4>(a, 0)\nif i < "
+     "len(y) { y![i] = a + b * 100 }\n"},
+};
+
+static void what_all_take_alike_need_not_be_seen(void **state) {
+    static const char *const sizes[] = {"64", "8", "32, 2", "4"};
+    char text[4096];
+    (void)state;
+    fill();
+    for (size_t i = 0; i < sizeof legal_samples / sizeof *legal_samples; i++)
+        for (unsigned k = 0; k < 4; k++)
+            for (unsigned p = 0; p < PROCESSORS; p++) {
+                manner m = {processor_at(p), 0, 0};
+                if (!processor_is_here(m.processor) || (vy_test_effort() == 1 && (p + k) % 3))
+                    continue;
+                snprintf(
+                    text, sizeof text,
+                    "program sample {\nlevel legal\nparam n : u32\nbuffer x : u32 read\nbuffer y : u32 read_write\n"
+                    "buffer z : f32 read_write\nbuffer e : u32 read\nworkgroup %s\ngrid 2\narray s : u32 [80] "
+                    "workgroup\nlet l = local_index\nlet i = group_id.x * 64 + l\n%s}\n",
+                    sizes[k], legal_samples[i].body);
+                try_text(&legal_samples[i], sizes[k], text, 100, &m);
+            }
+}
+
 /* ---- being stopped ---- */
 
 static void *stop_soon(void *user) {
@@ -339,6 +379,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(masks_jumps_and_accesses_are_those_of_the_oracle),
         cmocka_unit_test(meetings_and_arrays_are_those_of_the_oracle),
+        cmocka_unit_test(what_all_take_alike_need_not_be_seen),
         cmocka_unit_test(programs_without_end_are_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
