@@ -354,8 +354,8 @@ static inline void conform_write_json(FILE *file, const conform_campaign *m, con
             (double)sum->oracle_ns / 1e6 / (double)(sum->done ? sum->done : 1));
 }
 
-/* Runs it, shows one line and one of JSON; fails the test if anything failed. */
-static inline void conform_campaign_run(const char *id, const conform_variant *variants, size_t variant_count) {
+/* Runs it, shows one line and one of JSON; fails the test if anything failed. How many programs were refused. */
+static inline uint64_t conform_campaign_run(const char *id, const conform_variant *variants, size_t variant_count) {
     conform_campaign m = {
         .id = id,
         .variants = variants,
@@ -398,6 +398,7 @@ static inline void conform_campaign_run(const char *id, const conform_variant *v
     if (!bound)
         assert_int_equal(sum.done, m.count);
     assert_true(sum.judged * 10 >= sum.done * 9);
+    return sum.refused;
 }
 
 #endif
