@@ -17,6 +17,7 @@ vyre_status vy_cuda_flight_start(vy_cuda_flight *f, vy_cuda_code *code, const vy
                                  vyre_error *error) {
     f->cuda = code->cuda;
     f->code = code;
+    f->kernel = &code->kernel;
     f->trap = launch->trap;
     f->cancel = launch->cancel;
     f->deadline_ns = launch->deadline_ns;
@@ -168,11 +169,11 @@ static vyre_status launch_all(vy_cuda_flight *f, const vyre_launch *launch, vyre
     vy_cuda *cuda = f->cuda;
     vy_cuda_lane *lane = f->lane;
     if (vy_cuda_needs_pieces(cuda, launch->groups))
-        return vy_cuda_launch_pieces(lane, f->code, launch, f->addresses, error);
-    vyre_status status = vy_cuda_control_prepare(lane, f->code, launch, error);
+        return vy_cuda_launch_pieces(lane, f->code, launch, f->addresses, &f->kernel, error);
+    vyre_status status = vy_cuda_control_prepare(cuda, lane, f->kernel, launch, error);
     if (status == VYRE_OK)
-        status = vy_cuda_launch(lane, f->code, launch, f->addresses, error);
-    return status == VYRE_OK ? vy_cuda_control_fetch(lane, f->code, error) : status;
+        status = vy_cuda_launch(cuda, lane, f->kernel, launch, f->addresses, error);
+    return status == VYRE_OK ? vy_cuda_control_fetch(cuda, lane, f->kernel, error) : status;
 }
 
 static vyre_status launch_timed(vy_cuda_flight *f, const vyre_launch *launch, vyre_error *error) {
@@ -271,13 +272,13 @@ static vyre_status take_times(vy_cuda_flight *f, uint64_t waited_ns, vyre_error 
 }
 
 vyre_status vy_cuda_flight_finish(vy_cuda_flight *f, vyre_outputs *outputs, vyre_error *error) {
-    vyre_status status = vy_cuda_await(f->cuda, f->lane, f->code, f->deadline_ns, f->cancel, error);
+    vyre_status status = vy_cuda_await(f->cuda, f->lane, f->kernel, f->deadline_ns, f->cancel, error);
     uint64_t waited_ns = f->timing ? vy_clock_now() : 0;
     if (status != VYRE_OK)
         return status;
     f->is_finished = 1;
     int was_cancelled = f->was_told || (f->cancel && __atomic_load_n(f->cancel, __ATOMIC_RELAXED));
-    status = vy_cuda_judge(f->lane, f->code, was_cancelled, f->trap, error);
+    status = vy_cuda_judge(f->lane, f->kernel, f->code->name, was_cancelled, f->trap, error);
     if (status == VYRE_OK && f->arena_bytes) {
         f->is_finished = 0;
         status = deliver(f, outputs, error);

@@ -18,6 +18,7 @@ typedef struct vy_cuda_flight {
     vy_cuda *cuda;
     vy_cuda_code *code; /* borrowed */
     vy_cuda_lane *lane;
+    const vy_cuda_kernel *kernel; /* that runs */
     vyre_trap *trap;
     const uint32_t *cancel;
     uint64_t deadline_ns;

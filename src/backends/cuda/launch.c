@@ -38,8 +38,8 @@ size_t vy_cuda_pack(const vy_cuda_kernel *kernel, const vyre_launch *launch, con
     return kernel->param_bytes;
 }
 
-static vyre_status launch_kernel(vy_cuda_lane *lane, vy_cuda *cuda, const vy_cuda_kernel *kernel,
-                                 const vyre_launch *launch, const vy_cu_address *addresses, vyre_error *error) {
+vyre_status vy_cuda_launch(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel, const vyre_launch *launch,
+                           const vy_cu_address *addresses, vyre_error *error) {
     alignas(8) uint8_t bytes[VY_CUDA_PARAM_BYTES];
     uint32_t grid[3];
     const uint32_t *block = kernel->header.block;
@@ -51,23 +51,17 @@ static vyre_status launch_kernel(vy_cuda_lane *lane, vy_cuda *cuda, const vy_cud
                          "launching a kernel", error);
 }
 
-vyre_status vy_cuda_launch(vy_cuda_lane *lane, const vy_cuda_code *code, const vyre_launch *launch,
-                           const vy_cu_address *addresses, vyre_error *error) {
-    return launch_kernel(lane, code->cuda, &code->kernel, launch, addresses, error);
-}
-
 /* ---- the control block ---- */
 
 static const vy_ptx_control clean = {.trap_invocation = UINT64_MAX, .deadline = UINT64_MAX};
 
-vyre_status vy_cuda_control_prepare(vy_cuda_lane *lane, const vy_cuda_code *code, const vyre_launch *launch,
-                                    vyre_error *error) {
-    vy_cuda *cuda = code->cuda;
+vyre_status vy_cuda_control_prepare(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel,
+                                    const vyre_launch *launch, vyre_error *error) {
     uint64_t deadline = UINT64_MAX;
     vyre_status status = VYRE_OK;
-    if (!vy_cuda_needs_control(&code->kernel))
+    if (!vy_cuda_needs_control(kernel))
         return VYRE_OK;
-    if (code->kernel.header.polls && launch->deadline_ns)
+    if (kernel->header.polls && launch->deadline_ns)
         status = vy_cuda_clock_deadline(cuda, lane, launch->deadline_ns, &deadline, error);
     if (status != VYRE_OK || (lane->is_control_clean && deadline == UINT64_MAX))
         return status;
@@ -81,9 +75,8 @@ vyre_status vy_cuda_control_prepare(vy_cuda_lane *lane, const vy_cuda_code *code
     return status;
 }
 
-vyre_status vy_cuda_control_fetch(vy_cuda_lane *lane, const vy_cuda_code *code, vyre_error *error) {
-    vy_cuda *cuda = code->cuda;
-    if (!vy_cuda_needs_control(&code->kernel))
+vyre_status vy_cuda_control_fetch(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel, vyre_error *error) {
+    if (!vy_cuda_needs_control(kernel))
         return VYRE_OK;
     return vy_cuda_check(cuda, cuda->api.copy_to_host(&lane->mirror->taken, lane->control, sizeof clean, lane->stream),
                          "reading a control block", error);
@@ -116,11 +109,11 @@ static int is_over(uint64_t deadline_ns, const uint32_t *cancel) {
            (deadline_ns && vy_clock_now() > deadline_ns + LATE_NS);
 }
 
-vyre_status vy_cuda_await(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_code *code, uint64_t deadline_ns,
+vyre_status vy_cuda_await(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel, uint64_t deadline_ns,
                           const uint32_t *cancel, vyre_error *error) {
     vyre_status status = VYRE_OK;
     int result, was_told = 0;
-    if (!code->kernel.header.polls || (!deadline_ns && !cancel))
+    if (!kernel->header.polls || (!deadline_ns && !cancel))
         return vy_cuda_lane_wait(cuda, lane, "running a kernel", error);
     uint64_t since = vy_clock_now();
     while ((result = cuda->api.stream_query(lane->stream)) == VY_CU_NOT_READY) {
@@ -136,16 +129,16 @@ vyre_status vy_cuda_await(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_code 
     return ended != VYRE_OK ? ended : status;
 }
 
-vyre_status vy_cuda_judge(vy_cuda_lane *lane, const vy_cuda_code *code, int was_cancelled, vyre_trap *trap,
-                          vyre_error *error) {
+vyre_status vy_cuda_judge(vy_cuda_lane *lane, const vy_cuda_kernel *kernel, const char *name, int was_cancelled,
+                          vyre_trap *trap, vyre_error *error) {
     const vy_ptx_control *taken = &lane->mirror->taken;
-    if (!vy_cuda_needs_control(&code->kernel) || (taken->trap_invocation == UINT64_MAX && !taken->stopped))
+    if (!vy_cuda_needs_control(kernel) || (taken->trap_invocation == UINT64_MAX && !taken->stopped))
         return VYRE_OK;
     lane->is_control_clean = 0;
     if (taken->stopped)
-        return was_cancelled ? vy_fail(error, VYRE_CANCELLED, NULL, "`%s` was cancelled while it ran", code->name)
+        return was_cancelled ? vy_fail(error, VYRE_CANCELLED, NULL, "`%s` was cancelled while it ran", name)
                              : vy_fail(error, VYRE_TIMEOUT, NULL,
-                                       "`%s` was still running at its deadline, and was stopped", code->name);
+                                       "`%s` was still running at its deadline, and was stopped", name);
     if (trap)
         *trap = (vyre_trap){taken->trap_invocation, taken->trap_code};
     return vy_fail(error, VYRE_TRAPPED, NULL, "invocation %" PRIu64 " trapped with code %" PRIu32,
@@ -154,15 +147,14 @@ vyre_status vy_cuda_judge(vy_cuda_lane *lane, const vy_cuda_code *code, int was_
 
 /* ---- pieces ---- */
 
-vyre_status vy_cuda_launch_piece(vy_cuda_lane *lane, const vy_cuda_code *code, const vy_cuda_kernel *kernel,
+vyre_status vy_cuda_launch_piece(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel,
                                  const vyre_launch *launch, const vy_cu_address *addresses, vyre_error *error) {
-    vy_cuda *cuda = code->cuda;
-    vyre_status status = vy_cuda_control_prepare(lane, code, launch, error);
+    vyre_status status = vy_cuda_control_prepare(cuda, lane, kernel, launch, error);
     if (status == VYRE_OK)
-        status = launch_kernel(lane, cuda, kernel, launch, addresses, error);
+        status = vy_cuda_launch(cuda, lane, kernel, launch, addresses, error);
     if (status == VYRE_OK)
-        status = vy_cuda_control_fetch(lane, code, error);
-    return status == VYRE_OK ? vy_cuda_await(cuda, lane, code, launch->deadline_ns, launch->cancel, error) : status;
+        status = vy_cuda_control_fetch(cuda, lane, kernel, error);
+    return status == VYRE_OK ? vy_cuda_await(cuda, lane, kernel, launch->deadline_ns, launch->cancel, error) : status;
 }
 
 /* As vy_pieces_next, but x stays whole: `most` bounds y and z alone. 0: that was the last. */
@@ -180,7 +172,7 @@ static int next_piece(vy_pieces *piece) {
 }
 
 vyre_status vy_cuda_launch_pieces(vy_cuda_lane *lane, vy_cuda_code *code, const vyre_launch *launch,
-                                  const vy_cu_address *addresses, vyre_error *error) {
+                                  const vy_cu_address *addresses, const vy_cuda_kernel **out, vyre_error *error) {
     vy_cuda *cuda = code->cuda;
     const vy_cuda_kernel *kernel;
     vyre_scalar params[VY_CUDA_PARAMS];
@@ -192,6 +184,7 @@ vyre_status vy_cuda_launch_pieces(vy_cuda_lane *lane, vy_cuda_code *code, const 
     piece.size[0] = launch->groups[0];
     vyre_program_workgroup(code->program, size);
     vyre_status status = vy_cuda_code_based(code, &kernel, error);
+    *out = kernel;
     memcpy(params, launch->params, launch->param_count * sizeof *params);
     part.params = params;
     part.param_count += VY_BASE_PARAMS;
@@ -201,8 +194,8 @@ vyre_status vy_cuda_launch_pieces(vy_cuda_lane *lane, vy_cuda_code *code, const 
             return status;
         vy_piece_params(&piece, params + launch->param_count);
         memcpy(part.groups, piece.size, sizeof part.groups);
-        status = vy_cuda_launch_piece(lane, code, kernel, &part, addresses, error);
-        if (status != VYRE_OK || !vy_cuda_needs_control(&code->kernel))
+        status = vy_cuda_launch_piece(cuda, lane, kernel, &part, addresses, error);
+        if (status != VYRE_OK || !vy_cuda_needs_control(kernel))
             continue;
         whole.stopped |= taken->stopped;
         if (taken->trap_invocation == UINT64_MAX)

@@ -18,33 +18,33 @@ size_t vy_cuda_pack(const vy_cuda_kernel *kernel, const vyre_launch *launch, con
                     vy_cu_address control, uint8_t *bytes, uint32_t grid[3]);
 
 /* Makes the lane's control block ready for the launch, if it needs one. Inside, as all here. */
-vyre_status vy_cuda_control_prepare(vy_cuda_lane *lane, const vy_cuda_code *code, const vyre_launch *launch,
-                                    vyre_error *error);
+vyre_status vy_cuda_control_prepare(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel,
+                                    const vyre_launch *launch, vyre_error *error);
 /* Puts the kernel into the lane's stream. */
-vyre_status vy_cuda_launch(vy_cuda_lane *lane, const vy_cuda_code *code, const vyre_launch *launch,
+vyre_status vy_cuda_launch(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel, const vyre_launch *launch,
                            const vy_cu_address *addresses, vyre_error *error);
 /* Puts a copy of the control block into the stream: to the mirror's `taken`. */
-vyre_status vy_cuda_control_fetch(vy_cuda_lane *lane, const vy_cuda_code *code, vyre_error *error);
+vyre_status vy_cuda_control_fetch(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel, vyre_error *error);
 /* Tells the kernel that runs on the lane to end. The signal may still be under way afterwards: vy_cuda_signal_settle. */
 vyre_status vy_cuda_signal(vy_cuda *cuda, vy_cuda_lane *lane, vyre_error *error);
 void vy_cuda_signal_settle(vy_cuda *cuda, vy_cuda_lane *lane);
 
 /* A piece of a grid, by a kernel that was made for it (code.h): prepares, launches and fetches, and waits. The launch has the piece's groups and params. */
-vyre_status vy_cuda_launch_piece(vy_cuda_lane *lane, const vy_cuda_code *code, const vy_cuda_kernel *kernel,
+vyre_status vy_cuda_launch_piece(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel,
                                  const vyre_launch *launch, const vy_cu_address *addresses, vyre_error *error);
-/* All of a grid that is more than one launch takes: prepares, launches and fetches, piece by piece, and waits for each. The mirror's `taken` says what the whole did. */
+/* All of a grid that is more than one launch takes: prepares, launches and fetches, piece by piece, and waits for each. The mirror's `taken` says what the whole did. *kernel is the one that ran. */
 vyre_status vy_cuda_launch_pieces(vy_cuda_lane *lane, vy_cuda_code *code, const vyre_launch *launch,
-                                  const vy_cu_address *addresses, vyre_error *error);
+                                  const vy_cu_address *addresses, const vy_cuda_kernel **kernel, vyre_error *error);
 
 /* Waits for the lane's work; tells the kernel to end when the caller's word or the deadline says so. */
-vyre_status vy_cuda_await(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_code *code, uint64_t deadline_ns,
+vyre_status vy_cuda_await(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel, uint64_t deadline_ns,
                           const uint32_t *cancel, vyre_error *error);
 
 /* What the mirror says of a launch that is done.
  *
  * VYRE_TRAPPED  *trap (if not NULL) has the smallest invocation
  * VYRE_TIMEOUT, VYRE_CANCELLED  what was written is not to be used */
-vyre_status vy_cuda_judge(vy_cuda_lane *lane, const vy_cuda_code *code, int was_cancelled, vyre_trap *trap,
-                          vyre_error *error);
+vyre_status vy_cuda_judge(vy_cuda_lane *lane, const vy_cuda_kernel *kernel, const char *name, int was_cancelled,
+                          vyre_trap *trap, vyre_error *error);
 
 #endif

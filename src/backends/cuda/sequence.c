@@ -24,17 +24,22 @@ static int is_resident(const vyre_resource *bindings, uint32_t count) {
     return 1;
 }
 
+static int is_cancelled(const vyre_launch *launch) {
+    return launch->cancel && __atomic_load_n(launch->cancel, __ATOMIC_RELAXED);
+}
+
 /* Waits, and looks at what those that could only be stopped said: they share a block, and which of them it was is not known. */
 static vyre_status settle(train *t, vyre_error *error) {
     const vy_cuda_code *code = t->polling;
     t->polling = NULL;
     if (!code)
         return vy_cuda_lane_wait(t->cuda, t->lane, "running a kernel", error);
-    vyre_status status = vy_cuda_control_fetch(t->lane, code, error);
+    vyre_status status = vy_cuda_control_fetch(t->cuda, t->lane, &code->kernel, error);
     if (status == VYRE_OK)
-        status = vy_cuda_await(t->cuda, t->lane, code, t->first->deadline_ns, t->first->cancel, error);
-    int was_cancelled = t->first->cancel && __atomic_load_n(t->first->cancel, __ATOMIC_RELAXED);
-    return status == VYRE_OK ? vy_cuda_judge(t->lane, code, was_cancelled, t->first->trap, error) : status;
+        status = vy_cuda_await(t->cuda, t->lane, &code->kernel, t->first->deadline_ns, t->first->cancel, error);
+    int was_cancelled = is_cancelled(t->first);
+    return status == VYRE_OK ? vy_cuda_judge(t->lane, &code->kernel, code->name, was_cancelled, t->first->trap, error)
+                             : status;
 }
 
 /* Puts one launch into the stream; one that may trap is waited for. */
@@ -42,19 +47,21 @@ static vyre_status add(train *t, vy_cuda_code *code, const vyre_launch *launch, 
                        vyre_error *error) {
     vy_cu_address addresses[VY_LIMIT_BUFFERS];
     const vy_cuda_header *header = &code->kernel.header;
+    const vy_cuda_kernel *kernel;
     vyre_status status = VYRE_OK;
     for (uint32_t i = 0; i < code->buffer_count; i++)
         addresses[i] = vy_cuda_resident_address(bindings[i].resident.id) + bindings[i].offset;
     if (vy_cuda_needs_pieces(t->cuda, launch->groups)) {
-        status = vy_cuda_launch_pieces(t->lane, code, launch, addresses, error);
-        return status == VYRE_OK ? vy_cuda_judge(t->lane, code, 0, launch->trap, error) : status;
+        status = vy_cuda_launch_pieces(t->lane, code, launch, addresses, &kernel, error);
+        return status == VYRE_OK ? vy_cuda_judge(t->lane, kernel, code->name, is_cancelled(launch), launch->trap, error)
+                                 : status;
     }
     if (t->polling && header->reports) /* it needs the block for itself */
         status = settle(t, error);
     if (status == VYRE_OK && !t->polling)
-        status = vy_cuda_control_prepare(t->lane, code, launch, error);
+        status = vy_cuda_control_prepare(t->cuda, t->lane, &code->kernel, launch, error);
     if (status == VYRE_OK)
-        status = vy_cuda_launch(t->lane, code, launch, addresses, error);
+        status = vy_cuda_launch(t->cuda, t->lane, &code->kernel, launch, addresses, error);
     if (status != VYRE_OK || !vy_cuda_needs_control(&code->kernel))
         return status;
     t->polling = code;

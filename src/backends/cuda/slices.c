@@ -184,10 +184,10 @@ static vyre_status run_piece(cut *c, vy_cuda_lane *lane, uint32_t piece, vyre_tr
     part.trap = trap;
     vyre_status status = upload_piece(c, lane, piece, error);
     if (status == VYRE_OK)
-        status = vy_cuda_launch_piece(lane, f->code, c->kernel, &part, f->addresses, error);
+        status = vy_cuda_launch_piece(f->cuda, lane, c->kernel, &part, f->addresses, error);
     if (status == VYRE_OK) {
         int was_cancelled = part.cancel && __atomic_load_n(part.cancel, __ATOMIC_RELAXED);
-        status = vy_cuda_judge(lane, f->code, was_cancelled, trap, error);
+        status = vy_cuda_judge(lane, c->kernel, f->code->name, was_cancelled, trap, error);
         if (status == VYRE_TRAPPED)
             trap->invocation = vy_piece_invocation(&place, c->group_size, trap->invocation);
     }
