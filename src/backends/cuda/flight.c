@@ -109,7 +109,7 @@ static vyre_status copy_in(vy_cuda_flight *f, const void *from, uint64_t size, v
 static vyre_status upload_small(vy_cuda_flight *f, uint64_t *cleared, vyre_error *error) {
     uint8_t *staging;
     uint64_t end = f->clear_start;
-    vyre_status status = vy_cuda_staging_first(f->cuda, &f->lane->staging, &staging, error);
+    vyre_status status = vy_cuda_staging_first(f->cuda, &f->lane->staging, (size_t)f->arena_bytes, &staging, error);
     if (status != VYRE_OK)
         return status;
     for (uint32_t i = 0; i < f->code->buffer_count; i++)

@@ -27,7 +27,7 @@ struct vy_cuda_lane {
     vy_cuda_staging staging;
 };
 
-enum { VY_CUDA_LANES_KEPT = 16 };
+enum { VY_CUDA_LANES_KEPT = 64 };
 #define VY_CUDA_ARENA_KEPT (UINT64_C(64) << 20)
 
 /* A lane of one's own. Inside. */

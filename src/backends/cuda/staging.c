@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+/* Enough for most dispatches of which there are many at once. */
+enum { FIRST_LEAST = 64 << 10 };
+
 vyre_status vy_cuda_pinned_take(vy_cuda *cuda, size_t size, void **out, vyre_error *error) {
     int result = cuda->api.host_allocate(out, size, VY_CU_HOST_PORTABLE);
     if (result == VY_CU_OK)
@@ -31,8 +34,18 @@ void vy_cuda_staging_rest(vy_cuda_staging *staging) {
     staging->used = 0;
 }
 
-static vyre_status make_chunk(vy_cuda *cuda, vy_cuda_staging *staging, unsigned index, vyre_error *error) {
+/* A first chunk that is too small makes room: nobody uses it, or the one who asks. */
+static void drop_small(vy_cuda *cuda, vy_cuda_staging *staging, size_t size) {
+    if (!staging->chunks[0] || staging->first_size >= size)
+        return;
+    cuda->api.host_free(staging->chunks[0]);
+    staging->chunks[0] = NULL;
+}
+
+static vyre_status make_chunk(vy_cuda *cuda, vy_cuda_staging *staging, unsigned index, size_t size, vyre_error *error) {
     void *memory = NULL;
+    if (index == 0)
+        drop_small(cuda, staging, size);
     if (staging->chunks[index])
         return VYRE_OK;
     vyre_status status = VYRE_OK;
@@ -40,8 +53,10 @@ static vyre_status make_chunk(vy_cuda *cuda, vy_cuda_staging *staging, unsigned 
         status = vy_cuda_check(cuda, cuda->api.event_create(&staging->events[index], VY_CU_EVENT_NO_TIMING),
                                "making an event", error);
     if (status == VYRE_OK)
-        status = vy_cuda_pinned_take(cuda, VY_CUDA_CHUNK, &memory, error);
+        status = vy_cuda_pinned_take(cuda, size, &memory, error);
     staging->chunks[index] = memory;
+    if (index == 0)
+        staging->first_size = size;
     return status;
 }
 
@@ -59,8 +74,12 @@ static vyre_status record(vy_cuda *cuda, vy_cuda_staging *staging, unsigned inde
     return vy_cuda_check(cuda, cuda->api.event_record(staging->events[index], stream), "recording an event", error);
 }
 
-vyre_status vy_cuda_staging_first(vy_cuda *cuda, vy_cuda_staging *staging, uint8_t **out, vyre_error *error) {
-    vyre_status status = make_chunk(cuda, staging, 0, error);
+vyre_status vy_cuda_staging_first(vy_cuda *cuda, vy_cuda_staging *staging, size_t size, uint8_t **out,
+                                  vyre_error *error) {
+    size_t room = FIRST_LEAST;
+    while (room < size)
+        room *= 2;
+    vyre_status status = make_chunk(cuda, staging, 0, room, error);
     *out = staging->chunks[0];
     return status;
 }
@@ -76,7 +95,7 @@ static vyre_status next_room(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stre
         staging->used = 0;
     }
     if (status == VYRE_OK)
-        status = make_chunk(cuda, staging, staging->current, error);
+        status = make_chunk(cuda, staging, staging->current, VY_CUDA_CHUNK, error);
     return status == VYRE_OK ? await(cuda, staging, staging->current, error) : status;
 }
 
@@ -133,7 +152,7 @@ static vyre_status fetch(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stream s
     *used = 0;
     while (status == VYRE_OK && (piece = next_piece(c, *used, &host, &device))) {
         if (!*used)
-            status = make_chunk(cuda, staging, index, error);
+            status = make_chunk(cuda, staging, index, VY_CUDA_CHUNK, error);
         if (!*used && status == VYRE_OK)
             status = await(cuda, staging, index, error); /* of an upload before */
         if (status == VYRE_OK)

@@ -10,6 +10,7 @@ enum { VY_CUDA_CHUNKS = 4, VY_CUDA_CHUNK = 1 << 20 };
 
 typedef struct vy_cuda_staging {
     uint8_t *chunks[VY_CUDA_CHUNKS]; /* NULL until it is needed */
+    size_t first_size;               /* of the first one, which is smaller while nobody needs more */
     vy_cu_event events[VY_CUDA_CHUNKS];
     uint8_t is_busy[VY_CUDA_CHUNKS]; /* its event was recorded, and not waited for */
     unsigned current;
@@ -23,8 +24,9 @@ void vy_cuda_staging_end(vy_cuda *cuda, vy_cuda_staging *staging);
 /* All copies are done: the stream was waited for. */
 void vy_cuda_staging_rest(vy_cuda_staging *staging);
 
-/* The first chunk, for somebody who lays it out himself and waits for the stream before anybody else uses it. */
-vyre_status vy_cuda_staging_first(vy_cuda *cuda, vy_cuda_staging *staging, uint8_t **out, vyre_error *error);
+/* The first chunk, at least so large (VY_CUDA_CHUNK at most), for somebody who lays it out himself and waits for the stream before anybody else uses the staging. */
+vyre_status vy_cuda_staging_first(vy_cuda *cuda, vy_cuda_staging *staging, size_t size, uint8_t **out,
+                                  vyre_error *error);
 /* Host bytes to the device: they are copied when it returns, and the device's copies are under way. */
 vyre_status vy_cuda_stage_in(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stream stream, vy_cu_address to,
                              const void *from, uint64_t size, vyre_error *error);
