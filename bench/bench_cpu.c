@@ -1,7 +1,8 @@
 /* What the `cpu` backend costs beside the work itself.
  *
  * How long a program takes from the wire to running code (the first in a process, which opens the compiler; later ones; from the disk cache), and how long
- * a dispatch takes that does next to nothing: alone, in a batch, in a sequence, in flight. And saxpy on resident buffers, in bytes a second.
+ * a dispatch takes that does next to nothing: alone, in a batch, in a sequence, in flight. Saxpy of sizes at which threads begin to be worth it, in dispatches
+ * that follow each other and in single ones; and of a large one, in bytes a second.
  *
  * usage: cpu [--json]. Medians, but for the first compile. */
 #include "vyre/async.h"
@@ -186,6 +187,36 @@ static double median(void (*run)(bound *b), bound *b) {
     return took[RUNS / 2];
 }
 
+/* What threads cost: dispatches that follow each other, which find them awake, and one after a pause, which has to wake them or do without. */
+static double after_a_pause(bound *b) {
+    double took[RUNS];
+    for (int i = 0; i < RUNS; i++) {
+        struct timespec pause = {.tv_nsec = 5000000};
+        nanosleep(&pause, NULL);
+        double start = now();
+        run_one(b);
+        took[i] = now() - start;
+    }
+    qsort(took, RUNS, sizeof *took, compare);
+    return took[RUNS / 2];
+}
+
+static void threads(bound *b) {
+    static const struct {
+        unsigned log;
+        const char *closely, *apart;
+    } rows[] = {{14, "saxpy of 2^14, closely", "saxpy of 2^14, after 5 ms"},
+                {16, "saxpy of 2^16, closely", "saxpy of 2^16, after 5 ms"},
+                {19, "saxpy of 2^19, closely", "saxpy of 2^19, after 5 ms"},
+                {22, "saxpy of 2^22, closely", "saxpy of 2^22, after 5 ms"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        bind(b, UINT64_C(1) << rows[i].log);
+        report(rows[i].closely, median(run_many, b) / MANY / 1e3, "us");
+        report(rows[i].apart, after_a_pause(b) / 1e3, "us");
+        unbind(b);
+    }
+}
+
 static void dispatches(void) {
     bound b = {.backend = acquire()};
     compile(b.backend, 0, &b.pipeline);
@@ -194,6 +225,7 @@ static void dispatches(void) {
     report("step of a sequence", median(run_sequence, &b) / MANY / 1e3, "us");
     report("in flight, each of 64", median(run_in_flight, &b) / MANY / 1e3, "us");
     unbind(&b);
+    threads(&b);
     bind(&b, LARGE);
     report("saxpy of 2^24 elements", 12.0 * LARGE / median(run_one, &b), "GB/s");
     unbind(&b);

@@ -125,7 +125,9 @@ static void *serve(void *user) {
     while (is_serving) {
         uintptr_t word = atomic_load(&self->word);
         uint32_t posts = atomic_load(&self->pool->posts);
-        if (word != WORD_IDLE)
+        if (word == WORD_ASLEEP) /* it woke up for a job that is over */
+            atomic_compare_exchange_strong(&self->word, &word, WORD_IDLE);
+        else if (word != WORD_IDLE)
             vy_cpu_worker_accept(self, word);
         else if (posts != seen)
             is_serving = look_at_lists(self, posts, &seen);
@@ -155,18 +157,22 @@ void vy_cpu_pool_grow(vy_cpu_pool *pool, unsigned threads) {
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+int vy_cpu_worker_call(vy_cpu_worker *worker) {
+    uintptr_t word = WORD_ASLEEP;
+    if (!atomic_compare_exchange_strong(&worker->word, &word, WORD_IDLE))
+        return 0;
+    vy_cpu_futex_wake(&worker->word);
+    return 1;
+}
+
 void vy_cpu_pool_rouse(vy_cpu_pool *pool) {
     uint32_t started = atomic_load(&pool->started);
     for (uint32_t i = 0; i < started; i++)
         if (atomic_load(&pool->workers[i].word) == WORD_IDLE)
             return; /* it looks by itself */
-    for (uint32_t i = 0; i < started; i++) {
-        uintptr_t word = WORD_ASLEEP;
-        if (atomic_compare_exchange_strong(&pool->workers[i].word, &word, WORD_IDLE)) {
-            vy_cpu_futex_wake(&pool->workers[i].word);
+    for (uint32_t i = 0; i < started; i++)
+        if (vy_cpu_worker_call(&pool->workers[i]))
             return;
-        }
-    }
     if (started < pool->most)
         vy_cpu_pool_grow(pool, started + 1);
 }
@@ -218,11 +224,8 @@ void vy_cpu_pool_close(vy_cpu_pool *pool) {
     atomic_fetch_add(&pool->posts, 1);
     uint32_t started = atomic_load(&pool->started);
     pthread_mutex_unlock(&pool->lock);
-    for (uint32_t i = 0; i < started; i++) {
-        uintptr_t word = WORD_ASLEEP;
-        if (atomic_compare_exchange_strong(&pool->workers[i].word, &word, WORD_IDLE))
-            vy_cpu_futex_wake(&pool->workers[i].word);
-    }
+    for (uint32_t i = 0; i < started; i++)
+        vy_cpu_worker_call(&pool->workers[i]);
     for (uint32_t i = 0; i < started; i++)
         pthread_join(pool->workers[i].id, NULL);
     pthread_cond_destroy(&pool->quiet);

@@ -11,7 +11,8 @@
  *
  * A job is there as long as some word names it: its owner returns only when none does. Jobs that found too few threads, and tasks, are in lists under the lock;
  * `posts` changes when something was added, and a thread looks at the lists when it has seen it change. Who goes to sleep writes ASLEEP before it reads
- * posts, and who adds changes posts before it reads words: one of them sees the other. */
+ * posts, and who adds changes posts before it reads words: one of them sees the other. An owner that makes a thread ASLEEP again, which somebody who added
+ * something may have taken for one that helps, looks at the lists for it. */
 #ifndef VY_BACKENDS_CPU_POOL_INSIDE_H
 #define VY_BACKENDS_CPU_POOL_INSIDE_H
 
@@ -69,6 +70,8 @@ void vy_cpu_futex_wait(_Atomic uintptr_t *word, uintptr_t expected);
 void vy_cpu_futex_wake(_Atomic uintptr_t *word);
 /* Starts threads until there are so many, or as many as can be. With the lock held. */
 void vy_cpu_pool_grow(vy_cpu_pool *pool, unsigned threads);
+/* Makes a thread that sleeps look at the lists; returns 0 if it does not sleep. */
+int vy_cpu_worker_call(vy_cpu_worker *worker);
 /* Sees to it that some thread looks at the lists, if one has time; after posts was changed. With the lock held. */
 void vy_cpu_pool_rouse(vy_cpu_pool *pool);
 

@@ -180,11 +180,15 @@ static int names(uintptr_t word, const vy_cpu_job *job) {
 }
 
 /* Who has not begun need not. */
-static void take_back(vy_cpu_worker *worker, const vy_cpu_job *job) {
+static void take_back(vy_cpu_pool *pool, vy_cpu_worker *worker, const vy_cpu_job *job) {
     uintptr_t word = atomic_load(&worker->word);
-    while (names(word, job) && !(word & WORD_TAKEN))
-        if (atomic_compare_exchange_strong(&worker->word, &word, word & WORD_SLEPT))
-            return;
+    while (names(word, job) && !(word & WORD_TAKEN)) {
+        if (!atomic_compare_exchange_strong(&worker->word, &word, word & WORD_SLEPT))
+            continue;
+        if ((word & WORD_SLEPT) && (atomic_load(&pool->waiting) || atomic_load(&pool->wanting)))
+            vy_cpu_worker_call(worker);
+        return;
+    }
 }
 
 /* Waits for a thread that helps: it ends about now, and looking again is shorter than sleeping. */
@@ -210,7 +214,7 @@ static void await(vy_cpu_pool *pool, vy_cpu_worker *worker, const vy_cpu_job *jo
 static void gather(vy_cpu_pool *pool, vy_cpu_job *job) {
     uint32_t reach = atomic_load_explicit(&job->reach, memory_order_relaxed);
     for (uint32_t i = 0; i < reach; i++)
-        take_back(&pool->workers[i], job);
+        take_back(pool, &pool->workers[i], job);
     for (uint32_t i = 0; i < reach; i++)
         await(pool, &pool->workers[i], job);
 }

@@ -6,10 +6,11 @@
 #include "base/thread.h"
 #include "driver/boundary.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <time.h>
 
-enum { OWNERS = 5, JOBS = VY_SANITIZED ? 1500 : 6000, ELEMENTS = 300 };
+enum { OWNERS = 5, JOBS = VY_SANITIZED ? 1000 : 3000, ELEMENTS = 300 };
 
 static uint32_t next_random(uint32_t *state) {
     *state ^= *state << 13;
@@ -122,11 +123,19 @@ static void own(void *user, unsigned worker) {
     }
 }
 
+static void wait_for_sleep(vy_cpu_pool *pool) {
+    uint64_t start = vy_clock_now();
+    while (vy_cpu_pool_awake(pool) && vy_clock_now() - start < UINT64_C(10000000000))
+        pause_for(100);
+    assert_int_equal(vy_cpu_pool_awake(pool), 0);
+}
+
 static void stress(unsigned owners, unsigned helpers, uint64_t spin_ns, unsigned rounds) {
     shared s = {.pool = vy_cpu_pool_new(helpers, spin_ns), .rounds = rounds};
     assert_non_null(s.pool);
     vy_parallel(owners, own, &s);
     vy_cpu_pool_wait(s.pool);
+    wait_for_sleep(s.pool); /* nobody is left behind, looking for ever */
     vy_cpu_pool_close(s.pool);
     assert_int_equal(s.wrong, 0);
 }
@@ -152,13 +161,6 @@ static void pools_come_and_go(void **state) {
 
 /* ---- sleep ---- */
 
-static void wait_for_sleep(vy_cpu_pool *pool) {
-    uint64_t start = vy_clock_now();
-    while (vy_cpu_pool_awake(pool) && vy_clock_now() - start < UINT64_C(10000000000))
-        pause_for(100);
-    assert_int_equal(vy_cpu_pool_awake(pool), 0);
-}
-
 static void threads_without_work_sleep(void **state) {
     (void)state;
     for (uint64_t spin_ns = 0; spin_ns < 1000000; spin_ns += 400000) {
@@ -171,6 +173,86 @@ static void threads_without_work_sleep(void **state) {
         wait_for_sleep(pool);
         vy_cpu_pool_close(pool);
     }
+}
+
+static void do_little(vy_cpu_job *job, vy_cpu_part *part) {
+    uint64_t first, end;
+    while (vy_cpu_job_take(job, part, &first, &end))
+        for (uint64_t i = 0; i < 20 * end; i++)
+            __asm__ volatile("");
+}
+
+/* Jobs end about when those who were asked in their sleep wake up, or a little earlier or later. */
+static void threads_that_wake_too_late_sleep_again(void **state) {
+    (void)state;
+    vy_cpu_job job;
+    for (uint64_t spin_ns = 0; spin_ns < 20000; spin_ns += 10000) {
+        vy_cpu_pool *pool = vy_cpu_pool_new(3, spin_ns);
+        for (unsigned i = 0; i < 1500 * vy_test_effort(); i++) {
+            job.body = do_little;
+            job.end = 4 + i % 700;
+            job.chunk = 1;
+            job.helpers = job.sleepers = 3;
+            vy_cpu_pool_run(pool, &job);
+            if (i % 4 == 0)
+                pause_for(i % 100);
+        }
+        wait_for_sleep(pool);
+        vy_cpu_pool_close(pool);
+    }
+}
+
+typedef struct ticking {
+    vy_cpu_task task;
+    _Atomic unsigned *ticks;
+} ticking;
+
+static void tick(vy_cpu_task *task) {
+    atomic_fetch_add(((ticking *)task)->ticks, 1);
+}
+
+/* Rounds of two: one asks the thread that sleeps for help it is too late for, while the other starts a task for it. */
+typedef struct rounds {
+    vy_cpu_pool *pool;
+    _Atomic unsigned arrived, ticks;
+} rounds;
+
+static void meet(rounds *r, unsigned round) {
+    atomic_fetch_add(&r->arrived, 1);
+    while (atomic_load(&r->arrived) < 2 * round)
+        sched_yield();
+}
+
+static void start_or_ask(void *user, unsigned worker) {
+    rounds *r = user;
+    vy_cpu_job job;
+    for (unsigned i = 0; i < 400 * vy_test_effort(); i++) {
+        ticking t = {{.run = tick}, &r->ticks};
+        job.body = do_little;
+        job.end = 2 + i % 37;
+        job.chunk = 1;
+        job.helpers = job.sleepers = 1;
+        meet(r, 2 * i + 1);
+        if (worker)
+            vy_cpu_pool_run(r->pool, &job);
+        else {
+            for (unsigned k = 0; k < i * 7 % 300; k++)
+                __asm__ volatile("");
+            assert_true(vy_cpu_pool_start(r->pool, &t.task));
+            vy_cpu_pool_wait(r->pool);
+            assert_int_equal(r->ticks, i + 1);
+        }
+        meet(r, 2 * i + 2);
+        if (worker)
+            wait_for_sleep(r->pool);
+    }
+}
+
+static void tasks_are_not_forgotten_for_jobs_that_are_over(void **state) {
+    (void)state;
+    rounds r = {.pool = vy_cpu_pool_new(1, 0)};
+    vy_parallel(2, start_or_ask, &r);
+    vy_cpu_pool_close(r.pool);
 }
 
 static void close_jobs_do_not_wake_who_sleeps_before_it_is_worth_it(void **state) {
@@ -205,6 +287,8 @@ int main(void) {
         cmocka_unit_test(jobs_are_done_once_by_threads_that_look_for_them),
         cmocka_unit_test(pools_come_and_go),
         cmocka_unit_test(threads_without_work_sleep),
+        cmocka_unit_test(threads_that_wake_too_late_sleep_again),
+        cmocka_unit_test(tasks_are_not_forgotten_for_jobs_that_are_over),
         cmocka_unit_test(close_jobs_do_not_wake_who_sleeps_before_it_is_worth_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
