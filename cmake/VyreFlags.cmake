@@ -11,7 +11,8 @@ if(VYRE_WERROR)
 endif()
 
 if(VYRE_SANITIZE)
-    set(sanitizers -fsanitize=${VYRE_SANITIZE} -fno-omit-frame-pointer)
+    # Lines are all that a report shows of what debuggers know.
+    set(sanitizers -fsanitize=${VYRE_SANITIZE} -fno-omit-frame-pointer -g1)
     if(VYRE_SANITIZE MATCHES "undefined")
         list(APPEND sanitizers -fno-sanitize-recover=undefined)
     endif()

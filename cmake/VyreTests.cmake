@@ -20,12 +20,30 @@ else()
     set(support vyre-test-support)
 endif()
 
+# A test is compiled more often than it is run: what it calls is optimised, it itself hardly. Under sanitizers clang takes as long for a test as for the room that it
+# tests; those that compute little are not optimised at all.
+set(vyre_light_tests "/tests/(backends|build|builder|driver|text|tool|validate|wire)/")
+function(vyre_set_test_options target source)
+    if(VYRE_SANITIZE AND source MATCHES "${vyre_light_tests}")
+        target_compile_options(${target} PRIVATE -O0 -g1)
+    else()
+        target_compile_options(${target} PRIVATE -O1 -g1)
+    endif()
+endfunction()
+
+# Hundreds of programs, some with LLVM inside: a faster linker is felt.
+find_program(VYRE_LLD ld.lld)
+mark_as_advanced(VYRE_LLD)
+
 function(vyre_add_program kind source name directory)
     set(target "${kind}.${name}")
     add_executable(${target} ${source} ${ARGN})
     set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/${directory}"
         BUILD_RPATH_USE_ORIGIN ON BUILD_RPATH "$ORIGIN/../lib")
     target_link_libraries(${target} PRIVATE ${support})
+    if(VYRE_LLD)
+        target_link_options(${target} PRIVATE -fuse-ld=lld)
+    endif()
 endfunction()
 
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS "tests/test_*.c")
@@ -38,6 +56,7 @@ foreach(source ${test_sources})
     string(REGEX REPLACE "test_([^/]*)\\.c$" "\\1" name "${name}")
     string(REPLACE "/" "." name "${name}")
     vyre_add_program(test ${source} ${name} tests)
+    vyre_set_test_options(test.${name} ${source})
     if(source MATCHES "/tests/compilers/")
         target_link_libraries(test.${name} PRIVATE vyre-compiler-parts)
         target_link_options(test.${name} PRIVATE -Wl,--gc-sections)

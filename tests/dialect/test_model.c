@@ -548,6 +548,7 @@ typedef struct scenario {
     const char *name;
     role roles[THREADS];
     uint8_t rounds[THREADS];
+    uint8_t long_rounds[THREADS]; /* with more effort; none: the same */
 } scenario;
 
 static void choose_slots(void) {
@@ -572,8 +573,9 @@ static verdict explore(const scenario *scenario, unsigned rules, size_t *states)
     start.freed = (1u << OBJECTS) - 4; /* all but the current one can be had */
     roles = scenario->roles;
     rules_left_out = rules;
+    const int is_long = vy_test_effort() > 1 && scenario->long_rounds[0];
     for (int i = 0; i < THREADS; i++) {
-        start.threads[i].rounds = scenario->rounds[i];
+        start.threads[i].rounds = is_long ? scenario->long_rounds[i] : scenario->rounds[i];
         next_round(&start.threads[i], (unsigned)i);
     }
     choose_slots();
@@ -588,21 +590,22 @@ static verdict explore(const scenario *scenario, unsigned rules, size_t *states)
 
 /* ---- claims ---- */
 
-/* Under a sanitizer, which is for the code of the search and not for the model, a round less. */
 static const scenario two_readers = {
-    "two readers, two pins each; two installs", {READER, READER, WRITER}, {2, 2 - VY_SANITIZED, 2}};
+    "two readers, a pin or two each; two installs", {READER, READER, WRITER}, {2 - VY_SANITIZED, 1, 2}, {2, 2, 2}};
 static const scenario counting = {
-    "a reader and one that counts; two installs", {READER, COUNTER, WRITER}, {1, 2 - VY_SANITIZED, 2}};
-static const scenario both_count = {"two that count; two installs", {COUNTER, COUNTER, WRITER}, {1, 1, 2}};
-static const scenario handed_on = {"pins handed to another thread; two installs", {GIVER, TAKER, WRITER}, {2, 2, 2}};
-static const scenario two_writers = {"a reader; two writers", {READER, WRITER, WRITER}, {2, 1, 1}};
-static const scenario many_installs = {"a reader; four installs", {READER, IDLE, WRITER}, {3, 0, 4}};
+    "a reader and one that counts; two installs", {READER, COUNTER, WRITER}, {1, 1, 2}, {1, 2, 2}};
+static const scenario both_count = {"two that count; two installs", {COUNTER, COUNTER, WRITER}, {1, 1, 2}, {0}};
+static const scenario handed_on = {
+    "pins handed to another thread; two installs", {GIVER, TAKER, WRITER}, {2, 2, 2}, {0}};
+static const scenario two_writers = {"a reader; two writers", {READER, WRITER, WRITER}, {2, 1, 1}, {0}};
+static const scenario many_installs = {"a reader; four installs", {READER, IDLE, WRITER}, {3, 0, 4}, {0}};
 
 static void every_interleaving_is_safe_and_leaves_nothing(void **state_) {
     (void)state_;
     static const scenario *const scenarios[] = {&two_readers, &counting,    &both_count,
                                                 &handed_on,   &two_writers, &many_installs};
-    for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
+    /* Under a sanitizer, which is for the code of the search and not for the model, the smaller ones. */
+    for (size_t i = VY_SANITIZED ? 3 : 0; i < sizeof scenarios / sizeof *scenarios; i++)
         for (int fences = 0; fences < 2; fences++) {
             size_t states;
             verdict v = explore(scenarios[i], fences ? READER_FENCES : 0, &states);

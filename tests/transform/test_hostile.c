@@ -327,7 +327,7 @@ static void many_statements(void **state) {
         "v = v + t[v]\n",
     };
     text t = {0};
-    const unsigned count = (VY_SANITIZED ? 100 : 1000) * vy_test_effort();
+    const unsigned count = (VY_SANITIZED ? 100 : 400) * vy_test_effort();
     for (unsigned k = 0; k < sizeof lines / sizeof *lines; k++) {
         add_lines(&t, lines[k], count);
         vyre_program *program = program_of(&t), *optimised = NULL;

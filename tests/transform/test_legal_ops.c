@@ -6,6 +6,7 @@
 enum { CASES = 320 };
 
 static uint64_t tried, refused;
+static unsigned rows;
 
 static void try_row(vyre_op op, vyre_type result, vyre_type type, const uint64_t *const operands[3], size_t n,
                     int first_profile) {
@@ -13,7 +14,9 @@ static void try_row(vyre_op op, vyre_type result, vyre_type type, const uint64_t
     op_run run;
     if (!op_run_start(&run, op, result, type))
         return;
-    for (int i = first_profile; i < PROFILES + (int)covering->count; i += VY_SANITIZED ? 5 : 1) {
+    /* Without effort each row takes some of the profiles, another row others. */
+    const int step = VY_SANITIZED ? 5 : vy_test_effort() > 1 ? 1 : 2;
+    for (int i = first_profile + (int)(rows++ % (unsigned)step); i < PROFILES + (int)covering->count; i += step) {
         const profile *p = i < PROFILES ? &profiles[i] : &covering->rows[i - PROFILES];
         uint64_t cases = op_run_check(&run, p, n, operands, NULL);
         tried += cases;
