@@ -83,9 +83,8 @@ static inline vy_compiler_request code_request(const code *code, const processor
 
 /* Legalises a program unless it is legal, and encodes it. */
 static inline vyre_status code_lower(vyre_program *program, const processor *p, code *out, vyre_error *error) {
-    const vy_legal_target target = {.exact = vy_cpu_numerics(vy_cpu_features() & p->features),
-                                    .native_collectives = 1,
-                                    .cancellable = 1};
+    const vy_legal_target target = {
+        .exact = vy_cpu_numerics(vy_cpu_features() & p->features), .native_collectives = 1, .cancellable = 1};
     vyre_status status = VYRE_OK;
     if (vyre_program_level(program) == VYRE_LEVEL_LEGAL)
         out->legal = vyre_program_retain(program);
@@ -218,16 +217,6 @@ static inline const char *outcome_differs(const outcome *want, const outcome *go
 }
 
 /* ---- texts ---- */
-
-static inline vyre_program *code_parse(const char *text) {
-    vyre_module *module = NULL;
-    vyre_error error = VYRE_ERROR_INIT;
-    if (vyre_text_parse(text, strlen(text), NULL, NULL, &module, &error) != VYRE_OK)
-        fail_msg("%s (%s)", error.message, error.where);
-    vyre_program *program = vyre_program_retain(vyre_module_program(module, 0));
-    vyre_module_free(module);
-    return program;
-}
 
 static inline void code_show(const vyre_program *program) {
     vyre_bytes text = VYRE_BYTES_INIT;

@@ -84,7 +84,7 @@ static void compare(const sample *sample, const processor *p) {
     static outcome want, got;
     code code = {0};
     vyre_error error = VYRE_ERROR_INIT;
-    vyre_program *program = code_parse(sample->text);
+    vyre_program *program = vy_test_parse(sample->text);
     const vyre_arguments *given = arguments_of(program, &arguments);
     outcome_of_oracle(program, given, &want);
     if (want.status != VYRE_OK && want.status != VYRE_TRAPPED)
@@ -114,7 +114,7 @@ static void every_width_gives_the_bits_of_the_oracle(void **state) {
 
 static code lowered(const char *text) {
     code code = {0};
-    vyre_program *program = code_parse(text);
+    vyre_program *program = vy_test_parse(text);
     assert_int_equal(code_lower(program, processor_at(0), &code, NULL), VYRE_OK);
     vyre_program_release(program);
     return code;
@@ -155,7 +155,7 @@ static void programs_of_level_source_are_refused(void **state) {
     (void)state;
     code code = {0};
     vyre_error error = VYRE_ERROR_INIT;
-    code.legal = code_parse(samples[0].text);
+    code.legal = vy_test_parse(samples[0].text);
     assert_int_equal(vyre_wire_encode(code.legal, 0, &code.wire, NULL), VYRE_OK);
     vy_compiler_request r = code_request(&code, processor_at(0));
     assert_int_equal(vy_llvm_compile(&r, &code.bytes, &error), VYRE_INVALID_ARGUMENT);

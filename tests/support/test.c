@@ -1,5 +1,7 @@
 #include "support/test.h"
 
+#include "vyre/text.h"
+
 static const char *environment_or(const char *name, const char *otherwise) {
     const char *value = getenv(name);
     return value && *value ? value : otherwise;
@@ -26,6 +28,16 @@ const char *vy_test_path(const char *path) {
 unsigned vy_test_effort(void) {
     long effort = strtol(environment_or("VYRE_EFFORT", "1"), NULL, 10);
     return effort < 1 ? 1 : effort > 100000 ? 100000 : (unsigned)effort;
+}
+
+vyre_program *vy_test_parse(const char *text) {
+    vyre_module *module;
+    vyre_error error;
+    if (vyre_text_parse(text, strlen(text), NULL, NULL, &module, &error) != VYRE_OK)
+        fail_msg("%s (%s)\n%s", error.message, error.where, text);
+    vyre_program *program = vyre_program_retain(vyre_module_program(module, 0));
+    vyre_module_free(module);
+    return program;
 }
 
 vy_random vy_random_start(uint64_t stream) {

@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "vyre/program.h"
+
 /* Ends the running test as skipped, loudly: the total of a run counts lines that start with SKIP. */
 #define VY_SKIP(...)                                                                                                   \
     do {                                                                                                               \
@@ -33,6 +35,9 @@ const char *vy_test_path(const char *path);
 /* How much of a random campaign to run: 1 in `make test`, more in `make campaign` (environment variable
  * VYRE_EFFORT). */
 unsigned vy_test_effort(void);
+
+/* The first program of a text, retained; a text that does not parse fails the test. */
+vyre_program *vy_test_parse(const char *text);
 
 /* 1 in a build with a sanitizer, which is several times slower: random campaigns are shorter there. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -129,16 +129,6 @@ static inline int op_run_text(const op_run *run, char *text, size_t size) {
         run->result == VYRE_TYPE_BOOL ? "u32(" : "", value, run->result == VYRE_TYPE_BOOL ? ")" : "");
 }
 
-static inline vyre_program *parse_program(const char *text) {
-    vyre_module *module = NULL;
-    vyre_error error = {0};
-    if (vyre_text_parse(text, strlen(text), NULL, NULL, &module, &error) != VYRE_OK)
-        fail_msg("%s\nin\n%s", error.message, text);
-    vyre_program *program = vyre_program_retain(vyre_module_program(module, 0));
-    vyre_module_free(module);
-    return program;
-}
-
 static inline void print_program(const vyre_program *program) {
     vyre_bytes text = {0};
     if (vyre_text_print(program, &text, NULL) == VYRE_OK)
@@ -153,7 +143,7 @@ static inline int op_run_start(op_run *run, vyre_op op, vyre_type result, vyre_t
         return 0;
     *run = (op_run){.op = op, .result = result, .operand = operand};
     op_run_text(run, text, sizeof text);
-    run->program = parse_program(text);
+    run->program = vy_test_parse(text);
     return 1;
 }
 

@@ -10,7 +10,7 @@ static vyre_status run(vyre_oracle *oracle, const vyre_arguments *arguments, uns
 /* The original on the oracle, and the legal one as the device and, for races, on the oracle. */
 static void check(const char *text, vyre_type type, uint32_t count, uint64_t exact) {
     static uint8_t bytes[4096 * 8];
-    vyre_program *program = parse_program(text), *legal = NULL;
+    vyre_program *program = vy_test_parse(text), *legal = NULL;
     vyre_oracle *good = NULL, *bad = NULL, *checked = NULL;
     vyre_bytes want = {0}, got = {0}, again = {0};
     vyre_error error = {0};

@@ -128,7 +128,7 @@ static vyre_program *inside(const op_run *run) {
     replace(text, sizeof text, "count len(a)", "count 64");
     replace(text, sizeof text, "grid over a", "grid 1");
     replace(text, sizeof text, "global_id.x", "local_index");
-    return parse_program(text);
+    return vy_test_parse(text);
 }
 
 static void the_table_of_costs_is_right(void **state) {

@@ -143,7 +143,7 @@ static void second_roundings_are_not_made(void **state) {
 static void a_float_divided_by_a_constant_is_rewritten(void **state) {
     (void)state;
     vyre_program *legal,
-        *program = parse_program("program p {\n buffer a : f32 read_write\n workgroup 1\n grid over a\n"
+        *program = vy_test_parse("program p {\n buffer a : f32 read_write\n workgroup 1\n grid over a\n"
                                  " a[global_id.x] = a[global_id.x] / 3\n}\n");
     assert_int_equal(vy_legalise(program, &(vy_legal_target){.exact = ALL_BITS & ~BIT(F32_DIV)}, &legal, NULL),
                      VYRE_OK);
@@ -166,7 +166,7 @@ static void a_float_divided_by_a_constant_is_rewritten(void **state) {
 /* ---- what cannot be ---- */
 
 static void check_refused(const char *text, uint64_t exact, const char *what) {
-    vyre_program *program = parse_program(text), *legal;
+    vyre_program *program = vy_test_parse(text), *legal;
     vyre_error error = {0};
     assert_int_equal(vy_legalise(program, &(vy_legal_target){.exact = exact}, &legal, &error), VYRE_UNSUPPORTED);
     assert_null(legal);
@@ -190,7 +190,7 @@ static void f64_is_held_as_its_pattern(void **state) {
     } cases[] = {{ALL_BITS & ~F64_BITS, 1u << VYRE_TYPE_F64},
                  {ALL_BITS & ~BIT(INT64), 1u << VYRE_TYPE_F64 | 1u << VYRE_TYPE_U64 | 1u << VYRE_TYPE_I64}};
     vyre_program *program =
-        parse_program("program p {\n param k : f64\n buffer a : f64 read_write\n array w : f64[8] workgroup\n "
+        vy_test_parse("program p {\n param k : f64\n buffer a : f64 read_write\n array w : f64[8] workgroup\n "
                       "workgroup 8\n grid over a\n\n"
                       " let i = global_id.x\n w[local_index] = a[i] > k ? f64(i < 2) : k\n barrier\n"
                       " var s = 1.5f64\n for j in 0u32 .. 8 { s = fma(s, a[i], w[j]) / k }\n a[i] = sqrt(s)\n}\n");
@@ -244,7 +244,7 @@ static void a_test_that_has_no_place_is_over_a_limit(void **state) {
     strcat(text, "x[k] = 1\n");
     for (int i = 0; i <= 128; i++)
         strcat(text, "}\n");
-    vyre_program *program = parse_program(text);
+    vyre_program *program = vy_test_parse(text);
     assert_int_equal(vy_legalise(program, &(vy_legal_target){.exact = ALL_BITS}, &legal, &error), VYRE_LIMIT);
     assert_null(legal);
     assert_non_null(strstr(error.message, "128"));

@@ -29,7 +29,7 @@ static vyre_program *program_of(const char *declarations, const char *body, unsi
              "  buffer sum : u32 read_write\n%s\n  workgroup %u\n  grid over x\n\n  let i = global_id.x\n"
              "  let l = local_index\n%s\n}\n",
              declarations, group, body);
-    return parse_program(text);
+    return vy_test_parse(text);
 }
 
 /* Runs it as it is and legalised, with the given polls, under several schedules and on emitters that do and do not have collectives. */
@@ -232,7 +232,7 @@ static void traps_in_functions_with_several_returns(void **state) {
             "  let l = local_index\n  let r = pick(l)\n  s[l] = r\n  barrier\n  out[i] = s[31 - l]\n  let q = pick(n)\n"
             "  barrier\n  out[i] = q + pick(3)\n}\n",
             functions[f]);
-        vyre_program *program = parse_program(text);
+        vyre_program *program = vy_test_parse(text);
         static question q;
         assert_true(want_outcome(&q, program, usual()));
         assert_int_equal(q.want.status, VYRE_TRAPPED);
@@ -414,7 +414,7 @@ static void check_time(const char *open, const char *close) {
             (size_t)snprintf(text + used, sizeof text - used, "if l == %d { trap %d }\nif l == 0 { out[%d] = 1 }\n%s",
                              i, i, i % 4, i % 100 ? "" : "barrier\n");
     snprintf(text + used, sizeof text - used, "%s\n  barrier\n}\n", close);
-    vyre_program *program = parse_program(text), *made = NULL;
+    vyre_program *program = vy_test_parse(text), *made = NULL;
     vy_legal_target target = {.exact = ALL_BITS, .cancellable = 1};
     double start = seconds();
     assert_int_equal(vy_legal_end(program, &target, &made, NULL), VYRE_OK);

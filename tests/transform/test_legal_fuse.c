@@ -30,7 +30,7 @@ static vyre_program *program_of(const char *type, const char *body) {
              "  buffer z : u32 read\n  workgroup 8\n  grid 1\n  array s : %s [256] workgroup\n\n  let l = local_index\n"
              "  let b = l * 16\n  let q = l * (n + 8)\n%s}\n",
              type, type, type, body);
-    return parse_program(text);
+    return vy_test_parse(text);
 }
 
 typedef struct expected {
@@ -266,7 +266,7 @@ static void time_is_linear(void **state) {
         for (int i = 0; i < COUNT; i++)
             used += (size_t)snprintf(text + used, size - used, lines[kind], i * 37 % COUNT / 4 * 4 + i % 4, i % 100);
         snprintf(text + used, size - used, "}\n");
-        vyre_program *program = parse_program(text);
+        vyre_program *program = vy_test_parse(text);
         double start = seconds();
         vyre_program *made = fused(program, 16, 1);
         double took = seconds() - start;
@@ -286,7 +286,7 @@ static void time_is_linear(void **state) {
              "program p {\n  level legal\n  buffer y : u32 read_write\n  workgroup 8\n  grid 1\n  array s : u32 [256] "
              "workgroup\n  let l = local_index\n  let b = l * 16\n%s}\n",
              chain);
-    vyre_program *program = parse_program(whole), *made = fused(program, 16, 1);
+    vyre_program *program = vy_test_parse(whole), *made = fused(program, 16, 1);
     assert_int_equal(counts_of(made).wide_loads, 1);
     assert_int_equal(counts_of(made).ifs, 0);
     vyre_program_release(made);

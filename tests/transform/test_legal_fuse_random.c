@@ -166,7 +166,7 @@ static vyre_program *random_runs(writer *w) {
         w->type, w->type, INVOCATIONS, w->type, INVOCATIONS * REGION, w->type);
     put_block(w, 10);
     put(w, "for k in 0u32 .. 16 { y![b + k] = y![b + k] ^ s![b + k] * 5 }\n}\n");
-    return parse_program(w->text);
+    return vy_test_parse(w->text);
 }
 
 static void runs_of_accesses_keep_their_bytes(void **state) {
@@ -331,7 +331,7 @@ static vyre_program *example(const char *name) {
     assert_non_null(file);
     text[fread(text, 1, sizeof text - 1, file)] = 0;
     fclose(file);
-    return parse_program(text);
+    return vy_test_parse(text);
 }
 
 static void check_fast_path(vyre_program *program, unsigned wide_loads, unsigned wide_stores, unsigned scattered) {
@@ -370,7 +370,7 @@ static void fast_paths_have_wide_accesses_only(void **state) {
             "program copy {\n  buffer x : %s read\n  buffer y : %s write count len(x)\n  workgroup 64\n  grid over x\n"
             "  let i = global_id.x\n  if i < len(x) { y[i] = x[i] }\n}\n",
             types[i], types[i]);
-        check_fast_path(parse_program(text), 1, 1, 0);
+        check_fast_path(vy_test_parse(text), 1, 1, 0);
     }
 }
 

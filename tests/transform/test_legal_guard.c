@@ -4,16 +4,6 @@
 
 /* ---- single accesses ---- */
 
-static vyre_program *parse(const char *text) {
-    vyre_module *module;
-    vyre_error error;
-    if (vyre_text_parse(text, strlen(text), NULL, NULL, &module, &error) != VYRE_OK)
-        fail_msg("%s (%s)\n%s", error.message, error.where, text);
-    vyre_program *program = vyre_program_retain(vyre_module_program(module, 0));
-    vyre_module_free(module);
-    return program;
-}
-
 /* The body after the phase, as text without its frame. */
 static void check_body(const char *body, const char *expected) {
     char text[2048], want[4096];
@@ -25,7 +15,7 @@ static void check_body(const char *body, const char *expected) {
     vyre_bytes made = {0};
     snprintf(text, sizeof text, "program p {\n%s  array a : u32 [16] private\n\n%s}\n", head, body);
     snprintf(want, sizeof want, "program p {\n  level legal\n%s  array a : u32 [16] private\n\n%s}\n", head, expected);
-    program = parse(text);
+    program = vy_test_parse(text);
     if (vy_legal_guard(program, &vy_guard_rules_sound, NULL, &legal, &error) != VYRE_OK)
         fail_msg("%s\n%s", error.message, text);
     assert_int_equal(vyre_text_print(legal, &made, &error), VYRE_OK);
@@ -92,8 +82,9 @@ static void an_index_is_evaluated_once_and_in_its_place(void **state) {
 
 static void what_is_left_is_counted_and_explained(void **state) {
     (void)state;
-    vyre_program *program = parse("program p {\n param n : i32\n buffer x : u32 read_write\n buffer y : u32 read "
-                                  "count 9\n workgroup 4\n grid 1\n x[n] = y[local_index] + y[20] + y[max(n, 3)]\n}\n"),
+    vyre_program *program = vy_test_parse(
+                     "program p {\n param n : i32\n buffer x : u32 read_write\n buffer y : u32 read "
+                     "count 9\n workgroup 4\n grid 1\n x[n] = y[local_index] + y[20] + y[max(n, 3)]\n}\n"),
                  *legal;
     vy_legal_guards guards = {0};
     vyre_error error;
@@ -308,11 +299,11 @@ static vyre_status fill_and_guard(void *user) {
 static void a_failed_allocation_leaves_nothing_behind(void **state) {
     (void)state;
     vyre_program *program =
-        parse("program p {\n param k : u32\n buffer x : u32 read_write\n workgroup 8\n grid 1\n array t : u32 "
-              "[20] workgroup\n array a : f32 [3] private\n array b : i64 [30] private\n"
-              " for i in 0u32 .. 30 { b[i] = i64(k) }\n let (old) = atomic_add(x[t[k]], 1)\n"
-              " var v = 3u32\n while x[v] != 0 { v = v + u32(a[k]) }\n if v > 3 { x[k] = old } else "
-              "{ x[b[k]] = 1 }\n t[local_index] = 4\n barrier\n x[t[1]] = 4\n}\n");
+        vy_test_parse("program p {\n param k : u32\n buffer x : u32 read_write\n workgroup 8\n grid 1\n array t : u32 "
+                      "[20] workgroup\n array a : f32 [3] private\n array b : i64 [30] private\n"
+                      " for i in 0u32 .. 30 { b[i] = i64(k) }\n let (old) = atomic_add(x[t[k]], 1)\n"
+                      " var v = 3u32\n while x[v] != 0 { v = v + u32(a[k]) }\n if v > 3 { x[k] = old } else "
+                      "{ x[b[k]] = 1 }\n t[local_index] = 4\n barrier\n x[t[1]] = 4\n}\n");
     assert_true(VY_FAULT_LOOP(fill_and_guard, program) >= 20);
     vyre_program_release(program);
 }

@@ -60,7 +60,7 @@ static int has_source_collective(const vyre_program *program) {
 static void check(const trial *t) {
     static uint8_t values[BUFFER];
     static uint32_t operands[MOST];
-    vyre_program *program = parse_program(t->text), *met = NULL;
+    vyre_program *program = vy_test_parse(t->text), *met = NULL;
     vyre_bytes want = {0}, got = {0};
     vyre_error error = {0};
     fill(t, values, operands);
@@ -252,12 +252,12 @@ static void written_out_programs_have_a_text(void **state) {
         vyre_program *program, *met = NULL, *again;
         vyre_bytes text = {0};
         snprintf(t.text, sizeof t.text, several, 64u, 5u);
-        program = parse_program(t.text);
+        program = vy_test_parse(t.text);
         assert_int_equal(vy_legal_meet(program, &(vy_legal_target){.subgroup_width = t.hardware}, &met, NULL), VYRE_OK);
         assert_int_equal(vyre_text_print(met, &text, NULL), VYRE_OK);
         assert_int_equal(vyre_bytes_resize(&text, text.size + 1, NULL), VYRE_OK);
         ((char *)text.data)[text.size - 1] = 0;
-        again = parse_program((const char *)text.data);
+        again = vy_test_parse((const char *)text.data);
         vyre_digest a, b;
         vyre_program_fingerprint(met, &a);
         vyre_program_fingerprint(again, &b);
@@ -272,7 +272,7 @@ static void written_out_programs_have_a_text(void **state) {
 /* ---- what is left, and what it costs ---- */
 
 static vyre_program *meet(const char *text, vy_legal_target target) {
-    vyre_program *program = parse_program(text), *met = NULL;
+    vyre_program *program = vy_test_parse(text), *met = NULL;
     assert_int_equal(vy_legal_meet(program, &target, &met, NULL), VYRE_OK);
     vyre_program_release(program);
     return met;

@@ -136,7 +136,7 @@ static void a_native_fma_serves_values_held_in_f32(void **state) {
                  " workgroup 32\n grid over a\n\n let i = global_id.x\n"
                  " sums[i] = fma(a[i], b[i], c[i])\n roots[i] = sqrt(a[i]) + b[i]\n}\n",
                  name, name, name, name, name);
-        vyre_program *program = parse_program(text);
+        vyre_program *program = vy_test_parse(text);
         specials_of(types[t], values);
         for (size_t i = 0; i < SPECIAL * SPECIAL; i++) {
             room[0][i] = (uint16_t)values[i / SPECIAL];

@@ -123,7 +123,7 @@ static void compare(vyre_program *program, vyre_program *made, uint64_t exact, c
 }
 
 static void check_on(const char *text, const vyre_arguments *arguments, const vy_legal_target *target) {
-    vyre_program *program = parse_program(text), *legal = NULL;
+    vyre_program *program = vy_test_parse(text), *legal = NULL;
     vyre_error error = {0};
     if (vy_legalise(program, target, &legal, &error) != VYRE_OK)
         fail_msg("%s\nin\n%s", error.message, text);
@@ -313,7 +313,7 @@ static void params_that_become_too_many_are_over_a_limit(void **state) {
     for (int i = 0; i < 128; i++)
         vy_string_format(&text, "  param p%d : u64\n", i);
     vy_string_add(&text, "  buffer x : u64 write count 1\n  workgroup 1\n  grid 1\n\n  x[0] = p127\n}\n");
-    vyre_program *program = parse_program(text.text);
+    vyre_program *program = vy_test_parse(text.text);
     assert_int_equal(vy_legalise(program, &(vy_legal_target){.exact = poor.exact}, &legal, &error), VYRE_LIMIT);
     assert_non_null(strstr(error.message, "256 params"));
     vyre_program_release(program);
@@ -361,7 +361,7 @@ static void values_meet_half_by_half(void **state) {
 /* ---- level legal ---- */
 
 static void check_legal(const char *text, const vyre_arguments *arguments) {
-    vyre_program *program = parse_program(text), *made = NULL;
+    vyre_program *program = vy_test_parse(text), *made = NULL;
     vy_legal_library library;
     vyre_error error = {0};
     vyre_status status =

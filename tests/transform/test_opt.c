@@ -12,20 +12,10 @@ static const char head[] = "program p {\n param k : u32\n param f : f32\n buffer
                            " buffer y : f32 read_write count 64\n buffer r : u32 read count 64\n workgroup 4\n grid 1\n"
                            " array a : u32 [8] private\n array t : u32 [8] workgroup\n";
 
-static vyre_program *parse(const char *text) {
-    vyre_module *module;
-    vyre_error error;
-    if (vyre_text_parse(text, strlen(text), NULL, NULL, &module, &error) != VYRE_OK)
-        fail_msg("%s (%s)\n%s", error.message, error.where, text);
-    vyre_program *program = vyre_program_retain(vyre_module_program(module, 0));
-    vyre_module_free(module);
-    return program;
-}
-
 static vyre_program *program_of(const char *body) {
     char text[8192];
     snprintf(text, sizeof text, "%s%s\n}\n", head, body);
-    return parse(text);
+    return vy_test_parse(text);
 }
 
 /* The program after the passes, given by name. */
@@ -532,7 +522,7 @@ static vyre_status run_each_pass(void *user) {
 
 static void a_failed_allocation_leaves_nothing_behind(void **state) {
     (void)state;
-    vyre_program *program = parse(everything), *flat;
+    vyre_program *program = vy_test_parse(everything), *flat;
     vyre_error error;
     vyre_digest before = program->fingerprint;
     assert_int_equal(vyre_program_inline(program, &flat, &error), VYRE_OK);
@@ -556,7 +546,7 @@ static void time_is_linear(void **state) {
         used += (size_t)snprintf(text + used, size - used, "let v%u = x[s + %u] * 8 + 0\ns = v%u / 10 + s\n", i,
                                  i % 1000, i);
     used += (size_t)snprintf(text + used, size - used, "x[global_id.x] = s\n}\n");
-    vyre_program *program = parse(text), *out;
+    vyre_program *program = vy_test_parse(text), *out;
     vyre_optimize_report report;
     vyre_error error;
     vyre_optimize_options options = {.level = 2};

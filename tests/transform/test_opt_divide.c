@@ -12,16 +12,6 @@ enum { LARGEST = 65536 };
 static uint64_t dividends[LARGEST];
 static uint8_t bytes[LARGEST * 8];
 
-static vyre_program *parse(const char *text) {
-    vyre_module *module;
-    vyre_error error;
-    if (vyre_text_parse(text, strlen(text), NULL, NULL, &module, &error) != VYRE_OK)
-        fail_msg("%s (%s)\n%s", error.message, error.where, text);
-    vyre_program *program = vyre_program_retain(vyre_module_program(module, 0));
-    vyre_module_free(module);
-    return program;
-}
-
 /* Whether an op of the program is one of these two. */
 static int uses(const vyre_program *program, vyre_op one, vyre_op other) {
     for (uint32_t i = 0; i < program->exprs.count; i++) {
@@ -40,7 +30,7 @@ static void run(vyre_op op, vyre_type type, uint64_t by, size_t n, int must_go) 
              "program p {\n buffer x : %s read\n buffer y : %s write count len(x)\n workgroup 256\n grid over x\n"
              " y[global_id.x] = x[global_id.x] %s bitcast<%s>(0x%llxu%u)\n}\n",
              name, name, vyre_op_get(op)->symbol, name, (unsigned long long)by, vyre_type_bits(type));
-    vyre_program *program = parse(text), *made;
+    vyre_program *program = vy_test_parse(text), *made;
     vyre_error error;
     vyre_optimize_options options = {.passes = (vyre_pass[]){VYRE_PASS_FOLD, VYRE_PASS_STRENGTH}, .pass_count = 2};
     assert_int_equal(vyre_program_optimize(program, &options, &made, NULL, &error), VYRE_OK);

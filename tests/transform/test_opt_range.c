@@ -5,19 +5,9 @@
 
 #include "transform/range_checks.h"
 
-static vyre_program *parse(const char *text) {
-    vyre_module *module;
-    vyre_error error;
-    if (vyre_text_parse(text, strlen(text), NULL, NULL, &module, &error) != VYRE_OK)
-        fail_msg("%s (%s)\n%s", error.message, error.where, text);
-    vyre_program *program = vyre_program_retain(vyre_module_program(module, 0));
-    vyre_module_free(module);
-    return program;
-}
-
 /* Whether the last store of a program is always inside. */
 static int last_store_in(const char *text) {
-    vyre_program *program = parse(text);
+    vyre_program *program = vy_test_parse(text);
     vy_ranges *ranges;
     vyre_error error;
     int inside = -1;
@@ -313,9 +303,9 @@ static vyre_status make_and_free(void *user) {
 
 static void a_failed_allocation_leaves_nothing_behind(void **state) {
     (void)state;
-    vyre_program *program =
-        parse("program p {\n buffer x : u32 read_write\n workgroup 1\n grid 1\n var v = 3u32\n for i in 0u32 .. len(x) "
-              "{ if i < 5 { v = v + x[i] } else { x[i] = v } } }\n");
+    vyre_program *program = vy_test_parse(
+        "program p {\n buffer x : u32 read_write\n workgroup 1\n grid 1\n var v = 3u32\n for i in 0u32 .. len(x) "
+        "{ if i < 5 { v = v + x[i] } else { x[i] = v } } }\n");
     assert_true(VY_FAULT_LOOP(make_and_free, program) >= 3);
     vyre_program_release(program);
 }

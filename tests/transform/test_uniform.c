@@ -8,16 +8,6 @@
 #include "ir/validate/check.h"
 #include "transform/uniform.h"
 
-static vyre_program *parse(const char *text) {
-    vyre_module *module;
-    vyre_error error;
-    if (vyre_text_parse(text, strlen(text), NULL, NULL, &module, &error) != VYRE_OK)
-        fail_msg("%s (%s)\n%s", error.message, error.where, text);
-    vyre_program *program = vyre_program_retain(vyre_module_program(module, 0));
-    vyre_module_free(module);
-    return program;
-}
-
 /* ---- small programs ---- */
 
 enum { NO_STRIDE = -1000 };
@@ -33,7 +23,7 @@ static claim last_store(const char *body) {
              "program p {\n param k : u32\n buffer x : u32 read_write\n buffer r : u32 read\n workgroup 8, 2\n grid 4\n"
              " array a : u32 [16] private\n array t : u32 [16] workgroup\n%s\n}\n",
              body);
-    vyre_program *program = parse(text);
+    vyre_program *program = vy_test_parse(text);
     vy_uniform *uniform;
     vyre_error error;
     claim made = {0};
@@ -117,8 +107,9 @@ static void strides_of_indices(void **state) {
 
 static void calls_are_to_be_inlined(void **state) {
     (void)state;
-    vyre_program *program = parse("fn f(i: u32) -> u32 { return i + 1 }\nprogram p {\n buffer x : u32 read_write\n "
-                                  "workgroup 4\n grid over x\n x[global_id.x] = f(3)\n}\n");
+    vyre_program *program =
+        vy_test_parse("fn f(i: u32) -> u32 { return i + 1 }\nprogram p {\n buffer x : u32 read_write\n "
+                      "workgroup 4\n grid over x\n x[global_id.x] = f(3)\n}\n");
     vy_uniform *uniform;
     vyre_error error;
     assert_int_equal(vy_uniform_make(program, &uniform, &error), VYRE_INVALID_ARGUMENT);
@@ -418,9 +409,9 @@ static vyre_status make_and_free(void *user) {
 
 static void a_failed_allocation_leaves_nothing_behind(void **state) {
     (void)state;
-    vyre_program *program =
-        parse("program p {\n buffer x : u32 read_write\n workgroup 1\n grid 1\n var v = 3u32\n for i in 0u32 .. len(x) "
-              "{ if i < 5 { v = v + x[i] } else { x[i] = v } } }\n");
+    vyre_program *program = vy_test_parse(
+        "program p {\n buffer x : u32 read_write\n workgroup 1\n grid 1\n var v = 3u32\n for i in 0u32 .. len(x) "
+        "{ if i < 5 { v = v + x[i] } else { x[i] = v } } }\n");
     assert_true(VY_FAULT_LOOP(make_and_free, program) >= 5);
     vyre_program_release(program);
 }

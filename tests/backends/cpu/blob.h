@@ -184,18 +184,8 @@ static inline void blob_close(blob_rig *r) {
 #define BLOB_OVER_X(name)                                                                                              \
     "program " name " {\n buffer x : u32 read_write\n workgroup 1\n grid over x\n x[global_id.x] = 1\n}"
 
-static inline vyre_program *blob_parse(const char *text) {
-    vyre_module *module;
-    vyre_error error = VYRE_ERROR_INIT;
-    if (vyre_text_parse(text, strlen(text), NULL, NULL, &module, &error) != VYRE_OK)
-        fail_msg("%s", error.message);
-    vyre_program *program = vyre_program_retain(vyre_module_program(module, 0));
-    vyre_module_free(module);
-    return program;
-}
-
 static inline vyre_pipeline *blob_pipeline(blob_rig *r, const char *text) {
-    vyre_program *program = blob_parse(text);
+    vyre_program *program = vy_test_parse(text);
     vyre_pipeline *pipeline = NULL;
     vyre_error error = VYRE_ERROR_INIT;
     if (vyre_compile(r->backend, program, NULL, &pipeline, &error) != VYRE_OK)

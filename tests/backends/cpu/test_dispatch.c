@@ -532,7 +532,7 @@ static void frames_larger_than_memory_are_refused(void **state) {
     BLOB_NEEDS_CODE();
     const blob huge = {add_blob.start, add_blob.end, UINT64_C(1) << 40, UINT64_C(1) << 40};
     blob_rig r;
-    vyre_program *program = blob_parse(BLOB_ADD);
+    vyre_program *program = vy_test_parse(BLOB_ADD);
     vyre_bytes bytes = VYRE_BYTES_INIT;
     vyre_native_pipeline native = {NULL, NULL};
     const vyre_compile_options options = {.struct_size = sizeof options};
@@ -631,7 +631,7 @@ static void a_compiler_that_is_not_there_is_named_when_it_is_needed(void **state
     vyre_backend *backend;
     vyre_pipeline *pipeline;
     vyre_error error;
-    vyre_program *program = blob_parse(BLOB_ADD);
+    vyre_program *program = vy_test_parse(BLOB_ADD);
     setenv("VYRE_COMPILER", "/nowhere/compiler.so", 1);
     assert_int_equal(vyre_acquire("cpu", &backend, &error), VYRE_OK);
     assert_int_not_equal(vyre_compile(backend, program, NULL, &pipeline, &error), VYRE_OK);

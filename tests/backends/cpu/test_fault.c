@@ -41,7 +41,7 @@ static vyre_status open_and_run(void *user) {
 static void a_lack_of_memory_is_survived(void **state) {
     (void)state;
     BLOB_NEEDS_CODE();
-    vyre_program *add = blob_parse(BLOB_ADD), *memory = blob_parse(BLOB_OVER_X("memory"));
+    vyre_program *add = vy_test_parse(BLOB_ADD), *memory = vy_test_parse(BLOB_OVER_X("memory"));
     VY_FAULT_LOOP_LENIENT(open_and_run, add);
     VY_FAULT_LOOP_LENIENT(open_and_run, memory);
     vyre_program_release(add);

@@ -167,7 +167,7 @@ static vyre_status load_code(void *user) {
 static void loading_survives_a_lack_of_memory(void **state) {
     (void)state;
     BLOB_NEEDS_CODE();
-    loading l = {object_of(&add_blob), blob_parse(BLOB_ADD)};
+    loading l = {object_of(&add_blob), vy_test_parse(BLOB_ADD)};
     VY_FAULT_LOOP(load_code, &l);
     vyre_bytes_free(&l.bytes);
     vyre_program_release(l.program);

@@ -13,7 +13,7 @@ static unsigned turn;
 
 static void try_text(const char *text, const vyre_span *inputs, size_t input_count) {
     char why[512];
-    vyre_program *program = code_parse(text);
+    vyre_program *program = vy_test_parse(text);
     const vyre_arguments arguments = {
         .inputs = inputs, .input_count = input_count, .geometry = {VYRE_GEOMETRY_PROGRAM, {0, 0, 0}}};
     manner m = {processor_at(turn % PROCESSORS), (uint8_t)(turn & 1), (uint8_t)(turn % 5 == 0)};

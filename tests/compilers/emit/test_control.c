@@ -214,7 +214,7 @@ static uint64_t judged;
 
 static void try_text(const sample *s, const char *shape, const char *text, size_t length, const manner *m) {
     char why[512];
-    vyre_program *program = code_parse(text);
+    vyre_program *program = vy_test_parse(text);
     const vyre_scalar param = {VYRE_TYPE_U32, 4};
     const vyre_span inputs[4] = {{x, 4 * length}, {y, 4 * length}, {z, 4 * length}, {x, 0}};
     const vyre_arguments arguments = {.params = &param,
@@ -344,7 +344,7 @@ static void stop_sample(const sample *s, const char *shape, const processor *p) 
     pthread_t thread;
     snprintf(grid, sizeof grid, "grid over y\n%.*s", (int)(at - s->body), s->body);
     snprintf(text, sizeof text, head, shape, grid, at + 1);
-    vyre_program *program = code_parse(text);
+    vyre_program *program = vy_test_parse(text);
     const vyre_scalar param = {VYRE_TYPE_U32, 4};
     const vyre_span inputs[4] = {{x, 400}, {y, 400}, {z, 400}, {x, 0}};
     const vyre_arguments arguments = {.params = &param,

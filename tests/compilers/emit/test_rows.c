@@ -117,7 +117,7 @@ static void try_sample(const sample *s, unsigned turn) {
     manner m = {processor_at(turn / 3 % PROCESSORS), turn % 5 != 0, turn % 7 == 0};
     if (!processor_is_here(m.processor))
         m.processor = processor_at(5);
-    vyre_program *program = code_parse(text);
+    vyre_program *program = vy_test_parse(text);
     try_number(program, s, shape, numbers[turn / 2 % NUMBERS], lengths[turn % 4], &m);
     vyre_program_release(program);
 }

@@ -297,7 +297,7 @@ static void stops(const vy_ptx_control *control, int is_to_stop) {
     const vyre_span input = {values, sizeof values};
     const vyre_arguments arguments = {.inputs = &input, .input_count = 1};
     const vy_legal_target target = vy_ptx_target(gpu.architecture, 1);
-    vyre_program *program = parse_program(FOREVER), *legal = NULL;
+    vyre_program *program = vy_test_parse(FOREVER), *legal = NULL;
     outcome got;
     memset(values, is_to_stop ? 1 : 0, sizeof values);
     assert_int_equal(vy_legalise(program, &target, &legal, NULL), VYRE_OK);
@@ -326,7 +326,7 @@ static void a_dispatch_stops_at_its_deadline_and_when_it_is_cancelled(void **sta
 static void try_many_traps(uint64_t first, uint64_t end) {
     (void)first, (void)end;
     enum { COUNT = 1 << 20, FIRST = 777 };
-    vyre_program *program = parse_program("program all {\n buffer x : u32 read\n workgroup 256\n grid over x\n"
+    vyre_program *program = vy_test_parse("program all {\n buffer x : u32 read\n workgroup 256\n grid over x\n"
                                           " if x[global_id.x] != 0 { trap x[global_id.x] }\n}\n");
     uint32_t *values = calloc(COUNT, sizeof *values);
     const vyre_span input = {values, COUNT * sizeof *values};

@@ -11,7 +11,7 @@
 static const vy_ptx_prepare_options device = {.architecture = PTX_ARCHITECTURE};
 
 static vyre_program *prepared(const char *text, uint32_t factor) {
-    vyre_program *program = parse_program(text);
+    vyre_program *program = vy_test_parse(text);
     vy_ptx_prepared made;
     vyre_error error = VYRE_ERROR_INIT;
     if (vy_ptx_prepare(program, &device, &made, &error) != VYRE_OK)
@@ -55,7 +55,7 @@ static void streams_are_widened_to_sixteen_bytes(void **state) {
 
 static void a_grid_that_must_stay_is_kept(void **state) {
     (void)state;
-    vyre_program *program = parse_program("program p {\n buffer a : u32 read_write\n workgroup 256\n grid over a\n"
+    vyre_program *program = vy_test_parse("program p {\n buffer a : u32 read_write\n workgroup 256\n grid over a\n"
                                           " if global_id.x < len(a) { a[global_id.x] = 1 }\n}\n");
     vy_ptx_prepare_options kept = device;
     vy_ptx_prepared made;
@@ -220,7 +220,7 @@ static vyre_status prepares(void *program) {
 static void every_allocation_may_fail(void **state) {
     (void)state;
     vyre_program *program =
-        parse_program("program p {\n buffer x : u32 read_write\n workgroup 32\n grid over x\n"
+        vy_test_parse("program p {\n buffer x : u32 read_write\n workgroup 32\n grid over x\n"
                       " array w : u32 [4] private\n let i = global_id.x\n for t in 0u32 .. 4 { w[t] = x[i] + t }\n"
                       " var s = 1u32\n while s < 4 { w[s] = w[s] + 1\n s = s * 2 }\n x[i] = w[1] + w[2]\n}\n");
     assert_true(VY_FAULT_LOOP_LENIENT(prepares, program) > 5); /* some of it can be done without */

@@ -204,7 +204,7 @@ static void a_program_has_one_text(void **state) {
     "program p {\n level legal\n buffer x : u32 read_write\n workgroup 32\n array t : u32 [4] workgroup\n" body "}\n"
 
 static void refuses(const char *text, const char *named) {
-    vyre_program *program = parse_program(text);
+    vyre_program *program = vy_test_parse(text);
     vyre_error error = VYRE_ERROR_INIT;
     vy_ptx_code code;
     assert_int_equal(vy_ptx_emit(program, NULL, &code, &error), VYRE_UNSUPPORTED);
@@ -229,7 +229,7 @@ static void what_only_exists_before_legalisation_is_named(void **state) {
 
 static void an_architecture_that_lacks_something_is_named(void **state) {
     (void)state;
-    vyre_program *program = parse_program(LEGAL("atomic_store<release>(x![0], 1)\n"));
+    vyre_program *program = vy_test_parse(LEGAL("atomic_store<release>(x![0], 1)\n"));
     vyre_error error = VYRE_ERROR_INIT;
     vy_ptx_code code;
     assert_int_equal(vy_ptx_emit(program, &(vy_ptx_options){60}, &code, &error), VYRE_UNSUPPORTED);
