@@ -17,7 +17,7 @@ static void random_philox(unsigned n, const uint32_t *multipliers, const uint64_
     for (unsigned i = 0; i < n / 2; i++)
         k[i] = (uint32_t)in[n + i];
     for (int round = 0; round < 10; round++) {
-        uint32_t next[4];
+        uint32_t next[4] = {0};
         for (unsigned i = 0; i < n / 2; i++) {
             unsigned from = (i + 1) % (n / 2); /* the pair that lands here */
             uint64_t product = (uint64_t)multipliers[from] * c[2 * from];

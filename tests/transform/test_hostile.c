@@ -267,7 +267,7 @@ static void deep_expressions(void **state) {
     static const char *const types[] = {"u32", "u64", "i64", "f32", "f64", "f16", "bf16", "u8", "i16"};
     static const char *const tails[] = {" + x[i])", " / x[i])", " * y[i])"};
     text t = {0};
-    for (unsigned k = 0; k < sizeof types / sizeof *types; k += VY_SANITIZED ? 2 : 1) {
+    for (unsigned k = 0; k<sizeof types / sizeof *types; k += vy_test_effort()> 1 ? 1 : VY_SANITIZED ? 4 : 2) {
         add(&t,
             "program p {\nbuffer x : %s read_write\nbuffer y : %s read\nworkgroup 64\ngrid over x\n"
             "let i = global_id.x\nx[i] = ",
