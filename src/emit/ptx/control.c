@@ -261,25 +261,61 @@ static void write_for(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     e->loops.count--;
 }
 
-/* The condition stands before the loop and at its end: one that nobody enters is then a branch like any other to the driver's compiler, which does not survive some of
- * those that begin with the question (docs/ptx.md). */
+/* What is asked before every trip: the condition; or, of an endless loop, that of an `if c { break }` that it begins with, behind some `let`s. */
+typedef struct question {
+    uint32_t first, end; /* the `let`s */
+    uint32_t condition;
+    int wanted; /* what it must be for another trip */
+    uint32_t body;
+} question;
+
+static question question_of(const vyre_program *p, uint32_t index, const vy_stmt *s) {
+    const vy_stmt *stmts = p->stmts.items;
+    const vy_expr *condition = &p->exprs.items[s->a];
+    uint32_t i = index + 1;
+    while (i < s->end && stmts[i].kind == VY_STMT_LET)
+        i++;
+    int breaks = i < s->end && stmts[i].kind == VY_STMT_IF && stmts[i].end == i + 2 && stmts[i].middle == i + 2 &&
+                 stmts[i + 1].kind == VY_STMT_BREAK;
+    if (condition->kind == VY_EXPR_LITERAL && condition->bits && breaks)
+        return (question){index + 1, i, stmts[i].a, 0, i + 2};
+    return (question){index + 1, index + 1, s->a, 1, index + 1};
+}
+
+/* Asks again: the `let`s get the registers that they have. */
+static vy_ptx_value ask_again(vy_ptx *e, const question *q) {
+    for (uint32_t i = q->first; i < q->end; i++) {
+        const vy_stmt *let = &e->program->stmts.items[i];
+        vy_ptx_value has = e->variables[let->variable], now = vy_ptx_expr(e, let->a);
+        if (!has.is_literal && (now.is_literal || now.number != has.number))
+            vy_ptx_move(e, has, now);
+    }
+    return vy_ptx_expr(e, q->condition);
+}
+
+/* The question stands before the loop and at its end: a loop that nobody enters is then a branch like any other to the driver's compiler, which does not survive some of
+ * those that begin with it (docs/ptx.md). */
 static void write_while(vy_ptx *e, uint32_t index, const vy_stmt *s) {
-    vy_ptx_value condition = vy_ptx_expr(e, s->a);
-    if (is_known(condition, 0))
+    question q = question_of(e->program, index, s);
+    vy_ptx_statements(e, q.first, q.end);
+    vy_ptx_value condition = vy_ptx_expr(e, q.condition);
+    if (is_known(condition, !q.wanted))
         return;
     vy_ptx_loop *pushed = push_loop(e);
     if (!pushed)
         return;
     vy_ptx_loop loop = *pushed;
     uint32_t body = vy_ptx_label(e);
-    jump_unless(e, condition, loop.exit);
+    if (!condition.is_literal)
+        jump_if(e, condition, !q.wanted, loop.exit);
     vy_ptx_place(e, body);
-    vy_ptx_statements(e, index + 1, s->end);
+    vy_ptx_statements(e, q.body, s->end);
     vy_ptx_place(e, loop.next);
-    if (is_known(condition, 1))
+    condition = ask_again(e, &q);
+    if (condition.is_literal)
         jump(e, body);
     else
-        jump_if(e, vy_ptx_expr(e, s->a), 1, body);
+        jump_if(e, condition, q.wanted, body);
     vy_ptx_place(e, loop.exit);
     e->loops.count--;
 }

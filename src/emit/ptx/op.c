@@ -139,21 +139,11 @@ static vy_ptx_value absolute(vy_ptx *e, vyre_type type, vy_ptx_value a) {
     return two(e, "sub", signed_of(type), type, two(e, "xor", vy_ptx_bits(type), type, a, sign), sign);
 }
 
-/* `not` and `xor -1` are compiled wrongly by ptxas 13.0 and the driver of that time, for every architecture: where x is known from a condition that only ever goes one
- * way, ~x & y becomes x & y. This form of the same instruction is not. */
+/* -1 - x. `not` and `xor -1` are compiled wrongly by ptxas 13.0 and the driver of that time, for every architecture: where x is known from a condition that only ever goes
+ * one way, ~x & y becomes x & y. `lop3` is compiled rightly, but may end the compiler (docs/ptx.md). */
 static vy_ptx_value complement(vy_ptx *e, vyre_type type, vy_ptx_value a) {
-    vy_ptx_value d = vy_ptx_new(e, type);
-    const char *from = vy_ptx_register(e, a);
-    if (vy_ptx_class_of(type) == VY_PTX_B32) {
-        vy_ptx_write(e, "lop3.b32 %s, %s, 0, 0, 0x0f", vy_ptx_name(e, d), from);
-        return d;
-    }
-    vy_ptx_value low = vy_ptx_new(e, VYRE_TYPE_U32), high = vy_ptx_new(e, VYRE_TYPE_U32);
-    vy_ptx_write(e, "mov.b64 {%s, %s}, %s", vy_ptx_name(e, low), vy_ptx_name(e, high), from);
-    low = complement(e, VYRE_TYPE_U32, low);
-    high = complement(e, VYRE_TYPE_U32, high);
-    vy_ptx_write(e, "mov.b64 %s, {%s, %s}", vy_ptx_name(e, d), vy_ptx_name(e, low), vy_ptx_name(e, high));
-    return d;
+    vyre_type number = vy_ptx_class_of(type) == VY_PTX_B64 ? VYRE_TYPE_I64 : VYRE_TYPE_I32;
+    return two(e, "sub", signed_of(type), type, vy_ptx_literal(number, UINT64_MAX), a);
 }
 
 static int is_all_ones(vyre_type type, vy_ptx_value v) {

@@ -126,7 +126,7 @@ static void ptxas_survives_random_traps(void **state) {
     try_seeds("traps", 1);
 }
 
-/* These ended it when a `while` began with its question: loops that are left by a return, and that nobody enters because of what stands before. */
+/* These ended it when a `while` began with its question: loops that are left from the middle, and that nobody enters because of what stands before. */
 static void ptxas_survives_loops_that_nobody_enters(void **state) {
     static const uint64_t seeds[] = {52, 364, 1052, 1148, 1452};
     texts t = {.what = "traps"};
@@ -135,12 +135,23 @@ static void ptxas_survives_loops_that_nobody_enters(void **state) {
         VY_SKIP("ptxas_survives_loops_that_nobody_enters: there is no ptxas here (PTXAS, /usr/local/cuda/bin)");
     for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++)
         try_seed(&t, seeds[i], 1);
+    try_seed(&t, 1608, 0); /* the question is the first statement */
+    flush(&t, 90);
+}
+
+/* A complement by lop3, compared with zero in a loop. */
+static void ptxas_survives_complements(void **state) {
+    texts t = {.what = "random"};
+    (void)state;
+    if (!ptxas_path())
+        VY_SKIP("ptxas_survives_complements: there is no ptxas here (PTXAS, /usr/local/cuda/bin)");
+    try_seed(&t, 4315, 0);
     flush(&t, 90);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(ptxas_survives_loops_that_nobody_enters),
-                                       cmocka_unit_test(ptxas_survives_random_programs),
-                                       cmocka_unit_test(ptxas_survives_random_traps)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ptxas_survives_loops_that_nobody_enters), cmocka_unit_test(ptxas_survives_complements),
+        cmocka_unit_test(ptxas_survives_random_programs), cmocka_unit_test(ptxas_survives_random_traps)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
