@@ -15,21 +15,15 @@ static vyre_status widen(vyre_program *program, const vy_ptx_prepare_options *op
     return VYRE_OK;
 }
 
-/* Loops are unrolled far, so that arrays become registers; then there is more to do. */
+/* Loops are unrolled far, so that arrays become variables. What that leaves to do the driver's compiler does. */
 static vyre_status optimise(vyre_program *program, vyre_program **out, vyre_error *error) {
     const vyre_optimize_options everything = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
-    vyre_program *unrolled, *scalar;
+    vyre_program *unrolled;
     vyre_status status = vy_optimize_by(program, &everything, &vy_rules_far, &unrolled, NULL, error);
     if (status != VYRE_OK)
         return status;
-    status = vy_scalars(unrolled, &scalar, error);
-    int is_done = scalar == unrolled;
+    status = vy_scalars(unrolled, out, error);
     vyre_program_release(unrolled);
-    *out = scalar;
-    if (status != VYRE_OK || is_done)
-        return status;
-    status = vy_optimize_by(scalar, &everything, &vy_rules_far, out, NULL, error);
-    vyre_program_release(scalar);
     return status;
 }
 
