@@ -200,7 +200,7 @@ static LLVMValueRef operand_or_neutral(vy_emitter *e, const meeting *m) {
 
 /* Every second of the values of two vectors, which may be one, from `first` on. */
 static LLVMValueRef every_second(vy_emitter *e, LLVMValueRef low, LLVMValueRef high, uint32_t count, uint32_t first) {
-    LLVMValueRef places[64];
+    LLVMValueRef places[VY_LLVM_LANES];
     for (uint32_t i = 0; i < count; i++)
         places[i] = vy_llvm_number(e, 32, first + 2 * i);
     return LLVMBuildShuffleVector(B, low, high, LLVMConstVector(places, count), "");

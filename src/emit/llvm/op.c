@@ -86,8 +86,35 @@ static LLVMValueRef constant(vy_emitter *e, LLVMValueRef shape, LLVMValueRef val
     return vy_llvm_is_lanes(shape) ? vy_llvm_splat(e, value) : value;
 }
 
+#if defined(__x86_64__)
+enum { MULTIPLIES_EVEN_WORDS = 1 }; /* pmuludq: every second word by every second, to products of 64 bits */
+#else
+enum { MULTIPLIES_EVEN_WORDS = 0 };
+#endif
+
+static LLVMValueRef mul_high_words(vy_emitter *e, LLVMValueRef a, LLVMValueRef b) {
+    LLVMTypeRef words = LLVMTypeOf(a), pairs = LLVMVectorType(vy_llvm_int(e, 64), e->width / 2);
+    LLVMValueRef half[VY_LLVM_LANES], low[VY_LLVM_LANES];
+    for (uint32_t i = 0; i < e->width / 2; i++) {
+        half[i] = vy_llvm_number(e, 64, 32);
+        low[i] = vy_llvm_number(e, 64, UINT32_MAX);
+    }
+    LLVMValueRef by = LLVMConstVector(half, e->width / 2), mask = LLVMConstVector(low, e->width / 2);
+    a = LLVMBuildBitCast(e->builder, a, pairs, "");
+    b = LLVMBuildBitCast(e->builder, b, pairs, "");
+    LLVMValueRef even =
+        LLVMBuildMul(e->builder, LLVMBuildAnd(e->builder, a, mask, ""), LLVMBuildAnd(e->builder, b, mask, ""), "");
+    LLVMValueRef odd =
+        LLVMBuildMul(e->builder, LLVMBuildLShr(e->builder, a, by, ""), LLVMBuildLShr(e->builder, b, by, ""), "");
+    odd = LLVMBuildAnd(e->builder, odd, LLVMBuildNot(e->builder, mask, ""), "");
+    return LLVMBuildBitCast(e->builder, LLVMBuildOr(e->builder, LLVMBuildLShr(e->builder, even, by, ""), odd, ""),
+                            words, "");
+}
+
 static LLVMValueRef mul_high(vy_emitter *e, vyre_type type, LLVMValueRef a, LLVMValueRef b) {
     unsigned bits = vyre_type_bits(type);
+    if (MULTIPLIES_EVEN_WORDS && type == VYRE_TYPE_U32 && vy_llvm_is_lanes(a))
+        return mul_high_words(e, a, b);
     int is_signed = vyre_type_class(type) == VYRE_CLASS_SIGNED;
     LLVMTypeRef wide = like(e, a, vy_llvm_int(e, 2 * bits)), narrow = LLVMTypeOf(a);
     LLVMOpcode extend = is_signed ? LLVMSExt : LLVMZExt;

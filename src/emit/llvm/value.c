@@ -244,10 +244,27 @@ static LLVMValueRef plain_op(vy_emitter *e, const vy_expr *x) {
     return vy_llvm_op(e, x, type, values[0], values[1], values[2]);
 }
 
+/* Legalisation asks by integers whether a result is NaN, (bits & 0x7fffffff) > 0x7f800000; processors can be asked directly. NULL: it is something else. */
+static LLVMValueRef is_nan(vy_emitter *e, const vy_expr *x) {
+    const vy_expr *exprs = e->program->exprs.items, *size = &exprs[x->a];
+    vyre_type type = (vyre_type)size->type, as = type == VYRE_TYPE_U32 ? VYRE_TYPE_F32 : VYRE_TYPE_F64;
+    uint64_t infinity = as == VYRE_TYPE_F32 ? UINT64_C(0x7f800000) : UINT64_C(0x7ff0000000000000);
+    uint64_t all = as == VYRE_TYPE_F32 ? UINT64_C(0x7fffffff) : UINT64_C(0x7fffffffffffffff);
+    if ((type != VYRE_TYPE_U32 && type != VYRE_TYPE_U64) || exprs[x->b].kind != VY_EXPR_LITERAL ||
+        exprs[x->b].bits != infinity || size->kind != VY_EXPR_OP || size->op != VYRE_OP_AND ||
+        exprs[size->b].kind != VY_EXPR_LITERAL || exprs[size->b].bits != all)
+        return NULL;
+    LLVMValueRef bits = vy_llvm_expr(e, size->a);
+    LLVMTypeRef one = vy_llvm_type(e, as);
+    LLVMValueRef value = LLVMBuildBitCast(e->builder, bits, vy_llvm_is_lanes(bits) ? vy_llvm_lanes(e, one) : one, "");
+    return LLVMBuildFCmp(e->builder, LLVMRealUNO, value, value, "");
+}
+
 /* What is more than its operands. */
 static LLVMValueRef op(vy_emitter *e, const vy_expr *x) {
     LLVMValueRef whole = x->op == VYRE_OP_SELECT ? vy_llvm_load_or_zero(e, x)
                          : x->op == VYRE_OP_OR   ? vy_llvm_word(e, x, plain_op)
+                         : x->op == VYRE_OP_GT   ? is_nan(e, x)
                                                  : NULL;
     return whole ? whole : plain_op(e, x);
 }

@@ -11,6 +11,7 @@
 
 enum {
     MOST = 4,           /* registers for one value of 32 bits */
+    MOST_ONCE = 2,      /* the same where nothing is computed more than once, and so nobody waits long */
     TEMPORARIES = 4,    /* what an expression needs beside variables */
     LARGE_EXPRS = 1500, /* so large a program is not made larger */
 };
@@ -85,6 +86,18 @@ static int divides(const uint32_t *size, uint32_t width, uint32_t register_lanes
     return (group % width == 0 || group / width >= 8) && (row >= register_lanes || row == before);
 }
 
+/* Registers for one value of 32 bits that may be of use: narrow elements fill theirs only then. */
+static uint32_t most_of(const vyre_program *p) {
+    const vy_function *body = vy_program_entry(p);
+    for (uint32_t i = body->first_stmt; i < body->end_stmt; i++)
+        if (vy_stmt_is_loop(p->stmts.items[i].kind))
+            return MOST;
+    for (uint32_t i = 0; i < p->memories.count; i++)
+        if (vy_llvm_size((vyre_type)p->memories.items[i].type) < 4)
+            return MOST;
+    return MOST_ONCE;
+}
+
 vyre_status vy_llvm_choose_width(const vyre_program *program, uint64_t features, uint32_t *width, vyre_error *error) {
     const uint32_t *size = program->workgroup, group = size[0] * size[1] * size[2];
     uint32_t lanes = vy_cpu_width(features);
@@ -100,7 +113,7 @@ vyre_status vy_llvm_choose_width(const vyre_program *program, uint64_t features,
     vyre_status status = lives ? vy_uniform_make(program, &uniform, error) : vy_fail_memory(error, "lanes");
     if (status == VYRE_OK)
         find_lives(program, lives);
-    for (uint32_t more = MOST * lanes; status == VYRE_OK && more > lanes && *width == lanes; more /= 2)
+    for (uint32_t more = most_of(program) * lanes; status == VYRE_OK && more > lanes && *width == lanes; more /= 2)
         if (more <= VY_LLVM_LANES && divides(size, more, lanes) &&
             pressure(program, uniform, lives, more, lanes) <= registers)
             *width = more;
