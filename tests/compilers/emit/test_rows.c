@@ -46,6 +46,11 @@ static const sample samples[] = {
     {"narrow ids",
      "let a = u8(local_id.x)\nlet c = i16(i)\nvar s = 0u32\nif a < 200 { s = x[u32(a)] }\nif c < i16(n) { s = "
      "s + u32(c) }\ny[i] = s\n"},
+    {"high products",
+     "let v = y[i]\ny[i] = mul_high(v, v + n) + mul_high(v, 954437177) + v / 18 + v % 7 + mul_high(n, v)\n"},
+    {"what is NaN",
+     "let f = bitcast<f32>(y[i])\nlet g = f64(f) * f64(bitcast<f32>(y[i] << 1)) - f64(f)\nlet h = f * f - "
+     "sqrt(f)\ny[i] = bitcast<u32>(h) ^ u32(bitcast<u64>(g) >> 20) ^ (y[i] & 2147483647 > 2139095040 ? 1 : 0)\n"},
     {"words of bytes",
      "let p = i * 3 + (x[i] & 1)\ny[i] = u32(b[p]) | u32(b[p + 1]) << 8 | u32(b[p + 2]) << 16 | u32(b[p + 3]) << 24\n"},
     {"words of bytes under a mask, the highest first",
@@ -85,6 +90,7 @@ static void fill(void) {
     for (size_t i = 0; i < LENGTH; i++) {
         x[i] = (uint32_t)vy_random_below(&random, 12);
         y[i] = (uint32_t)vy_random_next(&random);
+        y[i] |= i % 3 ? 0 : UINT32_C(0x7f800000); /* a NaN, as a float */
         b[i] = (uint8_t)vy_random_next(&random);
     }
 }
