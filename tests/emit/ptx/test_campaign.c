@@ -271,7 +271,11 @@ static device_end run_on_device(const char *path, batch_counts *sum, char *why, 
     for (unsigned i = 0; i < m.workers; i++)
         add_counts(sum, &m.shared->workers[i].counts);
     int missing = m.shared->why[0] && sum->done == 0;
+    int is_left = takes_more(&m) && sum->done < m.file.header->count;
     snprintf(why, room, "%s", m.shared->why);
+    if (!missing && is_left)
+        printf("FAIL %" PRIu64 " of %" PRIu64 " programs: a process did not go on (%s)\n", sum->done,
+               m.file.header->count, why);
     if (!missing) {
         printf("%s: %" PRIu64 " programs in %.1f s (%.0f/s), %" PRIu64 " judged, %" PRIu64 " mismatches, %" PRIu64
                " lost, %" PRIu64 " crashes of the driver\n",
@@ -286,7 +290,7 @@ static device_end run_on_device(const char *path, batch_counts *sum, char *why, 
     }
     munmap(m.shared, sizeof *m.shared);
     digest_close(&m.file);
-    return missing ? DEVICE_MISSING : sum->mismatches || sum->lost ? DEVICE_DIFFERS : DEVICE_AGREES;
+    return missing ? DEVICE_MISSING : sum->mismatches || sum->lost || is_left ? DEVICE_DIFFERS : DEVICE_AGREES;
 }
 
 /* ---- as a test ---- */
