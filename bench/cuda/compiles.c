@@ -42,33 +42,45 @@ static double load(cu_driver *cu, const void *image, const char *entry) {
     return error ? -1 : end - start;
 }
 
-static void bench_bare(device_bench *b, size_t which, int samples) {
+/* What the driver's linker makes of the text; NULL on failure. It goes with the link. */
+static void *link_text(cu_driver *cu, const vy_ptx_code *code, void **link, size_t *size) {
     enum { PTX = 1 };
-    double cold[SAMPLES], warm[SAMPLES];
-    int cold_count = 0, warm_count = 0;
+    void *cubin = NULL;
+    *link = NULL;
+    return cu->link_create(0, NULL, NULL, link) == 0 &&
+                   cu->link_add(*link, PTX, code->text.data, code->text.size + 1, "program", 0, NULL, NULL) == 0 &&
+                   cu->link_complete(*link, &cubin, size) == 0
+               ? cubin
+               : NULL;
+}
+
+/* The two ways to have the text compiled, and machine code that is loaded. */
+static void bench_bare(device_bench *b, size_t which, int samples) {
+    double cold[SAMPLES], linked[SAMPLES], warm[SAMPLES];
+    int cold_count = 0, linked_count = 0, warm_count = 0;
     vy_ptx_code code;
-    void *link = NULL, *cubin = NULL, *image = NULL;
-    size_t size = 0;
     if (!ptx_of(b, files[which], &code))
         return;
     b->cu->context_set(b->cu->context);
-    if (b->cu->link_create(0, NULL, NULL, &link) == 0 &&
-        b->cu->link_add(link, PTX, code.text.data, code.text.size + 1, "program", 0, NULL, NULL) == 0 &&
-        b->cu->link_complete(link, &cubin, &size) == 0 && (image = malloc(size)))
-        memcpy(image, cubin, size);
     for (int i = -1; i < samples; i++) {
-        double text = load(b->cu, code.text.data, code.entry);
-        double machine_code = image ? load(b->cu, image, code.entry) : -1;
+        void *link;
+        size_t size;
+        double text = load(b->cu, code.text.data, code.entry), start = suite_now();
+        void *cubin = link_text(b->cu, &code, &link, &size);
+        double end = suite_now(), machine_code = cubin ? load(b->cu, cubin, code.entry) : -1;
+        if (link)
+            b->cu->link_destroy(link);
         if (i >= 0 && text > 0)
             cold[cold_count++] = text;
-        if (i >= 0 && machine_code > 0)
+        if (i >= 0 && machine_code > 0) {
+            linked[linked_count++] = end - start + machine_code;
             warm[warm_count++] = machine_code;
+        }
     }
     suite_extra(b->report, cold_groups[which], "bare: cuModuleLoadData of the same PTX", "s", cold, cold_count);
+    suite_extra(b->report, cold_groups[which], "bare: cuLink of the same PTX, and cuModuleLoadData", "s", linked,
+                linked_count);
     suite_extra(b->report, warm_groups[which], "bare: cuModuleLoadData of the same cubin", "s", warm, warm_count);
-    if (link)
-        b->cu->link_destroy(link);
-    free(image);
     vy_ptx_free(&code);
 }
 

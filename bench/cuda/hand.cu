@@ -507,6 +507,21 @@ KERNEL sha256(const u8 *__restrict__ data, const u32 *__restrict__ offsets, u32 
     to[1] = make_uint4(big_endian(h[4]), big_endian(h[5]), big_endian(h[6]), big_endian(h[7]));
 }
 
+/* One record, until a state has a rule. */
+static __device__ __forceinline__ void follow(const u8 *__restrict__ data, const u32 *__restrict__ offsets, const u16 *__restrict__ table, const u32 *__restrict__ rules,
+                                              u32 *__restrict__ matched, u32 *__restrict__ first_match, u32 record) {
+    u32 begin = offsets[record], end = offsets[record + 1], state = 0;
+    for (u32 at = begin; at < end;) {
+        state = table[state * 256 + data[at++]];
+        u32 rule = rules[state];
+        if (rule != 0) {
+            matched[record] = rule;
+            first_match[record] = at - begin;
+            break;
+        }
+    }
+}
+
 /* The table (32 KiB for 64 states) is in shared memory; a block takes records until none are left. */
 #define TABLE (64 * 256)
 
@@ -519,18 +534,14 @@ KERNEL __launch_bounds__(256) dfa(const u8 *__restrict__ data, const u32 *__rest
     if (threadIdx.x < TABLE / 256)
         ends[threadIdx.x] = rules[threadIdx.x];
     __syncthreads();
-    for (u32 record = thread(); record < count; record += gridDim.x * blockDim.x) {
-        u32 begin = offsets[record], end = offsets[record + 1], state = 0;
-        for (u32 at = begin; at < end;) {
-            state = states[state * 256 + data[at++]];
-            u32 rule = ends[state];
-            if (rule != 0) {
-                matched[record] = rule;
-                first_match[record] = at - begin;
-                break;
-            }
-        }
-    }
+    for (u32 record = thread(); record < count; record += gridDim.x * blockDim.x)
+        follow(data, offsets, states, ends, matched, first_match, record);
+}
+
+KERNEL dfa_cached(const u8 *__restrict__ data, const u32 *__restrict__ offsets, const u16 *__restrict__ table, const u32 *__restrict__ rules,
+                  u32 *__restrict__ matched, u32 *__restrict__ first_match, u32 count) {
+    if (thread() < count)
+        follow(data, offsets, table, rules, matched, first_match, thread());
 }
 
 KERNEL search(const i64 *__restrict__ keys, const i64 *__restrict__ queries, u32 *__restrict__ places, u32 key_count, u32 query_count) {

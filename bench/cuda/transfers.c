@@ -10,6 +10,7 @@ enum { FLIGHTS = 3, PIECES = 16 };
 static const char up[] = "bare: to the device alone, pinned", change[] = "bare: the kernel alone";
 static const char down[] = "bare: to the host alone, pinned",
                   by_hand[] = "bare: overlapped by hand in 16 pieces, pinned";
+static const char ordinary[] = "bare: parts in turn, ordinary memory";
 static const char ours[] = "ours: one dispatch on host bytes";
 
 static const char *group_of(const device_bench *b) {
@@ -30,7 +31,7 @@ static size_t bytes_of(const device_bench *b) {
 
 typedef struct transfer {
     cu_driver *cu;
-    void *flip, *pinned, *other_stream;
+    void *flip, *pinned, *other_stream, *given, *got;
     cu_address memory;
     size_t size;
     void *events[PIECES + 1];
@@ -75,6 +76,14 @@ static int overlapped(void *user) {
     return t->cu->stream_synchronize(t->other_stream) == 0;
 }
 
+/* From memory of the caller's to memory of the caller's, as ours gets it. */
+static int from_ordinary(void *user) {
+    transfer *t = user;
+    return t->cu->copy_to_device(t->memory, t->given, t->size, t->cu->stream) == 0 &&
+           flip(t, 0, t->size, t->cu->stream) && t->cu->copy_to_host(t->got, t->memory, t->size, t->cu->stream) == 0 &&
+           t->cu->stream_synchronize(t->cu->stream) == 0;
+}
+
 static void bench_bare(device_bench *b) {
     transfer t = {.cu = b->cu, .size = bytes_of(b)};
     int samples = b->quick ? 3 : 5, good = 1;
@@ -89,6 +98,12 @@ static void bench_bare(device_bench *b) {
         bench_sample(b, group_of(b), change, samples, 1, work_alone, &t);
         bench_sample(b, group_of(b), down, samples, 1, to_host, &t);
         bench_sample(b, group_of(b), by_hand, samples, 1, overlapped, &t);
+        t.given = calloc(1, t.size);
+        t.got = calloc(1, t.size);
+        if (t.given && t.got)
+            bench_sample(b, group_of(b), ordinary, samples, 1, from_ordinary, &t);
+        free(t.given);
+        free(t.got);
     } else {
         printf("SKIP bare transfers: no memory\n");
     }
@@ -198,6 +213,7 @@ static void draw(device_bench *b) {
         suite_span(b->report, picture, in_turn, change, first, second);
         suite_span(b->report, picture, in_turn, down, second, third);
         suite_span(b->report, picture, "bare, overlapped", by_hand, 0, median_of(b, by_hand));
+        suite_span(b->report, picture, "bare, ordinary memory", ordinary, 0, median_of(b, ordinary));
     }
     if (median_of(b, ours) > 0)
         suite_span(b->report, picture, "ours", ours, 0, median_of(b, ours));

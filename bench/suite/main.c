@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -388,6 +389,7 @@ static void run_anchors(const char *command, report *r) {
 
 static int write_results(const report *r, const options *o) {
     char path[4096];
+    mkdir(o->out, 0777);
     snprintf(path, sizeof path, "%s/suite.json", o->out);
     int good = suite_write_json(r, path);
     printf("%s%s\n", path, good ? "" : " cannot be written");
