@@ -76,7 +76,7 @@ static verdict try_sample(const sample *s, unsigned turn) {
     manner m = {processor_at(turn / 3 % PROCESSORS), turn % 5 != 0, turn % 7 == 0};
     if (!processor_is_here(m.processor))
         m.processor = processor_at(5);
-    vyre_program *program = code_parse(text);
+    vyre_program *program = vy_test_parse(text);
     const vyre_scalar param = {VYRE_TYPE_U32, n};
     const vyre_span inputs[2] = {{x, 4 * (size_t)length}, {y, 4 * (size_t)length}};
     const vyre_arguments arguments = {.params = &param,
