@@ -309,7 +309,8 @@ static LLVMValueRef lane_of(vy_emitter *e, LLVMValueRef value, LLVMValueRef at, 
 
 /* Those of the mask, the lowest first. */
 static void each_lane(vy_emitter *e, const atomic *a) {
-    LLVMValueRef start = vy_llvm_bits(e, e->mask);
+    LLVMValueRef all = LLVMConstAllOnes(vy_llvm_lanes(e, vy_llvm_int(e, 1)));
+    LLVMValueRef start = vy_llvm_bits(e, e->mask ? e->mask : all);
     LLVMTypeRef word = LLVMTypeOf(start), lanes = vy_llvm_lanes(e, vy_llvm_type(e, a->type));
     LLVMValueRef left = vy_llvm_place(e, word, "left"), result = NULL;
     LLVMValueRef index = lay_down(e, a->index, 0), b = lay_down(e, a->b, 1), c = lay_down(e, a->c, 2);
@@ -348,7 +349,7 @@ static void write_atomic(vy_emitter *e, const atomic *a) {
         row_atomic(e, a);
         return;
     }
-    if (e->mask)
+    if (e->mask || vyre_type_class(a->type) == VYRE_CLASS_FLOAT) /* those are long: better a loop */
         each_lane(e, a);
     else
         every_lane(e, a);
