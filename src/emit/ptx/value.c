@@ -131,7 +131,26 @@ static vy_ptx_value length(vy_ptx *e, const vy_expr *x) {
     return x->kind == VY_EXPR_LEN ? vy_ptx_count(e, buffer) : vy_ptx_misalignment(e, buffer);
 }
 
+/* ~a & b is (a & b) ^ b: ops that the driver's compiler makes one of, with whatever stands around them. */
+static int is_complement(const vy_ptx *e, uint32_t expr) {
+    const vy_expr *x = &e->program->exprs.items[expr];
+    return x->kind == VY_EXPR_OP && x->op == VYRE_OP_NOT;
+}
+
+static vy_ptx_value without(vy_ptx *e, const vy_expr *x, uint32_t complement, uint32_t other) {
+    const char *bits = vy_ptx_bits((vyre_type)x->type);
+    vy_ptx_value a = vy_ptx_in_register(e, vy_ptx_expr(e, e->program->exprs.items[complement].a));
+    vy_ptx_value b = vy_ptx_expr(e, other);
+    vy_ptx_value both = vy_ptx_new(e, (vyre_type)x->type), d = vy_ptx_new(e, (vyre_type)x->type);
+    vy_ptx_write(e, "and.%s %s, %s, %s", bits, vy_ptx_name(e, both), vy_ptx_name(e, a), vy_ptx_name(e, b));
+    vy_ptx_write(e, "xor.%s %s, %s, %s", bits, vy_ptx_name(e, d), vy_ptx_name(e, both), vy_ptx_name(e, b));
+    return d;
+}
+
 static vy_ptx_value op(vy_ptx *e, const vy_expr *x) {
+    if (x->op == VYRE_OP_AND && vyre_type_bits((vyre_type)x->type) >= 32 &&
+        (is_complement(e, x->a) || is_complement(e, x->b)))
+        return is_complement(e, x->a) ? without(e, x, x->a, x->b) : without(e, x, x->b, x->a);
     unsigned arity = vyre_op_get((vyre_op)x->op)->arity;
     const uint32_t from[3] = {x->a, x->b, x->c};
     vy_ptx_value args[3] = {{0}, {0}, {0}};
