@@ -188,7 +188,7 @@ static void threads_that_wake_too_late_sleep_again(void **state) {
     vy_cpu_job job;
     for (uint64_t spin_ns = 0; spin_ns < 20000; spin_ns += 10000) {
         vy_cpu_pool *pool = vy_cpu_pool_new(3, spin_ns);
-        for (unsigned i = 0; i < 1500 * vy_test_effort(); i++) {
+        for (unsigned i = 0; i < 500 * vy_test_effort(); i++) {
             job.body = do_little;
             job.end = 4 + i % 700;
             job.chunk = 1;
@@ -226,7 +226,7 @@ static void meet(rounds *r, unsigned round) {
 static void start_or_ask(void *user, unsigned worker) {
     rounds *r = user;
     vy_cpu_job job;
-    for (unsigned i = 0; i < 400 * vy_test_effort(); i++) {
+    for (unsigned i = 0; i < 150 * vy_test_effort(); i++) {
         ticking t = {{.run = tick}, &r->ticks};
         job.body = do_little;
         job.end = 2 + i % 37;
