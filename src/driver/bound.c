@@ -3,29 +3,43 @@
 
 #include "base/status.h"
 #include "driver/trace.h"
+#include "ir/eval.h"
 
 #include <inttypes.h>
 
-static int is_written(vyre_access access) {
-    return access == VYRE_ACCESS_WRITE || access == VYRE_ACCESS_READ_WRITE;
+static int is_written(const vy_memory *buffer) {
+    return buffer->access == VYRE_ACCESS_WRITE || buffer->access == VYRE_ACCESS_READ_WRITE;
+}
+
+static const vy_memory *buffer_at(const vy_bound *b, size_t index) {
+    return &b->program->memories.items[vy_program_entry(b->program)->first_memory + index];
+}
+
+/* For messages. */
+static const char *name_of(const vy_bound *b, const vy_memory *buffer) {
+    return vy_name_text(b->program, buffer->name);
+}
+
+static uint64_t element_size(const vy_memory *buffer) {
+    return vy_type_layouts[buffer->type].size;
 }
 
 /* ---- bindings ---- */
 
-static vyre_status pin_resident(vy_bound *b, size_t index, const vyre_buffer_info *buffer, const vyre_resource *binding,
+static vyre_status pin_resident(vy_bound *b, size_t index, const vy_memory *buffer, const vyre_resource *binding,
                                 vyre_error *error) {
-    uint64_t element = vyre_type_size(buffer->type);
+    uint64_t element = element_size(buffer);
     vy_resident_use *use = &b->uses[b->use_count];
-    if (binding->offset % element)
+    if (binding->offset & (element - 1)) /* a power of two */
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
-                       VY_FIX("use a multiple of %" PRIu64 " for `%s`", element, buffer->name),
+                       VY_FIX("use a multiple of %" PRIu64 " for `%s`", element, name_of(b, buffer)),
                        "the offset of buffer `%s` (%" PRIu64 ") is not a multiple of its element size (%" PRIu64 ")",
-                       buffer->name, binding->offset, element);
+                       name_of(b, buffer), binding->offset, element);
     vyre_status status = vy_resident_pin(b->backend, binding->resident, binding->offset, binding->size, 1,
-                                         is_written(buffer->access), use, error);
+                                         is_written(buffer), use, error);
     if (status != VYRE_OK) {
         if (!error->where[0])
-            vy_fail_where(error, "buffer `%s`", buffer->name);
+            vy_fail_where(error, "buffer `%s`", name_of(b, buffer));
         return status;
     }
     b->use_count++;
@@ -37,20 +51,19 @@ static vyre_status pin_resident(vy_bound *b, size_t index, const vyre_buffer_inf
 }
 
 static vyre_status bind_one(vy_bound *b, size_t index, const vyre_resource *binding, vyre_error *error) {
-    vyre_buffer_info buffer;
-    vyre_program_buffer(b->program, index, &buffer);
+    const vy_memory *buffer = buffer_at(b, index);
     if (binding->kind == VYRE_RESOURCE_RESIDENT)
-        return pin_resident(b, index, &buffer, binding, error);
+        return pin_resident(b, index, buffer, binding, error);
     if (binding->kind != VYRE_RESOURCE_HOST)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "bind host bytes or a resident buffer",
-                       "buffer `%s` is bound to a resource of no kind (%d)", buffer.name, (int)binding->kind);
+                       "buffer `%s` is bound to a resource of no kind (%d)", name_of(b, buffer), (int)binding->kind);
     if (b->form == VY_FORM_RESIDENT)
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
                        b->pipeline ? "bind a resident buffer, or use vyre_pipeline_dispatch_persistent for host bytes"
                                    : "bind a resident buffer, or use vyre_backend_dispatch for host bytes",
-                       "buffer `%s` is bound to host bytes in a resident dispatch", buffer.name);
+                       "buffer `%s` is bound to host bytes in a resident dispatch", name_of(b, buffer));
     b->native[index] = (vyre_resource){.kind = VYRE_RESOURCE_HOST};
-    if (buffer.access != VYRE_ACCESS_WRITE)
+    if (buffer->access != VYRE_ACCESS_WRITE)
         b->native[index].host = binding->host;
     return VYRE_OK;
 }
@@ -74,13 +87,15 @@ static int overlap(const vyre_resource *a, const vyre_resource *b) {
 }
 
 static vyre_status check_overlaps(const vy_bound *bound, vyre_error *error) {
-    vyre_buffer_info a, b;
-    for (size_t i = 0; vyre_program_buffer(bound->program, i, &a); i++)
-        for (size_t j = 0; j < i && vyre_program_buffer(bound->program, j, &b); j++)
-            if ((is_written(a.access) || is_written(b.access)) && overlap(&bound->native[i], &bound->native[j]))
-                return vy_fail(
-                    error, VYRE_CONFLICT, "bind ranges that do not overlap, or buffers the program only reads",
-                    "buffers `%s` and `%s` overlap in memory, and the program writes at least one", b.name, a.name);
+    for (size_t i = 1; i < bound->program->buffer_count; i++)
+        for (size_t j = 0; j < i; j++) {
+            const vy_memory *a = buffer_at(bound, i), *b = buffer_at(bound, j);
+            if (overlap(&bound->native[i], &bound->native[j]) && (is_written(a) || is_written(b)))
+                return vy_fail(error, VYRE_CONFLICT,
+                               "bind ranges that do not overlap, or buffers the program only reads",
+                               "buffers `%s` and `%s` overlap in memory, and the program writes at least one",
+                               name_of(bound, b), name_of(bound, a));
+        }
     return VYRE_OK;
 }
 
@@ -111,16 +126,17 @@ static vyre_status fetch_grid(vy_bound *b, vyre_span *input, uint32_t index, vyr
 }
 
 /* The count of a `write` buffer that the program leaves open: from its range, or from the caller. */
-static vyre_status open_count(const vy_bound *b, size_t index, const vyre_buffer_info *buffer, size_t *given,
-                              uint64_t *count, vyre_error *error) {
+static vyre_status open_count(const vy_bound *b, size_t index, const vy_memory *buffer, size_t *given, uint64_t *count,
+                              vyre_error *error) {
     if (b->native[index].kind == VYRE_RESOURCE_RESIDENT) {
-        *count = b->native[index].size / vyre_type_size(buffer->type);
+        *count = b->native[index].size / element_size(buffer);
         return VYRE_OK;
     }
     if (*given >= b->arguments->count_count || !b->arguments->counts)
-        return vy_fail(
-            error, VYRE_INVALID_ARGUMENT, VY_FIX("give the count of `%s` in arguments->counts", buffer->name),
-            "buffer `%s` is bound to host bytes, and neither the program nor the caller gives its count", buffer->name);
+        return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                       VY_FIX("give the count of `%s` in arguments->counts", name_of(b, buffer)),
+                       "buffer `%s` is bound to host bytes, and neither the program nor the caller gives its count",
+                       name_of(b, buffer));
     *count = b->arguments->counts[(*given)++];
     return VYRE_OK;
 }
@@ -131,7 +147,6 @@ static vyre_status resolve(vy_bound *b, vyre_bytes *image, vyre_error *error) {
     vyre_arguments arguments = *b->arguments;
     vyre_span inputs[VY_LIMIT_BUFFERS];
     uint64_t counts[VY_LIMIT_BUFFERS];
-    vyre_buffer_info buffer;
     vyre_status status = VYRE_OK;
     size_t given = 0;
     uint32_t grid = vy_bound_is_indirect(b->program, b->arguments)
@@ -139,22 +154,23 @@ static vyre_status resolve(vy_bound *b, vyre_bytes *image, vyre_error *error) {
                         : VY_NONE;
     arguments.inputs = inputs, arguments.input_count = 0;
     arguments.counts = counts, arguments.count_count = 0;
-    for (uint32_t i = 0; status == VYRE_OK && vyre_program_buffer(b->program, i, &buffer); i++) {
+    for (uint32_t i = 0; status == VYRE_OK && i < b->program->buffer_count; i++) {
         const vyre_resource *bound = &b->native[i];
+        const vy_memory *buffer = buffer_at(b, i);
         int is_resident = bound->kind == VYRE_RESOURCE_RESIDENT;
-        uint64_t element = vyre_type_size(buffer.type);
-        if (buffer.access != VYRE_ACCESS_WRITE) {
+        uint64_t element = element_size(buffer);
+        if (buffer->access != VYRE_ACCESS_WRITE) {
             vyre_span *input = &inputs[arguments.input_count++];
             *input = is_resident ? (vyre_span){&somewhere, (size_t)bound->size} : bound->host;
             if (i == grid && is_resident)
                 status = fetch_grid(b, input, i, image, error);
-        } else if (is_resident && bound->size % element) {
+        } else if (is_resident && (bound->size & (element - 1))) {
             status = vy_fail(error, VYRE_INVALID_ARGUMENT,
-                             VY_FIX("bind a multiple of %" PRIu64 " bytes to `%s`", element, buffer.name),
+                             VY_FIX("bind a multiple of %" PRIu64 " bytes to `%s`", element, name_of(b, buffer)),
                              "the range bound to `%s` has %" PRIu64 " bytes, not a whole number of elements",
-                             buffer.name, bound->size);
-        } else if (!buffer.has_count) {
-            status = open_count(b, i, &buffer, &given, &counts[arguments.count_count++], error);
+                             name_of(b, buffer), bound->size);
+        } else if (buffer->size == VY_NONE) {
+            status = open_count(b, i, buffer, &given, &counts[arguments.count_count++], error);
         }
     }
     return status == VYRE_OK ? vy_launch_resolve(b->program, &arguments, &b->launch, error) : status;
@@ -162,13 +178,13 @@ static vyre_status resolve(vy_bound *b, vyre_bytes *image, vyre_error *error) {
 
 /* The resolver computes the counts of `write` buffers from the program: the ranges must agree. */
 static vyre_status check_counts(const vy_bound *b, vyre_error *error) {
-    vyre_buffer_info buffer;
-    for (uint32_t i = 0; vyre_program_buffer(b->program, i, &buffer); i++)
+    for (uint32_t i = 0; i < b->program->buffer_count; i++)
         if (b->native[i].kind == VYRE_RESOURCE_RESIDENT && b->launch.buffers[i].bytes != b->native[i].size)
             return vy_fail(error, VYRE_INVALID_ARGUMENT,
-                           VY_FIX("bind exactly %" PRIu64 " bytes to `%s`", b->launch.buffers[i].bytes, buffer.name),
-                           "the range bound to `%s` has %" PRIu64 " bytes, the program states %" PRIu64, buffer.name,
-                           b->native[i].size, b->launch.buffers[i].bytes);
+                           VY_FIX("bind exactly %" PRIu64 " bytes to `%s`", b->launch.buffers[i].bytes,
+                                  name_of(b, buffer_at(b, i))),
+                           "the range bound to `%s` has %" PRIu64 " bytes, the program states %" PRIu64,
+                           name_of(b, buffer_at(b, i)), b->native[i].size, b->launch.buffers[i].bytes);
     return VYRE_OK;
 }
 
