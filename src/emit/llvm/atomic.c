@@ -236,12 +236,12 @@ static void combined_atomic(vy_emitter *e, const atomic *a) {
 
 /* Side by side: no two lanes meet. */
 static void row_atomic(vy_emitter *e, const atomic *a) {
-    LLVMValueRef at = vy_llvm_first_address(e, a->s->memory, a->s->a), old = NULL;
+    LLVMValueRef old = NULL;
     if (a->s->op != VYRE_ATOMIC_STORE)
-        old = vy_llvm_load_first(e, a->s->memory, at);
+        old = vy_llvm_load_first(e, a->s->memory, a->s->a);
     LLVMValueRef new = new_value(e, a, old, a->b ? vy_llvm_splat(e, a->b) : NULL, a->c ? vy_llvm_splat(e, a->c) : NULL);
     if (new)
-        vy_llvm_store_first(e, a->s->memory, new, at);
+        vy_llvm_store_first(e, a->s->memory, new, a->s->a);
     if (a->s->result_count)
         vy_llvm_declare(e, a->s->variable, old);
 }

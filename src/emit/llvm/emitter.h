@@ -247,11 +247,10 @@ LLVMValueRef vy_llvm_load_or_zero(vy_emitter *e, const vy_expr *select);
 LLVMValueRef vy_llvm_load_row(vy_emitter *e, uint32_t expr, uint32_t k); /* one that is the same in a row */
 void vy_llvm_store(vy_emitter *e, uint32_t stmt);
 uint64_t vy_llvm_size(vyre_type type); /* bytes of an element */
-/* Whether lanes lie side by side; then first_address is where, and load_first and store_first access them, as far as the mask allows. */
+/* Whether lanes lie side by side; then load_first and store_first access them, as far as the mask allows. */
 int vy_llvm_is_contiguous(const vy_emitter *e, uint32_t memory, uint32_t index);
-LLVMValueRef vy_llvm_first_address(vy_emitter *e, uint32_t memory, uint32_t expr);
-LLVMValueRef vy_llvm_load_first(vy_emitter *e, uint32_t memory, LLVMValueRef at);
-void vy_llvm_store_first(vy_emitter *e, uint32_t memory, LLVMValueRef value, LLVMValueRef at);
+LLVMValueRef vy_llvm_load_first(vy_emitter *e, uint32_t memory, uint32_t index);
+void vy_llvm_store_first(vy_emitter *e, uint32_t memory, LLVMValueRef value, uint32_t index);
 LLVMValueRef vy_llvm_address(vy_emitter *e, uint32_t memory, LLVMValueRef index); /* of an element, or of each lane's */
 
 /* ---- words ---- */

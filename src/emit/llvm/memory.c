@@ -78,9 +78,8 @@ static LLVMValueRef address(vy_emitter *e, uint32_t memory, LLVMValueRef index) 
 
 /* The address of the element of a row's first lane. That lane may be masked and its index below zero, so a small distance from the end of u32 counts as
  * that; no buffer is so long. */
-static LLVMValueRef row_address(vy_emitter *e, uint32_t memory, uint32_t expr, uint32_t k, int is_masked) {
+static LLVMValueRef row_address(vy_emitter *e, uint32_t memory, LLVMValueRef first, int is_masked) {
     uint64_t size = vy_llvm_size((vyre_type)e->program->memories.items[memory].type);
-    LLVMValueRef first = vy_llvm_row(e, expr, k);
     if (is_masked) {
         first = wide(e, LLVMBuildAdd(e->builder, first, vy_llvm_number(e, 32, e->row), ""));
         first = LLVMBuildSub(e->builder, first, vy_llvm_number(e, 64, e->row), "");
@@ -149,27 +148,43 @@ static LLVMValueRef load_rows(vy_emitter *e, LLVMTypeRef type, const LLVMValueRe
     return vy_llvm_join(e, rows);
 }
 
-/* `all` tells whether the mask is full, if somebody knows a shorter way to find out. */
-static LLVMValueRef contiguous_load(vy_emitter *e, LLVMTypeRef type, const LLVMValueRef *at, LLVMValueRef mask,
-                                    LLVMValueRef all, unsigned alignment) {
-    if (!mask)
-        return load_rows(e, type, at, NULL, alignment);
-    branches b = branch(e, all ? all : vy_llvm_all(e, mask));
-    vy_llvm_start(e, b.yes);
+/* The indices of the first lanes of all rows. */
+static void first_indices(vy_emitter *e, uint32_t expr, LLVMValueRef *first) {
+    for (uint32_t k = 0; k < e->row_count; k++)
+        first[k] = vy_llvm_row(e, expr, k);
+}
+
+static void row_addresses(vy_emitter *e, uint32_t memory, const LLVMValueRef *first, LLVMValueRef mask,
+                          LLVMValueRef *at) {
+    for (uint32_t k = 0; k < e->row_count; k++)
+        at[k] = row_address(e, memory, first[k], mask != NULL);
+}
+
+/* `all` tells whether the mask is full, if somebody knows a shorter way to find out. Addresses are computed where they are used: without a mask they are parts of
+ * instructions. */
+static LLVMValueRef contiguous_load(vy_emitter *e, uint32_t memory, const LLVMValueRef *first, LLVMValueRef mask,
+                                    LLVMValueRef all) {
+    LLVMTypeRef type = vy_llvm_type(e, (vyre_type)e->program->memories.items[memory].type);
+    unsigned alignment = alignment_of(e, memory);
+    LLVMValueRef at[VY_LLVM_ROWS];
+    branches b = {0};
+    if (mask) {
+        b = branch(e, all ? all : vy_llvm_all(e, mask));
+        vy_llvm_start(e, b.yes);
+    }
+    row_addresses(e, memory, first, NULL, at);
     LLVMValueRef whole = load_rows(e, type, at, NULL, alignment);
+    if (!mask)
+        return whole;
     vy_llvm_go(e, b.end);
     vy_llvm_start(e, b.no);
+    row_addresses(e, memory, first, mask, at);
     LLVMValueRef part = load_rows(e, type, at, mask, alignment);
     vy_llvm_go(e, b.end);
     vy_llvm_start(e, b.end);
     LLVMValueRef phi = LLVMBuildPhi(e->builder, LLVMTypeOf(whole), "");
     LLVMAddIncoming(phi, (LLVMValueRef[]){whole, part}, (LLVMBasicBlockRef[]){b.yes, b.no}, 2);
     return phi;
-}
-
-static void row_addresses(vy_emitter *e, uint32_t memory, uint32_t expr, LLVMValueRef mask, LLVMValueRef *at) {
-    for (uint32_t k = 0; k < e->row_count; k++)
-        at[k] = row_address(e, memory, expr, k, mask != NULL);
 }
 
 /* A vector of an array of the workgroup that starts at a multiple of the lanes; zeros outside. NULL: it is partly outside. */
@@ -345,11 +360,11 @@ static LLVMValueRef load_lanes(vy_emitter *e, const vy_expr *x, LLVMValueRef con
     if (is_private(e, x->a))
         return anywhere_load(e, x, mask);
     if (shape_of(e, x->b) == CONTIGUOUS) {
-        LLVMValueRef at[VY_LLVM_ROWS], known = known_load(e, x->a, x->b, mask);
+        LLVMValueRef first[VY_LLVM_ROWS], known = known_load(e, x->a, x->b, mask);
         if (known)
             return known;
-        row_addresses(e, x->a, x->b, mask, at);
-        return contiguous_load(e, vy_llvm_type(e, (vyre_type)x->type), at, mask, all, alignment_of(e, x->a));
+        first_indices(e, x->b, first);
+        return contiguous_load(e, x->a, first, mask, all);
     }
     if (!vy_stride_of(e->uniform, x->b, &stride) && vy_llvm_may_stride(e, x->b, &stride) && stride <= 1)
         return lucky_load(e, x, mask, all, stride);
@@ -460,18 +475,21 @@ static void whole_store(vy_emitter *e, uint32_t memory, LLVMValueRef value, cons
     vy_llvm_start(e, b.end);
 }
 
-static void contiguous_store(vy_emitter *e, uint32_t memory, LLVMValueRef value, const LLVMValueRef *at) {
-    unsigned alignment = alignment_of(e, memory);
-    if (!e->mask) {
-        whole_store(e, memory, value, at);
-        return;
+static void contiguous_store(vy_emitter *e, uint32_t memory, LLVMValueRef value, const LLVMValueRef *first) {
+    LLVMValueRef at[VY_LLVM_ROWS];
+    branches b = {0};
+    if (e->mask) {
+        b = branch(e, vy_llvm_all(e, e->mask));
+        vy_llvm_start(e, b.yes);
     }
-    branches b = branch(e, vy_llvm_all(e, e->mask));
-    vy_llvm_start(e, b.yes);
+    row_addresses(e, memory, first, NULL, at);
     whole_store(e, memory, value, at);
+    if (!e->mask)
+        return;
     vy_llvm_go(e, b.end);
     vy_llvm_start(e, b.no);
-    store_rows(e, value, at, e->mask, alignment);
+    row_addresses(e, memory, first, e->mask, at);
+    store_rows(e, value, at, e->mask, alignment_of(e, memory));
     vy_llvm_go(e, b.end);
     vy_llvm_start(e, b.end);
 }
@@ -516,9 +534,9 @@ void vy_llvm_store(vy_emitter *e, uint32_t stmt) {
         LLVMValueRef old = plain_load(e, LLVMTypeOf(value), at, alignment);
         plain_store(e, LLVMBuildSelect(e->builder, e->mask, value, old, ""), at, alignment);
     } else if (how == CONTIGUOUS && !is_private(e, s->memory)) {
-        LLVMValueRef at[VY_LLVM_ROWS];
-        row_addresses(e, s->memory, s->a, e->mask, at);
-        contiguous_store(e, s->memory, value, at);
+        LLVMValueRef first[VY_LLVM_ROWS];
+        first_indices(e, s->a, first);
+        contiguous_store(e, s->memory, value, first);
     } else if (vy_llvm_is_lanes(index) && vy_llvm_may_run(e, s->memory, s->a))
         run_store(e, s->memory, index, value);
     else
@@ -540,15 +558,12 @@ LLVMValueRef vy_llvm_address(vy_emitter *e, uint32_t memory, LLVMValueRef index)
     return address(e, memory, index);
 }
 
-LLVMValueRef vy_llvm_first_address(vy_emitter *e, uint32_t memory, uint32_t expr) {
-    return row_address(e, memory, expr, 0, e->mask != NULL);
+LLVMValueRef vy_llvm_load_first(vy_emitter *e, uint32_t memory, uint32_t index) {
+    LLVMValueRef first = vy_llvm_row(e, index, 0);
+    return contiguous_load(e, memory, &first, e->mask, NULL);
 }
 
-LLVMValueRef vy_llvm_load_first(vy_emitter *e, uint32_t memory, LLVMValueRef at) {
-    LLVMTypeRef type = vy_llvm_type(e, (vyre_type)e->program->memories.items[memory].type);
-    return contiguous_load(e, type, &at, e->mask, NULL, alignment_of(e, memory));
-}
-
-void vy_llvm_store_first(vy_emitter *e, uint32_t memory, LLVMValueRef value, LLVMValueRef at) {
-    contiguous_store(e, memory, value, &at);
+void vy_llvm_store_first(vy_emitter *e, uint32_t memory, LLVMValueRef value, uint32_t index) {
+    LLVMValueRef first = vy_llvm_row(e, index, 0);
+    contiguous_store(e, memory, value, &first);
 }
