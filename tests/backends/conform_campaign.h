@@ -77,12 +77,12 @@ static inline vyre_generate_options conform_options(uint64_t seed) {
     return options;
 }
 
-/* The case of a seed; every fourth has traps in random places, where nobody but the oracle says what is left of it. */
-static inline vyre_case *conform_generate(uint64_t seed) {
-    vyre_generate_options options = conform_options(seed);
+/* The case of options; every fourth has traps in random places, where nobody but the oracle says what is left of it. */
+static inline vyre_case *conform_generate_by(const vyre_generate_options *options) {
+    uint64_t seed = options->seed;
     vyre_case *made, *trapping = NULL;
     vyre_program *flat;
-    assert_int_equal(vyre_generate(&options, &made, NULL), VYRE_OK);
+    assert_int_equal(vyre_generate(options, &made, NULL), VYRE_OK);
     if (seed % 4 != 3 || vyre_program_inline(vyre_case_program(made), &flat, NULL) != VYRE_OK)
         return made;
     vy_random random = {seed};
@@ -95,6 +95,11 @@ static inline vyre_case *conform_generate(uint64_t seed) {
         return made;
     vyre_case_free(made);
     return trapping;
+}
+
+static inline vyre_case *conform_generate(uint64_t seed) {
+    vyre_generate_options options = conform_options(seed);
+    return conform_generate_by(&options);
 }
 
 static inline size_t conform_variant_of(const conform_campaign *m, uint64_t seed) {

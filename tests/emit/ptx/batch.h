@@ -72,14 +72,14 @@ static inline void batch_leave(device *d, const batch_job *job) {
 
 /* ---- preparing ---- */
 
-/* Half of them as a backend would. */
+/* Three in four as a backend would; what is widened though it does not pay takes the driver longest. */
 static inline unsigned batch_manner(uint64_t seed) {
-    return (unsigned)(seed % ALL_MANNERS);
+    return (unsigned)(seed % MANNERS) | (seed / MANNERS % 4 ? AS_BACKEND : 0);
 }
 
 static inline uint32_t batch_misalignment(uint64_t seed) {
     unsigned manner = batch_manner(seed);
-    return (manner & AS_BACKEND) && (manner & OPTIMISED) ? DEVICE_ALIGNED : (uint32_t)(seed / ALL_MANNERS);
+    return (manner & AS_BACKEND) && (manner & OPTIMISED) ? DEVICE_ALIGNED : (uint32_t)(seed / (4 * MANNERS));
 }
 
 /* From a seed to a text and an image; 0 if that cannot be, with the reason in the error. */
@@ -111,7 +111,7 @@ static inline void batch_add(batch *b, uint64_t seed, uint64_t digest) {
     vyre_program_stats stats;
     batch_job *job = calloc(1, sizeof *job);
     assert_non_null(job);
-    *job = (batch_job){.seed = seed, .digest = digest, .made = conform_generate(seed)};
+    *job = (batch_job){.seed = seed, .digest = digest, .made = digest_generate(seed)};
     b->counts->done++;
     if (digest == 0) {
         vyre_case_free(job->made);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* AS_BACKEND: by the function that a backend uses; WIDENED is then where it pays, and OPTIMISED with buffers known to be aligned. */
-enum { OPTIMISED = 1, WIDENED = 2, CANCELLABLE = 4, MANNERS = 8, AS_BACKEND = 8, ALL_MANNERS = 16 };
+enum { OPTIMISED = 1, WIDENED = 2, CANCELLABLE = 4, MANNERS = 8, AS_BACKEND = 8 };
 
 /* The arguments of a widened program: another param, and fewer groups. */
 static inline void widen_arguments(const vyre_arguments *arguments, uint32_t factor, const uint32_t *groups,

@@ -166,7 +166,7 @@ static void keep_killer(const campaign *m, campaign_worker *w, int status) {
     char why[80];
     snprintf(why, sizeof why, "the process died (%s %d)", WIFSIGNALED(status) ? "signal" : "status",
              WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-    job.made = conform_generate(job.seed);
+    job.made = digest_generate(job.seed);
     batch_keep(&b, &job, why);
     vyre_case_free(job.made);
     w->counts.crashes++;
