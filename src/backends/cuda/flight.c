@@ -8,6 +8,8 @@
 #include "base/status.h"
 #include "driver/boundary.h"
 
+#include <sys/mman.h>
+
 /* Buffers in the arena start at multiples of it, as the driver's own do. */
 enum { ALIGNMENT = 256 };
 /* So many zeros are sent along with the inputs: less than a fill of its own takes. */
@@ -216,6 +218,14 @@ vyre_status vy_cuda_flight_submit(vy_cuda_flight *f, const vyre_launch *launch, 
 
 /* ---- finishing ---- */
 
+/* A large output is touched page by page when it is filled, and that takes longer than to fill it: larger pages, where the system has them. A hint, no more. */
+static void ask_for_large_pages(void *data, uint64_t size) {
+    enum { PAGE = 2 << 20 };
+    uintptr_t first = ((uintptr_t)data + PAGE - 1) / PAGE * PAGE, end = ((uintptr_t)data + size) / PAGE * PAGE;
+    if (size >= 4 * (uint64_t)PAGE && first < end)
+        madvise((void *)first, end - first, MADV_HUGEPAGE);
+}
+
 /* Room without clearing it: it is filled at once. */
 vyre_status vy_cuda_make_room(vyre_bytes *slot, uint64_t size, vyre_error *error) {
     if (slot->capacity < size) {
@@ -224,6 +234,7 @@ vyre_status vy_cuda_make_room(vyre_bytes *slot, uint64_t size, vyre_error *error
             return vy_fail(error, VYRE_NO_MEMORY, NULL, "no host memory for a buffer (%llu bytes)",
                            (unsigned long long)size);
         vy_release(slot->data, slot->capacity);
+        ask_for_large_pages(data, size);
         slot->data = data;
         slot->capacity = (size_t)size;
     }
