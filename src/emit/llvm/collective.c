@@ -3,19 +3,11 @@
  * The operands of all invocations are laid down side by side in the frame's memory, in the order of their local index; then every chunk takes what it needs. What
  * combines is done by one loop in the canonical order: the values up to here are blocks of powers of two, as in a binary counter, and their combination,
  * from the shortest block to the longest, is the prefix. Integers do not care about the order and are done faster. */
+#include "emit/llvm/collective.h"
 #include "emit/llvm/emitter.h"
 #include "ir/rows.h"
 
 #define B e->builder
-
-typedef struct meeting {
-    const vy_stmt *s;
-    vyre_type type;      /* of the operand */
-    LLVMTypeRef element; /* as it lies in memory */
-    uint64_t size;
-    uint32_t width;             /* of a subgroup; the workgroup's size for all */
-    uint64_t operands, results; /* places in the frame's memory */
-} meeting;
 
 /* ---- memory ---- */
 
@@ -31,12 +23,12 @@ static LLVMValueRef spill_at(vy_emitter *e, uint64_t offset, LLVMValueRef index,
 }
 
 /* Bools are bytes in memory. */
-static LLVMValueRef to_memory(vy_emitter *e, const meeting *m, LLVMValueRef value) {
+static LLVMValueRef to_memory(vy_emitter *e, const vy_meeting *m, LLVMValueRef value) {
     LLVMTypeRef type = vy_llvm_is_lanes(value) ? vy_llvm_lanes(e, m->element) : m->element;
     return m->type == VYRE_TYPE_BOOL ? LLVMBuildZExt(B, value, type, "") : value;
 }
 
-static LLVMValueRef from_memory(vy_emitter *e, const meeting *m, LLVMValueRef value) {
+static LLVMValueRef from_memory(vy_emitter *e, const vy_meeting *m, LLVMValueRef value) {
     (void)e;
     return m->type == VYRE_TYPE_BOOL ? LLVMBuildICmp(B, LLVMIntNE, value, LLVMConstNull(LLVMTypeOf(value)), "") : value;
 }
@@ -46,19 +38,19 @@ static LLVMValueRef first_of_chunk(vy_emitter *e) {
 }
 
 static void lay_down(vy_emitter *e, const void *user) {
-    const meeting *m = user;
+    const vy_meeting *m = user;
     LLVMValueRef value = to_memory(e, m, vy_llvm_expr_lanes(e, m->s->a));
     LLVMSetAlignment(LLVMBuildStore(B, value, spill_at(e, m->operands, first_of_chunk(e), m->size)), 1);
 }
 
-static LLVMValueRef element_at(vy_emitter *e, const meeting *m, uint64_t place, LLVMValueRef index) {
+static LLVMValueRef element_at(vy_emitter *e, const vy_meeting *m, uint64_t place, LLVMValueRef index) {
     LLVMValueRef load = LLVMBuildLoad2(B, m->element, spill_at(e, place, index, m->size), "");
     LLVMSetAlignment(load, (unsigned)m->size);
     return load;
 }
 
 /* Lanes from any indices; zero where `valid` is not. */
-static LLVMValueRef take(vy_emitter *e, const meeting *m, uint64_t place, LLVMValueRef index, LLVMValueRef valid) {
+static LLVMValueRef take(vy_emitter *e, const vy_meeting *m, uint64_t place, LLVMValueRef index, LLVMValueRef valid) {
     LLVMTypeRef lanes = vy_llvm_lanes(e, m->element);
     LLVMValueRef at = spill_at(e, place, index, m->size);
     LLVMTypeRef types[2] = {lanes, LLVMTypeOf(at)};
@@ -101,7 +93,7 @@ static LLVMValueRef block_at(vy_emitter *e, LLVMTypeRef type, LLVMValueRef block
 }
 
 /* Adds a value to the blocks: as long as there is a block of its length they become one of twice that. `count` values were there. */
-static void add_value(vy_emitter *e, const meeting *m, LLVMTypeRef type, LLVMValueRef blocks, LLVMValueRef count,
+static void add_value(vy_emitter *e, const vy_meeting *m, LLVMTypeRef type, LLVMValueRef blocks, LLVMValueRef count,
                       LLVMValueRef value) {
     LLVMValueRef carried = vy_llvm_place(e, type, "carried");
     LLVMBuildStore(B, value, carried);
@@ -121,7 +113,7 @@ static void add_value(vy_emitter *e, const meeting *m, LLVMTypeRef type, LLVMVal
 }
 
 /* All blocks of `count` values combined, the shortest on the right. count is not 0. */
-static LLVMValueRef all_values(vy_emitter *e, const meeting *m, LLVMTypeRef type, LLVMValueRef blocks,
+static LLVMValueRef all_values(vy_emitter *e, const vy_meeting *m, LLVMTypeRef type, LLVMValueRef blocks,
                                LLVMValueRef count) {
     LLVMTypeRef i32 = vy_llvm_int(e, 32);
     LLVMValueRef result = vy_llvm_place(e, type, "prefix"), left = vy_llvm_place(e, i32, "left"),
@@ -148,7 +140,7 @@ static LLVMValueRef all_values(vy_emitter *e, const meeting *m, LLVMTypeRef type
 }
 
 /* The value of the prefix that ends with invocation i is put at its place among the results. */
-static void combine_floats(vy_emitter *e, const meeting *m) {
+static void combine_floats(vy_emitter *e, const vy_meeting *m) {
     LLVMTypeRef type = m->element;
     LLVMValueRef blocks = vy_llvm_place(e, LLVMArrayType2(type, BLOCKS), "blocks");
     int only_last = m->s->op == VYRE_COLLECTIVE_REDUCE && m->width >= e->group_size;
@@ -168,7 +160,7 @@ static void combine_floats(vy_emitter *e, const meeting *m) {
 }
 
 /* Of integers: one running value. */
-static void combine_integers(vy_emitter *e, const meeting *m) {
+static void combine_integers(vy_emitter *e, const vy_meeting *m) {
     LLVMTypeRef type = m->element;
     LLVMValueRef sum = vy_llvm_place(e, type, "sum");
     LLVMValueRef identity = LLVMConstInt(type, vyre_combine_identity((vyre_op)m->s->combine, m->type), 0);
@@ -186,14 +178,14 @@ static void combine_integers(vy_emitter *e, const meeting *m) {
 /* ---- reductions over the workgroup, by lanes ---- */
 
 /* What changes nothing: for floats not the identity of the language, but what keeps a zero's sign. */
-static LLVMValueRef neutral(vy_emitter *e, const meeting *m) {
+static LLVMValueRef neutral(vy_emitter *e, const vy_meeting *m) {
     LLVMValueRef one = vyre_type_class(m->type) != VYRE_CLASS_FLOAT
                            ? LLVMConstInt(m->element, vyre_combine_identity((vyre_op)m->s->combine, m->type), 0)
                            : LLVMConstReal(m->element, m->s->combine == VYRE_OP_MUL ? 1.0 : -0.0);
     return vy_llvm_splat(e, one);
 }
 
-static LLVMValueRef operand_or_neutral(vy_emitter *e, const meeting *m) {
+LLVMValueRef vy_llvm_operand_or_neutral(vy_emitter *e, const vy_meeting *m) {
     LLVMValueRef value = vy_llvm_expr_lanes(e, m->s->a);
     return e->mask ? LLVMBuildSelect(B, e->mask, value, neutral(e, m), "") : value;
 }
@@ -206,35 +198,36 @@ static LLVMValueRef every_second(vy_emitter *e, LLVMValueRef low, LLVMValueRef h
     return LLVMBuildShuffleVector(B, low, high, LLVMConstVector(places, count), "");
 }
 
-static LLVMValueRef neighbours(vy_emitter *e, const meeting *m, LLVMValueRef low, LLVMValueRef high, uint32_t count) {
+static LLVMValueRef neighbours(vy_emitter *e, const vy_meeting *m, LLVMValueRef low, LLVMValueRef high,
+                               uint32_t count) {
     return vy_llvm_combine(e, (vyre_op)m->s->combine, m->type, every_second(e, low, high, count, 0),
                            every_second(e, low, high, count, 1));
 }
 
 /* The lanes of one vector, neighbours first. */
-static LLVMValueRef within(vy_emitter *e, const meeting *m, LLVMValueRef lanes) {
+static LLVMValueRef within(vy_emitter *e, const vy_meeting *m, LLVMValueRef lanes) {
     for (uint32_t count = e->width / 2; count; count /= 2)
         lanes = neighbours(e, m, lanes, LLVMGetPoison(LLVMTypeOf(lanes)), count);
     return vy_llvm_lane(e, lanes, 0);
 }
 
-static LLVMValueRef lanes_at(vy_emitter *e, const meeting *m, LLVMValueRef index) {
+static LLVMValueRef lanes_at(vy_emitter *e, const vy_meeting *m, LLVMValueRef index) {
     LLVMTypeRef lanes = vy_llvm_lanes(e, m->element);
     LLVMValueRef load = LLVMBuildLoad2(B, lanes, spill_at(e, m->operands, index, m->size), "");
     LLVMSetAlignment(load, (unsigned)m->size);
     return load;
 }
 
-static void put_lanes(vy_emitter *e, const meeting *m, LLVMValueRef index, LLVMValueRef value) {
+static void put_lanes(vy_emitter *e, const vy_meeting *m, LLVMValueRef index, LLVMValueRef value) {
     LLVMSetAlignment(LLVMBuildStore(B, value, spill_at(e, m->operands, index, m->size)), (unsigned)m->size);
 }
 
 static void lay_down_or_neutral(vy_emitter *e, const void *user) {
-    put_lanes(e, user, first_of_chunk(e), operand_or_neutral(e, user));
+    put_lanes(e, user, first_of_chunk(e), vy_llvm_operand_or_neutral(e, user));
 }
 
 /* Vectors from element `from` on are made of two of the others each, or of what is neutral. */
-static void each_vector(vy_emitter *e, const meeting *m, uint32_t from, uint32_t end, int is_pad) {
+static void each_vector(vy_emitter *e, const vy_meeting *m, uint32_t from, uint32_t end, int is_pad) {
     counter c = count_from(e, vy_llvm_number(e, 32, from));
     LLVMValueRef by = vy_llvm_number(e, 32, e->width), value = neutral(e, m);
     if (!is_pad) {
@@ -248,7 +241,7 @@ static void each_vector(vy_emitter *e, const meeting *m, uint32_t from, uint32_t
 }
 
 /* The canonical order is a tree of neighbours; a workgroup that is no power of two is filled up with what is neutral. */
-static LLVMValueRef reduce_floats(vy_emitter *e, const meeting *m) {
+static LLVMValueRef reduce_floats(vy_emitter *e, const vy_meeting *m) {
     uint32_t size = e->width, padded = e->chunks * e->width;
     while (size < e->group_size)
         size *= 2;
@@ -260,18 +253,58 @@ static LLVMValueRef reduce_floats(vy_emitter *e, const meeting *m) {
     return within(e, m, lanes_at(e, m, vy_llvm_number(e, 32, 0)));
 }
 
+/* ---- few chunks: all in registers ---- */
+
+enum { FEW = 16 };
+
+/* What the chunks give, each at its place. Of chunks that are written out LLVM makes registers of it. */
+typedef struct handful {
+    const vy_meeting *m;
+    LLVMValueRef place; /* an alloca: vectors, by chunk */
+} handful;
+
+static LLVMValueRef vector_of(vy_emitter *e, const handful *h, LLVMValueRef chunk) {
+    LLVMTypeRef lanes = vy_llvm_lanes(e, h->m->element);
+    LLVMValueRef at[2] = {vy_llvm_number(e, 32, 0), chunk};
+    return LLVMBuildGEP2(B, LLVMArrayType2(lanes, e->chunks), h->place, at, 2, "");
+}
+
+static void give_vector(vy_emitter *e, const void *user) {
+    const handful *h = user;
+    LLVMBuildStore(B, vy_llvm_operand_or_neutral(e, h->m), vector_of(e, h, e->chunk));
+}
+
+static LLVMValueRef reduce_few(vy_emitter *e, const vy_meeting *m) {
+    LLVMTypeRef lanes = vy_llvm_lanes(e, m->element);
+    handful h = {m, vy_llvm_place(e, LLVMArrayType2(lanes, e->chunks), "given")};
+    LLVMValueRef vectors[FEW];
+    uint32_t count = 1;
+    vy_llvm_chunks(e, give_vector, &h);
+    while (count < e->chunks)
+        count *= 2;
+    for (uint32_t i = 0; i < count; i++)
+        vectors[i] =
+            i < e->chunks ? LLVMBuildLoad2(B, lanes, vector_of(e, &h, vy_llvm_number(e, 32, i)), "") : neutral(e, m);
+    for (count /= 2; count; count /= 2)
+        for (uint32_t i = 0; i < count; i++)
+            vectors[i] = neighbours(e, m, vectors[2 * i], vectors[2 * i + 1], e->width);
+    return within(e, m, vectors[0]);
+}
+
+/* ---- integers ---- */
+
 typedef struct running {
-    const meeting *m;
+    const vy_meeting *m;
     LLVMValueRef place;
 } running;
 
 static void run_on(vy_emitter *e, const void *user) {
     const running *r = user;
-    LLVMValueRef value = operand_or_neutral(e, r->m), old = LLVMBuildLoad2(B, LLVMTypeOf(value), r->place, "");
+    LLVMValueRef value = vy_llvm_operand_or_neutral(e, r->m), old = LLVMBuildLoad2(B, LLVMTypeOf(value), r->place, "");
     LLVMBuildStore(B, vy_llvm_combine(e, (vyre_op)r->m->s->combine, r->m->type, old, value), r->place);
 }
 
-static LLVMValueRef reduce_integers(vy_emitter *e, const meeting *m) {
+static LLVMValueRef reduce_integers(vy_emitter *e, const vy_meeting *m) {
     LLVMTypeRef lanes = vy_llvm_lanes(e, m->element);
     running r = {m, vy_llvm_place(e, lanes, "running")};
     LLVMBuildStore(B, neutral(e, m), r.place);
@@ -290,12 +323,12 @@ static LLVMValueRef below(vy_emitter *e, LLVMValueRef index, uint32_t end) {
 }
 
 /* The first invocation of a lane's subgroup. */
-static LLVMValueRef start_of(vy_emitter *e, const meeting *m) {
+static LLVMValueRef start_of(vy_emitter *e, const vy_meeting *m) {
     return LLVMBuildSub(B, e->local_index, LLVMBuildURem(B, e->local_index, lanes_number(e, m->width), ""), "");
 }
 
 static void give_combined(vy_emitter *e, const void *user) {
-    const meeting *m = user;
+    const vy_meeting *m = user;
     LLVMValueRef index = e->local_index, start = start_of(e, m), value;
     LLVMValueRef exists = below(e, index, e->group_size);
     if (m->s->op == VYRE_COLLECTIVE_REDUCE) {
@@ -316,10 +349,13 @@ static void give_combined(vy_emitter *e, const void *user) {
     vy_llvm_declare(e, m->s->variable, value);
 }
 
-static void combine(vy_emitter *e, const meeting *m) {
+static void combine(vy_emitter *e, const vy_meeting *m) {
     int is_float = vyre_type_class(m->type) == VYRE_CLASS_FLOAT;
     if (e->slots[m->s->variable].home == VY_HOME_SCALAR) { /* a reduction over the workgroup */
-        vy_llvm_declare(e, m->s->variable, is_float ? reduce_floats(e, m) : reduce_integers(e, m));
+        vy_llvm_declare(e, m->s->variable,
+                        !is_float          ? reduce_integers(e, m)
+                        : e->chunks <= FEW ? reduce_few(e, m)
+                                           : reduce_floats(e, m));
         return;
     }
     vy_llvm_chunks(e, lay_down, m);
@@ -333,7 +369,7 @@ static void combine(vy_emitter *e, const meeting *m) {
 /* ---- votes ---- */
 
 /* Bits of the lanes of a subgroup, as i64, by the index of their first invocation. */
-static void count_votes(vy_emitter *e, const meeting *m) {
+static void count_votes(vy_emitter *e, const vy_meeting *m) {
     LLVMTypeRef i64 = vy_llvm_int(e, 64);
     LLVMValueRef votes = vy_llvm_place(e, i64, "votes");
     counter c = count_from(e, vy_llvm_number(e, 32, 0));
@@ -349,8 +385,8 @@ static void count_votes(vy_emitter *e, const meeting *m) {
 }
 
 static void give_votes(vy_emitter *e, const void *user) {
-    const meeting *m = user;
-    meeting words = {.element = vy_llvm_int(e, 64), .size = 8, .type = VYRE_TYPE_U64};
+    const vy_meeting *m = user;
+    vy_meeting words = {.element = vy_llvm_int(e, 64), .size = 8, .type = VYRE_TYPE_U64};
     LLVMValueRef start = start_of(e, m), i64_zero = LLVMConstNull(vy_llvm_lanes(e, words.element));
     LLVMValueRef votes = take(e, &words, m->results, start, below(e, e->local_index, e->group_size)), value = votes;
     if (m->s->op == VYRE_COLLECTIVE_ANY)
@@ -394,7 +430,7 @@ static void vote_all(vy_emitter *e, const vy_stmt *s) {
 /* ---- moving ---- */
 
 static void move(vy_emitter *e, const void *user) {
-    const meeting *m = user;
+    const vy_meeting *m = user;
     LLVMValueRef start = start_of(e, m), lane = LLVMBuildSub(B, e->local_index, start, "");
     LLVMValueRef given = vy_llvm_expr_lanes(e, m->s->b), from = given, valid = NULL;
     if (m->s->op == VYRE_COLLECTIVE_SHUFFLE_XOR)
@@ -413,7 +449,7 @@ static void move(vy_emitter *e, const void *user) {
     vy_llvm_declare(e, m->s->variable, from_memory(e, m, take(e, m, m->operands, index, inside)));
 }
 
-static void broadcast_all(vy_emitter *e, const meeting *m) {
+static void broadcast_all(vy_emitter *e, const vy_meeting *m) {
     LLVMValueRef lane = vy_llvm_agreed(e, m->s->b), place = vy_llvm_place(e, m->element, "broadcast");
     LLVMBasicBlockRef yes = vy_llvm_block(e, "there"), end = vy_llvm_block(e, "broadcast_end");
     vy_llvm_chunks(e, lay_down, m);
@@ -432,14 +468,16 @@ void vy_llvm_collective(vy_emitter *e, uint32_t stmt) {
     const vy_stmt *s = &e->program->stmts.items[stmt];
     vyre_type type = (vyre_type)e->program->exprs.items[s->a].type;
     uint64_t padded = (uint64_t)e->chunks * e->width;
-    meeting m = {.s = s,
-                 .type = type,
-                 .element = type == VYRE_TYPE_BOOL ? vy_llvm_int(e, 8) : vy_llvm_type(e, type),
-                 .size = vy_llvm_size(type),
-                 .width = s->width ? s->width : e->group_size,
-                 .operands = e->meeting_offset,
-                 .results = e->meeting_offset + padded * 8};
+    vy_meeting m = {.s = s,
+                    .type = type,
+                    .element = type == VYRE_TYPE_BOOL ? vy_llvm_int(e, 8) : vy_llvm_type(e, type),
+                    .size = vy_llvm_size(type),
+                    .width = s->width ? s->width : e->group_size,
+                    .operands = e->meeting_offset,
+                    .results = e->meeting_offset + padded * 8};
     int is_vote = s->op == VYRE_COLLECTIVE_ANY || s->op == VYRE_COLLECTIVE_ALL || s->op == VYRE_COLLECTIVE_BALLOT;
+    if (vy_llvm_settle(e, &m))
+        return;
     if (vy_collectives[s->op].combines)
         combine(e, &m);
     else if (is_vote && !s->width)

@@ -7,7 +7,8 @@
  *   memory.c      loads, stores
  *   runs.c        accesses that turn out to be side by side
  *   atomic.c      atomics
- *   collective.c  collectives
+ *   collective.c  collectives in memory
+ *   settle.c      collectives among lanes
  *   value.c       expressions
  *   maybe.c       what is found out of rows at run time
  *   words.c       words that are put together of bytes

@@ -95,13 +95,13 @@ static verdict try_sample(const sample *s, unsigned turn) {
 
 static void what_stretches_hand_to_each_other_is_what_the_oracle_says(void **state) {
     (void)state;
-    unsigned rounds = 12 * (unsigned)vy_test_effort();
+    unsigned rounds = 4 * (unsigned)vy_test_effort();
     fill();
     for (unsigned i = 0; i < SAMPLES; i++) {
         unsigned same = 0;
         for (unsigned round = 0; round < rounds; round++)
             same += try_sample(&samples[i], round * 37 + i * 11) == SAME;
-        assert_true(same >= rounds / 4);
+        assert_true(same >= rounds / 2);
     }
 }
 
