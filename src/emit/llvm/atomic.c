@@ -253,32 +253,51 @@ static LLVMValueRef as_is(vy_emitter *e, LLVMValueRef word) {
     return LLVMBuildCall2(B, function, nothing, &word, 1, "");
 }
 
-/* The lanes of a vector, word by word of up to eight bytes: a word is one instruction, and so is a lane of it. From memory they would be, too, but those
- * loads wait for the stores of the lanes before. What is no vector is the same for all. */
-static void take_apart(vy_emitter *e, LLVMValueRef value, LLVMValueRef *lanes) {
+/* Bits that a value can have, if it was an unsigned number of less than 32 before: 8, 16, or 64 for any. */
+static unsigned bits_of(const vy_emitter *e, uint32_t expr) {
+    const vyre_program *p = e->program;
+    const vy_expr *x = &p->exprs.items[expr];
+    for (uint32_t i = e->body->first_stmt; x->kind == VY_EXPR_VARIABLE && i < e->body->end_stmt; i++)
+        if (p->stmts.items[i].kind == VY_STMT_LET && p->stmts.items[i].variable == x->a)
+            x = &p->exprs.items[p->stmts.items[i].a];
+    if (x->kind != VY_EXPR_OP || x->op != VYRE_OP_CAST)
+        return 64;
+    vyre_type from = (vyre_type)p->exprs.items[x->a].type;
+    return vyre_type_class(from) == VYRE_CLASS_UNSIGNED && vyre_type_bits(from) < 32 ? vyre_type_bits(from) : 64;
+}
+
+/* The lanes of a vector, word by word of eight bytes: a word is one instruction, and so is a lane of it. From memory they would be, too, but those
+ * loads wait for the stores of the lanes before. What is no vector is the same for all. Only so many bits of a lane matter. */
+static void take_apart(vy_emitter *e, LLVMValueRef value, unsigned matter, LLVMValueRef *lanes) {
     if (!value || !vy_llvm_is_lanes(value)) {
         for (unsigned i = 0; i < e->width; i++)
             lanes[i] = value;
         return;
     }
-    LLVMTypeRef lane = LLVMGetElementType(LLVMTypeOf(value));
-    unsigned bits = (unsigned)LLVMSizeOfTypeInBits(LLVMGetModuleDataLayout(e->module), lane), count = 64 / bits;
-    LLVMTypeRef word = vy_llvm_int(e, 64);
+    LLVMTypeRef lane = LLVMGetElementType(LLVMTypeOf(value)), word = vy_llvm_int(e, 64);
+    unsigned bits = (unsigned)LLVMSizeOfTypeInBits(LLVMGetModuleDataLayout(e->module), lane);
+    int is_narrow = matter < bits && matter * e->width >= 64;
+    if (is_narrow) {
+        bits = matter;
+        value = LLVMBuildTrunc(B, value, vy_llvm_lanes(e, vy_llvm_int(e, bits)), "");
+    }
+    unsigned count = 64 / bits;
     LLVMValueRef words = LLVMBuildBitCast(B, value, LLVMVectorType(word, e->width / count), ""), now = NULL;
     for (unsigned i = 0; i < e->width; i++) {
         if (i % count == 0)
             now = as_is(e, LLVMBuildExtractElement(B, words, vy_llvm_number(e, 32, i / count), ""));
         LLVMValueRef part = LLVMBuildLShr(B, now, vy_llvm_number(e, 64, i % count * bits), "");
-        lanes[i] = LLVMBuildBitCast(B, LLVMBuildTrunc(B, part, vy_llvm_int(e, bits), ""), lane, "");
+        part = LLVMBuildTrunc(B, part, vy_llvm_int(e, bits), "");
+        lanes[i] = is_narrow ? LLVMBuildZExt(B, part, lane, "") : LLVMBuildBitCast(B, part, lane, "");
     }
 }
 
 /* All lanes, one after the other, written out. */
 static void every_lane(vy_emitter *e, const atomic *a) {
     LLVMValueRef olds = LLVMGetPoison(vy_llvm_lanes(e, vy_llvm_type(e, a->type))), lanes[3][VY_CPU_WIDTH_MAX];
-    take_apart(e, a->index, lanes[0]);
-    take_apart(e, a->b, lanes[1]);
-    take_apart(e, a->c, lanes[2]);
+    take_apart(e, a->index, bits_of(e, a->s->a), lanes[0]);
+    take_apart(e, a->b, 64, lanes[1]);
+    take_apart(e, a->c, 64, lanes[2]);
     for (unsigned i = 0; i < e->width; i++) {
         LLVMValueRef at = vy_llvm_address(e, a->s->memory, lanes[0][i]);
         LLVMValueRef old = one_atomic(e, a, at, lanes[1][i], lanes[2][i]);
