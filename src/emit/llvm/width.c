@@ -86,11 +86,12 @@ static int divides(const uint32_t *size, uint32_t width, uint32_t register_lanes
     return (group % width == 0 || group / width >= 8) && (row >= register_lanes || row == before);
 }
 
-/* Registers for one value of 32 bits that may be of use: narrow elements fill theirs only then. */
+/* Registers for one value of 32 bits that may be of use: narrow elements fill theirs only then, and few chunks hand on values in registers. */
 static uint32_t most_of(const vyre_program *p) {
     const vy_function *body = vy_program_entry(p);
     for (uint32_t i = body->first_stmt; i < body->end_stmt; i++)
-        if (vy_stmt_is_loop(p->stmts.items[i].kind))
+        if (vy_stmt_is_loop(p->stmts.items[i].kind) || p->stmts.items[i].kind == VY_STMT_BARRIER ||
+            p->stmts.items[i].kind == VY_STMT_COLLECTIVE)
             return MOST;
     for (uint32_t i = 0; i < p->memories.count; i++)
         if (vy_llvm_size((vyre_type)p->memories.items[i].type) < 4)
