@@ -29,6 +29,10 @@ statistic suite_statistic(double *times, int count) {
     return s;
 }
 
+int suite_is_busy(const report *r) {
+    return r->load > 0.5 && r->load > 0.1 * r->cores;
+}
+
 double suite_figure(const row *row, version v, figure figure) {
     const statistic *s = figure == FIGURE_DEVICE ? &row->device[v] : &row->times[v];
     return !s->samples ? 0 : figure == FIGURE_BEST ? s->min : s->median;

@@ -370,7 +370,7 @@ static void print_summary(const report *r) {
 }
 
 static void warn_if_busy(const report *r) {
-    if (r->load > 0.5)
+    if (suite_is_busy(r))
         printf(
             "NOTE others use this machine (load %.1f on %d cores): medians are theirs as much as ours, and a parallel "
             "loop waits for its slowest thread. Look at the best times, or run it on an idle machine.\n",

@@ -51,7 +51,7 @@ static void head(FILE *to, const report *r) {
     fprintf(to, ", %d cores, last cache %.0f MiB; ", r->cores, (double)r->last_cache / 1048576);
     text(to, r->host);
     fprintf(to, "; %s, commit %s, %.0f s, load before %.1f%s.</p>\n<ul>\n", r->date, r->commit, r->seconds, r->load,
-            r->load > 0.5 ? " <b class=\"bad\">(others used the machine: trust the best times)</b>" : "");
+            suite_is_busy(r) ? " <b class=\"bad\">(others used the machine: trust the best times)</b>" : "");
     for (int v = 0; v < VERSION_COUNT; v++) {
         fprintf(to, "<li><b style=\"color:%s\">%s</b>: ", colours[v], suite_runners[v]->title);
         if (r->missing[v][0])

@@ -161,6 +161,9 @@ typedef struct report {
     double seconds;
 } report;
 
+/* Whether others used the machine: half a process on a small one, a tenth of the cores on a large one. */
+int suite_is_busy(const report *r);
+
 /* How many times faster ours is than the peer, as a geometric mean over rows that have both; size NULL: all sizes. 0 if there are none. By medians, or
  * by the best times, which say more on a machine that others use too, or by the device's clock. */
 typedef enum figure { FIGURE_MEDIAN, FIGURE_BEST, FIGURE_DEVICE } figure;
