@@ -38,7 +38,7 @@ typedef struct processor {
 
 /* Every width also on a processor that has no such registers: LLVM splits vectors then. */
 static inline const processor *processor_at(unsigned index) {
-    static processor list[9];
+    static processor list[10];
     if (!list[0].name) {
         list[0] = (processor){"4 lanes, nothing but the architecture", 4, BASE_FEATURES, 0};
         list[1] = (processor){"4 lanes, SSE4.2", 4, SSE_FEATURES, 0};
@@ -49,8 +49,9 @@ static inline const processor *processor_at(unsigned index) {
         list[6] = (processor){"32 lanes, all there is", 32, UINT64_MAX, 0};
         list[7] = (processor){"64 lanes, all there is", 64, UINT64_MAX, 0};
         list[8] = (processor){"64 lanes, SSE4.2", 64, SSE_FEATURES, 0};
+        list[9] = (processor){"lanes that fit the program", 0, UINT64_MAX, 0};
     }
-    return index < 9 ? &list[index] : NULL;
+    return index < 10 ? &list[index] : NULL;
 }
 
 static inline int processor_is_here(const processor *p) {

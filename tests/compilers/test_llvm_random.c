@@ -51,7 +51,7 @@ static void report(const vyre_case *found, const processor *p, uint64_t seed, co
 static void run_campaign(uint64_t first, unsigned count, unsigned stress) {
     unsigned same = 0, refused = 0;
     for (uint64_t seed = first; seed < first + count; seed++) {
-        const processor *p = processor_at((unsigned)(seed % 9));
+        const processor *p = processor_at((unsigned)(seed % 10));
         const vyre_generate_options options = {.seed = seed, .statements = 20, .invocations = 128, .stress = stress};
         vyre_case *made = NULL;
         char why[512] = "";

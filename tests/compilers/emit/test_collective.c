@@ -1,7 +1,7 @@
 /* Every collective with every op on every type, over the workgroup and over subgroups, and every atomic in every order, in workgroups whole and not. */
 #include "compilers/emit/run.h"
 
-enum { LENGTH = 130, PROCESSORS = 9 };
+enum { LENGTH = 130, PROCESSORS = 10 };
 
 static const char *const types[] = {"i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f16", "bf16", "f32", "f64"};
 enum { TYPES = sizeof types / sizeof *types };

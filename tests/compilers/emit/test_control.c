@@ -196,7 +196,7 @@ static const sample group_samples[] = {
 
 static const char *const shapes[] = {"1",     "3",    "33",       "1000",    "8",    "64",
                                      "16, 4", "5, 3", "32, 2, 2", "3, 5, 7", "1, 20"};
-enum { SHAPES = sizeof shapes / sizeof *shapes, PROCESSORS = 9 };
+enum { SHAPES = sizeof shapes / sizeof *shapes, PROCESSORS = 10 };
 
 static uint32_t x[X_LENGTH], y[X_LENGTH];
 static float z[X_LENGTH];

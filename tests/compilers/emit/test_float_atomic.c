@@ -3,7 +3,7 @@
 
 #include "ir/eval.h"
 
-enum { ELEMENTS = 150, PROCESSORS = 9 };
+enum { ELEMENTS = 150, PROCESSORS = 10 };
 
 /* y, z: floats read_write, p: floats; i: an invocation's number, l: in its workgroup, v: its operand. */
 static const struct {

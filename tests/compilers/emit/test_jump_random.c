@@ -7,7 +7,7 @@
 
 #include <stdarg.h>
 
-enum { PROGRAMS = 40, PROCESSORS = 9, ELEMENTS = 150, ROOM = 16384, DEPTH = 4 };
+enum { PROGRAMS = 40, PROCESSORS = 10, ELEMENTS = 150, ROOM = 16384, DEPTH = 4 };
 
 typedef struct writer {
     vy_random random;

@@ -2,7 +2,7 @@
  * operand holds all its rows. */
 #include "compilers/emit/run.h"
 
-enum { CASES = 96, GROUP = 24, GROUPS = CASES / GROUP, ROWS = 220, PROCESSORS = 9 };
+enum { CASES = 96, GROUP = 24, GROUPS = CASES / GROUP, ROWS = 220, PROCESSORS = 10 };
 
 typedef struct op_row {
     vyre_op op;

@@ -55,7 +55,7 @@ enum {
     SAMPLES = sizeof samples / sizeof *samples,
     SIZES = sizeof sizes / sizeof *sizes,
     NUMBERS = sizeof numbers / sizeof *numbers,
-    PROCESSORS = 9
+    PROCESSORS = 10
 };
 
 static uint32_t x[LENGTH], y[LENGTH];

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PROGRAMS = 120, PROCESSORS = 9 };
+enum { PROGRAMS = 120, PROCESSORS = 10 };
 
 static int still_differs(void *user, const vyre_case *candidate) {
     char why[512];

@@ -79,7 +79,7 @@ enum {
     SAMPLES = sizeof samples / sizeof *samples,
     SHAPES = sizeof shapes / sizeof *shapes,
     NUMBERS = sizeof numbers / sizeof *numbers,
-    PROCESSORS = 9
+    PROCESSORS = 10
 };
 
 static uint32_t x[LENGTH], y[LENGTH];
