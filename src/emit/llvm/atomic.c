@@ -253,13 +253,16 @@ static LLVMValueRef as_is(vy_emitter *e, LLVMValueRef word) {
     return LLVMBuildCall2(B, function, nothing, &word, 1, "");
 }
 
-/* Bits that a value can have, if it was an unsigned number of less than 32 before: 8, 16, or 64 for any. */
-static unsigned bits_of(const vy_emitter *e, uint32_t expr) {
+/* Bits that an index can have, if it was an unsigned number of less than 32 shortly before: 8, 16, or 64 for any. */
+enum { NEAR = 32 };
+
+static unsigned bits_of(const vy_emitter *e, const vy_stmt *s) {
     const vyre_program *p = e->program;
-    const vy_expr *x = &p->exprs.items[expr];
-    for (uint32_t i = e->body->first_stmt; x->kind == VY_EXPR_VARIABLE && i < e->body->end_stmt; i++)
-        if (p->stmts.items[i].kind == VY_STMT_LET && p->stmts.items[i].variable == x->a)
-            x = &p->exprs.items[p->stmts.items[i].a];
+    const vy_expr *x = &p->exprs.items[s->a];
+    const vy_stmt *first = &p->stmts.items[e->body->first_stmt];
+    for (unsigned i = 0; s > first && i < NEAR && x->kind == VY_EXPR_VARIABLE; i++)
+        if ((--s)->kind == VY_STMT_LET && s->variable == x->a)
+            x = &p->exprs.items[s->a];
     if (x->kind != VY_EXPR_OP || x->op != VYRE_OP_CAST)
         return 64;
     vyre_type from = (vyre_type)p->exprs.items[x->a].type;
@@ -295,7 +298,7 @@ static void take_apart(vy_emitter *e, LLVMValueRef value, unsigned matter, LLVMV
 /* All lanes, one after the other, written out. */
 static void every_lane(vy_emitter *e, const atomic *a) {
     LLVMValueRef olds = LLVMGetPoison(vy_llvm_lanes(e, vy_llvm_type(e, a->type))), lanes[3][VY_CPU_WIDTH_MAX];
-    take_apart(e, a->index, bits_of(e, a->s->a), lanes[0]);
+    take_apart(e, a->index, bits_of(e, a->s), lanes[0]);
     take_apart(e, a->b, 64, lanes[1]);
     take_apart(e, a->c, 64, lanes[2]);
     for (unsigned i = 0; i < e->width; i++) {

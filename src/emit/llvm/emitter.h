@@ -86,6 +86,7 @@ typedef struct vy_emitter {
     uint32_t width, group_size, chunks;
     uint32_t row, row_count; /* a chunk is so many rows of so many lanes, in which strides hold; 0: it lies anyhow */
     int by_rows;             /* what has a stride is computed once for a row, not for its lanes */
+    int is_straight;         /* neither loops nor atomics: chunks may be written out */
     int has_meetings, gathers;
     /* The same for the call. */
     LLVMValueRef frame, spill, workgroup;

@@ -67,6 +67,14 @@ uint64_t vy_llvm_take(vy_emitter *e, uint64_t bytes) {
     return at;
 }
 
+/* What keeps values from being handed on, or is long by itself: then nothing is gained by writing out the rest. */
+static int is_straight(const vy_emitter *e) {
+    for (uint32_t i = e->body->first_stmt; i < e->body->end_stmt; i++)
+        if (vy_stmt_is_loop(e->program->stmts.items[i].kind) || e->program->stmts.items[i].kind == VY_STMT_ATOMIC)
+            return 0;
+    return 1;
+}
+
 /* Where a variable of several stretches is kept: on the stack if chunks are few and there is room. */
 static void keep_variable(vy_emitter *e, uint32_t variable, uint64_t bytes, uint64_t *on_stack) {
     vy_slot *slot = &e->slots[variable];
@@ -86,6 +94,7 @@ void vy_llvm_plan_phases(vy_emitter *e) {
         return;
     }
     vy_llvm_find_cheap(e);
+    e->is_straight = is_straight(e);
     if (e->has_meetings)
         see_block(&p, e->body->first_stmt, e->body->end_stmt);
     vy_release(p.stretch, vy_array_size(variables + 1u, sizeof(uint32_t)));
@@ -118,10 +127,7 @@ typedef struct stretch {
 static void write_stretch(vy_emitter *e, const void *user);
 
 static uint32_t stretch_cost(const vy_emitter *e, const stretch *s) {
-    for (uint32_t i = s->first; i < s->end; i++)
-        if (vy_stmt_is_loop(e->program->stmts.items[i].kind) || e->program->stmts.items[i].kind == VY_STMT_ATOMIC)
-            return UINT16_MAX; /* what is long by itself */
-    return s->end - s->first;
+    return e->is_straight ? s->end - s->first : UINT16_MAX;
 }
 
 /* Where the chunk keeps a mask. */
