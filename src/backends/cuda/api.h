@@ -18,6 +18,9 @@ typedef struct vy_cu_stream *vy_cu_stream;
 typedef struct vy_cu_event *vy_cu_event;
 typedef struct vy_cu_pool *vy_cu_pool;
 typedef struct vy_cu_link *vy_cu_link;
+typedef struct vy_cu_graph *vy_cu_graph;
+typedef struct vy_cu_graph_exec *vy_cu_graph_exec;
+typedef struct vy_cu_graph_node *vy_cu_graph_node;
 typedef uint64_t vy_cu_address;
 
 /* Attributes of devices and functions, options, flags: the values of the driver's documentation. */
@@ -62,6 +65,14 @@ typedef struct vy_cu_pool_properties {
     size_t most; /* 0: the driver's choice */
     unsigned char reserved[56];
 } vy_cu_pool_properties;
+
+/* A kernel in a graph. */
+typedef struct vy_cu_kernel_node {
+    vy_cu_function function;
+    unsigned grid[3], block[3], shared_bytes;
+    void **params, **extra;
+    void *kernel, *context; /* not needed where there is a function */
+} vy_cu_kernel_node;
 
 /* X(NEED, name, symbol, parameters, arguments). The last says the parameters' names, for who stands between. NEED: REQUIRED, or OPTIONAL and then NULL where the driver does not have it. */
 #define VY_CUDA_CALLS(X)                                                                                               \
@@ -139,7 +150,19 @@ typedef struct vy_cu_pool_properties {
        void **values),                                                                                                 \
       (link, type, data, size, name, count, options, values))                                                          \
     X(OPTIONAL, link_complete, "cuLinkComplete", (vy_cu_link link, void **cubin, size_t *size), (link, cubin, size))   \
-    X(OPTIONAL, link_destroy, "cuLinkDestroy", (vy_cu_link link), (link))
+    X(OPTIONAL, link_destroy, "cuLinkDestroy", (vy_cu_link link), (link))                                              \
+    X(OPTIONAL, graph_create, "cuGraphCreate", (vy_cu_graph * graph, unsigned flags), (graph, flags))                  \
+    X(OPTIONAL, graph_destroy, "cuGraphDestroy", (vy_cu_graph graph), (graph))                                         \
+    X(OPTIONAL, graph_add, "cuGraphAddKernelNode_v2",                                                                  \
+      (vy_cu_graph_node * node, vy_cu_graph graph, const vy_cu_graph_node *before, size_t before_count,                \
+       const vy_cu_kernel_node *kernel),                                                                               \
+      (node, graph, before, before_count, kernel))                                                                     \
+    X(OPTIONAL, graph_instantiate, "cuGraphInstantiateWithFlags",                                                      \
+      (vy_cu_graph_exec * exec, vy_cu_graph graph, unsigned long long flags), (exec, graph, flags))                    \
+    X(OPTIONAL, graph_set, "cuGraphExecKernelNodeSetParams_v2",                                                        \
+      (vy_cu_graph_exec exec, vy_cu_graph_node node, const vy_cu_kernel_node *kernel), (exec, node, kernel))           \
+    X(OPTIONAL, graph_launch, "cuGraphLaunch", (vy_cu_graph_exec exec, vy_cu_stream stream), (exec, stream))           \
+    X(OPTIONAL, graph_end, "cuGraphExecDestroy", (vy_cu_graph_exec exec), (exec))
 
 typedef struct vy_cuda_api {
 #define X(NEED, name, symbol, parameters, arguments) int(*name) parameters;

@@ -2,6 +2,7 @@
 #include "backends/cuda/code.h"
 
 #include "backends/cuda/compile.h"
+#include "backends/cuda/graph.h"
 #include "base/memory.h"
 #include "base/status.h"
 
@@ -179,6 +180,7 @@ void vy_cuda_code_release(vy_cuda_code *code) {
     vy_cuda *cuda = code->cuda;
     vy_cuda_kernel *based = atomic_load(&code->based);
     vy_cuda_enter_anyway(cuda, &was_pushed);
+    vy_cuda_graphs_drop(cuda, code);
     vy_cuda_kernel_unload(cuda, &code->kernel);
     if (based)
         vy_cuda_kernel_unload(cuda, based);

@@ -10,7 +10,8 @@
  *   launch.c    params, control blocks, grids; clock.c the device's clock against ours
  *   flight.c    one dispatch: bound, uploaded, launched, awaited, judged, read back; slices.c a large one in pieces that overlap; move.c large copies by several
  *               threads
- *   dispatch.c  the entries of the backend's table, pipeline.c those of a pipeline's, pending.c dispatches in flight and watch.c who waits for them, sequence.c several launches and one wait
+ *   dispatch.c  the entries of the backend's table, pipeline.c those of a pipeline's, pending.c dispatches in flight and watch.c who waits for them, sequence.c several launches and one wait, graph.c the
+ *               same as graphs that are kept
  *
  * Every entry starts with vy_cuda_enter, which makes the context that of the thread, and ends with vy_cuda_leave. No lock is held while the driver is called, but
  * for those that say so. */
@@ -28,6 +29,7 @@
 typedef struct vy_cuda_lane vy_cuda_lane;
 typedef struct vy_cuda_block vy_cuda_block;
 typedef struct vy_cuda_code vy_cuda_code;
+typedef struct vy_cuda_graph vy_cuda_graph;
 
 enum { VY_CUDA_PROGRAMS = 32 };
 typedef struct vy_cuda_program {
@@ -36,6 +38,15 @@ typedef struct vy_cuda_program {
     vy_cuda_code *code;
     uint64_t last_use;
 } vy_cuda_program;
+
+/* Graphs nobody uses at the moment, the last used first, and shapes that were seen without one (graph.h). */
+enum { VY_CUDA_SHAPES = 64 };
+typedef struct vy_cuda_graphs {
+    vy_cuda_graph *first;
+    size_t count, nodes;
+    uint64_t seen[VY_CUDA_SHAPES];
+    unsigned seen_next;
+} vy_cuda_graphs;
 
 /* What the driver says of the device. */
 typedef struct vy_cuda_facts {
@@ -69,6 +80,7 @@ typedef struct vy_cuda {
     vy_cuda_block *blocks; /* resident buffers */
     vy_cuda_program programs[VY_CUDA_PROGRAMS];
     uint64_t program_clock;
+    vy_cuda_graphs graphs;
     pthread_mutex_t probing; /* held while the numerics are probed */
 } vy_cuda;
 

@@ -1,6 +1,7 @@
 /* Device memory (memory.h). The boundary has checked handles and ranges. */
 #include "backends/cuda/memory.h"
 
+#include "backends/cuda/graph.h"
 #include "backends/cuda/lane.h"
 #include "backends/cuda/move.h"
 #include "base/memory.h"
@@ -41,6 +42,7 @@ static int allocate(vy_cuda *cuda, vy_cu_stream stream, uint64_t size, vy_cu_add
 
 void vy_cuda_memory_trim(vy_cuda *cuda) {
     vy_cuda_lanes_trim(cuda);
+    vy_cuda_graphs_drop(cuda, NULL);
     if (cuda->pool) {
         cuda->api.context_synchronize(); /* what was freed in the order of a stream is free then */
         cuda->api.pool_trim(cuda->pool, 0);

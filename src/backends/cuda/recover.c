@@ -5,6 +5,7 @@
 #include "backends/cuda/device.h"
 
 #include "backends/cuda/code.h"
+#include "backends/cuda/graph.h"
 #include "backends/cuda/lane.h"
 #include "backends/cuda/memory.h"
 #include "base/status.h"
@@ -91,6 +92,7 @@ void vy_cuda_device_end(vy_cuda *cuda) {
         return;
     vy_cuda_enter_anyway(cuda, &was_pushed);
     vy_cuda_programs_forget(cuda);
+    vy_cuda_graphs_drop(cuda, NULL);
     vy_cuda_lanes_end(cuda);
     vy_cuda_blocks_forget(cuda);
     if (cuda->signal)

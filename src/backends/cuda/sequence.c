@@ -2,8 +2,8 @@
 #include "backends/cuda/sequence.h"
 
 #include "backends/cuda/flight.h"
+#include "backends/cuda/graph.h"
 #include "backends/cuda/memory.h"
-#include "backends/cuda/pipeline.h"
 #include "base/status.h"
 #include "driver/boundary.h"
 
@@ -15,6 +15,7 @@ typedef struct train {
     vy_cuda_lane *lane;
     const vy_cuda_code *polling; /* the last code whose control block was not looked at yet, or NULL */
     const vyre_launch *first;    /* its deadline and word are those of all */
+    vy_cuda_graph *graphs;       /* in use */
 } train;
 
 static int is_resident(const vyre_resource *bindings, uint32_t count) {
@@ -79,27 +80,56 @@ static void end(train *t, vyre_status status) {
         t->lane->is_control_clean = 0;
         t->cuda->api.stream_synchronize(t->lane->stream);
     }
+    vy_cuda_graph_give(t->cuda, t->graphs);
     vy_cuda_lane_give(t->cuda, t->lane);
+}
+
+static vyre_status add_graph(train *t, const vy_cuda_list *list, size_t from, size_t count, int *was_added,
+                             vyre_error *error) {
+    vy_cuda_graph *g;
+    vyre_status status = vy_cuda_graph_launch(t->cuda, t->lane->stream, list, from, count, &g, error);
+    *was_added = g != NULL;
+    if (g) {
+        g->next = t->graphs;
+        t->graphs = g;
+    }
+    return status;
+}
+
+/* One by one. Host bytes take a lane of their own; outputs: of all items, or NULL. */
+static vyre_status add_row(train *t, const vy_cuda_row *row, vyre_outputs *outputs, vyre_error *error) {
+    if (is_resident(row->bindings, row->code->buffer_count))
+        return add(t, row->code, row->launch, row->bindings, error);
+    vyre_status status = settle(t, error);
+    return status == VYRE_OK ? vy_cuda_flight_run(row->code, row->launch, NULL, row->bindings, outputs, NULL, error)
+                             : status;
+}
+
+/* As graphs where that can be. */
+static vyre_status add_list(train *t, const vy_cuda_list *list, vyre_outputs *outputs, size_t *failed,
+                            vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    for (size_t i = 0, end; i < list->count && status == VYRE_OK; i = end) {
+        int was_added;
+        end = list->count - i < VY_CUDA_GRAPH_MOST ? list->count : i + VY_CUDA_GRAPH_MOST;
+        *failed = i;
+        status = add_graph(t, list, i, end - i, &was_added, error);
+        for (size_t k = i; k < end && !was_added && status == VYRE_OK; k++) {
+            vy_cuda_row row = vy_cuda_list_at(list, k);
+            *failed = k;
+            status = add_row(t, &row, outputs ? &outputs[k] : NULL, error);
+        }
+    }
+    if (status == VYRE_OK)
+        *failed = list->count;
+    return status;
 }
 
 /* ---- sequences ---- */
 
 static vyre_status run_steps(train *t, const vyre_native_step *steps, size_t count, size_t *failed, vyre_error *error) {
-    vyre_status status = VYRE_OK;
-    for (size_t i = 0; i < count && status == VYRE_OK; i++) {
-        vy_cuda_code *code = ((vy_cuda_pipeline *)steps[i].pipeline)->code;
-        *failed = i;
-        if (is_resident(steps[i].bindings, code->buffer_count)) {
-            status = add(t, code, &steps[i].launch, steps[i].bindings, error);
-            continue;
-        }
-        status = settle(t, error); /* host bytes take a lane of their own */
-        if (status == VYRE_OK)
-            status = vy_cuda_flight_run(code, &steps[i].launch, NULL, steps[i].bindings, NULL, NULL, error);
-    }
-    if (status == VYRE_OK)
-        *failed = count;
-    return status;
+    const vy_cuda_list list = {.steps = steps, .count = count};
+    return add_list(t, &list, NULL, failed, error);
 }
 
 static vyre_status read_ranges(train *t, const vyre_readback *readbacks, size_t count, vyre_error *error) {
@@ -186,25 +216,14 @@ vyre_status vy_cuda_sequence(void *self, const vyre_native_step *steps, size_t s
 
 static vyre_status run_rows(vy_cuda_code *code, const vyre_launch *launches, const vy_cuda_rows *rows, size_t count,
                             vyre_outputs *outputs, size_t *failed, vyre_error *error) {
+    const vy_cuda_list list = {.code = code, .launches = launches, .rows = *rows, .count = count};
     train t;
     vyre_status status = start(&t, code->cuda, error);
     if (status != VYRE_OK)
         return status;
-    for (size_t i = 0; i < count && status == VYRE_OK; i++) {
-        const vyre_resource *bindings = rows->each ? rows->each[i] : rows->four[i];
-        *failed = i;
-        if (is_resident(bindings, code->buffer_count)) {
-            status = add(&t, code, &launches[i], bindings, error);
-            continue;
-        }
+    status = add_list(&t, &list, outputs, failed, error);
+    if (status == VYRE_OK)
         status = settle(&t, error);
-        if (status == VYRE_OK)
-            status = vy_cuda_flight_run(code, &launches[i], NULL, bindings, &outputs[i], NULL, error);
-    }
-    if (status == VYRE_OK) {
-        *failed = count;
-        status = settle(&t, error);
-    }
     end(&t, status);
     return status;
 }

@@ -1,6 +1,7 @@
 /* Several launches on one stream, with one wait for all that cannot trap: sequences and batches.
  *
- * A step that traps is the last: its trap is seen before the next one starts. So each step that may trap is waited for, and the others are not. */
+ * A step that traps is the last: its trap is seen before the next one starts. So each step that may trap is waited for, and the others are not. Those that cannot
+ * are graphs, where they come again (graph.h). */
 #ifndef VY_BACKENDS_CUDA_SEQUENCE_H
 #define VY_BACKENDS_CUDA_SEQUENCE_H
 

@@ -19,6 +19,8 @@
     X(EVENT, "event_create", "event_destroy")                                                                          \
     X(MODULE, "module_load", "module_unload")                                                                          \
     X(LINK, "link_create", "link_destroy")                                                                             \
+    X(GRAPH, "graph_create", "graph_destroy")                                                                          \
+    X(EXECUTABLE, "graph_instantiate", "graph_end")                                                                    \
     X(POOL, "pool_create", "pool_destroy")                                                                             \
     X(PINNED, "host_allocate", "host_free")                                                                            \
     X(MEMORY, "memory_allocate", "memory_free")                                                                        \

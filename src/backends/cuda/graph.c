@@ -1,0 +1,321 @@
+/* Graphs of launches (graph.h). */
+#include "backends/cuda/graph.h"
+
+#include "backends/cuda/launch.h"
+#include "backends/cuda/memory.h"
+#include "backends/cuda/pipeline.h"
+#include "base/memory.h"
+
+vy_cuda_row vy_cuda_list_at(const vy_cuda_list *list, size_t index) {
+    if (list->code)
+        return (vy_cuda_row){list->code, &list->launches[index],
+                             list->rows.each ? list->rows.each[index] : list->rows.four[index]};
+    const vyre_native_step *step = &list->steps[index];
+    return (vy_cuda_row){((vy_cuda_pipeline *)step->pipeline)->code, &step->launch, step->bindings};
+}
+
+/* ---- records ---- */
+
+/* A launch as bytes: this, and the params behind it. Records are compared as a whole, so nothing in them is left undefined. */
+typedef struct record {
+    const vy_cuda_kernel *kernel;
+    uint32_t grid[3];
+    uint32_t size; /* of all, a multiple of 8 */
+} record;
+enum { RECORD_BYTES = sizeof(record) + VY_CUDA_PARAM_BYTES + 8 };
+
+static size_t record_size(const vy_cuda_kernel *kernel) {
+    return sizeof(record) + ((size_t)kernel->param_bytes + 7) / 8 * 8;
+}
+
+/* 0: it cannot be part of a graph. */
+static int pack(const vy_cuda *cuda, const vy_cuda_row *row, uint8_t *out) {
+    vy_cu_address addresses[VY_LIMIT_BUFFERS];
+    const vy_cuda_kernel *kernel = &row->code->kernel;
+    size_t size = record_size(kernel);
+    record head = {.kernel = kernel, .size = (uint32_t)size};
+    if (vy_cuda_needs_control(kernel) || vy_cuda_needs_pieces(cuda, row->launch->groups))
+        return 0;
+    for (uint32_t i = 0; i < row->code->buffer_count; i++) {
+        if (row->bindings[i].kind != VYRE_RESOURCE_RESIDENT)
+            return 0;
+        addresses[i] = vy_cuda_resident_address(row->bindings[i].resident.id) + row->bindings[i].offset;
+    }
+    memset(out + sizeof head, 0, size - sizeof head); /* there are gaps between params */
+    vy_cuda_pack(kernel, row->launch, addresses, 0, out + sizeof head, head.grid);
+    memcpy(out, &head, sizeof head);
+    return 1;
+}
+
+/* What the driver takes of a record. */
+typedef struct node_params {
+    vy_cu_kernel_node node;
+    size_t size;
+    void *extra[5];
+} node_params;
+
+static void describe(const uint8_t *bytes, node_params *out) {
+    record head;
+    memcpy(&head, bytes, sizeof head);
+    const vy_cuda_header *header = &head.kernel->header;
+    out->size = head.kernel->param_bytes;
+    out->extra[0] = VY_CU_PARAMS_BYTES, out->extra[1] = (void *)(uintptr_t)(bytes + sizeof head);
+    out->extra[2] = VY_CU_PARAMS_SIZE, out->extra[3] = &out->size;
+    out->extra[4] = VY_CU_PARAMS_END;
+    out->node = (vy_cu_kernel_node){.function = head.kernel->function,
+                                    .grid = {head.grid[0], head.grid[1], head.grid[2]},
+                                    .block = {header->block[0], header->block[1], header->block[2]},
+                                    .shared_bytes = header->dynamic_bytes,
+                                    .extra = out->extra};
+}
+
+/* ---- making and ending ---- */
+
+static void destroy(vy_cuda *cuda, vy_cuda_graph *g) {
+    if (g->exec)
+        cuda->api.graph_end(g->exec);
+    if (g->graph)
+        cuda->api.graph_destroy(g->graph);
+    vy_release(g->nodes, g->room * sizeof *g->nodes);
+    vy_release(g->records, g->size);
+    vy_release(g, sizeof *g);
+}
+
+static void destroy_all(vy_cuda *cuda, vy_cuda_graph *g) {
+    for (vy_cuda_graph *next; g; g = next) {
+        next = g->next;
+        destroy(cuda, g);
+    }
+}
+
+static size_t records_size(const vy_cuda_list *list, size_t from, size_t count) {
+    size_t size = 0;
+    for (size_t i = 0; i < count; i++)
+        size += record_size(&vy_cuda_list_at(list, from + i).code->kernel);
+    return size;
+}
+
+/* One after the other: what a launch writes is there for the next. Returns a result of the driver; -1: it cannot be a graph, or there is no host memory. */
+static int add_nodes(vy_cuda *cuda, vy_cuda_graph *g, const vy_cuda_list *list, size_t from) {
+    uint8_t *at = g->records;
+    for (size_t i = 0; i < g->room; i++) {
+        vy_cuda_row row = vy_cuda_list_at(list, from + i);
+        node_params params;
+        if (!pack(cuda, &row, at))
+            return -1;
+        describe(at, &params);
+        int result = cuda->api.graph_add(&g->nodes[i], g->graph, i ? &g->nodes[i - 1] : NULL, i > 0, &params.node);
+        if (result != VY_CU_OK)
+            return result;
+        g->count++;
+        at += record_size(&row.code->kernel);
+    }
+    return VY_CU_OK;
+}
+
+static int fill(vy_cuda *cuda, vy_cuda_graph *g, const vy_cuda_list *list, size_t from) {
+    g->nodes = vy_allocate(g->room * sizeof *g->nodes);
+    g->records = vy_allocate(g->size);
+    if (!g->nodes || !g->records)
+        return -1;
+    int result = cuda->api.graph_create(&g->graph, 0);
+    if (result == VY_CU_OK)
+        result = add_nodes(cuda, g, list, from);
+    return result == VY_CU_OK ? cuda->api.graph_instantiate(&g->exec, g->graph, 0) : result;
+}
+
+static vy_cuda_graph *make(vy_cuda *cuda, const vy_cuda_list *list, size_t from, size_t count, uint64_t shape,
+                           int *result) {
+    vy_cuda_graph *g = vy_allocate_zero(sizeof *g);
+    *result = -1;
+    if (!g)
+        return NULL;
+    g->shape = shape;
+    g->room = count;
+    g->size = records_size(list, from, count);
+    *result = fill(cuda, g, list, from);
+    if (*result == VY_CU_OK)
+        return g;
+    destroy(cuda, g);
+    return NULL;
+}
+
+/* ---- those that are kept ---- */
+
+static uint64_t mix(uint64_t hash, uint64_t value) {
+    return (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15) + (hash >> 29);
+}
+
+static uint64_t shape_of(const vy_cuda_list *list, size_t from, size_t count) {
+    uint64_t hash = mix(1, count);
+    if (list->code)
+        return mix(hash, (uintptr_t)&list->code->kernel);
+    for (size_t i = 0; i < count; i++)
+        hash = mix(hash, (uintptr_t)&vy_cuda_list_at(list, from + i).code->kernel);
+    return hash;
+}
+
+/* With the lock. */
+static vy_cuda_graph *unlink_at(vy_cuda_graphs *kept, vy_cuda_graph **link) {
+    vy_cuda_graph *g = *link;
+    *link = g->next;
+    g->next = NULL;
+    kept->count--;
+    kept->nodes -= g->room;
+    return g;
+}
+
+static int starts_with(const vy_cuda_graph *g, const uint8_t *first) {
+    record head;
+    memcpy(&head, first, sizeof head);
+    return head.size <= g->size && memcmp(g->records, first, head.size) == 0;
+}
+
+/* Of those of the shape, the one that starts as asked for; else, if there are as many as may be, the one not used for longest. *is_known: the shape was seen before. */
+static vy_cuda_graph *take(vy_cuda *cuda, uint64_t shape, const uint8_t *first, int *is_known) {
+    vy_cuda_graphs *kept = &cuda->graphs;
+    vy_cuda_graph **last = NULL, *found = NULL;
+    int variants = 0;
+    *is_known = 0;
+    pthread_mutex_lock(&cuda->lock);
+    for (vy_cuda_graph **link = &kept->first; *link; link = &(*link)->next) {
+        if ((*link)->shape != shape)
+            continue;
+        variants++;
+        last = link;
+        if (starts_with(*link, first)) {
+            found = unlink_at(kept, link);
+            break;
+        }
+    }
+    if (!found && variants >= VY_CUDA_GRAPH_VARIANTS)
+        found = unlink_at(kept, last);
+    for (unsigned i = 0; i < VY_CUDA_SHAPES && !*is_known; i++)
+        *is_known = kept->seen[i] == shape;
+    if (!*is_known) {
+        kept->seen[kept->seen_next] = shape;
+        kept->seen_next = (kept->seen_next + 1) % VY_CUDA_SHAPES;
+    }
+    pthread_mutex_unlock(&cuda->lock);
+    return found;
+}
+
+void vy_cuda_graph_give(vy_cuda *cuda, vy_cuda_graph *graphs) {
+    vy_cuda_graphs *kept = &cuda->graphs;
+    vy_cuda_graph *surplus = NULL;
+    if (!graphs)
+        return;
+    pthread_mutex_lock(&cuda->lock);
+    for (vy_cuda_graph *g = graphs, *next; g; g = next) {
+        next = g->next;
+        g->next = kept->first;
+        kept->first = g;
+        kept->count++;
+        kept->nodes += g->room;
+    }
+    while (kept->count > VY_CUDA_GRAPHS_KEPT || kept->nodes > VY_CUDA_GRAPH_NODES) {
+        vy_cuda_graph **link = &kept->first;
+        while ((*link)->next)
+            link = &(*link)->next;
+        vy_cuda_graph *g = unlink_at(kept, link);
+        g->next = surplus;
+        surplus = g;
+    }
+    pthread_mutex_unlock(&cuda->lock);
+    destroy_all(cuda, surplus);
+}
+
+static int names(const vy_cuda_graph *g, const vy_cuda_code *code) {
+    record head;
+    for (size_t at = 0; at < g->size; at += head.size) {
+        memcpy(&head, g->records + at, sizeof head);
+        if (head.kernel == &code->kernel)
+            return 1;
+    }
+    return 0;
+}
+
+void vy_cuda_graphs_drop(vy_cuda *cuda, const vy_cuda_code *code) {
+    vy_cuda_graphs *kept = &cuda->graphs;
+    vy_cuda_graph *dropped = NULL, **link = &kept->first;
+    pthread_mutex_lock(&cuda->lock);
+    while (*link) {
+        if (code && !names(*link, code)) {
+            link = &(*link)->next;
+            continue;
+        }
+        vy_cuda_graph *g = unlink_at(kept, link);
+        g->next = dropped;
+        dropped = g;
+    }
+    pthread_mutex_unlock(&cuda->lock);
+    destroy_all(cuda, dropped);
+}
+
+/* ---- launching ---- */
+
+/* Sets what differs. As add_nodes. */
+static int update(vy_cuda *cuda, vy_cuda_graph *g, const vy_cuda_list *list, size_t from) {
+    alignas(8) uint8_t bytes[RECORD_BYTES];
+    uint8_t *at = g->records;
+    for (size_t i = 0; i < g->count; i++) {
+        vy_cuda_row row = vy_cuda_list_at(list, from + i);
+        size_t size = record_size(&row.code->kernel);
+        if (at + size > g->records + g->size || !pack(cuda, &row, bytes))
+            return -1;
+        if (memcmp(at, bytes, size) != 0) {
+            node_params params;
+            if (memcmp(at, bytes, sizeof(void *)) != 0) /* another kernel: shapes that only look the same */
+                return -1;
+            describe(bytes, &params);
+            int result = cuda->api.graph_set(g->exec, g->nodes[i], &params.node);
+            if (result != VY_CU_OK)
+                return result;
+            memcpy(at, bytes, size);
+        }
+        at += size;
+    }
+    return VY_CU_OK;
+}
+
+static int has_graphs(const vy_cuda_api *api) {
+    return api->graph_create && api->graph_destroy && api->graph_add && api->graph_instantiate && api->graph_set &&
+           api->graph_launch && api->graph_end;
+}
+
+/* A graph that has the launches, or NULL. */
+static vy_cuda_graph *find(vy_cuda *cuda, const vy_cuda_list *list, size_t from, size_t count, int *result) {
+    alignas(8) uint8_t first[RECORD_BYTES];
+    vy_cuda_row row = vy_cuda_list_at(list, from);
+    uint64_t shape = shape_of(list, from, count);
+    int is_known;
+    *result = VY_CU_OK;
+    if (!pack(cuda, &row, first))
+        return NULL;
+    vy_cuda_graph *g = take(cuda, shape, first, &is_known);
+    if (!g)
+        return is_known ? make(cuda, list, from, count, shape, result) : NULL;
+    *result = update(cuda, g, list, from);
+    if (*result == VY_CU_OK)
+        return g;
+    destroy(cuda, g);
+    return NULL;
+}
+
+vyre_status vy_cuda_graph_launch(vy_cuda *cuda, vy_cu_stream stream, const vy_cuda_list *list, size_t from,
+                                 size_t count, vy_cuda_graph **out, vyre_error *error) {
+    int result;
+    *out = NULL;
+    if (count < VY_CUDA_GRAPH_LEAST || !has_graphs(&cuda->api))
+        return VYRE_OK;
+    vy_cuda_graph *g = find(cuda, list, from, count, &result);
+    if (g) {
+        result = cuda->api.graph_launch(g->exec, stream);
+        if (result != VY_CU_OK)
+            destroy(cuda, g);
+        else
+            *out = g;
+    }
+    return result > 0 && vy_cuda_is_loss(result) ? vy_cuda_failed(cuda, result, "launching a graph", error)
+                                                 : (vyre_status)VYRE_OK;
+}
