@@ -42,23 +42,24 @@ int vy_llvm_may_run(const vy_emitter *e, uint32_t memory, uint32_t index) {
 
 /* ---- the question ---- */
 
-static LLVMValueRef numbers(vy_emitter *e, uint32_t from, uint32_t count, uint32_t step, uint32_t period) {
+/* Of every lane: its number in its part, or that of the part's first lane. */
+static LLVMValueRef numbers(vy_emitter *e, int of_first) {
     LLVMValueRef all[VY_LLVM_LANES];
-    for (uint32_t i = 0; i < count; i++)
-        all[i] = vy_llvm_number(e, 32, from + i % period * step + i / period * (step ? 0 : period));
-    return LLVMConstVector(all, count);
+    uint32_t part = part_lanes(e);
+    for (uint32_t i = 0; i < e->width; i++)
+        all[i] = vy_llvm_number(e, 32, of_first ? i - i % part : i % part);
+    return LLVMConstVector(all, e->width);
 }
 
 /* Lanes of where their part starts, if it is a run. */
 static LLVMValueRef starts_of(vy_emitter *e, LLVMValueRef index) {
-    return LLVMBuildSub(B, index, numbers(e, 0, e->width, 1, part_lanes(e)), "");
+    return LLVMBuildSub(B, index, numbers(e, 0), "");
 }
 
 /* Under a mask a part may start below zero, and what is computed of its first lane would be far off: such a part is none. */
 LLVMValueRef vy_llvm_is_run(vy_emitter *e, LLVMValueRef index, LLVMValueRef mask) {
     LLVMValueRef starts = starts_of(e, index);
-    LLVMValueRef first = LLVMBuildShuffleVector(B, starts, LLVMGetPoison(LLVMTypeOf(starts)),
-                                                numbers(e, 0, e->width, 0, part_lanes(e)), "");
+    LLVMValueRef first = LLVMBuildShuffleVector(B, starts, LLVMGetPoison(LLVMTypeOf(starts)), numbers(e, 1), "");
     LLVMValueRef is = LLVMBuildICmp(B, LLVMIntEQ, starts, first, "");
     if (mask)
         is = LLVMBuildAnd(B, is, LLVMBuildICmp(B, LLVMIntULE, starts, index, ""), "");
@@ -72,9 +73,16 @@ typedef struct part {
     LLVMValueRef lanes;    /* numbers of them */
 } part;
 
+/* The numbers of a part's lanes. */
+static LLVMValueRef lanes_from(vy_emitter *e, uint32_t first) {
+    LLVMValueRef all[PART];
+    for (uint32_t i = 0; i < part_lanes(e); i++)
+        all[i] = vy_llvm_number(e, 32, first + i);
+    return LLVMConstVector(all, part_lanes(e));
+}
+
 static part part_at(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMValueRef mask, uint32_t first) {
-    part p = {.at = vy_llvm_address(e, memory, vy_llvm_lane(e, index, first)),
-              .lanes = numbers(e, first, part_lanes(e), 1, part_lanes(e))};
+    part p = {.at = vy_llvm_address(e, memory, vy_llvm_lane(e, index, first)), .lanes = lanes_from(e, first)};
     if (mask)
         p.mask = LLVMBuildShuffleVector(B, mask, LLVMGetPoison(LLVMTypeOf(mask)), p.lanes, "");
     return p;
