@@ -10,7 +10,7 @@
 #include "transform/optimize.h"
 #include "transform/optimize_rewrite.h"
 
-enum { TRIPS = 64 };
+enum { TRIPS = 64, EFFORT = 64 };
 
 typedef struct unrolling {
     const vy_rules *rules;
@@ -44,14 +44,27 @@ static unsigned count_trips(const vy_rules *rules, const vyre_program *p, const 
 
 /* ---- a while that counts ---- */
 
-/* The only variable of a tree of literals and ops, none of them floats, in *variable; 0 if there is anything else in it. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
-static int hangs_on_one(const vyre_program *p, uint32_t expr, uint32_t *variable) {
+/* What a variable stands for that is a `let` of the body, not in a block of it; VY_NONE if it is none. */
+static uint32_t let_of(const vyre_program *p, uint32_t loop, uint32_t variable) {
+    const vy_stmt *stmts = p->stmts.items;
+    for (uint32_t i = loop + 1; i < stmts[loop].end; i = stmts[i].end)
+        if (stmts[i].kind == VY_STMT_LET && stmts[i].variable == variable)
+            return stmts[i].a;
+    return VY_NONE;
+}
+
+/* The only variable of a tree of literals and ops, none of them floats, in *variable; 0 if there is anything else in it. Recursion is bounded by
+ * VY_LIMIT_EXPRESSION_DEPTH, and through `let`s by effort. */
+static int hangs_on_one(const vyre_program *p, uint32_t loop, uint32_t expr, uint32_t *variable, unsigned *effort) {
     const vy_expr *e = &p->exprs.items[expr];
-    if (vyre_type_class((vyre_type)e->type) == VYRE_CLASS_FLOAT)
+    if (vyre_type_class((vyre_type)e->type) == VYRE_CLASS_FLOAT || (*effort)-- == 0)
         return 0;
     if (e->kind == VY_EXPR_LITERAL)
         return 1;
     if (e->kind == VY_EXPR_VARIABLE) {
+        uint32_t let = e->a == *variable ? VY_NONE : let_of(p, loop, e->a);
+        if (let != VY_NONE)
+            return hangs_on_one(p, loop, let, variable, effort);
         int is_same = *variable == VY_NONE || *variable == e->a;
         *variable = e->a;
         return is_same;
@@ -60,22 +73,22 @@ static int hangs_on_one(const vyre_program *p, uint32_t expr, uint32_t *variable
         return 0;
     const uint32_t operands[3] = {e->a, e->b, e->c};
     for (unsigned i = 0; i < vyre_op_get((vyre_op)e->op)->arity; i++)
-        if (!hangs_on_one(p, operands[i], variable))
+        if (!hangs_on_one(p, loop, operands[i], variable, effort))
             return 0;
     return 1;
 }
 
 /* What such a tree is for a value of its variable. */
-static uint64_t evaluate(const vyre_program *p, uint32_t expr, uint64_t value) {
+static uint64_t evaluate(const vyre_program *p, uint32_t loop, uint32_t expr, uint32_t variable, uint64_t value) {
     const vy_expr *e = &p->exprs.items[expr];
     if (e->kind == VY_EXPR_LITERAL)
         return e->bits;
     if (e->kind == VY_EXPR_VARIABLE)
-        return value;
+        return e->a == variable ? value : evaluate(p, loop, let_of(p, loop, e->a), variable, value);
     const uint32_t operands[3] = {e->a, e->b, e->c};
     uint64_t args[3] = {0, 0, 0};
     for (unsigned i = 0; i < vyre_op_get((vyre_op)e->op)->arity; i++)
-        args[i] = evaluate(p, operands[i], value);
+        args[i] = evaluate(p, loop, operands[i], variable, value);
     vyre_type operand = (vyre_type)p->exprs.items[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
     return vyre_op_evaluate((vyre_op)e->op, (vyre_type)e->type, operand, args[0], args[1], args[2]);
 }
@@ -122,14 +135,16 @@ static uint32_t only_assignment(const vyre_program *p, uint32_t loop, uint32_t v
 static unsigned count_while(const vyre_program *p, uint32_t loop, uint32_t *variable, uint64_t at[TRIPS]) {
     const vy_stmt *s = &p->stmts.items[loop];
     uint64_t now;
-    unsigned trips = 0;
+    unsigned trips = 0, effort = EFFORT;
     *variable = VY_NONE;
-    if (!hangs_on_one(p, s->a, variable) || *variable == VY_NONE || !starts_as_literal(p, loop, *variable, &now))
+    if (!hangs_on_one(p, loop, s->a, variable, &effort) || *variable == VY_NONE ||
+        !starts_as_literal(p, loop, *variable, &now))
         return TRIPS + 1;
     uint32_t assignment = only_assignment(p, loop, *variable), same = *variable;
-    if (assignment == VY_NONE || !hangs_on_one(p, p->stmts.items[assignment].a, &same))
+    if (assignment == VY_NONE || !hangs_on_one(p, loop, p->stmts.items[assignment].a, &same, &effort))
         return TRIPS + 1;
-    for (; evaluate(p, s->a, now); now = evaluate(p, p->stmts.items[assignment].a, now)) {
+    uint32_t next = p->stmts.items[assignment].a;
+    for (; evaluate(p, loop, s->a, *variable, now); now = evaluate(p, loop, next, *variable, now)) {
         if (trips == TRIPS)
             return TRIPS + 1;
         at[trips++] = now;

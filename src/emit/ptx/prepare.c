@@ -15,15 +15,45 @@ static vyre_status widen(vyre_program *program, const vy_ptx_prepare_options *op
     return VYRE_OK;
 }
 
-/* Loops are unrolled far, so that arrays become variables. What that leaves to do the driver's compiler does. */
-static vyre_status optimise(vyre_program *program, vyre_program **out, vyre_error *error) {
-    const vyre_optimize_options everything = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
-    vyre_program *unrolled;
-    vyre_status status = vy_optimize_by(program, &everything, &vy_rules_far, &unrolled, NULL, error);
+/* What follows far unrolling: loops inside may be counted now; literals go through what became of them. Once each, for the program is large. */
+#define PASS(ID) VYRE_PASS_##ID
+static const vyre_pass behind[] = {PASS(FOLD), PASS(UNROLL), PASS(FOLD),  PASS(SIMPLIFY), PASS(BRANCH), PASS(UNROLL),
+                                   PASS(FOLD), PASS(VALUES), PASS(RANGE), PASS(STRENGTH), PASS(DEAD)};
+#undef PASS
+
+/* Unrolls far, so that arrays become variables. What that leaves to do the driver's compiler does. */
+static vyre_status unroll(vyre_program *program, vyre_program **out, vyre_error *error) {
+    const vyre_optimize_options rest = {.passes = behind, .pass_count = sizeof behind / sizeof *behind};
+    vyre_program *unrolled, *made;
+    uint64_t changes;
+    int was_refused;
+    *out = NULL;
+    vyre_status status =
+        vy_pass_run(VYRE_PASS_UNROLL, program, &vy_rules_far, &unrolled, &changes, &was_refused, error);
     if (status != VYRE_OK)
         return status;
-    status = vy_scalars(unrolled, out, error);
+    if (!changes) {
+        status = vy_scalars(unrolled, out, error);
+        vyre_program_release(unrolled);
+        return status;
+    }
+    status = vy_optimize_by(unrolled, &rest, &vy_rules_far, &made, NULL, error);
     vyre_program_release(unrolled);
+    if (status != VYRE_OK)
+        return status;
+    status = vy_scalars(made, out, error);
+    vyre_program_release(made);
+    return status;
+}
+
+static vyre_status optimise(vyre_program *program, vyre_program **out, vyre_error *error) {
+    const vyre_optimize_options everything = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
+    vyre_program *optimised;
+    vyre_status status = vyre_program_optimize(program, &everything, &optimised, NULL, error);
+    if (status != VYRE_OK)
+        return status;
+    status = unroll(optimised, out, error);
+    vyre_program_release(optimised);
     return status;
 }
 

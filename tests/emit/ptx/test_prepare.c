@@ -81,6 +81,18 @@ static void a_while_that_counts_is_written_out(void **state) {
     vyre_program_release(made);
 }
 
+/* `let next = s * 2` is found to be what s becomes. */
+static void a_while_that_counts_by_a_name_is_written_out(void **state) {
+    (void)state;
+    vyre_program *made =
+        prepared("program p {\n buffer x : u32 read_write\n workgroup 1\n grid 1\n let i = global_id.x\n"
+                 " var s = 1u32\n while s < 64 {\n let next = s * 2\n x[i] = x[i] + x[next] * next\n"
+                 " s = next\n }\n}\n",
+                 1);
+    assert_int_equal(count_kind(made, VY_STMT_WHILE), 0);
+    vyre_program_release(made);
+}
+
 static void a_while_that_only_seems_to_count_stays(void **state) {
     static const char *const bodies[] = {
         "var s = 1u32\n if x[0] == 0 { s = 2 }\n while s < 64 { x[i] = s\n s = s * 2 }\n",  /* not known before */
@@ -92,6 +104,7 @@ static void a_while_that_only_seems_to_count_stays(void **state) {
         "var s = 1u32\n while s < 64 { if x[i] == 3 { s = 50 }\n x[i] = s\n s = s * 2 }\n", /* two ways */
         "var s = 1u32\n while s < 64 && i < 7 { x[i] = s\n s = s * 2 }\n",                  /* the invocation */
         "var f = 1.0f32\n var s = 1u32\n while f < 9.0 { x[i] = s\n f = f * 2.0 }\n",       /* floats */
+        "var s = 1u32\n while s < 64 { let n = s + x[3]\n x[i] = s\n s = n }\n",            /* data by a name */
         "var s = 1u32\n while s < 100000 { x[i] = s\n s = s + 1 }\n"};                      /* many trips */
     (void)state;
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
@@ -232,6 +245,7 @@ int main(void) {
         cmocka_unit_test(streams_are_widened_to_sixteen_bytes),
         cmocka_unit_test(a_grid_that_must_stay_is_kept),
         cmocka_unit_test(a_while_that_counts_is_written_out),
+        cmocka_unit_test(a_while_that_counts_by_a_name_is_written_out),
         cmocka_unit_test(a_while_that_only_seems_to_count_stays),
         cmocka_unit_test(private_arrays_become_variables),
         cmocka_unit_test(random_programs_keep_their_bits),
