@@ -22,7 +22,7 @@ static int ptx_of(device_bench *b, const char *file, vy_ptx_code *code) {
     vyre_status status =
         module ? vy_ptx_prepare(vyre_module_program(module, 0), &options, &prepared, &error) : error.code;
     if (status == VYRE_OK)
-        status = vy_ptx_emit(prepared.program, &(vy_ptx_options){options.architecture}, code, &error);
+        status = vy_ptx_emit(prepared.program, &(vy_ptx_options){.architecture = options.architecture}, code, &error);
     if (status != VYRE_OK)
         printf("SKIP PTX of %s: %s\n", file, error.message);
     vyre_program_release(prepared.program);

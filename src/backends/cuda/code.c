@@ -159,6 +159,7 @@ vyre_status vy_cuda_code_new(vy_cuda *cuda, vyre_program *program, int cancellab
     }
     atomic_init(&code->references, 1);
     atomic_init(&code->based, NULL);
+    atomic_init(&code->by_rows, NULL);
     code->cuda = cuda;
     code->cancellable = cancellable;
     code->object = *object;
@@ -178,36 +179,48 @@ void vy_cuda_code_release(vy_cuda_code *code) {
     if (!code || atomic_fetch_sub_explicit(&code->references, 1, memory_order_acq_rel) != 1)
         return;
     vy_cuda *cuda = code->cuda;
-    vy_cuda_kernel *based = atomic_load(&code->based);
+    vy_cuda_kernel *others[] = {atomic_load(&code->based), atomic_load(&code->by_rows)};
     vy_cuda_enter_anyway(cuda, &was_pushed);
     vy_cuda_graphs_drop(cuda, code);
     vy_cuda_kernel_unload(cuda, &code->kernel);
-    if (based)
-        vy_cuda_kernel_unload(cuda, based);
+    for (int i = 0; i < 2; i++)
+        if (others[i]) {
+            vy_cuda_kernel_unload(cuda, others[i]);
+            vy_release(others[i], sizeof *others[i]);
+        }
     vy_cuda_leave(cuda, was_pushed);
-    vy_release(based, sizeof *based);
     destroy(code);
 }
 
 /* Whoever comes second drops his own. */
-vyre_status vy_cuda_code_based(vy_cuda_code *code, const vy_cuda_kernel **out, vyre_error *error) {
+static vyre_status find_other(vy_cuda_code *code, vy_cuda_kernel *_Atomic *place,
+                              vyre_status (*compile)(vy_cuda_code *code, vy_cuda_kernel *out, vyre_error *error),
+                              const vy_cuda_kernel **out, vyre_error *error) {
     vy_cuda_kernel *made, *none = NULL;
-    *out = atomic_load_explicit(&code->based, memory_order_acquire);
+    *out = atomic_load_explicit(place, memory_order_acquire);
     if (*out)
         return VYRE_OK;
     made = vy_allocate(sizeof *made);
     if (!made)
-        return vy_fail_memory(error, "compiling a kernel for pieces of a grid");
-    vyre_status status = vy_cuda_compile_based(code, made, error);
+        return vy_fail_memory(error, "compiling a kernel once more");
+    vyre_status status = compile(code, made, error);
     if (status != VYRE_OK) {
         vy_release(made, sizeof *made);
         return status;
     }
-    if (!atomic_compare_exchange_strong(&code->based, &none, made)) {
+    if (!atomic_compare_exchange_strong(place, &none, made)) {
         vy_cuda_kernel_unload(code->cuda, made);
         vy_release(made, sizeof *made);
         made = none;
     }
     *out = made;
     return VYRE_OK;
+}
+
+vyre_status vy_cuda_code_based(vy_cuda_code *code, const vy_cuda_kernel **out, vyre_error *error) {
+    return find_other(code, &code->based, vy_cuda_compile_based, out, error);
+}
+
+vyre_status vy_cuda_code_by_rows(vy_cuda_code *code, const vy_cuda_kernel **out, vyre_error *error) {
+    return find_other(code, &code->by_rows, vy_cuda_compile_rows, out, error);
 }

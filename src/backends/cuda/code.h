@@ -1,5 +1,5 @@
 /* Code: what was compiled of a program, loaded on the device, and what a dispatch has to know of it. Counted references; constant but for what is found out when it is
- * first needed: the kernel for pieces of a grid, and whether the program can be cut into slices.
+ * first needed: the kernels for pieces of a grid and for many rows at once, and whether the program can be cut into slices.
  *
  * An object is a header and a cubin: what the disk cache keeps. */
 #ifndef VY_BACKENDS_CUDA_CODE_H
@@ -55,8 +55,10 @@ struct vy_cuda_code {
     vyre_program *program; /* retained */
     int cancellable;
     vy_cuda_kernel kernel;
-    vy_cuda_kernel *_Atomic based; /* NULL: not needed yet */
-    vyre_bytes object;             /* empty where the driver makes none */
+    vy_cuda_kernel *_Atomic based;   /* NULL: not needed yet */
+    vy_cuda_kernel *_Atomic by_rows; /* NULL: not worth it yet (table.h) */
+    _Atomic uint64_t rows;           /* that would have been run by it */
+    vyre_bytes object;               /* empty where the driver makes none */
     uint32_t buffer_count, output_count;
     vy_cuda_code_buffer buffers[VY_LIMIT_BUFFERS];
     vy_cover *covers; /* by buffer: what is written whole is not cleared before */
@@ -88,6 +90,8 @@ vyre_status vy_cuda_kernel_load(vy_cuda *cuda, const vyre_program *program, cons
 void vy_cuda_kernel_unload(vy_cuda *cuda, vy_cuda_kernel *kernel);
 /* The kernel for pieces of a grid (transform/grid_base.h), compiled now or found. Inside. */
 vyre_status vy_cuda_code_based(vy_cuda_code *code, const vy_cuda_kernel **out, vyre_error *error);
+/* The same for the one by rows (emit/ptx/ptx.h). */
+vyre_status vy_cuda_code_by_rows(vy_cuda_code *code, const vy_cuda_kernel **out, vyre_error *error);
 
 /* Where the params of a program are in a kernel's block. */
 void vy_cuda_lay_out_params(const vyre_program *program, uint32_t hidden, vy_cuda_kernel *kernel);

@@ -21,8 +21,8 @@ static void look_for_control(const vyre_program *legal, vy_cuda_lowered *out) {
     }
 }
 
-vyre_status vy_cuda_lower(vyre_program *program, uint32_t architecture, uint64_t exact, int cancellable, int may_widen,
-                          vy_cuda_lowered *out, vyre_error *error) {
+static vyre_status lower(vyre_program *program, uint32_t architecture, uint64_t exact, int cancellable, int may_widen,
+                         int by_rows, vy_cuda_lowered *out, vyre_error *error) {
     const vy_ptx_prepare_options options = {.architecture = architecture,
                                             .inexact = ~exact,
                                             .cancellable = (uint8_t)(cancellable != 0),
@@ -34,9 +34,15 @@ vyre_status vy_cuda_lower(vyre_program *program, uint32_t architecture, uint64_t
     if (status != VYRE_OK)
         return status;
     look_for_control(prepared.program, out);
-    status = vy_ptx_emit(prepared.program, &(vy_ptx_options){.architecture = architecture}, &out->code, error);
+    const vy_ptx_options how = {.architecture = architecture, .by_rows = (uint8_t)by_rows};
+    status = vy_ptx_emit(prepared.program, &how, &out->code, error);
     vyre_program_release(prepared.program);
     return status;
+}
+
+vyre_status vy_cuda_lower(vyre_program *program, uint32_t architecture, uint64_t exact, int cancellable, int may_widen,
+                          vy_cuda_lowered *out, vyre_error *error) {
+    return lower(program, architecture, exact, cancellable, may_widen, 0, out, error);
 }
 
 /* ---- to a cubin ---- */
@@ -157,5 +163,23 @@ vyre_status vy_cuda_compile_based(vy_cuda_code *code, vy_cuda_kernel *out, vyre_
     }
     vyre_bytes_free(&object);
     vyre_program_release(based);
+    return status;
+}
+
+vyre_status vy_cuda_compile_rows(vy_cuda_code *code, vy_cuda_kernel *out, vyre_error *error) {
+    vy_cuda *cuda = code->cuda;
+    vy_cuda_lowered lowered;
+    vyre_bytes object = VYRE_BYTES_INIT;
+    vyre_status status = lower(code->program, cuda->facts.architecture, atomic_load(&cuda->exact), code->cancellable, 1,
+                               1, &lowered, error);
+    if (status == VYRE_OK)
+        status = finish(cuda, code->program, &lowered, &object, error);
+    if (status == VYRE_OK) {
+        vy_cuda_header header;
+        memcpy(&header, object.data, sizeof header);
+        status = vy_cuda_kernel_load(cuda, code->program, &header, (const char *)object.data + sizeof header,
+                                     header.factor > 1, out, error);
+    }
+    vyre_bytes_free(&object);
     return status;
 }

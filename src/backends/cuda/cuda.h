@@ -11,7 +11,7 @@
  *   flight.c    one dispatch: bound, uploaded, launched, awaited, judged, read back; slices.c a large one in pieces that overlap; move.c large copies by several
  *               threads
  *   dispatch.c  the entries of the backend's table, pipeline.c those of a pipeline's, pending.c dispatches in flight and watch.c who waits for them, sequence.c several launches and one wait, graph.c the
- *               same as graphs that are kept
+ *               same as graphs that are kept, table.c many rows as one launch
  *
  * Every entry starts with vy_cuda_enter, which makes the context that of the thread, and ends with vy_cuda_leave. No lock is held while the driver is called, but
  * for those that say so. */

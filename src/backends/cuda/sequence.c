@@ -4,6 +4,7 @@
 #include "backends/cuda/flight.h"
 #include "backends/cuda/graph.h"
 #include "backends/cuda/memory.h"
+#include "backends/cuda/table.h"
 #include "base/status.h"
 #include "driver/boundary.h"
 
@@ -84,10 +85,14 @@ static void end(train *t, vyre_status status) {
     vy_cuda_lane_give(t->cuda, t->lane);
 }
 
-static vyre_status add_graph(train *t, const vy_cuda_list *list, size_t from, size_t count, int *was_added,
-                             vyre_error *error) {
+/* All at once, or as a graph. */
+static vyre_status add_many(train *t, const vy_cuda_list *list, size_t from, size_t count, int *was_added,
+                            vyre_error *error) {
     vy_cuda_graph *g;
-    vyre_status status = vy_cuda_graph_launch(t->cuda, t->lane->stream, list, from, count, &g, error);
+    vyre_status status = vy_cuda_table_launch(t->cuda, t->lane, list, from, count, was_added, error);
+    if (status != VYRE_OK || *was_added)
+        return status;
+    status = vy_cuda_graph_launch(t->cuda, t->lane->stream, list, from, count, &g, error);
     *was_added = g != NULL;
     if (g) {
         g->next = t->graphs;
@@ -105,7 +110,7 @@ static vyre_status add_row(train *t, const vy_cuda_row *row, vyre_outputs *outpu
                              : status;
 }
 
-/* As graphs where that can be. */
+/* Many with one call where that can be. */
 static vyre_status add_list(train *t, const vy_cuda_list *list, vyre_outputs *outputs, size_t *failed,
                             vyre_error *error) {
     vyre_status status = VYRE_OK;
@@ -113,7 +118,7 @@ static vyre_status add_list(train *t, const vy_cuda_list *list, vyre_outputs *ou
         int was_added;
         end = list->count - i < VY_CUDA_GRAPH_MOST ? list->count : i + VY_CUDA_GRAPH_MOST;
         *failed = i;
-        status = add_graph(t, list, i, end - i, &was_added, error);
+        status = add_many(t, list, i, end - i, &was_added, error);
         for (size_t k = i; k < end && !was_added && status == VYRE_OK; k++) {
             vy_cuda_row row = vy_cuda_list_at(list, k);
             *failed = k;

@@ -54,13 +54,14 @@ typedef struct vy_ptx {
     uint32_t labels;
     uint32_t version, architecture;
     int is_flat; /* blocks are given as one row */
+    int by_rows; /* what the entry is given lies in a table */
     int has_positions;
     uint32_t line; /* of the last .loc */
     /* Known at the start. */
     vy_ptx_known builtins[VYRE_BUILTIN_COUNT][3];
     vy_ptx_known *address, *count, *misalignment; /* by buffer */
     vy_ptx_known *params;
-    vy_ptx_known control, shared, local;
+    vy_ptx_known control, shared, local, row;
     vy_ptx_value polls, stopping; /* if the program polls */
     vy_ptx_value guard;           /* a bool: what is written has no effect unless it is true */
     vy_ptx_value *variables;
@@ -114,6 +115,9 @@ vy_ptx_value vy_ptx_buffer(vy_ptx *e, uint32_t buffer); /* its address in the gl
 vy_ptx_value vy_ptx_count(vy_ptx *e, uint32_t buffer);
 vy_ptx_value vy_ptx_misalignment(vy_ptx *e, uint32_t buffer);
 vy_ptx_value vy_ptx_control_address(vy_ptx *e);
+/* Where a scalar param lies among all that the entry is given; of the one behind the last: the control block's address. */
+uint32_t vy_ptx_param_offset(const vy_ptx *e, uint32_t param);
+uint32_t vy_ptx_row_bytes(const vy_ptx *e);
 vy_ptx_value vy_ptx_arrays(vy_ptx *e, vy_space space); /* where they start: workgroup 32 bits, private 64 */
 
 /* ---- memory ---- */

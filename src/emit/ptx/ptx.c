@@ -96,6 +96,11 @@ static uint32_t param_bytes(const vy_ptx *e) {
 }
 
 static void write_params(vy_ptx *e, vy_string *out) {
+    if (e->by_rows) {
+        vy_string_format(out, "\t.param .u64 .ptr .global .align 16 rows // of %" PRIu32 " bytes\n",
+                         vy_ptx_row_bytes(e));
+        return;
+    }
     for (uint32_t i = 0; i < e->program->buffer_count; i++) {
         const vy_memory *m = memory_at(e, i);
         unsigned bytes = vyre_type_bits((vyre_type)m->type) / 8;
@@ -172,7 +177,8 @@ static void describe(const vy_ptx *e, vy_ptx_code *code) {
     code->architecture = e->architecture;
     for (int i = 0; i < 3; i++)
         code->block[i] = !e->is_flat ? size[i] : i ? 1 : all;
-    code->param_count = 2 * e->program->buffer_count + e->program->param_count + 1;
+    code->param_count = e->by_rows ? 1 : 2 * e->program->buffer_count + e->program->param_count + 1;
+    code->row_bytes = e->by_rows ? vy_ptx_row_bytes(e) : 0;
     code->local_bytes = e->local_bytes;
     if (e->shared_bytes <= VY_PTX_STATIC_BYTES)
         code->static_bytes = e->shared_bytes;
@@ -207,7 +213,7 @@ static vyre_status prepare(vy_ptx *e, vy_arena *arena) {
     if (!e->address || !e->count || !e->misalignment || !e->params || !e->variables || !e->array_offsets)
         return VYRE_NO_MEMORY;
     lay_out_arrays(e);
-    if (param_bytes(e) > PARAM_BYTES)
+    if (!e->by_rows && param_bytes(e) > PARAM_BYTES)
         vy_ptx_need(e, 81, 70);
     return VYRE_OK;
 }
@@ -233,6 +239,7 @@ vyre_status vy_ptx_emit(const vyre_program *program, const vy_ptx_options *optio
                 .version = VERSION,
                 .architecture = ARCHITECTURE,
                 .is_flat = program->workgroup[2] > LONGEST_Z,
+                .by_rows = options && options->by_rows,
                 .has_positions = program->stmt_positions.count && *vy_source_name(program->source),
                 .guard = vy_ptx_literal(VYRE_TYPE_BOOL, 1),
                 .error = error};

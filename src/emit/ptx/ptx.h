@@ -7,6 +7,8 @@
  *   - for each buffer its number of elements (u32);
  *   - for each scalar param its bits: a u64 for 64-bit types, else a u32 whose upper bits do not matter (a bool is 0 or not 0);
  *   - the address of a vy_ptx_control in memory that the device can write (u64).
+ * An entry by rows is given the address of a table instead, a multiple of 16: one row for each block in z, with all of the above at the places they have among params, and
+ * vy_ptx_code.row_bytes from one to the next. Each row is a dispatch whose grid is one group in z.
  * It is launched with blocks of vy_ptx_code.block threads, vy_ptx_code.dynamic_bytes of dynamic shared memory, and a grid of the dispatch's groups. */
 #ifndef VY_EMIT_PTX_PTX_H
 #define VY_EMIT_PTX_PTX_H
@@ -44,6 +46,7 @@ vy_legal_target vy_ptx_target(uint32_t architecture, int cancellable);
 
 typedef struct vy_ptx_options {
     uint32_t architecture; /* of the device; 0: any. What needs more is refused */
+    uint8_t by_rows;       /* the entry takes its params from a table */
 } vy_ptx_options;
 
 typedef struct vy_ptx_code {
@@ -51,7 +54,8 @@ typedef struct vy_ptx_code {
     char entry[VY_LIMIT_NAME + 8];  /* its name */
     uint32_t version, architecture; /* the lowest that will do: 60 is PTX 6.0, 70 is sm_70 */
     uint32_t block[3];              /* threads: the workgroup, or all of them in x if it has more than 64 in z */
-    uint32_t param_count;           /* 2 * buffers + scalars + 1 */
+    uint32_t param_count;           /* 2 * buffers + scalars + 1; by rows: 1 */
+    uint32_t row_bytes;             /* by rows: a multiple of 16 */
     uint32_t static_bytes, dynamic_bytes, local_bytes; /* shared memory; each thread's arrays */
 } vy_ptx_code;
 

@@ -2,6 +2,7 @@
 #include "emit/ptx/emitter.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 typedef vy_ptx_value compute(vy_ptx *e, uint32_t a, uint32_t b);
 
@@ -81,11 +82,11 @@ static vy_ptx_value builtin(vy_ptx *e, uint32_t which, uint32_t axis) {
     case VYRE_BUILTIN_LOCAL_ID:
         return local_id(e, axis);
     case VYRE_BUILTIN_GROUP_ID:
-        return special(e, "ctaid", axis);
+        return e->by_rows && axis == 2 ? vy_ptx_literal(VYRE_TYPE_U32, 0) : special(e, "ctaid", axis);
     case VYRE_BUILTIN_WORKGROUP_SIZE:
         return vy_ptx_literal(VYRE_TYPE_U32, size);
     case VYRE_BUILTIN_GROUP_COUNT:
-        return special(e, "nctaid", axis);
+        return e->by_rows && axis == 2 ? vy_ptx_literal(VYRE_TYPE_U32, 1) : special(e, "nctaid", axis);
     case VYRE_BUILTIN_GLOBAL_SIZE:
         return calculated(e, "mul.lo", vy_ptx_builtin(e, VYRE_BUILTIN_GROUP_COUNT, axis), size);
     default:
@@ -99,6 +100,24 @@ vy_ptx_value vy_ptx_builtin(vy_ptx *e, vyre_builtin which, unsigned axis) {
 
 /* ---- what the entry is given ---- */
 
+/* As PTX lays params out: each at a multiple of its size. */
+uint32_t vy_ptx_param_offset(const vy_ptx *e, uint32_t param) {
+    uint32_t at = 12 * e->program->buffer_count;
+    for (uint32_t i = 0; i <= param; i++) {
+        int is_wide = i == e->program->param_count ||
+                      vyre_type_bits((vyre_type)e->program->variables.items[e->body->first_variable + i].type) == 64;
+        at = is_wide ? (at + 7) / 8 * 8 : at;
+        if (i == param)
+            break;
+        at += is_wide ? 8 : 4;
+    }
+    return at;
+}
+
+uint32_t vy_ptx_row_bytes(const vy_ptx *e) {
+    return (vy_ptx_param_offset(e, e->program->param_count) + 8 + 15) / 16 * 16;
+}
+
 /* A pointer of ours is one into the global space. */
 static vy_ptx_value to_global(vy_ptx *e, vy_ptx_value given) {
     vy_ptx_value d = vy_ptx_new(e, VYRE_TYPE_U64);
@@ -106,18 +125,43 @@ static vy_ptx_value to_global(vy_ptx *e, vy_ptx_value given) {
     return d;
 }
 
-static vy_ptx_value address(vy_ptx *e, uint32_t buffer, uint32_t unused) {
+/* The row of this block. */
+static vy_ptx_value row(vy_ptx *e, uint32_t a, uint32_t b) {
     vy_ptx_value given = vy_ptx_new(e, VYRE_TYPE_U64);
+    (void)a, (void)b;
+    vy_ptx_write(e, "ld.param.u64 %s, [rows]", vy_ptx_name(e, given));
+    vy_ptx_value table = to_global(e, given), index = special(e, "ctaid", 2), d = vy_ptx_new(e, VYRE_TYPE_U64);
+    vy_ptx_write(e, "mad.wide.u32 %s, %s, %" PRIu32 ", %s", vy_ptx_name(e, d), vy_ptx_name(e, index),
+                 vy_ptx_row_bytes(e), vy_ptx_name(e, table));
+    return d;
+}
+
+/* Of what the entry is given: a param, or its place in the row. */
+static vy_ptx_value take(vy_ptx *e, vyre_type type, const char *name, uint32_t offset) {
+    const char *size = type == VYRE_TYPE_U64 ? "u64" : "u32";
+    vy_ptx_value from = e->by_rows ? known(e, &e->row, row, 0, 0) : vy_ptx_literal(VYRE_TYPE_U32, 0);
+    vy_ptx_value d = vy_ptx_new(e, type);
+    if (e->by_rows)
+        vy_ptx_write(e, "ld.global.nc.%s %s, [%s+%" PRIu32 "]", size, vy_ptx_name(e, d), vy_ptx_name(e, from), offset);
+    else
+        vy_ptx_write(e, "ld.param.%s %s, [%s]", size, vy_ptx_name(e, d), name);
+    return d;
+}
+
+static vy_ptx_value take_at(vy_ptx *e, vyre_type type, const char *name, uint32_t index, uint32_t offset) {
+    char text[24];
+    snprintf(text, sizeof text, "%s_%" PRIu32, name, index);
+    return take(e, type, text, offset);
+}
+
+static vy_ptx_value address(vy_ptx *e, uint32_t buffer, uint32_t unused) {
     (void)unused;
-    vy_ptx_write(e, "ld.param.u64 %s, [buffer_%" PRIu32 "]", vy_ptx_name(e, given), buffer);
-    return to_global(e, given);
+    return to_global(e, take_at(e, VYRE_TYPE_U64, "buffer", buffer, 8 * buffer));
 }
 
 static vy_ptx_value count(vy_ptx *e, uint32_t buffer, uint32_t unused) {
-    vy_ptx_value d = vy_ptx_new(e, VYRE_TYPE_U32);
     (void)unused;
-    vy_ptx_write(e, "ld.param.u32 %s, [count_%" PRIu32 "]", vy_ptx_name(e, d), buffer);
-    return d;
+    return take_at(e, VYRE_TYPE_U32, "count", buffer, 8 * e->program->buffer_count + 4 * buffer);
 }
 
 static vy_ptx_value misalignment(vy_ptx *e, uint32_t buffer, uint32_t bytes) {
@@ -129,8 +173,7 @@ static vy_ptx_value misalignment(vy_ptx *e, uint32_t buffer, uint32_t bytes) {
 /* Bits beyond a param's type do not matter. */
 static vy_ptx_value param(vy_ptx *e, uint32_t index, uint32_t type) {
     int is_wide = vyre_type_bits((vyre_type)type) == 64;
-    vy_ptx_value d = vy_ptx_new(e, is_wide ? VYRE_TYPE_U64 : VYRE_TYPE_U32);
-    vy_ptx_write(e, "ld.param.%s %s, [param_%" PRIu32 "]", is_wide ? "u64" : "u32", vy_ptx_name(e, d), index);
+    vy_ptx_value d = take_at(e, is_wide ? VYRE_TYPE_U64 : VYRE_TYPE_U32, "param", index, vy_ptx_param_offset(e, index));
     if (type == VYRE_TYPE_BOOL) {
         vy_ptx_value p = vy_ptx_new(e, VYRE_TYPE_BOOL);
         vy_ptx_write(e, "setp.ne.u32 %s, %s, 0", vy_ptx_name(e, p), vy_ptx_name(e, d));
@@ -144,10 +187,8 @@ static vy_ptx_value param(vy_ptx *e, uint32_t index, uint32_t type) {
 }
 
 static vy_ptx_value control(vy_ptx *e, uint32_t a, uint32_t b) {
-    vy_ptx_value given = vy_ptx_new(e, VYRE_TYPE_U64);
     (void)a, (void)b;
-    vy_ptx_write(e, "ld.param.u64 %s, [control]", vy_ptx_name(e, given));
-    return to_global(e, given);
+    return to_global(e, take(e, VYRE_TYPE_U64, "control", vy_ptx_param_offset(e, e->program->param_count)));
 }
 
 static vy_ptx_value arrays(vy_ptx *e, uint32_t space, uint32_t unused) {

@@ -4,6 +4,7 @@
 #include "backends/cuda/graph.h"
 #include "backends/cuda/memory.h"
 #include "backends/cuda/pipeline.h"
+#include "backends/cuda/table.h"
 #include "driver/backend.h"
 #include "driver/boundary.h"
 #include "driver/pipeline.h"
@@ -147,12 +148,18 @@ static void put(rig *r, table *t, size_t row, const size_t *slots, size_t elemen
     }
 }
 
-/* Item i reads slot 2i + by and changes slot 2i + 1 + by. */
-static void put_pairs(rig *r, table *t, size_t count, size_t by) {
+/* Item i reads slot 2k + by and changes slot 2k + 1 + by, where k counts upwards or downwards: downwards they are not a table (table.h). */
+static void put_upwards(rig *r, table *t, size_t count, size_t by) {
     t->count = count;
     t->width = 2;
     for (size_t i = 0; i < count; i++)
         put(r, t, i, (size_t[]){2 * i + by, 2 * i + 1 + by}, ELEMENTS);
+}
+static void put_pairs(rig *r, table *t, size_t count, size_t by) {
+    t->count = count;
+    t->width = 2;
+    for (size_t i = 0; i < count; i++)
+        put(r, t, count - 1 - i, (size_t[]){2 * i + by, 2 * i + 1 + by}, ELEMENTS);
 }
 
 static void run_both(rig *r, const table *t, int pipeline, uint32_t a, const char *what) {
@@ -245,7 +252,7 @@ static void many_rows_are_several_graphs(void **state) {
     rig_open(&r);
     t = (table){.count = SLOTS, .width = 1};
     for (size_t i = 0; i < t.count; i++)
-        put(&r, &t, i, (size_t[]){i}, ELEMENTS);
+        put(&r, &t, t.count - 1 - i, (size_t[]){i}, ELEMENTS);
     for (int k = 0; k < 3; k++)
         run_both(&r, &t, TWICE, 0, "4096 rows");
     forget_counts();
@@ -300,6 +307,61 @@ static void batches_of_several_pipelines_alternate(void **state) {
         run_both(&r, &ones, TWICE, 0, "another pipeline");
     }
     assert_int_equal(replayed, 6);
+    rig_close(&r);
+}
+
+/* ---- tables ---- */
+
+static void rows_that_do_not_meet_run_at_once(void **state) {
+    (void)state;
+    enum { ROWS = 1000 };
+    static rig r;
+    static table t;
+    rig_open(&r);
+    put_upwards(&r, &t, ROWS, 0);
+    for (int i = 0; i <= VY_CUDA_TABLE_WORTH / ROWS + 1; i++)
+        run_both(&r, &t, MIX, 3, "until it is worth it");
+    unsigned before = replayed;
+    launched = 0;
+    for (uint32_t i = 0; i < 4; i++) {
+        put_upwards(&r, &t, ROWS - i, 3 * i);
+        run_both(&r, &t, MIX, i, "as one launch");
+    }
+    assert_int_equal(launched, 4);
+    for (size_t i = 0; i < ROWS; i++) /* all read the same, and write with gaps */
+        put(&r, &t, i, (size_t[]){0, 1 + i * 4}, ELEMENTS / 2);
+    run_both(&r, &t, MIX, 9, "one buffer is read by all");
+    assert_int_equal(launched, 5);
+    assert_int_equal(replayed, before);
+    rig_close(&r);
+}
+
+/* The kernel by rows is there, and must not be used. */
+static void rows_that_meet_run_one_after_the_other(void **state) {
+    (void)state;
+    enum { ROWS = 1000 };
+    static rig r;
+    static table t;
+    rig_open(&r);
+    put_upwards(&r, &t, ROWS, 0);
+    for (int i = 0; i <= VY_CUDA_TABLE_WORTH / ROWS + 1; i++)
+        run_both(&r, &t, MIX, 3, "until it is worth it");
+    unsigned long long before = launched;
+    run_both(&r, &t, MIX, 3, "as one launch");
+    assert_int_equal(launched, before + 1);
+    for (size_t i = 0; i < ROWS; i++)
+        put(&r, &t, i, (size_t[]){i, i + 1}, ELEMENTS);
+    run_both(&r, &t, MIX, 3, "each reads what the one before it wrote");
+    for (size_t i = 0; i < ROWS; i++)
+        put(&r, &t, i, (size_t[]){2000, i + 1}, i == 500 ? ELEMENTS + 1 : ELEMENTS);
+    run_both(&r, &t, MIX, 3, "two overlap by an element");
+    put_upwards(&r, &t, ROWS, 0);
+    put(&r, &t, 700, (size_t[]){1400, 3}, ELEMENTS);
+    run_both(&r, &t, MIX, 3, "one goes back");
+    put_upwards(&r, &t, ROWS, 0);
+    put(&r, &t, 999, (size_t[]){1998, 1999}, 3);
+    run_both(&r, &t, MIX, 3, "one has another grid");
+    assert_true(launched > before + 1 || replayed > 0);
     rig_close(&r);
 }
 
@@ -600,14 +662,14 @@ static int bare_change(bare *b) {
 typedef struct timed {
     rig r;
     bare b;
-    vyre_resource resources[SETS][TIMED];
-    const vyre_resource *rows[SETS][TIMED];
-    int set;
+    vyre_resource resources[2 * SETS][TIMED];
+    const vyre_resource *rows[2 * SETS][TIMED]; /* downwards: graphs; then upwards: tables */
+    int set, is_upwards;
 } timed;
 
 static int our_replay(timed *t) {
-    return vyre_pipeline_dispatch_persistent_batch(t->r.pipelines[TWICE], t->rows[t->set], 1, TIMED, NULL, NULL,
-                                                   t->r.outputs, NULL, NULL, NULL);
+    return vyre_pipeline_dispatch_persistent_batch(t->r.pipelines[TWICE], t->rows[t->set + t->is_upwards * SETS], 1,
+                                                   TIMED, NULL, NULL, t->r.outputs, NULL, NULL, NULL);
 }
 
 static int our_change(timed *t) {
@@ -648,9 +710,11 @@ static void prepare_timed(timed *t) {
     vy_resident_unpin(t->r.c.backend, &use, 1);
     for (size_t set_index = 0; set_index < SETS; set_index++)
         for (size_t i = 0; i < TIMED; i++) {
-            size_t slot = (i + set_index * 511) % SLOTS;
+            size_t slot = TIMED - 1 - i + set_index * 440;
             t->resources[set_index][i] = slot_of(t->r.memory[0], slot, 32);
             t->rows[set_index][i] = &t->resources[set_index][i];
+            t->resources[set_index + SETS][TIMED - 1 - i] = t->resources[set_index][i];
+            t->rows[set_index + SETS][i] = &t->resources[set_index + SETS][i];
             t->b.params[set_index][i].address = address + slot * ELEMENTS * 4;
             t->b.params[set_index][i].count = 32;
         }
@@ -672,6 +736,10 @@ static void what_a_batch_costs(void **state) {
     double raw = best_of(&t, bare_replay_of), ours = best_of(&t, our_replay);
     double raw_changed = best_of(&t, bare_change_of), ours_changed = best_of(&t, our_change);
     bare_end(&t.b);
+    t.is_upwards = 1;
+    for (int i = 0; i <= VY_CUDA_TABLE_WORTH / TIMED + 1; i++)
+        assert_int_equal(our_change(&t), 0);
+    printf("rows that do not meet, all changed, as one launch: %.1f us\n", best_of(&t, our_change));
     printf("a batch of %d rows: %.0f us; the replay of a graph made by hand %.0f us (%.3f times)\n", TIMED, ours, raw,
            ours / raw);
     printf("all rows changed: %.0f us; by hand %.0f us (%.3f times)\n", ours_changed, raw_changed,
@@ -696,6 +764,8 @@ int main(void) {
         cmocka_unit_test(many_rows_are_several_graphs),
         cmocka_unit_test(rows_of_four_are_graphs_too),
         cmocka_unit_test(batches_of_several_pipelines_alternate),
+        cmocka_unit_test(rows_that_do_not_meet_run_at_once),
+        cmocka_unit_test(rows_that_meet_run_one_after_the_other),
         cmocka_unit_test(sequences_are_graphs_too),
         cmocka_unit_test(a_row_that_traps_is_named),
         cmocka_unit_test(host_bytes_among_the_rows_go_one_by_one),

@@ -44,7 +44,8 @@ static inline vyre_status ptx_make(vyre_program *program, int cancellable, vyre_
         *legal = vyre_program_retain(program);
     else
         status = vy_legalise(program, &target, legal, error);
-    return status == VYRE_OK ? vy_ptx_emit(*legal, &(vy_ptx_options){PTX_ARCHITECTURE}, code, error) : status;
+    return status == VYRE_OK ? vy_ptx_emit(*legal, &(vy_ptx_options){.architecture = PTX_ARCHITECTURE}, code, error)
+                             : status;
 }
 
 /* ---- what is wrong with a text ----

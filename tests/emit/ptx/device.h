@@ -244,7 +244,7 @@ static inline void outcome_of_device(device *d, const vyre_program *legal, const
     image image = {0};
     void *function = NULL, *module;
     memset(out, 0, sizeof *out);
-    out->status = vy_ptx_emit(legal, &(vy_ptx_options){d->architecture}, &code, &error);
+    out->status = vy_ptx_emit(legal, &(vy_ptx_options){.architecture = d->architecture}, &code, &error);
     if (out->status == VYRE_OK)
         out->status = vy_launch_resolve(legal, arguments, &launch, &error);
     if (out->status != VYRE_OK) {

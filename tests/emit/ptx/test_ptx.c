@@ -232,9 +232,9 @@ static void an_architecture_that_lacks_something_is_named(void **state) {
     vyre_program *program = vy_test_parse(LEGAL("atomic_store<release>(x![0], 1)\n"));
     vyre_error error = VYRE_ERROR_INIT;
     vy_ptx_code code;
-    assert_int_equal(vy_ptx_emit(program, &(vy_ptx_options){60}, &code, &error), VYRE_UNSUPPORTED);
+    assert_int_equal(vy_ptx_emit(program, &(vy_ptx_options){.architecture = 60}, &code, &error), VYRE_UNSUPPORTED);
     assert_non_null(strstr(error.message, "sm_70"));
-    assert_int_equal(vy_ptx_emit(program, &(vy_ptx_options){70}, &code, &error), VYRE_OK);
+    assert_int_equal(vy_ptx_emit(program, &(vy_ptx_options){.architecture = 70}, &code, &error), VYRE_OK);
     assert_int_equal(code.architecture, 70);
     assert_int_equal(code.version, 60);
     assert_int_equal(code.param_count, 3);

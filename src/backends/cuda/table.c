@@ -1,0 +1,162 @@
+/* Tables of rows (table.h). */
+#include "backends/cuda/table.h"
+
+#include "backends/cuda/launch.h"
+#include "backends/cuda/memory.h"
+
+/* What is not written is read in words of this size, and so is what is changed in part. */
+#define GRAIN UINT64_C(4)
+
+typedef struct table {
+    vy_cuda_code *code;
+    uint8_t *rows;
+    size_t stride, count;
+    uint32_t grid[3];
+} table;
+
+static size_t stride_of(const vy_cuda_kernel *kernel) {
+    return ((size_t)kernel->param_bytes + 15) / 16 * 16;
+}
+
+/* ---- filling ---- */
+
+static int pack(table *t, size_t index, const vy_cuda_row *row) {
+    vy_cu_address addresses[VY_LIMIT_BUFFERS];
+    uint32_t grid[3];
+    for (uint32_t i = 0; i < t->code->buffer_count; i++) {
+        if (row->bindings[i].kind != VYRE_RESOURCE_RESIDENT)
+            return 0;
+        addresses[i] = vy_cuda_resident_address(row->bindings[i].resident.id) + row->bindings[i].offset;
+    }
+    vy_cuda_pack(&t->code->kernel, row->launch, addresses, 0, t->rows + index * t->stride, grid);
+    if (index == 0)
+        memcpy(t->grid, grid, sizeof grid);
+    return grid[2] == 1 && memcmp(t->grid, grid, sizeof grid) == 0;
+}
+
+static int fill(const vy_cuda *cuda, table *t, const vy_cuda_list *list, size_t from) {
+    for (size_t i = 0; i < t->count; i++) {
+        vy_cuda_row row = vy_cuda_list_at(list, from + i);
+        if (!pack(t, i, &row))
+            return 0;
+    }
+    return !vy_cuda_needs_pieces(cuda, t->grid);
+}
+
+/* ---- whether the rows are independent ---- */
+
+typedef struct range {
+    uint64_t start, end;
+} range;
+
+static range range_at(const table *t, uint32_t buffer, size_t row) {
+    const uint8_t *bytes = t->rows + row * t->stride;
+    uint64_t address;
+    uint32_t count;
+    memcpy(&address, bytes + 8 * (size_t)buffer, sizeof address);
+    memcpy(&count, bytes + 8 * (size_t)t->code->buffer_count + 4 * (size_t)buffer, sizeof count);
+    uint64_t end = address + (uint64_t)count * t->code->buffers[buffer].element;
+    return (range){address / GRAIN * GRAIN, (end + GRAIN - 1) / GRAIN * GRAIN};
+}
+
+/* Upwards from row to row; those of what is written do not overlap. *hull: all of them. */
+static int is_upwards(const table *t, uint32_t buffer, range *hull) {
+    int is_written = vy_cuda_is_output(t->code, buffer);
+    range before = range_at(t, buffer, 0);
+    *hull = before;
+    for (size_t i = 1; i < t->count; i++) {
+        range r = range_at(t, buffer, i);
+        if (r.start < (is_written ? before.end : before.start))
+            return 0;
+        hull->end = r.end > hull->end ? r.end : hull->end;
+        before = r;
+    }
+    return 1;
+}
+
+/* Whether a written buffer meets another one in any two rows. Both go upwards. */
+static int meet(const table *t, uint32_t written, uint32_t other) {
+    size_t w = 0;
+    for (size_t i = 0; i < t->count; i++) {
+        range r = range_at(t, other, i);
+        while (w < t->count && range_at(t, written, w).end <= r.start)
+            w++;
+        if (w == t->count)
+            return 0;
+        if (range_at(t, written, w).start < r.end)
+            return 1;
+    }
+    return 0;
+}
+
+static int are_independent(const table *t) {
+    range hulls[VY_LIMIT_BUFFERS];
+    uint32_t count = t->code->buffer_count;
+    for (uint32_t i = 0; i < count; i++)
+        if (!is_upwards(t, i, &hulls[i]))
+            return 0;
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; vy_cuda_is_output(t->code, i) && k < count; k++)
+            if (k != i && hulls[i].start < hulls[k].end && hulls[k].start < hulls[i].end && meet(t, i, k))
+                return 0;
+    return 1;
+}
+
+/* ---- launching ---- */
+
+/* The kernel, once it is worth it. A failure to compile it is nobody's but the device's, if that is lost: it is tried again when as many rows have come once more. */
+static vyre_status find_kernel(table *t, const vy_cuda_kernel **out, vyre_error *error) {
+    vy_cuda_code *code = t->code;
+    vyre_error own;
+    *out = atomic_load_explicit(&code->by_rows, memory_order_acquire);
+    if (*out || atomic_fetch_add_explicit(&code->rows, t->count, memory_order_relaxed) < VY_CUDA_TABLE_WORTH)
+        return VYRE_OK;
+    atomic_store_explicit(&code->rows, 0, memory_order_relaxed);
+    if (vy_cuda_code_by_rows(code, out, &own) == VYRE_OK)
+        return VYRE_OK;
+    *out = NULL;
+    return atomic_load(&code->cuda->loss) ? vy_cuda_fail_lost(code->cuda, error) : (vyre_status)VYRE_OK;
+}
+
+static vyre_status send(vy_cuda *cuda, vy_cuda_lane *lane, const table *t, const vy_cuda_kernel *kernel,
+                        vyre_error *error) {
+    const uint32_t *block = kernel->header.block;
+    vy_cu_address rows = lane->arena;
+    size_t size = sizeof rows;
+    void *extra[] = {VY_CU_PARAMS_BYTES, &rows, VY_CU_PARAMS_SIZE, &size, VY_CU_PARAMS_END};
+    vyre_status status =
+        vy_cuda_check(cuda, cuda->api.copy_to_device(rows, t->rows, t->count * t->stride, lane->stream),
+                      "copying a table of rows", error);
+    return status == VYRE_OK ? vy_cuda_check(cuda,
+                                             cuda->api.launch(kernel->function, t->grid[0], t->grid[1],
+                                                              (unsigned)t->count, block[0], block[1], block[2],
+                                                              kernel->header.dynamic_bytes, lane->stream, NULL, extra),
+                                             "launching a table of rows", error)
+                             : status;
+}
+
+static int can_be_table(const vy_cuda *cuda, const vy_cuda_list *list, size_t count) {
+    return list->code && list->code->buffer_count && count >= VY_CUDA_TABLE_LEAST &&
+           !vy_cuda_needs_control(&list->code->kernel) && count <= cuda->facts.grid[2] &&
+           count * stride_of(&list->code->kernel) <= VY_CUDA_CHUNK;
+}
+
+vyre_status vy_cuda_table_launch(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_list *list, size_t from, size_t count,
+                                 int *was_run, vyre_error *error) {
+    const vy_cuda_kernel *kernel;
+    *was_run = 0;
+    if (!can_be_table(cuda, list, count))
+        return VYRE_OK;
+    table t = {.code = list->code, .stride = stride_of(&list->code->kernel), .count = count};
+    vyre_status status = from ? vy_cuda_lane_wait(cuda, lane, "running a kernel", error) : (vyre_status)VYRE_OK;
+    if (status == VYRE_OK)
+        status = vy_cuda_staging_first(cuda, &lane->staging, count * t.stride, &t.rows, error);
+    if (status != VYRE_OK || !fill(cuda, &t, list, from) || !are_independent(&t))
+        return status;
+    status = find_kernel(&t, &kernel, error);
+    if (status != VYRE_OK || !kernel)
+        return status;
+    *was_run = 1;
+    status = vy_cuda_lane_reserve(cuda, lane, count * t.stride, error);
+    return status == VYRE_OK ? send(cuda, lane, &t, kernel, error) : status;
+}
