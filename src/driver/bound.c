@@ -26,28 +26,50 @@ static uint64_t element_size(const vy_memory *buffer) {
 
 /* ---- bindings ---- */
 
+static void bind_use(vy_bound *b, size_t index) {
+    const vy_resident_use *use = &b->uses[b->use_count++];
+    vyre_resource *native = &b->native[index];
+    native->kind = VYRE_RESOURCE_RESIDENT;
+    native->host = (vyre_span){NULL, 0};
+    native->resident = (vyre_resident){b->backend->owner, use->native};
+    native->offset = use->offset, native->size = use->size;
+    b->launch.buffers[index].bytes = use->size;
+}
+
 static vyre_status pin_resident(vy_bound *b, size_t index, const vy_memory *buffer, const vyre_resource *binding,
                                 vyre_error *error) {
     uint64_t element = element_size(buffer);
-    vy_resident_use *use = &b->uses[b->use_count];
     if (binding->offset & (element - 1)) /* a power of two */
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
                        VY_FIX("use a multiple of %" PRIu64 " for `%s`", element, name_of(b, buffer)),
                        "the offset of buffer `%s` (%" PRIu64 ") is not a multiple of its element size (%" PRIu64 ")",
                        name_of(b, buffer), binding->offset, element);
     vyre_status status = vy_resident_pin(b->backend, binding->resident, binding->offset, binding->size, 1,
-                                         is_written(buffer), use, error);
-    if (status != VYRE_OK) {
-        if (!error->where[0])
-            vy_fail_where(error, "buffer `%s`", name_of(b, buffer));
-        return status;
+                                         is_written(buffer), &b->uses[b->use_count], error);
+    if (status == VYRE_OK)
+        bind_use(b, index);
+    else if (!error->where[0])
+        vy_fail_where(error, "buffer `%s`", name_of(b, buffer));
+    return status;
+}
+
+/* Pins as many of the first bindings as are in order, under one lock. Returns how many. */
+static size_t pin_first(vy_bound *b, const vyre_resource *bindings, size_t count) {
+    vy_residents *residents = &b->backend->residents;
+    const vy_memory *buffers = count ? buffer_at(b, 0) : NULL;
+    uint64_t owner = b->backend->owner;
+    size_t i = 0;
+    if (!count || bindings->kind != VYRE_RESOURCE_RESIDENT)
+        return 0;
+    pthread_mutex_lock(&residents->lock);
+    for (; i < count && bindings[i].kind == VYRE_RESOURCE_RESIDENT; i++) {
+        if ((bindings[i].offset & (element_size(&buffers[i]) - 1)) ||
+            !vy_resident_pin_quickly(residents, owner, &bindings[i], is_written(&buffers[i]), &b->uses[b->use_count]))
+            break;
+        bind_use(b, i);
     }
-    b->use_count++;
-    b->native[index] = (vyre_resource){.kind = VYRE_RESOURCE_RESIDENT,
-                                       .resident = {b->backend->owner, use->native},
-                                       .offset = use->offset,
-                                       .size = use->size};
-    return VYRE_OK;
+    pthread_mutex_unlock(&residents->lock);
+    return i;
 }
 
 static vyre_status bind_one(vy_bound *b, size_t index, const vyre_resource *binding, vyre_error *error) {
@@ -76,21 +98,26 @@ static vyre_status bind_all(vy_bound *b, const vyre_resource *bindings, size_t c
             error, VYRE_INVALID_ARGUMENT,
             VY_FIX("pass one resource per buffer of `%s`, in declaration order", vyre_program_name(b->program)),
             "the dispatch gives %zu resources, the program has %" PRIu32 " buffers", count, b->program->buffer_count);
-    for (size_t i = 0; i < count && status == VYRE_OK; i++)
+    for (size_t i = pin_first(b, bindings, count); i < count && status == VYRE_OK; i++)
         status = bind_one(b, i, &bindings[i], error);
     return status;
 }
 
 static int overlap(const vyre_resource *a, const vyre_resource *b) {
-    return a->kind == VYRE_RESOURCE_RESIDENT && b->kind == VYRE_RESOURCE_RESIDENT && a->resident.id == b->resident.id &&
+    return a->resident.id == b->resident.id && a->kind == VYRE_RESOURCE_RESIDENT && b->kind == VYRE_RESOURCE_RESIDENT &&
            a->size && b->size && a->offset < b->offset + b->size && b->offset < a->offset + a->size;
 }
 
 static vyre_status check_overlaps(const vy_bound *bound, vyre_error *error) {
+    const vyre_resource *native = bound->native;
+    if (bound->use_count < 2)
+        return VYRE_OK;
     for (size_t i = 1; i < bound->program->buffer_count; i++)
         for (size_t j = 0; j < i; j++) {
+            if (!overlap(&native[i], &native[j]))
+                continue;
             const vy_memory *a = buffer_at(bound, i), *b = buffer_at(bound, j);
-            if (overlap(&bound->native[i], &bound->native[j]) && (is_written(a) || is_written(b)))
+            if (is_written(a) || is_written(b))
                 return vy_fail(error, VYRE_CONFLICT,
                                "bind ranges that do not overlap, or buffers the program only reads",
                                "buffers `%s` and `%s` overlap in memory, and the program writes at least one",
@@ -188,18 +215,22 @@ static vyre_status check_counts(const vy_bound *b, vyre_error *error) {
     return VYRE_OK;
 }
 
-vyre_status vy_bound_resolve(vy_bound *b, const vyre_resource *bindings, size_t count, vyre_error *error) {
+/* All that the fit of a launch leaves open, or what does not fit. */
+static vyre_status resolve_slowly(vy_bound *b, vyre_error *error) {
     vyre_bytes image = VYRE_BYTES_INIT;
+    vyre_status status = resolve(b, &image, error);
+    vyre_bytes_free(&image);
+    return status == VYRE_OK ? check_counts(b, error) : status;
+}
+
+vyre_status vy_bound_resolve(vy_bound *b, const vyre_resource *bindings, size_t count, vyre_error *error) {
     vy_span span = vy_span_begin();
     vy_error_clear(error);
     vyre_status status = bind_all(b, bindings, count, error);
     if (status == VYRE_OK)
         status = check_overlaps(b, error);
-    if (status == VYRE_OK)
-        status = resolve(b, &image, error);
-    vyre_bytes_free(&image);
-    if (status == VYRE_OK)
-        status = check_counts(b, error);
+    if (status == VYRE_OK && (b->use_count != count || !vy_launch_fit(b->program, b->arguments, &b->launch)))
+        status = resolve_slowly(b, error);
     if (status == VYRE_OK)
         status = vy_boundary_check(b->backend, b->program, &b->launch, b->config, error);
     if (status != VYRE_OK)
@@ -209,6 +240,7 @@ vyre_status vy_bound_resolve(vy_bound *b, const vyre_resource *bindings, size_t 
 }
 
 void vy_bound_unpin(vy_bound *b) {
-    vy_resident_unpin(b->backend, b->uses, b->use_count);
+    if (b->use_count)
+        vy_resident_unpin(b->backend, b->uses, b->use_count);
     b->use_count = 0;
 }

@@ -101,6 +101,8 @@ vyre_status vy_resident_pin(vyre_backend *backend, vyre_resident handle, uint64_
 
 void vy_resident_unpin(vyre_backend *backend, const vy_resident_use *uses, size_t count) {
     vy_residents *residents = &backend->residents;
+    if (count == 0)
+        return;
     pthread_mutex_lock(&residents->lock);
     for (size_t i = 0; i < count; i++)
         residents->entries.items[uses[i].place].users--;

@@ -42,6 +42,23 @@ typedef struct vy_resident_use {
  * VYRE_INVALID_ARGUMENT  no handle, foreign, stale, or the range ends past the buffer */
 vyre_status vy_resident_pin(vyre_backend *backend, vyre_resident handle, uint64_t offset, uint64_t size, int to_end,
                             int write, vy_resident_use *use, vyre_error *error);
+/* The same with the lock held, for those who pin several: 0 where vy_resident_pin fails, and says why. To the end is size 0. */
+static inline int vy_resident_pin_quickly(vy_residents *residents, uint64_t owner, const vyre_resource *range,
+                                          int write, vy_resident_use *use) {
+    uint64_t place = (range->resident.id & UINT32_MAX) - 1, generation = range->resident.id >> 32;
+    if (range->resident.owner != owner || place >= residents->entries.count)
+        return 0;
+    vy_resident_entry *entry = &residents->entries.items[place];
+    if (!entry->is_live || entry->is_own || entry->generation != generation || range->offset > entry->size)
+        return 0;
+    uint64_t most = entry->size - range->offset, size = range->size ? range->size : most;
+    if (size > most)
+        return 0;
+    entry->users++;
+    entry->is_written |= (uint8_t)(write != 0);
+    use->place = (uint32_t)place, use->native = entry->native, use->offset = range->offset, use->size = size;
+    return 1;
+}
 void vy_resident_unpin(vyre_backend *backend, const vy_resident_use *uses, size_t count);
 
 /* A buffer of the library's own, for one who is inside the backend: made pinned, zeroed, filled from its start, read from its start,

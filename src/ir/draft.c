@@ -5,6 +5,7 @@
 #include "ir/draft.h"
 
 #include "ir/eval.h"
+#include "ir/launch.h"
 #include "ir/validate/validate.h"
 #include "ir/wire/fingerprint.h"
 
@@ -485,6 +486,7 @@ vyre_status vy_draft_finish(vy_draft *draft, vy_source *source, vyre_diagnostics
         return status;
     }
     program->has_fingerprint = 1;
+    vy_launch_describe(program);
     draft->program = NULL;
     *out = program;
     return VYRE_OK;

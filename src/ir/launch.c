@@ -23,23 +23,44 @@ static const char *buffer_name(const vyre_program *program, uint32_t index) {
     return vy_name_text(program, buffer_at(program, index)->name);
 }
 
-static size_t count_buffers(const vyre_program *program, int output) {
-    size_t count = 0;
-    if (!vy_program_entry(program))
-        return 0;
-    for (uint32_t i = 0; i < program->buffer_count; i++) {
-        uint8_t access = buffer_at(program, i)->access;
-        count += output ? vy_accesses[access].is_output : vy_accesses[access].is_input;
-    }
-    return count;
-}
+/* ---- what the program alone says ---- */
 
 size_t vyre_program_input_count(const vyre_program *program) {
-    return count_buffers(program, 0);
+    return program->input_count;
 }
 
 size_t vyre_program_output_count(const vyre_program *program) {
-    return count_buffers(program, 1);
+    return program->output_count;
+}
+
+/* Whether a buffer's count is an expression that the resolver has to compute. */
+static int is_computed(const vy_memory *buffer) {
+    return !vy_accesses[buffer->access].is_input && buffer->size != VY_NONE;
+}
+
+/* Whether a size uses only counts that are given or belong to a buffer before `index`. As deep as the validator allows. */
+static int is_ordered(const vyre_program *program, uint32_t root, uint32_t index) {
+    const vy_size *size = &program->sizes.items[root];
+    if (size->kind == VY_SIZE_LITERAL || size->kind == VY_SIZE_PARAM)
+        return 1;
+    if (size->kind == VY_SIZE_LEN)
+        return size->a - vy_program_entry(program)->first_memory < index ||
+               !is_computed(&program->memories.items[size->a]);
+    return is_ordered(program, size->a, index) && is_ordered(program, size->b, index);
+}
+
+void vy_launch_describe(vyre_program *program) {
+    program->input_count = program->output_count = 0;
+    program->is_ordered = 1;
+    if (!vy_program_entry(program))
+        return;
+    for (uint32_t i = 0; i < program->buffer_count; i++) {
+        const vy_memory *buffer = buffer_at(program, i);
+        program->input_count += vy_accesses[buffer->access].is_input;
+        program->output_count += vy_accesses[buffer->access].is_output;
+        if (is_computed(buffer) && !is_ordered(program, buffer->size, i))
+            program->is_ordered = 0;
+    }
 }
 
 /* ---- size expressions ---- */
@@ -49,15 +70,31 @@ typedef enum size_result { SIZE_OK, SIZE_UNRESOLVED, SIZE_ERROR } size_result;
 typedef struct size_context {
     const vyre_program *program;
     const vy_launch *launch;
-    const char *what; /* "count of `x`" or "grid": for messages */
+    uint32_t buffer; /* whose count it is, or VY_NONE: the grid's */
+    int axis;
     vyre_error *error;
 } size_context;
 
+/* "count of `x`" or "grid (x)": only messages say it. */
+typedef struct size_name {
+    char text[VY_LIMIT_NAME + 16];
+} size_name;
+
+static size_name name_of(const size_context *context) {
+    size_name name;
+    if (context->buffer == VY_NONE)
+        snprintf(name.text, sizeof name.text, "grid (%c)", "xyz"[context->axis]);
+    else
+        snprintf(name.text, sizeof name.text, "count of `%s`", buffer_name(context->program, context->buffer));
+    return name;
+}
+
 static size_result size_fail(const size_context *context, const char *problem, uint64_t a, const char *symbol,
                              uint64_t b) {
+    size_name name = name_of(context);
     vy_fail(context->error, VYRE_INVALID_ARGUMENT,
-            VY_FIX("give params and inputs for which the %s is a number from 0 to 2^64 - 1", context->what),
-            "the %s has %s: %" PRIu64 " %s %" PRIu64, context->what, problem, a, symbol, b);
+            VY_FIX("give params and inputs for which the %s is a number from 0 to 2^64 - 1", name.text),
+            "the %s has %s: %" PRIu64 " %s %" PRIu64, name.text, problem, a, symbol, b);
     return SIZE_ERROR;
 }
 
@@ -69,9 +106,10 @@ static size_result size_param(const size_context *context, uint32_t variable, ui
     const vy_type_layout *layout = &vy_type_layouts[declared->type];
     if (layout->classes == VYRE_CLASS_SIGNED && bits >> (layout->bits - 1)) {
         int64_t value = (int64_t)(bits | ~layout->mask);
+        size_name name = name_of(context);
         vy_fail(context->error, VYRE_INVALID_ARGUMENT,
                 VY_FIX("pass a value of at least 0 for `%s`", vy_name_text(program, declared->name)),
-                "the %s uses param `%s`, which is negative (%" PRId64 ")", context->what,
+                "the %s uses param `%s`, which is negative (%" PRId64 ")", name.text,
                 vy_name_text(program, declared->name), value);
         return SIZE_ERROR;
     }
@@ -127,27 +165,37 @@ static size_result size_evaluate(const size_context *context, uint32_t root, uin
 
 /* ---- params ---- */
 
+static int params_fit(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch) {
+    if (arguments->param_count != program->param_count || (program->param_count && !arguments->params))
+        return 0;
+    if (program->param_count == 0)
+        return 1;
+    const vy_variable *variables = program->variables.items + vy_program_entry(program)->first_variable;
+    for (uint32_t i = 0; i < program->param_count; i++) {
+        const vyre_scalar *given = &arguments->params[i];
+        if (given->type != (vyre_type)variables[i].type)
+            return 0;
+        launch->params[i] = vy_value_clean(given->type, given->bits);
+    }
+    return 1;
+}
+
 static vyre_status resolve_params(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch,
                                   vyre_error *error) {
-    if (arguments->param_count != program->param_count || (program->param_count && !arguments->params))
+    if (params_fit(program, arguments, launch))
+        return VYRE_OK;
+    if (arguments->param_count != program->param_count || !arguments->params)
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
                        VY_FIX("pass one value per `param` of `%s`, in declaration order", vyre_program_name(program)),
                        "the dispatch gives %zu params, the program has %u",
                        arguments->params ? arguments->param_count : (size_t)0, program->param_count);
-    if (program->param_count == 0)
-        return VYRE_OK; /* there may be no variables at all */
-    const vy_variable *variables = program->variables.items + vy_program_entry(program)->first_variable;
-    for (uint32_t i = 0; i < program->param_count; i++) {
-        const vyre_scalar *given = &arguments->params[i];
-        const char *name = vy_name_text(program, variables[i].name);
-        if (given->type != (vyre_type)variables[i].type)
-            return vy_fail(error, VYRE_INVALID_ARGUMENT,
-                           VY_FIX("pass `%s` as %s", name, vyre_type_name((vyre_type)variables[i].type)),
-                           "param `%s` is given as %s, the program declares %s", name, vyre_type_name(given->type),
-                           vyre_type_name((vyre_type)variables[i].type));
-        launch->params[i] = vy_value_clean(given->type, given->bits);
-    }
-    return VYRE_OK;
+    const vy_variable *declared = program->variables.items + vy_program_entry(program)->first_variable;
+    const vyre_scalar *given = arguments->params, *last = given + program->param_count - 1;
+    while (given < last && given->type == (vyre_type)declared->type)
+        given++, declared++;
+    const char *name = vy_name_text(program, declared->name), *type = vyre_type_name((vyre_type)declared->type);
+    return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("pass `%s` as %s", name, type),
+                   "param `%s` is given as %s, the program declares %s", name, vyre_type_name(given->type), type);
 }
 
 /* ---- buffers ---- */
@@ -238,16 +286,15 @@ static vyre_status resolve_open_counts(const vyre_program *program, const vyre_a
 /* The count the program states for a buffer; SIZE_UNRESOLVED if it uses one that is not known yet. */
 static size_result stated_count(const vyre_program *program, uint32_t index, const vy_launch *launch, uint64_t *out,
                                 vyre_error *error) {
-    char what[VY_LIMIT_NAME + 16];
-    snprintf(what, sizeof what, "count of `%s`", buffer_name(program, index));
-    size_context context = {program, launch, what, error};
+    size_context context = {program, launch, index, 0, error};
     return size_evaluate(&context, buffer_at(program, index)->size, out);
 }
 
 /* The `write` buffers whose count is an expression: counts may build on each other in any order, so passes run until nothing changes. */
 static vyre_status resolve_stated_counts(const vyre_program *program, vy_launch *launch, vyre_error *error) {
     uint32_t stuck = VY_NONE;
-    for (int changed = 1; changed;) {
+    int changed;
+    do {
         changed = 0;
         stuck = VY_NONE;
         for (uint32_t i = 0; i < program->buffer_count; i++) {
@@ -266,7 +313,7 @@ static vyre_status resolve_stated_counts(const vyre_program *program, vy_launch 
                 return status;
             changed = 1;
         }
-    }
+    } while (changed && stuck != VY_NONE);
     if (stuck != VY_NONE)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "state one of the counts without `len` of the other",
                        "the count of `%s` depends on itself", buffer_name(program, stuck));
@@ -294,12 +341,11 @@ static vyre_status check_stated_inputs(const vyre_program *program, const vy_lau
 
 static vyre_status grid_sizes(const vyre_program *program, const vy_launch *launch, uint64_t size[3],
                               vyre_error *error) {
-    static const char *const names[3] = {"grid (x)", "grid (y)", "grid (z)"};
     for (int d = 0; d < 3; d++) {
         size[d] = 1;
         if (program->grid.sizes[d] == VY_NONE)
             continue;
-        size_context context = {program, launch, names[d], error};
+        size_context context = {program, launch, VY_NONE, d, error};
         if (size_evaluate(&context, program->grid.sizes[d], &size[d]) != SIZE_OK)
             return VYRE_INVALID_ARGUMENT;
     }
@@ -376,11 +422,28 @@ static vyre_status set_grid(const vyre_program *program, const uint64_t size[3],
     return VYRE_OK;
 }
 
+/* One dimension with a workgroup's size that is not large: what all of set_grid comes to for `grid over`. 0: set_grid has to look. */
+static int set_line(const vyre_program *program, uint64_t count, vy_launch *launch) {
+    uint32_t wide = program->workgroup[0];
+    uint64_t groups = wide & (wide - 1) ? (count + wide - 1) / wide : (count + wide - 1) >> __builtin_ctz(wide);
+    if (groups == 0 || groups * wide > MAX_DIMENSION)
+        return 0;
+    launch->groups[0] = (uint32_t)groups;
+    launch->groups[1] = launch->groups[2] = 1;
+    launch->group_count = groups;
+    launch->group_size = program->workgroup[0] * program->workgroup[1] * program->workgroup[2];
+    launch->invocations = groups * launch->group_size; /* both have 32 bits */
+    return 1;
+}
+
 static vyre_status resolve_grid(const vyre_program *program, const vyre_geometry *geometry, vy_launch *launch,
                                 vyre_error *error) {
     uint64_t size[3] = {0, 0, 0};
     int elements = 0;
     if (geometry->kind == VYRE_GEOMETRY_PROGRAM) {
+        uint32_t over = program->grid.memory - vy_program_entry(program)->first_memory;
+        if (program->grid.kind == VYRE_GRID_OVER && set_line(program, launch->buffers[over].count, launch))
+            return VYRE_OK;
         vyre_status status = program_grid(program, launch, size, &elements, error);
         if (status != VYRE_OK)
             return status;
@@ -412,4 +475,44 @@ vyre_status vy_launch_resolve(const vyre_program *program, const vyre_arguments 
     if (status == VYRE_OK)
         status = resolve_grid(program, &arguments->geometry, launch, error);
     return status;
+}
+
+/* ---- quickly ---- */
+
+static int bytes_fit(const vyre_program *program, vy_launch *launch) {
+    static const unsigned char somewhere;
+    const vy_memory *buffers = buffer_at(program, 0);
+    uint32_t inputs = 0, outputs = 0;
+    for (uint32_t i = 0; i < program->buffer_count; i++) {
+        const vy_access_row *access = &vy_accesses[buffers[i].access];
+        vy_launch_buffer *buffer = &launch->buffers[i];
+        unsigned size = vy_type_layouts[buffers[i].type].size; /* a power of two */
+        buffer->count = buffer->bytes >> __builtin_ctz(size);
+        if ((buffer->bytes & (size - 1)) || buffer->count > MAX_COUNT)
+            return 0;
+        buffer->data = access->is_input && buffer->bytes ? &somewhere : NULL;
+        buffer->input = access->is_input ? inputs++ : VY_NONE;
+        buffer->output = access->is_output ? outputs++ : VY_NONE;
+    }
+    return 1;
+}
+
+/* All counts are known, so each that is stated is compared with its expression. That has one solution where none builds on itself. */
+static int counts_fit(const vyre_program *program, const vy_launch *launch) {
+    const vy_memory *buffers = buffer_at(program, 0);
+    for (uint32_t i = 0; i < program->buffer_count; i++) {
+        uint64_t count;
+        if (buffers[i].size != VY_NONE &&
+            (stated_count(program, i, launch, &count, NULL) != SIZE_OK || count != launch->buffers[i].count))
+            return 0;
+    }
+    return 1;
+}
+
+int vy_launch_fit(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch) {
+    int is_indirect = arguments->geometry.kind == VYRE_GEOMETRY_PROGRAM && program->grid.kind == VYRE_GRID_INDIRECT;
+    return vy_program_has_entry(program) && program->is_ordered && !is_indirect &&
+           params_fit(program, arguments, launch) &&
+           (!program->buffer_count || (bytes_fit(program, launch) && counts_fit(program, launch))) &&
+           resolve_grid(program, &arguments->geometry, launch, NULL) == VYRE_OK;
 }

@@ -32,4 +32,12 @@ typedef struct vy_launch {
 vyre_status vy_launch_resolve(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch,
                               vyre_error *error);
 
+/* The same where the bytes of all buffers are known (launch->buffers[].bytes) and none lies on the host: arguments->inputs and counts are not
+ * looked at. For those who dispatch often: 0 if it does not fit, or if it takes more than one look to tell; then
+ * vy_launch_resolve says what it is. */
+int vy_launch_fit(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch);
+
+/* Notes in a program that is complete what dispatches ask again and again. */
+void vy_launch_describe(vyre_program *program);
+
 #endif
