@@ -44,6 +44,11 @@ struct vyre_backend {
     vy_stages_cache stages;
 };
 
+/* A capability of the list, for those who ask at every dispatch. */
+static inline uint64_t vy_backend_limit(const vyre_backend *backend, vyre_capability capability) {
+    return atomic_load_explicit(&backend->capabilities[capability], memory_order_relaxed);
+}
+
 /* Makes a handle of what a registration constructs. */
 vyre_status vy_backend_construct(const vyre_backend_registration *registration, uint32_t ordinal, vyre_backend **out,
                                  vyre_error *error);

@@ -10,27 +10,35 @@
 
 /* ---- limits ---- */
 
-static uint64_t limit_of(const vyre_backend *backend, vyre_capability capability) {
-    return vyre_backend_capability(backend, capability);
+/* All that vy_boundary_check_program refuses, at once. */
+static int program_fits(const vyre_backend *backend, const vyre_program *program) {
+    const uint32_t *size = program->workgroup;
+    return program->level == VYRE_LEVEL_SOURCE &&
+           size[0] <= vy_backend_limit(backend, VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_X) &&
+           size[1] <= vy_backend_limit(backend, VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_Y) &&
+           size[2] <= vy_backend_limit(backend, VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_Z) &&
+           (uint64_t)size[0] * size[1] * size[2] <= vy_backend_limit(backend, VYRE_CAPABILITY_MAX_INVOCATIONS);
 }
 
 vyre_status vy_boundary_check_program(const vyre_backend *backend, const vyre_program *program, vyre_error *error) {
     static const char axes[] = "xyz";
-    uint32_t size[3];
+    const uint32_t *size = program->workgroup;
+    if (program_fits(backend, program))
+        return VYRE_OK;
     if (program->level !=
         VYRE_LEVEL_SOURCE) /* its accesses are unguarded: only who made it knows that they are inside */
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "dispatch the program of level source it was made from",
                        "`%s` is at level legal, which the library makes for itself", vyre_program_name(program));
-    vyre_program_workgroup(program, size);
     for (int d = 0; d < 3; d++) {
-        uint64_t most = limit_of(backend, (vyre_capability)(VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_X + d));
+        uint64_t most = vy_backend_limit(backend, (vyre_capability)(VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_X + d));
         if (size[d] > most)
             return vy_fail(error, VYRE_LIMIT,
                            VY_FIX("lower `workgroup` to %" PRIu64 " in %c, or choose another backend", most, axes[d]),
                            "the workgroup size in %c (%" PRIu32 ") is over the limit of backend `%s` (%" PRIu64 ")",
                            axes[d], size[d], backend->id, most);
     }
-    uint64_t most = limit_of(backend, VYRE_CAPABILITY_MAX_INVOCATIONS), count = (uint64_t)size[0] * size[1] * size[2];
+    uint64_t most = vy_backend_limit(backend, VYRE_CAPABILITY_MAX_INVOCATIONS),
+             count = (uint64_t)size[0] * size[1] * size[2];
     if (count > most)
         return vy_fail(error, VYRE_LIMIT, VY_FIX("lower `workgroup` to %" PRIu64 " invocations in all", most),
                        "a workgroup of %" PRIu64 " invocations is over the limit of backend `%s` (%" PRIu64 ")", count,
@@ -40,11 +48,13 @@ vyre_status vy_boundary_check_program(const vyre_backend *backend, const vyre_pr
 
 static vyre_status check_bytes(vyre_backend *backend, const vyre_program *program, const vy_launch *launch,
                                const vyre_dispatch_config *config, vyre_error *error) {
-    uint64_t most = limit_of(backend, VYRE_CAPABILITY_MAX_STORAGE_BYTES), outputs = 0;
+    uint64_t most = vy_backend_limit(backend, VYRE_CAPABILITY_MAX_STORAGE_BYTES), outputs = 0;
+    if (!most)
+        most = UINT64_MAX;
     for (uint32_t i = 0; i < program->buffer_count; i++) {
         const vy_launch_buffer *buffer = &launch->buffers[i];
         vyre_buffer_info info;
-        if (most && buffer->bytes > most && vyre_program_buffer(program, i, &info))
+        if (buffer->bytes > most && vyre_program_buffer(program, i, &info))
             return vy_fail(error, VYRE_LIMIT, "bind smaller ranges, or split the work into several dispatches",
                            "buffer `%s` has %" PRIu64 " bytes, over the limit of backend `%s` (%" PRIu64 ")", info.name,
                            buffer->bytes, backend->id, most);
@@ -100,7 +110,7 @@ vyre_status vy_boundary_check_deadline(const vyre_program *program, uint64_t dea
 }
 
 int vy_boundary_guards(const vyre_backend *backend, const vyre_launch *launch) {
-    return launch->deadline_ns && !vyre_backend_capability(backend, VYRE_CAPABILITY_CANCEL);
+    return launch->deadline_ns && !vy_backend_limit(backend, VYRE_CAPABILITY_CANCEL);
 }
 
 vyre_status vy_boundary_finish(vyre_backend *backend, vyre_status status, const vy_launch *launch, vyre_trap *trap,

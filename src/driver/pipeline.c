@@ -33,28 +33,30 @@ static vyre_status put_code(vyre_pipeline *pipeline, unsigned variant, vy_code *
     return status;
 }
 
+/* Compiles it, or finds it in the caches. */
+static vyre_status get_code(vyre_pipeline *pipeline, unsigned variant, vy_code **out, vyre_error *error) {
+    vy_code *code;
+    vyre_compile_options options = {.struct_size = sizeof options,
+                                    .cancellable = (variant & VY_VARIANT_CANCELLABLE) != 0};
+    vyre_status status =
+        vy_code_get(pipeline->backend, pipeline->program, &options, (variant & VY_VARIANT_BASED) != 0, &code, error);
+    return status == VYRE_OK ? put_code(pipeline, variant, code, out, error) : status;
+}
+
 vyre_status vy_pipeline_code(vyre_pipeline *pipeline, int may_stop, int with_base, vy_code **out, vyre_error *error) {
-    vyre_backend *backend = pipeline->backend;
     unsigned variant = pipeline->variant | (with_base ? VY_VARIANT_BASED : 0);
-    if (may_stop && vyre_backend_capability(backend, VYRE_CAPABILITY_CANCEL))
+    if (may_stop && vy_backend_limit(pipeline->backend, VYRE_CAPABILITY_CANCEL))
         variant |= VY_VARIANT_CANCELLABLE;
     vy_code *code = atomic_load_explicit(&pipeline->codes[variant], memory_order_acquire);
     *out = code;
     if (code && !atomic_load_explicit(&code->is_retired, memory_order_acquire))
         return VYRE_OK;
-    vyre_compile_options options = {.struct_size = sizeof options,
-                                    .cancellable = (variant & VY_VARIANT_CANCELLABLE) != 0};
-    vyre_status status = vy_code_get(backend, pipeline->program, &options, with_base, &code, error);
-    return status == VYRE_OK ? put_code(pipeline, variant, code, out, error) : status;
+    return get_code(pipeline, variant, out, error);
 }
 
 /* On resident buffers a pipeline runs only if all its parts can. */
 static int can_run(const vy_code *code, vy_form form) {
-    int is_able = vy_code_has_native(code);
-    int is_bound = form == VY_FORM_RESIDENT || form == VY_FORM_PERSISTENT;
-    for (uint32_t i = 0; is_bound && is_able && i < code->count; i++)
-        is_able = vy_target_is_resident(&code->targets[i]);
-    return is_able;
+    return form == VY_FORM_RESIDENT || form == VY_FORM_PERSISTENT ? code->is_resident : code->has_native;
 }
 
 vyre_status vy_pipeline_choose(vyre_pipeline *pipeline, const vy_launch *launch, int may_stop, vy_call *call,

@@ -42,6 +42,19 @@ static vyre_status check_table(vyre_backend *backend, const vyre_pipeline_vtable
     return VYRE_OK;
 }
 
+/* What every dispatch would ask of all parts. */
+static void note_abilities(vy_code *code) {
+    int has_native = 0, is_resident = 1, is_persistent = 1;
+    for (uint32_t i = 0; i < code->count; i++) {
+        has_native |= code->parts[i].calls.dispatch != NULL;
+        is_resident &= vy_target_is_resident(&code->targets[i]);
+        is_persistent &= code->targets[i].dispatch_persistent != NULL;
+    }
+    code->has_native = (uint8_t)has_native;
+    code->is_resident = (uint8_t)(has_native && is_resident);
+    code->is_persistent = (uint8_t)(has_native && is_persistent);
+}
+
 vyre_status vy_code_take(vy_code *code, uint32_t index, const vyre_native_pipeline *native, vyre_error *error) {
     const vyre_pipeline_vtable *table = native->vtable;
     vyre_status status = check_table(code->backend, table, error);
@@ -60,6 +73,7 @@ vyre_status vy_code_take(vy_code *code, uint32_t index, const vyre_native_pipeli
                                        .dispatch_borrowed_into = table->dispatch_borrowed_into,
                                        .dispatch_borrowed_async = table->dispatch_async,
                                        .dispatch_persistent = table->dispatch_persistent_into};
+    note_abilities(code);
     return VYRE_OK;
 }
 
@@ -70,11 +84,13 @@ int vy_code_is_native(const vy_code *code) {
     return 1;
 }
 
-int vy_code_has_native(const vy_code *code) {
-    for (uint32_t i = 0; i < code->count; i++)
-        if (code->parts[i].calls.dispatch)
-            return 1;
-    return 0;
+vyre_status vy_code_prepare(vy_code *code, vyre_program *program, vyre_error *error) {
+    if (atomic_load_explicit(&code->is_prepared, memory_order_acquire))
+        return VYRE_OK;
+    vyre_status status = vy_prepare(code->backend, program, error);
+    if (status == VYRE_OK)
+        atomic_store_explicit(&code->is_prepared, 1, memory_order_release);
+    return status;
 }
 
 /* ---- ends ---- */

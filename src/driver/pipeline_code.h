@@ -34,6 +34,10 @@ typedef struct vy_code {
     struct vy_code *also;            /* a list of somebody who took it out under the lock */
     int is_destroyed;                /* its native pipelines; under the lock */
     vy_stages *stages;               /* NULL: one launch of the program itself */
+    _Atomic int is_prepared;         /* the backend, for this program */
+    uint8_t has_native;              /* any part */
+    uint8_t is_resident;             /* a native one whose parts all run on resident buffers */
+    uint8_t is_persistent;           /* likewise on those mixed with host bytes */
     uint32_t count;
     vy_part *parts;
     vy_target targets[]; /* one a part */
@@ -81,7 +85,8 @@ void vy_code_unhold(vy_code *code);
 vy_code *vy_code_new(vyre_backend *backend, vy_stages *stages);
 /* A native pipeline becomes part `index`. VYRE_CORRUPT if its table is not complete; it is destroyed then, if it can be. */
 vyre_status vy_code_take(vy_code *code, uint32_t index, const vyre_native_pipeline *native, vyre_error *error);
-int vy_code_is_native(const vy_code *code);  /* all parts */
-int vy_code_has_native(const vy_code *code); /* any part */
+int vy_code_is_native(const vy_code *code); /* all parts */
+/* As vy_prepare (prepared.h), asked once of a code. Codes are retired when the backend forgets what it is prepared for. */
+vyre_status vy_code_prepare(vy_code *code, vyre_program *program, vyre_error *error);
 
 #endif

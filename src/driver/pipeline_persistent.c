@@ -10,14 +10,11 @@
 
 int vy_pipeline_runs_bound(const vyre_backend *backend, const vy_code *code, int has_host) {
     const vyre_backend_vtable *calls = &backend->calls;
+    if (code->is_persistent && !code->stages)
+        return 1;
     int has_memory =
         calls->resident_allocate && calls->resident_free && calls->resident_upload && calls->resident_download;
-    int is_native = vy_code_has_native(code);
-    for (uint32_t i = 0; i < code->count && is_native; i++)
-        is_native = code->targets[i].dispatch_persistent != NULL;
-    if (is_native && !code->stages)
-        return 1;
-    return (is_native || calls->dispatch_resident) && (!has_host || has_memory);
+    return (code->is_persistent || calls->dispatch_resident) && (!has_host || has_memory);
 }
 
 static int has_host(const vyre_resource *bindings, size_t count) {

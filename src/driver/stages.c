@@ -144,10 +144,10 @@ vyre_status vy_stages_get(vyre_backend *backend, const vyre_program *program, in
 
 int vy_stages_needed(const vyre_backend *backend, const vyre_program *program, const vy_launch *launch,
                      int *with_base) {
-    uint64_t most = vyre_backend_capability(backend, VYRE_CAPABILITY_MAX_WORKGROUPS);
+    uint64_t most = vy_backend_limit(backend, VYRE_CAPABILITY_MAX_WORKGROUPS);
     *with_base = launch->groups[0] > most || launch->groups[1] > most || launch->groups[2] > most;
     return *with_base ||
-           ((program->facts & VY_FACT_GRID_BARRIER) && !vyre_backend_capability(backend, VYRE_CAPABILITY_GRID_SYNC));
+           ((program->facts & VY_FACT_GRID_BARRIER) && !vy_backend_limit(backend, VYRE_CAPABILITY_GRID_SYNC));
 }
 
 /* Hidden buffers are buffers of the device like others. */
@@ -179,7 +179,7 @@ vyre_status vy_call_stage(vy_call *call, vyre_program *program, const vy_launch 
     call->stage_targets = NULL;
     call->resolved = resolved;
     if (!vy_stages_needed(call->backend, program, resolved, &with_base))
-        return vy_prepare(call->backend, program, error);
+        return call->code ? vy_code_prepare(call->code, program, error) : vy_prepare(call->backend, program, error);
     if (staged && staged[with_base].stages) {
         call->stages = vy_stages_retain(staged[with_base].stages);
         call->stage_targets = staged[with_base].targets;
