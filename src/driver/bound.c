@@ -34,6 +34,7 @@ static void bind_use(vy_bound *b, size_t index) {
     native->resident = (vyre_resident){b->backend->owner, use->native};
     native->offset = use->offset, native->size = use->size;
     b->launch.buffers[index].bytes = use->size;
+    b->known |= use->address;
 }
 
 static vyre_status pin_resident(vy_bound *b, size_t index, const vy_memory *buffer, const vyre_resource *binding,
@@ -93,6 +94,7 @@ static vyre_status bind_one(vy_bound *b, size_t index, const vyre_resource *bind
 static vyre_status bind_all(vy_bound *b, const vyre_resource *bindings, size_t count, vyre_error *error) {
     vyre_status status = VYRE_OK;
     b->use_count = 0;
+    b->known = 0;
     if (count != b->program->buffer_count || (count && !bindings))
         return vy_fail(
             error, VYRE_INVALID_ARGUMENT,
@@ -108,6 +110,12 @@ static int overlap(const vyre_resource *a, const vyre_resource *b) {
            a->size && b->size && a->offset < b->offset + b->size && b->offset < a->offset + a->size;
 }
 
+static vyre_status fail_overlap(const vy_bound *bound, const vy_memory *a, const vy_memory *b, vyre_error *error) {
+    return vy_fail(error, VYRE_CONFLICT, "bind ranges that do not overlap, or buffers the program only reads",
+                   "buffers `%s` and `%s` overlap in memory, and the program writes at least one", name_of(bound, a),
+                   name_of(bound, b));
+}
+
 static vyre_status check_overlaps(const vy_bound *bound, vyre_error *error) {
     const vyre_resource *native = bound->native;
     if (bound->use_count < 2)
@@ -118,11 +126,34 @@ static vyre_status check_overlaps(const vy_bound *bound, vyre_error *error) {
                 continue;
             const vy_memory *a = buffer_at(bound, i), *b = buffer_at(bound, j);
             if (is_written(a) || is_written(b))
-                return vy_fail(error, VYRE_CONFLICT,
-                               "bind ranges that do not overlap, or buffers the program only reads",
-                               "buffers `%s` and `%s` overlap in memory, and the program writes at least one",
-                               name_of(bound, b), name_of(bound, a));
+                return fail_overlap(bound, b, a, error);
         }
+    return VYRE_OK;
+}
+
+/* Memory that others know starts anywhere, and may have several handles. Uses are in the order of the buffers. */
+static vyre_status check_known(const vy_bound *bound, vyre_error *error) {
+    const vy_resident_use *uses[VY_LIMIT_BUFFERS];
+    for (size_t i = 0, use = 0; i < bound->program->buffer_count; i++) {
+        const vy_memory *a = buffer_at(bound, i);
+        uint64_t element = element_size(a);
+        uses[i] = bound->native[i].kind == VYRE_RESOURCE_RESIDENT ? &bound->uses[use++] : NULL;
+        if (!uses[i] || !uses[i]->address || !uses[i]->size)
+            continue;
+        if (uses[i]->address & (element - 1))
+            return vy_fail(
+                error, VYRE_INVALID_ARGUMENT,
+                VY_FIX("wrap memory for `%s` that starts at a multiple of %" PRIu64, name_of(bound, a), element),
+                "the memory of buffer `%s` starts at an address (0x%" PRIx64
+                ") that is not a multiple of its element size (%" PRIu64 ")",
+                name_of(bound, a), uses[i]->address, element);
+        for (size_t j = 0; j < i; j++) {
+            const vy_memory *b = buffer_at(bound, j);
+            if (uses[j] && uses[j]->address && uses[i]->address < uses[j]->address + uses[j]->size &&
+                uses[j]->address < uses[i]->address + uses[i]->size && (is_written(a) || is_written(b)))
+                return fail_overlap(bound, b, a, error);
+        }
+    }
     return VYRE_OK;
 }
 
@@ -229,6 +260,8 @@ vyre_status vy_bound_resolve(vy_bound *b, const vyre_resource *bindings, size_t 
     vyre_status status = bind_all(b, bindings, count, error);
     if (status == VYRE_OK)
         status = check_overlaps(b, error);
+    if (status == VYRE_OK && b->known)
+        status = check_known(b, error);
     if (status == VYRE_OK && (b->use_count != count || !vy_launch_fit(b->program, b->arguments, &b->launch)))
         status = resolve_slowly(b, error);
     if (status == VYRE_OK)

@@ -23,6 +23,7 @@ typedef struct vy_bound {
     vyre_resource native[VY_LIMIT_BUFFERS]; /* ids are native, sizes and offsets those of the range */
     vy_resident_use uses[VY_LIMIT_BUFFERS]; /* pinned, one for each resident binding */
     size_t use_count;
+    uint64_t known; /* not 0: others know where some of the ranges lie, which may then be the same memory */
     vy_launch launch;
 } vy_bound;
 

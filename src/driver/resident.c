@@ -15,6 +15,10 @@ void vy_residents_start(vy_residents *residents) {
 }
 
 void vy_residents_end(vy_residents *residents) {
+    /* Those that an abandoned call used when the device was recovered. */
+    for (uint32_t i = 0; i < residents->entries.count; i++)
+        if (residents->entries.items[i].release)
+            residents->entries.items[i].release(residents->entries.items[i].user);
     VY_VECTOR_FREE(&residents->entries);
     pthread_mutex_destroy(&residents->lock);
 }
@@ -89,10 +93,15 @@ vyre_status vy_resident_pin(vyre_backend *backend, vyre_resident handle, uint64_
         if (to_end && size == 0 && offset <= entry->size)
             size = entry->size - offset;
         status = check_range(entry, offset, size, error);
+        if (status == VYRE_OK && write && entry->is_read_only)
+            status =
+                vy_fail(error, VYRE_INVALID_ARGUMENT, "write to another buffer, or wrap memory that may be written",
+                        "the resident buffer is to be written, and was wrapped as read-only");
         if (status == VYRE_OK) {
             entry->users++;
             entry->is_written |= (uint8_t)(write != 0);
-            *use = (vy_resident_use){place, entry->native, offset, size};
+            *use = (vy_resident_use){
+                place, entry->native, offset, size, entry->address ? entry->address + offset : 0, entry->is_read_only};
         }
     }
     pthread_mutex_unlock(&residents->lock);
@@ -175,48 +184,60 @@ static vyre_status fail_lost(const vyre_backend *backend, vyre_error *error) {
     return vy_fail(error, VYRE_DEVICE_LOST, NULL, "the device of backend `%s` was lost meanwhile", backend->id);
 }
 
-/* With the lock held: the buffer leaves the table, so that nobody can use it any more. */
-static uint64_t take_out(vy_residents *residents, uint32_t place) {
-    uint64_t native = residents->entries.items[place].native;
-    vy_count(VY_COUNTER_resident_bytes, (uint64_t)0 - residents->entries.items[place].size);
+/* With the lock held: the buffer leaves the table, so that nobody can use it any more. What it was. */
+static vy_resident_entry take_out(vy_residents *residents, uint32_t place) {
+    vy_resident_entry taken = residents->entries.items[place];
+    vy_count(VY_COUNTER_resident_bytes, (uint64_t)0 - taken.size);
+    residents->entries.items[place].release = NULL;
     give_place(residents, place);
-    return native;
+    return taken;
 }
 
-/* Allocates, and enters the buffer pinned: it belongs to nobody else until the caller unpins it. A native value is not freed if the device was lost
+/* Who lent the memory of a buffer that has left the table gets it back. */
+static void release(const vy_resident_entry *taken) {
+    if (taken->release)
+        taken->release(taken->user);
+}
+
+/* Enters a native buffer pinned, as `what` says: it belongs to nobody else until the caller unpins it. A native value is not freed if the device was lost
  * meanwhile, since it may have come back and given the value to another, nor if it is in use, since it is another's. */
-static vyre_status make_pinned(vyre_backend *backend, uint64_t size, const void *source, uint32_t *place,
-                               uint64_t *native, vyre_error *error) {
+static vyre_status enter_pinned(vyre_backend *backend, const vy_resident_entry *what, uint64_t generation,
+                                uint32_t *place, vyre_error *error) {
     vy_residents *residents = &backend->residents;
     vyre_error ignored;
-    uint64_t generation = vyre_backend_generation(backend);
-    vyre_status status = native_allocate(backend, size, native, error);
-    if (status != VYRE_OK)
-        return status;
     pthread_mutex_lock(&residents->lock);
     int is_lost = atomic_load(&backend->is_lost) || vyre_backend_generation(backend) != generation;
-    int taken = !is_lost && is_taken(residents, *native);
+    int taken = !is_lost && is_taken(residents, what->native);
     vy_resident_entry *entry = is_lost || taken ? NULL : take_place(residents, place);
-    if (entry)
-        *entry = (vy_resident_entry){.native = *native,
-                                     .size = size,
-                                     .source = source,
-                                     .generation = entry->generation,
-                                     .users = 1,
-                                     .is_live = 1,
-                                     .is_own = 1};
+    if (entry) {
+        uint32_t of_place = entry->generation;
+        *entry = *what;
+        entry->generation = of_place;
+        entry->users = entry->is_live = entry->is_own = 1;
+    }
     pthread_mutex_unlock(&residents->lock);
     if (is_lost)
         return fail_lost(backend, error);
     if (taken)
         return fail_taken(backend, error);
     if (!entry) {
-        native_free(backend, *native, &ignored);
+        native_free(backend, what->native, &ignored);
         return vy_fail_memory(error, "allocating a resident buffer");
     }
     vy_count(VY_COUNTER_resident_allocations, 1);
-    vy_count(VY_COUNTER_resident_bytes, size);
+    vy_count(VY_COUNTER_resident_bytes, what->size);
     return VYRE_OK;
+}
+
+/* Allocates, and enters the buffer pinned. */
+static vyre_status make_pinned(vyre_backend *backend, uint64_t size, const void *source, uint32_t *place,
+                               uint64_t *native, vyre_error *error) {
+    uint64_t generation = vyre_backend_generation(backend);
+    vyre_status status = native_allocate(backend, size, native, error);
+    if (status != VYRE_OK)
+        return status;
+    return enter_pinned(backend, &(vy_resident_entry){.native = *native, .size = size, .source = source}, generation,
+                        place, error);
 }
 
 static vyre_status allocate(vyre_backend *backend, uint64_t size, const void *source, vyre_resident *out,
@@ -261,7 +282,8 @@ vyre_status vyre_resident_allocate(vyre_backend *backend, uint64_t size, const v
     return status;
 }
 
-static vyre_status remove_entry(vyre_backend *backend, vyre_resident handle, uint64_t *native, vyre_error *error) {
+static vyre_status remove_entry(vyre_backend *backend, vyre_resident handle, vy_resident_entry *taken,
+                                vyre_error *error) {
     vy_residents *residents = &backend->residents;
     uint32_t place;
     pthread_mutex_lock(&residents->lock);
@@ -270,15 +292,19 @@ static vyre_status remove_entry(vyre_backend *backend, vyre_resident handle, uin
         status = vy_fail(error, VYRE_CONFLICT, "free it after the calls that use it have ended",
                          "the resident buffer of backend `%s` is in use by %" PRIu32 " calls", backend->id,
                          residents->entries.items[place].users);
+    else if (status == VYRE_OK && residents->entries.items[place].exports)
+        status = vy_fail(error, VYRE_CONFLICT, "free it after those who use its memory have said that they are done",
+                         "the resident buffer of backend `%s` is exported (%" PRIu32 " times)", backend->id,
+                         residents->entries.items[place].exports);
     if (status == VYRE_OK)
-        *native = take_out(residents, place);
+        *taken = take_out(residents, place);
     pthread_mutex_unlock(&residents->lock);
     return status;
 }
 
 vyre_status vyre_resident_free(vyre_backend *backend, vyre_resident resident, vyre_error *error) {
     vyre_error own;
-    uint64_t native = 0;
+    vy_resident_entry taken;
     vyre_status status = vy_backend_enter(backend, error);
     if (status != VYRE_OK)
         return status;
@@ -286,9 +312,11 @@ vyre_status vyre_resident_free(vyre_backend *backend, vyre_resident resident, vy
     if (!backend->calls.resident_free)
         status = vy_backend_unsupported(backend, "resident buffer free", error);
     else
-        status = remove_entry(backend, resident, &native, error);
-    if (status == VYRE_OK)
-        status = native_free(backend, native, error ? error : &own);
+        status = remove_entry(backend, resident, &taken, error);
+    if (status == VYRE_OK) {
+        status = native_free(backend, taken.native, error ? error : &own);
+        release(&taken);
+    }
     vy_backend_leave(backend);
     return status;
 }
@@ -344,6 +372,45 @@ void vy_resident_drop(vyre_backend *backend, const vy_resident_use *use) {
     pthread_mutex_unlock(&residents->lock);
     if (is_ours && native_free(backend, use->native, &ignored) != VYRE_OK)
         vy_log(1, backend->id, ignored.message);
+}
+
+/* ---- memory that others know ---- */
+
+vyre_status vy_resident_adopt(vyre_backend *backend, const vy_resident_entry *what, uint64_t generation,
+                              vyre_resident *out, vyre_error *error) {
+    vy_residents *residents = &backend->residents;
+    uint32_t place;
+    vyre_status status = enter_pinned(backend, what, generation, &place, error);
+    if (status != VYRE_OK)
+        return status;
+    pthread_mutex_lock(&residents->lock);
+    residents->entries.items[place].users--;
+    residents->entries.items[place].is_own = 0;
+    *out = handle_of(backend, place);
+    pthread_mutex_unlock(&residents->lock);
+    return VYRE_OK;
+}
+
+void vy_resident_lend(vyre_backend *backend, const vy_resident_use *use, uint64_t address) {
+    pthread_mutex_lock(&backend->residents.lock);
+    vy_resident_entry *entry = &backend->residents.entries.items[use->place];
+    entry->exports++;
+    entry->address = address;
+    entry->is_written = 1; /* by whom it is lent to, at any time */
+    pthread_mutex_unlock(&backend->residents.lock);
+}
+
+vyre_status vy_resident_take_back(vyre_backend *backend, vyre_resident handle, vyre_error *error) {
+    uint32_t place;
+    pthread_mutex_lock(&backend->residents.lock);
+    vyre_status status = find(backend, handle, &place, error);
+    if (status == VYRE_OK && !backend->residents.entries.items[place].exports)
+        status = vy_fail(error, VYRE_INVALID_ARGUMENT, "end every export once",
+                         "the resident buffer of backend `%s` is not exported", backend->id);
+    if (status == VYRE_OK)
+        backend->residents.entries.items[place].exports--;
+    pthread_mutex_unlock(&backend->residents.lock);
+    return status;
 }
 
 /* ---- transfers ---- */
@@ -501,17 +568,19 @@ void vy_residents_free_all(vyre_backend *backend) {
     vy_residents *residents = &backend->residents;
     vyre_error ignored;
     for (uint32_t place = 0;; place++) {
-        uint64_t native = 0;
+        vy_resident_entry taken;
         pthread_mutex_lock(&residents->lock);
         int is_end = place >= residents->entries.count;
         int is_live = !is_end && residents->entries.items[place].is_live;
         if (is_live)
-            native = take_out(residents, place);
+            taken = take_out(residents, place);
         pthread_mutex_unlock(&residents->lock);
         if (is_end)
             return;
-        if (is_live)
-            native_free(backend, native, &ignored);
+        if (is_live) {
+            native_free(backend, taken.native, &ignored);
+            release(&taken);
+        }
     }
 }
 
@@ -551,12 +620,14 @@ static vyre_status restore(vyre_backend *backend, uint32_t place, vyre_error *er
         return VYRE_OK;
     int keep = entry.source && !entry.is_written;
     vyre_status status = keep ? make_again(backend, &entry, &native, error) : VYRE_OK;
+    vy_resident_entry taken = {.release = NULL};
     pthread_mutex_lock(&residents->lock);
     if (keep && status == VYRE_OK)
         residents->entries.items[place].native = native;
     else
-        take_out(residents, place);
+        taken = take_out(residents, place);
     pthread_mutex_unlock(&residents->lock);
+    release(&taken); /* what was made of it went with the device */
     return status;
 }
 

@@ -16,8 +16,12 @@ typedef struct vy_resident_entry {
     const void *source;  /* what recovery uploads again, or NULL */
     uint32_t generation; /* of this place in the table; a handle names the one it was given under */
     uint32_t users;      /* calls that use it now */
+    uint32_t exports;    /* how often others were told where it lies, and have not said that they are done */
     uint32_t next_free;  /* place + 1 of the next free one; meaningful while not live */
-    uint8_t is_live, is_written;
+    uint64_t address; /* where it lies, if others know that: they may have told us too, under another handle; else 0 */
+    void (*release)(void *user); /* not NULL: called once, when the buffer has ended */
+    void *user;
+    uint8_t is_live, is_written, is_read_only;
     uint8_t is_own; /* the library's, or not the caller's yet: no handle names it */
 } vy_resident_entry;
 
@@ -36,10 +40,12 @@ void vy_residents_end(vy_residents *residents);
 typedef struct vy_resident_use {
     uint32_t place;
     uint64_t native, offset, size;
+    uint64_t address; /* of the range; 0 if nobody else can know it */
+    uint8_t is_read_only;
 } vy_resident_use;
 /* size 0 with `to_end` means to the end. `write` marks the buffer as written: recovery no longer restores it.
  *
- * VYRE_INVALID_ARGUMENT  no handle, foreign, stale, or the range ends past the buffer */
+ * VYRE_INVALID_ARGUMENT  no handle, foreign, stale, read-only and to be written, or the range ends past the buffer */
 vyre_status vy_resident_pin(vyre_backend *backend, vyre_resident handle, uint64_t offset, uint64_t size, int to_end,
                             int write, vy_resident_use *use, vyre_error *error);
 /* The same with the lock held, for those who pin several: 0 where vy_resident_pin fails, and says why. To the end is size 0. */
@@ -49,7 +55,8 @@ static inline int vy_resident_pin_quickly(vy_residents *residents, uint64_t owne
     if (range->resident.owner != owner || place >= residents->entries.count)
         return 0;
     vy_resident_entry *entry = &residents->entries.items[place];
-    if (!entry->is_live || entry->is_own || entry->generation != generation || range->offset > entry->size)
+    if (!entry->is_live || entry->is_own || entry->generation != generation || range->offset > entry->size ||
+        (entry->is_read_only && write))
         return 0;
     uint64_t most = entry->size - range->offset, size = range->size ? range->size : most;
     if (size > most)
@@ -57,6 +64,8 @@ static inline int vy_resident_pin_quickly(vy_residents *residents, uint64_t owne
     entry->users++;
     entry->is_written |= (uint8_t)(write != 0);
     use->place = (uint32_t)place, use->native = entry->native, use->offset = range->offset, use->size = size;
+    use->address = entry->address ? entry->address + range->offset : 0;
+    use->is_read_only = entry->is_read_only;
     return 1;
 }
 void vy_resident_unpin(vyre_backend *backend, const vy_resident_use *uses, size_t count);
@@ -69,6 +78,14 @@ vyre_status vy_resident_fill(vyre_backend *backend, const vy_resident_use *use, 
 vyre_status vy_resident_fetch(vyre_backend *backend, const vy_resident_use *use, void *data, uint64_t size,
                               vyre_error *error);
 void vy_resident_drop(vyre_backend *backend, const vy_resident_use *use);
+
+/* Enters memory that a backend has wrapped, for one who is inside it. The table takes native, size, address, release, user and is_read_only from `what`; generation: the
+ * backend's, from before it was asked. On failure the native buffer is freed and nothing is released. */
+vyre_status vy_resident_adopt(vyre_backend *backend, const vy_resident_entry *what, uint64_t generation,
+                              vyre_resident *out, vyre_error *error);
+/* Others know now where the buffer lies, which is pinned: it is not freed until they have said that they are done, once for each time. */
+void vy_resident_lend(vyre_backend *backend, const vy_resident_use *use, uint64_t address);
+vyre_status vy_resident_take_back(vyre_backend *backend, vyre_resident handle, vyre_error *error);
 
 /* Frees all native buffers, ignoring what the backend says: for shutdown. */
 void vy_residents_free_all(vyre_backend *backend);

@@ -39,7 +39,10 @@
     X(device_lost, VALUE)                                                                                              \
     X(try_recover, STATUS)                                                                                             \
     X(destroy, NOTHING)                                                                                                \
-    X(numerics, VALUE)
+    X(numerics, VALUE)                                                                                                 \
+    X(resident_wrap, HANDLE)                                                                                           \
+    X(resident_place, STATUS)                                                                                          \
+    X(stream_join, STATUS)
 #define PIPELINE_ENTRIES(X)                                                                                            \
     X(dispatch, OUTPUTS)                                                                                               \
     X(dispatch_borrowed, OUTPUTS)                                                                                      \

@@ -17,7 +17,8 @@ enum { BUFFERS = 64 }; /* of one program */
 typedef struct buffer {
     struct buffer *next;
     uint64_t native, size;
-} buffer; /* its bytes follow */
+    unsigned char *foreign; /* somebody else's bytes, or NULL: they follow */
+} buffer;
 
 typedef struct device {
     const vyre_host *host;
@@ -184,7 +185,7 @@ static vyre_status run_owned(device *d, fault_entry entry, const vyre_launch *la
 /* ---- resident buffers ---- */
 
 static unsigned char *bytes_of(buffer *b) {
-    return (unsigned char *)(b + 1);
+    return b->foreign ? b->foreign : (unsigned char *)(b + 1);
 }
 
 /* NULL, and counted, if the handle is none of ours. */
@@ -208,12 +209,18 @@ static vyre_status unknown(device *d, vyre_error *error) {
     return d->host->fail(error, VYRE_INVALID_ARGUMENT, NULL, "the device has no such buffer");
 }
 
-static buffer *make(device *d, uint64_t size) {
-    buffer *b = d->host->allocate(sizeof *b + size);
+static uint64_t whole_size(const buffer *b) {
+    return sizeof *b + (b->foreign ? 0 : b->size);
+}
+
+static buffer *make(device *d, uint64_t size, unsigned char *foreign) {
+    buffer *b = d->host->allocate(sizeof *b + (foreign ? 0 : size));
     if (!b)
         return NULL;
-    memset(bytes_of(b), 0, size);
+    b->foreign = foreign;
     b->size = size;
+    if (!foreign)
+        memset(bytes_of(b), 0, size);
     pthread_mutex_lock(&d->lock);
     b->native = 1000 + ++d->last;
     b->next = d->buffers;
@@ -234,7 +241,7 @@ static int drop(device *d, uint64_t native) {
     pthread_mutex_unlock(&d->lock);
     if (!b)
         return 0;
-    d->host->release(b, sizeof *b + b->size);
+    d->host->release(b, whole_size(b));
     atomic_fetch_sub(&control.buffers, 1);
     return 1;
 }
@@ -244,10 +251,10 @@ static void drop_all(device *d) {
         drop(d, d->buffers->native);
 }
 
-static vyre_status backend_resident_allocate(void *self, uint64_t size, uint64_t *native, vyre_error *error) {
-    device *d = self;
+static vyre_status hand_out(device *d, fault_entry entry, uint64_t size, unsigned char *foreign, uint64_t *native,
+                            vyre_error *error) {
     vyre_status status;
-    fault_kind kind = enter(d, FAULT_BACKEND_resident_allocate, &status, error);
+    fault_kind kind = enter(d, entry, &status, error);
     if (status != VYRE_OK)
         return status;
     if (kind == FAULT_HANDLE_ZERO || kind == FAULT_HANDLE_GARBAGE) {
@@ -258,11 +265,39 @@ static vyre_status backend_resident_allocate(void *self, uint64_t size, uint64_t
         *native = d->buffers->native;
         return VYRE_OK;
     }
-    buffer *b = make(d, size);
+    buffer *b = make(d, size, foreign);
     if (!b)
         return d->host->fail(error, VYRE_NO_DEVICE_MEMORY, NULL, "no memory on the device");
     *native = b->native;
     return VYRE_OK;
+}
+
+static vyre_status backend_resident_allocate(void *self, uint64_t size, uint64_t *native, vyre_error *error) {
+    return hand_out(self, FAULT_BACKEND_resident_allocate, size, NULL, native, error);
+}
+
+static vyre_status backend_resident_wrap(void *self, const vyre_place *place, uint64_t size, uint64_t *native,
+                                         vyre_error *error) {
+    return hand_out(self, FAULT_BACKEND_resident_wrap, size, (unsigned char *)(uintptr_t)place->address, native, error);
+}
+
+static vyre_status backend_resident_place(void *self, uint64_t native, vyre_place *place, vyre_error *error) {
+    vyre_status status;
+    enter(self, FAULT_BACKEND_resident_place, &status, error);
+    if (status != VYRE_OK)
+        return status;
+    buffer *b = find(self, native);
+    if (!b)
+        return unknown(self, error);
+    *place = (vyre_place){VYRE_PLACE_HOST, 0, (uintptr_t)bytes_of(b)};
+    return VYRE_OK;
+}
+
+static vyre_status backend_stream_join(void *self, void *stream, vyre_error *error) {
+    vyre_status status;
+    (void)stream;
+    enter(self, FAULT_BACKEND_stream_join, &status, error);
+    return status;
 }
 
 static vyre_status backend_resident_free(void *self, uint64_t native, vyre_error *error) {

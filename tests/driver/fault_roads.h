@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "driver/fault_plugin.h"
 #include "support/test.h"
+#include "vyre/interop.h"
 #include "vyre/pipeline.h"
 #include "vyre/telemetry.h"
 #include "vyre/text.h"
@@ -38,6 +39,7 @@ typedef struct roads {
     vyre_trap trap;  /* what dispatches fill */
     unsigned failed; /* roads that ended with an error */
     vyre_status last;
+    int released; /* memory that was wrapped, and given back */
 } roads;
 
 /* ---- the plug-in ---- */
@@ -287,6 +289,40 @@ static inline void road_transfers(roads *r) {
     road_set_close(r, &set);
 }
 
+/* ---- memory of others ---- */
+
+static inline void road_release(void *user) {
+    ++*(int *)user;
+}
+
+/* Wrapped, exported, read, and given back: once, now or when the backend ends. */
+static inline void road_foreign(roads *r) {
+    vyre_error error;
+    vyre_resident handle;
+    vyre_place place;
+    uint32_t got[ROAD_N];
+    int before = r->released;
+    vyre_foreign foreign = {.struct_size = sizeof foreign,
+                            .is_read_only = 1,
+                            .place = {VYRE_PLACE_HOST, 0, (uintptr_t)r->a},
+                            .size = sizeof r->a,
+                            .release = road_release,
+                            .user = &r->released};
+    road_ended(r, vyre_stream_join(r->backend, NULL, &error), &error);
+    if (!road_ended(r, vyre_resident_wrap(r->backend, &foreign, &handle, &error), &error)) {
+        ROAD_CLAIM(r->released == before);
+        return;
+    }
+    if (road_ended(r, vyre_resident_export(r->backend, handle, &place, &error), &error)) {
+        ROAD_CLAIM(vyre_resident_free(r->backend, handle, NULL) != VYRE_OK);
+        ROAD_CLAIM(vyre_resident_unexport(r->backend, handle, &error) == VYRE_OK);
+    }
+    if (road_ended(r, vyre_resident_download_at(r->backend, handle, 0, got, sizeof got, &error), &error))
+        ROAD_CLAIM(memcmp(got, r->a, sizeof got) == 0);
+    int is_free = road_ended(r, vyre_resident_free(r->backend, handle, &error), &error);
+    ROAD_CLAIM(r->released - before <= 1 && (!is_free || r->released - before == 1));
+}
+
 /* ---- asynchronous ---- */
 
 enum { ROAD_SECONDS = 1000000000 };
@@ -508,9 +544,9 @@ static inline void road_lifecycle(roads *r) {
     vyre_backend_device_lost(r->backend);
 }
 
-static void (*const road_list[])(roads *) = {road_questions,   road_lifecycle, road_dispatch,  road_trap,
-                                             road_stages,      road_resident,  road_transfers, road_async,
-                                             road_completions, road_pipelines};
+static void (*const road_list[])(roads *) = {road_questions, road_lifecycle,   road_dispatch,  road_trap,
+                                             road_stages,    road_resident,    road_transfers, road_foreign,
+                                             road_async,     road_completions, road_pipelines};
 enum { ROAD_COUNT = sizeof road_list / sizeof *road_list };
 
 static inline void roads_drive(roads *r) {

@@ -69,6 +69,8 @@ static struct mirror {
     vyre_timing timing;
     vyre_trap trap;
     vyre_error error;
+    vyre_place place;
+    void *stream;
     uint32_t got[8];
 } m;
 
@@ -395,6 +397,32 @@ static void backend_numerics(void *self, vyre_numerics_profile *profile) {
     m.calls[FAULT_BACKEND_numerics]++;
     assert_int_equal(profile->exact, 0);
     profile->exact = 1;
+}
+
+static vyre_status backend_resident_wrap(void *self, const vyre_place *place, uint64_t size, uint64_t *native,
+                                         vyre_error *error) {
+    (void)self, (void)error;
+    m.calls[FAULT_BACKEND_resident_wrap]++;
+    m.place = *place;
+    m.size = size;
+    *native = m.native = 700 + ++m.natives;
+    return VYRE_OK;
+}
+
+static vyre_status backend_resident_place(void *self, uint64_t native, vyre_place *place, vyre_error *error) {
+    (void)self, (void)error;
+    m.calls[FAULT_BACKEND_resident_place]++;
+    assert_int_equal(place->device | place->ordinal | (int)place->address, 0);
+    m.native = native;
+    *place = (vyre_place){77, 3, 4096};
+    return VYRE_OK;
+}
+
+static vyre_status backend_stream_join(void *self, void *stream, vyre_error *error) {
+    (void)self, (void)error;
+    m.calls[FAULT_BACKEND_stream_join]++;
+    m.stream = stream;
+    return VYRE_OK;
 }
 
 static vyre_status backend_prepare(void *self, vyre_program *program, vyre_error *error) {

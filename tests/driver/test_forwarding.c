@@ -3,6 +3,7 @@
  * the lists (entries.h) does not compile. */
 #include "driver/mirror.h"
 #include "vyre/cache.h"
+#include "vyre/interop.h"
 
 #include <time.h>
 
@@ -227,6 +228,20 @@ static vyre_status ask_allocate(void) {
     return vyre_resident_allocate(m.backend, 48, NULL, &handle, &m.error);
 }
 
+static vyre_status ask_wrap(void) {
+    vyre_resident handle;
+    vyre_foreign foreign = {.struct_size = sizeof foreign, .place = {77, 3, 4096}, .size = 48};
+    return vyre_resident_wrap(m.backend, &foreign, &handle, &m.error);
+}
+
+static vyre_status ask_place(void) {
+    return vyre_resident_export(m.backend, m.handles[1], &m.place, &m.error);
+}
+
+static vyre_status ask_join(void) {
+    return vyre_stream_join(m.backend, &m, &m.error);
+}
+
 static vyre_status ask_batch(void) {
     vyre_arguments twice[ITEMS] = {m.arguments, m.arguments};
     return vyre_pipeline_dispatch_batch(m.pipeline, twice, ITEMS, &m.config, m.outputs, NULL, &m.trap, &m.error);
@@ -433,6 +448,24 @@ static void check_allocate(void) {
     assert_int_equal(m.size, 48);
 }
 
+static void check_wrap(void) {
+    assert_int_equal(m.size, 48);
+    assert_int_equal(m.place.device, 77);
+    assert_int_equal(m.place.ordinal, 3);
+    assert_int_equal(m.place.address, 4096);
+}
+
+static void check_place(void) {
+    assert_int_equal(m.native, m.handle_natives[1]);
+    assert_int_equal(m.place.device, 77);
+    assert_int_equal(m.place.ordinal, 3);
+    assert_int_equal(m.place.address, 4096);
+}
+
+static void check_join(void) {
+    assert_ptr_equal(m.stream, &m);
+}
+
 static void check_free(void) {
     assert_int_equal(m.native, m.handle_natives[1]);
 }
@@ -485,6 +518,9 @@ static const struct row {
     B(try_recover) = {ask_recover, NULL, 0, FAULT_BACKEND_id, "device recovery"},
     B(destroy) = {ask_questions, NULL, EARLIER, FAULT_BACKEND_id, NULL}, /* when it is closed: checked there */
     B(numerics) = {ask_questions, NULL, EARLIER, FAULT_BACKEND_id, NULL},
+    B(resident_wrap) = {ask_wrap, check_wrap, 0, FAULT_BACKEND_id, "wrapping of foreign memory"},
+    B(resident_place) = {ask_place, check_place, 0, FAULT_BACKEND_id, "export of resident buffers"},
+    B(stream_join) = {ask_join, check_join, 0, FAULT_BACKEND_id, "ordering with a foreign stream"},
     P(dispatch) = {ask_pipeline_owned, check_host, TRAPS | REQUIRED, FAULT_BACKEND_id, NULL},
     P(dispatch_borrowed) = {ask_pipeline_borrowed, check_host, TRAPS, FAULT_PIPELINE_dispatch, NULL},
     P(dispatch_borrowed_timed) = {ask_pipeline_timed, check_host, TRAPS | TELLS_TIME, FAULT_PIPELINE_dispatch_borrowed,

@@ -4,11 +4,12 @@
 #include "backends/cpu/cpu.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "driver/interop.h"
 
 #include <sys/mman.h>
 
 typedef struct block {
-    size_t size; /* of all of it */
+    size_t size; /* of all of it that is ours */
     uint8_t *bytes;
 } block;
 
@@ -47,6 +48,28 @@ vyre_status vy_cpu_resident_free(void *self, uint64_t native, vyre_error *error)
     (void)self;
     (void)error;
     vy_release(block_of(native), block_of(native)->size);
+    return VYRE_OK;
+}
+
+vyre_status vy_cpu_resident_wrap(void *self, const vyre_place *place, uint64_t size, uint64_t *native,
+                                 vyre_error *error) {
+    (void)self;
+    (void)size;
+    vyre_status status = vy_host_place_check(place, "cpu", error);
+    if (status != VYRE_OK)
+        return status;
+    block *made = vy_allocate(sizeof *made);
+    if (!made)
+        return vy_fail_memory(error, "wrapping foreign memory");
+    *made = (block){sizeof *made, (uint8_t *)(uintptr_t)place->address};
+    *native = (uintptr_t)made;
+    return VYRE_OK;
+}
+
+vyre_status vy_cpu_resident_place(void *self, uint64_t native, vyre_place *place, vyre_error *error) {
+    (void)self;
+    (void)error;
+    *place = (vyre_place){VYRE_PLACE_HOST, 0, (uintptr_t)vy_cpu_resident_bytes(native)};
     return VYRE_OK;
 }
 

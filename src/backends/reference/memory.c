@@ -3,10 +3,12 @@
 #include "backends/reference/reference.h"
 
 #include "base/status.h"
+#include "driver/interop.h"
 
 typedef struct block {
-    size_t size;
-    alignas(max_align_t) unsigned char bytes[];
+    size_t size;          /* of all of it that is ours */
+    unsigned char *bytes; /* those that follow, or somebody else's */
+    alignas(max_align_t) unsigned char own[];
 } block;
 
 static block *block_of(uint64_t native) {
@@ -22,7 +24,8 @@ vyre_status vy_reference_allocate(void *self, uint64_t size, uint64_t *native, v
     block *made = size < SIZE_MAX / 2 ? vy_allocate_zero(sizeof *made + (size_t)size) : NULL;
     if (!made)
         return vy_fail_memory(error, "allocating a resident buffer");
-    made->size = (size_t)size;
+    made->size = sizeof *made + (size_t)size;
+    made->bytes = made->own;
     *native = (uintptr_t)made;
     return VYRE_OK;
 }
@@ -30,7 +33,28 @@ vyre_status vy_reference_allocate(void *self, uint64_t size, uint64_t *native, v
 vyre_status vy_reference_free(void *self, uint64_t native, vyre_error *error) {
     (void)self;
     (void)error;
-    vy_release(block_of(native), sizeof(block) + block_of(native)->size);
+    vy_release(block_of(native), block_of(native)->size);
+    return VYRE_OK;
+}
+
+vyre_status vy_reference_wrap(void *self, const vyre_place *place, uint64_t size, uint64_t *native, vyre_error *error) {
+    (void)size;
+    vyre_status status = vy_host_place_check(place, ((vy_reference *)self)->id, error);
+    if (status != VYRE_OK)
+        return status;
+    block *made = vy_allocate(sizeof *made);
+    if (!made)
+        return vy_fail_memory(error, "wrapping foreign memory");
+    made->size = sizeof *made;
+    made->bytes = (unsigned char *)(uintptr_t)place->address;
+    *native = (uintptr_t)made;
+    return VYRE_OK;
+}
+
+vyre_status vy_reference_place(void *self, uint64_t native, vyre_place *place, vyre_error *error) {
+    (void)self;
+    (void)error;
+    *place = (vyre_place){VYRE_PLACE_HOST, 0, (uintptr_t)vy_reference_bytes(native, 0)};
     return VYRE_OK;
 }
 
