@@ -8,7 +8,7 @@
 #include "vyre/base.h"
 
 /* Results: 0 is success; status.h knows the others. */
-enum { VY_CU_OK = 0, VY_CU_OUT_OF_MEMORY = 2, VY_CU_NOT_READY = 600 };
+enum { VY_CU_OK = 0, VY_CU_INVALID_VALUE = 1, VY_CU_OUT_OF_MEMORY = 2, VY_CU_NOT_READY = 600 };
 
 /* Handles are pointers to things of the driver's, but for devices and addresses. */
 typedef struct vy_cu_context *vy_cu_context;
@@ -50,6 +50,8 @@ enum { VY_CU_STREAM_NON_BLOCKING = 1 };
 enum { VY_CU_EVENT_DEFAULT = 0, VY_CU_EVENT_NO_TIMING = 2 };
 enum { VY_CU_HOST_PORTABLE = 1 };
 enum { VY_CU_POOL_RELEASE_THRESHOLD = 4, VY_CU_POOL_RESERVED = 5, VY_CU_POOL_USED = 7 };
+enum { VY_CU_POINTER_KIND = 2, VY_CU_POINTER_ORDINAL = 9 };
+enum { VY_CU_KIND_HOST = 1, VY_CU_KIND_DEVICE = 2 };
 /* Keys of the `extra` of a launch: the params as one block of bytes. */
 #define VY_CU_PARAMS_END ((void *)0)
 #define VY_CU_PARAMS_BYTES ((void *)1)
@@ -110,6 +112,8 @@ typedef struct vy_cu_kernel_node {
       (free_bytes, total_bytes))                                                                                       \
     X(REQUIRED, memory_allocate, "cuMemAlloc_v2", (vy_cu_address * address, size_t size), (address, size))             \
     X(REQUIRED, memory_free, "cuMemFree_v2", (vy_cu_address address), (address))                                       \
+    X(REQUIRED, pointer_attribute, "cuPointerGetAttribute", (void *value, int attribute, vy_cu_address address),       \
+      (value, attribute, address))                                                                                     \
     X(REQUIRED, host_allocate, "cuMemHostAlloc", (void **memory, size_t size, unsigned flags), (memory, size, flags))  \
     X(REQUIRED, host_free, "cuMemFreeHost", (void *memory), (memory))                                                  \
     X(REQUIRED, copy_to_device, "cuMemcpyHtoDAsync_v2",                                                                \
@@ -132,6 +136,8 @@ typedef struct vy_cu_kernel_node {
       (vy_cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, \
        unsigned block_z, unsigned shared_bytes, vy_cu_stream stream, void **params, void **extra),                     \
       (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream, params, extra))              \
+    X(OPTIONAL, stream_context, "cuStreamGetCtx", (vy_cu_stream stream, vy_cu_context * context), (stream, context))   \
+    X(OPTIONAL, stream_capturing, "cuStreamIsCapturing", (vy_cu_stream stream, int *status), (stream, status))         \
     X(OPTIONAL, pool_create, "cuMemPoolCreate", (vy_cu_pool * pool, const vy_cu_pool_properties *properties),          \
       (pool, properties))                                                                                              \
     X(OPTIONAL, pool_destroy, "cuMemPoolDestroy", (vy_cu_pool pool), (pool))                                           \

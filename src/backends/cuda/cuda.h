@@ -7,6 +7,7 @@
  *   lane.c      lanes: a stream and all that one dispatch in flight needs; staging.c pinned memory between host bytes and the device
  *   compile.c   from a program to a cubin and its kernel; code.c kernels, shared by who runs them; programs.c keeps those of programs that are dispatched
  *               without a pipeline
+ *   interop.c   memory and streams of others; nvtx.c ranges for profilers
  *   launch.c    params, control blocks, grids; clock.c the device's clock against ours
  *   flight.c    one dispatch: bound, uploaded, launched, awaited, judged, read back; slices.c a large one in pieces that overlap; move.c large copies by several
  *               threads
@@ -19,6 +20,7 @@
 #define VY_BACKENDS_CUDA_CUDA_H
 
 #include "backends/cuda/api.h"
+#include "backends/cuda/nvtx.h"
 #include "backends/cuda/status.h"
 #include "backends/cuda/watch.h"
 #include "vyre/backend.h"
@@ -59,6 +61,14 @@ typedef struct vy_cuda_facts {
     uint8_t has_pools;
 } vy_cuda_facts;
 
+/* Foreign streams that everything waits for (interop.h). */
+typedef struct vy_cuda_join {
+    _Atomic uint64_t count; /* of joins */
+    pthread_mutex_t lock;   /* held while a stream is joined; guards the rest */
+    vy_cu_stream stream;    /* waits for one after the other; NULL until the first, as the events */
+    vy_cu_event theirs, all;
+} vy_cuda_join;
+
 typedef struct vy_cuda {
     vy_cuda_api api;
     int device;
@@ -74,6 +84,8 @@ typedef struct vy_cuda {
     _Atomic int64_t clock_offset;    /* clock.h */
     _Atomic uint64_t clock_taken_ns; /* 0: not yet */
     vy_cuda_watch watch;
+    vy_cuda_join join;
+    vy_cuda_nvtx nvtx;
     pthread_mutex_t lock; /* guards all that follows */
     vy_cuda_lane *idle;
     unsigned idle_count;

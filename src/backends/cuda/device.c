@@ -3,6 +3,7 @@
 
 #include "backends/cuda/dispatch.h"
 #include "backends/cuda/facts.h"
+#include "backends/cuda/interop.h"
 #include "backends/cuda/memory.h"
 #include "backends/cuda/numerics.h"
 #include "backends/cuda/pipeline.h"
@@ -59,6 +60,7 @@ static void destroy(void *self) {
     vy_cuda_watch_end(&cuda->watch);
     vy_cuda_device_end(cuda);
     pthread_mutex_destroy(&cuda->probing);
+    vy_cuda_join_destroy(&cuda->join);
     pthread_mutex_destroy(&cuda->lock);
     vy_release(cuda, sizeof *cuda);
 }
@@ -75,6 +77,9 @@ static const vyre_backend_vtable table = {
     .dispatch_borrowed_async = vy_cuda_dispatch_async,
     .resident_allocate = vy_cuda_resident_allocate,
     .resident_free = vy_cuda_resident_free,
+    .resident_wrap = vy_cuda_resident_wrap,
+    .resident_place = vy_cuda_resident_place,
+    .stream_join = vy_cuda_stream_join,
     .resident_upload = vy_cuda_resident_upload,
     .resident_download = vy_cuda_resident_download,
     .resident_upload_batch = vy_cuda_resident_upload_batch,
@@ -104,6 +109,8 @@ vyre_status vy_cuda_create(const vyre_host *host, uint32_t ordinal, vyre_backend
     pthread_mutex_init(&cuda->lock, NULL);
     pthread_mutex_init(&cuda->probing, NULL);
     vy_cuda_watch_start(&cuda->watch);
+    vy_cuda_join_start(&cuda->join);
+    vy_cuda_nvtx_open(&cuda->nvtx);
     vyre_status status = vy_cuda_api_open(vy_cuda_api_file(), &cuda->api, error);
     if (status == VYRE_OK)
         status = vy_cuda_facts_ask(&cuda->api, ordinal, &cuda->device, &cuda->facts, error);

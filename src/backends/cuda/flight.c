@@ -309,6 +309,7 @@ vyre_status vy_cuda_flight_run(vy_cuda_code *code, const vyre_launch *launch, co
     vyre_status status = vy_cuda_flight_start(&f, code, launch, timing, error);
     if (status != VYRE_OK)
         return status;
+    vy_cuda_nvtx_begin(&f.cuda->nvtx, launch->label, code->name);
     if (bindings)
         vy_cuda_flight_bind_resources(&f, launch, bindings);
     else
@@ -321,5 +322,6 @@ vyre_status vy_cuda_flight_run(vy_cuda_code *code, const vyre_launch *launch, co
     if (status == VYRE_OK && !was_run)
         status = vy_cuda_flight_finish(&f, outputs, error);
     vy_cuda_flight_end(&f);
+    vy_cuda_nvtx_end(&code->cuda->nvtx);
     return status;
 }

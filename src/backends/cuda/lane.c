@@ -1,6 +1,7 @@
 /* Lanes (lane.h). */
 #include "backends/cuda/lane.h"
 
+#include "backends/cuda/interop.h"
 #include "backends/cuda/memory.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -71,7 +72,13 @@ static vy_cuda_lane *take_idle(vy_cuda *cuda) {
 vyre_status vy_cuda_lane_take(vy_cuda *cuda, vy_cuda_lane **out, vyre_error *error) {
     vy_cuda_lane *lane = atomic_exchange_explicit(&cuda->hot, NULL, memory_order_acquire);
     *out = lane ? lane : take_idle(cuda);
-    return *out ? (vyre_status)VYRE_OK : make(cuda, out, error);
+    vyre_status status = *out ? (vyre_status)VYRE_OK : make(cuda, out, error);
+    if (status == VYRE_OK) {
+        status = vy_cuda_join_follow(cuda, *out, error);
+        if (status != VYRE_OK)
+            vy_cuda_lane_give(cuda, *out);
+    }
+    return status;
 }
 
 void vy_cuda_lane_give(vy_cuda *cuda, vy_cuda_lane *lane) {

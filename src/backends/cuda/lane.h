@@ -22,6 +22,7 @@ struct vy_cuda_lane {
     vy_cuda_mirror *mirror;
     vy_cu_address control; /* of the device */
     int is_control_clean;
+    uint64_t joined;     /* how many joins of foreign streams its stream waits for (interop.h) */
     vy_cu_address arena; /* buffers of dispatches from host bytes */
     uint64_t arena_size;
     vy_cuda_staging staging;

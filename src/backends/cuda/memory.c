@@ -81,7 +81,7 @@ void vy_cuda_memory_give(vy_cuda *cuda, vy_cu_stream stream, vy_cu_address addre
 
 /* ---- blocks ---- */
 
-static void link_in(vy_cuda *cuda, vy_cuda_block *block) {
+void vy_cuda_block_link(vy_cuda *cuda, vy_cuda_block *block) {
     pthread_mutex_lock(&cuda->lock);
     block->previous = NULL;
     block->next = cuda->blocks;
@@ -103,7 +103,8 @@ void vy_cuda_blocks_forget(vy_cuda *cuda) {
     vy_cuda_block *next;
     for (vy_cuda_block *block = cuda->blocks; block; block = next) {
         next = block->next;
-        vy_cuda_memory_give(cuda, cuda->signal, block->address);
+        if (!block->is_foreign)
+            vy_cuda_memory_give(cuda, cuda->signal, block->address);
         vy_release(block, sizeof *block);
     }
     cuda->blocks = NULL;
@@ -128,7 +129,7 @@ vyre_status vy_cuda_resident_allocate(void *self, uint64_t size, uint64_t *nativ
     vy_cuda *cuda = self;
     vy_cuda_lane *lane;
     int was_pushed;
-    vy_cuda_block *block = vy_allocate(sizeof *block);
+    vy_cuda_block *block = vy_allocate_zero(sizeof *block);
     if (!block)
         return vy_fail_memory(error, "allocating a resident buffer");
     block->size = size;
@@ -145,7 +146,7 @@ vyre_status vy_cuda_resident_allocate(void *self, uint64_t size, uint64_t *nativ
         vy_release(block, sizeof *block);
         return status;
     }
-    link_in(cuda, block);
+    vy_cuda_block_link(cuda, block);
     *native = (uintptr_t)block;
     return VYRE_OK;
 }
@@ -155,9 +156,9 @@ vyre_status vy_cuda_resident_free(void *self, uint64_t native, vyre_error *error
     vy_cuda *cuda = self;
     vy_cuda_block *block = (vy_cuda_block *)(uintptr_t)native;
     vy_cuda_lane *lane;
-    int was_pushed;
-    vyre_status status = vy_cuda_enter(cuda, &was_pushed, error);
-    if (status == VYRE_OK) {
+    int was_pushed = 0;
+    vyre_status status = block->is_foreign ? (vyre_status)VYRE_OK : vy_cuda_enter(cuda, &was_pushed, error);
+    if (status == VYRE_OK && !block->is_foreign) {
         status = vy_cuda_lane_take(cuda, &lane, error);
         if (status == VYRE_OK) {
             vy_cuda_memory_give(cuda, lane->stream, block->address);

@@ -10,6 +10,7 @@ struct vy_cuda_block {
     vy_cuda_block *previous, *next;
     vy_cu_address address;
     uint64_t size;
+    int is_foreign; /* somebody else's memory (interop.h) */
 };
 
 /* The pool; a driver without them gets along without one. Inside, as all here. */
@@ -28,6 +29,8 @@ void vy_cuda_memory_trim(vy_cuda *cuda);
 static inline vy_cu_address vy_cuda_resident_address(uint64_t native) {
     return ((const vy_cuda_block *)(uintptr_t)native)->address;
 }
+/* Lists a block. */
+void vy_cuda_block_link(vy_cuda *cuda, vy_cuda_block *block);
 /* Frees all blocks: those of a device that ends. */
 void vy_cuda_blocks_forget(vy_cuda *cuda);
 

@@ -187,7 +187,9 @@ vyre_status vy_cuda_pending_start(vy_cuda_code *code, const vyre_launch *launch,
     p->is_over = p->was_told = p->is_judged = p->is_watched = 0;
     vyre_status status = vy_cuda_flight_start(&p->flight, code, launch, NULL, error);
     if (status == VYRE_OK) {
+        vy_cuda_nvtx_begin(&p->cuda->nvtx, launch->label, code->name);
         status = submit(p, launch, inputs, error);
+        vy_cuda_nvtx_end(&p->cuda->nvtx);
         if (status != VYRE_OK)
             vy_cuda_flight_end(&p->flight);
     }

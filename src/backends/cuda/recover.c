@@ -6,7 +6,7 @@
 
 #include "backends/cuda/code.h"
 #include "backends/cuda/graph.h"
-#include "backends/cuda/lane.h"
+#include "backends/cuda/interop.h"
 #include "backends/cuda/memory.h"
 #include "base/status.h"
 
@@ -94,6 +94,7 @@ void vy_cuda_device_end(vy_cuda *cuda) {
     vy_cuda_programs_forget(cuda);
     vy_cuda_graphs_drop(cuda, NULL);
     vy_cuda_lanes_end(cuda);
+    vy_cuda_join_end(cuda);
     vy_cuda_blocks_forget(cuda);
     if (cuda->signal)
         cuda->api.stream_destroy(cuda->signal);

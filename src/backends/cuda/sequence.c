@@ -73,7 +73,10 @@ static vyre_status add(train *t, vy_cuda_code *code, const vyre_launch *launch, 
 
 static vyre_status start(train *t, vy_cuda *cuda, vyre_error *error) {
     *t = (train){.cuda = cuda};
-    return vy_cuda_lane_take(cuda, &t->lane, error);
+    vyre_status status = vy_cuda_lane_take(cuda, &t->lane, error);
+    if (status == VYRE_OK)
+        vy_cuda_nvtx_begin(&cuda->nvtx, NULL, "vyre sequence");
+    return status;
 }
 
 static void end(train *t, vyre_status status) {
@@ -83,6 +86,7 @@ static void end(train *t, vyre_status status) {
     }
     vy_cuda_graph_give(t->cuda, t->graphs);
     vy_cuda_lane_give(t->cuda, t->lane);
+    vy_cuda_nvtx_end(&t->cuda->nvtx);
 }
 
 /* All at once, or as a graph. */

@@ -1,0 +1,29 @@
+/* Memory and streams of others (vyre/interop.h): device memory that somebody else allocated, where ours lies, and waiting for foreign streams on the device.
+ *
+ * A joined stream is waited for by a stream of our own, whose event lanes wait for when they are taken: one event stands for all streams joined so far, and a lane that
+ * has seen the last join pays one comparison. */
+#ifndef VY_BACKENDS_CUDA_INTEROP_H
+#define VY_BACKENDS_CUDA_INTEROP_H
+
+#include "backends/cuda/lane.h"
+
+/* Entries of the backend's table. */
+vyre_status vy_cuda_resident_wrap(void *self, const vyre_place *place, uint64_t size, uint64_t *native,
+                                  vyre_error *error);
+vyre_status vy_cuda_resident_place(void *self, uint64_t native, vyre_place *place, vyre_error *error);
+vyre_status vy_cuda_stream_join(void *self, void *stream, vyre_error *error);
+
+void vy_cuda_join_start(vy_cuda_join *join);
+/* With the context, as far as there is one. */
+void vy_cuda_join_end(vy_cuda *cuda);
+void vy_cuda_join_destroy(vy_cuda_join *join);
+
+/* The lane's stream waits for the streams joined since it was taken last. Inside. */
+vyre_status vy_cuda_join_wait(vy_cuda *cuda, vy_cuda_lane *lane, vyre_error *error);
+static inline vyre_status vy_cuda_join_follow(vy_cuda *cuda, vy_cuda_lane *lane, vyre_error *error) {
+    return atomic_load_explicit(&cuda->join.count, memory_order_acquire) == lane->joined
+               ? (vyre_status)VYRE_OK
+               : vy_cuda_join_wait(cuda, lane, error);
+}
+
+#endif
