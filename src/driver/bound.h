@@ -1,7 +1,7 @@
 /* A dispatch on resources: resident ranges, or those mixed with host bytes. One per buffer, in declaration order.
  *
  * Ranges take the place of host bytes: they give the element counts, and the launch is resolved as for any other dispatch. From there the road is the
- * one of boundary.h. bound.c resolves, bound_run.c runs. */
+ * one of boundary.h. bound.c resolves, bound_run.c runs; bound_straight.c does both for most. */
 #ifndef VY_DRIVER_BOUND_H
 #define VY_DRIVER_BOUND_H
 
@@ -40,6 +40,10 @@ vyre_status vy_bound_resolve(vy_bound *bound, const vyre_resource *bindings, siz
 void vy_bound_unpin(vy_bound *bound);
 /* Runs what was resolved, delivers, unpins. */
 vyre_status vy_bound_run(vy_bound *bound, vyre_error *error);
+/* All of it for a pipeline, inside the backend, where that is one launch on resident buffers and there is nothing to say
+ * (bound_straight.c). 0: it was not run. */
+int vy_bound_run_straight(vy_bound *bound, const vyre_resource *bindings, size_t count, vyre_status *status,
+                          vyre_error *error);
 /* All three steps, from outside the backend. */
 vyre_status vy_bound_dispatch(vy_bound *bound, const vyre_resource *bindings, size_t count, vyre_error *error);
 

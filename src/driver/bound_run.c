@@ -70,31 +70,38 @@ static vyre_status run_in_place(vy_bound *b, vy_call *call, vyre_error *error) {
     return status;
 }
 
+static uint64_t host_bytes(const vy_bound *b) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < b->program->buffer_count; i++)
+        bytes += b->native[i].host.size;
+    return bytes;
+}
+
+/* What runs it: the pipeline's code, if it can, or the backend itself; cut into stages if one launch cannot do it. */
+static vyre_status aim(vy_bound *b, vy_call *call, vyre_error *error) {
+    vy_staged staged[2] = {{NULL, NULL}, {NULL, NULL}};
+    vyre_status status = VYRE_OK;
+    if (b->pipeline)
+        status =
+            vy_pipeline_choose(b->pipeline, &b->launch, b->config->timeout_ns || b->deadline_ns, call, staged, error);
+    return status == VYRE_OK ? vy_call_stage(call, b->program, &b->launch, staged, error) : status;
+}
+
 static vyre_status run(vy_bound *b, vyre_error *error) {
     vyre_scalar params[VY_LIMIT_PARAMS];
     uint64_t elements[VY_LIMIT_BUFFERS];
     vyre_trap trap = {0, 0};
-    vy_staged staged[2] = {{NULL, NULL}, {NULL, NULL}};
-    vy_call call = {.backend = b->backend,
-                    .target = &b->backend->target,
-                    .form = b->form,
-                    .bindings = b->native,
-                    .binding_count = b->program->buffer_count,
-                    .timing = b->timing};
-    vyre_status status = VYRE_OK;
-    if (b->pipeline)
-        status =
-            vy_pipeline_choose(b->pipeline, &b->launch, b->config->timeout_ns || b->deadline_ns, &call, staged, error);
-    if (status == VYRE_OK)
-        status = vy_call_stage(&call, b->program, &b->launch, staged, error);
+    vy_call call;
+    vy_call_describe(&call, b->backend, &b->backend->target, b->form);
+    call.bindings = b->native, call.binding_count = b->program->buffer_count;
+    call.timing = b->timing;
+    vyre_status status = aim(b, &call, error);
     if (status != VYRE_OK)
         return status;
     vy_boundary_describe(b->program, b->arguments, &b->launch, b->config, params, elements, &trap, &call.launch);
     if (b->deadline_ns)
         call.launch.deadline_ns = b->deadline_ns;
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < b->program->buffer_count; i++)
-        bytes += b->native[i].host.size;
+    uint64_t bytes = b->use_count < b->program->buffer_count ? host_bytes(b) : 0;
     if (bytes)
         vy_count(VY_COUNTER_input_bytes, bytes);
     status =

@@ -190,13 +190,10 @@ static vyre_status run(vy_dispatch *d, vyre_error *error) {
     vyre_scalar params[VY_LIMIT_PARAMS];
     uint64_t elements[VY_LIMIT_BUFFERS];
     vyre_trap trap = {0, 0};
-    vy_call call = {.backend = d->backend,
-                    .target = d->target,
-                    .form = d->form,
-                    .inputs = d->arguments->inputs,
-                    .owned = d->owned,
-                    .input_count = d->arguments->input_count,
-                    .timing = d->timing};
+    vy_call call;
+    vy_call_describe(&call, d->backend, d->target, d->form);
+    call.inputs = d->arguments->inputs, call.input_count = d->arguments->input_count;
+    call.owned = d->owned, call.timing = d->timing;
     vy_staged staged[2] = {{NULL, NULL}, {NULL, NULL}};
     vyre_status status = VYRE_OK;
     if (d->pipeline)

@@ -45,6 +45,14 @@ typedef struct vy_call {
     const vy_launch *resolved;      /* what `launch` was made from */
 } vy_call;
 
+/* All but the launch, which vy_boundary_describe fills: nothing in or out, one launch. */
+static inline void vy_call_describe(vy_call *call, vyre_backend *backend, const vy_target *target, vy_form form) {
+    call->backend = backend, call->target = target, call->code = NULL, call->form = form;
+    call->inputs = NULL, call->owned = NULL, call->input_count = 0, call->outputs = NULL;
+    call->bindings = NULL, call->binding_count = 0, call->timing = NULL;
+    call->stages = NULL, call->stage_targets = NULL, call->resolved = NULL;
+}
+
 /* Calls the entry of the form, or what stands for a missing one; judges its status (backend.h). error is never NULL. */
 vyre_status vy_call_run(const vy_call *call, vyre_error *error);
 /* The same on a worker thread that is abandoned at launch.deadline_ns; the backend is lost then. Outputs are checked against `launch`

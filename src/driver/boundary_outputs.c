@@ -88,17 +88,13 @@ static vy_counter deliver_slot(vyre_bytes *slot, vyre_bytes *fresh, int is_new) 
     return is_new ? VY_COUNTER_slots_appended : VY_COUNTER_slots_moved;
 }
 
-/* What was done to slots, by counter from the first of these on, and the bytes delivered. */
-enum { FIRST = VY_COUNTER_slots_reused, FATES = VY_COUNTER_slots_appended - FIRST + 1 };
-static void count(const uint64_t done[FATES], uint64_t bytes) {
-    for (int i = 0; i < FATES; i++)
-        if (done[i])
-            vy_count((vy_counter)(FIRST + i), done[i]);
-    if (bytes)
-        vy_count(VY_COUNTER_output_bytes, bytes);
+static void count(vy_counter counter, uint64_t amount) {
+    if (amount)
+        vy_count(counter, amount);
 }
 
 void vy_outputs_deliver(vyre_outputs *outputs, vyre_outputs *fresh) {
+    enum { FIRST = VY_COUNTER_slots_reused, FATES = VY_COUNTER_slots_appended - FIRST + 1 };
     uint64_t done[FATES] = {0}, bytes = 0;
     vy_span span = vy_span_begin();
     for (size_t i = 0; i < fresh->count; i++) {
@@ -106,7 +102,9 @@ void vy_outputs_deliver(vyre_outputs *outputs, vyre_outputs *fresh) {
         bytes += outputs->items[i].size;
     }
     outputs->count = fresh->count;
-    count(done, bytes);
+    for (int i = 0; i < FATES; i++)
+        count((vy_counter)(FIRST + i), done[i]);
+    count(VY_COUNTER_output_bytes, bytes);
     vy_span_end(span, deliver, .bytes = bytes, .count = fresh->count);
 }
 
@@ -128,19 +126,20 @@ void vy_outputs_lend(vyre_outputs *outputs, size_t count, vyre_outputs *view, si
 }
 
 void vy_outputs_regain(vyre_outputs *outputs, size_t lent, int went_well, const size_t *capacities) {
-    uint64_t done[FATES] = {0}, bytes = 0;
-    size_t before = outputs->count;
-    outputs->count = went_well ? lent : 0;
+    uint64_t reused = 0, bytes = 0;
+    size_t before = outputs->count < lent ? outputs->count : lent;
     vy_outputs_contain(outputs);
-    for (size_t i = 0; i < outputs->count; i++) {
-        int reused = outputs->items[i].capacity == capacities[i];
-        vy_counter fate = i >= before ? VY_COUNTER_slots_appended
-                          : reused    ? VY_COUNTER_slots_reused
-                                      : VY_COUNTER_slots_moved;
-        done[fate - FIRST]++;
+    outputs->count = went_well ? lent : 0;
+    if (!outputs->count)
+        return;
+    for (size_t i = 0; i < lent; i++) {
+        reused += i < before && outputs->items[i].capacity == capacities[i];
         bytes += outputs->items[i].size;
     }
-    count(done, bytes);
+    count(VY_COUNTER_slots_reused, reused);
+    count(VY_COUNTER_slots_moved, before - reused);
+    count(VY_COUNTER_slots_appended, lent - before);
+    count(VY_COUNTER_output_bytes, bytes);
 }
 
 void vyre_outputs_free(vyre_outputs *outputs) {

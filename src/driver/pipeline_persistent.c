@@ -28,7 +28,10 @@ static int has_host(const vyre_resource *bindings, size_t count) {
 static vyre_status dispatch(vy_bound *b, const vyre_resource *bindings, size_t count, const char *feature,
                             vyre_error *error) {
     vy_code *code;
-    vyre_status status = vy_pipeline_code(b->pipeline, 0, 0, &code, error);
+    vyre_status status;
+    if (vy_bound_run_straight(b, bindings, count, &status, error))
+        return status;
+    status = vy_pipeline_code(b->pipeline, 0, 0, &code, error);
     if (status == VYRE_OK && !vy_pipeline_runs_bound(b->backend, code, has_host(bindings, count)))
         status = vy_backend_unsupported(b->backend, feature, error);
     if (status == VYRE_OK)

@@ -194,6 +194,8 @@ vyre_status vy_call_stage(vy_call *call, vyre_program *program, const vy_launch 
 }
 
 void vy_call_unstage(vy_call *call) {
+    if (!call->stages)
+        return;
     vy_stages_release(call->stages);
     call->stages = NULL;
 }

@@ -51,13 +51,14 @@ static int is_ordered(const vyre_program *program, uint32_t root, uint32_t index
 
 void vy_launch_describe(vyre_program *program) {
     program->input_count = program->output_count = 0;
-    program->is_ordered = 1;
+    program->is_ordered = 1, program->has_counts = 0;
     if (!vy_program_entry(program))
         return;
     for (uint32_t i = 0; i < program->buffer_count; i++) {
         const vy_memory *buffer = buffer_at(program, i);
         program->input_count += vy_accesses[buffer->access].is_input;
         program->output_count += vy_accesses[buffer->access].is_output;
+        program->has_counts |= buffer->size != VY_NONE;
         if (is_computed(buffer) && !is_ordered(program, buffer->size, i))
             program->is_ordered = 0;
     }
@@ -422,8 +423,11 @@ static vyre_status set_grid(const vyre_program *program, const uint64_t size[3],
     return VYRE_OK;
 }
 
-/* One dimension with a workgroup's size that is not large: what all of set_grid comes to for `grid over`. 0: set_grid has to look. */
-static int set_line(const vyre_program *program, uint64_t count, vy_launch *launch) {
+/* `grid over`, which is one dimension, and is so often asked for. 0: it is something else, or resolve_grid has to say what is wrong. */
+static int set_line(const vyre_program *program, const vyre_geometry *geometry, vy_launch *launch) {
+    if (geometry->kind != VYRE_GEOMETRY_PROGRAM || program->grid.kind != VYRE_GRID_OVER)
+        return 0;
+    uint64_t count = launch->buffers[program->grid.memory - vy_program_entry(program)->first_memory].count;
     uint32_t wide = program->workgroup[0];
     uint64_t groups = wide & (wide - 1) ? (count + wide - 1) / wide : (count + wide - 1) >> __builtin_ctz(wide);
     if (groups == 0 || groups * wide > MAX_DIMENSION)
@@ -441,9 +445,6 @@ static vyre_status resolve_grid(const vyre_program *program, const vyre_geometry
     uint64_t size[3] = {0, 0, 0};
     int elements = 0;
     if (geometry->kind == VYRE_GEOMETRY_PROGRAM) {
-        uint32_t over = program->grid.memory - vy_program_entry(program)->first_memory;
-        if (program->grid.kind == VYRE_GRID_OVER && set_line(program, launch->buffers[over].count, launch))
-            return VYRE_OK;
         vyre_status status = program_grid(program, launch, size, &elements, error);
         if (status != VYRE_OK)
             return status;
@@ -473,7 +474,9 @@ vyre_status vy_launch_resolve(const vyre_program *program, const vyre_arguments 
     if (status == VYRE_OK)
         status = check_stated_inputs(program, launch, error);
     if (status == VYRE_OK)
-        status = resolve_grid(program, &arguments->geometry, launch, error);
+        status = set_line(program, &arguments->geometry, launch)
+                     ? (vyre_status)VYRE_OK
+                     : resolve_grid(program, &arguments->geometry, launch, error);
     return status;
 }
 
@@ -509,10 +512,15 @@ static int counts_fit(const vyre_program *program, const vy_launch *launch) {
     return 1;
 }
 
-int vy_launch_fit(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch) {
+int vy_launch_fit_counts(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch) {
     int is_indirect = arguments->geometry.kind == VYRE_GEOMETRY_PROGRAM && program->grid.kind == VYRE_GRID_INDIRECT;
-    return vy_program_has_entry(program) && program->is_ordered && !is_indirect &&
-           params_fit(program, arguments, launch) &&
-           (!program->buffer_count || (bytes_fit(program, launch) && counts_fit(program, launch))) &&
+    if (!vy_program_has_entry(program) || !program->is_ordered || is_indirect ||
+        !params_fit(program, arguments, launch) || (program->has_counts && !counts_fit(program, launch)))
+        return 0;
+    return set_line(program, &arguments->geometry, launch) ||
            resolve_grid(program, &arguments->geometry, launch, NULL) == VYRE_OK;
+}
+
+int vy_launch_fit(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch) {
+    return (!program->buffer_count || bytes_fit(program, launch)) && vy_launch_fit_counts(program, arguments, launch);
 }

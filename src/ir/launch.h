@@ -36,6 +36,9 @@ vyre_status vy_launch_resolve(const vyre_program *program, const vyre_arguments 
  * looked at. For those who dispatch often: 0 if it does not fit, or if it takes more than one look to tell; then
  * vy_launch_resolve says what it is. */
 int vy_launch_fit(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch);
+/* What is left of it where the counts and bytes are known to be those of whole elements, and not over the limit. Places among inputs and
+ * outputs are not set. */
+int vy_launch_fit_counts(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch);
 
 /* Notes in a program that is complete what dispatches ask again and again. */
 void vy_launch_describe(vyre_program *program);

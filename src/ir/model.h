@@ -224,6 +224,7 @@ struct vyre_program {
     /* Set by vy_launch_describe, when the program is finished. */
     uint32_t input_count, output_count; /* buffers of the entry that a dispatch takes and gives */
     uint8_t is_ordered;                 /* no count of a `write` buffer uses its own or a later one */
+    uint8_t has_counts;                 /* the program states a count of any buffer */
     vy_names names;
     VY_VECTOR(vy_function) functions; /* the entry is the last one, unless kind is library (no entry) */
     VY_VECTOR(vy_param) params;
