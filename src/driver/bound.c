@@ -254,7 +254,24 @@ static vyre_status resolve_slowly(vy_bound *b, vyre_error *error) {
     return status == VYRE_OK ? check_counts(b, error) : status;
 }
 
-vyre_status vy_bound_resolve(vy_bound *b, const vyre_resource *bindings, size_t count, vyre_error *error) {
+static vyre_status resolve_and_check(vy_bound *b, size_t count, vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    if (b->use_count != count || !vy_launch_fit(b->program, b->arguments, &b->launch))
+        status = resolve_slowly(b, error);
+    return status == VYRE_OK ? vy_boundary_check(b->backend, b->program, &b->launch, b->config, error) : status;
+}
+
+/* Whether all are ranges of these sizes, which say all about the launch. */
+static int are_ranges_of(const vy_bound *b, const uint64_t *sizes) {
+    for (uint32_t i = 0; i < b->program->buffer_count; i++)
+        if (b->native[i].kind != VYRE_RESOURCE_RESIDENT || b->native[i].size != sizes[i])
+            return 0;
+    return !vy_bound_is_indirect(b->program, b->arguments);
+}
+
+/* sizes: of one that was resolved before with the same arguments, or NULL. */
+static vyre_status bind_and_resolve(vy_bound *b, const vyre_resource *bindings, size_t count, const uint64_t *sizes,
+                                    vyre_error *error) {
     vy_span span = vy_span_begin();
     vy_error_clear(error);
     vyre_status status = bind_all(b, bindings, count, error);
@@ -262,14 +279,23 @@ vyre_status vy_bound_resolve(vy_bound *b, const vyre_resource *bindings, size_t 
         status = check_overlaps(b, error);
     if (status == VYRE_OK && b->known)
         status = check_known(b, error);
-    if (status == VYRE_OK && (b->use_count != count || !vy_launch_fit(b->program, b->arguments, &b->launch)))
-        status = resolve_slowly(b, error);
-    if (status == VYRE_OK)
-        status = vy_boundary_check(b->backend, b->program, &b->launch, b->config, error);
+    if (status == VYRE_OK && (!sizes || !are_ranges_of(b, sizes)))
+        status = resolve_and_check(b, count, error);
     if (status != VYRE_OK)
         vy_bound_unpin(b);
     vy_span_end(span, resolve, .program = vyre_program_name(b->program), .status = status);
     return status;
+}
+
+vyre_status vy_bound_resolve(vy_bound *b, const vyre_resource *bindings, size_t count, vyre_error *error) {
+    return bind_and_resolve(b, bindings, count, NULL, error);
+}
+
+vyre_status vy_bound_resolve_next(vy_bound *b, const vyre_resource *bindings, size_t count, vyre_error *error) {
+    uint64_t sizes[VY_LIMIT_BUFFERS];
+    for (uint32_t i = 0; i < b->program->buffer_count; i++)
+        sizes[i] = b->native[i].kind == VYRE_RESOURCE_RESIDENT ? b->native[i].size : UINT64_MAX;
+    return bind_and_resolve(b, bindings, count, sizes, error);
 }
 
 void vy_bound_unpin(vy_bound *b) {

@@ -37,6 +37,9 @@ void vy_bound_describe_pipeline(vy_bound *bound, vyre_pipeline *pipeline, const 
 /* Pins what is bound, checks ranges, overlaps, counts and limits, and resolves the launch. Inside the backend. On failure nothing is
  * pinned. error is never NULL here and below. */
 vyre_status vy_bound_resolve(vy_bound *bound, const vyre_resource *bindings, size_t count, vyre_error *error);
+/* The same for one that was resolved before, whose pins somebody took over: with the same arguments, and other bindings. What depends on their sizes alone is known, if those are
+ * the same. */
+vyre_status vy_bound_resolve_next(vy_bound *bound, const vyre_resource *bindings, size_t count, vyre_error *error);
 void vy_bound_unpin(vy_bound *bound);
 /* Runs what was resolved, delivers, unpins. */
 vyre_status vy_bound_run(vy_bound *bound, vyre_error *error);

@@ -119,9 +119,12 @@ static vyre_status check(batch *b, vy_many *many, int *is_plain, vyre_error *err
     vy_bound bound;
     int with_base;
     *is_plain = 1;
+    describe(b, 0, &bound);
     for (b->failed = 0; b->failed < b->count; b->failed++) {
-        describe(b, b->failed, &bound);
-        status = vy_bound_resolve(&bound, bindings_of(b, b->failed), b->binding_count, error);
+        const vyre_resource *bindings = bindings_of(b, b->failed);
+        bound.outputs = &b->outputs[b->failed];
+        status = b->failed ? vy_bound_resolve_next(&bound, bindings, b->binding_count, error)
+                           : vy_bound_resolve(&bound, bindings, b->binding_count, error);
         if (status != VYRE_OK)
             return status;
         if (!bound.launch.group_count || vy_stages_needed(bound.backend, bound.program, &bound.launch, &with_base))
