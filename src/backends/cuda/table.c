@@ -4,50 +4,26 @@
 #include "backends/cuda/launch.h"
 #include "backends/cuda/memory.h"
 
-/* What is not written is read in words of this size, and so is what is changed in part. */
+/* Ranges end at multiples of it: kernels may change a part of a word by changing the word. */
 #define GRAIN UINT64_C(4)
+
+typedef struct range {
+    uint64_t start, end;
+} range;
 
 typedef struct table {
     vy_cuda_code *code;
     uint8_t *rows;
     size_t stride, count;
     uint32_t grid[3];
+    range hulls[VY_LIMIT_BUFFERS]; /* of each buffer in all rows */
 } table;
 
 static size_t stride_of(const vy_cuda_kernel *kernel) {
     return ((size_t)kernel->param_bytes + 15) / 16 * 16;
 }
 
-/* ---- filling ---- */
-
-static int pack(table *t, size_t index, const vy_cuda_row *row) {
-    vy_cu_address addresses[VY_LIMIT_BUFFERS];
-    uint32_t grid[3];
-    for (uint32_t i = 0; i < t->code->buffer_count; i++) {
-        if (row->bindings[i].kind != VYRE_RESOURCE_RESIDENT)
-            return 0;
-        addresses[i] = vy_cuda_resident_address(row->bindings[i].resident.id) + row->bindings[i].offset;
-    }
-    vy_cuda_pack(&t->code->kernel, row->launch, addresses, 0, t->rows + index * t->stride, grid);
-    if (index == 0)
-        memcpy(t->grid, grid, sizeof grid);
-    return grid[2] == 1 && memcmp(t->grid, grid, sizeof grid) == 0;
-}
-
-static int fill(const vy_cuda *cuda, table *t, const vy_cuda_list *list, size_t from) {
-    for (size_t i = 0; i < t->count; i++) {
-        vy_cuda_row row = vy_cuda_list_at(list, from + i);
-        if (!pack(t, i, &row))
-            return 0;
-    }
-    return !vy_cuda_needs_pieces(cuda, t->grid);
-}
-
-/* ---- whether the rows are independent ---- */
-
-typedef struct range {
-    uint64_t start, end;
-} range;
+/* ---- ranges ---- */
 
 static range range_at(const table *t, uint32_t buffer, size_t row) {
     const uint8_t *bytes = t->rows + row * t->stride;
@@ -59,17 +35,15 @@ static range range_at(const table *t, uint32_t buffer, size_t row) {
     return (range){address / GRAIN * GRAIN, (end + GRAIN - 1) / GRAIN * GRAIN};
 }
 
-/* Upwards from row to row; those of what is written do not overlap. *hull: all of them. */
-static int is_upwards(const table *t, uint32_t buffer, range *hull) {
-    int is_written = vy_cuda_is_output(t->code, buffer);
-    range before = range_at(t, buffer, 0);
-    *hull = before;
-    for (size_t i = 1; i < t->count; i++) {
-        range r = range_at(t, buffer, i);
-        if (r.start < (is_written ? before.end : before.start))
+/* Whether the row's ranges go on upwards; those of what is written do not overlap. Completes the hulls. */
+static int goes_upwards(table *t, size_t row) {
+    for (uint32_t i = 0; i < t->code->buffer_count; i++) {
+        range r = range_at(t, i, row), before = row ? range_at(t, i, row - 1) : r;
+        if (row && r.start < (vy_cuda_is_output(t->code, i) ? before.end : before.start))
             return 0;
-        hull->end = r.end > hull->end ? r.end : hull->end;
-        before = r;
+        if (!row)
+            t->hulls[i] = r;
+        t->hulls[i].end = r.end > t->hulls[i].end ? r.end : t->hulls[i].end;
     }
     return 1;
 }
@@ -90,16 +64,39 @@ static int meet(const table *t, uint32_t written, uint32_t other) {
 }
 
 static int are_independent(const table *t) {
-    range hulls[VY_LIMIT_BUFFERS];
+    const range *hulls = t->hulls;
     uint32_t count = t->code->buffer_count;
-    for (uint32_t i = 0; i < count; i++)
-        if (!is_upwards(t, i, &hulls[i]))
-            return 0;
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t k = 0; vy_cuda_is_output(t->code, i) && k < count; k++)
             if (k != i && hulls[i].start < hulls[k].end && hulls[k].start < hulls[i].end && meet(t, i, k))
                 return 0;
     return 1;
+}
+
+/* ---- filling ---- */
+
+static int pack(table *t, size_t index, const vy_cuda_row *row) {
+    vy_cu_address addresses[VY_LIMIT_BUFFERS];
+    uint32_t grid[3];
+    for (uint32_t i = 0; i < t->code->buffer_count; i++) {
+        if (row->bindings[i].kind != VYRE_RESOURCE_RESIDENT)
+            return 0;
+        addresses[i] = vy_cuda_resident_address(row->bindings[i].resident.id) + row->bindings[i].offset;
+    }
+    vy_cuda_pack(&t->code->kernel, row->launch, addresses, 0, t->rows + index * t->stride, grid);
+    if (index == 0)
+        memcpy(t->grid, grid, sizeof grid);
+    return grid[2] == 1 && memcmp(t->grid, grid, sizeof grid) == 0;
+}
+
+/* 0: they are not for a table. */
+static int fill(const vy_cuda *cuda, table *t, const vy_cuda_list *list, size_t from) {
+    for (size_t i = 0; i < t->count; i++) {
+        vy_cuda_row row = vy_cuda_list_at(list, from + i);
+        if (!pack(t, i, &row) || !goes_upwards(t, i))
+            return 0;
+    }
+    return !vy_cuda_needs_pieces(cuda, t->grid) && are_independent(t);
 }
 
 /* ---- launching ---- */
@@ -147,11 +144,12 @@ vyre_status vy_cuda_table_launch(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cud
     *was_run = 0;
     if (!can_be_table(cuda, list, count))
         return VYRE_OK;
-    table t = {.code = list->code, .stride = stride_of(&list->code->kernel), .count = count};
+    table t; /* large, and filled late */
+    t.code = list->code, t.stride = stride_of(&list->code->kernel), t.count = count;
     vyre_status status = from ? vy_cuda_lane_wait(cuda, lane, "running a kernel", error) : (vyre_status)VYRE_OK;
     if (status == VYRE_OK)
         status = vy_cuda_staging_first(cuda, &lane->staging, count * t.stride, &t.rows, error);
-    if (status != VYRE_OK || !fill(cuda, &t, list, from) || !are_independent(&t))
+    if (status != VYRE_OK || !fill(cuda, &t, list, from))
         return status;
     status = find_kernel(&t, &kernel, error);
     if (status != VYRE_OK || !kernel)
