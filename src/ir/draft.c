@@ -34,6 +34,22 @@ void vy_draft_discard(vy_draft *draft) {
     draft->program = NULL;
 }
 
+/* An eighth more, so that what grows a little is not copied. */
+#define RESERVE(draft, vector, like)                                                                                   \
+    ((draft)->failed |= !VY_RESERVE(&(draft)->program->vector,                                                         \
+                                    (like)->vector.count + (like)->vector.count / 8 + ((like)->vector.count != 0)))
+
+void vy_draft_reserve(vy_draft *draft, const vyre_program *like) {
+    RESERVE(draft, variables, like);
+    RESERVE(draft, stmts, like);
+    RESERVE(draft, exprs, like);
+    RESERVE(draft, args, like);
+    if (draft->keep_positions) {
+        RESERVE(draft, stmt_positions, like);
+        RESERVE(draft, expr_positions, like);
+    }
+}
+
 vy_name vy_draft_name(vy_draft *draft, const char *text, size_t length) {
     vy_name name = vy_names_add(&draft->program->names, text, length);
     if (name == VY_NAME_FAILED) {

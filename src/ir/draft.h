@@ -30,6 +30,9 @@ vyre_status vy_draft_start(vy_draft *draft, const char *name, vyre_error *error)
 /* Drops what was built. */
 void vy_draft_discard(vy_draft *draft);
 
+/* Room for a program as large as that one. */
+void vy_draft_reserve(vy_draft *draft, const vyre_program *like);
+
 vy_name vy_draft_name(vy_draft *draft, const char *text, size_t length);
 
 /* Size expressions. */

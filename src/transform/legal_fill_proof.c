@@ -147,6 +147,16 @@ static void set_bit(proof *f, uint32_t memory, vy_wide element) {
                  UINT64_C(1) << (uint64_t)element % 64);
 }
 
+/* Whether nothing of an array is left to be written. */
+static int is_full(const proof *f, uint32_t memory) {
+    const uint64_t *bits = f->arrays[memory].written;
+    uint32_t elements = f->p->memories.items[memory].elements;
+    for (uint32_t i = 0; i < elements / 64; i++)
+        if (bits[i] != UINT64_MAX)
+            return 0;
+    return bits[elements / 64] == (UINT64_C(1) << elements % 64) - 1;
+}
+
 static void undo_to(changes *log, uint32_t mark) {
     while (log->count > mark) {
         const change *entry = &log->items[--log->count];
@@ -223,7 +233,8 @@ static int comes_here(proof *f, uint32_t invocation) {
 
 static void store(proof *f, const vy_stmt *s) {
     vy_wide index;
-    if (f->p->memories.items[s->memory].space == VY_SPACE_BUFFER || !f->arrays[s->memory].written)
+    if (f->p->memories.items[s->memory].space == VY_SPACE_BUFFER || !f->arrays[s->memory].written ||
+        is_full(f, s->memory))
         return;
     uint32_t invocations = is_private(f, s->memory) ? 1 : f->size;
     f->uses_place = 0;

@@ -8,9 +8,13 @@
 
 /* ---- names ---- */
 
+/* A name of the source in the draft; each is looked up once. */
 static vy_name copy_name(vy_rewrite *rw, vy_name name) {
-    const char *text = vy_name_text(rw->from, name);
-    return vy_draft_name(&rw->draft, text, strlen(text));
+    if (name && !rw->names[name]) {
+        const char *text = vy_name_text(rw->from, name);
+        rw->names[name] = vy_draft_name(&rw->draft, text, strlen(text));
+    }
+    return rw->names[name];
 }
 
 /* Makes room for a name of the draft in the tables by name. */
@@ -215,6 +219,10 @@ static uint32_t write_tree(vy_rewrite *rw, uint32_t root, uint32_t node) {
 uint32_t vy_rewrite_let(vy_rewrite *rw, uint32_t node) {
     if (node == VY_NONE || rw->draft.failed)
         return VY_NONE;
+    if (rw->is_looking) {
+        rw->changes++;
+        return VY_NONE;
+    }
     vy_name name = vy_rewrite_new_name(rw);
     vyre_type type = (vyre_type)rw->pool.items[node].expr.type;
     vy_position position = rw->pool.items[node].position;
@@ -290,7 +298,16 @@ static void copy_structured(vy_rewrite *rw, uint32_t index) {
     rw->ended = 0;
 }
 
+static int ends_block(const vy_rewrite *rw, uint8_t kind) {
+    return kind == VY_STMT_BREAK || kind == VY_STMT_CONTINUE || kind == VY_STMT_RETURN ||
+           (kind == VY_STMT_TRAP && rw->hooks->trap_ends);
+}
+
 void vy_rewrite_block(vy_rewrite *rw, uint32_t first, uint32_t end) {
+    if (rw->is_looking) { /* a pass that writes blocks itself changes something */
+        rw->changes++;
+        return;
+    }
     rw->ended = 0;
     for (uint32_t i = first; i < end && !rw->draft.failed; i = rw->from->stmts.items[i].end) {
         uint8_t kind = rw->from->stmts.items[i].kind;
@@ -306,9 +323,66 @@ void vy_rewrite_block(vy_rewrite *rw, uint32_t first, uint32_t end) {
             copy_structured(rw, i);
         else
             copy_head(rw, i);
-        rw->ended |= kind == VY_STMT_BREAK || kind == VY_STMT_CONTINUE || kind == VY_STMT_RETURN ||
-                     (kind == VY_STMT_TRAP && rw->hooks->trap_ends);
+        rw->ended |= ends_block(rw, kind);
     }
+}
+
+/* ---- looking: whether a pass would change anything, without writing ---- */
+
+/* All trees of a statement, as copy_operands reads them. */
+static void look_at_trees(vy_rewrite *rw, const vy_stmt *s) {
+    const vy_arg *args = rw->from->args.items + s->args;
+    vy_rewrite_read(rw, s->a);
+    vy_rewrite_read(rw, s->b);
+    vy_rewrite_read(rw, s->c);
+    for (uint32_t i = 0; i < s->arg_count; i++)
+        if (!args[i].is_memory)
+            vy_rewrite_read(rw, args[i].index);
+}
+
+/* As vy_rewrite_block goes, up to the first change. Recursion is bounded by VY_LIMIT_NESTING. */
+static void look_at_block(vy_rewrite *rw, uint32_t first, uint32_t end) {
+    int ended = 0;
+    for (uint32_t i = first; i < end && !rw->draft.failed && !rw->changes; i = rw->from->stmts.items[i].end) {
+        const vy_stmt *s = &rw->from->stmts.items[i];
+        rw->changes += (uint64_t)ended;
+        rw->pool.count = 0;
+        rw->may_bind = s->kind != VY_STMT_WHILE;
+        if (rw->changes || (rw->hooks->stmt && rw->hooks->stmt(rw, i)))
+            continue;
+        look_at_trees(rw, s);
+        if (vy_stmt_is_structured(s->kind)) {
+            look_at_block(rw, i + 1, s->middle);
+            look_at_block(rw, s->middle, s->end);
+        }
+        ended = ends_block(rw, s->kind);
+    }
+}
+
+/* Most runs of a pass change nothing, and writing a program to see that costs most of them. While we look, the source stands for the draft. */
+static int finds_nothing(vy_rewrite *rw) {
+    const vyre_program *p = rw->from;
+    vyre_program *draft = rw->draft.program;
+    if (!rw->hooks->may_look || rw->changes)
+        return 0;
+    for (uint32_t i = 0; i < p->variables.count; i++)
+        rw->variables[i] = i;
+    for (uint32_t i = 0; i < p->memories.count; i++)
+        rw->memories[i] = i;
+    rw->is_looking = 1;
+    rw->draft.program = (vyre_program *)p;
+    for (uint32_t i = 0; i < p->functions.count && !rw->changes; i++) {
+        rw->function = &p->functions.items[i];
+        for (uint32_t k = 0; rw->drop_memories && k < rw->function->memory_count; k++)
+            rw->changes += p->memories.items[rw->function->first_memory + k].space != VY_SPACE_BUFFER &&
+                           rw->drop_memories[rw->function->first_memory + k];
+        look_at_block(rw, rw->function->first_stmt, rw->function->end_stmt);
+    }
+    rw->draft.program = draft;
+    rw->is_looking = 0;
+    int nothing = !rw->changes && !rw->draft.failed;
+    rw->changes = 0;
+    return nothing;
 }
 
 /* ---- declarations ---- */
@@ -402,7 +476,8 @@ static vyre_status start(vy_rewrite *rw, vyre_error *error) {
         return status;
     rw->variables = vy_allocate_zero(vy_array_size(p->variables.count + 1u, sizeof *rw->variables));
     rw->memories = vy_allocate_zero(vy_array_size(p->memories.count + 1u, sizeof *rw->memories));
-    if (!rw->variables || !rw->memories)
+    rw->names = vy_allocate_zero(vy_array_size(p->names.size + 1u, sizeof *rw->names));
+    if (!rw->variables || !rw->memories || !rw->names)
         return vy_fail_memory(error, "a pass");
     vyre_program *made = rw->draft.program;
     made->pin = vy_pin_retain(p->pin);
@@ -415,13 +490,23 @@ static vyre_status start(vy_rewrite *rw, vyre_error *error) {
     return VYRE_OK;
 }
 
+/* What a pass makes is about as large as what it was given. */
+static void reserve(vy_rewrite *rw) {
+    vy_draft_reserve(&rw->draft, rw->from);
+    int room = VY_RESERVE(&rw->visible, rw->from->names.size) && VY_RESERVE(&rw->suffixes, rw->from->names.size);
+    rw->draft.failed |= !room;
+}
+
 vyre_status vy_rewrite_run(const vyre_program *from, const vy_rewriter *hooks, void *user, const uint8_t *drop_memories,
                            vyre_program **out, uint64_t *changes, vyre_error *error) {
     vy_rewrite rw = {.from = from, .hooks = hooks, .user = user, .drop_memories = drop_memories};
     *out = NULL;
     *changes = 0;
     vyre_status status = start(&rw, error);
-    if (status == VYRE_OK) {
+    if (status == VYRE_OK && finds_nothing(&rw)) {
+        *out = vyre_program_retain((vyre_program *)from);
+    } else if (status == VYRE_OK) {
+        reserve(&rw);
         copy_functions(&rw);
         if (rw.draft.failed || rw.changes)
             status = vy_draft_finish(&rw.draft, from->source, NULL, out, error);
@@ -432,6 +517,7 @@ vyre_status vy_rewrite_run(const vyre_program *from, const vy_rewriter *hooks, v
     vy_draft_discard(&rw.draft);
     vy_release(rw.variables, vy_array_size(from->variables.count + 1u, sizeof *rw.variables));
     vy_release(rw.memories, vy_array_size(from->memories.count + 1u, sizeof *rw.memories));
+    vy_release(rw.names, vy_array_size(from->names.size + 1u, sizeof *rw.names));
     VY_VECTOR_FREE(&rw.pool);
     VY_VECTOR_FREE(&rw.args);
     VY_VECTOR_FREE(&rw.visible);

@@ -24,6 +24,9 @@ typedef struct vy_rewriter {
     uint32_t (*node)(vy_rewrite *rewrite, uint32_t node);
     uint8_t trap_ends;   /* what follows a trap in its block is left out */
     uint8_t makes_legal; /* the result is of level legal */
+    uint8_t
+        may_look; /* the hooks may be asked about the whole program before anything is written, and again when it is: they count a change before they write, or write with
+                         vy_rewrite_let and vy_rewrite_block alone, which count one then, and keep nothing that the second time could see */
 } vy_rewriter;
 
 /* A node under construction: an expression whose operands are nodes of the pool and whose variables and memories are those of the
@@ -41,6 +44,7 @@ struct vy_rewrite {
     void *user;
     vy_draft draft;
     uint32_t *variables, *memories; /* from indices of `from` to those of the draft */
+    vy_name *names;                 /* from names of `from` to those of the draft; 0: not there yet */
     const uint8_t *drop_memories;   /* by memory of from: arrays to leave out; NULL: none */
     VY_VECTOR(vy_pool_node) pool;
     VY_VECTOR(vy_arg) args;
@@ -50,6 +54,7 @@ struct vy_rewrite {
     uint32_t made;                /* `let`s of the pass so far: names */
     uint64_t changes;             /* counted by the pass; 0 at the end: the program itself is the result */
     uint8_t may_bind;             /* a `let` may stand before the tree being read: not for conditions of `while` */
+    uint8_t is_looking;           /* nothing is written: is there a change? */
     uint8_t ended;                /* the last statement of the current block was a jump: nothing may follow */
 };
 

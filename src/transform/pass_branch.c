@@ -59,6 +59,6 @@ static int simplify_stmt(vy_rewrite *rw, uint32_t index) {
 vyre_status vy_pass_branch(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                            vyre_error *error) {
     (void)rules;
-    static const vy_rewriter hooks = {.stmt = simplify_stmt, .trap_ends = 1};
+    static const vy_rewriter hooks = {.stmt = simplify_stmt, .trap_ends = 1, .may_look = 1};
     return vy_rewrite_run(from, &hooks, NULL, NULL, out, changes, error);
 }

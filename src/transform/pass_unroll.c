@@ -208,10 +208,12 @@ static int is_straight(const unrolling *u, const vyre_program *p, uint32_t loop)
     return 1;
 }
 
-static int pays(unrolling *u, const vyre_program *p, uint32_t loop, unsigned trips) {
+/* *size is what the loop becomes, or 0 if that is no more than it is. */
+static int pays(const unrolling *u, const vyre_program *p, uint32_t loop, unsigned trips, uint64_t *size) {
     const vy_unroll_limits *limits = &u->rules->unroll;
     const vy_stmt *s = &p->stmts.items[loop];
     uint64_t body = (uint64_t)(s->end - loop - 1) + (u->first_expr[s->end] - u->first_expr[loop + 1]);
+    *size = 0;
     uint32_t most = limits->trips, cost = limits->cost;
     if (trips <= 1)
         return 1;
@@ -222,10 +224,8 @@ static int pays(unrolling *u, const vyre_program *p, uint32_t loop, unsigned tri
         most = limits->private_trips;
         cost = limits->private_cost;
     }
-    if (trips > most || body * trips > cost || body * trips > u->room)
-        return 0;
-    u->room -= body * trips;
-    return 1;
+    *size = body * trips;
+    return trips <= most && *size <= cost && *size <= u->room;
 }
 
 static int unroll(vy_rewrite *rw, uint32_t index) {
@@ -233,12 +233,16 @@ static int unroll(vy_rewrite *rw, uint32_t index) {
     const vyre_program *p = rw->from;
     const vy_stmt *s = &p->stmts.items[index];
     counted loop;
+    uint64_t size;
     if (!vy_stmt_is_loop(s->kind))
         return 0;
     count(u->rules, p, index, &loop);
-    if (loop.trips > TRIPS || !is_straight(u, p, index) || !pays(u, p, index, loop.trips))
+    if (loop.trips > TRIPS || !is_straight(u, p, index) || !pays(u, p, index, loop.trips, &size))
         return 0;
     rw->changes++;
+    if (rw->is_looking)
+        return 1;
+    u->room -= size;
     u->is_literal[loop.variable] = 1;
     for (unsigned i = 0; i < loop.trips && !rw->ended; i++) {
         u->bits[loop.variable] = loop.at[i];
@@ -275,7 +279,7 @@ static int prepare(unrolling *u, const vyre_program *p) {
 
 vyre_status vy_pass_unroll(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                            vyre_error *error) {
-    static const vy_rewriter hooks = {.stmt = unroll, .tree = put_literal};
+    static const vy_rewriter hooks = {.stmt = unroll, .tree = put_literal, .may_look = 1};
     uint64_t size = (uint64_t)from->stmts.count + from->exprs.count;
     unrolling u = {.rules = rules, .room = rules->unroll.room > size ? rules->unroll.room - size : 0};
     *out = NULL;

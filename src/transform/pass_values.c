@@ -499,7 +499,7 @@ static int prepare(numbering *n) {
 
 vyre_status vy_pass_values(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                            vyre_error *error) {
-    static const vy_rewriter hooks = {.stmt = put_leaders, .tree = put_tree};
+    static const vy_rewriter hooks = {.stmt = put_leaders, .tree = put_tree, .may_look = 1};
     numbering n = {.program = from, .rules = rules};
     *out = NULL;
     *changes = 0;

@@ -190,8 +190,10 @@ static void every_word_of_the_language_is_found(void **state) {
     char word[VY_WORD_ROOM];
     unsigned words = 0;
     for (unsigned cls = VY_WORD_OP; cls < VY_WORD_CLASS_COUNT; cls++)
-        for (unsigned i = 0; vy_word_at(cls, i, word); i++, words++)
+        for (unsigned i = 0; vy_word_at(cls, i, word); i++, words++) {
             assert_int_equal(vy_word_find(word, strlen(word)).cls, cls);
+            assert_int_equal(vy_word_is_reserved(word, strlen(word)), cls >= VY_WORD_KEYWORD);
+        }
     assert_true(words > 150);
 }
 

@@ -46,7 +46,7 @@ int vy_text_is_identifier(const char *text, size_t length) {
 }
 
 int vy_text_is_keyword(const char *text, size_t length) {
-    return vy_word_find(text, length).cls >= VY_WORD_KEYWORD;
+    return vy_word_is_reserved(text, length);
 }
 
 int vy_text_is_name(const char *text, size_t length) {

@@ -77,6 +77,13 @@ vy_word vy_word_find(const char *text, size_t length) {
     return equals("len", text, length) ? word(VY_WORD_LEN, 0) : word(VY_WORD_PLAIN, 0);
 }
 
+/* Of these words only types end in a digit, and so do most names that transforms make. */
+int vy_word_is_reserved(const char *text, size_t length) {
+    if (length && text[length - 1] >= '0' && text[length - 1] <= '9')
+        return vyre_type_find(text, length) != VYRE_TYPE_COUNT;
+    return vy_word_find(text, length).cls >= VY_WORD_KEYWORD;
+}
+
 static const char *const legal_words[VY_LEGAL_COUNT] = {"", "",
 #define X(ID, spelling) spelling,
                                                         VY_LEGAL_WORD_LIST(X)

@@ -51,6 +51,9 @@ typedef struct vy_word {
 /* What a name means; VY_WORD_PLAIN if nothing. Any thread. */
 vy_word vy_word_find(const char *text, size_t length);
 
+/* Whether it is taken everywhere: from VY_WORD_KEYWORD on. */
+int vy_word_is_reserved(const char *text, size_t length);
+
 /* The words one by one, for suggestions: writes the spelling of the index-th word of that class; 0 past the end. */
 enum { VY_WORD_ROOM = 64 };
 int vy_word_at(vy_word_class cls, unsigned index, char text[VY_WORD_ROOM]);
