@@ -149,8 +149,7 @@ static vyre_status check_known(const vy_bound *bound, vyre_error *error) {
                 name_of(bound, a), uses[i]->address, element);
         for (size_t j = 0; j < i; j++) {
             const vy_memory *b = buffer_at(bound, j);
-            if (uses[j] && uses[j]->address && uses[i]->address < uses[j]->address + uses[j]->size &&
-                uses[j]->address < uses[i]->address + uses[i]->size && (is_written(a) || is_written(b)))
+            if (uses[j] && vy_resident_meet(uses[i], uses[j]) && (is_written(a) || is_written(b)))
                 return fail_overlap(bound, b, a, error);
         }
     }

@@ -31,7 +31,7 @@ static int pin(vy_bound *b, const vyre_resource *bindings, size_t count) {
             !vy_resident_pin_quickly(residents, owner, &bindings[i], writes, use))
             return 0;
         b->use_count = i + 1;
-        if ((use->size & (element - 1)) || use->size > most)
+        if (((use->size | use->address) & (element - 1)) || use->size > most)
             return 0;
         native->kind = VYRE_RESOURCE_RESIDENT;
         native->host = (vyre_span){NULL, 0};
@@ -46,11 +46,11 @@ static int pin(vy_bound *b, const vyre_resource *bindings, size_t count) {
     return 1;
 }
 
-/* Whether no two are ranges of one buffer: those that are may still be good. */
+/* Whether no two are ranges of one buffer, or of the same memory of others: those that are may still be good. */
 static int are_apart(const vy_resident_use *uses, size_t count) {
     for (size_t i = 1; i < count; i++)
         for (size_t j = 0; j < i; j++)
-            if (uses[i].place == uses[j].place)
+            if (uses[i].place == uses[j].place || vy_resident_meet(&uses[i], &uses[j]))
                 return 0;
     return 1;
 }

@@ -69,6 +69,11 @@ static inline int vy_resident_pin_quickly(vy_residents *residents, uint64_t owne
     return 1;
 }
 void vy_resident_unpin(vyre_backend *backend, const vy_resident_use *uses, size_t count);
+/* Whether others know where both lie, and they have bytes in common. */
+static inline int vy_resident_meet(const vy_resident_use *a, const vy_resident_use *b) {
+    return a->address && b->address && a->size && b->size && a->address < b->address + b->size &&
+           b->address < a->address + a->size;
+}
 
 /* A buffer of the library's own, for one who is inside the backend: made pinned, zeroed, filled from its start, read from its start,
  * dropped. A lost backend is not asked to free it: recovery and shutdown do what there is to do. error is never NULL. */

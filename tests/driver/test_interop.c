@@ -2,6 +2,7 @@
 #include "driver/foreign.h"
 
 #include "support/fault.h"
+#include "vyre/pipeline.h"
 
 static const char *const ids[] = {"reference", "cpu"};
 enum { IDS = sizeof ids / sizeof *ids };
@@ -102,6 +103,44 @@ static void memory_between_elements_is_refused_when_it_is_bound(void **state) {
         assert_int_equal(rig_run(&r, x, y), VYRE_OK);
         for (int k = 0; k < N; k++)
             assert_true(r.y[k] == (float)(5 * k + 2));
+        rig_close(&r);
+    }
+}
+
+/* A compiled program that is dispatched again and again takes a road of its own. */
+static void a_pipeline_sees_all_of_that_too(void **state) {
+    (void)state;
+    for (int i = 0; i < IDS; i++) {
+        rig r;
+        vyre_pipeline *pipeline;
+        vyre_outputs outputs = VYRE_OUTPUTS_INIT;
+        if (!rig_open(&r, ids[i]))
+            continue;
+        assert_int_equal(vyre_compile(r.backend, r.program, NULL, &pipeline, NULL), VYRE_OK);
+        vyre_resident x = rig_wrap(&r, r.x, N * sizeof *r.x, 1), y = rig_wrap(&r, r.y, N * sizeof *r.y, 0);
+        const struct {
+            vyre_resident x, y;
+            vyre_status status;
+        } rows[] = {{x, y, VYRE_OK},
+                    {x, y, VYRE_OK},
+                    {x, y, VYRE_OK},
+                    {rig_wrap(&r, r.y, N * sizeof *r.y, 0), y, VYRE_CONFLICT},
+                    {rig_wrap(&r, r.y + 4, N * sizeof *r.y, 0), y, VYRE_CONFLICT},
+                    {y, x, VYRE_INVALID_ARGUMENT},
+                    {rig_wrap(&r, (char *)r.x + 1, N * sizeof *r.y, 0), y, VYRE_INVALID_ARGUMENT},
+                    {x, y, VYRE_OK}};
+        for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+            vyre_resource bindings[2] = {{.kind = VYRE_RESOURCE_RESIDENT, .resident = rows[k].x},
+                                         {.kind = VYRE_RESOURCE_RESIDENT, .resident = rows[k].y}};
+            vyre_status status =
+                vyre_pipeline_dispatch_persistent(pipeline, bindings, 2, NULL, NULL, &outputs, NULL, NULL, &r.error);
+            if (status != rows[k].status)
+                fail_msg("%s, row %zu: %s (%s)", ids[i], k, vyre_status_name(status), r.error.message);
+        }
+        for (int k = 0; k < N; k++)
+            assert_true(r.y[k] == (float)(3 * k + 4 * 2 * k));
+        vyre_outputs_free(&outputs);
+        vyre_pipeline_release(pipeline);
         rig_close(&r);
     }
 }
@@ -224,6 +263,7 @@ int main(void) {
         cmocka_unit_test(read_only_memory_is_not_written),
         cmocka_unit_test(overlaps_are_seen_through_handles),
         cmocka_unit_test(memory_between_elements_is_refused_when_it_is_bound),
+        cmocka_unit_test(a_pipeline_sees_all_of_that_too),
         cmocka_unit_test(wrong_memory_is_refused),
         cmocka_unit_test(nothing_can_be_wrapped),
         cmocka_unit_test(an_exported_buffer_stays),
