@@ -476,6 +476,13 @@ void vy_draft_simple(vy_draft *draft, vy_stmt_kind kind) {
 
 /* ---- the end ---- */
 
+vyre_status vy_program_seal(vyre_program *program, vyre_error *error) {
+    vyre_status status = program->has_fingerprint ? VYRE_OK : vy_fingerprint(program, error);
+    if (status == VYRE_OK)
+        program->has_fingerprint = 1;
+    return status;
+}
+
 vyre_status vy_draft_finish(vy_draft *draft, vy_source *source, vyre_diagnostics *diagnostics, vyre_program **out,
                             vyre_error *error) {
     *out = NULL;
@@ -495,13 +502,12 @@ vyre_status vy_draft_finish(vy_draft *draft, vy_source *source, vyre_diagnostics
                          "blocks nest deeper than the limit (%d)", VY_LIMIT_NESTING);
     if (status == VYRE_OK)
         status = vy_validate(program, diagnostics, error);
-    if (status == VYRE_OK)
-        status = vy_fingerprint(program, error);
+    if (status == VYRE_OK && !draft->is_step)
+        status = vy_program_seal(program, error);
     if (status != VYRE_OK) {
         vy_draft_discard(draft);
         return status;
     }
-    program->has_fingerprint = 1;
     vy_launch_describe(program);
     draft->program = NULL;
     *out = program;

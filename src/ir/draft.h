@@ -17,6 +17,7 @@ typedef struct vy_draft {
     int failed;
     int stops_at_limit; /* what would make the program too large fails; else the validator finds it, when it is finished */
     int too_large;
+    int is_step; /* somebody makes another program of it at once: it gets no fingerprint until vy_program_seal gives it one */
     vy_position position; /* given to everything appended while it is set; with keep_positions */
     int keep_positions;
     int in_entry;
@@ -92,6 +93,9 @@ void vy_draft_simple(vy_draft *draft, vy_stmt_kind kind); /* break, continue */
  * the draft is discarded and the findings are in `diagnostics` (optional); error sums them up. source (optional) is retained. */
 vyre_status vy_draft_finish(vy_draft *draft, vy_source *source, vyre_diagnostics *diagnostics, vyre_program **out,
                             vyre_error *error);
+
+/* Gives a finished program its fingerprint if it has none: before anybody else sees it. Fails as vy_fingerprint. */
+vyre_status vy_program_seal(vyre_program *program, vyre_error *error);
 
 /* Copies the tree rooted at `root` of `from` into the draft. map_variable and map_memory (indexed by the absolute indices in `from`; NULL =
  * identity) give the new indices. Positions are copied when both keep them. Shared by the inliner and the transforms. */

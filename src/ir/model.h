@@ -241,7 +241,7 @@ struct vyre_program {
     vy_source *source; /* may be NULL */
     vy_pin *pin;       /* may be NULL */
     vyre_digest fingerprint;
-    int has_fingerprint; /* set by vy_draft_finish */
+    int has_fingerprint; /* between the steps of a transform there is none (draft.h) */
 };
 
 static inline const char *vy_name_text(const vyre_program *program, vy_name name) {

@@ -2,6 +2,7 @@
 #include "transform/legal.h"
 
 #include "base/status.h"
+#include "ir/draft.h"
 #include "transform/legal_end.h"
 #include "transform/legal_fill.h"
 #include "transform/legal_fuse.h"
@@ -108,6 +109,8 @@ vyre_status vy_legalise(vyre_program *program, const vy_legal_target *target, vy
         status = phases[i](before, &usable, &made, error);
         vyre_program_release(before);
     }
+    if (status == VYRE_OK)
+        status = vy_program_seal(made, error);
     if (status == VYRE_OK)
         *out = made;
     else

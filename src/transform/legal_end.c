@@ -387,6 +387,7 @@ static vyre_status write_program(ender *e, vyre_program **out, vyre_error *error
     if (status != VYRE_OK)
         return status;
     draft_of(e)->program->level = VYRE_LEVEL_LEGAL;
+    draft_of(e)->is_step = 1;
     vy_copy_params(&e->copy);
     vy_copy_buffers(&e->copy, 0);
     vy_copy_arrays(&e->copy);

@@ -346,6 +346,7 @@ static vyre_status write_program(vy_meeter *m, vyre_program **out, vyre_error *e
     if (status != VYRE_OK)
         return status;
     copy->draft.program->level = VYRE_LEVEL_LEGAL;
+    copy->draft.is_step = 1;
     vy_copy_params(copy);
     vy_copy_buffers(copy, 0);
     vy_copy_arrays(copy);

@@ -563,6 +563,7 @@ static vyre_status write_program(vy_legaliser *rw, vyre_program **out) {
     vyre_status status = vy_copy_start(&rw->copy, rw->from, vy_name_text(rw->from, rw->from->name), rw->error);
     if (status != VYRE_OK)
         return status;
+    rw->copy.draft.is_step = 1;
     if (rw->phase->declare) {
         rw->phase->declare(rw);
     } else {

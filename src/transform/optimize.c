@@ -6,6 +6,7 @@
 #include "transform/optimize.h"
 
 #include "base/status.h"
+#include "ir/draft.h"
 
 #include <time.h>
 
@@ -69,8 +70,9 @@ static uint64_t now(void) {
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-vyre_status vy_pass_run(vyre_pass pass, const vyre_program *from, const vy_rules *rules, vyre_program **out,
-                        uint64_t *changes, int *was_refused, vyre_error *error) {
+/* As vy_pass_run; the result may have no fingerprint. */
+static vyre_status run_step(vyre_pass pass, const vyre_program *from, const vy_rules *rules, vyre_program **out,
+                            uint64_t *changes, int *was_refused, vyre_error *error) {
     vyre_status status = passes[pass].run(from, rules, out, changes, error);
     *was_refused = status == VYRE_INVALID_PROGRAM || status == VYRE_LIMIT;
     if (!*was_refused)
@@ -78,6 +80,22 @@ vyre_status vy_pass_run(vyre_pass pass, const vyre_program *from, const vy_rules
     *changes = 0;
     *out = vyre_program_retain((vyre_program *)from);
     return VYRE_OK;
+}
+
+/* Seals *program, or releases it. */
+static vyre_status seal(vyre_program **program, vyre_error *error) {
+    vyre_status status = vy_program_seal(*program, error);
+    if (status != VYRE_OK) {
+        vyre_program_release(*program);
+        *program = NULL;
+    }
+    return status;
+}
+
+vyre_status vy_pass_run(vyre_pass pass, const vyre_program *from, const vy_rules *rules, vyre_program **out,
+                        uint64_t *changes, int *was_refused, vyre_error *error) {
+    vyre_status status = run_step(pass, from, rules, out, changes, was_refused, error);
+    return status == VYRE_OK ? seal(out, error) : status;
 }
 
 typedef struct optimizer {
@@ -91,7 +109,9 @@ static vyre_status run_pass(optimizer *o, vyre_pass pass, uint64_t *changes, vyr
     vyre_program *made;
     vyre_pass_run run = {.pass = pass};
     uint64_t start = now();
-    vyre_status status = vy_pass_run(pass, o->program, o->rules, &made, &run.changes, &run.was_refused, error);
+    vyre_status status = run_step(pass, o->program, o->rules, &made, &run.changes, &run.was_refused, error);
+    if (status == VYRE_OK && o->options->observer)
+        status = seal(&made, error);
     if (status != VYRE_OK)
         return status;
     run.nanoseconds = now() - start;
@@ -159,6 +179,8 @@ vyre_status vy_optimize_by(const vyre_program *program, const vyre_optimize_opti
     o.report.expressions_before = o.program->exprs.count;
     pipeline given = {o.options->passes, o.options->pass_count, 1};
     status = run_pipeline(&o, o.options->passes ? &given : &levels[o.options->level], error);
+    if (status == VYRE_OK)
+        status = vy_program_seal(o.program, error);
     if (status != VYRE_OK) {
         vyre_program_release(o.program);
         return status;

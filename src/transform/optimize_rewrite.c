@@ -487,6 +487,7 @@ static vyre_status start(vy_rewrite *rw, vyre_error *error) {
     made->numerics = p->numerics;
     rw->draft.keep_positions = p->stmt_positions.count != 0;
     rw->draft.stops_at_limit = 1;
+    rw->draft.is_step = 1;
     return VYRE_OK;
 }
 

@@ -58,7 +58,8 @@ struct vy_rewrite {
     uint8_t ended;                /* the last statement of the current block was a jump: nothing may follow */
 };
 
-/* Makes *out, one reference: the rewritten program, or `from` itself if the pass changed nothing. *changes receives the count. */
+/* Makes *out, one reference: the rewritten program, or `from` itself if the pass changed nothing. *changes receives the count. What is made has no fingerprint: whoever
+ * runs the last pass seals it (vy_program_seal). */
 vyre_status vy_rewrite_run(const vyre_program *from, const vy_rewriter *hooks, void *user, const uint8_t *drop_memories,
                            vyre_program **out, uint64_t *changes, vyre_error *error);
 

@@ -120,6 +120,12 @@ vyre_status vy_scalars(const vyre_program *program, vyre_program **out, vyre_err
         status = VYRE_OK;
     if (status == VYRE_OK && !*out)
         *out = vyre_program_retain((vyre_program *)program);
+    if (status == VYRE_OK)
+        status = vy_program_seal(*out, error);
+    if (status != VYRE_OK) {
+        vyre_program_release(*out);
+        *out = NULL;
+    }
     vy_release(s.first, s.size);
     return status;
 }
