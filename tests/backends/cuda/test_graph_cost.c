@@ -11,7 +11,7 @@ typedef struct bare {
     vy_cu_graph_node nodes[TIMED];
     struct {
         vy_cu_address address;
-        uint32_t count, padding;
+        uint32_t count, groups;
         uint64_t control;
     } params[SETS][TIMED];
     size_t size;
@@ -117,6 +117,7 @@ static void prepare_timed(timed *t) {
             t->rows[set_index + SETS][i] = &t->resources[set_index + SETS][i];
             t->b.params[set_index][i].address = address + slot * ELEMENTS * 4;
             t->b.params[set_index][i].count = 32;
+            t->b.params[set_index][i].groups = 1; /* if the kernel is widened */
         }
     assert_int_equal(real.stream_create(&t->b.stream, VY_CU_STREAM_NON_BLOCKING), 0);
 }
