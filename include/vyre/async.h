@@ -34,7 +34,8 @@ VYRE_API int vyre_pending_is_ready(vyre_pending *pending);
  * VYRE_TIMEOUT           not done yet: wait again. Of a handle that was ready before the call: the deadline of the dispatch has passed
  * VYRE_CANCELLED         it was cancelled before it was done; nothing is delivered
  * VYRE_INVALID_ARGUMENT  the result was taken before
- * and what vyre_backend_dispatch returns. outputs and trap as there. */
+ * and what vyre_backend_dispatch returns. outputs and trap as there, but that slots of a mebibyte and more are not refilled: they change hands with
+ * memory at least as large. */
 VYRE_API vyre_status vyre_pending_wait(vyre_pending *pending, uint64_t timeout_ns, vyre_outputs *outputs,
                                        vyre_trap *trap, vyre_error *error);
 /* Asks the work to end, and returns at once. vyre_pending_wait then gives VYRE_CANCELLED, or the result if it was done before. What a backend

@@ -10,6 +10,7 @@
 
 void vy_async_start(vy_async *async) {
     pthread_mutex_init(&async->lock, NULL);
+    vy_hoard_start(&async->hoard);
 }
 
 void vy_async_end(vy_async *async) {
@@ -19,6 +20,7 @@ void vy_async_end(vy_async *async) {
         async->spare = p->next;
         vy_release(p, sizeof *p);
     }
+    vy_hoard_end(&async->hoard);
     pthread_mutex_destroy(&async->lock);
 }
 

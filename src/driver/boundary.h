@@ -86,6 +86,8 @@ vyre_status vy_outputs_check_bound(vyre_backend *backend, const vyre_outputs *ou
 vyre_status vy_outputs_reserve(vyre_outputs *outputs, size_t count, vyre_error *error);
 /* Hands checked slots over: refills in place where capacity suffices, moves the memory otherwise. Cannot fail after vy_outputs_reserve. */
 void vy_outputs_deliver(vyre_outputs *outputs, vyre_outputs *fresh);
+/* The same, but large slots change hands where that is not less memory: nothing is copied, and `fresh` has what the caller had. */
+void vy_outputs_exchange(vyre_outputs *outputs, vyre_outputs *fresh);
 /* The same by exchanging the memory of all slots, uncounted: for outputs that wait for somebody. */
 void vy_outputs_hold(vyre_outputs *outputs, vyre_outputs *fresh);
 

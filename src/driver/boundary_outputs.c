@@ -4,6 +4,7 @@
  * ours and known, so it can be freed whatever the struct says afterwards. */
 #include "driver/boundary.h"
 
+#include "base/hoard.h"
 #include "base/status.h"
 #include "driver/trace.h"
 
@@ -75,8 +76,9 @@ vyre_status vy_outputs_reserve(vyre_outputs *outputs, size_t count, vyre_error *
 }
 
 /* Returns the counter of what was done. */
-static vy_counter deliver_slot(vyre_bytes *slot, vyre_bytes *fresh, int is_new) {
-    if (fresh->size <= slot->capacity) {
+static vy_counter deliver_slot(vyre_bytes *slot, vyre_bytes *fresh, int is_new, int may_exchange) {
+    int is_better = may_exchange && fresh->size >= VY_HOARD_LEAST && fresh->capacity >= slot->capacity;
+    if (fresh->size <= slot->capacity && !is_better) {
         if (fresh->size)
             memcpy(slot->data, fresh->data, fresh->size);
         slot->size = fresh->size;
@@ -93,12 +95,12 @@ static void count(vy_counter counter, uint64_t amount) {
         vy_count(counter, amount);
 }
 
-void vy_outputs_deliver(vyre_outputs *outputs, vyre_outputs *fresh) {
+static void hand_over(vyre_outputs *outputs, vyre_outputs *fresh, int may_exchange) {
     enum { FIRST = VY_COUNTER_slots_reused, FATES = VY_COUNTER_slots_appended - FIRST + 1 };
     uint64_t done[FATES] = {0}, bytes = 0;
     vy_span span = vy_span_begin();
     for (size_t i = 0; i < fresh->count; i++) {
-        done[deliver_slot(&outputs->items[i], &fresh->items[i], i >= outputs->count) - FIRST]++;
+        done[deliver_slot(&outputs->items[i], &fresh->items[i], i >= outputs->count, may_exchange) - FIRST]++;
         bytes += outputs->items[i].size;
     }
     outputs->count = fresh->count;
@@ -106,6 +108,14 @@ void vy_outputs_deliver(vyre_outputs *outputs, vyre_outputs *fresh) {
         count((vy_counter)(FIRST + i), done[i]);
     count(VY_COUNTER_output_bytes, bytes);
     vy_span_end(span, deliver, .bytes = bytes, .count = fresh->count);
+}
+
+void vy_outputs_deliver(vyre_outputs *outputs, vyre_outputs *fresh) {
+    hand_over(outputs, fresh, 0);
+}
+
+void vy_outputs_exchange(vyre_outputs *outputs, vyre_outputs *fresh) {
+    hand_over(outputs, fresh, 1);
 }
 
 void vy_outputs_hold(vyre_outputs *outputs, vyre_outputs *fresh) {

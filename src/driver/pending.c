@@ -7,6 +7,24 @@
 #include <errno.h>
 #include <time.h>
 
+/* ---- memory of outputs ---- */
+
+/* What is filled next was used before, where there is such memory. */
+static void take_memory(vyre_pending *p) {
+    for (uint32_t i = 0; i < p->dispatch.program->buffer_count; i++) {
+        const vy_launch_buffer *buffer = &p->dispatch.launch.buffers[i];
+        if (buffer->output != VY_NONE)
+            vy_hoard_take(&p->dispatch.backend->async.hoard, buffer->bytes, &p->slots.items[buffer->output]);
+    }
+}
+
+/* For those that come next, if they take it; slots that a backend left with contradictory parts are not. */
+static void give_memory(vyre_pending *p) {
+    for (size_t i = 0; i < p->slots.count && p->calls.wait; i++)
+        if (vy_bytes_are_sound(&p->slots.items[i]))
+            vy_hoard_give(&p->dispatch.backend->async.hoard, &p->slots.items[i]);
+}
+
 /* ---- references ---- */
 
 static vyre_pending *reference(vyre_pending *p) {
@@ -18,6 +36,7 @@ void vy_pending_unreference(vyre_pending *p) {
     if (atomic_fetch_sub_explicit(&p->references, 1, memory_order_acq_rel) != 1)
         return;
     vyre_backend *backend = p->dispatch.backend;
+    give_memory(p);
     vy_slots_end(&p->slots);
     vyre_program_release(p->dispatch.program);
     if (p->release)
@@ -76,6 +95,7 @@ static void collect(vyre_pending *p, uint64_t deadline_ns) {
     pthread_mutex_unlock(&p->lock);
 
     vy_error_clear(&p->error);
+    take_memory(p);
     vyre_status status = p->calls.wait(p->native.self, deadline_ns, &p->slots.outputs, &p->error);
     int is_over = status != VYRE_TIMEOUT || p->calls.is_ready(p->native.self);
     if (!is_over && !deadline_ns) {
@@ -241,7 +261,8 @@ static vyre_status take(vyre_pending *p, vyre_outputs *outputs, vyre_trap *trap,
     vyre_status status = vy_outputs_reserve(outputs, p->slots.count, error);
     if (status != VYRE_OK)
         return status;
-    vy_outputs_deliver(outputs, &p->slots.outputs);
+    vy_outputs_exchange(outputs, &p->slots.outputs);
+    give_memory(p);
     p->is_taken = 1;
     return VYRE_OK;
 }

@@ -516,6 +516,51 @@ static void any_allocation_may_fail(void **state) {
     vy_fault_remove();
 }
 
+/* A backend that refills what it is given gets memory that was used before, and what the caller had is used next. */
+static void large_slots_change_hands(void **state) {
+    (void)state;
+    enum { COUNT = 1 << 18, ROUNDS = 4 };
+    static const char text[] = "program one {\n buffer x : u32 read_write\n workgroup 64\n grid over x\n"
+                               " let i = global_id.x\n if i < len(x) { x[i] = x[i] + 1 }\n}\n";
+    for (int native = 0; native < 2; native++) {
+        world w;
+        vyre_module *module;
+        const void *had[ROUNDS];
+        open_world(&w, native);
+        vyre_program *program = fake_parse(text, &module);
+        uint32_t *x = calloc(COUNT, sizeof *x);
+        assert_non_null(x);
+        vyre_span input = {x, COUNT * sizeof *x};
+        vyre_arguments arguments = {.inputs = &input, .input_count = 1};
+        for (uint32_t round = 0; round < ROUNDS; round++) {
+            vyre_pending *p;
+            x[COUNT - 1] = round;
+            assert_int_equal(vyre_backend_dispatch_async(w.backend, program, &arguments, NULL, &p, &w.error), VYRE_OK);
+            assert_int_equal(vyre_pending_wait(p, FOR_EVER, &w.outputs, NULL, &w.error), VYRE_OK);
+            vyre_pending_free(p);
+            assert_int_equal(w.outputs.items[0].size, input.size);
+            assert_int_equal(((uint32_t *)w.outputs.items[0].data)[0], 1);
+            assert_int_equal(((uint32_t *)w.outputs.items[0].data)[COUNT - 1], round + 1);
+            had[round] = w.outputs.items[0].data;
+            if (native && round >= 2)
+                assert_ptr_equal(had[round], had[round - 2]);
+        }
+        /* Failure leaves the caller what it has. */
+        if (native) {
+            vyre_pending *p;
+            atomic_store(&later.fail_wait, VYRE_DEVICE_LOST);
+            assert_int_equal(vyre_backend_dispatch_async(w.backend, program, &arguments, NULL, &p, &w.error), VYRE_OK);
+            assert_int_equal(vyre_pending_wait(p, FOR_EVER, &w.outputs, NULL, &w.error), VYRE_DEVICE_LOST);
+            vyre_pending_free(p);
+            assert_ptr_equal(w.outputs.items[0].data, had[ROUNDS - 1]);
+            assert_int_equal(((uint32_t *)w.outputs.items[0].data)[COUNT - 1], ROUNDS);
+        }
+        free(x);
+        vyre_module_free(module);
+        close_world(&w);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(
@@ -541,6 +586,7 @@ int main(void) {
         cmocka_unit_test(an_empty_grid_reaches_no_backend),
         cmocka_unit_test(what_runs_in_stages_takes_the_synchronous_road),
         cmocka_unit_test(slots_are_counted_when_they_are_taken),
+        cmocka_unit_test(large_slots_change_hands),
         cmocka_unit_test(hundreds_are_in_flight_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

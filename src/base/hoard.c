@@ -1,0 +1,51 @@
+/* Memory that is kept (hoard.h). */
+#include "base/hoard.h"
+
+#include <unistd.h>
+
+void vy_hoard_start(vy_hoard *hoard) {
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    *hoard = (vy_hoard){.most = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page / 16 : 0};
+    pthread_mutex_init(&hoard->lock, NULL);
+}
+
+void vy_hoard_end(vy_hoard *hoard) {
+    for (int i = 0; i < VY_HOARD_PLACES; i++)
+        vyre_bytes_free(&hoard->items[i]);
+    pthread_mutex_destroy(&hoard->lock);
+}
+
+/* Less than twice as large: the rest would be idle for as long as the caller has it. */
+static int fits(const vyre_bytes *item, uint64_t size) {
+    return item->capacity >= size && item->capacity / 2 <= size;
+}
+
+void vy_hoard_take(vy_hoard *hoard, uint64_t size, vyre_bytes *slot) {
+    vyre_bytes *best = NULL;
+    if (size < VY_HOARD_LEAST || slot->capacity)
+        return;
+    pthread_mutex_lock(&hoard->lock);
+    for (int i = 0; i < VY_HOARD_PLACES; i++)
+        if (fits(&hoard->items[i], size) && (!best || hoard->items[i].capacity < best->capacity))
+            best = &hoard->items[i];
+    if (best) {
+        hoard->bytes -= best->capacity;
+        *slot = *best;
+        slot->size = 0;
+        *best = (vyre_bytes)VYRE_BYTES_INIT;
+    }
+    pthread_mutex_unlock(&hoard->lock);
+}
+
+void vy_hoard_give(vy_hoard *hoard, vyre_bytes *slot) {
+    if (slot->capacity < VY_HOARD_LEAST)
+        return;
+    pthread_mutex_lock(&hoard->lock);
+    for (int i = 0; i < VY_HOARD_PLACES && slot->capacity <= hoard->most - hoard->bytes && slot->capacity; i++)
+        if (!hoard->items[i].capacity) {
+            hoard->bytes += slot->capacity;
+            hoard->items[i] = *slot;
+            *slot = (vyre_bytes)VYRE_BYTES_INIT;
+        }
+    pthread_mutex_unlock(&hoard->lock);
+}
