@@ -11,7 +11,7 @@
  *   launch.c    params, control blocks, grids; clock.c the device's clock against ours
  *   flight.c    one dispatch: bound, uploaded, launched, awaited, judged, read back; slices.c a large one in pieces that overlap; move.c large copies by several
  *               threads
- *   dispatch.c  the entries of the backend's table, pipeline.c those of a pipeline's, pending.c dispatches in flight and watch.c who waits for them, sequence.c several launches and one wait, graph.c the
+ *   dispatch.c  the entries of the backend's table, pipeline.c those of a pipeline's, pending.c dispatches in flight, ahead.c their large outputs and watch.c who waits for them, sequence.c several launches and one wait, graph.c the
  *               same as graphs that are kept, table.c many rows as one launch
  *
  * Every entry starts with vy_cuda_enter, which makes the context that of the thread, and ends with vy_cuda_leave. No lock is held while the driver is called, but
@@ -23,6 +23,7 @@
 #include "backends/cuda/nvtx.h"
 #include "backends/cuda/status.h"
 #include "backends/cuda/watch.h"
+#include "base/hoard.h"
 #include "vyre/backend.h"
 
 #include <pthread.h>
@@ -86,6 +87,7 @@ typedef struct vy_cuda {
     vy_cuda_watch watch;
     vy_cuda_join join;
     vy_cuda_nvtx nvtx;
+    vy_hoard hoard;       /* host memory of large outputs */
     pthread_mutex_t lock; /* guards all that follows */
     vy_cuda_lane *idle;
     unsigned idle_count;

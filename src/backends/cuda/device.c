@@ -59,6 +59,7 @@ static void destroy(void *self) {
     vy_cuda *cuda = self;
     vy_cuda_watch_end(&cuda->watch);
     vy_cuda_device_end(cuda);
+    vy_hoard_end(&cuda->hoard);
     pthread_mutex_destroy(&cuda->probing);
     vy_cuda_join_destroy(&cuda->join);
     pthread_mutex_destroy(&cuda->lock);
@@ -111,6 +112,7 @@ vyre_status vy_cuda_create(const vyre_host *host, uint32_t ordinal, vyre_backend
     vy_cuda_watch_start(&cuda->watch);
     vy_cuda_join_start(&cuda->join);
     vy_cuda_nvtx_open(&cuda->nvtx);
+    vy_hoard_start(&cuda->hoard);
     vyre_status status = vy_cuda_api_open(vy_cuda_api_file(), &cuda->api, error);
     if (status == VYRE_OK)
         status = vy_cuda_facts_ask(&cuda->api, ordinal, &cuda->device, &cuda->facts, error);

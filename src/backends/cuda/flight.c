@@ -1,6 +1,7 @@
 /* Dispatches (flight.h). */
 #include "backends/cuda/flight.h"
 
+#include "backends/cuda/ahead.h"
 #include "backends/cuda/memory.h"
 #include "backends/cuda/move.h"
 #include "backends/cuda/slices.h"
@@ -24,6 +25,7 @@ vyre_status vy_cuda_flight_start(vy_cuda_flight *f, vy_cuda_code *code, const vy
     f->cancel = launch->cancel;
     f->deadline_ns = launch->deadline_ns;
     f->timing = timing;
+    f->ahead = NULL;
     f->start_ns = timing ? vy_clock_now() : 0;
     f->read_start = f->clear_start = f->clear_end = f->arena_bytes = 0;
     f->is_small = 0;
@@ -68,7 +70,7 @@ static void lay_out(vy_cuda_flight *f, const vyre_launch *launch) {
         }
     }
     f->arena_bytes = at;
-    f->is_small = at <= VY_CUDA_CHUNK;
+    f->is_small = at <= VY_CUDA_SMALL;
 }
 
 void vy_cuda_flight_bind_host(vy_cuda_flight *f, const vyre_launch *launch, const vyre_span *inputs) {
@@ -292,7 +294,7 @@ vyre_status vy_cuda_flight_finish(vy_cuda_flight *f, vyre_outputs *outputs, vyre
     status = vy_cuda_judge(f->lane, f->kernel, f->code->name, was_cancelled, f->trap, error);
     if (status == VYRE_OK && f->arena_bytes) {
         f->is_finished = 0;
-        status = deliver(f, outputs, error);
+        status = f->ahead ? vy_cuda_ahead_deliver(f->ahead, outputs, error) : deliver(f, outputs, error);
         f->is_finished = status == VYRE_OK;
     }
     if (status == VYRE_OK && f->timing)

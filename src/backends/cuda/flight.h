@@ -22,7 +22,8 @@ typedef struct vy_cuda_flight {
     vyre_trap *trap;
     const uint32_t *cancel;
     uint64_t deadline_ns;
-    vyre_timing *timing; /* NULL: not asked for */
+    vyre_timing *timing;         /* NULL: not asked for */
+    struct vy_cuda_ahead *ahead; /* brings the outputs; NULL: nobody does before they are asked for */
     uint64_t start_ns, submitted_ns;
     uint64_t read_start, clear_start, clear_end,
         arena_bytes;     /* in the arena: what comes back; what starts as zero; all */

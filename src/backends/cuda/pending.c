@@ -4,7 +4,7 @@
  * kernel to end that has ended, whose lane may be another's. */
 #include "backends/cuda/pending.h"
 
-#include "backends/cuda/flight.h"
+#include "backends/cuda/ahead.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "driver/boundary.h"
@@ -17,6 +17,7 @@ enum { PAUSE_NS = 20000 };
 
 typedef struct pending {
     vy_cuda_flight flight;
+    vy_cuda_ahead ahead;
     vy_cuda_watched watched;
     int is_watched;
     vy_cuda *cuda;
@@ -91,6 +92,7 @@ static void judge(pending *p, int result, vyre_outputs *outputs) {
         p->status = vy_cuda_flight_finish(&p->flight, outputs, &p->error);
     if (p->is_watched)
         vy_cuda_watch_done(p->cuda, &p->watched);
+    vy_cuda_ahead_end(&p->ahead);
     vy_cuda_flight_end(&p->flight);
     p->is_judged = 1;
 }
@@ -152,6 +154,7 @@ static void destroy(void *self) {
     if (!p->is_judged) { /* nobody wants its outputs */
         vy_cuda_enter_anyway(p->cuda, &was_pushed);
         close_to_signals(p);
+        vy_cuda_ahead_end(&p->ahead);
         vy_cuda_flight_end(&p->flight);
         vy_cuda_leave(p->cuda, was_pushed);
     }
@@ -199,6 +202,8 @@ vyre_status vy_cuda_pending_start(vy_cuda_code *code, const vyre_launch *launch,
     }
     p->code = vy_cuda_code_retain(code);
     pthread_mutex_init(&p->lock, NULL);
+    vy_cuda_ahead_start(&p->ahead, &p->flight);
+    p->flight.ahead = p->ahead.flight ? &p->ahead : NULL;
     *out = (vyre_native_pending){&table, p};
     return VYRE_OK;
 }

@@ -11,7 +11,7 @@
 
 /* Bytes of all buffers together: of a dispatch that is worth it, and of a piece. */
 #define LEAST (UINT64_C(32) << 20)
-#define PIECE (UINT64_C(8) << 20)
+#define PIECE (UINT64_C(4) << 20)
 
 /* ---- which programs ---- */
 
@@ -152,9 +152,17 @@ static vyre_status upload_piece(const cut *c, vy_cuda_lane *lane, uint32_t piece
     return status;
 }
 
-static vyre_status download_piece(const cut *c, vy_cuda_lane *lane, uint32_t piece, vyre_error *error) {
-    const vy_cuda_flight *f = c->flight;
+/* A piece that is under way on a lane of its own. */
+typedef struct part {
+    vy_cuda_lane *lane;
+    vy_pieces place;
+    int is_open;
+    vy_cuda_outward out;
     vy_cuda_copy copies[VY_LIMIT_BUFFERS];
+} part;
+
+static vyre_status start_download(const cut *c, part *p, uint32_t piece, vyre_error *error) {
+    const vy_cuda_flight *f = c->flight;
     size_t count = 0, output = 0;
     for (uint32_t i = 0; i < f->code->buffer_count; i++) {
         uint64_t from, to;
@@ -163,35 +171,56 @@ static vyre_status download_piece(const cut *c, vy_cuda_lane *lane, uint32_t pie
         uint8_t *host = c->outputs->items[output++].data;
         range_of(c, i, piece, &from, &to);
         if (from < to)
-            copies[count++] = (vy_cuda_copy){f->addresses[i] + from, host + from, to - from};
+            p->copies[count++] = (vy_cuda_copy){f->addresses[i] + from, host + from, to - from};
     }
-    return vy_cuda_stage_out(f->cuda, &lane->staging, lane->stream, copies, count, error);
+    return vy_cuda_stage_out_begin(f->cuda, &p->lane->staging, p->lane->stream, p->copies, count, &p->out, error);
 }
 
-static vyre_status run_piece(cut *c, vy_cuda_lane *lane, uint32_t piece, vyre_trap *trap, vyre_error *error) {
+static vyre_status launch_part(const cut *c, part *p, vyre_error *error) {
     const vy_cuda_flight *f = c->flight;
     vyre_scalar params[VY_CUDA_PARAMS];
-    vyre_launch part = *c->launch;
-    uint32_t first = piece * c->piece_groups, left = c->launch->groups[0] - first;
-    vy_pieces place = {.whole = {c->launch->groups[0], 1, 1},
-                       .base = {first, 0, 0},
-                       .size = {left < c->piece_groups ? left : c->piece_groups, 1, 1}};
-    memcpy(params, part.params, part.param_count * sizeof *params);
-    vy_piece_params(&place, params + part.param_count);
-    memcpy(part.groups, place.size, sizeof part.groups);
-    part.params = params;
-    part.param_count += VY_BASE_PARAMS;
-    part.trap = trap;
-    vyre_status status = upload_piece(c, lane, piece, error);
+    vyre_launch launch = *c->launch;
+    memcpy(params, launch.params, launch.param_count * sizeof *params);
+    vy_piece_params(&p->place, params + launch.param_count);
+    memcpy(launch.groups, p->place.size, sizeof launch.groups);
+    launch.params = params;
+    launch.param_count += VY_BASE_PARAMS;
+    vyre_status status = vy_cuda_control_prepare(f->cuda, p->lane, c->kernel, &launch, error);
     if (status == VYRE_OK)
-        status = vy_cuda_launch_piece(f->cuda, lane, c->kernel, &part, f->addresses, error);
+        status = vy_cuda_launch(f->cuda, p->lane, c->kernel, &launch, f->addresses, error);
+    return status == VYRE_OK ? vy_cuda_control_fetch(f->cuda, p->lane, c->kernel, error) : status;
+}
+
+/* There, through the kernel and back, without waiting for any of it if the piece fits into the staging. */
+static vyre_status begin_part(const cut *c, part *p, uint32_t piece, vyre_error *error) {
+    uint32_t first = piece * c->piece_groups, left = c->launch->groups[0] - first;
+    p->is_open = 1;
+    p->place = (vy_pieces){.whole = {c->launch->groups[0], 1, 1},
+                           .base = {first, 0, 0},
+                           .size = {left < c->piece_groups ? left : c->piece_groups, 1, 1}};
+    vyre_status status = upload_piece(c, p->lane, piece, error);
+    if (status == VYRE_OK)
+        status = launch_part(c, p, error);
+    return status == VYRE_OK ? start_download(c, p, piece, error) : status;
+}
+
+static vyre_status end_part(const cut *c, part *p, vyre_trap *trap, vyre_error *error) {
+    const vy_cuda_flight *f = c->flight;
+    const uint32_t *cancel = c->launch->cancel;
+    vyre_status status = vy_cuda_await(f->cuda, p->lane, c->kernel, c->launch->deadline_ns, cancel, error);
     if (status == VYRE_OK) {
-        int was_cancelled = part.cancel && __atomic_load_n(part.cancel, __ATOMIC_RELAXED);
-        status = vy_cuda_judge(lane, c->kernel, f->code->name, was_cancelled, trap, error);
+        int was_cancelled = cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED);
+        status = vy_cuda_judge(p->lane, c->kernel, f->code->name, was_cancelled, trap, error);
         if (status == VYRE_TRAPPED)
-            trap->invocation = vy_piece_invocation(&place, c->group_size, trap->invocation);
+            trap->invocation = vy_piece_invocation(&p->place, c->group_size, trap->invocation);
     }
-    return status == VYRE_OK ? download_piece(c, lane, piece, error) : status;
+    if (status == VYRE_OK)
+        status = vy_cuda_stage_out_end(f->cuda, &p->lane->staging, p->lane->stream, &p->out, error);
+    if (status == VYRE_OK) {
+        p->is_open = 0;
+        vy_cuda_staging_rest(&p->lane->staging);
+    }
+    return status;
 }
 
 /* What counts is the failure, if there is one; else the trap of the smallest invocation. */
@@ -218,34 +247,55 @@ static uint32_t take_piece(cut *c) {
     return piece;
 }
 
+/* It failed: nothing of it is under way any more. */
+static void drop(cut *c, part *p, vyre_status status, const vyre_trap *trap, const vyre_error *error) {
+    note(c, status, trap, error);
+    p->is_open = 0;
+    p->lane->is_control_clean = 0;
+    c->flight->cuda->api.stream_synchronize(p->lane->stream);
+    vy_cuda_staging_rest(&p->lane->staging);
+}
+
+/* While the device has one piece, the bytes of the next go there; then those of the one before are taken. */
+static void run_pieces(cut *c, part parts[2]) {
+    vyre_error error;
+    vyre_trap trap = {0, 0};
+    vyre_status status;
+    uint32_t piece;
+    for (int turn = 0;; turn ^= 1) {
+        part *now = &parts[turn], *before = &parts[turn ^ 1];
+        piece = take_piece(c);
+        if (piece < c->pieces && (status = begin_part(c, now, piece, &error)) != VYRE_OK)
+            drop(c, now, status, &trap, &error);
+        if (before->is_open && (status = end_part(c, before, &trap, &error)) != VYRE_OK)
+            drop(c, before, status, &trap, &error);
+        if (piece >= c->pieces && !now->is_open)
+            return;
+    }
+}
+
 static void work(void *user, unsigned worker) {
     cut *c = user;
     vy_cuda *cuda = c->flight->cuda;
-    vy_cuda_lane *lane;
+    part parts[2] = {{.lane = NULL}, {.lane = NULL}};
     vyre_error error;
-    vyre_trap trap = {0, 0};
-    uint32_t piece;
+    vyre_trap none = {0, 0};
     int was_pushed;
     (void)worker;
     vyre_status status = vy_cuda_enter(cuda, &was_pushed, &error);
     if (status != VYRE_OK) {
-        note(c, status, &trap, &error);
+        note(c, status, &none, &error);
         return;
     }
-    status = vy_cuda_lane_take(cuda, &lane, &error);
-    if (status != VYRE_OK)
-        note(c, status, &trap, &error);
-    else {
-        while ((piece = take_piece(c)) < c->pieces) {
-            status = run_piece(c, lane, piece, &trap, &error);
-            if (status == VYRE_OK)
-                continue;
-            note(c, status, &trap, &error);
-            lane->is_control_clean = 0;
-            cuda->api.stream_synchronize(lane->stream);
-        }
-        vy_cuda_lane_give(cuda, lane);
-    }
+    for (int i = 0; i < 2 && status == VYRE_OK; i++)
+        status = vy_cuda_lane_take(cuda, &parts[i].lane, &error);
+    if (status == VYRE_OK)
+        run_pieces(c, parts);
+    else
+        note(c, status, &none, &error);
+    for (int i = 0; i < 2; i++)
+        if (parts[i].lane)
+            vy_cuda_lane_give(cuda, parts[i].lane);
     vy_cuda_leave(cuda, was_pushed);
 }
 

@@ -4,6 +4,9 @@
 #include "base/status.h"
 
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 /* Enough for most dispatches of which there are many at once. */
 enum { FIRST_LEAST = 64 << 10 };
@@ -121,15 +124,26 @@ vyre_status vy_cuda_stage_in(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stre
 
 /* ---- from the device ---- */
 
-/* A place in a list of copies. */
-typedef struct cursor {
-    const vy_cuda_copy *copies;
-    size_t left;
-    uint64_t done; /* of the first */
-} cursor;
+/* Past the caches: the bytes are the caller's, who reads them later, and to read what is overwritten first would take as long again. */
+static void copy_past(uint8_t *to, const uint8_t *from, size_t size) {
+#ifdef __SSE2__
+    enum { LINE = 64, QUARTER = LINE / 4 };
+    size_t odd = (LINE - (uintptr_t)to % LINE) % LINE;
+    if (size >= 64 * LINE) {
+        memcpy(to, from, odd);
+        to += odd, from += odd, size -= odd;
+        for (; size >= LINE; to += LINE, from += LINE, size -= LINE)
+            for (int i = 0; i < 4; i++)
+                _mm_stream_si128((__m128i *)(void *)(to + i * QUARTER),
+                                 _mm_loadu_si128((const __m128i *)(const void *)(from + i * QUARTER)));
+        _mm_sfence();
+    }
+#endif
+    memcpy(to, from, size);
+}
 
 /* The next piece that fits into the rest of a chunk; 0 at the end of either. */
-static size_t next_piece(cursor *c, size_t used, uint8_t **host, vy_cu_address *device) {
+static size_t next_piece(vy_cuda_cursor *c, size_t used, uint8_t **host, vy_cu_address *device) {
     while (c->left && c->done == c->copies->size)
         c->copies++, c->left--, c->done = 0;
     if (!c->left || used == VY_CUDA_CHUNK)
@@ -142,9 +156,9 @@ static size_t next_piece(cursor *c, size_t used, uint8_t **host, vy_cu_address *
     return (size_t)size;
 }
 
-/* Starts the copies into a chunk; *used is 0 when there is nothing left. */
-static vyre_status fetch(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stream stream, unsigned index, cursor *c,
-                         size_t *used, vyre_error *error) {
+/* Starts the copies into a chunk; *used is 0 when there is nothing left. An upload out of it comes before them in the stream. */
+static vyre_status fetch(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stream stream, unsigned index,
+                         vy_cuda_cursor *c, size_t *used, vyre_error *error) {
     uint8_t *host;
     vy_cu_address device;
     size_t piece;
@@ -153,8 +167,6 @@ static vyre_status fetch(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stream s
     while (status == VYRE_OK && (piece = next_piece(c, *used, &host, &device))) {
         if (!*used)
             status = make_chunk(cuda, staging, index, VY_CUDA_CHUNK, error);
-        if (!*used && status == VYRE_OK)
-            status = await(cuda, staging, index, error); /* of an upload before */
         if (status == VYRE_OK)
             status = vy_cuda_check(cuda, cuda->api.copy_to_host(staging->chunks[index] + *used, device, piece, stream),
                                    "copying from the device", error);
@@ -163,31 +175,52 @@ static vyre_status fetch(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stream s
     return status == VYRE_OK && *used ? record(cuda, staging, index, stream, error) : status;
 }
 
-static vyre_status drain(vy_cuda *cuda, vy_cuda_staging *staging, unsigned index, cursor *c, vyre_error *error) {
+static vyre_status drain(vy_cuda *cuda, vy_cuda_staging *staging, unsigned index, vy_cuda_cursor *c,
+                         vyre_error *error) {
     uint8_t *host;
     vy_cu_address device;
     size_t piece, used = 0;
     vyre_status status = await(cuda, staging, index, error);
     while (status == VYRE_OK && (piece = next_piece(c, used, &host, &device))) {
-        memcpy(host, staging->chunks[index] + used, piece);
+        copy_past(host, staging->chunks[index] + used, piece);
         used += piece;
+    }
+    return status;
+}
+
+/* As many as there are chunks for. */
+static vyre_status fetch_more(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stream stream, vy_cuda_outward *out,
+                              vyre_error *error) {
+    size_t used = 1;
+    vyre_status status = VYRE_OK;
+    while (status == VYRE_OK && used && out->end < out->first + VY_CUDA_CHUNKS) {
+        status = fetch(cuda, staging, stream, (unsigned)(out->end % VY_CUDA_CHUNKS), &out->asked, &used, error);
+        out->end += used != 0;
+    }
+    return status;
+}
+
+vyre_status vy_cuda_stage_out_begin(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stream stream,
+                                    const vy_cuda_copy *copies, size_t count, vy_cuda_outward *out, vyre_error *error) {
+    vy_cuda_cursor start = {copies, count, 0};
+    *out = (vy_cuda_outward){start, start, 0, 0};
+    return fetch_more(cuda, staging, stream, out, error);
+}
+
+vyre_status vy_cuda_stage_out_end(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stream stream, vy_cuda_outward *out,
+                                  vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    while (status == VYRE_OK && out->first < out->end) {
+        status = drain(cuda, staging, (unsigned)(out->first++ % VY_CUDA_CHUNKS), &out->taken, error);
+        if (status == VYRE_OK)
+            status = fetch_more(cuda, staging, stream, out, error);
     }
     return status;
 }
 
 vyre_status vy_cuda_stage_out(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stream stream, const vy_cuda_copy *copies,
                               size_t count, vyre_error *error) {
-    cursor asked = {copies, count, 0}, taken = asked;
-    uint64_t first = 0, end = 0; /* chunks that are under way */
-    size_t used = 1;
-    vyre_status status = VYRE_OK;
-    do {
-        while (status == VYRE_OK && used && end < first + VY_CUDA_CHUNKS) {
-            status = fetch(cuda, staging, stream, (unsigned)(end % VY_CUDA_CHUNKS), &asked, &used, error);
-            end += used != 0;
-        }
-        if (status == VYRE_OK && first < end)
-            status = drain(cuda, staging, (unsigned)(first++ % VY_CUDA_CHUNKS), &taken, error);
-    } while (status == VYRE_OK && first < end);
-    return status;
+    vy_cuda_outward out;
+    vyre_status status = vy_cuda_stage_out_begin(cuda, staging, stream, copies, count, &out, error);
+    return status == VYRE_OK ? vy_cuda_stage_out_end(cuda, staging, stream, &out, error) : status;
 }

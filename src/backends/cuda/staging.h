@@ -1,12 +1,15 @@
 /* Staging: pinned memory through which host bytes pass, a few chunks in turn, so that the copies of this processor and those of the device overlap.
  *
- * A chunk that was handed to the device is used again when its event says that the copy is done. */
+ * A chunk that was handed to the device is used again when its event says that the copy is done. All copies of a staging are in one stream: what comes back may use the chunks of what
+ * goes there. */
 #ifndef VY_BACKENDS_CUDA_STAGING_H
 #define VY_BACKENDS_CUDA_STAGING_H
 
 #include "backends/cuda/cuda.h"
 
 enum { VY_CUDA_CHUNKS = 4, VY_CUDA_CHUNK = 1 << 20 };
+/* What passes as a whole, through the first chunk. */
+enum { VY_CUDA_SMALL = 1 << 20 };
 
 typedef struct vy_cuda_staging {
     uint8_t *chunks[VY_CUDA_CHUNKS]; /* NULL until it is needed */
@@ -24,7 +27,7 @@ void vy_cuda_staging_end(vy_cuda *cuda, vy_cuda_staging *staging);
 /* All copies are done: the stream was waited for. */
 void vy_cuda_staging_rest(vy_cuda_staging *staging);
 
-/* The first chunk, at least so large (VY_CUDA_CHUNK at most), for somebody who lays it out himself and waits for the stream before anybody else uses the staging. */
+/* The first chunk, at least so large (VY_CUDA_SMALL at most), for somebody who lays it out himself and waits for the stream before anybody else uses the staging. */
 vyre_status vy_cuda_staging_first(vy_cuda *cuda, vy_cuda_staging *staging, size_t size, uint8_t **out,
                                   vyre_error *error);
 /* Host bytes to the device: they are copied when it returns, and the device's copies are under way. */
@@ -40,5 +43,20 @@ typedef struct vy_cuda_copy {
 /* From the device to host bytes, which are there when it returns. If it fails, copies may be under way. */
 vyre_status vy_cuda_stage_out(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stream stream, const vy_cuda_copy *copies,
                               size_t count, vyre_error *error);
+
+/* The same in two steps: the first does not wait, and starts as much as there are chunks for; the copies stay where they are until the second. Nobody uses the staging between. */
+typedef struct vy_cuda_cursor {
+    const vy_cuda_copy *copies;
+    size_t left;
+    uint64_t done; /* of the first */
+} vy_cuda_cursor;
+typedef struct vy_cuda_outward {
+    vy_cuda_cursor asked, taken;
+    uint64_t first, end; /* chunks that are under way */
+} vy_cuda_outward;
+vyre_status vy_cuda_stage_out_begin(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stream stream,
+                                    const vy_cuda_copy *copies, size_t count, vy_cuda_outward *out, vyre_error *error);
+vyre_status vy_cuda_stage_out_end(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stream stream, vy_cuda_outward *out,
+                                  vyre_error *error);
 
 #endif
