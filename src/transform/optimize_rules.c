@@ -46,7 +46,7 @@ const vy_rules vy_rules_meet = {SOUND, .unroll = {.trips = 16,
                                                   .private_cost = 96,
                                                   .counter_trips = 16,
                                                   .counter_cost = 288,
-                                                  .room = UINT32_MAX}};
+                                                  .room = 20000}};
 
 #undef SOUND
 

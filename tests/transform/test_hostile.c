@@ -352,12 +352,39 @@ static void what_grows_over_the_limit_is_stopped(void **state) {
     vyre_program_release(program);
 }
 
+/* Loops of meetings are written out as long as there is room: what a backend takes as it is, it takes afterwards. */
+static void many_loops_of_meetings(void **state) {
+    (void)state;
+    enum { LOOPS = 1000 };
+    text t = {0};
+    add(&t, "program p {\n buffer y : u32 read_write\n array a : u32[256] workgroup\n workgroup 256\n grid over y\n"
+            " let l = local_id.x\n");
+    for (unsigned i = 0; i < LOOPS; i++)
+        add(&t, " var s%ux = 1u32\n while s%ux < 256 {\n  a[l] = a[l - s%ux]\n  barrier\n  s%ux = 2 * s%ux\n }\n", i, i,
+            i, i, i);
+    add(&t, " y[l] = a[l]\n}\n");
+    vyre_program *program = program_of(&t), *optimised;
+    vyre_optimize_options level = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
+    vyre_error error = {0};
+    double start = seconds();
+    vyre_status status = vy_optimize_by(program, &level, &vy_rules_meet, &optimised, NULL, &error);
+    is_answer("loops of meetings", "optimising", status, &error, start);
+    assert_int_equal(status, VYRE_OK);
+    uint64_t before = (uint64_t)program->stmts.count + program->exprs.count;
+    uint64_t after = (uint64_t)optimised->stmts.count + optimised->exprs.count;
+    if (after > 2 * before)
+        fail_msg("%llu statements and expressions became %llu", (unsigned long long)before, (unsigned long long)after);
+    vyre_program_release(optimised);
+    vyre_program_release(program);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(many_buffers_and_params), cmocka_unit_test(large_memories),
         cmocka_unit_test(names_that_phases_use),   cmocka_unit_test(little),
         cmocka_unit_test(nested_blocks),           cmocka_unit_test(deep_expressions),
         cmocka_unit_test(many_statements),         cmocka_unit_test(what_grows_over_the_limit_is_stopped),
+        cmocka_unit_test(many_loops_of_meetings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
