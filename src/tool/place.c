@@ -11,12 +11,26 @@ static int is_named(const char *name) {
     return named && *named;
 }
 
+/* What is there but did not start is somebody's mistake, a wrong variable say, and not what he expects. */
+static void tell_failed(const vyre_selection *report) {
+    vyre_candidate candidate;
+
+    for (size_t i = 0; vyre_selection_get(report, i, &candidate); i++)
+        if (candidate.verdict == VYRE_VERDICT_FAILED)
+            fprintf(stderr, "note: backend %s does not start: %s\nFix: %s\n", candidate.id, candidate.reason,
+                    candidate.fix);
+}
+
 /* NOT_FOUND without anybody having named a backend: there is always the oracle. */
 static int choose(const char *name, vyre_backend **out) {
     vyre_policy policy = {.allow_cpu = 1, .only = name};
+    vyre_selection *report = NULL;
     vyre_error error;
-    vyre_status status = name ? vyre_acquire(name, out, &error) : vyre_select(&policy, out, NULL, &error);
+    vyre_status status = name ? vyre_acquire(name, out, &error) : vyre_select(&policy, out, &report, &error);
 
+    if (report && !is_named(name))
+        tell_failed(report);
+    vyre_selection_free(report);
     if (status == VYRE_OK || (status == VYRE_NOT_FOUND && !is_named(name)))
         return TOOL_OK;
     int code = tool_error(&error);

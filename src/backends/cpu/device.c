@@ -168,9 +168,9 @@ static vyre_status configure(vy_cpu *cpu, vyre_error *error) {
         status = read_number("VYRE_CPU_SPIN", 0, SPIN_MAX, cpu->threads > cores ? 0 : SPIN_US, &cpu->spin_us, error);
     if (status == VYRE_OK)
         status = read_number("VYRE_CPU_WIDTH", 0, VY_CPU_WIDTH_MAX, 0, &cpu->width, error);
-    if (status == VYRE_OK && (cpu->width & (cpu->width - 1)))
-        status = vy_fail(error, VYRE_INVALID_ARGUMENT, "give VYRE_CPU_WIDTH a power of two, or leave it out",
-                         "VYRE_CPU_WIDTH is not a power of two (%" PRIu32 ")", cpu->width);
+    if (status == VYRE_OK && cpu->width && (cpu->width < VY_CPU_WIDTH_LEAST || (cpu->width & (cpu->width - 1))))
+        status = vy_fail(error, VYRE_INVALID_ARGUMENT, "give VYRE_CPU_WIDTH one of these numbers, or leave it out",
+                         "VYRE_CPU_WIDTH is not 4, 8, 16, 32 or 64 (%" PRIu32 ")", cpu->width);
     cpu->lanes = cpu->width ? cpu->width : vy_cpu_width(cpu->features);
     if (status != VYRE_OK)
         return status;

@@ -33,7 +33,7 @@
 VY_CPU_FEATURE_LIST(X)
 #undef X
 
-enum { VY_CPU_WIDTH_MAX = 64 };
+enum { VY_CPU_WIDTH_LEAST = 4, VY_CPU_WIDTH_MAX = 64 };
 
 /* What this processor has and the operating system saves; 0 on an architecture we have no code for. */
 uint64_t vy_cpu_features(void);

@@ -45,7 +45,10 @@ vyre_status vy_cuda_api_open(const char *file, vy_cuda_api *out, vyre_error *err
     memset(out, 0, sizeof *out);
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library)
-        return vy_fail(error, VYRE_NOT_FOUND, "install the NVIDIA driver", "%s is not installed", file);
+        return vy_fail(error, VYRE_NOT_FOUND,
+                       secure_getenv("VYRE_CUDA_LIBRARY") ? "leave VYRE_CUDA_LIBRARY out, or name the driver's library"
+                                                          : "install the NVIDIA driver",
+                       "%s is not installed", file);
     vyre_status status = fill(library, file, out, error);
     dlclose(library); /* it stays all the same */
     if (status == VYRE_OK && wrap)
