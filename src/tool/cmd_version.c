@@ -1,10 +1,16 @@
 /* vyre version. */
 #include "tool/args.h"
 #include "tool/commands.h"
+#include "vyre/registry.h"
 
 static int run_command(const tool_command *self, void *options, const tool_args *args) {
     (void)self, (void)options, (void)args;
-    printf("vyre %s\nbackends: reference\n", vyre_version());
+    size_t count;
+    const vyre_backend_registration *const *backends = vyre_backends_by_precedence(&count);
+    printf("vyre %s\nbackends:", vyre_version());
+    for (size_t i = 0; i < count; i++)
+        printf("%s %s", i ? "," : "", backends[i]->id);
+    printf("\n");
     return TOOL_OK;
 }
 
