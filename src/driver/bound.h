@@ -43,7 +43,7 @@ vyre_status vy_bound_resolve_next(vy_bound *bound, const vyre_resource *bindings
 void vy_bound_unpin(vy_bound *bound);
 /* Runs what was resolved, delivers, unpins. */
 vyre_status vy_bound_run(vy_bound *bound, vyre_error *error);
-/* All of it for a pipeline, inside the backend, where that is one launch on resident buffers and there is nothing to say
+/* All of it, inside the backend, where that is one launch on resident buffers and there is nothing to say
  * (bound_straight.c). 0: it was not run. */
 int vy_bound_run_straight(vy_bound *bound, const vyre_resource *bindings, size_t count, vyre_status *status,
                           vyre_error *error);

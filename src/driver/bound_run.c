@@ -130,9 +130,11 @@ vyre_status vy_bound_dispatch(vy_bound *b, const vyre_resource *bindings, size_t
     vyre_status status = vy_backend_enter(b->backend, error);
     if (status != VYRE_OK)
         return status;
-    status = vy_bound_resolve(b, bindings, count, error);
-    if (status == VYRE_OK)
-        status = vy_bound_run(b, error);
+    if (!vy_bound_run_straight(b, bindings, count, &status, error)) {
+        status = vy_bound_resolve(b, bindings, count, error);
+        if (status == VYRE_OK)
+            status = vy_bound_run(b, error);
+    }
     vy_backend_leave(b->backend);
     return status;
 }

@@ -1,5 +1,5 @@
-/* The straight road of a dispatch on resources (bound.h): for those that are one launch of a compiled program on resident buffers, have no
- * deadline and are not traced. They are made again and again, and what each costs is noticed.
+/* The straight road of a dispatch on resources (bound.h): for those that are one launch on resident buffers, have no deadline and are not
+ * traced. They are made again and again, and what each costs is noticed.
  *
  * It asks all that the road of bound.c and bound_run.c asks, but only whether all is well. What is not takes that road, which finds it
  * again and says what it is. */
@@ -55,34 +55,58 @@ static int are_apart(const vy_resident_use *uses, size_t count) {
     return 1;
 }
 
-/* What does not take a look at the bindings. */
-static int is_plain(const vy_bound *b, const vy_code *code, const vyre_resource *bindings, size_t count) {
-    return code && !atomic_load_explicit(&code->is_retired, memory_order_acquire) && code->is_persistent &&
-           !code->stages && atomic_load_explicit(&code->is_prepared, memory_order_acquire) &&
-           b->form == VY_FORM_PERSISTENT && !b->config->timeout_ns && !b->deadline_ns && !b->config->max_output_bytes &&
-           b->outputs && b->outputs->capacity >= b->program->output_count && bindings && count &&
+/* What runs it without further ado, or NULL. */
+static const vy_target *aim(vy_bound *b) {
+    if (!b->pipeline)
+        return b->form == VY_FORM_RESIDENT && b->backend->target.dispatch_resident &&
+                       vy_is_prepared(b->backend, b->program)
+                   ? &b->backend->target
+                   : NULL;
+    vy_code *code = atomic_load_explicit(&b->pipeline->codes[b->pipeline->variant], memory_order_acquire);
+    return b->form == VY_FORM_PERSISTENT && code && !atomic_load_explicit(&code->is_retired, memory_order_acquire) &&
+                   code->is_persistent && !code->stages &&
+                   atomic_load_explicit(&code->is_prepared, memory_order_acquire) && b->outputs &&
+                   b->outputs->capacity >= b->program->output_count
+               ? code->targets
+               : NULL;
+}
+
+static int is_plain(const vy_bound *b, const vyre_resource *bindings, size_t count) {
+    const vyre_dispatch_config *config = b->config;
+    return !config->timeout_ns && !b->deadline_ns && !config->max_output_bytes && bindings && count &&
            count == b->program->buffer_count &&
            atomic_load_explicit(&vy_trace_state, memory_order_relaxed) == VY_TRACE_OFF;
+}
+
+/* The caller's slots are lent, as outputs that stay on the device have some too. */
+static vyre_status call_persistent(vy_bound *b, const vy_target *target, const vyre_launch *launch, vyre_error *error) {
+    size_t capacities[VY_LIMIT_BUFFERS], count = b->program->output_count;
+    vyre_outputs view;
+    vy_outputs_lend(b->outputs, count, &view, capacities);
+    vyre_status status =
+        target->dispatch_persistent(target->self, launch, b->native, b->use_count, &view, b->timing, error);
+    status = status == VYRE_OK ? vy_outputs_check_bound(b->backend, &view, b->outputs->items, count, b->program,
+                                                        &b->launch, b->native, error)
+                               : vy_backend_judge_run(b->backend, status, error);
+    vy_outputs_regain(b->outputs, count, status == VYRE_OK, capacities);
+    return status;
+}
+
+static vyre_status call_resident(vy_bound *b, const vy_target *target, const vyre_launch *launch, vyre_error *error) {
+    vyre_status status = target->dispatch_resident(target->self, launch, b->native, b->use_count, b->timing, error);
+    return status == VYRE_OK ? VYRE_OK : vy_backend_judge_run(b->backend, status, error);
 }
 
 static vyre_status run(vy_bound *b, const vy_target *target, vyre_error *error) {
     vyre_scalar params[VY_LIMIT_PARAMS];
     uint64_t elements[VY_LIMIT_BUFFERS];
-    size_t capacities[VY_LIMIT_BUFFERS], count = b->program->output_count;
-    vyre_outputs view;
     vyre_trap trap = {0, 0};
     vyre_launch launch;
     vy_boundary_describe(b->program, b->arguments, &b->launch, b->config, params, elements, &trap, &launch);
-    vy_outputs_lend(b->outputs, count, &view, capacities);
     if (b->timing)
         memset(b->timing, 0, sizeof *b->timing);
     vy_error_clear(error);
-    vyre_status status =
-        target->dispatch_persistent(target->self, &launch, b->native, b->use_count, &view, b->timing, error);
-    status = status == VYRE_OK ? vy_outputs_check_bound(b->backend, &view, b->outputs->items, count, b->program,
-                                                        &b->launch, b->native, error)
-                               : vy_backend_judge_run(b->backend, status, error);
-    vy_outputs_regain(b->outputs, count, status == VYRE_OK, capacities);
+    vyre_status status = (b->pipeline ? call_persistent : call_resident)(b, target, &launch, error);
     status = vy_boundary_finish(b->backend, status, &b->launch, &trap, error);
     if (status == VYRE_TRAPPED && b->trap)
         *b->trap = trap;
@@ -91,9 +115,9 @@ static vyre_status run(vy_bound *b, const vy_target *target, vyre_error *error) 
 
 int vy_bound_run_straight(vy_bound *b, const vyre_resource *bindings, size_t count, vyre_status *status,
                           vyre_error *error) {
-    vy_code *code = atomic_load_explicit(&b->pipeline->codes[b->pipeline->variant], memory_order_acquire);
+    const vy_target *target = is_plain(b, bindings, count) ? aim(b) : NULL;
     int with_base;
-    if (!is_plain(b, code, bindings, count))
+    if (!target)
         return 0;
     b->use_count = 0;
     pthread_mutex_lock(&b->backend->residents.lock);
@@ -103,7 +127,7 @@ int vy_bound_run_straight(vy_bound *b, const vyre_resource *bindings, size_t cou
               b->launch.group_count && vy_boundary_check_program(b->backend, b->program, error) == VYRE_OK &&
               !vy_stages_needed(b->backend, b->program, &b->launch, &with_base);
     if (is_good)
-        *status = run(b, code->targets, error);
+        *status = run(b, target, error);
     vy_bound_unpin(b);
     return is_good;
 }

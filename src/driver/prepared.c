@@ -3,6 +3,7 @@
 
 #include "driver/backend.h"
 #include "driver/trace.h"
+#include "ir/model.h"
 
 enum { WORDS = sizeof(vyre_digest) / 8 };
 
@@ -89,16 +90,23 @@ static void finish(vy_prepared *prepared, vy_prepared_place *place, int is_done)
     pthread_mutex_unlock(&prepared->lock);
 }
 
+static vy_prepared_place *place_of(vy_prepared *prepared, const vyre_program *program, name *wanted) {
+    memcpy(wanted, &program->fingerprint, sizeof *wanted);
+    return &prepared->places[wanted->words[0] % VY_PREPARED_PLACES];
+}
+
+int vy_is_prepared(vyre_backend *backend, const vyre_program *program) {
+    name wanted;
+    return !backend->calls.prepare || is_prepared(place_of(&backend->prepared, program, &wanted), &wanted);
+}
+
 vyre_status vy_prepare(vyre_backend *backend, vyre_program *program, vyre_error *error) {
     vy_prepared *prepared = &backend->prepared;
-    vyre_digest fingerprint;
     name wanted;
     int owns = 0;
     if (!backend->calls.prepare)
         return VYRE_OK;
-    vyre_program_fingerprint(program, &fingerprint);
-    memcpy(&wanted, &fingerprint, sizeof wanted);
-    vy_prepared_place *place = &prepared->places[wanted.words[0] % VY_PREPARED_PLACES];
+    vy_prepared_place *place = place_of(prepared, program, &wanted);
     if (is_prepared(place, &wanted) || !claim(prepared, place, &wanted, &owns))
         return VYRE_OK;
     vy_error_clear(error);

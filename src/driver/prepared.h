@@ -33,5 +33,7 @@ void vy_prepared_end(vy_prepared *prepared);
 void vy_prepared_clear(vy_prepared *prepared);
 /* Calls the backend's `prepare` unless that was done. error is never NULL. */
 vyre_status vy_prepare(vyre_backend *backend, vyre_program *program, vyre_error *error);
+/* Whether it would not. */
+int vy_is_prepared(vyre_backend *backend, const vyre_program *program);
 
 #endif

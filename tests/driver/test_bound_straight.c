@@ -57,7 +57,8 @@ typedef struct asked {
     size_t count;
     vyre_scalar param;
     vyre_arguments arguments;
-    size_t slots; /* the caller has */
+    size_t slots;   /* the caller has */
+    int on_backend; /* without a pipeline */
 } asked;
 
 typedef struct answer {
@@ -81,8 +82,10 @@ static void ask(place *p, const asked *a, const vyre_dispatch_config *config, an
     }
     memset(&p->f->seen, 0, sizeof p->f->seen);
     vyre_counters_get(&before);
-    got->status = vyre_pipeline_dispatch_persistent(p->pipeline, a->bindings, a->count, &a->arguments, config, &outputs,
-                                                    NULL, &got->trap, &got->error);
+    got->status = a->on_backend ? vyre_backend_dispatch_resident(p->backend, p->program, a->bindings, a->count,
+                                                                 &a->arguments, config, NULL, &got->trap, &got->error)
+                                : vyre_pipeline_dispatch_persistent(p->pipeline, a->bindings, a->count, &a->arguments,
+                                                                    config, &outputs, NULL, &got->trap, &got->error);
     vyre_counters_get(&got->counted);
     for (size_t i = 0; i < sizeof before / sizeof(uint64_t); i++)
         ((uint64_t *)&got->counted)[i] -= ((const uint64_t *)&before)[i];
@@ -137,6 +140,7 @@ static void choose(const place *p, uint64_t *state, asked *a) {
     a->arguments.params = below(state, 60) ? &a->param : NULL;
     a->arguments.param_count = p->program->param_count + !below(state, 60);
     a->slots = below(state, 4);
+    a->on_backend = below(state, 3) == 0;
     if (!below(state, 6))
         a->arguments.geometry =
             (vyre_geometry){(vyre_geometry_kind)below(state, 4),
@@ -228,8 +232,9 @@ static int goes_straight(place *p, const asked *a, const vyre_dispatch_config *c
     vy_bound *b = vy_host.allocate(sizeof *b);
     assert_non_null(b);
     assert_int_equal(vy_outputs_reserve(&outputs, 2, &error), VYRE_OK);
-    vy_bound_describe_pipeline(b, p->pipeline, &a->arguments, config);
-    b->form = VY_FORM_PERSISTENT, b->outputs = &outputs;
+    vy_bound_describe(b, p->backend, p->program, &a->arguments, config);
+    if (!a->on_backend)
+        b->pipeline = p->pipeline, b->form = VY_FORM_PERSISTENT, b->outputs = &outputs;
     assert_int_equal(vy_backend_enter(p->backend, &error), VYRE_OK);
     int is_straight = vy_bound_run_straight(b, a->bindings, a->count, &status, &error);
     vy_backend_leave(p->backend);
@@ -250,6 +255,11 @@ static void what_is_made_again_goes_straight(void **state) {
     assert_true(goes_straight(&p, &a, &named));
     assert_false(goes_straight(&p, &a, &late));
     assert_false(goes_straight(&p, &a, &the_long_road));
+    answer got;
+    a.on_backend = 1;
+    ask(&p, &a, NULL, &got);
+    assert_int_equal(got.status, VYRE_OK);
+    assert_true(goes_straight(&p, &a, NULL));
     place_close(&p);
 }
 
