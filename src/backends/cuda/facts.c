@@ -110,6 +110,7 @@ uint64_t vy_cuda_facts_capability(const vy_cuda_facts *facts, vyre_capability ca
     case VYRE_CAPABILITY_SUBGROUP_OPS:
     case VYRE_CAPABILITY_F16:
     case VYRE_CAPABILITY_CANCEL:
+    case VYRE_CAPABILITY_INDIRECT_DISPATCH: /* three words are read back before the launch */
         return 1;
     case VYRE_CAPABILITY_BF16:
         return facts->architecture >= 80;

@@ -2,6 +2,7 @@
 #include "driver/foreign.h"
 
 #include "backends/cuda/shim.h"
+#include "vyre/pipeline.h"
 
 #include <stdlib.h>
 
@@ -221,6 +222,48 @@ static void a_dispatch_waits_for_a_joined_stream(void **state) {
     side_close(&s);
 }
 
+/* ---- grids from a buffer ---- */
+
+static const char grids_text[] = "program dims {\n  buffer d : u32 read_write\n  grid 1\n  d[1] = 7\n}\n"
+                                 "program count {\n  buffer d : u32 read\n  buffer out : u32 read_write\n"
+                                 "  workgroup 32\n  grid indirect d[1]\n  atomic_add(out[0], 1)\n}\n";
+
+/* Alone, and in a sequence whose first step makes the grid of the second. */
+static void a_grid_comes_from_a_resident_buffer(void **state) {
+    (void)state;
+    side s;
+    side_open(&s);
+    vyre_module *module;
+    vyre_pipeline *pipelines[2];
+    vyre_resident d, out;
+    uint32_t start[] = {99, 2, 3, 4}, count = 0;
+    if (vyre_text_parse(grids_text, sizeof grids_text - 1, NULL, NULL, &module, &s.r.error) != VYRE_OK)
+        fail_msg("%s", s.r.error.message);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(vyre_compile(s.r.backend, vyre_module_program(module, i), NULL, &pipelines[i], NULL), VYRE_OK);
+    assert_int_equal(vyre_backend_capability(s.r.backend, VYRE_CAPABILITY_INDIRECT_DISPATCH), 1);
+    assert_int_equal(vyre_resident_allocate(s.r.backend, sizeof start, start, &d, NULL), VYRE_OK);
+    assert_int_equal(vyre_resident_allocate(s.r.backend, 4, NULL, &out, NULL), VYRE_OK);
+    vyre_resource bindings[2] = {{.kind = VYRE_RESOURCE_RESIDENT, .resident = d},
+                                 {.kind = VYRE_RESOURCE_RESIDENT, .resident = out}};
+    vyre_step steps[2] = {{pipelines[0], bindings, 1, NULL}, {pipelines[1], bindings, 2, NULL}};
+    vyre_readback readback = {out, 0, 4, &count};
+    assert_int_equal(vyre_sequence_run(s.r.backend, &steps[1], 1, &readback, 1, NULL, NULL, NULL, NULL, NULL), VYRE_OK);
+    assert_int_equal(count, 2 * 3 * 4 * 32);
+    if (vyre_sequence_run(s.r.backend, steps, 2, &readback, 1, NULL, NULL, NULL, NULL, &s.r.error) != VYRE_OK)
+        fail_msg("%s", s.r.error.message);
+    assert_int_equal(count, (2 + 7) * 3 * 4 * 32);
+    assert_int_equal(vyre_backend_dispatch_resident(s.r.backend, vyre_module_program(module, 1), bindings, 2, NULL,
+                                                    NULL, NULL, NULL, NULL),
+                     VYRE_OK);
+    assert_int_equal(vyre_resident_download_at(s.r.backend, out, 0, &count, 4, NULL), VYRE_OK);
+    assert_int_equal(count, (2 + 7 + 7) * 3 * 4 * 32);
+    for (int i = 0; i < 2; i++)
+        vyre_pipeline_release(pipelines[i]);
+    vyre_module_free(module);
+    side_close(&s);
+}
+
 /* ---- faults ---- */
 
 /* All of it on a backend that has run the program before, with memory of our own that is wrapped a second time. */
@@ -295,6 +338,7 @@ int main(void) {
         cmocka_unit_test(others_work_on_ours),
         cmocka_unit_test(what_is_not_the_devices_memory_is_refused),
         cmocka_unit_test(a_dispatch_waits_for_a_joined_stream),
+        cmocka_unit_test(a_grid_comes_from_a_resident_buffer),
         cmocka_unit_test(whichever_call_fails_nothing_is_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
