@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 
+#include <elf.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -91,6 +92,16 @@ static vyre_status corrupt(vyre_error *error, const char *what, uint64_t given, 
                    "compiled code is damaged: %s (%" PRIu64 ", %" PRIu64 " is expected)", what, given, expected);
 }
 
+/* The driver is not told how long an image is: a cubin says so by itself, and a text ends with a NUL. */
+static int has_end(const uint8_t *image, uint64_t size) {
+    Elf64_Ehdr elf;
+    if (size < sizeof elf || memcmp(image, ELFMAG, SELFMAG) != 0)
+        return image[size - 1] == 0;
+    memcpy(&elf, image, sizeof elf);
+    return elf.e_shoff <= size && (size - elf.e_shoff) / sizeof(Elf64_Shdr) >= elf.e_shnum && elf.e_phoff <= size &&
+           (size - elf.e_phoff) / sizeof(Elf64_Phdr) >= elf.e_phnum;
+}
+
 static vyre_status check(const vy_cuda *cuda, const vyre_bytes *object, vy_cuda_header *header, vyre_error *error) {
     if (object->size < sizeof *header)
         return corrupt(error, "it is shorter than its header", object->size, sizeof *header);
@@ -108,6 +119,10 @@ static vyre_status check(const vy_cuda *cuda, const vyre_bytes *object, vy_cuda_
     if (header->image_bytes != object->size - sizeof *header || !header->image_bytes)
         return corrupt(error, "its code has another size than it says", header->image_bytes,
                        object->size - sizeof *header);
+    if (!has_end((const uint8_t *)object->data + sizeof *header, header->image_bytes))
+        return vy_fail(error, VYRE_CORRUPT, "compile the program again: `vyre cache clear` drops what is stored",
+                       "compiled code is damaged: its image goes on behind its end (%" PRIu64 " bytes)",
+                       header->image_bytes);
     if (!header->factor || header->factor > 16 || (header->factor & (header->factor - 1)))
         return corrupt(error, "its factor is not a power of two up to the limit", header->factor, 16);
     if (!memchr(header->entry, 0, sizeof header->entry))

@@ -7,6 +7,7 @@
 #include "backends/cuda/slices.h"
 #include "vyre/text.h"
 
+#include <elf.h>
 #include <stdalign.h>
 
 /* ---- the library ---- */
@@ -261,11 +262,11 @@ static void damaged_objects_are_refused_before_the_driver_sees_them(void **state
     static vy_cuda cuda;
     struct {
         vy_cuda_header header;
-        char image[16];
+        alignas(Elf64_Ehdr) char image[sizeof(Elf64_Ehdr)];
     } object;
     vyre_program *program = parse(text);
     cuda.facts.architecture = 90;
-    for (int what = 0; what < 7; what++) {
+    for (int what = 0; what < 9; what++) {
         vyre_error error = VYRE_ERROR_INIT;
         vy_cuda_code *code;
         memset(&object, 0, sizeof object);
@@ -296,6 +297,13 @@ static void damaged_objects_are_refused_before_the_driver_sees_them(void **state
             break;
         case 6:
             memset(object.header.entry, 'x', sizeof object.header.entry);
+            break;
+        case 7: /* a text without an end */
+            memset(object.image, 'x', sizeof object.image);
+            break;
+        case 8: /* a cubin whose sections lie behind it */
+            memcpy(object.image, ELFMAG, SELFMAG);
+            ((Elf64_Ehdr *)object.image)->e_shoff = sizeof object.image + 1;
             break;
         }
         vyre_status status = vy_cuda_code_new(&cuda, program, 0, &bytes, &code, &error);
