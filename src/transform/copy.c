@@ -16,8 +16,12 @@ static int is_visible(const vy_copy *copy, vy_name name) {
 }
 
 static void declare(vy_copy *copy, vy_name name) {
-    while (copy->visible.count <= name && !copy->draft.failed)
-        copy->draft.failed |= !VY_PUSH(&copy->visible);
+    uint32_t missing = name < copy->visible.count ? 0 : name + 1 - copy->visible.count;
+    copy->draft.failed |= missing && !VY_RESERVE(&copy->visible, missing);
+    if (missing && !copy->draft.failed) {
+        memset(copy->visible.items + copy->visible.count, 0, missing);
+        copy->visible.count += missing;
+    }
     vy_name *slot = VY_PUSH(&copy->declared);
     copy->draft.failed |= !slot;
     if (copy->draft.failed)
@@ -30,17 +34,18 @@ static void declare(vy_copy *copy, vy_name name) {
  * names that are not free. */
 static vy_name free_name(vy_copy *copy, const char *text, const vy_names *avoid) {
     char candidate[VY_LIMIT_NAME + 1];
-    snprintf(candidate, sizeof candidate, "%s", text);
+    const char *wanted = text;
     for (uint32_t n = 2; !copy->draft.failed; n++) {
-        vy_name name = vy_draft_name(&copy->draft, candidate, strlen(candidate));
-        if (!is_visible(copy, name) &&
-            !(avoid && vy_names_find(avoid, candidate, strlen(candidate)) != VY_NAME_FAILED)) {
+        size_t size = strnlen(wanted, VY_LIMIT_NAME);
+        vy_name name = vy_draft_name(&copy->draft, wanted, size);
+        if (!is_visible(copy, name) && !(avoid && vy_names_find(avoid, wanted, size) != VY_NAME_FAILED)) {
             declare(copy, name);
             return name;
         }
         char suffix[16];
         int length = snprintf(suffix, sizeof suffix, "_%u", n);
         snprintf(candidate, sizeof candidate, "%.*s%s", VY_LIMIT_NAME - length, text, suffix);
+        wanted = candidate;
     }
     return 0;
 }
@@ -81,6 +86,7 @@ vyre_status vy_copy_start(vy_copy *copy, const vyre_program *from, const char *n
     memcpy(made->workgroup, from->workgroup, sizeof made->workgroup);
     copy->draft.keep_positions = from->stmt_positions.count != 0;
     copy->draft.stops_at_limit = 1;
+    vy_draft_reserve(&copy->draft, from);
     copy->draft.position = copy->entry->position;
     vy_draft_begin_entry(&copy->draft);
     return VYRE_OK;

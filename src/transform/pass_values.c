@@ -39,7 +39,7 @@ typedef enum becomes { KEEPS, BECOMES_LITERAL, BECOMES_VARIABLE, BECOMES_LEADER 
 typedef struct numbering {
     const vyre_program *program;
     const vy_rules *rules;
-    vy_ranges *ranges;
+    vy_ranges *ranges; /* made when somebody asks */
     VY_VECTOR(value) values;
     VY_VECTOR(undo) log;
     uint32_t *buckets, bucket_count; /* a power of two */
@@ -47,6 +47,7 @@ typedef struct numbering {
     uint32_t *of_variable;           /* by variable: the number of its value here; VY_NONE: none yet */
     uint8_t *is_assigned;            /* by variable: beyond its declaration */
     uint32_t *of_memory;             /* by memory: the number of its state */
+    uint32_t *last_load;             /* by memory: one past the last load from it */
     uint32_t shared;                 /* the number of the state of everything others may write */
     uint32_t next_state;
     uint32_t next_expr;
@@ -327,12 +328,19 @@ static void forget_changes(numbering *n, const vy_stmt *s) {
         forget_shared(n);
 }
 
-/* After a store, a load from there gives what was stored: its key stands for that number. */
+/* Whether a store is inside for certain. Ranges are made for the first question. */
+static int is_inside(numbering *n, uint32_t stmt) {
+    if (!n->ranges && vy_ranges_make_by(n->program, n->rules, &n->ranges, NULL) != VYRE_OK)
+        n->failed = 1;
+    return !n->failed && vy_stmt_is_inside(n->ranges, stmt);
+}
+
+/* After a store, a load from there gives what was stored: its key stands for that number. Nobody asks if no load follows. */
 static void forward_store(numbering *n, uint32_t index, const vy_stmt *s) {
     vy_expr load = {
         .kind = VY_EXPR_LOAD, .type = n->program->memories.items[s->memory].type, .a = s->memory, .b = s->a};
     uint32_t stored = n->of_expr[s->b];
-    if (n->failed || (n->rules->check_bounds && !vy_stmt_is_inside(n->ranges, index)))
+    if (n->failed || n->last_load[s->memory] <= n->next_expr || (n->rules->check_bounds && !is_inside(n, index)))
         return;
     uint32_t made = number_load(n, &load);
     if (!n->failed)
@@ -472,7 +480,7 @@ static int prepare(numbering *n) {
     size_t exprs = p->exprs.count, stmts = p->stmts.count, variables = p->variables.count + 1u,
            memories = p->memories.count + 1u;
     n->size =
-        vy_array_size(3 * exprs + stmts + variables + memories + (2 * exprs + variables) / 4 + 1, sizeof *n->block);
+        vy_array_size(3 * exprs + stmts + variables + 2 * memories + (2 * exprs + variables) / 4 + 1, sizeof *n->block);
     n->block = vy_allocate(n->size);
     for (n->bucket_count = 64; n->bucket_count < exprs; n->bucket_count *= 2) {
     }
@@ -487,10 +495,15 @@ static int prepare(numbering *n) {
     n->first_expr = n->made + exprs;
     n->of_variable = n->first_expr + stmts;
     n->of_memory = n->of_variable + variables;
-    n->becomes = (uint8_t *)(n->of_memory + memories);
+    n->last_load = n->of_memory + memories;
+    n->becomes = (uint8_t *)(n->last_load + memories);
     n->is_wanted = n->becomes + exprs;
     n->is_assigned = n->is_wanted + exprs;
     memset(n->becomes, 0, 2 * exprs + variables);
+    memset(n->last_load, 0, memories * sizeof *n->last_load);
+    for (uint32_t i = 0; i < p->exprs.count; i++)
+        if (p->exprs.items[i].kind == VY_EXPR_LOAD)
+            n->last_load[p->exprs.items[i].a] = i + 1;
     for (uint32_t i = 0; i < p->stmts.count; i++)
         if (p->stmts.items[i].kind == VY_STMT_ASSIGN)
             n->is_assigned[p->stmts.items[i].variable] = 1;
@@ -503,13 +516,11 @@ vyre_status vy_pass_values(const vyre_program *from, const vy_rules *rules, vyre
     numbering n = {.program = from, .rules = rules};
     *out = NULL;
     *changes = 0;
-    vyre_status status = vy_ranges_make_by(from, rules, &n.ranges, error);
-    if (status != VYRE_OK)
-        return status;
     n.failed = !prepare(&n);
     for (uint32_t i = 0; i < from->functions.count && !n.failed; i++)
         number_function(&n, &from->functions.items[i]);
-    status = n.failed ? vy_fail_memory(error, "a pass") : vy_rewrite_run(from, &hooks, &n, NULL, out, changes, error);
+    vyre_status status =
+        n.failed ? vy_fail_memory(error, "a pass") : vy_rewrite_run(from, &hooks, &n, NULL, out, changes, error);
     vy_ranges_free(n.ranges);
     vy_release(n.block, n.size);
     vy_release(n.buckets, n.bucket_size);

@@ -37,15 +37,44 @@ vy_legal_target vy_ptx_target(uint32_t architecture, int cancellable) {
 
 /* ---- text ---- */
 
+enum { LINE = 256 };
+
+static int is_of_texts(const char *format) {
+    while ((format = strchr(format, '%')) != NULL && format[1] == 's')
+        format += 2;
+    return format == NULL;
+}
+
+/* vsnprintf of a format with %s alone, which most lines have: the length, cut at the end of the line. */
+static size_t put_texts(char line[LINE], const char *format, va_list args) {
+    size_t length = 0;
+    for (; *format; format++) {
+        int is_text = *format == '%';
+        const char *text = is_text ? va_arg(args, const char *) : format;
+        size_t more = is_text ? strlen(text) : strcspn(format, "%");
+        format += is_text ? 1 : more - 1;
+        more = more < LINE - 1 - length ? more : LINE - 1 - length;
+        memcpy(line + length, text, more);
+        length += more;
+    }
+    return length;
+}
+
 void vy_ptx_write(vy_ptx *e, const char *format, ...) {
-    char line[256];
+    char line[LINE];
     va_list args;
     va_start(args, format);
-    int length = vsnprintf(line, sizeof line, format, args);
+    size_t length;
+    if (is_of_texts(format)) {
+        length = put_texts(line, format, args);
+    } else {
+        int wanted = vsnprintf(line, sizeof line, format, args);
+        length = wanted < 0 ? 0 : (size_t)wanted < sizeof line ? (size_t)wanted : sizeof line - 1;
+    }
     va_end(args);
     vy_string_char(e->out, '\t');
-    vy_string_append(e->out, line, length < 0 ? 0 : (size_t)length < sizeof line ? (size_t)length : sizeof line - 1);
-    vy_string_add(e->out, ";\n");
+    vy_string_append(e->out, line, length);
+    vy_string_append(e->out, ";\n", 2);
 }
 
 uint32_t vy_ptx_label(vy_ptx *e) {

@@ -67,13 +67,27 @@ static void write_literal(vy_ptx_value v, char *text) {
         snprintf(text, VY_PTX_NAME, "0x%" PRIx64, v.bits);
 }
 
+/* %, a letter and the number: not by snprintf, for there are thousands. */
+static void write_register(char letter, uint32_t number, char *text) {
+    char digits[10];
+    unsigned count = 0;
+    do
+        digits[count++] = (char)('0' + number % 10);
+    while (number /= 10);
+    *text++ = '%';
+    *text++ = letter;
+    while (count)
+        *text++ = digits[--count];
+    *text = 0;
+}
+
 const char *vy_ptx_name(vy_ptx *e, vy_ptx_value v) {
     static const char letters[VY_PTX_CLASS_COUNT] = {'p', 'h', 'r', 'd'};
     char *text = e->names[e->next_name++ % VY_PTX_NAMES];
     if (v.is_literal)
         write_literal(v, text);
     else
-        snprintf(text, VY_PTX_NAME, "%%%c%" PRIu32, letters[types[v.type].class], v.number);
+        write_register(letters[types[v.type].class], v.number, text);
     return text;
 }
 

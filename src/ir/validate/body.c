@@ -39,18 +39,18 @@ static vy_position holder_position(const vy_body *b, uint32_t holder) {
 }
 
 static void declare(vy_body *b, vy_name name, vy_position at, uint32_t holder) {
+    uint32_t *slot = &b->holders[name];
     const char *text = vy_check_name(b->check, name);
-    size_t length = strlen(text);
+    size_t length = *slot ? 0 : strlen(text); /* what has been declared before has been looked at */
     if (length > VY_LIMIT_NAME) {
         vy_check_error(b->check, VY_V030, at, NULL, "a name is longer (%zu bytes) than the limit (%d)", length,
                        VY_LIMIT_NAME);
         return;
     }
-    if (!vy_text_is_name(text, length)) {
+    if (!*slot && !vy_text_is_name(text, length)) {
         vy_check_error(b->check, VY_V010, at, NULL, "nothing can be called `%s`", text);
         return;
     }
-    uint32_t *slot = &b->holders[name];
     if (holder_visible(b, *slot)) {
         vy_position earlier = holder_position(b, *slot);
         if (earlier.line)
