@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RECORDS = 4096 };
+enum { RECORDS = 16384 };
 
 typedef enum lane { LANE_UP, LANE_WORK, LANE_DOWN, LANE_COUNT } lane;
 static const char *const lane_names[LANE_COUNT] = {"to the device", "kernels", "to the host"};
@@ -79,34 +79,93 @@ static void start_recording(void) {
     atomic_store(&is_recording, 1);
 }
 
-/* Spans from the first start on; neighbours in a lane that touch become one, so that pictures stay small. */
-static void draw(report *r, const char *picture) {
+/* A time in which a lane had something under way. */
+typedef struct stretch {
+    double start, end;
+} stretch;
+
+static stretch stretches[LANE_COUNT][RECORDS];
+static size_t counts[LANE_COUNT];
+
+static int by_start(const void *a, const void *b) {
+    double x = ((const stretch *)a)->start, y = ((const stretch *)b)->start;
+    return (x > y) - (x < y);
+}
+
+/* Several streams feed one engine: what overlaps in a lane becomes one, and what nearly touches, so that pictures stay small. */
+static void join_stretches(lane lane) {
+    stretch *all = stretches[lane];
+    size_t kept = 0;
+    qsort(all, counts[lane], sizeof *all, by_start);
+    for (size_t i = 0; i < counts[lane]; i++) {
+        if (kept && all[i].start - all[kept - 1].end <= 20e-6)
+            all[kept - 1].end = all[i].end > all[kept - 1].end ? all[i].end : all[kept - 1].end;
+        else
+            all[kept++] = all[i];
+    }
+    counts[lane] = kept;
+}
+
+static double busy(lane lane) {
+    double sum = 0;
+    for (size_t i = 0; i < counts[lane]; i++)
+        sum += stretches[lane][i].end - stretches[lane][i].start;
+    return sum;
+}
+
+static double at_once(lane one, lane other) {
+    double sum = 0;
+    for (size_t i = 0, k = 0; i < counts[one] && k < counts[other];) {
+        const stretch *a = &stretches[one][i], *b = &stretches[other][k];
+        double start = a->start > b->start ? a->start : b->start, end = a->end < b->end ? a->end : b->end;
+        sum += end > start ? end - start : 0;
+        if (a->end < b->end)
+            i++;
+        else
+            k++;
+    }
+    return sum;
+}
+
+/* Times from the first start on; what several threads recorded comes in any order. */
+static unsigned collect(void) {
     unsigned count = atomic_load(&next_record);
-    double ends[LANE_COUNT] = {-1, -1, -1}, starts[LANE_COUNT] = {0}, busy[LANE_COUNT] = {0}, last = 0;
+    double first = 0;
     atomic_store(&is_recording, 0);
     count = count > RECORDS ? RECORDS : count;
+    memset(counts, 0, sizeof counts);
     for (unsigned i = 0; i < count; i++) {
         record *at = &records[i];
         float from = 0, to = 0;
         if (!at->end || real.event_elapsed(&from, records[0].start, at->start) ||
             real.event_elapsed(&to, records[0].start, at->end))
             continue;
-        busy[at->lane] += (double)(to - from) * 1e-3;
-        last = (double)to * 1e-3 > last ? (double)to * 1e-3 : last;
-        if (ends[at->lane] >= 0 && (double)from * 1e-3 - ends[at->lane] > 20e-6) {
-            suite_span(r, picture, lane_names[at->lane], lane_names[at->lane], starts[at->lane], ends[at->lane]);
-            ends[at->lane] = -1;
-        }
-        if (ends[at->lane] < 0)
-            starts[at->lane] = (double)from * 1e-3;
-        ends[at->lane] = (double)to * 1e-3;
+        stretches[at->lane][counts[at->lane]++] = (stretch){(double)from * 1e-3, (double)to * 1e-3};
+        first = (double)from * 1e-3 < first ? (double)from * 1e-3 : first;
     }
-    for (int i = 0; i < LANE_COUNT; i++) {
-        if (ends[i] >= 0)
-            suite_span(r, picture, lane_names[i], lane_names[i], starts[i], ends[i]);
-        suite_extra(r, picture, lane_names[i], "s", &busy[i], count > 0);
+    for (int l = 0; l < LANE_COUNT; l++)
+        for (size_t i = 0; i < counts[l]; i++)
+            stretches[l][i].start -= first, stretches[l][i].end -= first;
+    return count;
+}
+
+static void draw(report *r, const char *picture) {
+    unsigned count = collect();
+    double last = 0;
+    for (int l = 0; l < LANE_COUNT; l++) {
+        join_stretches((lane)l);
+        for (size_t i = 0; i < counts[l]; i++)
+            suite_span(r, picture, lane_names[l], lane_names[l], stretches[l][i].start, stretches[l][i].end);
+        double time = busy((lane)l);
+        last = counts[l] && stretches[l][counts[l] - 1].end > last ? stretches[l][counts[l] - 1].end : last;
+        suite_extra(r, picture, lane_names[l], "s", &time, count > 0);
     }
+    double both = at_once(LANE_UP, LANE_DOWN), above = at_once(LANE_WORK, LANE_UP);
+    suite_extra(r, picture, "to the device and to the host at once", "s", &both, count > 0);
+    suite_extra(r, picture, "kernels and to the device at once", "s", &above, count > 0);
     suite_extra(r, picture, "from the first start to the last end", "s", &last, count > 0);
+    if (atomic_load(&next_record) > RECORDS)
+        printf("%s: only the first %d copies and launches are drawn\n", picture, RECORDS);
 }
 
 static void dispatch(device_bench *b, const char *program, const char *picture, vyre_span input) {
@@ -128,26 +187,26 @@ static void dispatch(device_bench *b, const char *program, const char *picture, 
 }
 
 static void dispatch_in_flight(device_bench *b, const char *program, const char *picture, vyre_span input) {
-    enum { FLIGHTS = 3 };
+    enum { FLIGHTS = 3, ROUNDS = 6 };
+    vyre_outputs outputs[FLIGHTS] = {VYRE_OUTPUTS_INIT, VYRE_OUTPUTS_INIT, VYRE_OUTPUTS_INIT};
     vyre_error error = VYRE_ERROR_INIT;
     vyre_arguments arguments = {.inputs = &input, .input_count = 1};
     vyre_pipeline *pipeline = bench_compile(b, program);
     vyre_status status = pipeline ? VYRE_OK : VYRE_UNSUPPORTED;
-    for (int round = 0; round < 2 && status == VYRE_OK; round++) {
+    for (int round = 0; round < ROUNDS && status == VYRE_OK; round++) { /* until memory was used before */
         vyre_pending *pending[FLIGHTS] = {0};
         start_recording();
         for (int i = 0; i < FLIGHTS && status == VYRE_OK; i++)
             status = vyre_pipeline_dispatch_async(pipeline, &arguments, NULL, &pending[i], &error);
-        for (int i = 0; i < FLIGHTS && status == VYRE_OK; i++) {
-            vyre_outputs outputs = VYRE_OUTPUTS_INIT;
-            status = vyre_pending_wait(pending[i], UINT64_MAX, &outputs, NULL, &error);
-            vyre_outputs_free(&outputs);
-        }
+        for (int i = 0; i < FLIGHTS && status == VYRE_OK; i++)
+            status = vyre_pending_wait(pending[i], UINT64_MAX, &outputs[i], NULL, &error);
         for (int i = 0; i < FLIGHTS; i++)
             vyre_pending_free(pending[i]);
-        if (round == 1 && status == VYRE_OK)
+        if (round == ROUNDS - 1 && status == VYRE_OK)
             draw(b->report, picture);
     }
+    for (int i = 0; i < FLIGHTS; i++)
+        vyre_outputs_free(&outputs[i]);
     if (status != VYRE_OK)
         printf("SKIP %s: %s\n", picture, error.message);
     vyre_pipeline_release(pipeline);
