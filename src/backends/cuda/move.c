@@ -3,7 +3,7 @@
 
 #include "base/thread.h"
 
-enum { PIECE = 4 << 20, MOVERS = 8 };
+enum { PIECE = 4 << 20, MOVERS = 12 };
 
 typedef struct move {
     vy_cuda *cuda;
