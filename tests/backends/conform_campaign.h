@@ -4,6 +4,7 @@
  *   VYRE_CAMPAIGN_SEED     first seed (VYRE_SEED, else 1)
  *   VYRE_CAMPAIGN_WORKERS  processes (the cores)
  *   VYRE_CAMPAIGN_SECONDS  after so many no more programs are started (no bound)
+ *   VYRE_CAMPAIGN_LENGTH   statements asked for, at most (no bound): short programs are quick to compile, and there can be more of them
  *   VYRE_CAMPAIGN_FOLDER   where failing cases go (campaign-failures in the working directory), each to be run with `vyre run BASE.vyre @BASE.args`
  *   VYRE_CAMPAIGN_JSON     a file for the figures
  *
@@ -63,7 +64,7 @@ static inline uint64_t conform_clock(void) {
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Most programs are small, since compiling takes the time; some have large grids, for the threads; some are long. By the seed alone. */
+/* Most programs are small, since compiling takes the time; some have large grids, for the threads; some are long. By the seed, and the length that is allowed. */
 static inline vyre_generate_options conform_options(uint64_t seed) {
     vyre_generate_options options = {.seed = seed, .statements = 8 + (unsigned)(seed % 5) * 5, .invocations = 64};
     if (seed % 3 == 0)
@@ -74,6 +75,9 @@ static inline vyre_generate_options conform_options(uint64_t seed) {
         options.statements = 100;
     if (seed % 64 == 9)
         options.invocations = 4096;
+    unsigned length = (unsigned)conform_setting("VYRE_CAMPAIGN_LENGTH", 0);
+    if (length && options.statements > length)
+        options.statements = length;
     return options;
 }
 
