@@ -78,13 +78,39 @@ static int is_plain(const vy_bound *b, const vyre_resource *bindings, size_t cou
            atomic_load_explicit(&vy_trace_state, memory_order_relaxed) == VY_TRACE_OFF;
 }
 
+/* Whether a backend left the slots alone, as it does where all outputs stay on the device, and there are no others. */
+static int are_untouched(const vyre_outputs *outputs, const vyre_outputs *view, size_t count,
+                         const size_t *capacities) {
+    if (view->count != count || view->items != outputs->items || outputs->capacity != count)
+        return 0;
+    for (size_t i = 0; i < count; i++)
+        if (view->items[i].size || view->items[i].capacity != capacities[i] || (capacities[i] && !view->items[i].data))
+            return 0;
+    return 1;
+}
+
+/* What vy_outputs_regain does with such. */
+static void keep(vyre_outputs *outputs, size_t count) {
+    size_t before = outputs->count < count ? outputs->count : count;
+    outputs->count = count;
+    if (before)
+        vy_count(VY_COUNTER_slots_reused, before);
+    if (before < count)
+        vy_count(VY_COUNTER_slots_appended, count - before);
+}
+
 /* The caller's slots are lent, as outputs that stay on the device have some too. */
-static vyre_status call_persistent(vy_bound *b, const vy_target *target, const vyre_launch *launch, vyre_error *error) {
+static inline vyre_status call_persistent(vy_bound *b, const vy_target *target, const vyre_launch *launch,
+                                          vyre_error *error) {
     size_t capacities[VY_LIMIT_BUFFERS], count = b->program->output_count;
     vyre_outputs view;
     vy_outputs_lend(b->outputs, count, &view, capacities);
     vyre_status status =
         target->dispatch_persistent(target->self, launch, b->native, b->use_count, &view, b->timing, error);
+    if (status == VYRE_OK && are_untouched(b->outputs, &view, count, capacities)) {
+        keep(b->outputs, count);
+        return VYRE_OK;
+    }
     status = status == VYRE_OK ? vy_outputs_check_bound(b->backend, &view, b->outputs->items, count, b->program,
                                                         &b->launch, b->native, error)
                                : vy_backend_judge_run(b->backend, status, error);
@@ -92,7 +118,8 @@ static vyre_status call_persistent(vy_bound *b, const vy_target *target, const v
     return status;
 }
 
-static vyre_status call_resident(vy_bound *b, const vy_target *target, const vyre_launch *launch, vyre_error *error) {
+static inline vyre_status call_resident(vy_bound *b, const vy_target *target, const vyre_launch *launch,
+                                        vyre_error *error) {
     vyre_status status = target->dispatch_resident(target->self, launch, b->native, b->use_count, b->timing, error);
     return status == VYRE_OK ? VYRE_OK : vy_backend_judge_run(b->backend, status, error);
 }
@@ -106,7 +133,8 @@ static vyre_status run(vy_bound *b, const vy_target *target, vyre_error *error) 
     if (b->timing)
         memset(b->timing, 0, sizeof *b->timing);
     vy_error_clear(error);
-    vyre_status status = (b->pipeline ? call_persistent : call_resident)(b, target, &launch, error);
+    vyre_status status =
+        b->pipeline ? call_persistent(b, target, &launch, error) : call_resident(b, target, &launch, error);
     status = vy_boundary_finish(b->backend, status, &b->launch, &trap, error);
     if (status == VYRE_TRAPPED && b->trap)
         *b->trap = trap;

@@ -166,7 +166,7 @@ static size_result size_evaluate(const size_context *context, uint32_t root, uin
 
 /* ---- params ---- */
 
-static int params_fit(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch) {
+static inline int params_fit(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch) {
     if (arguments->param_count != program->param_count || (program->param_count && !arguments->params))
         return 0;
     if (program->param_count == 0)
@@ -424,7 +424,7 @@ static vyre_status set_grid(const vyre_program *program, const uint64_t size[3],
 }
 
 /* `grid over`, which is one dimension, and is so often asked for. 0: it is something else, or resolve_grid has to say what is wrong. */
-static int set_line(const vyre_program *program, const vyre_geometry *geometry, vy_launch *launch) {
+static inline int set_line(const vyre_program *program, const vyre_geometry *geometry, vy_launch *launch) {
     if (geometry->kind != VYRE_GEOMETRY_PROGRAM || program->grid.kind != VYRE_GRID_OVER)
         return 0;
     uint64_t count = launch->buffers[program->grid.memory - vy_program_entry(program)->first_memory].count;

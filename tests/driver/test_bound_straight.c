@@ -90,6 +90,7 @@ static void ask(place *p, const asked *a, const vyre_dispatch_config *config, an
     for (size_t i = 0; i < sizeof before / sizeof(uint64_t); i++)
         ((uint64_t *)&got->counted)[i] -= ((const uint64_t *)&before)[i];
     got->seen = p->f->seen;
+    got->seen.first_input = NULL; /* the place an indirect grid was fetched to */
     got->outputs = outputs.count;
     vyre_outputs_free(&outputs);
 }
