@@ -88,6 +88,10 @@ static void destroy_all(vy_cuda *cuda, vy_cuda_graph *g) {
     }
 }
 
+static size_t chains_of(int is_free) {
+    return is_free ? VY_CUDA_GRAPH_CHAINS : 1;
+}
+
 static size_t records_size(const vy_cuda_list *list, size_t from, size_t count) {
     size_t size = 0;
     for (size_t i = 0; i < count; i++)
@@ -95,7 +99,7 @@ static size_t records_size(const vy_cuda_list *list, size_t from, size_t count) 
     return size;
 }
 
-/* One after the other: what a launch writes is there for the next. Returns a result of the driver; -1: it cannot be a graph, or there is no host memory. */
+/* One chain: what a launch writes is there for the next. Returns a result of the driver; -1: it cannot be a graph, or there is no host memory. */
 static int add_nodes(vy_cuda *cuda, vy_cuda_graph *g, const vy_cuda_list *list, size_t from) {
     uint8_t *at = g->records;
     for (size_t i = 0; i < g->room; i++) {
@@ -104,7 +108,9 @@ static int add_nodes(vy_cuda *cuda, vy_cuda_graph *g, const vy_cuda_list *list, 
         if (!pack(cuda, &row, at))
             return -1;
         describe(at, &params);
-        int result = cuda->api.graph_add(&g->nodes[i], g->graph, i ? &g->nodes[i - 1] : NULL, i > 0, &params.node);
+        int is_behind = i >= g->chains;
+        int result = cuda->api.graph_add(&g->nodes[i], g->graph, is_behind ? &g->nodes[i - g->chains] : NULL,
+                                         (size_t)is_behind, &params.node);
         if (result != VY_CU_OK)
             return result;
         g->count++;
@@ -125,13 +131,14 @@ static int fill(vy_cuda *cuda, vy_cuda_graph *g, const vy_cuda_list *list, size_
 }
 
 static vy_cuda_graph *make(vy_cuda *cuda, const vy_cuda_list *list, size_t from, size_t count, uint64_t shape,
-                           int *result) {
+                           int is_free, int *result) {
     vy_cuda_graph *g = vy_allocate_zero(sizeof *g);
     *result = -1;
     if (!g)
         return NULL;
     g->shape = shape;
     g->room = count;
+    g->chains = chains_of(is_free);
     g->size = records_size(list, from, count);
     *result = fill(cuda, g, list, from);
     if (*result == VY_CU_OK)
@@ -146,8 +153,8 @@ static uint64_t mix(uint64_t hash, uint64_t value) {
     return (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15) + (hash >> 29);
 }
 
-static uint64_t shape_of(const vy_cuda_list *list, size_t from, size_t count) {
-    uint64_t hash = mix(1, count);
+static uint64_t shape_of(const vy_cuda_list *list, size_t from, size_t count, int is_free) {
+    uint64_t hash = mix(is_free ? 2 : 1, count);
     if (list->code)
         return mix(hash, (uintptr_t)&list->code->kernel);
     for (size_t i = 0; i < count; i++)
@@ -172,14 +179,14 @@ static int starts_with(const vy_cuda_graph *g, const uint8_t *first) {
 }
 
 /* Of those of the shape, the one that starts as asked for; else, if there are as many as may be, the one not used for longest. *is_known: the shape was seen before. */
-static vy_cuda_graph *take(vy_cuda *cuda, uint64_t shape, const uint8_t *first, int *is_known) {
+static vy_cuda_graph *take(vy_cuda *cuda, uint64_t shape, size_t chains, const uint8_t *first, int *is_known) {
     vy_cuda_graphs *kept = &cuda->graphs;
     vy_cuda_graph **last = NULL, *found = NULL;
     int variants = 0;
     *is_known = 0;
     pthread_mutex_lock(&cuda->lock);
     for (vy_cuda_graph **link = &kept->first; *link; link = &(*link)->next) {
-        if ((*link)->shape != shape)
+        if ((*link)->shape != shape || (*link)->chains != chains)
             continue;
         variants++;
         last = link;
@@ -284,17 +291,18 @@ static int has_graphs(const vy_cuda_api *api) {
 }
 
 /* A graph that has the launches, or NULL. */
-static vy_cuda_graph *find(vy_cuda *cuda, const vy_cuda_list *list, size_t from, size_t count, int *result) {
+static vy_cuda_graph *find(vy_cuda *cuda, const vy_cuda_list *list, size_t from, size_t count, int is_free,
+                           int *result) {
     alignas(8) uint8_t first[RECORD_BYTES];
     vy_cuda_row row = vy_cuda_list_at(list, from);
-    uint64_t shape = shape_of(list, from, count);
+    uint64_t shape = shape_of(list, from, count, is_free);
     int is_known;
     *result = VY_CU_OK;
     if (!pack(cuda, &row, first))
         return NULL;
-    vy_cuda_graph *g = take(cuda, shape, first, &is_known);
+    vy_cuda_graph *g = take(cuda, shape, chains_of(is_free), first, &is_known);
     if (!g)
-        return is_known ? make(cuda, list, from, count, shape, result) : NULL;
+        return is_known ? make(cuda, list, from, count, shape, is_free, result) : NULL;
     *result = update(cuda, g, list, from);
     if (*result == VY_CU_OK)
         return g;
@@ -303,12 +311,12 @@ static vy_cuda_graph *find(vy_cuda *cuda, const vy_cuda_list *list, size_t from,
 }
 
 vyre_status vy_cuda_graph_launch(vy_cuda *cuda, vy_cu_stream stream, const vy_cuda_list *list, size_t from,
-                                 size_t count, vy_cuda_graph **out, vyre_error *error) {
+                                 size_t count, int is_free, vy_cuda_graph **out, vyre_error *error) {
     int result;
     *out = NULL;
     if (count < VY_CUDA_GRAPH_LEAST || !has_graphs(&cuda->api))
         return VYRE_OK;
-    vy_cuda_graph *g = find(cuda, list, from, count, &result);
+    vy_cuda_graph *g = find(cuda, list, from, count, is_free, &result);
     if (g) {
         result = cuda->api.graph_launch(g->exec, stream);
         if (result != VY_CU_OK)

@@ -12,6 +12,7 @@
 #include "backends/cuda/sequence.h"
 
 enum {
+    VY_CUDA_GRAPH_CHAINS = 8,     /* side by side, of launches that may run in any order */
     VY_CUDA_GRAPH_LEAST = 4,      /* launches that are worth a graph */
     VY_CUDA_GRAPH_MOST = 4096,    /* of one graph: more are several */
     VY_CUDA_GRAPHS_KEPT = 32,     /* of a device */
@@ -36,17 +37,17 @@ typedef struct vy_cuda_list {
 } vy_cuda_list;
 vy_cuda_row vy_cuda_list_at(const vy_cuda_list *list, size_t index);
 
-/* Puts launches [from, from + count) into the stream as one graph. *out is in use until the stream was waited for, then vy_cuda_graph_give. NULL, with VYRE_OK: nothing was
+/* Puts launches [from, from + count) into the stream as one graph: one after the other, or in any order if they are free. *out is in use until the stream was waited for, then vy_cuda_graph_give. NULL, with VYRE_OK: nothing was
  * done, and they are to be launched one by one. Inside. */
 vyre_status vy_cuda_graph_launch(vy_cuda *cuda, vy_cu_stream stream, const vy_cuda_list *list, size_t from,
-                                 size_t count, vy_cuda_graph **out, vyre_error *error);
+                                 size_t count, int is_free, vy_cuda_graph **out, vyre_error *error);
 /* Several at once: a list by `next`, which is the caller's while they are in use. */
 struct vy_cuda_graph {
     vy_cuda_graph *next;
     uint64_t shape; /* of the kernels and their order */
     vy_cu_graph graph;
     vy_cu_graph_exec exec;
-    size_t count, size, room;
+    size_t count, size, room, chains;
     vy_cu_graph_node *nodes; /* `room` of them */
     uint8_t *records;        /* of `size` bytes */
 };

@@ -93,10 +93,11 @@ static void end(train *t, vyre_status status) {
 static vyre_status add_many(train *t, const vy_cuda_list *list, size_t from, size_t count, int *was_added,
                             vyre_error *error) {
     vy_cuda_graph *g;
-    vyre_status status = vy_cuda_table_launch(t->cuda, t->lane, list, from, count, was_added, error);
+    int is_free;
+    vyre_status status = vy_cuda_table_launch(t->cuda, t->lane, list, from, count, was_added, &is_free, error);
     if (status != VYRE_OK || *was_added)
         return status;
-    status = vy_cuda_graph_launch(t->cuda, t->lane->stream, list, from, count, &g, error);
+    status = vy_cuda_graph_launch(t->cuda, t->lane->stream, list, from, count, is_free, &g, error);
     *was_added = g != NULL;
     if (g) {
         g->next = t->graphs;

@@ -15,7 +15,8 @@ typedef struct table {
     vy_cuda_code *code;
     uint8_t *rows;
     size_t stride, count;
-    uint32_t grid[3];
+    uint32_t grid[3];              /* of the first */
+    int has_one_grid;              /* all have it, and it is one launch */
     range hulls[VY_LIMIT_BUFFERS]; /* of each buffer in all rows */
 } table;
 
@@ -86,17 +87,19 @@ static int pack(table *t, size_t index, const vy_cuda_row *row) {
     vy_cuda_pack(&t->code->kernel, row->launch, addresses, 0, t->rows + index * t->stride, grid);
     if (index == 0)
         memcpy(t->grid, grid, sizeof grid);
-    return grid[2] == 1 && memcmp(t->grid, grid, sizeof grid) == 0;
+    t->has_one_grid = (index == 0 || t->has_one_grid) && grid[2] == 1 && memcmp(t->grid, grid, sizeof grid) == 0;
+    return 1;
 }
 
-/* 0: they are not for a table. */
+/* Whether they are independent. */
 static int fill(const vy_cuda *cuda, table *t, const vy_cuda_list *list, size_t from) {
     for (size_t i = 0; i < t->count; i++) {
         vy_cuda_row row = vy_cuda_list_at(list, from + i);
         if (!pack(t, i, &row) || !goes_upwards(t, i))
             return 0;
     }
-    return !vy_cuda_needs_pieces(cuda, t->grid) && are_independent(t);
+    t->has_one_grid &= !vy_cuda_needs_pieces(cuda, t->grid);
+    return are_independent(t);
 }
 
 /* ---- launching ---- */
@@ -139,9 +142,9 @@ static int can_be_table(const vy_cuda *cuda, const vy_cuda_list *list, size_t co
 }
 
 vyre_status vy_cuda_table_launch(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_list *list, size_t from, size_t count,
-                                 int *was_run, vyre_error *error) {
+                                 int *was_run, int *is_free, vyre_error *error) {
     const vy_cuda_kernel *kernel;
-    *was_run = 0;
+    *was_run = *is_free = 0;
     if (!can_be_table(cuda, list, count))
         return VYRE_OK;
     table t; /* large, and filled late */
@@ -151,6 +154,9 @@ vyre_status vy_cuda_table_launch(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cud
         status = vy_cuda_staging_first(cuda, &lane->staging, count * t.stride, &t.rows, error);
     if (status != VYRE_OK || !fill(cuda, &t, list, from))
         return status;
+    *is_free = 1;
+    if (!t.has_one_grid)
+        return VYRE_OK;
     status = find_kernel(&t, &kernel, error);
     if (status != VYRE_OK || !kernel)
         return status;

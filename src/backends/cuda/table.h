@@ -14,9 +14,9 @@ enum {
     VY_CUDA_TABLE_WORTH = 8192 /* rows, launched by themselves, that take as long as compiling */
 };
 
-/* Puts items [from, from + count) into the lane's stream. *was_run 0, with VYRE_OK: nothing was done. Uses the lane's staging and arena until the stream was waited for.
+/* Puts items [from, from + count) into the lane's stream. *was_run 0, with VYRE_OK: nothing was done. *is_free: they may run in any order. Uses the lane's staging and arena until the stream was waited for.
  * Inside. */
 vyre_status vy_cuda_table_launch(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_list *list, size_t from, size_t count,
-                                 int *was_run, vyre_error *error);
+                                 int *was_run, int *is_free, vyre_error *error);
 
 #endif
