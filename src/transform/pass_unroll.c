@@ -161,13 +161,14 @@ typedef struct counted {
     uint64_t at[TRIPS];
 } counted;
 
-static void count(const vy_rules *rules, const vyre_program *p, uint32_t loop, counted *out) {
+/* Where there is no room nobody looks for a `while` that counts: to look takes time in the order of the program, for each. */
+static void count(const unrolling *u, const vyre_program *p, uint32_t loop, counted *out) {
     const vy_stmt *s = &p->stmts.items[loop];
     out->variable = s->variable;
     out->trips = TRIPS + 1;
     if (s->kind == VY_STMT_FOR)
-        out->trips = count_trips(rules, p, s, out->at);
-    else if (s->kind == VY_STMT_WHILE && rules->unroll.counter_cost)
+        out->trips = count_trips(u->rules, p, s, out->at);
+    else if (s->kind == VY_STMT_WHILE && u->rules->unroll.counter_cost && u->room)
         out->trips = count_while(p, loop, &out->variable, out->at);
 }
 
@@ -191,7 +192,7 @@ static int may_stay(const unrolling *u, const vyre_program *p, uint32_t loop, ui
     counted inner;
     if (p->stmts.items[loop].kind == VY_STMT_FOR)
         return u->rules->unroll.counter_cost && touches_private(u, p, loop) && !touches_private(u, p, inside);
-    count(u->rules, p, inside, &inner);
+    count(u, p, inside, &inner);
     return inner.trips > TRIPS;
 }
 
@@ -236,7 +237,7 @@ static int unroll(vy_rewrite *rw, uint32_t index) {
     uint64_t size;
     if (!vy_stmt_is_loop(s->kind))
         return 0;
-    count(u->rules, p, index, &loop);
+    count(u, p, index, &loop);
     if (loop.trips > TRIPS || !is_straight(u, p, index) || !pays(u, p, index, loop.trips, &size))
         return 0;
     rw->changes++;
