@@ -331,7 +331,7 @@ void vy_rewrite_block(vy_rewrite *rw, uint32_t first, uint32_t end) {
 
 /* All trees of a statement, as copy_operands reads them. */
 static void look_at_trees(vy_rewrite *rw, const vy_stmt *s) {
-    const vy_arg *args = rw->from->args.items + s->args;
+    const vy_arg *args = s->arg_count ? rw->from->args.items + s->args : NULL;
     vy_rewrite_read(rw, s->a);
     vy_rewrite_read(rw, s->b);
     vy_rewrite_read(rw, s->c);
