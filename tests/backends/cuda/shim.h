@@ -3,6 +3,7 @@
  *   shim_install();                 before the backend is made
  *   shim_start(k, result);          the k-th call from now on gives that result, and is not made; calls that give something back are made all the same,
  *                                   as the driver does when it tells of an error that came before
+ *   shim_start_losing(k, result);   the same from the k-th call on, as after a loss
  *   shim_stop();                    whether one was struck */
 #ifndef VY_TESTS_CUDA_SHIM_H
 #define VY_TESTS_CUDA_SHIM_H
@@ -46,7 +47,7 @@ static struct {
     pthread_mutex_t lock;
     vy_cuda_api real;
     uint64_t calls, strike;
-    int result;
+    int result, for_ever;
     const char *struck; /* NULL: none yet */
     int64_t alive[SHIM_THING_COUNT];
 } shim = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -63,8 +64,9 @@ static inline int shim_strikes(const char *name) {
     if (strncmp(name, "error_", 6) == 0)
         return 0;
     pthread_mutex_lock(&shim.lock);
-    int strikes = ++shim.calls == shim.strike;
-    if (strikes)
+    uint64_t call = ++shim.calls;
+    int strikes = call == shim.strike || (shim.for_ever && shim.strike && call > shim.strike);
+    if (strikes && !shim.struck)
         shim.struck = name;
     pthread_mutex_unlock(&shim.lock);
     return strikes;
@@ -110,7 +112,15 @@ static inline void shim_start(uint64_t k, int result) {
     shim.calls = 0;
     shim.strike = k;
     shim.result = result;
+    shim.for_ever = 0;
     shim.struck = NULL;
+    pthread_mutex_unlock(&shim.lock);
+}
+
+static inline void shim_start_losing(uint64_t k, int result) {
+    shim_start(k, result);
+    pthread_mutex_lock(&shim.lock);
+    shim.for_ever = 1;
     pthread_mutex_unlock(&shim.lock);
 }
 

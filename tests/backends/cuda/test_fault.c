@@ -305,6 +305,33 @@ static int is_clean(size_t blocks) {
     return nothing_is_left;
 }
 
+/* From the k-th call on all fail, as after a loss: every step ends, and nothing is left when everything was given back. */
+static void drill_loss(const scenario *s, vyre_status (*way)(course *c, vyre_error *error), uint64_t step,
+                       uint64_t *losses) {
+    size_t blocks = vy_fault_live_blocks();
+    const char *struck = "";
+    for (uint64_t k = 1; struck; k += step, ++*losses) {
+        course c;
+        vyre_error error = VYRE_ERROR_INIT;
+        start(&c, s);
+        shim_start_losing(k, 700);
+        vyre_status status = way(&c, &error);
+        if (status != VYRE_OK && (!error.message[0] || !error.fix[0]))
+            fail_msg("a loss at call %llu: no message or no fix", (unsigned long long)k);
+        if (status == VYRE_OK && c.is_wrong)
+            fail_msg("a loss at call %llu: the bits are wrong", (unsigned long long)k);
+        end(&c);
+        for (int i = 0; i < 5000 && !is_clean(blocks); i++)
+            usleep(1000); /* a thread of the library may hold the last reference for a moment */
+        struck = shim_stop();
+        if (shim_leaks())
+            fail_msg("a loss at call %llu leaves on the device:%s", (unsigned long long)k, shim_leaks());
+        if (vy_fault_live_blocks() != blocks)
+            fail_msg("a loss at call %llu leaves %lld blocks on the host", (unsigned long long)k,
+                     (long long)(vy_fault_live_blocks() - blocks));
+    }
+}
+
 /* The driver's own context stays between the runs: else each would start the device anew. */
 static void drill(const scenario *s, vyre_status (*way)(course *c, vyre_error *error), int result, uint64_t *calls,
                   uint64_t *passed) {
@@ -370,6 +397,10 @@ static void every_call_of_the_driver_may_fail(void **state) {
     drill(&s, go_ahead, 719, &calls, &passed);
     printf("in flight: %llu calls failed one by one, %llu of them without effect\n", (unsigned long long)calls,
            (unsigned long long)passed);
+    uint64_t losses = 0;
+    drill_loss(&s, go, 3, &losses);
+    drill_loss(&s, go_ahead, 17, &losses);
+    printf("lost from the k-th call on: %llu times\n", (unsigned long long)losses);
     unsetenv("VYRE_CUDA_PROBE");
     drill(&s, go_with_probe, 1, &calls, &passed);
     setenv("VYRE_CUDA_PROBE", "0", 1);
