@@ -28,7 +28,7 @@ static int is_jump(const vy_stmt *s) {
 
 /* All invocations come by together, even in a loop that lanes leave one by one behind it. */
 static int is_taken_by_all(const vy_emitter *e, uint32_t index) {
-    return vy_control_sameness(e->uniform, index) != VY_SAME_NOWHERE;
+    return e->meets[index] || vy_control_sameness(e->uniform, index) != VY_SAME_NOWHERE;
 }
 
 /* What leaves the statements, each noted in `jumps`. Lanes that leave a loop one by one make every jump in it one of some. Recursion is bounded by
@@ -95,7 +95,7 @@ static int find_meetings(vy_emitter *e, uint32_t first, uint32_t end) {
     const vy_stmt *stmts = e->program->stmts.items;
     int any = 0;
     for (uint32_t i = first; i < end; i = stmts[i].end) {
-        e->meets[i] = stmts[i].kind == VY_STMT_BARRIER || stmts[i].kind == VY_STMT_COLLECTIVE;
+        e->meets[i] |= stmts[i].kind == VY_STMT_BARRIER || stmts[i].kind == VY_STMT_COLLECTIVE;
         if (vy_stmt_is_structured(stmts[i].kind))
             e->meets[i] = (uint8_t)find_meetings(e, i + 1, stmts[i].end);
         any |= e->meets[i];
@@ -139,40 +139,105 @@ typedef struct ahead {
     int repeats; /* that loop makes more than one trip */
 } ahead;
 
-/* Those who have left stay away from later stretches, and must be remembered where such can follow: behind what is for the workgroup, and what some left in the
- * midst of. The rules of the language let nobody leave before others meet. Recursion is bounded by VY_LIMIT_NESTING. */
-static void check_leavers(vy_emitter *e, uint32_t first, uint32_t end, ahead outside) {
+/* The last statement of the block that meets, or 0. */
+static uint32_t last_to_meet(const vy_emitter *e, uint32_t first, uint32_t end) {
     const vy_stmt *stmts = e->program->stmts.items;
     uint32_t last = 0;
     for (uint32_t i = first; i < end; i = stmts[i].end)
         last = e->meets[i] ? i : last;
+    return last;
+}
+
+static ahead ahead_of(uint32_t index, uint32_t last, ahead outside) {
+    return (ahead){outside.ever || index < last, outside.in_trip || index < last, outside.repeats};
+}
+
+/* In the trips of a loop. */
+static ahead ahead_in_loop(const vy_emitter *e, uint32_t loop, ahead behind) {
+    int repeats = e->meets[loop] && !vy_loop_makes_one_trip(e->program, loop);
+    return (ahead){behind.ever || repeats, 0, repeats};
+}
+
+static int is_before_meeting(uint8_t jumps, ahead then) {
+    return (jumps & VY_JUMP_RETURN && then.ever) || (jumps & VY_JUMP_CONTINUE && then.in_trip) ||
+           (jumps & VY_JUMP_BREAK && (then.in_trip || then.repeats));
+}
+
+/* Those who have left stay away from later stretches, and must be remembered where such can follow: behind what is for the workgroup, and what some left in the
+ * midst of. Gives whether some seem to leave before others meet, which the rules of the language let nobody do. Recursion is bounded by VY_LIMIT_NESTING. */
+static int check_leavers(vy_emitter *e, uint32_t first, uint32_t end, ahead outside) {
+    const vy_stmt *stmts = e->program->stmts.items;
+    uint32_t last = last_to_meet(e, first, end);
+    int early = 0;
     for (uint32_t i = first; i < end; i = stmts[i].end) {
-        uint8_t jumps = e->jumps[i];
-        ahead then = {outside.ever || i < last, outside.in_trip || i < last, outside.repeats};
-        if ((jumps & VY_JUMP_RETURN && then.ever) || (jumps & VY_JUMP_CONTINUE && then.in_trip) ||
-            (jumps & VY_JUMP_BREAK && (then.in_trip || then.repeats)))
-            vy_llvm_refuse(e, "a jump of some invocations before others meet");
+        ahead then = ahead_of(i, last, outside);
+        early |= is_before_meeting(e->jumps[i], then);
         if (!vy_stmt_is_structured(stmts[i].kind) || !vy_llvm_separates(e, i))
             continue;
-        e->keeps_returned |= (jumps & VY_JUMP_RETURN) != 0;
-        if (vy_stmt_is_loop(stmts[i].kind)) {
-            int repeats = !vy_loop_makes_one_trip(e->program, i);
-            then = (ahead){then.ever || repeats, 0, repeats};
-        }
-        check_leavers(e, i + 1, stmts[i].middle, then);
-        check_leavers(e, stmts[i].middle, stmts[i].end, then);
+        e->keeps_returned |= (e->jumps[i] & VY_JUMP_RETURN) != 0;
+        if (vy_stmt_is_loop(stmts[i].kind))
+            then = ahead_in_loop(e, i, then);
+        early |= check_leavers(e, i + 1, stmts[i].middle, then);
+        early |= check_leavers(e, stmts[i].middle, stmts[i].end, then);
     }
+    return early;
+}
+
+/* A jump before others meet is itself a meeting if those that are left take it together: where that holds for all such jumps, which is what it gives, nobody has
+ * returned before. Recursion is bounded by VY_LIMIT_NESTING. */
+static int meet_at_jumps(vy_emitter *e, const vy_uniform *of_those_left, uint32_t first, uint32_t end, ahead outside) {
+    const vy_stmt *stmts = e->program->stmts.items;
+    uint32_t last = last_to_meet(e, first, end);
+    int agree = 1;
+    for (uint32_t i = first; i < end; i = stmts[i].end) {
+        ahead then = ahead_of(i, last, outside);
+        if (vy_stmt_is_loop(stmts[i].kind))
+            then = ahead_in_loop(e, i, then);
+        if (vy_stmt_is_structured(stmts[i].kind)) {
+            agree &= meet_at_jumps(e, of_those_left, i + 1, stmts[i].middle, then);
+            agree &= meet_at_jumps(e, of_those_left, stmts[i].middle, stmts[i].end, then);
+        } else if (is_before_meeting(e->jumps[i], then)) {
+            e->meets[i] = vy_control_sameness(of_those_left, i) != VY_SAME_NOWHERE;
+            agree &= e->meets[i];
+        }
+    }
+    return agree;
 }
 
 /* ---- the plan ---- */
 
-int vy_llvm_plan_jumps(vy_emitter *e) {
+/* Gives the jumps out of the body that only some take. */
+static uint8_t plan(vy_emitter *e, int *early) {
     uint32_t first = e->body->first_stmt, end = e->body->end_stmt;
     e->has_meetings = e->group_size > 1 && find_meetings(e, first, end); /* who is alone meets nobody */
+    e->keeps_returned = 0;
     (void)find_leavers(e, first, end);
     uint8_t jumps = find_jumps(e, first, end, 0, 0);
-    if (e->has_meetings)
-        check_leavers(e, first, end, (ahead){0, 0, 0});
+    *early = e->has_meetings && check_leavers(e, first, end, (ahead){0, 0, 0});
+    return jumps;
+}
+
+/* The rules of uniformity know no order: a variable that is assigned behind a return of some differs in their eyes before it, too. Traps part nobody when a program is
+ * validated, and where nobody meets any more legalisation makes them such returns. */
+static int agree_on_jumps(vy_emitter *e) {
+    vy_uniform *of_those_left;
+    vyre_status status = vy_uniform_make_of_those_left(e->program, &of_those_left, e->error);
+    if (status != VYRE_OK) {
+        e->status = status;
+        return 0;
+    }
+    int agree = meet_at_jumps(e, of_those_left, e->body->first_stmt, e->body->end_stmt, (ahead){0, 0, 0});
+    vy_uniform_free(of_those_left);
+    return agree;
+}
+
+int vy_llvm_plan_jumps(vy_emitter *e) {
+    int early;
+    uint8_t jumps = plan(e, &early);
+    if (early && agree_on_jumps(e))
+        jumps = plan(e, &early);
+    if (early)
+        vy_llvm_refuse(e, "a jump of some invocations before others meet");
     return (jumps & VY_JUMP_RETURN) != 0;
 }
 

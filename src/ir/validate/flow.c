@@ -269,7 +269,8 @@ static void flow_return(builder *b, const vy_stmt *s) {
         flow_tree(b, b->program->args.items[s->args + i].index, result);
         add_edge(b, b->control, result);
     }
-    b->returns = join(b, b->returns, b->control);
+    if (!b->flow->of_those_left)
+        b->returns = join(b, b->returns, b->control);
 }
 
 /* ---- statements ---- */

@@ -192,6 +192,26 @@ static const sample group_samples[] = {
     {"trap and meetings",
      ARRAY("s : u32 [1024] workgroup") "@if x[i] == 14 { trap 5 }\ns[l] = x[i]\nbarrier\nif s[0] == 3 && l == 2 { trap "
                                        "l }\nlet t = workgroup_reduce_add(s[l])\ny[i] = t\n"},
+    /* legalisation makes the last trap a return, and rules that know no order then let v differ everywhere */
+    {"all trap before a meeting, some behind it",
+     ARRAY(
+         "s : u32 [1024] workgroup") "@var v = n + group_id.x\nif v == 6 { trap 1 }\ns[l] = x[i]\nbarrier\nif x[i] == "
+                                     "14 { trap 2 }\nv = v + 1\ny[i] = v + s[l ^ 1]\n"},
+    {"all return before a meeting, some trap behind it",
+     ARRAY("s : u32 [1024] workgroup") "@var v = n + group_id.x\nif v & 1 == 1 {\nif v == 5 { return }\ny[i] = "
+                                       "v\n}\ns[l] = x[i]\nbarrier\nif x[i] == "
+                                       "14 { trap 2 }\nv = v + 1\ny[i] = v + s[l ^ 1]\n"},
+    {"all return in a loop before a meeting, some trap behind it",
+     ARRAY("s : u32 [1024] workgroup") "@var v = n + group_id.x\nvar w = l\nfor k in 0u32..3 {\nif v + k == 7 { return "
+                                       "}\nif (k ^ l) & 1 == 1 { continue }\nw = w * 3 + k }\ns[l] = w\nbarrier\nif "
+                                       "x[i] == "
+                                       "14 { trap 2 }\nv = v + 1\ny[i] = v + s[l ^ 1]\n"},
+    {"all leave a loop of meetings, some trap behind it",
+     ARRAY(
+         "s : u32 [1024] workgroup") "@var v = n + group_id.x\nvar w = x[i]\nfor k in 0u32..6 {\nif v + k == 7 { break "
+                                     "}\ns[l] = w\nbarrier\nif v + k == 5 { continue }\nw = w + s[l ^ "
+                                     "1]\nbarrier\n}\nif "
+                                     "w & 63 == 14 { trap w }\nv = v + 1\ny[i] = v + w\n"},
 };
 
 static const char *const shapes[] = {"1",     "3",    "33",       "1000",    "8",    "64",
