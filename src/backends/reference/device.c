@@ -57,6 +57,7 @@ static vyre_status shutdown(void *self, vyre_error *error) {
 static void destroy(void *self) {
     vy_reference *reference = self;
     vy_reference_forget_all(reference);
+    vy_reference_free_all(reference);
     pthread_mutex_destroy(&reference->lock);
     vy_release(reference, sizeof *reference);
 }

@@ -5,11 +5,39 @@
 #include "base/status.h"
 #include "driver/interop.h"
 
-typedef struct block {
-    size_t size;          /* of all of it that is ours */
-    unsigned char *bytes; /* those that follow, or somebody else's */
+typedef struct vy_reference_block {
+    struct vy_reference_block *before, *after; /* of the backend's */
+    size_t size;                               /* of all of it that is ours */
+    unsigned char *bytes;                      /* those that follow, or somebody else's */
     alignas(max_align_t) unsigned char own[];
 } block;
+
+/* The backend knows its blocks: a call that was abandoned does not free what it allocated. */
+static void enter(vy_reference *reference, block *made) {
+    pthread_mutex_lock(&reference->lock);
+    made->before = NULL;
+    made->after = reference->blocks;
+    if (made->after)
+        made->after->before = made;
+    reference->blocks = made;
+    pthread_mutex_unlock(&reference->lock);
+}
+
+static void leave(vy_reference *reference, block *made) {
+    pthread_mutex_lock(&reference->lock);
+    if (made->before)
+        made->before->after = made->after;
+    else
+        reference->blocks = made->after;
+    if (made->after)
+        made->after->before = made->before;
+    pthread_mutex_unlock(&reference->lock);
+}
+
+void vy_reference_free_all(vy_reference *reference) {
+    while (reference->blocks)
+        vy_reference_free(reference, (uintptr_t)reference->blocks, NULL);
+}
 
 static block *block_of(uint64_t native) {
     return (block *)(uintptr_t)native;
@@ -20,19 +48,19 @@ unsigned char *vy_reference_bytes(uint64_t native, uint64_t offset) {
 }
 
 vyre_status vy_reference_allocate(void *self, uint64_t size, uint64_t *native, vyre_error *error) {
-    (void)self;
     block *made = size < SIZE_MAX / 2 ? vy_allocate_zero(sizeof *made + (size_t)size) : NULL;
     if (!made)
         return vy_fail_memory(error, "allocating a resident buffer");
     made->size = sizeof *made + (size_t)size;
     made->bytes = made->own;
+    enter(self, made);
     *native = (uintptr_t)made;
     return VYRE_OK;
 }
 
 vyre_status vy_reference_free(void *self, uint64_t native, vyre_error *error) {
-    (void)self;
     (void)error;
+    leave(self, block_of(native));
     vy_release(block_of(native), block_of(native)->size);
     return VYRE_OK;
 }
@@ -47,6 +75,7 @@ vyre_status vy_reference_wrap(void *self, const vyre_place *place, uint64_t size
         return vy_fail_memory(error, "wrapping foreign memory");
     made->size = sizeof *made;
     made->bytes = (unsigned char *)(uintptr_t)place->address;
+    enter(self, made);
     *native = (uintptr_t)made;
     return VYRE_OK;
 }

@@ -25,9 +25,10 @@ typedef struct vy_reference_program {
 
 typedef struct vy_reference {
     const char *id;
-    pthread_mutex_t lock; /* guards programs and clock */
+    pthread_mutex_t lock; /* guards all that follows */
     vy_reference_program programs[VY_REFERENCE_PROGRAMS];
     uint64_t clock;
+    struct vy_reference_block *blocks; /* of resident buffers */
 } vy_reference;
 
 /* The constructors, for builtin.c. */
@@ -58,6 +59,8 @@ vyre_status vy_reference_download(void *self, uint64_t native, uint64_t offset, 
                                   vyre_error *error);
 vyre_status vy_reference_wrap(void *self, const vyre_place *place, uint64_t size, uint64_t *native, vyre_error *error);
 vyre_status vy_reference_place(void *self, uint64_t native, vyre_place *place, vyre_error *error);
+/* What is left of resident buffers when the backend ends. */
+void vy_reference_free_all(vy_reference *reference);
 /* The bytes of a resident buffer, from an offset. */
 unsigned char *vy_reference_bytes(uint64_t native, uint64_t offset);
 
