@@ -104,13 +104,12 @@ static uint64_t least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* Grid barriers are cut by the boundary. Grids that are larger in y and z than the device takes are cut here (launch.h). */
+/* Grid barriers are cut by the boundary, which also reads grids from buffers back: the device does neither by itself. Grids that are larger in y and z than the device takes are cut here (launch.h). */
 uint64_t vy_cuda_facts_capability(const vy_cuda_facts *facts, vyre_capability capability) {
     switch (capability) {
     case VYRE_CAPABILITY_SUBGROUP_OPS:
     case VYRE_CAPABILITY_F16:
     case VYRE_CAPABILITY_CANCEL:
-    case VYRE_CAPABILITY_INDIRECT_DISPATCH: /* three words are read back before the launch */
         return 1;
     case VYRE_CAPABILITY_BF16:
         return facts->architecture >= 80;
