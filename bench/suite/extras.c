@@ -1,4 +1,4 @@
-/* What is not a kernel: dispatches of nothing, compiling, the bandwidth of the memory. */
+/* What is not a kernel: dispatches of nothing, and compiling; the bandwidth of the memory has a file of its own (bandwidth.c). */
 #include "peer_c/peer.h"
 #include "suite.h"
 
@@ -58,44 +58,9 @@ static void compiles(report *r) {
     }
 }
 
-/* The same stream by ours and by hand; rows take turns. */
-static void bandwidth(report *r, const int *available, int quick) {
-    char reason[REASON] = "";
-    double rates[3][SAMPLES];
-    int counts[3] = {0}, rounds = quick ? 5 : 9;
-    work w;
-    if (!suite_work_make(&suite_triad, quick ? 4194304 : suite_triad.sizes[3], &w))
-        return;
-    void *mine = available[VERSION_OURS] ? suite_ours.prepare(&w, reason) : NULL;
-    void *plain = available[VERSION_C] ? suite_plain.prepare(&w, reason) : NULL;
-    if (reason[0])
-        fprintf(stderr, "SKIP bandwidth: %s\n", reason);
-    for (int round = -1; round < rounds; round++) /* the first warms up */
-        for (int kind = 0; kind < 3; kind++) {
-            double start = suite_now();
-            if (kind == 0 ? !mine || !suite_ours.run(mine) : !plain)
-                continue;
-            if (kind == 1)
-                suite_plain.run(plain);
-            else if (kind == 2)
-                peer_triad_streaming(w.n, 0.5, suite_plain.array(plain, 0), suite_plain.array(plain, 1),
-                                     (double *)suite_plain.array(plain, 2));
-            if (round >= 0)
-                rates[kind][counts[kind]++] = w.bytes / (suite_now() - start) * 1e-9;
-        }
-    suite_extra(r, "bandwidth of c = a + s * b", "ours", "GB/s", rates[0], counts[0]);
-    suite_extra(r, "bandwidth of c = a + s * b", "plain C loop, OpenMP", "GB/s", rates[1], counts[1]);
-    suite_extra(r, "bandwidth of c = a + s * b", "non-temporal stores, OpenMP", "GB/s", rates[2], counts[2]);
-    if (mine)
-        suite_ours.discard(mine);
-    if (plain)
-        suite_plain.discard(plain);
-    suite_work_free(&w);
-}
-
 void suite_extras(report *r, const int *available, int quick) {
     empty_dispatches(r, available);
     if (available[VERSION_OURS])
         compiles(r);
-    bandwidth(r, available, quick);
+    suite_bandwidth(r, available, quick);
 }

@@ -141,9 +141,7 @@ static void plan(const runner *runner, void *job, const options *o, int restores
     }
 }
 
-/* Returns when no thread of ours computes, or after a while: threads that still look for work take processors from the next version. Those of OpenMP look for
- * 10 to 20 ms. */
-static void settle(void) {
+void suite_settle(void) {
     struct timespec pause = {0, 2000000}, before, after;
     for (int i = 0; i < 50; i++) {
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
@@ -161,7 +159,7 @@ static void measure(const work *w, void *const *jobs, const options *o, row *row
     int restores = w->kernel->restores;
     for (int v = 0; v < VERSION_COUNT; v++)
         if (jobs[v]) {
-            settle();
+            suite_settle();
             plan(suite_runners[v], jobs[v], o, restores, &courses[v]);
         }
     for (int round = 0; round < SAMPLES; round++)
@@ -169,7 +167,7 @@ static void measure(const work *w, void *const *jobs, const options *o, row *row
             course *c = &courses[v];
             if (round >= c->rounds)
                 continue;
-            settle();
+            suite_settle();
             if (c->once < 0.02)
                 sample(suite_runners[v], jobs[v], 1, restores, &c->best);
             double seconds = sample(suite_runners[v], jobs[v], c->iterations, restores, &c->best);

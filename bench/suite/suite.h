@@ -116,6 +116,10 @@ extern const runner suite_ours, suite_plain, suite_opencl, suite_vulkan, suite_c
 
 double suite_now(void); /* seconds, monotonic */
 
+/* Returns when no thread of the process computes, or after a while: threads that still look for work take processors from the next version. Those of OpenMP
+ * look for 10 to 20 ms. */
+void suite_settle(void);
+
 typedef struct statistic {
     double median, min,
         spread;  /* seconds; of samples, but min of single runs; spread: (third quartile - first) / median */
@@ -179,6 +183,7 @@ extern const runner *const suite_runners[VERSION_COUNT];
 
 /* Empty dispatches, compiling cold and from disk, bandwidth. `available` tells which versions are open. */
 void suite_extras(report *r, const int *available, int quick);
+void suite_bandwidth(report *r, const int *available, int quick);
 /* The same for a device: what ours adds to the bare driver, transfers, compiling. */
 void suite_device_extras(report *r, const int *available, int quick);
 /* When copies and kernels of ours run on a device: `prepare` before it is opened. */

@@ -65,16 +65,24 @@ void peer_triad(size_t n, double s, const double *restrict a, const double *rest
         c[i] = a[i] + s * b[i];
 }
 
-/* n is a multiple of 8, and c is aligned to 64 bytes. */
+/* One line at a time, with the widest stores there are. n is a multiple of 8, and c is aligned to 64 bytes. */
 void peer_triad_streaming(size_t n, double s, const double *restrict a, const double *restrict b, double *restrict c) {
 #ifdef __SSE2__
 #pragma omp parallel
     {
+#ifdef __AVX512F__
+        __m512d factor = _mm512_set1_pd(s);
+#pragma omp for schedule(static)
+        for (size_t i = 0; i < n; i += 8)
+            _mm512_stream_pd(c + i,
+                             _mm512_add_pd(_mm512_loadu_pd(a + i), _mm512_mul_pd(factor, _mm512_loadu_pd(b + i))));
+#else
         __m128d factor = _mm_set1_pd(s);
 #pragma omp for schedule(static)
         for (size_t line = 0; line < n; line += 8)
             for (size_t i = line; i < line + 8; i += 2)
                 _mm_stream_pd(c + i, _mm_add_pd(_mm_loadu_pd(a + i), _mm_mul_pd(factor, _mm_loadu_pd(b + i))));
+#endif
         _mm_sfence();
     }
 #else
