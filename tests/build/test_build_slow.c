@@ -1,94 +1,46 @@
 /* What leaves the build: programs that need glibc alone, a library that exports only its own names, an installation
  * others can use. */
-#include "support/test.h"
+#include "build/shell.h"
 #include "vyre/base.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
-
-static const char *binary_dir(void) {
-    const char *value = getenv("VYRE_BINARY_DIR");
-    return value ? value : VYRE_BINARY_DIR;
-}
-
-static char folder[64];
-
-static int set_up(void **state) {
-    (void)state;
-    snprintf(folder, sizeof folder, "/tmp/vyre-build-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return system(command);
-}
-
-/* Runs a shell command and returns what it printed; fails the test if the command fails. */
-static char *run(const char *format, ...) {
-    static char output[1 << 20];
-    char command[4096];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(command, sizeof command, format, arguments);
-    va_end(arguments);
-    FILE *pipe = popen(command, "r");
-    assert_non_null(pipe);
-    size_t size = fread(output, 1, sizeof output - 1, pipe);
-    output[size] = 0;
-    int status = pclose(pipe);
-    if (status != 0)
-        fail_msg("status %d of: %s\n%s", status, command, output);
-    return output;
-}
-
-/* The sanitizers bring libraries of their own, and a bundle has no build to look at. */
-static void need_a_plain_build(void) {
-    if (VY_SANITIZED)
-        VY_SKIP("this is a build with a sanitizer");
-    if (access(vy_test_path("CMakeLists.txt"), R_OK) != 0)
-        VY_SKIP("there is no source tree here");
-    if (system("command -v readelf cmake pkg-config cc >/dev/null") != 0)
-        VY_SKIP("readelf, cmake, pkg-config or cc is missing");
-}
 
 static void the_bundle_needs_glibc_alone(void **state) {
     (void)state;
-    need_a_plain_build();
-    run("cd '%s' && tools/device-bundle '%s' '%s/bundle'", vy_test_source_dir(), binary_dir(), folder);
+    need_a_plain_build("readelf cmake pkg-config cc");
+    run("cd '%s' && tools/device-bundle '%s' '%s/bundle'", vy_test_source_dir(), build_folder(), shell_folder);
     const char *glibc = "libc|libm|libpthread|libdl|librt|ld-linux-x86-64|ld-linux-aarch64";
     /* cmocka has no static form in Debian, so the tests find it in the bundle itself; nothing else has that excuse. */
-    char *strict =
+    const char *strict =
         run("cd %s/bundle && for f in bin/* bench/* examples/*; do [ -x \"$f\" ] || continue; readelf -d \"$f\" | "
             "sed -n 's/.*NEEDED.*\\[\\(.*\\)\\].*/\\1/p' | grep -Ev '^(%s)\\.so' | sed \"s|^|$f |\"; done; true",
-            folder, glibc);
+            shell_folder, glibc);
     assert_string_equal(strict, "");
-    char *loose =
+    const char *loose =
         run("cd %s/bundle && for f in tests/* fuzz/* lib/*; do [ -f \"$f\" ] || continue; readelf -d \"$f\" | "
             "sed -n 's/.*NEEDED.*\\[\\(.*\\)\\].*/\\1/p' | grep -Ev '^(%s)\\.so' | "
             "while read -r n; do [ -f \"lib/$n\" ] || echo \"$f $n\"; done; done; true",
-            folder, glibc);
+            shell_folder, glibc);
     assert_string_equal(loose, "");
-    run("cd / && env -i '%s/bundle/tests/base.hash' 2>&1", folder);
+    run("cd / && env -i '%s/bundle/tests/base.hash' 2>&1", shell_folder);
 }
 
 static void the_shared_library_exports_only_its_own_names(void **state) {
     (void)state;
-    need_a_plain_build();
-    char *others = run("nm -D --defined-only '%s/libvyre.so' | awk '{print $3}' | grep -Ev '^(vyre_|VYRE_0$)'; true",
-                       binary_dir());
+    need_a_plain_build("readelf cmake pkg-config cc");
+    const char *others = run(
+        "nm -D --defined-only '%s/libvyre.so' | awk '{print $3}' | grep -Ev '^(vyre_|VYRE_0$)'; true", build_folder());
     assert_string_equal(others, "");
-    char *version = run("nm -D --defined-only '%s/libvyre.so' | grep -c ' vyre_version@@VYRE_0$'", binary_dir());
+    const char *version =
+        run("nm -D --defined-only '%s/libvyre.so' | grep -c ' vyre_version@@VYRE_0$'", build_folder());
     assert_string_equal(version, "1\n");
-    char *name = run("readelf -d '%s/libvyre.so' | grep SONAME", binary_dir());
+    const char *name = run("readelf -d '%s/libvyre.so' | grep SONAME", build_folder());
     assert_non_null(strstr(name, "libvyre.so."));
 }
 
 static void write_file(const char *name, const char *text) {
     char path[256];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
+    snprintf(path, sizeof path, "%s/%s", shell_folder, name);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     fputs(text, file);
@@ -100,27 +52,27 @@ static const char program[] =
 
 static void an_installed_library_is_found_and_linked(void **state) {
     (void)state;
-    need_a_plain_build();
+    need_a_plain_build("readelf cmake pkg-config cc");
     char expected[32];
     snprintf(expected, sizeof expected, "%s\n", vyre_version());
     const char *install = "cmake --install '%s' --prefix '%s/usr' 2>&1";
-    run(install, binary_dir(), folder);
+    run(install, build_folder(), shell_folder);
     write_file("use.c", program);
-    char *output = run("cd '%s' && export PKG_CONFIG_PATH=$(dirname $(find $PWD/usr -name vyre.pc)); "
-                       "export LD_LIBRARY_PATH=$(dirname $(find $PWD/usr -name libvyre.a)); "
-                       "cc use.c -o shared $(pkg-config --cflags --libs vyre) && ./shared && "
-                       "rm usr/lib*/libvyre.so* usr/lib/*/libvyre.so* 2>/dev/null; "
-                       "cc use.c -o static $(pkg-config --static --cflags --libs vyre) && ./static",
-                       folder);
+    const char *output = run("cd '%s' && export PKG_CONFIG_PATH=$(dirname $(find $PWD/usr -name vyre.pc)); "
+                             "export LD_LIBRARY_PATH=$(dirname $(find $PWD/usr -name libvyre.a)); "
+                             "cc use.c -o shared $(pkg-config --cflags --libs vyre) && ./shared && "
+                             "rm usr/lib*/libvyre.so* usr/lib/*/libvyre.so* 2>/dev/null; "
+                             "cc use.c -o static $(pkg-config --static --cflags --libs vyre) && ./static",
+                             shell_folder);
     assert_true(strlen(output) == 2 * strlen(expected) && strncmp(output, expected, strlen(expected)) == 0);
-    run(install, binary_dir(), folder);
+    run(install, build_folder(), shell_folder);
     write_file("CMakeLists.txt", "cmake_minimum_required(VERSION 3.22)\nproject(use C)\nfind_package(vyre REQUIRED)\n"
                                  "add_executable(a use.c)\ntarget_link_libraries(a vyre::vyre)\n"
                                  "add_executable(b use.c)\ntarget_link_libraries(b vyre::static)\n");
     output = run("cd '%s' && cmake -S . -B out -DCMAKE_PREFIX_PATH=$PWD/usr >log 2>&1 && cmake --build out >>log 2>&1 "
                  "|| { cat log; exit 1; }; "
                  "out/a && out/b",
-                 folder);
+                 shell_folder);
     assert_true(strlen(output) == 2 * strlen(expected) && strncmp(output, expected, strlen(expected)) == 0);
 }
 
@@ -131,44 +83,46 @@ static const char plugin_user[] =
 
 /* Installs under the prefix, puts a plug-in there, and lets a program linked either way say where it found it. */
 static void expect_plugins_of(const char *prefix) {
-    run("make -C '%s' --no-print-directory install BUILD='%s/build' PREFIX='%s/%s' 2>&1", vy_test_source_dir(), folder,
-        folder, prefix);
+    run("make -C '%s' --no-print-directory install BUILD='%s/build' PREFIX='%s/%s' 2>&1", vy_test_source_dir(),
+        shell_folder, shell_folder, prefix);
     write_file("use.c", plugin_user);
-    char *found = run("cd '%s' && libraries=$(dirname $(find $PWD/%s -name libvyre.a)) && mkdir -p $libraries/vyre && "
-                      "cp '%s/plugins/good.so' $libraries/vyre/ && export PKG_CONFIG_PATH=$libraries/pkgconfig && "
-                      "cc use.c -o shared $(pkg-config --cflags --libs vyre) -Wl,-rpath,$libraries && "
-                      "mkdir -p archive && cp $libraries/libvyre.a archive/ && "
-                      "cc use.c -o static $(pkg-config --cflags vyre) archive/libvyre.a "
-                      "$(pkg-config --libs --static libsodium) -pthread -ldl -lm && "
-                      "for p in shared static; do ./$p | sed \"s|$libraries/|own |\"; done",
-                      folder, prefix, binary_dir());
+    const char *found =
+        run("cd '%s' && libraries=$(dirname $(find $PWD/%s -name libvyre.a)) && mkdir -p $libraries/vyre && "
+            "cp '%s/plugins/good.so' $libraries/vyre/ && export PKG_CONFIG_PATH=$libraries/pkgconfig && "
+            "cc use.c -o shared $(pkg-config --cflags --libs vyre) -Wl,-rpath,$libraries && "
+            "mkdir -p archive && cp $libraries/libvyre.a archive/ && "
+            "cc use.c -o static $(pkg-config --cflags vyre) archive/libvyre.a "
+            "$(pkg-config --libs --static libsodium) -pthread -ldl -lm && "
+            "for p in shared static; do ./$p | sed \"s|$libraries/|own |\"; done",
+            shell_folder, prefix, build_folder());
     assert_string_equal(found, "own vyre/good.so\nown vyre/good.so\n");
 }
 
 static void every_installation_has_its_own_folder_of_plugins(void **state) {
     (void)state;
-    need_a_plain_build();
+    need_a_plain_build("readelf cmake pkg-config cc");
     char path[512];
-    snprintf(path, sizeof path, "%s/plugins/good.so", binary_dir());
+    snprintf(path, sizeof path, "%s/plugins/good.so", build_folder());
     if (access(path, R_OK) != 0)
         VY_SKIP("the plug-ins for tests are not here (%s)", path);
     if (system("command -v make ninja >/dev/null") != 0)
         VY_SKIP("make or ninja is missing");
-    run("cmake -G Ninja -S '%s' -B '%s/build' -DVYRE_TESTS=OFF -DCMAKE_BUILD_TYPE=None 2>&1", vy_test_source_dir(),
-        folder);
+    run("cmake -G Ninja -S '%s' -B '%s/build' -DVYRE_TESTS=OFF -DVYRE_COMPILER=OFF %s 2>&1", vy_test_source_dir(),
+        shell_folder, objects_but("/src/driver/plugin.c$"));
     expect_plugins_of("one");
     expect_plugins_of("two");
     run("make -C '%s' --no-print-directory install BUILD='%s/build' PREFIX=/opt/nowhere DESTDIR='%s/stage' 2>&1",
-        vy_test_source_dir(), folder, folder);
-    char *staged = run("cd '%s/stage/opt/nowhere' && for f in lib*/libvyre.a lib*/libvyre.so bin/vyre; do "
-                       "grep -q /opt/nowhere/lib[^/]*/vyre/ $f && ! grep -q '%s/stage' $f && echo $f; done | wc -l",
-                       folder, folder);
+        vy_test_source_dir(), shell_folder, shell_folder);
+    const char *staged =
+        run("cd '%s/stage/opt/nowhere' && for f in lib*/libvyre.a lib*/libvyre.so bin/vyre; do "
+            "grep -q /opt/nowhere/lib[^/]*/vyre/ $f && ! grep -q '%s/stage' $f && echo $f; done | wc -l",
+            shell_folder, shell_folder);
     assert_string_equal(staged, "3\n");
 }
 
 static void public_headers_compile_alone_in_c_and_cpp(void **state) {
     (void)state;
-    need_a_plain_build();
+    need_a_plain_build("readelf cmake pkg-config cc");
     int cpp = system("command -v c++ >/dev/null") == 0;
     run("cd '%s/include' && for h in vyre/*.h; do echo \"#include <$h>\" | cc -std=c11 -Wall -Wextra -Wpedantic "
         "-Werror -I. -fsyntax-only -x c - "
@@ -179,7 +133,6 @@ static void public_headers_compile_alone_in_c_and_cpp(void **state) {
 }
 
 int main(void) {
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(the_bundle_needs_glibc_alone),
         IN_FOLDER(the_shared_library_exports_only_its_own_names),

@@ -1,5 +1,5 @@
 /* The example plug-in runs programs with the reference's bits, and is built by its own Makefile and CMakeLists.txt. */
-#include "driver/registry/shell.h"
+#include "build/shell.h"
 #include "vyre/driver.h"
 #include "vyre/text.h"
 
@@ -78,7 +78,6 @@ static void the_example_links_against_nothing(void **state) {
 }
 
 int main(void) {
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_example_gives_the_references_bits),
         IN_FOLDER(the_examples_makefile_builds_it),

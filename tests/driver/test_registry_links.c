@@ -1,5 +1,5 @@
 /* Records survive every way of linking: archive or shared library, application and plug-in, two compilers, --gc-sections, LTO. */
-#include "driver/registry/shell.h"
+#include "build/shell.h"
 
 static void records_are_seen_however_a_program_is_linked(void **state) {
     (void)state;
@@ -12,7 +12,7 @@ static void records_are_seen_however_a_program_is_linked(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(records_are_seen_however_a_program_is_linked, make_folder, remove_folder),
+        IN_FOLDER(records_are_seen_however_a_program_is_linked),
     };
     return cmocka_run_group_tests_name("registry links", tests, NULL, NULL);
 }
