@@ -41,7 +41,8 @@ VYRE_API vyre_status vyre_pending_wait(vyre_pending *pending, uint64_t timeout_n
 /* Asks the work to end, and returns at once. vyre_pending_wait then gives VYRE_CANCELLED, or the result if it was done before. What a backend
  * cannot stop (capability `cancel`) runs to its end unobserved. */
 VYRE_API void vyre_pending_cancel(vyre_pending *pending);
-/* Cancels what is not done, leaves its queue, and returns at once. NULL is ignored. */
+/* Cancels what is not done, leaves its queue, and returns at once. NULL is ignored. Once what was started is waited for and freed, no thread of
+ * the library has a reference to the backend: whoever releases the last of its own has closed it when that call returns. */
 VYRE_API void vyre_pending_free(vyre_pending *pending);
 
 /* ---- completions ---- */

@@ -161,6 +161,7 @@ static void work(vy_job *job) {
     vy_span_end(span, dispatch, .label = p->config.label, .program = vyre_program_name(p->dispatch.program),
                 .backend = p->dispatch.backend->id, .status = status);
     vy_pending_finish(p, status);
+    vy_pending_unlock_unreference(p);
 }
 
 static vyre_status start_on_pool(vyre_pending *p, const vy_dispatch *asked, vyre_error *error) {

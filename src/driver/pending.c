@@ -48,6 +48,15 @@ void vy_pending_unreference(vyre_pending *p) {
     vyre_backend_release(backend);
 }
 
+void vy_pending_unlock_unreference(vyre_pending *p) {
+    int is_last_possible = p->is_freed;
+    if (!is_last_possible)
+        atomic_fetch_sub_explicit(&p->references, 1, memory_order_acq_rel);
+    pthread_mutex_unlock(&p->lock);
+    if (is_last_possible)
+        vy_pending_unreference(p);
+}
+
 /* ---- the end of the work ---- */
 
 static void set_done(vyre_pending *p) {
@@ -60,22 +69,19 @@ static void set_done(vyre_pending *p) {
 void vy_pending_finish(vyre_pending *p, vyre_status status) {
     vyre_backend *backend = p->dispatch.backend;
     vy_async *async = &backend->async;
+    pthread_mutex_lock(&p->lock); /* whoever finds nothing in flight any more finds this one done */
+    p->status = status;
+    p->is_finished = 1;
     pthread_mutex_lock(&async->lock);
     *(p->previous ? &p->previous->next : &async->first) = p->next;
     *(p->next ? &p->next->previous : &async->last) = p->previous;
     pthread_mutex_unlock(&async->lock);
-
-    pthread_mutex_lock(&p->lock);
-    p->status = status;
-    p->is_finished = 1;
+    vy_count(VY_COUNTER_pending, UINT64_MAX); /* one less */
+    vy_backend_leave(backend);
     if (p->is_done)
         pthread_cond_broadcast(&p->changed);
     else
         set_done(p);
-    pthread_mutex_unlock(&p->lock);
-    vy_count(VY_COUNTER_pending, UINT64_MAX); /* one less */
-    vy_backend_leave(backend);
-    vy_pending_unreference(p);
 }
 
 /* A handle that is destroyed and has not said that it is ready will not say so any more. Whoever collects has a reference. */
@@ -110,15 +116,18 @@ static void collect(vyre_pending *p, uint64_t deadline_ns) {
     if (is_over)
         status = vy_boundary_finish(backend, status, &p->dispatch.launch, &p->trap, &p->error);
 
-    pthread_mutex_lock(&p->lock);
-    while (is_over && p->is_cancelling)
-        pthread_cond_wait(&p->changed, &p->lock);
     if (is_over) {
+        pthread_mutex_lock(&p->lock);
+        while (p->is_cancelling)
+            pthread_cond_wait(&p->changed, &p->lock);
         p->native.vtable = NULL;
         pthread_mutex_unlock(&p->lock);
         p->calls.destroy(p->native.self);
         forget_announcement(p);
-        vy_pending_finish(p, status); /* whoever collects has a reference beside the work's */
+        vy_pending_finish(p, status);
+        atomic_fetch_sub_explicit(&p->references, 1,
+                                  memory_order_acq_rel); /* the work's; whoever collects has another */
+    } else {
         pthread_mutex_lock(&p->lock);
     }
     p->is_collecting = 0;
@@ -136,8 +145,7 @@ static void settle(vy_job *job) {
     p->is_in_line = 0;
     if (is_open(p))
         collect(p, 0);
-    pthread_mutex_unlock(&p->lock);
-    vy_pending_unreference(p);
+    vy_pending_unlock_unreference(p);
 }
 
 static void announce(void *user) {
@@ -149,11 +157,12 @@ static void announce(void *user) {
     if (p->queue && !p->is_done)
         vy_completions_push(p->queue, p);
     pthread_cond_broadcast(&p->changed);
+    if (is_first) { /* there is one reference for it */
+        vy_pending_unlock_unreference(p);
+        return;
+    }
     pthread_mutex_unlock(&p->lock);
-    if (is_first) /* there is one reference for it */
-        vy_pending_unreference(p);
-    else
-        vy_backend_violation(p->dispatch.backend, &unseen, "it said twice that a dispatch in flight is ready");
+    vy_backend_violation(p->dispatch.backend, &unseen, "it said twice that a dispatch in flight is ready");
 }
 
 /* A thread of the pool collects it; without one, this thread does. */
@@ -315,6 +324,7 @@ void vyre_pending_free(vyre_pending *p) {
     pthread_mutex_lock(&p->lock);
     vy_completions_leave(p);
     cancel(p);
+    p->is_freed = 1;
     pthread_mutex_unlock(&p->lock);
     vy_pending_unreference(p);
 }

@@ -5,7 +5,7 @@
  * cancelled dispatch is done at once and finished later. Between start and finish it stands in its backend's list, so that flush, shutdown
  * and recovery find it.
  *
- * Locks: the list's, or a handle's and then its queue's. None is held while the backend runs. */
+ * Locks: a handle's, then its queue's or the list's or the backend's. None is held while the backend runs. */
 #ifndef VY_DRIVER_PENDING_H
 #define VY_DRIVER_PENDING_H
 
@@ -26,6 +26,7 @@ struct vyre_pending {
     pthread_mutex_t lock; /* guards what follows, but for what one collector at a time works on */
     pthread_cond_t changed;
     int is_done, is_finished, is_taken, is_cancelled;
+    int is_freed;      /* the caller gave its reference up */
     int is_collecting; /* a thread is inside the native handle */
     int is_cancelling; /* a thread is inside its `cancel` */
     int is_watched;    /* the native handle was asked to say when it is ready: a reference */
@@ -57,7 +58,11 @@ struct vyre_pending {
 vyre_status vy_pending_start(vy_dispatch *asked, void *kept, void (*release)(void *kept), vyre_pending **out,
                              vyre_error *error);
 void vy_pending_unreference(vyre_pending *pending);
-/* The work has ended with this status; its error and outputs lie in the handle. Drops the work's reference. */
+/* Gives up the lock, which is held, and a reference. While the caller has its handle, that reference goes under the lock: a caller that sees
+ * the end and frees all it has is then the last, and the backend's threads are joined when it returns. */
+void vy_pending_unlock_unreference(vyre_pending *pending);
+/* The work has ended with this status; its error and outputs lie in the handle. Takes the lock and leaves it held; the work's reference is
+ * the caller's to drop. */
 void vy_pending_finish(vyre_pending *pending, vyre_status status);
 /* Sees to it that a native handle is collected without anybody waiting. With the lock held; gives it up for a moment. */
 void vy_pending_watch(vyre_pending *pending);

@@ -561,6 +561,34 @@ static void large_slots_change_hands(void **state) {
     }
 }
 
+/* Whoever waited for all it started and gives up all it has closes the backend itself: none of the library's threads is left when it returns. */
+static void the_end_of_work_leaves_nothing_behind_it(void **state) {
+    (void)state;
+    for (int round = 0; round < 200; round++) {
+        world w;
+        vyre_completions *queue = NULL;
+        int by_queue = round & 2;
+        open_world(&w, round & 1);
+        w.f->destroyed = &w.destroyed;
+        if (by_queue)
+            assert_int_equal(vyre_completions_new(&queue, &w.error), VYRE_OK);
+        vyre_pending *p = begin(&w, NULL), *given = p;
+        if (by_queue) {
+            assert_int_equal(vyre_completions_attach(queue, p, 7, &w.error), VYRE_OK);
+            assert_int_equal(vyre_completions_next(queue, FOR_EVER, &given, NULL, &w.error), VYRE_OK);
+        }
+        assert_ptr_equal(given, p);
+        assert_int_equal(vyre_pending_wait(p, FOR_EVER, &w.outputs, NULL, &w.error), VYRE_OK);
+        vyre_pending_free(p);
+        vyre_completions_free(queue);
+        vyre_backend_release(w.backend);
+        assert_int_equal(atomic_load(&w.destroyed), 1);
+        assert_int_equal(atomic_load(&later.alive), 0);
+        vyre_outputs_free(&w.outputs);
+        fake_case_close(&w.c);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(
@@ -588,6 +616,7 @@ int main(void) {
         cmocka_unit_test(slots_are_counted_when_they_are_taken),
         cmocka_unit_test(large_slots_change_hands),
         cmocka_unit_test(hundreds_are_in_flight_at_once),
+        cmocka_unit_test(the_end_of_work_leaves_nothing_behind_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

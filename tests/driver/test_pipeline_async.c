@@ -67,6 +67,7 @@ static void what_can_be_cancelled_is_compiled_so(void **state) {
     vyre_outputs outputs = VYRE_OUTPUTS_INIT;
     assert_int_equal(vyre_pending_wait(pending, UINT64_MAX, &outputs, NULL, NULL), VYRE_CANCELLED);
     vyre_pending_free(pending);
+    assert_int_equal(vyre_backend_shutdown(r.backend, NULL), VYRE_OK); /* what was cancelled has ended */
     vyre_outputs_free(&outputs);
     vyre_pipeline_release(pipeline);
     rig_close(&r);
