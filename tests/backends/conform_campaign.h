@@ -4,6 +4,7 @@
  *   VYRE_CAMPAIGN_SEED     first seed (VYRE_SEED, else 1)
  *   VYRE_CAMPAIGN_WORKERS  processes (the cores)
  *   VYRE_CAMPAIGN_SECONDS  after so many no more programs are started (no bound)
+ *   VYRE_CAMPAIGN_PATIENCE after so many a program is one that does not end (60; more in an emulator)
  *   VYRE_CAMPAIGN_LENGTH   statements asked for, at most (no bound): short programs are quick to compile, and there can be more of them
  *   VYRE_CAMPAIGN_FOLDER   where failing cases go (campaign-failures in the working directory), each to be run with `vyre run BASE.vyre @BASE.args`
  *   VYRE_CAMPAIGN_JSON     a file for the figures
@@ -27,7 +28,6 @@
 #include <unistd.h>
 
 enum { CONFORM_WORKERS = 64, CONFORM_FAILURES = 4 /* of a worker: then it stops */, CONFORM_VARIANTS = 8 };
-enum { CONFORM_CASE_SECONDS = 60, CONFORM_SHRINK_SECONDS = 120 };
 
 /* Pairs of variable and value, "NAME=VALUE NAME=VALUE". */
 typedef struct conform_variant {
@@ -56,6 +56,10 @@ typedef struct conform_campaign {
 static inline uint64_t conform_setting(const char *name, uint64_t otherwise) {
     const char *value = getenv(name);
     return value && *value ? strtoull(value, NULL, 0) : otherwise;
+}
+
+static inline unsigned conform_patience(void) {
+    return (unsigned)conform_setting("VYRE_CAMPAIGN_PATIENCE", 60);
 }
 
 static inline uint64_t conform_clock(void) {
@@ -150,7 +154,7 @@ static inline void conform_failed(const conform_campaign *m, conform *c, const v
     printf("FAIL seed %" PRIu64 ", %s, %s: %s\n", seed, m->variants[conform_variant_of(m, seed)].settings,
            conform_form_names[form], c->message);
     fflush(stdout);
-    alarm(CONFORM_SHRINK_SECONDS);
+    alarm(2 * conform_patience());
     vyre_case *small = conform_shrink(c, vyre_case_program(given), vyre_case_arguments(given), form, 300);
     if (small) {
         c->checks = 1;
@@ -208,7 +212,7 @@ static inline void conform_work(const conform_campaign *m, conform_worker *w) {
         conform_open_variant(m, &c[i], i);
     for (; w->next < m->count && w->failures < CONFORM_FAILURES && conform_takes_more(m); w->next += m->workers) {
         uint64_t seed = m->seed + w->next;
-        alarm(CONFORM_CASE_SECONDS);
+        alarm(conform_patience());
         w->failures += !conform_one(m, w, &c[conform_variant_of(m, seed)], seed);
         w->done++;
     }

@@ -164,6 +164,13 @@ static void the_environment_is_ours_inside_and_the_callers_after(void **state) {
     __builtin_ia32_ldmxcsr(odd);
     assert_true(tiny * quarter == 0);
     feclearexcept(FE_ALL_EXCEPT);
+#elif defined(__aarch64__)
+    uint64_t odd, found;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(odd));
+    odd |= 0x03000000; /* flush to zero, one NaN for all */
+    __asm__ volatile("msr fpcr, %0" : : "r"(odd));
+    assert_true(tiny * quarter == 0);
+    feclearexcept(FE_ALL_EXCEPT);
 #endif
     vy_fenv saved;
     vy_fenv_enter(&saved);
@@ -175,6 +182,10 @@ static void the_environment_is_ours_inside_and_the_callers_after(void **state) {
     unsigned found = __builtin_ia32_stmxcsr();
     __builtin_ia32_ldmxcsr(0x1f80);
     assert_int_equal(found & 0x8040, 0x8040);
+#elif defined(__aarch64__)
+    __asm__ volatile("mrs %0, fpcr" : "=r"(found));
+    __asm__ volatile("msr fpcr, %0" : : "r"(UINT64_C(0)));
+    assert_int_equal(found, odd);
 #endif
     fesetround(FE_TONEAREST);
     assert_int_equal(mode, FE_TONEAREST);

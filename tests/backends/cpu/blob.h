@@ -1,6 +1,6 @@
 /* Code written by hand, and a `cpu` backend that "compiles" programs to it: what the runtime does is tested without a compiler.
  *
- * A kernel runs workgroups of one invocation. x86-64 only; elsewhere the tests that run code are skipped. */
+ * A kernel runs workgroups of one invocation. For x86-64 and AArch64; elsewhere the tests that run code are skipped. */
 #ifndef VY_TESTS_CPU_BLOB_H
 #define VY_TESTS_CPU_BLOB_H
 
@@ -19,7 +19,13 @@ typedef struct blob {
     uint64_t workgroup, spill;
 } blob;
 
+/* The frame (backends/cpu/kernel.h): buffers 0, params 8, workgroup 16, spill 24, cancel 32, stop 40, trap_invocation 48, trap_code 56, stopped 60; a buffer:
+ * data 0, count 8, next one at 16. */
 #if defined(__x86_64__)
+#include "backends/cpu/blob_x86_64.h"
+#define BLOB_HAS_CODE 1
+#elif defined(__aarch64__)
+#include "backends/cpu/blob_aarch64.h"
 #define BLOB_HAS_CODE 1
 #else
 #define BLOB_HAS_CODE 0
@@ -28,74 +34,33 @@ typedef struct blob {
 #define BLOB_NEEDS_CODE()                                                                                              \
     do {                                                                                                               \
         if (!BLOB_HAS_CODE)                                                                                            \
-            VY_SKIP("the code of this test is for x86-64");                                                            \
+            VY_SKIP("the code of this test is for x86-64 and AArch64");                                                \
     } while (0)
 
-/* The frame (backends/cpu/kernel.h): buffers 0, params 8, workgroup 16, spill 24, cancel 32, stop 40, trap_invocation 48, trap_code 56, stopped 60; a buffer:
- * data 0, count 8, next one at 16. Called with rdi = frame, rsi = first, rdx = end. */
 #if BLOB_HAS_CODE
-__asm__(
-    ".pushsection .rodata\n"
-    /* out[g] = in[g] + p */
-    "blob_add:\n"
-    "  movq (%rdi), %rax\n  movq (%rax), %r8\n  movq 16(%rax), %r9\n"
-    "  movq 8(%rdi), %rax\n  movl (%rax), %ecx\n"
-    "1: cmpq %rdx, %rsi\n  jae 2f\n"
-    "  movl (%r8,%rsi,4), %eax\n  addl %ecx, %eax\n  movl %eax, (%r9,%rsi,4)\n"
-    "  incq %rsi\n  jmp 1b\n"
-    "2: ret\nblob_add_end:\n"
-    /* x[g] += 1, slowly */
-    "blob_slow:\n"
-    "  movq (%rdi), %rax\n  movq (%rax), %r8\n"
-    "1: cmpq %rdx, %rsi\n  jae 3f\n"
-    "  movl $2000, %ecx\n"
-    "2: pause\n  decl %ecx\n  jnz 2b\n"
-    "  incl (%r8,%rsi,4)\n"
-    "  incq %rsi\n  jmp 1b\n"
-    "3: ret\nblob_slow_end:\n"
-    /* every group whose number leaves 3 when divided by 5 traps, with 100 + its number */
-    "blob_trap:\n"
-    "  movq %rdx, %r10\n"
-    "1: cmpq %r10, %rsi\n  jae 3f\n"
-    "  movq %rsi, %rax\n  xorl %edx, %edx\n  movl $5, %ecx\n  divq %rcx\n"
-    "  cmpq $3, %rdx\n  jne 2f\n"
-    "  cmpq 48(%rdi), %rsi\n  jae 2f\n"
-    "  movq %rsi, 48(%rdi)\n  leal 100(%rsi), %eax\n  movl %eax, 56(%rdi)\n"
-    "2: incq %rsi\n  jmp 1b\n"
-    "3: ret\nblob_trap_end:\n"
-    /* runs until it is told to end */
-    "blob_spin:\n"
-    "  movq 32(%rdi), %rax\n  movq 40(%rdi), %rcx\n"
-    "1: pause\n  movl (%rax), %edx\n  orl (%rcx), %edx\n  jz 1b\n"
-    "  movl $1, 60(%rdi)\n  ret\nblob_spin_end:\n"
-    /* x[g] = MXCSR, which it then spoils: towards zero, flushing */
-    "blob_mxcsr:\n"
-    "  movq (%rdi), %rax\n  movq (%rax), %r8\n"
-    "  stmxcsr (%r8,%rsi,4)\n"
-    "  movl $0xffc0, -8(%rsp)\n  ldmxcsr -8(%rsp)\n  ret\nblob_mxcsr_end:\n"
-    /* writes the first and last byte of 4096 of the workgroup and of 8192 of the spill; x[g] = the low bits of both addresses */
-    "blob_memory:\n"
-    "  movq (%rdi), %rax\n  movq (%rax), %r8\n"
-    "  movq 16(%rdi), %r9\n  movq 24(%rdi), %r10\n"
-    "1: cmpq %rdx, %rsi\n  jae 2f\n"
-    "  movb $1, (%r9)\n  movb $1, 4095(%r9)\n  movb $1, (%r10)\n  movb $1, 8191(%r10)\n"
-    "  movl %r9d, %eax\n  orl %r10d, %eax\n  andl $63, %eax\n  movl %eax, (%r8,%rsi,4)\n"
-    "  incq %rsi\n  jmp 1b\n"
-    "2: ret\nblob_memory_end:\n"
-    ".popsection\n");
+/* They are local to the file: the table of global offsets has no place for them. */
+#define BLOB_HERE __attribute__((visibility("hidden")))
 #define BLOB(name, workgroup, spill)                                                                                   \
-    extern const unsigned char blob_##name[], blob_##name##_end[];                                                     \
+    extern const unsigned char blob_##name[] BLOB_HERE, blob_##name##_end[] BLOB_HERE;                                 \
     static const blob name##_blob __attribute__((unused)) = {blob_##name, blob_##name##_end, workgroup, spill}
 #else
 #define BLOB(name, workgroup, spill)                                                                                   \
     static const blob name##_blob __attribute__((unused)) = {NULL, NULL, workgroup, spill}
+#define BLOB_CONTROL_OF_RULES 0u
+#define BLOB_CONTROL_OF_CALLER(i) ((uint32_t)(i))
+static inline uint32_t blob_control_get(void) {
+    return 0;
+}
+static inline void blob_control_set(uint32_t value) {
+    (void)value;
+}
 #endif
 
 BLOB(add, 0, 0);
 BLOB(slow, 0, 0);
 BLOB(trap, 0, 0);
 BLOB(spin, 0, 0);
-BLOB(mxcsr, 0, 0);
+BLOB(control, 0, 0);
 BLOB(memory, 4096, 8192);
 
 /* An object around some code. */
@@ -122,8 +87,8 @@ static inline blob blob_of(const vyre_program *program) {
     const struct {
         const char *name;
         blob code;
-    } rows[] = {{"add", add_blob},   {"slow", slow_blob},   {"trapping", trap_blob},
-                {"spin", spin_blob}, {"mxcsr", mxcsr_blob}, {"memory", memory_blob}};
+    } rows[] = {{"add", add_blob},   {"slow", slow_blob},       {"trapping", trap_blob},
+                {"spin", spin_blob}, {"control", control_blob}, {"memory", memory_blob}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strcmp(rows[i].name, vyre_program_name(program)) == 0)
             return rows[i].code;

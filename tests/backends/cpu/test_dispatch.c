@@ -456,26 +456,6 @@ static void results_come_from_flight(void **state) {
 
 /* ---- environment ---- */
 
-#if BLOB_HAS_CODE
-static uint32_t mxcsr(void) {
-    uint32_t value;
-    __asm__ volatile("stmxcsr %0" : "=m"(value));
-    return value;
-}
-
-static void set_mxcsr(uint32_t value) {
-    __asm__ volatile("ldmxcsr %0" : : "m"(value));
-}
-#else
-static uint32_t mxcsr(void) {
-    return 0;
-}
-
-static void set_mxcsr(uint32_t value) {
-    (void)value;
-}
-#endif
-
 static void code_runs_in_the_environment_of_the_rules(void **state) {
     (void)state;
     BLOB_NEEDS_CODE();
@@ -485,16 +465,16 @@ static void code_runs_in_the_environment_of_the_rules(void **state) {
     vyre_arguments arguments = {.inputs = &span, .input_count = 1};
     vyre_outputs outputs = VYRE_OUTPUTS_INIT;
     blob_open(&r, 1);
-    vyre_pipeline *pipeline = blob_pipeline(&r, BLOB_OVER_X("mxcsr"));
-    uint32_t before = mxcsr();
+    vyre_pipeline *pipeline = blob_pipeline(&r, BLOB_OVER_X("control"));
+    uint32_t before = blob_control_get();
     for (int i = 0; i < 3; i++) {
-        uint32_t mine = 0x9f80 | (uint32_t)i << 13; /* flushing, rounding somehow */
-        set_mxcsr(mine);
+        uint32_t mine = BLOB_CONTROL_OF_CALLER(i);
+        blob_control_set(mine);
         vyre_status status = vyre_pipeline_dispatch(pipeline, &arguments, NULL, &outputs, NULL, NULL);
-        uint32_t after = mxcsr();
-        set_mxcsr(before);
+        uint32_t after = blob_control_get();
+        blob_control_set(before);
         assert_int_equal(status, VYRE_OK);
-        assert_int_equal(*(uint32_t *)outputs.items[0].data, 0x1f80);
+        assert_int_equal(*(uint32_t *)outputs.items[0].data, BLOB_CONTROL_OF_RULES);
         assert_int_equal(after, mine);
     }
     vyre_outputs_free(&outputs);
