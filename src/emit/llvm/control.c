@@ -122,10 +122,13 @@ static void masked_branch(vy_emitter *e, LLVMValueRef mask, uint32_t first, uint
     vy_llvm_start(e, end);
 }
 
-/* The branches for lanes that do not agree. */
-static void mixed_if(vy_emitter *e, uint32_t index, const vy_stmt *s, LLVMValueRef condition) {
+/* The branches for lanes that do not agree. `is_part`: nor are all of them in the first one. */
+static void mixed_if(vy_emitter *e, uint32_t index, const vy_stmt *s, LLVMValueRef condition, int is_part) {
     LLVMValueRef no = s->middle == s->end ? NULL : vy_llvm_both(e, e->mask, LLVMBuildNot(e->builder, condition, ""));
+    int before = e->is_part;
+    e->is_part |= is_part;
     masked_branch(e, vy_llvm_both(e, e->mask, condition), index + 1, s->middle);
+    e->is_part = before;
     if (no)
         masked_branch(e, no, s->middle, s->end);
 }
@@ -140,7 +143,7 @@ static void agreed_if(vy_emitter *e, uint32_t index, const vy_stmt *s) {
     branch_with(e, NULL, index + 1, s->middle);
     vy_llvm_go(e, end);
     vy_llvm_start(e, mixed);
-    mixed_if(e, index, s, condition);
+    mixed_if(e, index, s, condition, !holds || vy_llvm_holds_exactly(e, s->a));
     vy_llvm_go(e, end);
     vy_llvm_start(e, end);
     e->copies /= 2;
@@ -150,7 +153,7 @@ static void varied_if(vy_emitter *e, uint32_t index, const vy_stmt *s) {
     if (!e->mask && e->copies < COPIES && size_of(e, index + 1, s->middle) <= SMALL)
         agreed_if(e, index, s);
     else
-        mixed_if(e, index, s, vy_llvm_expr_lanes(e, s->a));
+        mixed_if(e, index, s, vy_llvm_expr_lanes(e, s->a), 0);
 }
 
 /* ---- for: one step ---- */

@@ -101,6 +101,7 @@ typedef struct vy_emitter {
     LLVMValueRef local_id[3];                                      /* lanes */
     LLVMValueRef row_index[VY_LLVM_ROWS], row_id[3][VY_LLVM_ROWS]; /* of the first lane of a row */
     LLVMValueRef mask;                                             /* lanes of i1; NULL: all */
+    int is_part;                                                   /* the mask is not full: nobody asks whether it is */
     LLVMValueRef returned;                                         /* alloca of a mask; NULL: nobody returns alone */
     int keeps_returned;            /* a later stretch needs the mask: it is kept for every chunk */
     int some_gone;                 /* lanes may have returned in a stretch before this one */
@@ -231,6 +232,8 @@ int vy_llvm_may_stride(const vy_emitter *e, uint32_t expr, uint64_t *stride);
 LLVMValueRef vy_llvm_may_row(vy_emitter *e, uint32_t expr, uint32_t k, LLVMValueRef *fits);
 /* i1: a condition that is true in all lanes, told without them. It may say no where all are. NULL: lanes have to be asked. */
 LLVMValueRef vy_llvm_holds(vy_emitter *e, uint32_t condition);
+/* Whether what it says no to is not true in all lanes, but for numbers that wrap. */
+int vy_llvm_holds_exactly(const vy_emitter *e, uint32_t condition);
 
 /* ---- masks ---- */
 

@@ -168,6 +168,10 @@ static LLVMValueRef contiguous_load(vy_emitter *e, uint32_t memory, const LLVMVa
     unsigned alignment = alignment_of(e, memory);
     LLVMValueRef at[VY_LLVM_ROWS];
     branches b = {0};
+    if (mask && e->is_part) {
+        row_addresses(e, memory, first, mask, at);
+        return load_rows(e, type, at, mask, alignment);
+    }
     if (mask) {
         b = branch(e, all ? all : vy_llvm_all(e, mask));
         vy_llvm_start(e, b.yes);
@@ -327,6 +331,8 @@ static LLVMValueRef anywhere_load(vy_emitter *e, const vy_expr *x, LLVMValueRef 
 static LLVMValueRef lucky_load(vy_emitter *e, const vy_expr *x, LLVMValueRef mask, LLVMValueRef all, uint64_t stride) {
     LLVMTypeRef type = vy_llvm_type(e, (vyre_type)x->type);
     unsigned alignment = alignment_of(e, x->a);
+    if (e->is_part)
+        return scattered_load(e, vy_llvm_lanes(e, type), x->a, vy_llvm_expr_lanes(e, x->b), mask);
     LLVMValueRef at[VY_LLVM_ROWS], fits = !mask ? NULL : all ? all : vy_llvm_all(e, mask), lucky;
     for (uint32_t k = 0; k < e->row_count; k++)
         at[k] = address(e, x->a, vy_llvm_may_row(e, x->b, k, &fits));
@@ -478,6 +484,11 @@ static void whole_store(vy_emitter *e, uint32_t memory, LLVMValueRef value, cons
 static void contiguous_store(vy_emitter *e, uint32_t memory, LLVMValueRef value, const LLVMValueRef *first) {
     LLVMValueRef at[VY_LLVM_ROWS];
     branches b = {0};
+    if (e->mask && e->is_part) {
+        row_addresses(e, memory, first, e->mask, at);
+        store_rows(e, value, at, e->mask, alignment_of(e, memory));
+        return;
+    }
     if (e->mask) {
         b = branch(e, vy_llvm_all(e, e->mask));
         vy_llvm_start(e, b.yes);

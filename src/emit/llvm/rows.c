@@ -256,3 +256,18 @@ LLVMValueRef vy_llvm_holds(vy_emitter *e, uint32_t expr) {
         return NULL;
     return holds_in_rows(e, expr, counts, stride);
 }
+
+/* What may have a stride fails where it has none, too. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+int vy_llvm_holds_exactly(const vy_emitter *e, uint32_t expr) {
+    const vy_expr *x = &e->program->exprs.items[expr];
+    uint64_t stride;
+    if (vy_expr_sameness(e->uniform, expr) != VY_SAME_NOWHERE)
+        return 1;
+    if (x->kind == VY_EXPR_VARIABLE && e->slots[x->a].made_of != VY_NONE)
+        return vy_llvm_holds_exactly(e, e->slots[x->a].made_of);
+    if (x->kind == VY_EXPR_OP && x->op == VYRE_OP_LAND)
+        return vy_llvm_holds_exactly(e, x->a) && vy_llvm_holds_exactly(e, x->b);
+    if (is_counting(e, x, &stride))
+        return vy_stride_of(e->uniform, x->a, &stride) && vy_stride_of(e->uniform, x->b, &stride);
+    return vy_stride_of(e->uniform, expr, &stride);
+}
