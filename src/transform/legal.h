@@ -27,6 +27,8 @@ typedef struct vy_legal_target {
     uint8_t cancellable;    /* the program asks whether it is to end (`poll`) */
     uint8_t zeroes_arrays;  /* arrays start as zero anyway */
     uint8_t aligned_buffers; /* every buffer starts at a multiple of 16 bytes */
+    uint8_t
+        ends_at_grid_barriers; /* the emitter's grid barrier ends the grid if somebody reported or a poll was true: no workgroup waits there for one that ended */
 } vy_legal_target;
 
 /* Rewrites `program` for the target. Calls of functions are inlined, prints are dropped. *out is a new program of level legal; `program` is not changed. Any thread.

@@ -341,12 +341,14 @@ static void leave_at_last(ender *e, uint32_t index, const vy_stmt *s) {
     e->state = 0;
 }
 
-/* A meeting of the program to which not all may come alive. A collective orders no memory: where one asks, a barrier stays. */
+/* A meeting of the program to which not all may come alive. A collective orders no memory: where one asks, a barrier stays. To a grid barrier come whole workgroups: one of which
+ * somebody ended leaves before it. */
 static void meet_as(ender *e, uint32_t index, const vy_stmt *s) {
-    if (s->kind == VY_STMT_BARRIER && e->asks)
+    int is_grid = s->kind == VY_STMT_BARRIER && s->scope == VYRE_SCOPE_DEVICE;
+    if (s->kind == VY_STMT_BARRIER && e->asks && !is_grid)
         vy_copy_stmt(&e->copy, index);
     meet(e, e->state);
-    if (s->kind == VY_STMT_COLLECTIVE)
+    if (s->kind == VY_STMT_COLLECTIVE || is_grid)
         vy_copy_stmt(&e->copy, index);
 }
 
@@ -412,7 +414,8 @@ vyre_status vy_legal_end(const vyre_program *program, const vy_legal_target *tar
                          vyre_error *error) {
     ender e = {.from = program, .asks = target->native_collectives};
     *out = NULL;
-    if ((program->facts & VY_FACT_GRID_BARRIER) && ((program->facts & VY_FACT_TRAP) || target->cancellable))
+    if ((program->facts & VY_FACT_GRID_BARRIER) && ((program->facts & VY_FACT_TRAP) || target->cancellable) &&
+        !target->ends_at_grid_barriers)
         return refuse(error);
     vyre_status status = vy_end_plan_make(&e.plan, program, target, error);
     vy_arena *arena = &e.plan.arena;

@@ -10,7 +10,7 @@
 
 /* *out is `program`, which must be inlined, at level legal and without traps; with polls if target->cancellable.
  *
- * VYRE_UNSUPPORTED  traps or polls beside a grid barrier, where other workgroups would wait for ever: split the program first
+ * VYRE_UNSUPPORTED  traps or polls beside a grid barrier, where other workgroups would wait for ever (unless target->ends_at_grid_barriers): split the program first
  * VYRE_LIMIT        the result is too large or too deep
  * VYRE_NO_MEMORY */
 vyre_status vy_legal_end(const vyre_program *program, const vy_legal_target *target, vyre_program **out,

@@ -326,7 +326,7 @@ static void barrier(vy_ptx *e, const vy_stmt *s) {
     if (s->scope == VYRE_SCOPE_WORKGROUP)
         vy_ptx_write(e, "bar.sync 0");
     else
-        vy_ptx_refuse(e, "a grid barrier");
+        vy_ptx_grid_barrier(e);
 }
 
 static void shuffle(vy_ptx *e, const vy_stmt *s) {

@@ -10,6 +10,7 @@
  *   control.c  statements
  *   guard.c    short branches
  *   end.c      report and poll
+ *   grid.c     grid barriers
  *
  * A value is a register or a literal. Registers are typed by size alone, which PTX lets every instruction of that size use: so bitcasts between f32 and u32 are
  * nothing. 8- and 16-bit integers are held in 32 bits, extended by their sign; f16 and bf16 in 16 bits; bools in predicates. Registers of temporaries
@@ -53,8 +54,9 @@ typedef struct vy_ptx {
     uint32_t registers[VY_PTX_CLASS_COUNT];
     uint32_t labels;
     uint32_t version, architecture;
-    int is_flat; /* blocks are given as one row */
-    int by_rows; /* what the entry is given lies in a table */
+    int is_flat;                   /* blocks are given as one row */
+    int by_rows;                   /* what the entry is given lies in a table */
+    int has_reports, has_polls, has_grid_barriers;
     int has_positions;
     uint32_t line; /* of the last .loc */
     /* Known at the start. */
@@ -150,5 +152,11 @@ vy_ptx_prefix vy_ptx_guarded(vy_ptx *e, vy_ptx_value condition);
 vy_ptx_value vy_ptx_both(vy_ptx *e, vy_ptx_value a, vy_ptx_value b); /* of bools */
 void vy_ptx_report(vy_ptx *e, const vy_stmt *s);
 void vy_ptx_poll(vy_ptx *e, const vy_stmt *s);
+/* Ors to `stop` whether the dispatch is to end; who finds out says so to all. */
+void vy_ptx_ask(vy_ptx *e, vy_ptx_value stop);
+/* "[%d1+8]": of the control block. */
+vy_ptx_address vy_ptx_field(vy_ptx *e, size_t offset);
+#define VY_PTX_FIELD(name) vy_ptx_field(e, offsetof(vy_ptx_control, name)).text
+void vy_ptx_grid_barrier(vy_ptx *e);
 
 #endif

@@ -5,13 +5,11 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* "[%d1+8]" */
-static vy_ptx_address field(vy_ptx *e, size_t offset) {
+vy_ptx_address vy_ptx_field(vy_ptx *e, size_t offset) {
     vy_ptx_address at;
     snprintf(at.text, sizeof at.text, "[%s+%zu]", vy_ptx_name(e, vy_ptx_control_address(e)), offset);
     return at;
 }
-#define FIELD(name) field(e, offsetof(vy_ptx_control, name)).text
 
 #define NAME(value) vy_ptx_name(e, value)
 
@@ -46,43 +44,48 @@ void vy_ptx_report(vy_ptx *e, const vy_stmt *s) {
                  p = vy_ptx_new(e, VYRE_TYPE_BOOL);
     uint32_t again = vy_ptx_label(e), held = vy_ptx_label(e), done = vy_ptx_label(e);
     vy_ptx_place(e, again);
-    vy_ptx_write(e, "ld.volatile.global.u64 %s, %s", NAME(smallest), FIELD(trap_invocation));
+    vy_ptx_write(e, "ld.volatile.global.u64 %s, %s", NAME(smallest), VY_PTX_FIELD(trap_invocation));
     vy_ptx_write(e, "setp.ge.u64 %s, %s, %s", NAME(p), NAME(id), NAME(smallest));
     vy_ptx_write(e, "@%s bra $L%" PRIu32, NAME(p), done);
-    vy_ptx_write(e, "atom.global.cas.b32 %s, %s, 0, 1", NAME(lock), FIELD(lock));
+    vy_ptx_write(e, "atom.global.cas.b32 %s, %s, 0, 1", NAME(lock), VY_PTX_FIELD(lock));
     vy_ptx_write(e, "setp.ne.u32 %s, %s, 0", NAME(p), NAME(lock));
     vy_ptx_write(e, "@%s bra $L%" PRIu32, NAME(p), held);
     vy_ptx_write(e, "membar.gl");
-    vy_ptx_write(e, "ld.volatile.global.u64 %s, %s", NAME(smallest), FIELD(trap_invocation));
+    vy_ptx_write(e, "ld.volatile.global.u64 %s, %s", NAME(smallest), VY_PTX_FIELD(trap_invocation));
     vy_ptx_write(e, "setp.lt.u64 %s, %s, %s", NAME(p), NAME(id), NAME(smallest));
-    vy_ptx_write(e, "@%s st.volatile.global.u64 %s, %s", NAME(p), FIELD(trap_invocation), NAME(id));
-    vy_ptx_write(e, "@%s st.volatile.global.u32 %s, %s", NAME(p), FIELD(trap_code), NAME(code));
+    vy_ptx_write(e, "@%s st.volatile.global.u64 %s, %s", NAME(p), VY_PTX_FIELD(trap_invocation), NAME(id));
+    vy_ptx_write(e, "@%s st.volatile.global.u32 %s, %s", NAME(p), VY_PTX_FIELD(trap_code), NAME(code));
     vy_ptx_write(e, "membar.gl");
-    vy_ptx_write(e, "atom.global.exch.b32 %s, %s, 0", NAME(lock), FIELD(lock));
+    vy_ptx_write(e, "atom.global.exch.b32 %s, %s, 0", NAME(lock), VY_PTX_FIELD(lock));
     vy_ptx_place(e, held);
     vy_ptx_write(e, "bra $L%" PRIu32, again);
     vy_ptx_place(e, done);
 }
 
+void vy_ptx_ask(vy_ptx *e, vy_ptx_value stop) {
+    vy_ptx_value word = vy_ptx_new(e, VYRE_TYPE_U32), p = vy_ptx_new(e, VYRE_TYPE_BOOL),
+                 deadline = vy_ptx_new(e, VYRE_TYPE_U64), now = vy_ptx_new(e, VYRE_TYPE_U64);
+    vy_ptx_write(e, "ld.volatile.global.u32 %s, %s", NAME(word), VY_PTX_FIELD(cancel));
+    vy_ptx_write(e, "setp.ne.u32 %s, %s, 0", NAME(p), NAME(word));
+    vy_ptx_write(e, "or.pred %s, %s, %s", NAME(stop), NAME(stop), NAME(p));
+    vy_ptx_write(e, "ld.volatile.global.u64 %s, %s", NAME(deadline), VY_PTX_FIELD(deadline));
+    vy_ptx_write(e, "mov.u64 %s, %%globaltimer", NAME(now));
+    vy_ptx_write(e, "setp.ge.u64 %s, %s, %s", NAME(p), NAME(now), NAME(deadline));
+    vy_ptx_write(e, "or.pred %s, %s, %s", NAME(stop), NAME(stop), NAME(p));
+    vy_ptx_write(e, "mov.u32 %s, 1", NAME(word));
+    vy_ptx_write(e, "@%s st.volatile.global.u32 %s, %s", NAME(stop), VY_PTX_FIELD(stopped), NAME(word));
+}
+
 /* Memory is asked now and then; who has once heard yes says yes from then on. */
 void vy_ptx_poll(vy_ptx *e, const vy_stmt *s) {
-    vy_ptx_value turn = vy_ptx_new(e, VYRE_TYPE_U32), word = vy_ptx_new(e, VYRE_TYPE_U32),
-                 p = vy_ptx_new(e, VYRE_TYPE_BOOL), result = vy_ptx_new(e, VYRE_TYPE_BOOL),
-                 deadline = vy_ptx_new(e, VYRE_TYPE_U64), now = vy_ptx_new(e, VYRE_TYPE_U64);
+    vy_ptx_value turn = vy_ptx_new(e, VYRE_TYPE_U32), p = vy_ptx_new(e, VYRE_TYPE_BOOL),
+                 result = vy_ptx_new(e, VYRE_TYPE_BOOL);
     uint32_t done = vy_ptx_label(e);
     vy_ptx_write(e, "and.b32 %s, %s, %d", NAME(turn), NAME(e->polls), VY_PTX_POLL_PERIOD - 1);
     vy_ptx_write(e, "add.u32 %s, %s, 1", NAME(e->polls), NAME(e->polls));
     vy_ptx_write(e, "setp.ne.u32 %s, %s, 0", NAME(p), NAME(turn));
     vy_ptx_write(e, "@%s bra $L%" PRIu32, NAME(p), done);
-    vy_ptx_write(e, "ld.volatile.global.u32 %s, %s", NAME(word), FIELD(cancel));
-    vy_ptx_write(e, "setp.ne.u32 %s, %s, 0", NAME(p), NAME(word));
-    vy_ptx_write(e, "or.pred %s, %s, %s", NAME(e->stopping), NAME(e->stopping), NAME(p));
-    vy_ptx_write(e, "ld.volatile.global.u64 %s, %s", NAME(deadline), FIELD(deadline));
-    vy_ptx_write(e, "mov.u64 %s, %%globaltimer", NAME(now));
-    vy_ptx_write(e, "setp.ge.u64 %s, %s, %s", NAME(p), NAME(now), NAME(deadline));
-    vy_ptx_write(e, "or.pred %s, %s, %s", NAME(e->stopping), NAME(e->stopping), NAME(p));
-    vy_ptx_write(e, "mov.u32 %s, 1", NAME(word));
-    vy_ptx_write(e, "@%s st.volatile.global.u32 %s, %s", NAME(e->stopping), FIELD(stopped), NAME(word));
+    vy_ptx_ask(e, e->stopping);
     vy_ptx_place(e, done);
     vy_ptx_write(e, "mov.pred %s, %s", NAME(result), NAME(e->stopping));
     vy_ptx_declare(e, s->variable, result);

@@ -32,7 +32,8 @@ vy_legal_target vy_ptx_target(uint32_t architecture, int cancellable) {
     return (vy_legal_target){.exact = vy_ptx_exact(architecture),
                              .subgroup_width = 32,
                              .access_bytes = 16,
-                             .cancellable = (uint8_t)(cancellable != 0)};
+                             .cancellable = (uint8_t)(cancellable != 0),
+                             .ends_at_grid_barriers = architecture >= VY_PTX_GRID_BARRIERS};
 }
 
 /* ---- text ---- */
@@ -209,21 +210,25 @@ static void describe(const vy_ptx *e, vy_ptx_code *code) {
     code->param_count = e->by_rows ? 1 : 2 * e->program->buffer_count + e->program->param_count + 1;
     code->row_bytes = e->by_rows ? vy_ptx_row_bytes(e) : 0;
     code->local_bytes = e->local_bytes;
+    code->meets = (uint8_t)e->has_grid_barriers;
     if (e->shared_bytes <= VY_PTX_STATIC_BYTES)
         code->static_bytes = e->shared_bytes;
     else
         code->dynamic_bytes = e->shared_bytes;
 }
 
-static int polls(const vyre_program *program) {
-    for (uint32_t i = 0; i < program->stmts.count; i++)
-        if (program->stmts.items[i].kind == VY_STMT_POLL)
-            return 1;
-    return 0;
+static void look_at(vy_ptx *e) {
+    for (uint32_t i = 0; i < e->program->stmts.count; i++) {
+        const vy_stmt *s = &e->program->stmts.items[i];
+        e->has_reports |= s->kind == VY_STMT_REPORT;
+        e->has_polls |= s->kind == VY_STMT_POLL;
+        e->has_grid_barriers |= s->kind == VY_STMT_BARRIER && s->scope == VYRE_SCOPE_DEVICE;
+    }
 }
 
 static void write_body(vy_ptx *e) {
-    if (polls(e->program)) {
+    look_at(e);
+    if (e->has_polls) {
         e->polls = vy_ptx_in_register(e, vy_ptx_literal(VYRE_TYPE_U32, 0));
         e->stopping = vy_ptx_in_register(e, vy_ptx_literal(VYRE_TYPE_BOOL, 0));
     }

@@ -28,6 +28,10 @@ typedef struct vy_ptx_control {
     uint32_t lock;       /* 0 before and after: the code's own */
     uint32_t cancel;     /* not 0: the dispatch is to end */
     uint32_t stopped;    /* 0 before; 1: a poll said so, and what is in the buffers means nothing */
+    uint32_t
+        arrived; /* workgroups at a grid barrier: 0 before, and after a launch that neither trapped nor was stopped */
+    uint32_t
+        barriers; /* grid barriers that were passed, of all launches since anybody looked: what it starts from does not matter */
 } vy_ptx_control;
 
 /* Polls look at the control block every so many times, from the first on. */
@@ -57,9 +61,14 @@ typedef struct vy_ptx_code {
     uint32_t param_count;           /* 2 * buffers + scalars + 1; by rows: 1 */
     uint32_t row_bytes;             /* by rows: a multiple of 16 */
     uint32_t static_bytes, dynamic_bytes, local_bytes; /* shared memory; each thread's arrays */
+    uint8_t
+        meets; /* it has grid barriers: all blocks of its grid must run at the same time, by a cooperative launch, and control is never 0 */
 } vy_ptx_code;
 
-/* Writes the entry of a program at level legal, inlined, without guarded accesses, traps, prints, grid barriers and collectives but native_shuffle<32>. The text depends
+/* From which architecture on grid barriers are written: memory is ordered there by loads and stores that acquire and release. */
+enum { VY_PTX_GRID_BARRIERS = 70 };
+
+/* Writes the entry of a program at level legal, inlined, without guarded accesses, traps, prints and collectives but native_shuffle<32>. The text depends
  * on the program (and its positions, which become line information) and on nothing else. Any thread.
  *
  * VYRE_UNSUPPORTED       something in it is not for this emitter, or for that architecture; the error names it

@@ -185,7 +185,7 @@ static inline int wanted_class(const ptx_line *line, unsigned i) {
 }
 
 static inline int is_written(const ptx_line *line, unsigned i) {
-    static const char *const none[] = {"st", "red", "bra", "ret", "bar", "membar", NULL};
+    static const char *const none[] = {"st", "red", "bra", "ret", "membar", NULL};
     if (is_one_of(line->parts[0], none) || line->operands[i].in_address)
         return 0;
     return line->operands[0].in_braces ? line->operands[i].in_braces : i == 0;

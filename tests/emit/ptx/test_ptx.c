@@ -222,7 +222,6 @@ static void what_only_exists_before_legalisation_is_named(void **state) {
     refuses(LEGAL("atomic_add(x[0], 1)\n"), "guarded atomic");
     refuses(LEGAL("trap 3\n"), "trap");
     refuses(LEGAL("print \"here\"\n"), "print");
-    refuses(LEGAL("grid_barrier\n"), "grid barrier");
     refuses(LEGAL("let s = workgroup_reduce_add(x![0])\nx![0] = s\n"), "reduce");
     refuses(LEGAL("x![0] = u32(u8(x![1]) + u8(x![2]))\n"), "add");
 }
