@@ -99,5 +99,6 @@ void vy_poll_run(vy_worker *worker, vy_warp *warp, const vy_instruction *in) {
         polls[i]++;
         result[i] = polls[i] >= conditions->poll && polls[i] - conditions->poll >= later;
         worker->is_over |= (int)result[i];
+        warp->group->is_ending |= (uint8_t)(result[i] != 0);
     }
 }

@@ -68,6 +68,7 @@ struct vy_group {
     uint8_t *memory;       /* workgroup arrays */
     uint32_t epoch;        /* barriers passed */
     uint8_t trapped;       /* an invocation did */
+    uint8_t is_ending;     /* at level legal: one reported, or a poll was true. The grid ends at its next barrier */
     uint8_t state;         /* vy_group_state */
     vy_group_check *check; /* NULL without checks */
 };
@@ -200,7 +201,7 @@ void vy_group_start(vy_worker *worker, vy_group *group, uint64_t unit);
 int vy_group_run(vy_worker *worker, vy_group *group);
 /* When every warp has stopped: what they met at. Sets group->state; warps are runnable again if it is RUNNING. */
 void vy_group_meet(vy_worker *worker, vy_group *group);
-/* When every group has stopped: lets those at a grid barrier go on, unless an invocation has trapped, or reports that some
+/* When every group has stopped: lets those at a grid barrier go on, unless an invocation has trapped or reported, or reports that some
  * missed it. Returns how many may run. */
 uint32_t vy_grid_meet(vy_run *run, vy_group *groups, uint32_t count);
 /* Unit of work without meetings: one warp after the other in the same state. */

@@ -145,6 +145,7 @@ static void begin_group(vy_worker *worker, vy_group *group, uint64_t unit) {
     group->index = unit * worker->run->layout.fused;
     group->epoch = 0;
     group->trapped = 0;
+    group->is_ending = 0;
     group->state = VY_GROUP_RUNNING;
     if (worker->run->oracle->is_legal)
         vy_garbage_fill(worker->run, group->memory, worker->run->oracle->workgroup_bytes, group->index);
@@ -257,6 +258,14 @@ static int has_trap(const vy_group *groups, uint32_t count) {
     return 0;
 }
 
+/* At level legal a workgroup of which somebody ended has left: nobody waits for it. */
+static int is_ending(const vy_run *run, const vy_group *groups, uint32_t count) {
+    for (uint32_t g = 0; run->oracle->is_legal && g < count; g++)
+        if (groups[g].is_ending)
+            return 1;
+    return 0;
+}
+
 /* A group that a grid barrier misses: one that ended, or waits at another one than `waiting`. */
 static const vy_group *find_missing(const vy_group *groups, uint32_t count, const vy_group *waiting) {
     for (uint32_t g = 0; g < count; g++) {
@@ -272,7 +281,7 @@ uint32_t vy_grid_meet(vy_run *run, vy_group *groups, uint32_t count) {
     uint32_t first = 0, running = 0;
     while (first < count && groups[first].state != VY_GROUP_AT_GRID_BARRIER)
         first++;
-    if (first == count)
+    if (first == count || is_ending(run, groups, count))
         return 0;
     const vy_group *missing = find_missing(groups, count, &groups[first]);
     if (missing) {

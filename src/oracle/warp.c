@@ -177,6 +177,7 @@ static void run_report(vy_worker *worker, vy_warp *warp, const vy_instruction *i
             worker->trap_stmt = in->site;
         }
         worker->trapped = 1;
+        warp->group->is_ending = 1;
     }
 }
 
