@@ -425,6 +425,11 @@ typedef struct vyre_backend_vtable {
     /* Everything that starts from now on starts, on the device, behind what is in the stream now. Does not wait. Default: UNSUPPORTED
      * "ordering with a foreign stream". */
     vyre_status (*stream_join)(void *self, void *stream, vyre_error *error);
+
+    /* Of a program with grid barriers, where the capability GRID_SYNC is 0: the most workgroups that a dispatch may have for its barriers to run inside one launch of
+     * `pipeline`, which is self of a native pipeline of the program; 0: none. pipeline NULL: it is not compiled yet; no less than any pipeline of it will say. What has more
+     * workgroups runs as several launches, and so does what the pipeline then refuses with VYRE_LIMIT before anything ran. Asked at each such dispatch. Default: 0. */
+    uint64_t (*grid_sync_limit)(void *self, const vyre_program *program, void *pipeline);
 } vyre_backend_vtable;
 
 typedef struct vyre_backend_instance {

@@ -33,7 +33,8 @@ extern "C" {
     X(cache_misses, counter, "compiled programs looked for in a cache and not found")                                  \
     X(cancellations, counter, "dispatches that were cancelled")                                                        \
     X(async_dispatches, counter, "dispatches that were handed over to run on their own")                               \
-    X(pending, gauge, "dispatches handed over and not ended now")
+    X(pending, gauge, "dispatches handed over and not ended now")                                                      \
+    X(grid_syncs, counter, "dispatches whose grid barriers ran inside one launch that was found to be small enough")
 
 typedef struct vyre_counters {
 #define X(name, kind, doc) uint64_t name;

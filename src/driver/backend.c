@@ -153,6 +153,7 @@ static vyre_status initialise(const vyre_backend_instance *instance, vyre_backen
     vy_prepared_start(&backend->prepared);
     vy_residents_start(&backend->residents);
     vy_stages_cache_start(&backend->stages);
+    vy_grid_sync_start(&backend->grid_sync);
     vy_codes_start(&backend->codes);
     vy_async_start(&backend->async);
     return VYRE_OK;
@@ -224,6 +225,7 @@ void vyre_backend_release(vyre_backend *backend) {
         backend->calls.destroy(backend->self);
     vy_codes_end(&backend->codes);
     vy_stages_cache_end(&backend->stages);
+    vy_grid_sync_end(&backend->grid_sync);
     vy_residents_end(&backend->residents);
     vy_prepared_end(&backend->prepared);
     pthread_cond_destroy(&backend->idle);

@@ -7,6 +7,7 @@
 
 #include "driver/async.h"
 #include "driver/counters.h"
+#include "driver/grid_sync.h"
 #include "driver/pipeline_code.h"
 #include "driver/prepared.h"
 #include "driver/resident.h"
@@ -42,6 +43,7 @@ struct vyre_backend {
     vy_codes codes;
     vy_async async;
     vy_stages_cache stages;
+    vy_grid_sync grid_sync;
 };
 
 /* A capability of the list, for those who ask at every dispatch. */

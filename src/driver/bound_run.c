@@ -78,16 +78,23 @@ static uint64_t host_bytes(const vy_bound *b) {
 }
 
 /* What runs it: the pipeline's code, if it can, or the backend itself; cut into stages if one launch cannot do it. */
-static vyre_status aim(vy_bound *b, vy_call *call, vyre_error *error) {
+static vyre_status aim(vy_bound *b, int may_meet, vy_call *call, vyre_error *error) {
     vy_staged staged[2] = {{NULL, NULL}, {NULL, NULL}};
     vyre_status status = VYRE_OK;
-    if (b->pipeline)
-        status =
-            vy_pipeline_choose(b->pipeline, &b->launch, b->config->timeout_ns || b->deadline_ns, call, staged, error);
-    return status == VYRE_OK ? vy_call_stage(call, b->program, &b->launch, staged, error) : status;
+    int may_stop = b->config->timeout_ns || b->deadline_ns;
+    if (may_meet)
+        vy_call_meet(call, b->pipeline, b->program, &b->launch, may_stop);
+    if (b->pipeline && !call->whole)
+        status = vy_pipeline_choose(b->pipeline, &b->launch, may_stop, call, staged, error);
+    if (status == VYRE_OK)
+        status = vy_call_stage(call, b->program, &b->launch, staged, error);
+    if (status != VYRE_OK)
+        vy_call_unstage(call);
+    return status;
 }
 
-static vyre_status run(vy_bound *b, vyre_error *error) {
+/* may_meet: grid barriers may run inside one launch. *is_refused: they cannot, says the backend now; nothing ran. */
+static vyre_status try_to_run(vy_bound *b, int may_meet, int *is_refused, vyre_error *error) {
     vyre_scalar params[VY_LIMIT_PARAMS];
     uint64_t elements[VY_LIMIT_BUFFERS];
     vyre_trap trap = {0, 0};
@@ -95,22 +102,33 @@ static vyre_status run(vy_bound *b, vyre_error *error) {
     vy_call_describe(&call, b->backend, &b->backend->target, b->form);
     call.bindings = b->native, call.binding_count = b->program->buffer_count;
     call.timing = b->timing;
-    vyre_status status = aim(b, &call, error);
+    vyre_status status = aim(b, may_meet, &call, error);
     if (status != VYRE_OK)
         return status;
     vy_boundary_describe(b->program, b->arguments, &b->launch, b->config, params, elements, &trap, &call.launch);
     if (b->deadline_ns)
         call.launch.deadline_ns = b->deadline_ns;
     uint64_t bytes = b->use_count < b->program->buffer_count ? host_bytes(b) : 0;
-    if (bytes)
+    if (bytes && may_meet) /* once */
         vy_count(VY_COUNTER_input_bytes, bytes);
     status =
         vy_boundary_guards(b->backend, &call.launch) ? run_guarded(b, &call, error) : run_in_place(b, &call, error);
+    *is_refused = call.whole && status == VYRE_LIMIT;
+    if (call.whole && !*is_refused)
+        vy_count(VY_COUNTER_grid_syncs, 1);
     vy_call_unstage(&call);
+    if (*is_refused)
+        return status;
     status = vy_boundary_finish(b->backend, status, &b->launch, &trap, error);
     if (status == VYRE_TRAPPED && b->trap)
         *b->trap = trap;
     return status;
+}
+
+static vyre_status run(vy_bound *b, vyre_error *error) {
+    int is_refused = 0;
+    vyre_status status = try_to_run(b, 1, &is_refused, error);
+    return is_refused ? try_to_run(b, 0, &is_refused, error) : status;
 }
 
 vyre_status vy_bound_run(vy_bound *b, vyre_error *error) {

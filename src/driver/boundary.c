@@ -186,7 +186,8 @@ static vyre_status run_in_fresh(vy_dispatch *d, vy_call *call, vyre_error *error
     return status;
 }
 
-static vyre_status run(vy_dispatch *d, vyre_error *error) {
+/* may_meet: grid barriers may run inside one launch. *is_refused: they cannot, says the backend now; nothing ran. */
+static vyre_status try_to_run(vy_dispatch *d, int may_meet, int *is_refused, vyre_error *error) {
     vyre_scalar params[VY_LIMIT_PARAMS];
     uint64_t elements[VY_LIMIT_BUFFERS];
     vyre_trap trap = {0, 0};
@@ -196,13 +197,17 @@ static vyre_status run(vy_dispatch *d, vyre_error *error) {
     call.owned = d->owned, call.timing = d->timing;
     vy_staged staged[2] = {{NULL, NULL}, {NULL, NULL}};
     vyre_status status = VYRE_OK;
-    if (d->pipeline)
-        status = vy_pipeline_choose(d->pipeline, &d->launch, d->config->timeout_ns || d->deadline_ns || d->cancel,
-                                    &call, staged, error);
+    int may_stop = d->config->timeout_ns || d->deadline_ns || d->cancel;
+    if (may_meet)
+        vy_call_meet(&call, d->pipeline, d->program, &d->launch, may_stop);
+    if (d->pipeline && !call.whole)
+        status = vy_pipeline_choose(d->pipeline, &d->launch, may_stop, &call, staged, error);
     if (status == VYRE_OK)
         status = vy_call_stage(&call, d->program, &d->launch, staged, error);
-    if (status != VYRE_OK)
+    if (status != VYRE_OK) {
+        vy_call_unstage(&call);
         return status;
+    }
     vy_boundary_describe(d->program, d->arguments, &d->launch, d->config, params, elements, &trap, &call.launch);
     call.launch.cancel = d->cancel;
     if (d->deadline_ns)
@@ -210,16 +215,27 @@ static vyre_status run(vy_dispatch *d, vyre_error *error) {
     uint64_t bytes = 0;
     for (size_t i = 0; i < call.input_count; i++)
         bytes += call.inputs[i].size;
-    if (bytes)
+    if (bytes && may_meet) /* once */
         vy_count(VY_COUNTER_input_bytes, bytes);
     int in_place =
         d->form == VY_FORM_INTO && call.target->dispatch_borrowed_into && !vy_boundary_guards(d->backend, &call.launch);
     status = in_place ? run_in_place(d, &call, error) : run_in_fresh(d, &call, error);
+    *is_refused = call.whole && status == VYRE_LIMIT;
+    if (call.whole && !*is_refused)
+        vy_count(VY_COUNTER_grid_syncs, 1);
     vy_call_unstage(&call);
+    if (*is_refused)
+        return status;
     status = vy_boundary_finish(d->backend, status, &d->launch, &trap, error);
     if (status == VYRE_TRAPPED && d->trap)
         *d->trap = trap;
     return status;
+}
+
+static vyre_status run(vy_dispatch *d, vyre_error *error) {
+    int is_refused = 0;
+    vyre_status status = try_to_run(d, 1, &is_refused, error);
+    return is_refused ? try_to_run(d, 0, &is_refused, error) : status;
 }
 
 vyre_status vy_dispatch_resolve(vy_dispatch *d, vyre_error *error) {

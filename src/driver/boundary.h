@@ -43,6 +43,8 @@ typedef struct vy_call {
     vy_stages *stages;              /* NULL: one launch does it; else a reference */
     const vy_target *stage_targets; /* by stage; NULL: target, for all */
     const vy_launch *resolved;      /* what `launch` was made from */
+    struct vy_code
+        *whole; /* of vy_call_meet (grid_sync.h): grid barriers run inside the launch; a reference, or NULL */
 } vy_call;
 
 /* All but the launch, which vy_boundary_describe fills: nothing in or out, one launch. */
@@ -50,7 +52,7 @@ static inline void vy_call_describe(vy_call *call, vyre_backend *backend, const 
     call->backend = backend, call->target = target, call->code = NULL, call->form = form;
     call->inputs = NULL, call->owned = NULL, call->input_count = 0, call->outputs = NULL;
     call->bindings = NULL, call->binding_count = 0, call->timing = NULL;
-    call->stages = NULL, call->stage_targets = NULL, call->resolved = NULL;
+    call->stages = NULL, call->stage_targets = NULL, call->resolved = NULL, call->whole = NULL;
 }
 
 /* Calls the entry of the form, or what stands for a missing one; judges its status (backend.h). error is never NULL. */

@@ -38,13 +38,14 @@ static vyre_status get_code(vyre_pipeline *pipeline, unsigned variant, vy_code *
     vy_code *code;
     vyre_compile_options options = {.struct_size = sizeof options,
                                     .cancellable = (variant & VY_VARIANT_CANCELLABLE) != 0};
-    vyre_status status =
-        vy_code_get(pipeline->backend, pipeline->program, &options, (variant & VY_VARIANT_BASED) != 0, &code, error);
+    vyre_status status = vy_code_get(pipeline->backend, pipeline->program, &options,
+                                     (vy_code_form)(variant / VY_VARIANT_FORM), &code, error);
     return status == VYRE_OK ? put_code(pipeline, variant, code, out, error) : status;
 }
 
-vyre_status vy_pipeline_code(vyre_pipeline *pipeline, int may_stop, int with_base, vy_code **out, vyre_error *error) {
-    unsigned variant = pipeline->variant | (with_base ? VY_VARIANT_BASED : 0);
+vyre_status vy_pipeline_code(vyre_pipeline *pipeline, int may_stop, vy_code_form form, vy_code **out,
+                             vyre_error *error) {
+    unsigned variant = pipeline->variant | VY_VARIANT_FORM * (unsigned)form;
     if (may_stop && vy_backend_limit(pipeline->backend, VYRE_CAPABILITY_CANCEL))
         variant |= VY_VARIANT_CANCELLABLE;
     vy_code *code = atomic_load_explicit(&pipeline->codes[variant], memory_order_acquire);
@@ -63,7 +64,8 @@ vyre_status vy_pipeline_choose(vyre_pipeline *pipeline, const vy_launch *launch,
                                vy_staged staged[2], vyre_error *error) {
     int with_base, has_stages = vy_stages_needed(pipeline->backend, pipeline->program, launch, &with_base);
     vy_code *code;
-    vyre_status status = vy_pipeline_code(pipeline, may_stop, has_stages && with_base, &code, error);
+    vyre_status status =
+        vy_pipeline_code(pipeline, may_stop, has_stages && with_base ? VY_CODE_BASED : VY_CODE_PLAIN, &code, error);
     if (status != VYRE_OK || !can_run(code, call->form))
         return status; /* the backend itself runs it */
     call->code = code;
@@ -79,7 +81,7 @@ vyre_status vy_pipeline_target(vy_dispatch *d, vyre_error *error) {
     vy_code *code;
     if (vy_stages_needed(d->backend, d->program, &d->launch, &with_base))
         return VYRE_OK;
-    vyre_status status = vy_pipeline_code(d->pipeline, 1, 0, &code, error);
+    vyre_status status = vy_pipeline_code(d->pipeline, 1, VY_CODE_PLAIN, &code, error);
     if (status == VYRE_OK)
         d->target = code->targets;
     return status;
@@ -130,7 +132,7 @@ static vyre_status pipeline_new(vyre_backend *backend, vyre_program *program, un
     pipeline->program = vyre_program_retain(program);
     pipeline->variant = variant;
     vy_pipeline_name(backend, program, pipeline->id);
-    vyre_status status = vy_pipeline_code(pipeline, 0, 0, &code, error);
+    vyre_status status = vy_pipeline_code(pipeline, 0, VY_CODE_PLAIN, &code, error);
     if (status != VYRE_OK) {
         vyre_pipeline_release(pipeline);
         return status;

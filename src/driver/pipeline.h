@@ -1,7 +1,7 @@
 /* The handle behind vyre_pipeline: a program on a backend, and the codes it runs through.
  *
- * A dispatch asks for its code inside the backend, when it knows what it needs: whether it can be cancelled, and whether the grid is over the
- * device's limit. Each of these variants is compiled when it is first asked for, and again after the device came back. */
+ * A dispatch asks for its code inside the backend, when it knows what it needs: whether it can be cancelled, whether the grid is over the
+ * device's limit, and whether grid barriers run inside one launch. Each of these variants is compiled when it is first asked for, and again after the device came back. */
 #ifndef VY_DRIVER_PIPELINE_H
 #define VY_DRIVER_PIPELINE_H
 
@@ -11,8 +11,8 @@
 
 enum { VY_PIPELINE_ID = VY_BACKEND_ID + 1 + 64 };
 
-/* Bits of a variant. */
-enum { VY_VARIANT_CANCELLABLE = 1, VY_VARIANT_BASED = 2, VY_VARIANT_COUNT = 4 };
+/* A variant: a bit, and a form (vy_code_form) above it. */
+enum { VY_VARIANT_CANCELLABLE = 1, VY_VARIANT_FORM = 2, VY_VARIANT_COUNT = (VY_CODE_WHOLE + 1) * VY_VARIANT_FORM };
 
 struct vyre_pipeline {
     _Atomic uint32_t references;
@@ -31,7 +31,8 @@ void vy_pipeline_name(const vyre_backend *backend, const vyre_program *program, 
 
 /* The code for a dispatch: borrowed from the pipeline, and good until the backend is left. Inside the backend. may_stop: there is a deadline
  * or a word to cancel; a backend that can then stop a kernel gets one that looks. error is never NULL. */
-vyre_status vy_pipeline_code(vyre_pipeline *pipeline, int may_stop, int with_base, vy_code **out, vyre_error *error);
+vyre_status vy_pipeline_code(vyre_pipeline *pipeline, int may_stop, vy_code_form form, vy_code **out,
+                             vyre_error *error);
 /* The same for a call that is about to be staged (stages.h): its code, and the target or the targets of its stages. The form is set. */
 vyre_status vy_pipeline_choose(vyre_pipeline *pipeline, const vy_launch *launch, int may_stop, vy_call *call,
                                vy_staged staged[2], vyre_error *error);

@@ -70,10 +70,13 @@ void vy_codes_end(vy_codes *codes);
  * inside the backend. */
 void vy_codes_retire(vyre_backend *backend);
 
+/* What becomes of a program: as few launches as every grid takes; the same for a grid over the device's limit; one launch, grid barriers and all (grid_sync.h). */
+typedef enum vy_code_form { VY_CODE_PLAIN, VY_CODE_BASED, VY_CODE_WHOLE } vy_code_form;
+
 /* What a launch of the program on this backend runs through: found in memory or on disk, or compiled now; vy_code_release follows. Inside
- * the backend. with_base: the grid is over the device's limit. error is never NULL. */
+ * the backend. error is never NULL. */
 vyre_status vy_code_get(vyre_backend *backend, vyre_program *program, const vyre_compile_options *options,
-                        int with_base, vy_code **out, vyre_error *error);
+                        vy_code_form form, vy_code **out, vyre_error *error);
 vy_code *vy_code_retain(vy_code *code);
 void vy_code_release(vy_code *code);
 /* For a call that may be abandoned: a reference that also keeps the native pipelines. NULL is ignored. */

@@ -16,7 +16,7 @@ typedef struct compile {
     vyre_backend *backend;
     vyre_program *program;
     vyre_compile_options options;
-    int with_base;
+    vy_code_form form;
     int is_keyed; /* the backend says who it is: there can be keys */
     int is_found; /* no part had to be compiled */
 } compile;
@@ -118,16 +118,18 @@ static void program_key(compile *c, vyre_program *program, vy_cache_key *out) {
     make_key(c, &fingerprint, out);
 }
 
-/* The key in memory stands for all parts. With a base they are others. */
+/* The key in memory stands for all parts. In another form they are others. */
 static void memory_key(compile *c, vy_cache_key *out) {
+    static const char names[][8] = {[VY_CODE_PLAIN] = "", [VY_CODE_BASED] = "based", [VY_CODE_WHOLE] = "whole"};
     struct {
         vyre_digest fingerprint;
         char what[8];
-    } based = {.what = "based"};
+    } named;
     vyre_digest digest;
-    vyre_program_fingerprint(c->program, &based.fingerprint);
-    vy_digest(&based, sizeof based, &digest);
-    make_key(c, c->with_base ? &digest : &based.fingerprint, out);
+    vyre_program_fingerprint(c->program, &named.fingerprint);
+    memcpy(named.what, names[c->form], sizeof named.what);
+    vy_digest(&named, sizeof named, &digest);
+    make_key(c, c->form == VY_CODE_PLAIN ? &named.fingerprint : &digest, out);
 }
 
 /* ---- one part ---- */
@@ -227,12 +229,13 @@ static vyre_status build_part(compile *c, vy_code *code, uint32_t index, vyre_pr
 
 /* A program that one launch cannot do here has a part for each stage. */
 static vyre_status build(compile *c, vy_code **out, vyre_error *error) {
-    int has_barriers =
-        (c->program->facts & VY_FACT_GRID_BARRIER) && !vyre_backend_capability(c->backend, VYRE_CAPABILITY_GRID_SYNC);
+    int has_barriers = (c->program->facts & VY_FACT_GRID_BARRIER) &&
+                       !vyre_backend_capability(c->backend, VYRE_CAPABILITY_GRID_SYNC) && c->form != VY_CODE_WHOLE,
+        with_base = c->form == VY_CODE_BASED;
     vy_stages *stages = NULL;
     vyre_status status = VYRE_OK;
-    if (c->with_base || has_barriers)
-        status = vy_stages_get(c->backend, c->program, c->with_base, &stages, error);
+    if (with_base || has_barriers)
+        status = vy_stages_get(c->backend, c->program, with_base, &stages, error);
     if (status != VYRE_OK)
         return status;
     vy_code *code = vy_code_new(c->backend, stages);
@@ -366,8 +369,8 @@ static vyre_status find_or_build(compile *c, vy_code **out, vyre_error *error) {
 }
 
 vyre_status vy_code_get(vyre_backend *backend, vyre_program *program, const vyre_compile_options *options,
-                        int with_base, vy_code **out, vyre_error *error) {
-    compile c = {.backend = backend, .program = program, .options = *options, .with_base = with_base};
+                        vy_code_form form, vy_code **out, vyre_error *error) {
+    compile c = {.backend = backend, .program = program, .options = *options, .form = form};
     *out = NULL;
     /* Where nothing is compiled there is nothing to keep. */
     if (!backend->calls.compile && !backend->calls.load)

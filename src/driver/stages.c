@@ -178,7 +178,7 @@ vyre_status vy_call_stage(vy_call *call, vyre_program *program, const vy_launch 
     call->stages = NULL;
     call->stage_targets = NULL;
     call->resolved = resolved;
-    if (!vy_stages_needed(call->backend, program, resolved, &with_base))
+    if (call->whole || !vy_stages_needed(call->backend, program, resolved, &with_base))
         return call->code ? vy_code_prepare(call->code, program, error) : vy_prepare(call->backend, program, error);
     if (staged && staged[with_base].stages) {
         call->stages = vy_stages_retain(staged[with_base].stages);
@@ -194,8 +194,8 @@ vyre_status vy_call_stage(vy_call *call, vyre_program *program, const vy_launch 
 }
 
 void vy_call_unstage(vy_call *call) {
-    if (!call->stages)
-        return;
     vy_stages_release(call->stages);
+    vy_code_release(call->whole);
     call->stages = NULL;
+    call->whole = NULL;
 }

@@ -1,6 +1,6 @@
 /* Stages: a dispatch that one launch cannot do on this backend runs as several, one after the other, and nobody above sees it.
  *
- * Two causes: the program has a grid barrier and the backend has none (transform/grid_split.h), or the grid is over the device's
+ * Two causes: the program has a grid barrier and the backend has none (transform/grid_split.h) or none for so large a grid (grid_sync.h), or the grid is over the device's
  * limit in a dimension (transform/grid_base.h). The stages stand below vy_call_run, so every path (host bytes, resident, deadline thread,
  * async, batch, pipeline) passes them alike: who makes a vy_call hands it to vy_call_stage first and, after it ran, to vy_call_unstage.
  *
@@ -19,7 +19,7 @@ struct vy_call;
 /* The programs to launch. Immutable, reference counted, any thread. */
 typedef struct vy_stages vy_stages;
 
-/* Whether this dispatch needs stages here, and whether its programs need a base (the grid is over the limit). */
+/* Whether this dispatch needs stages here, unless vy_call_meet finds that it fits, and whether its programs need a base (the grid is over the limit). */
 int vy_stages_needed(const vyre_backend *backend, const vyre_program *program, const vy_launch *launch, int *with_base);
 /* The stages of a program, from the backend's cache or made now; vy_stages_release follows. error is never NULL. */
 vyre_status vy_stages_get(vyre_backend *backend, const vyre_program *program, int with_base, vy_stages **out,

@@ -42,7 +42,8 @@
     X(numerics, VALUE)                                                                                                 \
     X(resident_wrap, HANDLE)                                                                                           \
     X(resident_place, STATUS)                                                                                          \
-    X(stream_join, STATUS)
+    X(stream_join, STATUS)                                                                                             \
+    X(grid_sync_limit, VALUE)
 #define PIPELINE_ENTRIES(X)                                                                                            \
     X(dispatch, OUTPUTS)                                                                                               \
     X(dispatch_borrowed, OUTPUTS)                                                                                      \

@@ -41,7 +41,8 @@
     X(shutdown)                                                                                                        \
     X(device_lost)                                                                                                     \
     X(try_recover)                                                                                                     \
-    X(destroy)
+    X(destroy)                                                                                                         \
+    X(grid_sync_limit)
 /* X(entry of the table of its pipelines) */
 #define FAKE_PIPELINE_ENTRIES(X)                                                                                       \
     X(dispatch)                                                                                                        \
@@ -108,7 +109,8 @@ typedef struct fake {
     _Atomic unsigned hang_ms;
     uint64_t can_cancel;
     uint64_t no_grid_sync;
-    uint64_t most_groups; /* 0 = as many as the reference */
+    _Atomic uint64_t grid_limit, grid_bound; /* of a pipeline; before there is one (0: the same) */
+    uint64_t most_groups;                    /* 0 = as many as the reference */
     uint64_t last_native;
     uint64_t natives[64]; /* handed out; those still there are freed at the end, as a device would with its context */
     fake_seen seen;
@@ -345,6 +347,14 @@ static uint64_t fake_capability(void *self, vyre_capability capability) {
     if (capability == VYRE_CAPABILITY_MAX_WORKGROUPS && f->most_groups)
         return f->most_groups;
     return f->real.vtable->capability(f->real.self, capability);
+}
+
+static uint64_t fake_grid_sync_limit(void *self, const vyre_program *program, void *pipeline) {
+    fake *f = self;
+    uint64_t limit = atomic_load(&f->grid_limit), bound = atomic_load(&f->grid_bound);
+    (void)program;
+    fake_enter(f, FAKE_grid_sync_limit, NULL);
+    return pipeline || !bound ? limit : bound;
 }
 
 static void fake_device_profile(void *self, vyre_device_profile *profile) {

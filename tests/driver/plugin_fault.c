@@ -396,6 +396,12 @@ static uint64_t backend_capability(void *self, vyre_capability capability) {
     }
 }
 
+static uint64_t backend_grid_sync_limit(void *self, const vyre_program *program, void *pipeline) {
+    fault_kind kind = strike(self, FAULT_BACKEND_grid_sync_limit);
+    (void)program, (void)pipeline;
+    return kind == FAULT_VALUE_ZERO ? 0 : kind == FAULT_VALUE_ENORMOUS ? UINT64_MAX : 2;
+}
+
 static void backend_numerics(void *self, vyre_numerics_profile *profile) {
     fault_kind kind = strike(self, FAULT_BACKEND_numerics);
     profile->exact = kind == FAULT_VALUE_ENORMOUS ? UINT64_MAX : kind == FAULT_VALUE_ZERO ? 0 : 1;
