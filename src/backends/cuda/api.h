@@ -8,7 +8,13 @@
 #include "vyre/base.h"
 
 /* Results: 0 is success; status.h knows the others. */
-enum { VY_CU_OK = 0, VY_CU_INVALID_VALUE = 1, VY_CU_OUT_OF_MEMORY = 2, VY_CU_NOT_READY = 600 };
+enum {
+    VY_CU_OK = 0,
+    VY_CU_INVALID_VALUE = 1,
+    VY_CU_OUT_OF_MEMORY = 2,
+    VY_CU_NOT_READY = 600,
+    VY_CU_TOO_LARGE = 720 /* not all blocks of a cooperative launch run at the same time: it was not launched */
+};
 
 /* Handles are pointers to things of the driver's, but for devices and addresses. */
 typedef struct vy_cu_context *vy_cu_context;
@@ -34,6 +40,7 @@ enum {
     VY_CU_DEVICE_MEMORY_CLOCK_KHZ = 36,
     VY_CU_DEVICE_MEMORY_BUS_BITS = 37,
     VY_CU_DEVICE_L2_BYTES = 38,
+    VY_CU_DEVICE_THREADS_PER_MULTIPROCESSOR = 39,
     VY_CU_DEVICE_COPY_ENGINES = 40,
     VY_CU_DEVICE_MAJOR = 75,
     VY_CU_DEVICE_MINOR = 76,
@@ -136,6 +143,13 @@ typedef struct vy_cu_kernel_node {
       (vy_cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, \
        unsigned block_z, unsigned shared_bytes, vy_cu_stream stream, void **params, void **extra),                     \
       (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream, params, extra))              \
+    X(OPTIONAL, launch_together, "cuLaunchCooperativeKernel",                                                          \
+      (vy_cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, \
+       unsigned block_z, unsigned shared_bytes, vy_cu_stream stream, void **params),                                   \
+      (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream, params))                     \
+    X(OPTIONAL, occupancy, "cuOccupancyMaxActiveBlocksPerMultiprocessor",                                              \
+      (int *blocks, vy_cu_function function, int threads, size_t shared_bytes),                                        \
+      (blocks, function, threads, shared_bytes))                                                                       \
     X(OPTIONAL, stream_context, "cuStreamGetCtx", (vy_cu_stream stream, vy_cu_context * context), (stream, context))   \
     X(OPTIONAL, stream_capturing, "cuStreamIsCapturing", (vy_cu_stream stream, int *status), (stream, status))         \
     X(OPTIONAL, pool_create, "cuMemPoolCreate", (vy_cu_pool * pool, const vy_cu_pool_properties *properties),          \

@@ -3,6 +3,7 @@
 
 #include "backends/cuda/compile.h"
 #include "backends/cuda/graph.h"
+#include "backends/cuda/together.h"
 #include "base/memory.h"
 #include "base/status.h"
 
@@ -125,6 +126,9 @@ static vyre_status check(const vy_cuda *cuda, const vyre_bytes *object, vy_cuda_
                        header->image_bytes);
     if (!header->factor || header->factor > 16 || (header->factor & (header->factor - 1)))
         return corrupt(error, "its factor is not a power of two up to the limit", header->factor, 16);
+    if (header->meets && !cuda->facts.has_together)
+        return vy_fail(error, VYRE_UNSUPPORTED, "compile the program on this device",
+                       "compiled code has grid barriers, which this device does not do in one launch");
     if (!memchr(header->entry, 0, sizeof header->entry))
         return corrupt(error, "the name of its entry does not end", sizeof header->entry, sizeof header->entry - 1);
     return VYRE_OK;
@@ -157,6 +161,7 @@ static vyre_status describe(vyre_program *program, vy_cuda_code *code, vyre_erro
 vyre_status vy_cuda_code_new(vy_cuda *cuda, vyre_program *program, int cancellable, vyre_bytes *object,
                              vy_cuda_code **out, vyre_error *error) {
     vy_cuda_header header;
+    uint32_t together = 0;
     vyre_status status = check(cuda, object, &header, error);
     *out = NULL;
     if (status != VYRE_OK)
@@ -168,11 +173,17 @@ vyre_status vy_cuda_code_new(vy_cuda *cuda, vyre_program *program, int cancellab
     if (status == VYRE_OK)
         status = vy_cuda_kernel_load(cuda, program, &header, (const char *)object->data + sizeof header,
                                      header.factor > 1, &code->kernel, error);
+    if (status == VYRE_OK && header.meets) {
+        status = vy_cuda_together_count(cuda, &code->kernel, &together, error);
+        if (status != VYRE_OK)
+            vy_cuda_kernel_unload(cuda, &code->kernel);
+    }
     if (status != VYRE_OK) {
         destroy(code);
         return status;
     }
     atomic_init(&code->references, 1);
+    atomic_init(&code->together, together);
     atomic_init(&code->based, NULL);
     atomic_init(&code->by_rows, NULL);
     code->cuda = cuda;

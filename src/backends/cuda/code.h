@@ -21,7 +21,8 @@ typedef struct vy_cuda_header {
     uint32_t static_bytes, dynamic_bytes; /* shared memory */
     uint32_t factor;                      /* transform/widen.h; 1: as it was */
     uint8_t reports, polls; /* it has traps; it asks whether it is to end. Neither: it needs no control block */
-    uint8_t reserved[2];
+    uint8_t meets; /* it has grid barriers: launched only where all its blocks run at the same time (together.h) */
+    uint8_t reserved;
     char entry[VY_LIMIT_NAME + 8];
     uint64_t image_bytes; /* behind the header */
 } vy_cuda_header;
@@ -58,6 +59,7 @@ struct vy_cuda_code {
     vy_cuda_kernel *_Atomic based;   /* NULL: not needed yet */
     vy_cuda_kernel *_Atomic by_rows; /* NULL: not worth it yet (table.h) */
     _Atomic uint64_t rows;           /* that would have been run by it */
+    _Atomic uint32_t together;       /* blocks that run at the same time, if it has grid barriers */
     vyre_bytes object;               /* empty where the driver makes none */
     uint32_t buffer_count, output_count;
     vy_cuda_code_buffer buffers[VY_LIMIT_BUFFERS];

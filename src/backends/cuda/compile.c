@@ -58,7 +58,7 @@ static vyre_status make_object(const vy_cuda *cuda, const vy_cuda_lowered *lower
     memcpy(header.block, code->block, sizeof header.block);
     header.static_bytes = code->static_bytes, header.dynamic_bytes = code->dynamic_bytes;
     header.factor = lowered->factor;
-    header.reports = lowered->reports, header.polls = lowered->polls;
+    header.reports = lowered->reports, header.polls = lowered->polls, header.meets = code->meets;
     snprintf(header.entry, sizeof header.entry, "%s", code->entry);
     header.image_bytes = size;
     vyre_status status = vyre_bytes_resize(out, sizeof header + size, error);

@@ -8,7 +8,7 @@
  *   compile.c   from a program to a cubin and its kernel; code.c kernels, shared by who runs them; programs.c keeps those of programs that are dispatched
  *               without a pipeline
  *   interop.c   memory and streams of others; nvtx.c ranges for profilers
- *   launch.c    params, control blocks, grids; clock.c the device's clock against ours
+ *   launch.c    params, control blocks, grids; together.c launches with grid barriers; clock.c the device's clock against ours
  *   flight.c    one dispatch: bound, uploaded, launched, awaited, judged, read back; slices.c a large one in pieces that overlap; move.c large copies by several
  *               threads
  *   dispatch.c  the entries of the backend's table, pipeline.c those of a pipeline's, pending.c dispatches in flight, ahead.c their large outputs and watch.c who waits for them, sequence.c several launches and one wait, graph.c the
@@ -59,7 +59,9 @@ typedef struct vy_cuda_facts {
     uint32_t block[3], grid[3], threads, warp, multiprocessors, shared_bytes, shared_per_multiprocessor, l2_bytes;
     uint32_t bandwidth_gbps, copy_engines;
     uint64_t memory_bytes;
+    uint32_t threads_per_multiprocessor; /* at most, if it is not known */
     uint8_t has_pools;
+    uint8_t has_together; /* launches whose blocks all run at the same time, and an emitter for their grid barriers */
 } vy_cuda_facts;
 
 /* Foreign streams that everything waits for (interop.h). */

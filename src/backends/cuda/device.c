@@ -8,6 +8,7 @@
 #include "backends/cuda/numerics.h"
 #include "backends/cuda/pipeline.h"
 #include "backends/cuda/sequence.h"
+#include "backends/cuda/together.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "emit/ptx/ptx.h"
@@ -97,6 +98,7 @@ static const vyre_backend_vtable table = {
     .try_recover = vy_cuda_try_recover,
     .destroy = destroy,
     .numerics = vy_cuda_numerics,
+    .grid_sync_limit = vy_cuda_grid_sync_limit,
 };
 
 /* ---- making ---- */

@@ -2,13 +2,15 @@
 #include "backends/cuda/facts.h"
 
 #include "base/status.h"
+#include "emit/ptx/ptx.h"
 #include "ir/limits.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { OLDEST = 60 }; /* sm_60: what all our PTX needs */
+enum { OLDEST = 60 };         /* sm_60: what all our PTX needs */
+enum { MOST_THREADS = 2048 }; /* of a multiprocessor, of any kind so far */
 
 /* X(attribute, field): numbers as they are. */
 #define ATTRIBUTES(X)                                                                                                  \
@@ -42,6 +44,10 @@ static int ask_all(const vy_cuda_api *api, int device, vy_cuda_facts *out) {
     uint64_t clock = ask(api, device, VY_CU_DEVICE_MEMORY_CLOCK_KHZ, &ignored);
     uint64_t bus = ask(api, device, VY_CU_DEVICE_MEMORY_BUS_BITS, &ignored);
     out->bandwidth_gbps = (uint32_t)(2 * clock * (bus / 8) / 1000000);
+    uint32_t threads = ask(api, device, VY_CU_DEVICE_THREADS_PER_MULTIPROCESSOR, &ignored);
+    out->threads_per_multiprocessor = threads ? threads : MOST_THREADS;
+    out->has_together = out->architecture >= VY_PTX_GRID_BARRIERS && api->launch_together && api->occupancy &&
+                        ask(api, device, VY_CU_DEVICE_COOPERATIVE, &ignored) != 0;
     out->has_pools = api->pool_create && api->pool_destroy && api->pool_set && api->pool_get && api->pool_trim &&
                      api->pool_allocate && api->pool_free && ask(api, device, VY_CU_DEVICE_MEMORY_POOLS, &ignored) != 0;
     return result;
@@ -104,7 +110,7 @@ static uint64_t least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* Grid barriers are cut by the boundary, which also reads grids from buffers back: the device does neither by itself. Grids that are larger in y and z than the device takes are cut here (launch.h). */
+/* Grid barriers run inside a launch only where the grid is small enough (together.h), and are cut by the boundary elsewhere, which also reads grids from buffers back: neither is a promise. Grids that are larger in y and z than the device takes are cut here (launch.h). */
 uint64_t vy_cuda_facts_capability(const vy_cuda_facts *facts, vyre_capability capability) {
     switch (capability) {
     case VYRE_CAPABILITY_SUBGROUP_OPS:

@@ -177,6 +177,8 @@ static vyre_status launch_all(vy_cuda_flight *f, const vyre_launch *launch, vyre
     vyre_status status = vy_cuda_control_prepare(cuda, lane, f->kernel, launch, error);
     if (status == VYRE_OK)
         status = vy_cuda_launch(cuda, lane, f->kernel, launch, f->addresses, error);
+    if (status == VYRE_LIMIT) /* who asks next is told */
+        atomic_store(&f->code->together, 0);
     return status == VYRE_OK ? vy_cuda_control_fetch(cuda, lane, f->kernel, error) : status;
 }
 

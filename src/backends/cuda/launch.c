@@ -2,6 +2,7 @@
 #include "backends/cuda/launch.h"
 
 #include "backends/cuda/clock.h"
+#include "backends/cuda/together.h"
 #include "base/status.h"
 #include "driver/boundary.h"
 
@@ -38,6 +39,17 @@ size_t vy_cuda_pack(const vy_cuda_kernel *kernel, const vyre_launch *launch, con
     return kernel->param_bytes;
 }
 
+static vyre_status launch_together(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel,
+                                   const vyre_launch *launch, const uint32_t grid[3], uint8_t *bytes,
+                                   vyre_error *error) {
+    int result = vy_cuda_together_launch(cuda, kernel, (uint32_t)launch->buffer_count, grid, bytes, lane->stream);
+    if (result != VY_CU_TOO_LARGE)
+        return vy_cuda_check(cuda, result, "launching a kernel with grid barriers", error);
+    return vy_fail(error, VYRE_LIMIT, "dispatch fewer workgroups",
+                   "not all workgroups of the grid (%" PRIu32 ", %" PRIu32 ", %" PRIu32 ") run at the same time",
+                   grid[0], grid[1], grid[2]);
+}
+
 vyre_status vy_cuda_launch(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel, const vyre_launch *launch,
                            const vy_cu_address *addresses, vyre_error *error) {
     alignas(8) uint8_t bytes[VY_CUDA_PARAM_BYTES];
@@ -45,6 +57,8 @@ vyre_status vy_cuda_launch(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kern
     const uint32_t *block = kernel->header.block;
     size_t size = vy_cuda_pack(kernel, launch, addresses, lane->control, bytes, grid);
     void *extra[] = {VY_CU_PARAMS_BYTES, bytes, VY_CU_PARAMS_SIZE, &size, VY_CU_PARAMS_END};
+    if (kernel->header.meets)
+        return launch_together(cuda, lane, kernel, launch, grid, bytes, error);
     return vy_cuda_check(cuda,
                          cuda->api.launch(kernel->function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
                                           kernel->header.dynamic_bytes, lane->stream, NULL, extra),
@@ -76,7 +90,7 @@ vyre_status vy_cuda_control_prepare(vy_cuda *cuda, vy_cuda_lane *lane, const vy_
 }
 
 vyre_status vy_cuda_control_fetch(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel, vyre_error *error) {
-    if (!vy_cuda_needs_control(kernel))
+    if (!vy_cuda_tells(kernel))
         return VYRE_OK;
     return vy_cuda_check(cuda, cuda->api.copy_to_host(&lane->mirror->taken, lane->control, sizeof clean, lane->stream),
                          "reading a control block", error);
@@ -132,7 +146,7 @@ vyre_status vy_cuda_await(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kerne
 vyre_status vy_cuda_judge(vy_cuda_lane *lane, const vy_cuda_kernel *kernel, const char *name, int was_cancelled,
                           vyre_trap *trap, vyre_error *error) {
     const vy_ptx_control *taken = &lane->mirror->taken;
-    if (!vy_cuda_needs_control(kernel) || (taken->trap_invocation == UINT64_MAX && !taken->stopped))
+    if (!vy_cuda_tells(kernel) || (taken->trap_invocation == UINT64_MAX && !taken->stopped))
         return VYRE_OK;
     lane->is_control_clean = 0;
     if (taken->stopped)
@@ -195,7 +209,7 @@ vyre_status vy_cuda_launch_pieces(vy_cuda_lane *lane, vy_cuda_code *code, const 
         vy_piece_params(&piece, params + launch->param_count);
         memcpy(part.groups, piece.size, sizeof part.groups);
         status = vy_cuda_launch_piece(cuda, lane, kernel, &part, addresses, error);
-        if (status != VYRE_OK || !vy_cuda_needs_control(kernel))
+        if (status != VYRE_OK || !vy_cuda_tells(kernel))
             continue;
         whole.stopped |= taken->stopped;
         if (taken->trap_invocation == UINT64_MAX)

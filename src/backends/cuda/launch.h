@@ -5,8 +5,12 @@
 #include "backends/cuda/code.h"
 #include "backends/cuda/lane.h"
 
-static inline int vy_cuda_needs_control(const vy_cuda_kernel *kernel) {
+/* Whether it says something in its control block, and whether it has one at all. */
+static inline int vy_cuda_tells(const vy_cuda_kernel *kernel) {
     return kernel->header.reports || kernel->header.polls;
+}
+static inline int vy_cuda_needs_control(const vy_cuda_kernel *kernel) {
+    return vy_cuda_tells(kernel) || kernel->header.meets;
 }
 /* Whether the grid is more than one launch takes, in y or z; the boundary sees to x. */
 static inline int vy_cuda_needs_pieces(const vy_cuda *cuda, const uint32_t groups[3]) {
@@ -20,7 +24,9 @@ size_t vy_cuda_pack(const vy_cuda_kernel *kernel, const vyre_launch *launch, con
 /* Makes the lane's control block ready for the launch, if it needs one. Inside, as all here. */
 vyre_status vy_cuda_control_prepare(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel,
                                     const vyre_launch *launch, vyre_error *error);
-/* Puts the kernel into the lane's stream. */
+/* Puts the kernel into the lane's stream.
+ *
+ * VYRE_LIMIT  one with grid barriers whose blocks do not all run at the same time: it was not launched */
 vyre_status vy_cuda_launch(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel, const vyre_launch *launch,
                            const vy_cu_address *addresses, vyre_error *error);
 /* Puts a copy of the control block into the stream: to the mirror's `taken`. */

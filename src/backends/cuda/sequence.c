@@ -64,7 +64,7 @@ static vyre_status add(train *t, vy_cuda_code *code, const vyre_launch *launch, 
         status = vy_cuda_control_prepare(t->cuda, t->lane, &code->kernel, launch, error);
     if (status == VYRE_OK)
         status = vy_cuda_launch(t->cuda, t->lane, &code->kernel, launch, addresses, error);
-    if (status != VYRE_OK || !vy_cuda_needs_control(&code->kernel))
+    if (status != VYRE_OK || !vy_cuda_tells(&code->kernel))
         return status;
     t->polling = code;
     t->first = launch;
