@@ -15,12 +15,15 @@ static const char texts[] =
     "program plain {\n param a : u32\n buffer x : u32 read\n buffer y : u32 write\n workgroup 64\n grid over y\n"
     " let i = global_id.x\n if i < len(y) { y[i] = x[i] * a + 1 }\n}\n"
     "program trapping {\n buffer x : u32 read_write\n workgroup 64\n grid over x\n let i = global_id.x\n"
-    " var n = x[i]\n while n > 1000000 { n = n / 2 }\n if n == 999999 { trap 7 }\n if i < len(x) { x[i] = n + 1 }\n}\n";
+    " var n = x[i]\n while n > 1000000 { n = n / 2 }\n if n == 999999 { trap 7 }\n if i < len(x) { x[i] = n + 1 }\n}\n"
+    "program meeting {\n buffer x : u32 read_write\n workgroup 64\n grid over x\n let i = global_id.x\n"
+    " let y = x[len(x) - 1 - i]\n if y == 999999 { trap 7 }\n grid_barrier\n"
+    " if i < len(x) { x[len(x) - 1 - i] = y + 1 }\n}\n";
 
 enum { SMALL = 1000, LARGE = 600000, SLICED = 4500000 };
 
 typedef struct scenario {
-    vyre_program *plain, *trapping;
+    vyre_program *plain, *trapping, *meeting;
     uint32_t *values; /* SLICED */
     int is_wrong;
 } scenario;
@@ -182,6 +185,23 @@ static vyre_status go(course *c, vyre_error *error) {
     return status == VYRE_OK ? graphs(c, error) : status;
 }
 
+/* Grid barriers inside one launch; what fails on the way there leaves the several. */
+static vyre_status go_together(course *c, vyre_error *error) {
+    vyre_span span = {c->s->values, SMALL * 4};
+    vyre_arguments arguments = {.inputs = &span, .input_count = 1};
+    vyre_dispatch_config patient = {.timeout_ns = UINT64_C(60000000000)};
+    vyre_status status = vyre_acquire("cuda", &c->backend, error);
+    if (status == VYRE_OK)
+        status = vyre_compile(c->backend, c->s->meeting, NULL, &c->plain, error);
+    c->may_do_without = !shim.struck;
+    for (int i = 0; i < 3 && status == VYRE_OK; i++) {
+        status = vyre_pipeline_dispatch(c->plain, &arguments, i == 1 ? &patient : NULL, &c->outputs, NULL, error);
+        if (status == VYRE_OK)
+            check(c, c->outputs.items[0].data, SMALL, 0);
+    }
+    return status;
+}
+
 /* A probe that fails is run again by who compiles next: that is the same call here, and nobody need be told. */
 static vyre_status go_with_probe(course *c, vyre_error *error) {
     vyre_status status = vyre_acquire("cuda", &c->backend, error);
@@ -262,6 +282,7 @@ static void scenario_open(scenario *s) {
     vyre_backend_release(backend);
     s->plain = conform_parse(texts, NULL, 0, "plain");
     s->trapping = conform_parse(texts, NULL, 0, "trapping");
+    s->meeting = conform_parse(texts, NULL, 0, "meeting");
     s->values = malloc(SLICED * sizeof *s->values);
     assert_non_null(s->values);
     for (uint32_t i = 0; i < SLICED; i++)
@@ -271,6 +292,7 @@ static void scenario_open(scenario *s) {
 static void scenario_close(scenario *s) {
     vyre_program_release(s->plain);
     vyre_program_release(s->trapping);
+    vyre_program_release(s->meeting);
     free(s->values);
 }
 
@@ -278,7 +300,7 @@ static void scenario_close(scenario *s) {
 
 static int is_compiling(const char *struck) {
     return strncmp(struck, "link_", 5) == 0 || strncmp(struck, "module_", 7) == 0 ||
-           strncmp(struck, "function_", 9) == 0;
+           strncmp(struck, "function_", 9) == 0 || strcmp(struck, "occupancy") == 0;
 }
 
 /* Calls whose failure nobody has to hear of: they give something back, or somebody else's error is told already. */
@@ -397,8 +419,15 @@ static void every_call_of_the_driver_may_fail(void **state) {
     drill(&s, go_ahead, 719, &calls, &passed);
     printf("in flight: %llu calls failed one by one, %llu of them without effect\n", (unsigned long long)calls,
            (unsigned long long)passed);
+    for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
+        calls = passed = 0;
+        drill(&s, go_together, results[i], &calls, &passed);
+        printf("with grid barriers, result %d: %llu calls failed one by one, %llu of them without effect\n", results[i],
+               (unsigned long long)calls, (unsigned long long)passed);
+    }
     uint64_t losses = 0;
     drill_loss(&s, go, 3, &losses);
+    drill_loss(&s, go_together, 2, &losses);
     drill_loss(&s, go_ahead, 17, &losses);
     printf("lost from the k-th call on: %llu times\n", (unsigned long long)losses);
     unsetenv("VYRE_CUDA_PROBE");
