@@ -87,11 +87,12 @@ vy_grid_sync_reason vy_call_meet(vy_call *call, vyre_pipeline *pipeline, vyre_pr
         return VY_GRID_SYNC_NONE;
     if (!vy_stages_needed(backend, program, resolved, &with_base))
         return VY_GRID_SYNC_ALWAYS;
-    if (!backend->calls.grid_sync_limit)
-        return VY_GRID_SYNC_NO_ENTRY;
+    uint64_t most = backend->calls.grid_sync_limit ? ask(backend, program, NULL) : 0;
+    if (!most)
+        return VY_GRID_SYNC_NO_OTHER_WAY;
     if (may_stop && !vy_backend_limit(backend, VYRE_CAPABILITY_CANCEL))
         return VY_GRID_SYNC_CANNOT_STOP;
-    if (with_base || ask(backend, program, NULL) < resolved->group_count)
+    if (with_base || most < resolved->group_count)
         return VY_GRID_SYNC_TOO_LARGE;
     vyre_program_fingerprint(program, &fingerprint);
     if (is_refused(&backend->grid_sync, &fingerprint))
@@ -110,4 +111,17 @@ vy_grid_sync_reason vy_call_meet(vy_call *call, vyre_pipeline *pipeline, vyre_pr
     call->whole = call->code = code;
     call->target = code->targets;
     return VY_GRID_SYNC_FITS;
+}
+
+vy_grid_sync_reason vy_pipeline_meets(vyre_pipeline *pipeline, const vy_launch *resolved) {
+    vyre_backend *backend = pipeline->backend;
+    vyre_error error;
+    vy_call call;
+    if (vy_backend_enter(backend, &error) != VYRE_OK)
+        return VY_GRID_SYNC_REFUSED;
+    vy_call_describe(&call, backend, &backend->target, VY_FORM_INTO);
+    vy_grid_sync_reason reason = vy_call_meet(&call, pipeline, pipeline->program, resolved, 0);
+    vy_call_unstage(&call);
+    vy_backend_leave(backend);
+    return reason;
 }

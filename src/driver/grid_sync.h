@@ -28,7 +28,7 @@ void vy_grid_sync_end(vy_grid_sync *sync);
     X(NONE, "it has none")                                                                                             \
     X(ALWAYS, "inside one launch: the backend does that for every grid")                                               \
     X(FITS, "inside one launch: all workgroups of the grid run at the same time")                                      \
-    X(NO_ENTRY, "as several launches: the backend has no other way")                                                   \
+    X(NO_OTHER_WAY, "as several launches: the device has no other way")                                                \
     X(CANNOT_STOP, "as several launches: the backend cannot stop one at its deadline, and ends between two")           \
     X(TOO_LARGE, "as several launches: the grid has more workgroups than run at the same time")                        \
     X(REFUSED, "as several launches: the backend did not compile the program as a whole")
@@ -44,5 +44,8 @@ const char *vy_grid_sync_sentence(vy_grid_sync_reason reason);
  * is a deadline or a word to cancel. Inside the backend. */
 vy_grid_sync_reason vy_call_meet(struct vy_call *call, vyre_pipeline *pipeline, vyre_program *program,
                                  const vy_launch *resolved, int may_stop);
+
+/* What would be decided now for a dispatch of the pipeline on host bytes. From outside the backend. */
+vy_grid_sync_reason vy_pipeline_meets(vyre_pipeline *pipeline, const vy_launch *resolved);
 
 #endif

@@ -1,5 +1,6 @@
 /* vyre run: dispatches a program and shows what came out. */
 #include "base/thread.h"
+#include "driver/grid_sync.h"
 #include "ir/launch.h"
 #include "ir/rows.h"
 #include "tool/bindings.h"
@@ -215,6 +216,15 @@ static void add_extent(vy_string *out, const uint32_t size[3]) {
         vy_string_format(out, " x %u", size[2]);
 }
 
+/* How grid barriers ran on a backend, and why; NULL: there are none. */
+static const char *barriers(const run *r) {
+    vy_launch launch;
+    vy_grid_sync_reason reason = VY_GRID_SYNC_NONE;
+    if (r->place.pipeline && vy_launch_resolve(r->program, &r->bindings.arguments, &launch, NULL) == VYRE_OK)
+        reason = vy_pipeline_meets(r->place.pipeline, &launch);
+    return reason == VY_GRID_SYNC_NONE ? NULL : vy_grid_sync_sentence(reason);
+}
+
 static void note(const run *r) {
     const uint32_t *groups = r->report.groups;
     vy_string text = {0};
@@ -229,6 +239,8 @@ static void note(const run *r) {
     add_extent(&text, size);
     if (r->oracle)
         vy_string_format(&text, ", %" PRIu64 " statements", r->report.steps);
+    else if (barriers(r))
+        vy_string_format(&text, "; grid barriers %s", barriers(r));
     vy_string_char(&text, '\n');
     fflush(stdout);
     if (!text.failed)
@@ -306,6 +318,10 @@ static int show_json(run *r) {
                      ",\"seconds\":{\"shortest\":%.9f,\"median\":%.9f}",
                      r->report.groups[0], r->report.groups[1], r->report.groups[2], r->report.invocations,
                      r->report.steps, r->report.evaluations, r->timing.shortest, r->timing.median);
+    if (delivered(r) && barriers(r)) {
+        vy_string_add(&out, ",\"grid_barriers\":");
+        vy_string_json(&out, barriers(r));
+    }
     add_json_findings(&out, r);
     vy_string_format(&out, ",\"prints\":[%s],\"outputs\":[", r->prints.json.text ? r->prints.json.text : "");
     for (size_t i = 0; delivered(r) && vyre_program_buffer(r->program, i, &buffer); i++) {

@@ -193,6 +193,10 @@ void tool_explain_ptx(vy_string *out, vyre_program *program, const tool_ptx_opti
     if (code.local_bytes)
         vy_string_format(out, ", %" PRIu32 " bytes of arrays a thread", code.local_bytes);
     vy_string_char(out, '\n');
+    if (code.meets)
+        vy_string_add(out,
+                      "  barriers   of the grid: inside one launch where all workgroups run at the same time, else as "
+                      "several launches\n");
     if (prepared.factor > 1)
         vy_string_format(out, "  widened    a thread does %" PRIu32 " invocations\n", prepared.factor);
     else

@@ -222,7 +222,7 @@ static void grids_over_the_limit_of_a_dimension_are_several(void **state) {
     bench_open(&b, text, 1000);
     atomic_store(&b.backend->capabilities[VYRE_CAPABILITY_MAX_WORKGROUPS], 2);
     runs_in(&b, 0, NULL, LAUNCHES * 3);
-    assert_int_equal(calls(&b, FAKE_grid_sync_limit), 0);
+    assert_int_equal(calls(&b, FAKE_compile), 0);
     bench_close(&b);
 }
 
@@ -393,13 +393,15 @@ static void the_reasons_are_told(void **state) {
     REASON_IS(CANNOT_STOP, 1);
     atomic_store(&b.f->grid_limit, 1);
     REASON_IS(TOO_LARGE, 0);
+    atomic_store(&b.f->grid_limit, 0);
+    REASON_IS(NO_OTHER_WAY, 0);
     atomic_store(&b.backend->capabilities[VYRE_CAPABILITY_GRID_SYNC], 1);
     REASON_IS(ALWAYS, 0);
     atomic_store(&b.backend->capabilities[VYRE_CAPABILITY_GRID_SYNC], 0);
     atomic_store(&b.f->grid_limit, GROUPS);
     vyre_cache_clear(NULL, NULL, NULL, NULL);
     b.backend->calls.grid_sync_limit = NULL;
-    REASON_IS(NO_ENTRY, 0);
+    REASON_IS(NO_OTHER_WAY, 0);
     bench_close(&b);
 }
 
