@@ -2,6 +2,7 @@
 #include "compilers/llvm/job.h"
 
 #include "base/status.h"
+#include "compilers/llvm/machine.h"
 
 #include <llvm-c/Core.h>
 #include <llvm-c/ErrorHandling.h>
@@ -82,6 +83,8 @@ static vyre_status do_work(vy_llvm_job *job, vy_llvm_work *work, void *user) {
     LLVMContextSetDiagnosticHandler(job->context, note_diagnostic, job);
     job->module = LLVMModuleCreateWithNameInContext(job->request->name, job->context);
     vyre_status status = work(job, user);
+    if (status == VYRE_OK && job->machine)
+        vy_llvm_machine_keep(job);
     take_down(job);
     return status;
 }

@@ -8,6 +8,7 @@
 #include <llvm-c/Core.h>
 #include <llvm-c/Target.h>
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,6 +37,43 @@ static vyre_status name_features(uint64_t features, vy_string *out, vyre_error *
     return out->failed ? vy_fail_memory(error, "the features of a processor") : VYRE_OK;
 }
 
+/* ---- the machine that is kept ---- */
+
+/* A machine takes as long to make as a small program to optimise, and serves any number of programs one after the other: the last one waits here for the
+ * next job. Nobody waits for the place: who finds it taken makes a machine of its own, or ends one. */
+static struct {
+    atomic_flag is_taken;
+    LLVMTargetMachineRef machine; /* NULL: none */
+    uint64_t features;
+    int is_large;
+} kept = {.is_taken = ATOMIC_FLAG_INIT};
+
+static LLVMTargetMachineRef take_kept(const vy_llvm_job *job) {
+    LLVMTargetMachineRef machine = NULL;
+    if (atomic_flag_test_and_set_explicit(&kept.is_taken, memory_order_acquire))
+        return NULL;
+    if (kept.features == job->request->features && kept.is_large == job->is_large) {
+        machine = kept.machine;
+        kept.machine = NULL;
+    }
+    atomic_flag_clear_explicit(&kept.is_taken, memory_order_release);
+    return machine;
+}
+
+void vy_llvm_machine_keep(vy_llvm_job *job) {
+    LLVMTargetMachineRef other = job->machine;
+    if (!atomic_flag_test_and_set_explicit(&kept.is_taken, memory_order_acquire)) {
+        other = kept.machine;
+        kept.machine = job->machine;
+        kept.features = job->request->features;
+        kept.is_large = job->is_large;
+        atomic_flag_clear_explicit(&kept.is_taken, memory_order_release);
+    }
+    if (other)
+        LLVMDisposeTargetMachine(other);
+    job->machine = NULL;
+}
+
 static vyre_status make_machine(vy_llvm_job *job, const char *features) {
     LLVMTargetRef target = NULL;
     char *words = NULL;
@@ -45,8 +83,6 @@ static vyre_status make_machine(vy_llvm_job *job, const char *features) {
         LLVMDisposeMessage(words);
     if (status != VYRE_OK)
         return status;
-    if (job->machine)
-        LLVMDisposeTargetMachine(job->machine);
     job->machine = LLVMCreateTargetMachine(target, TRIPLE, PROCESSOR, features ? features : "",
                                            job->is_large ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault, LLVMRelocPIC,
                                            LLVMCodeModelSmall);
@@ -58,8 +94,11 @@ vyre_status vy_llvm_machine_make(vy_llvm_job *job) {
     if (!(job->request->features & ARCHITECTURE))
         return vy_fail(job->error, VYRE_UNSUPPORTED, "compile on a machine of the architecture the code is for",
                        "the compiler makes code for " TRIPLE " alone");
-    vyre_status status = name_features(job->request->features, &features, job->error);
-    if (status == VYRE_OK)
+    if (job->machine)
+        LLVMDisposeTargetMachine(job->machine);
+    job->machine = take_kept(job);
+    vyre_status status = job->machine ? VYRE_OK : name_features(job->request->features, &features, job->error);
+    if (status == VYRE_OK && !job->machine)
         status = make_machine(job, features.text);
     vy_string_free(&features);
     if (status != VYRE_OK)

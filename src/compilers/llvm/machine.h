@@ -8,6 +8,8 @@
  *
  * VYRE_UNSUPPORTED  the features are those of another architecture than this compiler is for */
 vyre_status vy_llvm_machine_make(vy_llvm_job *job);
+/* Takes the machine of a job that went well, for one that wants the same. */
+void vy_llvm_machine_keep(vy_llvm_job *job);
 /* Attributes of every function in the module: how wide vectors are best, that nothing throws, and that there is no C library to call. */
 void vy_llvm_machine_mark(vy_llvm_job *job);
 
