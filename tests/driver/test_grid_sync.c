@@ -213,6 +213,7 @@ static void a_launch_that_is_refused_after_all_runs_as_several(void **state) {
     b.f->fail_entry = FAKE_PIPELINE_dispatch_borrowed, b.f->fail_at = 1, b.f->fail_with = VYRE_NO_DEVICE_MEMORY;
     assert_int_equal(vyre_backend_dispatch(b.backend, b.program, &b.arguments, NULL, &outputs, &b.trap, &b.error),
                      VYRE_NO_DEVICE_MEMORY);
+    vyre_outputs_free(&outputs);
     bench_close(&b);
 }
 
