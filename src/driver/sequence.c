@@ -108,7 +108,8 @@ static vyre_status check_all(sequence *s, vy_many *many, vy_code **codes, int *a
     *all_native = s->backend->calls.sequence && !vy_boundary_guards(s->backend, &only_deadline);
     for (s->failed = 0; s->failed < s->step_count; s->failed++) {
         vy_code **code = &codes[s->failed];
-        vyre_status status = vy_pipeline_code(s->steps[s->failed].pipeline, s->deadline_ns != 0, VY_CODE_PLAIN, code, error);
+        vyre_status status =
+            vy_pipeline_code(s->steps[s->failed].pipeline, s->deadline_ns != 0, VY_CODE_PLAIN, code, error);
         if (status == VYRE_OK)
             status = resolve_step(s, s->failed, &b, error);
         if (status != VYRE_OK)

@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { OLDEST = 60 };         /* sm_60: what all our PTX needs */
@@ -29,6 +30,12 @@ static uint32_t ask(const vy_cuda_api *api, int device, int attribute, int *resu
     return value > 0 ? (uint32_t)value : 0;
 }
 
+/* For who wants to see, or to do without. */
+static int may_launch_together(void) {
+    const char *given = secure_getenv("VYRE_CUDA_TOGETHER");
+    return !given || strcmp(given, "0") != 0;
+}
+
 static int ask_all(const vy_cuda_api *api, int device, vy_cuda_facts *out) {
     int result = 0, ignored = 0;
 #define X(attribute, field) out->field = ask(api, device, VY_CU_DEVICE_##attribute, &result);
@@ -46,8 +53,8 @@ static int ask_all(const vy_cuda_api *api, int device, vy_cuda_facts *out) {
     out->bandwidth_gbps = (uint32_t)(2 * clock * (bus / 8) / 1000000);
     uint32_t threads = ask(api, device, VY_CU_DEVICE_THREADS_PER_MULTIPROCESSOR, &ignored);
     out->threads_per_multiprocessor = threads ? threads : MOST_THREADS;
-    out->has_together = out->architecture >= VY_PTX_GRID_BARRIERS && api->launch_together && api->occupancy &&
-                        ask(api, device, VY_CU_DEVICE_COOPERATIVE, &ignored) != 0;
+    out->has_together = may_launch_together() && out->architecture >= VY_PTX_GRID_BARRIERS && api->launch_together &&
+                        api->occupancy && ask(api, device, VY_CU_DEVICE_COOPERATIVE, &ignored) != 0;
     out->has_pools = api->pool_create && api->pool_destroy && api->pool_set && api->pool_get && api->pool_trim &&
                      api->pool_allocate && api->pool_free && ask(api, device, VY_CU_DEVICE_MEMORY_POOLS, &ignored) != 0;
     return result;

@@ -54,9 +54,9 @@ typedef struct vy_ptx {
     uint32_t registers[VY_PTX_CLASS_COUNT];
     uint32_t labels;
     uint32_t version, architecture;
-    int is_flat;                   /* blocks are given as one row */
-    int by_rows;                   /* what the entry is given lies in a table */
-    int has_reports, has_polls, has_grid_barriers;
+    int is_flat;                                   /* blocks are given as one row */
+    int by_rows;                                   /* what the entry is given lies in a table */
+    int has_reports, has_polls, has_grid_barriers; /* of the program */
     int has_positions;
     uint32_t line; /* of the last .loc */
     /* Known at the start. */
