@@ -2,6 +2,7 @@
 BUILD ?= build
 JOBS  ?= $(shell nproc)
 ARGS  ?=
+ARM_TESTS ?=
 FUZZ_SECONDS     ?= 60
 CAMPAIGN_EFFORT  ?= 20
 CAMPAIGN_SECONDS ?= 600
@@ -12,7 +13,7 @@ CMAKE = cmake -G Ninja -S .
 NINJA = nice ninja -j $(JOBS)
 SANITIZED = CC=clang $(CMAKE) -DVYRE_TESTS=ON -DVYRE_WERROR=ON
 
-.PHONY: help run build test bench bench-suite bench-cuda bench-peers fuzz asan ubsan tsan campaign install device-bundle clean format format-fix tidy abi abi-update
+.PHONY: help run build test test-arm bench bench-suite bench-cuda bench-peers fuzz asan ubsan tsan campaign install device-bundle clean format format-fix tidy abi abi-update
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +31,9 @@ build: ## build the library, its compiler and the command
 test: ## every test: normal, sanitizers, warnings of two compilers; the last line is the total
 	@tools/setup test
 	@JOBS=$(JOBS) tools/test $(BUILD)
+
+test-arm: ## tests of what computes, built for AArch64 and run in QEMU; ARM_TESTS="PATTERN"; SKIP without the tools (tools/setup arm)
+	@JOBS=$(JOBS) tools/arm $(BUILD) $(if $(ARM_TESTS),'$(ARM_TESTS)')
 
 bench: ## build and run the benchmarks; results in build/bench-results
 	@tools/setup test

@@ -2,7 +2,7 @@
 # tests/base.number; fuzz/fuzz_text.c is fuzz.text; bench/bench_parse.c is bench/parse.
 #
 # Labels: slow (test_*_slow.c), thread (thread in the file name), fuzz (replays of corpora).
-set(VYRE_TEST_TIMEOUT 600)
+set(VYRE_TEST_TIMEOUT 600 CACHE STRING "seconds a test may take; more in an emulator")
 
 set(vyre_test_definitions VYRE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" VYRE_BINARY_DIR="${CMAKE_BINARY_DIR}"
     VYRE_VECTORS_DEFAULT="${CMAKE_SOURCE_DIR}/../shared/vectors" VYRE_COMMAND="${CMAKE_BINARY_DIR}/vyre")
@@ -31,8 +31,10 @@ function(vyre_set_test_options target source)
     endif()
 endfunction()
 
-# Hundreds of programs, some with LLVM inside: a faster linker is felt.
-find_program(VYRE_LLD ld.lld)
+# Hundreds of programs, some with LLVM inside: a faster linker is felt. A cross compiler does not find it.
+if(NOT CMAKE_CROSSCOMPILING)
+    find_program(VYRE_LLD ld.lld)
+endif()
 mark_as_advanced(VYRE_LLD)
 
 function(vyre_add_program kind source name directory)

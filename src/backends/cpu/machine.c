@@ -18,20 +18,55 @@ static int read_text(const char *path, char *text, size_t room) {
     return count > 0;
 }
 
-void vy_cpu_model_name(const char *text, char *name, size_t room) {
-    static const char key[] = "model name";
-    *name = 0;
+/* What stands behind "key :" in a line of the text, and its length; NULL if no line has it. */
+static const char *find_value(const char *text, const char *key, int *length) {
     for (const char *line = text; line; line = strchr(line, '\n')) {
         line += *line == '\n';
-        if (strncmp(line, key, sizeof key - 1) != 0)
+        if (strncmp(line, key, strlen(key)) != 0)
             continue;
         const char *value = line + strcspn(line, ":\n");
         if (*value != ':')
             continue;
         value += 1 + strspn(value + 1, " \t");
-        snprintf(name, room, "%.*s", (int)strcspn(value, "\n"), value);
-        return;
+        *length = (int)strcspn(value, "\n");
+        return value;
     }
+    return NULL;
+}
+
+/* Who makes processors of AArch64: the field Implementer of MIDR_EL1. */
+static const char *maker_name(unsigned long code) {
+    static const struct {
+        unsigned long code;
+        const char *name;
+    } makers[] = {{0x41, "Arm"},       {0x42, "Broadcom"},  {0x43, "Cavium"},   {0x46, "Fujitsu"},
+                  {0x48, "HiSilicon"}, {0x4e, "NVIDIA"},    {0x51, "Qualcomm"}, {0x53, "Samsung"},
+                  {0x61, "Apple"},     {0x6d, "Microsoft"}, {0xc0, "Ampere"}};
+    for (size_t i = 0; i < sizeof makers / sizeof *makers; i++)
+        if (makers[i].code == code)
+            return makers[i].name;
+    return NULL;
+}
+
+/* The kernel names no model on AArch64, it gives numbers. */
+static void name_part(const char *text, char *name, size_t room) {
+    int length;
+    const char *maker = find_value(text, "CPU implementer", &length), *part = find_value(text, "CPU part", &length);
+    if (!maker || !part)
+        return;
+    const char *known = maker_name(strtoul(maker, NULL, 16));
+    snprintf(name, room, "%s%.*s, part %.*s", known ? known : "maker ", known ? 0 : (int)strcspn(maker, "\n"), maker,
+             length, part);
+}
+
+void vy_cpu_model_name(const char *text, char *name, size_t room) {
+    int length;
+    const char *value = find_value(text, "model name", &length);
+    *name = 0;
+    if (value)
+        snprintf(name, room, "%.*s", length, value);
+    else
+        name_part(text, name, room);
 }
 
 uint32_t vy_cpu_cache_size(const char *text) {

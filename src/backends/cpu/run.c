@@ -51,11 +51,19 @@ static void order_stores(void) {
 #endif
 }
 
+/* Another thread may have loaded the code where other code was: on AArch64 who runs it has to drop what it fetched before. */
+static void see_code(void) {
+#if defined(__aarch64__)
+    __asm__ volatile("isb" : : : "memory");
+#endif
+}
+
 static void run_ranges(vy_cpu_run *run, vy_cpu_part *part, vy_cpu_frame *frame) {
     vy_fenv caller;
     uint64_t first, end;
     int was_stopped = 0;
     vy_fenv_enter(&caller);
+    see_code();
     while (!was_stopped && vy_cpu_job_take(&run->job, part, &first, &end)) {
         was_stopped = is_stopping(run);
         if (!was_stopped)

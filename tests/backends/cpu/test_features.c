@@ -68,6 +68,20 @@ static void the_model_is_read_from_text(void **state) {
     assert_string_equal(name, "");
 }
 
+/* As Linux writes it on AArch64. */
+static void a_model_without_a_name_has_a_maker_and_a_part(void **state) {
+    (void)state;
+    char name[32];
+    vy_cpu_model_name("processor\t: 0\nBogoMIPS\t: 50.00\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\n"
+                      "CPU architecture: 8\nCPU variant\t: 0x3\nCPU part\t: 0xd0c\nCPU revision\t: 1\n",
+                      name, sizeof name);
+    assert_string_equal(name, "Arm, part 0xd0c");
+    vy_cpu_model_name("CPU implementer\t: 0x7f\nCPU part\t: 0x001\n", name, sizeof name);
+    assert_string_equal(name, "maker 0x7f, part 0x001");
+    vy_cpu_model_name("CPU implementer\t: 0x41\n", name, sizeof name);
+    assert_string_equal(name, "");
+}
+
 static void cache_sizes_are_read_from_text(void **state) {
     (void)state;
     assert_int_equal(vy_cpu_cache_size("32K\n"), 32768);
@@ -86,6 +100,7 @@ int main(void) {
         cmocka_unit_test(lanes_follow_from_features),
         cmocka_unit_test(what_no_instruction_promises_is_not_promised),
         cmocka_unit_test(the_model_is_read_from_text),
+        cmocka_unit_test(a_model_without_a_name_has_a_maker_and_a_part),
         cmocka_unit_test(cache_sizes_are_read_from_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
