@@ -133,14 +133,18 @@ static void mixed_if(vy_emitter *e, uint32_t index, const vy_stmt *s, LLVMValueR
         masked_branch(e, no, s->middle, s->end);
 }
 
-/* All lanes execute here: if they agree, so do they in the branch. */
+/* All lanes execute here, or those of a mask that is known: if they agree, so do they in the branch. */
 static void agreed_if(vy_emitter *e, uint32_t index, const vy_stmt *s) {
-    LLVMBasicBlockRef all = vy_llvm_block(e, "all"), mixed = vy_llvm_block(e, "mixed"), end = vy_llvm_block(e, "endif");
     LLVMValueRef holds = vy_llvm_holds(e, s->a), condition = vy_llvm_expr_lanes(e, s->a);
+    if (!holds && e->mask) {
+        mixed_if(e, index, s, condition, 0);
+        return;
+    }
+    LLVMBasicBlockRef all = vy_llvm_block(e, "all"), mixed = vy_llvm_block(e, "mixed"), end = vy_llvm_block(e, "endif");
     e->copies *= 2;
     LLVMBuildCondBr(e->builder, holds ? holds : vy_llvm_all(e, condition), all, mixed);
     vy_llvm_start(e, all);
-    branch_with(e, NULL, index + 1, s->middle);
+    branch_with(e, e->mask, index + 1, s->middle);
     vy_llvm_go(e, end);
     vy_llvm_start(e, mixed);
     mixed_if(e, index, s, condition, !holds || vy_llvm_holds_exactly(e, s->a));
@@ -150,7 +154,7 @@ static void agreed_if(vy_emitter *e, uint32_t index, const vy_stmt *s) {
 }
 
 static void varied_if(vy_emitter *e, uint32_t index, const vy_stmt *s) {
-    if (!e->mask && e->copies < COPIES && size_of(e, index + 1, s->middle) <= SMALL)
+    if (vy_llvm_mask_is_known(e) && e->copies < COPIES && size_of(e, index + 1, s->middle) <= SMALL)
         agreed_if(e, index, s);
     else
         mixed_if(e, index, s, vy_llvm_expr_lanes(e, s->a), 0);
@@ -427,6 +431,8 @@ static void statement(vy_emitter *e, uint32_t index) {
         break;
     case VY_STMT_FOR:
     case VY_STMT_WHILE:
+        if (vy_llvm_trips(e, index))
+            break;
         if (parts(e, index, s))
             varied_loop(e, index, s);
         else

@@ -11,6 +11,7 @@
  *   settle.c      collectives among lanes
  *   value.c       expressions
  *   maybe.c       what is found out of rows at run time
+ *   known.c       lanes that differ by numbers
  *   words.c       words that are put together of bytes
  *   again.c       values that are computed again
  *   width.c       how many lanes
@@ -40,6 +41,12 @@ typedef enum vy_home {
     VY_HOME_AGAIN   /* of several stretches: computed where it is used */
 } vy_home;
 
+/* Lanes that differ by numbers: base + factor * times + offset, of 32 bits. NULL: zero, and times are. */
+typedef struct vy_known {
+    LLVMValueRef base, factor;
+    uint32_t offset[VY_LLVM_LANES], times[VY_LLVM_LANES];
+} vy_known;
+
 typedef struct vy_slot {
     uint8_t home;        /* vy_home */
     uint8_t cost;        /* of computing it again */
@@ -60,6 +67,7 @@ typedef struct vy_slot {
     LLVMValueRef fits;               /* i1: rows are right if it is true; NULL: they are, or there are none */
     uint64_t may_stride;             /* … and their stride then */
     LLVMValueRef holds;              /* lanes of bools: i1, whether all are true; NULL if nobody knows */
+    vy_known *known, *known_room;    /* lanes: what is known of them; NULL: nothing. And where that is kept */
 } vy_slot;
 
 /* A loop that lanes leave one by one: those that have left for good and those that wait for the next trip. */
@@ -127,6 +135,7 @@ typedef struct vy_emitter {
     vy_llvm_sizes sizes;      /* what the frame has to bring; of it the list of private buffers */
     LLVMValueRef private_set; /* which of them the thread has its own of; i32 */
     LLVMValueRef cached; /* i64: 0 if stores may go past the caches, else ones; NULL: there is nothing to store so */
+    vy_arena *arena;
     vyre_error *error;
     vyre_status status;
 } vy_emitter;
@@ -235,6 +244,23 @@ LLVMValueRef vy_llvm_holds(vy_emitter *e, uint32_t condition);
 /* Whether what it says no to is not true in all lanes, but for numbers that wrap. */
 int vy_llvm_holds_exactly(const vy_emitter *e, uint32_t condition);
 
+/* ---- known lanes ---- */
+
+/* Whether lanes of an expression differ by numbers, and how. */
+int vy_llvm_know(vy_emitter *e, uint32_t expr, vy_known *out);
+/* Notes it of a variable that is declared. */
+void vy_llvm_remember(vy_emitter *e, const vy_stmt *s);
+/* As vy_llvm_holds, of a comparison. */
+LLVMValueRef vy_llvm_known_holds(vy_emitter *e, const vy_expr *x);
+/* Whether the compiler knows which lanes execute. */
+int vy_llvm_mask_is_known(const vy_emitter *e);
+/* Whether an index consists of pieces that are loaded faster than lane by lane; zeros where the mask (NULL: all) says no. */
+int vy_llvm_has_pieces(vy_emitter *e, uint32_t memory, uint32_t index, LLVMValueRef mask, vy_known *k);
+LLVMValueRef vy_llvm_load_pieces(vy_emitter *e, uint32_t memory, const vy_known *k, LLVMValueRef mask);
+/* Whether a loop makes few trips, all known where the chunk is; and writes it trip by trip, or gives 0. */
+int vy_llvm_may_be_trips(const vy_emitter *e, uint32_t loop);
+int vy_llvm_trips(vy_emitter *e, uint32_t loop);
+
 /* ---- masks ---- */
 
 /* i1: whether any, or every, lane of a mask is set; the mask is not NULL. */
@@ -256,6 +282,7 @@ uint64_t vy_llvm_size(vyre_type type); /* bytes of an element */
 int vy_llvm_is_contiguous(const vy_emitter *e, uint32_t memory, uint32_t index);
 LLVMValueRef vy_llvm_load_first(vy_emitter *e, uint32_t memory, uint32_t index);
 void vy_llvm_store_first(vy_emitter *e, uint32_t memory, LLVMValueRef value, uint32_t index);
+LLVMValueRef vy_llvm_base(vy_emitter *e, uint32_t memory);                        /* of the first element */
 LLVMValueRef vy_llvm_address(vy_emitter *e, uint32_t memory, LLVMValueRef index); /* of an element, or of each lane's */
 
 /* ---- words ---- */

@@ -357,11 +357,21 @@ static LLVMValueRef lucky_load(vy_emitter *e, const vy_expr *x, LLVMValueRef mas
     return phi;
 }
 
+/* Whether rows lie in an array of the workgroup, all of their lanes: then those that do not execute may load, too. */
+static int are_inside(const vy_emitter *e, uint32_t memory, const LLVMValueRef *first) {
+    const vy_memory *m = &e->program->memories.items[memory];
+    int inside = m->space == VY_SPACE_WORKGROUP;
+    for (uint32_t k = 0; inside && k < e->row_count; k++)
+        inside = LLVMIsAConstantInt(first[k]) && LLVMConstIntGetZExtValue(first[k]) + e->row <= m->elements;
+    return inside;
+}
+
 /* Every lane its own element, where `condition` (lanes or one for all; NULL: everywhere) holds and the lane executes; zeros elsewhere. `all` tells whether the
  * condition holds in all lanes, if it is known. */
 static LLVMValueRef load_lanes(vy_emitter *e, const vy_expr *x, LLVMValueRef condition, LLVMValueRef all) {
     LLVMValueRef mask = condition ? vy_llvm_both(e, e->mask, vy_llvm_splat(e, condition)) : e->mask;
     uint64_t stride;
+    vy_known k;
     all = e->mask ? NULL : all;
     if (is_private(e, x->a))
         return anywhere_load(e, x, mask);
@@ -370,8 +380,10 @@ static LLVMValueRef load_lanes(vy_emitter *e, const vy_expr *x, LLVMValueRef con
         if (known)
             return known;
         first_indices(e, x->b, first);
-        return contiguous_load(e, x->a, first, mask, all);
+        return contiguous_load(e, x->a, first, !condition && are_inside(e, x->a, first) ? NULL : mask, all);
     }
+    if (vy_llvm_has_pieces(e, x->a, x->b, mask, &k))
+        return vy_llvm_load_pieces(e, x->a, &k, mask);
     if (!vy_stride_of(e->uniform, x->b, &stride) && vy_llvm_may_stride(e, x->b, &stride) && stride <= 1)
         return lucky_load(e, x, mask, all, stride);
     return anywhere_load(e, x, mask);
@@ -563,6 +575,10 @@ LLVMValueRef vy_llvm_gather_words(vy_emitter *e, LLVMValueRef at) {
 /* Of two rows the lanes could meet. */
 int vy_llvm_is_contiguous(const vy_emitter *e, uint32_t memory, uint32_t index) {
     return shape_of(e, index) == CONTIGUOUS && e->row_count == 1 && !is_private(e, memory);
+}
+
+LLVMValueRef vy_llvm_base(vy_emitter *e, uint32_t memory) {
+    return base_of(e, memory);
 }
 
 LLVMValueRef vy_llvm_address(vy_emitter *e, uint32_t memory, LLVMValueRef index) {

@@ -70,7 +70,8 @@ uint64_t vy_llvm_take(vy_emitter *e, uint64_t bytes) {
 /* What keeps values from being handed on, or is long by itself: then nothing is gained by writing out the rest. */
 static int is_straight(const vy_emitter *e) {
     for (uint32_t i = e->body->first_stmt; i < e->body->end_stmt; i++)
-        if (vy_stmt_is_loop(e->program->stmts.items[i].kind) || e->program->stmts.items[i].kind == VY_STMT_ATOMIC)
+        if ((vy_stmt_is_loop(e->program->stmts.items[i].kind) && !vy_llvm_may_be_trips(e, i)) ||
+            e->program->stmts.items[i].kind == VY_STMT_ATOMIC)
             return 0;
     return 1;
 }

@@ -245,12 +245,13 @@ LLVMValueRef vy_llvm_holds(vy_emitter *e, uint32_t expr) {
         return e->slots[x->a].holds;
     if (x->kind == VY_EXPR_VARIABLE && e->slots[x->a].home == VY_HOME_AGAIN)
         return vy_llvm_holds(e, e->slots[x->a].made_of);
-    if (!e->row)
-        return NULL;
     if (x->kind == VY_EXPR_OP && x->op == VYRE_OP_LAND) {
         LLVMValueRef a = vy_llvm_holds(e, x->a), b = a ? vy_llvm_holds(e, x->b) : NULL;
         return b ? LLVMBuildAnd(e->builder, a, b, "") : NULL;
     }
+    LLVMValueRef known = vy_llvm_known_holds(e, x);
+    if (known || !e->row)
+        return known;
     int counts = is_counting(e, x, &stride);
     if (!counts && !vy_stride_of(e->uniform, expr, &stride))
         return NULL;

@@ -179,6 +179,7 @@ void vy_llvm_define(vy_emitter *e, const vy_stmt *s) {
     slot->fits = fits;
     slot->may_stride = stride;
     slot->holds = holds;
+    vy_llvm_remember(e, s);
 }
 
 /* ---- expressions ---- */

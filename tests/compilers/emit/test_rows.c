@@ -70,6 +70,23 @@ static const sample samples[] = {
                                "n\nlet u = t + r\nlet p = u > 40\ns[r & 1023] = x[i]\n"
                                "barrier\nvar v = s[t & 1023]\nbarrier\ns[u & 1023] = v\nbarrier\nif p { v = v + u }\n"
                                "barrier\ny[i] = v + t + s[r & 1023]\n"},
+    {"a tile with a border, trip by trip",
+     "@array s : u32 [1500] workgroup\n@for c in local_index..1500 step 1024 { let px = group_id.x * 16 + c % 18 - 1\n"
+     "let py = group_id.y * 7 + c / 18 - 1\nvar h = 5u32\nif px < n && py < 40 { h = x[py * n + px] }\ns[c] = h }\n"
+     "barrier\ny[i] = s[local_index] + s[local_index + 19] * 3 + s[1030 + (local_index & 63)]\n"},
+    {"a plane in pieces",
+     "@array s : u32 [1024] workgroup\n@s[local_index] = n\nbarrier\nlet r = local_index / 5\nlet c = local_index % 5\n"
+     "var v = x[(group_id.x + r) * n + c - 2]\nif c * n + r < 50 { v = v + x[r * 7 + c] * 3 }\nif x[i] > 3 { v = v + "
+     "x[r * n + c - 2] }\ny[i] = v + s[local_index]\n"},
+    {"conditions of known lanes",
+     "@array s : u32 [1024] workgroup\n@s[local_index] = x[i]\nbarrier\nlet k = local_index % 6 + group_id.x * 16 - 2\n"
+     "var v = s[local_index]\nif k > n { v = v + 1 }\nif k >= n { v = v + 2 }\nif n > k + 3 { v = v * 3 }\nif n <= k "
+     "{ v = v + 4 }\nif k * n + 7 < len(x) { v = v + x[k * n + 7] }\nif k < 9 && local_id.y < 3 { v = v ^ 8 }\ny[i] = "
+     "v\n"},
+    {"trips along rows",
+     "@array s : u32 [1024] workgroup\n@var v = 0u32\nfor c in local_id.x..40 step 16 { v = v * 5 + x[c * n + "
+     "local_id.y]\nif c + local_id.y < n { v = v + x[c * 3] } }\ns[local_index] = v\nbarrier\ny[i] = s[local_index ^ "
+     "1] + v\n"},
 };
 
 static const char *const shapes[] = {"256",  "33",      "1000",  "16, 16", "8, 6",
