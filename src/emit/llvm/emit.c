@@ -51,8 +51,7 @@ static void read_frame(vy_emitter *e) {
         e->private_set = field(e, vy_llvm_int(e, 32), e->frame, offsetof(vy_cpu_frame, private_set));
     if (writes_only(e->program)) {
         LLVMValueRef streams = field(e, vy_llvm_int(e, 32), e->frame, offsetof(vy_cpu_frame, streams));
-        LLVMValueRef not = LLVMBuildICmp(e->builder, LLVMIntEQ, streams, vy_llvm_number(e, 32, 0), "");
-        e->cached = LLVMBuildSExt(e->builder, not, vy_llvm_int(e, 64), "");
+        e->cached = LLVMBuildICmp(e->builder, LLVMIntEQ, streams, vy_llvm_number(e, 32, 0), "");
     }
 }
 

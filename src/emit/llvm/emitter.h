@@ -134,7 +134,7 @@ typedef struct vy_emitter {
     uint64_t lanes_offset;    /* spill: where atomics take lanes apart */
     vy_llvm_sizes sizes;      /* what the frame has to bring; of it the list of private buffers */
     LLVMValueRef private_set; /* which of them the thread has its own of; i32 */
-    LLVMValueRef cached; /* i64: 0 if stores may go past the caches, else ones; NULL: there is nothing to store so */
+    LLVMValueRef cached;      /* i1: no store may go past the caches; NULL: there is nothing to store so */
     vy_arena *arena;
     vyre_error *error;
     vyre_status status;

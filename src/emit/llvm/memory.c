@@ -446,19 +446,25 @@ static void store_rows(vy_emitter *e, LLVMValueRef value, const LLVMValueRef *at
             plain_store(e, vy_llvm_part(e, value, k), at[k], alignment);
 }
 
-/* Bytes of a line, which is written whole or read before. */
+/* Bytes of a line, which is written whole or read before; of the least store that goes past the caches. Allocators align to the latter. */
 enum { LINE = 64, STREAM_LEAST = 16 };
 
-/* How a row has to be aligned to go past the caches: to itself, up to a line. 0: it does not. */
+/* Whether a line that one chunk begins is ended by the next one, before there is no place for it any more where lines wait to be whole. */
+static int goes_on(const vy_emitter *e) {
+    return e->program->workgroup[1] * e->program->workgroup[2] == 1;
+}
+
+/* How a row has to be aligned to go past the caches in stores of this size: to itself, up to a line. 0: it does not. */
 static unsigned stream_alignment(const vy_emitter *e, uint32_t memory) {
     const vy_memory *m = &e->program->memories.items[memory];
     uint64_t bytes = vy_llvm_size((vyre_type)m->type) * e->row;
-    if (!e->cached || m->space != VY_SPACE_BUFFER || m->access != VYRE_ACCESS_WRITE || bytes < STREAM_LEAST)
+    if (!e->cached || m->space != VY_SPACE_BUFFER || m->access != VYRE_ACCESS_WRITE ||
+        bytes < (goes_on(e) ? STREAM_LEAST : LINE))
         return 0;
     return bytes < LINE ? (unsigned)bytes : LINE;
 }
 
-/* Past the caches: what is written only is not read before. */
+/* Past the caches: what is written only is not read before. Rows that are less aligned than they are long become several stores. */
 static void stream_rows(vy_emitter *e, LLVMValueRef value, const LLVMValueRef *at, unsigned alignment) {
     static const char kind[] = "nontemporal";
     LLVMMetadataRef one = LLVMValueAsMetadata(vy_llvm_number(e, 32, 1));
@@ -470,6 +476,18 @@ static void stream_rows(vy_emitter *e, LLVMValueRef value, const LLVMValueRef *a
     }
 }
 
+/* Streams rows if `low`, bits of all addresses, has none below the alignment; goes to `end` then. Goes on where it has some. */
+static void stream_if_aligned(vy_emitter *e, LLVMValueRef value, const LLVMValueRef *at, LLVMValueRef low,
+                              unsigned alignment, LLVMBasicBlockRef end) {
+    LLVMBasicBlockRef yes = vy_llvm_block(e, "aligned"), no = vy_llvm_block(e, "not_aligned");
+    LLVMValueRef below = LLVMBuildAnd(e->builder, low, vy_llvm_number(e, 64, alignment - 1), "");
+    LLVMBuildCondBr(e->builder, LLVMBuildICmp(e->builder, LLVMIntEQ, below, vy_llvm_number(e, 64, 0), ""), yes, no);
+    vy_llvm_start(e, yes);
+    stream_rows(e, value, at, alignment);
+    vy_llvm_go(e, end);
+    vy_llvm_start(e, no);
+}
+
 /* All lanes store. */
 static void whole_store(vy_emitter *e, uint32_t memory, LLVMValueRef value, const LLVMValueRef *at) {
     unsigned alignment = alignment_of(e, memory), stream = stream_alignment(e, memory);
@@ -477,20 +495,21 @@ static void whole_store(vy_emitter *e, uint32_t memory, LLVMValueRef value, cons
         store_rows(e, value, at, NULL, alignment);
         return;
     }
-    LLVMTypeRef i64 = vy_llvm_int(e, 64);
+    LLVMBasicBlockRef streams = vy_llvm_block(e, "streams"), plain = vy_llvm_block(e, "plain"),
+                      end = vy_llvm_block(e, "stored");
+    LLVMBuildCondBr(e->builder, e->cached, plain, streams);
+    vy_llvm_start(e, streams);
     LLVMValueRef low = vy_llvm_number(e, 64, 0);
     for (uint32_t k = 0; k < e->row_count; k++)
-        low = LLVMBuildOr(e->builder, low, LLVMBuildPtrToInt(e->builder, at[k], i64, ""), "");
-    low = LLVMBuildAnd(e->builder, low, vy_llvm_number(e, 64, stream - 1), "");
-    low = LLVMBuildOr(e->builder, low, e->cached, "");
-    branches b = branch(e, LLVMBuildICmp(e->builder, LLVMIntEQ, low, vy_llvm_number(e, 64, 0), ""));
-    vy_llvm_start(e, b.yes);
-    stream_rows(e, value, at, stream);
-    vy_llvm_go(e, b.end);
-    vy_llvm_start(e, b.no);
+        low = LLVMBuildOr(e->builder, low, LLVMBuildPtrToInt(e->builder, at[k], vy_llvm_int(e, 64), ""), "");
+    stream_if_aligned(e, value, at, low, stream, end);
+    if (stream > STREAM_LEAST && goes_on(e))
+        stream_if_aligned(e, value, at, low, STREAM_LEAST, end);
+    vy_llvm_go(e, plain);
+    vy_llvm_start(e, plain);
     store_rows(e, value, at, NULL, alignment);
-    vy_llvm_go(e, b.end);
-    vy_llvm_start(e, b.end);
+    vy_llvm_go(e, end);
+    vy_llvm_start(e, end);
 }
 
 static void contiguous_store(vy_emitter *e, uint32_t memory, LLVMValueRef value, const LLVMValueRef *first) {
