@@ -20,8 +20,9 @@
  * to look for that long costs at most as much again. */
 enum { THREADS_MAX = 4096, SPIN_US = 200, SPIN_MAX = 1000000 };
 
-/* What the last cache is taken for if the system does not tell, and at most, in KiB: guests are told of all of a cache they share with others. */
-enum { STREAM_KIB = 32 * 1024, STREAM_MOST_KIB = 256 * 1024 };
+/* What the last cache is taken for if the system does not tell, and at most, in KiB: guests are told of all of a cache they share with others. Half of it is for
+ * what a dispatch works on: with more, what it writes finds no place any more, and who reads it next does not find it there. */
+enum { CACHE_KIB = 32 * 1024, CACHE_MOST_KIB = 256 * 1024 };
 
 static const char *id(void *self) {
     (void)self;
@@ -175,10 +176,10 @@ static vyre_status configure(vy_cpu *cpu, vyre_error *error) {
     if (status != VYRE_OK)
         return status;
     vy_cpu_machine_describe(cpu);
-    unsigned kib = cpu->l3_bytes ? cpu->l3_bytes / 1024 : STREAM_KIB;
-    if (kib > STREAM_MOST_KIB)
-        kib = STREAM_MOST_KIB;
-    status = read_number("VYRE_CPU_STREAM", 0, UINT32_MAX, kib, &kib, error);
+    unsigned kib = cpu->l3_bytes ? cpu->l3_bytes / 1024 : CACHE_KIB;
+    if (kib > CACHE_MOST_KIB)
+        kib = CACHE_MOST_KIB;
+    status = read_number("VYRE_CPU_STREAM", 0, UINT32_MAX, kib / 2, &kib, error);
     cpu->stream_bytes = (uint64_t)kib * 1024;
     return status;
 }
