@@ -80,6 +80,7 @@ vyre_status vy_cpu_batch(vy_cpu *cpu, vy_cpu_code *code, const vyre_launch *laun
     vy_cpu_pool_staff(cpu->pool, &b.job, all, is_spread ? cpu->threads - 1 : 0, vy_clock_now());
     b.helpers = is_spread ? 0 : cpu->threads - 1;
     b.job.chunk = b.job.helpers ? count / ((uint64_t)(b.job.helpers + 1) * 8) : count;
+    b.job.keep = 0;
     if (!b.job.chunk)
         b.job.chunk = 1;
     pthread_mutex_init(&b.lock, NULL);

@@ -19,16 +19,18 @@ typedef struct vy_cpu_pool vy_cpu_pool;
 
 enum { VY_CPU_SHARES = 64, VY_CPU_LINE = 64 };
 
-/* Part of a job's ranges, in a line of its own: where one thread begins, and where others help out when they have done theirs. */
+/* Part of a job's ranges, in a line of its own: where one thread begins, and where others help out when they have done theirs. Not with the last few: caches of who
+ * has begun may hold what they are about. */
 typedef struct vy_cpu_share {
     alignas(VY_CPU_LINE) _Atomic uint64_t next;
-    uint64_t end;
+    uint64_t first, end;
     _Atomic uint64_t note; /* for bodies; 0 at first */
 } vy_cpu_share;
 
 /* Which ranges a thread takes next. The same thread begins with the same share of every job that as many take part in: its caches have it. */
 typedef struct vy_cpu_part {
     unsigned home, at, tried;
+    int stays; /* it has taken a range of the share it is at */
 } vy_cpu_part;
 
 /* Work in ranges of [0, end), taken `chunk` at a time. The caller fills in the first group and keeps it until vy_cpu_pool_run returns. Large: not to be cleared. */
@@ -36,6 +38,7 @@ typedef struct vy_cpu_job {
     void (*body)(struct vy_cpu_job *job,
                  vy_cpu_part *part); /* once on every thread that takes part; takes ranges until there are none */
     uint64_t end, chunk;             /* end + chunk * threads does not overflow */
+    uint64_t keep;                   /* so little of a share is left to those who have begun it */
     unsigned helpers;                /* threads beside the caller's, at most; … */
     unsigned sleepers;               /* … those that sleep are woken only if so many take part */
     /* The pool's. */

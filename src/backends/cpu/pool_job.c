@@ -24,22 +24,32 @@ static void share_out(vy_cpu_job *job, unsigned parts) {
     for (unsigned i = 0; i < parts; i++) {
         atomic_init(&job->shares[i].next, at);
         atomic_init(&job->shares[i].note, 0);
+        job->shares[i].first = at;
         at += least + (i < more);
         job->shares[i].end = at;
     }
 }
 
+/* Whether a thread is to take of a share, of which [next, end) is left. Who has begun one stays until nothing is left, so that nothing is that everybody leaves to
+ * the others. */
+static int is_welcome(const vy_cpu_job *job, const vy_cpu_part *part, const vy_cpu_share *share, uint64_t next) {
+    return next < share->end &&
+           (part->stays || part->at == part->home || next == share->first || share->end - next > job->keep);
+}
+
 int vy_cpu_job_take(vy_cpu_job *job, vy_cpu_part *part, uint64_t *first, uint64_t *end) {
     for (; part->tried < job->share_count; part->tried++) {
         vy_cpu_share *share = &job->shares[part->at];
-        if (atomic_load_explicit(&share->next, memory_order_relaxed) < share->end) {
+        if (is_welcome(job, part, share, atomic_load_explicit(&share->next, memory_order_relaxed))) {
             *first = atomic_fetch_add_explicit(&share->next, job->chunk, memory_order_relaxed);
             if (*first < share->end) {
                 *end = share->end - *first < job->chunk ? share->end : *first + job->chunk;
+                part->stays = 1;
                 return 1;
             }
         }
         part->at = part->at + 1 == job->share_count ? 0 : part->at + 1;
+        part->stays = 0;
     }
     return 0;
 }
@@ -309,6 +319,7 @@ void vy_cpu_pool_fill(vy_cpu_pool *pool, void *to, const void *from, size_t size
     f.job.body = fill;
     f.job.end = size;
     f.job.chunk = FILL_CHUNK;
+    f.job.keep = 0;
     f.to = to;
     f.from = from;
     vy_cpu_pool_staff(pool, &f.job, (uint64_t)size * FILL_BYTE_PICOSECONDS, pool->helpers, vy_clock_now());

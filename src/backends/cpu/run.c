@@ -9,10 +9,15 @@
 
 #include <inttypes.h>
 
-/* How long a range is to take, in picoseconds: it costs some tens of nanoseconds to take one, and somebody who cancels waits for a range to end if the code
- * does not ask by itself. */
+/* How long a range is to take, in picoseconds. Threads do not end at the same time, but about one range apart; and somebody who cancels waits for one to end if the code
+ * does not ask by itself. To take one costs some tens of nanoseconds, but several times as much where workgroups are light and memory is the limit: nothing
+ * overtakes an atomic, so that all that is on its way arrives first. There, too, the last of a share is left to its thread: what its caches hold takes others longer,
+ * and it longer again the next time. Heavy workgroups may take much longer than the mean. */
+#define GROUP_LIGHT (UINT64_C(250) * 1000)
 #define RANGE_LEAST (UINT64_C(1) * 1000000)
-#define RANGE_MOST (UINT64_C(200) * 1000000)
+#define RANGE_LEAST_LIGHT (UINT64_C(4) * 1000000)
+#define RANGE_MOST (UINT64_C(50) * 1000000)
+#define KEEP_LIGHT (UINT64_C(8) * 1000000)
 enum { RANGES_PER_THREAD = 8 };
 
 void vy_cpu_run_describe(vy_cpu_run *run, vy_cpu *cpu, vy_cpu_code *code, const vyre_launch *launch) {
@@ -130,12 +135,14 @@ static void plan(vy_cpu_run *run, uint64_t now_ns) {
         all = UINT64_MAX;
     vy_cpu_pool_staff(run->cpu->pool, job, all,
                       groups - 1 < run->helpers_most ? (unsigned)(groups - 1) : run->helpers_most, now_ns);
-    uint64_t chunk = job->helpers ? groups / ((uint64_t)(job->helpers + 1) * RANGES_PER_THREAD) : groups;
-    if (job->helpers && chunk < RANGE_LEAST / each)
-        chunk = RANGE_LEAST / each;
-    if (chunk > RANGE_MOST / each && (run->cancel || run->deadline_ns))
+    uint64_t share = (groups - 1) / (job->helpers + 1) + 1, chunk = job->helpers ? share / RANGES_PER_THREAD : groups;
+    uint64_t least = (each < GROUP_LIGHT ? RANGE_LEAST_LIGHT : RANGE_LEAST) / each;
+    if (job->helpers && chunk < least)
+        chunk = least < share ? least : share;
+    if (chunk > RANGE_MOST / each && (job->helpers || run->cancel || run->deadline_ns))
         chunk = RANGE_MOST / each;
     job->chunk = chunk ? chunk : 1;
+    job->keep = each < GROUP_LIGHT ? KEEP_LIGHT / each : 0;
 }
 
 /* Whether what is written would only drive out of the caches what is read: there is more of both than they hold. Which stores go past them is the code's

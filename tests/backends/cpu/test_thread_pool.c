@@ -48,7 +48,12 @@ static void count(vy_cpu_job *job, vy_cpu_part *part) {
 static void check_once(vy_cpu_pool *pool, uint64_t end, uint64_t chunk, unsigned helpers, int depth) {
     static _Thread_local _Atomic uint8_t seen[MOST + 1];
     memset((void *)seen, 0, sizeof seen);
-    counting c = {.job = {.body = count, .end = end, .chunk = chunk, .helpers = helpers, .sleepers = helpers},
+    counting c = {.job = {.body = count,
+                          .end = end,
+                          .chunk = chunk,
+                          .keep = (end + chunk) % 3 * chunk * 10,
+                          .helpers = helpers,
+                          .sleepers = helpers},
                   .pool = pool,
                   .seen = seen,
                   .depth = depth};
@@ -71,6 +76,45 @@ static void every_range_is_taken_once(void **state) {
         }
     assert_true(vy_cpu_pool_threads(pool) <= 3);
     vy_cpu_pool_close(pool);
+}
+
+static void takes(vy_cpu_job *job, vy_cpu_part *part, uint64_t wanted) {
+    uint64_t first = 0, end = 0;
+    assert_true(vy_cpu_job_take(job, part, &first, &end));
+    assert_int_equal(first, wanted);
+    assert_int_equal(end, wanted + 2);
+}
+
+static void takes_nothing(vy_cpu_job *job, vy_cpu_part *part) {
+    uint64_t first, end;
+    assert_false(vy_cpu_job_take(job, part, &first, &end));
+}
+
+static void little_of_a_share_is_left_to_those_who_have_begun_it(void **state) {
+    (void)state;
+    vy_cpu_job job = {.end = 30, .chunk = 2, .keep = 4, .share_count = 3};
+    vy_cpu_part a = {.home = 0, .at = 0}, b = {.home = 1, .at = 1}, late = {.home = 0, .at = 0};
+    for (unsigned i = 0; i < 3; i++) {
+        atomic_init(&job.shares[i].next, 10 * i);
+        job.shares[i].first = 10 * i;
+        job.shares[i].end = 10 * i + 10;
+    }
+    takes(&job, &b, 10);
+    for (uint64_t i = 0; i < 10; i += 2)
+        takes(&job, &a, i);
+    takes(&job, &a, 12);    /* there is more than that left */
+    takes(&job, &a, 14);    /* and it stays */
+    takes(&job, &late, 20); /* 4 of the second are left; the third nobody has begun */
+    takes(&job, &b, 16);
+    takes(&job, &a, 18);
+    takes(&job, &a, 22);
+    takes(&job, &b, 24);
+    for (uint64_t i = 26; i < 30; i += 2)
+        takes(&job, &late, i);
+    assert_true(vy_cpu_job_is_taken(&job));
+    takes_nothing(&job, &a);
+    takes_nothing(&job, &b);
+    takes_nothing(&job, &late);
 }
 
 static void no_thread_is_started_without_need(void **state) {
@@ -234,6 +278,7 @@ static void alarms_of_many_threads_are_kept_apart(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_range_is_taken_once),
+        cmocka_unit_test(little_of_a_share_is_left_to_those_who_have_begun_it),
         cmocka_unit_test(no_thread_is_started_without_need),
         cmocka_unit_test(jobs_inside_jobs_end),
         cmocka_unit_test(jobs_beside_each_other_end),

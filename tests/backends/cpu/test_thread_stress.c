@@ -61,6 +61,7 @@ static unsigned run_one(vy_cpu_pool *pool, uint32_t seed, unsigned depth) {
     s.job.body = sum;
     s.job.end = next_random(&random) % (ELEMENTS + 1);
     s.job.chunk = 1 + next_random(&random) % 40;
+    s.job.keep = next_random(&random) % 80;
     s.job.helpers = next_random(&random) % 6;
     s.job.sleepers = next_random(&random) % 6;
     vy_cpu_pool_run(pool, &s.job);
@@ -192,6 +193,7 @@ static void threads_that_wake_too_late_sleep_again(void **state) {
             job.body = do_little;
             job.end = 4 + i % 700;
             job.chunk = 1;
+            job.keep = i % 5;
             job.helpers = job.sleepers = 3;
             vy_cpu_pool_run(pool, &job);
             if (i % 4 == 0)
@@ -231,6 +233,7 @@ static void start_or_ask(void *user, unsigned worker) {
         job.body = do_little;
         job.end = 2 + i % 37;
         job.chunk = 1;
+        job.keep = 0;
         job.helpers = job.sleepers = 1;
         meet(r, 2 * i + 1);
         if (worker)
