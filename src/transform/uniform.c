@@ -105,14 +105,14 @@ static int follow(vy_uniform *u, vy_flow *flow, uint32_t function) {
     return 1;
 }
 
-static int follow_all(vy_uniform *u, int of_those_left) {
+static int follow_all(vy_uniform *u, int polls_agree) {
     const vyre_program *p = u->program;
     size_t size = vy_array_size(p->functions.count + 1u, sizeof(uint32_t));
     uint32_t *first_expr = vy_allocate_zero(size), expr = 0;
     if (!first_expr)
         return 0;
     vy_check check = {.program = (vyre_program *)p, .first_expr = first_expr};
-    vy_flow flow = {.check = &check, .program = p, .control = u->control_nodes, .of_those_left = of_those_left};
+    vy_flow flow = {.check = &check, .program = p, .control = u->control_nodes, .polls_agree = polls_agree};
     int ok = 1;
     for (uint32_t i = 0; i < p->functions.count && ok; i++) {
         const vy_function *f = &p->functions.items[i];
@@ -282,7 +282,7 @@ static int prepare(vy_uniform *u) {
     return 1;
 }
 
-static vyre_status make(const vyre_program *program, int of_those_left, vy_uniform **out, vyre_error *error) {
+static vyre_status make(const vyre_program *program, int polls_agree, vy_uniform **out, vyre_error *error) {
     *out = NULL;
     if (program->facts & VY_FACT_CALL)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "inline the program first (vyre_program_inline)",
@@ -291,7 +291,7 @@ static vyre_status make(const vyre_program *program, int of_those_left, vy_unifo
     if (!u)
         return vy_fail_memory(error, "uniformity");
     u->program = program;
-    if (!prepare(u) || !follow_all(u, of_those_left)) {
+    if (!prepare(u) || !follow_all(u, polls_agree)) {
         vy_uniform_free(u);
         return vy_fail_memory(error, "uniformity");
     }
@@ -304,7 +304,7 @@ vyre_status vy_uniform_make(const vyre_program *program, vy_uniform **out, vyre_
     return make(program, 0, out, error);
 }
 
-vyre_status vy_uniform_make_of_those_left(const vyre_program *program, vy_uniform **out, vyre_error *error) {
+vyre_status vy_uniform_make_where_polls_agree(const vyre_program *program, vy_uniform **out, vyre_error *error) {
     return make(program, 1, out, error);
 }
 

@@ -24,9 +24,9 @@ typedef enum vy_sameness {
  * VYRE_NO_MEMORY */
 typedef struct vy_uniform vy_uniform;
 vyre_status vy_uniform_make(const vyre_program *program, vy_uniform **out, vyre_error *error);
-/* The same, but said only of invocations that have not returned: a return is what a trap is. Where nobody can have returned yet it proves more, since a trap that
- * legalisation has made a return was no jump when the program was validated. */
-vyre_status vy_uniform_make_of_those_left(const vyre_program *program, vy_uniform **out, vyre_error *error);
+/* The same for code whose polls tell all invocations of a workgroup the same, or are as good as if they did: where those that leave are told at other times than the rest, nobody
+ * looks at what they leave behind. */
+vyre_status vy_uniform_make_where_polls_agree(const vyre_program *program, vy_uniform **out, vyre_error *error);
 void vy_uniform_free(vy_uniform *uniform);
 
 /* The value of an expression, wherever it is evaluated. */

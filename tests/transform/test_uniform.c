@@ -77,22 +77,21 @@ static void control_is_as_uniform_as_its_conditions(void **state) {
     CONTROL(NOWHERE, "for i in 0u32 .. k { if i == local_index { continue }\n" AT "k }");
 }
 
-/* A variable that is assigned behind a return of some. */
-static void a_return_parts_none_of_those_left(void **state) {
+/* A loop that is left when a poll says so makes a variable differ that is assigned in it, unless polls agree. */
+static void polls_part_nobody_where_they_agree(void **state) {
     (void)state;
     vyre_program *program = vy_test_parse(
-        "program p {\n param k : u32\n buffer x : u32 read_write\n workgroup 8\n grid 4\n var v = k\n if v == 3 { "
-        "return }\n if local_index == k { return }\n v = v + 1\n if local_index < v { v = 9 }\n x[k] = 5 }\n");
-    vy_uniform *all, *left;
+        "program p {\n level legal\n param k : u32\n buffer x : u32 read_write\n workgroup 8\n grid 4\n var v = k\n "
+        "while v < 9 {\n let stop = poll()\n if stop { break }\n v = v + 1\n }\n if v == 3 { x![k] = 5 }\n }\n");
+    vy_uniform *apart, *together;
     vyre_error error;
-    assert_int_equal(vy_uniform_make(program, &all, &error), VYRE_OK);
-    assert_int_equal(vy_uniform_make_of_those_left(program, &left, &error), VYRE_OK);
+    assert_int_equal(vy_uniform_make(program, &apart, &error), VYRE_OK);
+    assert_int_equal(vy_uniform_make_where_polls_agree(program, &together, &error), VYRE_OK);
     uint32_t last = program->stmts.count - 1;
-    assert_int_equal(vy_control_sameness(all, last), VY_SAME_NOWHERE);
-    assert_int_equal(vy_control_sameness(left, last), VY_SAME_IN_GRID);
-    assert_int_equal(vy_variable_sameness(left, program->variables.count - 1), VY_SAME_NOWHERE); /* some assign 9 */
-    vy_uniform_free(left);
-    vy_uniform_free(all);
+    assert_int_equal(vy_control_sameness(apart, last), VY_SAME_NOWHERE);
+    assert_int_equal(vy_control_sameness(together, last), VY_SAME_IN_GROUP); /* workgroups are told apart */
+    vy_uniform_free(together);
+    vy_uniform_free(apart);
     vyre_program_release(program);
 }
 
@@ -152,7 +151,6 @@ typedef struct reporting {
     uint32_t *counters;   /* by statement: of loops, the variable of the draft that counts trips */
     uint32_t *parent;     /* by statement: the loop around, or VY_NONE */
     int claim_all;        /* as if everything were claimed */
-    int of_those_left;    /* who have not returned: nobody says who comes to a statement */
     VY_VECTOR(record) records;
     uint64_t claims[2], in_grid[2], strides; /* by is_stmt */
 } reporting;
@@ -333,7 +331,7 @@ static const char *judge(reporting *r, const vyre_program *p, const opt_result *
         for (j = i + 1; j < count && is_one_place(&all[i], &all[j]) && !wrong; j++)
             if (!all[i].is_stmt)
                 wrong = judge_value(r, p, &all[j - 1], &all[j]);
-        if (all[i].is_stmt && result->status == VYRE_OK && !r->of_those_left)
+        if (all[i].is_stmt && result->status == VYRE_OK)
             wrong = judge_control(r, p, &all[i], j - i, result->report.invocations);
     }
     return wrong;
@@ -375,9 +373,7 @@ static uint64_t hunt(reporting *r, uint64_t start, uint64_t count, int show) {
         assert_int_equal(vyre_generate(&options, &made, &error), VYRE_OK);
         assert_int_equal(vyre_program_inline(vyre_case_program(made), &flat, &error), VYRE_OK);
         program = opt_seasoned(flat, seed, seed % 2 ? 12 : 0);
-        assert_int_equal(
-            (r->of_those_left ? vy_uniform_make_of_those_left : vy_uniform_make)(program, &r->uniform, &error),
-            VYRE_OK);
+        assert_int_equal(vy_uniform_make(program, &r->uniform, &error), VYRE_OK);
         const char *wrong = run_and_judge(program, vyre_case_arguments(made), r, &where);
         refuted += wrong != NULL;
         if (wrong && show) {
@@ -406,14 +402,6 @@ static void claims_about_random_programs_hold(void **state) {
            (unsigned long long)r.claims[0], (unsigned long long)r.in_grid[0], (unsigned long long)r.strides,
            (unsigned long long)r.claims[1], (unsigned long long)r.in_grid[1]);
     assert_true(r.claims[0] > 10 * count && r.claims[1] > 5 * count && r.strides > count);
-}
-
-static void claims_about_those_left_hold(void **state) {
-    (void)state;
-    uint64_t count = (VY_SANITIZED ? 50 : 500) * (uint64_t)vy_test_effort();
-    const char *first = getenv("VYRE_SEED");
-    reporting r = {.of_those_left = 1};
-    assert_int_equal(hunt(&r, first ? strtoull(first, NULL, 0) : 0, count, 1), 0);
 }
 
 /* The hunt can find: if everything is claimed, most programs refute it. */
@@ -450,11 +438,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_as_uniform_as_their_sources),
         cmocka_unit_test(control_is_as_uniform_as_its_conditions),
-        cmocka_unit_test(a_return_parts_none_of_those_left),
+        cmocka_unit_test(polls_part_nobody_where_they_agree),
         cmocka_unit_test(strides_of_indices),
         cmocka_unit_test(calls_are_to_be_inlined),
         cmocka_unit_test(claims_about_random_programs_hold),
-        cmocka_unit_test(claims_about_those_left_hold),
         cmocka_unit_test(false_claims_are_refuted),
         cmocka_unit_test(a_failed_allocation_leaves_nothing_behind),
     };

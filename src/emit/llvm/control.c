@@ -53,8 +53,6 @@ static void jump(vy_emitter *e, uint32_t index, const vy_stmt *s) {
             return_all(e);
     } else if (e->jumps[index]) {
         leave(e, s->kind == VY_STMT_BREAK ? loop->broke : loop->continued);
-    } else if (loop->of_group) {
-        vy_llvm_refuse(e, "a chunk that leaves a loop with meetings");
     } else {
         vy_llvm_go(e, s->kind == VY_STMT_BREAK ? loop->exit : loop->next);
     }

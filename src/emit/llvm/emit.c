@@ -237,7 +237,7 @@ vyre_status vy_llvm_emit(const vyre_program *program, const vy_llvm_options *opt
     e.row_count = e.row ? e.width / e.row : 0;
     e.by_rows = e.row_count == 1 || (e.row && e.row >= options->register_lanes);
     e.arena = &arena;
-    vyre_status status = vy_uniform_make(program, &e.uniform, error);
+    vyre_status status = vy_uniform_make_where_polls_agree(program, &e.uniform, error);
     if (status == VYRE_OK)
         status = prepare(&e, &arena);
     if (status == VYRE_OK) {

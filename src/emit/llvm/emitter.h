@@ -74,8 +74,7 @@ typedef struct vy_slot {
 typedef struct vy_lane_loop {
     LLVMValueRef broke, continued; /* allocas of masks; NULL: nobody does */
     LLVMBasicBlockRef next, exit;  /* where a jump that all take goes */
-    int of_group; /* it is around stretches: no chunk alone can leave it; broke and continued are one */
-    /* Of a group: */
+    /* Of one around stretches, where broke and continued are one: */
     int keeps_left;       /* a later stretch of the trip needs the mask: it is kept for every chunk … */
     uint64_t left_offset; /* … in the spill, 8 bytes a chunk */
     int some_left;        /* lanes may have left in a stretch before this one */

@@ -1,7 +1,9 @@
 /* Who jumps where: what is known of jumps and meetings before a line is written.
  *
  * A jump that all invocations take together is a branch. One that only some take is noted in a mask. In a loop with meetings the rules of the language leave these: a
- * continue (in a loop of one trip also a break or return) behind which nobody meets any more in the trip, and a return behind which nobody meets at all. */
+ * continue (in a loop of one trip also a break or return) behind which nobody meets any more in the trip, and a return behind which nobody meets at all. Every other jump
+ * is one of all. That could be seen in the source, but need not be seen any more in what legalisation has made of it: the rules of uniformity know no order, so that a
+ * variable assigned behind a return of some, which a trap has become, differs in their eyes before it, too. */
 #include "emit/llvm/emitter.h"
 
 /* What jumps out of a block, by whom. */
@@ -164,80 +166,51 @@ static int is_before_meeting(uint8_t jumps, ahead then) {
 }
 
 /* Those who have left stay away from later stretches, and must be remembered where such can follow: behind what is for the workgroup, and what some left in the
- * midst of. Gives whether some seem to leave before others meet, which the rules of the language let nobody do. Recursion is bounded by VY_LIMIT_NESTING. */
-static int check_leavers(vy_emitter *e, uint32_t first, uint32_t end, ahead outside) {
+ * midst of. Recursion is bounded by VY_LIMIT_NESTING. */
+static int keeps_returned(const vy_emitter *e, uint32_t first, uint32_t end) {
     const vy_stmt *stmts = e->program->stmts.items;
-    uint32_t last = last_to_meet(e, first, end);
-    int early = 0;
-    for (uint32_t i = first; i < end; i = stmts[i].end) {
-        ahead then = ahead_of(i, last, outside);
-        early |= is_before_meeting(e->jumps[i], then);
-        if (!vy_stmt_is_structured(stmts[i].kind) || !vy_llvm_separates(e, i))
-            continue;
-        e->keeps_returned |= (e->jumps[i] & VY_JUMP_RETURN) != 0;
-        if (vy_stmt_is_loop(stmts[i].kind))
-            then = ahead_in_loop(e, i, then);
-        early |= check_leavers(e, i + 1, stmts[i].middle, then);
-        early |= check_leavers(e, stmts[i].middle, stmts[i].end, then);
-    }
-    return early;
+    for (uint32_t i = first; i < end; i = stmts[i].end)
+        if (vy_stmt_is_structured(stmts[i].kind) && vy_llvm_separates(e, i) &&
+            (e->jumps[i] & VY_JUMP_RETURN || keeps_returned(e, i + 1, stmts[i].end)))
+            return 1;
+    return 0;
 }
 
-/* A jump before others meet is itself a meeting if those that are left take it together: where that holds for all such jumps, which is what it gives, nobody has
- * returned before. Recursion is bounded by VY_LIMIT_NESTING. */
-static int meet_at_jumps(vy_emitter *e, const vy_uniform *of_those_left, uint32_t first, uint32_t end, ahead outside) {
+/* Makes meetings of jumps that all take, though nobody has seen that they do: one before others meet, since the rules of the language let nobody leave there alone; and one
+ * out of a loop of the workgroup at which lanes have not parted. Gives whether there are new ones. Recursion is bounded by VY_LIMIT_NESTING. */
+static int meet_at_jumps(vy_emitter *e, uint32_t first, uint32_t end, ahead outside, int in_group_loop) {
     const vy_stmt *stmts = e->program->stmts.items;
     uint32_t last = last_to_meet(e, first, end);
-    int agree = 1;
+    int found = 0;
     for (uint32_t i = first; i < end; i = stmts[i].end) {
         ahead then = ahead_of(i, last, outside);
-        if (vy_stmt_is_loop(stmts[i].kind))
+        int is_loop = vy_stmt_is_loop(stmts[i].kind), within = is_loop ? e->meets[i] : in_group_loop;
+        if (is_loop)
             then = ahead_in_loop(e, i, then);
         if (vy_stmt_is_structured(stmts[i].kind)) {
-            agree &= meet_at_jumps(e, of_those_left, i + 1, stmts[i].middle, then);
-            agree &= meet_at_jumps(e, of_those_left, stmts[i].middle, stmts[i].end, then);
-        } else if (is_before_meeting(e->jumps[i], then)) {
-            e->meets[i] = vy_control_sameness(of_those_left, i) != VY_SAME_NOWHERE;
-            agree &= e->meets[i];
+            found |= meet_at_jumps(e, i + 1, stmts[i].middle, then, within);
+            found |= meet_at_jumps(e, stmts[i].middle, stmts[i].end, then, within);
+        } else if (is_jump(&stmts[i]) && !is_taken_by_all(e, i) &&
+                   (is_before_meeting(e->jumps[i], then) ||
+                    (within && !e->jumps[i] && stmts[i].kind != VY_STMT_RETURN))) {
+            e->meets[i] = found = 1;
         }
     }
-    return agree;
+    return found;
 }
 
 /* ---- the plan ---- */
 
-/* Gives the jumps out of the body that only some take. */
-static uint8_t plan(vy_emitter *e, int *early) {
-    uint32_t first = e->body->first_stmt, end = e->body->end_stmt;
-    e->has_meetings = e->group_size > 1 && find_meetings(e, first, end); /* who is alone meets nobody */
-    e->keeps_returned = 0;
-    (void)find_leavers(e, first, end);
-    uint8_t jumps = find_jumps(e, first, end, 0, 0);
-    *early = e->has_meetings && check_leavers(e, first, end, (ahead){0, 0, 0});
-    return jumps;
-}
-
-/* The rules of uniformity know no order: a variable that is assigned behind a return of some differs in their eyes before it, too. Traps part nobody when a program is
- * validated, and where nobody meets any more legalisation makes them such returns. */
-static int agree_on_jumps(vy_emitter *e) {
-    vy_uniform *of_those_left;
-    vyre_status status = vy_uniform_make_of_those_left(e->program, &of_those_left, e->error);
-    if (status != VYRE_OK) {
-        e->status = status;
-        return 0;
-    }
-    int agree = meet_at_jumps(e, of_those_left, e->body->first_stmt, e->body->end_stmt, (ahead){0, 0, 0});
-    vy_uniform_free(of_those_left);
-    return agree;
-}
-
+/* A meeting more makes control that of the workgroup which was not before, and jumps those of all: it is looked at again until none is new. */
 int vy_llvm_plan_jumps(vy_emitter *e) {
-    int early;
-    uint8_t jumps = plan(e, &early);
-    if (early && agree_on_jumps(e))
-        jumps = plan(e, &early);
-    if (early)
-        vy_llvm_refuse(e, "a jump of some invocations before others meet");
+    uint32_t first = e->body->first_stmt, end = e->body->end_stmt;
+    uint8_t jumps;
+    do {
+        e->has_meetings = e->group_size > 1 && find_meetings(e, first, end); /* who is alone meets nobody */
+        (void)find_leavers(e, first, end);
+        jumps = find_jumps(e, first, end, 0, 0);
+    } while (e->has_meetings && meet_at_jumps(e, first, end, (ahead){0, 0, 0}, 0));
+    e->keeps_returned = e->has_meetings && keeps_returned(e, first, end);
     return (jumps & VY_JUMP_RETURN) != 0;
 }
 

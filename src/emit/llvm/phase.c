@@ -393,7 +393,7 @@ static void step_for(vy_emitter *e, const counted *c, LLVMBasicBlockRef body, LL
 
 /* What jumps in it. Those that leave a trip early wait for its end. */
 static int push_group_loop(vy_emitter *e, uint32_t index, LLVMBasicBlockRef next, LLVMBasicBlockRef exit) {
-    vy_lane_loop loop = {.next = next, .exit = exit, .of_group = 1};
+    vy_lane_loop loop = {.next = next, .exit = exit};
     if (vy_llvm_some_leave(e, index)) {
         loop.broke = loop.continued = vy_llvm_place(e, mask_type(e), "left");
         loop.keeps_left = vy_llvm_keeps_left(e, index);

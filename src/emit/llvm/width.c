@@ -111,7 +111,8 @@ vyre_status vy_llvm_choose_width(const vyre_program *program, uint64_t features,
     size_t bytes = vy_array_size(program->variables.count + 1u, sizeof(life));
     life *lives = vy_allocate(bytes);
     vy_uniform *uniform = NULL;
-    vyre_status status = lives ? vy_uniform_make(program, &uniform, error) : vy_fail_memory(error, "lanes");
+    vyre_status status =
+        lives ? vy_uniform_make_where_polls_agree(program, &uniform, error) : vy_fail_memory(error, "lanes");
     if (status == VYRE_OK)
         find_lives(program, lives);
     for (uint32_t more = most_of(program) * lanes; status == VYRE_OK && more > lanes && *width == lanes; more /= 2)

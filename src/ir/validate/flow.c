@@ -269,8 +269,7 @@ static void flow_return(builder *b, const vy_stmt *s) {
         flow_tree(b, b->program->args.items[s->args + i].index, result);
         add_edge(b, b->control, result);
     }
-    if (!b->flow->of_those_left)
-        b->returns = join(b, b->returns, b->control);
+    b->returns = join(b, b->returns, b->control);
 }
 
 /* ---- statements ---- */
@@ -340,7 +339,7 @@ static void flow_stmt(builder *b, uint32_t index, const vy_stmt *s) {
             add_edge(b, variable_node(b, s->variable), variable_node(b, s->variable + i));
         break;
     case VY_STMT_POLL:
-        seed(b, variable_node(b, s->variable), IN_GROUP);
+        seed(b, variable_node(b, s->variable), b->flow->polls_agree ? IN_GRID : IN_GROUP);
         break;
     case VY_STMT_STORE_WIDE:
         add_edge(b, b->control, memory_node(b, s->memory));

@@ -79,7 +79,7 @@ typedef struct vy_flow {
     uint32_t results; /* first of the result nodes; variables and then memories lie before them, in order */
     uint32_t next_expr;
     uint32_t *control; /* by statement: receives the node of control there. NULL: nobody asks */
-    int of_those_left; /* a return is no jump, either: what those that have not returned do is asked */
+    int polls_agree;   /* a poll is taken to tell all invocations of a workgroup the same */
 } vy_flow;
 
 static inline int vy_flow_has(const uint64_t *set, uint32_t bit) {

@@ -39,13 +39,16 @@ static inline guarded frame_memory(uint64_t bytes) {
 /* The word that stops a run, and whether a run was stopped. */
 static uint32_t run_cancel;
 static int run_stopped;
+/* An element of the last buffer, of words, that also stops a run for which it is chosen: the program stops itself. VY_NONE: programs are run to their end. */
+static uint32_t run_stop_at = VY_NONE;
+static int run_stops_itself;
 
 /* Calls the code for the whole grid, in two halves, the later one first. */
 static inline void outcome_guarded(const code *code, const vyre_arguments *arguments, int at_end, outcome *out) {
     static vy_launch launch;
     static guarded memory[VY_LIMIT_BUFFERS];
     vy_cpu_buffer buffers[VY_LIMIT_BUFFERS];
-    const uint32_t never = 0;
+    const uint32_t never = 0, *stop = &never;
     const vyre_program *program = code->legal;
     memset(out, 0, sizeof *out);
     out->status = vy_launch_resolve(program, arguments, &launch, &out->error);
@@ -62,6 +65,8 @@ static inline void outcome_guarded(const code *code, const vyre_arguments *argum
         else
             memset(memory[i].data, 0, launch.buffers[i].bytes);
     }
+    if (run_stops_itself)
+        stop = (const uint32_t *)(const void *)memory[program->buffer_count - 1].data + run_stop_at;
     guarded workgroup = frame_memory(code->object.header.workgroup_bytes),
             spill = frame_memory(code->object.header.spill_bytes);
     vy_cpu_frame frame = {.buffers = buffers,
@@ -69,7 +74,7 @@ static inline void outcome_guarded(const code *code, const vyre_arguments *argum
                           .workgroup = workgroup.data,
                           .spill = spill.data,
                           .cancel = &run_cancel,
-                          .stop = &never,
+                          .stop = stop,
                           .trap_invocation = UINT64_MAX,
                           .groups = {launch.groups[0], launch.groups[1], launch.groups[2]}};
     code->object.entry(&frame, launch.group_count / 2, launch.group_count);
@@ -141,9 +146,11 @@ static inline verdict judge(vyre_program *program, const vyre_arguments *argumen
         snprintf(why, size, "refused: %.400s", error.message);
         v = DIFFERENT;
     }
-    for (int at_end = 0; at_end < 2 && v == SAME; at_end++) {
-        outcome_guarded(&code, arguments, at_end, &got);
-        const char *text = outcome_differs(&want, &got);
+    for (int turn = 0; turn < (m->cancellable && run_stop_at != VY_NONE ? 3 : 2) && v == SAME; turn++) {
+        run_stops_itself = turn == 2;
+        outcome_guarded(&code, arguments, turn & 1, &got);
+        const char *text = run_stops_itself && run_stopped ? NULL : outcome_differs(&want, &got);
+        run_stops_itself = 0;
         if (text) {
             snprintf(why, size, "%s", text);
             v = DIFFERENT;

@@ -1,4 +1,5 @@
-/* Random programs of jumps and meetings: whatever the validator lets through is compiled, and gives the oracle's bits. Nothing is refused.
+/* Random programs of jumps and meetings: whatever the validator lets through is compiled, and gives the oracle's bits. Nothing is refused. Half of them can be stopped; those
+ * are run once more so that they stop themselves, by a store, wherever that is: what is not stopped gives the oracle's bits, and all come to an end.
  *
  * VYRE_EFFORT makes it longer, VYRE_FIRST=seed starts elsewhere. */
 #include "compilers/emit/run.h"
@@ -57,25 +58,42 @@ static void jump(writer *w, place p) {
     say(w, "%s\n}\n", !p.in_loop || which == 0 ? "return" : p.one_trip || which == 1 ? "break" : "continue");
 }
 
+/* A collective and what becomes of its result. The second half give all the same. */
+typedef struct kind_of_meeting {
+    const char *value, *use; /* c is the result */
+} kind_of_meeting;
+
+static const kind_of_meeting meetings[] = {
+    {"subgroup_shuffle_xor<4>(v, 1)", "v = v * 5 + c"},
+    {"workgroup_scan_inclusive_add(v & 3)", "v = v + c"},
+    {"workgroup_scan_exclusive_max(f32(v & 63))", "v = v ^ u32(c)"},
+    {"subgroup_any<8>(v & 7 == 1)", "if c { w = w + 3 }"},
+    {"workgroup_reduce_add(v & 7)", "w = w ^ c"},
+    {"workgroup_reduce_add(f16(v & 3))", "u = u + u32(c)"}, /* written out */
+    {"workgroup_any(v & 15 == 3)", "if c { u = u + 1 }"},
+    {"workgroup_all(v < 900)", "if c { u = u ^ 1 }"},
+    {"workgroup_broadcast(v & 31, 0)", "u = u + c"},
+};
+enum { MEETINGS = sizeof meetings / sizeof *meetings };
+
 static void meeting(writer *w) {
-    unsigned name = w->names++;
-    switch (below(w, 4)) {
-    case 0:
+    unsigned name = w->names++, which = below(w, MEETINGS + 4);
+    if (which >= MEETINGS) {
         say(w, "s[l] = v\nbarrier\nv = v + s[(l + %u) %% 64]\nbarrier\n", below(w, 9));
-        break;
-    case 1:
-        say(w, "let c%u = workgroup_reduce_add(v & 7)\nw = w ^ c%u\n", name, name);
-        break;
-    case 2:
-        say(w, "let c%u = workgroup_any(v & 15 == 3)\nif c%u { u = u + 1 }\n", name, name);
-        break;
-    default:
-        say(w, "let c%u = subgroup_shuffle_xor<4>(v, 1)\nv = v * 5 + c%u\n", name, name);
+        return;
     }
+    say(w, "let c%u = %s\n", name, meetings[which].value);
+    for (const char *at = meetings[which].use; *at; at++) {
+        say(w, "%c", *at);
+        if (*at == 'c')
+            say(w, "%u", name);
+    }
+    say(w, "\n");
 }
 
+/* Loops by numbers that are known are short, and nobody asks in them whether to stop; in the others they do. */
 static void loop(writer *w, place p) {
-    unsigned name = w->names++, how = below(w, 4);
+    unsigned name = w->names++, how = below(w, 7);
     place inside = {p.varies, 1, how == 3, p.depth + 1};
     if (how == 0) {
         say(w, "for k%u in 0u32..%u {\n", name, 1 + below(w, 4));
@@ -84,11 +102,27 @@ static void loop(writer *w, place p) {
     } else if (how == 2) {
         inside.varies = 1;
         say(w, "for k%u in 0u32..(x[i] & 3) {\n", name);
-    } else {
+    } else if (how == 3) {
         say(w, "while n > %u {\n", below(w, 6));
+    } else if (how == 4) {
+        say(w, "for k%u in 0u32..(u & 3) {\n", name);
+    } else if (how == 5) {
+        say(w, "var t%u = n\nwhile t%u > 1 && u < 5000 {\nt%u = t%u - 1\n", name, name, name, name);
+    } else {
+        inside.varies = 1;
+        say(w, "var t%u = v & 3\nwhile t%u > 0 {\nt%u = t%u - 1\n", name, name, name, name);
     }
+    if ((how == 4 || how == 5) && !p.varies && below(w, 2))
+        say(w, "u = u + %u\n", below(w, 5));
     block(w, inside);
     say(w, how == 3 ? below(w, 6) ? "break\n}\n" : "y[i] = v\nreturn\n}\n" : "}\n");
+}
+
+static void trap(writer *w, place p) {
+    if (p.varies || below(w, 3))
+        say(w, "if v == %u { trap %u }\n", below(w, 200), below(w, 9));
+    else
+        say(w, "if u == %u { trap %u }\n", below(w, 40), below(w, 9));
 }
 
 static void branch(writer *w, place p) {
@@ -119,8 +153,10 @@ static void block(writer *w, place p) {
             meeting(w);
         else if (how < 11)
             jump(w, p);
-        else if (how < 12 && below(w, 6) == 0)
-            say(w, "if v == %u { trap %u }\n", below(w, 40), below(w, 9));
+        else if (how < 12 && below(w, 3) == 0)
+            trap(w, p);
+        else if (how < 12)
+            say(w, "y[i] = y[i] + v\n");
         else if (how < 14 && p.depth < DEPTH)
             loop(w, p);
         else if (p.depth < DEPTH)
@@ -161,12 +197,13 @@ static int try_seed(uint64_t seed) {
     const vyre_scalar param = {VYRE_TYPE_U32, 4};
     const vyre_span inputs[2] = {{x, sizeof x}, {y, sizeof y}};
     const vyre_arguments arguments = {.params = &param, .param_count = 1, .inputs = inputs, .input_count = 2};
-    manner m = {processor_at((unsigned)(seed % PROCESSORS)), seed / 3 % 2 == 0, seed / 7 % 3 == 0};
+    manner m = {processor_at((unsigned)(seed % PROCESSORS)), seed / 3 % 2 == 0, seed / 7 % 2 == 0};
     char why[512];
     for (uint32_t i = 0; i < ELEMENTS; i++)
         x[i] = (uint32_t)(i * 2654435761u + seed * 40503) >> 13 & 15;
     if (!processor_is_here(m.processor))
         m.processor = processor_at(0);
+    run_stop_at = (uint32_t)(seed % 60);
     vyre_program *program = make(seed);
     if (!program)
         return 0;
