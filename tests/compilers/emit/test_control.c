@@ -309,6 +309,10 @@ static const sample legal_samples[] = {
     {"a lane that all load",
      "if l == 0 { s![0] = n }\nbarrier\nlet c = workgroup_broadcast(l * 10, s![0])\nlet d = workgroup_broadcast(l + 1, "
      "s![0] * 999)\nif i < len(y) { y![i] = c + d }\n"},
+    {"jumps that all take by what they load",
+     "if l == 0 { s![0] = n }\nbarrier\nvar v = l\nfor k in 0u32..5 {\nif s![0] + k == 7 { break }\nbarrier\nv = v + "
+     "k\nif s![0] + k == 5 {\nbarrier\ncontinue\n}\nv = v * 3\nbarrier\n}\nif s![0] == 9 { return }\nbarrier\nif i < "
+     "len(y) { y![i] = v }\n"},
     {"lanes of the hardware",
      "let a = subgroup_native_shuffle<4>(l * 3, l & 3 ^ 1)\nlet b = subgroup_native_shuffle<4>(a, 0)\nif i < "
      "len(y) { y![i] = a + b * 100 }\n"},
@@ -350,6 +354,9 @@ static const sample endless[] = {
     {"all turn and meet",
      ARRAY("s : u32 [1024] workgroup") "@var k = n\nwhile k < 9 {\nk = k ^ 1\ns[l] = k\nbarrier\nif s[0] == 77 { y[i] "
                                        "= 1 }\nbarrier }\ny[i] = k\n"},
+    {"all turn, and would return by it",
+     ARRAY("s : u32 [1024] workgroup") "@var k = n\nwhile k < 9 { k = k ^ 1 }\nif k == 12 { return }\ns[l] = "
+                                       "k\nbarrier\ny[i] = s[l ^ 1]\n"},
     {"one turns and others wait",
      ARRAY("s : u32 [1024] workgroup") "@var k = x[i]\nwhile l == 0 { k = k * 3 + 1 }\ns[l] = k\nbarrier\nlet t = "
                                        "workgroup_reduce_add(s[l])\ny[i] = t\n"},
