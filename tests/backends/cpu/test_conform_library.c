@@ -9,7 +9,8 @@ static void every_function_of_the_library_has_the_oracles_bits(void **state) {
         setenv("VYRE_CPU_WIDTH", widths[i], 1);
         conform_open(&backends[i], "cpu");
     }
-    conform_library library = {.backends = backends, .backend_count = 5};
+    /* Neither LLVM nor the code it makes has sanitizers inside; builds without call every function. */
+    conform_library library = {.backends = backends, .backend_count = 5, .step = VY_SANITIZED ? 3 : 1};
     conform_library_run(&library);
     for (int i = 0; i < 5; i++)
         conform_close(&backends[i]);

@@ -5,7 +5,7 @@ static void every_function_of_the_library_has_the_oracles_bits(void **state) {
     (void)state;
     static conform c;
     conform_open(&c, "cuda");
-    conform_library library = {.backends = &c, .backend_count = 1};
+    conform_library library = {.backends = &c, .backend_count = 1, .step = 1};
     conform_library_run(&library);
     printf("%llu runs, %llu judged\n", (unsigned long long)c.runs, (unsigned long long)c.judged);
     conform_close(&c);

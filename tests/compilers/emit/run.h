@@ -101,7 +101,7 @@ typedef struct manner {
     uint8_t optimised, cancellable;
 } manner;
 
-static inline vyre_status manner_compile(vyre_program *program, const manner *m, code *out, vyre_error *error) {
+static inline vyre_status manner_lower(vyre_program *program, const manner *m, code *out, vyre_error *error) {
     const vy_legal_target target = {.exact = vy_cpu_numerics(vy_cpu_features() & m->processor->features),
                                     .native_collectives = 1,
                                     .cancellable = m->cancellable};
@@ -114,8 +114,11 @@ static inline vyre_status manner_compile(vyre_program *program, const manner *m,
     if (status == VYRE_OK)
         status = vy_legalise(better, &target, &out->legal, error);
     vyre_program_release(better);
-    if (status == VYRE_OK)
-        status = vyre_wire_encode(out->legal, 0, &out->wire, error);
+    return status == VYRE_OK ? vyre_wire_encode(out->legal, 0, &out->wire, error) : status;
+}
+
+static inline vyre_status manner_compile(vyre_program *program, const manner *m, code *out, vyre_error *error) {
+    vyre_status status = manner_lower(program, m, out, error);
     vy_compiler_request request = code_request(out, m->processor);
     if (status == VYRE_OK)
         status = vy_llvm_compile(&request, &out->bytes, error);
@@ -126,6 +129,20 @@ static inline vyre_status manner_compile(vyre_program *program, const manner *m,
 }
 
 typedef enum verdict { SAME, UNJUDGED, DIFFERENT } verdict;
+
+/* Nothing is refused: the program is lowered, emitted, and what LLVM verifies. */
+static inline verdict judge_module(vyre_program *program, const manner *m, char *why, size_t size) {
+    code code = {0};
+    vyre_error error = VYRE_ERROR_INIT;
+    vyre_status status = manner_lower(program, m, &code, &error);
+    const vy_compiler_request request = code_request(&code, m->processor);
+    if (status == VYRE_OK)
+        status = vy_llvm_emit_text(&request, VY_COMPILER_TEXT_LLVM_IR, &code.bytes, &error);
+    if (status != VYRE_OK)
+        snprintf(why, size, "refused: %.400s", error.message);
+    code_free(&code);
+    return status == VYRE_OK ? SAME : DIFFERENT;
+}
 
 /* Compares with the oracle; what takes it too long is not judged. Nothing is refused. */
 static inline verdict judge(vyre_program *program, const vyre_arguments *arguments, const manner *m, char *why,
@@ -160,6 +177,16 @@ static inline verdict judge(vyre_program *program, const vyre_arguments *argumen
     outcome_free(&want);
     code_free(&code);
     return v;
+}
+
+/* One of many. With sanitizers every fourth is run, since neither LLVM nor the code it makes has any inside; of the others the module is made, which is what ours
+ * do. Builds without run them all. */
+static inline verdict judge_next(vyre_program *program, const vyre_arguments *arguments, const manner *m, char *why,
+                                 size_t size) {
+    static unsigned turn;
+    if (VY_SANITIZED && turn++ % 4 && !(program->facts & VY_FACT_GRID_BARRIER))
+        return judge_module(program, m, why, size);
+    return judge(program, arguments, m, why, size);
 }
 
 #endif

@@ -20,7 +20,7 @@ static void try_text(const char *text, const vyre_span *inputs, size_t input_cou
     turn++;
     if (!processor_is_here(m.processor))
         m.processor = processor_at(5);
-    if (judge(program, &arguments, &m, why, sizeof why) != SAME) {
+    if (judge_next(program, &arguments, &m, why, sizeof why) != SAME) {
         code_show(program);
         fail_msg("%s: %s", m.processor->name, why);
     }

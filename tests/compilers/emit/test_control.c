@@ -242,7 +242,7 @@ static void try_text(const sample *s, const char *shape, const char *text, size_
                                       .inputs = inputs,
                                       .input_count = 4,
                                       .geometry = {VYRE_GEOMETRY_PROGRAM, {0, 0, 0}}};
-    verdict v = judge(program, &arguments, m, why, sizeof why);
+    verdict v = judge_next(program, &arguments, m, why, sizeof why);
     if (v != SAME) {
         code_show(program);
         fail_msg("%s, workgroup %s, %zu elements, %s: %s", s->name, shape, length, m->processor->name, why);

@@ -87,7 +87,7 @@ static void try_sample(size_t which, int is_double, const char *shape, const man
     const vyre_arguments arguments = {
         .inputs = inputs, .input_count = 3, .geometry = {VYRE_GEOMETRY_PROGRAM, {0, 0, 0}}};
     vyre_program *program = vy_test_parse(typed);
-    if (judge(program, &arguments, m, why, sizeof why) != SAME) {
+    if (judge_next(program, &arguments, m, why, sizeof why) != SAME) {
         code_show(program);
         fail_msg("%s, workgroup %s, %s: %s", samples[which].name, shape, m->processor->name, why);
     }

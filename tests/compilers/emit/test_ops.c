@@ -133,7 +133,7 @@ static void try_rows(vyre_type type, const op_row *rows, unsigned count, const m
     const vyre_arguments arguments = {
         .inputs = inputs, .input_count = 3, .geometry = {VYRE_GEOMETRY_PROGRAM, {0, 0, 0}}};
     vyre_program *program = vy_test_parse(text);
-    if (judge(program, &arguments, m, why, sizeof why) != SAME) {
+    if (judge_next(program, &arguments, m, why, sizeof why) != SAME) {
         for (unsigned k = 0; k < count; k++)
             printf("%u: %s -> %s\n", k, vyre_op_get(rows[k].op)->name, vyre_type_name(rows[k].result));
         fail_msg("%s, %s: %s", vyre_type_name(type), m->processor->name, why);

@@ -84,7 +84,7 @@ static verdict try_sample(const sample *s, unsigned turn) {
                                       .inputs = inputs,
                                       .input_count = 2,
                                       .geometry = {VYRE_GEOMETRY_PROGRAM, {0, 0, 0}}};
-    verdict kind = judge(program, &arguments, &m, why, sizeof why);
+    verdict kind = judge_next(program, &arguments, &m, why, sizeof why);
     if (kind == DIFFERENT) {
         code_show(program);
         fail_msg("%s, workgroup %u, n %u, %u elements, %s: %s", s->name, size, n, length, m.processor->name, why);

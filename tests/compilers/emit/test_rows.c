@@ -122,7 +122,7 @@ static void try_number(vyre_program *program, const sample *s, const char *shape
                                       .inputs = inputs,
                                       .input_count = 4,
                                       .geometry = {VYRE_GEOMETRY_PROGRAM, {0, 0, 0}}};
-    if (judge(program, &arguments, m, why, sizeof why) == DIFFERENT) {
+    if (judge_next(program, &arguments, m, why, sizeof why) == DIFFERENT) {
         code_show(program);
         fail_msg("%s, workgroup %s, n %u, %u elements, %s: %s", s->name, shape, n, length, m->processor->name, why);
     }
