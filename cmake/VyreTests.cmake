@@ -22,7 +22,7 @@ endif()
 
 # A test is compiled more often than it is run: what it calls is optimised, it itself hardly. Under sanitizers clang takes as long for a test as for the room that it
 # tests; those that compute little are not optimised at all.
-set(vyre_light_tests "/tests/(backends|build|builder|driver|text|tool|validate|wire)/")
+set(vyre_light_tests "/tests/(backends|build|builder|campaign|compilers|driver|emit|examples|text|tool|transform|validate|wire)/")
 function(vyre_set_test_options target source)
     if(VYRE_SANITIZE AND source MATCHES "${vyre_light_tests}")
         target_compile_options(${target} PRIVATE -O0 -g1)
@@ -30,6 +30,9 @@ function(vyre_set_test_options target source)
         target_compile_options(${target} PRIVATE -O1 -g1)
     endif()
 endfunction()
+
+# Those that take long start first, so that no core waits for a last one: a fresh build has no times to go by.
+set(vyre_long_tests "(_slow|/tests/compilers/.*|/tests/backends/cpu/test_conform_.*|/test_fault_plugin|/test_hostile|/test_doctor|/test_tool|/test_bind|/test_cache_processes)\\.c$")
 
 # Hundreds of programs, some with LLVM inside: a faster linker is felt. A cross compiler does not find it.
 if(NOT CMAKE_CROSSCOMPILING)
@@ -77,6 +80,9 @@ foreach(source ${test_sources})
     endif()
     set_tests_properties(${name} PROPERTIES TIMEOUT ${VYRE_TEST_TIMEOUT} LABELS "${labels}"
         WORKING_DIRECTORY "${CMAKE_BINARY_DIR}")
+    if(source MATCHES "${vyre_long_tests}")
+        set_tests_properties(${name} PROPERTIES COST 10)
+    endif()
 endforeach()
 
 # Plug-ins for tests: tests/**/plugin_NAME.c becomes plugins/NAME.so, from the public headers alone; so does examples/plugin/NAME.c.
@@ -109,6 +115,7 @@ foreach(source ${fuzz_sources})
     set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS -Wno-missing-prototypes)
 endforeach()
 
+# With sanitizers nobody runs them, so they are built only if asked for.
 file(GLOB bench_sources CONFIGURE_DEPENDS "bench/bench_*.c")
 file(GLOB bench_support CONFIGURE_DEPENDS "bench/support/*.c")
 foreach(source ${bench_sources})
@@ -116,6 +123,9 @@ foreach(source ${bench_sources})
     string(REGEX REPLACE "^bench_" "" name "${name}")
     add_executable(bench.${name} ${source} ${bench_support})
     set_target_properties(bench.${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bench")
+    if(VYRE_SANITIZE)
+        set_target_properties(bench.${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    endif()
     target_include_directories(bench.${name} PRIVATE src bench)
     target_compile_definitions(bench.${name} PRIVATE ${vyre_test_definitions})
     target_link_libraries(bench.${name} PRIVATE vyre-static vyre-flags)

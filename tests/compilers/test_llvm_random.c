@@ -73,7 +73,7 @@ static void run_campaign(uint64_t first, unsigned count, unsigned stress) {
 
 static unsigned cases(void) {
     const char *given = getenv("VYRE_CASES");
-    return given ? (unsigned)strtoul(given, NULL, 10) : (VY_SANITIZED ? 7 : 28) * vy_test_effort();
+    return given ? (unsigned)strtoul(given, NULL, 10) : (VY_SANITIZED ? 7 : 16) * vy_test_effort();
 }
 
 static void random_programs_give_the_same_bits(void **state) {

@@ -4,9 +4,11 @@
 
 #include "compilers/code.h"
 
+#include "compilers/llvm/machine.h"
 #include "transform/optimize.h"
 #include "vyre/transform.h"
 
+#include <llvm-c/Analysis.h>
 #include <sys/mman.h>
 
 enum { GUARD = 4096 };
@@ -130,14 +132,34 @@ static inline vyre_status manner_compile(vyre_program *program, const manner *m,
 
 typedef enum verdict { SAME, UNJUDGED, DIFFERENT } verdict;
 
-/* Nothing is refused: the program is lowered, emitted, and what LLVM verifies. */
+static inline vyre_status write_module(vy_llvm_job *job, void *user) {
+    const vy_llvm_options options = {.width = job->width,
+                                     .register_lanes = vy_cpu_width(job->request->features),
+                                     .name = job->request->name,
+                                     .gathers = (job->request->features & VY_CPU_FEATURE_AVX2) != 0};
+    char *words = NULL;
+    (void)user;
+    vyre_status status = vy_llvm_machine_make(job);
+    if (status == VYRE_OK)
+        status = vy_llvm_emit(job->program, &options, job->module, &job->sizes, job->error);
+    if (status != VYRE_OK)
+        return status;
+    status = vy_llvm_check(job, !LLVMVerifyModule(job->module, LLVMReturnStatusAction, &words), "take it", words);
+    LLVMDisposeMessage(words);
+    return status;
+}
+
+/* The program is lowered and emitted, and LLVM takes what was: nothing is refused. */
 static inline verdict judge_module(vyre_program *program, const manner *m, char *why, size_t size) {
     code code = {0};
     vyre_error error = VYRE_ERROR_INIT;
     vyre_status status = manner_lower(program, m, &code, &error);
     const vy_compiler_request request = code_request(&code, m->processor);
+    vy_llvm_job job = {.request = &request, .program = code.legal, .width = request.width, .error = &error};
+    if (status == VYRE_OK && !job.width)
+        status = vy_llvm_choose_width(code.legal, request.features, &job.width, &error);
     if (status == VYRE_OK)
-        status = vy_llvm_emit_text(&request, VY_COMPILER_TEXT_LLVM_IR, &code.bytes, &error);
+        status = vy_llvm_job_run(&job, write_module, NULL);
     if (status != VYRE_OK)
         snprintf(why, size, "refused: %.400s", error.message);
     code_free(&code);
@@ -179,12 +201,12 @@ static inline verdict judge(vyre_program *program, const vyre_arguments *argumen
     return v;
 }
 
-/* One of many. With sanitizers every fourth is run, since neither LLVM nor the code it makes has any inside; of the others the module is made, which is what ours
+/* One of many. With sanitizers every eighth is run, since neither LLVM nor the code it makes has any inside; of the others the module is made, which is what ours
  * do. Builds without run them all. */
 static inline verdict judge_next(vyre_program *program, const vyre_arguments *arguments, const manner *m, char *why,
                                  size_t size) {
     static unsigned turn;
-    if (VY_SANITIZED && turn++ % 4 && !(program->facts & VY_FACT_GRID_BARRIER))
+    if (VY_SANITIZED && turn++ % 8 && !(program->facts & VY_FACT_GRID_BARRIER))
         return judge_module(program, m, why, size);
     return judge(program, arguments, m, why, size);
 }

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PROGRAMS = 120, PROCESSORS = 10 };
+enum { PROGRAMS = 60, PROCESSORS = 10 };
 
 static int still_differs(void *user, const vyre_case *candidate) {
     char why[512];
@@ -86,7 +86,7 @@ static void run_share(uint64_t first, uint64_t count, uint64_t job, uint64_t job
 static void random_programs_give_the_bits_of_the_oracle(void **state) {
     (void)state;
     uint64_t first = number_from("VYRE_FIRST", 1), jobs = number_from("VYRE_JOBS", 1);
-    uint64_t count = (VY_SANITIZED ? PROGRAMS / 5 : PROGRAMS) * (uint64_t)vy_test_effort();
+    uint64_t count = (VY_SANITIZED ? PROGRAMS / 3 : PROGRAMS) * (uint64_t)vy_test_effort();
     for (uint64_t job = 1; job < jobs; job++)
         if (fork() == 0) {
             for (uint64_t i = job; i < count; i += jobs)

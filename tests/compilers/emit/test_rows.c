@@ -147,7 +147,7 @@ static void try_sample(const sample *s, unsigned turn) {
 
 static void rows_and_what_turns_out_to_be_one_are_those_of_the_oracle(void **state) {
     (void)state;
-    unsigned rounds = 8 * (unsigned)vy_test_effort();
+    unsigned rounds = 5 * (unsigned)vy_test_effort();
     fill();
     for (unsigned round = 0; round < rounds; round++)
         for (unsigned i = 0; i < SAMPLES; i++)
