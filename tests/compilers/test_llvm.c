@@ -46,6 +46,10 @@ static const sample samples[] = {
                   "y[i] = a1 + 3 * a2 + 5 * a3 + 7 * a4\n")},
     {"trap", SAMPLE("", "u32", "u32", "32", INDEX "if i >= 70 { trap i }\ny[i] = i\n")},
     {"narrow", SAMPLE("", "i16", "u8", "32", INDEX "y[i] = u8(x[i] * x[i + 1]) + y[i]\n")},
+    {"bytes anywhere", SAMPLE("", "i16", "u8", "32",
+                              INDEX "if i < len(y) { if (x[i] & 3) != 1 { y[i * 5 % 77] = u8(x[i]) + u8(i) } }\n")},
+    {"halves anywhere", SAMPLE("", "u32", "u16", "48",
+                               INDEX "if i < len(y) { if x[i] % 3 != 1 { y[i * 5 % 77] = u16(x[i]) ^ u16(i) } }\n")},
     {"doubles", SAMPLE("", "f64", "f64", "32", INDEX "y[i] = sqrt(abs(x[i])) / (y[i] - x[i])\n")},
 };
 enum { SAMPLES = sizeof samples / sizeof *samples };

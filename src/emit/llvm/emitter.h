@@ -6,6 +6,7 @@
  *   control.c     statements, masks
  *   memory.c      loads, stores
  *   runs.c        accesses that turn out to be side by side
+ *   apart.c       stores of narrow elements, lane by lane
  *   atomic.c      atomics
  *   collective.c  collectives in memory
  *   settle.c      collectives among lanes
@@ -132,6 +133,7 @@ typedef struct vy_emitter {
     uint64_t meeting_offset;  /* spill: where collectives keep their operands */
     uint64_t lanes_offset;    /* spill: where atomics take lanes apart */
     vy_llvm_sizes sizes;      /* what the frame has to bring; of it the list of private buffers */
+    LLVMValueRef apart[3];    /* allocas of lanes that are stored one by one: indices, bytes, halves; NULL: not yet */
     LLVMValueRef private_set; /* which of them the thread has its own of; i32 */
     LLVMValueRef cached;      /* i1: no store may go past the caches; NULL: there is nothing to store so */
     vy_arena *arena;
@@ -277,6 +279,9 @@ LLVMValueRef vy_llvm_load_or_zero(vy_emitter *e, const vy_expr *select);
 LLVMValueRef vy_llvm_load_row(vy_emitter *e, uint32_t expr, uint32_t k); /* one that is the same in a row */
 void vy_llvm_store(vy_emitter *e, uint32_t stmt);
 uint64_t vy_llvm_size(vyre_type type); /* bytes of an element */
+/* Whether lanes of a value are best stored one by one, and that: those that execute, in their order. The memory is none of a lane's own. */
+int vy_llvm_is_apart(const vy_emitter *e, LLVMValueRef value);
+void vy_llvm_store_apart(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMValueRef value);
 /* Whether lanes lie side by side; then load_first and store_first access them, as far as the mask allows. */
 int vy_llvm_is_contiguous(const vy_emitter *e, uint32_t memory, uint32_t index);
 LLVMValueRef vy_llvm_load_first(vy_emitter *e, uint32_t memory, uint32_t index);

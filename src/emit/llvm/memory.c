@@ -316,13 +316,17 @@ static LLVMValueRef run_load(vy_emitter *e, LLVMTypeRef lanes, uint32_t memory, 
     return phi;
 }
 
+/* Whether lanes lie a known way apart: there is nothing to ask. */
+static int has_stride(const vy_emitter *e, uint32_t index) {
+    uint64_t stride;
+    return e->row && vy_stride_of(e->uniform, index, &stride);
+}
+
 /* From places of which nothing is known. */
 static LLVMValueRef anywhere_load(vy_emitter *e, const vy_expr *x, LLVMValueRef mask) {
     LLVMTypeRef lanes = vy_llvm_lanes(e, vy_llvm_type(e, (vyre_type)x->type));
     LLVMValueRef index = vy_llvm_expr(e, x->b);
-    uint64_t stride;
-    int is_known = e->row && vy_stride_of(e->uniform, x->b, &stride);
-    if (vy_llvm_is_lanes(index) && !is_known && vy_llvm_may_run(e, x->a, x->b))
+    if (vy_llvm_is_lanes(index) && !has_stride(e, x->b) && vy_llvm_may_run(e, x->a, x->b))
         return run_load(e, lanes, x->a, index, mask);
     return scattered_load(e, lanes, x->a, vy_llvm_splat(e, index), mask);
 }
@@ -536,10 +540,14 @@ static void contiguous_store(vy_emitter *e, uint32_t memory, LLVMValueRef value,
     vy_llvm_start(e, b.end);
 }
 
-static void scatter(vy_emitter *e, LLVMValueRef value, LLVMValueRef at, unsigned alignment) {
+static void scatter(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMValueRef value) {
+    if (!is_private(e, memory) && vy_llvm_is_apart(e, value)) {
+        vy_llvm_store_apart(e, memory, index, value);
+        return;
+    }
+    LLVMValueRef at = address(e, memory, index), all = LLVMConstAllOnes(vy_llvm_lanes(e, vy_llvm_int(e, 1)));
     LLVMTypeRef types[2] = {LLVMTypeOf(value), LLVMTypeOf(at)};
-    LLVMValueRef all = LLVMConstAllOnes(vy_llvm_lanes(e, vy_llvm_int(e, 1)));
-    LLVMValueRef args[4] = {value, at, vy_llvm_number(e, 32, alignment), e->mask ? e->mask : all};
+    LLVMValueRef args[4] = {value, at, vy_llvm_number(e, 32, alignment_of(e, memory)), e->mask ? e->mask : all};
     vy_llvm_intrinsic(e, "llvm.masked.scatter", types, 2, args, 4);
 }
 
@@ -550,7 +558,7 @@ static void run_store(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMVa
     vy_llvm_store_run(e, memory, index, value, e->mask);
     vy_llvm_go(e, b.end);
     vy_llvm_start(e, b.no);
-    scatter(e, value, address(e, memory, index), alignment_of(e, memory));
+    scatter(e, memory, index, value);
     vy_llvm_go(e, b.end);
     vy_llvm_start(e, b.end);
 }
@@ -579,10 +587,10 @@ void vy_llvm_store(vy_emitter *e, uint32_t stmt) {
         LLVMValueRef first[VY_LLVM_ROWS];
         first_indices(e, s->a, first);
         contiguous_store(e, s->memory, value, first);
-    } else if (vy_llvm_is_lanes(index) && vy_llvm_may_run(e, s->memory, s->a))
+    } else if (vy_llvm_is_lanes(index) && !has_stride(e, s->a) && vy_llvm_may_run(e, s->memory, s->a))
         run_store(e, s->memory, index, value);
     else
-        scatter(e, value, address(e, s->memory, vy_llvm_splat(e, index)), alignment);
+        scatter(e, s->memory, vy_llvm_splat(e, index), value);
 }
 
 LLVMValueRef vy_llvm_gather_words(vy_emitter *e, LLVMValueRef at) {
