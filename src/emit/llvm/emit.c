@@ -57,23 +57,35 @@ static void read_frame(vy_emitter *e) {
 
 /* ---- the loop over workgroups ---- */
 
+/* Axes of the grid, from the first on, on which the program asks where it is. The others are not counted: LLVM would not see that nobody looks. */
+static int axes_of(const vyre_program *program) {
+    int axes = 0;
+    for (uint32_t i = 0; i < program->exprs.count; i++) {
+        const vy_expr *x = &program->exprs.items[i];
+        if (x->kind == VY_EXPR_BUILTIN && (x->op == VYRE_BUILTIN_GLOBAL_ID || x->op == VYRE_BUILTIN_GROUP_ID) &&
+            x->axis >= axes)
+            axes = x->axis + 1;
+    }
+    return axes;
+}
+
 /* Where the first workgroup lies in the grid; the others are counted from there. */
-static void find_group(vy_emitter *e, LLVMValueRef first) {
+static void find_group(vy_emitter *e, LLVMValueRef first, int axes) {
     LLVMTypeRef i32 = vy_llvm_int(e, 32), i64 = vy_llvm_int(e, 64);
     LLVMValueRef rest = first;
-    for (int axis = 0; axis < 3; axis++) {
+    for (int axis = 0; axis < axes; axis++) {
         LLVMValueRef size = LLVMBuildZExt(e->builder, e->groups[axis], i64, "");
         LLVMValueRef id = axis < 2 ? LLVMBuildURem(e->builder, rest, size, "") : rest;
         LLVMBuildStore(e->builder, LLVMBuildTrunc(e->builder, id, i32, ""), e->group_id[axis]);
-        if (axis < 2)
+        if (axis + 1 < axes)
             rest = LLVMBuildUDiv(e->builder, rest, size, "");
     }
 }
 
-static void next_group(vy_emitter *e) {
+static void next_group(vy_emitter *e, int axes) {
     LLVMTypeRef i32 = vy_llvm_int(e, 32);
     LLVMValueRef carry = vy_llvm_number(e, 1, 1);
-    for (int axis = 0; axis < 3; axis++) {
+    for (int axis = 0; axis < axes; axis++) {
         LLVMValueRef id = LLVMBuildLoad2(e->builder, i32, e->group_id[axis], "");
         LLVMValueRef next = LLVMBuildAdd(e->builder, id, LLVMBuildZExt(e->builder, carry, i32, ""), "");
         LLVMValueRef wraps = LLVMBuildICmp(e->builder, LLVMIntEQ, next, e->groups[axis], "");
@@ -85,6 +97,7 @@ static void next_group(vy_emitter *e) {
 
 static void write_groups(vy_emitter *e, LLVMValueRef first, LLVMValueRef end) {
     LLVMTypeRef i64 = vy_llvm_int(e, 64);
+    int axes = axes_of(e->program);
     LLVMBasicBlockRef start = vy_llvm_block(e, "start"), loop = vy_llvm_block(e, "group"),
                       done = vy_llvm_block(e, "done");
     e->group = vy_llvm_place(e, i64, "group");
@@ -93,7 +106,7 @@ static void write_groups(vy_emitter *e, LLVMValueRef first, LLVMValueRef end) {
     vy_llvm_go(e, start);
     vy_llvm_start(e, start);
     LLVMBuildStore(e->builder, first, e->group);
-    find_group(e, first);
+    find_group(e, first, axes);
     LLVMBuildCondBr(e->builder, LLVMBuildICmp(e->builder, LLVMIntULT, first, end, ""), loop, done);
     vy_llvm_start(e, loop);
     e->group_end = vy_llvm_block(e, "group_end");
@@ -102,7 +115,7 @@ static void write_groups(vy_emitter *e, LLVMValueRef first, LLVMValueRef end) {
     vy_llvm_phases(e);
     vy_llvm_go(e, e->group_end);
     vy_llvm_start(e, e->group_end);
-    next_group(e);
+    next_group(e, axes);
     LLVMValueRef next =
         LLVMBuildAdd(e->builder, LLVMBuildLoad2(e->builder, i64, e->group, ""), vy_llvm_number(e, 64, 1), "");
     LLVMBuildStore(e->builder, next, e->group);
