@@ -1,7 +1,8 @@
 /* How long it takes to compile the examples for this processor: the first one of a process, with the compiler plug-in opened for it, and later ones.
  *
- * usage: compile [--json]. lower: optimise, legalise, encode; first: open the plug-in and compile, in a process of its own; later: compile again. Each is
- * the best of several runs. Without the plug-in there is nothing to measure, which is said. */
+ * usage: compile [--json]. lower: optimise, legalise, encode; first: open the plug-in and compile, in a process of its own; later: compile again, and what of it the
+ * steps of the compiler took; load: from the object to code that runs. Each is the best of several runs, steps are those of the best one. Lanes are chosen as the
+ * backend does. Without the plug-in there is nothing to measure, which is said. */
 #include "backends/cpu/compile.h"
 #include "vyre/text.h"
 
@@ -17,8 +18,10 @@ enum { PROCESSES = 5, RUNS = 10, FILE_MAX = 1 << 20 };
 
 typedef struct sample {
     const char *name;
+    vyre_program *program;
     vyre_bytes wire;
-    double lower, first, later; /* milliseconds */
+    double lower, first, later, load;       /* milliseconds */
+    uint64_t steps[VY_COMPILER_STEP_COUNT]; /* nanoseconds, of `later` */
     size_t code_bytes;
 } sample;
 
@@ -79,25 +82,59 @@ static double measure_first(const vy_cpu *cpu, const sample *s) {
 }
 
 static vyre_status measure_later(const vy_cpu *cpu, const vy_compiler *compiler, sample *s, vyre_error *error) {
+    uint64_t steps[VY_COMPILER_STEP_COUNT];
     vy_compiler_request request = request_of(cpu, s);
     vyre_bytes out = VYRE_BYTES_INIT;
+    request.times = steps;
     vyre_status status = compiler->compile(&request, &out, error);
     for (int i = 0; i < RUNS && status == VYRE_OK; i++) {
         double start = now();
         status = compiler->compile(&request, &out, error);
-        s->later = least(s->later, now() - start);
+        double taken = now() - start;
+        if (s->later == 0 || taken < s->later) {
+            s->later = taken;
+            memcpy(s->steps, steps, sizeof steps);
+        }
     }
     s->code_bytes = out.size;
+    for (int i = 0; i < RUNS && status == VYRE_OK; i++) {
+        vy_cpu_code *code;
+        double start = now();
+        status = vy_cpu_code_new(s->program, (vyre_span){out.data, out.size}, cpu->features, &code, error);
+        s->load = least(s->load, now() - start);
+        if (status == VYRE_OK)
+            vy_cpu_code_release(code);
+    }
     vyre_bytes_free(&out);
     return status;
 }
 
+static const char *const step_names[VY_COMPILER_STEP_COUNT] = {
+#define X(ID, name) name,
+    VY_COMPILER_STEP_LIST(X)
+#undef X
+};
+
 static int print_sample(const sample *s, int json, int is_first) {
-    if (json)
-        return printf("%s\n  {\"program\": \"%s\", \"lower_ms\": %.2f, \"first_ms\": %.2f, \"later_ms\": %.2f, "
-                      "\"code_bytes\": %zu}",
-                      is_first ? "" : ",", s->name, s->lower, s->first, s->later, s->code_bytes) < 0;
-    return printf("%-14s %9.2f %9.2f %9.2f %9zu\n", s->name, s->lower, s->first, s->later, s->code_bytes) < 0;
+    int failed = json ? printf("%s\n  {\"program\": \"%s\", \"lower_ms\": %.2f, \"first_ms\": %.2f, \"later_ms\": %.2f",
+                               is_first ? "" : ",", s->name, s->lower, s->first, s->later) < 0
+                      : printf("%-14s %9.2f %9.2f %9.2f", s->name, s->lower, s->first, s->later) < 0;
+    for (int i = 0; i < VY_COMPILER_STEP_COUNT; i++)
+        failed |= (json ? printf(", \"%s_ms\": %.3f", step_names[i], (double)s->steps[i] / 1e6)
+                        : printf(" %9.2f", (double)s->steps[i] / 1e6)) < 0;
+    return failed ||
+           printf(json ? ", \"load_ms\": %.3f, \"code_bytes\": %zu}" : " %9.3f %9zu\n", s->load, s->code_bytes) < 0;
+}
+
+static void print_head(int json) {
+    if (json) {
+        printf("[");
+        return;
+    }
+    printf("%-14s %9s %9s %9s", "program", "lower ms", "first ms", "later ms");
+    for (int i = 0; i < VY_COMPILER_STEP_COUNT; i++)
+        printf(" %9s", step_names[i]);
+    printf(" %9s %9s\n", "load", "bytes");
 }
 
 /* The first program of a file. Ops of dialects are left to those who resolve them: such files are passed over. */
@@ -119,7 +156,6 @@ int main(int count, char **arguments) {
     glob_t files;
     vy_cpu cpu = {.features = vy_cpu_features()};
     cpu.exact = vy_cpu_numerics(cpu.features);
-    cpu.width = vy_cpu_width(cpu.features);
     if (glob(VYRE_SOURCE_DIR "/examples/*.vyre", 0, NULL, &files) != 0)
         return 1;
     vyre_module *modules[64] = {0};
@@ -131,10 +167,11 @@ int main(int count, char **arguments) {
         if (!program || lower(&cpu, program, &samples[i], &error) != VYRE_OK)
             continue;
         samples[i].name = vyre_program_name(program);
+        samples[i].program = program;
         for (int k = 0; k < PROCESSES; k++)
             samples[i].first = least(samples[i].first, measure_first(&cpu, &samples[i]));
     }
-    printf(json ? "[" : "%-14s %9s %9s %9s %9s\n", "program", "lower ms", "first ms", "later ms", "bytes");
+    print_head(json);
     if (vy_cpu_compiler_open(getenv("VYRE_COMPILER"), &compiler, &error) != VYRE_OK)
         fprintf(stderr, "nothing is measured: %s\n", error.message);
     else

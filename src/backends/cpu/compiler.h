@@ -10,9 +10,24 @@
 #include "backends/cpu/kernel.h"
 #include "vyre/backend.h"
 
-#define VY_COMPILER_ABI 2u
+#define VY_COMPILER_ABI 3u
 #define VY_COMPILER_FILE "vyre-compiler-llvm.so"
 #define VY_COMPILER_SYMBOL "vyre_compiler_get"
+
+/* X(ID, name): what a compiler does, one after the other: decodes and looks at the program, writes LLVM's code of it, runs LLVM's passes and its code
+ * generator, and makes the object. */
+#define VY_COMPILER_STEP_LIST(X)                                                                                       \
+    X(DECODE, "decode")                                                                                                \
+    X(EMIT, "emit")                                                                                                    \
+    X(OPTIMISE, "optimise")                                                                                            \
+    X(GENERATE, "generate")                                                                                            \
+    X(FLATTEN, "flatten")
+typedef enum vy_compiler_step {
+#define X(ID, name) VY_COMPILER_STEP_##ID,
+    VY_COMPILER_STEP_LIST(X)
+#undef X
+        VY_COMPILER_STEP_COUNT
+} vy_compiler_step;
 
 typedef struct vy_compiler_request {
     uint32_t struct_size;
@@ -23,6 +38,7 @@ typedef struct vy_compiler_request {
     uint32_t
         lines; /* 1: texts show the lines of the source that the wire form brings, and an object carries a file for debuggers; the code is the
                           same */
+    uint64_t *times; /* by step: nanoseconds that it took, of a program that was compiled; NULL: nobody asks */
 } vy_compiler_request;
 
 /* X(ID, name): the texts a compiler shows. */

@@ -13,9 +13,10 @@
 #include <llvm-c/Core.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 
+#include <time.h>
+
 /* Short, since programs come optimised: variables into registers, what is the same computed once and outside of loops, dead code away. No pass that makes
- * calls of a library (loop-idiom makes memset and memcpy), none that vectorises: the emitter has. instcombine would end the process where one round of it
- * leaves something to do. */
+ * calls of a library (loop-idiom makes memset and memcpy), none that vectorises: the emitter has. instcombine would end the process where one round of it leaves something to do. */
 #define COMBINE "instcombine<no-verify-fixpoint>"
 #define PASSES                                                                                                         \
     "function(sroa,early-cse<memssa>,simplifycfg," COMBINE ",loop-mssa(loop-rotate,licm),gvn,dse," COMBINE ",simplifycfg)"
@@ -28,6 +29,23 @@ typedef struct product {
     int is_ir; /* text of the module, no file */
     vyre_bytes *out;
 } product;
+
+/* ---- time ---- */
+
+static uint64_t now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+/* Writes down how long a step took that began at *since; the next one begins now. */
+static void end_step(const vy_compiler_request *request, vy_compiler_step step, uint64_t *since) {
+    if (!request->times)
+        return;
+    uint64_t end = now();
+    request->times[step] = end - *since;
+    *since = end;
+}
 
 /* ---- before LLVM ---- */
 
@@ -187,16 +205,21 @@ static vyre_status give_flat(vy_llvm_job *job, vyre_bytes *out) {
 
 static vyre_status make_product(vy_llvm_job *job, void *user) {
     const product *product = user;
+    uint64_t since = now();
     vyre_status status = write_module(job);
+    end_step(job->request, VY_COMPILER_STEP_EMIT, &since);
     if (status == VYRE_OK)
         status = optimise(job);
+    end_step(job->request, VY_COMPILER_STEP_OPTIMISE, &since);
     if (status == VYRE_OK && product->is_ir)
         return give_ir(job, product->out);
     if (status == VYRE_OK)
         status = generate(job, product->file);
-    if (status != VYRE_OK)
-        return status;
-    return product->file == LLVMObjectFile ? give_flat(job, product->out) : give_assembly(job, product->out);
+    end_step(job->request, VY_COMPILER_STEP_GENERATE, &since);
+    if (status == VYRE_OK)
+        status = product->file == LLVMObjectFile ? give_flat(job, product->out) : give_assembly(job, product->out);
+    end_step(job->request, VY_COMPILER_STEP_FLATTEN, &since);
+    return status;
 }
 
 /* ---- entries ---- */
@@ -205,6 +228,7 @@ static vyre_status make(const vy_compiler_request *request, product *product, vy
     vyre_program *program = NULL;
     product->out->size = 0;
     vyre_status status = check_request(request, error);
+    uint64_t since = now();
     if (status == VYRE_OK)
         status = vyre_wire_decode(request->wire.data, request->wire.size, NULL, &program, error);
     if (status == VYRE_OK)
@@ -213,6 +237,7 @@ static vyre_status make(const vy_compiler_request *request, product *product, vy
         vy_llvm_job job = {.request = request, .program = program, .width = request->width, .error = error};
         if (!job.width)
             status = vy_llvm_choose_width(program, request->features, &job.width, error);
+        end_step(request, VY_COMPILER_STEP_DECODE, &since);
         if (status == VYRE_OK)
             status = vy_llvm_job_run(&job, make_product, product);
     }
