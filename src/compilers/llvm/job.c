@@ -6,6 +6,7 @@
 
 #include <llvm-c/Core.h>
 #include <llvm-c/ErrorHandling.h>
+#include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
 
 #include <pthread.h>
@@ -61,8 +62,13 @@ unsigned vy_llvm_fail_check(unsigned k) {
 
 /* ---- a job ---- */
 
+/* Where a loop has many accesses LLVM compares each with all others: it stops sooner. This LLVM is ours alone (cmake/VyreCompiler.cmake), and so are its
+ * settings. */
+static const char *const settings[] = {"vyre", "-licm-mssa-max-acc-promotion=80", "-licm-mssa-optimization-cap=16"};
+
 static void start_llvm(void) {
     LLVMInstallFatalErrorHandler(escape);
+    LLVMParseCommandLineOptions((int)(sizeof settings / sizeof *settings), settings, "");
     (void)LLVMInitializeNativeTarget();
     (void)LLVMInitializeNativeAsmPrinter();
 }
