@@ -12,6 +12,11 @@
 #define VY_CPU_MAGIC "vyre-cpu"
 enum { VY_CPU_FORMAT = 4, VY_CPU_ALIGNMENT = 64, VY_CPU_PRIVATES = 4 };
 
+/* The next multiple of VY_CPU_ALIGNMENT. */
+static inline uint64_t vy_cpu_align(uint64_t size) {
+    return (size + VY_CPU_ALIGNMENT - 1) / VY_CPU_ALIGNMENT * VY_CPU_ALIGNMENT;
+}
+
 /* A buffer that the program only combines into, by atomics of one kind whose results nobody asks for: it does not matter when. */
 typedef struct vy_cpu_private {
     uint8_t buffer; /* in declaration order */

@@ -7,16 +7,12 @@
 /* What fits the first two levels of caches beside other things. */
 enum { LARGEST = 64 * 1024 };
 
-static uint64_t align_up(uint64_t size) {
-    return (size + VY_CPU_ALIGNMENT - 1) / VY_CPU_ALIGNMENT * VY_CPU_ALIGNMENT;
-}
-
 static uint64_t bytes_of(const vy_cpu_run *run, const vy_cpu_private *p) {
     return (uint64_t)run->buffers[p->buffer].count * vyre_type_size((vyre_type)p->type);
 }
 
 static uint64_t table_bytes(const vy_cpu_run *run) {
-    return align_up(run->code->buffer_count * sizeof(vy_cpu_buffer));
+    return vy_cpu_align(run->code->buffer_count * sizeof(vy_cpu_buffer));
 }
 
 /* To fill and to add an element costs about what an atomic does, so there have to be as many for each thread. */
@@ -36,7 +32,7 @@ uint64_t vy_cpu_private_bytes(const vy_cpu_run *run) {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < header->private_count; i++)
         if (is_worth_it(run, &header->privates[i]))
-            bytes += align_up(bytes_of(run, &header->privates[i]));
+            bytes += vy_cpu_align(bytes_of(run, &header->privates[i]));
     return bytes ? table_bytes(run) + bytes : 0;
 }
 
@@ -120,7 +116,7 @@ void vy_cpu_private_start(const vy_cpu_run *run, uint8_t *memory, vy_cpu_frame *
             continue;
         table[p->buffer].data = memory;
         elements[p->type].fill(memory, table[p->buffer].count, identity_of(p));
-        memory += align_up(bytes_of(run, p));
+        memory += vy_cpu_align(bytes_of(run, p));
         frame->private_set |= 1u << i;
     }
 }

@@ -81,17 +81,13 @@ static void run_ranges(vy_cpu_run *run, vy_cpu_part *part, vy_cpu_frame *frame) 
     merge(run, frame, was_stopped);
 }
 
-static uint64_t align_up(uint64_t size) {
-    return (size + VY_CPU_ALIGNMENT - 1) / VY_CPU_ALIGNMENT * VY_CPU_ALIGNMENT;
-}
-
 /* A thread without memory leaves its ranges to the others; if nobody has any, they stay. */
 static void take_part(vy_cpu_job *job, vy_cpu_part *part) {
     static const uint32_t never = 0;
     vy_cpu_run *run = (vy_cpu_run *)job;
     const vy_cpu_header *header = &run->code->object.header;
-    uint64_t workgroup = align_up(header->workgroup_bytes), own = vy_cpu_private_bytes(run);
-    uint64_t needed = workgroup + align_up(header->spill_bytes), size = needed + own;
+    uint64_t workgroup = vy_cpu_align(header->workgroup_bytes), own = vy_cpu_private_bytes(run);
+    uint64_t needed = workgroup + vy_cpu_align(header->spill_bytes), size = needed + own;
     uint64_t start = job->helpers ? vy_clock_now() : 0;
     vy_cpu_block *block = size ? vy_cpu_scratch_take(&run->cpu->scratch, part->home, size) : NULL;
     if (!block && own) { /* buffers of its own are a thing one can do without */

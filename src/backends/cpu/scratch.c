@@ -16,7 +16,7 @@ static void free_block(vy_cpu_block *block) {
 
 uint8_t *vy_cpu_block_bytes(vy_cpu_block *block) {
     uintptr_t start = (uintptr_t)(block + 1);
-    return (uint8_t *)((start + VY_CPU_ALIGNMENT - 1) / VY_CPU_ALIGNMENT * VY_CPU_ALIGNMENT);
+    return (uint8_t *)vy_cpu_align(start);
 }
 
 static vy_cpu_block *make(uint64_t room) {

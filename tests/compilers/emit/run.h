@@ -35,7 +35,7 @@ static inline void guarded_free(guarded *g) {
 
 /* Memory of the frame is aligned; what is behind it is a guard to within that. */
 static inline guarded frame_memory(uint64_t bytes) {
-    return guarded_make((bytes + VY_CPU_ALIGNMENT - 1) / VY_CPU_ALIGNMENT * VY_CPU_ALIGNMENT, 1);
+    return guarded_make(vy_cpu_align(bytes), 1);
 }
 
 /* The word that stops a run, and whether a run was stopped. */
