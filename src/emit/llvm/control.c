@@ -108,10 +108,22 @@ static void uniform_if(vy_emitter *e, uint32_t index, const vy_stmt *s, LLVMValu
     vy_llvm_start(e, end);
 }
 
+/* A jump that some take, and nothing else, notes its lanes: none of them is noted as well as skipped, and LLVM 19 does not come to an end with some code that
+ * chooses between masks by one condition. */
+static int is_noted(const vy_emitter *e, uint32_t first, uint32_t last) {
+    uint8_t kind = e->program->stmts.items[first].kind;
+    return e->program->stmts.items[first].end == last && e->jumps[first] &&
+           (kind == VY_STMT_BREAK || kind == VY_STMT_CONTINUE || kind == VY_STMT_RETURN);
+}
+
 /* Executes a branch for the lanes of a mask, if there are any. */
 static void masked_branch(vy_emitter *e, LLVMValueRef mask, uint32_t first, uint32_t last) {
     if (first == last)
         return;
+    if (is_noted(e, first, last)) {
+        branch_with(e, mask, first, last);
+        return;
+    }
     LLVMBasicBlockRef some = vy_llvm_block(e, "some"), end = vy_llvm_block(e, "none");
     LLVMBuildCondBr(e->builder, vy_llvm_any(e, mask), some, end);
     vy_llvm_start(e, some);
