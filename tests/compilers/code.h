@@ -146,6 +146,16 @@ static inline void code_is_late(int signal) {
     code_stop = 1;
 }
 
+/* One half of the grid: the cut is anywhere in a workgroup that has parts. If there is code with fewer lanes, it runs the first half, and the cut is between two workgroups. */
+static inline void code_call(const code *code, vy_cpu_frame *frame, uint64_t groups, int half) {
+    const vy_cpu_header *header = &code->object.header;
+    uint64_t units = groups * header->parts, middle = header->narrow_parts ? groups / 2 * header->parts : units / 2;
+    frame->is_narrow = !half && header->narrow_parts;
+    if (frame->is_narrow)
+        middle = groups / 2 * header->narrow_parts;
+    code->object.entry(frame, half ? middle : 0, half ? units : middle);
+}
+
 /* Calls the code for the whole grid, in two halves as two workers would. */
 static inline void outcome_of_code(const code *code, const vyre_arguments *arguments, outcome *out) {
     static vy_launch launch;
@@ -174,9 +184,9 @@ static inline void outcome_of_code(const code *code, const vyre_arguments *argum
     code_stop = 0;
     signal(SIGALRM, code_is_late);
     alarm(CODE_SECONDS);
-    code->object.entry(&frame, launch.group_count / 2, launch.group_count);
+    code_call(code, &frame, launch.group_count, 1);
     frame.private_set = UINT32_MAX; /* no other thread is here: buffers are this one's own */
-    code->object.entry(&frame, 0, launch.group_count / 2);
+    code_call(code, &frame, launch.group_count, 0);
     alarm(0);
     out->status = frame.stopped ? VYRE_TIMEOUT : frame.trap_invocation != UINT64_MAX ? VYRE_TRAPPED : VYRE_OK;
     out->trap = (vyre_trap){frame.trap_invocation, frame.trap_code};

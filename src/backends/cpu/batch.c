@@ -53,7 +53,7 @@ static void take_part(vy_cpu_job *job, vy_cpu_part *part) {
 
 /* All items together, in picoseconds on one thread. */
 static uint64_t estimate(const batch *b, size_t count) {
-    uint64_t each = atomic_load_explicit(&b->code->group_picoseconds, memory_order_relaxed), all = 0;
+    uint64_t each = vy_cpu_cost_get(&b->code->cost), all = 0;
     for (size_t i = 0; i < count; i++) {
         const uint32_t *groups = b->launches[i].groups;
         uint64_t item;

@@ -6,16 +6,6 @@
 
 #include <stdio.h>
 
-/* A third of a nanosecond for each node of the program and invocation: about right for straight code of one lane, and replaced by the first measurement. */
-static uint64_t guess(const vyre_program *program) {
-    vyre_program_stats stats;
-    uint32_t size[3];
-    vyre_program_get_stats(program, &stats);
-    vyre_program_workgroup(program, size);
-    uint64_t nodes = (uint64_t)stats.expressions + stats.statements + 1;
-    return nodes * 300 * ((uint64_t)size[0] * size[1] * size[2]);
-}
-
 static void free_code(vy_cpu_code *code) {
     vy_release(code->covers, code->buffer_count * sizeof *code->covers);
     vy_release(code, sizeof *code);
@@ -45,7 +35,7 @@ vyre_status vy_cpu_code_new(const vyre_program *program, vyre_span object, uint6
         return status;
     }
     atomic_init(&code->references, 1);
-    atomic_init(&code->group_picoseconds, guess(program));
+    vy_cpu_cost_guess(program, &code->cost);
     snprintf(code->name, sizeof code->name, "%s", vyre_program_name(program));
     for (uint32_t i = 0; vyre_program_buffer(program, i, &info); i++)
         code->buffers[i] =

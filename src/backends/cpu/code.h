@@ -2,6 +2,7 @@
 #ifndef VY_BACKENDS_CPU_CODE_H
 #define VY_BACKENDS_CPU_CODE_H
 
+#include "backends/cpu/cost.h"
 #include "backends/cpu/object.h"
 #include "ir/limits.h"
 #include "transform/cover.h"
@@ -17,8 +18,7 @@ typedef struct vy_cpu_code_buffer {
 typedef struct vy_cpu_code {
     _Atomic uint32_t references;
     vy_cpu_object object;
-    /* How long a workgroup takes on one thread: first a guess from the program's size, then what was measured. Decides how many threads a dispatch is worth. */
-    _Atomic uint64_t group_picoseconds;
+    vy_cpu_cost cost; /* of a workgroup */
     uint32_t buffer_count;
     vy_cpu_code_buffer buffers[VY_LIMIT_BUFFERS];
     vy_cover *covers; /* by buffer */

@@ -5,7 +5,7 @@
  *   compile.c   from a program to an object; compiler.c opens the plug-in that does it
  *   object.c    objects: checked, loaded; tell.c: what profilers and debuggers hear of them
  *   code.c      loaded objects, shared by who runs them; programs.c keeps those of programs that are dispatched without a pipeline
- *   run.c       one dispatch over the threads: frames, traps, deadlines
+ *   run.c       one dispatch over the threads: frames, traps, deadlines; cost.c: what it will take
  *   bind.c      where the bytes of buffers are: in place wherever they can be
  *   dispatch.c  the entries of the backend's table, pipeline.c those of a pipeline's, pending.c dispatches in flight
  *   memory.c    resident buffers: plain memory

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define VY_CPU_MAGIC "vyre-cpu"
-enum { VY_CPU_FORMAT = 4, VY_CPU_ALIGNMENT = 64, VY_CPU_PRIVATES = 4 };
+enum { VY_CPU_FORMAT = 5, VY_CPU_ALIGNMENT = 64, VY_CPU_PRIVATES = 4 };
 
 /* The next multiple of VY_CPU_ALIGNMENT. */
 static inline uint64_t vy_cpu_align(uint64_t size) {
@@ -36,6 +36,8 @@ typedef struct vy_cpu_header {
     uint64_t workgroup_bytes; /* of the frame's memory */
     uint64_t spill_bytes;
     uint32_t invocations;   /* of a workgroup */
+    uint32_t parts;         /* of a workgroup, that may run anywhere and in any order */
+    uint32_t narrow_parts;  /* the same of code with fewer lanes, for frames that say so; 0: there is none */
     uint32_t private_count; /* of the following, the rest is zero */
     vy_cpu_private privates[VY_CPU_PRIVATES];
 } vy_cpu_header;
@@ -59,11 +61,12 @@ typedef struct vy_cpu_frame {
     uint32_t stopped; /* 1 if a poll said so */
     uint32_t groups[3];
     uint32_t private_set; /* bit i: `data` of privates[i] is the thread's own */
+    uint32_t is_narrow;   /* 1: units are parts of the code with fewer lanes */
     uint32_t
         streams; /* 1: what is stored in a row to `write` buffers may go past the caches; the backend orders it afterwards */
 } vy_cpu_frame;
 
-/* Runs workgroups [first, end) of the grid, numbered x + groups.x * (y + groups.y * z). */
+/* Runs units [first, end) of the grid: unit u is part u % parts of workgroup u / parts, and workgroups are numbered x + groups.x * (y + groups.y * z). */
 typedef void vy_cpu_entry(vy_cpu_frame *frame, uint64_t first, uint64_t end);
 
 #endif

@@ -5,6 +5,7 @@
 #include "backends/cpu/tell.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "ir/limits.h"
 #include "vyre/op.h"
 
 #include <errno.h>
@@ -51,6 +52,11 @@ static vyre_status check(const vy_cpu_header *header, size_t size, uint64_t feat
                        VY_CPU_FRAME_LIMIT);
     if (header->spill_bytes > VY_CPU_FRAME_LIMIT)
         return corrupt(error, "it spills more memory than the limit", header->spill_bytes, VY_CPU_FRAME_LIMIT);
+    if (!header->parts || header->parts > VY_LIMIT_WORKGROUP)
+        return corrupt(error, "its workgroups have no parts or more than the limit", header->parts, VY_LIMIT_WORKGROUP);
+    if (header->narrow_parts > VY_LIMIT_WORKGROUP)
+        return corrupt(error, "its workgroups have more parts than the limit", header->narrow_parts,
+                       VY_LIMIT_WORKGROUP);
     if (header->private_count > VY_CPU_PRIVATES)
         return corrupt(error, "it lists more buffers to have of one's own than the limit", header->private_count,
                        VY_CPU_PRIVATES);

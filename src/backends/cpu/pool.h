@@ -43,6 +43,7 @@ typedef struct vy_cpu_job {
     unsigned sleepers;               /* … those that sleep are woken only if so many take part */
     /* The pool's. */
     unsigned share_count;
+    int is_listed;            /* who has time later may still help */
     unsigned guests;          /* that may still join while it is listed */
     struct vy_cpu_job *other; /* in the list */
     _Atomic uint32_t reach;   /* threads beyond it have not been asked */
@@ -63,6 +64,9 @@ void vy_cpu_pool_close(vy_cpu_pool *pool);
 
 /* Runs the job on the calling thread and at most `helpers` others, and returns when its body has returned everywhere. Any thread, also one of the pool's. */
 void vy_cpu_pool_run(vy_cpu_pool *pool, vy_cpu_job *job);
+/* Asks for help with what is left of a job that its owner began alone, and has taken up to `first`: helpers, sleepers, chunk and end say what for. For the body,
+ * on the owner's thread. */
+void vy_cpu_pool_ask(vy_cpu_pool *pool, vy_cpu_job *job, uint64_t first);
 /* The next range; 0 if all are taken. For bodies. */
 int vy_cpu_job_take(vy_cpu_job *job, vy_cpu_part *part, uint64_t *first, uint64_t *end);
 /* Whether all ranges were taken. */

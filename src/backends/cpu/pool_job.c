@@ -18,8 +18,8 @@ enum { LOOKS = 32, WAKES = 2 };
 
 /* ---- ranges ---- */
 
-static void share_out(vy_cpu_job *job, unsigned parts) {
-    uint64_t least = job->end / parts, more = job->end % parts, at = 0;
+static void share_out(vy_cpu_job *job, uint64_t at, unsigned parts) {
+    uint64_t least = (job->end - at) / parts, more = (job->end - at) % parts;
     job->share_count = parts;
     for (unsigned i = 0; i < parts; i++) {
         atomic_init(&job->shares[i].next, at);
@@ -144,8 +144,7 @@ static unsigned ask(vy_cpu_pool *pool, vy_cpu_job *job, unsigned most, uintptr_t
     return asked;
 }
 
-/* Returns whether the job is in the list: who has time later may still help. */
-static int post(vy_cpu_pool *pool, vy_cpu_job *job, unsigned helpers, unsigned sleepers) {
+static void post(vy_cpu_pool *pool, vy_cpu_job *job, unsigned helpers, unsigned sleepers) {
     uint32_t started = atomic_load(&pool->started);
     if (started < sleepers && started < pool->most) {
         pthread_mutex_lock(&pool->lock);
@@ -154,8 +153,6 @@ static int post(vy_cpu_pool *pool, vy_cpu_job *job, unsigned helpers, unsigned s
         pthread_mutex_unlock(&pool->lock);
     }
     uint32_t reach = 0;
-    atomic_init(&job->reach, 0);
-    atomic_init(&job->woken, 0);
     fetch_words(pool, started < helpers ? started : helpers);
     unsigned asked = ask(pool, job, helpers, WORD_IDLE, &reach), slept = 0;
     if (asked < sleepers)
@@ -164,7 +161,8 @@ static int post(vy_cpu_pool *pool, vy_cpu_job *job, unsigned helpers, unsigned s
     if (slept)
         wake_more(pool, job);
     if (asked + slept >= sleepers)
-        return 0;
+        return;
+    job->is_listed = 1;
     job->guests = sleepers - asked - slept;
     pthread_mutex_lock(&pool->lock);
     job->other = pool->jobs;
@@ -172,7 +170,6 @@ static int post(vy_cpu_pool *pool, vy_cpu_job *job, unsigned helpers, unsigned s
     atomic_fetch_add(&pool->wanting, 1);
     atomic_fetch_add(&pool->posts, 1);
     pthread_mutex_unlock(&pool->lock);
-    return 1;
 }
 
 static void unlist(vy_cpu_pool *pool, vy_cpu_job *job) {
@@ -237,19 +234,27 @@ static void expect_more(vy_cpu_pool *pool) {
         atomic_store_explicit(&pool->patience_ns, pool->spin_ns, memory_order_relaxed);
 }
 
-void vy_cpu_pool_run(vy_cpu_pool *pool, vy_cpu_job *job) {
+void vy_cpu_pool_ask(vy_cpu_pool *pool, vy_cpu_job *job, uint64_t first) {
     unsigned helpers = job->helpers < pool->most ? job->helpers : pool->most;
     unsigned sleepers = job->sleepers < helpers ? job->sleepers : helpers;
-    if (!helpers || job->end <= job->chunk) {
-        share_out(job, 1);
-        run_part(job, 0);
+    if (job->end - first <= job->chunk)
+        helpers = 0;
+    share_out(job, first, helpers < VY_CPU_SHARES ? helpers + 1 : VY_CPU_SHARES);
+    if (!helpers)
         return;
-    }
     expect_more(pool);
-    share_out(job, helpers < VY_CPU_SHARES ? helpers + 1 : VY_CPU_SHARES);
-    int is_listed = post(pool, job, helpers, sleepers);
+    post(pool, job, helpers, sleepers);
+}
+
+void vy_cpu_pool_run(vy_cpu_pool *pool, vy_cpu_job *job) {
+    atomic_init(&job->reach, 0);
+    atomic_init(&job->woken, 0);
+    job->is_listed = 0;
+    vy_cpu_pool_ask(pool, job, 0);
     run_part(job, 0);
-    if (is_listed)
+    if (job->share_count == 1)
+        return; /* nobody was asked */
+    if (job->is_listed)
         unlist(pool, job);
     gather(pool, job);
     if (pool->spin_ns)

@@ -18,13 +18,14 @@ static uint64_t table_bytes(const vy_cpu_run *run) {
 /* To fill and to add an element costs about what an atomic does, so there have to be as many for each thread. */
 static int is_worth_it(const vy_cpu_run *run, const vy_cpu_private *p) {
     const vy_cpu_code *code = run->code;
-    uint64_t each = run->job.end / (run->job.helpers + 1), all;
+    uint64_t all; /* invocations, which are fewer than 2^64 */
     if (p->buffer >= code->buffer_count || code->buffers[p->buffer].element != vyre_type_size((vyre_type)p->type))
         return 0;
     uint32_t count = run->buffers[p->buffer].count;
     if (!count || bytes_of(run, p) > LARGEST)
         return 0;
-    return __builtin_mul_overflow(each, (uint64_t)run->code->object.header.invocations, &all) || all >= count;
+    all = run->group_count * code->object.header.invocations;
+    return all / (run->job.helpers + 1) >= count;
 }
 
 uint64_t vy_cpu_private_bytes(const vy_cpu_run *run) {

@@ -18,7 +18,7 @@
 #define RANGE_LEAST_LIGHT (UINT64_C(4) * 1000000)
 #define RANGE_MOST (UINT64_C(50) * 1000000)
 #define KEEP_LIGHT (UINT64_C(8) * 1000000)
-enum { RANGES_PER_THREAD = 8 };
+enum { RANGES_PER_THREAD = 8, LOOK = 32 };
 
 void vy_cpu_run_describe(vy_cpu_run *run, vy_cpu *cpu, vy_cpu_code *code, const vyre_launch *launch) {
     run->cpu = cpu;
@@ -27,6 +27,100 @@ void vy_cpu_run_describe(vy_cpu_run *run, vy_cpu *cpu, vy_cpu_code *code, const 
     run->cancel = launch->cancel;
     run->deadline_ns = launch->deadline_ns;
     run->helpers_most = cpu->threads - 1;
+}
+
+/* ---- how many ---- */
+
+/* Threads beside the caller's that could have something to do. Units are not more than invocations. */
+static unsigned helpers_most(const vy_cpu_run *run) {
+    const vy_cpu_header *header = &run->code->object.header;
+    uint64_t parts = header->parts > header->narrow_parts ? header->parts : header->narrow_parts;
+    uint64_t most = run->group_count * parts - 1;
+    return most < run->helpers_most ? (unsigned)most : run->helpers_most;
+}
+
+/* From now on the job counts parts of workgroups. Returns where it begins then. */
+static uint64_t count_parts(vy_cpu_run *run, uint64_t first, uint32_t parts, int is_narrow) {
+    run->is_parted = 1;
+    run->is_narrow = is_narrow;
+    run->job.end *= parts;
+    return first * parts;
+}
+
+/* Parts of code with fewer lanes, if there is one for each thread, which no other code has; two of them one after the other would take longer than one with all lanes. */
+static uint64_t count_narrow(vy_cpu_run *run, uint64_t first) {
+    const vy_cpu_header *header = &run->code->object.header;
+    vy_cpu_job *job = &run->job;
+    uint64_t groups = job->end - first, threads = (uint64_t)job->helpers + 1;
+    if (!header->narrow_parts || groups * header->parts >= threads)
+        return first;
+    if (groups * header->narrow_parts <= threads)
+        return count_parts(run, first, header->narrow_parts, 1);
+    job->helpers = (unsigned)(groups * header->parts) - 1;
+    if (job->sleepers > job->helpers)
+        job->sleepers = job->helpers;
+    return first;
+}
+
+/* What each thread takes at a time, from workgroup `first` on: workgroups, or parts of them where those are too few for all threads to end at about the same time.
+ * Returns where it begins then. each: what one workgroup takes, or a part if the job counts them. */
+static uint64_t cut(vy_cpu_run *run, uint64_t first, uint64_t each) {
+    vy_cpu_job *job = &run->job;
+    uint32_t parts = run->code->object.header.parts;
+    uint64_t before = job->end;
+    if (!run->is_parted)
+        first = count_narrow(run, first);
+    uint64_t ranges = (uint64_t)(job->helpers + 1) * RANGES_PER_THREAD;
+    if (!run->is_parted && parts > 1 && (job->helpers || run->looks) && job->end - first < ranges)
+        first = count_parts(run, first, parts, 0);
+    if (job->end != before)
+        each /= job->end / before;
+    if (!each)
+        each = 1;
+    int is_light = !run->is_parted && each < GROUP_LIGHT;
+    uint64_t left = job->end - first, share = (left - 1) / (job->helpers + 1) + 1;
+    uint64_t chunk = job->helpers ? share / RANGES_PER_THREAD : left;
+    uint64_t least = (is_light ? RANGE_LEAST_LIGHT : RANGE_LEAST) / each;
+    if (job->helpers && chunk < least)
+        chunk = least < share ? least : share;
+    if (chunk > RANGE_MOST / each && (job->helpers || run->cancel || run->deadline_ns))
+        chunk = RANGE_MOST / each;
+    if (run->looks && chunk > left / LOOK)
+        chunk = left / LOOK;
+    job->chunk = chunk ? chunk : 1;
+    job->keep = is_light ? KEEP_LIGHT / each : 0;
+    return first;
+}
+
+/* Who begins alone looks at the clock after the first range where one cannot know how long it takes. */
+static void plan(vy_cpu_run *run) {
+    vy_cpu_job *job = &run->job;
+    uint64_t each = vy_cpu_cost_get(&run->code->cost);
+    unsigned most = helpers_most(run);
+    if (__builtin_mul_overflow(each, run->group_count, &run->expected))
+        run->expected = UINT64_MAX;
+    vy_cpu_pool_staff(run->cpu->pool, job, run->expected, most, run->start_ns);
+    run->looks = !job->helpers && most && run->code->cost.varies;
+    run->is_parted = run->is_narrow = 0;
+    job->end = run->group_count;
+    cut(run, 0, each);
+}
+
+/* After the first range, up to `first`: whether it takes much longer than expected, and others are to help. */
+static void look(vy_cpu_run *run, uint64_t first) {
+    vy_cpu_job *job = &run->job;
+    uint64_t now = vy_clock_now(), took = now - run->start_ns, each, left;
+    run->looks = 0;
+    if (__builtin_mul_overflow(took, UINT64_C(1000), &took))
+        took = UINT64_MAX;
+    each = took / first;
+    if (__builtin_mul_overflow(each, job->end - first, &left))
+        left = UINT64_MAX;
+    if (left / 2 > run->expected)
+        vy_cpu_pool_staff(run->cpu->pool, job, left, helpers_most(run), now);
+    first = cut(run, first, each);
+    if (job->helpers)
+        vy_cpu_pool_ask(run->cpu->pool, job, first);
 }
 
 /* ---- a thread's part ---- */
@@ -66,14 +160,19 @@ static void see_code(void) {
 static void run_ranges(vy_cpu_run *run, vy_cpu_part *part, vy_cpu_frame *frame) {
     vy_fenv caller;
     uint64_t first, end;
-    int was_stopped = 0;
+    int was_stopped = 0, looks = !run->job.helpers && run->looks; /* the owner, alone */
     vy_fenv_enter(&caller);
     see_code();
     while (!was_stopped && vy_cpu_job_take(&run->job, part, &first, &end)) {
         was_stopped = is_stopping(run);
+        uint64_t parts = run->is_parted ? 1 : run->code->object.header.parts;
+        frame->is_narrow = (uint32_t)run->is_narrow;
         if (!was_stopped)
-            run->code->object.entry(frame, first, end);
+            run->code->object.entry(frame, first * parts, end * parts);
         was_stopped |= frame->stopped != 0;
+        if (looks && !was_stopped && end < run->job.end)
+            look(run, end);
+        looks = 0;
     }
     vy_fenv_leave(&caller);
     if (run->streams)
@@ -88,7 +187,7 @@ static void take_part(vy_cpu_job *job, vy_cpu_part *part) {
     const vy_cpu_header *header = &run->code->object.header;
     uint64_t workgroup = vy_cpu_align(header->workgroup_bytes), own = vy_cpu_private_bytes(run);
     uint64_t needed = workgroup + vy_cpu_align(header->spill_bytes), size = needed + own;
-    uint64_t start = job->helpers ? vy_clock_now() : 0;
+    uint64_t start = job->helpers ? vy_clock_now() : run->start_ns;
     vy_cpu_block *block = size ? vy_cpu_scratch_take(&run->cpu->scratch, part->home, size) : NULL;
     if (!block && own) { /* buffers of its own are a thing one can do without */
         own = 0;
@@ -120,27 +219,6 @@ static void take_part(vy_cpu_job *job, vy_cpu_part *part) {
 
 /* ---- the whole ---- */
 
-/* How many threads, and how many workgroups at a time. */
-static void plan(vy_cpu_run *run, uint64_t now_ns) {
-    vy_cpu_job *job = &run->job;
-    uint64_t groups = job->end;
-    uint64_t each = atomic_load_explicit(&run->code->group_picoseconds, memory_order_relaxed), all;
-    if (!each)
-        each = 1;
-    if (__builtin_mul_overflow(each, groups, &all))
-        all = UINT64_MAX;
-    vy_cpu_pool_staff(run->cpu->pool, job, all,
-                      groups - 1 < run->helpers_most ? (unsigned)(groups - 1) : run->helpers_most, now_ns);
-    uint64_t share = (groups - 1) / (job->helpers + 1) + 1, chunk = job->helpers ? share / RANGES_PER_THREAD : groups;
-    uint64_t least = (each < GROUP_LIGHT ? RANGE_LEAST_LIGHT : RANGE_LEAST) / each;
-    if (job->helpers && chunk < least)
-        chunk = least < share ? least : share;
-    if (chunk > RANGE_MOST / each && (job->helpers || run->cancel || run->deadline_ns))
-        chunk = RANGE_MOST / each;
-    job->chunk = chunk ? chunk : 1;
-    job->keep = each < GROUP_LIGHT ? KEEP_LIGHT / each : 0;
-}
-
 /* Whether what is written would only drive out of the caches what is read: there is more of both than they hold. Which stores go past them is the code's
  * business. */
 static uint32_t streams(const vy_cpu_run *run) {
@@ -150,23 +228,17 @@ static uint32_t streams(const vy_cpu_run *run) {
     return bytes > run->cpu->stream_bytes;
 }
 
-/* What disturbs a measurement makes it longer: down at once, up by an eighth. Time in which threads were being woken does not count; but to begin costs each of them
- * something, so that short parts do not show that a workgroup takes longer: more threads would be asked, whose parts are shorter still. */
-#define PART_LEAST_NS UINT64_C(10000)
+/* Time in which threads were being woken does not count; but to begin costs each of them something, so that short shares do not show that a workgroup takes longer:
+ * more threads would be asked, whose shares are shorter still. */
+#define SHARE_LEAST_NS UINT64_C(10000)
 static void learn(vy_cpu_run *run) {
-    _Atomic uint64_t *known = &run->code->group_picoseconds;
-    uint64_t seen, before = atomic_load_explicit(known, memory_order_relaxed);
-    uint64_t busy = run->job.helpers ? 0 : run->nanoseconds;
+    uint64_t seen, busy = run->job.helpers ? 0 : run->nanoseconds;
     for (unsigned i = 0; run->job.helpers && i < run->job.share_count; i++)
         busy += atomic_load_explicit(&run->job.shares[i].note, memory_order_relaxed);
     if (run->was_stopped || run->is_out_of_memory || __builtin_mul_overflow(busy, UINT64_C(1000), &seen))
         return;
-    seen = seen / run->job.end;
-    if (seen > before && run->job.helpers && busy / (run->job.helpers + 1) < PART_LEAST_NS)
-        return;
-    if (seen > before)
-        seen = seen - before < before / 8 + 1 ? seen : before + before / 8 + 1;
-    atomic_store_explicit(known, seen, memory_order_relaxed);
+    vy_cpu_cost_learn(&run->code->cost, seen / run->group_count,
+                      !run->job.helpers || busy / (run->job.helpers + 1) >= SHARE_LEAST_NS);
 }
 
 static vyre_status judge(const vy_cpu_run *run, vyre_trap *trap, vyre_error *error) {
@@ -192,7 +264,7 @@ vyre_status vy_cpu_run_now(vy_cpu_run *run, vyre_trap *trap, vyre_error *error) 
     vy_cpu_alarm alarm = {.when_ns = run->deadline_ns, .word = run->stop, .value = VY_CPU_STOP_DEADLINE};
     vyre_status status = VYRE_OK;
     run->job.body = take_part;
-    run->job.end = (uint64_t)run->groups[0] * run->groups[1] * run->groups[2];
+    run->group_count = (uint64_t)run->groups[0] * run->groups[1] * run->groups[2];
     run->trap = (vyre_trap){UINT64_MAX, 0};
     atomic_init(&run->was_stopped, 0);
     atomic_init(&run->is_out_of_memory, 0);
@@ -202,13 +274,13 @@ vyre_status vy_cpu_run_now(vy_cpu_run *run, vyre_trap *trap, vyre_error *error) 
         status = vy_cpu_alarm_set(&run->cpu->alarms, &alarm, error);
     if (status != VYRE_OK)
         return status;
-    uint64_t start = vy_clock_now();
     uint32_t nothing = 0;
-    if (run->deadline_ns && start >= run->deadline_ns) /* none need begin */
+    run->start_ns = vy_clock_now();
+    if (run->deadline_ns && run->start_ns >= run->deadline_ns) /* none need begin */
         atomic_compare_exchange_strong(run->stop, &nothing, VY_CPU_STOP_DEADLINE);
-    plan(run, start);
+    plan(run);
     vy_cpu_pool_run(run->cpu->pool, &run->job);
-    run->nanoseconds = vy_clock_now() - start;
+    run->nanoseconds = vy_clock_now() - run->start_ns;
     if (run->deadline_ns)
         vy_cpu_alarm_clear(&run->cpu->alarms, &alarm);
     learn(run);

@@ -14,12 +14,17 @@ typedef struct vy_cpu_run {
     const vy_cpu_buffer *buffers;
     const uint64_t *params;
     uint32_t groups[3];
+    uint64_t group_count;
     const uint32_t *cancel; /* the caller's */
     uint64_t deadline_ns;   /* 0 = none */
     /* 0 or VY_CPU_STOP_…: set by the alarm, or by who cancels. Start it before vy_cpu_run, with 0 or with why it need not begin. */
     _Atomic uint32_t *stop;
-    unsigned helpers_most; /* threads beside the caller's */
-    uint32_t streams;      /* as in the frame */
+    unsigned helpers_most;       /* threads beside the caller's */
+    uint32_t streams;            /* as in the frame */
+    int is_parted;               /* the job counts parts of workgroups; … */
+    int is_narrow;               /* … those of the code with fewer lanes */
+    int looks;                   /* at the clock after the first range, and asks for help if it took long */
+    uint64_t start_ns, expected; /* how long it takes on one thread, in picoseconds */
     /* Results, of all threads. How long each was busy is noted in its share of the job. */
     vyre_trap trap; /* invocation UINT64_MAX: none; guarded by the backend's trap_lock while it runs */
     _Atomic int was_stopped, is_out_of_memory;

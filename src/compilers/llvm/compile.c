@@ -104,6 +104,7 @@ static vyre_status verify(vy_llvm_job *job) {
 
 static vyre_status write_module(vy_llvm_job *job) {
     vy_llvm_options options = {.width = job->width,
+                               .narrow = job->narrow,
                                .register_lanes = vy_cpu_width(job->request->features),
                                .name = job->request->name,
                                .gathers = (job->request->features & VY_CPU_FEATURE_AVX2) != 0,
@@ -181,6 +182,8 @@ static vyre_status give_object(const vy_llvm_job *job, const vy_flat *flat, vyre
                             .workgroup_bytes = job->sizes.workgroup_bytes,
                             .spill_bytes = job->sizes.spill_bytes,
                             .invocations = size[0] * size[1] * size[2],
+                            .parts = job->sizes.parts,
+                            .narrow_parts = job->sizes.narrow_parts,
                             .private_count = job->sizes.private_count};
     memcpy(header.privates, job->sizes.privates, sizeof header.privates);
     memcpy(header.magic, VY_CPU_MAGIC, sizeof header.magic);
@@ -237,7 +240,7 @@ static vyre_status make(const vy_compiler_request *request, product *product, vy
     if (status == VYRE_OK) {
         vy_llvm_job job = {.request = request, .program = program, .width = request->width, .error = error};
         if (!job.width)
-            status = vy_llvm_choose_width(program, request->features, &job.width, error);
+            status = vy_llvm_choose_width(program, request->features, &job.width, &job.narrow, error);
         end_step(request, VY_COMPILER_STEP_DECODE, &since);
         if (status == VYRE_OK)
             status = vy_llvm_job_run(&job, make_product, product);

@@ -17,7 +17,7 @@
 typedef struct vy_llvm_job {
     const vy_compiler_request *request;
     const vyre_program *program;
-    uint32_t width; /* lanes */
+    uint32_t width, narrow; /* lanes, and those of the second code */
     LLVMContextRef context;
     LLVMModuleRef module;
     LLVMTargetMachineRef machine;

@@ -95,6 +95,51 @@ static void next_group(vy_emitter *e, int axes) {
     }
 }
 
+/* Units (kernel.h) as workgroups: the first one may begin behind its first chunk, the last one may end before its last. A part is a chunk. */
+typedef struct span {
+    LLVMValueRef first;          /* workgroup: i64 */
+    LLVMValueRef left;           /* alloca: workgroups behind the current one, i64 */
+    LLVMValueRef first_chunk;    /* alloca: of the next workgroup; NULL: workgroups have one part */
+    LLVMValueRef last_end_chunk; /* i32: of the last workgroup */
+} span;
+
+static span find_span(vy_emitter *e, LLVMValueRef first, LLVMValueRef end) {
+    LLVMTypeRef i32 = vy_llvm_int(e, 32), i64 = vy_llvm_int(e, 64);
+    LLVMValueRef last = LLVMBuildSub(e->builder, end, vy_llvm_number(e, 64, 1), "");
+    LLVMValueRef parts = vy_llvm_number(e, 64, e->sizes.parts), chunk;
+    span s = {.first = LLVMBuildUDiv(e->builder, first, parts, ""), .left = vy_llvm_place(e, i64, "left")};
+    LLVMValueRef last_group = LLVMBuildUDiv(e->builder, last, parts, "");
+    LLVMBuildStore(e->builder, LLVMBuildSub(e->builder, last_group, s.first, ""), s.left);
+    if (e->sizes.parts == 1)
+        return s;
+    s.first_chunk = vy_llvm_place(e, i32, "first_chunk");
+    chunk = LLVMBuildTrunc(e->builder, LLVMBuildURem(e->builder, first, parts, ""), i32, "");
+    LLVMBuildStore(e->builder, chunk, s.first_chunk);
+    chunk = LLVMBuildTrunc(e->builder, LLVMBuildURem(e->builder, last, parts, ""), i32, "");
+    s.last_end_chunk = LLVMBuildAdd(e->builder, chunk, vy_llvm_number(e, 32, 1), "");
+    return s;
+}
+
+/* Whether the current workgroup is the last. */
+static LLVMValueRef is_last(vy_emitter *e, const span *s) {
+    LLVMValueRef left = LLVMBuildLoad2(e->builder, vy_llvm_int(e, 64), s->left, "");
+    return LLVMBuildICmp(e->builder, LLVMIntEQ, left, vy_llvm_number(e, 64, 0), "");
+}
+
+/* The chunks of the current workgroup. */
+static void find_chunks(vy_emitter *e, const span *s) {
+    if (!s->first_chunk)
+        return;
+    e->first_chunk = LLVMBuildLoad2(e->builder, vy_llvm_int(e, 32), s->first_chunk, "");
+    e->end_chunk = LLVMBuildSelect(e->builder, is_last(e, s), s->last_end_chunk, vy_llvm_number(e, 32, e->chunks), "");
+    LLVMBuildStore(e->builder, vy_llvm_number(e, 32, 0), s->first_chunk);
+}
+
+static void count_on(vy_emitter *e, LLVMValueRef place, uint64_t by) {
+    LLVMValueRef now = LLVMBuildLoad2(e->builder, vy_llvm_int(e, 64), place, "");
+    LLVMBuildStore(e->builder, LLVMBuildAdd(e->builder, now, vy_llvm_number(e, 64, by), ""), place);
+}
+
 static void write_groups(vy_emitter *e, LLVMValueRef first, LLVMValueRef end) {
     LLVMTypeRef i64 = vy_llvm_int(e, 64);
     int axes = axes_of(e->program);
@@ -105,21 +150,23 @@ static void write_groups(vy_emitter *e, LLVMValueRef first, LLVMValueRef end) {
         e->group_id[axis] = vy_llvm_place(e, vy_llvm_int(e, 32), "group_id");
     vy_llvm_go(e, start);
     vy_llvm_start(e, start);
-    LLVMBuildStore(e->builder, first, e->group);
-    find_group(e, first, axes);
+    span s = find_span(e, first, end);
+    LLVMBuildStore(e->builder, s.first, e->group);
+    find_group(e, s.first, axes);
     LLVMBuildCondBr(e->builder, LLVMBuildICmp(e->builder, LLVMIntULT, first, end, ""), loop, done);
     vy_llvm_start(e, loop);
     e->group_end = vy_llvm_block(e, "group_end");
     if (e->group_done)
         LLVMBuildStore(e->builder, vy_llvm_number(e, 1, 0), e->group_done);
+    find_chunks(e, &s);
     vy_llvm_phases(e);
     vy_llvm_go(e, e->group_end);
     vy_llvm_start(e, e->group_end);
+    LLVMValueRef ends = is_last(e, &s);
     next_group(e, axes);
-    LLVMValueRef next =
-        LLVMBuildAdd(e->builder, LLVMBuildLoad2(e->builder, i64, e->group, ""), vy_llvm_number(e, 64, 1), "");
-    LLVMBuildStore(e->builder, next, e->group);
-    LLVMBuildCondBr(e->builder, LLVMBuildICmp(e->builder, LLVMIntULT, next, end, ""), loop, done);
+    count_on(e, e->group, 1);
+    count_on(e, s.left, UINT64_MAX);
+    LLVMBuildCondBr(e->builder, ends, done, loop);
     vy_llvm_start(e, done);
     LLVMBuildRetVoid(e->builder);
 }
@@ -134,7 +181,7 @@ static void mark(vy_emitter *e, LLVMValueRef function, unsigned param, const cha
 enum { FIXED = 5 }; /* frame, workgroup, spill, first, end; then the buffers */
 
 /* The work: what it is given lies apart, and LLVM is told so. */
-static LLVMTypeRef start_work(vy_emitter *e) {
+static LLVMTypeRef start_work(vy_emitter *e, const char *name) {
     uint32_t buffers = e->program->buffer_count;
     LLVMTypeRef types[FIXED + VY_LIMIT_BUFFERS], pointer = vy_llvm_pointer(e), i64 = vy_llvm_int(e, 64);
     const LLVMTypeRef fixed[FIXED] = {pointer, pointer, pointer, i64, i64};
@@ -142,7 +189,7 @@ static LLVMTypeRef start_work(vy_emitter *e) {
     for (uint32_t i = 0; i < buffers; i++)
         types[FIXED + i] = pointer;
     LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(e->context), types, FIXED + buffers, 0);
-    e->function = LLVMAddFunction(e->module, "vyre.work", type);
+    e->function = LLVMAddFunction(e->module, name, type);
     LLVMSetLinkage(e->function, LLVMInternalLinkage);
     mark(e, e->function, (unsigned)LLVMAttributeFunctionIndex, "nounwind");
     for (unsigned i = 0; i < 3; i++)
@@ -161,26 +208,44 @@ static LLVMTypeRef start_work(vy_emitter *e) {
     return type;
 }
 
-/* What is called from outside: takes the frame apart. */
-static void write_entry(vy_emitter *e, const char *name, LLVMTypeRef work_type) {
-    LLVMTypeRef pointer = vy_llvm_pointer(e), i64 = vy_llvm_int(e, 64);
-    LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(e->context), (LLVMTypeRef[]){pointer, i64, i64}, 3, 0);
-    LLVMValueRef function = LLVMAddFunction(e->module, name, type), work = e->function;
-    mark(e, function, (unsigned)LLVMAttributeFunctionIndex, "nounwind");
-    vy_llvm_line_set(e, NULL);
-    vy_llvm_start(e, LLVMAppendBasicBlockInContext(e->context, function, "entry"));
-    LLVMValueRef frame = LLVMGetParam(function, 0), args[FIXED + VY_LIMIT_BUFFERS];
+/* Calls one of the two from outside, with the frame taken apart. */
+static void call_work(vy_emitter *e, LLVMValueRef entry, LLVMTypeRef type, LLVMValueRef work) {
+    LLVMTypeRef pointer = vy_llvm_pointer(e);
+    LLVMValueRef frame = LLVMGetParam(entry, 0), args[FIXED + VY_LIMIT_BUFFERS];
     args[0] = frame;
     args[1] = field(e, pointer, frame, offsetof(vy_cpu_frame, workgroup));
     args[2] = field(e, pointer, frame, offsetof(vy_cpu_frame, spill));
-    args[3] = LLVMGetParam(function, 1);
-    args[4] = LLVMGetParam(function, 2);
+    args[3] = LLVMGetParam(entry, 1);
+    args[4] = LLVMGetParam(entry, 2);
     LLVMValueRef buffers = field(e, pointer, frame, offsetof(vy_cpu_frame, buffers));
     for (uint32_t i = 0; i < e->program->buffer_count; i++)
         args[FIXED + i] =
             field(e, pointer, buffers, sizeof(vy_cpu_buffer) * (uint64_t)i + offsetof(vy_cpu_buffer, data));
-    LLVMBuildCall2(e->builder, work_type, work, args, FIXED + e->program->buffer_count, "");
+    LLVMBuildCall2(e->builder, type, work, args, FIXED + e->program->buffer_count, "");
     LLVMBuildRetVoid(e->builder);
+}
+
+/* What is called from outside. narrow: the work of fewer lanes, or NULL. */
+static void write_entry(vy_emitter *e, const char *name, LLVMTypeRef work_type, LLVMValueRef work,
+                        LLVMValueRef narrow) {
+    LLVMTypeRef i64 = vy_llvm_int(e, 64);
+    LLVMTypeRef type =
+        LLVMFunctionType(LLVMVoidTypeInContext(e->context), (LLVMTypeRef[]){vy_llvm_pointer(e), i64, i64}, 3, 0);
+    LLVMValueRef entry = LLVMAddFunction(e->module, name, type);
+    mark(e, entry, (unsigned)LLVMAttributeFunctionIndex, "nounwind");
+    vy_llvm_line_set(e, NULL);
+    vy_llvm_start(e, LLVMAppendBasicBlockInContext(e->context, entry, "entry"));
+    if (narrow) {
+        LLVMBasicBlockRef few = LLVMAppendBasicBlockInContext(e->context, entry, "narrow"),
+                          many = LLVMAppendBasicBlockInContext(e->context, entry, "wide");
+        LLVMValueRef asked = field(e, vy_llvm_int(e, 32), LLVMGetParam(entry, 0), offsetof(vy_cpu_frame, is_narrow));
+        LLVMBuildCondBr(e->builder, LLVMBuildICmp(e->builder, LLVMIntNE, asked, vy_llvm_number(e, 32, 0), ""), few,
+                        many);
+        vy_llvm_start(e, few);
+        call_work(e, entry, work_type, narrow);
+        vy_llvm_start(e, many);
+    }
+    call_work(e, entry, work_type, work);
 }
 
 /* ---- emission ---- */
@@ -194,6 +259,16 @@ static void *array(vy_arena *arena, size_t count, size_t size) {
 
 static vyre_status outcome(vy_emitter *e) {
     return e->status == VYRE_NO_MEMORY ? vy_fail_memory(e->error, "code for the processor") : e->status;
+}
+
+/* Invocations that meet or have arrays in common are one thread's. And no two threads have anything of a workgroup that is short: straight code with few expressions. */
+enum { SHORT_EXPRS = 256 };
+static int has_parts(const vy_emitter *e) {
+    const vyre_program *p = e->program;
+    int is_short = p->exprs.count <= SHORT_EXPRS;
+    for (uint32_t i = e->body->first_stmt; i < e->body->end_stmt; i++)
+        is_short &= !vy_stmt_is_loop(p->stmts.items[i].kind);
+    return !e->has_meetings && !e->workgroup_bytes && !is_short;
 }
 
 static vyre_status prepare(vy_emitter *e, vy_arena *arena) {
@@ -214,12 +289,13 @@ static vyre_status prepare(vy_emitter *e, vy_arena *arena) {
     int returns = vy_llvm_plan_jumps(e);
     vy_llvm_plan_phases(e);
     vy_llvm_plan_runs(e);
+    e->sizes.parts = has_parts(e) ? e->chunks : 1;
     e->returned = returns ? (LLVMValueRef)(uintptr_t)1 : NULL; /* to be made */
     return outcome(e);
 }
 
-static void write_functions(vy_emitter *e, const char *name, int lines) {
-    LLVMTypeRef work_type = start_work(e), mask = vy_llvm_lanes(e, vy_llvm_int(e, 1));
+static LLVMTypeRef write_work(vy_emitter *e, const char *name, int lines) {
+    LLVMTypeRef type = start_work(e, name), mask = vy_llvm_lanes(e, vy_llvm_int(e, 1));
     if (lines)
         vy_llvm_lines_start(e);
     if (e->returned)
@@ -228,19 +304,19 @@ static void write_functions(vy_emitter *e, const char *name, int lines) {
         e->group_done = vy_llvm_place(e, vy_llvm_int(e, 1), "group_done");
     read_frame(e);
     write_groups(e, LLVMGetParam(e->function, 3), LLVMGetParam(e->function, 4));
-    if (e->status == VYRE_OK)
-        write_entry(e, name, work_type);
+    return type;
 }
 
-vyre_status vy_llvm_emit(const vyre_program *program, const vy_llvm_options *options, LLVMModuleRef module,
-                         vy_llvm_sizes *sizes, vyre_error *error) {
+/* The work with so many lanes, and with `narrow` (the same with fewer, or NULL) the entry to both. */
+static vyre_status emit(const vyre_program *program, const vy_llvm_options *options, uint32_t width, int is_narrow,
+                        LLVMModuleRef module, LLVMValueRef *narrow, vy_llvm_sizes *sizes, vyre_error *error) {
     const uint32_t *size = program->workgroup;
     vy_arena arena = {0};
     vy_emitter e = {.context = LLVMGetModuleContext(module),
                     .module = module,
                     .program = program,
                     .body = vy_program_entry(program),
-                    .width = options->width,
+                    .width = width,
                     .group_size = size[0] * size[1] * size[2],
                     .gathers = options->gathers,
                     .copies = 1,
@@ -255,7 +331,11 @@ vyre_status vy_llvm_emit(const vyre_program *program, const vy_llvm_options *opt
         status = prepare(&e, &arena);
     if (status == VYRE_OK) {
         e.builder = LLVMCreateBuilderInContext(e.context);
-        write_functions(&e, options->name, options->lines);
+        LLVMTypeRef type = write_work(&e, is_narrow ? "vyre.narrow" : "vyre.work", options->lines);
+        if (e.status == VYRE_OK && is_narrow)
+            *narrow = e.function;
+        else if (e.status == VYRE_OK)
+            write_entry(&e, options->name, type, e.function, *narrow);
         LLVMDisposeBuilder(e.builder);
         status = outcome(&e);
     }
@@ -266,5 +346,20 @@ vyre_status vy_llvm_emit(const vyre_program *program, const vy_llvm_options *opt
     VY_VECTOR_FREE(&e.here);
     vy_uniform_free(e.uniform);
     vy_arena_free(&arena);
+    return status;
+}
+
+vyre_status vy_llvm_emit(const vyre_program *program, const vy_llvm_options *options, LLVMModuleRef module,
+                         vy_llvm_sizes *sizes, vyre_error *error) {
+    LLVMValueRef narrow = NULL;
+    vy_llvm_sizes few = {0};
+    vyre_status status = VYRE_OK;
+    if (options->narrow)
+        status = emit(program, options, options->narrow, 1, module, &narrow, &few, error);
+    if (status == VYRE_OK)
+        status = emit(program, options, options->width, 0, module, &narrow, sizes, error);
+    sizes->narrow_parts = few.parts;
+    if (sizes->spill_bytes < few.spill_bytes)
+        sizes->spill_bytes = few.spill_bytes;
     return status;
 }

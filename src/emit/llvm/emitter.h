@@ -103,6 +103,7 @@ typedef struct vy_emitter {
     LLVMValueRef groups[3];
     /* The same for the workgroup: allocas. */
     LLVMValueRef group, group_id[3];
+    LLVMValueRef first_chunk, end_chunk; /* those of it that this call runs: i32, no allocas; NULL: all */
     /* Of the current chunk. */
     LLVMValueRef chunk;                                            /* i32 */
     LLVMValueRef local_index;                                      /* lanes */

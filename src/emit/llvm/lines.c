@@ -7,7 +7,10 @@
 
 enum { DWARF = 4 };
 
+/* Once in a module. */
 static void add_flag(vy_emitter *e, const char *key, unsigned value) {
+    if (LLVMGetModuleFlag(e->module, key, strlen(key)))
+        return;
     LLVMAddModuleFlag(e->module, LLVMModuleFlagBehaviorWarning, key, strlen(key),
                       LLVMValueAsMetadata(vy_llvm_number(e, 32, value)));
 }

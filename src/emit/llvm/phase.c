@@ -234,14 +234,14 @@ void vy_llvm_chunks(vy_emitter *e, inside_chunk *inside, const void *user) {
         vy_llvm_go(e, loop);
         vy_llvm_start(e, loop);
         LLVMValueRef chunk = LLVMBuildPhi(e->builder, i32, "chunk");
+        LLVMValueRef first = e->first_chunk ? e->first_chunk : vy_llvm_number(e, 32, 0);
+        LLVMValueRef behind = e->end_chunk ? e->end_chunk : vy_llvm_number(e, 32, e->chunks);
         e->chunk = chunk;
         write_chunk(e, inside, user);
         LLVMBasicBlockRef last = LLVMGetInsertBlock(e->builder);
         LLVMValueRef more = LLVMBuildAdd(e->builder, chunk, vy_llvm_number(e, 32, 1), "");
-        LLVMAddIncoming(chunk, (LLVMValueRef[]){vy_llvm_number(e, 32, 0), more}, (LLVMBasicBlockRef[]){before, last},
-                        2);
-        LLVMBuildCondBr(e->builder, LLVMBuildICmp(e->builder, LLVMIntULT, more, vy_llvm_number(e, 32, e->chunks), ""),
-                        loop, end);
+        LLVMAddIncoming(chunk, (LLVMValueRef[]){first, more}, (LLVMBasicBlockRef[]){before, last}, 2);
+        LLVMBuildCondBr(e->builder, LLVMBuildICmp(e->builder, LLVMIntULT, more, behind, ""), loop, end);
         vy_llvm_start(e, end);
     }
     e->mask = NULL;

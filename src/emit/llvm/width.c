@@ -86,24 +86,46 @@ static int divides(const uint32_t *size, uint32_t width, uint32_t register_lanes
     return (group % width == 0 || group / width >= 8) && (row >= register_lanes || row == before);
 }
 
-/* Registers for one value of 32 bits that may be of use: narrow elements fill theirs only then, and few chunks hand on values in registers. */
-static uint32_t most_of(const vyre_program *p) {
+static int loops(const vyre_program *p) {
     const vy_function *body = vy_program_entry(p);
     for (uint32_t i = body->first_stmt; i < body->end_stmt; i++)
-        if (vy_stmt_is_loop(p->stmts.items[i].kind) || p->stmts.items[i].kind == VY_STMT_BARRIER ||
-            p->stmts.items[i].kind == VY_STMT_COLLECTIVE)
-            return MOST;
+        if (vy_stmt_is_loop(p->stmts.items[i].kind))
+            return 1;
+    return 0;
+}
+
+static int meets(const vyre_program *p) {
+    const vy_function *body = vy_program_entry(p);
+    for (uint32_t i = body->first_stmt; i < body->end_stmt; i++)
+        if (p->stmts.items[i].kind == VY_STMT_BARRIER || p->stmts.items[i].kind == VY_STMT_COLLECTIVE)
+            return 1;
+    return 0;
+}
+
+static int has_arrays(const vyre_program *p) {
+    for (uint32_t i = 0; i < p->memories.count; i++)
+        if (p->memories.items[i].space == VY_SPACE_WORKGROUP)
+            return 1;
+    return 0;
+}
+
+/* Registers for one value of 32 bits that may be of use: narrow elements fill theirs only then, and few chunks hand on values in registers. */
+static uint32_t most_of(const vyre_program *p) {
+    if (loops(p) || meets(p))
+        return MOST;
     for (uint32_t i = 0; i < p->memories.count; i++)
         if (vy_llvm_size((vyre_type)p->memories.items[i].type) < 4)
             return MOST;
     return MOST_ONCE;
 }
 
-vyre_status vy_llvm_choose_width(const vyre_program *program, uint64_t features, uint32_t *width, vyre_error *error) {
+vyre_status vy_llvm_choose_width(const vyre_program *program, uint64_t features, uint32_t *width, uint32_t *narrow,
+                                 vyre_error *error) {
     const uint32_t *size = program->workgroup, group = size[0] * size[1] * size[2];
     uint32_t lanes = vy_cpu_width(features);
     uint32_t registers = features & (VY_CPU_FEATURE_AVX512F | VY_CPU_FEATURE_AARCH64) ? 32 : 16;
     *width = lanes;
+    *narrow = 0;
     while (*width > 4 && *width / 2 >= group) /* lanes that nobody would be in */
         *width /= 2;
     if (program->exprs.count > LARGE_EXPRS || group <= lanes)
@@ -119,6 +141,8 @@ vyre_status vy_llvm_choose_width(const vyre_program *program, uint64_t features,
         if (more <= VY_LLVM_LANES && divides(size, more, lanes) &&
             pressure(program, uniform, lives, more, lanes) <= registers)
             *width = more;
+    if (*width > lanes && *width >= group && loops(program) && !meets(program) && !has_arrays(program))
+        *narrow = *width / 2;
     vy_uniform_free(uniform);
     vy_release(lives, bytes);
     return status;

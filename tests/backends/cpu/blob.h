@@ -17,9 +17,10 @@
 typedef struct blob {
     const unsigned char *start, *end;
     uint64_t workgroup, spill;
+    uint32_t parts, narrow_parts; /* of a workgroup */
 } blob;
 
-/* The frame (backends/cpu/kernel.h): buffers 0, params 8, workgroup 16, spill 24, cancel 32, stop 40, trap_invocation 48, trap_code 56, stopped 60; a buffer:
+/* The frame (backends/cpu/kernel.h): buffers 0, params 8, workgroup 16, spill 24, cancel 32, stop 40, trap_invocation 48, trap_code 56, stopped 60, is_narrow 80; a buffer:
  * data 0, count 8, next one at 16. */
 #if defined(__x86_64__)
 #include "backends/cpu/blob_x86_64.h"
@@ -40,12 +41,11 @@ typedef struct blob {
 #if BLOB_HAS_CODE
 /* They are local to the file: the table of global offsets has no place for them. */
 #define BLOB_HERE __attribute__((visibility("hidden")))
-#define BLOB(name, workgroup, spill)                                                                                   \
+#define BLOB(name, ...)                                                                                                \
     extern const unsigned char blob_##name[] BLOB_HERE, blob_##name##_end[] BLOB_HERE;                                 \
-    static const blob name##_blob __attribute__((unused)) = {blob_##name, blob_##name##_end, workgroup, spill}
+    static const blob name##_blob __attribute__((unused)) = {blob_##name, blob_##name##_end, __VA_ARGS__}
 #else
-#define BLOB(name, workgroup, spill)                                                                                   \
-    static const blob name##_blob __attribute__((unused)) = {NULL, NULL, workgroup, spill}
+#define BLOB(name, ...) static const blob name##_blob __attribute__((unused)) = {NULL, NULL, __VA_ARGS__}
 #define BLOB_CONTROL_OF_RULES 0u
 #define BLOB_CONTROL_OF_CALLER(i) ((uint32_t)(i))
 static inline uint32_t blob_control_get(void) {
@@ -56,12 +56,15 @@ static inline void blob_control_set(uint32_t value) {
 }
 #endif
 
-BLOB(add, 0, 0);
-BLOB(slow, 0, 0);
-BLOB(trap, 0, 0);
-BLOB(spin, 0, 0);
-BLOB(control, 0, 0);
-BLOB(memory, 4096, 8192);
+BLOB(add, 0, 0, 1, 0);
+BLOB(slow, 0, 0, 1, 0);
+BLOB(trap, 0, 0, 1, 0);
+BLOB(spin, 0, 0, 1, 0);
+BLOB(control, 0, 0, 1, 0);
+BLOB(memory, 4096, 8192, 1, 0);
+BLOB(meet, 0, 0, 4, 0);
+BLOB(late, 0, 0, 1, 0);
+BLOB(narrow, 0, 0, 1, 4);
 
 /* An object around some code. */
 static inline vyre_status blob_make(const blob *code, vyre_bytes *out, vyre_error *error) {
@@ -70,6 +73,8 @@ static inline vyre_status blob_make(const blob *code, vyre_bytes *out, vyre_erro
                             .width = 8,
                             .features = vy_cpu_features(),
                             .code_bytes = size,
+                            .parts = code->parts,
+                            .narrow_parts = code->narrow_parts,
                             .workgroup_bytes = code->workgroup,
                             .spill_bytes = code->spill};
     memcpy(header.magic, VY_CPU_MAGIC, sizeof header.magic);
@@ -88,7 +93,8 @@ static inline blob blob_of(const vyre_program *program) {
         const char *name;
         blob code;
     } rows[] = {{"add", add_blob},   {"slow", slow_blob},       {"trapping", trap_blob},
-                {"spin", spin_blob}, {"control", control_blob}, {"memory", memory_blob}};
+                {"spin", spin_blob}, {"control", control_blob}, {"memory", memory_blob},
+                {"meet", meet_blob}, {"late", late_blob},       {"narrow", narrow_blob}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strcmp(rows[i].name, vyre_program_name(program)) == 0)
             return rows[i].code;

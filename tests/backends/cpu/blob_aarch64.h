@@ -51,6 +51,35 @@ __asm__(
     "  orr w10, w5, w6\n  and w10, w10, #63\n  str w10, [x4, x1, lsl #2]\n"
     "  add x1, x1, #1\n  b 1b\n"
     "2: ret\nblob_memory_end:\n"
+    /* x[0] counts units, each of which ends when there are four */
+    "blob_meet:\n"
+    "  ldr x3, [x0]\n  ldr x4, [x3]\n  ldr x5, [x0, #40]\n"
+    "1: cmp x1, x2\n  b.hs 5f\n"
+    "2: ldaxr w6, [x4]\n  add w6, w6, #1\n  stlxr w7, w6, [x4]\n  cbnz w7, 2b\n"
+    "3: ldr w6, [x4]\n  cmp w6, #4\n  b.hs 4f\n"
+    "  yield\n  ldr w6, [x5]\n  cbz w6, 3b\n"
+    "  mov w6, #1\n  str w6, [x0, #60]\n  ret\n"
+    "4: add x1, x1, #1\n  b 1b\n"
+    "5: ret\nblob_meet_end:\n"
+    /* the same, but the first two take a while instead */
+    "blob_late:\n"
+    "  ldr x3, [x0]\n  ldr x4, [x3]\n  ldr x5, [x0, #40]\n"
+    "1: cmp x1, x2\n  b.hs 6f\n"
+    "  cmp x1, #2\n  b.hs 3f\n"
+    "  mov w6, #20000\n"
+    "2: yield\n  subs w6, w6, #1\n  b.ne 2b\n  b 5f\n"
+    "3: ldaxr w6, [x4]\n  add w6, w6, #1\n  stlxr w7, w6, [x4]\n  cbnz w7, 3b\n"
+    "4: ldr w6, [x4]\n  cmp w6, #4\n  b.hs 5f\n"
+    "  yield\n  ldr w6, [x5]\n  cbz w6, 4b\n"
+    "  mov w6, #1\n  str w6, [x0, #60]\n  ret\n"
+    "5: add x1, x1, #1\n  b 1b\n"
+    "6: ret\nblob_late_end:\n"
+    /* x[u] = 1, or 2 if the frame says so */
+    "blob_narrow:\n"
+    "  ldr x3, [x0]\n  ldr x4, [x3]\n  ldr w5, [x0, #80]\n  add w5, w5, #1\n"
+    "1: cmp x1, x2\n  b.hs 2f\n"
+    "  str w5, [x4, x1, lsl #2]\n  add x1, x1, #1\n  b 1b\n"
+    "2: ret\nblob_narrow_end:\n"
     ".popsection\n");
 
 /* FPCR: nearest-even, nothing flushed, NaNs handed on; and what a caller may have set, flushing, with one NaN for all, and rounding somehow. */

@@ -50,6 +50,35 @@ __asm__(
     "  movl %r9d, %eax\n  orl %r10d, %eax\n  andl $63, %eax\n  movl %eax, (%r8,%rsi,4)\n"
     "  incq %rsi\n  jmp 1b\n"
     "2: ret\nblob_memory_end:\n"
+    /* x[0] counts units, each of which ends when there are four */
+    "blob_meet:\n"
+    "  movq (%rdi), %rax\n  movq (%rax), %r8\n  movq 40(%rdi), %rcx\n"
+    "1: cmpq %rdx, %rsi\n  jae 4f\n"
+    "  lock incl (%r8)\n"
+    "2: cmpl $4, (%r8)\n  jae 3f\n"
+    "  pause\n  cmpl $0, (%rcx)\n  je 2b\n"
+    "  movl $1, 60(%rdi)\n  ret\n"
+    "3: incq %rsi\n  jmp 1b\n"
+    "4: ret\nblob_meet_end:\n"
+    /* the same, but the first two take a while instead */
+    "blob_late:\n"
+    "  movq (%rdi), %rax\n  movq (%rax), %r8\n  movq 40(%rdi), %rcx\n"
+    "1: cmpq %rdx, %rsi\n  jae 6f\n"
+    "  cmpq $2, %rsi\n  jae 3f\n"
+    "  movl $20000, %eax\n"
+    "2: pause\n  decl %eax\n  jnz 2b\n  jmp 5f\n"
+    "3: lock incl (%r8)\n"
+    "4: cmpl $4, (%r8)\n  jae 5f\n"
+    "  pause\n  cmpl $0, (%rcx)\n  je 4b\n"
+    "  movl $1, 60(%rdi)\n  ret\n"
+    "5: incq %rsi\n  jmp 1b\n"
+    "6: ret\nblob_late_end:\n"
+    /* x[u] = 1, or 2 if the frame says so */
+    "blob_narrow:\n"
+    "  movq (%rdi), %rax\n  movq (%rax), %r8\n  movl 80(%rdi), %eax\n  incl %eax\n"
+    "1: cmpq %rdx, %rsi\n  jae 2f\n"
+    "  movl %eax, (%r8,%rsi,4)\n  incq %rsi\n  jmp 1b\n"
+    "2: ret\nblob_narrow_end:\n"
     ".popsection\n");
 
 /* MXCSR: everything masked, nearest-even, no flags; and what a caller may have set, flushing and rounding somehow. */

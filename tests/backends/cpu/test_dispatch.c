@@ -510,7 +510,7 @@ static void frames_have_their_memory(void **state) {
 static void frames_larger_than_memory_are_refused(void **state) {
     (void)state;
     BLOB_NEEDS_CODE();
-    const blob huge = {add_blob.start, add_blob.end, UINT64_C(1) << 40, UINT64_C(1) << 40};
+    const blob huge = {add_blob.start, add_blob.end, UINT64_C(1) << 40, UINT64_C(1) << 40, 1, 0};
     blob_rig r;
     vyre_program *program = vy_test_parse(BLOB_ADD);
     vyre_bytes bytes = VYRE_BYTES_INIT;

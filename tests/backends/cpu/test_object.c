@@ -127,6 +127,11 @@ static void every_field_of_the_header_is_checked(void **state) {
         {FIELD(workgroup_bytes), VY_CPU_FRAME_LIMIT + 1, VYRE_CORRUPT},
         {FIELD(spill_bytes), UINT64_MAX, VYRE_CORRUPT},
         {FIELD(spill_bytes), UINT64_MAX - 63, VYRE_CORRUPT},
+        {FIELD(parts), 0, VYRE_CORRUPT},
+        {FIELD(parts), VY_LIMIT_WORKGROUP + 1, VYRE_CORRUPT},
+        {FIELD(parts), UINT32_MAX, VYRE_CORRUPT},
+        {FIELD(narrow_parts), VY_LIMIT_WORKGROUP + 1, VYRE_CORRUPT},
+        {FIELD(narrow_parts), UINT32_MAX, VYRE_CORRUPT},
         {FIELD(private_count), VY_CPU_PRIVATES + 1, VYRE_CORRUPT},
         {FIELD(private_count), UINT32_MAX, VYRE_CORRUPT},
         {FIELD(private_count), 1, VYRE_CORRUPT}, /* of no atomic that combines */

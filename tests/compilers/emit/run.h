@@ -79,8 +79,8 @@ static inline void outcome_guarded(const code *code, const vyre_arguments *argum
                           .stop = stop,
                           .trap_invocation = UINT64_MAX,
                           .groups = {launch.groups[0], launch.groups[1], launch.groups[2]}};
-    code->object.entry(&frame, launch.group_count / 2, launch.group_count);
-    code->object.entry(&frame, 0, launch.group_count / 2);
+    code_call(code, &frame, launch.group_count, 1);
+    code_call(code, &frame, launch.group_count, 0);
     run_stopped = (int)frame.stopped;
     out->status = frame.trap_invocation != UINT64_MAX ? VYRE_TRAPPED : VYRE_OK;
     out->trap = (vyre_trap){frame.trap_invocation, frame.trap_code};
@@ -157,7 +157,7 @@ static inline verdict judge_module(vyre_program *program, const manner *m, char 
     const vy_compiler_request request = code_request(&code, m->processor);
     vy_llvm_job job = {.request = &request, .program = code.legal, .width = request.width, .error = &error};
     if (status == VYRE_OK && !job.width)
-        status = vy_llvm_choose_width(code.legal, request.features, &job.width, &error);
+        status = vy_llvm_choose_width(code.legal, request.features, &job.width, &job.narrow, &error);
     if (status == VYRE_OK)
         status = vy_llvm_job_run(&job, write_module, NULL);
     if (status != VYRE_OK)
