@@ -158,8 +158,10 @@ static void construct(choice *c, const vyre_backend_registration *registration, 
         c->is_out_of_memory = 1;
     if (status != VYRE_OK)
         refuse(c, candidate, VYRE_VERDICT_FAILED, error.message, error.fix);
+    else if (probe->answer == VYRE_PROBE_FOR_NOW)
+        refuse(c, candidate, VYRE_VERDICT_CHOSEN, probe->reason, probe->fix);
     else
-        refuse(c, candidate, VYRE_VERDICT_CHOSEN, probe->answer == VYRE_PROBE_FOR_NOW ? probe->reason : "", "");
+        refuse(c, candidate, VYRE_VERDICT_CHOSEN, "", "");
 }
 
 /* The verdict on one candidate; nothing is constructed once one is chosen. */

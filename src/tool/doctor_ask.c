@@ -272,6 +272,8 @@ static void read_choice(doctor *d, const answer *a) {
         const doctor_backend *b = &d->backends.items[i];
         if (strcmp(b->verdict, "failed") == 0)
             doctor_problem(d, doctor_format(d, "backend %s does not start: %s", b->id, b->reason), b->fix);
+        else if (strcmp(b->verdict, "chosen") == 0 && *b->reason)
+            doctor_warning(d, doctor_format(d, "backend %s is chosen, but %s", b->id, b->reason), b->fix);
     }
 }
 

@@ -47,7 +47,7 @@ static inline void rig_fill(rig *r) {
 /* 0: the backend cannot run programs here. */
 static inline int rig_open(rig *r, const char *id) {
     memset(r, 0, sizeof *r);
-    if (strcmp(id, "cpu") == 0 && !vy_cpu_compiler_is_there()) {
+    if (strcmp(id, "cpu") == 0 && vy_cpu_compiler_check(NULL) != VYRE_OK) {
         printf("SKIP backend cpu: there is no compiler plug-in in this build\n");
         return 0;
     }

@@ -31,7 +31,7 @@ static void field_open(field *f) {
             made->no_grid_sync = 1, made->most_groups = 2;
         f->backends[f->count++] = fake_open(made);
     }
-    if (vy_cpu_compiler_is_there())
+    if (vy_cpu_compiler_check(NULL) == VYRE_OK)
         assert_int_equal(vyre_acquire("cpu", &f->backends[f->count++], NULL), VYRE_OK);
     else
         printf("SKIP backend cpu: there is no compiler plug-in in this build\n");

@@ -44,6 +44,8 @@ static void probe_never(const vyre_host *host, vyre_probe *out) {
 static void probe_busy(const vyre_host *host, vyre_probe *out) {
     probe_gpu(host, out);
     out->answer = busy ? VYRE_PROBE_NOT_NOW : VYRE_PROBE_FOR_NOW;
+    snprintf(out->reason, sizeof out->reason, "others keep it busy");
+    snprintf(out->fix, sizeof out->fix, "ask them to wait");
 }
 
 static void probe_software(const vyre_host *host, vyre_probe *out) {
@@ -133,6 +135,8 @@ static void a_probe_is_asked_again(void **state) {
     busy = 0;
     assert_int_equal(vyre_select(NULL, &backend, &report, NULL), VYRE_OK);
     assert_int_equal(candidate(report, "busy").verdict, VYRE_VERDICT_CHOSEN);
+    assert_string_equal(candidate(report, "busy").reason, "others keep it busy");
+    assert_string_equal(candidate(report, "busy").fix, "ask them to wait");
     vyre_selection_free(report);
     vyre_backend_release(backend);
 }

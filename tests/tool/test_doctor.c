@@ -318,6 +318,26 @@ static void the_wished_backend_is_chosen_or_a_problem(void **state) {
     unsetenv("VYRE_BACKEND");
 }
 
+/* With its cache the backend still runs something, so it is chosen. */
+static void a_compiler_that_is_none_is_a_warning_with_a_fix(void **state) {
+    (void)state;
+    int code;
+    setenv("VYRE_BACKEND", "cpu", 1);
+    setenv("VYRE_COMPILER", "/no/such/compiler.so", 1);
+    char *text = doctor("", &code);
+    assert_int_equal(code, 0);
+    expect(text, "  chosen:        cpu\n");
+    expect(text, "warning: backend cpu is chosen, but only what the cache has runs: the plug-in `/no/such/compiler.so` "
+                 "cannot be opened (No such file or directory)\n  Fix: check the path and its permissions\n");
+    free(text);
+    setenv("VYRE_COMPILER", "/proc/self/cmdline", 1);
+    text = doctor("", &code);
+    expect(text, "the plug-in `/proc/self/cmdline` is not an ELF file\n  Fix: name a shared object");
+    free(text);
+    unsetenv("VYRE_COMPILER");
+    unsetenv("VYRE_BACKEND");
+}
+
 static void variables_nobody_reads_are_told(void **state) {
     (void)state;
     int code;
@@ -425,6 +445,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(finding_plugins_loads_none_of_them, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_machine_without_plugins_is_fine, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_wished_backend_is_chosen_or_a_problem, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_compiler_that_is_none_is_a_warning_with_a_fix, set_up, tear_down),
         cmocka_unit_test_setup_teardown(variables_nobody_reads_are_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(low_limits_are_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(that_no_child_can_be_started_is_told_once, set_up, tear_down),

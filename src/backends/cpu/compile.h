@@ -14,7 +14,7 @@ vyre_status vy_cpu_compile(vy_cpu *cpu, vyre_program *program, int cancellable, 
 vyre_status vy_cpu_compiler(vy_cpu *cpu, const vy_compiler **out, vyre_error *error);
 /* The same from a file, or from the first of the places where it is looked for that has one (path NULL). */
 vyre_status vy_cpu_compiler_open(const char *path, const vy_compiler **out, vyre_error *error);
-/* Whether there is a file to open; it is not opened. */
-int vy_cpu_compiler_is_there(void);
+/* Whether there is a file that looks like a plug-in, where VYRE_COMPILER says or in one of those places; it is not loaded. The error may be NULL. */
+vyre_status vy_cpu_compiler_check(vyre_error *error);
 
 #endif

@@ -22,9 +22,6 @@ static vyre_status refuse(const char *path, const char *what, vyre_error *error)
 }
 
 static vyre_status open_file(const char *path, const vy_compiler **out, vyre_error *error) {
-    vyre_status status = vy_plugin_check_file(path, error);
-    if (status != VYRE_OK)
-        return status;
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!handle)
         return vy_fail(error, VYRE_UNSUPPORTED,
@@ -94,17 +91,15 @@ static int find(char *path, size_t room) {
     return 0;
 }
 
-vyre_status vy_cpu_compiler_open(const char *path, const vy_compiler **out, vyre_error *error) {
-    char found[PATH_MAX];
-    *out = NULL;
+/* The path that was named, or where it was found: `found` has room for PATH_MAX. */
+static vyre_status locate(const char *path, char *found, const char **out, vyre_error *error) {
+    *out = path ? path : found;
     if (path && path[0] != '/')
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
                        "give VYRE_COMPILER the path from the root, as `realpath` prints it",
                        "the path of a compiler is not absolute (`%s`)", path);
-    if (path)
-        return open_file(path, out, error);
-    if (find(found, sizeof found))
-        return open_file(found, out, error);
+    if (path || find(found, PATH_MAX))
+        return vy_plugin_check_file(*out, error);
     return vy_fail(error, VYRE_UNSUPPORTED,
                    VY_FIX("install it (build target `vyre-compiler-llvm`, file %s%s), name it in VYRE_COMPILER, or run "
                           "with `--backend reference`",
@@ -112,14 +107,22 @@ vyre_status vy_cpu_compiler_open(const char *path, const vy_compiler **out, vyre
                    "the compiler plug-in of backend `cpu` (" VY_COMPILER_FILE ") is not installed");
 }
 
+vyre_status vy_cpu_compiler_open(const char *path, const vy_compiler **out, vyre_error *error) {
+    char found[PATH_MAX];
+    *out = NULL;
+    vyre_status status = locate(path, found, &path, error);
+    return status == VYRE_OK ? open_file(path, out, error) : status;
+}
+
 static const char *named(void) {
     const char *path = secure_getenv("VYRE_COMPILER");
     return path && *path ? path : NULL;
 }
 
-int vy_cpu_compiler_is_there(void) {
+vyre_status vy_cpu_compiler_check(vyre_error *error) {
     char found[PATH_MAX];
-    return named() ? access(named(), R_OK) == 0 : find(found, sizeof found);
+    const char *path;
+    return locate(named(), found, &path, error);
 }
 
 vyre_status vy_cpu_compiler(vy_cpu *cpu, const vy_compiler **out, vyre_error *error) {

@@ -216,6 +216,7 @@ vyre_status vy_cpu_create(const vyre_host *host, uint32_t ordinal, vyre_backend_
 
 /* Without its compiler it still runs what the cache has. */
 void vy_cpu_probe(const vyre_host *host, vyre_probe *out) {
+    vyre_error error;
     (void)host;
     out->device_class = VYRE_DEVICE_CPU;
     out->device_count = 1;
@@ -225,10 +226,9 @@ void vy_cpu_probe(const vyre_host *host, vyre_probe *out) {
         out->device_count = 0;
         snprintf(out->reason, sizeof out->reason, "there is no code for this architecture");
         snprintf(out->fix, sizeof out->fix, "use `--backend reference`");
-    } else if (!vy_cpu_compiler_is_there()) {
+    } else if (vy_cpu_compiler_check(&error) != VYRE_OK) {
         out->answer = VYRE_PROBE_FOR_NOW;
-        snprintf(out->reason, sizeof out->reason, "its compiler (%s) is not installed: only what the cache has runs",
-                 VY_COMPILER_FILE);
-        snprintf(out->fix, sizeof out->fix, "install %s, or name it in VYRE_COMPILER", VY_COMPILER_FILE);
+        snprintf(out->reason, sizeof out->reason, "only what the cache has runs: %.220s", error.message);
+        snprintf(out->fix, sizeof out->fix, "%s", error.fix);
     }
 }
