@@ -7,7 +7,7 @@
  *   lane.c      lanes: a stream and all that one dispatch in flight needs; staging.c pinned memory between host bytes and the device
  *   compile.c   from a program to a cubin and its kernel; code.c kernels, shared by who runs them; programs.c keeps those of programs that are dispatched
  *               without a pipeline
- *   interop.c   memory and streams of others; nvtx.c ranges for profilers
+ *   interop.c   memory and streams of others; nvtx.c ranges for profilers, injection.c how they get them
  *   launch.c    params, control blocks, grids; together.c launches with grid barriers; clock.c the device's clock against ours
  *   flight.c    one dispatch: bound, uploaded, launched, awaited, judged, read back; slices.c a large one in pieces that overlap; move.c large copies by several
  *               threads

@@ -113,7 +113,6 @@ vyre_status vy_cuda_create(const vyre_host *host, uint32_t ordinal, vyre_backend
     pthread_mutex_init(&cuda->probing, NULL);
     vy_cuda_watch_start(&cuda->watch);
     vy_cuda_join_start(&cuda->join);
-    vy_cuda_nvtx_open(&cuda->nvtx);
     vy_hoard_start(&cuda->hoard);
     vyre_status status = vy_cuda_api_open(vy_cuda_api_file(), &cuda->api, error);
     if (status == VYRE_OK)
@@ -126,6 +125,7 @@ vyre_status vy_cuda_create(const vyre_host *host, uint32_t ordinal, vyre_backend
         destroy(cuda);
         return status;
     }
+    vy_cuda_nvtx_open(&cuda->nvtx);
     *out = (vyre_backend_instance){&table, cuda};
     return VYRE_OK;
 }

@@ -1,20 +1,40 @@
 /* Opening NVTX (nvtx.h). */
 #include "backends/cuda/nvtx.h"
 
+#include "backends/cuda/injection.h"
+#include "driver/counters.h"
+
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-void vy_cuda_nvtx_open(vy_cuda_nvtx *nvtx) {
-    const char *file = secure_getenv("VYRE_NVTX_LIBRARY");
-    *nvtx = (vy_cuda_nvtx){NULL, NULL};
-    void *library = dlopen(file && *file ? file : "libnvToolsExt.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+/* A profiler that was started twice would count everything twice. */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static vy_cuda_nvtx found;
+
+static void open_library(const char *file) {
+    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library)
         return;
     void *push = dlsym(library, "nvtxRangePushA"), *pop = dlsym(library, "nvtxRangePop");
     if (push && pop) {
-        memcpy(&nvtx->push, &push, sizeof push);
-        memcpy(&nvtx->pop, &pop, sizeof pop);
+        memcpy(&found.push, &push, sizeof push);
+        memcpy(&found.pop, &pop, sizeof pop);
     }
     dlclose(library); /* it stays all the same */
+}
+
+static void look(void) {
+    const char *injection = secure_getenv("NVTX_INJECTION64_PATH"), *file = secure_getenv("VYRE_NVTX_LIBRARY");
+    char problem[512];
+    if (!injection || !*injection)
+        open_library(file && *file ? file : "libnvToolsExt.so.1");
+    else if (!vy_cuda_injection_open(injection, &found, problem, sizeof problem))
+        vy_log(1, "cuda", problem);
+}
+
+void vy_cuda_nvtx_open(vy_cuda_nvtx *nvtx) {
+    pthread_once(&once, look);
+    *nvtx = found;
 }

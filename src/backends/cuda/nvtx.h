@@ -1,5 +1,5 @@
-/* NVTX: ranges that profilers show, one for each dispatch, named after its label or its program. Only where libnvToolsExt is installed; otherwise a range is one look
- * at a pointer. */
+/* NVTX: ranges that profilers show, one for each dispatch, named after its label or its program. Only where a profiler asks for them, or libnvToolsExt is installed; otherwise
+ * a range is one look at a pointer. */
 #ifndef VY_BACKENDS_CUDA_NVTX_H
 #define VY_BACKENDS_CUDA_NVTX_H
 
@@ -9,7 +9,8 @@ typedef struct vy_cuda_nvtx {
     int (*pop)(void);
 } vy_cuda_nvtx;
 
-/* Opens VYRE_NVTX_LIBRARY, or libnvToolsExt.so.1, which stays open; without it nothing is there. */
+/* The profiler's library that NVTX_INJECTION64_PATH names (injection.h); one that cannot be used is a line in the log, and no ranges. If none is named: VYRE_NVTX_LIBRARY, or
+ * libnvToolsExt.so.1, if it is there. Looks once in a process, whatever the answer is. What is open stays open. Any thread. */
 void vy_cuda_nvtx_open(vy_cuda_nvtx *nvtx);
 
 /* Of the calling thread; they nest. */

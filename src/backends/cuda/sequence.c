@@ -293,7 +293,9 @@ vyre_status vy_cuda_batch_host(vy_cuda_code *code, const vyre_launch *launches, 
     vyre_status status = vy_cuda_enter(code->cuda, &was_pushed, error);
     if (status != VYRE_OK)
         return status;
+    vy_cuda_nvtx_begin(&code->cuda->nvtx, NULL, code->name);
     status = run_pair(code, launches, inputs, count, outputs, failed, error);
+    vy_cuda_nvtx_end(&code->cuda->nvtx);
     vy_cuda_leave(code->cuda, was_pushed);
     return status;
 }
