@@ -50,10 +50,10 @@ static LLVMValueRef sum(vy_emitter *e, LLVMValueRef a, uint32_t b) {
 
 /* ---- ids ---- */
 
-/* Whether rows of a chunk are whole rows of the workgroup, of one plane. */
+/* Whether the rows of a chunk, of which there are several, are whole rows of the workgroup, of one plane. */
 static int has_plain_rows(const vy_emitter *e) {
     const uint32_t *size = e->program->workgroup;
-    return e->row && (e->row_count == 1 || (size[0] == e->row && size[1] % e->row_count == 0));
+    return size[0] == e->row && size[1] % e->row_count == 0;
 }
 
 static int know_id(vy_emitter *e, unsigned axis, vy_known *out) {
@@ -453,6 +453,12 @@ static void write_trip(vy_emitter *e, uint32_t loop, const vy_known *now, const 
     e->depth = depth;
 }
 
+/* The same loop may be written again, as a loop: under a mask, where this was the way of all lanes. */
+static void forget_trips(vy_slot *slot) {
+    slot->known = NULL;
+    memset(slot->rows, 0, sizeof slot->rows);
+}
+
 /* A lane makes another trip if what is left is more than a step, as in any `for`. */
 int vy_llvm_trips(vy_emitter *e, uint32_t loop) {
     const vy_stmt *s = &e->program->stmts.items[loop];
@@ -474,5 +480,6 @@ int vy_llvm_trips(vy_emitter *e, uint32_t loop) {
             count += makes[i];
         }
     }
+    forget_trips(&e->slots[s->variable]);
     return 1;
 }
