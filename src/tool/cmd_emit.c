@@ -4,6 +4,7 @@
 #include "tool/emit_legal.h"
 #include "tool/emit_ptx.h"
 #include "tool/load.h"
+#include "transform/grid_split.h"
 #include "vyre/wire.h"
 
 #include <inttypes.h>
@@ -174,11 +175,33 @@ static vyre_status emit(const vy_cpu *cpu, vyre_program *program, const emit_opt
     return status;
 }
 
+/* The boundary launches a program with grid barriers in stages, one after the other: so they are shown. */
+static vyre_status emit_stages(const vy_cpu *cpu, vyre_program *program, const emit_options *options,
+                               vy_compiler_text text, vyre_bytes *out, vyre_error *error) {
+    const char *comment = text == VY_COMPILER_TEXT_ASM ? "#" : ";";
+    vy_string all = {0};
+    vy_split *split = NULL;
+    vyre_status status = vy_grid_split(program, &split, error);
+    for (uint32_t i = 0; status == VYRE_OK && i < split->segment_count; i++) {
+        vy_string_format(&all, "%s%s stage %" PRIu32 " of %" PRIu32 ", a launch between grid barriers: %s\n",
+                         i ? "\n" : "", comment, i + 1, split->segment_count, vyre_program_name(split->segments[i]));
+        status = emit(cpu, split->segments[i], options, text, out, error);
+        if (status == VYRE_OK)
+            vy_string_append(&all, (const char *)out->data, out->size);
+    }
+    vy_split_free(split);
+    if (status == VYRE_OK)
+        status = vy_string_take(&all, out, error);
+    vy_string_free(&all);
+    return status;
+}
+
 static int show(const emit_options *options, vyre_program *program, uint64_t features, vy_compiler_text text) {
     vy_cpu cpu = {.features = features, .exact = vy_cpu_numerics(features), .width = (uint32_t)options->width};
+    int has_stages = (program->facts & VY_FACT_GRID_BARRIER) && vyre_program_level(program) != VYRE_LEVEL_LEGAL;
     vyre_bytes out = VYRE_BYTES_INIT;
     vyre_error error;
-    int code = emit(&cpu, program, options, text, &out, &error) == VYRE_OK
+    int code = (has_stages ? emit_stages : emit)(&cpu, program, options, text, &out, &error) == VYRE_OK
                    ? tool_file_write(options->output ? options->output : "-", out.data, out.size)
                    : tool_error(&error);
     vyre_bytes_free(&out);
@@ -219,7 +242,8 @@ const tool_command tool_cmd_emit = {
     .usage = "FILE [OPTIONS]",
     .details =
         "The program is optimised and legalised for the device. llvm-ir and asm are how backend `cpu` compiles it:\n"
-        "what would run, or how it looks just before; they need the compiler plug-in. ptx needs nothing,\n"
+        "what would run, or how it looks just before; they need the compiler plug-in. A program with grid barriers\n"
+        "runs in stages there, and each is shown. ptx needs nothing,\n"
         "cubin and sass need NVIDIA's tools: in CUDA_HOME/bin, along PATH, or in /usr/local/cuda/bin.\n"
         "legal shows the step before, for any device: --exact all, none, int64,f32.add,… or -f32.div,-f32.subnormal.\n",
     .examples = "  vyre emit examples/saxpy.vyre --target asm\n"

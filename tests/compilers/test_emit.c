@@ -71,6 +71,32 @@ static void programs_of_level_legal_are_taken_as_they_are(void **state) {
     assert_non_null(strstr(emitted("tests/compilers/legal.vyre", ""), "define void @copy"));
 }
 
+/* As backend `cpu` runs it: each stage is a program without grid barriers, with polls or without. */
+static void a_program_with_grid_barriers_is_shown_in_its_stages(void **state) {
+    static const char *const options[] = {"--target llvm-ir", "--target llvm-ir --cancellable"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char *text = emitted("tests/emit/ptx/golden/grid_traps.vyre", options[i]);
+        assert_memory_equal(text, "; stage 1 of 2, a launch between grid barriers: grid_traps_0\n", 61);
+        assert_non_null(strstr(text, "\n; stage 2 of 2, a launch between grid barriers: grid_traps_1\n"));
+        assert_non_null(strstr(text, "define void @grid_traps_0(ptr"));
+        assert_non_null(strstr(text, "define void @grid_traps_1(ptr"));
+    }
+    char *text = emitted("tests/emit/ptx/golden/grid_traps.vyre", "--target asm");
+    assert_non_null(strstr(text, "\n# stage 2 of 2, a launch between grid barriers: grid_traps_1\n"));
+}
+
+static void nobody_takes_a_grid_barrier_for_one_of_the_workgroup(void **state) {
+    char words[1024];
+    int code;
+    (void)state;
+    snprintf(words, sizeof words, "%s", vy_test_path("tests/emit/ptx/golden/grid_barriers.vyre"));
+    char *text = output_of(words, &code);
+    assert_non_null(strstr(text, "the program `grid_barriers` has grid barriers"));
+    assert_non_null(strstr(text, "Fix: split it at its grid barriers"));
+    assert_int_not_equal(code, 0);
+}
+
 static void a_width_nobody_makes_is_refused(void **state) {
     char words[1024];
     int code;
@@ -88,6 +114,8 @@ int main(void) {
         cmocka_unit_test(assembly_has_the_function_and_calls_nobody_outside),
         cmocka_unit_test(the_name_of_the_registry_is_taken),
         cmocka_unit_test(programs_of_level_legal_are_taken_as_they_are),
+        cmocka_unit_test(a_program_with_grid_barriers_is_shown_in_its_stages),
+        cmocka_unit_test(nobody_takes_a_grid_barrier_for_one_of_the_workgroup),
         cmocka_unit_test(a_width_nobody_makes_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,6 +77,10 @@ static vyre_status check_program(const vyre_program *program, vyre_error *error)
         program->facts & (VY_FACT_CALL | VY_FACT_OP_CALL))
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "legalise it for the target first",
                        "the program `%s` is not of level legal, or calls functions", vyre_program_name(program));
+    if (program->facts & VY_FACT_GRID_BARRIER)
+        return vy_fail(error, VYRE_UNSUPPORTED, "split it at its grid barriers, and legalise what that gives",
+                       "the program `%s` has grid barriers, where workgroups of one call cannot wait for each other",
+                       vyre_program_name(program));
     vyre_status status = check_size(program->stmts.count, VY_LLVM_STATEMENT_LIMIT, "statements", error);
     return status == VYRE_OK ? check_size(program->exprs.count, VY_LLVM_EXPRESSION_LIMIT, "expressions", error)
                              : status;
