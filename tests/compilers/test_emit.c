@@ -1,6 +1,8 @@
 /* vyre emit with the compiler plug-in beside the command: the function is there, and nothing from outside. */
 #include "support/test.h"
 
+#include <unistd.h>
+
 /* What a command prints on either stream; the exit code in *code. */
 static char *output_of(const char *words, int *code) {
     static char text[1 << 20], command[2048];
@@ -97,6 +99,26 @@ static void nobody_takes_a_grid_barrier_for_one_of_the_workgroup(void **state) {
     assert_int_not_equal(code, 0);
 }
 
+/* A plain store overtakes those past the caches, also one that is to release them. */
+static void who_releases_by_a_store_stores_nothing_past_the_caches(void **state) {
+    static const char text[] = "program copy {\nbuffer x : u32 read\nbuffer y : u32 write count len(x)\nbuffer f : "
+                               "u32 read_write\nworkgroup 64\ngrid over x\nlet i = global_id.x\ny[i] = x[i]\n"
+                               "atomic_store<%s>(f[0], 1)\n}\n";
+    static const char *const orders[] = {"relaxed", "release"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char path[] = "emit_XXXXXX", words[64];
+        int code, file = mkstemp(path);
+        assert_true(file >= 0);
+        assert_true(dprintf(file, text, orders[i]) > 0);
+        close(file);
+        snprintf(words, sizeof words, "%s --width 16", path);
+        assert_int_equal(strstr(output_of(words, &code), "!nontemporal") != NULL, i == 0);
+        assert_int_equal(code, 0);
+        unlink(path);
+    }
+}
+
 static void a_width_nobody_makes_is_refused(void **state) {
     char words[1024];
     int code;
@@ -116,6 +138,7 @@ int main(void) {
         cmocka_unit_test(programs_of_level_legal_are_taken_as_they_are),
         cmocka_unit_test(a_program_with_grid_barriers_is_shown_in_its_stages),
         cmocka_unit_test(nobody_takes_a_grid_barrier_for_one_of_the_workgroup),
+        cmocka_unit_test(who_releases_by_a_store_stores_nothing_past_the_caches),
         cmocka_unit_test(a_width_nobody_makes_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

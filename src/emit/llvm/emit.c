@@ -34,12 +34,17 @@ static void read_buffers(vy_emitter *e, LLVMValueRef buffers) {
     }
 }
 
-/* Whether there is a buffer that is written and never read. */
-static int writes_only(const vyre_program *program) {
+/* Whether there is a buffer that is written and never read. A store that releases is on x86-64 one like others, which does not wait for those past the caches, as atomics do
+ * that also read: a program with one has none of them. */
+static int may_stream(const vyre_program *program) {
+    int writes_only = 0;
     for (uint32_t i = 0; i < program->buffer_count; i++)
-        if (program->memories.items[i].access == VYRE_ACCESS_WRITE)
-            return 1;
-    return 0;
+        writes_only |= program->memories.items[i].access == VYRE_ACCESS_WRITE;
+    for (uint32_t i = 0; i < program->stmts.count; i++) {
+        const vy_stmt *s = &program->stmts.items[i];
+        writes_only &= s->kind != VY_STMT_ATOMIC || s->op != VYRE_ATOMIC_STORE || s->order != VYRE_ORDER_RELEASE;
+    }
+    return writes_only;
 }
 
 static void read_frame(vy_emitter *e) {
@@ -49,7 +54,7 @@ static void read_frame(vy_emitter *e) {
         e->groups[axis] = field(e, vy_llvm_int(e, 32), e->frame, offsetof(vy_cpu_frame, groups) + 4 * axis);
     if (e->sizes.private_count)
         e->private_set = field(e, vy_llvm_int(e, 32), e->frame, offsetof(vy_cpu_frame, private_set));
-    if (writes_only(e->program)) {
+    if (may_stream(e->program)) {
         LLVMValueRef streams = field(e, vy_llvm_int(e, 32), e->frame, offsetof(vy_cpu_frame, streams));
         e->cached = LLVMBuildICmp(e->builder, LLVMIntEQ, streams, vy_llvm_number(e, 32, 0), "");
     }
