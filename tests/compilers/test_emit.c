@@ -25,6 +25,20 @@ static char *emitted(const char *file, const char *options) {
     return text;
 }
 
+static char *emitted_of(const char *source, const char *options) {
+    char path[] = "emit_XXXXXX", words[256];
+    int code, file = mkstemp(path);
+    assert_true(file >= 0);
+    assert_int_equal(write(file, source, strlen(source)), strlen(source));
+    close(file);
+    snprintf(words, sizeof words, "%s %s", path, options);
+    char *text = output_of(words, &code);
+    unlink(path);
+    if (code != 0)
+        fail_msg("%s: %.400s", words, text);
+    return text;
+}
+
 static void ir_has_the_function(void **state) {
     (void)state;
     char *text = emitted("examples/saxpy.vyre", "--target llvm-ir --cpu x86-64-v3 --width 8");
@@ -107,16 +121,23 @@ static void who_releases_by_a_store_stores_nothing_past_the_caches(void **state)
     static const char *const orders[] = {"relaxed", "release"};
     (void)state;
     for (int i = 0; i < 2; i++) {
-        char path[] = "emit_XXXXXX", words[64];
-        int code, file = mkstemp(path);
-        assert_true(file >= 0);
-        assert_true(dprintf(file, text, orders[i]) > 0);
-        close(file);
-        snprintf(words, sizeof words, "%s --width 16", path);
-        assert_int_equal(strstr(output_of(words, &code), "!nontemporal") != NULL, i == 0);
-        assert_int_equal(code, 0);
-        unlink(path);
+        char source[512];
+        snprintf(source, sizeof source, text, orders[i]);
+        assert_int_equal(strstr(emitted_of(source, "--width 16"), "!nontemporal") != NULL, i == 0);
     }
+}
+
+/* 64 loads in pieces, in four trips of four chunks: thirty times the code, were it written out. */
+static void what_is_long_is_not_written_chunk_by_chunk_and_trip_by_trip(void **state) {
+    char text[8192];
+    (void)state;
+    strcpy(text, "program long {\nlevel legal\nparam n : u32\nbuffer x : u32 read\nbuffer y : u32 read_write\n"
+                 "workgroup 64\narray s : u32 [64] workgroup\nvar v = 1u32\n"
+                 "for c in local_index .. 256u32 step 64u32 { v = v");
+    for (int i = 0; i < 64; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), " + x![c %% 18u32 * n + c / 18u32 + %du32]", 7 * i);
+    strcat(text, " }\ns![local_index] = v\nbarrier\ny![global_id.x] = s![local_index ^ 1u32]\n}\n");
+    assert_in_range(strlen(emitted_of(text, "--width 16 --target asm")), 1, 200000);
 }
 
 static void a_width_nobody_makes_is_refused(void **state) {
@@ -139,6 +160,7 @@ int main(void) {
         cmocka_unit_test(a_program_with_grid_barriers_is_shown_in_its_stages),
         cmocka_unit_test(nobody_takes_a_grid_barrier_for_one_of_the_workgroup),
         cmocka_unit_test(who_releases_by_a_store_stores_nothing_past_the_caches),
+        cmocka_unit_test(what_is_long_is_not_written_chunk_by_chunk_and_trip_by_trip),
         cmocka_unit_test(a_width_nobody_makes_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,8 @@
 #include "ir/validate/check.h"
 
 enum { CHUNKS_WRITTEN_OUT = 4, SMALL_COST = 4, STRETCH_COST = 16, ALL_COST = 320 }; /* in statements */
+/* Of the program. Chunks, trips and pieces of loads (known.c) together may make fifty times the code of what is written out. */
+enum { EXPRESSIONS_WRITTEN_OUT = 400 };
 enum { STACK_BYTES = 16384 };
 
 /* ---- what is for the workgroup ---- */
@@ -69,6 +71,8 @@ uint64_t vy_llvm_take(vy_emitter *e, uint64_t bytes) {
 
 /* What keeps values from being handed on, or is long by itself: then nothing is gained by writing out the rest. */
 static int is_straight(const vy_emitter *e) {
+    if (e->program->exprs.count > EXPRESSIONS_WRITTEN_OUT)
+        return 0;
     for (uint32_t i = e->body->first_stmt; i < e->body->end_stmt; i++)
         if ((vy_stmt_is_loop(e->program->stmts.items[i].kind) && !vy_llvm_may_be_trips(e, i)) ||
             e->program->stmts.items[i].kind == VY_STMT_ATOMIC)
