@@ -16,12 +16,12 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { DEFAULT_ROWS = 8, MOST_REPEATS = 1000000, MOST_THREADS = 4096 };
+enum { DEFAULT_ROWS = 8, MOST_REPEATS = 1000000, MOST_THREADS = 4096, MOST_SECONDS = 1000000 };
 
 typedef struct run_options {
     const char *program, *grid, *elements, *check, *backend;
     tool_list defines, outs, shapes, counts;
-    uint64_t seed, threads, budget, memory, repeat, limit;
+    uint64_t seed, threads, budget, memory, timeout, repeat, limit;
     int time, json, hex, quiet;
 } run_options;
 
@@ -45,6 +45,8 @@ static const tool_option options_table[] = {
      "memory the run may take, beside its inputs; K, M and G may follow the number (4G)"},
     {"backend", 0, "NAME", TOOL_TEXT, offsetof(run_options, backend),
      "where to run, as NAME or NAME#DEVICE (a GPU, else the native CPU, else `reference`)"},
+    {"timeout", 0, "SECONDS", TOOL_AMOUNT, offsetof(run_options, timeout),
+     "end a run that takes longer; the reference has --budget instead"},
     {"repeat", 0, "N", TOOL_AMOUNT, offsetof(run_options, repeat), "run N times from the same inputs (1)"},
     {"time", 0, NULL, TOOL_FLAG, offsetof(run_options, time), "print the shortest and the median run"},
     {"json", 0, NULL, TOOL_FLAG, offsetof(run_options, json), "one JSON object on standard output"},
@@ -158,7 +160,8 @@ static vyre_status run_once(run *r, const vyre_oracle_options *options) {
     if (!r->place.pipeline)
         return vyre_oracle_run(r->oracle, &r->bindings.arguments, options, r->outputs, &r->report, r->findings,
                                &r->error);
-    return vyre_pipeline_dispatch_into(r->place.pipeline, &r->bindings.arguments, NULL, &outputs, &r->report.trap,
+    vyre_dispatch_config config = {.timeout_ns = r->options->timeout * UINT64_C(1000000000)};
+    return vyre_pipeline_dispatch_into(r->place.pipeline, &r->bindings.arguments, &config, &outputs, &r->report.trap,
                                        &r->error);
 }
 
@@ -404,6 +407,9 @@ static int prepare(run *r, const char *file, const tool_args *args) {
         return code;
     if (r->place.backend)
         return describe_grid(r);
+    if (r->options->timeout)
+        return tool_usage(r->command, "use --budget N, which bounds the statements it executes",
+                          "--timeout is not for the reference, which would run `%s`", vyre_program_name(r->program));
     return vyre_oracle_new(r->program, &r->oracle, &r->error) == VYRE_OK ? TOOL_OK : tool_error(&r->error);
 }
 
@@ -448,6 +454,9 @@ static int check_usage(const tool_command *self, const run_options *options, con
     if (options->threads > MOST_THREADS)
         return tool_usage(self, VY_FIX("use at most --threads %d", MOST_THREADS),
                           "--threads %" PRIu64 " is over its limit (%d)", options->threads, MOST_THREADS);
+    if (options->timeout > MOST_SECONDS)
+        return tool_usage(self, VY_FIX("use at most --timeout %d, or leave it out", MOST_SECONDS),
+                          "--timeout %" PRIu64 " is over its limit (%d)", options->timeout, MOST_SECONDS);
     return check_backend(self, options);
 }
 

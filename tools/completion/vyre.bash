@@ -7,7 +7,7 @@ _vyre() {
         return
     fi
     case $command in
-    run) options="--program --define --out --shape --grid --elements --count --check --seed --threads --budget --memory --backend --repeat --time --json --hex --limit --quiet" ;;
+    run) options="--program --define --out --shape --grid --elements --count --check --seed --threads --budget --memory --backend --timeout --repeat --time --json --hex --limit --quiet" ;;
     check) options="--define --json --quiet" ;;
     fmt) options="--write --check" ;;
     explain) options="--all --markdown --program --define --target --arch --json" ;;
@@ -29,7 +29,7 @@ _vyre() {
     esac
     case ${COMP_WORDS[COMP_CWORD - 1]} in
     --check) [ "$command" = run ] && mapfile -t COMPREPLY < <(compgen -W "races bounds unwritten divergence all" -- "$word") && return ;;
-    --backend) mapfile -t COMPREPLY < <(compgen -W "reference" -- "$word") && return ;;
+    --backend) mapfile -t COMPREPLY < <(compgen -W "cuda cpu reference" -- "$word") && return ;;
     --stress) mapfile -t COMPREPLY < <(compgen -W "integers floats control functions memory collectives atomics geometry" -- "$word") && return ;;
     esac
     if [[ $word == -* ]]; then

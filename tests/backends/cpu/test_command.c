@@ -1,0 +1,50 @@
+/* The command on the `cpu` backend: a kernel that never ends is ended by --timeout, and one that does is not. */
+#include "backends/cpu/compile.h"
+#include "support/test.h"
+
+#include <sys/wait.h>
+
+static const char *const text = "program spin {\n param stop : u32\n buffer x : u32 read_write\n workgroup 4\n"
+                                " grid over x\n var i = 0u32\n while i != stop { i = i + 2 }\n"
+                                " x[global_id.x] = i }\n";
+
+/* What `vyre run` prints on the program above, and its exit code. */
+static int run(const char *words, char *out, size_t size) {
+    char line[4096];
+    snprintf(line, sizeof line, "printf '%%s' '%s' | '%s' run - %s 2>&1", text, vy_test_command(), words);
+    FILE *pipe = popen(line, "r");
+    assert_non_null(pipe);
+    out[fread(out, 1, size - 1, pipe)] = 0;
+    int status = pclose(pipe);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void a_kernel_that_does_not_end_is_ended(void **state) {
+    (void)state;
+    char out[4096];
+    vyre_error error;
+    if (vy_cpu_compiler_check(&error) != VYRE_OK)
+        VY_SKIP("there is no compiler plug-in in this build");
+    assert_int_equal(run("--backend cpu --timeout 1 stop=1 x=0,0,0", out, sizeof out), 4);
+    assert_non_null(strstr(out, "TIMEOUT"));
+    assert_int_equal(run("--backend cpu --timeout 1000000 stop=8 x=0,0,0", out, sizeof out), 0);
+    assert_non_null(strstr(out, "8  8  8"));
+}
+
+static void the_reference_has_a_budget_instead(void **state) {
+    (void)state;
+    char out[4096];
+    assert_int_equal(run("--backend reference --timeout 1 stop=8 x=0", out, sizeof out), 2);
+    assert_non_null(strstr(out, "--budget"));
+    assert_int_equal(run("--backend cpu --timeout 1000001 stop=8 x=0", out, sizeof out), 2);
+    assert_non_null(strstr(out, "over its limit (1000000)"));
+    assert_int_equal(run("--backend cpu --timeout 0 stop=8 x=0", out, sizeof out), 2);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_kernel_that_does_not_end_is_ended),
+        cmocka_unit_test(the_reference_has_a_budget_instead),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
