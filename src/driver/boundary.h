@@ -10,6 +10,7 @@
 #ifndef VY_DRIVER_BOUNDARY_H
 #define VY_DRIVER_BOUNDARY_H
 
+#include "base/clock.h"
 #include "driver/backend.h"
 #include "driver/stages.h"
 #include "ir/launch.h"
@@ -64,7 +65,6 @@ vyre_status vy_call_run_guarded(const vy_call *call, const vy_launch *launch, co
 /* Owned copies of lent inputs; on failure there are none. */
 vyre_status vy_inputs_own(const vyre_span *inputs, size_t count, vyre_bytes *owned, vyre_error *error);
 void vy_inputs_free(vyre_bytes *owned, size_t count);
-uint64_t vy_clock_now(void); /* CLOCK_MONOTONIC in nanoseconds */
 
 /* Bytes a backend filled whose parts contradict each other do not say what to read or to free: they are left alone. */
 int vy_bytes_are_sound(const vyre_bytes *bytes);

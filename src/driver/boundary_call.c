@@ -4,14 +4,6 @@
 #include "base/status.h"
 #include "driver/trace.h"
 
-#include <time.h>
-
-uint64_t vy_clock_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static vyre_status run_owned(const vy_call *call, vyre_error *error) {
     const vy_target *target = call->target;
     return target->dispatch(target->self, &call->launch, call->owned, call->input_count, call->outputs, error);

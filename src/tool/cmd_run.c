@@ -1,4 +1,5 @@
 /* vyre run: dispatches a program and shows what came out. */
+#include "base/clock.h"
 #include "base/thread.h"
 #include "driver/grid_sync.h"
 #include "ir/launch.h"
@@ -14,7 +15,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { DEFAULT_ROWS = 8, MOST_REPEATS = 1000000, MOST_THREADS = 4096, MOST_SECONDS = 1000000 };
 
@@ -142,12 +142,6 @@ static int check_backend(const tool_command *command, const run_options *options
 
 /* ---- running ---- */
 
-static double seconds_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 static int compare_doubles(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -179,9 +173,9 @@ static int run_all(run *r, const vyre_oracle_options *given) {
     }
     tool_progress_start(&progress, "running", repeat > 1 ? repeat : 0);
     while (done < repeat) {
-        double start = seconds_now();
+        uint64_t start = vy_clock_now();
         r->status = run_once(r, &options);
-        times[done++] = seconds_now() - start;
+        times[done++] = (double)(vy_clock_now() - start) * 1e-9;
         tool_progress_step(&progress, done);
         options.print = NULL;
         if (r->status != VYRE_OK)
@@ -235,6 +229,7 @@ static void note(const run *r) {
 
     if (r->options->quiet || !delivered(r))
         return;
+    const char *how = barriers(r);
     vyre_program_workgroup(r->program, size);
     vy_string_format(&text, "note: %s ran on %s: ", vyre_program_name(r->program), r->place.id);
     add_extent(&text, groups);
@@ -242,8 +237,8 @@ static void note(const run *r) {
     add_extent(&text, size);
     if (r->oracle)
         vy_string_format(&text, ", %" PRIu64 " statements", r->report.steps);
-    else if (barriers(r))
-        vy_string_format(&text, "; grid barriers %s", barriers(r));
+    else if (how)
+        vy_string_format(&text, "; grid barriers %s", how);
     vy_string_char(&text, '\n');
     fflush(stdout);
     if (!text.failed)
@@ -321,9 +316,10 @@ static int show_json(run *r) {
                      ",\"seconds\":{\"shortest\":%.9f,\"median\":%.9f}",
                      r->report.groups[0], r->report.groups[1], r->report.groups[2], r->report.invocations,
                      r->report.steps, r->report.evaluations, r->timing.shortest, r->timing.median);
-    if (delivered(r) && barriers(r)) {
+    const char *how = delivered(r) ? barriers(r) : NULL;
+    if (how) {
         vy_string_add(&out, ",\"grid_barriers\":");
-        vy_string_json(&out, barriers(r));
+        vy_string_json(&out, how);
     }
     add_json_findings(&out, r);
     vy_string_format(&out, ",\"prints\":[%s],\"outputs\":[", r->prints.json.text ? r->prints.json.text : "");

@@ -5,10 +5,9 @@
  * the limits of the language. Out of memory is an error of the whole. */
 #include "transform/optimize.h"
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "ir/draft.h"
-
-#include <time.h>
 
 /* ---- the passes ---- */
 
@@ -64,12 +63,6 @@ static const pipeline levels[VYRE_OPTIMIZE_LEVEL_MAX + 1] = {
 
 /* ---- runs ---- */
 
-static uint64_t now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
 /* As vy_pass_run; the result may have no fingerprint. */
 static vyre_status run_step(vyre_pass pass, const vyre_program *from, const vy_rules *rules, vyre_program **out,
                             uint64_t *changes, int *was_refused, vyre_error *error) {
@@ -108,13 +101,13 @@ typedef struct optimizer {
 static vyre_status run_pass(optimizer *o, vyre_pass pass, uint64_t *changes, vyre_error *error) {
     vyre_program *made;
     vyre_pass_run run = {.pass = pass};
-    uint64_t start = now();
+    uint64_t start = vy_clock_now();
     vyre_status status = run_step(pass, o->program, o->rules, &made, &run.changes, &run.was_refused, error);
     if (status == VYRE_OK && o->options->observer)
         status = seal(&made, error);
     if (status != VYRE_OK)
         return status;
-    run.nanoseconds = now() - start;
+    run.nanoseconds = vy_clock_now() - start;
     vyre_program_release(o->program);
     o->program = made;
     run.statements = made->stmts.count;

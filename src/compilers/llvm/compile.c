@@ -1,6 +1,7 @@
 /* Decode, bound, emit, optimise, generate, lay flat. */
 #include "compilers/llvm/compile.h"
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "compilers/llvm/flat.h"
 #include "compilers/llvm/job.h"
@@ -12,8 +13,6 @@
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/Transforms/PassBuilder.h>
-
-#include <time.h>
 
 /* Short, since programs come optimised: variables into registers, what is the same computed once and outside of loops, dead code away. No pass that makes
  * calls of a library (loop-idiom makes memset and memcpy), none that vectorises: the emitter has. Stores that others overwrite are found by early-cse: dse
@@ -33,17 +32,11 @@ typedef struct product {
 
 /* ---- time ---- */
 
-static uint64_t now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
 /* Writes down how long a step took that began at *since; the next one begins now. */
 static void end_step(const vy_compiler_request *request, vy_compiler_step step, uint64_t *since) {
     if (!request->times)
         return;
-    uint64_t end = now();
+    uint64_t end = vy_clock_now();
     request->times[step] = end - *since;
     *since = end;
 }
@@ -213,7 +206,7 @@ static vyre_status give_flat(vy_llvm_job *job, vyre_bytes *out) {
 
 static vyre_status make_product(vy_llvm_job *job, void *user) {
     const product *product = user;
-    uint64_t since = now();
+    uint64_t since = vy_clock_now();
     vyre_status status = write_module(job);
     end_step(job->request, VY_COMPILER_STEP_EMIT, &since);
     if (status == VYRE_OK)
@@ -236,7 +229,7 @@ static vyre_status make(const vy_compiler_request *request, product *product, vy
     vyre_program *program = NULL;
     product->out->size = 0;
     vyre_status status = check_request(request, error);
-    uint64_t since = now();
+    uint64_t since = vy_clock_now();
     if (status == VYRE_OK)
         status = vyre_wire_decode(request->wire.data, request->wire.size, NULL, &program, error);
     if (status == VYRE_OK)
