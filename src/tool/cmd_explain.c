@@ -295,7 +295,8 @@ const tool_command tool_cmd_explain = {
         "CODE is the letter and number in a finding, or the name of a status. For a FILE: buffers with their counts,\n"
         "arrays, what it uses, its fingerprint, its size before and after inlining, and the ops that code comes "
         "from.\n"
-        "With --target ptx also what is launched on an NVIDIA device and, if ptxas is there, registers and spills.\n",
+        "With --target ptx also what is launched on an NVIDIA device, with registers and spills if ptxas or a device "
+        "is there.\n",
     .examples = "  vyre explain V001\n"
                 "  vyre explain TRAPPED\n"
                 "  vyre explain examples/sha256.vyre\n"

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "emit/ptx/prepare.h"
 #include "emit/ptx/ptx.h"
+#include "tool/driver_ptx.h"
 #include "tool/load.h"
 #include "tool/outside.h"
 
@@ -157,6 +158,21 @@ static uint64_t number_before(const char *said, const char *word) {
     return found ? strtoull(found, NULL, 10) : 0;
 }
 
+/* For the device that is here, whichever was asked for: the driver compiles for no other. */
+static int add_compiled(vy_string *out, const vy_ptx_code *code) {
+    tool_driver_kernel kernel;
+    if (!tool_driver_compile(code, &kernel))
+        return 0;
+    vy_string_format(out, "  registers  %d", kernel.registers);
+    if (kernel.local_bytes > (int)code->local_bytes)
+        vy_string_format(out, ", and %d bytes of memory a thread beside its arrays",
+                         kernel.local_bytes - (int)code->local_bytes);
+    else
+        vy_string_add(out, ", nothing spilled");
+    vy_string_format(out, ", says the driver of %s (sm_%d)\n", kernel.device, kernel.architecture);
+    return 1;
+}
+
 static void add_assembled(vy_string *out, const vy_ptx_code *code, uint32_t architecture) {
     assembly a;
     if (assemble(code, architecture, &a)) {
@@ -168,7 +184,9 @@ static void add_assembled(vy_string *out, const vy_ptx_code *code, uint32_t arch
         else
             vy_string_add(out, ", nothing spilled\n");
     } else if (a.missing) {
-        vy_string_format(out, "  registers  not known: there is no `%s` here (%s)\n", a.missing, INSTALL);
+        if (!add_compiled(out, code))
+            vy_string_format(out, "  registers  not known: there is no `%s` here, and no NVIDIA device (%s)\n",
+                             a.missing, INSTALL);
     } else {
         vy_string_format(out, "  registers  not known: the assembler failed (%d): %.200s\n", a.code,
                          a.said.text ? a.said.text : "");
