@@ -35,7 +35,7 @@ add_executable(bench.suite ${suite_sources})
 set_target_properties(bench.suite PROPERTIES OUTPUT_NAME suite RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/suite"
     BUILD_RPATH_USE_ORIGIN ON BUILD_RPATH "$ORIGIN/../lib")
 target_compile_definitions(bench.suite PRIVATE VYRE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
-set_source_files_properties(bench/cuda/compiles.c bench/cuda/timeline.c PROPERTIES INCLUDE_DIRECTORIES "${CMAKE_SOURCE_DIR}/src") # the PTX that ours makes, its way to the driver
+set_source_files_properties(bench/cuda/compiles.c bench/cuda/handover.c bench/cuda/ptx.c bench/cuda/timeline.c PROPERTIES INCLUDE_DIRECTORIES "${CMAKE_SOURCE_DIR}/src") # the PTX that ours makes, its way to the driver
 set_source_files_properties(bench/suite/main.c PROPERTIES COMPILE_DEFINITIONS VYRE_SUITE_COMMIT="${suite_commit}")
 target_link_libraries(bench.suite PRIVATE bench.peer_c vyre-static vyre-flags m)
 

@@ -1,103 +1,140 @@
-/* From a program to something that runs, against the driver's part of it alone: the same PTX, loaded; the same machine code, loaded. */
-#include "extras.h"
-
-#include "emit/ptx/prepare.h"
-#include "emit/ptx/ptx.h"
+/* From a program to something that runs, against the driver's part of it alone: the same PTX, loaded; the same machine code, loaded. In turns, with the driver's own cache off. */
+#include "ptx.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const files[] = {"examples/saxpy.vyre", "examples/sha256.vyre"};
-static const char *const cold_groups[] = {"compile saxpy, nothing cached", "compile sha256, nothing cached"};
-static const char *const warm_groups[] = {"saxpy from the disk", "sha256 from the disk"};
+typedef struct subject {
+    const char *file, *cold, *warm;
+    int samples;
+} subject;
+static const subject subjects[] = {
+    {"examples/saxpy.vyre", "compile saxpy, nothing cached", "saxpy from the disk", 31},
+    {"examples/sha256.vyre", "compile sha256, nothing cached", "sha256 from the disk", 15},
+};
 
-/* The text a backend would make of a file's first program. */
-static int ptx_of(device_bench *b, const char *file, vy_ptx_code *code) {
-    vyre_error error = VYRE_ERROR_INIT;
-    vyre_module *module = suite_ours_parse(file, NULL, &error);
-    const vy_ptx_prepare_options options = {.architecture = (uint32_t)b->cu->architecture};
-    vy_ptx_prepared prepared = {0};
-    memset(code, 0, sizeof *code);
-    vyre_status status =
-        module ? vy_ptx_prepare(vyre_module_program(module, 0), &options, &prepared, &error) : error.code;
-    if (status == VYRE_OK)
-        status = vy_ptx_emit(prepared.program, &(vy_ptx_options){.architecture = options.architecture}, code, &error);
-    if (status != VYRE_OK)
-        printf("SKIP PTX of %s: %s\n", file, error.message);
-    vyre_program_release(prepared.program);
-    vyre_module_free(module);
-    return status == VYRE_OK;
-}
+typedef struct rig {
+    device_bench *bench;
+    const subject *subject;
+    vyre_module *module;
+    vy_ptx_code code;
+    void *link, *cubin; /* what the driver's linker made of the text; it goes with the link */
+    ptx_times halves;   /* of the last time */
+} rig;
+
+/* ---- the bare driver ---- */
 
 /* Seconds until there is a function; < 0 on failure. */
-static double load(cu_driver *cu, const void *image, const char *entry) {
+static double load(const rig *r, const void *image) {
+    cu_driver *cu = r->bench->cu;
     void *module = NULL, *function = NULL;
     double start = suite_now();
     if (cu->module_load(&module, image))
         return -1;
-    int error = cu->module_function(&function, module, entry);
+    int error = cu->module_function(&function, module, r->code.entry);
     double end = suite_now();
     cu->module_unload(module);
     return error ? -1 : end - start;
 }
 
-/* What the driver's linker makes of the text; NULL on failure. It goes with the link. */
-static void *link_text(cu_driver *cu, const vy_ptx_code *code, void **link, size_t *size) {
+/* What the driver's linker makes of the text; NULL on failure. */
+static void *link_text(const rig *r, void **link) {
     enum { PTX = 1 };
+    cu_driver *cu = r->bench->cu;
     void *cubin = NULL;
+    size_t size;
     *link = NULL;
     return cu->link_create(0, NULL, NULL, link) == 0 &&
-                   cu->link_add(*link, PTX, code->text.data, code->text.size + 1, "program", 0, NULL, NULL) == 0 &&
-                   cu->link_complete(*link, &cubin, size) == 0
+                   cu->link_add(*link, PTX, r->code.text.data, r->code.text.size + 1, "program", 0, NULL, NULL) == 0 &&
+                   cu->link_complete(*link, &cubin, &size) == 0
                ? cubin
                : NULL;
 }
 
-/* The two ways to have the text compiled, and machine code that is loaded. */
-static void bench_bare(device_bench *b, size_t which, int samples) {
-    double cold[SAMPLES], linked[SAMPLES], warm[SAMPLES];
-    int cold_count = 0, linked_count = 0, warm_count = 0;
-    vy_ptx_code code;
-    if (!ptx_of(b, files[which], &code))
-        return;
-    b->cu->context_set(b->cu->context);
-    for (int i = -1; i < samples; i++) {
-        void *link;
-        size_t size;
-        double text = load(b->cu, code.text.data, code.entry), start = suite_now();
-        void *cubin = link_text(b->cu, &code, &link, &size);
-        double end = suite_now(), machine_code = cubin ? load(b->cu, cubin, code.entry) : -1;
-        if (link)
-            b->cu->link_destroy(link);
-        if (i >= 0 && text > 0)
-            cold[cold_count++] = text;
-        if (i >= 0 && machine_code > 0) {
-            linked[linked_count++] = end - start + machine_code;
-            warm[warm_count++] = machine_code;
-        }
-    }
-    suite_extra(b->report, cold_groups[which], "bare: cuModuleLoadData of the same PTX", "s", cold, cold_count);
-    suite_extra(b->report, cold_groups[which], "bare: cuLink of the same PTX, and cuModuleLoadData", "s", linked,
-                linked_count);
-    suite_extra(b->report, warm_groups[which], "bare: cuModuleLoadData of the same cubin", "s", warm, warm_count);
-    vy_ptx_free(&code);
+static double bare_text(void *user) {
+    const rig *r = user;
+    return load(r, r->code.text.data);
 }
 
-static void bench_ours(device_bench *b, size_t which, int samples) {
-    for (int from_disk = 0; from_disk < 2; from_disk++) {
-        double times[SAMPLES];
-        int count = 0;
-        for (int i = -1; i < samples; i++) {
-            double seconds = suite_ours_compile(files[which], from_disk);
-            if (seconds < 0)
-                break;
-            if (i >= 0)
-                times[count++] = seconds;
-        }
-        suite_extra(b->report, from_disk ? warm_groups[which] : cold_groups[which],
-                    from_disk ? "ours: found in the cache" : "ours: from a program", "s", times, count);
+static double bare_linked(void *user) {
+    const rig *r = user;
+    void *link;
+    double start = suite_now();
+    void *cubin = link_text(r, &link);
+    double linked = suite_now() - start, loaded = cubin ? load(r, cubin) : -1;
+    if (link)
+        r->bench->cu->link_destroy(link);
+    return loaded < 0 ? -1 : linked + loaded;
+}
+
+static double bare_cubin(void *user) {
+    const rig *r = user;
+    return load(r, r->cubin);
+}
+
+/* ---- ours ---- */
+
+static double ours_cold(void *user) {
+    return suite_ours_compile(((const rig *)user)->subject->file, 0);
+}
+
+static double ours_from_disk(void *user) {
+    return suite_ours_compile(((const rig *)user)->subject->file, 1);
+}
+
+/* The parts of it that are ours alone, once more for themselves. */
+static double ours_prepared(void *user) {
+    rig *r = user;
+    vy_ptx_code code;
+    if (!bench_ptx(r->bench, vyre_module_program(r->module, 0), &code, &r->halves))
+        return -1;
+    vy_ptx_free(&code);
+    return r->halves.prepare;
+}
+
+static double ours_written(void *user) {
+    rig *r = user;
+    double prepared = ours_prepared(r);
+    return prepared < 0 ? prepared : r->halves.emit;
+}
+
+/* ---- both ---- */
+
+static int prepare(rig *r) {
+    vyre_error error = VYRE_ERROR_INIT;
+    r->bench->cu->context_set(r->bench->cu->context);
+    if (!(r->module = suite_ours_parse(r->subject->file, NULL, &error))) {
+        printf("SKIP %s: %s\n", r->subject->file, error.message);
+        return 0;
     }
+    if (!bench_ptx(r->bench, vyre_module_program(r->module, 0), &r->code, NULL))
+        return 0;
+    if (!(r->cubin = link_text(r, &r->link)))
+        printf("SKIP %s: the driver does not link it\n", r->subject->file);
+    return r->cubin != NULL;
+}
+
+static void bench_subject(device_bench *b, const subject *subject) {
+    rig r = {.bench = b, .subject = subject};
+    int samples = b->quick ? 5 : subject->samples;
+    const bench_way cold[] = {
+        {.name = "bare: cuModuleLoadData of the same PTX", .user = &r, .timer = bare_text},
+        {.name = "bare: cuLink of the same PTX, and cuModuleLoadData", .user = &r, .timer = bare_linked},
+        {.name = "ours: from a program", .user = &r, .timer = ours_cold, .is_compared = 1},
+        {.name = "ours: of that, optimising, widening and legalising", .user = &r, .timer = ours_prepared},
+        {.name = "ours: of that, writing PTX", .user = &r, .timer = ours_written}};
+    const bench_way warm[] = {
+        {.name = "bare: cuModuleLoadData of the same cubin", .user = &r, .timer = bare_cubin},
+        {.name = "ours: found in the cache", .user = &r, .timer = ours_from_disk, .is_compared = 1}};
+    if (prepare(&r)) {
+        bench_contest(b, subject->cold, cold, sizeof cold / sizeof *cold, samples);
+        bench_contest(b, subject->warm, warm, sizeof warm / sizeof *warm, b->quick ? 5 : 31);
+    }
+    if (r.link)
+        b->cu->link_destroy(r.link);
+    vy_ptx_free(&r.code);
+    vyre_module_free(r.module);
 }
 
 void bench_compiles(device_bench *b) {
@@ -105,11 +142,8 @@ void bench_compiles(device_bench *b) {
     if (b->backend)
         suite_extra(b->report, "compile an empty program", "ours: the first compile of the process", "s", &first,
                     first > 0);
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        int samples = b->quick ? 5 : SAMPLES;
-        if (b->cu)
-            bench_bare(b, i, samples);
-        if (b->backend)
-            bench_ours(b, i, samples);
-    }
+    if (!b->cu || !b->backend)
+        return;
+    for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++)
+        bench_subject(b, &subjects[i]);
 }

@@ -13,6 +13,11 @@ typedef struct cu_kernel_node_params { /* as the driver lays it out */
     void *kernel, *context;
 } cu_kernel_node_params;
 
+/* Params of a launch as one block of bytes. */
+#define CU_PARAMS_END ((void *)0)
+#define CU_PARAMS_BYTES ((void *)1)
+#define CU_PARAMS_SIZE ((void *)2)
+
 /* X(name here, symbol, parameters) */
 #define CU_CALLS(X)                                                                                                    \
     X(init, "cuInit", (unsigned flags))                                                                                \

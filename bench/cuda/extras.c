@@ -11,44 +11,43 @@ vyre_pipeline *bench_compile(device_bench *b, const char *program) {
     return pipeline;
 }
 
-void bench_sample(device_bench *b, const char *group, const char *name, int samples, int count, bench_call *call,
-                  void *user) {
-    double times[SAMPLES];
-    int taken = 0;
-    samples = samples > SAMPLES ? SAMPLES : samples;
-    if (b->cu)
-        b->cu->context_set(b->cu->context);
-    for (int i = -1; i < samples; i++) {
-        double start = suite_now();
-        for (int k = 0; k < count; k++)
-            if (!call(user)) {
-                printf("SKIP %s, %s: it failed\n", group, name);
-                return;
-            }
-        if (i >= 0)
-            times[taken++] = (suite_now() - start) / count;
-    }
-    suite_extra(b->report, group, name, "s", times, taken);
+int bench_said(vyre_status status, const vyre_error *error) {
+    if (status != VYRE_OK)
+        printf("%s: %s\n", vyre_status_name(status), error->message);
+    return status == VYRE_OK;
+}
+
+int bench_launch_tiny(const device_bench *b, const tiny_params *params) {
+    size_t size = sizeof *params;
+    void *extra[] = {CU_PARAMS_BYTES, (void *)(uintptr_t)params, CU_PARAMS_SIZE, &size, CU_PARAMS_END};
+    return b->cu->launch(b->tiny, 1, 1, 1, 32, 1, 1, 0, b->cu->stream, NULL, extra);
 }
 
 void suite_device_extras(report *r, const int *available, int quick) {
     vyre_error error = VYRE_ERROR_INIT;
     char reason[REASON] = "";
     device_bench b = {.report = r, .cu = cu_open(reason, sizeof reason), .quick = quick};
-    if (b.cu && (b.hand = cu_load_built(b.cu, "hand.cubin", reason, sizeof reason)))
-        b.cu->module_function(&b.tiny, b.hand, "tiny");
+    b.module = suite_ours_parse("bench/suite/tiny.vyre", NULL, &error);
+    if (b.cu && b.module)
+        bench_load_tiny(&b);
     if (!b.tiny) {
-        printf("SKIP the bare driver: %s\n", reason);
+        printf("SKIP the bare driver: %s\n", reason[0] ? reason : error.message);
         b.cu = NULL;
     }
-    if (available[VERSION_OURS] && (b.module = suite_ours_parse("bench/suite/tiny.vyre", NULL, &error)))
+    if (b.cu && !(b.hand = cu_load_built(b.cu, "hand.cubin", reason, sizeof reason)))
+        printf("SKIP bare transfers: %s\n", reason);
+    if (available[VERSION_OURS] && b.module)
         b.backend = suite_ours_backend();
     if (!b.backend)
         printf("SKIP ours beside the driver: %s\n", error.message[0] ? error.message : r->missing[VERSION_OURS]);
     bench_launches(&b);
+    bench_handover(&b);
+    bench_batches(&b);
     bench_compiles(&b);
     bench_transfers(&b);
     vyre_module_free(b.module);
     if (b.hand)
         b.cu->module_unload(b.hand);
+    if (b.tiny_module)
+        b.cu->module_unload(b.tiny_module);
 }

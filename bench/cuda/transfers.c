@@ -84,33 +84,33 @@ static int from_ordinary(void *user) {
            t->cu->stream_synchronize(t->cu->stream) == 0;
 }
 
-static void bench_bare(device_bench *b) {
-    transfer t = {.cu = b->cu, .size = bytes_of(b)};
-    int samples = b->quick ? 3 : 5, good = 1;
+/* What the driver alone needs; 0 with a line. */
+static int prepare_bare(device_bench *b, transfer *t) {
+    int good = b->cu && b->hand;
+    if (!good)
+        return 0;
     b->cu->context_set(b->cu->context);
-    good = b->cu->module_function(&t.flip, b->hand, "flip") == 0 && b->cu->memory_allocate(&t.memory, t.size) == 0 &&
-           b->cu->host_allocate(&t.pinned, t.size, 0) == 0 && b->cu->stream_create(&t.other_stream, 1) == 0;
+    good = b->cu->module_function(&t->flip, b->hand, "flip") == 0 && b->cu->memory_allocate(&t->memory, t->size) == 0 &&
+           b->cu->host_allocate(&t->pinned, t->size, 0) == 0 && b->cu->stream_create(&t->other_stream, 1) == 0;
     for (size_t i = 0; i < PIECES && good; i++)
-        good = b->cu->event_create(&t.events[i], 2) == 0;
-    if (good) {
-        memset(t.pinned, 1, t.size);
-        bench_sample(b, group_of(b), up, samples, 1, to_device, &t);
-        bench_sample(b, group_of(b), change, samples, 1, work_alone, &t);
-        bench_sample(b, group_of(b), down, samples, 1, to_host, &t);
-        bench_sample(b, group_of(b), by_hand, samples, 1, overlapped, &t);
-        t.given = calloc(1, t.size);
-        t.got = calloc(1, t.size);
-        if (t.given && t.got)
-            bench_sample(b, group_of(b), ordinary, samples, 1, from_ordinary, &t);
-        free(t.given);
-        free(t.got);
-    } else {
+        good = b->cu->event_create(&t->events[i], 2) == 0;
+    t->given = calloc(1, t->size);
+    t->got = calloc(1, t->size);
+    if (!good || !t->given || !t->got) {
         printf("SKIP bare transfers: no memory\n");
+        return 0;
     }
-    if (t.pinned)
-        b->cu->host_free(t.pinned);
-    if (t.memory)
-        b->cu->memory_free(t.memory);
+    memset(t->pinned, 1, t->size);
+    return 1;
+}
+
+static void discard_bare(transfer *t) {
+    free(t->given);
+    free(t->got);
+    if (t->pinned)
+        t->cu->host_free(t->pinned);
+    if (t->memory)
+        t->cu->memory_free(t->memory);
 }
 
 /* ---- ours ---- */
@@ -193,7 +193,29 @@ static void bench_flights(device_bench *b, large *l) {
         vyre_outputs_free(&outputs[i]);
 }
 
-static void bench_ours(device_bench *b) {
+/* ---- both ---- */
+
+/* Ours in turns with the driver's ways, if there are any. */
+static void bench_once(device_bench *b, large *l) {
+    transfer t = {.cu = b->cu, .size = bytes_of(b)};
+    enum { UP, CHANGE, DOWN, BY_HAND, ORDINARY, OURS, WAYS };
+    const bench_way ways[WAYS] = {
+        [UP] = {.name = up, .call = to_device, .user = &t, .count = 1},
+        [CHANGE] = {.name = change, .call = work_alone, .user = &t, .count = 1},
+        [DOWN] = {.name = down, .call = to_host, .user = &t, .count = 1},
+        [BY_HAND] = {.name = by_hand, .call = overlapped, .user = &t, .count = 1},
+        [ORDINARY] = {.name = ordinary, .call = from_ordinary, .user = &t, .count = 1},
+        [OURS] = {.name = ours, .call = dispatch, .user = l, .count = 1, .is_compared = 1, .against = BY_HAND}};
+    const bench_way alone = {.name = ours, .call = dispatch, .user = l, .count = 1};
+    int samples = b->quick ? 3 : 7, has_bare = prepare_bare(b, &t);
+    if ((l->pipeline = bench_compile(b, "flip")))
+        bench_contest(b, group_of(b), has_bare ? ways : &alone, has_bare ? WAYS : 1, samples);
+    vyre_pipeline_release(l->pipeline);
+    vyre_outputs_free(&l->outputs);
+    discard_bare(&t);
+}
+
+static void bench_both(device_bench *b) {
     large l = {.outputs = VYRE_OUTPUTS_INIT};
     void *memory = malloc(bytes_of(b));
     if (!memory) {
@@ -202,10 +224,7 @@ static void bench_ours(device_bench *b) {
     }
     memset(memory, 1, bytes_of(b));
     l.input = (vyre_span){memory, bytes_of(b)};
-    if ((l.pipeline = bench_compile(b, "flip")))
-        bench_sample(b, group_of(b), ours, b->quick ? 3 : 5, 1, dispatch, &l);
-    vyre_pipeline_release(l.pipeline);
-    vyre_outputs_free(&l.outputs);
+    bench_once(b, &l);
     if ((l.pipeline = bench_compile(b, "turn")))
         bench_flights(b, &l);
     vyre_pipeline_release(l.pipeline);
@@ -237,9 +256,8 @@ static void draw(device_bench *b) {
 }
 
 void bench_transfers(device_bench *b) {
-    if (b->cu)
-        bench_bare(b);
-    if (b->backend)
-        bench_ours(b);
+    if (!b->backend)
+        return;
+    bench_both(b);
     draw(b);
 }

@@ -4,10 +4,40 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 void suite_extra(report *r, const char *group, const char *name, const char *unit, double *values, int count) {
     if (count > 0 && r->extra_count < EXTRAS)
-        r->extras[r->extra_count++] = (extra){group, name, unit, suite_statistic(values, count)};
+        r->extras[r->extra_count++] =
+            (extra){.group = group, .name = name, .unit = unit, .value = suite_statistic(values, count)};
+}
+
+void suite_extra_against(report *r, const char *group, const char *name, const char *unit, double *values, int count,
+                         const char *against, const double *others) {
+    enum { MOST = 1024 };
+    double adds[MOST], ratios[MOST];
+    count = count < MOST ? count : MOST;
+    for (int i = 0; i < count; i++) {
+        adds[i] = values[i] - others[i];
+        ratios[i] = others[i] > 0 ? values[i] / others[i] : 0;
+    }
+    size_t at = r->extra_count;
+    suite_extra(r, group, name, unit, values, count);
+    if (r->extra_count == at)
+        return;
+    r->extras[at].against = against;
+    r->extras[at].adds = suite_quartiles(adds, count);
+    r->extras[at].ratio = suite_quartiles(ratios, count);
+}
+
+void suite_say_against(const extra *e, const char *micro, char *to, size_t room) {
+    int is_time = strcmp(e->unit, "s") == 0;
+    double factor = is_time ? 1e6 : 1;
+    to[0] = 0;
+    if (e->against)
+        snprintf(to, room, "adds %.3f %s (%.3f to %.3f), x%.3f (%.3f to %.3f) of %s", e->adds.median * factor,
+                 is_time ? micro : e->unit, e->adds.low * factor, e->adds.high * factor, e->ratio.median, e->ratio.low,
+                 e->ratio.high, e->against);
 }
 
 void suite_span(report *r, const char *picture, const char *lane, const char *name, double start, double end) {

@@ -29,6 +29,11 @@ statistic suite_statistic(double *times, int count) {
     return s;
 }
 
+quartiles suite_quartiles(double *values, int count) {
+    qsort(values, (size_t)count, sizeof *values, compare);
+    return count > 0 ? (quartiles){values[count / 4], values[count / 2], values[count * 3 / 4]} : (quartiles){0, 0, 0};
+}
+
 int suite_is_busy(const report *r) {
     return r->load > 0.5 && r->load > 0.1 * r->cores;
 }

@@ -350,8 +350,10 @@ static void print_summary(const report *r) {
     for (size_t i = 0; i < r->extra_count; i++) {
         const extra *e = &r->extras[i];
         int is_time = strcmp(e->unit, "s") == 0;
-        printf("%s, %s: %.3f %s\n", e->group, e->name, is_time ? e->value.median * 1e6 : e->value.median,
-               is_time ? "us" : e->unit);
+        char against[256];
+        suite_say_against(e, "us", against, sizeof against);
+        printf("%s, %s: %.3f %s%s%s\n", e->group, e->name, is_time ? e->value.median * 1e6 : e->value.median,
+               is_time ? "us" : e->unit, against[0] ? "; " : "", against);
     }
     for (int v = VERSION_C; v < VERSION_COUNT; v++) {
         size_t count;

@@ -168,15 +168,20 @@ static void rows(FILE *to, const report *r, figure figure) {
 }
 
 static void extras(FILE *to, const report *r) {
-    fputs(
-        "<h2>Dispatch, compiling, bandwidth</h2>\n<table><tr><th>what</th><th></th><th>median</th><th>best</th></tr>\n",
-        to);
+    fputs("<h2>Dispatch, compiling, "
+          "bandwidth</h2>\n<table><tr><th>what</th><th></th><th>median</th><th>best</th><th>in turns "
+          "with another</th></tr>\n",
+          to);
     for (size_t i = 0; i < r->extra_count; i++) {
         const extra *e = &r->extras[i];
         int is_time = strcmp(e->unit, "s") == 0;
         double factor = is_time ? 1e6 : 1, best = is_time ? e->value.min : fmax(e->value.median, e->value.min);
-        fprintf(to, "<tr><td>%s</td><td style=\"text-align:left\">%s</td><td>%.3f %s</td><td>%.3f</td></tr>\n",
-                e->group, e->name, e->value.median * factor, is_time ? "µs" : e->unit, best * factor);
+        char against[256];
+        suite_say_against(e, "µs", against, sizeof against);
+        fprintf(to,
+                "<tr><td>%s</td><td style=\"text-align:left\">%s</td><td>%.3f %s</td><td>%.3f</td>"
+                "<td style=\"text-align:left\">%s</td></tr>\n",
+                e->group, e->name, e->value.median * factor, is_time ? "µs" : e->unit, best * factor, against);
     }
     fputs("</table>\n", to);
 }

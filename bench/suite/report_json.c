@@ -26,6 +26,10 @@ static void figures(FILE *to, const statistic *s) {
             s->samples);
 }
 
+static void paired(FILE *to, const char *name, const quartiles *q) {
+    fprintf(to, ", \"%s\": {\"median\": %.9g, \"low\": %.9g, \"high\": %.9g}", name, q->median, q->low, q->high);
+}
+
 static void machine(FILE *to, const report *r) {
     field(to, "date", r->date, ", ");
     field(to, "commit", r->commit, ",\n ");
@@ -110,6 +114,12 @@ int suite_write_json(const report *r, const char *path) {
         fprintf(to, "%s\n  {\"group\": \"%s\", \"name\": \"%s\", \"unit\": \"%s\", \"value\": ", i ? "," : "",
                 r->extras[i].group, r->extras[i].name, r->extras[i].unit);
         figures(to, &r->extras[i].value);
+        if (r->extras[i].against) {
+            fputs(", ", to);
+            field(to, "against", r->extras[i].against, "");
+            paired(to, "adds", &r->extras[i].adds);
+            paired(to, "ratio", &r->extras[i].ratio);
+        }
         fputc('}', to);
     }
     fputc(']', to);

@@ -127,6 +127,12 @@ typedef struct statistic {
 } statistic;
 statistic suite_statistic(double *times, int count);
 
+/* Of paired samples: versions that took turns, one of each. */
+typedef struct quartiles {
+    double low, median, high;
+} quartiles;
+quartiles suite_quartiles(double *values, int count);
+
 typedef struct row {
     const kernel *kernel;
     size_t n;
@@ -140,6 +146,9 @@ typedef struct row {
 typedef struct extra {
     const char *group, *name, *unit; /* unit "s", "GB/s" or "" */
     statistic value;
+    const char *against; /* NULL, or the name of what it was compared with, sample by sample: */
+    quartiles adds;      /* this less that */
+    quartiles ratio;     /* this over that */
 } extra;
 enum { EXTRAS = 64, ROWS = 80, SPANS = 1024, ANCHORS = 1 << 14 };
 
@@ -176,6 +185,11 @@ double suite_geometric_mean(const report *r, version peer, const char *size, fig
 /* What the figure compares of a row; 0 if it is not there. */
 double suite_figure(const row *row, version v, figure figure);
 void suite_extra(report *r, const char *group, const char *name, const char *unit, double *values, int count);
+/* The same, with what was measured in turns with it, sample for sample. */
+void suite_extra_against(report *r, const char *group, const char *name, const char *unit, double *values, int count,
+                         const char *against, const double *others);
+/* What an extra says of the two: "adds 0.12 us (0.10 to 0.15), x1.013 of ..."; "" if there is nothing to compare with. */
+void suite_say_against(const extra *e, const char *micro, char *to, size_t room);
 void suite_span(report *r, const char *picture, const char *lane, const char *name, double start, double end);
 
 /* The names of versions in files and on pages. */

@@ -1,0 +1,35 @@
+#include "ptx.h"
+
+#include "emit/ptx/prepare.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int bench_ptx(const device_bench *b, vyre_program *program, vy_ptx_code *code, ptx_times *times) {
+    vyre_error error = VYRE_ERROR_INIT;
+    const vy_ptx_prepare_options options = {.architecture = (uint32_t)b->cu->architecture};
+    vy_ptx_prepared prepared = {0};
+    memset(code, 0, sizeof *code);
+    double start = suite_now(), between = start;
+    vyre_status status = vy_ptx_prepare(program, &options, &prepared, &error);
+    if (status == VYRE_OK) {
+        between = suite_now();
+        status = vy_ptx_emit(prepared.program, &(vy_ptx_options){.architecture = options.architecture}, code, &error);
+    }
+    if (times)
+        *times = (ptx_times){between - start, suite_now() - between};
+    vyre_program_release(prepared.program);
+    if (status != VYRE_OK)
+        printf("SKIP PTX of %s: %s\n", vyre_program_name(program), error.message);
+    return status == VYRE_OK;
+}
+
+void bench_load_tiny(device_bench *b) {
+    vy_ptx_code code;
+    if (!bench_ptx(b, vyre_module_find(b->module, "tiny"), &code, NULL))
+        return;
+    if (b->cu->module_load(&b->tiny_module, code.text.data) ||
+        b->cu->module_function(&b->tiny, b->tiny_module, code.entry))
+        printf("SKIP the bare driver: it does not load the PTX of tiny.vyre\n");
+    vy_ptx_free(&code);
+}
