@@ -145,9 +145,109 @@ static for_bounds wide_bounds(vy_gen *g, vyre_type type, int uniform) {
     return made;
 }
 
+/* Lets the number of trips and what they count be seen in a variable from outside. */
+static void count_trip(vy_gen *g, uint32_t counter, vyre_type type, uint32_t variable) {
+    uint32_t sum = vy_draft_variable(&g->draft, counter), now;
+    sum = vy_gen_with(g, VYRE_OP_ROTL, type, sum, 5);
+    now = vy_draft_variable(&g->draft, variable);
+    sum = vy_draft_op(&g->draft, VYRE_OP_XOR, type, sum, now, VY_NONE);
+    vy_draft_assign(&g->draft, counter, sum);
+}
+
+static void write_for(vy_gen *g, vyre_type type, const for_bounds *bounds, int uniform, uint32_t counter) {
+    uint32_t variable = vy_draft_for(&g->draft, vy_gen_name(g, 'k'), type, bounds->from, bounds->to, bounds->step);
+    uint32_t scope = g->variables.count;
+    vy_gen_declare(g, variable, type, 0, uniform);
+    if (counter != VY_NONE)
+        count_trip(g, counter, type, variable);
+    write_loop_body(g, uniform, bounds->trips);
+    g->variables.count = scope;
+    vy_draft_end(&g->draft);
+}
+
+/* ---- loops along local ids ----
+ *
+ * Every invocation has trips of its own, as where a workgroup goes through something in strides, and some do not come there at all:
+ *
+ *     var v = …
+ *     if CONDITION { for k in local_index .. 100 step 32 { v = rotl(v, 5) ^ k … } } */
+
+/* A local id: axis 3 is the index in the workgroup. */
+static uint32_t local_id(vy_gen *g, vyre_type type, uint32_t axis) {
+    uint32_t id = axis == 3 ? vy_draft_builtin(&g->draft, VYRE_BUILTIN_LOCAL_INDEX, 0)
+                            : vy_draft_builtin(&g->draft, VYRE_BUILTIN_LOCAL_ID, axis);
+    return type == VYRE_TYPE_U32 ? id : vy_draft_op(&g->draft, VYRE_OP_CAST, type, id, VY_NONE, VY_NONE);
+}
+
+/* Down from the id; up to it; a few elements from it on; or from it in strides, mostly of all ids. Never more than four trips. */
+static for_bounds local_bounds(vy_gen *g, vyre_type type) {
+    enum { TRIPS = 4 };
+    uint32_t axis = vy_gen_below(g, 6), draw = vy_gen_below(g, 6);
+    axis = axis > 3 ? 3 : axis;
+    uint32_t count = axis == 3 ? g->size : g->workgroup[axis];
+    uint32_t stride = vy_gen_chance(g, 1, 2) ? count : 1 + vy_gen_below(g, count + 3);
+    uint32_t reach = stride * (1 + vy_gen_below(g, TRIPS));
+    for_bounds made = {.step = VY_NONE, .trips = TRIPS};
+    if (draw == 0 && vy_type_layouts[type].classes == VYRE_CLASS_SIGNED) {
+        made.from = local_id(g, type, axis);
+        made.to = vy_draft_literal(&g->draft, type, count - 1 - (uint64_t)reach);
+        made.step = vy_draft_literal(&g->draft, type, 0 - (uint64_t)stride);
+    } else if (draw == 1) {
+        made.from = vy_draft_literal(&g->draft, type, vy_gen_below(g, 3));
+        made.to = local_id(g, type, axis);
+        made.step = vy_draft_literal(&g->draft, type, (count + TRIPS - 1) / TRIPS);
+    } else if (draw == 2) {
+        made.from = local_id(g, type, axis);
+        made.to = local_id(g, type, axis);
+        uint32_t length = vy_gen_with(g, VYRE_OP_AND, type, vy_gen_expr(g, type, 1), 3);
+        made.to = vy_draft_op(&g->draft, VYRE_OP_ADD, type, made.to, length, VY_NONE);
+    } else {
+        made.from = local_id(g, type, axis);
+        made.to = vy_draft_literal(&g->draft, type, reach - vy_gen_below(g, stride));
+        made.step = vy_draft_literal(&g->draft, type, stride);
+    }
+    return made;
+}
+
+/* Of each invocation: often one that half of them meet. */
+static uint32_t local_condition(vy_gen *g) {
+    if (vy_gen_chance(g, 1, 2))
+        return vy_gen_expr(g, VYRE_TYPE_BOOL, 2);
+    vyre_type type = vy_gen_integer_type(g);
+    uint32_t bit = vy_gen_with(g, VYRE_OP_AND, type, vy_gen_expr(g, type, 1), 1), zero;
+    zero = vy_draft_literal(&g->draft, type, 0);
+    return vy_draft_op(&g->draft, VYRE_OP_EQ, VYRE_TYPE_BOOL, bit, zero, VY_NONE);
+}
+
+/* The counter, and the loop: in two of three cases under a condition. */
+static void write_for_locals(vy_gen *g) {
+    vyre_type type = vy_gen_integer_type(g);
+    if (vy_type_layouts[type].bits < 16) /* ids and strides do not fit */
+        type = VYRE_TYPE_U32;
+    uint32_t counter = vy_draft_var(&g->draft, vy_gen_name(g, 'v'), type, vy_gen_expr(g, type, 1));
+    vy_gen_declare(g, counter, type, 1, 0);
+    vy_gen_place place = g->place;
+    int is_open = vy_gen_chance(g, 2, 3);
+    g->left -= 2u + (unsigned)is_open;
+    if (is_open) {
+        vy_draft_if(&g->draft, local_condition(g));
+        g->place.uniform = 0;
+        g->place.nesting++;
+    }
+    for_bounds bounds = local_bounds(g, type);
+    write_for(g, type, &bounds, 0, counter);
+    if (is_open)
+        vy_draft_end(&g->draft);
+    g->place = place;
+}
+
 int vy_gen_for(vy_gen *g) {
     if (!may_loop(g))
         return 0;
+    if (g->left > 4 && vy_gen_chance(g, 1, 4)) {
+        write_for_locals(g);
+        return 1;
+    }
     vyre_type type = vy_gen_integer_type(g);
     /* A loop with uniform bounds that lanes may leave on their own is not uniform. */
     int uniform = g->place.uniform && vy_gen_chance(g, 2, 3);
@@ -155,12 +255,7 @@ int vy_gen_for(vy_gen *g) {
     for_bounds bounds = draw < 5   ? literal_bounds(g, type)
                         : draw < 8 ? masked_bounds(g, type, uniform)
                                    : wide_bounds(g, type, uniform);
-    uint32_t variable = vy_draft_for(&g->draft, vy_gen_name(g, 'k'), type, bounds.from, bounds.to, bounds.step);
-    uint32_t scope = g->variables.count;
-    vy_gen_declare(g, variable, type, 0, uniform);
-    write_loop_body(g, uniform, bounds.trips);
-    g->variables.count = scope;
-    vy_draft_end(&g->draft);
+    write_for(g, type, &bounds, uniform, VY_NONE);
     return 1;
 }
 

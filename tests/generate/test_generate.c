@@ -96,6 +96,34 @@ static void everything_the_language_has_occurs(void **state) {
     assert_int_equal(report.empty, 0);
 }
 
+static int is_local_id(const vyre_program *program, uint32_t root) {
+    const vy_expr *e = &program->exprs.items[root];
+    if (e->kind == VY_EXPR_OP && e->op == VYRE_OP_CAST)
+        e = &program->exprs.items[e->a];
+    return e->kind == VY_EXPR_BUILTIN && (e->op == VYRE_BUILTIN_LOCAL_INDEX || e->op == VYRE_BUILTIN_LOCAL_ID);
+}
+
+/* Loops that start at a local id, one that ends there, and such a loop in a branch. */
+static void loops_along_local_ids_occur_under_conditions(void **state) {
+    (void)state;
+    unsigned starts = 0, ends = 0, guarded = 0;
+    for (uint64_t seed = 0; seed < 1000; seed++) {
+        vyre_case *made = generate((vyre_generate_options){.seed = seed});
+        const vyre_program *program = vyre_case_program(made);
+        for (uint32_t i = 1; i < program->stmts.count; i++) {
+            const vy_stmt *s = &program->stmts.items[i];
+            if (s->kind != VY_STMT_FOR)
+                continue;
+            int is_start = is_local_id(program, s->a);
+            starts += (unsigned)is_start;
+            ends += (unsigned)is_local_id(program, s->b);
+            guarded += is_start && program->stmts.items[i - 1].kind == VY_STMT_IF;
+        }
+        vyre_case_free(made);
+    }
+    assert_true(starts > 60 && ends > 8 && guarded > 40);
+}
+
 /* ---- knobs ---- */
 
 static double mean_statements(unsigned knob) {
@@ -319,6 +347,7 @@ int main(void) {
         cmocka_unit_test(another_seed_gives_another_program),
         cmocka_unit_test(no_options_means_the_defaults),
         cmocka_unit_test(everything_the_language_has_occurs),
+        cmocka_unit_test(loops_along_local_ids_occur_under_conditions),
         cmocka_unit_test(statements_says_about_how_many),
         cmocka_unit_test(depth_bounds_expressions),
         cmocka_unit_test(invocations_bounds_the_grid),
