@@ -1,5 +1,5 @@
 /* Code: what was compiled of a program, loaded on the device, and what a dispatch has to know of it. Counted references; constant but for what is found out when it is
- * first needed: the kernels for pieces of a grid and for many rows at once, and whether the program can be cut into slices.
+ * first needed: the kernels for pieces of a grid and for many rows at once, whether the program can be cut into slices, and what of small host bytes need not be copied.
  *
  * An object is a header and a cubin: what the disk cache keeps. */
 #ifndef VY_BACKENDS_CUDA_CODE_H
@@ -66,6 +66,8 @@ struct vy_cuda_code {
     vy_cover *covers; /* by buffer: what is written whole is not cleared before */
     _Atomic int slicing;
     uint8_t roles[VY_LIMIT_BUFFERS]; /* if it can: vy_cuda_role */
+    _Atomic int is_direct_known;
+    uint8_t direct_costs[VY_LIMIT_BUFFERS]; /* then: direct.h */
     char name[VY_LIMIT_NAME + 1];
 };
 

@@ -9,7 +9,7 @@
  *               without a pipeline
  *   interop.c   memory and streams of others; nvtx.c ranges for profilers, injection.c how they get them
  *   launch.c    params, control blocks, grids; together.c launches with grid barriers; clock.c the device's clock against ours
- *   flight.c    one dispatch: bound, uploaded, launched, awaited, judged, read back; slices.c a large one in pieces that overlap; move.c large copies by several
+ *   flight.c    one dispatch: bound, uploaded, launched, awaited, judged, read back; direct.c a small one without copies; slices.c a large one in pieces that overlap; move.c large copies by several
  *               threads
  *   dispatch.c  the entries of the backend's table, pipeline.c those of a pipeline's, pending.c dispatches in flight, ahead.c their large outputs and watch.c who waits for them, sequence.c several launches and one wait, graph.c the
  *               same as graphs that are kept, table.c many rows as one launch
@@ -60,6 +60,7 @@ typedef struct vy_cuda_facts {
     uint32_t bandwidth_gbps, copy_engines;
     uint64_t memory_bytes;
     uint32_t threads_per_multiprocessor; /* at most, if it is not known */
+    uint32_t direct_bytes;               /* of a dispatch that may use pinned memory as it is (direct.h) */
     uint8_t has_pools;
     uint8_t has_together; /* launches whose blocks all run at the same time, and an emitter for their grid barriers */
 } vy_cuda_facts;

@@ -1,6 +1,7 @@
 /* The device (facts.h). */
 #include "backends/cuda/facts.h"
 
+#include "backends/cuda/direct.h"
 #include "base/status.h"
 #include "emit/ptx/ptx.h"
 #include "ir/limits.h"
@@ -36,6 +37,17 @@ static int may_launch_together(void) {
     return !given || strcmp(given, "0") != 0;
 }
 
+/* One address for pinned memory on both sides, and that much of it for one dispatch; VYRE_CUDA_DIRECT for who wants to measure, or to do without. */
+static uint32_t ask_direct(const vy_cuda_api *api, int device) {
+    const char *given = secure_getenv("VYRE_CUDA_DIRECT");
+    int ignored = 0;
+    unsigned long bytes = given ? strtoul(given, NULL, 10) : VY_CUDA_DIRECT_BYTES;
+    if (!ask(api, device, VY_CU_DEVICE_UNIFIED_ADDRESSING, &ignored) ||
+        !ask(api, device, VY_CU_DEVICE_MAPS_HOST_MEMORY, &ignored))
+        return 0;
+    return bytes < VY_CUDA_SMALL ? (uint32_t)bytes : VY_CUDA_SMALL;
+}
+
 static int ask_all(const vy_cuda_api *api, int device, vy_cuda_facts *out) {
     int result = 0, ignored = 0;
 #define X(attribute, field) out->field = ask(api, device, VY_CU_DEVICE_##attribute, &result);
@@ -55,6 +67,7 @@ static int ask_all(const vy_cuda_api *api, int device, vy_cuda_facts *out) {
     out->threads_per_multiprocessor = threads ? threads : MOST_THREADS;
     out->has_together = may_launch_together() && out->architecture >= VY_PTX_GRID_BARRIERS && api->launch_together &&
                         api->occupancy && ask(api, device, VY_CU_DEVICE_COOPERATIVE, &ignored) != 0;
+    out->direct_bytes = ask_direct(api, device);
     out->has_pools = api->pool_create && api->pool_destroy && api->pool_set && api->pool_get && api->pool_trim &&
                      api->pool_allocate && api->pool_free && ask(api, device, VY_CU_DEVICE_MEMORY_POOLS, &ignored) != 0;
     return result;

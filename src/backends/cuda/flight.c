@@ -2,6 +2,7 @@
 #include "backends/cuda/flight.h"
 
 #include "backends/cuda/ahead.h"
+#include "backends/cuda/direct.h"
 #include "backends/cuda/memory.h"
 #include "backends/cuda/move.h"
 #include "backends/cuda/slices.h"
@@ -11,8 +12,6 @@
 
 #include <sys/mman.h>
 
-/* Buffers in the arena start at multiples of it, as the driver's own do. */
-enum { ALIGNMENT = 256 };
 /* So many zeros are sent along with the inputs: less than a fill of its own takes. */
 enum { ZEROS_SENT = 16 << 10 };
 
@@ -27,7 +26,7 @@ vyre_status vy_cuda_flight_start(vy_cuda_flight *f, vy_cuda_code *code, const vy
     f->timing = timing;
     f->ahead = NULL;
     f->start_ns = timing ? vy_clock_now() : 0;
-    f->read_start = f->clear_start = f->clear_end = f->arena_bytes = 0;
+    f->read_start = f->clear_start = f->clear_end = f->copied_end = f->zero_start = f->arena_bytes = 0;
     f->is_small = 0;
     f->is_finished = 1;
     f->was_told = 0;
@@ -44,29 +43,41 @@ void vy_cuda_flight_end(vy_cuda_flight *f) {
 
 /* ---- binding ---- */
 
-/* In the arena, by what happens to them: read; read and written; written, and cleared before; written whole. */
-static int rank_of(const vy_cuda_flight *f, const vyre_launch *launch, uint32_t buffer) {
-    const vy_cuda_code *code = f->code;
+/* In the arena, by what happens to them. */
+enum { READ, READ_AND_WRITTEN, CLEARED, WRITTEN_WHOLE, DIRECT, DIRECT_CLEARED, RANKS };
+
+static int rank_of(const vy_cuda_code *code, uint32_t buffer, int is_cleared, int is_direct) {
+    if (is_direct)
+        return is_cleared ? DIRECT_CLEARED : DIRECT;
     if (!vy_cuda_is_output(code, buffer))
-        return 0;
+        return READ;
     if (vy_cuda_is_input(code, buffer))
-        return 1;
-    return 2 + vy_cover_holds(&code->covers[buffer], buffer, launch->elements, launch->params, launch->groups);
+        return READ_AND_WRITTEN;
+    return is_cleared ? CLEARED : WRITTEN_WHOLE;
+}
+
+static int is_cleared(const vy_cuda_code *code, const vyre_launch *launch, uint32_t buffer) {
+    return !vy_cuda_is_input(code, buffer) &&
+           !vy_cover_holds(&code->covers[buffer], buffer, launch->elements, launch->params, launch->groups);
 }
 
 static void lay_out(vy_cuda_flight *f, const vyre_launch *launch) {
-    uint64_t at = 0, *const starts[] = {NULL, &f->read_start, &f->clear_start, &f->clear_end};
-    uint8_t ranks[VY_LIMIT_BUFFERS];
+    uint64_t at = 0, first;
+    uint64_t *const starts[RANKS] = {&first,        &f->read_start, &f->clear_start,
+                                     &f->clear_end, &f->copied_end, &f->zero_start};
+    uint8_t ranks[VY_LIMIT_BUFFERS], cleared[VY_LIMIT_BUFFERS], direct[VY_LIMIT_BUFFERS];
     for (uint32_t i = 0; i < f->code->buffer_count; i++)
-        ranks[i] = (uint8_t)rank_of(f, launch, i);
-    for (int rank = 0; rank < 4; rank++) {
-        if (starts[rank])
-            *starts[rank] = at;
+        cleared[i] = (uint8_t)is_cleared(f->code, launch, i);
+    vy_cuda_direct_choose(f, launch, cleared, direct);
+    for (uint32_t i = 0; i < f->code->buffer_count; i++)
+        ranks[i] = (uint8_t)rank_of(f->code, i, cleared[i], direct[i]);
+    for (int rank = 0; rank < RANKS; rank++) {
+        *starts[rank] = at;
         for (uint32_t i = 0; i < f->code->buffer_count; i++) {
             if (f->offsets[i] == VY_CUDA_RESIDENT || ranks[i] != rank)
                 continue;
             f->offsets[i] = at;
-            at += (f->sizes[i] + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+            at += vy_cuda_room_of(f->sizes[i]);
         }
     }
     f->arena_bytes = at;
@@ -111,11 +122,8 @@ static vyre_status copy_in(vy_cuda_flight *f, const void *from, uint64_t size, v
 }
 
 static vyre_status upload_small(vy_cuda_flight *f, uint64_t *cleared, vyre_error *error) {
-    uint8_t *staging;
+    uint8_t *staging = f->lane->staging.chunks[0];
     uint64_t end = f->clear_start;
-    vyre_status status = vy_cuda_staging_first(f->cuda, &f->lane->staging, (size_t)f->arena_bytes, &staging, error);
-    if (status != VYRE_OK)
-        return status;
     for (uint32_t i = 0; i < f->code->buffer_count; i++)
         if (is_uploaded(f, i))
             memcpy(staging + f->offsets[i], f->sources[i], (size_t)f->sizes[i]);
@@ -123,6 +131,7 @@ static vyre_status upload_small(vy_cuda_flight *f, uint64_t *cleared, vyre_error
         memset(staging + end, 0, (size_t)(f->clear_end - end));
         end = f->clear_end;
     }
+    memset(staging + f->zero_start, 0, (size_t)(f->arena_bytes - f->zero_start));
     *cleared = end;
     return copy_in(f, staging, end, error);
 }
@@ -148,11 +157,15 @@ static vyre_status upload_large(vy_cuda_flight *f, vyre_error *error) {
     return status;
 }
 
+/* Pinned memory has one address for both sides, if anything is direct. */
 vyre_status vy_cuda_flight_place(vy_cuda_flight *f, vyre_error *error) {
-    vyre_status status = vy_cuda_lane_reserve(f->cuda, f->lane, f->arena_bytes, error);
+    uint8_t *staging = NULL;
+    vyre_status status = vy_cuda_lane_reserve(f->cuda, f->lane, f->copied_end, error);
+    if (status == VYRE_OK && f->is_small)
+        status = vy_cuda_staging_first(f->cuda, &f->lane->staging, (size_t)f->arena_bytes, &staging, error);
     for (uint32_t i = 0; i < f->code->buffer_count; i++)
         if (f->offsets[i] != VY_CUDA_RESIDENT)
-            f->addresses[i] = f->lane->arena + f->offsets[i];
+            f->addresses[i] = (f->offsets[i] < f->copied_end ? f->lane->arena : (uintptr_t)staging) + f->offsets[i];
     return status;
 }
 
@@ -197,7 +210,7 @@ static vyre_status launch_timed(vy_cuda_flight *f, const vyre_launch *launch, vy
 }
 
 static vyre_status read_back(vy_cuda_flight *f, vyre_error *error) {
-    uint64_t size = f->arena_bytes - f->read_start;
+    uint64_t size = f->copied_end - f->read_start;
     if (!f->is_small || !size)
         return VYRE_OK;
     return vy_cuda_check(f->cuda,

@@ -7,7 +7,7 @@
  *   vy_cuda_flight_end        gives the lane back, whatever happened
  *
  * Host bytes lie in the lane's arena: inputs first, then what is read and written, then what is only written and starts as zero, then what is written whole, so that one copy brings all that goes there and one
- * all that comes back, if they are small. Large ones pass through the staging in pieces. */
+ * all that comes back, if they are small. Large ones pass through the staging in pieces. Behind all these is what stays in the staging, where the kernel comes to it (direct.h). */
 #ifndef VY_BACKENDS_CUDA_FLIGHT_H
 #define VY_BACKENDS_CUDA_FLIGHT_H
 
@@ -25,17 +25,22 @@ typedef struct vy_cuda_flight {
     vyre_timing *timing;         /* NULL: not asked for */
     struct vy_cuda_ahead *ahead; /* brings the outputs; NULL: nobody does before they are asked for */
     uint64_t start_ns, submitted_ns;
-    uint64_t read_start, clear_start, clear_end,
-        arena_bytes;     /* in the arena: what comes back; what starts as zero; all */
-    uint8_t is_small;    /* passes through the first chunk as a whole */
-    uint8_t is_finished; /* nothing is under way on the lane */
-    uint8_t was_told;    /* somebody else told the kernel to end */
+    uint64_t read_start, clear_start, clear_end;  /* in the arena: what comes back; what starts as zero */
+    uint64_t copied_end, zero_start, arena_bytes; /* behind it: what is direct; what of that starts as zero; all */
+    uint8_t is_small;                             /* passes through the first chunk as a whole */
+    uint8_t is_finished;                          /* nothing is under way on the lane */
+    uint8_t was_told;                             /* somebody else told the kernel to end */
     vy_cu_address addresses[VY_LIMIT_BUFFERS];
     const void *sources[VY_LIMIT_BUFFERS]; /* host bytes of inputs */
     uint64_t offsets[VY_LIMIT_BUFFERS];    /* in the arena; VY_CUDA_RESIDENT: not there */
     uint64_t sizes[VY_LIMIT_BUFFERS];      /* bytes */
 } vy_cuda_flight;
 #define VY_CUDA_RESIDENT UINT64_MAX
+
+/* Buffers in the arena start at multiples of 256, as the driver's own do: the bytes that one takes there. */
+static inline uint64_t vy_cuda_room_of(uint64_t size) {
+    return (size + 255) / 256 * 256;
+}
 
 /* Inside, as all here. */
 vyre_status vy_cuda_flight_start(vy_cuda_flight *flight, vy_cuda_code *code, const vyre_launch *launch,

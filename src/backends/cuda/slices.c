@@ -102,7 +102,8 @@ static vyre_status ask(vy_cuda_code *code, int *can_be_cut, vyre_error *error) {
     if (status != VYRE_OK)
         return status;
     pthread_mutex_lock(&code->cuda->lock);
-    memcpy(code->roles, roles, code->buffer_count);
+    if (atomic_load(&code->slicing) == VY_CUDA_NOT_ASKED) /* who was faster is read already */
+        memcpy(code->roles, roles, code->buffer_count);
     atomic_store_explicit(&code->slicing, *can_be_cut ? VY_CUDA_CAN_BE_CUT : VY_CUDA_CANNOT_BE_CUT,
                           memory_order_release);
     pthread_mutex_unlock(&code->cuda->lock);

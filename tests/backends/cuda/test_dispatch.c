@@ -706,7 +706,7 @@ static int our_round_trip(cost *k) {
     return vyre_pipeline_dispatch_into(k->r->pipelines[ADD], &k->arguments, NULL, &k->r->c.given, NULL, NULL);
 }
 
-static void a_small_round_trip_is_two_copies_and_a_launch(void **state) {
+static void a_small_round_trip_beside_two_copies_and_a_launch(void **state) {
     (void)state;
     static rig r;
     static uint32_t x[1024];
@@ -798,7 +798,7 @@ int main(void) {
         cmocka_unit_test(deadlines_are_kept_to_some_milliseconds),
         cmocka_unit_test(the_device_computes_what_is_promised),
         cmocka_unit_test(a_resident_dispatch_is_a_launch_and_a_wait),
-        cmocka_unit_test(a_small_round_trip_is_two_copies_and_a_launch),
+        cmocka_unit_test(a_small_round_trip_beside_two_copies_and_a_launch),
         cmocka_unit_test(compiling_takes_as_long_as_the_drivers_compiler),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

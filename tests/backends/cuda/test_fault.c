@@ -20,7 +20,8 @@ static const char texts[] =
     " let y = x[len(x) - 1 - i]\n if y == 999999 { trap 7 }\n grid_barrier\n"
     " if i < len(x) { x[len(x) - 1 - i] = y + 1 }\n}\n";
 
-enum { SMALL = 1000, LARGE = 600000, SLICED = 4500000 };
+/* Elements: what is not copied at all, what is in one piece, in several, and by several threads. */
+enum { SMALL = 1000, MEDIUM = 20000, LARGE = 600000, SLICED = 4500000 };
 
 typedef struct scenario {
     vyre_program *plain, *trapping, *meeting;
@@ -64,6 +65,11 @@ static vyre_status host_bytes(course *c, vyre_error *error) {
     vyre_status status = vyre_pipeline_dispatch(c->plain, &arguments, NULL, &c->outputs, NULL, error);
     if (status == VYRE_OK)
         check(c, c->outputs.items[0].data, SMALL, 1);
+    arguments = arguments_of(c, MEDIUM, &span, &a, &counts);
+    if (status == VYRE_OK)
+        status = vyre_pipeline_dispatch(c->plain, &arguments, NULL, &c->outputs, NULL, error);
+    if (status == VYRE_OK)
+        check(c, c->outputs.items[0].data, MEDIUM, 1);
     arguments = arguments_of(c, LARGE, &span, &a, &counts);
     if (status == VYRE_OK)
         status = vyre_pipeline_dispatch_timed(c->plain, &arguments, NULL, &c->outputs, &timing, NULL, error);
@@ -441,15 +447,39 @@ static void every_call_of_the_driver_may_fail(void **state) {
 
 /* ---- recovery ---- */
 
-static vyre_status dispatch(course *c, vyre_error *error) {
+static vyre_status dispatch(course *c, size_t count, vyre_error *error) {
     vyre_span span;
     vyre_scalar a;
     uint64_t counts;
-    vyre_arguments arguments = arguments_of(c, SMALL, &span, &a, &counts);
+    vyre_arguments arguments = arguments_of(c, count, &span, &a, &counts);
     vyre_status status = vyre_pipeline_dispatch(c->plain, &arguments, NULL, &c->outputs, NULL, error);
     if (status == VYRE_OK)
-        check(c, c->outputs.items[0].data, SMALL, 1);
+        check(c, c->outputs.items[0].data, count, 1);
     return status;
+}
+
+/* Lost at the k-th call of a dispatch and recovered from; 0: it does not have that many. */
+static int lose_and_recover(course *c, size_t count, uint64_t k) {
+    vyre_error error = VYRE_ERROR_INIT;
+    vyre_bytes bytes = VYRE_BYTES_INIT;
+    shim_start(k, 719);
+    vyre_status status = dispatch(c, count, &error);
+    if (!shim_stop()) {
+        assert_int_equal(status, VYRE_OK);
+        return 0;
+    }
+    assert_int_equal(status, VYRE_DEVICE_LOST);
+    assert_true(error.fix[0] != 0);
+    assert_int_equal(vyre_backend_device_lost(c->backend), 1);
+    assert_int_equal(dispatch(c, count, &error), VYRE_DEVICE_LOST); /* sticky */
+    if (vyre_backend_try_recover(c->backend, &error) != VYRE_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(vyre_backend_device_lost(c->backend), 0);
+    assert_int_equal(dispatch(c, count, &error), VYRE_OK);
+    assert_int_equal(vyre_resident_download(c->backend, c->x, &bytes, &error), VYRE_OK);
+    assert_memory_equal(bytes.data, c->s->values, SMALL * 4);
+    vyre_bytes_free(&bytes);
+    return 1;
 }
 
 static void a_loss_that_was_injected_is_recovered_from(void **state) {
@@ -469,23 +499,16 @@ static void a_loss_that_was_injected_is_recovered_from(void **state) {
     assert_int_equal(vyre_resident_allocate(c.backend, sizeof back, s.values, &c.x, &error), VYRE_OK);
     assert_int_equal(vyre_resident_allocate(c.backend, sizeof back, NULL, &written, &error), VYRE_OK);
     assert_int_equal(vyre_resident_upload(c.backend, written, s.values, sizeof back, &error), VYRE_OK);
-    assert_int_equal(dispatch(&c, &error), VYRE_OK);
-    for (uint64_t k = 1; k < 6; k++) { /* the calls of a small dispatch */
-        shim_start(k, 719);
-        assert_int_equal(dispatch(&c, &error), VYRE_DEVICE_LOST);
-        assert_non_null(shim_stop());
-        assert_true(error.fix[0] != 0);
-        assert_int_equal(vyre_backend_device_lost(c.backend), 1);
-        assert_int_equal(dispatch(&c, &error), VYRE_DEVICE_LOST); /* sticky */
-        if (vyre_backend_try_recover(c.backend, &error) != VYRE_OK)
-            fail_msg("%s", error.message);
-        assert_int_equal(vyre_backend_device_lost(c.backend), 0);
-        assert_int_equal(dispatch(&c, &error), VYRE_OK);
-        assert_int_equal(vyre_resident_download(c.backend, c.x, &bytes, &error), VYRE_OK);
-        assert_memory_equal(bytes.data, s.values, sizeof back);
-        if (k == 1)
-            assert_int_equal(vyre_resident_download(c.backend, written, &bytes, &error), VYRE_INVALID_ARGUMENT);
+    static const size_t counts[] = {SMALL, MEDIUM};
+    uint64_t calls[2] = {0, 0};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(dispatch(&c, counts[i], &error), VYRE_OK);
+        while (lose_and_recover(&c, counts[i], calls[i] + 1))
+            calls[i]++;
     }
+    assert_true(calls[0] >= 3); /* the context, the launch, the wait */
+    assert_true(calls[1] >= 5); /* and two copies */
+    assert_int_equal(vyre_resident_download(c.backend, written, &bytes, &error), VYRE_INVALID_ARGUMENT);
     assert_int_equal(c.is_wrong, 0);
     vyre_bytes_free(&bytes);
     end(&c);
