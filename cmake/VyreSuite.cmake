@@ -97,5 +97,5 @@ else()
     add_custom_target(bench.suite-cuda COMMAND "${CMAKE_COMMAND}" -E echo "SKIP CUDA C: nvcc is not there, so it is left out")
 endif()
 
-add_test(NAME bench.suite COMMAND bench.suite --check --peers c)
+add_test(NAME bench.suite COMMAND bench.suite --check --peers c,ours-hand)
 set_tests_properties(bench.suite PROPERTIES TIMEOUT 120 WORKING_DIRECTORY "${CMAKE_BINARY_DIR}")

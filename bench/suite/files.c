@@ -43,15 +43,20 @@ double suite_figure(const row *row, version v, figure figure) {
     return !s->samples ? 0 : figure == FIGURE_BEST ? s->min : s->median;
 }
 
-double suite_geometric_mean(const report *r, version peer, const char *size, figure figure, size_t *count) {
+double suite_ratio(const row *row, const pairing *c, figure figure) {
+    double theirs = suite_figure(row, c->theirs, figure), mine = suite_figure(row, c->mine, figure);
+    return theirs > 0 && mine > 0 ? theirs / mine : 0;
+}
+
+double suite_geometric_mean(const report *r, const pairing *c, const char *size, figure figure, size_t *count) {
     double sum = 0;
     *count = 0;
     for (size_t i = 0; i < r->row_count; i++) {
         const row *row = &r->rows[i];
-        double theirs = suite_figure(row, peer, figure), mine = suite_figure(row, VERSION_OURS, figure);
-        if (theirs <= 0 || mine <= 0 || (size && strcmp(size, row->size) != 0))
+        double ratio = suite_ratio(row, c, figure);
+        if (ratio <= 0 || (size && strcmp(size, row->size) != 0))
             continue;
-        sum += log(theirs / mine);
+        sum += log(ratio);
         ++*count;
     }
     return *count ? exp(sum / (double)*count) : 0;

@@ -8,7 +8,7 @@
  *   --quick        small and medium sizes, fewer samples
  *   --check        tiny sizes, nothing measured: only whether the versions agree
  *   --only KERNEL  one kernel; or `extras`: none of them, but everything else
- *   --peers LIST   of c, opencl, vulkan, cuda, cuda-same, with commas between (the first three; the others with --device)
+ *   --peers LIST   of c, opencl, vulkan, cuda, cuda-same, ours-hand, with commas between (the first three; the others with --device)
  *   --anchors COMMAND  is run at the end; what it prints is kept
  *   --out FOLDER   where suite.json and suite.html go (the current folder)
  *
@@ -24,8 +24,11 @@
 #include <time.h>
 #include <unistd.h>
 
-const runner *const suite_runners[VERSION_COUNT] = {&suite_ours,   &suite_plain,     &suite_opencl,
-                                                    &suite_vulkan, &suite_cuda_same, &suite_cuda};
+const runner *const suite_runners[VERSION_COUNT] = {&suite_ours,      &suite_plain, &suite_opencl,   &suite_vulkan,
+                                                    &suite_cuda_same, &suite_cuda,  &suite_ours_hand};
+const pairing suite_pairings[PAIRINGS] = {{VERSION_C, VERSION_OURS},      {VERSION_OPENCL, VERSION_OURS},
+                                          {VERSION_VULKAN, VERSION_OURS}, {VERSION_CUDA_SAME, VERSION_OURS},
+                                          {VERSION_CUDA, VERSION_OURS},   {VERSION_CUDA, VERSION_OURS_HAND}};
 static const char *const size_names[SIZES] = {"tiny", "small", "medium", "large"};
 
 typedef struct options {
@@ -49,10 +52,12 @@ static double part_different(const uint8_t *a, const uint8_t *b, size_t size) {
     return (double)different / (double)size;
 }
 
-/* What the others are compared with. */
+/* What the others are compared with; ours by hand with ours, where that is there. */
 static const version references[] = {VERSION_C, VERSION_CUDA, VERSION_CUDA_SAME};
 
-static version reference_of(void *const *jobs) {
+static version reference_of(void *const *jobs, version v) {
+    if (v == VERSION_OURS_HAND && jobs[VERSION_OURS])
+        return VERSION_OURS;
     for (size_t i = 0; i < sizeof references / sizeof *references; i++)
         if (jobs[references[i]])
             return references[i];
@@ -61,6 +66,8 @@ static version reference_of(void *const *jobs) {
 
 /* Bounds are about plain C; where a bound is for one of the others, it is its own order of additions. */
 static double bound_of(const kernel *kernel, version v, version reference) {
+    if (v == VERSION_OURS_HAND)
+        return reference == VERSION_OURS ? 0 : bound_of(kernel, VERSION_OURS, reference);
     if (reference == VERSION_CUDA && v == VERSION_OURS)
         return 0;
     return kernel->bounds[v] > kernel->bounds[reference] ? kernel->bounds[v] : kernel->bounds[reference];
@@ -78,7 +85,7 @@ static int agree(const work *w, double bound, const void *got, const void *wante
 
 /* Against the reference, which ran from the same contents. */
 static int check(const work *w, void *const *jobs, version v, char *problem) {
-    version reference = reference_of(jobs);
+    version reference = reference_of(jobs, v);
     suite_runners[v]->reset(jobs[v]);
     if (!suite_runners[v]->run(jobs[v])) {
         snprintf(problem, REASON, "the run failed");
@@ -209,11 +216,12 @@ static void print_row(const row *row, int good, int check_only) {
             printf("  %s %.1f us (%.1f)", suite_runners[v]->title, row->times[v].median * 1e6, row->times[v].min * 1e6);
     if (check_only)
         printf(good ? "  checked" : "  FAILED");
-    else if (row->times[VERSION_OURS].samples)
-        for (int v = VERSION_C; v < VERSION_COUNT; v++)
-            if (row->times[v].samples)
-                printf("  x%.2f (%.2f)", row->times[v].median / row->times[VERSION_OURS].median,
-                       row->times[v].min / row->times[VERSION_OURS].min);
+    for (int k = 0; k < PAIRINGS; k++) {
+        const pairing *c = &suite_pairings[k];
+        if (suite_ratio(row, c, FIGURE_MEDIAN) > 0)
+            printf("  %sx%.2f (%.2f)", c->mine == VERSION_OURS ? "" : "by hand ", suite_ratio(row, c, FIGURE_MEDIAN),
+                   suite_ratio(row, c, FIGURE_BEST));
+    }
     for (int v = 0; v < VERSION_COUNT; v++)
         if (row->device[v].samples)
             printf("%s %s %.2f us", v ? "," : "  device:", suite_runners[v]->title, row->device[v].median * 1e6);
@@ -240,13 +248,15 @@ static int run_row(const kernel *kernel, int size, const options *o, const int *
     r->row_count++;
     row->bytes = w.bytes;
     /* What the others are compared with comes first. */
-    static const version order[VERSION_COUNT] = {VERSION_C,    VERSION_CUDA,   VERSION_CUDA_SAME,
-                                                 VERSION_OURS, VERSION_OPENCL, VERSION_VULKAN};
+    static const version order[VERSION_COUNT] = {VERSION_C,         VERSION_CUDA,   VERSION_CUDA_SAME, VERSION_OURS,
+                                                 VERSION_OURS_HAND, VERSION_OPENCL, VERSION_VULKAN};
     for (int i = 0; i < VERSION_COUNT; i++) {
         version v = order[i];
         jobs[v] = available[v] ? suite_runners[v]->prepare(&w, row->problems[v]) : NULL;
-        if (!jobs[v] && row->problems[v][0])
+        if (!jobs[v] && row->problems[v][0]) {
             printf("SKIP %s of %s: %s\n", suite_runners[v]->title, kernel->name, row->problems[v]);
+            good &= !o->check || (v != VERSION_OURS && v != VERSION_OURS_HAND); /* there is room for tiny sizes */
+        }
         if (!jobs[v] || check(&w, jobs, v, row->problems[v]))
             continue;
         good = 0;
@@ -355,17 +365,19 @@ static void print_summary(const report *r) {
         printf("%s, %s: %.3f %s%s%s\n", e->group, e->name, is_time ? e->value.median * 1e6 : e->value.median,
                is_time ? "us" : e->unit, against[0] ? "; " : "", against);
     }
-    for (int v = VERSION_C; v < VERSION_COUNT; v++) {
+    for (int k = 0; k < PAIRINGS; k++) {
+        const pairing *c = &suite_pairings[k];
+        const char *mine = suite_runners[c->mine]->title, *theirs = suite_runners[c->theirs]->title;
         size_t count;
-        double mean = suite_geometric_mean(r, (version)v, NULL, FIGURE_MEDIAN, &count);
-        double best = suite_geometric_mean(r, (version)v, NULL, FIGURE_BEST, &count);
+        double mean = suite_geometric_mean(r, c, NULL, FIGURE_MEDIAN, &count);
+        double best = suite_geometric_mean(r, c, NULL, FIGURE_BEST, &count);
         if (count)
-            printf("geometric mean over %zu rows: ours is %.2f times as fast as %s by best times, %.2f by medians\n",
-                   count, best, suite_runners[v]->title, mean);
-        mean = suite_geometric_mean(r, (version)v, NULL, FIGURE_DEVICE, &count);
+            printf("geometric mean over %zu rows: %s is %.2f times as fast as %s by best times, %.2f by medians\n",
+                   count, mine, best, theirs, mean);
+        mean = suite_geometric_mean(r, c, NULL, FIGURE_DEVICE, &count);
         if (count)
-            printf("geometric mean over %zu rows by the device's clock: ours is %.3f times as fast as %s\n", count,
-                   mean, suite_runners[v]->title);
+            printf("geometric mean over %zu rows by the device's clock: %s is %.3f times as fast as %s\n", count, mine,
+                   mean, theirs);
     }
 }
 
@@ -412,7 +424,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     if (!o.peers)
-        o.peers = o.device ? "cuda,cuda-same" : "c,opencl,vulkan";
+        o.peers = o.device ? "cuda,cuda-same,ours-hand" : "c,opencl,vulkan";
     if (o.device) /* what a driver compiled before must not count as compiling */
         setenv("CUDA_CACHE_DISABLE", "1", 1);
     if (o.timeline) {

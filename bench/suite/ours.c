@@ -79,6 +79,7 @@ static void make_cache(void) {
 
 static void close_ours(void) {
     vyre_backend_release(backend);
+    backend = NULL;
     vyre_cache_clear(NULL, NULL, NULL, NULL);
     rmdir(cache_folder);
 }

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const colours[VERSION_COUNT] = {"#444", "#2a6fbb", "#c4662d", "#3f8f4f", "#8a5fb0", "#76900a"};
+static const char *const colours[VERSION_COUNT] = {"#444",    "#2a6fbb", "#c4662d", "#3f8f4f",
+                                                   "#8a5fb0", "#76900a", "#b0446a"};
 
 /* Geometry of the picture: ratios from 1/16 to 64. */
 enum { LEFT = 190, WIDTH = 640, BAR = 9, GAP = 10, TOP = 24, LOW = -4, HIGH = 6, LANE = 16 };
@@ -15,11 +16,20 @@ static int is_shown(const report *r, int v) {
     return v == VERSION_OURS || !r->missing[v][0];
 }
 
-static int shown_peers(const report *r) {
+static int is_held(const report *r, const pairing *c) {
+    return is_shown(r, c->theirs) && is_shown(r, c->mine);
+}
+
+static int held_pairings(const report *r) {
     int count = 0;
-    for (int v = VERSION_C; v < VERSION_COUNT; v++)
-        count += is_shown(r, v);
+    for (int k = 0; k < PAIRINGS; k++)
+        count += is_held(r, &suite_pairings[k]);
     return count;
+}
+
+/* The colour of who is set against ours, or else of what takes the place of ours. */
+static const char *colour_of(const pairing *c) {
+    return colours[c->mine == VERSION_OURS ? c->theirs : c->mine];
 }
 
 static void text(FILE *to, const char *from) {
@@ -71,16 +81,17 @@ static const char *const figure_names[] = {
 static void means(FILE *to, const report *r, figure figure) {
     static const char *const sizes[] = {"small", "medium", "large", NULL};
     fprintf(to,
-            "<h2>Geometric means, by %s</h2>\n<table><tr><th>against</th><th>small</th><th>medium</th><th>large</th>"
+            "<h2>Geometric means, by %s</h2>\n<table><tr><th></th><th>small</th><th>medium</th><th>large</th>"
             "<th>all</th></tr>\n",
             figure_names[figure]);
-    for (int v = VERSION_C; v < VERSION_COUNT; v++) {
-        if (!is_shown(r, v))
+    for (int k = 0; k < PAIRINGS; k++) {
+        const pairing *c = &suite_pairings[k];
+        if (!is_held(r, c))
             continue;
-        fprintf(to, "<tr><td>%s</td>", suite_runners[v]->title);
+        fprintf(to, "<tr><td>%s / %s</td>", suite_runners[c->theirs]->title, suite_runners[c->mine]->title);
         for (int i = 0; i < 4; i++) {
             size_t count;
-            double mean = suite_geometric_mean(r, (version)v, sizes[i], figure, &count);
+            double mean = suite_geometric_mean(r, c, sizes[i], figure, &count);
             if (count)
                 fprintf(to, "<td class=\"%s\">%.2f</td>", mean < 1 ? "bad" : "good", mean);
             else
@@ -92,7 +103,7 @@ static void means(FILE *to, const report *r, figure figure) {
 }
 
 static void picture(FILE *to, const report *r, figure figure) {
-    int peers = shown_peers(r), height = TOP + (int)r->row_count * (peers * BAR + GAP) + 10, y = TOP;
+    int peers = held_pairings(r), height = TOP + (int)r->row_count * (peers * BAR + GAP) + 10, y = TOP;
     if (r->missing[VERSION_OURS][0])
         return;
     fprintf(to, "<h2>Ratios, by %s</h2>\n<svg viewBox=\"0 0 %d %d\" width=\"100%%\" role=\"img\">\n",
@@ -108,19 +119,20 @@ static void picture(FILE *to, const report *r, figure figure) {
         const row *row = &r->rows[i];
         fprintf(to, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s, %s</text>\n", LEFT - 8, y + peers * BAR / 2 + 4,
                 row->kernel->name, row->size);
-        for (int v = VERSION_C; v < VERSION_COUNT; v++) {
-            double theirs = suite_figure(row, (version)v, figure), mine = suite_figure(row, VERSION_OURS, figure);
-            if (!is_shown(r, v))
+        for (int k = 0; k < PAIRINGS; k++) {
+            const pairing *c = &suite_pairings[k];
+            double ratio = suite_ratio(row, c, figure);
+            if (!is_held(r, c))
                 continue;
             y += BAR;
-            if (theirs <= 0 || mine <= 0)
+            if (ratio <= 0)
                 continue;
-            double ratio = theirs / mine;
             double from = fmin(x_of(1), x_of(ratio)), end = fmax(x_of(1), x_of(ratio));
-            fprintf(
-                to,
-                "<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=\"%s\"><title>%s: %.2f</title></rect>\n",
-                from, y - BAR, fmax(end - from, 1), BAR - 1, colours[v], suite_runners[v]->title, ratio);
+            fprintf(to,
+                    "<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=\"%s\"><title>%s / %s: "
+                    "%.2f</title></rect>\n",
+                    from, y - BAR, fmax(end - from, 1), BAR - 1, colour_of(c), suite_runners[c->theirs]->title,
+                    suite_runners[c->mine]->title, ratio);
         }
     }
     fputs("</svg>\n", to);
@@ -142,23 +154,23 @@ static void rows(FILE *to, const report *r, figure figure) {
     for (int v = 0; v < VERSION_COUNT; v++)
         if (is_shown(r, v))
             fprintf(to, "<th>%s, µs</th>", suite_runners[v]->title);
-    for (int v = VERSION_C; v < VERSION_COUNT; v++)
-        if (is_shown(r, v))
-            fprintf(to, "<th>%s / ours</th>", suite_runners[v]->title);
+    for (int k = 0; k < PAIRINGS; k++)
+        if (is_held(r, &suite_pairings[k]))
+            fprintf(to, "<th>%s / %s</th>", suite_runners[suite_pairings[k].theirs]->title,
+                    suite_runners[suite_pairings[k].mine]->title);
     fputs("</tr>\n", to);
     for (size_t i = 0; i < r->row_count; i++) {
         const row *row = &r->rows[i];
-        double mine = suite_figure(row, VERSION_OURS, figure);
         fprintf(to, "<tr><td>%s</td><td>%s</td><td>%zu</td>", row->kernel->name, row->size, row->n);
         for (int v = 0; v < VERSION_COUNT; v++)
             if (is_shown(r, v))
                 cell(to, figure == FIGURE_DEVICE ? &row->device[v] : &row->times[v], row->problems[v]);
-        for (int v = VERSION_C; v < VERSION_COUNT; v++) {
-            double theirs = suite_figure(row, (version)v, figure);
-            if (!is_shown(r, v))
+        for (int k = 0; k < PAIRINGS; k++) {
+            double ratio = suite_ratio(row, &suite_pairings[k], figure);
+            if (!is_held(r, &suite_pairings[k]))
                 continue;
-            if (theirs > 0 && mine > 0)
-                fprintf(to, "<td class=\"%s\">%.2f</td>", theirs < mine ? "bad" : "good", theirs / mine);
+            if (ratio > 0)
+                fprintf(to, "<td class=\"%s\">%.2f</td>", ratio < 1 ? "bad" : "good", ratio);
             else
                 fputs("<td class=\"dim\">–</td>", to);
         }

@@ -73,15 +73,18 @@ static void rows(FILE *to, const report *r) {
 static void means(FILE *to, const report *r) {
     static const char *const sizes[] = {NULL, "small", "medium", "large"};
     fputs("\"geometric_means\": {", to);
-    for (int v = VERSION_C; v < VERSION_COUNT; v++) {
-        fprintf(to, "%s\n  \"%s\": {", v > VERSION_C ? "," : "", suite_runners[v]->id);
+    for (int k = 0; k < PAIRINGS; k++) {
+        const pairing *c = &suite_pairings[k];
+        int is_ours = c->mine == VERSION_OURS;
+        fprintf(to, "%s\n  \"%s%s%s\": {", k ? "," : "", suite_runners[c->theirs]->id, is_ours ? "" : " over ",
+                is_ours ? "" : suite_runners[c->mine]->id);
         for (int i = 0; i < 4; i++) {
             size_t count;
-            double mean = suite_geometric_mean(r, (version)v, sizes[i], FIGURE_MEDIAN, &count);
-            double best = suite_geometric_mean(r, (version)v, sizes[i], FIGURE_BEST, &count);
+            double mean = suite_geometric_mean(r, c, sizes[i], FIGURE_MEDIAN, &count);
+            double best = suite_geometric_mean(r, c, sizes[i], FIGURE_BEST, &count);
             fprintf(to, "%s\"%s\": {\"speed_up\": %.4g, \"by_best\": %.4g, \"rows\": %zu", i ? ", " : "",
                     sizes[i] ? sizes[i] : "all", mean, best, count);
-            mean = suite_geometric_mean(r, (version)v, sizes[i], FIGURE_DEVICE, &count);
+            mean = suite_geometric_mean(r, c, sizes[i], FIGURE_DEVICE, &count);
             if (count)
                 fprintf(to, ", \"by_device\": %.4g", mean);
             fputc('}', to);

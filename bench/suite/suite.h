@@ -66,6 +66,7 @@ typedef enum version {
     VERSION_VULKAN,
     VERSION_CUDA_SAME, /* CUDA C in the shape of our programs: the OpenCL kernels, compiled by nvcc */
     VERSION_CUDA,      /* CUDA C as one writes it for the machine */
+    VERSION_OURS_HAND, /* ours, likewise */
     VERSION_COUNT
 } version;
 
@@ -110,7 +111,14 @@ typedef struct runner {
     double (*run_on_clock)(void *job); /* a run by the device's clock, in seconds; < 0: not known. NULL: never */
 } runner;
 
-extern const runner suite_ours, suite_plain, suite_opencl, suite_vulkan, suite_cuda_same, suite_cuda;
+extern const runner suite_ours, suite_plain, suite_opencl, suite_vulkan, suite_cuda_same, suite_cuda, suite_ours_hand;
+
+/* What is set against what: the time of theirs over that of mine, above 1 if mine is faster. */
+typedef struct pairing {
+    version theirs, mine;
+} pairing;
+enum { PAIRINGS = 6 };
+extern const pairing suite_pairings[PAIRINGS];
 
 /* ---- measuring ---- */
 
@@ -177,13 +185,15 @@ typedef struct report {
 /* Whether others used the machine: half a process on a small one, a tenth of the cores on a large one. */
 int suite_is_busy(const report *r);
 
-/* How many times faster ours is than the peer, as a geometric mean over rows that have both; size NULL: all sizes. 0 if there are none. By medians, or
+/* How many times faster mine is than theirs, as a geometric mean over rows that have both; size NULL: all sizes. 0 if there are none. By medians, or
  * by the best times, which say more on a machine that others use too, or by the device's clock. */
 typedef enum figure { FIGURE_MEDIAN, FIGURE_BEST, FIGURE_DEVICE } figure;
-double suite_geometric_mean(const report *r, version peer, const char *size, figure figure, size_t *count);
+double suite_geometric_mean(const report *r, const pairing *c, const char *size, figure figure, size_t *count);
 
 /* What the figure compares of a row; 0 if it is not there. */
 double suite_figure(const row *row, version v, figure figure);
+/* Theirs over mine of a row; 0 if one of them is not there. */
+double suite_ratio(const row *row, const pairing *c, figure figure);
 void suite_extra(report *r, const char *group, const char *name, const char *unit, double *values, int count);
 /* The same, with what was measured in turns with it, sample for sample. */
 void suite_extra_against(report *r, const char *group, const char *name, const char *unit, double *values, int count,
