@@ -219,15 +219,6 @@ static int ask(vy_cuda_code *code) {
     return 1;
 }
 
-/* Warps of the grid, or a number above `limit`. */
-static uint64_t warps_of(const vy_cuda_code *code, const uint32_t groups[3], uint64_t limit) {
-    const uint32_t *block = code->kernel.header.block;
-    uint64_t count = ((uint64_t)block[0] * block[1] * block[2] + WARP - 1) / WARP;
-    for (int d = 0; d < 3; d++)
-        count = count > limit ? count : count * groups[d];
-    return count;
-}
-
 void vy_cuda_direct_choose(const vy_cuda_flight *f, const vyre_launch *launch, const uint8_t *is_cleared,
                            uint8_t *is_direct) {
     vy_cuda_code *code = f->code;
@@ -237,7 +228,7 @@ void vy_cuda_direct_choose(const vy_cuda_flight *f, const vyre_launch *launch, c
     memset(is_direct, 0, code->buffer_count);
     for (uint32_t i = 0; i < code->buffer_count; i++)
         bytes += f->offsets[i] != VY_CUDA_RESIDENT ? vy_cuda_room_of(f->sizes[i]) : 0;
-    uint64_t warps = warps_of(code, launch->groups, requests);
+    uint64_t warps = vy_cuda_warps(&code->kernel, launch->groups, requests);
     if (bytes > most_bytes || warps > requests)
         return;
     if (!atomic_load_explicit(&code->is_direct_known, memory_order_acquire) && !ask(code))

@@ -10,9 +10,6 @@
 
 #include "backends/cuda/flight.h"
 
-/* Host bytes of a dispatch, at most. One request of a warp is 64 bytes or more where it is worth it: that bounds the requests of each buffer, too. */
-enum { VY_CUDA_DIRECT_BYTES = 64 << 10, VY_CUDA_DIRECT_REQUEST = 64 };
-
 /* costs[i]: how many requests over the bus a warp makes to buffer i, at most; 0: it is not to be direct. The program has no calls.
  *
  * VYRE_NO_MEMORY */

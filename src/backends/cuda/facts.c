@@ -1,7 +1,7 @@
 /* The device (facts.h). */
 #include "backends/cuda/facts.h"
 
-#include "backends/cuda/direct.h"
+#include "backends/cuda/staging.h"
 #include "base/status.h"
 #include "emit/ptx/ptx.h"
 #include "ir/limits.h"

@@ -39,6 +39,15 @@ size_t vy_cuda_pack(const vy_cuda_kernel *kernel, const vyre_launch *launch, con
     return kernel->param_bytes;
 }
 
+uint64_t vy_cuda_warps(const vy_cuda_kernel *kernel, const uint32_t groups[3], uint64_t limit) {
+    enum { WARP = 32 };
+    const uint32_t *block = kernel->header.block;
+    uint64_t count = ((uint64_t)block[0] * block[1] * block[2] + WARP - 1) / WARP;
+    for (int d = 0; d < 3; d++)
+        count = count > limit ? count : count * groups[d];
+    return count;
+}
+
 static vyre_status launch_together(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel,
                                    const vyre_launch *launch, const uint32_t grid[3], uint8_t *bytes,
                                    vyre_error *error) {
@@ -55,7 +64,8 @@ vyre_status vy_cuda_launch(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kern
     alignas(8) uint8_t bytes[VY_CUDA_PARAM_BYTES];
     uint32_t grid[3];
     const uint32_t *block = kernel->header.block;
-    size_t size = vy_cuda_pack(kernel, launch, addresses, lane->control, bytes, grid);
+    vy_cu_address control = lane->is_control_near ? (uintptr_t)&lane->mirror->taken : lane->control;
+    size_t size = vy_cuda_pack(kernel, launch, addresses, control, bytes, grid);
     void *extra[] = {VY_CU_PARAMS_BYTES, bytes, VY_CU_PARAMS_SIZE, &size, VY_CU_PARAMS_END};
     if (kernel->header.meets)
         return launch_together(cuda, lane, kernel, launch, grid, bytes, error);
@@ -69,12 +79,23 @@ vyre_status vy_cuda_launch(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kern
 
 static const vy_ptx_control clean = {.trap_invocation = UINT64_MAX, .deadline = UINT64_MAX};
 
+/* Who only reports traps writes to the block if there are any, and then all at once: into pinned memory (direct.h), if they are few, so that nothing has to be copied. Who asks reads it again and again. */
+static int is_near(const vy_cuda *cuda, const vy_cuda_kernel *kernel, const vyre_launch *launch) {
+    uint64_t most = cuda->facts.direct_bytes / VY_CUDA_DIRECT_REQUEST;
+    return !kernel->header.polls && !kernel->header.meets && vy_cuda_warps(kernel, launch->groups, most) <= most;
+}
+
 vyre_status vy_cuda_control_prepare(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel,
                                     const vyre_launch *launch, vyre_error *error) {
     uint64_t deadline = UINT64_MAX;
     vyre_status status = VYRE_OK;
     if (!vy_cuda_needs_control(kernel))
         return VYRE_OK;
+    lane->is_control_near = is_near(cuda, kernel, launch);
+    if (lane->is_control_near) {
+        lane->mirror->taken = clean;
+        return VYRE_OK;
+    }
     if (kernel->header.polls && launch->deadline_ns)
         status = vy_cuda_clock_deadline(cuda, lane, launch->deadline_ns, &deadline, error);
     if (status != VYRE_OK || (lane->is_control_clean && deadline == UINT64_MAX))
@@ -90,7 +111,7 @@ vyre_status vy_cuda_control_prepare(vy_cuda *cuda, vy_cuda_lane *lane, const vy_
 }
 
 vyre_status vy_cuda_control_fetch(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel, vyre_error *error) {
-    if (!vy_cuda_tells(kernel))
+    if (!vy_cuda_tells(kernel) || lane->is_control_near)
         return VYRE_OK;
     return vy_cuda_check(cuda, cuda->api.copy_to_host(&lane->mirror->taken, lane->control, sizeof clean, lane->stream),
                          "reading a control block", error);
@@ -148,7 +169,7 @@ vyre_status vy_cuda_judge(vy_cuda_lane *lane, const vy_cuda_kernel *kernel, cons
     const vy_ptx_control *taken = &lane->mirror->taken;
     if (!vy_cuda_tells(kernel) || (taken->trap_invocation == UINT64_MAX && !taken->stopped))
         return VYRE_OK;
-    lane->is_control_clean = 0;
+    lane->is_control_clean &= lane->is_control_near;
     if (taken->stopped)
         return was_cancelled ? vy_fail(error, VYRE_CANCELLED, NULL, "`%s` was cancelled while it ran", name)
                              : vy_fail(error, VYRE_TIMEOUT, NULL,

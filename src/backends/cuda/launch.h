@@ -17,6 +17,9 @@ static inline int vy_cuda_needs_pieces(const vy_cuda *cuda, const uint32_t group
     return groups[1] > cuda->facts.grid[1] || groups[2] > cuda->facts.grid[2];
 }
 
+/* Warps of a grid, or a number above `limit`. */
+uint64_t vy_cuda_warps(const vy_cuda_kernel *kernel, const uint32_t groups[3], uint64_t limit);
+
 /* The bytes of a kernel's params; addresses: one a buffer. grid: the blocks to launch. Returns their number, at most VY_CUDA_PARAM_BYTES. */
 size_t vy_cuda_pack(const vy_cuda_kernel *kernel, const vyre_launch *launch, const vy_cu_address *addresses,
                     vy_cu_address control, uint8_t *bytes, uint32_t grid[3]);
@@ -29,7 +32,7 @@ vyre_status vy_cuda_control_prepare(vy_cuda *cuda, vy_cuda_lane *lane, const vy_
  * VYRE_LIMIT  one with grid barriers whose blocks do not all run at the same time: it was not launched */
 vyre_status vy_cuda_launch(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel, const vyre_launch *launch,
                            const vy_cu_address *addresses, vyre_error *error);
-/* Puts a copy of the control block into the stream: to the mirror's `taken`. */
+/* Puts a copy of the control block into the stream: to the mirror's `taken`, if it is not there already. */
 vyre_status vy_cuda_control_fetch(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel, vyre_error *error);
 /* Tells the kernel that runs on the lane to end. The signal may still be under way afterwards: vy_cuda_signal_settle. */
 vyre_status vy_cuda_signal(vy_cuda *cuda, vy_cuda_lane *lane, vyre_error *error);
