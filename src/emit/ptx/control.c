@@ -8,7 +8,7 @@ static void jump(vy_ptx *e, uint32_t label) {
 }
 
 /* Jumps if the condition is (or is not) true. */
-static void jump_if(vy_ptx *e, vy_ptx_value condition, int wanted, uint32_t label) {
+void vy_ptx_jump_if(vy_ptx *e, vy_ptx_value condition, int wanted, uint32_t label) {
     const char *name = vy_ptx_register(e, condition);
     vy_ptx_write(e, "@%s%s bra $L%" PRIu32, wanted ? "" : "!", name, label);
 }
@@ -19,7 +19,7 @@ static int is_known(vy_ptx_value condition, uint64_t bits) {
 
 static void jump_unless(vy_ptx *e, vy_ptx_value condition, uint32_t label) {
     if (!is_known(condition, 1))
-        jump_if(e, condition, 0, label);
+        vy_ptx_jump_if(e, condition, 0, label);
 }
 
 static int ends_in_jump(const vy_ptx *e, uint32_t first, uint32_t end) {
@@ -30,7 +30,22 @@ static int ends_in_jump(const vy_ptx *e, uint32_t first, uint32_t end) {
     return last == VY_STMT_BREAK || last == VY_STMT_CONTINUE || last == VY_STMT_RETURN;
 }
 
+uint32_t vy_ptx_asked_buffer(const vy_ptx *e, const vy_stmt *s) {
+    const vy_expr *exprs = e->program->exprs.items, *x = s->kind == VY_STMT_IF ? &exprs[s->a] : NULL;
+    if (!x || x->kind != VY_EXPR_OP || x->op != VYRE_OP_EQ || exprs[x->b].kind != VY_EXPR_LITERAL || exprs[x->b].bits)
+        return VY_NONE;
+    x = &exprs[x->a];
+    if (x->kind != VY_EXPR_OP || x->op != VYRE_OP_AND || exprs[x->a].kind != VY_EXPR_MISALIGNMENT)
+        return VY_NONE;
+    uint32_t buffer = exprs[x->a].a - e->body->first_memory;
+    return buffer < e->program->buffer_count ? buffer : VY_NONE;
+}
+
 static void write_if(vy_ptx *e, uint32_t index, const vy_stmt *s) {
+    if (e->is_aligned && vy_ptx_asked_buffer(e, s) != VY_NONE) {
+        vy_ptx_statements(e, index + 1, s->middle);
+        return;
+    }
     if (vy_ptx_if_guarded(e, index, s))
         return;
     vy_ptx_value condition = vy_ptx_expr(e, s->a);
@@ -39,7 +54,7 @@ static void write_if(vy_ptx *e, uint32_t index, const vy_stmt *s) {
         return;
     }
     uint32_t otherwise = vy_ptx_label(e), end = s->middle == s->end ? otherwise : vy_ptx_label(e);
-    jump_if(e, condition, 0, otherwise);
+    vy_ptx_jump_if(e, condition, 0, otherwise);
     vy_ptx_statements(e, index + 1, s->middle);
     if (s->middle != s->end) {
         if (!ends_in_jump(e, index + 1, s->middle))
@@ -219,15 +234,15 @@ static void write_fours(vy_ptx *e, uint32_t index, const vy_stmt *s, const bound
         return;
     uint32_t rest = vy_ptx_label(e), fours = vy_ptx_label(e);
     vy_ptx_value left = calculate(e, b, "sub", b->to, b->now), four = vy_ptx_literal(b->type, FOUR);
-    jump_if(e, compare(e, "ge", type, left, four), 0, rest);
+    vy_ptx_jump_if(e, compare(e, "ge", type, left, four), 0, rest);
     vy_ptx_place(e, fours);
     for (int i = 0; i < FOUR; i++) {
         vy_ptx_statements(e, index + 1, s->end);
         vy_ptx_write(e, "add.%s %s, %s, 1", b->name, vy_ptx_name(e, b->now), vy_ptx_name(e, b->now));
     }
     vy_ptx_write(e, "sub.%s %s, %s, %d", type, vy_ptx_name(e, left), vy_ptx_name(e, left), FOUR);
-    jump_if(e, compare(e, "ge", type, left, four), 1, fours);
-    jump_if(e, compare(e, "eq", type, left, zero_of(b)), 1, exit);
+    vy_ptx_jump_if(e, compare(e, "ge", type, left, four), 1, fours);
+    vy_ptx_jump_if(e, compare(e, "eq", type, left, zero_of(b)), 1, exit);
     vy_ptx_place(e, rest);
 }
 
@@ -256,7 +271,7 @@ static void write_for(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     vy_ptx_place(e, body);
     vy_ptx_statements(e, index + 1, s->end);
     vy_ptx_place(e, loop.next);
-    jump_if(e, next_trip(e, &b), 1, body);
+    vy_ptx_jump_if(e, next_trip(e, &b), 1, body);
     vy_ptx_place(e, loop.exit);
     e->loops.count--;
 }
@@ -307,7 +322,7 @@ static void write_while(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     vy_ptx_loop loop = *pushed;
     uint32_t body = vy_ptx_label(e);
     if (!condition.is_literal)
-        jump_if(e, condition, !q.wanted, loop.exit);
+        vy_ptx_jump_if(e, condition, !q.wanted, loop.exit);
     vy_ptx_place(e, body);
     vy_ptx_statements(e, q.body, s->end);
     vy_ptx_place(e, loop.next);
@@ -315,7 +330,7 @@ static void write_while(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     if (condition.is_literal)
         jump(e, body);
     else
-        jump_if(e, condition, q.wanted, body);
+        vy_ptx_jump_if(e, condition, q.wanted, body);
     vy_ptx_place(e, loop.exit);
     e->loops.count--;
 }

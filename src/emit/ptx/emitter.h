@@ -57,6 +57,7 @@ typedef struct vy_ptx {
     int is_flat;                                   /* blocks are given as one row */
     int by_rows;                                   /* what the entry is given lies in a table */
     int has_reports, has_polls, has_grid_barriers; /* of the program */
+    int is_aligned; /* what is written runs only where all buffers that an `if` asks for it start at multiples of 16 */
     int has_positions;
     uint32_t line; /* of the last .loc */
     /* Known at the start. */
@@ -142,6 +143,9 @@ void vy_ptx_atomic(vy_ptx *e, const vy_stmt *s);
 void vy_ptx_declare(vy_ptx *e, uint32_t variable, vy_ptx_value value);
 /* [first, end). */
 void vy_ptx_statements(vy_ptx *e, uint32_t first, uint32_t end);
+/* The buffer of `if misalignment(x) & 3 == 0`; VY_NONE if that is not what the statement asks. */
+uint32_t vy_ptx_asked_buffer(const vy_ptx *e, const vy_stmt *s);
+void vy_ptx_jump_if(vy_ptx *e, vy_ptx_value condition, int wanted, uint32_t label);
 /* An `if` without branches: its effects are guarded by predicates. 0 if it is not short enough for that, and nothing is written. */
 int vy_ptx_if_guarded(vy_ptx *e, uint32_t index, const vy_stmt *s);
 /* What stands before an instruction with an effect: "@%p1 ", or nothing. */

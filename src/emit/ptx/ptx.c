@@ -226,13 +226,61 @@ static void look_at(vy_ptx *e) {
     }
 }
 
+/* ---- the body, once or twice ----
+ *
+ * Where nothing proves that buffers start at multiples of 16, every wide access stands behind a test of its own. The driver's compiler makes predicates of such tests: then
+ * the accesses one by one, which nobody makes, wait for the wide one, whose registers they would write. So the buffers are asked once, before a body without tests; the
+ * body with them is behind it. */
+
+enum { MOST_TWICE = 512 }; /* statements; beyond that compiling takes longer than waiting */
+
+/* Not 0 if a buffer that wide accesses ask does not start at a multiple of 16; a literal if none is asked. */
+static vy_ptx_value misalignments(vy_ptx *e) {
+    vy_ptx_value all = vy_ptx_literal(VYRE_TYPE_U32, 0);
+    for (uint32_t i = e->body->first_stmt; i < e->body->end_stmt; i++) {
+        uint32_t buffer = vy_ptx_asked_buffer(e, &e->program->stmts.items[i]);
+        if (buffer == VY_NONE || e->misalignment[buffer].is_known)
+            continue;
+        vy_ptx_value one = vy_ptx_misalignment(e, buffer);
+        if (all.is_literal) {
+            all = one;
+            continue;
+        }
+        vy_ptx_value both = vy_ptx_new(e, VYRE_TYPE_U32);
+        vy_ptx_write(e, "or.b32 %s, %s, %s", vy_ptx_name(e, both), vy_ptx_name(e, all), vy_ptx_name(e, one));
+        all = both;
+    }
+    return all;
+}
+
+static void write_statements(vy_ptx *e) {
+    vy_ptx_statements(e, e->body->first_stmt, e->body->end_stmt);
+}
+
+static void write_bodies(vy_ptx *e) {
+    vy_ptx_value all =
+        e->body->end_stmt - e->body->first_stmt <= MOST_TWICE ? misalignments(e) : vy_ptx_literal(VYRE_TYPE_U32, 0);
+    if (!all.is_literal) {
+        vy_ptx_value is_not = vy_ptx_new(e, VYRE_TYPE_BOOL);
+        uint32_t otherwise = vy_ptx_label(e);
+        vy_ptx_write(e, "setp.ne.u32 %s, %s, 0", vy_ptx_name(e, is_not), vy_ptx_name(e, all));
+        vy_ptx_jump_if(e, is_not, 1, otherwise);
+        e->is_aligned = 1;
+        write_statements(e);
+        e->is_aligned = 0;
+        vy_ptx_write(e, "ret");
+        vy_ptx_place(e, otherwise);
+    }
+    write_statements(e);
+}
+
 static void write_body(vy_ptx *e) {
     look_at(e);
     if (e->has_polls) {
         e->polls = vy_ptx_in_register(e, vy_ptx_literal(VYRE_TYPE_U32, 0));
         e->stopping = vy_ptx_in_register(e, vy_ptx_literal(VYRE_TYPE_BOOL, 0));
     }
-    vy_ptx_statements(e, e->body->first_stmt, e->body->end_stmt);
+    write_bodies(e);
 }
 
 static vyre_status prepare(vy_ptx *e, vy_arena *arena) {
