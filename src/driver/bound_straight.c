@@ -78,27 +78,6 @@ static int is_plain(const vy_bound *b, const vyre_resource *bindings, size_t cou
            atomic_load_explicit(&vy_trace_state, memory_order_relaxed) == VY_TRACE_OFF;
 }
 
-/* Whether a backend left the slots alone, as it does where all outputs stay on the device, and there are no others. */
-static int are_untouched(const vyre_outputs *outputs, const vyre_outputs *view, size_t count,
-                         const size_t *capacities) {
-    if (view->count != count || view->items != outputs->items || outputs->capacity != count)
-        return 0;
-    for (size_t i = 0; i < count; i++)
-        if (view->items[i].size || view->items[i].capacity != capacities[i] || (capacities[i] && !view->items[i].data))
-            return 0;
-    return 1;
-}
-
-/* What vy_outputs_regain does with such. */
-static void keep(vyre_outputs *outputs, size_t count) {
-    size_t before = outputs->count < count ? outputs->count : count;
-    outputs->count = count;
-    if (before)
-        vy_count(VY_COUNTER_slots_reused, before);
-    if (before < count)
-        vy_count(VY_COUNTER_slots_appended, count - before);
-}
-
 /* The caller's slots are lent, as outputs that stay on the device have some too. */
 static inline vyre_status call_persistent(vy_bound *b, const vy_target *target, const vyre_launch *launch,
                                           vyre_error *error) {
@@ -107,8 +86,8 @@ static inline vyre_status call_persistent(vy_bound *b, const vy_target *target, 
     vy_outputs_lend(b->outputs, count, &view, capacities);
     vyre_status status =
         target->dispatch_persistent(target->self, launch, b->native, b->use_count, &view, b->timing, error);
-    if (status == VYRE_OK && are_untouched(b->outputs, &view, count, capacities)) {
-        keep(b->outputs, count);
+    if (status == VYRE_OK && vy_outputs_are_untouched(b->outputs, &view, count, capacities)) {
+        vy_outputs_keep(b->outputs, 1, count);
         return VYRE_OK;
     }
     status = status == VYRE_OK ? vy_outputs_check_bound(b->backend, &view, b->outputs->items, count, b->program,

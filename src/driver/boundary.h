@@ -98,6 +98,18 @@ void vy_outputs_hold(vyre_outputs *outputs, vyre_outputs *fresh);
 void vy_outputs_lend(vyre_outputs *outputs, size_t count, vyre_outputs *view, size_t *capacities);
 /* Takes them back, contained; counted if it went well, else the caller has none. */
 void vy_outputs_regain(vyre_outputs *outputs, size_t count, int went_well, const size_t *capacities);
+/* Whether a backend left them alone, as it does where all outputs stay on the device, and there are no others. */
+static inline int vy_outputs_are_untouched(const vyre_outputs *outputs, const vyre_outputs *view, size_t count,
+                                           const size_t *capacities) {
+    if (view->count != count || view->items != outputs->items || outputs->capacity != count)
+        return 0;
+    for (size_t i = 0; i < count; i++)
+        if (view->items[i].size || view->items[i].capacity != capacities[i] || (capacities[i] && !view->items[i].data))
+            return 0;
+    return 1;
+}
+/* What vy_outputs_regain does with such, for several lists of outputs at once. */
+void vy_outputs_keep(vyre_outputs *outputs, size_t lists, size_t count);
 
 /* Slots a backend left with contradictory parts become empty: their memory cannot be freed, nor may it be used. */
 void vy_outputs_contain(vyre_outputs *outputs);

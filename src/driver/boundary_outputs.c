@@ -152,6 +152,16 @@ void vy_outputs_regain(vyre_outputs *outputs, size_t lent, int went_well, const 
     count(VY_COUNTER_output_bytes, bytes);
 }
 
+void vy_outputs_keep(vyre_outputs *outputs, size_t lists, size_t slots) {
+    uint64_t reused = 0;
+    for (size_t i = 0; i < lists; i++) {
+        reused += outputs[i].count < slots ? outputs[i].count : slots;
+        outputs[i].count = slots;
+    }
+    count(VY_COUNTER_slots_reused, reused);
+    count(VY_COUNTER_slots_appended, (uint64_t)lists * slots - reused);
+}
+
 void vyre_outputs_free(vyre_outputs *outputs) {
     if (!outputs)
         return;

@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "driver/copies.h"
+#include "ir/eval.h"
 
 static void *room(vy_cutter *cutter, size_t count, size_t size) {
     return vy_cut(cutter, NULL, vy_array_size(count, size));
@@ -21,7 +22,7 @@ static void lay_out(vy_many *many, vy_cutter *cutter, size_t count, size_t param
 
 vyre_status vy_many_start(vy_many *many, vyre_backend *backend, size_t count, size_t params, size_t buffers,
                           vyre_error *error) {
-    *many = (vy_many){.backend = backend};
+    *many = (vy_many){.backend = backend, .is_resident = 1};
     vy_cutter measure = {NULL, 0};
     lay_out(many, &measure, count, params, buffers);
     many->size = measure.used;
@@ -55,9 +56,73 @@ void vy_many_add(vy_many *many, vy_bound *b) {
         memcpy(many->resources + many->resource_count, b->native, buffers * sizeof *b->native);
     if (b->use_count)
         memcpy(many->uses + many->use_count, b->uses, b->use_count * sizeof *b->uses);
+    many->last_uses = many->use_count;
+    many->is_resident = many->is_resident && b->use_count == buffers;
     many->resource_count += buffers;
     many->use_count += b->use_count;
     b->use_count = 0;
+}
+
+/* ---- rows like the one before ---- */
+
+static uint64_t element_size(const vyre_program *program, size_t buffer) {
+    return vy_type_layouts[program->memories.items[vy_program_entry(program)->first_memory + buffer].type].size;
+}
+
+/* Whether they are the ranges before, perhaps elsewhere in the same buffers. uses: those of one such. */
+static int are_moved(const vyre_program *program, const vy_resident_use *uses, const vyre_resource *bindings,
+                     const vyre_resource *before, int *is_same) {
+    *is_same = 1;
+    for (size_t i = 0; i < program->buffer_count; i++) {
+        const vyre_resource *now = &bindings[i], *then = &before[i];
+        if (now->kind != VYRE_RESOURCE_RESIDENT || now->resident.id != then->resident.id ||
+            now->resident.owner != then->resident.owner || now->size != then->size)
+            return 0;
+        if (now->offset == then->offset)
+            continue;
+        if (!now->size || now->size > uses[i].whole || now->offset > uses[i].whole - now->size ||
+            (now->offset & (element_size(program, i) - 1)))
+            return 0;
+        *is_same = 0;
+    }
+    return 1;
+}
+
+/* Whether no two have bytes in common: those that do may still be good. */
+static int are_apart(const vyre_resource *ranges, const vy_resident_use *uses, size_t count) {
+    for (size_t i = 1; i < count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (uses[i].place == uses[j].place && ranges[i].offset < ranges[j].offset + uses[j].size &&
+                ranges[j].offset < ranges[i].offset + uses[i].size)
+                return 0;
+    return 1;
+}
+
+int vy_many_add_next(vy_many *many, const vyre_resource *bindings, const vyre_resource *before, int is_dense) {
+    size_t at = many->count;
+    const vyre_program *program = many->launches[at - 1].program;
+    const vy_resident_use *uses = many->uses + many->last_uses;
+    size_t buffers = program->buffer_count;
+    int is_same;
+    if (!many->is_resident || !bindings || !are_moved(program, uses, bindings, before, &is_same) ||
+        (!is_same && buffers > 1 && !are_apart(bindings, uses, buffers)))
+        return 0;
+    many->count++;
+    many->traps[at] = (vyre_trap){UINT64_MAX, 0};
+    many->launches[at] = many->launches[at - 1];
+    many->launches[at].trap = &many->traps[at];
+    many->invocations[at] = many->invocations[at - 1];
+    many->bindings[at] = many->bindings[at - 1];
+    if (is_same && !is_dense)
+        return 1;
+    vyre_resource *resources = many->resources + many->resource_count;
+    for (size_t i = 0; i < buffers; i++) {
+        resources[i] = many->bindings[at - 1][i];
+        resources[i].offset = bindings[i].offset;
+    }
+    many->bindings[at] = resources;
+    many->resource_count += buffers;
+    return 1;
 }
 
 void vy_many_add_host(vy_many *many, const vy_dispatch *d) {

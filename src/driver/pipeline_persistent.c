@@ -113,15 +113,23 @@ static void describe(const batch *b, size_t index, vy_bound *bound) {
     bound->deadline_ns = b->deadline_ns;
 }
 
+/* Whether an item may be told from the one before (vy_many_add_next): nobody looks at how it is resolved, or needs the contents or the places of what is bound. */
+static int may_follow(const vy_bound *before) {
+    return !before->known && !vy_bound_is_indirect(before->program, before->arguments) &&
+           atomic_load_explicit(&vy_trace_state, memory_order_relaxed) == VY_TRACE_OFF;
+}
+
 /* Resolves all items, and keeps them in `many`, if given. *is_plain: each is one launch. */
 static vyre_status check(batch *b, vy_many *many, int *is_plain, vyre_error *error) {
     vyre_status status = VYRE_OK;
     vy_bound bound;
-    int with_base;
+    int with_base, follow = 0;
     *is_plain = 1;
     describe(b, 0, &bound);
     for (b->failed = 0; b->failed < b->count; b->failed++) {
         const vyre_resource *bindings = bindings_of(b, b->failed);
+        if (follow && vy_many_add_next(many, bindings, bindings_of(b, b->failed - 1), !b->bindings))
+            continue;
         bound.outputs = &b->outputs[b->failed];
         status = b->failed ? vy_bound_resolve_next(&bound, bindings, b->binding_count, error)
                            : vy_bound_resolve(&bound, bindings, b->binding_count, error);
@@ -133,6 +141,7 @@ static vyre_status check(batch *b, vy_many *many, int *is_plain, vyre_error *err
             vy_many_add(many, &bound);
         else
             vy_bound_unpin(&bound);
+        follow = many && *is_plain && may_follow(&bound);
     }
     return VYRE_OK;
 }
@@ -161,6 +170,31 @@ static vyre_status call(const batch *b, const vy_part *part, const vy_many *many
                                                         b->count, views, failed, error);
 }
 
+/* What came of a call that went well, item by item. *is_kept: no backend touched any slot, as where all outputs stay on the device. */
+static vyre_status check_outputs(const batch *b, const vy_many *many, const vyre_outputs *views,
+                                 const size_t *capacities, size_t slots, int *is_kept, size_t *failed,
+                                 vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    *is_kept = many->is_resident;
+    for (size_t i = 0; i < b->count && status == VYRE_OK; i++) {
+        *is_kept = *is_kept && vy_outputs_are_untouched(&b->outputs[i], &views[i], slots, capacities + i * slots);
+        if (!*is_kept)
+            status = vy_many_check(many, i, &views[i], b->outputs[i].items, error);
+        *failed = status == VYRE_OK ? b->count : i;
+    }
+    return status;
+}
+
+/* Slots that were lent become the caller's again. */
+static void regain(batch *b, size_t slots, int went_well, int is_kept, const size_t *capacities) {
+    if (went_well && is_kept) {
+        vy_outputs_keep(b->outputs, b->count, slots);
+        return;
+    }
+    for (size_t i = 0; i < b->count; i++)
+        vy_outputs_regain(&b->outputs[i], slots, went_well, capacities + i * slots);
+}
+
 static vyre_status run_natively(batch *b, const vy_part *part, vy_many *many, vyre_error *error) {
     vyre_backend *backend = b->pipeline->backend;
     size_t slots = vyre_program_output_count(b->pipeline->program), failed = b->count;
@@ -170,7 +204,8 @@ static vyre_status run_natively(batch *b, const vy_part *part, vy_many *many, vy
     size_t *capacities = views ? (size_t *)(views + b->count) : NULL;
     b->failed = b->count;
     for (size_t i = 0; i < b->count && status == VYRE_OK; i++)
-        status = vy_outputs_reserve(&b->outputs[i], slots, error);
+        if (b->outputs[i].capacity < slots)
+            status = vy_outputs_reserve(&b->outputs[i], slots, error);
     if (status == VYRE_OK)
         status = vy_prepare(backend, b->pipeline->program, error);
     if (status == VYRE_OK) {
@@ -181,13 +216,11 @@ static vyre_status run_natively(batch *b, const vy_part *part, vy_many *many, vy
         status = vy_backend_judge_run(backend, call(b, part, many, views, &failed, error), error);
         vy_span_end(span, launch, .backend = backend->id, .program = vyre_program_name(b->pipeline->program),
                     .label = b->config->label, .count = b->count, .status = status);
-        for (size_t i = 0; i < b->count && status == VYRE_OK; i++) {
-            status = vy_many_check(many, i, &views[i], b->outputs[i].items, error);
-            failed = status == VYRE_OK ? b->count : i;
-        }
+        int is_kept = 0;
+        if (status == VYRE_OK)
+            status = check_outputs(b, many, views, capacities, slots, &is_kept, &failed, error);
         status = vy_many_finish(many, status, failed, &b->failed, b->trap, error);
-        for (size_t i = 0; i < b->count; i++)
-            vy_outputs_regain(&b->outputs[i], slots, status == VYRE_OK, capacities + i * slots);
+        regain(b, slots, status == VYRE_OK, is_kept, capacities);
     }
     vy_release(views, views ? size : 0);
     return status;
@@ -201,19 +234,25 @@ static int is_native(const batch *b, const vy_code *code) {
            !code->stages && !vy_boundary_guards(b->pipeline->backend, &only_deadline);
 }
 
+/* Whether each item can be run by itself. */
+static int runs_alone(const batch *b, const vy_code *code) {
+    int host = 0;
+    for (size_t i = 0; i < b->count && !host; i++)
+        host = has_host(bindings_of(b, i), b->binding_count);
+    return vy_pipeline_runs_bound(b->pipeline->backend, code, host);
+}
+
 static vyre_status run(batch *b, vyre_error *error) {
     const vyre_program *program = b->pipeline->program;
     vyre_backend *backend = b->pipeline->backend;
     vy_many many;
     vy_code *code;
-    int is_plain, host = 0;
+    int is_plain;
     vyre_status status = vy_pipeline_code(b->pipeline, b->deadline_ns != 0, 0, &code, error);
     if (status != VYRE_OK)
         return status;
-    for (size_t i = 0; i < b->count && !host; i++)
-        host = has_host(bindings_of(b, i), b->binding_count);
-    int is_many = is_native(b, code), runs_alone = vy_pipeline_runs_bound(backend, code, host);
-    if (!is_many && !runs_alone)
+    int is_many = is_native(b, code);
+    if (!is_many && !runs_alone(b, code))
         return vy_backend_unsupported(backend, "persistent handle dispatch", error);
     if (!is_many) {
         status = check(b, NULL, &is_plain, error);
@@ -226,7 +265,7 @@ static vyre_status run(batch *b, vyre_error *error) {
     status = check(b, &many, &is_plain, error);
     if (status == VYRE_OK && is_plain)
         status = run_natively(b, code->parts, &many, error);
-    else if (status == VYRE_OK && !runs_alone)
+    else if (status == VYRE_OK && !runs_alone(b, code))
         status = vy_backend_unsupported(backend, "persistent handle dispatch", error);
     vy_many_end(&many);
     return status == VYRE_OK && !is_plain ? run_each(b, error) : status;

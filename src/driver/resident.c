@@ -100,8 +100,13 @@ vyre_status vy_resident_pin(vyre_backend *backend, vyre_resident handle, uint64_
         if (status == VYRE_OK) {
             entry->users++;
             entry->is_written |= (uint8_t)(write != 0);
-            *use = (vy_resident_use){
-                place, entry->native, offset, size, entry->address ? entry->address + offset : 0, entry->is_read_only};
+            *use = (vy_resident_use){.place = place,
+                                     .native = entry->native,
+                                     .offset = offset,
+                                     .size = size,
+                                     .address = entry->address ? entry->address + offset : 0,
+                                     .is_read_only = entry->is_read_only,
+                                     .whole = entry->size};
         }
     }
     pthread_mutex_unlock(&residents->lock);

@@ -42,6 +42,7 @@ typedef struct vy_resident_use {
     uint64_t native, offset, size;
     uint64_t address; /* of the range; 0 if nobody else can know it */
     uint8_t is_read_only;
+    uint64_t whole; /* bytes of the buffer */
 } vy_resident_use;
 /* size 0 with `to_end` means to the end. `write` marks the buffer as written: recovery no longer restores it.
  *
@@ -66,6 +67,7 @@ static inline int vy_resident_pin_quickly(vy_residents *residents, uint64_t owne
     use->place = (uint32_t)place, use->native = entry->native, use->offset = range->offset, use->size = size;
     use->address = entry->address ? entry->address + range->offset : 0;
     use->is_read_only = entry->is_read_only;
+    use->whole = entry->size;
     return 1;
 }
 void vy_resident_unpin(vyre_backend *backend, const vy_resident_use *uses, size_t count);
