@@ -47,6 +47,33 @@ static int pack(const vy_cuda *cuda, const vy_cuda_row *row, uint8_t *out) {
     return 1;
 }
 
+/* The last record, and what it was made of: the next row is often the same but for where its ranges begin. */
+typedef struct packer {
+    vy_cuda_row row; /* row.code NULL: none yet */
+    size_t size;     /* of the record */
+    alignas(8) uint8_t bytes[RECORD_BYTES];
+} packer;
+
+/* As pack. */
+static int pack_next(const vy_cuda *cuda, packer *p, const vy_cuda_row *row) {
+    if (p->row.code != row->code || !vy_cuda_launches_alike(p->row.launch, row->launch)) {
+        p->row = *row;
+        p->size = record_size(&row->code->kernel);
+        return pack(cuda, row, p->bytes);
+    }
+    if (p->row.bindings == row->bindings)
+        return 1;
+    p->row.bindings = row->bindings;
+    for (uint32_t i = 0; i < row->code->buffer_count; i++) {
+        const vyre_resource *range = &row->bindings[i];
+        if (range->kind != VYRE_RESOURCE_RESIDENT)
+            return 0;
+        vy_cu_address address = vy_cuda_resident_address(range->resident.id) + range->offset;
+        memcpy(p->bytes + sizeof(record) + 8 * (size_t)i, &address, sizeof address);
+    }
+    return 1;
+}
+
 /* What the driver takes of a record. */
 typedef struct node_params {
     vy_cu_kernel_node node;
@@ -263,22 +290,23 @@ void vy_cuda_graphs_drop(vy_cuda *cuda, const vy_cuda_code *code) {
 
 /* Sets what differs. As add_nodes. */
 static int update(vy_cuda *cuda, vy_cuda_graph *g, const vy_cuda_list *list, size_t from) {
-    alignas(8) uint8_t bytes[RECORD_BYTES];
-    uint8_t *at = g->records;
+    uint8_t *at = g->records, *end = at + g->size;
+    packer p;
+    p.row.code = NULL; /* large, and filled late */
     for (size_t i = 0; i < g->count; i++) {
         vy_cuda_row row = vy_cuda_list_at(list, from + i);
-        size_t size = record_size(&row.code->kernel);
-        if (at + size > g->records + g->size || !pack(cuda, &row, bytes))
+        if (!pack_next(cuda, &p, &row) || p.size > (size_t)(end - at))
             return -1;
-        if (memcmp(at, bytes, size) != 0) {
+        size_t size = p.size;
+        if (memcmp(at, p.bytes, size) != 0) {
             node_params params;
-            if (memcmp(at, bytes, sizeof(void *)) != 0) /* another kernel: shapes that only look the same */
+            if (memcmp(at, p.bytes, sizeof(void *)) != 0) /* another kernel: shapes that only look the same */
                 return -1;
-            describe(bytes, &params);
+            describe(p.bytes, &params);
             int result = cuda->api.graph_set(g->exec, g->nodes[i], &params.node);
             if (result != VY_CU_OK)
                 return result;
-            memcpy(at, bytes, size);
+            memcpy(at, p.bytes, size);
         }
         at += size;
     }

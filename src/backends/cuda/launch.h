@@ -24,6 +24,12 @@ uint64_t vy_cuda_warps(const vy_cuda_kernel *kernel, const uint32_t groups[3], u
 size_t vy_cuda_pack(const vy_cuda_kernel *kernel, const vyre_launch *launch, const vy_cu_address *addresses,
                     vy_cu_address control, uint8_t *bytes, uint32_t grid[3]);
 
+/* Whether two launches of one call have the same params and grid, where that is seen at once: only addresses are theirs alone then, which are the first of their bytes. */
+static inline int vy_cuda_launches_alike(const vyre_launch *a, const vyre_launch *b) {
+    return a->elements == b->elements && a->params == b->params && a->groups[0] == b->groups[0] &&
+           a->groups[1] == b->groups[1] && a->groups[2] == b->groups[2];
+}
+
 /* Makes the lane's control block ready for the launch, if it needs one. Inside, as all here. */
 vyre_status vy_cuda_control_prepare(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel,
                                     const vyre_launch *launch, vyre_error *error);

@@ -76,15 +76,23 @@ static int are_independent(const table *t) {
 
 /* ---- filling ---- */
 
-static int pack(table *t, size_t index, const vy_cuda_row *row) {
+/* before: the launch of the row before, or NULL. */
+static int pack(table *t, size_t index, const vy_cuda_row *row, const vyre_launch *before) {
     vy_cu_address addresses[VY_LIMIT_BUFFERS];
+    uint8_t *bytes = t->rows + index * t->stride;
     uint32_t grid[3];
     for (uint32_t i = 0; i < t->code->buffer_count; i++) {
         if (row->bindings[i].kind != VYRE_RESOURCE_RESIDENT)
             return 0;
         addresses[i] = vy_cuda_resident_address(row->bindings[i].resident.id) + row->bindings[i].offset;
     }
-    vy_cuda_pack(&t->code->kernel, row->launch, addresses, 0, t->rows + index * t->stride, grid);
+    if (before && vy_cuda_launches_alike(before, row->launch)) {
+        size_t size = 8 * (size_t)t->code->buffer_count;
+        memcpy(bytes, addresses, size);
+        memcpy(bytes + size, bytes - t->stride + size, t->code->kernel.param_bytes - size);
+        return 1;
+    }
+    vy_cuda_pack(&t->code->kernel, row->launch, addresses, 0, bytes, grid);
     if (index == 0)
         memcpy(t->grid, grid, sizeof grid);
     t->has_one_grid = (index == 0 || t->has_one_grid) && grid[2] == 1 && memcmp(t->grid, grid, sizeof grid) == 0;
@@ -93,10 +101,12 @@ static int pack(table *t, size_t index, const vy_cuda_row *row) {
 
 /* Whether they are independent. */
 static int fill(const vy_cuda *cuda, table *t, const vy_cuda_list *list, size_t from) {
+    const vyre_launch *before = NULL;
     for (size_t i = 0; i < t->count; i++) {
         vy_cuda_row row = vy_cuda_list_at(list, from + i);
-        if (!pack(t, i, &row) || !goes_upwards(t, i))
+        if (!pack(t, i, &row, before) || !goes_upwards(t, i))
             return 0;
+        before = row.launch;
     }
     t->has_one_grid &= !vy_cuda_needs_pieces(cuda, t->grid);
     return are_independent(t);
