@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "ir/validate/check.h"
+#include "transform/uniform.h"
 
 /* A test of the address pays for an access of so many bytes. */
 enum { WORTH_A_TEST = 4 };
@@ -42,6 +43,7 @@ typedef struct planner {
     int aligned_buffers;
     uint32_t *definition; /* by variable: the value of its `let`; VY_NONE */
     uint8_t *factor;      /* by variable: the power of two that divides it for certain, as an exponent */
+    vy_uniform *uniform;  /* once somebody asks */
     uint32_t count;
     set *open;
     int out_of_memory;
@@ -251,6 +253,18 @@ static void try_group(planner *p, const set *s, uint32_t first, uint32_t count, 
     enter(p, s, &group, number, first);
 }
 
+/* Whether neighbours in a row find the same when they test the alignment of an access of `count` elements, as far as one knows: where they do not, both ways are gone. */
+static int is_tested_alike(planner *p, const set *s, uint32_t count) {
+    uint64_t stride;
+    if (s->base == VY_NONE)
+        return 1;
+    if (!p->uniform && vy_uniform_make(p->program, &p->uniform, NULL) != VYRE_OK) {
+        p->out_of_memory = 1;
+        return 1;
+    }
+    return !vy_stride_of(p->uniform, s->base, &stride) || stride % count == 0;
+}
+
 /* Groups of a set, the widest first; those that are aligned for certain before those that may be. An index that is known to be in the middle is not. */
 static void close_set(planner *p, set *s) {
     uint32_t size = size_of(p, s->memory), most = p->bytes / size;
@@ -262,7 +276,7 @@ static void close_set(planner *p, set *s) {
                 int is_aligned = known >= count && first % count == 0;
                 int may_be = !starts_aligned(p, s) || first % (known < count ? known : count) == 0;
                 int needs_test = !proven || !starts_aligned(p, s);
-                if (needs_test && count * size < WORTH_A_TEST)
+                if (needs_test && (count * size < WORTH_A_TEST || !is_tested_alike(p, s, count)))
                     continue;
                 if (proven ? is_aligned : may_be)
                     try_group(p, s, first, count, proven);
@@ -495,6 +509,7 @@ vyre_status vy_fuse_plan_make(vy_fuse_plan *plan, const vyre_program *program, c
     }
     if (p.open)
         vy_release(p.open, OPEN * sizeof *p.open);
+    vy_uniform_free(p.uniform);
     return p.out_of_memory ? vy_fail_memory(error, "wide accesses") : VYRE_OK;
 }
 

@@ -308,6 +308,63 @@ static vy_ptx_value ask_again(vy_ptx *e, const question *q) {
     return vy_ptx_expr(e, q->condition);
 }
 
+/* ---- asking early ----
+ *
+ * A condition that nothing changes any more in a trip is asked for there, so that the answer is known when the trip ends: behind a load that somebody waits for, and a branch that is
+ * left by, it would be waited for again. */
+
+/* Whether an expression depends on a variable; of loads one never knows. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+static int depends(const vyre_program *p, uint32_t expr, uint32_t variable) {
+    const vy_expr *x = &p->exprs.items[expr];
+    if (x->kind == VY_EXPR_LOAD)
+        return 1;
+    if (x->kind == VY_EXPR_VARIABLE)
+        return x->a == variable;
+    if (x->kind != VY_EXPR_OP)
+        return 0;
+    unsigned arity = vyre_op_get((vyre_op)x->op)->arity;
+    return depends(p, x->a, variable) || (arity > 1 && depends(p, x->b, variable)) ||
+           (arity > 2 && depends(p, x->c, variable));
+}
+
+/* The statement of the body before which the condition has the value that it has at the end: `end` if there is none. */
+static uint32_t where_settled(const vyre_program *p, const question *q, uint32_t end) {
+    const vy_stmt *stmts = p->stmts.items;
+    uint32_t settled = q->body;
+    if (q->first != q->end || depends(p, q->condition, VY_NONE))
+        return end;
+    for (uint32_t i = q->body; i < end; i = stmts[i].end)
+        for (uint32_t k = i; k < stmts[i].end; k++)
+            if (stmts[k].kind == VY_STMT_ASSIGN && depends(p, q->condition, stmts[k].variable))
+                settled = stmts[i].end;
+    for (uint32_t k = q->body; k < settled; k++)
+        if (stmts[k].kind == VY_STMT_CONTINUE)
+            return end;
+    return settled;
+}
+
+/* A trip of a loop whose question is asked early, up to the jump; what the next begins by loading is loaded early too. Returns the answer. */
+static vy_ptx_value write_settled(vy_ptx *e, const question *q, uint32_t end, uint32_t settled, uint32_t body) {
+    uint32_t next = e->loops.items[e->loops.count - 1].next, before = e->ahead;
+    vy_ptx_value given = e->given, later = given;
+    uint32_t ahead = q->wanted ? vy_ptx_find_ahead(e, q->body, settled, end) : VY_NONE;
+    e->ahead = ahead;
+    if (ahead != VY_NONE)
+        e->given = vy_ptx_load_ahead(e, ahead, vy_ptx_literal(VYRE_TYPE_BOOL, 1));
+    vy_ptx_place(e, body);
+    vy_ptx_statements(e, q->body, settled);
+    vy_ptx_value condition = vy_ptx_expr_kept(e, q->condition);
+    if (ahead != VY_NONE)
+        later = vy_ptx_load_ahead(e, ahead, condition);
+    vy_ptx_statements(e, settled, end);
+    vy_ptx_place(e, next);
+    if (ahead != VY_NONE)
+        vy_ptx_move(e, e->given, later);
+    e->ahead = before;
+    e->given = given;
+    return condition;
+}
+
 /* The question stands before the loop and at its end: a loop that nobody enters is then a branch like any other to the driver's compiler, which does not survive some of
  * those that begin with it (docs/ptx.md). */
 static void write_while(vy_ptx *e, uint32_t index, const vy_stmt *s) {
@@ -323,10 +380,15 @@ static void write_while(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     uint32_t body = vy_ptx_label(e);
     if (!condition.is_literal)
         vy_ptx_jump_if(e, condition, !q.wanted, loop.exit);
-    vy_ptx_place(e, body);
-    vy_ptx_statements(e, q.body, s->end);
-    vy_ptx_place(e, loop.next);
-    condition = ask_again(e, &q);
+    uint32_t settled = where_settled(e->program, &q, s->end);
+    if (settled < s->end) {
+        condition = write_settled(e, &q, s->end, settled, body);
+    } else {
+        vy_ptx_place(e, body);
+        vy_ptx_statements(e, q.body, s->end);
+        vy_ptx_place(e, loop.next);
+        condition = ask_again(e, &q);
+    }
     if (condition.is_literal)
         jump(e, body);
     else
@@ -368,8 +430,9 @@ static void region(vy_ptx *e, uint32_t index, const vy_stmt *s) {
 }
 
 static void assign(vy_ptx *e, const vy_stmt *s) {
-    vy_ptx_value value = vy_ptx_expr(e, s->a);
-    vy_ptx_move_if(e, e->guard, e->variables[s->variable], value);
+    vy_ptx_value value = vy_ptx_expr(e, s->a), always = vy_ptx_literal(VYRE_TYPE_BOOL, 1);
+    vy_ptx_value guard = vy_ptx_assigns_itself_outside(e, s) ? always : e->guard;
+    vy_ptx_move_if(e, guard, e->variables[s->variable], value);
 }
 
 static void statement(vy_ptx *e, uint32_t index, const vy_stmt *s) {

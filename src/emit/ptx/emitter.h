@@ -9,6 +9,7 @@
  *   atomic.c   atomics
  *   control.c  statements
  *   guard.c    short branches
+ *   ahead.c    loads for the next trip
  *   end.c      report and poll
  *   grid.c     grid barriers
  *
@@ -71,6 +72,8 @@ typedef struct vy_ptx {
     uint32_t *array_offsets; /* by memory of the entry */
     uint32_t shared_bytes, local_bytes;
     VY_VECTOR(vy_ptx_loop) loops;
+    uint32_t ahead;                        /* a load that was made in the trip before; VY_NONE */
+    vy_ptx_value given;                    /* what it gave */
     char names[VY_PTX_NAMES][VY_PTX_NAME]; /* a ring: what vy_ptx_name gave last */
     uint32_t next_name;
     vyre_error *error;
@@ -133,6 +136,12 @@ vy_ptx_address vy_ptx_at(vy_ptx *e, uint32_t memory, uint32_t index);
 const char *vy_ptx_space(const vy_ptx *e, uint32_t memory); /* global, shared, local */
 
 vy_ptx_value vy_ptx_load(vy_ptx *e, uint32_t expr);
+/* The same if the condition holds, which is all that is asked for; else 0. */
+vy_ptx_value vy_ptx_load_if(vy_ptx *e, uint32_t expr, vy_ptx_value condition);
+/* A load that the body [first, end) of a loop begins with and that can be made in the trip before, from statement `settled` on; VY_NONE. */
+uint32_t vy_ptx_find_ahead(const vy_ptx *e, uint32_t first, uint32_t settled, uint32_t end);
+/* Makes it, if the condition holds. */
+vy_ptx_value vy_ptx_load_ahead(vy_ptx *e, uint32_t load, vy_ptx_value condition);
 void vy_ptx_store(vy_ptx *e, const vy_stmt *s);
 void vy_ptx_load_wide(vy_ptx *e, const vy_stmt *s);
 void vy_ptx_store_wide(vy_ptx *e, const vy_stmt *s);
@@ -148,6 +157,10 @@ uint32_t vy_ptx_asked_buffer(const vy_ptx *e, const vy_stmt *s);
 void vy_ptx_jump_if(vy_ptx *e, vy_ptx_value condition, int wanted, uint32_t label);
 /* An `if` without branches: its effects are guarded by predicates. 0 if it is not short enough for that, and nothing is written. */
 int vy_ptx_if_guarded(vy_ptx *e, uint32_t index, const vy_stmt *s);
+/* Whether two expressions without loads are written alike: evaluated at the same place they are the same. */
+int vy_ptx_is_same(const vyre_program *program, uint32_t one, uint32_t other);
+/* Whether an assignment gives the variable the value that it has wherever the guard does not hold, so that nothing need guard it. */
+int vy_ptx_assigns_itself_outside(const vy_ptx *e, const vy_stmt *s);
 /* What stands before an instruction with an effect: "@%p1 ", or nothing. */
 typedef struct vy_ptx_prefix {
     char text[VY_PTX_NAME + 2];

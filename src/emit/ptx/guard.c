@@ -104,6 +104,105 @@ static void write_guarded(vy_ptx *e, vy_ptx_value condition, uint32_t first, uin
     e->guard = before;
 }
 
+/* ---- less to guard ----
+ *
+ * There are seven predicates. One that must be kept until a load has come is not there for the next. */
+
+/* Whether an integer is zero where the guard does not hold: what is loaded there is, and so is much of what is made of it. Recursion is bounded by
+ * VY_LIMIT_EXPRESSION_DEPTH. */
+static int is_zero_outside(const vyre_program *p, uint32_t expr) {
+    const vy_expr *x = &p->exprs.items[expr];
+    if (!(vyre_type_class((vyre_type)x->type) & VYRE_CLASS_INTEGER))
+        return 0;
+    if (x->kind == VY_EXPR_LOAD)
+        return 1;
+    if (x->kind != VY_EXPR_OP)
+        return x->kind == VY_EXPR_LITERAL && x->bits == 0;
+    switch ((vyre_op)x->op) {
+    case VYRE_OP_CAST:
+    case VYRE_OP_SHL:
+    case VYRE_OP_SHR:
+        return is_zero_outside(p, x->a);
+    case VYRE_OP_AND:
+    case VYRE_OP_MUL:
+        return is_zero_outside(p, x->a) || is_zero_outside(p, x->b);
+    case VYRE_OP_OR:
+    case VYRE_OP_XOR:
+    case VYRE_OP_ADD:
+        return is_zero_outside(p, x->a) && is_zero_outside(p, x->b);
+    default:
+        return 0;
+    }
+}
+
+/* `v = v | data[i]` and the like: where the guard does not hold, that is v as it was. */
+int vy_ptx_assigns_itself_outside(const vy_ptx *e, const vy_stmt *s) {
+    const vyre_program *p = e->program;
+    const vy_expr *x = &p->exprs.items[s->a];
+    int is_sum = x->op == VYRE_OP_OR || x->op == VYRE_OP_XOR || x->op == VYRE_OP_ADD;
+    if (x->kind != VY_EXPR_OP || (!is_sum && x->op != VYRE_OP_SUB) ||
+        !(vyre_type_class((vyre_type)x->type) & VYRE_CLASS_INTEGER))
+        return 0;
+    const vy_expr *a = &p->exprs.items[x->a], *b = &p->exprs.items[x->b];
+    if (a->kind == VY_EXPR_VARIABLE && a->a == s->variable)
+        return is_zero_outside(p, x->b);
+    return is_sum && b->kind == VY_EXPR_VARIABLE && b->a == s->variable && is_zero_outside(p, x->a);
+}
+
+/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+int vy_ptx_is_same(const vyre_program *p, uint32_t one, uint32_t other) {
+    if (one == VY_NONE || other == VY_NONE)
+        return one == other;
+    const vy_expr *a = &p->exprs.items[one], *b = &p->exprs.items[other];
+    if (a->kind != b->kind || a->type != b->type || a->op != b->op || a->axis != b->axis)
+        return 0;
+    switch ((vy_expr_kind)a->kind) {
+    case VY_EXPR_LITERAL:
+        return a->bits == b->bits;
+    case VY_EXPR_VARIABLE:
+    case VY_EXPR_LEN:
+        return a->a == b->a;
+    case VY_EXPR_BUILTIN:
+        return 1;
+    case VY_EXPR_OP:
+        return vy_ptx_is_same(p, a->a, b->a) && vy_ptx_is_same(p, a->b, b->b) && vy_ptx_is_same(p, a->c, b->c);
+    default:
+        return 0;
+    }
+}
+
+/* Whether nothing in an expression ever changes. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+static int is_fixed(const vyre_program *p, uint32_t expr) {
+    const vy_expr *x = &p->exprs.items[expr];
+    if (x->kind == VY_EXPR_VARIABLE)
+        return !p->variables.items[x->a].is_mutable;
+    if (x->kind != VY_EXPR_OP)
+        return x->kind != VY_EXPR_LOAD;
+    unsigned arity = vyre_op_get((vyre_op)x->op)->arity;
+    return is_fixed(p, x->a) && (arity < 2 || is_fixed(p, x->b)) && (arity < 3 || is_fixed(p, x->c));
+}
+
+static int is_order(const vy_expr *x) {
+    return x->kind == VY_EXPR_OP && (x->op == VYRE_OP_LT || x->op == VYRE_OP_GT);
+}
+
+static int is_equality(const vy_expr *x) {
+    return x->kind == VY_EXPR_OP && x->op == VYRE_OP_EQ;
+}
+
+/* Whether a branch behind `else` is an `if` alone whose condition never holds where the first does: `a < b`, else `a == b`. The first need not be asked about then. */
+static int excludes(const vyre_program *p, const vy_stmt *s) {
+    const vy_stmt *inner = &p->stmts.items[s->middle];
+    if (inner->kind != VY_STMT_IF || inner->end != s->end || inner->middle != inner->end)
+        return 0;
+    const vy_expr *first = &p->exprs.items[s->a], *second = &p->exprs.items[inner->a];
+    if (!(is_order(first) && is_equality(second)) && !(is_equality(first) && is_order(second)))
+        return 0;
+    int is_about_the_same = (vy_ptx_is_same(p, first->a, second->a) && vy_ptx_is_same(p, first->b, second->b)) ||
+                            (vy_ptx_is_same(p, first->a, second->b) && vy_ptx_is_same(p, first->b, second->a));
+    return is_about_the_same && is_fixed(p, s->a); /* the first branch changes nothing of it */
+}
+
 int vy_ptx_if_guarded(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     length l = {0, 0, 0};
     add_statements(e->program, index + 1, s->end, &l);
@@ -111,7 +210,11 @@ int vy_ptx_if_guarded(vy_ptx *e, uint32_t index, const vy_stmt *s) {
         return 0;
     vy_ptx_value condition = vy_ptx_expr_kept(e, s->a);
     write_guarded(e, condition, index + 1, s->middle);
-    if (s->middle != s->end)
+    if (s->middle == s->end)
+        return 1;
+    if (excludes(e->program, s))
+        vy_ptx_statements(e, s->middle, s->end);
+    else
         write_guarded(e, opposite(e, condition), s->middle, s->end);
     return 1;
 }

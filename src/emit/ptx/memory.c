@@ -72,8 +72,15 @@ vy_ptx_value vy_ptx_load(vy_ptx *e, uint32_t expr) {
         vy_ptx_refuse(e, "a guarded load");
         return vy_ptx_literal(type, 0);
     }
+    if (expr == e->ahead)
+        return e->given;
+    return vy_ptx_load_if(e, expr, x->c == VY_NONE ? vy_ptx_literal(VYRE_TYPE_BOOL, 1) : vy_ptx_expr(e, x->c));
+}
+
+vy_ptx_value vy_ptx_load_if(vy_ptx *e, uint32_t expr, vy_ptx_value condition) {
+    const vy_expr *x = &e->program->exprs.items[expr];
+    vyre_type type = (vyre_type)x->type;
     vy_ptx_address at = vy_ptx_at(e, x->a, x->b);
-    vy_ptx_value condition = x->c == VY_NONE ? vy_ptx_literal(VYRE_TYPE_BOOL, 1) : vy_ptx_expr(e, x->c);
     vy_ptx_value d = vy_ptx_new(e, type);
     vy_ptx_prefix guard = vy_ptx_guarded(e, vy_ptx_both(e, e->guard, condition));
     if (guard.text[0])

@@ -324,6 +324,7 @@ vyre_status vy_ptx_emit(const vyre_program *program, const vy_ptx_options *optio
                 .by_rows = options && options->by_rows,
                 .has_positions = program->stmt_positions.count && *vy_source_name(program->source),
                 .guard = vy_ptx_literal(VYRE_TYPE_BOOL, 1),
+                .ahead = VY_NONE,
                 .error = error};
     e.out = &e.code;
     e.status = prepare(&e, &arena);

@@ -1,4 +1,5 @@
 /* Odd shapes on backend `cpu`, at every width. */
+#include "backends/conform_loops.h"
 #include "backends/conform_shapes.h"
 
 static const char *const widths[] = {"4", "8", "16", "32", "64", "0"};
@@ -31,6 +32,11 @@ static void workgroups_and_grids_of_any_shape_have_the_oracles_bits(void **state
 static void ranges_that_start_anywhere_have_the_oracles_bits(void **state) {
     (void)state;
     at_every_width(conform_odd_ranges);
+}
+
+static void loops_that_wait_for_memory_have_the_oracles_bits(void **state) {
+    (void)state;
+    at_one_width(conform_loops);
 }
 
 static void read_bindings_may_overlap(void **state) {
@@ -95,6 +101,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(workgroups_and_grids_of_any_shape_have_the_oracles_bits),
         cmocka_unit_test(ranges_that_start_anywhere_have_the_oracles_bits),
+        cmocka_unit_test(loops_that_wait_for_memory_have_the_oracles_bits),
         cmocka_unit_test(read_bindings_may_overlap),
         cmocka_unit_test(outputs_start_as_zero_whatever_was_there),
         cmocka_unit_test(what_is_stored_past_the_caches_arrives),

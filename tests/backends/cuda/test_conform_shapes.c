@@ -1,4 +1,5 @@
 /* Odd shapes on backend `cuda`, and grids that are more than one launch takes. */
+#include "backends/conform_loops.h"
 #include "backends/conform_shapes.h"
 
 static void with_backend(void (*what)(conform *c)) {
@@ -16,6 +17,11 @@ static void workgroups_and_grids_of_any_shape_have_the_oracles_bits(void **state
 static void ranges_that_start_anywhere_have_the_oracles_bits(void **state) {
     (void)state;
     with_backend(conform_odd_ranges);
+}
+
+static void loops_that_wait_for_memory_have_the_oracles_bits(void **state) {
+    (void)state;
+    with_backend(conform_loops);
 }
 
 static void read_bindings_may_overlap(void **state) {
@@ -64,6 +70,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(workgroups_and_grids_of_any_shape_have_the_oracles_bits),
         cmocka_unit_test(ranges_that_start_anywhere_have_the_oracles_bits),
+        cmocka_unit_test(loops_that_wait_for_memory_have_the_oracles_bits),
         cmocka_unit_test(read_bindings_may_overlap),
         cmocka_unit_test(many_params_of_every_type_arrive),
         cmocka_unit_test(as_many_buffers_as_there_may_be_are_bound),

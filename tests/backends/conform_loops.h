@@ -1,0 +1,86 @@
+/* Loops that wait for memory, and short branches around loads, on a backend and on the oracle: what emitters ask early, load ahead or leave unguarded gives the same. */
+#ifndef VY_TESTS_CONFORM_LOOPS_H
+#define VY_TESTS_CONFORM_LOOPS_H
+
+#include "backends/conform.h"
+
+enum { LOOP_COUNT = 700 };
+
+/* Every invocation has a range [begin, end) of `d`, which may start or end behind it, and a state. */
+static const char conform_loop[] = "program loop {\n param a : u32\n buffer d : u8 read\n buffer t : u32 read\n"
+                                   " buffer y : u32 read_write\n workgroup 64\n grid over y\n"
+                                   " let i = global_id.x\n if i >= len(y) { return }\n"
+                                   " let begin = t[i] %% 600\n let end = begin + y[i] %% 40\n"
+                                   " var at = begin\n var s = 1u32\n var k = i\n %s\n"
+                                   " y[i] = s + 3 * at + 7 * k\n}\n";
+
+static const char *const conform_loop_bodies[] = {
+    /* loaded ahead */
+    "while at < end { s = t[(s % 8) * 64 + u32(d[at])]\n at = at + 1\n if s % 16 == a { break } }",
+    "while at < end { s = t[s + u32(d[at])] % 64\n at = at + 1\n if t[s] % 8 == a { k = t[s]\n break }\n k = k * 3 }",
+    "while at < end { let c = d[at]\n at = at + 1\n s = s * 31 + u32(c)\n if s % 9 == a { break }\n s = s ^ u32(c) }",
+    "while at < end { var c = u32(d[at])\n at = at + 1\n c = c * 3\n s = s * 5 + c\n if c == a { continue }\n s = s + "
+    "1 }",
+    "while at < end { s = s + u32(d[i])\n at = at + 1\n if s % 32 == a { break }\n s = s * 3 }",
+    "while at + 2 < end { s = s * 7 + u32(d[at + 2]) + t[at]\n at = at + 3\n if s % 32 == a { return }\n s = s ^ 5 }",
+    "while at < end { let b = at\n s = s * 7 + u32(d[b]) + u32(d[b + 1])\n at = at + 2\n if s % 64 == a { break }\n k "
+    "= k + s }",
+    "while at < end { s = s + u32(d[at])\n at = at + 1\n var n = 0u32\n while n < s % 5 { k = k + t[n]\n n = n + 1\n "
+    "if k % 8 == a { break }\n k = k * 3 }\n s = s ^ k }",
+    /* an index that changes before or behind, or by what it loads */
+    "while at < end { s = s + u32(d[k])\n at = at + 1\n if s & 1 == 0 { k = k + 3 }\n s = s * 5 }",
+    "while at < end { at = at + 1\n s = s * 3 + u32(d[at])\n if s % 16 == a { break }\n s = s + 1 }",
+    "while at < end { if s & 1 == 1 { s = s + 1\n at = at + 2\n continue }\n s = s ^ u32(d[at])\n at = at + 1\n if s "
+    "== a { break }\n s = s * 3 }",
+    "while at < end { k = t[k] % 700\n at = at + 1\n if k % 16 == a { break }\n s = s * 3 + k }",
+    "while at < end { s = s * 3 + u32(d[at])\n at = at + 1\n if s % 4 == a { at = at + 2 }\n s = s + 1 }",
+    /* conditions of every kind */
+    "var go = at < end\n while go { s = s * 3 + u32(d[at])\n at = at + 1\n go = s % 5 != 0 && at < end\n if s % 7 == a "
+    "{ s = s + 1 }\n k = k + s }",
+    "while t[s % 64] % 8 != 3 && at < end { s = s * 3 + u32(d[at])\n at = at + 1\n if s % 16 == a { break }\n s = s + "
+    "1 }",
+    "while s != 0 { s = s >> 1\n k = k * 5 + u32(d[at])\n if k % 16 == a { break }\n at = at + 1 }",
+    "while true { if at >= end { break }\n s = s * 3 + u32(d[at])\n at = at + 1\n if s % 16 == a { continue }\n s = s "
+    "+ 1 }",
+    /* short branches around loads */
+    "let size = end - begin\n for w in 0u32 .. 11 { for b in 0u32 .. 4 { let p = w * 4 + b\n s = s << 8\n"
+    "if p < size { s = s | u32(d[begin + p]) } else if p == size { s = s | 0x80 } }\n k = k * 31 + s }",
+    "if at < a { s = s + u32(d[i]) } else if a == at { s = s + 9 }\n if i < a { k = k - t[i] } else if a < i { k = k + "
+    "1 }",
+    "if i < a * 40 { s = s ^ (t[i] * 3) << 2\n k = t[i] - k } else if i == a * 40 { k = 5 }",
+    "if s < a { s = a } else if s == a { s = 77 }\n if k > a { k = a } else if k == a { k = 78 }",
+    "if k == a { k = k + 1\n s = s + t[k] } else if k > a { k = k - 1\n s = s | t[k] }",
+    "let z = t[i]\n if z & 1 == 0 { s = s + z\n s = s ^ u32(d[k]) }\n if z & 2 == 0 { s = u32(d[k]) + s } else { s = s "
+    "- u32(d[k]) }",
+    /* neighbours */
+    "s = t[i] + 3 * t[i + 1]\n k = t[2 * i] + 5 * t[2 * i + 1] + 7 * t[3 * i] + 9 * t[3 * i + 1]",
+    "s = t[k] + 3 * t[k + 1] + 5 * t[k + 2] + 7 * t[k + 3]\n k = t[begin] + 3 * t[begin + 1] + u32(d[begin]) + 5 * "
+    "u32(d[begin + 1])",
+};
+
+static inline void conform_loops(conform *c) {
+    static uint8_t d[LOOP_COUNT];
+    static uint32_t t[LOOP_COUNT], y[LOOP_COUNT];
+    static const size_t counts[][3] = {{LOOP_COUNT, LOOP_COUNT, LOOP_COUNT}, {300, 513, 130}, {1, 700, 65}, {0, 0, 3}};
+    uint64_t before = c->judged, all = 0;
+    vy_random random = vy_random_start(5);
+    conform_fill(VYRE_TYPE_U8, &random, d, LOOP_COUNT);
+    conform_fill(VYRE_TYPE_U32, &random, t, LOOP_COUNT);
+    conform_fill(VYRE_TYPE_U32, &random, y, LOOP_COUNT);
+    for (size_t i = 0; i < sizeof conform_loop_bodies / sizeof *conform_loop_bodies; i++) {
+        char text[2048];
+        snprintf(text, sizeof text, conform_loop, conform_loop_bodies[i]);
+        vyre_program *program = conform_parse(text, NULL, 0, NULL);
+        for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
+            vyre_scalar a = vyre_scalar_u32((uint32_t)(3 + k + i % 3));
+            all++;
+            vyre_span inputs[3] = {{d, counts[k][0]}, {t, counts[k][1] * 4}, {y, counts[k][2] * 4}};
+            vyre_arguments arguments = {.params = &a, .param_count = 1, .inputs = inputs, .input_count = 3};
+            conform_check(c, conform_loop_bodies[i], program, &arguments, (conform_form)((i + k) % CONFORM_FORM_COUNT));
+        }
+        vyre_program_release(program);
+    }
+    assert_int_equal(c->judged - before, all);
+}
+
+#endif
