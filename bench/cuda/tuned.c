@@ -6,38 +6,96 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the work of each: the arrays are there, scratch may be added; 0 if the shape does not fit. Grids are the programs' own ---- */
+/* ---- the work of each ----
+ *
+ * The arrays are there, and `example` is the first step of the example's; scratch may be added. Grids are the programs' own. 0 if the shape does not fit. */
 
-static int do_stencil(work *w) {
+static step *add_step(work *w, const char *program, const int *arrays) {
+    return work_step(w, program, NULL, arrays, 0, 1);
+}
+
+/* Data and key by words, 16 bytes at a time. */
+static int make_xor_by_words(work *w, const step *example) {
+    uint32_t key = example->words[0];
+    if (w->n % 4 || key % 16)
+        return 0;
+    work_word(add_step(w, "xor", (int[]){0, 1, -1}), key / 16);
+    return 1;
+}
+
+static int make_stencil_of_four(work *w, const step *example) {
     if (w->n % 4)
         return 0;
-    step *s = work_step(w, "stencil", NULL, (int[]){0, 1, -1}, 0, 1);
+    step *s = add_step(w, "stencil", (int[]){0, 1, -1});
     work_word(s, (uint32_t)w->n / 4);
     work_word(s, (uint32_t)w->n);
-    work_float(s, 0.2f);
+    work_word(s, example->words[2]);
     return 1;
 }
 
-static int do_matmul(work *w) {
-    step *s = work_step(w, "matmul", NULL, (int[]){0, 1, 2, -1}, 0, 1);
-    work_word(s, (uint32_t)w->n);
+static int make_matmul_of_64(work *w, const step *example) {
+    (void)example;
+    work_word(add_step(w, "matmul", (int[]){0, 1, 2, -1}), (uint32_t)w->n);
     return 1;
 }
 
-static int do_reduce(work *w) {
-    work_step(w, "reduce", NULL, (int[]){0, 1, -1}, 0, 1);
+static int make_reduce_of_eight(work *w, const step *example) {
+    (void)example;
+    add_step(w, "reduce", (int[]){0, 1, -1});
+    return 1;
+}
+
+static int make_scan_of_4096(work *w, const step *example) {
+    enum { BLOCK = 4096 };
+    int totals = (int)w->array_count;
+    (void)example;
+    work_array(w, ROLE_SCRATCH, (w->n + BLOCK - 1) / BLOCK * 4);
+    add_step(w, "sums", (int[]){0, totals, -1});
+    add_step(w, "before", (int[]){totals, -1});
+    add_step(w, "all", (int[]){0, totals, 1, -1});
+    return 1;
+}
+
+/* As many workgroups as the device holds at a time, or fewer if there is less to do. */
+static int make_histogram_of_warps(work *w, const step *example) {
+    size_t quads = w->n / 16, wanted = (quads + 255) / 256, most = (size_t)suite_ours_units() * 8;
+    (void)example;
+    if (!quads)
+        return 0;
+    step *s = add_step(w, "histogram", (int[]){0, 0, 1, -1});
+    s->bindings[0].size = quads * 16;
+    work_word(s, (uint32_t)(wanted < most ? wanted : most));
+    work_word(s, (uint32_t)quads);
+    return 1;
+}
+
+/* Messages by words. */
+static int make_fnv1a_by_words(work *w, const step *example) {
+    (void)example;
+    add_step(w, "fnv1a", (int[]){0, 1, 2, -1});
+    return 1;
+}
+
+static int make_xxh32_by_words(work *w, const step *example) {
+    work_word(add_step(w, "xxh32", (int[]){0, 1, 2, -1}), example->words[0]);
     return 1;
 }
 
 typedef struct tuned {
     const char *name, *file;
-    int (*make)(work *w);
+    int (*make)(work *w, const step *example);
 } tuned;
 
+#define FOLDER "bench/cuda/tuned/"
 static const tuned kernels[] = {
-    {"stencil", "bench/cuda/tuned/stencil.vyre", do_stencil},
-    {"matmul", "bench/cuda/tuned/matmul.vyre", do_matmul},
-    {"reduce", "bench/cuda/tuned/reduce.vyre", do_reduce},
+    {"xor", FOLDER "xor.vyre", make_xor_by_words},
+    {"stencil", FOLDER "stencil.vyre", make_stencil_of_four},
+    {"matmul", FOLDER "matmul.vyre", make_matmul_of_64},
+    {"reduce", FOLDER "reduce.vyre", make_reduce_of_eight},
+    {"scan", FOLDER "scan.vyre", make_scan_of_4096},
+    {"histogram", FOLDER "histogram.vyre", make_histogram_of_warps},
+    {"fnv1a", FOLDER "hash.vyre", make_fnv1a_by_words},
+    {"xxh32", FOLDER "hash.vyre", make_xxh32_by_words},
 };
 
 static const tuned *find(const char *name) {
@@ -89,7 +147,7 @@ static void *prepare(const work *w, char *reason) {
     j->work.kernel = &j->kernel;
     j->work.steps = NULL;
     j->work.step_count = j->work.define_count = 0;
-    if (t->make(&j->work) && work_done(&j->work))
+    if (t->make(&j->work, w->steps) && work_done(&j->work))
         j->ours = suite_ours.prepare(&j->work, reason);
     if (j->ours)
         return j;

@@ -30,6 +30,12 @@ vyre_backend *suite_ours_backend(void) {
     return backend;
 }
 
+uint32_t suite_ours_units(void) {
+    vyre_device_profile profile = {.struct_size = sizeof profile};
+    vyre_backend_profile(backend, &profile);
+    return profile.compute_units ? profile.compute_units : 1;
+}
+
 static void say(char *reason, const vyre_error *error) {
     snprintf(reason, REASON, "%s: %.300s%s%.150s", vyre_status_name(error->code), error->message,
              error->fix[0] ? ". Fix: " : "", error->fix);

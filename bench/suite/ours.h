@@ -9,6 +9,8 @@
 
 /* The backend that was opened. */
 vyre_backend *suite_ours_backend(void);
+/* Of its device: how many things it does at once; 1 if that is not known. */
+uint32_t suite_ours_units(void);
 /* A file of the repository, with the work's definitions (NULL: none). NULL with an error; vyre_module_free follows. */
 vyre_module *suite_ours_parse(const char *file, const work *w, vyre_error *error);
 

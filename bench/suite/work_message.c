@@ -4,14 +4,14 @@
 
 enum { LONGEST = 256, STATES = 64, SEED = 42 };
 
-/* Arrays 0 and 1: bytes, and where each of the n messages (up to 255 bytes) begins. */
+/* Arrays 0 and 1: bytes, and where each of the n messages (up to 255 bytes) begins. The bytes end with a word of zeros, so that whoever reads words finds whole ones. */
 static int messages(work *w, uint64_t seed) {
     uint32_t *offsets;
     size_t total = 0;
     uint64_t state = seed;
     for (size_t i = 0; i < w->n; i++)
         total += work_random(&state) % LONGEST;
-    work_random_bytes(work_array(w, ROLE_INPUT, total), total, seed + 1);
+    work_random_bytes(work_array(w, ROLE_INPUT, total / 4 * 4 + 8), total, seed + 1);
     offsets = work_array(w, ROLE_INPUT, (w->n + 1) * 4);
     state = seed;
     for (size_t i = 0; offsets && i < w->n; i++)
