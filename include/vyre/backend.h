@@ -70,11 +70,16 @@ typedef struct vyre_launch {
     size_t param_count;
     const uint64_t *elements; /* element count of every buffer, in declaration order */
     size_t buffer_count;
-    uint32_t groups[3];     /* workgroups; none may be 0: an empty grid never reaches a backend */
+    uint32_t groups
+        [3]; /* workgroups; none is 0 (an empty grid never reaches a backend), unless grid_buffer says where they are */
     uint64_t deadline_ns;   /* CLOCK_MONOTONIC; 0 = none */
     const uint32_t *cancel; /* becomes non-zero (atomically) when the caller cancels; NULL = cannot be cancelled */
     const char *label;      /* "" if none */
     vyre_trap *trap;        /* to fill when the status is VYRE_TRAPPED */
+    /* Only where the capability `indirect_dispatch` is 1: the grid lies on the device. Of the buffers grid_buffer - 1 is bound to a resident range that has at
+     * least grid_offset + 3 elements, u32; three from grid_offset on are the workgroups in x, y and z as they are when the launch's turn comes, whatever it writes there itself.
+     * Any of them may be 0: then nothing runs. A grid over the limits of the language runs nothing, and is VYRE_LIMIT. 0: the grid is `groups`. */
+    uint32_t grid_buffer, grid_offset;
 } vyre_launch;
 
 /* Facts of a device. 0 = unknown. Fields as the planner of any frontend needs them; capability flags are promises: the emitter emits it and
@@ -111,7 +116,7 @@ typedef struct vyre_device_profile {
     X(BF16, "bf16", 0, "bf16 runs natively")                                                                           \
     X(TENSOR_CORES, "tensor_cores", 0, "matrix engines are used")                                                      \
     X(ASYNC_COMPUTE, "async_compute", 0, "copies and compute overlap")                                                 \
-    X(INDIRECT_DISPATCH, "indirect_dispatch", 0, "the grid can come from a resident buffer")                           \
+    X(INDIRECT_DISPATCH, "indirect_dispatch", 0, "a grid in a resident buffer is read by the device, of any size")     \
     X(SPECULATION, "speculation", 0, "speculative dispatch")                                                           \
     X(PERSISTENT_THREADS, "persistent_thread_dispatch", 0, "a kernel can stay and poll a queue")                       \
     X(GRID_SYNC, "grid_sync", 0, "a grid barrier runs inside one launch; without it such programs run as several")     \

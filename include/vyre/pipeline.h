@@ -116,7 +116,8 @@ typedef struct vyre_step {
  * (optional) is its index, or step_count if the backend cannot say or it was no step. The timeout of the config is for all of it. timing may be
  * NULL.
  *
- * A step may make the grid of a later one: an indirect grid is read when its step's turn comes.
+ * A step may make the grid of a later one: an indirect grid is read when its step's turn comes. Where the device reads it (capability `indirect_dispatch`), a grid that is over the limits may be noticed only when all is done: steps
+ * behind it may have run then.
  *
  * VYRE_INVALID_ARGUMENT  also when a step's pipeline is of another backend */
 VYRE_API vyre_status vyre_sequence_run(vyre_backend *backend, const vyre_step *steps, size_t step_count,

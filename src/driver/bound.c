@@ -163,10 +163,19 @@ int vy_bound_is_indirect(const vyre_program *program, const vyre_arguments *argu
            program->grid.kind == VYRE_GRID_INDIRECT;
 }
 
-/* An indirect grid is the one thing the host must know of the contents: three elements are fetched, into the place the resolver looks
+/* What runs in stages has a grid that the host knows. */
+int vy_bound_leaves_grid(const vyre_backend *backend, const vyre_program *program) {
+    return vy_backend_limit(backend, VYRE_CAPABILITY_INDIRECT_DISPATCH) && !(program->facts & VY_FACT_GRID_BARRIER);
+}
+
+static uint64_t grid_end(const vyre_program *program) {
+    return ((uint64_t)program->grid.offset + 3) * 4;
+}
+
+/* An indirect grid is the one thing the host must know of the contents, where the device does not read it: three elements are fetched, into the place the resolver looks
  * at, which is why the image may be longer than them. */
 static vyre_status fetch_grid(vy_bound *b, vyre_span *input, uint32_t index, vyre_bytes *image, vyre_error *error) {
-    uint64_t end = ((uint64_t)b->program->grid.offset + 3) * 4;
+    uint64_t end = grid_end(b->program);
     const vyre_resource *range = &b->native[index];
     if (range->size < end)
         return VYRE_OK; /* too short: the resolver says so */
@@ -206,6 +215,7 @@ static vyre_status resolve(vy_bound *b, vyre_bytes *image, vyre_error *error) {
     uint64_t counts[VY_LIMIT_BUFFERS];
     vyre_status status = VYRE_OK;
     size_t given = 0;
+    int is_left = 0; /* the grid, to the device */
     uint32_t grid = vy_bound_is_indirect(b->program, b->arguments)
                         ? b->program->grid.memory - vy_program_entry(b->program)->first_memory
                         : VY_NONE;
@@ -219,7 +229,10 @@ static vyre_status resolve(vy_bound *b, vyre_bytes *image, vyre_error *error) {
         if (buffer->access != VYRE_ACCESS_WRITE) {
             vyre_span *input = &inputs[arguments.input_count++];
             *input = is_resident ? (vyre_span){&somewhere, (size_t)bound->size} : bound->host;
-            if (i == grid && is_resident)
+            if (i != grid || !is_resident)
+                continue;
+            is_left = vy_bound_leaves_grid(b->backend, b->program) && bound->size >= grid_end(b->program);
+            if (!is_left)
                 status = fetch_grid(b, input, i, image, error);
         } else if (is_resident && (bound->size & (element - 1))) {
             status = vy_fail(error, VYRE_INVALID_ARGUMENT,
@@ -230,7 +243,13 @@ static vyre_status resolve(vy_bound *b, vyre_bytes *image, vyre_error *error) {
             status = open_count(b, i, buffer, &given, &counts[arguments.count_count++], error);
         }
     }
-    return status == VYRE_OK ? vy_launch_resolve(b->program, &arguments, &b->launch, error) : status;
+    if (is_left) /* one that is never wrong, for what does not depend on it */
+        arguments.geometry = (vyre_geometry){VYRE_GEOMETRY_GROUPS, {1, 1, 1}};
+    if (status == VYRE_OK)
+        status = vy_launch_resolve(b->program, &arguments, &b->launch, error);
+    if (status == VYRE_OK && is_left)
+        b->launch.grid_buffer = grid + 1, b->launch.invocations = UINT64_MAX;
+    return status;
 }
 
 /* The resolver computes the counts of `write` buffers from the program: the ranges must agree. */

@@ -50,7 +50,8 @@ int vy_bound_run_straight(vy_bound *bound, const vyre_resource *bindings, size_t
 /* All three steps, from outside the backend. */
 vyre_status vy_bound_dispatch(vy_bound *bound, const vyre_resource *bindings, size_t count, vyre_error *error);
 
-/* Whether the grid comes from a buffer's contents. */
+/* Whether the grid comes from a buffer's contents; and whether the device reads it there by itself, if the buffer is resident: the launch has a grid_buffer then. */
 int vy_bound_is_indirect(const vyre_program *program, const vyre_arguments *arguments);
+int vy_bound_leaves_grid(const vyre_backend *backend, const vyre_program *program);
 
 #endif

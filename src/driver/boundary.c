@@ -88,7 +88,14 @@ void vy_boundary_describe(vyre_program *program, const vyre_arguments *arguments
     out->program = program;
     out->params = params, out->param_count = program->param_count;
     out->elements = elements, out->buffer_count = program->buffer_count;
-    memcpy(out->groups, launch->groups, sizeof out->groups);
+    out->grid_buffer = launch->grid_buffer;
+    if (launch->grid_buffer) {
+        memset(out->groups, 0, sizeof out->groups);
+        out->grid_offset = program->grid.offset;
+    } else {
+        memcpy(out->groups, launch->groups, sizeof out->groups);
+        out->grid_offset = 0;
+    }
     out->deadline_ns = vy_boundary_deadline(config);
     out->cancel = NULL;
     out->label = config->label ? config->label : "";

@@ -25,14 +25,15 @@ static size_t open_counts(const vyre_launch *launch, uint64_t counts[VY_LIMIT_BU
 vyre_status vy_host_run_oracle(const vyre_oracle *oracle, const vyre_launch *launch, const vyre_span *inputs,
                                size_t input_count, const void *const *before, vyre_bytes *outputs, vyre_error *error) {
     uint64_t counts[VY_LIMIT_BUFFERS];
-    vyre_arguments arguments = {
-        .params = launch->params,
-        .param_count = launch->param_count,
-        .inputs = inputs,
-        .input_count = input_count,
-        .counts = counts,
-        .count_count = open_counts(launch, counts),
-        .geometry = {VYRE_GEOMETRY_GROUPS, {launch->groups[0], launch->groups[1], launch->groups[2]}}};
+    int is_indirect = launch->struct_size >= sizeof *launch && launch->grid_buffer;
+    vyre_arguments arguments = {.params = launch->params,
+                                .param_count = launch->param_count,
+                                .inputs = inputs,
+                                .input_count = input_count,
+                                .counts = counts,
+                                .count_count = open_counts(launch, counts),
+                                .geometry = {is_indirect ? VYRE_GEOMETRY_PROGRAM : VYRE_GEOMETRY_GROUPS,
+                                             {launch->groups[0], launch->groups[1], launch->groups[2]}}};
     vyre_oracle_report report;
     vy_launch resolved;
     vyre_status status = vy_launch_resolve(launch->program, &arguments, &resolved, error);

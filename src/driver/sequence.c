@@ -1,7 +1,7 @@
 /* Sequences (vyre/pipeline.h): natively in one call, or step by step.
  *
  * Steps and ranges to read back are resolved and pinned before anything runs. The native entry takes only native pipelines that are one launch
- * each, and grids that are known when the sequence starts. */
+ * each, and grids that are known when the sequence starts, or that the device reads itself. */
 #include "base/status.h"
 #include "driver/many.h"
 #include "driver/trace.h"
@@ -74,9 +74,11 @@ static void describe(const sequence *s, size_t index, vy_bound *b) {
     b->deadline_ns = s->deadline_ns, b->trap = s->trap;
 }
 
-/* A grid that an earlier step may make is not known yet: all but the grid is checked. */
+/* A grid that an earlier step may make is not known yet: all but the grid is checked, unless it is left to the device. */
 static int is_later(const sequence *s, size_t index) {
-    return index > 0 && vy_bound_is_indirect(s->steps[index].pipeline->program, s->steps[index].arguments);
+    const vyre_program *program = s->steps[index].pipeline->program;
+    return index > 0 && vy_bound_is_indirect(program, s->steps[index].arguments) &&
+           !vy_bound_leaves_grid(s->backend, program);
 }
 
 static vyre_status resolve_step(const sequence *s, size_t index, vy_bound *b, vyre_error *error) {

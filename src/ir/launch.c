@@ -395,6 +395,7 @@ static vyre_status set_grid(const vyre_program *program, const uint64_t size[3],
     static const char axis[] = "xyz";
     launch->group_size = program->workgroup[0] * program->workgroup[1] * program->workgroup[2];
     launch->group_count = 1;
+    launch->grid_buffer = 0;
     int empty = 0, overflow = 0;
     for (int d = 0; d < 3; d++) {
         uint64_t wide = program->workgroup[d], groups = size[d];
@@ -437,6 +438,7 @@ static inline int set_line(const vyre_program *program, const vyre_geometry *geo
     launch->group_count = groups;
     launch->group_size = program->workgroup[0] * program->workgroup[1] * program->workgroup[2];
     launch->invocations = groups * launch->group_size; /* both have 32 bits */
+    launch->grid_buffer = 0;
     return 1;
 }
 
@@ -457,6 +459,12 @@ static vyre_status resolve_grid(const vyre_program *program, const vyre_geometry
                        "the kind of the geometry (%d) is unknown", (int)geometry->kind);
     }
     return set_grid(program, size, elements, launch, error);
+}
+
+vyre_status vy_launch_check_groups(const vyre_program *program, const uint32_t groups[3], vyre_error *error) {
+    const uint64_t size[3] = {groups[0], groups[1], groups[2]};
+    vy_launch launch; /* only what is about the grid is looked at */
+    return set_grid(program, size, 0, &launch, error);
 }
 
 vyre_status vy_launch_resolve(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch,

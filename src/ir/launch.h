@@ -23,6 +23,8 @@ typedef struct vy_launch {
     uint64_t group_count; /* product of groups; 0 is an empty grid */
     uint32_t group_size;  /* invocations of a workgroup */
     uint64_t invocations; /* group_count * group_size, below 2^64 */
+    uint32_t
+        grid_buffer; /* 0. Who leaves the grid to the device sets it: the buffer's index + 1, the grid is unknown */
 } vy_launch;
 
 /* Checks the arguments against the program, which must be an entry, and computes what runs.
@@ -39,6 +41,11 @@ int vy_launch_fit(const vyre_program *program, const vyre_arguments *arguments, 
 /* What is left of it where the counts and bytes are known to be those of whole elements, and not over the limit. Places among inputs and
  * outputs are not set. */
 int vy_launch_fit_counts(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch);
+
+/* Whether a grid of so many workgroups is one of the program's, and why not.
+ *
+ * VYRE_LIMIT  as above */
+vyre_status vy_launch_check_groups(const vyre_program *program, const uint32_t groups[3], vyre_error *error);
 
 /* Notes in a program that is complete what dispatches ask again and again. */
 void vy_launch_describe(vyre_program *program);

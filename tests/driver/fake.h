@@ -86,7 +86,7 @@ typedef struct fake_seen {
     size_t param_count;
     uint64_t elements[8];
     size_t buffer_count, input_count;
-    uint32_t groups[3];
+    uint32_t groups[3], grid_buffer, grid_offset;
     uint64_t deadline_ns;
     char label[32];
     const void *first_input;
@@ -109,6 +109,7 @@ typedef struct fake {
     _Atomic unsigned hang_ms;
     uint64_t can_cancel;
     uint64_t no_grid_sync;
+    uint64_t reads_grids;                    /* that lie in resident buffers: the capability */
     _Atomic uint64_t grid_limit, grid_bound; /* of a pipeline; before there is one (0: the same) */
     uint64_t most_groups;                    /* 0 = as many as the reference */
     uint64_t last_native;
@@ -149,6 +150,7 @@ static inline void fake_see(fake *f, const vyre_launch *launch) {
     for (size_t i = 0; i < launch->buffer_count && i < 8; i++)
         s->elements[i] = launch->elements[i];
     memcpy(s->groups, launch->groups, sizeof s->groups);
+    s->grid_buffer = launch->grid_buffer, s->grid_offset = launch->grid_offset;
     s->deadline_ns = launch->deadline_ns;
     snprintf(s->label, sizeof s->label, "%s", launch->label);
 }
@@ -344,6 +346,8 @@ static uint64_t fake_capability(void *self, vyre_capability capability) {
         return f->can_cancel;
     if (capability == VYRE_CAPABILITY_GRID_SYNC && f->no_grid_sync)
         return 0;
+    if (capability == VYRE_CAPABILITY_INDIRECT_DISPATCH)
+        return f->reads_grids;
     if (capability == VYRE_CAPABILITY_MAX_WORKGROUPS && f->most_groups)
         return f->most_groups;
     return f->real.vtable->capability(f->real.self, capability);

@@ -129,6 +129,8 @@ typedef struct vy_cu_kernel_node {
       (vy_cu_address to, const void *from, size_t size, vy_cu_stream stream), (to, from, size, stream))                \
     X(REQUIRED, copy_to_host, "cuMemcpyDtoHAsync_v2",                                                                  \
       (void *to, vy_cu_address from, size_t size, vy_cu_stream stream), (to, from, size, stream))                      \
+    X(OPTIONAL, copy_on_device, "cuMemcpyDtoDAsync_v2",                                                                \
+      (vy_cu_address to, vy_cu_address from, size_t size, vy_cu_stream stream), (to, from, size, stream))              \
     X(REQUIRED, fill, "cuMemsetD8Async", (vy_cu_address to, unsigned char byte, size_t size, vy_cu_stream stream),     \
       (to, byte, size, stream))                                                                                        \
     X(REQUIRED, module_load, "cuModuleLoadDataEx",                                                                     \

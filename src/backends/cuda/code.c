@@ -72,6 +72,8 @@ vyre_status vy_cuda_kernel_load(vy_cuda *cuda, const vyre_program *program, cons
     out->header = *header;
     out->module = NULL;
     vy_cuda_lay_out_params(program, hidden, out);
+    if (header->indirect) /* behind the control block: where the grid is, and a ticket */
+        out->param_bytes += 12;
     int result = cuda->api.module_load(&out->module, image, 2, options, values);
     if (result != VY_CU_OK)
         return fail_load(cuda, result, log, program, error);
@@ -186,6 +188,7 @@ vyre_status vy_cuda_code_new(vy_cuda *cuda, vyre_program *program, int cancellab
     atomic_init(&code->together, together);
     atomic_init(&code->based, NULL);
     atomic_init(&code->by_rows, NULL);
+    atomic_init(&code->indirect, NULL);
     code->cuda = cuda;
     code->cancellable = cancellable;
     code->object = *object;
@@ -205,11 +208,11 @@ void vy_cuda_code_release(vy_cuda_code *code) {
     if (!code || atomic_fetch_sub_explicit(&code->references, 1, memory_order_acq_rel) != 1)
         return;
     vy_cuda *cuda = code->cuda;
-    vy_cuda_kernel *others[] = {atomic_load(&code->based), atomic_load(&code->by_rows)};
+    vy_cuda_kernel *others[] = {atomic_load(&code->based), atomic_load(&code->by_rows), atomic_load(&code->indirect)};
     vy_cuda_enter_anyway(cuda, &was_pushed);
     vy_cuda_graphs_drop(cuda, code);
     vy_cuda_kernel_unload(cuda, &code->kernel);
-    for (int i = 0; i < 2; i++)
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (others[i]) {
             vy_cuda_kernel_unload(cuda, others[i]);
             vy_release(others[i], sizeof *others[i]);
@@ -249,4 +252,8 @@ vyre_status vy_cuda_code_based(vy_cuda_code *code, const vy_cuda_kernel **out, v
 
 vyre_status vy_cuda_code_by_rows(vy_cuda_code *code, const vy_cuda_kernel **out, vyre_error *error) {
     return find_other(code, &code->by_rows, vy_cuda_compile_rows, out, error);
+}
+
+vyre_status vy_cuda_code_indirect(vy_cuda_code *code, const vy_cuda_kernel **out, vyre_error *error) {
+    return find_other(code, &code->indirect, vy_cuda_compile_indirect, out, error);
 }

@@ -21,15 +21,15 @@ typedef struct vy_cuda_header {
     uint32_t static_bytes, dynamic_bytes; /* shared memory */
     uint32_t factor;                      /* transform/widen.h; 1: as it was */
     uint8_t reports, polls; /* it has traps; it asks whether it is to end. Neither: it needs no control block */
-    uint8_t meets; /* it has grid barriers: launched only where all its blocks run at the same time (together.h) */
-    uint8_t reserved;
+    uint8_t meets;    /* it has grid barriers: launched only where all its blocks run at the same time (together.h) */
+    uint8_t indirect; /* its grid lies in device memory (indirect.h) */
     char entry[VY_LIMIT_NAME + 8];
     uint64_t image_bytes; /* behind the header */
 } vy_cuda_header;
 
 enum { VY_CUDA_PARAMS = VY_LIMIT_PARAMS + VY_BASE_PARAMS };
-/* Of all params of a kernel: addresses, counts, scalars, hidden ones, control. */
-enum { VY_CUDA_PARAM_BYTES = 12 * VY_LIMIT_BUFFERS + 4 + 8 * VY_CUDA_PARAMS + 8 };
+/* Of all params of a kernel: addresses, counts, scalars, hidden ones, control, where the grid is and a ticket. */
+enum { VY_CUDA_PARAM_BYTES = 12 * VY_LIMIT_BUFFERS + 4 + 8 * VY_CUDA_PARAMS + 8 + 16 };
 
 typedef struct vy_cuda_kernel {
     vy_cuda_header header;
@@ -39,6 +39,7 @@ typedef struct vy_cuda_kernel {
     uint16_t param_offsets[VY_CUDA_PARAMS]; /* in the block of params; of 8 bytes if the highest bit is set */
     uint16_t control_offset, param_bytes;
     int registers, local_bytes;
+    uint32_t blocks; /* indirect: to launch */
 } vy_cuda_kernel;
 #define VY_CUDA_PARAM_WIDE 0x8000u
 
@@ -56,11 +57,12 @@ struct vy_cuda_code {
     vyre_program *program; /* retained */
     int cancellable;
     vy_cuda_kernel kernel;
-    vy_cuda_kernel *_Atomic based;   /* NULL: not needed yet */
-    vy_cuda_kernel *_Atomic by_rows; /* NULL: not worth it yet (table.h) */
-    _Atomic uint64_t rows;           /* that would have been run by it */
-    _Atomic uint32_t together;       /* blocks that run at the same time, if it has grid barriers */
-    vyre_bytes object;               /* empty where the driver makes none */
+    vy_cuda_kernel *_Atomic based;    /* NULL: not needed yet */
+    vy_cuda_kernel *_Atomic by_rows;  /* NULL: not worth it yet (table.h) */
+    vy_cuda_kernel *_Atomic indirect; /* NULL: not needed yet */
+    _Atomic uint64_t rows;            /* that would have been run by it */
+    _Atomic uint32_t together;        /* blocks that run at the same time, if it has grid barriers */
+    vyre_bytes object;                /* empty where the driver makes none */
     uint32_t buffer_count, output_count;
     vy_cuda_code_buffer buffers[VY_LIMIT_BUFFERS];
     vy_cover *covers; /* by buffer: what is written whole is not cleared before */
@@ -96,6 +98,8 @@ void vy_cuda_kernel_unload(vy_cuda *cuda, vy_cuda_kernel *kernel);
 vyre_status vy_cuda_code_based(vy_cuda_code *code, const vy_cuda_kernel **out, vyre_error *error);
 /* The same for the one by rows (emit/ptx/ptx.h). */
 vyre_status vy_cuda_code_by_rows(vy_cuda_code *code, const vy_cuda_kernel **out, vyre_error *error);
+/* And for the one whose grid lies in device memory. */
+vyre_status vy_cuda_code_indirect(vy_cuda_code *code, const vy_cuda_kernel **out, vyre_error *error);
 
 /* Where the params of a program are in a kernel's block. */
 void vy_cuda_lay_out_params(const vyre_program *program, uint32_t hidden, vy_cuda_kernel *kernel);

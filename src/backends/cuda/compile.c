@@ -1,6 +1,7 @@
 /* Compiling (compile.h). */
 #include "backends/cuda/compile.h"
 
+#include "backends/cuda/indirect.h"
 #include "base/status.h"
 #include "emit/ptx/prepare.h"
 #include "ir/model.h"
@@ -22,7 +23,7 @@ static void look_for_control(const vyre_program *legal, vy_cuda_lowered *out) {
 }
 
 static vyre_status lower(vyre_program *program, uint32_t architecture, uint64_t exact, int cancellable, int may_widen,
-                         int by_rows, vy_cuda_lowered *out, vyre_error *error) {
+                         int by_rows, int indirect, vy_cuda_lowered *out, vyre_error *error) {
     const vy_ptx_prepare_options options = {.architecture = architecture,
                                             .inexact = ~exact,
                                             .cancellable = (uint8_t)(cancellable != 0),
@@ -34,7 +35,8 @@ static vyre_status lower(vyre_program *program, uint32_t architecture, uint64_t 
     if (status != VYRE_OK)
         return status;
     look_for_control(prepared.program, out);
-    const vy_ptx_options how = {.architecture = architecture, .by_rows = (uint8_t)by_rows};
+    const vy_ptx_options how = {
+        .architecture = architecture, .by_rows = (uint8_t)by_rows, .indirect = (uint8_t)indirect};
     status = vy_ptx_emit(prepared.program, &how, &out->code, error);
     vyre_program_release(prepared.program);
     return status;
@@ -42,7 +44,7 @@ static vyre_status lower(vyre_program *program, uint32_t architecture, uint64_t 
 
 vyre_status vy_cuda_lower(vyre_program *program, uint32_t architecture, uint64_t exact, int cancellable, int may_widen,
                           vy_cuda_lowered *out, vyre_error *error) {
-    return lower(program, architecture, exact, cancellable, may_widen, 0, out, error);
+    return lower(program, architecture, exact, cancellable, may_widen, 0, 0, out, error);
 }
 
 /* ---- to a cubin ---- */
@@ -59,6 +61,7 @@ static vyre_status make_object(const vy_cuda *cuda, const vy_cuda_lowered *lower
     header.static_bytes = code->static_bytes, header.dynamic_bytes = code->dynamic_bytes;
     header.factor = lowered->factor;
     header.reports = lowered->reports, header.polls = lowered->polls, header.meets = code->meets;
+    header.indirect = code->indirect;
     snprintf(header.entry, sizeof header.entry, "%s", code->entry);
     header.image_bytes = size;
     vyre_status status = vyre_bytes_resize(out, sizeof header + size, error);
@@ -171,7 +174,7 @@ vyre_status vy_cuda_compile_rows(vy_cuda_code *code, vy_cuda_kernel *out, vyre_e
     vy_cuda_lowered lowered;
     vyre_bytes object = VYRE_BYTES_INIT;
     vyre_status status = lower(code->program, cuda->facts.architecture, atomic_load(&cuda->exact), code->cancellable, 1,
-                               1, &lowered, error);
+                               1, 0, &lowered, error);
     if (status == VYRE_OK)
         status = finish(cuda, code->program, &lowered, &object, error);
     if (status == VYRE_OK) {
@@ -181,5 +184,28 @@ vyre_status vy_cuda_compile_rows(vy_cuda_code *code, vy_cuda_kernel *out, vyre_e
                                      header.factor > 1, out, error);
     }
     vyre_bytes_free(&object);
+    return status;
+}
+
+vyre_status vy_cuda_compile_indirect(vy_cuda_code *code, vy_cuda_kernel *out, vyre_error *error) {
+    vy_cuda *cuda = code->cuda;
+    vy_cuda_lowered lowered;
+    vyre_bytes object = VYRE_BYTES_INIT;
+    vyre_status status = lower(code->program, cuda->facts.architecture, atomic_load(&cuda->exact), code->cancellable, 0,
+                               0, 1, &lowered, error);
+    if (status == VYRE_OK)
+        status = finish(cuda, code->program, &lowered, &object, error);
+    if (status == VYRE_OK) {
+        vy_cuda_header header;
+        memcpy(&header, object.data, sizeof header);
+        status =
+            vy_cuda_kernel_load(cuda, code->program, &header, (const char *)object.data + sizeof header, 0, out, error);
+    }
+    vyre_bytes_free(&object);
+    if (status != VYRE_OK)
+        return status;
+    status = vy_cuda_indirect_count(cuda, out, error);
+    if (status != VYRE_OK)
+        vy_cuda_kernel_unload(cuda, out);
     return status;
 }

@@ -25,5 +25,7 @@ vyre_status vy_cuda_compile(vy_cuda *cuda, vyre_program *program, int cancellabl
 vyre_status vy_cuda_compile_based(vy_cuda_code *code, vy_cuda_kernel *out, vyre_error *error);
 /* The one that takes its params from a table. */
 vyre_status vy_cuda_compile_rows(vy_cuda_code *code, vy_cuda_kernel *out, vyre_error *error);
+/* The one whose grid lies in device memory. */
+vyre_status vy_cuda_compile_indirect(vy_cuda_code *code, vy_cuda_kernel *out, vyre_error *error);
 
 #endif

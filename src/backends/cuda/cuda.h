@@ -65,6 +65,7 @@ typedef struct vy_cuda_facts {
     uint32_t threads_per_multiprocessor; /* at most, if it is not known */
     uint32_t direct_bytes;               /* of a dispatch that may use pinned memory as it is (direct.h) */
     uint8_t has_pools;
+    uint8_t has_indirect; /* grids that lie in device memory (indirect.h) */
     uint8_t has_together; /* launches whose blocks all run at the same time, and an emitter for their grid barriers */
 } vy_cuda_facts;
 

@@ -229,7 +229,7 @@ void vy_cuda_direct_choose(const vy_cuda_flight *f, const vyre_launch *launch, c
     for (uint32_t i = 0; i < code->buffer_count; i++)
         bytes += f->offsets[i] != VY_CUDA_RESIDENT ? vy_cuda_room_of(f->sizes[i]) : 0;
     uint64_t warps = vy_cuda_warps(&code->kernel, launch->groups, requests);
-    if (bytes > most_bytes || warps > requests)
+    if (bytes > most_bytes || warps > requests || launch->grid_buffer) /* the grid is not known */
         return;
     if (!atomic_load_explicit(&code->is_direct_known, memory_order_acquire) && !ask(code))
         return;

@@ -32,8 +32,8 @@ static uint32_t ask(const vy_cuda_api *api, int device, int attribute, int *resu
 }
 
 /* For who wants to see, or to do without. */
-static int may_launch_together(void) {
-    const char *given = secure_getenv("VYRE_CUDA_TOGETHER");
+static int may(const char *variable) {
+    const char *given = secure_getenv(variable);
     return !given || strcmp(given, "0") != 0;
 }
 
@@ -65,8 +65,10 @@ static int ask_all(const vy_cuda_api *api, int device, vy_cuda_facts *out) {
     out->bandwidth_gbps = (uint32_t)(2 * clock * (bus / 8) / 1000000);
     uint32_t threads = ask(api, device, VY_CU_DEVICE_THREADS_PER_MULTIPROCESSOR, &ignored);
     out->threads_per_multiprocessor = threads ? threads : MOST_THREADS;
-    out->has_together = may_launch_together() && out->architecture >= VY_PTX_GRID_BARRIERS && api->launch_together &&
-                        api->occupancy && ask(api, device, VY_CU_DEVICE_COOPERATIVE, &ignored) != 0;
+    out->has_together = may("VYRE_CUDA_TOGETHER") && out->architecture >= VY_PTX_GRID_BARRIERS &&
+                        api->launch_together && api->occupancy &&
+                        ask(api, device, VY_CU_DEVICE_COOPERATIVE, &ignored) != 0;
+    out->has_indirect = may("VYRE_CUDA_INDIRECT") && api->copy_on_device;
     out->direct_bytes = ask_direct(api, device);
     out->has_pools = api->pool_create && api->pool_destroy && api->pool_set && api->pool_get && api->pool_trim &&
                      api->pool_allocate && api->pool_free && ask(api, device, VY_CU_DEVICE_MEMORY_POOLS, &ignored) != 0;
@@ -130,13 +132,15 @@ static uint64_t least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* Grid barriers run inside a launch only where the grid is small enough (together.h), and are cut by the boundary elsewhere, which also reads grids from buffers back: neither is a promise. Grids that are larger in y and z than the device takes are cut here (launch.h). */
+/* Grid barriers run inside a launch only where the grid is small enough (together.h), and are cut by the boundary elsewhere: no promise. Grids that are larger in y and z than the device takes are cut here (launch.h). */
 uint64_t vy_cuda_facts_capability(const vy_cuda_facts *facts, vyre_capability capability) {
     switch (capability) {
     case VYRE_CAPABILITY_SUBGROUP_OPS:
     case VYRE_CAPABILITY_F16:
     case VYRE_CAPABILITY_CANCEL:
         return 1;
+    case VYRE_CAPABILITY_INDIRECT_DISPATCH:
+        return facts->has_indirect;
     case VYRE_CAPABILITY_BF16:
         return facts->architecture >= 80;
     case VYRE_CAPABILITY_ASYNC_COMPUTE:

@@ -3,6 +3,7 @@
 
 #include "backends/cuda/ahead.h"
 #include "backends/cuda/direct.h"
+#include "backends/cuda/indirect.h"
 #include "backends/cuda/memory.h"
 #include "backends/cuda/move.h"
 #include "backends/cuda/slices.h"
@@ -58,7 +59,8 @@ static int rank_of(const vy_cuda_code *code, uint32_t buffer, int is_cleared, in
 
 static int is_cleared(const vy_cuda_code *code, const vyre_launch *launch, uint32_t buffer) {
     return !vy_cuda_is_input(code, buffer) &&
-           !vy_cover_holds(&code->covers[buffer], buffer, launch->elements, launch->params, launch->groups);
+           (launch->grid_buffer || /* nobody knows what is written */
+            !vy_cover_holds(&code->covers[buffer], buffer, launch->elements, launch->params, launch->groups));
 }
 
 static void lay_out(vy_cuda_flight *f, const vyre_launch *launch) {
@@ -187,9 +189,14 @@ static vyre_status launch_all(vy_cuda_flight *f, const vyre_launch *launch, vyre
     vy_cuda_lane *lane = f->lane;
     if (vy_cuda_needs_pieces(cuda, launch->groups))
         return vy_cuda_launch_pieces(lane, f->code, launch, f->addresses, &f->kernel, error);
-    vyre_status status = vy_cuda_control_prepare(cuda, lane, f->kernel, launch, error);
+    vyre_status status = VYRE_OK;
+    if (launch->grid_buffer)
+        status = vy_cuda_code_indirect(f->code, &f->kernel, error);
     if (status == VYRE_OK)
-        status = vy_cuda_launch(cuda, lane, f->kernel, launch, f->addresses, error);
+        status = vy_cuda_control_prepare(cuda, lane, f->kernel, launch, error);
+    if (status == VYRE_OK)
+        status = launch->grid_buffer ? vy_cuda_indirect_launch(lane, f->code, f->kernel, launch, f->addresses, 1, error)
+                                     : vy_cuda_launch(cuda, lane, f->kernel, launch, f->addresses, error);
     if (status == VYRE_LIMIT) /* who asks next is told */
         atomic_store(&f->code->together, 0);
     return status == VYRE_OK ? vy_cuda_control_fetch(cuda, lane, f->kernel, error) : status;
@@ -306,7 +313,7 @@ vyre_status vy_cuda_flight_finish(vy_cuda_flight *f, vyre_outputs *outputs, vyre
         return status;
     f->is_finished = 1;
     int was_cancelled = f->was_told || (f->cancel && __atomic_load_n(f->cancel, __ATOMIC_RELAXED));
-    status = vy_cuda_judge(f->lane, f->kernel, f->code->name, was_cancelled, f->trap, error);
+    status = vy_cuda_judge(f->lane, f->kernel, f->code, was_cancelled, f->trap, error);
     if (status == VYRE_OK && f->arena_bytes) {
         f->is_finished = 0;
         status = f->ahead ? vy_cuda_ahead_deliver(f->ahead, outputs, error) : deliver(f, outputs, error);

@@ -34,7 +34,7 @@ static int pack(const vy_cuda *cuda, const vy_cuda_row *row, uint8_t *out) {
     const vy_cuda_kernel *kernel = &row->code->kernel;
     size_t size = record_size(kernel);
     record head = {.kernel = kernel, .size = (uint32_t)size};
-    if (vy_cuda_needs_control(kernel) || vy_cuda_needs_pieces(cuda, row->launch->groups))
+    if (vy_cuda_needs_control(kernel) || vy_cuda_needs_pieces(cuda, row->launch->groups) || row->launch->grid_buffer)
         return 0;
     for (uint32_t i = 0; i < row->code->buffer_count; i++) {
         if (row->bindings[i].kind != VYRE_RESOURCE_RESIDENT)

@@ -3,7 +3,7 @@
  * A graph knows its launches as bytes: kernel, grid and params, which are addresses of device memory and not handles. Before it is launched every one of them is compared with
  * what is asked for now, and those that differ are set: so it never runs with anything but the memory the caller names, whatever has become of the memory it ran with before.
  *
- * Kernels that trap or can be stopped are not put into graphs: their control blocks are looked at in between. Nor is what a driver without graphs is asked to do, or what fails for
+ * Kernels that trap, can be stopped, or have their grid in device memory are not put into graphs: their control blocks are looked at. Nor is what a driver without graphs is asked to do, or what fails for
  * want of memory: who asked launches one by one then. */
 #ifndef VY_BACKENDS_CUDA_GRAPH_H
 #define VY_BACKENDS_CUDA_GRAPH_H

@@ -2,6 +2,7 @@
 #include "backends/cuda/launch.h"
 
 #include "backends/cuda/clock.h"
+#include "backends/cuda/indirect.h"
 #include "backends/cuda/together.h"
 #include "base/status.h"
 #include "driver/boundary.h"
@@ -82,7 +83,8 @@ static const vy_ptx_control clean = {.trap_invocation = UINT64_MAX, .deadline = 
 /* Who only reports traps writes to the block if there are any, and then all at once: into pinned memory (direct.h), if they are few, so that nothing has to be copied. Who asks reads it again and again. */
 static int is_near(const vy_cuda *cuda, const vy_cuda_kernel *kernel, const vyre_launch *launch) {
     uint64_t most = cuda->facts.direct_bytes / VY_CUDA_DIRECT_REQUEST;
-    return !kernel->header.polls && !kernel->header.meets && vy_cuda_warps(kernel, launch->groups, most) <= most;
+    return !kernel->header.polls && !kernel->header.meets && !kernel->header.indirect &&
+           vy_cuda_warps(kernel, launch->groups, most) <= most;
 }
 
 vyre_status vy_cuda_control_prepare(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel,
@@ -164,16 +166,19 @@ vyre_status vy_cuda_await(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kerne
     return ended != VYRE_OK ? ended : status;
 }
 
-vyre_status vy_cuda_judge(vy_cuda_lane *lane, const vy_cuda_kernel *kernel, const char *name, int was_cancelled,
+vyre_status vy_cuda_judge(vy_cuda_lane *lane, const vy_cuda_kernel *kernel, const vy_cuda_code *code, int was_cancelled,
                           vyre_trap *trap, vyre_error *error) {
     const vy_ptx_control *taken = &lane->mirror->taken;
-    if (!vy_cuda_tells(kernel) || (taken->trap_invocation == UINT64_MAX && !taken->stopped))
+    const char *name = code->name;
+    if (!vy_cuda_tells(kernel) || (taken->trap_invocation == UINT64_MAX && !taken->stopped && !taken->refused))
         return VYRE_OK;
     lane->is_control_clean &= lane->is_control_near;
     if (taken->stopped)
         return was_cancelled ? vy_fail(error, VYRE_CANCELLED, NULL, "`%s` was cancelled while it ran", name)
                              : vy_fail(error, VYRE_TIMEOUT, NULL,
                                        "`%s` was still running at its deadline, and was stopped", name);
+    if (taken->refused)
+        return vy_cuda_indirect_refused(lane, code, error);
     if (trap)
         *trap = (vyre_trap){taken->trap_invocation, taken->trap_code};
     return vy_fail(error, VYRE_TRAPPED, NULL, "invocation %" PRIu64 " trapped with code %" PRIu32,

@@ -7,7 +7,7 @@
 
 /* Whether it says something in its control block, and whether it has one at all. */
 static inline int vy_cuda_tells(const vy_cuda_kernel *kernel) {
-    return kernel->header.reports || kernel->header.polls;
+    return kernel->header.reports || kernel->header.polls || kernel->header.indirect;
 }
 static inline int vy_cuda_needs_control(const vy_cuda_kernel *kernel) {
     return vy_cuda_tells(kernel) || kernel->header.meets;
@@ -58,8 +58,9 @@ vyre_status vy_cuda_await(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kerne
 /* What the mirror says of a launch that is done.
  *
  * VYRE_TRAPPED  *trap (if not NULL) has the smallest invocation
- * VYRE_TIMEOUT, VYRE_CANCELLED  what was written is not to be used */
-vyre_status vy_cuda_judge(vy_cuda_lane *lane, const vy_cuda_kernel *kernel, const char *name, int was_cancelled,
+ * VYRE_TIMEOUT, VYRE_CANCELLED  what was written is not to be used
+ * VYRE_LIMIT    a grid in device memory is over the limits (indirect.h): `refused` of the mirror's `taken` is the ticket, and code the one that it was given to */
+vyre_status vy_cuda_judge(vy_cuda_lane *lane, const vy_cuda_kernel *kernel, const vy_cuda_code *code, int was_cancelled,
                           vyre_trap *trap, vyre_error *error);
 
 #endif

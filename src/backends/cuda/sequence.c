@@ -3,6 +3,7 @@
 
 #include "backends/cuda/flight.h"
 #include "backends/cuda/graph.h"
+#include "backends/cuda/indirect.h"
 #include "backends/cuda/memory.h"
 #include "backends/cuda/table.h"
 #include "base/status.h"
@@ -14,9 +15,12 @@
 typedef struct train {
     vy_cuda *cuda;
     vy_cuda_lane *lane;
-    const vy_cuda_code *polling; /* the last code whose control block was not looked at yet, or NULL */
-    const vyre_launch *first;    /* its deadline and word are those of all */
-    vy_cuda_graph *graphs;       /* in use */
+    const vy_cuda_list *list;
+    size_t *failed;               /* the one that is put into the stream, and then the one that failed */
+    const vy_cuda_code *telling;  /* the last code whose control block was not looked at yet, or NULL, */
+    const vy_cuda_kernel *teller; /* and its kernel */
+    const vyre_launch *first;     /* its deadline and word are those of all */
+    vy_cuda_graph *graphs;        /* in use */
 } train;
 
 static int is_resident(const vyre_resource *bindings, uint32_t count) {
@@ -30,49 +34,64 @@ static int is_cancelled(const vyre_launch *launch) {
     return launch->cancel && __atomic_load_n(launch->cancel, __ATOMIC_RELAXED);
 }
 
-/* Waits, and looks at what those that could only be stopped said: they share a block, and which of them it was is not known. */
+/* Waits, and looks at what those said that cannot trap. They share a block: which of them was stopped is not known, but whose grid was refused is. */
 static vyre_status settle(train *t, vyre_error *error) {
-    const vy_cuda_code *code = t->polling;
-    t->polling = NULL;
+    const vy_cuda_code *code = t->telling;
+    const vy_ptx_control *taken = &t->lane->mirror->taken;
+    t->telling = NULL;
     if (!code)
         return vy_cuda_lane_wait(t->cuda, t->lane, "running a kernel", error);
-    vyre_status status = vy_cuda_control_fetch(t->cuda, t->lane, &code->kernel, error);
+    vyre_status status = vy_cuda_control_fetch(t->cuda, t->lane, t->teller, error);
     if (status == VYRE_OK)
-        status = vy_cuda_await(t->cuda, t->lane, &code->kernel, t->first->deadline_ns, t->first->cancel, error);
-    int was_cancelled = is_cancelled(t->first);
-    return status == VYRE_OK ? vy_cuda_judge(t->lane, &code->kernel, code->name, was_cancelled, t->first->trap, error)
-                             : status;
+        status = vy_cuda_await(t->cuda, t->lane, t->teller, t->first->deadline_ns, t->first->cancel, error);
+    if (status != VYRE_OK)
+        return status;
+    if (taken->refused && !taken->stopped) {
+        *t->failed = taken->refused - 1;
+        code = vy_cuda_list_at(t->list, *t->failed).code;
+    }
+    return vy_cuda_judge(t->lane, t->teller, code, is_cancelled(t->first), t->first->trap, error);
+}
+
+/* Whether a kernel needs the control block for itself: it may trap; or it is the first that has to be told when to end. */
+static int needs_own_control(const train *t, const vy_cuda_kernel *kernel) {
+    return kernel->header.reports || (kernel->header.polls && !t->teller->header.polls);
 }
 
 /* Puts one launch into the stream; one that may trap is waited for. */
 static vyre_status add(train *t, vy_cuda_code *code, const vyre_launch *launch, const vyre_resource *bindings,
                        vyre_error *error) {
     vy_cu_address addresses[VY_LIMIT_BUFFERS];
-    const vy_cuda_header *header = &code->kernel.header;
-    const vy_cuda_kernel *kernel;
+    const vy_cuda_kernel *kernel = &code->kernel;
     vyre_status status = VYRE_OK;
     for (uint32_t i = 0; i < code->buffer_count; i++)
         addresses[i] = vy_cuda_resident_address(bindings[i].resident.id) + bindings[i].offset;
-    if (vy_cuda_needs_pieces(t->cuda, launch->groups)) {
+    if (launch->grid_buffer)
+        status = vy_cuda_code_indirect(code, &kernel, error);
+    int is_cut = vy_cuda_needs_pieces(t->cuda, launch->groups);
+    if (status == VYRE_OK && t->telling && (is_cut || needs_own_control(t, kernel)))
+        status = settle(t, error);
+    if (status == VYRE_OK && is_cut) {
         status = vy_cuda_launch_pieces(t->lane, code, launch, addresses, &kernel, error);
-        return status == VYRE_OK ? vy_cuda_judge(t->lane, kernel, code->name, is_cancelled(launch), launch->trap, error)
+        return status == VYRE_OK ? vy_cuda_judge(t->lane, kernel, code, is_cancelled(launch), launch->trap, error)
                                  : status;
     }
-    if (t->polling && header->reports) /* it needs the block for itself */
-        status = settle(t, error);
-    if (status == VYRE_OK && !t->polling)
-        status = vy_cuda_control_prepare(t->cuda, t->lane, &code->kernel, launch, error);
+    if (status == VYRE_OK && !t->telling)
+        status = vy_cuda_control_prepare(t->cuda, t->lane, kernel, launch, error);
     if (status == VYRE_OK)
-        status = vy_cuda_launch(t->cuda, t->lane, &code->kernel, launch, addresses, error);
-    if (status != VYRE_OK || !vy_cuda_tells(&code->kernel))
+        status = launch->grid_buffer ? vy_cuda_indirect_launch(t->lane, code, kernel, launch, addresses,
+                                                               (uint32_t)*t->failed + 1, error)
+                                     : vy_cuda_launch(t->cuda, t->lane, kernel, launch, addresses, error);
+    if (status != VYRE_OK || !vy_cuda_tells(kernel))
         return status;
-    t->polling = code;
+    t->telling = code;
+    t->teller = kernel;
     t->first = launch;
-    return header->reports ? settle(t, error) : VYRE_OK;
+    return kernel->header.reports ? settle(t, error) : VYRE_OK;
 }
 
-static vyre_status start(train *t, vy_cuda *cuda, vyre_error *error) {
-    *t = (train){.cuda = cuda};
+static vyre_status start(train *t, vy_cuda *cuda, const vy_cuda_list *list, size_t *failed, vyre_error *error) {
+    *t = (train){.cuda = cuda, .list = list, .failed = failed};
     vyre_status status = vy_cuda_lane_take(cuda, &t->lane, error);
     if (status == VYRE_OK)
         vy_cuda_nvtx_begin(&cuda->nvtx, NULL, "vyre sequence");
@@ -116,31 +135,26 @@ static vyre_status add_row(train *t, const vy_cuda_row *row, vyre_outputs *outpu
 }
 
 /* Many with one call where that can be. */
-static vyre_status add_list(train *t, const vy_cuda_list *list, vyre_outputs *outputs, size_t *failed,
-                            vyre_error *error) {
+static vyre_status add_list(train *t, vyre_outputs *outputs, vyre_error *error) {
+    const vy_cuda_list *list = t->list;
     vyre_status status = VYRE_OK;
     for (size_t i = 0, end; i < list->count && status == VYRE_OK; i = end) {
         int was_added;
         end = list->count - i < VY_CUDA_GRAPH_MOST ? list->count : i + VY_CUDA_GRAPH_MOST;
-        *failed = i;
+        *t->failed = i;
         status = add_many(t, list, i, end - i, &was_added, error);
         for (size_t k = i; k < end && !was_added && status == VYRE_OK; k++) {
             vy_cuda_row row = vy_cuda_list_at(list, k);
-            *failed = k;
+            *t->failed = k;
             status = add_row(t, &row, outputs ? &outputs[k] : NULL, error);
         }
     }
     if (status == VYRE_OK)
-        *failed = list->count;
+        *t->failed = list->count;
     return status;
 }
 
 /* ---- sequences ---- */
-
-static vyre_status run_steps(train *t, const vyre_native_step *steps, size_t count, size_t *failed, vyre_error *error) {
-    const vy_cuda_list list = {.steps = steps, .count = count};
-    return add_list(t, &list, NULL, failed, error);
-}
 
 static vyre_status read_ranges(train *t, const vyre_readback *readbacks, size_t count, vyre_error *error) {
     enum { AT_ONCE = 64 };
@@ -161,15 +175,14 @@ static vyre_status mark(train *t, vy_cu_event event, vyre_error *error) {
     return vy_cuda_check(t->cuda, t->cuda->api.event_record(event, t->lane->stream), "recording an event", error);
 }
 
-static vyre_status run_timed(train *t, const vyre_native_step *steps, size_t count, vyre_timing *timing, size_t *failed,
-                             vyre_error *error) {
+static vyre_status run_timed(train *t, vyre_timing *timing, vyre_error *error) {
     float milliseconds = 0;
     uint64_t before = vy_clock_now();
     vyre_status status = vy_cuda_lane_measure(t->cuda, t->lane, error);
     if (status == VYRE_OK)
         status = mark(t, t->lane->begin, error);
     if (status == VYRE_OK)
-        status = run_steps(t, steps, count, failed, error);
+        status = add_list(t, NULL, error);
     if (status == VYRE_OK)
         status = mark(t, t->lane->end, error);
     uint64_t submitted = vy_clock_now();
@@ -189,16 +202,14 @@ static vyre_status run_timed(train *t, const vyre_native_step *steps, size_t cou
 static vyre_status run_inside(vy_cuda *cuda, const vyre_native_step *steps, size_t step_count,
                               const vyre_readback *readbacks, size_t readback_count, vyre_timing *timing,
                               size_t *failed, vyre_error *error) {
+    const vy_cuda_list list = {.steps = steps, .count = step_count};
     train t;
-    vyre_status status = start(&t, cuda, error);
+    vyre_status status = start(&t, cuda, &list, failed, error);
     if (status != VYRE_OK)
         return status;
-    if (timing)
-        status = run_timed(&t, steps, step_count, timing, failed, error);
-    else
-        status = run_steps(&t, steps, step_count, failed, error);
+    status = timing ? run_timed(&t, timing, error) : add_list(&t, NULL, error);
     /* Copies wait for the kernels before them; what may have been stopped is looked at first. */
-    if (status == VYRE_OK && (t.polling || !readback_count))
+    if (status == VYRE_OK && (t.telling || !readback_count))
         status = settle(&t, error);
     if (status == VYRE_OK)
         status = read_ranges(&t, readbacks, readback_count, error);
@@ -228,10 +239,10 @@ static vyre_status run_rows(vy_cuda_code *code, const vyre_launch *launches, con
                             vyre_outputs *outputs, size_t *failed, vyre_error *error) {
     const vy_cuda_list list = {.code = code, .launches = launches, .rows = *rows, .count = count};
     train t;
-    vyre_status status = start(&t, code->cuda, error);
+    vyre_status status = start(&t, code->cuda, &list, failed, error);
     if (status != VYRE_OK)
         return status;
-    status = add_list(&t, &list, outputs, failed, error);
+    status = add_list(&t, outputs, error);
     if (status == VYRE_OK)
         status = settle(&t, error);
     end(&t, status);

@@ -211,7 +211,7 @@ static vyre_status end_part(const cut *c, part *p, vyre_trap *trap, vyre_error *
     vyre_status status = vy_cuda_await(f->cuda, p->lane, c->kernel, c->launch->deadline_ns, cancel, error);
     if (status == VYRE_OK) {
         int was_cancelled = cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED);
-        status = vy_cuda_judge(p->lane, c->kernel, f->code->name, was_cancelled, trap, error);
+        status = vy_cuda_judge(p->lane, c->kernel, f->code, was_cancelled, trap, error);
         if (status == VYRE_TRAPPED)
             trap->invocation = vy_piece_invocation(&p->place, c->group_size, trap->invocation);
     }

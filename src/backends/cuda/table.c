@@ -81,6 +81,8 @@ static int pack(table *t, size_t index, const vy_cuda_row *row, const vyre_launc
     vy_cu_address addresses[VY_LIMIT_BUFFERS];
     uint8_t *bytes = t->rows + index * t->stride;
     uint32_t grid[3];
+    if (row->launch->grid_buffer)
+        return 0;
     for (uint32_t i = 0; i < t->code->buffer_count; i++) {
         if (row->bindings[i].kind != VYRE_RESOURCE_RESIDENT)
             return 0;

@@ -13,6 +13,13 @@ void vy_ptx_jump_if(vy_ptx *e, vy_ptx_value condition, int wanted, uint32_t labe
     vy_ptx_write(e, "@%s%s bra $L%" PRIu32, wanted ? "" : "!", name, label);
 }
 
+void vy_ptx_leave(vy_ptx *e) {
+    if (e->is_indirect)
+        jump(e, e->groups.next);
+    else
+        vy_ptx_write(e, "ret");
+}
+
 static int is_known(vy_ptx_value condition, uint64_t bits) {
     return condition.is_literal && condition.bits == bits;
 }
@@ -473,7 +480,7 @@ static void statement(vy_ptx *e, uint32_t index, const vy_stmt *s) {
         jump(e, loop->next);
         break;
     case VY_STMT_RETURN:
-        vy_ptx_write(e, "ret");
+        vy_ptx_leave(e);
         break;
     case VY_STMT_REGION:
         region(e, index, s);

@@ -12,6 +12,7 @@
  *   ahead.c    loads for the next trip
  *   end.c      report and poll
  *   grid.c     grid barriers
+ *   indirect.c grids that lie in memory: the loop around everything
  *
  * A value is a register or a literal. Registers are typed by size alone, which PTX lets every instruction of that size use: so bitcasts between f32 and u32 are
  * nothing. 8- and 16-bit integers are held in 32 bits, extended by their sign; f16 and bf16 in 16 bits; bools in predicates. Registers of temporaries
@@ -45,19 +46,28 @@ typedef struct vy_ptx_loop {
     uint32_t next, exit; /* labels */
 } vy_ptx_loop;
 
+/* The loop over the workgroups of an indirect grid. */
+typedef struct vy_ptx_groups {
+    uint32_t body, next, done;  /* labels; next: where an invocation is done with its workgroup */
+    vy_ptx_value linear, total; /* the number of the workgroup, and of all: 64 bits */
+} vy_ptx_groups;
+
 enum { VY_PTX_NAMES = 16, VY_PTX_NAME = 24 };
 
 typedef struct vy_ptx {
     const vyre_program *program;
     const vy_function *body;
-    vy_string start, code; /* of the entry: what is known at its start, and the rest */
-    vy_string *out;        /* the one that is written to */
+    vy_string before, start, code,
+        behind; /* of the entry: what is known at its start, and the rest; of one for an indirect grid: what stands around them */
+    vy_string *out; /* the one that is written to */
     uint32_t registers[VY_PTX_CLASS_COUNT];
     uint32_t labels;
     uint32_t version, architecture;
     int is_flat;                                   /* blocks are given as one row */
     int by_rows;                                   /* what the entry is given lies in a table */
+    int is_indirect;                               /* the grid lies in memory */
     int has_reports, has_polls, has_grid_barriers; /* of the program */
+    int meets;                                     /* its invocations meet: barriers, shuffles */
     int is_aligned; /* what is written runs only where all buffers that an `if` asks for it start at multiples of 16 */
     int has_positions;
     uint32_t line; /* of the last .loc */
@@ -66,8 +76,10 @@ typedef struct vy_ptx {
     vy_ptx_known *address, *count, *misalignment; /* by buffer */
     vy_ptx_known *params;
     vy_ptx_known control, shared, local, row;
-    vy_ptx_value polls, stopping; /* if the program polls */
-    vy_ptx_value guard;           /* a bool: what is written has no effect unless it is true */
+    vy_ptx_value polls, stopping;             /* if the program polls */
+    vy_ptx_value group_id[3], group_count[3]; /* of an indirect grid */
+    vy_ptx_groups groups;
+    vy_ptx_value guard; /* a bool: what is written has no effect unless it is true */
     vy_ptx_value *variables;
     uint32_t *array_offsets; /* by memory of the entry */
     uint32_t shared_bytes, local_bytes;
@@ -154,6 +166,8 @@ void vy_ptx_declare(vy_ptx *e, uint32_t variable, vy_ptx_value value);
 void vy_ptx_statements(vy_ptx *e, uint32_t first, uint32_t end);
 /* The buffer of `if misalignment(x) & 3 == 0`; VY_NONE if that is not what the statement asks. */
 uint32_t vy_ptx_asked_buffer(const vy_ptx *e, const vy_stmt *s);
+/* The invocation is done. */
+void vy_ptx_leave(vy_ptx *e);
 void vy_ptx_jump_if(vy_ptx *e, vy_ptx_value condition, int wanted, uint32_t label);
 /* An `if` without branches: its effects are guarded by predicates. 0 if it is not short enough for that, and nothing is written. */
 int vy_ptx_if_guarded(vy_ptx *e, uint32_t index, const vy_stmt *s);
@@ -175,5 +189,8 @@ void vy_ptx_ask(vy_ptx *e, vy_ptx_value stop);
 vy_ptx_address vy_ptx_field(vy_ptx *e, size_t offset);
 #define VY_PTX_FIELD(name) vy_ptx_field(e, offsetof(vy_ptx_control, name)).text
 void vy_ptx_grid_barrier(vy_ptx *e);
+/* Around the statements of an entry for an indirect grid (indirect.c): fills `before`, and `behind` once all of them are written. */
+void vy_ptx_indirect_begin(vy_ptx *e);
+void vy_ptx_indirect_end(vy_ptx *e);
 
 #endif

@@ -72,8 +72,8 @@ void vy_ptx_grid_barrier(vy_ptx *e) {
     vy_ptx_value index = vy_ptx_builtin(e, VYRE_BUILTIN_LOCAL_INDEX, 0), stop = vy_ptx_new(e, VYRE_TYPE_BOOL);
     int may_end = e->has_reports || e->has_polls;
     uint32_t done = vy_ptx_label(e);
-    if (e->by_rows) {
-        vy_ptx_refuse(e, "a grid barrier beside rows");
+    if (e->by_rows || e->is_indirect) {
+        vy_ptx_refuse(e, e->by_rows ? "a grid barrier beside rows" : "a grid barrier in an indirect grid");
         return;
     }
     vy_ptx_need(e, 60, VY_PTX_GRID_BARRIERS);

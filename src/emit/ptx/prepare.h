@@ -12,7 +12,7 @@ typedef struct vy_ptx_prepare_options {
     uint64_t inexact;      /* bits 1 << VYRE_NUMERIC_…: what a probe on the device did not confirm of vy_ptx_exact */
     uint8_t cancellable;   /* with polls */
     uint8_t
-        keeps_grid; /* nothing is widened: the grid is known only on the device (indirect), or somebody asked for it as it is */
+        keeps_grid; /* nothing is widened: the grid is known only on the device (vy_ptx_options.indirect), or somebody asked for it as it is */
     uint8_t aligned; /* every buffer starts at a multiple of 16 bytes in every dispatch: nothing asks for it then */
 } vy_ptx_prepare_options;
 

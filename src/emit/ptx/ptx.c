@@ -119,7 +119,7 @@ static void lay_out_arrays(vy_ptx *e) {
 }
 
 static uint32_t param_bytes(const vy_ptx *e) {
-    uint32_t bytes = 8 + 12 * e->program->buffer_count;
+    uint32_t bytes = 8 + 12 * e->program->buffer_count + (e->is_indirect ? 12 : 0);
     for (uint32_t i = 0; i < e->program->param_count; i++) /* each at a multiple of 8: more than they take */
         bytes += 8;
     return bytes;
@@ -145,7 +145,9 @@ static void write_params(vy_ptx *e, vy_string *out) {
                          vyre_type_bits((vyre_type)v->type) == 64 ? "u64" : "u32", i, vy_name_text(e->program, v->name),
                          vyre_type_name((vyre_type)v->type));
     }
-    vy_string_add(out, "\t.param .u64 .ptr .global .align 8 control\n");
+    vy_string_format(out, "\t.param .u64 .ptr .global .align 8 control%s\n", e->is_indirect ? "," : "");
+    if (e->is_indirect)
+        vy_string_add(out, "\t.param .u64 .ptr .global .align 4 grid,\n\t.param .u32 ticket\n");
 }
 
 static void write_registers(vy_ptx *e, vy_string *out) {
@@ -194,8 +196,10 @@ static void write_module(vy_ptx *e, const vy_ptx_code *code, vy_string *out) {
         vy_string_format(out, "\t.shared .align 16 .b8 workgroup_arrays[%" PRIu32 "];\n", code->static_bytes);
     if (code->local_bytes)
         vy_string_format(out, "\t.local .align 16 .b8 private_arrays[%" PRIu32 "];\n", code->local_bytes);
+    vy_string_append(out, e->before.text, e->before.length);
     vy_string_append(out, e->start.text, e->start.length);
     vy_string_append(out, e->code.text, e->code.length);
+    vy_string_append(out, e->behind.text, e->behind.length);
     vy_string_add(out, "\tret;\n}\n");
 }
 
@@ -208,9 +212,11 @@ static void describe(const vy_ptx *e, vy_ptx_code *code) {
     for (int i = 0; i < 3; i++)
         code->block[i] = !e->is_flat ? size[i] : i ? 1 : all;
     code->param_count = e->by_rows ? 1 : 2 * e->program->buffer_count + e->program->param_count + 1;
+    code->param_count += e->is_indirect ? 2 : 0;
     code->row_bytes = e->by_rows ? vy_ptx_row_bytes(e) : 0;
     code->local_bytes = e->local_bytes;
     code->meets = (uint8_t)e->has_grid_barriers;
+    code->indirect = (uint8_t)e->is_indirect;
     if (e->shared_bytes <= VY_PTX_STATIC_BYTES)
         code->static_bytes = e->shared_bytes;
     else
@@ -223,6 +229,7 @@ static void look_at(vy_ptx *e) {
         e->has_reports |= s->kind == VY_STMT_REPORT;
         e->has_polls |= s->kind == VY_STMT_POLL;
         e->has_grid_barriers |= s->kind == VY_STMT_BARRIER && s->scope == VYRE_SCOPE_DEVICE;
+        e->meets |= s->kind == VY_STMT_BARRIER || s->kind == VY_STMT_COLLECTIVE;
     }
 }
 
@@ -268,7 +275,7 @@ static void write_bodies(vy_ptx *e) {
         e->is_aligned = 1;
         write_statements(e);
         e->is_aligned = 0;
-        vy_ptx_write(e, "ret");
+        vy_ptx_leave(e);
         vy_ptx_place(e, otherwise);
     }
     write_statements(e);
@@ -276,11 +283,18 @@ static void write_bodies(vy_ptx *e) {
 
 static void write_body(vy_ptx *e) {
     look_at(e);
+    if (e->is_indirect) /* how often it has asked, and what it heard, is of all workgroups */
+        e->out = &e->before;
     if (e->has_polls) {
         e->polls = vy_ptx_in_register(e, vy_ptx_literal(VYRE_TYPE_U32, 0));
         e->stopping = vy_ptx_in_register(e, vy_ptx_literal(VYRE_TYPE_BOOL, 0));
     }
+    e->out = &e->code;
+    if (e->is_indirect)
+        vy_ptx_indirect_begin(e);
     write_bodies(e);
+    if (e->is_indirect)
+        vy_ptx_indirect_end(e);
 }
 
 static vyre_status prepare(vy_ptx *e, vy_arena *arena) {
@@ -322,12 +336,15 @@ vyre_status vy_ptx_emit(const vyre_program *program, const vy_ptx_options *optio
                 .architecture = ARCHITECTURE,
                 .is_flat = program->workgroup[2] > LONGEST_Z,
                 .by_rows = options && options->by_rows,
+                .is_indirect = options && options->indirect,
                 .has_positions = program->stmt_positions.count && *vy_source_name(program->source),
                 .guard = vy_ptx_literal(VYRE_TYPE_BOOL, 1),
                 .ahead = VY_NONE,
                 .error = error};
     e.out = &e.code;
     e.status = prepare(&e, &arena);
+    if (e.by_rows && e.is_indirect)
+        vy_ptx_refuse(&e, "rows beside an indirect grid");
     if (e.status == VYRE_OK)
         write_body(&e);
     if (e.status == VYRE_OK)
@@ -335,14 +352,15 @@ vyre_status vy_ptx_emit(const vyre_program *program, const vy_ptx_options *optio
     if (e.status == VYRE_OK) {
         describe(&e, out);
         write_module(&e, out, &text);
-        text.failed |= e.start.failed | e.code.failed;
+        text.failed |= e.before.failed | e.start.failed | e.code.failed | e.behind.failed;
         e.status = vy_string_take(&text, &out->text, error);
     }
     if (e.status == VYRE_NO_MEMORY)
         vy_fail_memory(error, "PTX");
     VY_VECTOR_FREE(&e.loops);
-    vy_string_free(&e.start);
-    vy_string_free(&e.code);
+    vy_string *const parts[] = {&e.before, &e.start, &e.code, &e.behind};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        vy_string_free(parts[i]);
     vy_string_free(&text);
     vy_arena_free(&arena);
     return e.status;

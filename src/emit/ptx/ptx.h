@@ -9,6 +9,8 @@
  *   - the address of a vy_ptx_control in memory that the device can write (u64).
  * An entry by rows is given the address of a table instead, a multiple of 16: one row for each block in z, with all of the above at the places they have among params, and
  * vy_ptx_code.row_bytes from one to the next. Each row is a dispatch whose grid is one group in z.
+ * An entry for an indirect grid is given two more, behind the control block's: the address of three words in device memory, the workgroups in x, y and z (u64), and a ticket, not 0 (u32). It
+ * is launched with any number of blocks, all in x, which take the workgroups by turns; control is never 0.
  * It is launched with blocks of vy_ptx_code.block threads, vy_ptx_code.dynamic_bytes of dynamic shared memory, and a grid of the dispatch's groups. */
 #ifndef VY_EMIT_PTX_PTX_H
 #define VY_EMIT_PTX_PTX_H
@@ -32,6 +34,12 @@ typedef struct vy_ptx_control {
         arrived; /* workgroups at a grid barrier: 0 before, and after a launch that neither trapped nor was stopped */
     uint32_t
         barriers; /* grid barriers that were passed, of all launches since anybody looked: what it starts from does not matter */
+    /* Of entries for indirect grids. */
+    uint32_t
+        refused; /* 0 before; then the ticket of the first whose grid is over the limits of the language. It ran nothing, and those behind it run nothing either */
+    uint32_t refused_grid[3]; /* what it had */
+    uint32_t grid[3];         /* room for the words, for who keeps them here; the code does not know of it */
+    uint32_t reserved;
 } vy_ptx_control;
 
 /* Polls look at the control block every so many times, from the first on. */
@@ -51,6 +59,7 @@ vy_legal_target vy_ptx_target(uint32_t architecture, int cancellable);
 typedef struct vy_ptx_options {
     uint32_t architecture; /* of the device; 0: any. What needs more is refused */
     uint8_t by_rows;       /* the entry takes its params from a table */
+    uint8_t indirect;      /* the entry takes its grid from memory; not both */
 } vy_ptx_options;
 
 typedef struct vy_ptx_code {
@@ -58,9 +67,10 @@ typedef struct vy_ptx_code {
     char entry[VY_LIMIT_NAME + 8];  /* its name */
     uint32_t version, architecture; /* the lowest that will do: 60 is PTX 6.0, 70 is sm_70 */
     uint32_t block[3];              /* threads: the workgroup, or all of them in x if it has more than 64 in z */
-    uint32_t param_count;           /* 2 * buffers + scalars + 1; by rows: 1 */
+    uint32_t param_count;           /* 2 * buffers + scalars + 1; by rows: 1; indirect: two more */
     uint32_t row_bytes;             /* by rows: a multiple of 16 */
     uint32_t static_bytes, dynamic_bytes, local_bytes; /* shared memory; each thread's arrays */
+    uint8_t indirect;                                  /* its grid lies in memory */
     uint8_t
         meets; /* it has grid barriers: all blocks of its grid must run at the same time, by a cooperative launch, and control is never 0 */
 } vy_ptx_code;

@@ -82,10 +82,14 @@ static vy_ptx_value builtin(vy_ptx *e, uint32_t which, uint32_t axis) {
     case VYRE_BUILTIN_LOCAL_ID:
         return local_id(e, axis);
     case VYRE_BUILTIN_GROUP_ID:
+        if (e->is_indirect)
+            return e->group_id[axis];
         return e->by_rows && axis == 2 ? vy_ptx_literal(VYRE_TYPE_U32, 0) : special(e, "ctaid", axis);
     case VYRE_BUILTIN_WORKGROUP_SIZE:
         return vy_ptx_literal(VYRE_TYPE_U32, size);
     case VYRE_BUILTIN_GROUP_COUNT:
+        if (e->is_indirect)
+            return e->group_count[axis];
         return e->by_rows && axis == 2 ? vy_ptx_literal(VYRE_TYPE_U32, 1) : special(e, "nctaid", axis);
     case VYRE_BUILTIN_GLOBAL_SIZE:
         return calculated(e, "mul.lo", vy_ptx_builtin(e, VYRE_BUILTIN_GROUP_COUNT, axis), size);

@@ -5,6 +5,7 @@
 #include "support/test.h"
 
 #include "emit/ptx/ptx.h"
+#include "ir/model.h"
 #include "vyre/text.h"
 #include "vyre/transform.h"
 
@@ -33,9 +34,11 @@ static inline void ptx_show(const vyre_program *program) {
     vyre_bytes_free(&text);
 }
 
-/* Legalises unless it is done, and emits. */
+/* Legalises unless it is done, and emits; what has an indirect grid, for such a one. */
 static inline vyre_status ptx_make(vyre_program *program, int cancellable, vyre_program **legal, vy_ptx_code *code,
                                    vyre_error *error) {
+    const vy_ptx_options options = {.architecture = PTX_ARCHITECTURE,
+                                    .indirect = program->grid.kind == VYRE_GRID_INDIRECT};
     const vy_legal_target target = vy_ptx_target(PTX_ARCHITECTURE, cancellable);
     vyre_status status = VYRE_OK;
     *legal = NULL;
@@ -44,8 +47,7 @@ static inline vyre_status ptx_make(vyre_program *program, int cancellable, vyre_
         *legal = vyre_program_retain(program);
     else
         status = vy_legalise(program, &target, legal, error);
-    return status == VYRE_OK ? vy_ptx_emit(*legal, &(vy_ptx_options){.architecture = PTX_ARCHITECTURE}, code, error)
-                             : status;
+    return status == VYRE_OK ? vy_ptx_emit(*legal, &options, code, error) : status;
 }
 
 /* ---- what is wrong with a text ----
@@ -175,7 +177,7 @@ static inline int wanted_class(const ptx_line *line, unsigned i) {
         return i == 3 ? 0 : class_of_type(last, 0);
     if (strcmp(name, "cvt") == 0)
         return class_of_type(i == 0 ? line->parts[line->part_count - 2] : last, 0);
-    if (strcmp(name, "mad") == 0 && strcmp(line->parts[1], "wide") == 0)
+    if ((strcmp(name, "mad") == 0 || strcmp(name, "mul") == 0) && strcmp(line->parts[1], "wide") == 0)
         return i == 0 || i == 3 ? 3 : 2;
     if (is_one_of(name, counts))
         return i == 0 ? 2 : class_of_type(last, 0);
