@@ -10,8 +10,11 @@
 
 enum {
     WARP = 32,
-    EVEN_STRIDE = 4,     /* from neighbour to neighbour, at most: the bus carries so many times what is used */
-    STATEMENTS = 1 << 12 /* of programs that are looked at: a larger one is not about copies */
+    EVEN_STRIDE = 4, /* from neighbour to neighbour, at most: the bus carries so many times what is used */
+    STATEMENTS =
+        1
+        << 9, /* of programs that are looked at: the time of a larger one is not that of copies, and to look takes long */
+    INLINED = 1 << 12 /* the same with calls inlined */
 };
 
 /* Loads that are waited for one after the other: of a value, or before control comes to a place. */
@@ -173,7 +176,7 @@ vyre_status vy_cuda_direct_find(const vyre_program *program, uint8_t *costs, vyr
     size_t count = (size_t)program->variables.count + program->memories.count;
     vy_uniform *uniform = NULL;
     memset(costs, 0, program->buffer_count);
-    if (program->stmts.count > STATEMENTS || has_calls(program))
+    if (program->stmts.count > INLINED || has_calls(program))
         return VYRE_OK;
     vyre_status status = vy_uniform_make(program, &uniform, error);
     if (status != VYRE_OK)
@@ -197,9 +200,9 @@ vyre_status vy_cuda_direct_find(const vyre_program *program, uint8_t *costs, vyr
 
 /* ---- which dispatches ---- */
 
-/* Finds the answer for a code once, of what is compiled for the device but for its width. Without memory for it, nothing is direct this time. */
+/* Finds the answer for a code once. The optimiser inlines calls, and loads no element twice. Without memory for it, nothing is direct this time. */
 static int ask(vy_cuda_code *code) {
-    const vyre_optimize_options options = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
+    const vyre_optimize_options options = {.level = 1};
     uint8_t costs[VY_LIMIT_BUFFERS] = {0};
     vyre_program *plain;
     vyre_error ignored;
