@@ -67,12 +67,20 @@ static vyre_status compare(vy_cuda *cuda, vy_cuda_lane *lane, vyre_error *error)
     return status;
 }
 
+/* Beyond the ends of the clock there is no deadline, or it is past. */
+static uint64_t moved(uint64_t time, int64_t offset) {
+    uint64_t distance = offset < 0 ? -(uint64_t)offset : (uint64_t)offset;
+    if (offset < 0)
+        return time > distance ? time - distance : 0;
+    return time < UINT64_MAX - distance ? time + distance : UINT64_MAX;
+}
+
 vyre_status vy_cuda_clock_deadline(vy_cuda *cuda, vy_cuda_lane *lane, uint64_t deadline_ns, uint64_t *out,
                                    vyre_error *error) {
     uint64_t taken = atomic_load(&cuda->clock_taken_ns);
     vyre_status status = VYRE_OK;
     if (!taken || vy_clock_now() - taken > STALE_NS)
         status = compare(cuda, lane, error);
-    *out = deadline_ns + (uint64_t)atomic_load(&cuda->clock_offset);
+    *out = moved(deadline_ns, atomic_load(&cuda->clock_offset));
     return status;
 }

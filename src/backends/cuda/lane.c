@@ -114,6 +114,7 @@ void vy_cuda_lanes_trim(vy_cuda *cuda) {
         if (lane->arena)
             vy_cuda_memory_give(cuda, lane->stream, lane->arena);
         lane->arena = 0, lane->arena_size = 0;
+        cuda->api.stream_synchronize(lane->stream);
         lane->next = kept;
         kept = lane;
     }

@@ -38,7 +38,7 @@ vyre_status vy_cuda_lane_take(vy_cuda *cuda, vy_cuda_lane **out, vyre_error *err
 void vy_cuda_lane_give(vy_cuda *cuda, vy_cuda_lane *lane);
 /* Frees all that are idle. */
 void vy_cuda_lanes_end(vy_cuda *cuda);
-/* Frees the arenas of those that are idle. */
+/* Frees the arenas of those that are idle, and waits until all that was freed on them is free. */
 void vy_cuda_lanes_trim(vy_cuda *cuda);
 
 /* At least so many bytes of device memory; what they held is gone. */

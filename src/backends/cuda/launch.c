@@ -142,8 +142,9 @@ static void pause_a_little(uint64_t since) {
 }
 
 static int is_over(uint64_t deadline_ns, const uint32_t *cancel) {
+    uint64_t now = vy_clock_now();
     return (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED)) ||
-           (deadline_ns && vy_clock_now() > deadline_ns + LATE_NS);
+           (deadline_ns && now > deadline_ns && now - deadline_ns > LATE_NS);
 }
 
 vyre_status vy_cuda_await(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel, uint64_t deadline_ns,

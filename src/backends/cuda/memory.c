@@ -40,11 +40,12 @@ static int allocate(vy_cuda *cuda, vy_cu_stream stream, uint64_t size, vy_cu_add
                       : cuda->api.memory_allocate(out, (size_t)size);
 }
 
-void vy_cuda_memory_trim(vy_cuda *cuda) {
+/* What was freed in the order of a stream is free once that was waited for: of streams on which others have nothing, for what others run may end only when this thread says so. */
+void vy_cuda_memory_trim(vy_cuda *cuda, vy_cu_stream stream) {
     vy_cuda_lanes_trim(cuda);
     vy_cuda_graphs_drop(cuda, NULL);
     if (cuda->pool) {
-        cuda->api.context_synchronize(); /* what was freed in the order of a stream is free then */
+        cuda->api.stream_synchronize(stream);
         cuda->api.pool_trim(cuda->pool, 0);
     }
 }
@@ -61,7 +62,7 @@ vyre_status vy_cuda_memory_take(vy_cuda *cuda, vy_cu_stream stream, uint64_t siz
                                 vy_cu_address *out, vyre_error *error) {
     int result = allocate(cuda, stream, size, out);
     if (result == VY_CU_OUT_OF_MEMORY) {
-        vy_cuda_memory_trim(cuda);
+        vy_cuda_memory_trim(cuda, stream);
         result = allocate(cuda, stream, size, out);
     }
     if (result == VY_CU_OK)

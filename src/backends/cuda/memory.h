@@ -23,8 +23,8 @@ void vy_cuda_pool_end(vy_cuda *cuda);
 vyre_status vy_cuda_memory_take(vy_cuda *cuda, vy_cu_stream stream, uint64_t size, const char *doing,
                                 vy_cu_address *out, vyre_error *error);
 void vy_cuda_memory_give(vy_cuda *cuda, vy_cu_stream stream, vy_cu_address address);
-/* Gives back what nobody uses. */
-void vy_cuda_memory_trim(vy_cuda *cuda);
+/* Gives back what nobody uses. stream: the caller's own. */
+void vy_cuda_memory_trim(vy_cuda *cuda, vy_cu_stream stream);
 
 static inline vy_cu_address vy_cuda_resident_address(uint64_t native) {
     return ((const vy_cuda_block *)(uintptr_t)native)->address;

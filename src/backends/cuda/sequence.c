@@ -58,6 +58,15 @@ static int needs_own_control(const train *t, const vy_cuda_kernel *kernel) {
     return kernel->header.reports || (kernel->header.polls && !t->teller->header.polls);
 }
 
+/* The same for those before the launch that is about to be added: it is not the one that failed. */
+static vyre_status settle_before(train *t, vyre_error *error) {
+    size_t next = *t->failed;
+    vyre_status status = settle(t, error);
+    if (status != VYRE_OK && *t->failed == next)
+        *t->failed = t->list->count;
+    return status;
+}
+
 /* Puts one launch into the stream; one that may trap is waited for. */
 static vyre_status add(train *t, vy_cuda_code *code, const vyre_launch *launch, const vyre_resource *bindings,
                        vyre_error *error) {
@@ -70,7 +79,7 @@ static vyre_status add(train *t, vy_cuda_code *code, const vyre_launch *launch, 
         status = vy_cuda_code_indirect(code, &kernel, error);
     int is_cut = vy_cuda_needs_pieces(t->cuda, launch->groups);
     if (status == VYRE_OK && t->telling && (is_cut || needs_own_control(t, kernel)))
-        status = settle(t, error);
+        status = settle_before(t, error);
     if (status == VYRE_OK && is_cut) {
         status = vy_cuda_launch_pieces(t->lane, code, launch, addresses, &kernel, error);
         return status == VYRE_OK ? vy_cuda_judge(t->lane, kernel, code, is_cancelled(launch), launch->trap, error)
@@ -129,7 +138,7 @@ static vyre_status add_many(train *t, const vy_cuda_list *list, size_t from, siz
 static vyre_status add_row(train *t, const vy_cuda_row *row, vyre_outputs *outputs, vyre_error *error) {
     if (is_resident(row->bindings, row->code->buffer_count))
         return add(t, row->code, row->launch, row->bindings, error);
-    vyre_status status = settle(t, error);
+    vyre_status status = settle_before(t, error);
     return status == VYRE_OK ? vy_cuda_flight_run(row->code, row->launch, NULL, row->bindings, outputs, NULL, error)
                              : status;
 }

@@ -1,0 +1,210 @@
+/* Kernels that are to end, where something else is going on: steps behind one that was stopped, deadlines at the end of the clock, memory that is out meanwhile. */
+#include "backends/conform_control.h"
+
+#include "backends/cuda/clock.h"
+#include "backends/cuda/lane.h"
+#include "driver/backend.h"
+#include "driver/boundary.h"
+#include "vyre/async.h"
+
+#include <inttypes.h>
+
+/* ---- sequences ---- */
+
+static const char texts[] =
+    "program endless {\n buffer x : u32 read_write\n workgroup 32\n grid over x\n let i = global_id.x\n"
+    " var n = 1u32\n while n != 0 { n = n * 3 }\n x[i] = n\n}\n"
+    "program plain {\n buffer x : u32 read_write\n workgroup 32\n grid over x\n let i = global_id.x\n"
+    " if i < len(x) { x[i] = x[i] + 1 }\n}\n"
+    "program tall {\n buffer x : u32 read_write\n workgroup 1\n grid 1, 65537\n let i = global_id.y\n"
+    " if i < len(x) && x[i] == 12345 { trap 3 }\n if i < len(x) { x[i] = x[i] + 1 }\n}\n"
+    "program refuses {\n buffer x : u32 read_write\n workgroup 32\n grid over x\n let i = global_id.x\n"
+    " if x[i] == 12345 { trap 3 }\n if i < len(x) { x[i] = x[i] + 1 }\n}\n";
+
+enum { ENDLESS, PLAIN, TALL, REFUSES, PROGRAMS, COUNT = 32 };
+
+typedef struct rig {
+    conform c;
+    vyre_pipeline *pipelines[PROGRAMS];
+    vyre_resident buffer;
+    vyre_resource binding;
+} rig;
+
+static void rig_open(rig *r) {
+    static const char *const names[] = {"endless", "plain", "tall", "refuses"};
+    const vyre_compile_options options = {.struct_size = sizeof options, .cancellable = 1};
+    vyre_error error = VYRE_ERROR_INIT;
+    conform_open(&r->c, "cuda");
+    for (int i = 0; i < PROGRAMS; i++) {
+        vyre_program *program = conform_parse(texts, NULL, 0, names[i]);
+        if (vyre_compile(r->c.backend, program, &options, &r->pipelines[i], &error) != VYRE_OK)
+            fail_msg("%s: %s", names[i], error.message);
+        vyre_program_release(program);
+    }
+    assert_int_equal(vyre_resident_allocate(r->c.backend, COUNT * 4, NULL, &r->buffer, NULL), VYRE_OK);
+    r->binding = (vyre_resource){.kind = VYRE_RESOURCE_RESIDENT, .resident = r->buffer};
+}
+
+static void rig_close(rig *r) {
+    assert_int_equal(vyre_resident_free(r->c.backend, r->buffer, NULL), VYRE_OK);
+    for (int i = 0; i < PROGRAMS; i++)
+        vyre_pipeline_release(r->pipelines[i]);
+    conform_close(&r->c);
+}
+
+static vyre_status run_steps(rig *r, const int *programs, size_t count, size_t *failed, vyre_error *error) {
+    const vyre_dispatch_config config = {.timeout_ns = 30000000};
+    vyre_step steps[4];
+    for (size_t i = 0; i < count; i++)
+        steps[i] = (vyre_step){.pipeline = r->pipelines[programs[i]], .bindings = &r->binding, .binding_count = 1};
+    return vyre_sequence_run(r->c.backend, steps, count, NULL, 0, &config, NULL, failed, NULL, error);
+}
+
+static vy_cuda *device_of(rig *r) {
+    return r->c.backend->self;
+}
+
+/* With a clock of which we think that it is behind, kernels do not see that their time is up, and the host tells them. Clocks are compared again after a minute. */
+static void mistake_the_clock(rig *r) {
+    size_t failed;
+    vyre_error error;
+    assert_int_equal(run_steps(r, (int[]){ENDLESS}, 1, &failed, &error), VYRE_TIMEOUT);
+    assert_true(atomic_load(&device_of(r)->clock_taken_ns) != 0);
+    atomic_fetch_add(&device_of(r)->clock_offset, INT64_C(600000000000));
+    atomic_store(&device_of(r)->clock_taken_ns, vy_clock_now());
+}
+
+/* The large grid is several launches, and each has the control block for itself: what those before it said must have been read. */
+static void a_step_that_was_stopped_ends_a_sequence_with_a_large_grid(void **state) {
+    (void)state;
+    static rig r;
+    size_t failed = 99;
+    vyre_error error = VYRE_ERROR_INIT;
+    rig_open(&r);
+    mistake_the_clock(&r);
+    assert_int_equal(run_steps(&r, (int[]){ENDLESS, TALL}, 2, &failed, &error), VYRE_TIMEOUT);
+    rig_close(&r);
+}
+
+/* They are waited for where the next one may trap: it is not the one that was late. */
+static void a_step_that_did_not_start_is_not_named_for_those_before(void **state) {
+    (void)state;
+    static const int later[] = {REFUSES, TALL};
+    static rig r;
+    rig_open(&r);
+    for (int i = 0; i < 2; i++) {
+        size_t failed = 99;
+        vyre_error error = VYRE_ERROR_INIT;
+        assert_int_equal(run_steps(&r, (int[]){ENDLESS, PLAIN, later[i]}, 3, &failed, &error), VYRE_TIMEOUT);
+        assert_int_equal(failed, 3);
+    }
+    rig_close(&r);
+}
+
+/* ---- clocks ---- */
+
+static uint64_t deadline_on_device(uint64_t deadline_ns, int64_t offset) {
+    static vy_cuda cuda;
+    uint64_t out = 1;
+    vyre_error error;
+    atomic_store(&cuda.clock_offset, offset);
+    atomic_store(&cuda.clock_taken_ns, vy_clock_now());
+    assert_int_equal(vy_cuda_clock_deadline(&cuda, NULL, deadline_ns, &out, &error), VYRE_OK);
+    return out;
+}
+
+static void deadlines_at_the_ends_of_the_clock_stay_there(void **state) {
+    (void)state;
+    const int64_t years = INT64_C(1763164800000000000); /* of the device's clock, which counts from 1970 */
+    assert_true(deadline_on_device(5000, years) == 5000 + (uint64_t)years);
+    assert_true(deadline_on_device(UINT64_MAX - (uint64_t)years - 1, years) == UINT64_MAX - 1);
+    assert_true(deadline_on_device(UINT64_MAX - (uint64_t)years + 7, years) == UINT64_MAX);
+    assert_true(deadline_on_device(UINT64_MAX - 1, years) == UINT64_MAX);
+    assert_true(deadline_on_device(UINT64_MAX, 0) == UINT64_MAX);
+    assert_true(deadline_on_device(5000, -3000) == 2000);
+    assert_true(deadline_on_device(5000, -5000) == 0);
+    assert_true(deadline_on_device(5000, -years) == 0);
+    assert_true(deadline_on_device(UINT64_MAX, INT64_MIN) == INT64_MAX);
+}
+
+/* Through the interface: centuries are patience, not a past. */
+static void a_timeout_of_centuries_is_none(void **state) {
+    (void)state;
+    static rig r;
+    rig_open(&r);
+    for (uint64_t less = UINT64_C(1) << 40; less; less <<= 1) {
+        const vyre_dispatch_config config = {.timeout_ns = UINT64_MAX - less};
+        vyre_error error = VYRE_ERROR_INIT;
+        vyre_status status = vyre_pipeline_dispatch_persistent(r.pipelines[PLAIN], &r.binding, 1, NULL, &config,
+                                                               &r.c.given, NULL, NULL, &error);
+        if (status != VYRE_OK)
+            fail_msg("a timeout of %" PRIu64 " ns: %s", config.timeout_ns, error.message);
+    }
+    rig_close(&r);
+}
+
+/* ---- memory ---- */
+
+enum { TOO_MUCH = 1 << 20 };
+static vy_cuda_api real;
+static _Atomic int refused, waited_for_all;
+
+static int refuse_much(vy_cu_address *address, size_t size, vy_cu_pool pool, vy_cu_stream stream) {
+    if (size < TOO_MUCH)
+        return real.pool_allocate(address, size, pool, stream);
+    refused++;
+    return VY_CU_OUT_OF_MEMORY;
+}
+static int note_wait(void) {
+    waited_for_all++;
+    return VY_CU_OK;
+}
+static void run_out(vy_cuda_api *api) {
+    real = *api;
+    if (api->pool_allocate)
+        api->pool_allocate = refuse_much;
+    api->context_synchronize = note_wait;
+}
+
+/* What is in flight may end only because this thread says so later. */
+static void memory_that_is_out_waits_for_nobodys_kernel(void **state) {
+    (void)state;
+    static rig r;
+    static uint32_t x[COUNT];
+    vyre_span input = {x, sizeof x};
+    vyre_arguments arguments = {.inputs = &input, .input_count = 1};
+    vyre_error error = VYRE_ERROR_INIT;
+    vyre_pending *pending;
+    vyre_resident resident;
+    refused = waited_for_all = 0;
+    vy_cuda_api_wrap(run_out);
+    rig_open(&r);
+    assert_int_equal(vyre_pipeline_dispatch_async(r.pipelines[ENDLESS], &arguments, NULL, &pending, NULL), VYRE_OK);
+    vyre_status status = vyre_resident_allocate(r.c.backend, TOO_MUCH, NULL, &resident, &error);
+    assert_int_equal(vyre_pending_is_ready(pending), 0);
+    vyre_pending_cancel(pending);
+    assert_int_equal(vyre_pending_wait(pending, UINT64_MAX, &r.c.given, NULL, NULL), VYRE_CANCELLED);
+    vyre_pending_free(pending);
+    assert_int_equal(waited_for_all, 0);
+    if (device_of(&r)->pool) {
+        assert_int_equal(status, VYRE_NO_DEVICE_MEMORY);
+        assert_int_equal(refused, 2);
+    } else {
+        assert_int_equal(status, VYRE_OK);
+        assert_int_equal(vyre_resident_free(r.c.backend, resident, NULL), VYRE_OK);
+    }
+    rig_close(&r);
+    vy_cuda_api_wrap(NULL);
+}
+
+int main(void) {
+    setenv("VYRE_CACHE_DIR", "", 1);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_step_that_was_stopped_ends_a_sequence_with_a_large_grid),
+        cmocka_unit_test(a_step_that_did_not_start_is_not_named_for_those_before),
+        cmocka_unit_test(deadlines_at_the_ends_of_the_clock_stay_there),
+        cmocka_unit_test(a_timeout_of_centuries_is_none),
+        cmocka_unit_test(memory_that_is_out_waits_for_nobodys_kernel),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
