@@ -242,6 +242,7 @@ static void fill(filled *f, const vyre_program *program, uint64_t elements, uint
     vyre_buffer_info info;
     size_t inputs = 0, counts = 0;
     vy_random random = {seed};
+    memset(f, 0, sizeof *f);
     for (size_t i = 0; vyre_program_buffer(program, i, &info); i++) {
         if (info.access == VYRE_ACCESS_WRITE) {
             f->counts[counts++] = elements;
@@ -278,7 +279,7 @@ static uint64_t each_of(const vyre_program *program) {
     uint64_t size = 0;
     for (size_t i = 0; vyre_program_buffer(program, i, &info); i++)
         size += vyre_type_size(info.type);
-    return size;
+    return size ? size : 1;
 }
 
 static void sizes_around_the_bound_have_the_oracles_bits(void **state) {
