@@ -43,6 +43,7 @@ typedef struct planner {
     int aligned_buffers;
     uint32_t *definition; /* by variable: the value of its `let`; VY_NONE */
     uint8_t *factor;      /* by variable: the power of two that divides it for certain, as an exponent */
+    uint8_t *loaded;      /* by variable: it comes from memory, so that neighbours have whatever they found there */
     vy_uniform *uniform;  /* once somebody asks */
     uint32_t count;
     set *open;
@@ -253,7 +254,15 @@ static void try_group(planner *p, const set *s, uint32_t first, uint32_t count, 
     enter(p, s, &group, number, first);
 }
 
-/* Whether neighbours in a row find the same when they test the alignment of an access of `count` elements, as far as one knows: where they do not, both ways are gone. */
+/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+static int is_loaded(const planner *p, uint32_t expr) {
+    const vy_expr *e = expr == VY_NONE ? NULL : expr_at(p, expr);
+    if (e && e->kind == VY_EXPR_OP)
+        return is_loaded(p, e->a) || is_loaded(p, e->b) || is_loaded(p, e->c);
+    return e && (e->kind == VY_EXPR_LOAD || (e->kind == VY_EXPR_VARIABLE && p->loaded[e->a]));
+}
+
+/* Whether neighbours in a row find the same when they test the alignment of an index to `count` elements, as far as one knows: where they do not, both ways are gone. */
 static int is_tested_alike(planner *p, const set *s, uint32_t count) {
     uint64_t stride;
     if (s->base == VY_NONE)
@@ -262,7 +271,7 @@ static int is_tested_alike(planner *p, const set *s, uint32_t count) {
         p->out_of_memory = 1;
         return 1;
     }
-    return !vy_stride_of(p->uniform, s->base, &stride) || stride % count == 0;
+    return vy_stride_of(p->uniform, s->base, &stride) ? stride % count == 0 : !is_loaded(p, s->base);
 }
 
 /* Groups of a set, the widest first; those that are aligned for certain before those that may be. An index that is known to be in the middle is not. */
@@ -276,7 +285,7 @@ static void close_set(planner *p, set *s) {
                 int is_aligned = known >= count && first % count == 0;
                 int may_be = !starts_aligned(p, s) || first % (known < count ? known : count) == 0;
                 int needs_test = !proven || !starts_aligned(p, s);
-                if (needs_test && (count * size < WORTH_A_TEST || !is_tested_alike(p, s, count)))
+                if (needs_test && (count * size < WORTH_A_TEST || (!proven && !is_tested_alike(p, s, count))))
                     continue;
                 if (proven ? is_aligned : may_be)
                     try_group(p, s, first, count, proven);
@@ -444,6 +453,8 @@ static uint32_t plan_structured(planner *p, uint32_t index, uint32_t expr) {
     const vy_stmt *s = &p->program->stmts.items[index];
     uint32_t head = vy_stmt_exprs_end(p->program, s, expr), end = skip_exprs(p, index + 1, s->end, head);
     effects what = effects_of(p, index);
+    if (s->kind == VY_STMT_FOR)
+        p->loaded[s->variable] = (uint8_t)is_loaded(p, s->a);
     if (what.leaves || what.orders)
         close_sets(p, VY_NONE, 2, NULL);
     else
@@ -455,6 +466,8 @@ static uint32_t plan_structured(planner *p, uint32_t index, uint32_t expr) {
 static uint32_t plan_simple(planner *p, uint32_t index, uint32_t expr) {
     const vy_stmt *s = &p->program->stmts.items[index];
     uint32_t end = see_exprs(p, index, expr, vy_stmt_exprs_end(p->program, s, expr));
+    if (s->kind == VY_STMT_LET || s->kind == VY_STMT_VAR || s->kind == VY_STMT_ASSIGN)
+        p->loaded[s->variable] |= (uint8_t)is_loaded(p, s->a);
     if (s->kind == VY_STMT_LET) {
         p->definition[s->variable] = s->a;
         p->factor[s->variable] = (uint8_t)factor_of(p, s->a);
@@ -500,9 +513,10 @@ vyre_status vy_fuse_plan_make(vy_fuse_plan *plan, const vyre_program *program, c
                  .aligned_buffers = target->aligned_buffers,
                  .definition = array(plan, program->variables.count, sizeof *p.definition),
                  .factor = array(plan, program->variables.count, 1),
+                 .loaded = array(plan, program->variables.count, 1),
                  .open = vy_allocate(OPEN * sizeof *p.open)};
     p.out_of_memory = !plan->of_expr || !plan->of_stmt || !plan->at_stmt || !plan->element_of_expr ||
-                      !plan->element_of_stmt || !p.definition || !p.factor || !p.open;
+                      !plan->element_of_stmt || !p.definition || !p.factor || !p.loaded || !p.open;
     if (!p.out_of_memory) {
         memset(p.definition, 0xff, program->variables.count * sizeof *p.definition);
         plan_block(&p, entry->first_stmt, entry->end_stmt, 0);

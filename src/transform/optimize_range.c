@@ -244,7 +244,12 @@ static vy_bounds below_op(vy_ranges *r, const vy_expr *e) {
     case VYRE_OP_ADD:
         return b.low < 0 ? none : below_sum(r, e, a, b);
     case VYRE_OP_SUB:
-        return b.low >= 0 && b.high <= a.low ? vy_bounds_lower(below(r, e->a), (uint64_t)b.low) : none;
+        if (b.low < 0 || b.high > a.low)
+            return none;
+        left = vy_bounds_lower(below(r, e->a), (uint64_t)b.low);
+        if (b.low > 0)
+            vy_bounds_add(&r->known, &left, length_in(r, e->a), (uint64_t)b.low - 1);
+        return left;
     case VYRE_OP_MUL:
         if (b.low < 0 || !r->known.products.count)
             return none;
@@ -278,6 +283,24 @@ static vy_bounds below(vy_ranges *r, uint32_t expr) {
         return known;
     vy_bounds more = below(r, value);
     return vy_bounds_both(known, &more);
+}
+
+/* What is less than an expression that is a length, or the least of several things, is below those. Recursion is bounded as that of `below`. */
+static void add_lengths(vy_ranges *r, vy_bounds *all, uint32_t expr) {
+    const vy_expr *e = &r->program->exprs.items[value_of(r, expr)];
+    vy_bounds_add(&r->known, all, length_in(r, expr), 0);
+    if (e->kind == VY_EXPR_OP && e->op == VYRE_OP_MIN && vy_is_integer(e->type)) {
+        add_lengths(r, all, e->a);
+        add_lengths(r, all, e->b);
+    }
+}
+
+/* The lengths that something less than an expression is below; `less` 0: something that is not more. */
+static void add_less(vy_ranges *r, vy_bounds *all, uint32_t expr, int less) {
+    if (less)
+        add_lengths(r, all, expr);
+    vy_bounds more = vy_bounds_lower(below(r, expr), (uint64_t)less);
+    *all = vy_bounds_both(*all, &more);
 }
 
 /* Whether an expression is less than a length for certain. */
@@ -440,12 +463,11 @@ static void assume_side(vy_ranges *r, vyre_op op, uint32_t left, uint32_t right)
         break;
     case VYRE_OP_LT:
         mine.high = vy_least(mine.high, other.high - 1);
-        vy_bounds_add(&r->known, &known.below, length_in(r, right), 0);
+        add_less(r, &known.below, right, 1);
         break;
     case VYRE_OP_LE:
         mine.high = vy_least(mine.high, other.high);
-        if (!r->rules->length_is_outside)
-            vy_bounds_add(&r->known, &known.below, length_in(r, right), 0);
+        add_less(r, &known.below, right, !r->rules->length_is_outside);
         break;
     case VYRE_OP_GT:
         mine.low = vy_most(mine.low, other.low + 1);
@@ -569,8 +591,9 @@ static void enter_for(vy_ranges *r, const vy_stmt *s) {
     interval up = {from.low, to.high - (r->rules->last_value_counts ? 1 : 2)}, down = {to.low + 1, from.high};
     interval trips = step.low >= 0 ? up : step.high <= 0 ? down : vy_interval_hull(up, down);
     fact known = {vy_interval_pack(vy_interval_fit(type, trips.low, trips.high)), {0}};
+    r->effort = EFFORT;
     if (step.low >= 0)
-        vy_bounds_add(&r->known, &known.below, length_in(r, s->b), 0);
+        add_less(r, &known.below, s->b, 1);
     learn(r, s->variable, known);
 }
 

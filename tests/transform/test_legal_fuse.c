@@ -175,7 +175,9 @@ static void alignment_is_proven_or_asked(void **state) {
         {"u32", "  let m = l * 2\n  y![b] = x![m] + x![m + 1] * x![m + 2] - x![m + 3]\n", 2, 0, 0, 1},
         {"u32", "  y![b] = x![l] + x![l + 1]\n", 0, 0, 2, 1},
         {"u32", "  let m = l * 3\n  y![b] = x![m] + x![m + 1]\n", 0, 0, 2, 1},
-        {"u32", "  let m = z![l]\n  y![b] = x![m] + x![m + 1]\n", 1, 0, 3, 1},
+        {"u32", "  let m = z![l]\n  y![b] = x![m] + x![m + 1]\n", 0, 0, 3, 1},
+        {"u32", "  let m = z![l] * 4\n  y![b] = x![m] + x![m + 1]\n", 1, 0, 1, 1},
+        {"u32", "  let m = z![n]\n  y![b] = x![m] + x![m + 1]\n", 1, 0, 3, 1},
         {"u32", "  let m = l << 4\n  s![m] = 2\n  s![m + 1] = l\n  y![m] = s![m] + s![m + 1]\n", 1, 1, 0, 1},
         {"u32", "  let m = (l * 19) & 0xfc\n  y![b] = x![m] + x![m + 1] * x![m + 2] - x![m + 3]\n", 1, 0, 0, 1},
     };

@@ -153,6 +153,33 @@ static int is_inside_related(const char *body) {
 #define RELATED(body) assert_int_equal(is_inside_related(body), 1)
 #define UNRELATED(body) assert_int_equal(is_inside_related(body), 0)
 
+static void what_is_less_than_something_below_a_length(void **state) {
+    (void)state;
+    INSIDE("for i in k .. min(m, len(x)) { x[i] = k }");
+    INSIDE("let end = min(len(x), m)\n for i in k .. end { z[i] = k }");
+    INSIDE("for i in k .. min(m, len(x)) { w[i] = k }");
+    INSIDE("if k < min(m / 4, min(len(r), len(x))) { x[k] = k }");
+    INSIDE("if k < len(x) && m < k { x[m] = k }");
+    INSIDE("if k < len(x) && m < k { x[m + 1] = k }");
+    INSIDE("if k < len(x) && m <= k { x[m] = k }");
+    INSIDE("if len(x) >= 5 { x[min(k, len(x) - 5) + 4] = k }");
+    INSIDE("if len(x) < 5 { return }\n let last = len(x) - 5\n let i = min(k / 4, last)\n x[i + 4] = k");
+    INSIDE("if len(x) > 0 { x[len(x) - 1] = k }");
+    INSIDE("if len(x) > 0 { if k <= len(x) - 1 { x[k] = k } }");
+
+    UNKNOWN("for i in k .. max(m, len(x)) { x[i] = k }");
+    UNKNOWN("for i in k .. min(m, len(r)) { x[i] = k }");
+    UNKNOWN("for i in k .. min(m, len(x)) { x[i + 1] = k }");
+    UNKNOWN("if k <= min(m, len(x)) { x[k] = k }");
+    UNKNOWN("if k < len(x) && m <= k { x[m + 1] = k }");
+    UNKNOWN("if len(x) >= 4 { x[min(k, len(x) - 5) + 4] = k }"); /* wraps */
+    UNKNOWN("if len(x) >= 5 { x[min(k, len(x) - 5) + 5] = k }");
+    UNKNOWN("x[len(x) - 1] = k");
+    UNKNOWN("var v = k\n if k < len(x) && v < k { v = v + 2\n x[v] = k }");
+    INSIDE("var v = k\n if k < len(x) && v < k { v = v + 1\n x[v] = k }");
+    UNKNOWN("var v = m\n while k < v { v = v + 1\n x[k] = k }");
+}
+
 static void counts_that_hang_together(void **state) {
     (void)state;
     RELATED("known[k % 18] = 1");
@@ -316,6 +343,7 @@ int main(void) {
         cmocka_unit_test(bounds_of_loops_and_conditions),
         cmocka_unit_test(lengths_only_the_dispatch_knows),
         cmocka_unit_test(distances_to_lengths),
+        cmocka_unit_test(what_is_less_than_something_below_a_length),
         cmocka_unit_test(counts_that_hang_together),
         cmocka_unit_test(builtins_sums_and_lets),
         cmocka_unit_test(lengths_that_are_not_zero),
