@@ -69,6 +69,23 @@ static int make_histogram_of_warps(work *w, const step *example) {
     return 1;
 }
 
+static int make_bitonic_of_2048(work *w, const step *example) {
+    enum { RUN = 2048 };
+    (void)example;
+    if (w->n % RUN)
+        return 0;
+    add_step(w, "sort", (int[]){0, -1});
+    for (size_t size = 2 * RUN; size <= w->n; size *= 2) {
+        for (size_t stride = size / 2; stride >= RUN; stride /= 2) {
+            step *s = add_step(w, "far", (int[]){0, -1});
+            work_word(s, (uint32_t)size);
+            work_word(s, (uint32_t)stride);
+        }
+        work_word(add_step(w, "near", (int[]){0, -1}), (uint32_t)size);
+    }
+    return 1;
+}
+
 /* Messages by words. */
 static int make_fnv1a_by_words(work *w, const step *example) {
     (void)example;
@@ -94,6 +111,7 @@ static const tuned kernels[] = {
     {"reduce", FOLDER "reduce.vyre", make_reduce_of_eight},
     {"scan", FOLDER "scan.vyre", make_scan_of_4096},
     {"histogram", FOLDER "histogram.vyre", make_histogram_of_warps},
+    {"bitonic", FOLDER "bitonic.vyre", make_bitonic_of_2048},
     {"fnv1a", FOLDER "hash.vyre", make_fnv1a_by_words},
     {"xxh32", FOLDER "hash.vyre", make_xxh32_by_words},
 };

@@ -118,7 +118,7 @@ void work_random_bytes(void *to, size_t size, uint64_t seed) {
       LIST(0, 0, 0, 0, 0, 0), 0)                                                                                       \
     X(histogram, "examples/histogram.vyre", LIST(1000, 32768, 4194304, 67108864),                                      \
       LIST(1000, 65536, 16777216, 536870912), BITS, LIST(0, 0, 0, 0, 0, 0), 0)                                         \
-    X(bitonic, "examples/bitonic.vyre", LIST(1024, 16384, 262144, 0), LIST(4096, 16384, 1048576, 16777216), BITS,      \
+    X(bitonic, "examples/bitonic.vyre", LIST(4096, 16384, 262144, 0), LIST(4096, 16384, 1048576, 16777216), BITS,      \
       LIST(0, 0, 0, 0, 0, 0), 1)                                                                                       \
     X(fnv1a, "examples/hash.vyre", LIST(20, 256, 16384, 262144), LIST(20, 4096, 65536, 1048576), BITS,                 \
       LIST(0, 0, 0, 0, 0, 0), 0)                                                                                       \
