@@ -6,6 +6,7 @@
 #include "backends/cuda/pipeline.h"
 #include "base/clock.h"
 #include "driver/pipeline.h"
+#include "support/fault.h"
 #include "vyre/transform.h"
 
 /* ---- which buffers ---- */
@@ -149,6 +150,41 @@ static void a_copy_is_left_out_if_all_that_it_carries_can_be_direct(void **state
                 if (direct[i] != (is_off ? 0 : rows[k].direct[i]))
                     fail_msg("row %zu, buffer %d%s: %d", k, i, is_off ? " (off)" : "", direct[i]);
         }
+}
+
+static vyre_status look_at(void *program) {
+    uint8_t costs[3];
+    vyre_error error = VYRE_ERROR_INIT;
+    return vy_cuda_direct_find(program, costs, &error);
+}
+
+/* Asks for a dispatch of a program that nobody has looked at before. */
+static vyre_status ask_anew(void *program) {
+    static const uint8_t is_cleared[3], all[3] = {1, 1, 1};
+    static vy_cuda cuda;
+    static vy_cuda_code code;
+    static vy_cuda_flight flight;
+    const vyre_launch launch = {.groups = {4, 1, 1}, .buffer_count = 3};
+    uint8_t direct[3];
+    cuda.facts.direct_bytes = VY_CUDA_DIRECT_BYTES;
+    pthread_mutex_init(&cuda.lock, NULL);
+    code = (vy_cuda_code){.cuda = &cuda, .program = program, .buffer_count = 3};
+    memcpy(code.kernel.header.block, (const uint32_t[]){64, 1, 1}, sizeof code.kernel.header.block);
+    flight = (vy_cuda_flight){.cuda = &cuda, .code = &code, .sizes = {1024, 1024, 1024}};
+    code.buffers[1].access = VYRE_ACCESS_WRITE;
+    vy_cuda_direct_choose(&flight, &launch, is_cleared, direct);
+    int is_known = code.is_direct_known, is_direct = memcmp(direct, all, sizeof direct) == 0;
+    pthread_mutex_destroy(&cuda.lock);
+    assert_int_equal(is_known, is_direct); /* who could not look copies, and looks next time */
+    return is_direct ? VYRE_OK : VYRE_NO_MEMORY;
+}
+
+static void without_memory_to_look_everything_is_copied(void **state) {
+    (void)state;
+    vyre_program *program = conform_parse(OVER_Y("write", " if x[i] > 3 { y[i] = x[i] }\n"), NULL, 0, NULL);
+    assert_true(VY_FAULT_LOOP(look_at, program) > 0);
+    assert_true(VY_FAULT_LOOP_LENIENT(ask_anew, program) > 0);
+    vyre_program_release(program);
 }
 
 /* ---- with a device ---- */
@@ -532,6 +568,7 @@ int main(void) {
         cmocka_unit_test(buffers_with_few_accesses_may_be_direct),
         cmocka_unit_test(short_rows_cost_more),
         cmocka_unit_test(a_copy_is_left_out_if_all_that_it_carries_can_be_direct),
+        cmocka_unit_test(without_memory_to_look_everything_is_copied),
         cmocka_unit_test(sizes_around_the_bound_have_the_oracles_bits),
         cmocka_unit_test(small_dispatches_copy_nothing_that_need_not_be_copied),
         cmocka_unit_test(batches_of_small_items_have_the_oracles_bits),
