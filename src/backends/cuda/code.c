@@ -105,10 +105,11 @@ static int has_end(const uint8_t *image, uint64_t size) {
            (size - elf.e_phoff) / sizeof(Elf64_Phdr) >= elf.e_phnum;
 }
 
-static vyre_status check(const vy_cuda *cuda, const vyre_bytes *object, vy_cuda_header *header, vyre_error *error) {
-    if (object->size < sizeof *header)
-        return corrupt(error, "it is shorter than its header", object->size, sizeof *header);
-    memcpy(header, object->data, sizeof *header);
+/* other: whether it is the one behind an image. */
+static vyre_status check(const vy_cuda *cuda, vyre_span object, int other, vy_cuda_header *header, vyre_error *error) {
+    if (object.size < sizeof *header)
+        return corrupt(error, "it is shorter than its header", object.size, sizeof *header);
+    memcpy(header, object.data, sizeof *header);
     if (memcmp(header->magic, VY_CUDA_MAGIC, sizeof header->magic) != 0)
         return vy_fail(error, VYRE_CORRUPT, NULL, "the bytes are not compiled code: they do not start with \"%s\"",
                        VY_CUDA_MAGIC);
@@ -119,10 +120,10 @@ static vyre_status check(const vy_cuda *cuda, const vyre_bytes *object, vy_cuda_
         return vy_fail(error, VYRE_UNSUPPORTED, "compile the program on this device",
                        "compiled code is for another device (sm_%" PRIu32 ", this is sm_%" PRIu32 ")",
                        header->architecture, cuda->facts.architecture);
-    if (header->image_bytes != object->size - sizeof *header || !header->image_bytes)
-        return corrupt(error, "its code has another size than it says", header->image_bytes,
-                       object->size - sizeof *header);
-    if (!has_end((const uint8_t *)object->data + sizeof *header, header->image_bytes))
+    uint64_t size = object.size - sizeof *header;
+    if (header->other_bytes > size || header->image_bytes != size - header->other_bytes || !header->image_bytes)
+        return corrupt(error, "its code has another size than it says", header->image_bytes, size);
+    if (!has_end((const uint8_t *)object.data + sizeof *header, header->image_bytes))
         return vy_fail(error, VYRE_CORRUPT, "compile the program again: `vyre cache clear` drops what is stored",
                        "compiled code is damaged: its image goes on behind its end (%" PRIu64 " bytes)",
                        header->image_bytes);
@@ -131,12 +132,22 @@ static vyre_status check(const vy_cuda *cuda, const vyre_bytes *object, vy_cuda_
     if (header->meets && !cuda->facts.has_together)
         return vy_fail(error, VYRE_UNSUPPORTED, "compile the program on this device",
                        "compiled code has grid barriers, which this device does not do in one launch");
+    if (header->indirect != other || (other && (header->other_bytes || header->factor != 1)))
+        return corrupt(error, "it is not the kernel that it should be", header->indirect, (uint64_t)other);
     if (!memchr(header->entry, 0, sizeof header->entry))
         return corrupt(error, "the name of its entry does not end", sizeof header->entry, sizeof header->entry - 1);
     return VYRE_OK;
 }
 
 /* ---- codes ---- */
+
+static vyre_span other_of(const vyre_bytes *object, const vy_cuda_header *header) {
+    return (vyre_span){(const uint8_t *)object->data + object->size - header->other_bytes, (size_t)header->other_bytes};
+}
+
+vyre_span vy_cuda_code_other(const vy_cuda_code *code) {
+    return other_of(&code->object, &code->kernel.header);
+}
 
 static void destroy(vy_cuda_code *code) {
     vy_release(code->covers, code->buffer_count * sizeof *code->covers);
@@ -164,8 +175,12 @@ vyre_status vy_cuda_code_new(vy_cuda *cuda, vyre_program *program, int cancellab
                              vy_cuda_code **out, vyre_error *error) {
     vy_cuda_header header;
     uint32_t together = 0;
-    vyre_status status = check(cuda, object, &header, error);
+    vyre_status status = check(cuda, (vyre_span){object->data, object->size}, 0, &header, error);
     *out = NULL;
+    if (status == VYRE_OK && header.other_bytes) {
+        vy_cuda_header other;
+        status = check(cuda, other_of(object, &header), 1, &other, error);
+    }
     if (status != VYRE_OK)
         return status;
     vy_cuda_code *code = vy_allocate_zero(sizeof *code);

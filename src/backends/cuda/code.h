@@ -1,7 +1,7 @@
 /* Code: what was compiled of a program, loaded on the device, and what a dispatch has to know of it. Counted references; constant but for what is found out when it is
  * first needed: the kernels for pieces of a grid and for many rows at once, whether the program can be cut into slices, and what of small host bytes need not be copied.
  *
- * An object is a header and a cubin: what the disk cache keeps. */
+ * An object is a header and a cubin: what the disk cache keeps. That of a pipeline whose program has an indirect grid has both kernels. */
 #ifndef VY_BACKENDS_CUDA_CODE_H
 #define VY_BACKENDS_CUDA_CODE_H
 
@@ -11,7 +11,7 @@
 #include "transform/grid_base.h"
 
 #define VY_CUDA_MAGIC "vyrecuda"
-enum { VY_CUDA_FORMAT = 1 };
+enum { VY_CUDA_FORMAT = 2 };
 
 typedef struct vy_cuda_header {
     char magic[8]; /* VY_CUDA_MAGIC, without its end */
@@ -25,6 +25,7 @@ typedef struct vy_cuda_header {
     uint8_t indirect; /* its grid lies in device memory (indirect.h) */
     char entry[VY_LIMIT_NAME + 8];
     uint64_t image_bytes; /* behind the header */
+    uint64_t other_bytes; /* behind the image: 0, or another object, of the kernel whose grid lies in device memory */
 } vy_cuda_header;
 
 enum { VY_CUDA_PARAMS = VY_LIMIT_PARAMS + VY_BASE_PARAMS };
@@ -98,8 +99,9 @@ void vy_cuda_kernel_unload(vy_cuda *cuda, vy_cuda_kernel *kernel);
 vyre_status vy_cuda_code_based(vy_cuda_code *code, const vy_cuda_kernel **out, vyre_error *error);
 /* The same for the one by rows (emit/ptx/ptx.h). */
 vyre_status vy_cuda_code_by_rows(vy_cuda_code *code, const vy_cuda_kernel **out, vyre_error *error);
-/* And for the one whose grid lies in device memory. */
+/* And for the one whose grid lies in device memory; it may be part of the object. */
 vyre_status vy_cuda_code_indirect(vy_cuda_code *code, const vy_cuda_kernel **out, vyre_error *error);
+vyre_span vy_cuda_code_other(const vy_cuda_code *code); /* that part, or nothing */
 
 /* Where the params of a program are in a kernel's block. */
 void vy_cuda_lay_out_params(const vyre_program *program, uint32_t hidden, vy_cuda_kernel *kernel);

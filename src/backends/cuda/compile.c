@@ -127,19 +127,57 @@ static vyre_status finish(vy_cuda *cuda, const vyre_program *program, vy_cuda_lo
     return status;
 }
 
-vyre_status vy_cuda_compile_object(vy_cuda *cuda, vyre_program *program, int cancellable, vyre_bytes *object,
-                                   vyre_error *error) {
+static vyre_status compile_indirect(vy_cuda *cuda, vyre_program *program, int cancellable, vyre_bytes *object,
+                                    vyre_error *error) {
     vy_cuda_lowered lowered;
     vyre_status status =
-        vy_cuda_lower(program, cuda->facts.architecture, atomic_load(&cuda->exact), cancellable, 1, &lowered, error);
+        lower(program, cuda->facts.architecture, atomic_load(&cuda->exact), cancellable, 0, 0, 1, &lowered, error);
     return status == VYRE_OK ? finish(cuda, program, &lowered, object, error) : status;
 }
 
-vyre_status vy_cuda_compile(vy_cuda *cuda, vyre_program *program, int cancellable, vy_cuda_code **out,
-                            vyre_error *error) {
+/* Puts the other object behind an object, at a multiple of 16; images may end with zeros. */
+static vyre_status append(vyre_bytes *object, const vyre_bytes *other, vyre_error *error) {
+    vy_cuda_header header;
+    size_t size = object->size, room = (size + 15) / 16 * 16;
+    vyre_status status = vyre_bytes_resize(object, room + other->size, error);
+    if (status != VYRE_OK)
+        return status;
+    memset((char *)object->data + size, 0, room - size);
+    memcpy((char *)object->data + room, other->data, other->size);
+    memcpy(&header, object->data, sizeof header);
+    header.image_bytes = room - sizeof header, header.other_bytes = other->size;
+    memcpy(object->data, &header, sizeof header);
+    return VYRE_OK;
+}
+
+/* Grids of programs with grid barriers are read by the host. */
+static int is_indirect(const vy_cuda *cuda, const vyre_program *program) {
+    return cuda->facts.has_indirect && program->grid.kind == VYRE_GRID_INDIRECT &&
+           !(program->facts & VY_FACT_GRID_BARRIER);
+}
+
+vyre_status vy_cuda_compile_object(vy_cuda *cuda, vyre_program *program, int cancellable, int with_indirect,
+                                   vyre_bytes *object, vyre_error *error) {
+    vy_cuda_lowered lowered;
+    vyre_bytes other = VYRE_BYTES_INIT;
+    vyre_status status =
+        vy_cuda_lower(program, cuda->facts.architecture, atomic_load(&cuda->exact), cancellable, 1, &lowered, error);
+    if (status == VYRE_OK)
+        status = finish(cuda, program, &lowered, object, error);
+    if (status != VYRE_OK || !with_indirect || !is_indirect(cuda, program))
+        return status;
+    status = compile_indirect(cuda, program, cancellable, &other, error);
+    if (status == VYRE_OK)
+        status = append(object, &other, error);
+    vyre_bytes_free(&other);
+    return status;
+}
+
+vyre_status vy_cuda_compile(vy_cuda *cuda, vyre_program *program, int cancellable, int with_indirect,
+                            vy_cuda_code **out, vyre_error *error) {
     vyre_bytes object = VYRE_BYTES_INIT;
     *out = NULL;
-    vyre_status status = vy_cuda_compile_object(cuda, program, cancellable, &object, error);
+    vyre_status status = vy_cuda_compile_object(cuda, program, cancellable, with_indirect, &object, error);
     if (status == VYRE_OK)
         status = vy_cuda_code_new(cuda, program, cancellable, &object, out, error);
     vyre_bytes_free(&object);
@@ -189,19 +227,20 @@ vyre_status vy_cuda_compile_rows(vy_cuda_code *code, vy_cuda_kernel *out, vyre_e
 
 vyre_status vy_cuda_compile_indirect(vy_cuda_code *code, vy_cuda_kernel *out, vyre_error *error) {
     vy_cuda *cuda = code->cuda;
-    vy_cuda_lowered lowered;
-    vyre_bytes object = VYRE_BYTES_INIT;
-    vyre_status status = lower(code->program, cuda->facts.architecture, atomic_load(&cuda->exact), code->cancellable, 0,
-                               0, 1, &lowered, error);
-    if (status == VYRE_OK)
-        status = finish(cuda, code->program, &lowered, &object, error);
+    vy_cuda_header header;
+    vyre_bytes made = VYRE_BYTES_INIT;
+    vyre_span object = vy_cuda_code_other(code);
+    vyre_status status = VYRE_OK;
+    if (!object.size) {
+        status = compile_indirect(cuda, code->program, code->cancellable, &made, error);
+        object = (vyre_span){made.data, made.size};
+    }
     if (status == VYRE_OK) {
-        vy_cuda_header header;
         memcpy(&header, object.data, sizeof header);
         status =
             vy_cuda_kernel_load(cuda, code->program, &header, (const char *)object.data + sizeof header, 0, out, error);
     }
-    vyre_bytes_free(&object);
+    vyre_bytes_free(&made);
     if (status != VYRE_OK)
         return status;
     status = vy_cuda_indirect_count(cuda, out, error);

@@ -13,14 +13,14 @@ typedef struct vy_cuda_lowered {
 vyre_status vy_cuda_lower(vyre_program *program, uint32_t architecture, uint64_t exact, int cancellable, int may_widen,
                           vy_cuda_lowered *out, vyre_error *error);
 
-/* An object of the program. Inside.
+/* An object of the program. with_indirect: also of the kernel whose grid lies in device memory, if the program says that it does. Inside.
  *
  * VYRE_LIMIT        its arrays are over the device's shared memory
  * VYRE_UNSUPPORTED  the driver refuses it: the error has what its compiler says */
-vyre_status vy_cuda_compile_object(vy_cuda *cuda, vyre_program *program, int cancellable, vyre_bytes *object,
-                                   vyre_error *error);
-vyre_status vy_cuda_compile(vy_cuda *cuda, vyre_program *program, int cancellable, vy_cuda_code **out,
-                            vyre_error *error);
+vyre_status vy_cuda_compile_object(vy_cuda *cuda, vyre_program *program, int cancellable, int with_indirect,
+                                   vyre_bytes *object, vyre_error *error);
+vyre_status vy_cuda_compile(vy_cuda *cuda, vyre_program *program, int cancellable, int with_indirect,
+                            vy_cuda_code **out, vyre_error *error);
 /* The kernel for pieces of a grid. */
 vyre_status vy_cuda_compile_based(vy_cuda_code *code, vy_cuda_kernel *out, vyre_error *error);
 /* The one that takes its params from a table. */

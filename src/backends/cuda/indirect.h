@@ -1,6 +1,6 @@
 /* Launches whose grid lies in device memory: nobody on the host knows it (emit/ptx/indirect.c).
  *
- * The kernel is one of its own, compiled when it is first needed, and launched with as many blocks as run at the same time, which take the workgroups by turns. It reads the grid where it lies, if the
+ * The kernel is one of its own, part of a pipeline's object or compiled when it is first needed, and launched with as many blocks as run at the same time, which take the workgroups by turns. It reads the grid where it lies, if the
  * program only reads that buffer; else from a copy in the lane's control block, made in the stream before it.
  *
  * A grid over the limits of the language is refused by the kernel, in the control block, which is looked at when everything is done: so several such launches need no wait in between. Of those with one control

@@ -142,7 +142,7 @@ vyre_status vy_cuda_pipeline_compile(void *self, vyre_program *program, const vy
         status = vy_cuda_enter(cuda, &was_pushed, error);
     if (status != VYRE_OK)
         return status;
-    status = vy_cuda_compile(cuda, program, options->cancellable, &code, error);
+    status = vy_cuda_compile(cuda, program, options->cancellable, 1, &code, error);
     vy_cuda_leave(cuda, was_pushed);
     return status == VYRE_OK ? make(cuda, code, out, error) : status;
 }

@@ -266,7 +266,7 @@ static void damaged_objects_are_refused_before_the_driver_sees_them(void **state
     } object;
     vyre_program *program = parse(text);
     cuda.facts.architecture = 90;
-    for (int what = 0; what < 9; what++) {
+    for (int what = 0; what < 13; what++) {
         vyre_error error = VYRE_ERROR_INIT;
         vy_cuda_code *code;
         memset(&object, 0, sizeof object);
@@ -304,6 +304,20 @@ static void damaged_objects_are_refused_before_the_driver_sees_them(void **state
         case 8: /* a cubin whose sections lie behind it */
             memcpy(object.image, ELFMAG, SELFMAG);
             ((Elf64_Ehdr *)object.image)->e_shoff = sizeof object.image + 1;
+            break;
+        case 9: /* the kernel for grids on the device in the place of the other */
+            object.header.indirect = 1;
+            break;
+        case 10: /* a part behind the image that is none */
+            object.header.image_bytes = 16;
+            object.header.other_bytes = sizeof object.image - 16;
+            break;
+        case 11:
+            object.header.image_bytes = 1;
+            object.header.other_bytes = UINT64_MAX;
+            break;
+        case 12:
+            object.header.other_bytes = sizeof object.image;
             break;
         }
         vyre_status status = vy_cuda_code_new(&cuda, program, 0, &bytes, &code, &error);

@@ -1,6 +1,7 @@
 /* What one backend compiled the next one loads from the folder: nothing is compiled. */
 #include "backends/conform.h"
 
+#include "backends/cuda/api.h"
 #include "vyre/cache.h"
 
 #include <time.h>
@@ -56,13 +57,70 @@ static void what_was_compiled_is_loaded_from_the_folder(void **state) {
     vyre_program_release(program);
 }
 
+/* ---- grids on the device: their kernel is stored beside the other ---- */
+
+static const char indirect_text[] =
+    "program counted {\n buffer d : u32 read\n buffer y : u32 read_write\n workgroup 32\n grid indirect d\n"
+    " atomic_add(y[0], 1)\n}\n";
+static unsigned links;
+static int (*real_link)(unsigned count, int *options, void **values, vy_cu_link *link);
+
+static int counted_link(unsigned count, int *options, void **values, vy_cu_link *link) {
+    links++;
+    return real_link(count, options, values, link);
+}
+
+static void wrap(vy_cuda_api *api) {
+    real_link = api->link_create;
+    api->link_create = real_link ? counted_link : NULL;
+}
+
+static void both_kernels_of_an_indirect_grid_are_loaded_from_the_folder(void **state) {
+    (void)state;
+    static conform c;
+    conform_open(&c, "cuda");
+    int is_native = vyre_backend_capability(c.backend, VYRE_CAPABILITY_INDIRECT_DISPATCH) != 0;
+    conform_close(&c);
+    if (!is_native)
+        VY_SKIP("the device does not read grids");
+    vyre_program *program = conform_parse(indirect_text, NULL, 0, NULL);
+    vy_cuda_api_wrap(wrap);
+    for (int round = 0; round < 3; round++) {
+        uint32_t grid[3] = {3, 2, 1}, counts[1] = {0};
+        vyre_resource bindings[2] = {{.kind = VYRE_RESOURCE_RESIDENT}, {.kind = VYRE_RESOURCE_RESIDENT}};
+        vyre_pipeline *pipeline;
+        conform_open(&c, "cuda");
+        links = 0;
+        assert_int_equal(vyre_compile(c.backend, program, NULL, &pipeline, NULL), VYRE_OK);
+        assert_int_equal(vyre_resident_allocate(c.backend, sizeof grid, grid, &bindings[0].resident, NULL), VYRE_OK);
+        assert_int_equal(vyre_resident_allocate(c.backend, sizeof counts, counts, &bindings[1].resident, NULL),
+                         VYRE_OK);
+        assert_int_equal(
+            vyre_pipeline_dispatch_persistent(pipeline, bindings, 2, NULL, NULL, &c.given, NULL, NULL, NULL), VYRE_OK);
+        assert_int_equal(vyre_resident_download_at(c.backend, bindings[1].resident, 0, counts, sizeof counts, NULL),
+                         VYRE_OK);
+        assert_int_equal(counts[0], 3 * 2 * 32);
+        if (round && links)
+            fail_msg("%u kernels were compiled", links);
+        vyre_pipeline_release(pipeline);
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(vyre_resident_free(c.backend, bindings[i].resident, NULL), VYRE_OK);
+        conform_close(&c);
+    }
+    vy_cuda_api_wrap(NULL);
+    vyre_program_release(program);
+}
+
 int main(void) {
     char folder[] = "/tmp/vyre-cuda-XXXXXX";
     if (!mkdtemp(folder))
         return 1;
     setenv("VYRE_CACHE_DIR", folder, 1);
     setenv("CUDA_CACHE_DISABLE", "1", 1); /* the driver's own */
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_was_compiled_is_loaded_from_the_folder)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_compiled_is_loaded_from_the_folder),
+        cmocka_unit_test(both_kernels_of_an_indirect_grid_are_loaded_from_the_folder),
+    };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     vyre_cache_clear(NULL, NULL, NULL, NULL);
     rmdir(folder);

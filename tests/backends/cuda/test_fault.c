@@ -18,13 +18,16 @@ static const char texts[] =
     " var n = x[i]\n while n > 1000000 { n = n / 2 }\n if n == 999999 { trap 7 }\n if i < len(x) { x[i] = n + 1 }\n}\n"
     "program meeting {\n buffer x : u32 read_write\n workgroup 64\n grid over x\n let i = global_id.x\n"
     " let y = x[len(x) - 1 - i]\n if y == 999999 { trap 7 }\n grid_barrier\n"
-    " if i < len(x) { x[len(x) - 1 - i] = y + 1 }\n}\n";
+    " if i < len(x) { x[len(x) - 1 - i] = y + 1 }\n}\n"
+    "program making {\n buffer x : u32 read_write\n workgroup 1\n grid 1\n x[1] = 8\n x[2] = 2\n x[3] = 1\n}\n"
+    "program counting {\n buffer x : u32 read_write\n buffer y : u32 read_write\n workgroup 64\n"
+    " grid indirect x[1]\n if global_id.x == 0 { x[1 + global_id.y] = 77 }\n atomic_add(y[0], 1)\n}\n";
 
 /* Elements: what is not copied at all, what is in one piece, in several, and by several threads. */
 enum { SMALL = 1000, MEDIUM = 20000, LARGE = 600000, SLICED = 4500000 };
 
 typedef struct scenario {
-    vyre_program *plain, *trapping, *meeting;
+    vyre_program *plain, *trapping, *meeting, *making, *counting;
     uint32_t *values; /* SLICED */
     int is_wrong;
 } scenario;
@@ -208,6 +211,44 @@ static vyre_status go_together(course *c, vyre_error *error) {
     return status;
 }
 
+/* Grids that the device reads: a step makes that of the next, which overwrites it; one is over the limits. */
+static vyre_status go_indirect(course *c, vyre_error *error) {
+    static const uint32_t zeros[4], wrong[4] = {0, UINT32_MAX, 1, 1};
+    uint32_t back[4] = {0};
+    size_t failed = 0;
+    vyre_status status = vyre_acquire("cuda", &c->backend, error);
+    if (status == VYRE_OK)
+        status = vyre_compile(c->backend, c->s->making, NULL, &c->plain, error);
+    if (status == VYRE_OK)
+        status = vyre_compile(c->backend, c->s->counting, NULL, &c->trapping, error);
+    if (status == VYRE_OK)
+        status = vyre_resident_allocate(c->backend, sizeof zeros, zeros, &c->x, error);
+    if (status == VYRE_OK)
+        status = vyre_resident_allocate(c->backend, sizeof zeros, zeros, &c->y, error);
+    vyre_resource bindings[2] = {{.kind = VYRE_RESOURCE_RESIDENT, .resident = c->x},
+                                 {.kind = VYRE_RESOURCE_RESIDENT, .resident = c->y}};
+    vyre_step steps[2] = {{.pipeline = c->plain, .bindings = bindings, .binding_count = 1},
+                          {.pipeline = c->trapping, .bindings = bindings, .binding_count = 2}};
+    vyre_readback readback = {.resident = c->y, .size = sizeof back, .host = back};
+    for (uint32_t i = 1; i <= 2 && status == VYRE_OK; i++) {
+        status = vyre_sequence_run(c->backend, steps, 2, &readback, 1, NULL, NULL, NULL, NULL, error);
+        c->is_wrong |= status == VYRE_OK && back[0] != i * 16 * 64;
+    }
+    if (status == VYRE_OK)
+        status = vyre_resident_upload(c->backend, c->x, zeros, sizeof zeros, error);
+    if (status == VYRE_OK)
+        status =
+            vyre_pipeline_dispatch_persistent(c->trapping, bindings, 2, NULL, NULL, &c->outputs, NULL, NULL, error);
+    if (status == VYRE_OK)
+        status = vyre_resident_upload(c->backend, c->x, wrong, sizeof wrong, error);
+    if (status == VYRE_OK) {
+        status = vyre_sequence_run(c->backend, &steps[1], 1, NULL, 0, NULL, NULL, &failed, NULL, error);
+        c->is_wrong |= status == VYRE_OK || (status == VYRE_LIMIT && failed != 0);
+        status = status == VYRE_LIMIT ? VYRE_OK : status;
+    }
+    return status;
+}
+
 /* A probe that fails is run again by who compiles next: that is the same call here, and nobody need be told. */
 static vyre_status go_with_probe(course *c, vyre_error *error) {
     vyre_status status = vyre_acquire("cuda", &c->backend, error);
@@ -289,6 +330,8 @@ static void scenario_open(scenario *s) {
     s->plain = conform_parse(texts, NULL, 0, "plain");
     s->trapping = conform_parse(texts, NULL, 0, "trapping");
     s->meeting = conform_parse(texts, NULL, 0, "meeting");
+    s->making = conform_parse(texts, NULL, 0, "making");
+    s->counting = conform_parse(texts, NULL, 0, "counting");
     s->values = malloc(SLICED * sizeof *s->values);
     assert_non_null(s->values);
     for (uint32_t i = 0; i < SLICED; i++)
@@ -299,6 +342,8 @@ static void scenario_close(scenario *s) {
     vyre_program_release(s->plain);
     vyre_program_release(s->trapping);
     vyre_program_release(s->meeting);
+    vyre_program_release(s->making);
+    vyre_program_release(s->counting);
     free(s->values);
 }
 
@@ -431,8 +476,15 @@ static void every_call_of_the_driver_may_fail(void **state) {
         printf("with grid barriers, result %d: %llu calls failed one by one, %llu of them without effect\n", results[i],
                (unsigned long long)calls, (unsigned long long)passed);
     }
+    for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
+        calls = passed = 0;
+        drill(&s, go_indirect, results[i], &calls, &passed);
+        printf("with grids on the device, result %d: %llu calls failed one by one, %llu of them without effect\n",
+               results[i], (unsigned long long)calls, (unsigned long long)passed);
+    }
     uint64_t losses = 0;
     drill_loss(&s, go, 3, &losses);
+    drill_loss(&s, go_indirect, 2, &losses);
     drill_loss(&s, go_together, 2, &losses);
     drill_loss(&s, go_ahead, 17, &losses);
     printf("lost from the k-th call on: %llu times\n", (unsigned long long)losses);
