@@ -86,10 +86,16 @@ static int make_bitonic_of_2048(work *w, const step *example) {
     return 1;
 }
 
+static int make_nbody_of_128(work *w, const step *example) {
+    step *s = add_step(w, "nbody", (int[]){0, 1, 2, 3, -1});
+    work_word(s, example->words[0]);
+    work_word(s, example->words[1]);
+    return 1;
+}
+
 /* Messages by words. */
-static int make_fnv1a_by_words(work *w, const step *example) {
-    (void)example;
-    add_step(w, "fnv1a", (int[]){0, 1, 2, -1});
+static int make_hash_by_words(work *w, const step *example) {
+    add_step(w, example->program, (int[]){0, 1, 2, -1});
     return 1;
 }
 
@@ -108,12 +114,14 @@ static const tuned kernels[] = {
     {"xor", FOLDER "xor.vyre", make_xor_by_words},
     {"stencil", FOLDER "stencil.vyre", make_stencil_of_four},
     {"matmul", FOLDER "matmul.vyre", make_matmul_of_64},
+    {"nbody", FOLDER "nbody.vyre", make_nbody_of_128},
     {"reduce", FOLDER "reduce.vyre", make_reduce_of_eight},
     {"scan", FOLDER "scan.vyre", make_scan_of_4096},
     {"histogram", FOLDER "histogram.vyre", make_histogram_of_warps},
     {"bitonic", FOLDER "bitonic.vyre", make_bitonic_of_2048},
-    {"fnv1a", FOLDER "hash.vyre", make_fnv1a_by_words},
+    {"fnv1a", FOLDER "hash.vyre", make_hash_by_words},
     {"xxh32", FOLDER "hash.vyre", make_xxh32_by_words},
+    {"sha256", FOLDER "sha256.vyre", make_hash_by_words},
 };
 
 static const tuned *find(const char *name) {
