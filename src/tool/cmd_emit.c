@@ -14,7 +14,7 @@ typedef struct emit_options {
     const char *target, *cpu, *architecture, *exact, *output, *program;
     tool_list defines;
     uint64_t width, subgroup, access;
-    int cancellable, unwidened, list;
+    int cancellable, unwidened, indirect, list;
 } emit_options;
 
 static const tool_option options_table[] = {
@@ -31,7 +31,9 @@ static const tool_option options_table[] = {
     {"access", 0, "BYTES", TOOL_AMOUNT, offsetof(emit_options, access), "for legal: its widest access (one element)"},
     {"cancellable", 0, NULL, TOOL_FLAG, offsetof(emit_options, cancellable), "with polls, as for a deadline"},
     {"unwidened", 0, NULL, TOOL_FLAG, offsetof(emit_options, unwidened),
-     "for ptx, cubin, sass: one invocation a thread, as for an indirect dispatch"},
+     "for ptx, cubin, sass: one invocation a thread"},
+    {"indirect", 0, NULL, TOOL_FLAG, offsetof(emit_options, indirect),
+     "for ptx, cubin, sass: for a grid that lies in device memory"},
     {"list", 0, NULL, TOOL_FLAG, offsetof(emit_options, list), "list the targets"},
     {"output", 'o', "FILE", TOOL_TEXT, offsetof(emit_options, output), "where to write (standard output)"},
     {"program", 'p', "NAME", TOOL_TEXT, offsetof(emit_options, program), "which program, if the file holds several"},
@@ -124,7 +126,11 @@ static int find_cpu(const tool_command *self, const char *name, uint64_t *featur
 
 static int show_ptx(const tool_command *self, const emit_options *options, vyre_program *program, uint32_t architecture,
                     unsigned target) {
-    const tool_ptx_options how = {architecture, options->cancellable, options->unwidened, options->output};
+    const tool_ptx_options how = {.architecture = architecture,
+                                  .cancellable = options->cancellable,
+                                  .keeps_grid = options->unwidened,
+                                  .indirect = options->indirect,
+                                  .output = options->output};
     return tool_emit_ptx(self, program, &how, (tool_ptx_form)(target - TARGET_PTX));
 }
 

@@ -31,11 +31,12 @@ static vyre_status make(vyre_program *program, const tool_ptx_options *options, 
                         vy_ptx_code *code, vyre_error *error) {
     const vy_ptx_prepare_options how = {.architecture = options->architecture,
                                         .cancellable = (uint8_t)(options->cancellable != 0),
-                                        .keeps_grid = (uint8_t)(options->keeps_grid != 0)};
+                                        .keeps_grid = (uint8_t)(options->keeps_grid || options->indirect)};
+    const vy_ptx_options entry = {.architecture = options->architecture, .indirect = (uint8_t)(options->indirect != 0)};
     memset(code, 0, sizeof *code);
     vyre_status status = vy_ptx_prepare(program, &how, prepared, error);
     if (status == VYRE_OK)
-        status = vy_ptx_emit(prepared->program, &(vy_ptx_options){.architecture = options->architecture}, code, error);
+        status = vy_ptx_emit(prepared->program, &entry, code, error);
     vyre_program_release(prepared->program);
     prepared->program = NULL;
     return status;

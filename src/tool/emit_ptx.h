@@ -10,6 +10,7 @@ typedef enum tool_ptx_form { TOOL_PTX_TEXT, TOOL_PTX_CUBIN, TOOL_PTX_SASS } tool
 typedef struct tool_ptx_options {
     uint32_t architecture;
     int cancellable, keeps_grid;
+    int indirect;       /* the grid lies in device memory */
     const char *output; /* NULL: standard output */
 } tool_ptx_options;
 

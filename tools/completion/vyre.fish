@@ -62,6 +62,7 @@ complete -c vyre -n '__fish_seen_subcommand_from emit' -l subgroup -x -a '2 4 8 
 complete -c vyre -n '__fish_seen_subcommand_from emit' -l access -x -a '4 8 16' -d 'its widest access, in bytes'
 complete -c vyre -n '__fish_seen_subcommand_from emit' -l cancellable -d 'with polls'
 complete -c vyre -n '__fish_seen_subcommand_from emit' -l unwidened -d 'one invocation a thread'
+complete -c vyre -n '__fish_seen_subcommand_from emit' -l indirect -d 'for a grid that lies in device memory'
 complete -c vyre -n '__fish_seen_subcommand_from explain' -l target -s t -x -a 'ptx' -d 'what it becomes there'
 complete -c vyre -n '__fish_seen_subcommand_from explain' -l arch -x -a 'sm_60 sm_70 sm_75 sm_80 sm_90 sm_100' -d 'of that device'
 complete -c vyre -n '__fish_seen_subcommand_from emit' -l list -d 'list the targets'
