@@ -49,8 +49,9 @@ uint32_t vy_ptx_asked_buffer(const vy_ptx *e, const vy_stmt *s) {
 }
 
 static void write_if(vy_ptx *e, uint32_t index, const vy_stmt *s) {
-    if (e->is_aligned && vy_ptx_asked_buffer(e, s) != VY_NONE) {
-        vy_ptx_statements(e, index + 1, s->middle);
+    if (e->alignment != VY_PTX_ASKED && vy_ptx_asked_buffer(e, s) != VY_NONE) {
+        int is_aligned = e->alignment == VY_PTX_ALIGNED;
+        vy_ptx_statements(e, is_aligned ? index + 1 : s->middle, is_aligned ? s->middle : s->end);
         return;
     }
     if (vy_ptx_if_guarded(e, index, s))

@@ -42,6 +42,9 @@ typedef struct vy_ptx_known {
     vy_ptx_value value;
 } vy_ptx_known;
 
+/* What is known of the buffers that an `if` asks whether they start at multiples of 16. */
+typedef enum vy_ptx_alignment { VY_PTX_ASKED, VY_PTX_ALIGNED, VY_PTX_NOT_ALIGNED } vy_ptx_alignment;
+
 typedef struct vy_ptx_loop {
     uint32_t next, exit; /* labels */
 } vy_ptx_loop;
@@ -68,7 +71,7 @@ typedef struct vy_ptx {
     int is_indirect;                               /* the grid lies in memory */
     int has_reports, has_polls, has_grid_barriers; /* of the program */
     int meets;                                     /* its invocations meet: barriers, shuffles */
-    int is_aligned; /* what is written runs only where all buffers that an `if` asks for it start at multiples of 16 */
+    vy_ptx_alignment alignment;                    /* of buffers, where what is written runs */
     int has_positions;
     uint32_t line; /* of the last .loc */
     /* Known at the start. */

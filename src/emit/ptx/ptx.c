@@ -236,8 +236,8 @@ static void look_at(vy_ptx *e) {
 /* ---- the body, once or twice ----
  *
  * Where nothing proves that buffers start at multiples of 16, every wide access stands behind a test of its own. The driver's compiler makes predicates of such tests: then
- * the accesses one by one, which nobody makes, wait for the wide one, whose registers they would write. So the buffers are asked once, before a body without tests; the
- * body with them is behind it. */
+ * the accesses one by one, which nobody makes, wait for the wide one, whose registers they would write. So the buffers are asked once, before a body with wide accesses;
+ * behind it is one with none. */
 
 enum { MOST_TWICE = 512 }; /* statements; beyond that compiling takes longer than waiting */
 
@@ -272,9 +272,9 @@ static void write_bodies(vy_ptx *e) {
         uint32_t otherwise = vy_ptx_label(e);
         vy_ptx_write(e, "setp.ne.u32 %s, %s, 0", vy_ptx_name(e, is_not), vy_ptx_name(e, all));
         vy_ptx_jump_if(e, is_not, 1, otherwise);
-        e->is_aligned = 1;
+        e->alignment = VY_PTX_ALIGNED;
         write_statements(e);
-        e->is_aligned = 0;
+        e->alignment = VY_PTX_NOT_ALIGNED;
         vy_ptx_leave(e);
         vy_ptx_place(e, otherwise);
     }
