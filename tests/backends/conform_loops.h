@@ -52,6 +52,11 @@ static const char *const conform_loop_bodies[] = {
     "if k == a { k = k + 1\n s = s + t[k] } else if k > a { k = k - 1\n s = s | t[k] }",
     "let z = t[i]\n if z & 1 == 0 { s = s + z\n s = s ^ u32(d[k]) }\n if z & 2 == 0 { s = u32(d[k]) + s } else { s = s "
     "- u32(d[k]) }",
+    /* loads that are selected */
+    "s = (i & 1 == 0 ? t[i] : 0) + (i < a * 9 ? u32(d[k]) : 0) * 3\n k = (t[0] & 1 == 0 ? t[i + 1] : 0) + (a == 4 ? "
+    "t[2] : 0)",
+    "while at < end { s = s * 3 + (i & 1 == 0 ? u32(d[at]) : 0)\n at = at + 1\n if s % 16 == a { break }\n k = k + (s "
+    "& 1 == 0 ? t[k] : 0) }",
     /* neighbours */
     "s = t[i] + 3 * t[i + 1]\n k = t[2 * i] + 5 * t[2 * i + 1] + 7 * t[3 * i] + 9 * t[3 * i + 1]",
     "s = t[k] + 3 * t[k + 1] + 5 * t[k + 2] + 7 * t[k + 3]\n k = t[begin] + 3 * t[begin + 1] + u32(d[begin]) + 5 * "

@@ -86,6 +86,7 @@ vy_ptx_value vy_ptx_load_if(vy_ptx *e, uint32_t expr, vy_ptx_value condition) {
     if (guard.text[0])
         vy_ptx_write(e, "mov.%s %s, 0", vy_ptx_bits(type), vy_ptx_name(e, d));
     vy_ptx_write(e, "%sld.%s.%s %s, %s", guard.text, load_space(e, x->a), element(type), vy_ptx_name(e, d), at.text);
+    d.is_loaded = 1;
     return d;
 }
 
@@ -192,8 +193,10 @@ void vy_ptx_load_wide(vy_ptx *e, const vy_stmt *s) {
         else
             take_apart(e, type, u.values[i], each, out + i * each);
     }
-    for (uint32_t i = 0; i < s->result_count; i++)
+    for (uint32_t i = 0; i < s->result_count; i++) {
+        out[i].is_loaded = 1;
         vy_ptx_declare(e, s->variable + i, out[i]);
+    }
 }
 
 void vy_ptx_store_wide(vy_ptx *e, const vy_stmt *s) {
