@@ -52,7 +52,7 @@ typedef struct vy_cuda_graphs {
 } vy_cuda_graphs;
 
 /* Host bytes of a dispatch that may stay in pinned memory (direct.h), at most. A request of a warp is 64 bytes or more where it is worth it: that bounds the requests to each buffer, too. */
-enum { VY_CUDA_DIRECT_BYTES = 64 << 10, VY_CUDA_DIRECT_REQUEST = 64 };
+enum { VY_CUDA_DIRECT_BYTES = 256 << 10, VY_CUDA_DIRECT_REQUEST = 64 };
 
 /* What the driver says of the device. */
 typedef struct vy_cuda_facts {

@@ -1,6 +1,6 @@
 /* Lanes: a stream and all that one dispatch in flight needs beside it. A lane belongs to one dispatch at a time; the last one used is used first.
  *
- * The control block (emit/ptx/ptx.h) of a lane is clean while nobody uses it, so that a program that only reports traps needs no copy before its launch. In a small grid such a program has the mirror's, and needs none behind it. */
+ * The control block (emit/ptx/ptx.h) of a lane is clean while nobody uses it, so that a program that only reports traps needs no copy before its launch. */
 #ifndef VY_BACKENDS_CUDA_LANE_H
 #define VY_BACKENDS_CUDA_LANE_H
 
@@ -22,7 +22,6 @@ struct vy_cuda_lane {
     vy_cuda_mirror *mirror;
     vy_cu_address control; /* of the device */
     int is_control_clean;
-    int is_control_near; /* the launch that is under way has the mirror's `taken` instead */
     uint64_t joined;     /* how many joins of foreign streams its stream waits for (interop.h) */
     vy_cu_address arena; /* buffers of dispatches from host bytes */
     uint64_t arena_size;

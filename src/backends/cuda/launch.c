@@ -65,8 +65,7 @@ vyre_status vy_cuda_launch(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kern
     alignas(8) uint8_t bytes[VY_CUDA_PARAM_BYTES];
     uint32_t grid[3];
     const uint32_t *block = kernel->header.block;
-    vy_cu_address control = lane->is_control_near ? (uintptr_t)&lane->mirror->taken : lane->control;
-    size_t size = vy_cuda_pack(kernel, launch, addresses, control, bytes, grid);
+    size_t size = vy_cuda_pack(kernel, launch, addresses, lane->control, bytes, grid);
     void *extra[] = {VY_CU_PARAMS_BYTES, bytes, VY_CU_PARAMS_SIZE, &size, VY_CU_PARAMS_END};
     if (kernel->header.meets)
         return launch_together(cuda, lane, kernel, launch, grid, bytes, error);
@@ -80,24 +79,12 @@ vyre_status vy_cuda_launch(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kern
 
 static const vy_ptx_control clean = {.trap_invocation = UINT64_MAX, .deadline = UINT64_MAX};
 
-/* Who only reports traps writes to the block if there are any, and then all at once: into pinned memory (direct.h), if they are few, so that nothing has to be copied. Who asks reads it again and again. */
-static int is_near(const vy_cuda *cuda, const vy_cuda_kernel *kernel, const vyre_launch *launch) {
-    uint64_t most = cuda->facts.direct_bytes / VY_CUDA_DIRECT_REQUEST;
-    return !kernel->header.polls && !kernel->header.meets && !kernel->header.indirect &&
-           vy_cuda_warps(kernel, launch->groups, most) <= most;
-}
-
 vyre_status vy_cuda_control_prepare(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel,
                                     const vyre_launch *launch, vyre_error *error) {
     uint64_t deadline = UINT64_MAX;
     vyre_status status = VYRE_OK;
     if (!vy_cuda_needs_control(kernel))
         return VYRE_OK;
-    lane->is_control_near = is_near(cuda, kernel, launch);
-    if (lane->is_control_near) {
-        lane->mirror->taken = clean;
-        return VYRE_OK;
-    }
     if (kernel->header.polls && launch->deadline_ns)
         status = vy_cuda_clock_deadline(cuda, lane, launch->deadline_ns, &deadline, error);
     if (status != VYRE_OK || (lane->is_control_clean && deadline == UINT64_MAX))
@@ -113,7 +100,7 @@ vyre_status vy_cuda_control_prepare(vy_cuda *cuda, vy_cuda_lane *lane, const vy_
 }
 
 vyre_status vy_cuda_control_fetch(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel, vyre_error *error) {
-    if (!vy_cuda_tells(kernel) || lane->is_control_near)
+    if (!vy_cuda_tells(kernel))
         return VYRE_OK;
     return vy_cuda_check(cuda, cuda->api.copy_to_host(&lane->mirror->taken, lane->control, sizeof clean, lane->stream),
                          "reading a control block", error);
@@ -173,7 +160,7 @@ vyre_status vy_cuda_judge(vy_cuda_lane *lane, const vy_cuda_kernel *kernel, cons
     const char *name = code->name;
     if (!vy_cuda_tells(kernel) || (taken->trap_invocation == UINT64_MAX && !taken->stopped && !taken->refused))
         return VYRE_OK;
-    lane->is_control_clean &= lane->is_control_near;
+    lane->is_control_clean = 0;
     if (taken->stopped)
         return was_cancelled ? vy_fail(error, VYRE_CANCELLED, NULL, "`%s` was cancelled while it ran", name)
                              : vy_fail(error, VYRE_TIMEOUT, NULL,
