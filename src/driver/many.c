@@ -56,7 +56,7 @@ void vy_many_add(vy_many *many, vy_bound *b) {
         memcpy(many->resources + many->resource_count, b->native, buffers * sizeof *b->native);
     if (b->use_count)
         memcpy(many->uses + many->use_count, b->uses, b->use_count * sizeof *b->uses);
-    many->last_uses = many->use_count;
+    many->last = at, many->last_uses = many->use_count;
     many->is_resident = many->is_resident && b->use_count == buffers;
     many->resource_count += buffers;
     many->use_count += b->use_count;
@@ -98,31 +98,46 @@ static int are_apart(const vyre_resource *ranges, const vy_resident_use *uses, s
     return 1;
 }
 
-int vy_many_add_next(vy_many *many, const vyre_resource *bindings, const vyre_resource *before, int is_dense) {
-    size_t at = many->count;
-    const vyre_program *program = many->launches[at - 1].program;
+/* Where the ranges of the next item are; NULL: they cannot be told from those before. */
+static const vyre_resource *place_next(vy_many *many, const vyre_resource *bindings, const vyre_resource *before,
+                                       int is_dense) {
+    size_t buffers = many->launches[many->last].program->buffer_count;
     const vy_resident_use *uses = many->uses + many->last_uses;
-    size_t buffers = program->buffer_count;
     int is_same;
-    if (!many->is_resident || !bindings || !are_moved(program, uses, bindings, before, &is_same) ||
+    if (!bindings || !are_moved(many->launches[many->last].program, uses, bindings, before, &is_same) ||
         (!is_same && buffers > 1 && !are_apart(bindings, uses, buffers)))
-        return 0;
-    many->count++;
-    many->traps[at] = (vyre_trap){UINT64_MAX, 0};
-    many->launches[at] = many->launches[at - 1];
-    many->launches[at].trap = &many->traps[at];
-    many->invocations[at] = many->invocations[at - 1];
-    many->bindings[at] = many->bindings[at - 1];
+        return NULL;
     if (is_same && !is_dense)
-        return 1;
+        return many->bindings[many->count - 1];
     vyre_resource *resources = many->resources + many->resource_count;
     for (size_t i = 0; i < buffers; i++) {
-        resources[i] = many->bindings[at - 1][i];
+        resources[i] = many->bindings[many->last][i];
         resources[i].offset = bindings[i].offset;
     }
-    many->bindings[at] = resources;
     many->resource_count += buffers;
-    return 1;
+    return resources;
+}
+
+size_t vy_many_add_like(vy_many *many, const vyre_resource *const *items, const vyre_resource (*rows)[4], size_t from,
+                        size_t count) {
+    if (!many->is_resident)
+        return 0;
+    const vyre_launch launch = many->launches[many->last];
+    uint64_t invocations = many->invocations[many->last];
+    size_t i = from;
+    for (; i < count; i++) {
+        const vyre_resource *placed =
+            items ? place_next(many, items[i], items[i - 1], 0) : place_next(many, rows[i], rows[i - 1], 1);
+        if (!placed)
+            break;
+        size_t at = many->count++;
+        many->traps[at] = (vyre_trap){UINT64_MAX, 0};
+        many->launches[at] = launch;
+        many->launches[at].trap = &many->traps[at];
+        many->invocations[at] = invocations;
+        many->bindings[at] = placed;
+    }
+    return i - from;
 }
 
 void vy_many_add_host(vy_many *many, const vy_dispatch *d) {

@@ -18,8 +18,8 @@ typedef struct vy_many {
     vyre_scalar *params;
     uint64_t *elements;
     size_t resource_count, use_count, param_count;
-    size_t last_uses; /* where those of the last dispatch that was taken over begin */
-    int is_resident;  /* all bindings so far are ranges of resident buffers */
+    size_t last, last_uses; /* the last dispatch that was taken over, and where its uses begin */
+    int is_resident;        /* all bindings so far are ranges of resident buffers */
     void *block;
     size_t size;
 } vy_many;
@@ -29,9 +29,10 @@ vyre_status vy_many_start(vy_many *many, vyre_backend *backend, size_t count, si
                           vyre_error *error);
 /* Takes over what a dispatch has pinned. Its label must live as long. */
 void vy_many_add(vy_many *many, vy_bound *resolved);
-/* The next one of a batch with the same arguments, if its ranges are as long as those of the one before, which were `before`, and in the same buffers: it is that one but for
- * where they begin, and all it uses is pinned. is_dense: its resources are to follow those before. 0: it is to be resolved, and nothing was done. */
-int vy_many_add_next(vy_many *many, const vyre_resource *bindings, const vyre_resource *before, int is_dense);
+/* The items of a batch with the same arguments from `from` on (there is one before), as many as are like the one before: their ranges are as long, and in the same buffers. Each is that one but for where they begin, and
+ * all it uses is pinned. items: the bindings of each; or NULL, and rows, whose resources follow each other. Returns how many were added. */
+size_t vy_many_add_like(vy_many *many, const vyre_resource *const *items, const vyre_resource (*rows)[4], size_t from,
+                        size_t count);
 void vy_many_add_host(vy_many *many, const vy_dispatch *resolved);
 /* Unpins and frees. */
 void vy_many_end(vy_many *many);

@@ -113,7 +113,7 @@ static void describe(const batch *b, size_t index, vy_bound *bound) {
     bound->deadline_ns = b->deadline_ns;
 }
 
-/* Whether an item may be told from the one before (vy_many_add_next): nobody looks at how it is resolved, or needs the contents or the places of what is bound. */
+/* Whether an item may be told from the one before (vy_many_add_like): nobody looks at how it is resolved, or needs the contents or the places of what is bound. */
 static int may_follow(const vy_bound *before) {
     return !before->known && !vy_bound_is_indirect(before->program, before->arguments) &&
            atomic_load_explicit(&vy_trace_state, memory_order_relaxed) == VY_TRACE_OFF;
@@ -127,9 +127,11 @@ static vyre_status check(batch *b, vy_many *many, int *is_plain, vyre_error *err
     *is_plain = 1;
     describe(b, 0, &bound);
     for (b->failed = 0; b->failed < b->count; b->failed++) {
+        if (follow)
+            b->failed += vy_many_add_like(many, b->bindings, b->rows, b->failed, b->count);
+        if (b->failed == b->count)
+            break;
         const vyre_resource *bindings = bindings_of(b, b->failed);
-        if (follow && vy_many_add_next(many, bindings, bindings_of(b, b->failed - 1), !b->bindings))
-            continue;
         bound.outputs = &b->outputs[b->failed];
         status = b->failed ? vy_bound_resolve_next(&bound, bindings, b->binding_count, error)
                            : vy_bound_resolve(&bound, bindings, b->binding_count, error);

@@ -424,13 +424,27 @@ static vyre_status set_grid(const vyre_program *program, const uint64_t size[3],
     return VYRE_OK;
 }
 
-/* `grid over`, which is one dimension, and is so often asked for. 0: it is something else, or resolve_grid has to say what is wrong. */
-static inline int set_line(const vyre_program *program, const vyre_geometry *geometry, vy_launch *launch) {
-    if (geometry->kind != VYRE_GEOMETRY_PROGRAM || program->grid.kind != VYRE_GRID_OVER)
-        return 0;
-    uint64_t count = launch->buffers[program->grid.memory - vy_program_entry(program)->first_memory].count;
+/* The groups of one dimension where they are so often asked for: `grid over`, and a number. 0: none, or it is something else. */
+static inline uint64_t line_of(const vyre_program *program, const vy_launch *launch) {
+    const vy_grid *grid = &program->grid;
     uint32_t wide = program->workgroup[0];
-    uint64_t groups = wide & (wide - 1) ? (count + wide - 1) / wide : (count + wide - 1) >> __builtin_ctz(wide);
+    if (grid->kind == VYRE_GRID_OVER) {
+        uint64_t count = launch->buffers[grid->memory - vy_program_entry(program)->first_memory].count;
+        return wide & (wide - 1) ? (count + wide - 1) / wide : (count + wide - 1) >> __builtin_ctz(wide);
+    }
+    if (grid->kind != VYRE_GRID_GROUPS || grid->sizes[0] == VY_NONE || grid->sizes[1] != VY_NONE ||
+        grid->sizes[2] != VY_NONE)
+        return 0;
+    const vy_size *size = &program->sizes.items[grid->sizes[0]];
+    return size->kind == VY_SIZE_LITERAL && size->value <= MAX_DIMENSION ? size->value : 0;
+}
+
+/* 0: it is not one of these, or resolve_grid has to say what is wrong. */
+static inline int set_line(const vyre_program *program, const vyre_geometry *geometry, vy_launch *launch) {
+    if (geometry->kind != VYRE_GEOMETRY_PROGRAM)
+        return 0;
+    uint64_t groups = line_of(program, launch);
+    uint32_t wide = program->workgroup[0];
     if (groups == 0 || groups * wide > MAX_DIMENSION)
         return 0;
     launch->groups[0] = (uint32_t)groups;

@@ -3,6 +3,7 @@
 
 #include "backends/cuda/flight.h"
 #include "backends/cuda/pending.h"
+#include "backends/cuda/straight.h"
 
 static vyre_status find_code(vy_cuda *cuda, const vyre_launch *launch, vy_cuda_code **out, vyre_error *error) {
     return vy_cuda_program_code(cuda, launch->program, launch->deadline_ns || launch->cancel, out, error);
@@ -17,7 +18,9 @@ static vyre_status run(vy_cuda *cuda, const vyre_launch *launch, const vyre_span
         return status;
     status = find_code(cuda, launch, &code, error);
     if (status == VYRE_OK) {
-        status = vy_cuda_flight_run(code, launch, inputs, bindings, outputs, timing, error);
+        status = vy_cuda_is_straight(code, launch, bindings, timing)
+                     ? vy_cuda_straight_run(code, launch, bindings, error)
+                     : vy_cuda_flight_run(code, launch, inputs, bindings, outputs, timing, error);
         vy_cuda_code_release(code);
     }
     vy_cuda_leave(cuda, was_pushed);

@@ -6,6 +6,7 @@
 #include "backends/cuda/numerics.h"
 #include "backends/cuda/pending.h"
 #include "backends/cuda/sequence.h"
+#include "backends/cuda/straight.h"
 #include "base/memory.h"
 #include "base/status.h"
 
@@ -16,7 +17,9 @@ static vyre_status run(void *self, const vyre_launch *launch, const vyre_span *i
     vyre_status status = vy_cuda_enter(p->cuda, &was_pushed, error);
     if (status != VYRE_OK)
         return status;
-    status = vy_cuda_flight_run(p->code, launch, inputs, bindings, outputs, timing, error);
+    status = vy_cuda_is_straight(p->code, launch, bindings, timing)
+                 ? vy_cuda_straight_run(p->code, launch, bindings, error)
+                 : vy_cuda_flight_run(p->code, launch, inputs, bindings, outputs, timing, error);
     vy_cuda_leave(p->cuda, was_pushed);
     return status;
 }
