@@ -27,7 +27,7 @@ size_t vy_cuda_pack(const vy_cuda_kernel *kernel, const vyre_launch *launch, con
 /* Whether two launches of one call have the same params and grid, where that is seen at once: only addresses are theirs alone then, which are the first of their bytes. */
 static inline int vy_cuda_launches_alike(const vyre_launch *a, const vyre_launch *b) {
     return a->elements == b->elements && a->params == b->params && a->groups[0] == b->groups[0] &&
-           a->groups[1] == b->groups[1] && a->groups[2] == b->groups[2];
+           a->groups[1] == b->groups[1] && a->groups[2] == b->groups[2] && a->grid_buffer == b->grid_buffer;
 }
 
 /* Makes the lane's control block ready for the launch, if it needs one. Inside, as all here. */

@@ -8,7 +8,8 @@
 /* Whether it is such a dispatch. bindings may be NULL: host bytes. */
 static inline int vy_cuda_is_straight(const vy_cuda_code *code, const vyre_launch *launch,
                                       const vyre_resource *bindings, const vyre_timing *timing) {
-    if (!bindings || timing || vy_cuda_needs_control(&code->kernel) || vy_cuda_needs_pieces(code->cuda, launch->groups))
+    if (!bindings || timing || launch->grid_buffer || vy_cuda_needs_control(&code->kernel) ||
+        vy_cuda_needs_pieces(code->cuda, launch->groups))
         return 0;
     for (uint32_t i = 0; i < code->buffer_count; i++)
         if (bindings[i].kind != VYRE_RESOURCE_RESIDENT)
