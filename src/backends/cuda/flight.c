@@ -35,10 +35,8 @@ vyre_status vy_cuda_flight_start(vy_cuda_flight *f, vy_cuda_code *code, const vy
 }
 
 void vy_cuda_flight_end(vy_cuda_flight *f) {
-    if (!f->is_finished) { /* it failed on the way */
-        f->lane->is_control_clean = 0;
-        f->cuda->api.stream_synchronize(f->lane->stream);
-    }
+    if (!f->is_finished) /* it failed on the way */
+        vy_cuda_give_up(f->cuda, f->lane, f->kernel);
     vy_cuda_lane_give(f->cuda, f->lane);
 }
 

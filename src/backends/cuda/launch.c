@@ -128,8 +128,7 @@ static void pause_a_little(uint64_t since) {
     nanosleep(&time, NULL);
 }
 
-static int is_over(uint64_t deadline_ns, const uint32_t *cancel) {
-    uint64_t now = vy_clock_now();
+static int is_over(uint64_t now, uint64_t deadline_ns, const uint32_t *cancel) {
     return (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED)) ||
            (deadline_ns && now > deadline_ns && now - deadline_ns > LATE_NS);
 }
@@ -137,13 +136,16 @@ static int is_over(uint64_t deadline_ns, const uint32_t *cancel) {
 vyre_status vy_cuda_await(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel, uint64_t deadline_ns,
                           const uint32_t *cancel, vyre_error *error) {
     vyre_status status = VYRE_OK;
+    uint64_t told_ns = 0;
     int result, was_told = 0;
     if (!kernel->header.polls || (!deadline_ns && !cancel))
         return vy_cuda_lane_wait(cuda, lane, "running a kernel", error);
     uint64_t since = vy_clock_now();
     while ((result = cuda->api.stream_query(lane->stream)) == VY_CU_NOT_READY) {
-        if (!was_told && is_over(deadline_ns, cancel)) {
+        uint64_t now = vy_clock_now();
+        if ((!was_told || now - told_ns >= VY_CUDA_SIGNAL_AGAIN_NS) && is_over(now, deadline_ns, cancel)) {
             was_told = 1;
+            told_ns = now;
             status = vy_cuda_signal(cuda, lane, error);
         }
         pause_a_little(since);
@@ -152,6 +154,15 @@ vyre_status vy_cuda_await(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kerne
         vy_cuda_signal_settle(cuda, lane);
     vyre_status ended = vy_cuda_check(cuda, result, "running a kernel", error);
     return ended != VYRE_OK ? ended : status;
+}
+
+void vy_cuda_give_up(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel) {
+    static const uint32_t at_once = 1;
+    vyre_error ignored;
+    lane->is_control_clean = 0;
+    if (kernel)
+        vy_cuda_await(cuda, lane, kernel, 0, &at_once, &ignored);
+    cuda->api.stream_synchronize(lane->stream);
 }
 
 vyre_status vy_cuda_judge(vy_cuda_lane *lane, const vy_cuda_kernel *kernel, const vy_cuda_code *code, int was_cancelled,

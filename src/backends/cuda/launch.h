@@ -40,7 +40,9 @@ vyre_status vy_cuda_launch(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kern
                            const vy_cu_address *addresses, vyre_error *error);
 /* Puts a copy of the control block into the stream: to the mirror's `taken`, if it is not there already. */
 vyre_status vy_cuda_control_fetch(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel, vyre_error *error);
-/* Tells the kernel that runs on the lane to end. The signal may still be under way afterwards: vy_cuda_signal_settle. */
+/* Tells the kernel that runs on the lane to end. The signal may still be under way afterwards: vy_cuda_signal_settle. One that comes before the block's own copy is overwritten
+ * by it: so it is said again every so often, until the kernel has ended. */
+#define VY_CUDA_SIGNAL_AGAIN_NS UINT64_C(1000000)
 vyre_status vy_cuda_signal(vy_cuda *cuda, vy_cuda_lane *lane, vyre_error *error);
 void vy_cuda_signal_settle(vy_cuda *cuda, vy_cuda_lane *lane);
 
@@ -54,6 +56,9 @@ vyre_status vy_cuda_launch_pieces(vy_cuda_lane *lane, vy_cuda_code *code, const 
 /* Waits for the lane's work; tells the kernel to end when the caller's word or the deadline says so. */
 vyre_status vy_cuda_await(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel, uint64_t deadline_ns,
                           const uint32_t *cancel, vyre_error *error);
+
+/* Nobody wants what is under way on the lane: tells the kernel to end, if it asks, and waits. kernel: the last that was launched, or NULL. */
+void vy_cuda_give_up(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel);
 
 /* What the mirror says of a launch that is done.
  *

@@ -25,7 +25,8 @@ typedef struct pending {
     pthread_mutex_t lock; /* held while the kernel is told to end */
     int is_over;          /* it has ended: nobody tells it any more */
     int was_told;
-    int is_judged; /* the lane is given back */
+    uint64_t told_ns; /* the last time */
+    int is_judged;    /* the lane is given back */
     vyre_status status;
     vyre_error error;
 } pending;
@@ -48,9 +49,12 @@ static int is_cancelled(const pending *p) {
 
 static void tell(pending *p) {
     vyre_error ignored;
+    uint64_t now = vy_clock_now();
     pthread_mutex_lock(&p->lock);
-    if (!p->is_over && !p->was_told) {
+    int is_due = p->flight.kernel->header.polls && now - p->told_ns >= VY_CUDA_SIGNAL_AGAIN_NS;
+    if (!p->is_over && (!p->was_told || is_due)) {
         p->was_told = 1;
+        p->told_ns = now;
         vy_cuda_signal(p->cuda, p->flight.lane, &ignored);
     }
     pthread_mutex_unlock(&p->lock);

@@ -108,10 +108,8 @@ static vyre_status start(train *t, vy_cuda *cuda, const vy_cuda_list *list, size
 }
 
 static void end(train *t, vyre_status status) {
-    if (status != VYRE_OK) {
-        t->lane->is_control_clean = 0;
-        t->cuda->api.stream_synchronize(t->lane->stream);
-    }
+    if (status != VYRE_OK)
+        vy_cuda_give_up(t->cuda, t->lane, t->teller);
     vy_cuda_graph_give(t->cuda, t->graphs);
     vy_cuda_lane_give(t->cuda, t->lane);
     vy_cuda_nvtx_end(&t->cuda->nvtx);

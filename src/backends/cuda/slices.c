@@ -252,8 +252,7 @@ static uint32_t take_piece(cut *c) {
 static void drop(cut *c, part *p, vyre_status status, const vyre_trap *trap, const vyre_error *error) {
     note(c, status, trap, error);
     p->is_open = 0;
-    p->lane->is_control_clean = 0;
-    c->flight->cuda->api.stream_synchronize(p->lane->stream);
+    vy_cuda_give_up(c->flight->cuda, p->lane, c->kernel);
     vy_cuda_staging_rest(&p->lane->staging);
 }
 

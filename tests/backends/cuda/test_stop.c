@@ -3,6 +3,7 @@
 
 #include "backends/cuda/clock.h"
 #include "backends/cuda/lane.h"
+#include "driver/async.h"
 #include "driver/backend.h"
 #include "driver/boundary.h"
 #include "vyre/async.h"
@@ -143,10 +144,77 @@ static void a_timeout_of_centuries_is_none(void **state) {
     rig_close(&r);
 }
 
+/* ---- signals ---- */
+
+static vy_cuda_api real;
+static vy_cu_event recorded;   /* the last one */
+static vy_cu_event gate;       /* control blocks are copied behind it; NULL: at once */
+static _Atomic int is_failing; /* the next event that is recorded */
+
+static int copy_behind(vy_cu_address to, const void *from, size_t size, vy_cu_stream stream) {
+    if (gate && size == sizeof(vy_ptx_control)) {
+        int result = real.stream_wait_event(stream, gate, 0);
+        if (result != VY_CU_OK)
+            return result;
+    }
+    return real.copy_to_device(to, from, size, stream);
+}
+static int note_event(vy_cu_event event, vy_cu_stream stream) {
+    recorded = event;
+    return atomic_exchange(&is_failing, 0) ? VY_CU_INVALID_VALUE : real.event_record(event, stream);
+}
+static void stand_between(vy_cuda_api *api) {
+    real = *api;
+    api->copy_to_device = copy_behind;
+    api->event_record = note_event;
+}
+
+static vyre_status start_endless(rig *r, vyre_pending **out) {
+    static uint32_t x[COUNT];
+    vyre_span input = {x, sizeof x};
+    vyre_arguments arguments = {.inputs = &input, .input_count = 1};
+    return vyre_pipeline_dispatch_async(r->pipelines[ENDLESS], &arguments, NULL, out, NULL);
+}
+
+/* The second one waits on the device behind the first. It is told to end before its control block is there, which says otherwise. */
+static void who_is_told_before_it_began_ends_too(void **state) {
+    (void)state;
+    static rig r;
+    vyre_pending *first, *second;
+    vy_cuda_api_wrap(stand_between);
+    rig_open(&r);
+    assert_int_equal(start_endless(&r, &first), VYRE_OK);
+    gate = recorded;
+    assert_int_equal(start_endless(&r, &second), VYRE_OK);
+    gate = NULL;
+    vyre_pending_cancel(second);
+    assert_int_equal(real.stream_synchronize(device_of(&r)->signal), VY_CU_OK); /* it was said */
+    vyre_pending_cancel(first);
+    vy_async_settle(r.c.backend); /* both have ended */
+    vyre_pending_free(first);
+    vyre_pending_free(second);
+    rig_close(&r);
+    vy_cuda_api_wrap(NULL);
+}
+
+/* Nobody has a handle by which it could be told. */
+static void a_kernel_without_end_ends_if_its_start_fails(void **state) {
+    (void)state;
+    static rig r;
+    vyre_pending *pending;
+    vy_cuda_api_wrap(stand_between);
+    rig_open(&r);
+    is_failing = 1;
+    assert_int_equal(start_endless(&r, &pending), VYRE_UNSUPPORTED);
+    assert_int_equal(is_failing, 0);
+    assert_int_equal(vyre_backend_device_lost(r.c.backend), 0);
+    rig_close(&r);
+    vy_cuda_api_wrap(NULL);
+}
+
 /* ---- memory ---- */
 
 enum { TOO_MUCH = 1 << 20 };
-static vy_cuda_api real;
 static _Atomic int refused, waited_for_all;
 
 static int refuse_much(vy_cu_address *address, size_t size, vy_cu_pool pool, vy_cu_stream stream) {
@@ -170,20 +238,18 @@ static void run_out(vy_cuda_api *api) {
 static void memory_that_is_out_waits_for_nobodys_kernel(void **state) {
     (void)state;
     static rig r;
-    static uint32_t x[COUNT];
-    vyre_span input = {x, sizeof x};
-    vyre_arguments arguments = {.inputs = &input, .input_count = 1};
     vyre_error error = VYRE_ERROR_INIT;
     vyre_pending *pending;
     vyre_resident resident;
     refused = waited_for_all = 0;
     vy_cuda_api_wrap(run_out);
     rig_open(&r);
-    assert_int_equal(vyre_pipeline_dispatch_async(r.pipelines[ENDLESS], &arguments, NULL, &pending, NULL), VYRE_OK);
+    assert_int_equal(start_endless(&r, &pending), VYRE_OK);
     vyre_status status = vyre_resident_allocate(r.c.backend, TOO_MUCH, NULL, &resident, &error);
     assert_int_equal(vyre_pending_is_ready(pending), 0);
     vyre_pending_cancel(pending);
     assert_int_equal(vyre_pending_wait(pending, UINT64_MAX, &r.c.given, NULL, NULL), VYRE_CANCELLED);
+    vy_async_settle(r.c.backend);
     vyre_pending_free(pending);
     assert_int_equal(waited_for_all, 0);
     if (device_of(&r)->pool) {
@@ -204,6 +270,8 @@ int main(void) {
         cmocka_unit_test(a_step_that_did_not_start_is_not_named_for_those_before),
         cmocka_unit_test(deadlines_at_the_ends_of_the_clock_stay_there),
         cmocka_unit_test(a_timeout_of_centuries_is_none),
+        cmocka_unit_test(who_is_told_before_it_began_ends_too),
+        cmocka_unit_test(a_kernel_without_end_ends_if_its_start_fails),
         cmocka_unit_test(memory_that_is_out_waits_for_nobodys_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
