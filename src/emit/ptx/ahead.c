@@ -5,10 +5,14 @@
  * another trip, which a `break` may still prevent. */
 #include "emit/ptx/emitter.h"
 
+/* Statements of a body that are looked at, for it begins with what they load; and loads that are: each is compared with the whole body. */
+enum { BEGINNING = 16, TRIES = 8 };
+
 /* The body of a loop, whose condition is known from statement `settled` on; the load is in statement `at`. */
 typedef struct body {
     const vyre_program *program;
     uint32_t first, settled, end, at;
+    unsigned tries;
 } body;
 
 static const vy_expr *expr_at(const body *b, uint32_t expr) {
@@ -59,14 +63,15 @@ static int is_about(const body *b, const vy_expr *condition, const vy_expr *load
     return length->kind == VY_EXPR_LEN && length->a == load->a && vy_ptx_is_same(b->program, condition->a, load->b);
 }
 
-static int can_be_ahead(const body *b, const vy_expr *load) {
+static int can_be_ahead(body *b, const vy_expr *load) {
     const vy_memory *m = &b->program->memories.items[load->a];
-    return m->space == VY_SPACE_BUFFER && (m->access == VYRE_ACCESS_READ || m->access == VYRE_ACCESS_UNIFORM) &&
-           load->op == VY_UNGUARDED && is_settled(b, load->b) && is_about(b, condition_of(b, load), load);
+    int is_constant = m->access == VYRE_ACCESS_READ || m->access == VYRE_ACCESS_UNIFORM;
+    return m->space == VY_SPACE_BUFFER && is_constant && load->op == VY_UNGUARDED && b->tries++ < TRIES &&
+           is_about(b, condition_of(b, load), load) && is_settled(b, load->b);
 }
 
 /* The first such load of an expression; VY_NONE. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
-static uint32_t find_in(const body *b, uint32_t expr) {
+static uint32_t find_in(body *b, uint32_t expr) {
     const vy_expr *x = expr_at(b, expr);
     if (x->kind == VY_EXPR_LOAD)
         return can_be_ahead(b, x) ? expr : find_in(b, x->b);
@@ -81,11 +86,12 @@ static uint32_t find_in(const body *b, uint32_t expr) {
 
 uint32_t vy_ptx_find_ahead(const vy_ptx *e, uint32_t first, uint32_t settled, uint32_t end) {
     const vy_stmt *stmts = e->program->stmts.items;
+    body b = {e->program, first, settled, end, first, 0};
     uint32_t found = VY_NONE;
-    for (uint32_t i = first; i < settled && found == VY_NONE; i = stmts[i].end) {
-        const body b = {e->program, first, settled, end, i};
-        if (stmts[i].kind == VY_STMT_LET || stmts[i].kind == VY_STMT_VAR || stmts[i].kind == VY_STMT_ASSIGN)
-            found = find_in(&b, stmts[i].a);
+    for (unsigned k = 0; k < BEGINNING && b.at < settled && found == VY_NONE; k++, b.at = stmts[b.at].end) {
+        uint8_t kind = stmts[b.at].kind;
+        if (kind == VY_STMT_LET || kind == VY_STMT_VAR || kind == VY_STMT_ASSIGN)
+            found = find_in(&b, stmts[b.at].a);
     }
     return found;
 }

@@ -321,29 +321,49 @@ static vy_ptx_value ask_again(vy_ptx *e, const question *q) {
  * A condition that nothing changes any more in a trip is asked for there, so that the answer is known when the trip ends: behind a load that somebody waits for, and a branch that is
  * left by, it would be waited for again. */
 
-/* Whether an expression depends on a variable; of loads one never knows. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
-static int depends(const vyre_program *p, uint32_t expr, uint32_t variable) {
+enum { MOST_READS = 4, MOST_VISITED = 32 };
+
+/* What an expression depends on, if that is little and no load. */
+typedef struct reads {
+    uint32_t variables[MOST_READS];
+    unsigned count, visited;
+    int is_too_much;
+} reads;
+
+/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH, and by what is visited. */
+static void add_reads(const vyre_program *p, uint32_t expr, reads *r) {
     const vy_expr *x = &p->exprs.items[expr];
-    if (x->kind == VY_EXPR_LOAD)
-        return 1;
+    r->is_too_much |= ++r->visited > MOST_VISITED || x->kind == VY_EXPR_LOAD ||
+                      (x->kind == VY_EXPR_VARIABLE && r->count == MOST_READS);
+    if (r->is_too_much)
+        return;
     if (x->kind == VY_EXPR_VARIABLE)
-        return x->a == variable;
+        r->variables[r->count++] = x->a;
     if (x->kind != VY_EXPR_OP)
-        return 0;
-    unsigned arity = vyre_op_get((vyre_op)x->op)->arity;
-    return depends(p, x->a, variable) || (arity > 1 && depends(p, x->b, variable)) ||
-           (arity > 2 && depends(p, x->c, variable));
+        return;
+    const uint32_t operands[3] = {x->a, x->b, x->c};
+    for (unsigned i = 0; i < vyre_op_get((vyre_op)x->op)->arity; i++)
+        add_reads(p, operands[i], r);
+}
+
+static int depends(const reads *r, uint32_t variable) {
+    for (unsigned i = 0; i < r->count; i++)
+        if (r->variables[i] == variable)
+            return 1;
+    return 0;
 }
 
 /* The statement of the body before which the condition has the value that it has at the end: `end` if there is none. */
 static uint32_t where_settled(const vyre_program *p, const question *q, uint32_t end) {
     const vy_stmt *stmts = p->stmts.items;
     uint32_t settled = q->body;
-    if (q->first != q->end || depends(p, q->condition, VY_NONE))
+    reads r = {.count = 0};
+    add_reads(p, q->condition, &r);
+    if (q->first != q->end || r.is_too_much)
         return end;
     for (uint32_t i = q->body; i < end; i = stmts[i].end)
         for (uint32_t k = i; k < stmts[i].end; k++)
-            if (stmts[k].kind == VY_STMT_ASSIGN && depends(p, q->condition, stmts[k].variable))
+            if (stmts[k].kind == VY_STMT_ASSIGN && depends(&r, stmts[k].variable))
                 settled = stmts[i].end;
     for (uint32_t k = q->body; k < settled; k++)
         if (stmts[k].kind == VY_STMT_CONTINUE)
