@@ -15,6 +15,15 @@ typedef struct worker {
     pthread_t thread;
 } worker;
 
+int vy_thread_start(pthread_t *thread, void *(*body)(void *user), void *user) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int result = pthread_create(thread, NULL, body, user);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return result == 0;
+}
+
 static void *run_worker(void *argument) {
     worker *self = argument;
     self->work->body(self->work->user, self->index);
@@ -26,17 +35,10 @@ void vy_parallel(unsigned workers, void (*body)(void *user, unsigned worker), vo
     unsigned others = workers > 1 ? workers - 1 : 0, started = 0;
     size_t size = vy_array_size(others, sizeof(worker));
     worker *threads = vy_allocate(size);
-    if (threads) {
-        /* The application's signal handlers run on the application's threads. */
-        sigset_t all, before;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        for (; started < others; started++) {
-            threads[started] = (worker){.work = &shared, .index = started + 1};
-            if (pthread_create(&threads[started].thread, NULL, run_worker, &threads[started]) != 0)
-                break;
-        }
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    for (; threads && started < others; started++) {
+        threads[started] = (worker){.work = &shared, .index = started + 1};
+        if (!vy_thread_start(&threads[started].thread, run_worker, &threads[started]))
+            break;
     }
     body(user, 0);
     for (unsigned i = 0; i < started; i++)

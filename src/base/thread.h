@@ -13,6 +13,9 @@ unsigned vy_cores(void);
  * folder where the hierarchies are mounted. */
 unsigned vy_cgroup_cores(const char *membership, const char *mount);
 
+/* Starts a thread that takes no signals: the application's handlers run on the application's threads. 0: it cannot be started. */
+int vy_thread_start(pthread_t *thread, void *(*body)(void *user), void *user);
+
 /* Runs body(user, worker) for worker = 0 … workers-1, worker 0 on the calling thread, and returns when all are done. If
  * threads cannot be started, fewer run: bodies take work from a shared counter, so all work is done in any case. */
 void vy_parallel(unsigned workers, void (*body)(void *user, unsigned worker), void *user);

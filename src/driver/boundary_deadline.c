@@ -6,6 +6,7 @@
 #include "driver/boundary.h"
 
 #include "base/status.h"
+#include "base/thread.h"
 #include "driver/copies.h"
 #include "driver/pipeline_code.h"
 
@@ -181,7 +182,7 @@ vyre_status vy_call_run_guarded(const vy_call *call, const vy_launch *launch, co
         vy_resident_unpin(backend, uses, use_count);
         return vy_fail_memory(error, "running a dispatch with a deadline");
     }
-    if (pthread_create(&thread, NULL, work, j) != 0) {
+    if (!vy_thread_start(&thread, work, j)) {
         job_free(j);
         return vy_fail(error, VYRE_NO_MEMORY, "free threads, or dispatch without a timeout",
                        "a thread for a dispatch with a deadline cannot be started");

@@ -2,6 +2,7 @@
 #include "driver/pool.h"
 
 #include "base/memory.h"
+#include "base/thread.h"
 
 #include <pthread.h>
 
@@ -63,7 +64,7 @@ static void *serve(void *user) {
 int vy_pool_submit(vy_pool *pool, vy_job *job) {
     pthread_mutex_lock(&pool->lock);
     if (pool->waiting >= pool->idle && pool->threads < VY_POOL_THREADS &&
-        pthread_create(&pool->ids[pool->threads], NULL, serve, pool) == 0) {
+        vy_thread_start(&pool->ids[pool->threads], serve, pool)) {
         pool->threads++;
         pool->references++;
     }

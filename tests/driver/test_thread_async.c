@@ -2,6 +2,10 @@
 #include "driver/fake_async.h"
 
 #include "base/thread.h"
+#include "driver/pool.h"
+
+#include <sched.h>
+#include <signal.h>
 
 enum { THREADS = 6, ROUNDS = 60 };
 
@@ -124,10 +128,36 @@ static void a_queue_filled_and_drained_at_once(void **state) {
     }
 }
 
+typedef struct noting_job {
+    vy_job job;
+    _Atomic int is_told, is_blocked;
+} noting_job;
+
+static void note_signals(vy_job *job) {
+    noting_job *n = (noting_job *)job;
+    sigset_t mask;
+    pthread_sigmask(SIG_SETMASK, NULL, &mask);
+    n->is_blocked = sigismember(&mask, SIGUSR1) && sigismember(&mask, SIGINT);
+    n->is_told = 1;
+}
+
+static void threads_of_the_pool_leave_signals_to_the_application(void **state) {
+    (void)state;
+    noting_job n = {.job = {.run = note_signals}};
+    vy_pool *pool = vy_pool_new();
+    assert_non_null(pool);
+    assert_int_equal(vy_pool_submit(pool, &n.job), 1);
+    while (!n.is_told)
+        sched_yield();
+    vy_pool_close(pool);
+    assert_int_equal(n.is_blocked, 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(handles_under_every_kind_of_use),
         cmocka_unit_test(a_queue_filled_and_drained_at_once),
+        cmocka_unit_test(threads_of_the_pool_leave_signals_to_the_application),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,8 +3,8 @@
 
 #include "backends/cuda/move.h"
 #include "base/hoard.h"
+#include "base/thread.h"
 
-#include <signal.h>
 #include <time.h>
 
 enum { PAUSE_NS = 20000 };
@@ -76,15 +76,6 @@ static int take_memory(vy_cuda_ahead *a) {
     return 1;
 }
 
-static int start_thread(vy_cuda_ahead *a) {
-    sigset_t all, before;
-    sigfillset(&all); /* the application's handlers run on its own threads */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int result = pthread_create(&a->thread, NULL, work, a);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return result == 0;
-}
-
 void vy_cuda_ahead_start(vy_cuda_ahead *a, vy_cuda_flight *f) {
     a->flight = NULL;
     if (f->is_small || size_of(f) < VY_CUDA_MOVE_LEAST)
@@ -92,7 +83,7 @@ void vy_cuda_ahead_start(vy_cuda_ahead *a, vy_cuda_flight *f) {
     a->flight = f;
     a->output_count = 0;
     a->is_over = 0;
-    if (take_memory(a) && start_thread(a))
+    if (take_memory(a) && vy_thread_start(&a->thread, work, a))
         return;
     give_memory(a);
     a->flight = NULL;

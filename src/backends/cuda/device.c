@@ -130,25 +130,21 @@ vyre_status vy_cuda_create(const vyre_host *host, uint32_t ordinal, vyre_backend
     return VYRE_OK;
 }
 
-/* Asks the driver, and no device: there may be many of them, and each would start. */
+/* Asks the driver, and starts no device: there may be many of them. One that is served is enough, for it can be named. */
 void vy_cuda_probe(const vyre_host *host, vyre_probe *out) {
     vy_cuda_api api;
-    vy_cuda_facts facts;
     vyre_error error;
-    int device, count = 0;
     (void)host;
     out->device_class = VYRE_DEVICE_GPU;
     out->device_count = 0;
     out->answer = VYRE_PROBE_NEVER;
     vyre_status status = vy_cuda_api_open(vy_cuda_api_file(), &api, &error);
     if (status == VYRE_OK)
-        status = vy_cuda_facts_ask(&api, 0, &device, &facts, &error);
+        status = vy_cuda_facts_any(&api, &out->device_count, &error);
     if (status != VYRE_OK) {
         snprintf(out->reason, sizeof out->reason, "%.*s", (int)sizeof out->reason - 1, error.message);
         snprintf(out->fix, sizeof out->fix, "%.*s", (int)sizeof out->fix - 1, error.fix);
         return;
     }
-    api.device_count(&count);
-    out->device_count = (uint32_t)count;
     out->answer = VYRE_PROBE_YES;
 }

@@ -126,6 +126,21 @@ vyre_status vy_cuda_facts_ask(const vy_cuda_api *api, uint32_t ordinal, int *dev
     return check(api, *device, out, error);
 }
 
+vyre_status vy_cuda_facts_any(const vy_cuda_api *api, uint32_t *count, vyre_error *error) {
+    vy_cuda_facts facts;
+    vyre_error others;
+    int device, all = 0;
+    *count = 0;
+    vyre_status status = vy_cuda_facts_ask(api, 0, &device, &facts, error);
+    if (api->device_count(&all) != VY_CU_OK)
+        return status;
+    int is_served = status == VYRE_OK;
+    for (int i = 1; i < all && !is_served; i++)
+        is_served = vy_cuda_facts_ask(api, (uint32_t)i, &device, &facts, &others) == VYRE_OK;
+    *count = is_served ? (uint32_t)all : 0;
+    return is_served ? (vyre_status)VYRE_OK : status;
+}
+
 /* ---- capabilities ---- */
 
 static uint64_t least(uint64_t a, uint64_t b) {

@@ -2,6 +2,7 @@
 #include "backends/cuda/watch.h"
 
 #include "backends/cuda/cuda.h"
+#include "base/thread.h"
 
 #include <time.h>
 
@@ -84,7 +85,7 @@ int vy_cuda_watch_add(vy_cuda *cuda, vy_cuda_watched *watched) {
     vy_cuda_watch *watch = &cuda->watch;
     pthread_mutex_lock(&watch->lock);
     if (!watch->is_running)
-        watch->is_running = pthread_create(&watch->thread, NULL, work, cuda) == 0;
+        watch->is_running = vy_thread_start(&watch->thread, work, cuda);
     int is_running = watch->is_running;
     if (is_running) {
         watched->next = watch->first;

@@ -46,6 +46,72 @@ static void the_probe_says_why_there_is_none(void **state) {
     unsetenv("VYRE_CUDA_LIBRARY");
 }
 
+/* ---- several devices ---- */
+
+enum { OLD = 50, GOOD = 90 };
+static int architectures[4], device_count;
+
+static int say_ok(unsigned flags) {
+    (void)flags;
+    return 0;
+}
+static int say_count(int *count) {
+    *count = device_count;
+    return 0;
+}
+static int say_device(int *device, int ordinal) {
+    *device = ordinal;
+    return 0;
+}
+static int say_name(char *name, int size, int device) {
+    snprintf(name, (size_t)size, "device %d", device);
+    return 0;
+}
+static int say_attribute(int *value, int attribute, int device) {
+    *value = attribute == VY_CU_DEVICE_MAJOR          ? architectures[device] / 10
+             : attribute == VY_CU_DEVICE_MINOR        ? architectures[device] % 10
+             : attribute == VY_CU_DEVICE_COMPUTE_MODE ? 0
+                                                      : 64;
+    return 0;
+}
+static int say_memory(size_t *bytes, int device) {
+    (void)device;
+    *bytes = 1 << 30;
+    return 0;
+}
+static int say_version(int *version) {
+    *version = 12000;
+    return 0;
+}
+
+/* A device that is too old does not hide the others, which can be named. */
+static void one_device_that_is_served_is_enough(void **state) {
+    (void)state;
+    const vy_cuda_api api = {.init = say_ok,
+                             .device_count = say_count,
+                             .device_get = say_device,
+                             .device_name = say_name,
+                             .device_attribute = say_attribute,
+                             .device_memory = say_memory,
+                             .driver_version = say_version};
+    static const struct {
+        int count, architectures[4];
+        uint32_t served;
+    } cases[] = {{1, {GOOD}, 1}, {2, {GOOD, OLD}, 2},    {2, {OLD, GOOD}, 2}, {4, {OLD, OLD, OLD, GOOD}, 4},
+                 {1, {OLD}, 0},  {3, {OLD, OLD, OLD}, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        vyre_error error = VYRE_ERROR_INIT;
+        uint32_t count = 99;
+        device_count = cases[i].count;
+        memcpy(architectures, cases[i].architectures, sizeof architectures);
+        vyre_status status = vy_cuda_facts_any(&api, &count, &error);
+        assert_int_equal(status, cases[i].served ? VYRE_OK : VYRE_UNSUPPORTED);
+        assert_int_equal(count, cases[i].served);
+        if (!cases[i].served)
+            assert_non_null(strstr(error.message, "device 0"));
+    }
+}
+
 /* ---- results ---- */
 
 static int no_name(int result, const char **name) {
@@ -333,6 +399,7 @@ int main(void) {
         cmocka_unit_test(a_library_that_is_missing_is_named_with_a_fix),
         cmocka_unit_test(a_library_that_is_another_is_refused),
         cmocka_unit_test(the_probe_says_why_there_is_none),
+        cmocka_unit_test(one_device_that_is_served_is_enough),
         cmocka_unit_test(results_become_statuses),
         cmocka_unit_test(params_are_packed_where_the_text_declares_them),
         cmocka_unit_test(packed_params_have_their_values),

@@ -9,6 +9,7 @@
 #include "vyre/async.h"
 
 #include <inttypes.h>
+#include <signal.h>
 
 /* ---- sequences ---- */
 
@@ -263,6 +264,51 @@ static void memory_that_is_out_waits_for_nobodys_kernel(void **state) {
     vy_cuda_api_wrap(NULL);
 }
 
+/* ---- threads ---- */
+
+static int no_context(vy_cu_context *current) {
+    *current = NULL;
+    return VY_CU_OK;
+}
+static int any_context(vy_cu_context context) {
+    (void)context;
+    return VY_CU_OK;
+}
+
+typedef struct notice {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int is_told, is_blocked;
+} notice;
+
+static void note_signals(void *user) {
+    notice *n = user;
+    sigset_t mask;
+    pthread_sigmask(SIG_SETMASK, NULL, &mask);
+    pthread_mutex_lock(&n->lock);
+    n->is_told = 1;
+    n->is_blocked = sigismember(&mask, SIGUSR1) && sigismember(&mask, SIGINT) && sigismember(&mask, SIGTERM);
+    pthread_cond_signal(&n->changed);
+    pthread_mutex_unlock(&n->lock);
+}
+
+static void who_looks_at_events_leaves_signals_to_the_application(void **state) {
+    (void)state;
+    static vy_cuda cuda;
+    notice n = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    vy_cuda_watched watched = {.done = note_signals, .user = &n}; /* no event: it is done */
+    cuda.api.context_current = no_context;
+    cuda.api.context_set = any_context;
+    vy_cuda_watch_start(&cuda.watch);
+    assert_int_equal(vy_cuda_watch_add(&cuda, &watched), 1);
+    pthread_mutex_lock(&n.lock);
+    while (!n.is_told)
+        pthread_cond_wait(&n.changed, &n.lock);
+    pthread_mutex_unlock(&n.lock);
+    vy_cuda_watch_end(&cuda.watch);
+    assert_int_equal(n.is_blocked, 1);
+}
+
 int main(void) {
     setenv("VYRE_CACHE_DIR", "", 1);
     const struct CMUnitTest tests[] = {
@@ -273,6 +319,7 @@ int main(void) {
         cmocka_unit_test(who_is_told_before_it_began_ends_too),
         cmocka_unit_test(a_kernel_without_end_ends_if_its_start_fails),
         cmocka_unit_test(memory_that_is_out_waits_for_nobodys_kernel),
+        cmocka_unit_test(who_looks_at_events_leaves_signals_to_the_application),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
