@@ -52,6 +52,11 @@ static const char *const conform_loop_bodies[] = {
     "if k == a { k = k + 1\n s = s + t[k] } else if k > a { k = k - 1\n s = s | t[k] }",
     "let z = t[i]\n if z & 1 == 0 { s = s + z\n s = s ^ u32(d[k]) }\n if z & 2 == 0 { s = u32(d[k]) + s } else { s = s "
     "- u32(d[k]) }",
+    /* bytes that are put together */
+    "s = s << 8\n s = s | u32(d[i])\n s = s | u32(d[k + 1])\n s = s << 7\n s = s | u32(d[k + 2])\n s = s << 8\n"
+    "if i & 1 == 0 { s = s | u32(d[at]) }\n k = k << 16\n if i & 2 == 0 { k = k << 8 }\n k = k | u32(d[at + 1])",
+    "for n in 0u32 .. a + 3 { s = s | u32(d[n])\n var p = s\n k = k + (p | u32(d[i]))\n p = p << 8\n k = k / ((p | "
+    "u32(d[at])) | 1) + t[n]\n s = s << 8 }",
     /* loads that are selected */
     "s = (i & 1 == 0 ? t[i] : 0) + (i < a * 9 ? u32(d[k]) : 0) * 3\n k = (t[0] & 1 == 0 ? t[i + 1] : 0) + (a == 4 ? "
     "t[2] : 0)",

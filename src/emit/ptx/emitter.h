@@ -88,6 +88,8 @@ typedef struct vy_ptx {
     uint32_t *array_offsets; /* by memory of the entry */
     uint32_t shared_bytes, local_bytes;
     VY_VECTOR(vy_ptx_loop) loops;
+    uint32_t shifted; /* a variable shifted left by `room` bits, and not assigned to since; VY_NONE */
+    uint32_t room;
     uint32_t ahead;                        /* a load that was made in the trip before; VY_NONE */
     vy_ptx_value given;                    /* what it gave */
     char names[VY_PTX_NAMES][VY_PTX_NAME]; /* a ring: what vy_ptx_name gave last */
@@ -126,6 +128,8 @@ void vy_ptx_move_if(vy_ptx *e, vy_ptx_value condition, vy_ptx_value to, vy_ptx_v
 vy_ptx_value vy_ptx_expr(vy_ptx *e, uint32_t expr);
 /* The same for a value that is used later: nobody changes it. */
 vy_ptx_value vy_ptx_expr_kept(vy_ptx *e, uint32_t expr);
+/* After an assignment: whether the variable has room for a byte now. */
+void vy_ptx_note_shift(vy_ptx *e, const vy_stmt *s);
 vy_ptx_value vy_ptx_op(vy_ptx *e, const vy_expr *expr, vyre_type operand, const vy_ptx_value *args);
 vy_ptx_value vy_ptx_cast(vy_ptx *e, vyre_type to, vy_ptx_value a);
 vy_ptx_value vy_ptx_bitcast(vy_ptx *e, vyre_type to, vy_ptx_value a);

@@ -84,6 +84,7 @@ uint32_t vy_ptx_label(vy_ptx *e) {
 
 void vy_ptx_place(vy_ptx *e, uint32_t label) {
     vy_string_format(e->out, "$L%" PRIu32 ":\n", label);
+    e->shifted = VY_NONE;
 }
 
 void vy_ptx_need(vy_ptx *e, uint32_t version, uint32_t architecture) {
@@ -340,6 +341,7 @@ vyre_status vy_ptx_emit(const vyre_program *program, const vy_ptx_options *optio
                 .has_positions = program->stmt_positions.count && *vy_source_name(program->source),
                 .guard = vy_ptx_literal(VYRE_TYPE_BOOL, 1),
                 .ahead = VY_NONE,
+                .shifted = VY_NONE,
                 .error = error};
     e.out = &e.code;
     e.status = prepare(&e, &arena);

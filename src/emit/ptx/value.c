@@ -130,6 +130,8 @@ void vy_ptx_declare(vy_ptx *e, uint32_t index, vy_ptx_value value) {
         e->variables[index] = value;
         return;
     }
+    if (e->shifted == index)
+        e->shifted = VY_NONE;
     e->variables[index] = vy_ptx_new(e, (vyre_type)v->type);
     e->variables[index].is_variable = 1;
     vy_ptx_move(e, e->variables[index], value);
@@ -181,7 +183,34 @@ static vy_ptx_value select_load(vy_ptx *e, const vy_expr *x) {
     return d;
 }
 
-static vy_ptx_value op(vy_ptx *e, const vy_expr *x) {
+/* `v = v << 8`, then `v | byte`: nothing meets, so it is a sum, and the driver's compiler makes one op of both. */
+static int fills(const vy_ptx *e, const vy_expr *x) {
+    const vy_expr *exprs = e->program->exprs.items, *v = &exprs[x->a], *part = &exprs[x->b];
+    if (x->op != VYRE_OP_OR || v->kind != VY_EXPR_VARIABLE || v->a != e->shifted || part->kind != VY_EXPR_OP ||
+        part->op != VYRE_OP_CAST)
+        return 0;
+    vyre_type narrow = (vyre_type)exprs[part->a].type;
+    return vyre_type_class(narrow) == VYRE_CLASS_UNSIGNED && vyre_type_bits(narrow) <= e->room;
+}
+
+void vy_ptx_note_shift(vy_ptx *e, const vy_stmt *s) {
+    const vy_expr *exprs = e->program->exprs.items, *x = &exprs[s->a];
+    if (e->shifted == s->variable)
+        e->shifted = VY_NONE;
+    int is_shift = x->kind == VY_EXPR_OP && x->op == VYRE_OP_SHL && exprs[x->b].kind == VY_EXPR_LITERAL;
+    int is_word = x->type == VYRE_TYPE_U32 || x->type == VYRE_TYPE_U64;
+    if (!is_shift || !is_word || !e->guard.is_literal || exprs[x->b].bits >= vyre_type_bits((vyre_type)x->type))
+        return;
+    e->shifted = s->variable;
+    e->room = (uint32_t)exprs[x->b].bits;
+}
+
+static vy_ptx_value op(vy_ptx *e, const vy_expr *given) {
+    const vy_expr *x = given;
+    vy_expr sum = *given;
+    sum.op = VYRE_OP_ADD;
+    if (fills(e, given))
+        x = &sum;
     if (selects_load(e, x))
         return select_load(e, x);
     if (x->op == VYRE_OP_AND && vyre_type_bits((vyre_type)x->type) >= 32 &&
