@@ -37,19 +37,8 @@ static int ends_in_jump(const vy_ptx *e, uint32_t first, uint32_t end) {
     return last == VY_STMT_BREAK || last == VY_STMT_CONTINUE || last == VY_STMT_RETURN;
 }
 
-uint32_t vy_ptx_asked_buffer(const vy_ptx *e, const vy_stmt *s) {
-    const vy_expr *exprs = e->program->exprs.items, *x = s->kind == VY_STMT_IF ? &exprs[s->a] : NULL;
-    if (!x || x->kind != VY_EXPR_OP || x->op != VYRE_OP_EQ || exprs[x->b].kind != VY_EXPR_LITERAL || exprs[x->b].bits)
-        return VY_NONE;
-    x = &exprs[x->a];
-    if (x->kind != VY_EXPR_OP || x->op != VYRE_OP_AND || exprs[x->a].kind != VY_EXPR_MISALIGNMENT)
-        return VY_NONE;
-    uint32_t buffer = exprs[x->a].a - e->body->first_memory;
-    return buffer < e->program->buffer_count ? buffer : VY_NONE;
-}
-
 static void write_if(vy_ptx *e, uint32_t index, const vy_stmt *s) {
-    if (e->alignment != VY_PTX_ASKED && vy_ptx_asked_buffer(e, s) != VY_NONE) {
+    if (e->alignment != VY_PTX_ASKED && vy_ptx_asked_buffer(e, index) != VY_NONE) {
         int is_aligned = e->alignment == VY_PTX_ALIGNED;
         vy_ptx_statements(e, is_aligned ? index + 1 : s->middle, is_aligned ? s->middle : s->end);
         return;

@@ -8,6 +8,7 @@
  *   memory.c   loads and stores
  *   atomic.c   atomics
  *   control.c  statements
+ *   aligned.c  tests of alignment
  *   guard.c    short branches
  *   ahead.c    loads for the next trip
  *   end.c      report and poll
@@ -172,8 +173,8 @@ void vy_ptx_atomic(vy_ptx *e, const vy_stmt *s);
 void vy_ptx_declare(vy_ptx *e, uint32_t variable, vy_ptx_value value);
 /* [first, end). */
 void vy_ptx_statements(vy_ptx *e, uint32_t first, uint32_t end);
-/* The buffer of `if misalignment(x) & 3 == 0`; VY_NONE if that is not what the statement asks. */
-uint32_t vy_ptx_asked_buffer(const vy_ptx *e, const vy_stmt *s);
+/* The buffer of an `if misalignment(x) & 3 == 0` with an access of several elements and, behind `else`, the same one by one; VY_NONE if the statement is not that. */
+uint32_t vy_ptx_asked_buffer(const vy_ptx *e, uint32_t stmt);
 /* The invocation is done. */
 void vy_ptx_leave(vy_ptx *e);
 void vy_ptx_jump_if(vy_ptx *e, vy_ptx_value condition, int wanted, uint32_t label);

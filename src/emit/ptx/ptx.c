@@ -246,7 +246,7 @@ enum { MOST_TWICE = 512 }; /* statements; beyond that compiling takes longer tha
 static vy_ptx_value misalignments(vy_ptx *e) {
     vy_ptx_value all = vy_ptx_literal(VYRE_TYPE_U32, 0);
     for (uint32_t i = e->body->first_stmt; i < e->body->end_stmt; i++) {
-        uint32_t buffer = vy_ptx_asked_buffer(e, &e->program->stmts.items[i]);
+        uint32_t buffer = vy_ptx_asked_buffer(e, i);
         if (buffer == VY_NONE || e->misalignment[buffer].is_known)
             continue;
         vy_ptx_value one = vy_ptx_misalignment(e, buffer);
