@@ -39,8 +39,9 @@ static int ends_in_jump(const vy_ptx *e, uint32_t first, uint32_t end) {
 
 static void write_if(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     if (e->alignment != VY_PTX_ASKED && vy_ptx_asked_buffer(e, index) != VY_NONE) {
-        int is_aligned = e->alignment == VY_PTX_ALIGNED;
-        vy_ptx_statements(e, is_aligned ? index + 1 : s->middle, is_aligned ? s->middle : s->end);
+        e->one_by_one = e->alignment == VY_PTX_NOT_ALIGNED;
+        vy_ptx_statements(e, index + 1, s->middle);
+        e->one_by_one = 0;
         return;
     }
     if (vy_ptx_if_guarded(e, index, s))

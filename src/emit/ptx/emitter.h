@@ -74,6 +74,7 @@ typedef struct vy_ptx {
     int has_reports, has_polls, has_grid_barriers; /* of the program */
     int meets;                                     /* its invocations meet: barriers, shuffles */
     vy_ptx_alignment alignment;                    /* of buffers, where what is written runs */
+    int one_by_one;                                /* wide accesses are written as accesses of their elements */
     int has_positions;
     uint32_t line; /* of the last .loc */
     /* Known at the start. */

@@ -38,7 +38,22 @@ static const char *element(vyre_type type) {
 
 /* ---- addresses ---- */
 
-vy_ptx_address vy_ptx_at(vy_ptx *e, uint32_t memory, uint32_t index) {
+/* A register and what is added to it. */
+typedef struct place {
+    vy_ptx_value base;
+    uint64_t offset;
+} place;
+
+static vy_ptx_address written(vy_ptx *e, place at) {
+    vy_ptx_address made;
+    if (at.offset)
+        snprintf(made.text, sizeof made.text, "[%s+%" PRIu64 "]", vy_ptx_name(e, at.base), at.offset);
+    else
+        snprintf(made.text, sizeof made.text, "[%s]", vy_ptx_name(e, at.base));
+    return made;
+}
+
+static place place_of(vy_ptx *e, uint32_t memory, uint32_t index) {
     const vy_memory *m = memory_of(e, memory);
     uint32_t size = size_of((vyre_type)m->type);
     int is_buffer = m->space == VY_SPACE_BUFFER, is_shared = m->space == VY_SPACE_WORKGROUP;
@@ -46,7 +61,6 @@ vy_ptx_address vy_ptx_at(vy_ptx *e, uint32_t memory, uint32_t index) {
         is_buffer ? vy_ptx_buffer(e, memory - e->body->first_memory) : vy_ptx_arrays(e, (vy_space)m->space);
     uint64_t offset = is_buffer ? 0 : e->array_offsets[memory - e->body->first_memory];
     vy_ptx_value i = vy_ptx_expr(e, index);
-    vy_ptx_address at;
     if (i.is_literal && offset + i.bits * size <= INT32_MAX) {
         offset += i.bits * size;
     } else {
@@ -56,11 +70,11 @@ vy_ptx_address vy_ptx_at(vy_ptx *e, uint32_t memory, uint32_t index) {
                      size, vy_ptx_name(e, base));
         base = sum;
     }
-    if (offset)
-        snprintf(at.text, sizeof at.text, "[%s+%" PRIu64 "]", vy_ptx_name(e, base), offset);
-    else
-        snprintf(at.text, sizeof at.text, "[%s]", vy_ptx_name(e, base));
-    return at;
+    return (place){base, offset};
+}
+
+vy_ptx_address vy_ptx_at(vy_ptx *e, uint32_t memory, uint32_t index) {
+    return written(e, place_of(e, memory, index));
 }
 
 /* ---- one element ---- */
@@ -177,11 +191,28 @@ static vy_ptx_value put_together(vy_ptx *e, vyre_type type, const vy_ptx_value *
     return n == 2 ? low : joined(e, low, joined(e, from[2], from[3], BYTES), HALVES);
 }
 
-void vy_ptx_load_wide(vy_ptx *e, const vy_stmt *s) {
-    vyre_type type = (vyre_type)memory_of(e, s->memory)->type;
+/* Elements of one access one by one, from one address: all are inside, so nothing wraps between them. */
+static void load_each(vy_ptx *e, const vy_stmt *s, vyre_type type, vy_ptx_value *out) {
+    place at = place_of(e, s->memory, s->a);
+    for (uint32_t k = 0; k < s->result_count; k++, at.offset += size_of(type)) {
+        out[k] = vy_ptx_new(e, type);
+        vy_ptx_write(e, "ld.%s.%s %s, %s", load_space(e, s->memory), element(type), vy_ptx_name(e, out[k]),
+                     written(e, at).text);
+    }
+}
+
+static void store_each(vy_ptx *e, const vy_stmt *s, vyre_type type) {
+    place at = place_of(e, s->memory, s->a);
+    for (uint32_t k = 0; k < s->arg_count; k++, at.offset += size_of(type)) {
+        vy_ptx_value from = vy_ptx_in_register(e, vy_ptx_expr(e, e->program->args.items[s->args + k].index));
+        vy_ptx_write(e, "st.%s.%s %s, %s", vy_ptx_space(e, s->memory), element(type), written(e, at).text,
+                     vy_ptx_name(e, from));
+    }
+}
+
+static void load_together(vy_ptx *e, const vy_stmt *s, vyre_type type, vy_ptx_value *out) {
     units u = units_of(type, s->result_count);
     uint32_t each = s->result_count / u.count;
-    vy_ptx_value out[VY_LIMIT_WIDE];
     char text[8 * VY_PTX_NAME];
     vy_ptx_address at = vy_ptx_at(e, s->memory, s->a);
     for (uint32_t i = 0; i < u.count; i++)
@@ -193,6 +224,15 @@ void vy_ptx_load_wide(vy_ptx *e, const vy_stmt *s) {
         else
             take_apart(e, type, u.values[i], each, out + i * each);
     }
+}
+
+void vy_ptx_load_wide(vy_ptx *e, const vy_stmt *s) {
+    vyre_type type = (vyre_type)memory_of(e, s->memory)->type;
+    vy_ptx_value out[VY_LIMIT_WIDE];
+    if (e->one_by_one)
+        load_each(e, s, type, out);
+    else
+        load_together(e, s, type, out);
     for (uint32_t i = 0; i < s->result_count; i++) {
         out[i].is_loaded = 1;
         vy_ptx_declare(e, s->variable + i, out[i]);
@@ -201,6 +241,10 @@ void vy_ptx_load_wide(vy_ptx *e, const vy_stmt *s) {
 
 void vy_ptx_store_wide(vy_ptx *e, const vy_stmt *s) {
     vyre_type type = (vyre_type)memory_of(e, s->memory)->type;
+    if (e->one_by_one) {
+        store_each(e, s, type);
+        return;
+    }
     units u = units_of(type, s->arg_count);
     uint32_t each = s->arg_count / u.count;
     vy_ptx_value from[VY_LIMIT_WIDE];
