@@ -55,6 +55,30 @@ static inline void conform_shapes(conform *c) {
     }
 }
 
+/* The same, on grids that lie in a buffer: in host bytes, or where only the device sees them. */
+static inline void conform_indirect_grids(conform *c) {
+    static const char *const groups[] = {"1", "33", "7, 5", "2, 3, 5", "2, 1, 100", "1000"};
+    static const uint32_t grids[][3] = {{1, 1, 1}, {5, 1, 1}, {1, 3, 2}, {3, 2, 4}, {4, 0, 1}};
+    static uint32_t x[SHAPE_COUNT], y[SHAPE_COUNT];
+    vy_random random = vy_random_start(4);
+    conform_fill(VYRE_TYPE_U32, &random, x, SHAPE_COUNT);
+    conform_fill(VYRE_TYPE_U32, &random, y, SHAPE_COUNT);
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
+        char text[2048];
+        snprintf(text, sizeof text, conform_places, groups[i], "indirect x[2]");
+        vyre_program *program = conform_parse(text, NULL, 0, NULL);
+        for (size_t k = 0; k < sizeof grids / sizeof *grids; k++) {
+            vyre_scalar a = vyre_scalar_u32(3);
+            vyre_span inputs[2] = {{x, sizeof x}, {y, sizeof y}};
+            vyre_arguments arguments = {.params = &a, .param_count = 1, .inputs = inputs, .input_count = 2};
+            memcpy(x + 2, grids[k], sizeof grids[k]);
+            conform_check(c, groups[i], program, &arguments, k % 2 ? CONFORM_MIXED : CONFORM_RESIDENT);
+            conform_check(c, groups[i], program, &arguments, (conform_form)((i + k) % CONFORM_FORM_COUNT));
+        }
+        vyre_program_release(program);
+    }
+}
+
 /* Every type at every odd start. */
 static inline void conform_odd_ranges(conform *c) {
     static const char *const types[] = {"u8", "i16", "f16", "u32", "f32", "i64", "f64", "bf16"};

@@ -29,6 +29,11 @@ static void workgroups_and_grids_of_any_shape_have_the_oracles_bits(void **state
     at_every_width(conform_shapes);
 }
 
+static void grids_that_lie_in_a_buffer_have_the_oracles_bits(void **state) {
+    (void)state;
+    at_one_width(conform_indirect_grids);
+}
+
 static void ranges_that_start_anywhere_have_the_oracles_bits(void **state) {
     (void)state;
     at_every_width(conform_odd_ranges);
@@ -100,6 +105,7 @@ int main(void) {
     setenv("VYRE_CACHE_DIR", "", 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(workgroups_and_grids_of_any_shape_have_the_oracles_bits),
+        cmocka_unit_test(grids_that_lie_in_a_buffer_have_the_oracles_bits),
         cmocka_unit_test(ranges_that_start_anywhere_have_the_oracles_bits),
         cmocka_unit_test(loops_that_wait_for_memory_have_the_oracles_bits),
         cmocka_unit_test(read_bindings_may_overlap),
