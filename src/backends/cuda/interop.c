@@ -176,6 +176,13 @@ vyre_status vy_cuda_stream_join(void *self, void *stream, vyre_error *error) {
     return status;
 }
 
+vy_cu_stream vy_cuda_join_stream(vy_cuda *cuda) {
+    pthread_mutex_lock(&cuda->join.lock);
+    vy_cu_stream stream = cuda->join.stream ? cuda->join.stream : cuda->signal;
+    pthread_mutex_unlock(&cuda->join.lock);
+    return stream;
+}
+
 vyre_status vy_cuda_join_wait(vy_cuda *cuda, vy_cuda_lane *lane, vyre_error *error) {
     uint64_t count = atomic_load_explicit(&cuda->join.count, memory_order_acquire);
     vyre_status status = vy_cuda_check(cuda, cuda->api.stream_wait_event(lane->stream, cuda->join.all, 0),

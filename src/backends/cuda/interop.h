@@ -18,6 +18,9 @@ void vy_cuda_join_start(vy_cuda_join *join);
 void vy_cuda_join_end(vy_cuda *cuda);
 void vy_cuda_join_destroy(vy_cuda_join *join);
 
+/* A stream that is behind all streams joined so far: one of ours, and not to be waited for by who may not wait for those. */
+vy_cu_stream vy_cuda_join_stream(vy_cuda *cuda);
+
 /* The lane's stream waits for the streams joined since it was taken last. Inside. */
 vyre_status vy_cuda_join_wait(vy_cuda *cuda, vy_cuda_lane *lane, vyre_error *error);
 static inline vyre_status vy_cuda_join_follow(vy_cuda *cuda, vy_cuda_lane *lane, vyre_error *error) {

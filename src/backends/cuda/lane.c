@@ -69,9 +69,13 @@ static vy_cuda_lane *take_idle(vy_cuda *cuda) {
     return lane;
 }
 
-vyre_status vy_cuda_lane_take(vy_cuda *cuda, vy_cuda_lane **out, vyre_error *error) {
+vy_cuda_lane *vy_cuda_lane_idle(vy_cuda *cuda) {
     vy_cuda_lane *lane = atomic_exchange_explicit(&cuda->hot, NULL, memory_order_acquire);
-    *out = lane ? lane : take_idle(cuda);
+    return lane ? lane : take_idle(cuda);
+}
+
+vyre_status vy_cuda_lane_take(vy_cuda *cuda, vy_cuda_lane **out, vyre_error *error) {
+    *out = vy_cuda_lane_idle(cuda);
     vyre_status status = *out ? (vyre_status)VYRE_OK : make(cuda, out, error);
     if (status == VYRE_OK) {
         status = vy_cuda_join_follow(cuda, *out, error);

@@ -33,6 +33,8 @@ enum { VY_CUDA_LANES_KEPT = 64 };
 
 /* A lane of one's own. Inside. */
 vyre_status vy_cuda_lane_take(vy_cuda *cuda, vy_cuda_lane **out, vyre_error *error);
+/* One that is there, which does not wait for streams that were joined; NULL: all are in use. */
+vy_cuda_lane *vy_cuda_lane_idle(vy_cuda *cuda);
 /* Nothing of its work is under way, unless the device is lost. */
 void vy_cuda_lane_give(vy_cuda *cuda, vy_cuda_lane *lane);
 /* Frees all that are idle. */

@@ -2,6 +2,7 @@
 #include "backends/cuda/memory.h"
 
 #include "backends/cuda/graph.h"
+#include "backends/cuda/interop.h"
 #include "backends/cuda/lane.h"
 #include "backends/cuda/move.h"
 #include "base/memory.h"
@@ -45,6 +46,7 @@ void vy_cuda_memory_trim(vy_cuda *cuda, vy_cu_stream stream) {
     vy_cuda_lanes_trim(cuda);
     vy_cuda_graphs_drop(cuda, NULL);
     if (cuda->pool) {
+        cuda->api.stream_synchronize(cuda->signal);
         cuda->api.stream_synchronize(stream);
         cuda->api.pool_trim(cuda->pool, 0);
     }
@@ -152,19 +154,28 @@ vyre_status vy_cuda_resident_allocate(void *self, uint64_t size, uint64_t *nativ
     return VYRE_OK;
 }
 
-/* Nothing uses it any more: freed in the order of any stream. A block that cannot be freed now stays until the device ends. */
+/* Nothing uses it any more: freed in the order of any stream that is behind those that were joined. It takes no memory: there may be none. */
+static vyre_status free_block(vy_cuda *cuda, const vy_cuda_block *block, vyre_error *error) {
+    vy_cuda_lane *lane = vy_cuda_lane_idle(cuda);
+    if (!lane) {
+        vy_cuda_memory_give(cuda, vy_cuda_join_stream(cuda), block->address);
+        return VYRE_OK;
+    }
+    vyre_status status = vy_cuda_join_follow(cuda, lane, error);
+    if (status == VYRE_OK)
+        vy_cuda_memory_give(cuda, lane->stream, block->address);
+    vy_cuda_lane_give(cuda, lane);
+    return status;
+}
+
+/* A block that cannot be freed now stays until the device ends. */
 vyre_status vy_cuda_resident_free(void *self, uint64_t native, vyre_error *error) {
     vy_cuda *cuda = self;
     vy_cuda_block *block = (vy_cuda_block *)(uintptr_t)native;
-    vy_cuda_lane *lane;
     int was_pushed = 0;
     vyre_status status = block->is_foreign ? (vyre_status)VYRE_OK : vy_cuda_enter(cuda, &was_pushed, error);
     if (status == VYRE_OK && !block->is_foreign) {
-        status = vy_cuda_lane_take(cuda, &lane, error);
-        if (status == VYRE_OK) {
-            vy_cuda_memory_give(cuda, lane->stream, block->address);
-            vy_cuda_lane_give(cuda, lane);
-        }
+        status = free_block(cuda, block, error);
         vy_cuda_leave(cuda, was_pushed);
     }
     if (status == VYRE_OK) {

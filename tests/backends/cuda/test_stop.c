@@ -217,12 +217,17 @@ static void a_kernel_without_end_ends_if_its_start_fails(void **state) {
 
 enum { TOO_MUCH = 1 << 20 };
 static _Atomic int refused, waited_for_all;
+static _Atomic int is_out, freed; /* there is no memory at all */
 
 static int refuse_much(vy_cu_address *address, size_t size, vy_cu_pool pool, vy_cu_stream stream) {
-    if (size < TOO_MUCH)
+    if (size < TOO_MUCH && !is_out)
         return real.pool_allocate(address, size, pool, stream);
     refused++;
     return VY_CU_OUT_OF_MEMORY;
+}
+static int note_free(vy_cu_address address, vy_cu_stream stream) {
+    freed++;
+    return real.pool_free(address, stream);
 }
 static int note_wait(void) {
     waited_for_all++;
@@ -231,7 +236,7 @@ static int note_wait(void) {
 static void run_out(vy_cuda_api *api) {
     real = *api;
     if (api->pool_allocate)
-        api->pool_allocate = refuse_much;
+        api->pool_allocate = refuse_much, api->pool_free = note_free;
     api->context_synchronize = note_wait;
 }
 
@@ -260,6 +265,31 @@ static void memory_that_is_out_waits_for_nobodys_kernel(void **state) {
         assert_int_equal(status, VYRE_OK);
         assert_int_equal(vyre_resident_free(r.c.backend, resident, NULL), VYRE_OK);
     }
+    rig_close(&r);
+    vy_cuda_api_wrap(NULL);
+}
+
+/* All lanes are in use, and there is no memory for another. */
+static void memory_is_freed_where_there_is_none_for_anything(void **state) {
+    (void)state;
+    static rig r;
+    vyre_error error = VYRE_ERROR_INIT;
+    vyre_pending *pending;
+    vyre_resident resident;
+    vy_cuda_api_wrap(run_out);
+    rig_open(&r);
+    assert_int_equal(vyre_resident_allocate(r.c.backend, 4096, NULL, &resident, NULL), VYRE_OK);
+    assert_int_equal(start_endless(&r, &pending), VYRE_OK);
+    is_out = 1;
+    freed = 0;
+    vyre_status status = vyre_resident_free(r.c.backend, resident, &error);
+    is_out = 0;
+    int was_freed = freed;
+    vyre_pending_cancel(pending);
+    vy_async_settle(r.c.backend);
+    vyre_pending_free(pending);
+    assert_int_equal(status, VYRE_OK);
+    assert_true(was_freed == 1 || !device_of(&r)->pool);
     rig_close(&r);
     vy_cuda_api_wrap(NULL);
 }
@@ -319,6 +349,7 @@ int main(void) {
         cmocka_unit_test(who_is_told_before_it_began_ends_too),
         cmocka_unit_test(a_kernel_without_end_ends_if_its_start_fails),
         cmocka_unit_test(memory_that_is_out_waits_for_nobodys_kernel),
+        cmocka_unit_test(memory_is_freed_where_there_is_none_for_anything),
         cmocka_unit_test(who_looks_at_events_leaves_signals_to_the_application),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
