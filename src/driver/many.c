@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "driver/copies.h"
+#include "driver/trace.h"
 #include "ir/eval.h"
 
 static void *room(vy_cutter *cutter, size_t count, size_t size) {
@@ -64,6 +65,11 @@ void vy_many_add(vy_many *many, vy_bound *b) {
 }
 
 /* ---- rows like the one before ---- */
+
+int vy_many_may_follow(const vy_bound *b) {
+    return !b->known && !vy_bound_is_indirect(b->program, b->arguments) &&
+           atomic_load_explicit(&vy_trace_state, memory_order_relaxed) == VY_TRACE_OFF;
+}
 
 static uint64_t element_size(const vyre_program *program, size_t buffer) {
     return vy_type_layouts[program->memories.items[vy_program_entry(program)->first_memory + buffer].type].size;

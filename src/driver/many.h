@@ -29,6 +29,8 @@ vyre_status vy_many_start(vy_many *many, vyre_backend *backend, size_t count, si
                           vyre_error *error);
 /* Takes over what a dispatch has pinned. Its label must live as long. */
 void vy_many_add(vy_many *many, vy_bound *resolved);
+/* Whether the next one may be told from this: nobody looks at how it is resolved, or needs the contents or the places of what is bound. */
+int vy_many_may_follow(const vy_bound *resolved);
 /* The items of a batch with the same arguments from `from` on (there is one before), as many as are like the one before: their ranges are as long, and in the same buffers. Each is that one but for where they begin, and
  * all it uses is pinned. items: the bindings of each; or NULL, and rows, whose resources follow each other. Returns how many were added. */
 size_t vy_many_add_like(vy_many *many, const vyre_resource *const *items, const vyre_resource (*rows)[4], size_t from,

@@ -113,12 +113,6 @@ static void describe(const batch *b, size_t index, vy_bound *bound) {
     bound->deadline_ns = b->deadline_ns;
 }
 
-/* Whether an item may be told from the one before (vy_many_add_like): nobody looks at how it is resolved, or needs the contents or the places of what is bound. */
-static int may_follow(const vy_bound *before) {
-    return !before->known && !vy_bound_is_indirect(before->program, before->arguments) &&
-           atomic_load_explicit(&vy_trace_state, memory_order_relaxed) == VY_TRACE_OFF;
-}
-
 /* Resolves all items, and keeps them in `many`, if given. *is_plain: each is one launch. */
 static vyre_status check(batch *b, vy_many *many, int *is_plain, vyre_error *error) {
     vyre_status status = VYRE_OK;
@@ -143,7 +137,7 @@ static vyre_status check(batch *b, vy_many *many, int *is_plain, vyre_error *err
             vy_many_add(many, &bound);
         else
             vy_bound_unpin(&bound);
-        follow = many && *is_plain && may_follow(&bound);
+        follow = many && *is_plain && vy_many_may_follow(&bound);
     }
     return VYRE_OK;
 }

@@ -102,14 +102,26 @@ static int is_native(const sequence *s, size_t index, const vy_code *code, const
            !vy_stages_needed(s->backend, b->program, &b->launch, &with_base);
 }
 
+/* Whether it is the step before but for where its ranges begin, and was added as that. */
+static int add_like(const sequence *s, size_t index, vy_many *many) {
+    const vyre_step *step = &s->steps[index], *before = step - 1;
+    const vyre_resource *items[] = {before->bindings, step->bindings};
+    return step->pipeline == before->pipeline && step->arguments == before->arguments &&
+           step->binding_count == before->binding_count && vy_many_add_like(many, items, NULL, 1, 2);
+}
+
 /* Checks all steps; keeps those before the first that cannot be native. codes: by step. */
 static vyre_status check_all(sequence *s, vy_many *many, vy_code **codes, int *all_native, vyre_error *error) {
     vyre_launch only_deadline = {.deadline_ns = s->deadline_ns};
-    int runs_alone = 1;
+    int runs_alone = 1, follow = 0;
     vy_bound b;
     *all_native = s->backend->calls.sequence && !vy_boundary_guards(s->backend, &only_deadline);
     for (s->failed = 0; s->failed < s->step_count; s->failed++) {
         vy_code **code = &codes[s->failed];
+        if (follow && add_like(s, s->failed, many)) {
+            *code = codes[s->failed - 1];
+            continue;
+        }
         vyre_status status =
             vy_pipeline_code(s->steps[s->failed].pipeline, s->deadline_ns != 0, VY_CODE_PLAIN, code, error);
         if (status == VYRE_OK)
@@ -122,6 +134,7 @@ static vyre_status check_all(sequence *s, vy_many *many, vy_code **codes, int *a
             vy_many_add(many, &b);
         else
             vy_bound_unpin(&b);
+        follow = *all_native && vy_many_may_follow(&b);
     }
     return *all_native || runs_alone ? VYRE_OK : vy_backend_unsupported(s->backend, "sequences", error);
 }
@@ -138,7 +151,8 @@ static vyre_status run_natively(sequence *s, vy_many *many, vy_code *const *code
                                       .launch = many->launches[i],
                                       .bindings = many->bindings[i],
                                       .binding_count = many->launches[i].buffer_count};
-        status = vy_prepare(backend, many->launches[i].program, error);
+        if (!i || many->launches[i].program != many->launches[i - 1].program)
+            status = vy_prepare(backend, many->launches[i].program, error);
     }
     if (status == VYRE_OK) {
         if (s->timing)

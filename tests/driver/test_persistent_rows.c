@@ -1,4 +1,4 @@
-/* Rows of a batch on persistent handles, where most are like the one before: whatever the rows are, a batch is its dispatches one after the other, or, if one of them is
+/* Rows of a batch on persistent handles, and steps of a sequence, where most are like the one before: whatever they are, a batch is its dispatches one after the other, or, if one of them is
  * wrong, nothing but that one's error. */
 #include "driver/pipeline_forms.h"
 
@@ -133,6 +133,20 @@ static vyre_status run_batch(world *w, size_t *failed, vyre_error *error) {
                                                    NULL, error);
 }
 
+/* As steps: what they are given for a row is its own, or that of all. */
+static vyre_status run_steps(world *w, size_t *failed, vyre_error *error) {
+    static const vyre_arguments nothing[ROWS];
+    vyre_step steps[ROWS];
+    uint32_t word;
+    vyre_readback readback = {.resident = w->memory[0][0], .size = sizeof word, .host = &word};
+    for (size_t i = 0; i < ROWS; i++)
+        steps[i] = (vyre_step){.pipeline = w->pipeline,
+                               .bindings = w->rows[0][i],
+                               .binding_count = w->width,
+                               .arguments = any(w, 8) ? NULL : &nothing[i]};
+    return vyre_sequence_run(w->r.backend, steps, ROWS, &readback, 1, NULL, NULL, failed, NULL, error);
+}
+
 /* What one after the other comes to: the first that fails is the last. */
 static vyre_status run_each(world *w, size_t *failed, vyre_error *error) {
     vyre_outputs outputs = VYRE_OUTPUTS_INIT;
@@ -157,19 +171,19 @@ static void compare(world *w, int is_restored) {
     }
 }
 
-static void trial(world *w, int may_spoil, unsigned *good, unsigned *bad) {
+static void trial(world *w, int may_spoil, int as_steps, unsigned *good, unsigned *bad) {
     vyre_error error = VYRE_ERROR_INIT, expected = VYRE_ERROR_INIT;
     size_t failed = ROWS, wrong;
     uint32_t before[WORDS], after[WORDS];
     for (size_t i = 0; i < ROWS; i++)
         put_row(w, i, may_spoil);
     assert_int_equal(vyre_resident_download_at(w->r.backend, w->memory[0][0], 0, before, sizeof before, NULL), VYRE_OK);
-    vyre_status status = run_batch(w, &failed, &error);
+    vyre_status status = as_steps ? run_steps(w, &failed, &error) : run_batch(w, &failed, &error);
     assert_int_equal(run_each(w, &wrong, &expected), status);
     if (status == VYRE_OK) {
         ++*good;
         compare(w, 0);
-        for (int i = 0; i < ROWS; i++)
+        for (int i = 0; i < ROWS && !as_steps; i++)
             assert_int_equal(w->outputs[i].count, 1);
         return;
     }
@@ -182,19 +196,28 @@ static void trial(world *w, int may_spoil, unsigned *good, unsigned *bad) {
     compare(w, 1);
 }
 
-static void batches_of_like_rows_are_their_dispatches(void **state) {
-    (void)state;
+static void try_many(int as_steps) {
     enum { TRIALS = 150 };
     for (int which = 0; which < 2; which++) {
         static world w;
         unsigned good = 0, bad = 0;
         open_world(&w, which, 7 + (uint64_t)which);
         for (int i = 0; i < TRIALS; i++)
-            trial(&w, i % 3 == 0, &good, &bad);
+            trial(&w, i % 3 == 0, as_steps, &good, &bad);
         assert_true(good > TRIALS / 3);
         assert_true(bad > 5);
         close_world(&w);
     }
+}
+
+static void batches_of_like_rows_are_their_dispatches(void **state) {
+    (void)state;
+    try_many(0);
+}
+
+static void sequences_of_like_steps_are_their_dispatches(void **state) {
+    (void)state;
+    try_many(1);
 }
 
 /* All rows the same: one buffer is held once, and given back. */
@@ -242,6 +265,7 @@ static void slots_that_are_touched_are_seen(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batches_of_like_rows_are_their_dispatches),
+        cmocka_unit_test(sequences_of_like_steps_are_their_dispatches),
         cmocka_unit_test(a_row_that_is_repeated_is_repeated),
         cmocka_unit_test(slots_that_are_touched_are_seen),
     };
