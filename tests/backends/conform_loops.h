@@ -62,6 +62,23 @@ static const char *const conform_loop_bodies[] = {
     "t[2] : 0)",
     "while at < end { s = s * 3 + (i & 1 == 0 ? u32(d[at]) : 0)\n at = at + 1\n if s % 16 == a { break }\n k = k + (s "
     "& 1 == 0 ? t[k] : 0) }",
+    /* what a compiler counts, turns around or joins */
+    "let p = i32(k)\n let q = i32(t[i])\n s = u32(min(min(q, -p), i32(a)) + max(max(q, -p), i32(s)))\n"
+    "k = u32(min(i32(at), min(i32(s), 0 - q)) + max(max(i32(end), q * -1), p))",
+    "var n = -i32(t[i])\n var m = i32(k) - i32(t[i])\n s = u32(min(min(i32(k), n), m) + max(max(m, n), i32(a)))\n"
+    "n = -m\n k = u32(min(min(-n, -m), n))",
+    "let f = f32(i32(t[i])) / 1e9\n s = bitcast<u32>(min(max(f, -0.0), 1.0))\n k = bitcast<u32>(max(min(f, 1.0), "
+    "-0.0))\n at = bitcast<u32>(min(max(bitcast<f32>(t[i] | 0x7fc00000), -0.0), 1.0)) + bitcast<u32>(max(-0.0, "
+    "min(-0.0, "
+    "f)))",
+    "for n in reverse_bits(u64(i)) .. 5635731479043266256 step 4611686018427387910 { s = s * 3 + 1 }\n"
+    "for n in t[i] .. 0x4e3623eb step 0x40000006 { k = k + 5 }\n for n in t[i] .. 0xfffffff0 step 0x0fffffff { s = s * "
+    "5 + 1 }",
+    "for n in i32(t[i]) .. 2147483000 step 90000000 { s = s * 3 + 1 }\n for n in i32(t[i]) .. -2147483000 step "
+    "-90000000 "
+    "{ k = k * 3 + 1 }\n for n in -2147483648i32 .. i32(t[i]) step 123456789 { s = s ^ u32(n) }",
+    "for n in i64(i32(t[i])) << 32 .. 9223372036854775000 step 800000000000000000 { s = s * 3 + 1 }\n"
+    "for n in i64(i32(t[i])) << 32 .. -9223372036854775000 step -800000000000000000 { k = k * 7 + u32(n >> 40) }",
     /* neighbours */
     "s = t[i] + 3 * t[i + 1]\n k = t[2 * i] + 5 * t[2 * i + 1] + 7 * t[3 * i] + 9 * t[3 * i + 1]",
     "s = t[k] + 3 * t[k + 1] + 5 * t[k + 2] + 7 * t[k + 3]\n k = t[begin] + 3 * t[begin + 1] + u32(d[begin]) + 5 * "

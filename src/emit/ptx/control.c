@@ -69,7 +69,7 @@ typedef struct bounds {
     vyre_type type;
     const char *name; /* of the type in instructions */
     int is_signed, is_wide;
-    vy_ptx_value now, to, step;
+    vy_ptx_value from, now, to, step;
 } bounds;
 
 static vy_ptx_value compare(vy_ptx *e, const char *how, const char *type, vy_ptx_value a, vy_ptx_value b) {
@@ -108,12 +108,23 @@ static number number_of(const bounds *b, vy_ptx_value v) {
     return b->is_signed ? (number)((int64_t)(v.bits << unused) >> unused) : (number)v.bits;
 }
 
+/* Whether the driver's compiler counts the trips rightly, which it does as if several steps, and the way from the first number to the last, were of the type (docs/ptx.md). */
+static int is_counted_rightly(const bounds *b, number step) {
+    unsigned bits = vyre_type_bits(b->type);
+    number most = ((number)1 << (bits - b->is_signed)) - 1, least = b->is_signed ? -most - 1 : 0;
+    number from = b->from.is_literal ? number_of(b, b->from) : step > 0 ? least : most;
+    number to = b->to.is_literal ? number_of(b, b->to) : step > 0 ? most : least;
+    return (step > 0 ? step : -step) <= most >> 5 && (step > 0 ? to - from : from - to) <= most;
+}
+
 /* Whether what comes after the last trip is of the type, too, so that a trip can be asked for by comparing it with the end: always for a step of one, which stops there.
  * The driver's compiler counts the trips of such a loop, and unrolls it. */
 static int may_pass_the_end(const bounds *b) {
     if (!b->step.is_literal || !b->step.bits)
         return 0;
     number step = number_of(b, b->step), magnitude = step < 0 ? -step : step;
+    if (!is_counted_rightly(b, step))
+        return 0;
     if (magnitude == 1)
         return 1;
     if (!b->to.is_literal)
@@ -253,6 +264,7 @@ static void write_for(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     vy_ptx_value from = vy_ptx_expr(e, s->a);
     b.to = vy_ptx_expr_kept(e, s->b);
     b.step = s->c == VY_NONE ? vy_ptx_literal(type, 1) : vy_ptx_expr_kept(e, s->c);
+    b.from = from;
     b.now = vy_ptx_new(e, type);
     vy_ptx_move(e, b.now, from);
     vy_ptx_value is_entered = enters(e, &b, from);

@@ -275,6 +275,46 @@ static vy_ptx_value choose(vy_ptx *e, vyre_type type, const vy_ptx_value *args) 
     return d;
 }
 
+/* The smaller of the smaller of a and -b, and c, is one instruction on sm_90 and sm_100, and ptxas 13.0 forgets the minus sign if it stands in the second place (docs/ptx.md):
+ * so it stands in the first, or a comparison chooses. */
+static vy_ptx_value extreme(vy_ptx *e, vyre_op op, vyre_type type, vy_ptx_value a, vy_ptx_value b) {
+    const char *name = op == VYRE_OP_MIN ? "min" : "max";
+    int may_a = a.is_opposite || a.is_variable, may_b = b.is_opposite || b.is_variable;
+    if (!may_b)
+        return two(e, name, vy_ptx_type(type), type, a, b);
+    if (!may_a)
+        return two(e, name, vy_ptx_type(type), type, b, a);
+    vy_ptx_value p = vy_ptx_new(e, VYRE_TYPE_BOOL);
+    vy_ptx_write(e, "setp.%s.%s %s, %s, %s", op == VYRE_OP_MIN ? "lt" : "gt", vy_ptx_type(type), vy_ptx_name(e, p),
+                 vy_ptx_name(e, a), vy_ptx_name(e, b));
+    return choose(e, type, (const vy_ptx_value[]){p, a, b});
+}
+
+/* The larger of x and -0: x, unless it has a sign or is no number. Of that, and the smaller of it and 1, ptxas makes a sum that saturates, and -0 becomes 0. */
+static vy_ptx_value not_below(vy_ptx *e, vy_ptx_value x, vy_ptx_value negative_zero) {
+    vy_ptx_value p = vy_ptx_new(e, VYRE_TYPE_BOOL);
+    x = vy_ptx_in_register(e, x);
+    vy_ptx_write(e, "setp.le.u32 %s, %s, 0x7f800000", vy_ptx_name(e, p), vy_ptx_name(e, x));
+    return choose(e, VYRE_TYPE_F32, (const vy_ptx_value[]){p, x, negative_zero});
+}
+
+static int is_negative_zero(vy_ptx_value v) {
+    return v.is_literal && v.type == VYRE_TYPE_F32 && v.bits == 0x80000000;
+}
+
+/* What the driver's compiler compiles wrongly as it is written in the table. */
+static int instead(vy_ptx *e, vyre_op op, vyre_type operand, const vy_ptx_value *args, vy_ptx_value *out) {
+    if ((op == VYRE_OP_MIN || op == VYRE_OP_MAX) && operand == VYRE_TYPE_I32)
+        *out = extreme(e, op, operand, args[0], args[1]);
+    else if (op == VYRE_OP_MAX && is_negative_zero(args[1]))
+        *out = not_below(e, args[0], args[1]);
+    else if (op == VYRE_OP_MAX && is_negative_zero(args[0]))
+        *out = not_below(e, args[1], args[0]);
+    else
+        return 0;
+    return 1;
+}
+
 /* ---- any row ---- */
 
 static int special(vy_ptx *e, const vy_expr *x, vyre_type operand, const vy_ptx_value *args, vy_ptx_value *out) {
@@ -345,10 +385,14 @@ vy_ptx_value vy_ptx_op(vy_ptx *e, const vy_expr *x, vyre_type operand, const vy_
     if (is_native(op, operand)) {
         if (is_half(operand))
             vy_ptx_need(e, operand == VYRE_TYPE_F16 ? 60 : 70, operand == VYRE_TYPE_F16 ? 60 : 80);
-        if (w->form != NONE)
-            return by_row(e, w, vyre_op_get(op)->arity, (vyre_type)x->type, operand, args);
-        if (special(e, x, operand, args, &out))
+        if (instead(e, op, operand, args, &out))
             return out;
+        if (w->form != NONE)
+            out = by_row(e, w, vyre_op_get(op)->arity, (vyre_type)x->type, operand, args);
+        if (w->form != NONE || special(e, x, operand, args, &out)) {
+            out.is_opposite = op == VYRE_OP_NEG || op == VYRE_OP_SUB || op == VYRE_OP_MUL;
+            return out;
+        }
     }
     vy_ptx_refuse(e, vyre_op_get(op)->name);
     return out;
