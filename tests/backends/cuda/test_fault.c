@@ -24,7 +24,7 @@ static const char texts[] =
     " grid indirect x[1]\n if global_id.x == 0 { x[1 + global_id.y] = 77 }\n atomic_add(y[0], 1)\n}\n";
 
 /* Elements: what is not copied at all, what is in one piece, in several, and by several threads. */
-enum { SMALL = 1000, MEDIUM = 20000, LARGE = 600000, SLICED = 4500000 };
+enum { SMALL = 1000, MEDIUM = 100000, LARGE = 600000, SLICED = 4500000 };
 
 typedef struct scenario {
     vyre_program *plain, *trapping, *meeting, *making, *counting;

@@ -231,7 +231,7 @@ static void a_kernel_without_end_ends_if_its_start_fails(void **state) {
 
 /* ---- memory ---- */
 
-enum { TOO_MUCH = 1 << 20 };
+enum { TOO_MUCH = 1 << 28 };
 static _Atomic int refused, waited_for_all;
 static _Atomic int is_out, freed; /* there is no memory at all */
 
