@@ -33,7 +33,6 @@ typedef struct vy_ptx_value {
     uint8_t type;        /* vyre_type */
     uint8_t is_literal;  /* `bits`, else register `number` of the type's class */
     uint8_t is_variable; /* the register of a variable that is assigned: it may change */
-    uint8_t is_loaded;   /* made of something that was loaded: it may come late */
     uint8_t is_opposite; /* made so that the driver's compiler may know it for the opposite of a number */
     uint32_t number;
     uint64_t bits;

@@ -100,7 +100,6 @@ vy_ptx_value vy_ptx_load_if(vy_ptx *e, uint32_t expr, vy_ptx_value condition) {
     if (guard.text[0])
         vy_ptx_write(e, "mov.%s %s, 0", vy_ptx_bits(type), vy_ptx_name(e, d));
     vy_ptx_write(e, "%sld.%s.%s %s, %s", guard.text, load_space(e, x->a), element(type), vy_ptx_name(e, d), at.text);
-    d.is_loaded = 1;
     return d;
 }
 
@@ -233,10 +232,8 @@ void vy_ptx_load_wide(vy_ptx *e, const vy_stmt *s) {
         load_each(e, s, type, out);
     else
         load_together(e, s, type, out);
-    for (uint32_t i = 0; i < s->result_count; i++) {
-        out[i].is_loaded = 1;
+    for (uint32_t i = 0; i < s->result_count; i++)
         vy_ptx_declare(e, s->variable + i, out[i]);
-    }
 }
 
 void vy_ptx_store_wide(vy_ptx *e, const vy_stmt *s) {

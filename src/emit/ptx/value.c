@@ -163,26 +163,6 @@ static vy_ptx_value without(vy_ptx *e, const vy_expr *x, uint32_t complement, ui
     return d;
 }
 
-/* `c ? x[i] : 0` is a load that asks for c as well, if c is known before: what is not loaded is 0. Else the load is under way while c is waited for. */
-static int selects_load(const vy_ptx *e, const vy_expr *x) {
-    const vy_expr *exprs = e->program->exprs.items;
-    return x->op == VYRE_OP_SELECT && exprs[x->b].kind == VY_EXPR_LOAD && exprs[x->b].op == VY_UNGUARDED &&
-           x->b != e->ahead && exprs[x->c].kind == VY_EXPR_LITERAL && exprs[x->c].bits == 0;
-}
-
-static vy_ptx_value select_load(vy_ptx *e, const vy_expr *x) {
-    uint32_t own = e->program->exprs.items[x->b].c;
-    vy_ptx_value condition = vy_ptx_expr(e, x->a);
-    if (!condition.is_loaded && !condition.is_variable) {
-        vy_ptx_value inside = own == VY_NONE ? vy_ptx_literal(VYRE_TYPE_BOOL, 1) : vy_ptx_expr(e, own);
-        return vy_ptx_load_if(e, x->b, vy_ptx_both(e, condition, inside));
-    }
-    const vy_ptx_value args[3] = {condition, vy_ptx_expr(e, x->b), vy_ptx_expr(e, x->c)};
-    vy_ptx_value d = vy_ptx_op(e, x, (vyre_type)x->type, args);
-    d.is_loaded = 1;
-    return d;
-}
-
 /* `v = v << 8`, then `v | byte`: nothing meets, so it is a sum, and the driver's compiler makes one op of both. */
 static int fills(const vy_ptx *e, const vy_expr *x) {
     const vy_expr *exprs = e->program->exprs.items, *v = &exprs[x->a], *part = &exprs[x->b];
@@ -211,8 +191,6 @@ static vy_ptx_value op(vy_ptx *e, const vy_expr *given) {
     sum.op = VYRE_OP_ADD;
     if (fills(e, given))
         x = &sum;
-    if (selects_load(e, x))
-        return select_load(e, x);
     if (x->op == VYRE_OP_AND && vyre_type_bits((vyre_type)x->type) >= 32 &&
         (is_complement(e, x->a) || is_complement(e, x->b)))
         return is_complement(e, x->a) ? without(e, x, x->a, x->b) : without(e, x, x->b, x->a);
@@ -222,10 +200,7 @@ static vy_ptx_value op(vy_ptx *e, const vy_expr *given) {
     for (unsigned i = 0; i < arity; i++)
         args[i] = vy_ptx_expr(e, from[i]);
     vyre_type operand = (vyre_type)e->program->exprs.items[x->op == VYRE_OP_SELECT ? x->b : x->a].type;
-    vy_ptx_value d = vy_ptx_op(e, x, operand, args);
-    for (unsigned i = 0; i < arity; i++)
-        d.is_loaded |= args[i].is_loaded | args[i].is_variable;
-    return d;
+    return vy_ptx_op(e, x, operand, args);
 }
 
 /* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
@@ -254,6 +229,5 @@ vy_ptx_value vy_ptx_expr_kept(vy_ptx *e, uint32_t expr) {
         return v;
     vy_ptx_value made = vy_ptx_new(e, (vyre_type)v.type);
     vy_ptx_move(e, made, v);
-    made.is_loaded = 1; /* perhaps */
     return made;
 }
