@@ -315,7 +315,7 @@ static inline void road_foreign(roads *r) {
     }
     if (road_ended(r, vyre_resident_export(r->backend, handle, &place, &error), &error)) {
         ROAD_CLAIM(vyre_resident_free(r->backend, handle, NULL) != VYRE_OK);
-        ROAD_CLAIM(vyre_resident_unexport(r->backend, handle, &error) == VYRE_OK);
+        road_ended(r, vyre_resident_unexport(r->backend, handle, &error), &error); /* others may have recovered */
     }
     if (road_ended(r, vyre_resident_download_at(r->backend, handle, 0, got, sizeof got, &error), &error))
         ROAD_CLAIM(memcmp(got, r->a, sizeof got) == 0);
