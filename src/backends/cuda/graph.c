@@ -28,19 +28,26 @@ static size_t record_size(const vy_cuda_kernel *kernel) {
     return sizeof(record) + ((size_t)kernel->param_bytes + 7) / 8 * 8;
 }
 
+static int can_be_part(const vy_cuda *cuda, const vy_cuda_row *row) {
+    const vy_cuda_kernel *kernel = &row->code->kernel;
+    if (vy_cuda_needs_control(kernel) || vy_cuda_needs_pieces(cuda, row->launch->groups) || row->launch->grid_buffer)
+        return 0;
+    for (uint32_t i = 0; i < row->code->buffer_count; i++)
+        if (row->bindings[i].kind != VYRE_RESOURCE_RESIDENT)
+            return 0;
+    return 1;
+}
+
 /* 0: it cannot be part of a graph. */
 static int pack(const vy_cuda *cuda, const vy_cuda_row *row, uint8_t *out) {
     vy_cu_address addresses[VY_LIMIT_BUFFERS];
     const vy_cuda_kernel *kernel = &row->code->kernel;
     size_t size = record_size(kernel);
     record head = {.kernel = kernel, .size = (uint32_t)size};
-    if (vy_cuda_needs_control(kernel) || vy_cuda_needs_pieces(cuda, row->launch->groups) || row->launch->grid_buffer)
+    if (!can_be_part(cuda, row))
         return 0;
-    for (uint32_t i = 0; i < row->code->buffer_count; i++) {
-        if (row->bindings[i].kind != VYRE_RESOURCE_RESIDENT)
-            return 0;
+    for (uint32_t i = 0; i < row->code->buffer_count; i++)
         addresses[i] = vy_cuda_resident_address(row->bindings[i].resident.id) + row->bindings[i].offset;
-    }
     memset(out + sizeof head, 0, size - sizeof head); /* there are gaps between params */
     vy_cuda_pack(kernel, row->launch, addresses, 0, out + sizeof head, head.grid);
     memcpy(out, &head, sizeof head);
@@ -157,10 +164,16 @@ static int fill(vy_cuda *cuda, vy_cuda_graph *g, const vy_cuda_list *list, size_
     return result == VY_CU_OK ? cuda->api.graph_instantiate(&g->exec, g->graph, 0) : result;
 }
 
+/* All are looked at before the driver makes anything: one that cannot be part would end it each time. */
 static vy_cuda_graph *make(vy_cuda *cuda, const vy_cuda_list *list, size_t from, size_t count, uint64_t shape,
                            int is_free, int *result) {
-    vy_cuda_graph *g = vy_allocate_zero(sizeof *g);
     *result = -1;
+    for (size_t i = 0; i < count; i++) {
+        vy_cuda_row row = vy_cuda_list_at(list, from + i);
+        if (!can_be_part(cuda, &row))
+            return NULL;
+    }
+    vy_cuda_graph *g = vy_allocate_zero(sizeof *g);
     if (!g)
         return NULL;
     g->shape = shape;
