@@ -280,6 +280,11 @@ static inline int vy_stmt_is_loop(uint8_t kind) {
  * functions with several returns. */
 int vy_loop_makes_one_trip(const vyre_program *program, uint32_t loop);
 
+/* Whether two expressions without loads are written alike: evaluated at the same place they are the same. Either may be VY_NONE. */
+int vy_expr_is_alike(const vyre_program *program, uint32_t one, uint32_t other);
+/* Whether an expression has the same value wherever it is evaluated in its scope: no loads, no variables that change. VY_NONE is one. */
+int vy_expr_is_fixed(const vyre_program *program, uint32_t expr);
+
 /* How many of a, b, c a statement of this kind may use is fixed by the kind; this visits those present, in canonical order. */
 #define VY_STMT_OPERANDS(stmt) ((const uint32_t[3]){(stmt)->a, (stmt)->b, (stmt)->c})
 

@@ -135,3 +135,36 @@ int vy_loop_makes_one_trip(const vyre_program *program, uint32_t loop) {
     }
     return 1;
 }
+
+/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH, here and below. */
+int vy_expr_is_alike(const vyre_program *program, uint32_t one, uint32_t other) {
+    if (one == VY_NONE || other == VY_NONE)
+        return one == other;
+    const vy_expr *a = &program->exprs.items[one], *b = &program->exprs.items[other];
+    if (a->kind != b->kind || a->type != b->type || a->op != b->op || a->axis != b->axis)
+        return 0;
+    switch ((vy_expr_kind)a->kind) {
+    case VY_EXPR_LITERAL:
+        return a->bits == b->bits;
+    case VY_EXPR_VARIABLE:
+    case VY_EXPR_LEN:
+    case VY_EXPR_MISALIGNMENT:
+        return a->a == b->a;
+    case VY_EXPR_BUILTIN:
+        return 1;
+    case VY_EXPR_OP:
+        return vy_expr_is_alike(program, a->a, b->a) && vy_expr_is_alike(program, a->b, b->b) &&
+               vy_expr_is_alike(program, a->c, b->c);
+    default:
+        return 0;
+    }
+}
+
+int vy_expr_is_fixed(const vyre_program *program, uint32_t expr) {
+    if (expr == VY_NONE)
+        return 1;
+    const vy_expr *e = &program->exprs.items[expr];
+    if (e->kind == VY_EXPR_OP)
+        return vy_expr_is_fixed(program, e->a) && vy_expr_is_fixed(program, e->b) && vy_expr_is_fixed(program, e->c);
+    return e->kind != VY_EXPR_LOAD && (e->kind != VY_EXPR_VARIABLE || !program->variables.items[e->a].is_mutable);
+}

@@ -65,16 +65,6 @@ static int is_fixed_variable(const planner *p, uint32_t expr) {
     return e->kind == VY_EXPR_VARIABLE && !p->program->variables.items[e->a].is_mutable;
 }
 
-/* Whether an expression has the same value wherever it is evaluated in its scope. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
-static int is_constant(const planner *p, uint32_t expr) {
-    if (expr == VY_NONE)
-        return 1;
-    const vy_expr *e = expr_at(p, expr);
-    if (e->kind == VY_EXPR_OP)
-        return is_constant(p, e->a) && is_constant(p, e->b) && is_constant(p, e->c);
-    return e->kind != VY_EXPR_LOAD && (e->kind != VY_EXPR_VARIABLE || is_fixed_variable(p, expr));
-}
-
 /* Takes one literal off a sum. Returns 0 if it is none. */
 static int take_literal(const planner *p, place *at) {
     const vy_expr *e = expr_at(p, at->base);
@@ -107,7 +97,7 @@ static place place_of(const planner *p, uint32_t expr) {
             while (take_literal(p, &inner))
                 ;
             if (!is_literal(p, inner.base) && !is_fixed_variable(p, inner.base))
-                return inner.base == p->definition[e->a] || !is_constant(p, inner.base) ? at : inner;
+                return inner.base == p->definition[e->a] || !vy_expr_is_fixed(p->program, inner.base) ? at : inner;
             at = inner;
         } else if (!take_literal(p, &at)) {
             return at;
@@ -116,28 +106,9 @@ static place place_of(const planner *p, uint32_t expr) {
     return at;
 }
 
-/* Whether two expressions of a block have one value: same trees over what cannot change. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+/* Whether two expressions of a block have one value: same trees over what cannot change. */
 static int is_same(const planner *p, uint32_t one, uint32_t other) {
-    if (one == VY_NONE || other == VY_NONE)
-        return one == other;
-    const vy_expr *a = expr_at(p, one), *b = expr_at(p, other);
-    if (a->kind != b->kind || a->type != b->type || a->op != b->op || a->axis != b->axis)
-        return 0;
-    switch ((vy_expr_kind)a->kind) {
-    case VY_EXPR_LITERAL:
-        return a->bits == b->bits;
-    case VY_EXPR_VARIABLE:
-        return a->a == b->a && !p->program->variables.items[a->a].is_mutable;
-    case VY_EXPR_LEN:
-    case VY_EXPR_MISALIGNMENT:
-        return a->a == b->a;
-    case VY_EXPR_BUILTIN:
-        return 1;
-    case VY_EXPR_OP:
-        return is_same(p, a->a, b->a) && is_same(p, a->b, b->b) && is_same(p, a->c, b->c);
-    default:
-        return 0;
-    }
+    return vy_expr_is_alike(p->program, one, other) && vy_expr_is_fixed(p->program, one);
 }
 
 /* The largest power of two, up to 2^8, that divides an expression of u32 for certain; as its exponent. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */

@@ -10,11 +10,9 @@
 
 enum {
     WARP = 32,
-    EVEN_STRIDE = 4, /* from neighbour to neighbour, at most: the bus carries so many times what is used */
-    STATEMENTS =
-        1
-        << 9, /* of programs that are looked at: the time of a larger one is not that of copies, and to look takes long */
-    INLINED = 1 << 12 /* the same with calls inlined */
+    EVEN_STRIDE = 4,  /* from neighbour to neighbour, at most: the bus carries so many times what is used */
+    STATEMENTS = 512, /* of programs that are looked at: larger ones take longer than copies do, and so does looking */
+    INLINED = 4096    /* the same with calls inlined */
 };
 
 /* Loads that are waited for one after the other: of a value, or before control comes to a place. */

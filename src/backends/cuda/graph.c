@@ -4,6 +4,7 @@
 #include "backends/cuda/launch.h"
 #include "backends/cuda/memory.h"
 #include "backends/cuda/pipeline.h"
+#include "backends/cuda/straight.h"
 #include "base/memory.h"
 
 vy_cuda_row vy_cuda_list_at(const vy_cuda_list *list, size_t index) {
@@ -28,23 +29,17 @@ static size_t record_size(const vy_cuda_kernel *kernel) {
     return sizeof(record) + ((size_t)kernel->param_bytes + 7) / 8 * 8;
 }
 
-static int can_be_part(const vy_cuda *cuda, const vy_cuda_row *row) {
-    const vy_cuda_kernel *kernel = &row->code->kernel;
-    if (vy_cuda_needs_control(kernel) || vy_cuda_needs_pieces(cuda, row->launch->groups) || row->launch->grid_buffer)
-        return 0;
-    for (uint32_t i = 0; i < row->code->buffer_count; i++)
-        if (row->bindings[i].kind != VYRE_RESOURCE_RESIDENT)
-            return 0;
-    return 1;
+static int can_be_part(const vy_cuda_row *row) {
+    return vy_cuda_is_straight(row->code, row->launch, row->bindings, NULL);
 }
 
 /* 0: it cannot be part of a graph. */
-static int pack(const vy_cuda *cuda, const vy_cuda_row *row, uint8_t *out) {
+static int pack(const vy_cuda_row *row, uint8_t *out) {
     vy_cu_address addresses[VY_LIMIT_BUFFERS];
     const vy_cuda_kernel *kernel = &row->code->kernel;
     size_t size = record_size(kernel);
     record head = {.kernel = kernel, .size = (uint32_t)size};
-    if (!can_be_part(cuda, row))
+    if (!can_be_part(row))
         return 0;
     for (uint32_t i = 0; i < row->code->buffer_count; i++)
         addresses[i] = vy_cuda_resident_address(row->bindings[i].resident.id) + row->bindings[i].offset;
@@ -62,11 +57,11 @@ typedef struct packer {
 } packer;
 
 /* As pack. */
-static int pack_next(const vy_cuda *cuda, packer *p, const vy_cuda_row *row) {
+static int pack_next(packer *p, const vy_cuda_row *row) {
     if (p->row.code != row->code || !vy_cuda_launches_alike(p->row.launch, row->launch)) {
         p->row = *row;
         p->size = record_size(&row->code->kernel);
-        return pack(cuda, row, p->bytes);
+        return pack(row, p->bytes);
     }
     if (p->row.bindings == row->bindings)
         return 1;
@@ -139,7 +134,7 @@ static int add_nodes(vy_cuda *cuda, vy_cuda_graph *g, const vy_cuda_list *list, 
     for (size_t i = 0; i < g->room; i++) {
         vy_cuda_row row = vy_cuda_list_at(list, from + i);
         node_params params;
-        if (!pack(cuda, &row, at))
+        if (!pack(&row, at))
             return -1;
         describe(at, &params);
         int is_behind = i >= g->chains;
@@ -170,7 +165,7 @@ static vy_cuda_graph *make(vy_cuda *cuda, const vy_cuda_list *list, size_t from,
     *result = -1;
     for (size_t i = 0; i < count; i++) {
         vy_cuda_row row = vy_cuda_list_at(list, from + i);
-        if (!can_be_part(cuda, &row))
+        if (!can_be_part(&row))
             return NULL;
     }
     vy_cuda_graph *g = vy_allocate_zero(sizeof *g);
@@ -308,7 +303,7 @@ static int update(vy_cuda *cuda, vy_cuda_graph *g, const vy_cuda_list *list, siz
     p.row.code = NULL; /* large, and filled late */
     for (size_t i = 0; i < g->count; i++) {
         vy_cuda_row row = vy_cuda_list_at(list, from + i);
-        if (!pack_next(cuda, &p, &row) || p.size > (size_t)(end - at))
+        if (!pack_next(&p, &row) || p.size > (size_t)(end - at))
             return -1;
         size_t size = p.size;
         if (memcmp(at, p.bytes, size) != 0) {
@@ -339,7 +334,7 @@ static vy_cuda_graph *find(vy_cuda *cuda, const vy_cuda_list *list, size_t from,
     uint64_t shape = shape_of(list, from, count, is_free);
     int is_known;
     *result = VY_CU_OK;
-    if (!pack(cuda, &row, first))
+    if (!pack(&row, first))
         return NULL;
     vy_cuda_graph *g = take(cuda, shape, chains_of(is_free), first, &is_known);
     if (!g)

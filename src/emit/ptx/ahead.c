@@ -60,7 +60,7 @@ static int is_about(const body *b, const vy_expr *condition, const vy_expr *load
     if (!condition || condition->kind != VY_EXPR_OP || condition->op != VYRE_OP_LT)
         return 0;
     const vy_expr *length = expr_at(b, condition->b);
-    return length->kind == VY_EXPR_LEN && length->a == load->a && vy_ptx_is_same(b->program, condition->a, load->b);
+    return length->kind == VY_EXPR_LEN && length->a == load->a && vy_expr_is_alike(b->program, condition->a, load->b);
 }
 
 static int can_be_ahead(body *b, const vy_expr *load) {

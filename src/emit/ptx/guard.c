@@ -149,39 +149,6 @@ int vy_ptx_assigns_itself_outside(const vy_ptx *e, const vy_stmt *s) {
     return is_sum && b->kind == VY_EXPR_VARIABLE && b->a == s->variable && is_zero_outside(p, x->a);
 }
 
-/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
-int vy_ptx_is_same(const vyre_program *p, uint32_t one, uint32_t other) {
-    if (one == VY_NONE || other == VY_NONE)
-        return one == other;
-    const vy_expr *a = &p->exprs.items[one], *b = &p->exprs.items[other];
-    if (a->kind != b->kind || a->type != b->type || a->op != b->op || a->axis != b->axis)
-        return 0;
-    switch ((vy_expr_kind)a->kind) {
-    case VY_EXPR_LITERAL:
-        return a->bits == b->bits;
-    case VY_EXPR_VARIABLE:
-    case VY_EXPR_LEN:
-        return a->a == b->a;
-    case VY_EXPR_BUILTIN:
-        return 1;
-    case VY_EXPR_OP:
-        return vy_ptx_is_same(p, a->a, b->a) && vy_ptx_is_same(p, a->b, b->b) && vy_ptx_is_same(p, a->c, b->c);
-    default:
-        return 0;
-    }
-}
-
-/* Whether nothing in an expression ever changes. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
-static int is_fixed(const vyre_program *p, uint32_t expr) {
-    const vy_expr *x = &p->exprs.items[expr];
-    if (x->kind == VY_EXPR_VARIABLE)
-        return !p->variables.items[x->a].is_mutable;
-    if (x->kind != VY_EXPR_OP)
-        return x->kind != VY_EXPR_LOAD;
-    unsigned arity = vyre_op_get((vyre_op)x->op)->arity;
-    return is_fixed(p, x->a) && (arity < 2 || is_fixed(p, x->b)) && (arity < 3 || is_fixed(p, x->c));
-}
-
 static int is_order(const vy_expr *x) {
     return x->kind == VY_EXPR_OP && (x->op == VYRE_OP_LT || x->op == VYRE_OP_GT);
 }
@@ -198,9 +165,9 @@ static int excludes(const vyre_program *p, const vy_stmt *s) {
     const vy_expr *first = &p->exprs.items[s->a], *second = &p->exprs.items[inner->a];
     if (!(is_order(first) && is_equality(second)) && !(is_equality(first) && is_order(second)))
         return 0;
-    int is_about_the_same = (vy_ptx_is_same(p, first->a, second->a) && vy_ptx_is_same(p, first->b, second->b)) ||
-                            (vy_ptx_is_same(p, first->a, second->b) && vy_ptx_is_same(p, first->b, second->a));
-    return is_about_the_same && is_fixed(p, s->a); /* the first branch changes nothing of it */
+    int is_about_the_same = (vy_expr_is_alike(p, first->a, second->a) && vy_expr_is_alike(p, first->b, second->b)) ||
+                            (vy_expr_is_alike(p, first->a, second->b) && vy_expr_is_alike(p, first->b, second->a));
+    return is_about_the_same && vy_expr_is_fixed(p, s->a); /* the first branch changes nothing of it */
 }
 
 int vy_ptx_if_guarded(vy_ptx *e, uint32_t index, const vy_stmt *s) {
