@@ -70,8 +70,8 @@ typedef struct vyre_launch {
     size_t param_count;
     const uint64_t *elements; /* element count of every buffer, in declaration order */
     size_t buffer_count;
-    uint32_t groups
-        [3]; /* workgroups; none is 0 (an empty grid never reaches a backend), unless grid_buffer says where they are */
+    /* Workgroups; none is 0 (an empty grid never reaches a backend), unless grid_buffer says where they are. */
+    uint32_t groups[3];
     uint64_t deadline_ns;   /* CLOCK_MONOTONIC; 0 = none */
     const uint32_t *cancel; /* becomes non-zero (atomically) when the caller cancels; NULL = cannot be cancelled */
     const char *label;      /* "" if none */
