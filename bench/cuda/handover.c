@@ -1,12 +1,13 @@
 /* What of a dispatch on a resident buffer is not the driver's: a backend of its own, with clocks between it and the driver, so that launching and waiting, which differ from one time to the next by more
- * than all of ours, are not in the figure. */
+ * than all of ours, are not in the figure. And what the driver takes for the same launch: called by hand with a stream and a kernel of its own, called by hand with those of ours, and called by ours. */
 #include "extras.h"
 
 #include "backends/cuda/api.h"
 
 #include <stdio.h>
+#include <string.h>
 
-enum { DISPATCHES = 20, BYTES = 256 };
+enum { DISPATCHES = 20, BYTES = 256, CALLS = 1000 };
 
 static const char group[] = "host's part of a dispatch on a resident buffer";
 
@@ -14,13 +15,39 @@ static const char group[] = "host's part of a dispatch on a resident buffer";
 typedef enum moment { CALLED, LAUNCHING, LAUNCHED, WAITING, WAITED, RETURNED, MOMENTS } moment;
 static double moments[MOMENTS];
 static vy_cuda_api real; /* as the driver has it */
+/* What ours launched last. */
+static struct {
+    vy_cu_function function;
+    vy_cu_stream stream;
+    unsigned grid[3], block[3], shared_bytes;
+    uint8_t params[64];
+    size_t size;
+} seen;
+
+static void look(vy_cu_function function, const unsigned grid[3], const unsigned block[3], unsigned shared_bytes,
+                 vy_cu_stream stream, void **extra) {
+    seen.function = function, seen.stream = stream, seen.shared_bytes = shared_bytes;
+    memcpy(seen.grid, grid, sizeof seen.grid);
+    memcpy(seen.block, block, sizeof seen.block);
+    seen.size = *(const size_t *)extra[3];
+    if (seen.size <= sizeof seen.params)
+        memcpy(seen.params, extra[1], seen.size);
+}
 
 static int launch(vy_cu_function function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                   unsigned shared_bytes, vy_cu_stream stream, void **params, void **extra) {
     moments[LAUNCHING] = suite_now();
     int result = real.launch(function, gx, gy, gz, bx, by, bz, shared_bytes, stream, params, extra);
     moments[LAUNCHED] = suite_now();
+    if (!seen.function)
+        look(function, (const unsigned[]){gx, gy, gz}, (const unsigned[]){bx, by, bz}, shared_bytes, stream, extra);
     return result;
+}
+
+static int launch_seen(void) {
+    void *extra[] = {VY_CU_PARAMS_BYTES, seen.params, VY_CU_PARAMS_SIZE, &seen.size, VY_CU_PARAMS_END};
+    return real.launch(seen.function, seen.grid[0], seen.grid[1], seen.grid[2], seen.block[0], seen.block[1],
+                       seen.block[2], seen.shared_bytes, seen.stream, NULL, extra);
 }
 
 static int synchronize(vy_cu_stream stream) {
@@ -46,11 +73,34 @@ typedef struct rig {
     double clock; /* what looking at it takes */
 } rig;
 
-typedef enum figure_of { BARE, OURS, BEFORE, AFTER, OWN, FIGURES } figure_of;
-static const char *const names[FIGURES] = {
-    [BARE] = "bare: until cuLaunchKernel has returned", [OURS] = "ours: until cuLaunchKernel has returned",
-    [BEFORE] = "ours: until cuLaunchKernel is called",  [AFTER] = "ours: from there to the wait, and behind it",
-    [OWN] = "ours: all that is not the driver's",
+/* `BOTH`: from the call of cuLaunchKernel until the wait is over, which is the driver's, but for what is done between the two. */
+typedef enum figure_of {
+    BARE,
+    BARE_BOTH,
+    SAME,
+    SAME_BOTH,
+    OURS,
+    OURS_BOTH,
+    LAUNCH,
+    BEFORE,
+    AFTER,
+    OWN,
+    FIGURES
+} figure_of;
+static const struct {
+    const char *name;
+    int against; /* + 1; 0: nothing */
+} figures[FIGURES] = {
+    [BARE] = {"bare: until cuLaunchKernel has returned", 0},
+    [BARE_BOTH] = {"bare: from cuLaunchKernel to the end of the wait", 0},
+    [SAME] = {"bare, with kernel and stream of ours: until cuLaunchKernel has returned", BARE + 1},
+    [SAME_BOTH] = {"bare, with kernel and stream of ours: from cuLaunchKernel to the end of the wait", BARE_BOTH + 1},
+    [OURS] = {"ours: until cuLaunchKernel has returned", BARE + 1},
+    [OURS_BOTH] = {"ours: from cuLaunchKernel to the end of the wait", BARE_BOTH + 1},
+    [LAUNCH] = {"ours: cuLaunchKernel", BARE + 1},
+    [BEFORE] = {"ours: until cuLaunchKernel is called", 0},
+    [AFTER] = {"ours: from there to the wait, and behind it", 0},
+    [OWN] = {"ours: all that is not the driver's", 0},
 };
 
 static double cost_of_clock(void) {
@@ -66,7 +116,14 @@ static double between(const rig *r, moment from, moment to) {
     return moments[to] - moments[from] - r->clock;
 }
 
-static int measure_bare(const rig *r, double *sum) {
+static int wait_for(vy_cu_stream stream) {
+    moments[WAITING] = suite_now();
+    int result = real.stream_synchronize(stream);
+    moments[WAITED] = suite_now();
+    return result == 0;
+}
+
+static int measure_bare(rig *r, double *sum) {
     cu_driver *cu = r->bench.cu;
     cu->context_set(cu->context);
     for (int i = -1; i < DISPATCHES; i++) {
@@ -74,10 +131,29 @@ static int measure_bare(const rig *r, double *sum) {
         if (bench_launch_tiny(&r->bench, &r->params))
             return 0;
         moments[LAUNCHED] = suite_now();
-        if (cu->stream_synchronize(cu->stream))
+        if (!wait_for(cu->stream))
             return 0;
-        if (i >= 0)
-            sum[BARE] += between(r, CALLED, LAUNCHED);
+        if (i < 0)
+            continue;
+        sum[BARE] += between(r, CALLED, LAUNCHED);
+        sum[BARE_BOTH] += between(r, CALLED, LAUNCHED) + between(r, LAUNCHED, WAITING) + between(r, WAITING, WAITED);
+    }
+    return 1;
+}
+
+static int measure_same(rig *r, double *sum) {
+    r->bench.cu->context_set(r->bench.cu->context);
+    for (int i = -1; i < DISPATCHES; i++) {
+        moments[CALLED] = suite_now();
+        if (launch_seen())
+            return 0;
+        moments[LAUNCHED] = suite_now();
+        if (!wait_for(seen.stream))
+            return 0;
+        if (i < 0)
+            continue;
+        sum[SAME] += between(r, CALLED, LAUNCHED);
+        sum[SAME_BOTH] += between(r, CALLED, LAUNCHED) + between(r, LAUNCHED, WAITING) + between(r, WAITING, WAITED);
     }
     return 1;
 }
@@ -93,33 +169,57 @@ static int measure_ours(rig *r, double *sum) {
             return 0;
         if (i < 0)
             continue;
-        double before = between(r, CALLED, LAUNCHING);
-        double after = between(r, LAUNCHED, WAITING) + between(r, WAITED, RETURNED);
-        sum[OURS] += before + between(r, LAUNCHING, LAUNCHED);
+        double before = between(r, CALLED, LAUNCHING), launching = between(r, LAUNCHING, LAUNCHED);
+        double behind = between(r, LAUNCHED, WAITING), after = behind + between(r, WAITED, RETURNED);
+        sum[OURS] += before + launching, sum[LAUNCH] += launching;
+        sum[OURS_BOTH] += launching + behind + between(r, WAITING, WAITED);
         sum[BEFORE] += before, sum[AFTER] += after, sum[OWN] += before + after;
     }
     return 1;
 }
 
+/* What ours asks of the driver beside, alone. */
+static double context_seconds(void) {
+    vy_cu_context context;
+    double start = suite_now();
+    for (int i = 0; i < CALLS; i++)
+        real.context_current(&context);
+    return (suite_now() - start) / CALLS;
+}
+
+/* Forwards and backwards, so that none always follows the same one. */
+static int take_turns(rig *r, int round, double *sum) {
+    static int (*const ways[])(rig *, double *) = {measure_ours, measure_bare, measure_same};
+    enum { WAYS = sizeof ways / sizeof *ways };
+    int good = 1;
+    for (int i = 0; i < WAYS && good; i++)
+        good = ways[round & 1 ? WAYS - 1 - i : i](r, sum);
+    return good;
+}
+
 static void measure(rig *r, report *report, int rounds) {
-    static double times[FIGURES][TURNS], bare[TURNS];
-    for (int round = -1; round < rounds; round++) {
+    static double times[FIGURES][TURNS], others[FIGURES][TURNS], context[TURNS];
+    memset(&seen, 0, sizeof seen); /* there were others, to find out what the device computes */
+    for (int round = -2; round < rounds; round++) {
         double sum[FIGURES] = {0};
-        int good =
-            round & 1 ? measure_ours(r, sum) && measure_bare(r, sum) : measure_bare(r, sum) && measure_ours(r, sum);
-        if (!good) {
+        if (!take_turns(r, round, sum) || seen.size > sizeof seen.params) {
             printf("SKIP %s: a dispatch failed\n", group);
             return;
         }
         for (int f = 0; round >= 0 && f < FIGURES; f++)
-            times[f][round] = sum[f] / DISPATCHES;
+            times[f][round] = others[f][round] = sum[f] / DISPATCHES;
         if (round >= 0)
-            bare[round] = times[BARE][round];
+            context[round] = context_seconds();
     }
-    suite_extra(report, group, names[BARE], "s", times[BARE], rounds);
-    suite_extra_against(report, group, names[OURS], "s", times[OURS], rounds, names[BARE], bare);
-    for (int f = BEFORE; f < FIGURES; f++)
-        suite_extra(report, group, names[f], "s", times[f], rounds);
+    for (int f = 0; f < FIGURES; f++) { /* reporting sorts */
+        int against = figures[f].against - 1;
+        if (against >= 0)
+            suite_extra_against(report, group, figures[f].name, "s", times[f], rounds, figures[against].name,
+                                others[against]);
+        else
+            suite_extra(report, group, figures[f].name, "s", times[f], rounds);
+    }
+    suite_extra(report, group, "ours: of which cuCtxGetCurrent", "s", context, rounds);
 }
 
 static int prepare(rig *r) {
