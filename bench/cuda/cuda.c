@@ -1,6 +1,8 @@
 /* CUDA C as two versions of the suite: the OpenCL kernels as nvcc compiles them, step by step, and kernels by hand with launches of their own. */
 #include "cuda.h"
 
+#include "../suite/ours.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,9 +41,18 @@ static void close_version(void) {
 
 /* ---- jobs ---- */
 
+static void end_line(cuda_job *j) {
+    if (j->executable)
+        cu->graph_executable_free(j->executable);
+    if (j->graph)
+        cu->graph_free(j->graph);
+    j->executable = j->graph = NULL;
+}
+
 static void discard(void *self) {
     cuda_job *j = self;
     cu->context_set(cu->context);
+    end_line(j);
     for (size_t i = 0; i < ARRAYS; i++) {
         if (j->arrays[i])
             cu->memory_free(j->arrays[i]);
@@ -111,6 +122,41 @@ static double run_on_clock(cuda_job *j, launcher *launch) {
     return milliseconds * 1e-3;
 }
 
+/* A chain, as a stream is, and once through it. */
+static int make_line(cuda_job *j, launcher *launch, int repeats) {
+    enum { RELAXED = 2 };
+    int error = 0;
+    end_line(j);
+    j->line_repeats = repeats;
+    if (cu->capture_begin(cu->stream, RELAXED))
+        return 0;
+    for (int i = 0; i < repeats && !error; i++)
+        error = launch(j);
+    if (cu->capture_end(cu->stream, &j->graph) || error)
+        return 0;
+    return cu->graph_instantiate(&j->executable, j->graph, 0) == 0 &&
+           cu->graph_launch(j->executable, cu->stream) == 0 && cu->stream_synchronize(cu->stream) == 0;
+}
+
+static double run_in_line(cuda_job *j, launcher *launch, int repeats) {
+    enum { TRIES = 8 };
+    cu->context_set(cu->context);
+    if (j->line_repeats != repeats && !make_line(j, launch, repeats))
+        return -1;
+    for (int i = 0; i < TRIES && j->executable && suite_hold(NULL, j->work->step_count * (size_t)repeats); i++) {
+        float milliseconds = -1;
+        if (cu->event_record(cu->start, cu->stream) || cu->graph_launch(j->executable, cu->stream) ||
+            cu->event_record(cu->end, cu->stream))
+            return -1;
+        double handed_over = suite_now();
+        if (cu->event_synchronize(cu->end) || cu->event_elapsed(&milliseconds, cu->start, cu->end))
+            return -1;
+        if (suite_was_held(handed_over))
+            return milliseconds * 1e-3 / repeats;
+    }
+    return -1;
+}
+
 /* ---- in the shape of ours ---- */
 
 enum { STEPS = 512 };
@@ -154,6 +200,10 @@ static int run_same(void *job) {
 
 static double clock_same(void *job) {
     return run_on_clock(job, launch_same);
+}
+
+static double line_same(void *job, int repeats) {
+    return run_in_line(job, launch_same, repeats);
 }
 
 /* ---- by hand ---- */
@@ -215,7 +265,11 @@ static double clock_hand(void *job) {
     return run_on_clock(job, launch_hand);
 }
 
-const runner suite_cuda_same = {"cuda-same", "CUDA C, same shape", open_same, prepare_same, reset, run_same, array_of,
-                                discard,     close_version,        clock_same};
-const runner suite_cuda = {"cuda",   "CUDA C", open_hand, prepare_hand,  reset,
-                           run_hand, array_of, discard,   close_version, clock_hand};
+static double line_hand(void *job, int repeats) {
+    return run_in_line(job, launch_hand, repeats);
+}
+
+const runner suite_cuda_same = {"cuda-same", "CUDA C, same shape", open_same,  prepare_same, reset, run_same, array_of,
+                                discard,     close_version,        clock_same, line_same};
+const runner suite_cuda = {"cuda",   "CUDA C", open_hand,     prepare_hand, reset,    run_hand,
+                           array_of, discard,  close_version, clock_hand,   line_hand};

@@ -13,7 +13,9 @@ typedef struct cuda_job {
     void *functions[8]; /* as `prepare` found them */
     cu_address scratch; /* of the kernel's own */
     size_t scratch_size;
-    unsigned variant;  /* of the launch */
+    unsigned variant;         /* of the launch */
+    void *graph, *executable; /* of `line_repeats` runs one after the other */
+    int line_repeats;
     uint32_t n, count; /* for params: addresses of these are given to launches */
 } cuda_job;
 

@@ -193,9 +193,13 @@ static double run_on_clock(void *self) {
     return suite_ours.run_on_clock(((tuned_job *)self)->ours);
 }
 
+static double run_in_line(void *self, int repeats) {
+    return suite_ours.run_in_line(((tuned_job *)self)->ours, repeats);
+}
+
 static const void *array_of(void *self, size_t index) {
     return suite_ours.array(((tuned_job *)self)->ours, index);
 }
 
-const runner suite_ours_hand = {"ours-hand", "ours, by hand", open_tuned, prepare,     reset,
-                                run,         array_of,        discard,    close_tuned, run_on_clock};
+const runner suite_ours_hand = {"ours-hand", "ours, by hand", open_tuned,  prepare,      reset,      run,
+                                array_of,    discard,         close_tuned, run_on_clock, run_in_line};

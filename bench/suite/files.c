@@ -38,12 +38,18 @@ int suite_is_busy(const report *r) {
     return r->load > 0.5 && r->load > 0.1 * r->cores;
 }
 
+const statistic *suite_statistic_of(const row *row, version v, figure figure) {
+    return figure == FIGURE_REPEATED ? &row->repeated[v] : figure == FIGURE_DEVICE ? &row->device[v] : &row->times[v];
+}
+
 double suite_figure(const row *row, version v, figure figure) {
-    const statistic *s = figure == FIGURE_DEVICE ? &row->device[v] : &row->times[v];
+    const statistic *s = suite_statistic_of(row, v, figure);
     return !s->samples ? 0 : figure == FIGURE_BEST ? s->min : s->median;
 }
 
 double suite_ratio(const row *row, const pairing *c, figure figure) {
+    if (figure == FIGURE_REPEATED)
+        return row->ratios[c - suite_pairings].median;
     double theirs = suite_figure(row, c->theirs, figure), mine = suite_figure(row, c->mine, figure);
     return theirs > 0 && mine > 0 ? theirs / mine : 0;
 }

@@ -207,6 +207,20 @@ static void measure_on_clock(const work *w, void *const *jobs, const options *o,
         row->device[v] = suite_statistic(times[v], counts[v]);
 }
 
+static void print_repeated(const row *row) {
+    if (row->repeated[VERSION_OURS].samples)
+        printf("  in line by %d:", row->repeats);
+    for (int v = 0; v < VERSION_COUNT; v++)
+        if (row->repeated[v].samples)
+            printf("%s %s %.3f us", v ? "," : "", suite_runners[v]->title, row->repeated[v].median * 1e6);
+    for (int k = 0; k < PAIRINGS; k++) {
+        const quartiles *q = &row->ratios[k];
+        if (q->median > 0)
+            printf("; %s / %s x%.3f (%.3f to %.3f)", suite_runners[suite_pairings[k].theirs]->title,
+                   suite_runners[suite_pairings[k].mine]->title, q->median, q->low, q->high);
+    }
+}
+
 static void print_row(const row *row, int good, int check_only) {
     printf("%-11s %-7s %10zu", row->kernel->name, row->size, row->n);
     for (int v = 0; v < VERSION_COUNT; v++)
@@ -225,6 +239,7 @@ static void print_row(const row *row, int good, int check_only) {
     for (int v = 0; v < VERSION_COUNT; v++)
         if (row->device[v].samples)
             printf("%s %s %.2f us", v ? "," : "  device:", suite_runners[v]->title, row->device[v].median * 1e6);
+    print_repeated(row);
     printf("\n");
     fflush(stdout);
 }
@@ -267,6 +282,8 @@ static int run_row(const kernel *kernel, int size, const options *o, const int *
         measure(&w, jobs, o, row);
     if (!o->check && o->device)
         measure_on_clock(&w, jobs, o, row);
+    if (!o->check && o->device)
+        suite_measure_repeated(&w, jobs, o->quick, row);
     print_row(row, good, o->check);
     for (int v = 0; v < VERSION_COUNT; v++)
         if (jobs[v])
@@ -378,6 +395,10 @@ static void print_summary(const report *r) {
         if (count)
             printf("geometric mean over %zu rows by the device's clock: %s is %.3f times as fast as %s\n", count, mine,
                    mean, theirs);
+        mean = suite_geometric_mean(r, c, NULL, FIGURE_REPEATED, &count);
+        if (count)
+            printf("geometric mean over %zu rows by the device's clock, in line: %s is %.3f times as fast as %s\n",
+                   count, mine, mean, theirs);
     }
 }
 

@@ -265,7 +265,8 @@ double suite_opencl_empty(int dispatches) {
     return good ? seconds : -1;
 }
 
-const runner suite_opencl = {"opencl", "PoCL", open_opencl, prepare, reset, run, array_of, discard, close_opencl, NULL};
+const runner suite_opencl = {"opencl", "PoCL",  open_opencl,  prepare, reset, run,
+                             array_of, discard, close_opencl, NULL,    NULL};
 
 #else
 

@@ -82,4 +82,5 @@ static const void *array_of(void *self, size_t index) {
 
 static void close_plain(void) {}
 
-const runner suite_plain = {"c", "plain C", open_plain, prepare, reset, run, array_of, discard, close_plain, NULL};
+const runner suite_plain = {"c",      "plain C", open_plain,  prepare, reset, run,
+                            array_of, discard,   close_plain, NULL,    NULL};

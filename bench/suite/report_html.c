@@ -75,8 +75,10 @@ static void head(FILE *to, const report *r) {
           to);
 }
 
-static const char *const figure_names[] = {
-    [FIGURE_MEDIAN] = "medians", [FIGURE_BEST] = "best times", [FIGURE_DEVICE] = "the device's clock"};
+static const char *const figure_names[] = {[FIGURE_MEDIAN] = "medians",
+                                           [FIGURE_BEST] = "best times",
+                                           [FIGURE_DEVICE] = "the device's clock, single runs",
+                                           [FIGURE_REPEATED] = "the device's clock, runs in line"};
 
 static void means(FILE *to, const report *r, figure figure) {
     static const char *const sizes[] = {"small", "medium", "large", NULL};
@@ -149,6 +151,14 @@ static void cell(FILE *to, const statistic *s, const char *problem) {
     fprintf(to, "\">%s</td>", problem[0] ? "<span class=\"bad\">failed</span>" : "–");
 }
 
+static void ratio_cell(FILE *to, const row *row, int pairing, figure figure, double ratio) {
+    const quartiles *q = &row->ratios[pairing];
+    fprintf(to, "<td class=\"%s\"", ratio < 1 ? "bad" : "good");
+    if (figure == FIGURE_REPEATED)
+        fprintf(to, " title=\"quartiles %.3f and %.3f, %d runs in line\"", q->low, q->high, row->repeats);
+    fprintf(to, ">%.2f</td>", ratio);
+}
+
 static void rows(FILE *to, const report *r, figure figure) {
     fprintf(to, "<h2>Times, by %s</h2>\n<table><tr><th>kernel</th><th>size</th><th>n</th>", figure_names[figure]);
     for (int v = 0; v < VERSION_COUNT; v++)
@@ -164,13 +174,13 @@ static void rows(FILE *to, const report *r, figure figure) {
         fprintf(to, "<tr><td>%s</td><td>%s</td><td>%zu</td>", row->kernel->name, row->size, row->n);
         for (int v = 0; v < VERSION_COUNT; v++)
             if (is_shown(r, v))
-                cell(to, figure == FIGURE_DEVICE ? &row->device[v] : &row->times[v], row->problems[v]);
+                cell(to, suite_statistic_of(row, (version)v, figure), row->problems[v]);
         for (int k = 0; k < PAIRINGS; k++) {
             double ratio = suite_ratio(row, &suite_pairings[k], figure);
             if (!is_held(r, &suite_pairings[k]))
                 continue;
             if (ratio > 0)
-                fprintf(to, "<td class=\"%s\">%.2f</td>", ratio < 1 ? "bad" : "good", ratio);
+                ratio_cell(to, row, k, figure, ratio);
             else
                 fputs("<td class=\"dim\">–</td>", to);
         }
@@ -241,17 +251,25 @@ static void timeline(FILE *to, const report *r, const char *picture) {
     fputs("</svg>\n", to);
 }
 
+static int is_measured(const report *r, figure figure) {
+    for (size_t i = 0; i < r->row_count; i++)
+        if (suite_statistic_of(&r->rows[i], VERSION_OURS, figure)->samples)
+            return 1;
+    return 0;
+}
+
 int suite_write_html(const report *r, const char *path) {
     FILE *to = fopen(path, "w");
-    size_t on_clock = 0;
     if (!to)
         return 0;
     head(to, r);
-    for (size_t i = 0; i < r->row_count; i++)
-        on_clock += r->rows[i].device[VERSION_OURS].samples > 0;
-    if (on_clock) {
+    if (is_measured(r, FIGURE_REPEATED)) {
+        means(to, r, FIGURE_REPEATED);
+        picture(to, r, FIGURE_REPEATED);
+        rows(to, r, FIGURE_REPEATED);
+    }
+    if (is_measured(r, FIGURE_DEVICE)) {
         means(to, r, FIGURE_DEVICE);
-        picture(to, r, FIGURE_DEVICE);
         rows(to, r, FIGURE_DEVICE);
     }
     means(to, r, FIGURE_MEDIAN);

@@ -45,6 +45,23 @@ static void machine(FILE *to, const report *r) {
     fputs("},\n ", to);
 }
 
+/* Of neighbours among repeated runs. */
+static void ratios(FILE *to, const row *row) {
+    int count = 0;
+    for (int k = 0; k < PAIRINGS; k++) {
+        char name[64];
+        const pairing *c = &suite_pairings[k];
+        if (row->ratios[k].median <= 0)
+            continue;
+        if (!count++)
+            fprintf(to, ", \"ratios\": {\"repeats\": %d", row->repeats);
+        snprintf(name, sizeof name, "%s over %s", suite_runners[c->theirs]->id, suite_runners[c->mine]->id);
+        paired(to, name, &row->ratios[k]);
+    }
+    if (count)
+        fputc('}', to);
+}
+
 static void rows(FILE *to, const report *r) {
     fputs("\"kernels\": [", to);
     for (size_t i = 0; i < r->row_count; i++) {
@@ -60,11 +77,16 @@ static void rows(FILE *to, const report *r) {
                 fprintf(to, ", \"%s_device\": ", suite_runners[v]->id);
                 figures(to, &row->device[v]);
             }
+            if (row->repeated[v].samples) {
+                fprintf(to, ", \"%s_repeated\": ", suite_runners[v]->id);
+                figures(to, &row->repeated[v]);
+            }
             if (row->problems[v][0]) {
                 fprintf(to, ", \"%s_problem\": ", suite_runners[v]->id);
                 string(to, row->problems[v]);
             }
         }
+        ratios(to, row);
         fputc('}', to);
     }
     fputs("],\n ", to);
@@ -87,6 +109,9 @@ static void means(FILE *to, const report *r) {
             mean = suite_geometric_mean(r, c, sizes[i], FIGURE_DEVICE, &count);
             if (count)
                 fprintf(to, ", \"by_device\": %.4g", mean);
+            mean = suite_geometric_mean(r, c, sizes[i], FIGURE_REPEATED, &count);
+            if (count)
+                fprintf(to, ", \"by_repeated\": %.4g", mean);
             fputc('}', to);
         }
         fputc('}', to);

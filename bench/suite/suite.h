@@ -109,6 +109,8 @@ typedef struct runner {
     void (*discard)(void *job);
     void (*close)(void);
     double (*run_on_clock)(void *job); /* a run by the device's clock, in seconds; < 0: not known. NULL: never */
+    /* The same of so many runs one after the other, each seeing what those before wrote, and all in the device's queue before the first begins: their mean. */
+    double (*run_in_line)(void *job, int repeats);
 } runner;
 
 extern const runner suite_ours, suite_plain, suite_opencl, suite_vulkan, suite_cuda_same, suite_cuda, suite_ours_hand;
@@ -147,7 +149,10 @@ typedef struct row {
     const char *size; /* "small", … */
     double bytes;
     statistic times[VERSION_COUNT];
-    statistic device[VERSION_COUNT];      /* by the device's clock */
+    statistic device[VERSION_COUNT];   /* by the device's clock, single runs */
+    statistic repeated[VERSION_COUNT]; /* by the device's clock, a run of `repeats` in line */
+    int repeats;
+    quartiles ratios[PAIRINGS];           /* theirs over mine, of neighbours of `repeated`; median 0: none */
     char problems[VERSION_COUNT][REASON]; /* why there is no time, "" if nothing is to be said */
 } row;
 
@@ -186,10 +191,12 @@ typedef struct report {
 int suite_is_busy(const report *r);
 
 /* How many times faster mine is than theirs, as a geometric mean over rows that have both; size NULL: all sizes. 0 if there are none. By medians, or
- * by the best times, which say more on a machine that others use too, or by the device's clock. */
-typedef enum figure { FIGURE_MEDIAN, FIGURE_BEST, FIGURE_DEVICE } figure;
+ * by the best times, which say more on a machine that others use too, or by the device's clock: of single runs, or of repeated ones, neighbour by neighbour. */
+typedef enum figure { FIGURE_MEDIAN, FIGURE_BEST, FIGURE_DEVICE, FIGURE_REPEATED } figure;
 double suite_geometric_mean(const report *r, const pairing *c, const char *size, figure figure, size_t *count);
 
+/* The statistic a figure is taken of. */
+const statistic *suite_statistic_of(const row *row, version v, figure figure);
 /* What the figure compares of a row; 0 if it is not there. */
 double suite_figure(const row *row, version v, figure figure);
 /* Theirs over mine of a row; 0 if one of them is not there. */
@@ -201,6 +208,9 @@ void suite_extra_against(report *r, const char *group, const char *name, const c
 /* What an extra says of the two: "adds 0.12 us (0.10 to 0.15), x1.013 of ..."; "" if there is nothing to compare with. */
 void suite_say_against(const extra *e, const char *micro, char *to, size_t room);
 void suite_span(report *r, const char *picture, const char *lane, const char *name, double start, double end);
+
+/* Fills in `repeated` and `ratios`; single runs were measured before. */
+void suite_measure_repeated(const work *w, void *const *jobs, int is_quick, row *row);
 
 /* The names of versions in files and on pages. */
 extern const runner *const suite_runners[VERSION_COUNT];

@@ -441,8 +441,8 @@ double suite_vulkan_empty(int dispatches) {
     return good ? seconds : -1;
 }
 
-const runner suite_vulkan = {"vulkan", "lavapipe", open_vulkan, prepare,      reset,
-                             run,      array_of,   discard,     close_vulkan, NULL};
+const runner suite_vulkan = {"vulkan", "lavapipe", open_vulkan,  prepare, reset, run,
+                             array_of, discard,    close_vulkan, NULL,    NULL};
 
 #else
 
