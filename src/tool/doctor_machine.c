@@ -105,8 +105,12 @@ void doctor_look_at_limits(doctor *d) {
     X("VYRE_CPU_STREAM")                                                                                               \
     X("VYRE_CPU_THREADS")                                                                                              \
     X("VYRE_CPU_WIDTH")                                                                                                \
+    X("VYRE_CUDA_DIRECT")                                                                                              \
+    X("VYRE_CUDA_EARLY")                                                                                               \
+    X("VYRE_CUDA_INDIRECT")                                                                                            \
     X("VYRE_CUDA_LIBRARY")                                                                                             \
     X("VYRE_CUDA_PROBE")                                                                                               \
+    X("VYRE_CUDA_TOGETHER")                                                                                            \
     X("VYRE_PERF_MAP")                                                                                                 \
     X("VYRE_GDB")
 

@@ -85,6 +85,12 @@ typedef struct vy_cu_kernel_node {
     void *kernel, *context; /* not needed where there is a function */
 } vy_cu_kernel_node;
 
+/* How one node depends on another. All 0: it begins when that has ended. */
+typedef struct vy_cu_edge {
+    unsigned char from_port, to_port, type, reserved[5];
+} vy_cu_edge;
+enum { VY_CU_PORT_PROGRAMMATIC = 1, VY_CU_EDGE_PROGRAMMATIC = 1 };
+
 /* X(NEED, name, symbol, parameters, arguments). The last says the parameters' names, for who stands between. NEED: REQUIRED, or OPTIONAL and then NULL where the driver does not have it. */
 #define VY_CUDA_CALLS(X)                                                                                               \
     X(REQUIRED, init, "cuInit", (unsigned flags), (flags))                                                             \
@@ -181,6 +187,10 @@ typedef struct vy_cu_kernel_node {
       (vy_cu_graph_node * node, vy_cu_graph graph, const vy_cu_graph_node *before, size_t before_count,                \
        const vy_cu_kernel_node *kernel),                                                                               \
       (node, graph, before, before_count, kernel))                                                                     \
+    X(OPTIONAL, graph_link, "cuGraphAddDependencies_v2",                                                               \
+      (vy_cu_graph graph, const vy_cu_graph_node *from, const vy_cu_graph_node *to, const vy_cu_edge *edges,           \
+       size_t count),                                                                                                  \
+      (graph, from, to, edges, count))                                                                                 \
     X(OPTIONAL, graph_instantiate, "cuGraphInstantiateWithFlags",                                                      \
       (vy_cu_graph_exec * exec, vy_cu_graph graph, unsigned long long flags), (exec, graph, flags))                    \
     X(OPTIONAL, graph_set, "cuGraphExecKernelNodeSetParams_v2",                                                        \

@@ -11,7 +11,7 @@
 #include "transform/grid_base.h"
 
 #define VY_CUDA_MAGIC "vyrecuda"
-enum { VY_CUDA_FORMAT = 2 };
+enum { VY_CUDA_FORMAT = 3 };
 
 typedef struct vy_cuda_header {
     char magic[8]; /* VY_CUDA_MAGIC, without its end */
@@ -23,6 +23,7 @@ typedef struct vy_cuda_header {
     uint8_t reports, polls; /* it has traps; it asks whether it is to end. Neither: it needs no control block */
     uint8_t meets;    /* it has grid barriers: launched only where all its blocks run at the same time (together.h) */
     uint8_t indirect; /* its grid lies in device memory (indirect.h) */
+    uint8_t early;    /* it waits for what it depends on, and may begin before that has ended (graph.h) */
     char entry[VY_LIMIT_NAME + 8];
     uint64_t image_bytes; /* behind the header */
     uint64_t other_bytes; /* behind the image: 0, or another object, of the kernel whose grid lies in device memory */

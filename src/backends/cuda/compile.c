@@ -22,9 +22,9 @@ static void look_for_control(const vyre_program *legal, vy_cuda_lowered *out) {
     }
 }
 
-static vyre_status lower(vyre_program *program, uint32_t architecture, uint64_t exact, int cancellable, int may_widen,
-                         int by_rows, int indirect, vy_cuda_lowered *out, vyre_error *error) {
-    const vy_ptx_prepare_options options = {.architecture = architecture,
+static vyre_status lower(vyre_program *program, const vy_ptx_options *how, uint64_t exact, int cancellable,
+                         int may_widen, vy_cuda_lowered *out, vyre_error *error) {
+    const vy_ptx_prepare_options options = {.architecture = how->architecture,
                                             .inexact = ~exact,
                                             .cancellable = (uint8_t)(cancellable != 0),
                                             .keeps_grid = (uint8_t)!may_widen};
@@ -35,16 +35,21 @@ static vyre_status lower(vyre_program *program, uint32_t architecture, uint64_t 
     if (status != VYRE_OK)
         return status;
     look_for_control(prepared.program, out);
-    const vy_ptx_options how = {
-        .architecture = architecture, .by_rows = (uint8_t)by_rows, .indirect = (uint8_t)indirect};
-    status = vy_ptx_emit(prepared.program, &how, &out->code, error);
+    status = vy_ptx_emit(prepared.program, how, &out->code, error);
     vyre_program_release(prepared.program);
     return status;
 }
 
 vyre_status vy_cuda_lower(vyre_program *program, uint32_t architecture, uint64_t exact, int cancellable, int may_widen,
                           vy_cuda_lowered *out, vyre_error *error) {
-    return lower(program, architecture, exact, cancellable, may_widen, 0, 0, out, error);
+    const vy_ptx_options how = {.architecture = architecture};
+    return lower(program, &how, exact, cancellable, may_widen, out, error);
+}
+
+static vyre_status lower_here(vy_cuda *cuda, vyre_program *program, vy_ptx_options how, int cancellable, int may_widen,
+                              vy_cuda_lowered *out, vyre_error *error) {
+    how.architecture = cuda->facts.architecture;
+    return lower(program, &how, atomic_load(&cuda->exact), cancellable, may_widen, out, error);
 }
 
 /* ---- to a cubin ---- */
@@ -61,7 +66,7 @@ static vyre_status make_object(const vy_cuda *cuda, const vy_cuda_lowered *lower
     header.static_bytes = code->static_bytes, header.dynamic_bytes = code->dynamic_bytes;
     header.factor = lowered->factor;
     header.reports = lowered->reports, header.polls = lowered->polls, header.meets = code->meets;
-    header.indirect = code->indirect;
+    header.indirect = code->indirect, header.early = code->early;
     snprintf(header.entry, sizeof header.entry, "%s", code->entry);
     header.image_bytes = size;
     vyre_status status = vyre_bytes_resize(out, sizeof header + size, error);
@@ -130,8 +135,7 @@ static vyre_status finish(vy_cuda *cuda, const vyre_program *program, vy_cuda_lo
 static vyre_status compile_indirect(vy_cuda *cuda, vyre_program *program, int cancellable, vyre_bytes *object,
                                     vyre_error *error) {
     vy_cuda_lowered lowered;
-    vyre_status status =
-        lower(program, cuda->facts.architecture, atomic_load(&cuda->exact), cancellable, 0, 0, 1, &lowered, error);
+    vyre_status status = lower_here(cuda, program, (vy_ptx_options){.indirect = 1}, cancellable, 0, &lowered, error);
     return status == VYRE_OK ? finish(cuda, program, &lowered, object, error) : status;
 }
 
@@ -161,7 +165,7 @@ vyre_status vy_cuda_compile_object(vy_cuda *cuda, vyre_program *program, int can
     vy_cuda_lowered lowered;
     vyre_bytes other = VYRE_BYTES_INIT;
     vyre_status status =
-        vy_cuda_lower(program, cuda->facts.architecture, atomic_load(&cuda->exact), cancellable, 1, &lowered, error);
+        lower_here(cuda, program, (vy_ptx_options){.early = cuda->facts.has_early}, cancellable, 1, &lowered, error);
     if (status == VYRE_OK)
         status = finish(cuda, program, &lowered, object, error);
     if (status != VYRE_OK || !with_indirect || !is_indirect(cuda, program))
@@ -192,8 +196,7 @@ vyre_status vy_cuda_compile_based(vy_cuda_code *code, vy_cuda_kernel *out, vyre_
     vyre_status status = vy_grid_base(code->program, &based, error);
     if (status != VYRE_OK)
         return status;
-    status = vy_cuda_lower(based, cuda->facts.architecture, atomic_load(&cuda->exact), code->cancellable, 0, &lowered,
-                           error);
+    status = lower_here(cuda, based, (vy_ptx_options){0}, code->cancellable, 0, &lowered, error);
     if (status == VYRE_OK)
         status = finish(cuda, based, &lowered, &object, error);
     if (status == VYRE_OK) {
@@ -211,8 +214,8 @@ vyre_status vy_cuda_compile_rows(vy_cuda_code *code, vy_cuda_kernel *out, vyre_e
     vy_cuda *cuda = code->cuda;
     vy_cuda_lowered lowered;
     vyre_bytes object = VYRE_BYTES_INIT;
-    vyre_status status = lower(code->program, cuda->facts.architecture, atomic_load(&cuda->exact), code->cancellable, 1,
-                               1, 0, &lowered, error);
+    vyre_status status =
+        lower_here(cuda, code->program, (vy_ptx_options){.by_rows = 1}, code->cancellable, 1, &lowered, error);
     if (status == VYRE_OK)
         status = finish(cuda, code->program, &lowered, &object, error);
     if (status == VYRE_OK) {

@@ -66,6 +66,7 @@ typedef struct vy_cuda_facts {
     uint32_t direct_bytes;               /* of a dispatch that may use pinned memory as it is (direct.h) */
     uint8_t has_pools;
     uint8_t has_indirect; /* grids that lie in device memory (indirect.h) */
+    uint8_t has_early;    /* launches in graphs that begin while the one before still runs (graph.h) */
     uint8_t has_together; /* launches whose blocks all run at the same time, and an emitter for their grid barriers */
 } vy_cuda_facts;
 

@@ -34,16 +34,17 @@ static void device_profile(void *self, vyre_device_profile *profile) {
     vy_cuda_facts_profile(&((vy_cuda *)self)->facts, profile);
 }
 
-/* What decides a cubin: the device's kind, the driver's compiler, and what programs are legalised for. */
+/* What decides a cubin: the device's kind, the driver's compiler, what programs are legalised for, and how kernels begin. */
 static vyre_status cache_identity(void *self, vyre_bytes *out, vyre_error *error) {
     vy_cuda *cuda = self;
     char text[384];
     vyre_status status = vy_cuda_numerics_confirm(cuda, error);
     if (status != VYRE_OK)
         return status;
-    int length = snprintf(text, sizeof text, "cuda format %d device %s sm_%" PRIu32 " driver %d exact %016" PRIx64,
-                          VY_CUDA_FORMAT, cuda->facts.name, cuda->facts.architecture, cuda->facts.driver_version,
-                          atomic_load(&cuda->exact));
+    int length =
+        snprintf(text, sizeof text, "cuda format %d device %s sm_%" PRIu32 " driver %d exact %016" PRIx64 " early %d",
+                 VY_CUDA_FORMAT, cuda->facts.name, cuda->facts.architecture, cuda->facts.driver_version,
+                 atomic_load(&cuda->exact), cuda->facts.has_early);
     status = vyre_bytes_resize(out, (size_t)length, error);
     if (status == VYRE_OK)
         memcpy(out->data, text, (size_t)length);

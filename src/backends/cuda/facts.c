@@ -69,6 +69,7 @@ static int ask_all(const vy_cuda_api *api, int device, vy_cuda_facts *out) {
                         api->launch_together && api->occupancy &&
                         ask(api, device, VY_CU_DEVICE_COOPERATIVE, &ignored) != 0;
     out->has_indirect = may("VYRE_CUDA_INDIRECT") && api->copy_on_device;
+    out->has_early = may("VYRE_CUDA_EARLY") && out->architecture >= VY_PTX_EARLY && api->graph_link;
     out->direct_bytes = ask_direct(api, device);
     out->has_pools = api->pool_create && api->pool_destroy && api->pool_set && api->pool_get && api->pool_trim &&
                      api->pool_allocate && api->pool_free && ask(api, device, VY_CU_DEVICE_MEMORY_POOLS, &ignored) != 0;

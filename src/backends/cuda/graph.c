@@ -128,6 +128,16 @@ static size_t records_size(const vy_cuda_list *list, size_t from, size_t count) 
     return size;
 }
 
+/* Behind another node. A kernel that waits by itself begins while that one still runs: it is there, with its params read, when it may go on. */
+static int add_behind(vy_cuda *cuda, vy_cuda_graph *g, size_t i, size_t before, const vy_cuda_kernel *kernel,
+                      const vy_cu_kernel_node *node) {
+    static const vy_cu_edge early = {.from_port = VY_CU_PORT_PROGRAMMATIC, .type = VY_CU_EDGE_PROGRAMMATIC};
+    if (!kernel->header.early || !cuda->facts.has_early)
+        return cuda->api.graph_add(&g->nodes[i], g->graph, &g->nodes[before], 1, node);
+    int result = cuda->api.graph_add(&g->nodes[i], g->graph, NULL, 0, node);
+    return result == VY_CU_OK ? cuda->api.graph_link(g->graph, &g->nodes[before], &g->nodes[i], &early, 1) : result;
+}
+
 /* One chain: what a launch writes is there for the next. Returns a result of the driver; -1: it cannot be a graph, or there is no host memory. */
 static int add_nodes(vy_cuda *cuda, vy_cuda_graph *g, const vy_cuda_list *list, size_t from) {
     uint8_t *at = g->records;
@@ -137,9 +147,8 @@ static int add_nodes(vy_cuda *cuda, vy_cuda_graph *g, const vy_cuda_list *list, 
         if (!pack(&row, at))
             return -1;
         describe(at, &params);
-        int is_behind = i >= g->chains;
-        int result = cuda->api.graph_add(&g->nodes[i], g->graph, is_behind ? &g->nodes[i - g->chains] : NULL,
-                                         (size_t)is_behind, &params.node);
+        int result = i >= g->chains ? add_behind(cuda, g, i, i - g->chains, &row.code->kernel, &params.node)
+                                    : cuda->api.graph_add(&g->nodes[i], g->graph, NULL, 0, &params.node);
         if (result != VY_CU_OK)
             return result;
         g->count++;

@@ -71,6 +71,7 @@ typedef struct vy_ptx {
     int is_flat;                                   /* blocks are given as one row */
     int by_rows;                                   /* what the entry is given lies in a table */
     int is_indirect;                               /* the grid lies in memory */
+    int is_early;                                  /* it waits for what it depends on */
     int has_reports, has_polls, has_grid_barriers; /* of the program */
     int meets;                                     /* its invocations meet: barriers, shuffles */
     vy_ptx_alignment alignment;                    /* of buffers, where what is written runs */

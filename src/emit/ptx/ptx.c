@@ -218,6 +218,7 @@ static void describe(const vy_ptx *e, vy_ptx_code *code) {
     code->local_bytes = e->local_bytes;
     code->meets = (uint8_t)e->has_grid_barriers;
     code->indirect = (uint8_t)e->is_indirect;
+    code->early = (uint8_t)e->is_early;
     if (e->shared_bytes <= VY_PTX_STATIC_BYTES)
         code->static_bytes = e->shared_bytes;
     else
@@ -282,8 +283,19 @@ static void write_bodies(vy_ptx *e) {
     write_statements(e);
 }
 
-static void write_body(vy_ptx *e) {
+/* The first instruction: nothing that another launch writes is read before, and no thread ends without it. */
+static void wait_for_others(vy_ptx *e) {
+    e->is_early = 1;
+    vy_ptx_need(e, 78, VY_PTX_EARLY);
+    e->out = &e->before;
+    vy_ptx_write(e, "griddepcontrol.wait");
+}
+
+static void write_body(vy_ptx *e, const vy_ptx_options *options) {
     look_at(e);
+    if (options && options->early && options->architecture >= VY_PTX_EARLY && !e->by_rows && !e->is_indirect &&
+        !e->has_grid_barriers)
+        wait_for_others(e);
     if (e->is_indirect) /* how often it has asked, and what it heard, is of all workgroups */
         e->out = &e->before;
     if (e->has_polls) {
@@ -348,7 +360,7 @@ vyre_status vy_ptx_emit(const vyre_program *program, const vy_ptx_options *optio
     if (e.by_rows && e.is_indirect)
         vy_ptx_refuse(&e, "rows beside an indirect grid");
     if (e.status == VYRE_OK)
-        write_body(&e);
+        write_body(&e, options);
     if (e.status == VYRE_OK)
         e.status = check_architecture(&e, options);
     if (e.status == VYRE_OK) {

@@ -22,15 +22,17 @@ static const char texts[] =
     " workgroup 32\n grid over y\n let i = global_id.x\n if i < len(y) { y[i] = y[i] * 7 + p[i] * 3 + (q[i] ^ r[i]) "
     "}\n}\n"
     "program refuses {\n buffer y : u32 read_write\n workgroup 32\n grid over y\n let i = global_id.x\n"
-    " if y[i] == 13 { trap 99 }\n if i < len(y) { y[i] = y[i] + 1 }\n}\n";
-enum { MIX, TWICE, FOUR, REFUSES, PROGRAMS };
+    " if y[i] == 13 { trap 99 }\n if i < len(y) { y[i] = y[i] + 1 }\n}\n"
+    "program turn {\n buffer x : u32 read\n buffer y : u32 write\n workgroup 32\n grid over y\n let i = global_id.x\n"
+    " if i < len(y) { y[i] = x[len(x) - 1 - i] * 3 + 1 }\n}\n";
+enum { MIX, TWICE, FOUR, REFUSES, TURN, PROGRAMS };
 
 enum { ELEMENTS = 64, SLOTS = 4096, WORDS = ELEMENTS * SLOTS }; /* of a memory */
 
 /* ---- what the backend asks of the driver ---- */
 
 static vy_cuda_api real;
-static _Atomic unsigned made, set, replayed, launched;
+static _Atomic unsigned made, set, replayed, launched, linked;
 static int is_without_graphs;
 
 static int count_instantiate(vy_cu_graph_exec *exec, vy_cu_graph graph, unsigned long long flags) {
@@ -50,6 +52,11 @@ static int count_launch(vy_cu_function function, unsigned gx, unsigned gy, unsig
     launched++;
     return real.launch(function, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
 }
+static int count_link(vy_cu_graph graph, const vy_cu_graph_node *from, const vy_cu_graph_node *to,
+                      const vy_cu_edge *edges, size_t count) {
+    linked++;
+    return real.graph_link(graph, from, to, edges, count);
+}
 static inline void wrap(vy_cuda_api *api) {
     real = *api;
     api->launch = count_launch;
@@ -58,9 +65,11 @@ static inline void wrap(vy_cuda_api *api) {
     api->graph_instantiate = is_without_graphs ? NULL : count_instantiate;
     api->graph_set = count_set;
     api->graph_launch = count_replay;
+    if (real.graph_link)
+        api->graph_link = count_link;
 }
 static inline void forget_counts(void) {
-    made = set = replayed = launched = 0;
+    made = set = replayed = launched = linked = 0;
 }
 
 /* ---- the rig ---- */
@@ -82,7 +91,7 @@ typedef struct rig {
     } while (0)
 
 static inline void rig_open(rig *r) {
-    static const char *const names[] = {"mix", "twice", "four", "refuses"};
+    static const char *const names[] = {"mix", "twice", "four", "refuses", "turn"};
     memset(r, 0, sizeof *r);
     conform_open(&r->c, "cuda");
     for (int i = 0; i < PROGRAMS; i++) {

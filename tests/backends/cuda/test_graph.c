@@ -127,6 +127,41 @@ static void rows_that_share_buffers_keep_their_order(void **state) {
     rig_close(&r);
 }
 
+/* Every invocation reads, through the read-only path, what one of another workgroup wrote in the row before: the memory it reads held something else two rows before. */
+static void try_turns(int may_begin_early) {
+    static const size_t sizes[] = {ELEMENTS, 32 * 132, 32 * 1056, WORDS / 2};
+    static rig r;
+    static table t;
+    rig_open(&r);
+    vy_code *code;
+    OK(vy_pipeline_code(r.pipelines[TURN], 0, 0, &code, &error));
+    const vy_cuda *cuda = ((vy_cuda_pipeline *)code->parts->self)->code->cuda;
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        t = (table){.count = 301, .width = 2};
+        for (size_t i = 0; i < t.count; i++)
+            put(&r, &t, i, (size_t[]){i % 2 ? SLOTS / 2 : 0, i % 2 ? 0 : SLOTS / 2}, sizes[s]);
+        for (int i = 0; i < 3; i++)
+            run_both(&r, &t, TURN, 0, "there and back");
+    }
+    assert_int_equal(made, 4);
+    assert_int_equal(replayed, 11);
+    assert_int_equal(cuda->facts.has_early, may_begin_early && cuda->facts.architecture >= 90 && real.graph_link);
+    assert_int_equal(linked, cuda->facts.has_early ? 4 * 300 : 0);
+    rig_close(&r);
+}
+
+static void rows_begin_before_the_one_before_has_ended(void **state) {
+    (void)state;
+    try_turns(1);
+}
+
+static void rows_can_be_kept_from_beginning_early(void **state) {
+    (void)state;
+    setenv("VYRE_CUDA_EARLY", "0", 1);
+    try_turns(0);
+    unsetenv("VYRE_CUDA_EARLY");
+}
+
 static void many_rows_are_several_graphs(void **state) {
     (void)state;
     static rig r;
@@ -489,6 +524,8 @@ int main(void) {
         cmocka_unit_test(rows_that_come_again_are_one_graph),
         cmocka_unit_test(rows_that_changed_are_set),
         cmocka_unit_test(rows_that_share_buffers_keep_their_order),
+        cmocka_unit_test(rows_begin_before_the_one_before_has_ended),
+        cmocka_unit_test(rows_can_be_kept_from_beginning_early),
         cmocka_unit_test(many_rows_are_several_graphs),
         cmocka_unit_test(rows_of_four_are_graphs_too),
         cmocka_unit_test(batches_of_several_pipelines_alternate),

@@ -241,6 +241,35 @@ static void an_architecture_that_lacks_something_is_named(void **state) {
     vyre_program_release(program);
 }
 
+static void early_entry(const char *text, vy_ptx_options options, int is_early) {
+    vyre_program *program = vy_test_parse(text);
+    vyre_error error = VYRE_ERROR_INIT;
+    vy_ptx_code code;
+    options.early = 1;
+    if (vy_ptx_emit(program, &options, &code, &error) != VYRE_OK)
+        fail_msg("%s", error.message);
+    assert_null(ptx_wrong(code.text.data));
+    const char *first = strstr(code.text.data, "\n{\n") + 3;
+    while (strncmp(first, "\t.", 2) == 0) /* declarations */
+        first = strchr(first, '\n') + 1;
+    assert_int_equal(strncmp(first, "\tgriddepcontrol.wait;", 21) == 0, is_early);
+    assert_int_equal(code.early, is_early);
+    assert_int_equal(code.architecture >= 90 && code.version >= 78, is_early);
+    vy_ptx_free(&code);
+    vyre_program_release(program);
+}
+
+static void an_entry_that_begins_early_waits_first(void **state) {
+    (void)state;
+    static const char plain[] = LEGAL("x![local_id.x] = x![0] + 1\n");
+    early_entry(plain, (vy_ptx_options){.architecture = 90}, 1);
+    early_entry(plain, (vy_ptx_options){.architecture = 100}, 1);
+    early_entry(plain, (vy_ptx_options){.architecture = 80}, 0);
+    early_entry(plain, (vy_ptx_options){0}, 0);
+    early_entry(plain, (vy_ptx_options){.architecture = 90, .by_rows = 1}, 0);
+    early_entry(plain, (vy_ptx_options){.architecture = 90, .indirect = 1}, 0);
+}
+
 static void a_library_has_no_text(void **state) {
     (void)state;
     const char *text = "fn f(a: u32) -> u32 { return a }\n";
@@ -282,6 +311,7 @@ int main(void) {
         cmocka_unit_test(a_program_has_one_text),
         cmocka_unit_test(what_only_exists_before_legalisation_is_named),
         cmocka_unit_test(an_architecture_that_lacks_something_is_named),
+        cmocka_unit_test(an_entry_that_begins_early_waits_first),
         cmocka_unit_test(a_library_has_no_text),
         cmocka_unit_test(every_allocation_may_fail),
     };
