@@ -1,13 +1,13 @@
 /* Runs the suite: every kernel at every size in every version there is, results compared, times side by side.
  *
- * usage: suite [--backend ID] [--device | --timeline] [--quick | --check] [--only KERNEL] [--peers LIST] [--anchors COMMAND] [--out FOLDER]
+ * usage: suite [--backend ID] [--device | --timeline] [--quick | --check] [--only LIST] [--peers LIST] [--anchors COMMAND] [--out FOLDER]
  *
  *   --backend ID   which backend is ours (cpu, or cuda with --device; with --check, reference if there is no cpu)
  *   --device       sizes for a device with memory of its own; its clock is read too, and what ours adds to its driver
  *   --timeline     only when copies and kernels of ours run on the device, for dispatches on large host buffers
  *   --quick        small and medium sizes, fewer samples
  *   --check        tiny sizes, nothing measured: only whether the versions agree
- *   --only KERNEL  one kernel; or `extras`: none of them, but everything else
+ *   --only LIST    these kernels, with commas between; `extras`: everything beside the kernels
  *   --peers LIST   of c, opencl, vulkan, cuda, cuda-same, ours-hand, with commas between (the first three; the others with --device)
  *   --anchors COMMAND  is run at the end; what it prints is kept
  *   --out FOLDER   where suite.json and suite.html go (the current folder)
@@ -351,6 +351,25 @@ static int is_asked_for(const char *list, const char *id) {
     return 0;
 }
 
+/* A name that is none would measure nothing, and nothing agrees with everything. */
+static int is_known(const char *list) {
+    for (const char *at = list; *at;) {
+        size_t length = strcspn(at, ","), k = 0;
+        while (k < suite_kernel_count &&
+               (strlen(suite_kernels[k].name) != length || strncmp(at, suite_kernels[k].name, length) != 0))
+            k++;
+        if (k == suite_kernel_count && (length != 6 || strncmp(at, "extras", 6) != 0)) {
+            fprintf(stderr, "suite: there is no kernel `%.*s`; there are", (int)length, at);
+            for (k = 0; k < suite_kernel_count; k++)
+                fprintf(stderr, " %s,", suite_kernels[k].name);
+            fprintf(stderr, " and extras\n");
+            return 0;
+        }
+        at += length + (at[length] == ',');
+    }
+    return 1;
+}
+
 static void open_versions(const options *o, report *r, int *available) {
     for (int v = 0; v < VERSION_COUNT; v++) {
         available[v] = 0;
@@ -438,12 +457,13 @@ int main(int argc, char **argv) {
     int available[VERSION_COUNT], good = 1, versions = 0;
     double start = suite_now();
     if (!parse_options(argc, argv, &o)) {
-        fprintf(
-            stderr,
-            "usage: suite [--backend ID] [--device | --timeline] [--quick | --check] [--only KERNEL] [--peers LIST] "
-            "[--anchors COMMAND] [--out FOLDER]\n");
+        fprintf(stderr,
+                "usage: suite [--backend ID] [--device | --timeline] [--quick | --check] [--only LIST] [--peers LIST] "
+                "[--anchors COMMAND] [--out FOLDER]\n");
         return 2;
     }
+    if (o.only && !is_known(o.only))
+        return 2;
     if (!o.peers)
         o.peers = o.device ? "cuda,cuda-same,ours-hand" : "c,opencl,vulkan";
     if (o.device) /* what a driver compiled before must not count as compiling */
@@ -459,12 +479,12 @@ int main(int argc, char **argv) {
         versions += available[v];
     for (size_t k = 0; versions && k < suite_kernel_count; k++)
         for (int size = o.check ? 0 : 1; size < (o.check ? 1 : o.quick ? 3 : SIZES); size++)
-            if (sizes_of(&suite_kernels[k], &o)[size] && (!o.only || strcmp(o.only, suite_kernels[k].name) == 0))
+            if (sizes_of(&suite_kernels[k], &o)[size] && (!o.only || is_asked_for(o.only, suite_kernels[k].name)))
                 good &= run_row(&suite_kernels[k], size, &o, available, &r);
     if (!o.check) {
         if (o.timeline && available[VERSION_OURS])
             suite_timeline(&r, o.quick);
-        int extras = !o.only || strcmp(o.only, "extras") == 0;
+        int extras = !o.only || is_asked_for(o.only, "extras");
         if (extras && o.device)
             suite_device_extras(&r, available, o.quick);
         else if (extras)
