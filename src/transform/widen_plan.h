@@ -65,6 +65,8 @@ int vy_widen_stays_in_group(const vyre_program *program);
 
 /* Whether lane k accesses element start + k + offset of the memory, always inside in the fast path. Makes start and limit unless the plan is closed. */
 int vy_widen_index(vy_widen_plan *plan, uint32_t memory, uint32_t index, uint32_t *start, int32_t *offset);
+/* Whether an expression is a remainder of start + k + offset, which does not wrap in the fast path, by something that is the same for all lanes and no literal. Of a closed plan. */
+int vy_widen_remainder(vy_widen_plan *plan, uint32_t expr, uint32_t *start, int32_t *offset);
 /* What a condition is in the fast path, for all lanes: 0, 1, or -1 if that is not known. Makes start and limit unless the plan is closed. */
 int vy_widen_truth(vy_widen_plan *plan, uint32_t condition);
 /* Whether it is the same for all lanes there, for what is not known of it. */

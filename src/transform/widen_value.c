@@ -275,6 +275,20 @@ int vy_widen_index(vy_widen_plan *plan, uint32_t memory, uint32_t index, uint32_
     return needs_limit(plan, &limit);
 }
 
+/* Literals have better ways (pass_strength.c). */
+int vy_widen_remainder(vy_widen_plan *plan, uint32_t expr, uint32_t *start, int32_t *offset) {
+    const vy_expr *e = at(plan, expr);
+    vy_sum sum;
+    if (e->kind != VY_EXPR_OP || e->op != VYRE_OP_REM || e->type != VYRE_TYPE_U32 || !plan->early[e->b] ||
+        at(plan, resolve(plan, e->b))->kind == VY_EXPR_LITERAL || !sum_of(plan, e->a, &sum) || sum.x != 1 ||
+        (*start = start_of(plan, &sum, offset)) == VY_NONE || (int64_t)plan->starts[*start].low < -(int64_t)*offset)
+        return 0;
+    for (uint32_t i = 0; i < plan->limit_count; i++)
+        if (plan->limits[i].start == *start && plan->limits[i].offset >= *offset)
+            return 1;
+    return 0;
+}
+
 /* ---- conditions ---- */
 
 /* Whether a literal is the length of something. */

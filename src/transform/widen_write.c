@@ -123,6 +123,8 @@ static uint32_t write_expr(vy_widen_writer *w, uint32_t lane, uint32_t root) {
         e.a = w->copy.memories[e.a];
         break;
     case VY_EXPR_OP:
+        if (w->hoisted[root] != VY_NONE)
+            return vy_draft_variable(d, w->hoisted[root] + lane);
         e.a = write_expr(w, lane, e.a);
         e.b = write_expr(w, lane, e.b);
         e.c = write_expr(w, lane, e.c);
@@ -156,7 +158,7 @@ static uint32_t write_condition(vy_widen_writer *w, uint32_t lane, uint32_t root
     return vy_draft_op(&w->copy.draft, (vyre_op)e->op, VYRE_TYPE_BOOL, a, b, VY_NONE);
 }
 
-/* ---- loads of consecutive elements, before the statement ---- */
+/* ---- loads of consecutive elements and remainders, before the statement ---- */
 
 static void hoist_load(vy_widen_writer *w, group lanes, uint32_t load) {
     const vyre_program *from = w->copy.from;
@@ -178,6 +180,29 @@ static void hoist_load(vy_widen_writer *w, group lanes, uint32_t load) {
     w->hoisted[load] = first;
 }
 
+/* Of neighbours x and x + 1: the remainder r of the one is followed by r + 1, or by 0 where that is the divisor d: min(r + 1, r + 1 - d), because what is less than 0 wraps and is large. If d is 0, it is r + 1
+ * both times, and that is x + 1. */
+static void hoist_remainder(vy_widen_writer *w, group lanes, uint32_t root) {
+    enum { CHAIN = 8 }; /* longer ones take longer than another remainder */
+    vy_draft *d = &w->copy.draft;
+    uint32_t by = w->copy.from->exprs.items[root].b, start, before = VY_NONE, first = VY_NONE, value;
+    int32_t offset;
+    if (!vy_widen_remainder(w->plan, root, &start, &offset))
+        return;
+    for (uint32_t lane = 0; lane < lanes.count && !d->failed; lane++) {
+        if (lane % CHAIN == 0) {
+            value = beside(w, w->starts[start], (int64_t)offset + lane);
+            value = binary(w, VYRE_OP_REM, value, write_expr(w, 0, by));
+        } else {
+            uint32_t next = beside(w, before, 1), wrapped = beside(w, before, 1);
+            value = binary(w, VYRE_OP_MIN, next, binary(w, VYRE_OP_SUB, wrapped, write_expr(w, 0, by)));
+        }
+        before = vy_draft_let(d, vy_copy_name(&w->copy, "remainder"), VYRE_TYPE_U32, value);
+        first = lane ? first : before;
+    }
+    w->hoisted[root] = first;
+}
+
 /* Those that are needed whatever the values are: one that is not costs more than it gives. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 static void hoist_loads(vy_widen_writer *w, group lanes, uint32_t root) {
     if (root == VY_NONE)
@@ -191,6 +216,7 @@ static void hoist_loads(vy_widen_writer *w, group lanes, uint32_t root) {
         hoist_loads(w, lanes, e->a);
         hoist_loads(w, lanes, may_skip ? VY_NONE : e->b);
         hoist_loads(w, lanes, may_skip ? VY_NONE : e->c);
+        hoist_remainder(w, lanes, root);
     }
 }
 
@@ -199,8 +225,7 @@ static void forget_loads(vy_widen_writer *w, uint32_t root) {
     if (root == VY_NONE)
         return;
     const vy_expr *e = &w->copy.from->exprs.items[root];
-    if (e->kind == VY_EXPR_LOAD)
-        w->hoisted[root] = VY_NONE;
+    w->hoisted[root] = VY_NONE;
     if (e->kind == VY_EXPR_LOAD || e->kind == VY_EXPR_OP)
         forget_loads(w, e->b);
     if (e->kind == VY_EXPR_OP) {

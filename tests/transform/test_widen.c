@@ -133,6 +133,19 @@ static void offsets_and_neighbours(void **state) {
                   4);
 }
 
+/* By 0, 1, few, as many as there are lanes, a length; from below the first element, and from where the number wraps. */
+static void remainders_follow_each_other(void **state) {
+    (void)state;
+    holds_widened(STREAM("u8", "if i < len(y) { y[i] = y[i] ^ x[i % len(x)] }"), 16);
+    holds_widened(STREAM("u32", "if i < len(y) { y[i] = x[i] + (i + 5) % (k - 3) + (i - 7) % k }"), 4);
+    holds_widened(STREAM("u8", "if i < len(y) { y[i] = x[i] + u8(i % (k - 2)) * 2 + u8((i + 1) % k) }"), 16);
+    holds_widened(STREAM("u8", "if i < len(y) { y[i] = x[i] ^ u8(i % (k + 13)) ^ u8((i + 2) % (k + 12)) }"), 16);
+    holds_widened(STREAM("u32", "if i < len(y) { y[i] = x[i - 6] + (i - 6) % k + (i + 4294967293) % (k + 2) }"), 4);
+    holds_widened(STREAM("u32", "if i < len(y) { y[i] = x[i + 2] + (i + 2) % (0u32 - k) + (i + 3) % k }"), 4);
+    holds_widened(STREAM("u32", "let j = i % k\n if x[i] > 9 { y[i] = x[i] + j } else { y[i] = (i + k) % (k + 1) }"),
+                  4);
+}
+
 static void ids_and_sizes_are_the_original_ones(void **state) {
     (void)state;
     holds_widened(STREAM("u32", "y[i] = x[i] + local_id.x * 100 + group_id.x * 10000 + group_count.x * 7 + "
@@ -546,6 +559,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(streams_are_widened_to_sixteen_bytes),
         cmocka_unit_test(offsets_and_neighbours),
+        cmocka_unit_test(remainders_follow_each_other),
         cmocka_unit_test(ids_and_sizes_are_the_original_ones),
         cmocka_unit_test(control_of_every_kind),
         cmocka_unit_test(what_is_not_consecutive_stays),
