@@ -79,6 +79,17 @@ static const char *const conform_loop_bodies[] = {
     "{ k = k * 3 + 1 }\n for n in -2147483648i32 .. i32(t[i]) step 123456789 { s = s ^ u32(n) }",
     "for n in i64(i32(t[i])) << 32 .. 9223372036854775000 step 800000000000000000 { s = s * 3 + 1 }\n"
     "for n in i64(i32(t[i])) << 32 .. -9223372036854775000 step -800000000000000000 { k = k * 7 + u32(n >> 40) }",
+    /* one trip or two */
+    "for n in local_id.x .. 100 step 64 { s = s * 3 + t[n]\n k = k ^ s }",
+    "for n in local_index .. 128 step 64 { s = s * 3 + u32(d[n])\n at = n }\n for n in local_id.x .. 63 step 64 { k = "
+    "k "
+    "* 7 + t[n] }",
+    "let l = local_id.x\n for n in l .. 70 step 64 { var v = s + n / 18\n if n < a * 20 { v = v ^ t[n % 18] } else if "
+    "t[n] "
+    "& 1 == 0 { k = k + u32(d[n]) }\n s = v * 5 + n }",
+    "for n in local_index .. 65 step 64 { for m in local_id.x .. 90 step 80 { s = s + t[n + m]\n k = k * 3 + n } }",
+    "for n in local_id.y .. 2 step 1 { s = s * 3 + t[n]\n if s & 1 == 0 { k = k + 1 } }\n for n in local_id.x .. 129 "
+    "step 64 { k = k * 3 + n }\n for n in local_id.x .. 100 step 64 { if s == n { break }\n at = at + n }",
     /* neighbours */
     "s = t[i] + 3 * t[i + 1]\n k = t[2 * i] + 5 * t[2 * i + 1] + 7 * t[3 * i] + 9 * t[3 * i + 1]",
     "s = t[k] + 3 * t[k + 1] + 5 * t[k + 2] + 7 * t[k + 3]\n k = t[begin] + 3 * t[begin + 1] + u32(d[begin]) + 5 * "

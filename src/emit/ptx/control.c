@@ -256,6 +256,8 @@ static void write_fours(vy_ptx *e, uint32_t index, const vy_stmt *s, const bound
 }
 
 static void write_for(vy_ptx *e, uint32_t index, const vy_stmt *s) {
+    if (vy_ptx_for_twice(e, index, s))
+        return;
     vyre_type type = (vyre_type)e->program->variables.items[s->variable].type;
     bounds b = {.type = type,
                 .name = vy_ptx_type(type),

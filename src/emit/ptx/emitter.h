@@ -182,6 +182,8 @@ void vy_ptx_leave(vy_ptx *e);
 void vy_ptx_jump_if(vy_ptx *e, vy_ptx_value condition, int wanted, uint32_t label);
 /* An `if` without branches: its effects are guarded by predicates. 0 if it is not short enough for that, and nothing is written. */
 int vy_ptx_if_guarded(vy_ptx *e, uint32_t index, const vy_stmt *s);
+/* The same of a `for` that is gone through once or twice, from a local id. */
+int vy_ptx_for_twice(vy_ptx *e, uint32_t index, const vy_stmt *s);
 /* Whether an assignment gives the variable the value that it has wherever the guard does not hold, so that nothing need guard it. */
 int vy_ptx_assigns_itself_outside(const vy_ptx *e, const vy_stmt *s);
 /* What stands before an instruction with an effect: "@%p1 ", or nothing. */

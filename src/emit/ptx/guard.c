@@ -2,23 +2,26 @@
  * stores) and what may not be touched (loads) is guarded by predicates. Loads of several such branches are then under way together, which jumps prevent. */
 #include "emit/ptx/emitter.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
-/* Ops and accesses of both branches together, and how many of them are accesses. */
-enum { MOST_OPS = 12, MOST_ACCESSES = 4 };
+/* Ops and accesses of both branches together, and how many of them are accesses; and of a trip that is made anyway. */
+enum { MOST_OPS = 12, MOST_ACCESSES = 4, MOST_OPS_OF_TRIP = 24 };
 
 typedef struct length {
-    unsigned ops, accesses;
+    unsigned ops, accesses, most_ops;
     int is_long; /* there is something else in it */
 } length;
 
-static int is_simple(const vy_expr *x) {
+static int is_simple(const vy_expr *x, const length *l) {
+    int is_trip = l->most_ops == MOST_OPS_OF_TRIP;
     return x->op != VYRE_OP_DIV && x->op != VYRE_OP_REM && x->op != VYRE_OP_SQRT && x->op != VYRE_OP_APPROX_DIV &&
-           x->op != VYRE_OP_APPROX_SQRT && x->op != VYRE_OP_MUL_HIGH && x->type != VYRE_TYPE_F64;
+           x->op != VYRE_OP_APPROX_SQRT && (x->op != VYRE_OP_MUL_HIGH || (is_trip && x->type == VYRE_TYPE_U32)) &&
+           x->type != VYRE_TYPE_F64;
 }
 
 static int is_enough(const length *l) {
-    return l->is_long || l->ops > MOST_OPS || l->accesses > MOST_ACCESSES;
+    return l->is_long || l->ops > l->most_ops || l->accesses > MOST_ACCESSES;
 }
 
 /* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH, and by the length. */
@@ -33,7 +36,7 @@ static void add_expr(const vyre_program *p, uint32_t expr, length *l) {
     } else if (x->kind == VY_EXPR_OP) {
         const uint32_t operands[3] = {x->a, x->b, x->c};
         l->ops++;
-        l->is_long |= !is_simple(x);
+        l->is_long |= !is_simple(x, l);
         for (unsigned i = 0; i < vyre_op_get((vyre_op)x->op)->arity; i++)
             add_expr(p, operands[i], l);
     }
@@ -171,7 +174,7 @@ static int excludes(const vyre_program *p, const vy_stmt *s) {
 }
 
 int vy_ptx_if_guarded(vy_ptx *e, uint32_t index, const vy_stmt *s) {
-    length l = {0, 0, 0};
+    length l = {.most_ops = MOST_OPS};
     add_statements(e->program, index + 1, s->end, &l);
     if (is_enough(&l))
         return 0;
@@ -183,5 +186,53 @@ int vy_ptx_if_guarded(vy_ptx *e, uint32_t index, const vy_stmt *s) {
         vy_ptx_statements(e, s->middle, s->end);
     else
         write_guarded(e, opposite(e, condition), s->middle, s->end);
+    return 1;
+}
+
+/* ---- loops of one trip or two ----
+ *
+ * `for cell in local_index .. 324 step 256`: a workgroup of 256 brings a tile and its border, each invocation one element or two. The second trip is written behind the first, guarded, so that what both load is under way
+ * together; of a loop the driver's compiler makes four trips at a time, two, and one, and asks which of them there are. */
+
+/* How many values a local id has; 0: it is something else, also behind the `let` that names it. */
+static uint64_t local_values(const vyre_program *p, uint32_t expr) {
+    const vy_expr *x = &p->exprs.items[expr];
+    const uint32_t *size = p->workgroup;
+    for (uint32_t i = 0; x->kind == VY_EXPR_VARIABLE && i < p->stmts.count; i++)
+        if (p->stmts.items[i].kind == VY_STMT_LET && p->stmts.items[i].variable == x->a)
+            x = &p->exprs.items[p->stmts.items[i].a];
+    if (x->kind != VY_EXPR_BUILTIN)
+        return 0;
+    return x->op == VYRE_BUILTIN_LOCAL_INDEX ? (uint64_t)size[0] * size[1] * size[2]
+           : x->op == VYRE_BUILTIN_LOCAL_ID  ? size[x->axis]
+                                             : 0;
+}
+
+/* A literal that is far from wrapping, else 0. */
+static uint64_t small_literal(const vyre_program *p, uint32_t expr) {
+    const vy_expr *x = expr == VY_NONE ? NULL : &p->exprs.items[expr];
+    return x && x->kind == VY_EXPR_LITERAL && x->type == VYRE_TYPE_U32 && x->bits < UINT64_C(1) << 30 ? x->bits : 0;
+}
+
+int vy_ptx_for_twice(vy_ptx *e, uint32_t index, const vy_stmt *s) {
+    const vyre_program *p = e->program;
+    uint64_t to = small_literal(p, s->b), step = small_literal(p, s->c);
+    length l = {.most_ops = MOST_OPS_OF_TRIP};
+    if (!to || to <= step || to > 2 * step)
+        return 0;
+    uint64_t values = local_values(p, s->a);
+    if (!values || values > to)
+        return 0;
+    add_statements(p, index + 1, s->end, &l);
+    if (is_enough(&l))
+        return 0;
+    vy_ptx_value first = vy_ptx_expr(e, s->a), second = vy_ptx_new(e, VYRE_TYPE_U32), again;
+    e->variables[s->variable] = first;
+    vy_ptx_statements(e, index + 1, s->end);
+    vy_ptx_write(e, "add.u32 %s, %s, %" PRIu64, vy_ptx_name(e, second), vy_ptx_register(e, first), step);
+    again = vy_ptx_new(e, VYRE_TYPE_BOOL);
+    vy_ptx_write(e, "setp.lt.u32 %s, %s, %" PRIu64, vy_ptx_name(e, again), vy_ptx_name(e, second), to);
+    e->variables[s->variable] = second;
+    write_guarded(e, again, index + 1, s->end);
     return 1;
 }

@@ -270,6 +270,31 @@ static void an_entry_that_begins_early_waits_first(void **state) {
     early_entry(plain, (vy_ptx_options){.architecture = 90, .indirect = 1}, 0);
 }
 
+static unsigned jumps_of(const char *text) {
+    vyre_program *program = vy_test_parse(text);
+    vy_ptx_code code;
+    unsigned jumps = 0;
+    assert_int_equal(vy_ptx_emit(program, NULL, &code, NULL), VYRE_OK);
+    assert_null(ptx_wrong(code.text.data));
+    for (const char *at = code.text.data; (at = strstr(at, "bra $L")); at++)
+        jumps++;
+    vy_ptx_free(&code);
+    vyre_program_release(program);
+    return jumps;
+}
+
+/* From a local id, of which there are 32. */
+static void a_loop_of_one_trip_or_two_is_written_out(void **state) {
+    (void)state;
+    assert_int_equal(jumps_of(LEGAL("for n in local_id.x .. 40u32 step 32 { x![n] = n }\n")), 0);
+    assert_int_equal(jumps_of(LEGAL("for n in local_index .. 64u32 step 32 { x![n] = mul_high(n, 9) }\n")), 0);
+    assert_int_equal(jumps_of(LEGAL("let l = local_id.x\n for n in l .. 40u32 step 32 { t![n & 3] = n }\n")), 0);
+    assert_true(jumps_of(LEGAL("for n in local_id.x .. 31u32 step 32 { x![n] = n }\n"))); /* or none */
+    assert_true(jumps_of(LEGAL("for n in local_id.x .. 65u32 step 32 { x![n] = n }\n"))); /* or three */
+    assert_true(jumps_of(LEGAL("for n in group_id.x .. 40u32 step 32 { x![n] = n }\n"))); /* or any */
+    assert_true(jumps_of(LEGAL("for n in local_id.x .. 40u32 step 32 { x![n] = n\n if x![0] == n { break } }\n")));
+}
+
 static void a_library_has_no_text(void **state) {
     (void)state;
     const char *text = "fn f(a: u32) -> u32 { return a }\n";
@@ -312,6 +337,7 @@ int main(void) {
         cmocka_unit_test(what_only_exists_before_legalisation_is_named),
         cmocka_unit_test(an_architecture_that_lacks_something_is_named),
         cmocka_unit_test(an_entry_that_begins_early_waits_first),
+        cmocka_unit_test(a_loop_of_one_trip_or_two_is_written_out),
         cmocka_unit_test(a_library_has_no_text),
         cmocka_unit_test(every_allocation_may_fail),
     };
