@@ -46,7 +46,8 @@ void vy_cuda_memory_trim(vy_cuda *cuda, vy_cu_stream stream) {
     vy_cuda_lanes_trim(cuda);
     vy_cuda_graphs_drop(cuda, NULL);
     if (cuda->pool) {
-        cuda->api.stream_synchronize(cuda->signal);
+        if (cuda->signal) /* it comes behind the first lane */
+            cuda->api.stream_synchronize(cuda->signal);
         cuda->api.stream_synchronize(stream);
         cuda->api.pool_trim(cuda->pool, 0);
     }

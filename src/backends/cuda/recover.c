@@ -7,6 +7,7 @@
 #include "backends/cuda/code.h"
 #include "backends/cuda/graph.h"
 #include "backends/cuda/interop.h"
+#include "backends/cuda/lane.h"
 #include "backends/cuda/memory.h"
 #include "base/status.h"
 
@@ -61,10 +62,17 @@ void vy_cuda_leave(vy_cuda *cuda, int was_pushed) {
 
 /* ---- the device ---- */
 
+/* The first stream of a context is the one that the driver waits for most quickly (on an H200 by 0.1 to 0.25 us, of 10 for a launch and its wait): it is that of the lane which most dispatches use. */
 static vyre_status start_inside(vy_cuda *cuda, vyre_error *error) {
-    vyre_status status = vy_cuda_check(cuda, cuda->api.stream_create(&cuda->signal, VY_CU_STREAM_NON_BLOCKING),
-                                       "making a stream", error);
-    return status == VYRE_OK ? vy_cuda_pool_start(cuda, error) : status;
+    vy_cuda_lane *first;
+    vyre_status status = vy_cuda_pool_start(cuda, error);
+    if (status == VYRE_OK)
+        status = vy_cuda_lane_take(cuda, &first, error);
+    if (status != VYRE_OK)
+        return status;
+    vy_cuda_lane_give(cuda, first);
+    return vy_cuda_check(cuda, cuda->api.stream_create(&cuda->signal, VY_CU_STREAM_NON_BLOCKING), "making a stream",
+                         error);
 }
 
 vyre_status vy_cuda_device_start(vy_cuda *cuda, vyre_error *error) {
