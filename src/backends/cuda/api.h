@@ -91,9 +91,16 @@ typedef struct vy_cu_edge {
 } vy_cu_edge;
 enum { VY_CU_PORT_PROGRAMMATIC = 1, VY_CU_EDGE_PROGRAMMATIC = 1 };
 
-/* X(NEED, name, symbol, parameters, arguments). The last says the parameters' names, for who stands between. NEED: REQUIRED, or OPTIONAL and then NULL where the driver does not have it. */
+/* X(NEED, name, symbol, parameters, arguments). The last says the parameters' names, for who stands between. NEED: REQUIRED, or OPTIONAL and then NULL where the driver does not have it. Those of every
+ * dispatch come first: they lie together. */
 #define VY_CUDA_CALLS(X)                                                                                               \
     X(REQUIRED, init, "cuInit", (unsigned flags), (flags))                                                             \
+    X(REQUIRED, context_current, "cuCtxGetCurrent", (vy_cu_context * context), (context))                              \
+    X(REQUIRED, launch, "cuLaunchKernel",                                                                              \
+      (vy_cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, \
+       unsigned block_z, unsigned shared_bytes, vy_cu_stream stream, void **params, void **extra),                     \
+      (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream, params, extra))              \
+    X(REQUIRED, stream_synchronize, "cuStreamSynchronize", (vy_cu_stream stream), (stream))                            \
     X(REQUIRED, driver_version, "cuDriverGetVersion", (int *version), (version))                                       \
     X(REQUIRED, error_name, "cuGetErrorName", (int result, const char **name), (result, name))                         \
     X(REQUIRED, error_string, "cuGetErrorString", (int result, const char **text), (result, text))                     \
@@ -105,7 +112,6 @@ enum { VY_CU_PORT_PROGRAMMATIC = 1, VY_CU_EDGE_PROGRAMMATIC = 1 };
     X(REQUIRED, device_memory, "cuDeviceTotalMem_v2", (size_t * bytes, int device), (bytes, device))                   \
     X(REQUIRED, context_retain, "cuDevicePrimaryCtxRetain", (vy_cu_context * context, int device), (context, device))  \
     X(REQUIRED, context_release, "cuDevicePrimaryCtxRelease_v2", (int device), (device))                               \
-    X(REQUIRED, context_current, "cuCtxGetCurrent", (vy_cu_context * context), (context))                              \
     X(REQUIRED, context_set, "cuCtxSetCurrent", (vy_cu_context context), (context))                                    \
     X(REQUIRED, context_push, "cuCtxPushCurrent_v2", (vy_cu_context context), (context))                               \
     X(REQUIRED, context_pop, "cuCtxPopCurrent_v2", (vy_cu_context * context), (context))                               \
@@ -113,7 +119,6 @@ enum { VY_CU_PORT_PROGRAMMATIC = 1, VY_CU_EDGE_PROGRAMMATIC = 1 };
     X(REQUIRED, stream_create, "cuStreamCreate", (vy_cu_stream * stream, unsigned flags), (stream, flags))             \
     X(REQUIRED, stream_destroy, "cuStreamDestroy_v2", (vy_cu_stream stream), (stream))                                 \
     X(REQUIRED, stream_query, "cuStreamQuery", (vy_cu_stream stream), (stream))                                        \
-    X(REQUIRED, stream_synchronize, "cuStreamSynchronize", (vy_cu_stream stream), (stream))                            \
     X(REQUIRED, stream_wait_event, "cuStreamWaitEvent", (vy_cu_stream stream, vy_cu_event event, unsigned flags),      \
       (stream, event, flags))                                                                                          \
     X(REQUIRED, event_create, "cuEventCreate", (vy_cu_event * event, unsigned flags), (event, flags))                  \
@@ -149,10 +154,6 @@ enum { VY_CU_PORT_PROGRAMMATIC = 1, VY_CU_EDGE_PROGRAMMATIC = 1 };
       (value, attribute, function))                                                                                    \
     X(REQUIRED, function_set, "cuFuncSetAttribute", (vy_cu_function function, int attribute, int value),               \
       (function, attribute, value))                                                                                    \
-    X(REQUIRED, launch, "cuLaunchKernel",                                                                              \
-      (vy_cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, \
-       unsigned block_z, unsigned shared_bytes, vy_cu_stream stream, void **params, void **extra),                     \
-      (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream, params, extra))              \
     X(OPTIONAL, launch_together, "cuLaunchCooperativeKernel",                                                          \
       (vy_cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, \
        unsigned block_z, unsigned shared_bytes, vy_cu_stream stream, void **params),                                   \

@@ -34,12 +34,12 @@ enum { VY_CUDA_PARAMS = VY_LIMIT_PARAMS + VY_BASE_PARAMS };
 enum { VY_CUDA_PARAM_BYTES = 12 * VY_LIMIT_BUFFERS + 4 + 8 * VY_CUDA_PARAMS + 8 + 16 };
 
 typedef struct vy_cuda_kernel {
-    vy_cuda_header header;
-    vy_cu_module module;
-    vy_cu_function function;
-    uint32_t param_count;                   /* scalars, with the hidden ones */
-    uint16_t param_offsets[VY_CUDA_PARAMS]; /* in the block of params; of 8 bytes if the highest bit is set */
+    vy_cu_function function; /* what every launch looks at comes first */
     uint16_t control_offset, param_bytes;
+    uint32_t param_count; /* scalars, with the hidden ones */
+    vy_cuda_header header;
+    uint16_t param_offsets[VY_CUDA_PARAMS]; /* in the block of params; of 8 bytes if the highest bit is set */
+    vy_cu_module module;
     int registers, local_bytes;
     uint32_t blocks; /* indirect: to launch */
 } vy_cuda_kernel;
@@ -55,9 +55,10 @@ enum { VY_CUDA_NOT_ASKED, VY_CUDA_CAN_BE_CUT, VY_CUDA_CANNOT_BE_CUT };
 
 struct vy_cuda_code {
     _Atomic uint32_t references;
+    uint32_t buffer_count, output_count;
+    int cancellable;
     vy_cuda *cuda;
     vyre_program *program; /* retained */
-    int cancellable;
     vy_cuda_kernel kernel;
     vy_cuda_kernel *_Atomic based;    /* NULL: not needed yet */
     vy_cuda_kernel *_Atomic by_rows;  /* NULL: not worth it yet (table.h) */
@@ -65,7 +66,6 @@ struct vy_cuda_code {
     _Atomic uint64_t rows;            /* that would have been run by it */
     _Atomic uint32_t together;        /* blocks that run at the same time, if it has grid barriers */
     vyre_bytes object;                /* empty where the driver makes none */
-    uint32_t buffer_count, output_count;
     vy_cuda_code_buffer buffers[VY_LIMIT_BUFFERS];
     vy_cover *covers; /* by buffer: what is written whole is not cleared before */
     _Atomic int slicing;

@@ -80,21 +80,21 @@ typedef struct vy_cuda_join {
 
 typedef struct vy_cuda {
     vy_cuda_api api;
+    vy_cu_context context; /* from here to the facts: what every dispatch looks at */
+    vy_cuda_nvtx nvtx;
+    _Atomic int loss;          /* the result that lost the device; 0 = none */
+    vy_cuda_lane *_Atomic hot; /* the lane used last, or NULL: most dispatches find it here */
+    vy_cuda_join join;
+    vy_cuda_facts facts;
     int device;
     uint32_t ordinal;
-    vy_cu_context context;
-    vy_cuda_facts facts;
     _Atomic uint64_t exact;          /* what the device computes as our rules ask */
     _Atomic int is_probed;           /* the device was seen to do so */
-    _Atomic int loss;                /* the result that lost the device; 0 = none */
-    vy_cu_pool pool;                 /* NULL: plain allocations */
-    vy_cu_stream signal;             /* what reaches running kernels */
-    vy_cuda_lane *_Atomic hot;       /* the lane used last, or NULL: most dispatches find it here */
     _Atomic int64_t clock_offset;    /* clock.h */
     _Atomic uint64_t clock_taken_ns; /* 0: not yet */
+    vy_cu_pool pool;                 /* NULL: plain allocations */
+    vy_cu_stream signal;             /* what reaches running kernels */
     vy_cuda_watch watch;
-    vy_cuda_join join;
-    vy_cuda_nvtx nvtx;
     vy_hoard hoard;       /* host memory of large outputs */
     pthread_mutex_t lock; /* guards all that follows */
     vy_cuda_lane *idle;
@@ -110,14 +110,6 @@ typedef struct vy_cuda {
 vyre_status vy_cuda_create(const vyre_host *host, uint32_t ordinal, vyre_backend_instance *out, vyre_error *error);
 void vy_cuda_probe(const vyre_host *host, vyre_probe *out);
 
-/* Makes the context that of the thread. A thread that has another one gets it back from vy_cuda_leave; one that has none keeps ours.
- *
- * VYRE_DEVICE_LOST  now or before */
-vyre_status vy_cuda_enter(vy_cuda *cuda, int *was_pushed, vyre_error *error);
-void vy_cuda_leave(vy_cuda *cuda, int was_pushed);
-/* The same for who gives back what he holds, as far as the driver lets him: also where the device is lost. */
-void vy_cuda_enter_anyway(vy_cuda *cuda, int *was_pushed);
-
 /* VYRE_OK, or the error of a failed call; a loss is remembered. */
 vyre_status vy_cuda_failed(vy_cuda *cuda, int result, const char *doing, vyre_error *error);
 static inline vyre_status vy_cuda_check(vy_cuda *cuda, int result, const char *doing, vyre_error *error) {
@@ -125,6 +117,29 @@ static inline vyre_status vy_cuda_check(vy_cuda *cuda, int result, const char *d
 }
 /* The error of one that was lost before. */
 vyre_status vy_cuda_fail_lost(vy_cuda *cuda, vyre_error *error);
+
+/* For vy_cuda_enter: `result` and `current` are what the driver said of the thread's context, which is not ours. */
+vyre_status vy_cuda_change(vy_cuda *cuda, int result, vy_cu_context current, int *was_pushed, vyre_error *error);
+/* vy_cuda_enter for who gives back what he holds, as far as the driver lets him: also where the device is lost. */
+void vy_cuda_enter_anyway(vy_cuda *cuda, int *was_pushed);
+
+/* Makes the context that of the thread. A thread that has another one gets it back from vy_cuda_leave; one that has none keeps ours.
+ *
+ * VYRE_DEVICE_LOST  now or before */
+static inline vyre_status vy_cuda_enter(vy_cuda *cuda, int *was_pushed, vyre_error *error) {
+    vy_cu_context current = NULL;
+    *was_pushed = 0;
+    if (atomic_load_explicit(&cuda->loss, memory_order_relaxed))
+        return vy_cuda_fail_lost(cuda, error);
+    int result = cuda->api.context_current(&current);
+    return result == VY_CU_OK && current == cuda->context ? (vyre_status)VYRE_OK
+                                                          : vy_cuda_change(cuda, result, current, was_pushed, error);
+}
+static inline void vy_cuda_leave(vy_cuda *cuda, int was_pushed) {
+    vy_cu_context ignored;
+    if (was_pushed)
+        cuda->api.context_pop(&ignored);
+}
 
 /* The code of a program that is dispatched without a pipeline, compiled now or found; vy_cuda_code_release follows. Inside. */
 vyre_status vy_cuda_program_code(vy_cuda *cuda, vyre_program *program, int cancellable, vy_cuda_code **out,

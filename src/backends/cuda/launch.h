@@ -5,6 +5,8 @@
 #include "backends/cuda/code.h"
 #include "backends/cuda/lane.h"
 
+#include <string.h>
+
 /* Whether it says something in its control block, and whether it has one at all. */
 static inline int vy_cuda_tells(const vy_cuda_kernel *kernel) {
     return kernel->header.reports || kernel->header.polls || kernel->header.indirect;
@@ -20,7 +22,28 @@ static inline int vy_cuda_needs_pieces(const vy_cuda *cuda, const uint32_t group
 /* Warps of a grid, or a number above `limit`. */
 uint64_t vy_cuda_warps(const vy_cuda_kernel *kernel, const uint32_t groups[3], uint64_t limit);
 
-/* The bytes of a kernel's params; addresses: one a buffer. grid: the blocks to launch. Returns their number, at most VY_CUDA_PARAM_BYTES. */
+/* The bytes of a kernel's params, but for the addresses of its buffers, which come first. grid: the blocks to launch. Returns their number, at most VY_CUDA_PARAM_BYTES. */
+static inline size_t vy_cuda_pack_rest(const vy_cuda_kernel *kernel, const vyre_launch *launch, vy_cu_address control,
+                                       uint8_t *bytes, uint32_t grid[3]) {
+    uint32_t buffers = (uint32_t)launch->buffer_count, factor = kernel->header.factor;
+    uint8_t *counts = bytes + 8 * (size_t)buffers;
+    for (uint32_t i = 0; i < buffers; i++) {
+        uint32_t count = (uint32_t)launch->elements[i];
+        memcpy(counts + 4 * (size_t)i, &count, sizeof count);
+    }
+    for (uint32_t i = 0; i < launch->param_count; i++) {
+        uint32_t offset = kernel->param_offsets[i]; /* little-endian: a u32 is its lower half */
+        memcpy(bytes + (offset & ~VY_CUDA_PARAM_WIDE), &launch->params[i].bits, offset & VY_CUDA_PARAM_WIDE ? 8 : 4);
+    }
+    memcpy(grid, launch->groups, 3 * sizeof *grid);
+    if (factor > 1) {
+        memcpy(bytes + kernel->param_offsets[launch->param_count], &grid[0], sizeof grid[0]);
+        grid[0] = grid[0] / factor + (grid[0] % factor != 0);
+    }
+    memcpy(bytes + kernel->control_offset, &control, sizeof control);
+    return kernel->param_bytes;
+}
+/* All of them; addresses: one a buffer. */
 size_t vy_cuda_pack(const vy_cuda_kernel *kernel, const vyre_launch *launch, const vy_cu_address *addresses,
                     vy_cu_address control, uint8_t *bytes, uint32_t grid[3]);
 

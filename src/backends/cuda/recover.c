@@ -30,9 +30,7 @@ int vy_cuda_device_lost(void *self) {
 
 /* ---- entering ---- */
 
-static int enter(vy_cuda *cuda, int *was_pushed) {
-    vy_cu_context current = NULL;
-    int result = cuda->api.context_current(&current);
+static int change(vy_cuda *cuda, int result, vy_cu_context current, int *was_pushed) {
     *was_pushed = 0;
     if (result != VY_CU_OK || current == cuda->context)
         return result;
@@ -43,21 +41,14 @@ static int enter(vy_cuda *cuda, int *was_pushed) {
     return result;
 }
 
-vyre_status vy_cuda_enter(vy_cuda *cuda, int *was_pushed, vyre_error *error) {
-    *was_pushed = 0;
-    if (atomic_load_explicit(&cuda->loss, memory_order_relaxed))
-        return vy_cuda_fail_lost(cuda, error);
-    return vy_cuda_check(cuda, enter(cuda, was_pushed), "entering the device's context", error);
+vyre_status vy_cuda_change(vy_cuda *cuda, int result, vy_cu_context current, int *was_pushed, vyre_error *error) {
+    return vy_cuda_check(cuda, change(cuda, result, current, was_pushed), "entering the device's context", error);
 }
 
 void vy_cuda_enter_anyway(vy_cuda *cuda, int *was_pushed) {
-    enter(cuda, was_pushed);
-}
-
-void vy_cuda_leave(vy_cuda *cuda, int was_pushed) {
-    vy_cu_context ignored;
-    if (was_pushed)
-        cuda->api.context_pop(&ignored);
+    vy_cu_context current = NULL;
+    int result = cuda->api.context_current(&current);
+    change(cuda, result, current, was_pushed);
 }
 
 /* ---- the device ---- */
