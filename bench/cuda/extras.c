@@ -23,6 +23,11 @@ int bench_launch_tiny(const device_bench *b, const tiny_params *params) {
     return b->cu->launch(b->tiny, 1, 1, 1, 32, 1, 1, 0, b->cu->stream, NULL, extra);
 }
 
+void suite_device_open(void) {
+    char reason[REASON];
+    cu_open(reason, sizeof reason); /* who needs it says what is missing */
+}
+
 void suite_device_extras(report *r, const int *available, int quick) {
     vyre_error error = VYRE_ERROR_INIT;
     char reason[REASON] = "";

@@ -370,21 +370,20 @@ static int is_known(const char *list) {
     return 1;
 }
 
-/* In line, ours would begin each run before the last has ended, and the peers would not: a comparison of graphs, not of kernels. What it is worth, the batches among the extras tell, for which ours is opened again. */
-static void begin_early(const options *o, int may, report *r, int *available) {
-    if (!o->device)
-        return;
-    if (!may) {
-        setenv("VYRE_CUDA_EARLY", "0", 1);
-        return;
-    }
-    unsetenv("VYRE_CUDA_EARLY");
-    if (!available[VERSION_OURS])
-        return;
+/* In line, ours would begin each run before the last has ended, and the peers would not: a comparison of graphs, not of kernels. What it is worth, the batches among the extras tell, which are behind us:
+ * ours is opened again. */
+static void begin_late(const options *o, report *r, int *available) {
     const runner *ours = suite_runners[VERSION_OURS];
+    if (!o->device || o->check || !available[VERSION_OURS])
+        return;
+    setenv("VYRE_CUDA_EARLY", "0", 1);
     ours->close();
     available[VERSION_OURS] =
         ours->open(o->backend ? o->backend : "cuda", r->versions[VERSION_OURS], r->missing[VERSION_OURS]);
+    if (!available[VERSION_OURS]) {
+        printf("SKIP ours: %s\n", r->missing[VERSION_OURS]);
+        available[VERSION_OURS_HAND] = 0; /* it runs on the backend of ours */
+    }
 }
 
 static void open_versions(const options *o, report *r, int *available) {
@@ -468,10 +467,33 @@ static int write_results(const report *r, const options *o) {
     return good && page;
 }
 
+/* What is beside the kernels. */
+static void run_extras(const options *o, report *r, const int *available) {
+    if (o->timeline && available[VERSION_OURS])
+        suite_timeline(r, o->quick);
+    if (o->only && !is_asked_for(o->only, "extras"))
+        return;
+    if (o->device)
+        suite_device_extras(r, available, o->quick);
+    else
+        suite_extras(r, available, o->quick);
+}
+
+static int run_kernels(const options *o, report *r, const int *available) {
+    int good = 1, versions = 0;
+    for (int v = 0; v < VERSION_COUNT; v++)
+        versions += available[v];
+    for (size_t k = 0; versions && k < suite_kernel_count; k++)
+        for (int size = o->check ? 0 : 1; size < (o->check ? 1 : o->quick ? 3 : SIZES); size++)
+            if (sizes_of(&suite_kernels[k], o)[size] && (!o->only || is_asked_for(o->only, suite_kernels[k].name)))
+                good &= run_row(&suite_kernels[k], size, o, available, r);
+    return good;
+}
+
 int main(int argc, char **argv) {
     static report r;
     options o = {.out = "."};
-    int available[VERSION_COUNT], good = 1, versions = 0;
+    int available[VERSION_COUNT];
     double start = suite_now();
     if (!parse_options(argc, argv, &o)) {
         fprintf(stderr,
@@ -491,23 +513,14 @@ int main(int argc, char **argv) {
         suite_timeline_prepare();
     }
     describe_machine(&r);
-    begin_early(&o, 0, &r, available);
+    if (o.device)
+        suite_device_open();
     open_versions(&o, &r, available);
-    for (int v = 0; v < VERSION_COUNT; v++)
-        versions += available[v];
-    for (size_t k = 0; versions && k < suite_kernel_count; k++)
-        for (int size = o.check ? 0 : 1; size < (o.check ? 1 : o.quick ? 3 : SIZES); size++)
-            if (sizes_of(&suite_kernels[k], &o)[size] && (!o.only || is_asked_for(o.only, suite_kernels[k].name)))
-                good &= run_row(&suite_kernels[k], size, &o, available, &r);
+    if (!o.check)
+        run_extras(&o, &r, available);
+    begin_late(&o, &r, available);
+    int good = run_kernels(&o, &r, available);
     if (!o.check) {
-        begin_early(&o, 1, &r, available);
-        if (o.timeline && available[VERSION_OURS])
-            suite_timeline(&r, o.quick);
-        int extras = !o.only || is_asked_for(o.only, "extras");
-        if (extras && o.device)
-            suite_device_extras(&r, available, o.quick);
-        else if (extras)
-            suite_extras(&r, available, o.quick);
         if (o.anchors)
             run_anchors(o.anchors, &r);
         r.seconds = suite_now() - start;

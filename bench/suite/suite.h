@@ -218,6 +218,8 @@ extern const runner *const suite_runners[VERSION_COUNT];
 /* Empty dispatches, compiling cold and from disk, bandwidth. `available` tells which versions are open. */
 void suite_extras(report *r, const int *available, int quick);
 void suite_bandwidth(report *r, const int *available, int quick);
+/* Opens the bare driver before anything of ours: of a context's streams the driver waits for the first most quickly, and that is then not ours. */
+void suite_device_open(void);
 /* The same for a device: what ours adds to the bare driver, transfers, compiling. */
 void suite_device_extras(report *r, const int *available, int quick);
 /* When copies and kernels of ours run on a device: `prepare` before it is opened. */
