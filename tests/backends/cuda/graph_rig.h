@@ -24,8 +24,10 @@ static const char texts[] =
     "program refuses {\n buffer y : u32 read_write\n workgroup 32\n grid over y\n let i = global_id.x\n"
     " if y[i] == 13 { trap 99 }\n if i < len(y) { y[i] = y[i] + 1 }\n}\n"
     "program turn {\n buffer x : u32 read\n buffer y : u32 write\n workgroup 32\n grid over y\n let i = global_id.x\n"
-    " if i < len(y) { y[i] = x[len(x) - 1 - i] * 3 + 1 }\n}\n";
-enum { MIX, TWICE, FOUR, REFUSES, TURN, PROGRAMS };
+    " if i < len(y) { y[i] = x[len(x) - 1 - i] * 3 + 1 }\n}\n"
+    "program near {\n buffer y : u32 read_write\n workgroup 3\n grid over y\n let i = global_id.x\n"
+    " if i < len(y) { y[i] = 3 * y[i] + 1 }\n}\n";
+enum { MIX, TWICE, FOUR, REFUSES, TURN, NEAR, PROGRAMS };
 
 enum { ELEMENTS = 64, SLOTS = 4096, WORDS = ELEMENTS * SLOTS }; /* of a memory */
 
@@ -91,7 +93,7 @@ typedef struct rig {
     } while (0)
 
 static inline void rig_open(rig *r) {
-    static const char *const names[] = {"mix", "twice", "four", "refuses", "turn"};
+    static const char *const names[] = {"mix", "twice", "four", "refuses", "turn", "near"};
     memset(r, 0, sizeof *r);
     conform_open(&r->c, "cuda");
     for (int i = 0; i < PROGRAMS; i++) {

@@ -150,6 +150,24 @@ static void try_turns(int may_begin_early) {
     rig_close(&r);
 }
 
+/* Workgroups share lines of the cache: what one has read and another has written meanwhile is read anew in the next row. */
+static void rows_share_no_caches(void **state) {
+    (void)state;
+    static const size_t sizes[] = {3 * 100, 3 * 132 + 1, 3 * 1056, WORDS / 8};
+    static rig r;
+    static table t;
+    rig_open(&r);
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        t = (table){.count = 301, .width = 1};
+        for (size_t i = 0; i < t.count; i++)
+            put(&r, &t, i, (size_t[]){0}, sizes[s]);
+        for (int i = 0; i < 5; i++)
+            run_both(&r, &t, NEAR, 0, "in place");
+    }
+    assert_int_equal(replayed, 19);
+    rig_close(&r);
+}
+
 static void rows_begin_before_the_one_before_has_ended(void **state) {
     (void)state;
     try_turns(1);
@@ -526,6 +544,7 @@ int main(void) {
         cmocka_unit_test(rows_that_share_buffers_keep_their_order),
         cmocka_unit_test(rows_begin_before_the_one_before_has_ended),
         cmocka_unit_test(rows_can_be_kept_from_beginning_early),
+        cmocka_unit_test(rows_share_no_caches),
         cmocka_unit_test(many_rows_are_several_graphs),
         cmocka_unit_test(rows_of_four_are_graphs_too),
         cmocka_unit_test(batches_of_several_pipelines_alternate),
