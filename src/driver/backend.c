@@ -9,11 +9,6 @@
 
 /* ---- errors of backends ---- */
 
-void vy_error_clear(vyre_error *error) {
-    error->code = VYRE_OK;
-    error->message[0] = error->fix[0] = error->where[0] = '\0';
-}
-
 static void terminate(vyre_error *error) {
     error->message[sizeof error->message - 1] = '\0';
     error->fix[sizeof error->fix - 1] = '\0';

@@ -51,6 +51,15 @@ static inline uint64_t vy_backend_limit(const vyre_backend *backend, vyre_capabi
     return atomic_load_explicit(&backend->capabilities[capability], memory_order_relaxed);
 }
 
+/* Whether a dispatch needs stages here (stages.h), unless vy_call_meet finds that it fits, and whether its programs need a base (the grid is over the limit). */
+static inline int vy_stages_needed(const vyre_backend *backend, const vyre_program *program, const vy_launch *launch,
+                                   int *with_base) {
+    uint64_t most = vy_backend_limit(backend, VYRE_CAPABILITY_MAX_WORKGROUPS);
+    *with_base = launch->groups[0] > most || launch->groups[1] > most || launch->groups[2] > most;
+    return *with_base ||
+           ((program->facts & VY_FACT_GRID_BARRIER) && !vy_backend_limit(backend, VYRE_CAPABILITY_GRID_SYNC));
+}
+
 /* Makes a handle of what a registration constructs. */
 vyre_status vy_backend_construct(const vyre_backend_registration *registration, uint32_t ordinal, vyre_backend **out,
                                  vyre_error *error);
@@ -74,7 +83,10 @@ int vy_call_is_abandoned(void);
 vyre_status vy_backend_judge(vyre_backend *backend, vyre_status status, vyre_error *error);
 /* The same for a call that runs a program: only those trap. */
 vyre_status vy_backend_judge_run(vyre_backend *backend, vyre_status status, vyre_error *error);
-void vy_error_clear(vyre_error *error);
+static inline void vy_error_clear(vyre_error *error) {
+    error->code = VYRE_OK;
+    error->message[0] = error->fix[0] = error->where[0] = '\0';
+}
 /* The backend broke its contract: counts and logs it, and fails with VYRE_CORRUPT. */
 vyre_status vy_backend_violation(vyre_backend *backend, vyre_error *error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

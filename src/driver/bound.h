@@ -28,11 +28,20 @@ typedef struct vy_bound {
 } vy_bound;
 
 /* All that has no other default: form RESIDENT, no outputs, no timing, no trap. arguments and config may be NULL. */
-void vy_bound_describe(vy_bound *bound, vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
-                       const vyre_dispatch_config *config);
+static inline void vy_bound_describe(vy_bound *b, vyre_backend *backend, vyre_program *program,
+                                     const vyre_arguments *arguments, const vyre_dispatch_config *config) {
+    static const vyre_dispatch_config defaults;
+    static const vyre_arguments nothing;
+    b->backend = backend, b->pipeline = NULL, b->program = program;
+    b->arguments = arguments ? arguments : &nothing, b->config = config ? config : &defaults;
+    b->form = VY_FORM_RESIDENT, b->deadline_ns = 0, b->outputs = NULL, b->timing = NULL, b->trap = NULL;
+}
 /* The same for a pipeline. */
-void vy_bound_describe_pipeline(vy_bound *bound, vyre_pipeline *pipeline, const vyre_arguments *arguments,
-                                const vyre_dispatch_config *config);
+static inline void vy_bound_describe_pipeline(vy_bound *b, vyre_pipeline *pipeline, const vyre_arguments *arguments,
+                                              const vyre_dispatch_config *config) {
+    vy_bound_describe(b, pipeline->backend, pipeline->program, arguments, config);
+    b->pipeline = pipeline;
+}
 
 /* Pins what is bound, checks ranges, overlaps, counts and limits, and resolves the launch. Inside the backend. On failure nothing is
  * pinned. error is never NULL here and below. */
@@ -44,8 +53,8 @@ void vy_bound_unpin(vy_bound *bound);
 /* Runs what was resolved, delivers, unpins. */
 vyre_status vy_bound_run(vy_bound *bound, vyre_error *error);
 /* All of it, inside the backend, where that is one launch on resident buffers and there is nothing to say
- * (bound_straight.c). 0: it was not run. */
-int vy_bound_run_straight(vy_bound *bound, const vyre_resource *bindings, size_t count, vyre_status *status,
+ * (bound_straight.c): what stands above the line is looked at, nothing is changed. 0: it was not run. */
+int vy_bound_run_straight(const vy_bound *bound, const vyre_resource *bindings, size_t count, vyre_status *status,
                           vyre_error *error);
 /* All three steps, from outside the backend. */
 vyre_status vy_bound_dispatch(vy_bound *bound, const vyre_resource *bindings, size_t count, vyre_error *error);

@@ -3,21 +3,6 @@
 #include "driver/bound.h"
 #include "driver/trace.h"
 
-void vy_bound_describe(vy_bound *b, vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
-                       const vyre_dispatch_config *config) {
-    static const vyre_dispatch_config defaults;
-    static const vyre_arguments nothing;
-    b->backend = backend, b->pipeline = NULL, b->program = program;
-    b->arguments = arguments ? arguments : &nothing, b->config = config ? config : &defaults;
-    b->form = VY_FORM_RESIDENT, b->deadline_ns = 0, b->outputs = NULL, b->timing = NULL, b->trap = NULL;
-}
-
-void vy_bound_describe_pipeline(vy_bound *b, vyre_pipeline *pipeline, const vyre_arguments *arguments,
-                                const vyre_dispatch_config *config) {
-    vy_bound_describe(b, pipeline->backend, pipeline->program, arguments, config);
-    b->pipeline = pipeline;
-}
-
 /* Host outputs of a grid without workgroups: what was given, and zeros. */
 static vyre_status deliver_empty(vy_bound *b, vyre_error *error) {
     vyre_status status = VYRE_OK;

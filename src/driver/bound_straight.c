@@ -1,5 +1,5 @@
-/* The straight road of a dispatch on resources (bound.h): for those that are one launch on resident buffers, have no deadline and are not
- * traced. They are made again and again, and what each costs is noticed.
+/* The straight road of a dispatch on resources (bound.h): for those that are one launch on a few resident buffers, have no deadline and are
+ * not traced. They are made again and again, and what each costs is noticed.
  *
  * It asks all that the road of bound.c and bound_run.c asks, but only whether all is well. What is not takes that road, which finds it
  * again and says what it is. */
@@ -10,27 +10,44 @@
 
 #include <pthread.h>
 
-static int is_written(const vy_memory *buffer) {
+enum { MOST_BUFFERS = 8, MOST_PARAMS = 16 };
+
+/* All that it needs, side by side: the struct of the long road has room for every program, and is spread over many pages. */
+typedef struct straight {
+    vyre_backend *backend;
+    vyre_program *program;
+    const vy_bound *asked;
+    size_t use_count;
+    vyre_trap trap;
+    vyre_launch launch;
+    uint64_t elements[MOST_BUFFERS];
+    vyre_resource native[MOST_BUFFERS];
+    vy_resident_use uses[MOST_BUFFERS];
+    vyre_scalar params[MOST_PARAMS];
+    vy_launch resolved; /* large: it ends it */
+} straight;
+
+static inline int is_written(const vy_memory *buffer) {
     return buffer->access == VYRE_ACCESS_WRITE || buffer->access == VYRE_ACCESS_READ_WRITE;
 }
 
 /* Pins with the lock held, and sets counts and bytes. 0 at the first that is not in order. */
-static int pin(vy_bound *b, const vyre_resource *bindings, size_t count) {
-    const vy_memory *buffers = &b->program->memories.items[vy_program_entry(b->program)->first_memory];
-    vy_residents *residents = &b->backend->residents;
-    uint64_t owner = b->backend->owner, most = vy_backend_limit(b->backend, VYRE_CAPABILITY_MAX_STORAGE_BYTES);
+static inline int pin(straight *s, const vyre_resource *bindings, size_t count) {
+    const vy_memory *buffers = &s->program->memories.items[vy_program_entry(s->program)->first_memory];
+    vy_residents *residents = &s->backend->residents;
+    uint64_t owner = s->backend->owner, most = vy_backend_limit(s->backend, VYRE_CAPABILITY_MAX_STORAGE_BYTES);
     uint32_t outputs = 0;
     most = most ? most : UINT64_MAX;
     for (size_t i = 0; i < count; i++) {
-        vy_resident_use *use = &b->uses[i];
-        vyre_resource *native = &b->native[i];
-        vy_launch_buffer *buffer = &b->launch.buffers[i];
+        vy_resident_use *use = &s->uses[i];
+        vyre_resource *native = &s->native[i];
+        vy_launch_buffer *buffer = &s->resolved.buffers[i];
         unsigned element = vy_type_layouts[buffers[i].type].size; /* a power of two */
         int writes = is_written(&buffers[i]);
         if (bindings[i].kind != VYRE_RESOURCE_RESIDENT || (bindings[i].offset & (element - 1)) ||
             !vy_resident_pin_quickly(residents, owner, &bindings[i], writes, use))
             return 0;
-        b->use_count = i + 1;
+        s->use_count = i + 1;
         if (((use->size | use->address) & (element - 1)) || use->size > most)
             return 0;
         native->kind = VYRE_RESOURCE_RESIDENT;
@@ -38,7 +55,7 @@ static int pin(vy_bound *b, const vyre_resource *bindings, size_t count) {
         native->resident = (vyre_resident){owner, use->native};
         native->offset = use->offset, native->size = use->size;
         buffer->bytes = use->size;
-        buffer->count = use->size >> __builtin_ctz(element);
+        buffer->count = s->elements[i] = use->size >> __builtin_ctz(element);
         buffer->output = writes ? outputs++ : VY_NONE;
         if (buffer->count > UINT32_MAX)
             return 0;
@@ -47,7 +64,7 @@ static int pin(vy_bound *b, const vyre_resource *bindings, size_t count) {
 }
 
 /* Whether no two are ranges of one buffer, or of the same memory of others: those that are may still be good. */
-static int are_apart(const vy_resident_use *uses, size_t count) {
+static inline int are_apart(const vy_resident_use *uses, size_t count) {
     for (size_t i = 1; i < count; i++)
         for (size_t j = 0; j < i; j++)
             if (uses[i].place == uses[j].place || vy_resident_meet(&uses[i], &uses[j]))
@@ -55,8 +72,16 @@ static int are_apart(const vy_resident_use *uses, size_t count) {
     return 1;
 }
 
+/* Whether its grid is one launch here. A pipeline's code is prepared only after its program was seen to fit the device, and is made again with another device. */
+static inline int fits(straight *s) {
+    int with_base;
+    return vy_launch_fit_counts(s->program, s->asked->arguments, &s->resolved) && s->resolved.group_count &&
+           !vy_stages_needed(s->backend, s->program, &s->resolved, &with_base) &&
+           (s->asked->pipeline || vy_boundary_program_fits(s->backend, s->program));
+}
+
 /* What runs it without further ado, or NULL. */
-static const vy_target *aim(vy_bound *b) {
+static inline const vy_target *aim(const vy_bound *b) {
     if (!b->pipeline)
         return b->form == VY_FORM_RESIDENT && b->backend->target.dispatch_resident &&
                        vy_is_prepared(b->backend, b->program)
@@ -71,70 +96,67 @@ static const vy_target *aim(vy_bound *b) {
                : NULL;
 }
 
-static int is_plain(const vy_bound *b, const vyre_resource *bindings, size_t count) {
+static inline int is_plain(const vy_bound *b, const vyre_resource *bindings, size_t count) {
     const vyre_dispatch_config *config = b->config;
     return !config->timeout_ns && !b->deadline_ns && !config->max_output_bytes && bindings && count &&
-           count == b->program->buffer_count &&
+           count <= MOST_BUFFERS && count == b->program->buffer_count && b->program->param_count <= MOST_PARAMS &&
            atomic_load_explicit(&vy_trace_state, memory_order_relaxed) == VY_TRACE_OFF;
 }
 
 /* The caller's slots are lent, as outputs that stay on the device have some too. */
-static inline vyre_status call_persistent(vy_bound *b, const vy_target *target, const vyre_launch *launch,
-                                          vyre_error *error) {
-    size_t capacities[VY_LIMIT_BUFFERS], count = b->program->output_count;
-    vyre_outputs view;
-    vy_outputs_lend(b->outputs, count, &view, capacities);
+static inline vyre_status call_persistent(straight *s, const vy_target *target, vyre_error *error) {
+    size_t capacities[MOST_BUFFERS], count = s->program->output_count;
+    vyre_outputs view, *outputs = s->asked->outputs;
+    vy_outputs_lend(outputs, count, &view, capacities);
     vyre_status status =
-        target->dispatch_persistent(target->self, launch, b->native, b->use_count, &view, b->timing, error);
-    if (status == VYRE_OK && vy_outputs_are_untouched(b->outputs, &view, count, capacities)) {
-        vy_outputs_keep(b->outputs, 1, count);
+        target->dispatch_persistent(target->self, &s->launch, s->native, s->use_count, &view, s->asked->timing, error);
+    if (status == VYRE_OK && vy_outputs_are_untouched(outputs, &view, count, capacities)) {
+        vy_outputs_keep(outputs, 1, count);
         return VYRE_OK;
     }
-    status = status == VYRE_OK ? vy_outputs_check_bound(b->backend, &view, b->outputs->items, count, b->program,
-                                                        &b->launch, b->native, error)
-                               : vy_backend_judge_run(b->backend, status, error);
-    vy_outputs_regain(b->outputs, count, status == VYRE_OK, capacities);
+    status = status == VYRE_OK ? vy_outputs_check_bound(s->backend, &view, outputs->items, count, s->program,
+                                                        &s->resolved, s->native, error)
+                               : vy_backend_judge_run(s->backend, status, error);
+    vy_outputs_regain(outputs, count, status == VYRE_OK, capacities);
     return status;
 }
 
-static inline vyre_status call_resident(vy_bound *b, const vy_target *target, const vyre_launch *launch,
-                                        vyre_error *error) {
-    vyre_status status = target->dispatch_resident(target->self, launch, b->native, b->use_count, b->timing, error);
-    return status == VYRE_OK ? VYRE_OK : vy_backend_judge_run(b->backend, status, error);
-}
-
-static vyre_status run(vy_bound *b, const vy_target *target, vyre_error *error) {
-    vyre_scalar params[VY_LIMIT_PARAMS];
-    uint64_t elements[VY_LIMIT_BUFFERS];
-    vyre_trap trap = {0, 0};
-    vyre_launch launch;
-    vy_boundary_describe(b->program, b->arguments, &b->launch, b->config, params, elements, &trap, &launch);
-    if (b->timing)
-        memset(b->timing, 0, sizeof *b->timing);
-    vy_error_clear(error);
+static inline vyre_status call_resident(straight *s, const vy_target *target, vyre_error *error) {
     vyre_status status =
-        b->pipeline ? call_persistent(b, target, &launch, error) : call_resident(b, target, &launch, error);
-    status = vy_boundary_finish(b->backend, status, &b->launch, &trap, error);
-    if (status == VYRE_TRAPPED && b->trap)
-        *b->trap = trap;
+        target->dispatch_resident(target->self, &s->launch, s->native, s->use_count, s->asked->timing, error);
+    return status == VYRE_OK ? VYRE_OK : vy_backend_judge_run(s->backend, status, error);
+}
+
+static inline vyre_status run(straight *s, const vy_target *target, vyre_error *error) {
+    const vy_bound *asked = s->asked;
+    for (uint32_t i = 0; i < s->program->param_count; i++)
+        s->params[i] = (vyre_scalar){asked->arguments->params[i].type, s->resolved.params[i]};
+    s->trap = (vyre_trap){0, 0};
+    vy_boundary_fill(&s->launch, s->program, s->params, s->elements, s->resolved.groups, asked->config->label,
+                     &s->trap);
+    if (asked->timing)
+        memset(asked->timing, 0, sizeof *asked->timing);
+    vy_error_clear(error);
+    vyre_status status = asked->pipeline ? call_persistent(s, target, error) : call_resident(s, target, error);
+    status = vy_boundary_finish(s->backend, status, &s->resolved, &s->trap, error);
+    if (status == VYRE_TRAPPED && asked->trap)
+        *asked->trap = s->trap;
     return status;
 }
 
-int vy_bound_run_straight(vy_bound *b, const vyre_resource *bindings, size_t count, vyre_status *status,
+int vy_bound_run_straight(const vy_bound *b, const vyre_resource *bindings, size_t count, vyre_status *status,
                           vyre_error *error) {
     const vy_target *target = is_plain(b, bindings, count) ? aim(b) : NULL;
-    int with_base;
+    straight s; /* not cleared: it is large */
     if (!target)
         return 0;
-    b->use_count = 0;
+    s.backend = b->backend, s.program = b->program, s.asked = b, s.use_count = 0;
     pthread_mutex_lock(&b->backend->residents.lock);
-    int is_good = pin(b, bindings, count);
+    int is_good = pin(&s, bindings, count);
     pthread_mutex_unlock(&b->backend->residents.lock);
-    is_good = is_good && are_apart(b->uses, count) && vy_launch_fit_counts(b->program, b->arguments, &b->launch) &&
-              b->launch.group_count && vy_boundary_check_program(b->backend, b->program, error) == VYRE_OK &&
-              !vy_stages_needed(b->backend, b->program, &b->launch, &with_base);
+    is_good = is_good && are_apart(s.uses, count) && fits(&s);
     if (is_good)
-        *status = run(b, target, error);
-    vy_bound_unpin(b);
+        *status = run(&s, target, error);
+    vy_resident_unpin(b->backend, s.uses, s.use_count);
     return is_good;
 }

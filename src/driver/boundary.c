@@ -10,8 +10,7 @@
 
 /* ---- limits ---- */
 
-/* All that vy_boundary_check_program refuses, at once. */
-static int program_fits(const vyre_backend *backend, const vyre_program *program) {
+int vy_boundary_program_fits(const vyre_backend *backend, const vyre_program *program) {
     const uint32_t *size = program->workgroup;
     return program->level == VYRE_LEVEL_SOURCE &&
            size[0] <= vy_backend_limit(backend, VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_X) &&
@@ -23,7 +22,7 @@ static int program_fits(const vyre_backend *backend, const vyre_program *program
 vyre_status vy_boundary_check_program(const vyre_backend *backend, const vyre_program *program, vyre_error *error) {
     static const char axes[] = "xyz";
     const uint32_t *size = program->workgroup;
-    if (program_fits(backend, program))
+    if (vy_boundary_program_fits(backend, program))
         return VYRE_OK;
     if (program->level !=
         VYRE_LEVEL_SOURCE) /* its accesses are unguarded: only who made it knows that they are inside */
@@ -83,23 +82,12 @@ void vy_boundary_describe(vyre_program *program, const vyre_arguments *arguments
         params[i] = (vyre_scalar){arguments->params[i].type, launch->params[i]};
     for (uint32_t i = 0; i < program->buffer_count; i++)
         elements[i] = launch->buffers[i].count;
-    /* Field by field, all of them: clearing the struct first would take longer than all of this. */
-    out->struct_size = sizeof *out;
-    out->program = program;
-    out->params = params, out->param_count = program->param_count;
-    out->elements = elements, out->buffer_count = program->buffer_count;
-    out->grid_buffer = launch->grid_buffer;
+    vy_boundary_fill(out, program, params, elements, launch->groups, config->label, trap);
     if (launch->grid_buffer) {
         memset(out->groups, 0, sizeof out->groups);
-        out->grid_offset = program->grid.offset;
-    } else {
-        memcpy(out->groups, launch->groups, sizeof out->groups);
-        out->grid_offset = 0;
+        out->grid_buffer = launch->grid_buffer, out->grid_offset = program->grid.offset;
     }
     out->deadline_ns = vy_boundary_deadline(config);
-    out->cancel = NULL;
-    out->label = config->label ? config->label : "";
-    out->trap = trap;
 }
 
 uint64_t vy_boundary_deadline(const vyre_dispatch_config *config) {
@@ -120,11 +108,8 @@ int vy_boundary_guards(const vyre_backend *backend, const vyre_launch *launch) {
     return launch->deadline_ns && !vy_backend_limit(backend, VYRE_CAPABILITY_CANCEL);
 }
 
-vyre_status vy_boundary_finish(vyre_backend *backend, vyre_status status, const vy_launch *launch, vyre_trap *trap,
-                               vyre_error *error) {
-    vy_count(VY_COUNTER_dispatches, 1);
-    if (status == VYRE_OK)
-        return VYRE_OK;
+vyre_status vy_boundary_finish_failed(vyre_backend *backend, vyre_status status, const vy_launch *launch,
+                                      vyre_trap *trap, vyre_error *error) {
     if (status == VYRE_TRAPPED && trap->invocation >= launch->invocations)
         status = vy_backend_violation(backend, error, "invocation %" PRIu64 " of %" PRIu64 " is said to have trapped",
                                       trap->invocation, launch->invocations);

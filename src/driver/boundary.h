@@ -95,7 +95,13 @@ void vy_outputs_hold(vyre_outputs *outputs, vyre_outputs *fresh);
 
 /* Lends the caller's first `count` slots to a backend, empty but with their memory: what it sees is `view`. capacities: storage for
  * `count`. */
-void vy_outputs_lend(vyre_outputs *outputs, size_t count, vyre_outputs *view, size_t *capacities);
+static inline void vy_outputs_lend(vyre_outputs *outputs, size_t count, vyre_outputs *view, size_t *capacities) {
+    *view = (vyre_outputs){outputs->items, count, outputs->capacity};
+    for (size_t i = 0; i < count; i++) {
+        capacities[i] = outputs->items[i].capacity;
+        outputs->items[i].size = 0;
+    }
+}
 /* Takes them back, contained; counted if it went well, else the caller has none. */
 void vy_outputs_regain(vyre_outputs *outputs, size_t count, int went_well, const size_t *capacities);
 /* Whether a backend left them alone, as it does where all outputs stay on the device, and there are no others. */
@@ -109,7 +115,17 @@ static inline int vy_outputs_are_untouched(const vyre_outputs *outputs, const vy
     return 1;
 }
 /* What vy_outputs_regain does with such, for several lists of outputs at once. */
-void vy_outputs_keep(vyre_outputs *outputs, size_t lists, size_t count);
+static inline void vy_outputs_keep(vyre_outputs *outputs, size_t lists, size_t count) {
+    uint64_t reused = 0, slots = (uint64_t)lists * count;
+    for (size_t i = 0; i < lists; i++) {
+        reused += outputs[i].count < count ? outputs[i].count : count;
+        outputs[i].count = count;
+    }
+    if (reused)
+        vy_count(VY_COUNTER_slots_reused, reused);
+    if (reused != slots)
+        vy_count(VY_COUNTER_slots_appended, slots - reused);
+}
 
 /* Slots a backend left with contradictory parts become empty: their memory cannot be freed, nor may it be used. */
 void vy_outputs_contain(vyre_outputs *outputs);
@@ -147,12 +163,27 @@ void vy_dispatch_describe(vy_dispatch *dispatch, vyre_backend *backend, vyre_pro
                           const vyre_arguments *arguments, const vyre_dispatch_config *config, vyre_outputs *outputs,
                           vyre_trap *trap);
 
-/* Limits of the device that concern the program, whatever it is given. */
+/* Limits of the device that concern the program, whatever it is given: whether it keeps them, and which it does not. */
+int vy_boundary_program_fits(const vyre_backend *backend, const vyre_program *program);
 vyre_status vy_boundary_check_program(const vyre_backend *backend, const vyre_program *program, vyre_error *error);
 /* Those, and the limits of this dispatch and the config. */
 vyre_status vy_boundary_check(vyre_backend *backend, const vyre_program *program, const vy_launch *launch,
                               const vyre_dispatch_config *config, vyre_error *error);
-/* The launch as a backend sees it; `params` and `elements` are storage for it. */
+/* The launch as a backend sees it, where the grid is known and nothing ends it early. Field by field, all of them: clearing the struct first would take longer than all of this. */
+static inline void vy_boundary_fill(vyre_launch *out, vyre_program *program, const vyre_scalar *params,
+                                    const uint64_t *elements, const uint32_t groups[3], const char *label,
+                                    vyre_trap *trap) {
+    out->struct_size = sizeof *out;
+    out->program = program;
+    out->params = params, out->param_count = program->param_count;
+    out->elements = elements, out->buffer_count = program->buffer_count;
+    out->groups[0] = groups[0], out->groups[1] = groups[1], out->groups[2] = groups[2];
+    out->grid_buffer = out->grid_offset = 0;
+    out->deadline_ns = 0, out->cancel = NULL;
+    out->label = label ? label : "";
+    out->trap = trap;
+}
+/* The same from what was resolved, and with the config's deadline; `params` and `elements` are storage for it. */
 void vy_boundary_describe(vyre_program *program, const vyre_arguments *arguments, const vy_launch *launch,
                           const vyre_dispatch_config *config, vyre_scalar *params, uint64_t *elements, vyre_trap *trap,
                           vyre_launch *out);
@@ -163,7 +194,12 @@ vyre_status vy_boundary_check_deadline(const vyre_program *program, uint64_t dea
 /* Whether a call with this deadline needs a thread of its own. */
 int vy_boundary_guards(const vyre_backend *backend, const vyre_launch *launch);
 /* Counts the end of a dispatch that reached the backend and checks what it says about a trap. */
-vyre_status vy_boundary_finish(vyre_backend *backend, vyre_status status, const vy_launch *launch, vyre_trap *trap,
-                               vyre_error *error);
+vyre_status vy_boundary_finish_failed(vyre_backend *backend, vyre_status status, const vy_launch *launch,
+                                      vyre_trap *trap, vyre_error *error);
+static inline vyre_status vy_boundary_finish(vyre_backend *backend, vyre_status status, const vy_launch *launch,
+                                             vyre_trap *trap, vyre_error *error) {
+    vy_count(VY_COUNTER_dispatches, 1);
+    return status == VYRE_OK ? VYRE_OK : vy_boundary_finish_failed(backend, status, launch, trap, error);
+}
 
 #endif

@@ -127,14 +127,6 @@ void vy_outputs_hold(vyre_outputs *outputs, vyre_outputs *fresh) {
     outputs->count = fresh->count;
 }
 
-void vy_outputs_lend(vyre_outputs *outputs, size_t count, vyre_outputs *view, size_t *capacities) {
-    *view = (vyre_outputs){outputs->items, count, outputs->capacity};
-    for (size_t i = 0; i < count; i++) {
-        capacities[i] = outputs->items[i].capacity;
-        outputs->items[i].size = 0;
-    }
-}
-
 void vy_outputs_regain(vyre_outputs *outputs, size_t lent, int went_well, const size_t *capacities) {
     uint64_t reused = 0, bytes = 0;
     size_t before = outputs->count < lent ? outputs->count : lent;
@@ -150,16 +142,6 @@ void vy_outputs_regain(vyre_outputs *outputs, size_t lent, int went_well, const 
     count(VY_COUNTER_slots_moved, before - reused);
     count(VY_COUNTER_slots_appended, lent - before);
     count(VY_COUNTER_output_bytes, bytes);
-}
-
-void vy_outputs_keep(vyre_outputs *outputs, size_t lists, size_t slots) {
-    uint64_t reused = 0;
-    for (size_t i = 0; i < lists; i++) {
-        reused += outputs[i].count < slots ? outputs[i].count : slots;
-        outputs[i].count = slots;
-    }
-    count(VY_COUNTER_slots_reused, reused);
-    count(VY_COUNTER_slots_appended, (uint64_t)lists * slots - reused);
 }
 
 void vyre_outputs_free(vyre_outputs *outputs) {

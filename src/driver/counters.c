@@ -17,21 +17,21 @@ enum { OWNED = 16, SHARED = 16, SHARDS = OWNED + SHARED };
 
 static struct shard { alignas(128) _Atomic uint64_t values[VY_COUNTER_COUNT]; } shards[SHARDS];
 
+_Thread_local _Atomic uint64_t *vy_counters_own;
+
 static unsigned choose_shard(void) {
     static _Atomic uint64_t next; /* never comes round: a shard has one owner for ever */
     uint64_t thread = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed);
     return (unsigned)(thread < OWNED ? thread : OWNED + thread % SHARED);
 }
 
-void vy_count(vy_counter counter, uint64_t amount) {
-    static _Thread_local unsigned own; /* shard + 1 */
-    if (__builtin_expect(!own, 0))
-        own = choose_shard() + 1;
-    _Atomic uint64_t *value = &shards[own - 1].values[counter];
-    if (own <= OWNED)
-        atomic_store_explicit(value, atomic_load_explicit(value, memory_order_relaxed) + amount, memory_order_relaxed);
-    else
-        atomic_fetch_add_explicit(value, amount, memory_order_relaxed);
+void vy_count_shared(vy_counter counter, uint64_t amount) {
+    static _Thread_local unsigned chosen; /* shard + 1 */
+    if (!chosen)
+        chosen = choose_shard() + 1;
+    if (chosen <= OWNED)
+        vy_counters_own = shards[chosen - 1].values;
+    atomic_fetch_add_explicit(&shards[chosen - 1].values[counter], amount, memory_order_relaxed);
 }
 
 static uint64_t total(vy_counter counter) {

@@ -142,14 +142,6 @@ vyre_status vy_stages_get(vyre_backend *backend, const vyre_program *program, in
 
 /* ---- calls ---- */
 
-int vy_stages_needed(const vyre_backend *backend, const vyre_program *program, const vy_launch *launch,
-                     int *with_base) {
-    uint64_t most = vy_backend_limit(backend, VYRE_CAPABILITY_MAX_WORKGROUPS);
-    *with_base = launch->groups[0] > most || launch->groups[1] > most || launch->groups[2] > most;
-    return *with_base ||
-           ((program->facts & VY_FACT_GRID_BARRIER) && !vy_backend_limit(backend, VYRE_CAPABILITY_GRID_SYNC));
-}
-
 /* Hidden buffers are buffers of the device like others. */
 static vyre_status check_hidden(const vyre_backend *backend, const vy_stages *stages, const vyre_program *program,
                                 const vy_launch *launch, vyre_error *error) {

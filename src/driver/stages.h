@@ -19,8 +19,6 @@ struct vy_call;
 /* The programs to launch. Immutable, reference counted, any thread. */
 typedef struct vy_stages vy_stages;
 
-/* Whether this dispatch needs stages here, unless vy_call_meet finds that it fits, and whether its programs need a base (the grid is over the limit). */
-int vy_stages_needed(const vyre_backend *backend, const vyre_program *program, const vy_launch *launch, int *with_base);
 /* The stages of a program, from the backend's cache or made now; vy_stages_release follows. error is never NULL. */
 vyre_status vy_stages_get(vyre_backend *backend, const vyre_program *program, int with_base, vy_stages **out,
                           vyre_error *error);

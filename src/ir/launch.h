@@ -17,14 +17,14 @@ typedef struct vy_launch_buffer {
 
 /* Filled by vy_launch_resolve; owns nothing. Entries beyond the program's counts are not touched. */
 typedef struct vy_launch {
-    uint64_t params[VY_LIMIT_PARAMS]; /* proper values */
-    vy_launch_buffer buffers[VY_LIMIT_BUFFERS];
     uint32_t groups[3];
+    uint32_t
+        grid_buffer; /* 0. Who leaves the grid to the device sets it: the buffer's index + 1, the grid is unknown */
     uint64_t group_count; /* product of groups; 0 is an empty grid */
     uint32_t group_size;  /* invocations of a workgroup */
     uint64_t invocations; /* group_count * group_size, below 2^64 */
-    uint32_t
-        grid_buffer; /* 0. Who leaves the grid to the device sets it: the buffer's index + 1, the grid is unknown */
+    vy_launch_buffer buffers[VY_LIMIT_BUFFERS];
+    uint64_t params[VY_LIMIT_PARAMS]; /* proper values */
 } vy_launch;
 
 /* Checks the arguments against the program, which must be an entry, and computes what runs.
