@@ -79,6 +79,21 @@ static const char *const conform_loop_bodies[] = {
     "{ k = k * 3 + 1 }\n for n in -2147483648i32 .. i32(t[i]) step 123456789 { s = s ^ u32(n) }",
     "for n in i64(i32(t[i])) << 32 .. 9223372036854775000 step 800000000000000000 { s = s * 3 + 1 }\n"
     "for n in i64(i32(t[i])) << 32 .. -9223372036854775000 step -800000000000000000 { k = k * 7 + u32(n >> 40) }",
+    /* loads near each other, up to the end and over it, around zero, with what is set in between */
+    "while end - at >= 4 { s = s * 3 + u32(d[at]) + u32(d[at + 1]) * 5 + u32(d[at + 2]) * 7 + u32(d[at + 3]) * 11\n at "
+    "= at "
+    "+ 4 }",
+    "var w = a - 8\n while k % 8 < 7 { s = s * 3 + u32(d[w]) + u32(d[w + 1]) * 5 + u32(d[w + 2]) * 7 + u32(d[w + 3]) * "
+    "11 + u32(d[5 + w])\n w = w + 1\n k = k + 1 }",
+    "while at < end { let b = at + 2\n let c = b + 1\n s = s * 3 + t[at] + t[b] * 5\n if s & 1 == 0 { s = s + t[c] } "
+    "else { k = k + t[c + 1] + t[at + 7] }\n at = at + 3\n s = s * 7 + t[at] + t[at + 1] + t[b] }",
+    "while at < end { var v = at\n s = s + t[at] + t[v] + t[at + 1] * 3 + t[at + 2] + t[at + 3]\n if s % 8 == a { at = "
+    "at "
+    "+ 1\n continue }\n v = v + 1\n s = s ^ t[v] ^ t[v + 1] ^ u32(d[at]) ^ u32(d[at + 1])\n if s % 16 == a { break "
+    "}\n at = at + 2 }",
+    "var w = 0u32 - 4\n while w != 90 { s = s * 3 + t[w + 63] + t[w + 60] + t[w + 1] * 5 + t[w + 64] + t[w]\n w = w + "
+    "1 "
+    "}",
     /* one trip or two */
     "for n in local_id.x .. 100 step 64 { s = s * 3 + t[n]\n k = k ^ s }",
     "for n in local_index .. 128 step 64 { s = s * 3 + u32(d[n])\n at = n }\n for n in local_id.x .. 63 step 64 { k = "

@@ -410,14 +410,21 @@ static void write_while(vy_ptx *e, uint32_t index, const vy_stmt *s) {
         return;
     vy_ptx_loop loop = *pushed;
     uint32_t body = vy_ptx_label(e);
+    vy_ptx_near near;
     if (!condition.is_literal)
         vy_ptx_jump_if(e, condition, !q.wanted, loop.exit);
     uint32_t settled = where_settled(e->program, &q, s->end);
     if (settled < s->end) {
         condition = write_settled(e, &q, s->end, settled, body);
     } else {
+        int is_near = vy_ptx_find_near(e, q.body, s->end, &near);
+        if (is_near)
+            vy_ptx_near_limit(e, &near);
         vy_ptx_place(e, body);
-        vy_ptx_statements(e, q.body, s->end);
+        if (is_near)
+            vy_ptx_write_near(e, &near, q.body, s->end);
+        else
+            vy_ptx_statements(e, q.body, s->end);
         vy_ptx_place(e, loop.next);
         condition = ask_again(e, &q);
     }

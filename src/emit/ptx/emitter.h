@@ -57,6 +57,16 @@ typedef struct vy_ptx_groups {
     vy_ptx_value linear, total; /* the number of the workgroup, and of all: 64 bits */
 } vy_ptx_groups;
 
+/* Loads of elements near each other (near.c). */
+enum { VY_PTX_NEAR = 32 };
+typedef struct vy_ptx_near {
+    uint32_t variable, memory; /* of element variable + offset */
+    uint32_t reach;            /* the largest offset and one */
+    uint32_t count, loads[VY_PTX_NEAR], offsets[VY_PTX_NEAR];
+    vy_ptx_value limit, is_long; /* the last the variable may be, if the memory is so long */
+    vy_ptx_value base;           /* the address of offset 0 */
+} vy_ptx_near;
+
 enum { VY_PTX_NAMES = 16, VY_PTX_NAME = 24 };
 
 typedef struct vy_ptx {
@@ -95,6 +105,7 @@ typedef struct vy_ptx {
     uint32_t room;
     uint32_t ahead;                        /* a load that was made in the trip before; VY_NONE */
     vy_ptx_value given;                    /* what it gave */
+    const vy_ptx_near *near;               /* loads that are known to be inside; NULL */
     char names[VY_PTX_NAMES][VY_PTX_NAME]; /* a ring: what vy_ptx_name gave last */
     uint32_t next_name;
     vyre_error *error;
@@ -128,6 +139,7 @@ const char *vy_ptx_register(vy_ptx *e, vy_ptx_value value);
 void vy_ptx_move(vy_ptx *e, vy_ptx_value to, vy_ptx_value from);
 void vy_ptx_move_if(vy_ptx *e, vy_ptx_value condition, vy_ptx_value to, vy_ptx_value from);
 
+vy_ptx_value vy_ptx_variable(vy_ptx *e, uint32_t variable);
 vy_ptx_value vy_ptx_expr(vy_ptx *e, uint32_t expr);
 /* The same for a value that is used later: nobody changes it. */
 vy_ptx_value vy_ptx_expr_kept(vy_ptx *e, uint32_t expr);
@@ -165,6 +177,10 @@ vy_ptx_value vy_ptx_load_if(vy_ptx *e, uint32_t expr, vy_ptx_value condition);
 uint32_t vy_ptx_find_ahead(const vy_ptx *e, uint32_t first, uint32_t settled, uint32_t end);
 /* Makes it, if the condition holds. */
 vy_ptx_value vy_ptx_load_ahead(vy_ptx *e, uint32_t load, vy_ptx_value condition);
+/* Whether the body of a loop has enough loads near each other; the limit is written before the loop, the body in it. */
+int vy_ptx_find_near(const vy_ptx *e, uint32_t first, uint32_t end, vy_ptx_near *near);
+void vy_ptx_near_limit(vy_ptx *e, vy_ptx_near *near);
+void vy_ptx_write_near(vy_ptx *e, vy_ptx_near *near, uint32_t first, uint32_t end);
 void vy_ptx_store(vy_ptx *e, const vy_stmt *s);
 void vy_ptx_load_wide(vy_ptx *e, const vy_stmt *s);
 void vy_ptx_store_wide(vy_ptx *e, const vy_stmt *s);

@@ -79,6 +79,22 @@ vy_ptx_address vy_ptx_at(vy_ptx *e, uint32_t memory, uint32_t index) {
 
 /* ---- one element ---- */
 
+static vy_ptx_value load_from(vy_ptx *e, const vy_expr *x, vy_ptx_address at, vy_ptx_value condition) {
+    vyre_type type = (vyre_type)x->type;
+    vy_ptx_value d = vy_ptx_new(e, type);
+    vy_ptx_prefix guard = vy_ptx_guarded(e, vy_ptx_both(e, e->guard, condition));
+    if (guard.text[0])
+        vy_ptx_write(e, "mov.%s %s, 0", vy_ptx_bits(type), vy_ptx_name(e, d));
+    vy_ptx_write(e, "%sld.%s.%s %s, %s", guard.text, load_space(e, x->a), element(type), vy_ptx_name(e, d), at.text);
+    return d;
+}
+
+/* Of an element that is known to be inside. */
+static vy_ptx_value load_near(vy_ptx *e, const vy_expr *x, uint32_t offset) {
+    place at = {e->near->base, (uint64_t)offset * size_of((vyre_type)x->type)};
+    return load_from(e, x, written(e, at), vy_ptx_literal(VYRE_TYPE_BOOL, 1));
+}
+
 vy_ptx_value vy_ptx_load(vy_ptx *e, uint32_t expr) {
     const vy_expr *x = &e->program->exprs.items[expr];
     vyre_type type = (vyre_type)x->type;
@@ -88,19 +104,16 @@ vy_ptx_value vy_ptx_load(vy_ptx *e, uint32_t expr) {
     }
     if (expr == e->ahead)
         return e->given;
+    for (uint32_t i = 0; e->near && i < e->near->count; i++)
+        if (e->near->loads[i] == expr)
+            return load_near(e, x, e->near->offsets[i]);
     return vy_ptx_load_if(e, expr, x->c == VY_NONE ? vy_ptx_literal(VYRE_TYPE_BOOL, 1) : vy_ptx_expr(e, x->c));
 }
 
 vy_ptx_value vy_ptx_load_if(vy_ptx *e, uint32_t expr, vy_ptx_value condition) {
     const vy_expr *x = &e->program->exprs.items[expr];
-    vyre_type type = (vyre_type)x->type;
     vy_ptx_address at = vy_ptx_at(e, x->a, x->b);
-    vy_ptx_value d = vy_ptx_new(e, type);
-    vy_ptx_prefix guard = vy_ptx_guarded(e, vy_ptx_both(e, e->guard, condition));
-    if (guard.text[0])
-        vy_ptx_write(e, "mov.%s %s, 0", vy_ptx_bits(type), vy_ptx_name(e, d));
-    vy_ptx_write(e, "%sld.%s.%s %s, %s", guard.text, load_space(e, x->a), element(type), vy_ptx_name(e, d), at.text);
-    return d;
+    return load_from(e, x, at, condition);
 }
 
 void vy_ptx_store(vy_ptx *e, const vy_stmt *s) {

@@ -118,7 +118,7 @@ const char *vy_ptx_register(vy_ptx *e, vy_ptx_value v) {
 
 /* ---- variables ---- */
 
-static vy_ptx_value variable(vy_ptx *e, uint32_t index) {
+vy_ptx_value vy_ptx_variable(vy_ptx *e, uint32_t index) {
     uint32_t param = index - e->body->first_variable;
     return param < e->program->param_count ? vy_ptx_param(e, param) : e->variables[index];
 }
@@ -210,7 +210,7 @@ vy_ptx_value vy_ptx_expr(vy_ptx *e, uint32_t expr) {
     case VY_EXPR_LITERAL:
         return vy_ptx_literal((vyre_type)x->type, x->bits);
     case VY_EXPR_VARIABLE:
-        return variable(e, x->a);
+        return vy_ptx_variable(e, x->a);
     case VY_EXPR_LOAD:
         return vy_ptx_load(e, expr);
     case VY_EXPR_LEN:

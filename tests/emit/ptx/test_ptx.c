@@ -283,6 +283,32 @@ static unsigned jumps_of(const char *text) {
     return jumps;
 }
 
+static int says(const char *text, const char *wanted) {
+    vyre_program *program = vy_test_parse(text);
+    vy_ptx_code code;
+    assert_int_equal(vy_ptx_emit(program, NULL, &code, NULL), VYRE_OK);
+    assert_null(ptx_wrong(code.text.data));
+    int is_there = strstr(code.text.data, wanted) != NULL;
+    vy_ptx_free(&code);
+    vyre_program_release(program);
+    return is_there;
+}
+
+#define FOUR                                                                                                           \
+    "let b = at + 1\n let c = at + 2\n let d = c + 1\n let p = at < len(x)\n let q = b < len(x)\n let r = c < "        \
+    "len(x)\n"                                                                                                         \
+    "let s = d < len(x)\n sum = sum + x![at if p] + x![b if q] + x![c if r]"
+#define LOOP(body) LEGAL("var at = x![0]\n var sum = 0u32\n while at < 99 { " body "\n at = at + 4 }\n x![0] = sum\n")
+
+static void loads_near_each_other_share_an_address(void **state) {
+    (void)state;
+    assert_true(says(LOOP(FOUR " + x![d if s]"), "+12]"));
+    assert_false(says(LOOP(FOUR), "+8]"));                                  /* too few */
+    assert_false(says(LOOP(FOUR " + x![d if r]"), "+12]"));                 /* the test of another */
+    assert_false(says(LOOP("at = at + 1\n" FOUR " + x![d if s]"), "+12]")); /* not as where the trip begins */
+    assert_false(says(LOOP("var e = at\n while e < 9 { e = e + 1 }\n" FOUR " + x![d if s]"), "+12]"));
+}
+
 /* From a local id, of which there are 32. */
 static void a_loop_of_one_trip_or_two_is_written_out(void **state) {
     (void)state;
@@ -338,6 +364,7 @@ int main(void) {
         cmocka_unit_test(an_architecture_that_lacks_something_is_named),
         cmocka_unit_test(an_entry_that_begins_early_waits_first),
         cmocka_unit_test(a_loop_of_one_trip_or_two_is_written_out),
+        cmocka_unit_test(loads_near_each_other_share_an_address),
         cmocka_unit_test(a_library_has_no_text),
         cmocka_unit_test(every_allocation_may_fail),
     };
