@@ -162,7 +162,7 @@ static const char too_large[] = "it would be over a limit of the language";
 
 /* A limit of the language keeps a program as it is. */
 static vyre_status rewrite(vy_widen_plan *plan, vy_arena *arena, vy_widened *out, vyre_error *error) {
-    vy_widen_writer w = {.plan = plan};
+    vy_widen_writer w = {.plan = plan, .row = VY_NONE};
     vyre_status status =
         allocate(&w, arena) ? write_program(&w, &out->program, error) : vy_fail_memory(error, "a widened program");
     vy_copy_discard(&w.copy);

@@ -123,6 +123,8 @@ static uint32_t write_expr(vy_widen_writer *w, uint32_t lane, uint32_t root) {
         e.a = w->copy.memories[e.a];
         break;
     case VY_EXPR_OP:
+        if (root == w->row)
+            return beside(w, w->row_first, lane);
         if (w->hoisted[root] != VY_NONE)
             return vy_draft_variable(d, w->hoisted[root] + lane);
         e.a = write_expr(w, lane, e.a);
@@ -180,22 +182,29 @@ static void hoist_load(vy_widen_writer *w, group lanes, uint32_t load) {
     w->hoisted[load] = first;
 }
 
+static uint32_t write_remainder(vy_widen_writer *w, uint32_t root, uint32_t lane) {
+    uint32_t start, divisor = w->copy.from->exprs.items[root].b;
+    int32_t offset;
+    vy_widen_remainder(w->plan, root, &start, &offset);
+    uint32_t value = beside(w, w->starts[start], (int64_t)offset + lane);
+    return binary(w, VYRE_OP_REM, value, write_expr(w, 0, divisor));
+}
+
 /* Of neighbours x and x + 1: the remainder r of the one is followed by r + 1, or by 0 where that is the divisor d: min(r + 1, r + 1 - d), because what is less than 0 wraps and is large. If d is 0, it is r + 1
  * both times, and that is x + 1. */
 static void hoist_remainder(vy_widen_writer *w, group lanes, uint32_t root) {
     enum { CHAIN = 8 }; /* longer ones take longer than another remainder */
     vy_draft *d = &w->copy.draft;
-    uint32_t by = w->copy.from->exprs.items[root].b, start, before = VY_NONE, first = VY_NONE, value;
+    uint32_t divisor = w->copy.from->exprs.items[root].b, start, before = VY_NONE, first = VY_NONE, value;
     int32_t offset;
-    if (!vy_widen_remainder(w->plan, root, &start, &offset))
+    if (root == w->row || !vy_widen_remainder(w->plan, root, &start, &offset))
         return;
     for (uint32_t lane = 0; lane < lanes.count && !d->failed; lane++) {
         if (lane % CHAIN == 0) {
-            value = beside(w, w->starts[start], (int64_t)offset + lane);
-            value = binary(w, VYRE_OP_REM, value, write_expr(w, 0, by));
+            value = write_remainder(w, root, lane);
         } else {
             uint32_t next = beside(w, before, 1), wrapped = beside(w, before, 1);
-            value = binary(w, VYRE_OP_MIN, next, binary(w, VYRE_OP_SUB, wrapped, write_expr(w, 0, by)));
+            value = binary(w, VYRE_OP_MIN, next, binary(w, VYRE_OP_SUB, wrapped, write_expr(w, 0, divisor)));
         }
         before = vy_draft_let(d, vy_copy_name(&w->copy, "remainder"), VYRE_TYPE_U32, value);
         first = lane ? first : before;
@@ -266,13 +275,8 @@ static void write_lane(vy_widen_writer *w, uint32_t lane, uint32_t index) {
     w->ended |= s->kind == VY_STMT_BREAK || s->kind == VY_STMT_CONTINUE;
 }
 
-static void write_simple(vy_widen_writer *w, group lanes, uint32_t index) {
+static void write_lanes(vy_widen_writer *w, group lanes, uint32_t index) {
     const vy_stmt *s = stmt_at(w, index);
-    if (s->kind == VY_STMT_LET && w->plan->is_shared[s->a]) {
-        write_lane(w, lanes.first, index);
-        set_variable(w, lanes, s->variable, w->lanes[lanes.first][s->variable]);
-        return;
-    }
     if (lanes.count > 1) {
         int is_load = s->kind == VY_STMT_LET && w->copy.from->exprs.items[s->a].kind == VY_EXPR_LOAD;
         hoist_loads(w, lanes, is_load ? w->copy.from->exprs.items[s->a].b : s->a);
@@ -283,6 +287,81 @@ static void write_simple(vy_widen_writer *w, group lanes, uint32_t index) {
         write_lane(w, lane, index);
     for (int i = 0; i < 3; i++)
         forget_loads(w, VY_STMT_OPERANDS(s)[i]);
+}
+
+/* ---- remainders in a row ----
+ *
+ * `key[i % len(key)]`: keys are often as long as a multiple of what is accessed at once. Where the first remainder is one, and all of them are below the length, they stand in a row, and can be loaded as one:
+ *
+ *   let row = remainder & 0xfffffff0
+ *   if row == remainder && row < len(key) && len(key) - row >= 16 { … key[row + lane] … } else { … } */
+
+/* A remainder by a length that is needed whatever the values are; VY_NONE. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+static uint32_t find_row(vy_widen_writer *w, uint32_t root) {
+    const vy_expr *exprs = w->copy.from->exprs.items, *e = root == VY_NONE ? NULL : &exprs[root];
+    uint32_t start, found;
+    int32_t offset;
+    if (!e)
+        return VY_NONE;
+    if (e->kind == VY_EXPR_LOAD)
+        return find_row(w, e->b);
+    if (e->kind != VY_EXPR_OP)
+        return VY_NONE;
+    if (vy_widen_remainder(w->plan, root, &start, &offset) && exprs[e->b].kind == VY_EXPR_LEN)
+        return root;
+    if (e->op == VYRE_OP_SELECT || e->op == VYRE_OP_LAND || e->op == VYRE_OP_LOR)
+        return find_row(w, e->a);
+    found = find_row(w, e->a);
+    found = found == VY_NONE ? find_row(w, e->b) : found;
+    return found == VY_NONE ? find_row(w, e->c) : found;
+}
+
+static void write_test_of_row(vy_widen_writer *w, uint32_t lanes, uint32_t root, uint32_t remainder) {
+    vy_draft *d = &w->copy.draft;
+    uint32_t divisor = w->copy.from->exprs.items[root].b, row = beside(w, w->row_first, 0);
+    uint32_t all = vy_draft_op(d, VYRE_OP_EQ, VYRE_TYPE_BOOL, row, beside(w, remainder, 0), VY_NONE);
+    row = beside(w, w->row_first, 0);
+    uint32_t test = vy_draft_op(d, VYRE_OP_LT, VYRE_TYPE_BOOL, row, write_expr(w, 0, divisor), VY_NONE);
+    all = vy_draft_op(d, VYRE_OP_LAND, VYRE_TYPE_BOOL, all, test, VY_NONE);
+    uint32_t end = write_expr(w, 0, divisor), room = binary(w, VYRE_OP_SUB, end, beside(w, w->row_first, 0));
+    test = vy_draft_op(d, VYRE_OP_GE, VYRE_TYPE_BOOL, room, u32(w, lanes), VY_NONE);
+    vy_draft_if(d, vy_draft_op(d, VYRE_OP_LAND, VYRE_TYPE_BOOL, all, test, VY_NONE));
+}
+
+static void write_rows(vy_widen_writer *w, group lanes, uint32_t index, uint32_t root) {
+    vy_draft *d = &w->copy.draft;
+    uint32_t value = write_remainder(w, root, 0);
+    uint32_t remainder = vy_draft_let(d, vy_copy_name(&w->copy, "remainder"), VYRE_TYPE_U32, value);
+    value = beside(w, remainder, 0);
+    value = binary(w, VYRE_OP_AND, value, u32(w, UINT32_MAX - (lanes.count - 1)));
+    w->row_first = vy_draft_let(d, vy_copy_name(&w->copy, "row"), VYRE_TYPE_U32, value);
+    write_test_of_row(w, lanes.count, root, remainder);
+    uint32_t mark = vy_copy_open(&w->copy);
+    w->row = root;
+    write_lanes(w, lanes, index);
+    w->row = VY_NONE;
+    vy_copy_close(&w->copy, mark);
+    vy_draft_else(d);
+    mark = vy_copy_open(&w->copy);
+    write_lanes(w, lanes, index);
+    vy_copy_close(&w->copy, mark);
+    vy_draft_end(d);
+}
+
+static void write_simple(vy_widen_writer *w, group lanes, uint32_t index) {
+    const vy_stmt *s = stmt_at(w, index);
+    uint32_t row = VY_NONE;
+    if (s->kind == VY_STMT_LET && w->plan->is_shared[s->a]) {
+        write_lane(w, lanes.first, index);
+        set_variable(w, lanes, s->variable, w->lanes[lanes.first][s->variable]);
+        return;
+    }
+    if (lanes.count > 1 && s->kind == VY_STMT_STORE)
+        row = find_row(w, s->b);
+    if (row != VY_NONE)
+        write_rows(w, lanes, index, row);
+    else
+        write_lanes(w, lanes, index);
 }
 
 /* ---- control ---- */

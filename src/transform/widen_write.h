@@ -13,8 +13,9 @@ typedef struct vy_widen_writer {
     uint32_t groups, size, base; /* variables of the draft: groups_x and invocations of the original, where lane 0 is */
     uint32_t element;            /* slow path: the variable that is global_id.x; VY_NONE in the fast path */
     uint32_t starts[VY_WIDEN_STARTS]; /* variables of the draft */
-    uint8_t is_early;                 /* at the start of the program: a `let` is not there yet, its value is */
-    uint8_t ended;                    /* the last statement of the block was a jump */
+    uint32_t row, row_first; /* a remainder whose lanes stand in a row, or VY_NONE, and the variable of lane 0 */
+    uint8_t is_early;        /* at the start of the program: a `let` is not there yet, its value is */
+    uint8_t ended;           /* the last statement of the block was a jump */
 } vy_widen_writer;
 
 /* The body for so many lanes, from lane 0, in the current block. */

@@ -313,7 +313,7 @@ static void the_fast_path_has_no_guard_left(void **state) {
     (void)state;
     proven(STREAM("f32", "if i < len(y) { y[i] = fma(2.5, x[i], y[i]) }"), 12, 0, 0);
     proven(STREAM("u8", "if i < len(y) { y[i] = x[i] }"), 32, 0, 0);
-    proven(STREAM("u8", "if i < len(y) { y[i] = y[i] ^ x[i % len(x)] }"), 32, 16, 0);
+    proven(STREAM("u8", "if i < len(y) { y[i] = y[i] ^ x[i % len(x)] }"), 80, 16, 1); /* in a row, or not */
     proven(STREAM("u32", "if i >= len(y) { return }\n y[i] = x[i]"), 8, 0, 0);
     proven(STREAM("u32", "y[i] = x[i - 1] + x[i] + x[i + 1]"), 10, 0, 0); /* neighbours are loaded once */
     proven(STREAM("u32", "if i < len(y) { y[i] = x[i + k] }"), 8, 0, 0);
