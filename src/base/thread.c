@@ -4,6 +4,14 @@
 
 #include <signal.h>
 
+_Thread_local uint64_t vy_thread_own;
+
+uint64_t vy_thread_count(void) {
+    static _Atomic uint64_t next; /* never comes round */
+    vy_thread_own = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed) + 1;
+    return vy_thread_own - 1;
+}
+
 typedef struct work {
     void (*body)(void *user, unsigned worker);
     void *user;

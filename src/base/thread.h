@@ -13,6 +13,13 @@ unsigned vy_cores(void);
  * folder where the hierarchies are mounted. */
 unsigned vy_cgroup_cores(const char *membership, const char *mount);
 
+/* The number of the calling thread: they are counted from 0 on as they first ask, and no number is given twice. */
+extern _Thread_local uint64_t vy_thread_own; /* the number + 1; 0: it has not asked yet */
+uint64_t vy_thread_count(void);              /* by way of the next only */
+static inline uint64_t vy_thread_number(void) {
+    return __builtin_expect(vy_thread_own != 0, 1) ? vy_thread_own - 1 : vy_thread_count();
+}
+
 /* Starts a thread that takes no signals: the application's handlers run on the application's threads. 0: it cannot be started. */
 int vy_thread_start(pthread_t *thread, void *(*body)(void *user), void *user);
 

@@ -11,6 +11,7 @@
 #include "driver/pipeline_code.h"
 #include "driver/prepared.h"
 #include "driver/resident.h"
+#include "driver/seat.h"
 #include "driver/stages.h"
 #include "driver/target.h"
 
@@ -31,7 +32,7 @@ struct vyre_backend {
     _Atomic uint64_t generation;
     _Atomic int is_lost;
     _Atomic int is_closing;     /* no new work */
-    _Atomic uint32_t in_flight; /* calls inside the backend, but for abandoned ones */
+    _Atomic uint32_t in_flight; /* calls inside the backend, but for abandoned ones and those from a seat */
     _Atomic uint32_t abandoned; /* calls that passed their deadline and have not come back */
     pthread_mutex_t lock;       /* guards is_closed, is_recovering and the wait for idle */
     pthread_cond_t idle;
@@ -40,6 +41,7 @@ struct vyre_backend {
 
     vy_prepared prepared;
     vy_residents residents;
+    vy_seats seats;
     vy_codes codes;
     vy_async async;
     vy_stages_cache stages;
@@ -66,9 +68,25 @@ vyre_status vy_backend_construct(const vyre_backend_registration *registration, 
 /* Makes a handle of an instance, which it takes over: on failure the instance is destroyed. */
 vyre_status vy_backend_wrap(const vyre_backend_instance *instance, vyre_backend **out, vyre_error *error);
 
+/* Those who wait until nobody is inside look again. */
+void vy_backend_wake(vyre_backend *backend);
+static inline void vy_backend_rise(vyre_backend *backend, vy_seat *seat) {
+    vy_seat_leave(seat);
+    if (atomic_load(&backend->is_closing) || atomic_load(&backend->is_lost))
+        vy_backend_wake(backend);
+}
+
 /* VYRE_DEVICE_LOST if the device is lost or the backend is shut down; otherwise leave follows. */
 vyre_status vy_backend_enter(vyre_backend *backend, vyre_error *error);
 void vy_backend_leave(vyre_backend *backend);
+/* The same from a seat (seat.h). 0: it is shut down or lost; nobody has sat down then. */
+static inline int vy_backend_sit(vyre_backend *backend, vy_seat *seat, const vyre_resource *bindings, size_t count) {
+    vy_seat_take(seat, bindings, count);
+    if (!atomic_load(&backend->is_closing) && !atomic_load(&backend->is_lost))
+        return 1;
+    vy_backend_rise(backend, seat);
+    return 0;
+}
 /* Frees resident buffers and shuts the device down: by shutdown or, if calls were abandoned then, by the last release. */
 vyre_status vy_backend_close_device(vyre_backend *backend, vyre_error *error);
 /* Asks the backend for its capabilities: when it is made and after recovery, while nobody is inside. */

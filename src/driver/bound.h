@@ -52,8 +52,10 @@ vyre_status vy_bound_resolve_next(vy_bound *bound, const vyre_resource *bindings
 void vy_bound_unpin(vy_bound *bound);
 /* Runs what was resolved, delivers, unpins. */
 vyre_status vy_bound_run(vy_bound *bound, vyre_error *error);
-/* All of it, inside the backend, where that is one launch on resident buffers and there is nothing to say
- * (bound_straight.c): what stands above the line is looked at, nothing is changed. 0: it was not run. */
+/* All of it, where that is one launch on resident buffers and there is nothing to say (bound_straight.c): what stands above the line is looked at,
+ * nothing is changed. 0: it was not run. From outside the backend, if the thread has a seat there (seat.h); and from inside. */
+int vy_bound_run_seated(const vy_bound *bound, const vyre_resource *bindings, size_t count, vyre_status *status,
+                        vyre_error *error);
 int vy_bound_run_straight(const vy_bound *bound, const vyre_resource *bindings, size_t count, vyre_status *status,
                           vyre_error *error);
 /* All three steps, from outside the backend. */

@@ -130,7 +130,10 @@ vyre_status vy_bound_run(vy_bound *b, vyre_error *error) {
 }
 
 vyre_status vy_bound_dispatch(vy_bound *b, const vyre_resource *bindings, size_t count, vyre_error *error) {
-    vyre_status status = vy_backend_enter(b->backend, error);
+    vyre_status status;
+    if (vy_bound_run_seated(b, bindings, count, &status, error))
+        return status;
+    status = vy_backend_enter(b->backend, error);
     if (status != VYRE_OK)
         return status;
     if (!vy_bound_run_straight(b, bindings, count, &status, error)) {

@@ -1,5 +1,6 @@
 /* The straight road of a dispatch on resources (bound.h): for those that are one launch on a few resident buffers, have no deadline and are
- * not traced. They are made again and again, and what each costs is noticed.
+ * not traced. They are made again and again, and what each costs is noticed. Most run from a seat (seat.h); who has none, or has not used the
+ * buffers before, enters the backend and pins.
  *
  * It asks all that the road of bound.c and bound_run.c asks, but only whether all is well. What is not takes that road, which finds it
  * again and says what it is. */
@@ -10,7 +11,7 @@
 
 #include <pthread.h>
 
-enum { MOST_BUFFERS = 8, MOST_PARAMS = 16 };
+enum { MOST_BUFFERS = VY_SEAT_BUFFERS, MOST_PARAMS = 16 };
 
 /* All that it needs, side by side: the struct of the long road has room for every program, and is spread over many pages. */
 typedef struct straight {
@@ -31,8 +32,22 @@ static inline int is_written(const vy_memory *buffer) {
     return buffer->access == VYRE_ACCESS_WRITE || buffer->access == VYRE_ACCESS_READ_WRITE;
 }
 
-/* Pins with the lock held, and sets counts and bytes. 0 at the first that is not in order. */
-static inline int pin(straight *s, const vyre_resource *bindings, size_t count) {
+/* A range of a buffer that is known. As vy_resident_pin_quickly. */
+static inline int use_known(const vy_seats *seats, uint64_t owner, const vyre_resource *range, int write,
+                            vy_resident_use *use) {
+    const vy_seat_known *known = range->resident.owner == owner ? vy_seat_find(seats, range->resident.id) : NULL;
+    if (!known || range->offset > known->size || write > known->may_write)
+        return 0;
+    uint64_t most = known->size - range->offset, size = range->size ? range->size : most;
+    if (size > most)
+        return 0;
+    use->place = (uint32_t)range->resident.id - 1, use->native = known->native;
+    use->offset = range->offset, use->size = size, use->address = 0;
+    return 1;
+}
+
+/* Pins with the lock held, or uses what is known from a seat, and sets counts and bytes. 0 at the first that is not in order. */
+static inline int pin(straight *s, int is_seated, const vyre_resource *bindings, size_t count) {
     const vy_memory *buffers = &s->program->memories.items[vy_program_entry(s->program)->first_memory];
     vy_residents *residents = &s->backend->residents;
     uint64_t owner = s->backend->owner, most = vy_backend_limit(s->backend, VYRE_CAPABILITY_MAX_STORAGE_BYTES);
@@ -45,7 +60,8 @@ static inline int pin(straight *s, const vyre_resource *bindings, size_t count) 
         unsigned element = vy_type_layouts[buffers[i].type].size; /* a power of two */
         int writes = is_written(&buffers[i]);
         if (bindings[i].kind != VYRE_RESOURCE_RESIDENT || (bindings[i].offset & (element - 1)) ||
-            !vy_resident_pin_quickly(residents, owner, &bindings[i], writes, use))
+            !(is_seated ? use_known(&s->backend->seats, owner, &bindings[i], writes, use)
+                        : vy_resident_pin_quickly(residents, owner, &bindings[i], writes, use)))
             return 0;
         s->use_count = i + 1;
         if (((use->size | use->address) & (element - 1)) || use->size > most)
@@ -144,19 +160,47 @@ static inline vyre_status run(straight *s, const vy_target *target, vyre_error *
     return status;
 }
 
+static inline int are_resident(const vyre_resource *bindings, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (bindings[i].kind != VYRE_RESOURCE_RESIDENT)
+            return 0;
+    return 1;
+}
+
+int vy_bound_run_seated(const vy_bound *b, const vyre_resource *bindings, size_t count, vyre_status *status,
+                        vyre_error *error) {
+    vyre_backend *backend = b->backend;
+    straight s; /* not cleared: it is large */
+    if (!is_plain(b, bindings, count) || !are_resident(bindings, count))
+        return 0;
+    vy_seat *seat = vy_seat_own(&backend->seats);
+    if (!seat || !vy_backend_sit(backend, seat, bindings, count))
+        return 0;
+    const vy_target *target = aim(b);
+    s.backend = backend, s.program = b->program, s.asked = b, s.use_count = 0;
+    int is_good = target && pin(&s, 1, bindings, count) && are_apart(s.uses, count) && fits(&s);
+    if (is_good)
+        *status = run(&s, target, error);
+    vy_backend_rise(backend, seat);
+    return is_good;
+}
+
 int vy_bound_run_straight(const vy_bound *b, const vyre_resource *bindings, size_t count, vyre_status *status,
                           vyre_error *error) {
     const vy_target *target = is_plain(b, bindings, count) ? aim(b) : NULL;
+    vyre_backend *backend = b->backend;
     straight s; /* not cleared: it is large */
     if (!target)
         return 0;
-    s.backend = b->backend, s.program = b->program, s.asked = b, s.use_count = 0;
-    pthread_mutex_lock(&b->backend->residents.lock);
-    int is_good = pin(&s, bindings, count);
-    pthread_mutex_unlock(&b->backend->residents.lock);
+    s.backend = backend, s.program = b->program, s.asked = b, s.use_count = 0;
+    pthread_mutex_lock(&backend->residents.lock);
+    int is_good = pin(&s, 0, bindings, count);
+    if (is_good)
+        vy_resident_tell(backend, s.uses, count);
+    pthread_mutex_unlock(&backend->residents.lock);
     is_good = is_good && are_apart(s.uses, count) && fits(&s);
     if (is_good)
         *status = run(&s, target, error);
-    vy_resident_unpin(b->backend, s.uses, s.use_count);
+    vy_resident_unpin(backend, s.uses, s.use_count);
     return is_good;
 }

@@ -6,6 +6,7 @@
 #include "driver/counters.h"
 
 #include "base/text.h"
+#include "base/thread.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -19,19 +20,12 @@ static struct shard { alignas(128) _Atomic uint64_t values[VY_COUNTER_COUNT]; } 
 
 _Thread_local _Atomic uint64_t *vy_counters_own;
 
-static unsigned choose_shard(void) {
-    static _Atomic uint64_t next; /* never comes round: a shard has one owner for ever */
-    uint64_t thread = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed);
-    return (unsigned)(thread < OWNED ? thread : OWNED + thread % SHARED);
-}
-
 void vy_count_shared(vy_counter counter, uint64_t amount) {
-    static _Thread_local unsigned chosen; /* shard + 1 */
-    if (!chosen)
-        chosen = choose_shard() + 1;
-    if (chosen <= OWNED)
-        vy_counters_own = shards[chosen - 1].values;
-    atomic_fetch_add_explicit(&shards[chosen - 1].values[counter], amount, memory_order_relaxed);
+    uint64_t thread = vy_thread_number();
+    struct shard *shard = &shards[thread < OWNED ? thread : OWNED + thread % SHARED];
+    if (thread < OWNED)
+        vy_counters_own = shard->values;
+    atomic_fetch_add_explicit(&shard->values[counter], amount, memory_order_relaxed);
 }
 
 static uint64_t total(vy_counter counter) {

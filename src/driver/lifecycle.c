@@ -21,9 +21,12 @@ vyre_status vy_backend_enter(vyre_backend *backend, vyre_error *error) {
 }
 
 void vy_backend_leave(vyre_backend *backend) {
-    if (atomic_fetch_sub(&backend->in_flight, 1) != 1 ||
-        (!atomic_load(&backend->is_closing) && !atomic_load(&backend->is_lost)))
-        return;
+    if (atomic_fetch_sub(&backend->in_flight, 1) == 1 &&
+        (atomic_load(&backend->is_closing) || atomic_load(&backend->is_lost)))
+        vy_backend_wake(backend);
+}
+
+void vy_backend_wake(vyre_backend *backend) {
     pthread_mutex_lock(&backend->lock);
     pthread_cond_broadcast(&backend->idle);
     pthread_mutex_unlock(&backend->lock);
@@ -41,7 +44,7 @@ static void settle_and_wait(vyre_backend *backend) {
     pthread_mutex_unlock(&backend->lock);
     vy_async_settle(backend);
     pthread_mutex_lock(&backend->lock);
-    while (atomic_load(&backend->in_flight) != 0)
+    while (atomic_load(&backend->in_flight) != 0 || !vy_seats_are_free(&backend->seats))
         pthread_cond_wait(&backend->idle, &backend->lock);
 }
 

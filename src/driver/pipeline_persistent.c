@@ -41,7 +41,10 @@ static vyre_status dispatch(vy_bound *b, const vyre_resource *bindings, size_t c
 
 static vyre_status enter_and_dispatch(vy_bound *b, const vyre_resource *bindings, size_t count, const char *feature,
                                       vyre_error *error) {
-    vyre_status status = vy_backend_enter(b->backend, error);
+    vyre_status status;
+    if (vy_bound_run_seated(b, bindings, count, &status, error))
+        return status;
+    status = vy_backend_enter(b->backend, error);
     if (status != VYRE_OK)
         return status;
     status = dispatch(b, bindings, count, feature, error);

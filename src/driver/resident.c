@@ -123,6 +123,15 @@ void vy_resident_unpin(vyre_backend *backend, const vy_resident_use *uses, size_
     pthread_mutex_unlock(&residents->lock);
 }
 
+void vy_resident_tell(vyre_backend *backend, const vy_resident_use *uses, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        const vy_resident_entry *entry = &backend->residents.entries.items[uses[i].place];
+        if (!entry->address && !entry->is_read_only)
+            vy_seats_tell(&backend->seats, handle_of(backend, uses[i].place).id, entry->native, entry->size,
+                          entry->is_written);
+    }
+}
+
 /* ---- allocating and freeing ---- */
 
 static vyre_status native_allocate(vyre_backend *backend, uint64_t size, uint64_t *native, vyre_error *error) {
@@ -293,10 +302,12 @@ static vyre_status remove_entry(vyre_backend *backend, vyre_resident handle, vy_
     uint32_t place;
     pthread_mutex_lock(&residents->lock);
     vyre_status status = find(backend, handle, &place, error);
-    if (status == VYRE_OK && residents->entries.items[place].users)
+    uint32_t users = 0;
+    if (status == VYRE_OK)
+        users = residents->entries.items[place].users + vy_seats_forbid(&backend->seats, handle.id);
+    if (users)
         status = vy_fail(error, VYRE_CONFLICT, "free it after the calls that use it have ended",
-                         "the resident buffer of backend `%s` is in use by %" PRIu32 " calls", backend->id,
-                         residents->entries.items[place].users);
+                         "the resident buffer of backend `%s` is in use by %" PRIu32 " calls", backend->id, users);
     else if (status == VYRE_OK && residents->entries.items[place].exports)
         status = vy_fail(error, VYRE_CONFLICT, "free it after those who use its memory have said that they are done",
                          "the resident buffer of backend `%s` is exported (%" PRIu32 " times)", backend->id,
@@ -399,6 +410,7 @@ vyre_status vy_resident_adopt(vyre_backend *backend, const vy_resident_entry *wh
 void vy_resident_lend(vyre_backend *backend, const vy_resident_use *use, uint64_t address) {
     pthread_mutex_lock(&backend->residents.lock);
     vy_resident_entry *entry = &backend->residents.entries.items[use->place];
+    vy_seats_forbid(&backend->seats, handle_of(backend, use->place).id); /* it may meet what others have from now on */
     entry->exports++;
     entry->address = address;
     entry->is_written = 1; /* by whom it is lent to, at any time */
@@ -638,6 +650,7 @@ static vyre_status restore(vyre_backend *backend, uint32_t place, vyre_error *er
 
 vyre_status vy_residents_recover(vyre_backend *backend, vyre_error *error) {
     vyre_status first = VYRE_OK;
+    vy_seats_forget(&backend->seats);
     for (uint32_t place = 0; place < backend->residents.entries.count; place++) {
         vyre_error own;
         vyre_status status = restore(backend, place, first == VYRE_OK ? error : &own);

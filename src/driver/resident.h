@@ -15,7 +15,7 @@ typedef struct vy_resident_entry {
     uint64_t size;
     const void *source;  /* what recovery uploads again, or NULL */
     uint32_t generation; /* of this place in the table; a handle names the one it was given under */
-    uint32_t users;      /* calls that use it now */
+    uint32_t users;      /* calls that use it now, but for those from a seat (seat.h) */
     uint32_t exports;    /* how often others were told where it lies, and have not said that they are done */
     uint32_t next_free;  /* place + 1 of the next free one; meaningful while not live */
     uint64_t address; /* where it lies, if others know that: they may have told us too, under another handle; else 0 */
@@ -71,6 +71,8 @@ static inline int vy_resident_pin_quickly(vy_residents *residents, uint64_t owne
     return 1;
 }
 void vy_resident_unpin(vyre_backend *backend, const vy_resident_use *uses, size_t count);
+/* With the lock held: those who have a seat may know what is pinned, where that is possible. */
+void vy_resident_tell(vyre_backend *backend, const vy_resident_use *uses, size_t count);
 /* Whether others know where both lie, and they have bytes in common. */
 static inline int vy_resident_meet(const vy_resident_use *a, const vy_resident_use *b) {
     return a->address && b->address && a->size && b->size && a->address < b->address + b->size &&
