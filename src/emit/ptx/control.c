@@ -402,6 +402,8 @@ static vy_ptx_value write_settled(vy_ptx *e, const question *q, uint32_t end, ui
 static void write_while(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     question q = question_of(e->program, index, s);
     vy_ptx_statements(e, q.first, q.end);
+    for (uint32_t i = q.first; i < q.end; i++) /* they are set again */
+        e->variables[e->program->stmts.items[i].variable].part.bytes = 0;
     vy_ptx_value condition = vy_ptx_expr(e, q.condition);
     if (is_known(condition, !q.wanted))
         return;
@@ -473,6 +475,7 @@ static void assign(vy_ptx *e, const vy_stmt *s) {
     vy_ptx_value guard = vy_ptx_assigns_itself_outside(e, s) ? always : e->guard;
     vy_ptx_move_if(e, guard, e->variables[s->variable], value);
     vy_ptx_note_shift(e, s);
+    vy_ptx_note_part(e, s->variable, value);
 }
 
 static void statement(vy_ptx *e, uint32_t index, const vy_stmt *s) {

@@ -29,6 +29,14 @@
 /* Kinds of registers: %p0 …, %h0 …, %r0 …, %d0 … */
 typedef enum vy_ptx_class { VY_PTX_PRED, VY_PTX_B16, VY_PTX_B32, VY_PTX_B64, VY_PTX_CLASS_COUNT } vy_ptx_class;
 
+/* What is known of the low bits of a value: they are an element of a word of several, or of one that an op makes of two such words. Elements that are stored together again need not be taken apart then. */
+typedef struct vy_ptx_part {
+    uint8_t bytes;     /* of the element; 0: nothing is known */
+    uint8_t element;   /* which */
+    uint8_t op;        /* VYRE_OP_XOR, …; VYRE_OP_COUNT: the first word itself */
+    uint32_t words[2]; /* registers */
+} vy_ptx_part;
+
 typedef struct vy_ptx_value {
     uint8_t type;        /* vyre_type */
     uint8_t is_literal;  /* `bits`, else register `number` of the type's class */
@@ -36,6 +44,8 @@ typedef struct vy_ptx_value {
     uint8_t is_opposite; /* made so that the driver's compiler may know it for the opposite of a number */
     uint32_t number;
     uint64_t bits;
+    vy_ptx_part part;
+    uint32_t places; /* of a variable: how many labels there were when that was so */
 } vy_ptx_value;
 
 /* What is computed once, at the start, when somebody asks for it. */
@@ -76,7 +86,7 @@ typedef struct vy_ptx {
         behind; /* of the entry: what is known at its start, and the rest; of one for an indirect grid: what stands around them */
     vy_string *out; /* the one that is written to */
     uint32_t registers[VY_PTX_CLASS_COUNT];
-    uint32_t labels;
+    uint32_t labels, places; /* asked for, placed */
     uint32_t version, architecture;
     int is_flat;                                   /* blocks are given as one row */
     int by_rows;                                   /* what the entry is given lies in a table */
@@ -143,6 +153,8 @@ vy_ptx_value vy_ptx_variable(vy_ptx *e, uint32_t variable);
 vy_ptx_value vy_ptx_expr(vy_ptx *e, uint32_t expr);
 /* The same for a value that is used later: nobody changes it. */
 vy_ptx_value vy_ptx_expr_kept(vy_ptx *e, uint32_t expr);
+/* After an assignment: what part of a word the variable is now. */
+void vy_ptx_note_part(vy_ptx *e, uint32_t variable, vy_ptx_value value);
 /* After an assignment: whether the variable has room for a byte now. */
 void vy_ptx_note_shift(vy_ptx *e, const vy_stmt *s);
 vy_ptx_value vy_ptx_op(vy_ptx *e, const vy_expr *expr, vyre_type operand, const vy_ptx_value *args);

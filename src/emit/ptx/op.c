@@ -370,7 +370,7 @@ static int is_native(vyre_op op, vyre_type type) {
     return type == VYRE_TYPE_BOOL || vyre_type_bits(type) >= 32;
 }
 
-vy_ptx_value vy_ptx_op(vy_ptx *e, const vy_expr *x, vyre_type operand, const vy_ptx_value *args) {
+static vy_ptx_value make(vy_ptx *e, const vy_expr *x, vyre_type operand, const vy_ptx_value *args) {
     vyre_op op = (vyre_op)x->op;
     const way *w = is_float(operand) ? &rows[op].real : &rows[op].integer;
     vy_ptx_value out = vy_ptx_literal((vyre_type)x->type, 0);
@@ -395,5 +395,19 @@ vy_ptx_value vy_ptx_op(vy_ptx *e, const vy_expr *x, vyre_type operand, const vy_
         }
     }
     vy_ptx_refuse(e, vyre_op_get(op)->name);
+    return out;
+}
+
+/* The same element of two words. */
+static int are_beside(vy_ptx_part a, vy_ptx_part b) {
+    return a.bytes && a.bytes == b.bytes && a.element == b.element && a.op == VYRE_OP_COUNT && b.op == VYRE_OP_COUNT;
+}
+
+vy_ptx_value vy_ptx_op(vy_ptx *e, const vy_expr *x, vyre_type operand, const vy_ptx_value *args) {
+    vy_ptx_value out = make(e, x, operand, args);
+    int is_by_bits = x->op == VYRE_OP_XOR || x->op == VYRE_OP_AND || x->op == VYRE_OP_OR;
+    if (is_by_bits && !out.is_literal && vyre_type_bits(operand) == 32 && are_beside(args[0].part, args[1].part))
+        out.part = (vy_ptx_part){
+            args[0].part.bytes, args[0].part.element, x->op, {args[0].part.words[0], args[1].part.words[0]}};
     return out;
 }

@@ -85,6 +85,7 @@ uint32_t vy_ptx_label(vy_ptx *e) {
 void vy_ptx_place(vy_ptx *e, uint32_t label) {
     vy_string_format(e->out, "$L%" PRIu32 ":\n", label);
     e->shifted = VY_NONE;
+    e->places++;
 }
 
 void vy_ptx_need(vy_ptx *e, uint32_t version, uint32_t architecture) {

@@ -118,9 +118,22 @@ const char *vy_ptx_register(vy_ptx *e, vy_ptx_value v) {
 
 /* ---- variables ---- */
 
+/* Behind a label, a variable may come from elsewhere. */
 vy_ptx_value vy_ptx_variable(vy_ptx *e, uint32_t index) {
     uint32_t param = index - e->body->first_variable;
-    return param < e->program->param_count ? vy_ptx_param(e, param) : e->variables[index];
+    if (param < e->program->param_count)
+        return vy_ptx_param(e, param);
+    vy_ptx_value v = e->variables[index];
+    if (v.is_variable && v.places != e->places)
+        v.part.bytes = 0;
+    return v;
+}
+
+void vy_ptx_note_part(vy_ptx *e, uint32_t variable, vy_ptx_value value) {
+    e->variables[variable].part = value.part;
+    e->variables[variable].places = e->places;
+    if (!e->guard.is_literal || value.is_literal)
+        e->variables[variable].part.bytes = 0;
 }
 
 /* A variable that is never assigned is its value, wherever that is; others have a register of their own. */
@@ -229,5 +242,6 @@ vy_ptx_value vy_ptx_expr_kept(vy_ptx *e, uint32_t expr) {
         return v;
     vy_ptx_value made = vy_ptx_new(e, (vyre_type)v.type);
     vy_ptx_move(e, made, v);
+    made.part = v.part;
     return made;
 }

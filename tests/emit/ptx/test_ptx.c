@@ -309,6 +309,35 @@ static void loads_near_each_other_share_an_address(void **state) {
     assert_false(says(LOOP("var e = at\n while e < 9 { e = e + 1 }\n" FOUR " + x![d if s]"), "+12]"));
 }
 
+#define BYTES(body)                                                                                                    \
+    "program p {\n level legal\n buffer x : u8 read_write\n buffer y : u8 read\n workgroup 32\n"                       \
+    "let (a, b, c, d) = load_wide(x, 0)\n let (e, f, g, h) = load_wide(y, 4)\n" body "}\n"
+#define STORED(a, b, c, d) "store_wide(x, 0, " a ", " b ", " c ", " d ")\n"
+#define XOR(a, b) "u8(u32(" a ") ^ u32(" b "))"
+#define TOGETHER "0x5410" /* how two halves of a word are joined */
+
+static void bytes_that_stay_together_are_not_joined_again(void **state) {
+    (void)state;
+    assert_false(says(BYTES(STORED("e", "f", "g", "h")), TOGETHER));
+    assert_false(says(BYTES(STORED(XOR("a", "e"), XOR("b", "f"), XOR("c", "g"), XOR("d", "h"))), TOGETHER));
+    assert_false(says(BYTES("var v = 0u8\n v = b\n" STORED("a", "v", "c", "d")), TOGETHER));
+    /* in another order, of two words, by two ops, with something else */
+    assert_true(says(BYTES(STORED("e", "g", "f", "h")), TOGETHER));
+    assert_true(says(BYTES(STORED("a", "b", "g", "h")), TOGETHER));
+    assert_true(says(BYTES(STORED(XOR("a", "e"), XOR("b", "g"), XOR("c", "f"), XOR("d", "h"))), TOGETHER));
+    assert_true(says(BYTES(STORED(XOR("a", "e"), XOR("b", "f"), XOR("c", "g"), "d")), TOGETHER));
+    assert_true(says(BYTES(STORED("a", "b", "c", "u8(u32(d) + 1)")), TOGETHER));
+    /* a variable that is set again, maybe, or in a loop */
+    assert_true(says(BYTES("var v = 0u8\n v = b\n v = e\n" STORED("a", "v", "c", "d")), TOGETHER));
+    assert_true(
+        says(BYTES("var v = 0u8\n v = b\n if u32(a) == u32(e) { v = c }\n" STORED("a", "v", "c", "d")), TOGETHER));
+    assert_true(
+        says(BYTES("var v = 0u8\n v = b\n for n in 0u32 .. 9 {\n" STORED("a", "v", "c", "d") "v = c\n }\n"), TOGETHER));
+    assert_true(says(BYTES("var v = 0u8\n v = b\n while true { let w = v\n if u32(w) == u32(e) { break }\n" STORED(
+                         "a", "w", "c", "d") "v = f\n }\n"),
+                     TOGETHER));
+}
+
 /* From a local id, of which there are 32. */
 static void a_loop_of_one_trip_or_two_is_written_out(void **state) {
     (void)state;
@@ -365,6 +394,7 @@ int main(void) {
         cmocka_unit_test(an_entry_that_begins_early_waits_first),
         cmocka_unit_test(a_loop_of_one_trip_or_two_is_written_out),
         cmocka_unit_test(loads_near_each_other_share_an_address),
+        cmocka_unit_test(bytes_that_stay_together_are_not_joined_again),
         cmocka_unit_test(a_library_has_no_text),
         cmocka_unit_test(every_allocation_may_fail),
     };
