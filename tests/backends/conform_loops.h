@@ -105,6 +105,51 @@ static const char *const conform_loop_bodies[] = {
     "for n in local_index .. 65 step 64 { for m in local_id.x .. 90 step 80 { s = s + t[n + m]\n k = k * 3 + n } }",
     "for n in local_id.y .. 2 step 1 { s = s * 3 + t[n]\n if s & 1 == 0 { k = k + 1 } }\n for n in local_id.x .. 129 "
     "step 64 { k = k * 3 + n }\n for n in local_id.x .. 100 step 64 { if s == n { break }\n at = at + n }",
+    /* counted by hand: far, over half of a range, until it wraps */
+    "var n = i32(t[i])\n while n < 2057483647 { s = s * 3 + 1\n n = n + 90000000 }\n"
+    "while n > -2057483647 { k = k * 3 + 1\n n = n - 90000000 }\n s = s ^ u32(n)",
+    "var m = t[i]\n while m < 0xbfffffff { s = s * 3 + m\n m = m + 0x40000000 }\n"
+    "while m > 0x40000000 { k = k * 3 + 1\n m = m - 0x3ffffffb }\n while m <= 0x80000000 { s = s * 5 + 1\n m = m + "
+    "0x7ffffff0 }",
+    "var m = 12345 - (t[i] % 40) * 0x40000007\n while m != 12345 { s = s * 3 + 1\n m = m + 0x40000007 }\n"
+    "var n = i32(t[i] % 40) * 0x3ffffff9\n while n != 0 { k = k * 3 + 1\n n = n - 0x3ffffff9 }",
+    "var m = 0xffffff00 + t[i] % 128\n while m >= 0xffffff00 { s = s * 3 + 1\n m = m + 40 }\n"
+    "var n = 2147483600 + i32(t[i] % 40)\n while n > 0 { k = k * 3 + 1\n n = n + 1 }\n"
+    "m = t[i] % 30\n while m < 2147483649 { s = s * 5 + m\n m = m - 1 }\n while n < 0 { n = n - 0x10000001\n k = k * "
+    "5 + 1 }",
+    "var n = i64(i32(t[i])) << 32\n while n < 8000000000000000000 { s = s * 3 + 1\n n = n + 800000000000000000 }\n"
+    "while n >= -8000000000000000000 { k = k * 3 + 1\n n = n - 800000000000000000 }\n"
+    "var m = u64(t[i]) << 32\n while m < 0xbfffffffffffffff { s = s * 7 + 1\n m = m + 0x4000000000000000 }\n"
+    "m = u64(t[i] % 40) * 0x4000000000000006\n while m != 0 { k = k * 7 + 1\n m = m - 0x4000000000000006 }",
+    "var m = u8(t[i] % 6 + 250)\n while m >= 250 { s = s * 3 + 1\n m = m + 1 }\n var n = i8(t[i])\n while n < 60 { k = "
+    "k * 3 + 1\n n = n + 60 }\n"
+    "var v = i16(t[i])\n while v > -30000 { s = s * 5 + 1\n v = v - 2000 }\n var w = u16(t[i])\n while w != u16(t[i]) "
+    "+ "
+    "16386 * 7 { k = k * 5 + 1\n w = w + 16386 }",
+    "var n = i32(t[i])\n while true { s = s * 3 + 1\n if n >= 2057483647 { break }\n n = n + 90000000 }\n"
+    "while true { if n <= -2057483647 { break }\n k = k * 3 + 1\n n = n - 90000000 }\n"
+    "while true { s = s * 5\n if n < 1000000000 { n = n + 1073741824\n continue }\n break }",
+    "var m = t[i]\n while u64(m) < 0xbfffffff { s = s * 3 + 1\n m = m + 0x40000000 }\n"
+    "var n = i32(t[i])\n while i64(n) > -2057483647 { k = k * 3 + 1\n n = n - 90000000 }\n while bitcast<u32>(n) >= "
+    "0x80000000 { n = n + 0x10000001\n s = s * 5 }",
+    "var n = i32(t[i])\n var go = n < 2057483647\n while go { s = s * 3 + 1\n n = n + 90000000\n if n > 2057483646 { "
+    "go = "
+    "false } }\n var p = n\n while n > -1900000000 { p = n - 90000000\n k = k * 3 + 1\n n = p }\n"
+    "while p + 100000000 < 2057483647 { s = s * 5 + 1\n p = p + 90000000 }",
+    "let to = i32(a) + 2000000000\n var n = i32(t[i])\n while n < to { s = s * 3 + 1\n n = n + 90000000 }\n"
+    "let step = 0x10000000 + a\n var m = t[i]\n while m < 0xe0000000 { k = k * 3 + 1\n m = m + step }\n"
+    "while n > -to { s = s * 5 + u32(n)\n n = n - 0x7000003 }",
+    "var n = i32(t[i])\n for j in 0u32 .. 60 { n = n + 90000000\n s = s * 3 + j\n if n > 2000000000 { break } }\n"
+    "for j in 0i32 .. 60 { k = k * 3 + 1\n if n <= -1900000000 { break }\n n = n - 90000000 }\n"
+    "for j in i32(t[i]) .. i32(t[i]) + 9 { s = s * 5 + u32(j) }",
+    "var n = 2147483600 + i32(t[i] % 40)\n while n <= 2147483646 { s = s * 3 + 1\n n = n + 1 }\n"
+    "while n != 2147483647 - i32(t[i] % 20) { k = k * 3 + 1\n n = n - 1 }\n"
+    "n = -2147483600 - i32(t[i] % 40)\n while n >= -2147483647 { s = s * 5 + 1\n n = n - 1 }\n"
+    "n = n + i32(t[i] % 20)\n while n > -2147483648 { k = k * 5 + 1\n n = n - 1 }",
+    "var n = i32(t[i])\n var m = 0u32\n while n < i32(t[i + 1]) { s = s * 3 + 1\n n = n + 1\n m = m + 1\n if m >= 20 { "
+    "break } }\n"
+    "while i32(k) - n <= 2000000000 { k = k + 1\n m = m + 1\n if m > 50 { break } }\n"
+    "while n < 1900000000 { for j in 0u32 .. a { s = s * 5 + t[j] }\n n = n + 200000000 }",
     /* neighbours */
     "s = t[i] + 3 * t[i + 1]\n k = t[2 * i] + 5 * t[2 * i + 1] + 7 * t[3 * i] + 9 * t[3 * i + 1]",
     "s = t[k] + 3 * t[k + 1] + 5 * t[k + 2] + 7 * t[k + 3]\n k = t[begin] + 3 * t[begin + 1] + u32(d[begin]) + 5 * "

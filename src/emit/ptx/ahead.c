@@ -21,12 +21,9 @@ static const vy_expr *expr_at(const body *b, uint32_t expr) {
 
 /* Whether statements of [first, end) declare a variable or assign to it. */
 static int is_set(const body *b, uint32_t variable, uint32_t first, uint32_t end) {
-    for (uint32_t i = first; i < end; i++) {
-        const vy_stmt *s = &b->program->stmts.items[i];
-        uint32_t count = s->kind == VY_STMT_ASSIGN ? 1 : s->result_count;
-        if (count && variable >= s->variable && variable - s->variable < count)
+    for (uint32_t i = first; i < end; i++)
+        if (vy_ptx_sets(&b->program->stmts.items[i], variable))
             return 1;
-    }
     return 0;
 }
 

@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-static void jump(vy_ptx *e, uint32_t label) {
+void vy_ptx_jump(vy_ptx *e, uint32_t label) {
     vy_ptx_write(e, "bra $L%" PRIu32, label);
 }
 
@@ -15,18 +15,23 @@ void vy_ptx_jump_if(vy_ptx *e, vy_ptx_value condition, int wanted, uint32_t labe
 
 void vy_ptx_leave(vy_ptx *e) {
     if (e->is_indirect)
-        jump(e, e->groups.next);
+        vy_ptx_jump(e, e->groups.next);
     else
         vy_ptx_write(e, "ret");
 }
 
-static int is_known(vy_ptx_value condition, uint64_t bits) {
+int vy_ptx_is_known(vy_ptx_value condition, uint64_t bits) {
     return condition.is_literal && condition.bits == bits;
 }
 
-static void jump_unless(vy_ptx *e, vy_ptx_value condition, uint32_t label) {
-    if (!is_known(condition, 1))
-        vy_ptx_jump_if(e, condition, 0, label);
+int vy_ptx_loop_begin(vy_ptx *e, vy_ptx_loop *out) {
+    vy_ptx_loop *loop = VY_PUSH(&e->loops);
+    if (!loop) {
+        e->status = VYRE_NO_MEMORY;
+        return 0;
+    }
+    *out = *loop = (vy_ptx_loop){vy_ptx_label(e), vy_ptx_label(e)};
+    return 1;
 }
 
 static int ends_in_jump(const vy_ptx *e, uint32_t first, uint32_t end) {
@@ -56,386 +61,11 @@ static void write_if(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     vy_ptx_statements(e, index + 1, s->middle);
     if (s->middle != s->end) {
         if (!ends_in_jump(e, index + 1, s->middle))
-            jump(e, end);
+            vy_ptx_jump(e, end);
         vy_ptx_place(e, otherwise);
         vy_ptx_statements(e, s->middle, s->end);
     }
     vy_ptx_place(e, end);
-}
-
-/* ---- for ---- */
-
-typedef struct bounds {
-    vyre_type type;
-    const char *name; /* of the type in instructions */
-    int is_signed, is_wide;
-    vy_ptx_value from, now, to, step;
-} bounds;
-
-static vy_ptx_value compare(vy_ptx *e, const char *how, const char *type, vy_ptx_value a, vy_ptx_value b) {
-    const char *first = vy_ptx_register(e, a);
-    vy_ptx_value p = vy_ptx_new(e, VYRE_TYPE_BOOL);
-    vy_ptx_write(e, "setp.%s.%s %s, %s, %s", how, type, vy_ptx_name(e, p), first, vy_ptx_name(e, b));
-    return p;
-}
-
-static vy_ptx_value both(vy_ptx *e, const char *how, vy_ptx_value a, vy_ptx_value b) {
-    vy_ptx_value p = vy_ptx_new(e, VYRE_TYPE_BOOL);
-    vy_ptx_write(e, "%s.pred %s, %s, %s", how, vy_ptx_name(e, p), vy_ptx_name(e, a), vy_ptx_name(e, b));
-    return p;
-}
-
-/* One of the two is a register. */
-static vy_ptx_value calculate(vy_ptx *e, const bounds *b, const char *how, vy_ptx_value x, vy_ptx_value y) {
-    vy_ptx_value d = vy_ptx_new(e, b->type);
-    vy_ptx_write(e, "%s.%s %s, %s, %s", how, b->name, vy_ptx_name(e, d), vy_ptx_name(e, x), vy_ptx_name(e, y));
-    return d;
-}
-
-static vy_ptx_value zero_of(const bounds *b) {
-    return vy_ptx_literal(b->type, 0);
-}
-
-/* Whether a literal step goes back. */
-static int goes_back(const bounds *b) {
-    return b->is_signed && b->step.is_literal && b->step.bits >> (vyre_type_bits(b->type) - 1) & 1;
-}
-
-/* A literal as the number it is. */
-__extension__ typedef __int128 number;
-static number number_of(const bounds *b, vy_ptx_value v) {
-    unsigned unused = 64 - vyre_type_bits(b->type);
-    return b->is_signed ? (number)((int64_t)(v.bits << unused) >> unused) : (number)v.bits;
-}
-
-/* Whether the driver's compiler counts the trips rightly, which it does as if several steps, and the way from the first number to the last, were of the type (docs/ptx.md). */
-static int is_counted_rightly(const bounds *b, number step) {
-    unsigned bits = vyre_type_bits(b->type);
-    number most = ((number)1 << (bits - b->is_signed)) - 1, least = b->is_signed ? -most - 1 : 0;
-    number from = b->from.is_literal ? number_of(b, b->from) : step > 0 ? least : most;
-    number to = b->to.is_literal ? number_of(b, b->to) : step > 0 ? most : least;
-    return (step > 0 ? step : -step) <= most >> 5 && (step > 0 ? to - from : from - to) <= most;
-}
-
-/* Whether what comes after the last trip is of the type, too, so that a trip can be asked for by comparing it with the end: always for a step of one, which stops there.
- * The driver's compiler counts the trips of such a loop, and unrolls it. */
-static int may_pass_the_end(const bounds *b) {
-    if (!b->step.is_literal || !b->step.bits)
-        return 0;
-    number step = number_of(b, b->step), magnitude = step < 0 ? -step : step;
-    if (!is_counted_rightly(b, step))
-        return 0;
-    if (magnitude == 1)
-        return 1;
-    if (!b->to.is_literal)
-        return 0;
-    number to = number_of(b, b->to), most = ((number)1 << (vyre_type_bits(b->type) - b->is_signed)) - 1;
-    return step > 0 ? to + step - 1 <= most : to + step + 1 >= (b->is_signed ? -most - 1 : 0);
-}
-
-/* Whether there is a first trip: the end lies in the direction of the step. */
-static vy_ptx_value enters(vy_ptx *e, const bounds *b, vy_ptx_value first) {
-    if (first.is_literal && b->to.is_literal && b->step.is_literal) {
-        number from = number_of(b, first), to = number_of(b, b->to);
-        int is_there = b->step.bits != 0 && (goes_back(b) ? from > to : from < to);
-        return vy_ptx_literal(VYRE_TYPE_BOOL, (uint64_t)is_there);
-    }
-    first = b->now;
-    if (b->step.is_literal)
-        return b->step.bits ? compare(e, goes_back(b) ? "gt" : "lt", b->name, first, b->to)
-                            : vy_ptx_literal(VYRE_TYPE_BOOL, 0);
-    vy_ptx_value up = compare(e, "lt", b->name, first, b->to);
-    if (!b->is_signed)
-        return both(e, "and", up, compare(e, "ne", b->name, b->step, zero_of(b)));
-    up = both(e, "and", up, compare(e, "gt", b->name, b->step, zero_of(b)));
-    vy_ptx_value down = compare(e, "gt", b->name, first, b->to);
-    down = both(e, "and", down, compare(e, "lt", b->name, b->step, zero_of(b)));
-    return both(e, "or", up, down);
-}
-
-static vy_ptx_value chosen(vy_ptx *e, const bounds *b, vy_ptx_value c, vy_ptx_value yes, vy_ptx_value no) {
-    vy_ptx_value d = vy_ptx_new(e, b->type);
-    vy_ptx_write(e, "selp.%s %s, %s, %s, %s", vy_ptx_bits(b->type), vy_ptx_name(e, d), vy_ptx_name(e, yes),
-                 vy_ptx_name(e, no), vy_ptx_name(e, c));
-    return d;
-}
-
-/* Whether there is another trip: what is left is more than a step, so that nothing wraps. */
-static vy_ptx_value goes_on(vy_ptx *e, const bounds *b) {
-    const char *magnitude = b->is_wide ? "u64" : "u32";
-    vy_ptx_value left, stride = b->step;
-    if (goes_back(b)) {
-        left = calculate(e, b, "sub", b->now, b->to);
-        stride.bits = -stride.bits & (b->is_wide ? UINT64_MAX : UINT32_MAX);
-        stride.type = b->is_wide ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
-        return compare(e, "gt", magnitude, left, stride);
-    }
-    left = calculate(e, b, "sub", b->to, b->now);
-    if (b->is_signed && !stride.is_literal) {
-        vy_ptx_value back = compare(e, "lt", b->name, b->step, zero_of(b));
-        left = chosen(e, b, back, calculate(e, b, "sub", b->now, b->to), left);
-        stride = chosen(e, b, back, calculate(e, b, "sub", zero_of(b), b->step), b->step);
-    }
-    return compare(e, "gt", magnitude, left, stride);
-}
-
-/* Goes to the next trip, and says whether there is one. */
-static vy_ptx_value next_trip(vy_ptx *e, const bounds *b) {
-    int compares = may_pass_the_end(b);
-    vy_ptx_value again = compares ? b->now : goes_on(e, b);
-    const char *now = vy_ptx_name(e, b->now);
-    vy_ptx_write(e, "add.%s %s, %s, %s", b->name, now, now, vy_ptx_name(e, b->step));
-    return compares ? compare(e, goes_back(b) ? "gt" : "lt", b->name, b->now, b->to) : again;
-}
-
-/* ---- loops ---- */
-
-static vy_ptx_loop *push_loop(vy_ptx *e) {
-    vy_ptx_loop *loop = VY_PUSH(&e->loops);
-    if (!loop) {
-        e->status = VYRE_NO_MEMORY;
-        return NULL;
-    }
-    *loop = (vy_ptx_loop){vy_ptx_label(e), vy_ptx_label(e)};
-    return loop;
-}
-
-/* ---- four trips at a time ----
- *
- * The driver's compiler unrolls loops, but not around what it makes calls of. */
-
-enum { FOUR = 4, MOST_IN_FOURS = 24 };
-
-static int is_called(const vyre_program *p, const vy_expr *x) {
-    int is_division = x->op == VYRE_OP_DIV || x->op == VYRE_OP_REM,
-        is_float = vyre_type_class((vyre_type)x->type) == VYRE_CLASS_FLOAT;
-    return x->op == VYRE_OP_SQRT || (is_division && (is_float || p->exprs.items[x->b].kind != VY_EXPR_LITERAL));
-}
-
-/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
-static int has_call(const vyre_program *p, uint32_t expr) {
-    const vy_expr *x = expr == VY_NONE ? NULL : &p->exprs.items[expr];
-    if (!x || x->kind != VY_EXPR_OP)
-        return 0;
-    unsigned arity = vyre_op_get((vyre_op)x->op)->arity;
-    return is_called(p, x) || has_call(p, x->a) || (arity > 1 && has_call(p, x->b)) || (arity > 2 && has_call(p, x->c));
-}
-
-/* Whether a body is short, goes straight through, and has such a thing in it. */
-static int is_for_fours(const vyre_program *p, uint32_t first, uint32_t end) {
-    int calls = 0;
-    if (end - first > MOST_IN_FOURS)
-        return 0;
-    for (uint32_t i = first; i < end; i++) {
-        const vy_stmt *s = &p->stmts.items[i];
-        int is_value = s->kind == VY_STMT_LET || s->kind == VY_STMT_VAR || s->kind == VY_STMT_ASSIGN;
-        if (!is_value && s->kind != VY_STMT_STORE && s->kind != VY_STMT_LOAD && s->kind != VY_STMT_REGION)
-            return 0;
-        calls |= (is_value && has_call(p, s->a)) || (s->kind == VY_STMT_STORE && has_call(p, s->b));
-    }
-    return calls;
-}
-
-/* Before the loop: as many trips as there are fours of. */
-static void write_fours(vy_ptx *e, uint32_t index, const vy_stmt *s, const bounds *b, uint32_t exit) {
-    const char *type = b->is_wide ? "u64" : "u32";
-    if (!b->step.is_literal || b->step.bits != 1 || !is_for_fours(e->program, index + 1, s->end))
-        return;
-    uint32_t rest = vy_ptx_label(e), fours = vy_ptx_label(e);
-    vy_ptx_value left = calculate(e, b, "sub", b->to, b->now), four = vy_ptx_literal(b->type, FOUR);
-    vy_ptx_jump_if(e, compare(e, "ge", type, left, four), 0, rest);
-    vy_ptx_place(e, fours);
-    for (int i = 0; i < FOUR; i++) {
-        vy_ptx_statements(e, index + 1, s->end);
-        vy_ptx_write(e, "add.%s %s, %s, 1", b->name, vy_ptx_name(e, b->now), vy_ptx_name(e, b->now));
-    }
-    vy_ptx_write(e, "sub.%s %s, %s, %d", type, vy_ptx_name(e, left), vy_ptx_name(e, left), FOUR);
-    vy_ptx_jump_if(e, compare(e, "ge", type, left, four), 1, fours);
-    vy_ptx_jump_if(e, compare(e, "eq", type, left, zero_of(b)), 1, exit);
-    vy_ptx_place(e, rest);
-}
-
-static void write_for(vy_ptx *e, uint32_t index, const vy_stmt *s) {
-    if (vy_ptx_for_twice(e, index, s))
-        return;
-    vyre_type type = (vyre_type)e->program->variables.items[s->variable].type;
-    bounds b = {.type = type,
-                .name = vy_ptx_type(type),
-                .is_signed = vyre_type_class(type) == VYRE_CLASS_SIGNED,
-                .is_wide = vyre_type_bits(type) == 64};
-    vy_ptx_value from = vy_ptx_expr(e, s->a);
-    b.to = vy_ptx_expr_kept(e, s->b);
-    b.step = s->c == VY_NONE ? vy_ptx_literal(type, 1) : vy_ptx_expr_kept(e, s->c);
-    b.from = from;
-    b.now = vy_ptx_new(e, type);
-    vy_ptx_move(e, b.now, from);
-    vy_ptx_value is_entered = enters(e, &b, from);
-    if (is_known(is_entered, 0))
-        return;
-    e->variables[s->variable] = b.now;
-    vy_ptx_loop *pushed = push_loop(e);
-    if (!pushed)
-        return;
-    vy_ptx_loop loop = *pushed;
-    uint32_t body = vy_ptx_label(e);
-    jump_unless(e, is_entered, loop.exit);
-    write_fours(e, index, s, &b, loop.exit);
-    vy_ptx_place(e, body);
-    vy_ptx_statements(e, index + 1, s->end);
-    vy_ptx_place(e, loop.next);
-    vy_ptx_jump_if(e, next_trip(e, &b), 1, body);
-    vy_ptx_place(e, loop.exit);
-    e->loops.count--;
-}
-
-/* What is asked before every trip: the condition; or, of an endless loop, that of an `if c { break }` that it begins with, behind some `let`s. */
-typedef struct question {
-    uint32_t first, end; /* the `let`s */
-    uint32_t condition;
-    int wanted; /* what it must be for another trip */
-    uint32_t body;
-} question;
-
-static question question_of(const vyre_program *p, uint32_t index, const vy_stmt *s) {
-    const vy_stmt *stmts = p->stmts.items;
-    const vy_expr *condition = &p->exprs.items[s->a];
-    uint32_t i = index + 1;
-    while (i < s->end && stmts[i].kind == VY_STMT_LET)
-        i++;
-    int breaks = i < s->end && stmts[i].kind == VY_STMT_IF && stmts[i].end == i + 2 && stmts[i].middle == i + 2 &&
-                 stmts[i + 1].kind == VY_STMT_BREAK;
-    if (condition->kind == VY_EXPR_LITERAL && condition->bits && breaks)
-        return (question){index + 1, i, stmts[i].a, 0, i + 2};
-    return (question){index + 1, index + 1, s->a, 1, index + 1};
-}
-
-/* Asks again: the `let`s get the registers that they have. */
-static vy_ptx_value ask_again(vy_ptx *e, const question *q) {
-    for (uint32_t i = q->first; i < q->end; i++) {
-        const vy_stmt *let = &e->program->stmts.items[i];
-        vy_ptx_value has = e->variables[let->variable], now = vy_ptx_expr(e, let->a);
-        if (!has.is_literal && (now.is_literal || now.number != has.number))
-            vy_ptx_move(e, has, now);
-    }
-    return vy_ptx_expr(e, q->condition);
-}
-
-/* ---- asking early ----
- *
- * A condition that nothing changes any more in a trip is asked for there, so that the answer is known when the trip ends: behind a load that somebody waits for, and a branch that is
- * left by, it would be waited for again. */
-
-enum { MOST_READS = 4, MOST_VISITED = 32 };
-
-/* What an expression depends on, if that is little and no load. */
-typedef struct reads {
-    uint32_t variables[MOST_READS];
-    unsigned count, visited;
-    int is_too_much;
-} reads;
-
-/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH, and by what is visited. */
-static void add_reads(const vyre_program *p, uint32_t expr, reads *r) {
-    const vy_expr *x = &p->exprs.items[expr];
-    r->is_too_much |= ++r->visited > MOST_VISITED || x->kind == VY_EXPR_LOAD ||
-                      (x->kind == VY_EXPR_VARIABLE && r->count == MOST_READS);
-    if (r->is_too_much)
-        return;
-    if (x->kind == VY_EXPR_VARIABLE)
-        r->variables[r->count++] = x->a;
-    if (x->kind != VY_EXPR_OP)
-        return;
-    const uint32_t operands[3] = {x->a, x->b, x->c};
-    for (unsigned i = 0; i < vyre_op_get((vyre_op)x->op)->arity; i++)
-        add_reads(p, operands[i], r);
-}
-
-static int depends(const reads *r, uint32_t variable) {
-    for (unsigned i = 0; i < r->count; i++)
-        if (r->variables[i] == variable)
-            return 1;
-    return 0;
-}
-
-/* The statement of the body before which the condition has the value that it has at the end: `end` if there is none. */
-static uint32_t where_settled(const vyre_program *p, const question *q, uint32_t end) {
-    const vy_stmt *stmts = p->stmts.items;
-    uint32_t settled = q->body;
-    reads r = {.count = 0};
-    add_reads(p, q->condition, &r);
-    if (q->first != q->end || r.is_too_much)
-        return end;
-    for (uint32_t i = q->body; i < end; i = stmts[i].end)
-        for (uint32_t k = i; k < stmts[i].end; k++)
-            if (stmts[k].kind == VY_STMT_ASSIGN && depends(&r, stmts[k].variable))
-                settled = stmts[i].end;
-    for (uint32_t k = q->body; k < settled; k++)
-        if (stmts[k].kind == VY_STMT_CONTINUE)
-            return end;
-    return settled;
-}
-
-/* A trip of a loop whose question is asked early, up to the jump; what the next begins by loading is loaded early too. Returns the answer. */
-static vy_ptx_value write_settled(vy_ptx *e, const question *q, uint32_t end, uint32_t settled, uint32_t body) {
-    uint32_t next = e->loops.items[e->loops.count - 1].next, before = e->ahead;
-    vy_ptx_value given = e->given, later = given;
-    uint32_t ahead = q->wanted ? vy_ptx_find_ahead(e, q->body, settled, end) : VY_NONE;
-    e->ahead = ahead;
-    if (ahead != VY_NONE)
-        e->given = vy_ptx_load_ahead(e, ahead, vy_ptx_literal(VYRE_TYPE_BOOL, 1));
-    vy_ptx_place(e, body);
-    vy_ptx_statements(e, q->body, settled);
-    vy_ptx_value condition = vy_ptx_expr_kept(e, q->condition);
-    if (ahead != VY_NONE)
-        later = vy_ptx_load_ahead(e, ahead, condition);
-    vy_ptx_statements(e, settled, end);
-    vy_ptx_place(e, next);
-    if (ahead != VY_NONE)
-        vy_ptx_move(e, e->given, later);
-    e->ahead = before;
-    e->given = given;
-    return condition;
-}
-
-/* The question stands before the loop and at its end: a loop that nobody enters is then a branch like any other to the driver's compiler, which does not survive some of
- * those that begin with it (docs/ptx.md). */
-static void write_while(vy_ptx *e, uint32_t index, const vy_stmt *s) {
-    question q = question_of(e->program, index, s);
-    vy_ptx_statements(e, q.first, q.end);
-    for (uint32_t i = q.first; i < q.end; i++) /* they are set again */
-        e->variables[e->program->stmts.items[i].variable].part.bytes = 0;
-    vy_ptx_value condition = vy_ptx_expr(e, q.condition);
-    if (is_known(condition, !q.wanted))
-        return;
-    vy_ptx_loop *pushed = push_loop(e);
-    if (!pushed)
-        return;
-    vy_ptx_loop loop = *pushed;
-    uint32_t body = vy_ptx_label(e);
-    vy_ptx_near near;
-    if (!condition.is_literal)
-        vy_ptx_jump_if(e, condition, !q.wanted, loop.exit);
-    uint32_t settled = where_settled(e->program, &q, s->end);
-    if (settled < s->end) {
-        condition = write_settled(e, &q, s->end, settled, body);
-    } else {
-        int is_near = vy_ptx_find_near(e, q.body, s->end, &near);
-        if (is_near)
-            vy_ptx_near_limit(e, &near);
-        vy_ptx_place(e, body);
-        if (is_near)
-            vy_ptx_write_near(e, &near, q.body, s->end);
-        else
-            vy_ptx_statements(e, q.body, s->end);
-        vy_ptx_place(e, loop.next);
-        condition = ask_again(e, &q);
-    }
-    if (condition.is_literal)
-        jump(e, body);
-    else
-        vy_ptx_jump_if(e, condition, q.wanted, body);
-    vy_ptx_place(e, loop.exit);
-    e->loops.count--;
 }
 
 /* ---- meetings ---- */
@@ -504,16 +134,16 @@ static void statement(vy_ptx *e, uint32_t index, const vy_stmt *s) {
         write_if(e, index, s);
         break;
     case VY_STMT_FOR:
-        write_for(e, index, s);
+        vy_ptx_for(e, index, s);
         break;
     case VY_STMT_WHILE:
-        write_while(e, index, s);
+        vy_ptx_while(e, index, s);
         break;
     case VY_STMT_BREAK:
-        jump(e, loop->exit);
+        vy_ptx_jump(e, loop->exit);
         break;
     case VY_STMT_CONTINUE:
-        jump(e, loop->next);
+        vy_ptx_jump(e, loop->next);
         break;
     case VY_STMT_RETURN:
         vy_ptx_leave(e);

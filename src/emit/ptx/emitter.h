@@ -8,6 +8,9 @@
  *   memory.c   loads and stores
  *   atomic.c   atomics
  *   control.c  statements
+ *   for.c      loops that count by themselves
+ *   while.c    and all others
+ *   counted.c  which loops the driver's compiler may count
  *   aligned.c  tests of alignment
  *   guard.c    short branches
  *   ahead.c    loads for the next trip
@@ -25,6 +28,7 @@
 #include "base/text.h"
 #include "emit/ptx/ptx.h"
 #include "ir/model.h"
+#include "transform/optimize_interval.h"
 
 /* Kinds of registers: %p0 …, %h0 …, %r0 …, %d0 … */
 typedef enum vy_ptx_class { VY_PTX_PRED, VY_PTX_B16, VY_PTX_B32, VY_PTX_B64, VY_PTX_CLASS_COUNT } vy_ptx_class;
@@ -102,7 +106,7 @@ typedef struct vy_ptx {
     vy_ptx_known builtins[VYRE_BUILTIN_COUNT][3];
     vy_ptx_known *address, *count, *misalignment; /* by buffer */
     vy_ptx_known *params;
-    vy_ptx_known control, shared, local, row;
+    vy_ptx_known control, zero, shared, local, row;
     vy_ptx_value polls, stopping;             /* if the program polls */
     vy_ptx_value group_id[3], group_count[3]; /* of an indirect grid */
     vy_ptx_groups groups;
@@ -168,6 +172,7 @@ vy_ptx_value vy_ptx_buffer(vy_ptx *e, uint32_t buffer); /* its address in the gl
 vy_ptx_value vy_ptx_count(vy_ptx *e, uint32_t buffer);
 vy_ptx_value vy_ptx_misalignment(vy_ptx *e, uint32_t buffer);
 vy_ptx_value vy_ptx_control_address(vy_ptx *e);
+vy_ptx_value vy_ptx_zero(vy_ptx *e); /* which the driver's compiler does not know for one: 64 bits */
 /* Where a scalar param lies among all that the entry is given; of the one behind the last: the control block's address. */
 uint32_t vy_ptx_param_offset(const vy_ptx *e, uint32_t param);
 uint32_t vy_ptx_row_bytes(const vy_ptx *e);
@@ -207,7 +212,9 @@ void vy_ptx_statements(vy_ptx *e, uint32_t first, uint32_t end);
 uint32_t vy_ptx_asked_buffer(const vy_ptx *e, uint32_t stmt);
 /* The invocation is done. */
 void vy_ptx_leave(vy_ptx *e);
+void vy_ptx_jump(vy_ptx *e, uint32_t label);
 void vy_ptx_jump_if(vy_ptx *e, vy_ptx_value condition, int wanted, uint32_t label);
+int vy_ptx_is_known(vy_ptx_value condition, uint64_t bits);
 /* An `if` without branches: its effects are guarded by predicates. 0 if it is not short enough for that, and nothing is written. */
 int vy_ptx_if_guarded(vy_ptx *e, uint32_t index, const vy_stmt *s);
 /* The same of a `for` that is gone through once or twice, from a local id. */
@@ -220,6 +227,35 @@ typedef struct vy_ptx_prefix {
 } vy_ptx_prefix;
 vy_ptx_prefix vy_ptx_guarded(vy_ptx *e, vy_ptx_value condition);
 vy_ptx_value vy_ptx_both(vy_ptx *e, vy_ptx_value a, vy_ptx_value b); /* of bools */
+/* ---- loops ---- */
+
+void vy_ptx_for(vy_ptx *e, uint32_t index, const vy_stmt *s);
+void vy_ptx_while(vy_ptx *e, uint32_t index, const vy_stmt *s);
+/* Gives a loop its labels; 0 if there is no memory. It ends by `loops.count--`. */
+int vy_ptx_loop_begin(vy_ptx *e, vy_ptx_loop *out);
+/* Whether a statement declares a variable or assigns to it. */
+static inline int vy_ptx_sets(const vy_stmt *s, uint32_t variable) {
+    uint32_t count = s->kind == VY_STMT_ASSIGN ? 1 : s->result_count;
+    return count && variable >= s->variable && variable - s->variable < count;
+}
+/* How a loop counts (counted.c): another trip is made while a number of the type, which starts in `from`, compares so with one in `to`. */
+typedef struct vy_ptx_counting {
+    uint8_t type;
+    vyre_op goes_on; /* LT, LE, GT, GE, NE */
+    vy_wide step;
+    vy_interval from, to;
+} vy_ptx_counting;
+/* Whether the driver's compiler finds out rightly how many trips that are. */
+int vy_ptx_counting_is_right(const vy_ptx_counting *counting);
+/* … whatever it finds out by the condition of a `while` and by the ways out of the body of any loop. */
+int vy_ptx_exits_are_right(const vy_ptx *e, uint32_t loop);
+/* Before a loop for which that is not so: what it counts starts from what nobody knows. */
+void vy_ptx_hide_starts(vy_ptx *e, uint32_t loop);
+/* Places the label where the body of a loop begins; one that would not be counted rightly is not to be counted at all. */
+void vy_ptx_place_body(vy_ptx *e, uint32_t label, int is_right);
+
+/* ---- ends ---- */
+
 void vy_ptx_report(vy_ptx *e, const vy_stmt *s);
 void vy_ptx_poll(vy_ptx *e, const vy_stmt *s);
 /* Ors to `stop` whether the dispatch is to end; who finds out says so to all. */

@@ -164,7 +164,7 @@ void vy_ptx_indirect_begin(vy_ptx *e) {
     g->linear = widened(e, number);
     for (unsigned axis = 0; axis < 3; axis++)
         e->group_id[axis] = new32(e);
-    /* The question stands before the loop and at its end, as everywhere (control.c). */
+    /* The question stands before the loop and at its end, as everywhere (while.c). */
     vy_ptx_write(e, "setp.ge.u64 %s, %s, %s", NAME(p), NAME(g->linear), NAME(g->total));
     vy_ptx_write(e, "@%s bra $L%" PRIu32, NAME(p), g->done);
     vy_ptx_place(e, g->body);

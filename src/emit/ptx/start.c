@@ -195,6 +195,14 @@ static vy_ptx_value control(vy_ptx *e, uint32_t a, uint32_t b) {
     return to_global(e, take(e, VYRE_TYPE_U64, "control", vy_ptx_param_offset(e, e->program->param_count)));
 }
 
+/* No address is so far up. */
+static vy_ptx_value zero(vy_ptx *e, uint32_t a, uint32_t b) {
+    vy_ptx_value address = vy_ptx_control_address(e), d = vy_ptx_new(e, VYRE_TYPE_U64);
+    (void)a, (void)b;
+    vy_ptx_write(e, "shr.u64 %s, %s, 62", vy_ptx_name(e, d), vy_ptx_name(e, address));
+    return d;
+}
+
 static vy_ptx_value arrays(vy_ptx *e, uint32_t space, uint32_t unused) {
     int is_shared = space == VY_SPACE_WORKGROUP;
     vy_ptx_value d = vy_ptx_new(e, is_shared ? VYRE_TYPE_U32 : VYRE_TYPE_U64);
@@ -220,6 +228,10 @@ vy_ptx_value vy_ptx_misalignment(vy_ptx *e, uint32_t buffer) {
 vy_ptx_value vy_ptx_param(vy_ptx *e, uint32_t index) {
     uint8_t type = e->program->variables.items[e->body->first_variable + index].type;
     return known(e, &e->params[index], param, index, type);
+}
+
+vy_ptx_value vy_ptx_zero(vy_ptx *e) {
+    return known(e, &e->zero, zero, 0, 0);
 }
 
 vy_ptx_value vy_ptx_control_address(vy_ptx *e) {

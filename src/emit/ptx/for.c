@@ -1,0 +1,218 @@
+/* `for`: asked by comparing with the end where what comes behind the last trip is of the type, else by what is left. */
+#include "emit/ptx/emitter.h"
+
+typedef struct bounds {
+    vyre_type type;
+    const char *name; /* of the type in instructions */
+    int is_signed, is_wide;
+    vy_ptx_value from, now, to, step;
+} bounds;
+
+static vy_ptx_value compare(vy_ptx *e, const char *how, const char *type, vy_ptx_value a, vy_ptx_value b) {
+    const char *first = vy_ptx_register(e, a);
+    vy_ptx_value p = vy_ptx_new(e, VYRE_TYPE_BOOL);
+    vy_ptx_write(e, "setp.%s.%s %s, %s, %s", how, type, vy_ptx_name(e, p), first, vy_ptx_name(e, b));
+    return p;
+}
+
+static vy_ptx_value both(vy_ptx *e, const char *how, vy_ptx_value a, vy_ptx_value b) {
+    vy_ptx_value p = vy_ptx_new(e, VYRE_TYPE_BOOL);
+    vy_ptx_write(e, "%s.pred %s, %s, %s", how, vy_ptx_name(e, p), vy_ptx_name(e, a), vy_ptx_name(e, b));
+    return p;
+}
+
+/* One of the two is a register. */
+static vy_ptx_value calculate(vy_ptx *e, const bounds *b, const char *how, vy_ptx_value x, vy_ptx_value y) {
+    vy_ptx_value d = vy_ptx_new(e, b->type);
+    vy_ptx_write(e, "%s.%s %s, %s, %s", how, b->name, vy_ptx_name(e, d), vy_ptx_name(e, x), vy_ptx_name(e, y));
+    return d;
+}
+
+static vy_ptx_value zero_of(const bounds *b) {
+    return vy_ptx_literal(b->type, 0);
+}
+
+/* Whether a literal step goes back. */
+static int goes_back(const bounds *b) {
+    return b->is_signed && b->step.is_literal && b->step.bits >> (vyre_type_bits(b->type) - 1) & 1;
+}
+
+static vy_wide number_of(const bounds *b, vy_ptx_value v) {
+    return vy_integer_of((uint8_t)b->type, v.bits);
+}
+
+static vy_interval interval_of(const bounds *b, vy_ptx_value v) {
+    return v.is_literal ? (vy_interval){number_of(b, v), number_of(b, v)} : vy_interval_whole((uint8_t)b->type);
+}
+
+/* Whether what comes after the last trip is of the type, too, so that a trip can be asked for by comparing it with the end: always for a step of one, which stops there. */
+static int may_pass_the_end(const bounds *b) {
+    if (!b->step.is_literal || !b->step.bits)
+        return 0;
+    vy_wide step = number_of(b, b->step);
+    if (step == 1 || step == -1)
+        return 1;
+    if (!b->to.is_literal)
+        return 0;
+    vy_interval whole = vy_interval_whole((uint8_t)b->type);
+    vy_wide to = number_of(b, b->to);
+    return step > 0 ? to + step - 1 <= whole.high : to + step + 1 >= whole.low;
+}
+
+/* The driver's compiler counts the trips of such a loop, and unrolls it; what is left it does not count. */
+static int is_counted_rightly(const bounds *b) {
+    if (!may_pass_the_end(b))
+        return 1;
+    const vy_ptx_counting counting = {.type = (uint8_t)b->type,
+                                      .goes_on = goes_back(b) ? VYRE_OP_GT : VYRE_OP_LT,
+                                      .step = number_of(b, b->step),
+                                      .from = interval_of(b, b->from),
+                                      .to = interval_of(b, b->to)};
+    return vy_ptx_counting_is_right(&counting);
+}
+
+/* Whether there is a first trip: the end lies in the direction of the step. */
+static vy_ptx_value enters(vy_ptx *e, const bounds *b, vy_ptx_value first) {
+    if (first.is_literal && b->to.is_literal && b->step.is_literal) {
+        vy_wide from = number_of(b, first), to = number_of(b, b->to);
+        int is_there = b->step.bits != 0 && (goes_back(b) ? from > to : from < to);
+        return vy_ptx_literal(VYRE_TYPE_BOOL, (uint64_t)is_there);
+    }
+    first = b->now;
+    if (b->step.is_literal)
+        return b->step.bits ? compare(e, goes_back(b) ? "gt" : "lt", b->name, first, b->to)
+                            : vy_ptx_literal(VYRE_TYPE_BOOL, 0);
+    vy_ptx_value up = compare(e, "lt", b->name, first, b->to);
+    if (!b->is_signed)
+        return both(e, "and", up, compare(e, "ne", b->name, b->step, zero_of(b)));
+    up = both(e, "and", up, compare(e, "gt", b->name, b->step, zero_of(b)));
+    vy_ptx_value down = compare(e, "gt", b->name, first, b->to);
+    down = both(e, "and", down, compare(e, "lt", b->name, b->step, zero_of(b)));
+    return both(e, "or", up, down);
+}
+
+static vy_ptx_value chosen(vy_ptx *e, const bounds *b, vy_ptx_value c, vy_ptx_value yes, vy_ptx_value no) {
+    vy_ptx_value d = vy_ptx_new(e, b->type);
+    vy_ptx_write(e, "selp.%s %s, %s, %s, %s", vy_ptx_bits(b->type), vy_ptx_name(e, d), vy_ptx_name(e, yes),
+                 vy_ptx_name(e, no), vy_ptx_name(e, c));
+    return d;
+}
+
+/* Whether there is another trip: what is left is more than a step, so that nothing wraps. */
+static vy_ptx_value goes_on(vy_ptx *e, const bounds *b) {
+    const char *magnitude = b->is_wide ? "u64" : "u32";
+    vy_ptx_value left, stride = b->step;
+    if (goes_back(b)) {
+        left = calculate(e, b, "sub", b->now, b->to);
+        stride.bits = -stride.bits & (b->is_wide ? UINT64_MAX : UINT32_MAX);
+        stride.type = b->is_wide ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
+        return compare(e, "gt", magnitude, left, stride);
+    }
+    left = calculate(e, b, "sub", b->to, b->now);
+    if (b->is_signed && !stride.is_literal) {
+        vy_ptx_value back = compare(e, "lt", b->name, b->step, zero_of(b));
+        left = chosen(e, b, back, calculate(e, b, "sub", b->now, b->to), left);
+        stride = chosen(e, b, back, calculate(e, b, "sub", zero_of(b), b->step), b->step);
+    }
+    return compare(e, "gt", magnitude, left, stride);
+}
+
+/* Goes to the next trip, and says whether there is one. */
+static vy_ptx_value next_trip(vy_ptx *e, const bounds *b) {
+    int compares = may_pass_the_end(b);
+    vy_ptx_value again = compares ? b->now : goes_on(e, b);
+    const char *now = vy_ptx_name(e, b->now);
+    vy_ptx_write(e, "add.%s %s, %s, %s", b->name, now, now, vy_ptx_name(e, b->step));
+    return compares ? compare(e, goes_back(b) ? "gt" : "lt", b->name, b->now, b->to) : again;
+}
+
+/* ---- four trips at a time ----
+ *
+ * The driver's compiler unrolls loops, but not around what it makes calls of. */
+
+enum { FOUR = 4, MOST_IN_FOURS = 24 };
+
+static int is_called(const vyre_program *p, const vy_expr *x) {
+    int is_division = x->op == VYRE_OP_DIV || x->op == VYRE_OP_REM,
+        is_float = vyre_type_class((vyre_type)x->type) == VYRE_CLASS_FLOAT;
+    return x->op == VYRE_OP_SQRT || (is_division && (is_float || p->exprs.items[x->b].kind != VY_EXPR_LITERAL));
+}
+
+/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+static int has_call(const vyre_program *p, uint32_t expr) {
+    const vy_expr *x = expr == VY_NONE ? NULL : &p->exprs.items[expr];
+    if (!x || x->kind != VY_EXPR_OP)
+        return 0;
+    unsigned arity = vyre_op_get((vyre_op)x->op)->arity;
+    return is_called(p, x) || has_call(p, x->a) || (arity > 1 && has_call(p, x->b)) || (arity > 2 && has_call(p, x->c));
+}
+
+/* Whether a body is short, goes straight through, and has such a thing in it. */
+static int is_for_fours(const vyre_program *p, uint32_t first, uint32_t end) {
+    int calls = 0;
+    if (end - first > MOST_IN_FOURS)
+        return 0;
+    for (uint32_t i = first; i < end; i++) {
+        const vy_stmt *s = &p->stmts.items[i];
+        int is_value = s->kind == VY_STMT_LET || s->kind == VY_STMT_VAR || s->kind == VY_STMT_ASSIGN;
+        if (!is_value && s->kind != VY_STMT_STORE && s->kind != VY_STMT_LOAD && s->kind != VY_STMT_REGION)
+            return 0;
+        calls |= (is_value && has_call(p, s->a)) || (s->kind == VY_STMT_STORE && has_call(p, s->b));
+    }
+    return calls;
+}
+
+/* Before the loop: as many trips as there are fours of. */
+static void write_fours(vy_ptx *e, uint32_t index, const vy_stmt *s, const bounds *b, uint32_t exit) {
+    const char *type = b->is_wide ? "u64" : "u32";
+    if (!b->step.is_literal || b->step.bits != 1 || !is_for_fours(e->program, index + 1, s->end))
+        return;
+    uint32_t rest = vy_ptx_label(e), fours = vy_ptx_label(e);
+    vy_ptx_value left = calculate(e, b, "sub", b->to, b->now), four = vy_ptx_literal(b->type, FOUR);
+    vy_ptx_jump_if(e, compare(e, "ge", type, left, four), 0, rest);
+    vy_ptx_place(e, fours);
+    for (int i = 0; i < FOUR; i++) {
+        vy_ptx_statements(e, index + 1, s->end);
+        vy_ptx_write(e, "add.%s %s, %s, 1", b->name, vy_ptx_name(e, b->now), vy_ptx_name(e, b->now));
+    }
+    vy_ptx_write(e, "sub.%s %s, %s, %d", type, vy_ptx_name(e, left), vy_ptx_name(e, left), FOUR);
+    vy_ptx_jump_if(e, compare(e, "ge", type, left, four), 1, fours);
+    vy_ptx_jump_if(e, compare(e, "eq", type, left, zero_of(b)), 1, exit);
+    vy_ptx_place(e, rest);
+}
+
+void vy_ptx_for(vy_ptx *e, uint32_t index, const vy_stmt *s) {
+    if (vy_ptx_for_twice(e, index, s))
+        return;
+    vyre_type type = (vyre_type)e->program->variables.items[s->variable].type;
+    bounds b = {.type = type,
+                .name = vy_ptx_type(type),
+                .is_signed = vyre_type_class(type) == VYRE_CLASS_SIGNED,
+                .is_wide = vyre_type_bits(type) == 64};
+    vy_ptx_value from = vy_ptx_expr(e, s->a);
+    b.to = vy_ptx_expr_kept(e, s->b);
+    b.step = s->c == VY_NONE ? vy_ptx_literal(type, 1) : vy_ptx_expr_kept(e, s->c);
+    b.from = from;
+    b.now = vy_ptx_new(e, type);
+    vy_ptx_move(e, b.now, from);
+    vy_ptx_value is_entered = enters(e, &b, from);
+    if (vy_ptx_is_known(is_entered, 0))
+        return;
+    e->variables[s->variable] = b.now;
+    vy_ptx_loop loop;
+    if (!vy_ptx_loop_begin(e, &loop))
+        return;
+    uint32_t body = vy_ptx_label(e);
+    int exits_are_right = vy_ptx_exits_are_right(e, index);
+    if (!exits_are_right)
+        vy_ptx_hide_starts(e, index);
+    if (!vy_ptx_is_known(is_entered, 1))
+        vy_ptx_jump_if(e, is_entered, 0, loop.exit);
+    write_fours(e, index, s, &b, loop.exit);
+    vy_ptx_place_body(e, body, is_counted_rightly(&b) && exits_are_right);
+    vy_ptx_statements(e, index + 1, s->end);
+    vy_ptx_place(e, loop.next);
+    vy_ptx_jump_if(e, next_trip(e, &b), 1, body);
+    vy_ptx_place(e, loop.exit);
+    e->loops.count--;
+}
