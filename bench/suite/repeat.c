@@ -6,30 +6,24 @@
 
 enum { MOST = 201, LEAST = 5, WARM = 2, LAUNCHES = 400 };
 
-/* As many for all versions: by the fastest of them. Where a run changes what the next one would have to do, one. */
+/* As many for all versions: by the fastest of them. */
 static int repeats_of(const work *w, const row *row) {
     double fastest = 0;
     for (int v = 0; v < VERSION_COUNT; v++)
         if (row->device[v].samples && (fastest == 0 || row->device[v].median < fastest))
             fastest = row->device[v].median;
-    if (fastest <= 0 || w->kernel->restores)
+    if (fastest <= 0)
         return 1;
     double wanted = 1.2e-3 / fastest, most = (double)LAUNCHES / (double)w->step_count;
     wanted = wanted < most ? wanted : most;
     return wanted > 1 ? (int)wanted : 1;
 }
 
-static double sample(const work *w, const runner *runner, void *job, int repeats) {
-    if (w->kernel->restores)
-        runner->reset(job);
-    return runner->run_in_line(job, repeats);
-}
-
 /* One of each, forwards and backwards by turns. A version that fails is out of it. */
-static void take_turns(const work *w, void *const *jobs, int repeats, int round, int *is_in, double (*times)[MOST]) {
+static void take_turns(void *const *jobs, int repeats, int round, int *is_in, double (*times)[MOST]) {
     for (int turn = 0; turn < VERSION_COUNT; turn++) {
         int v = round & 1 ? VERSION_COUNT - 1 - turn : turn;
-        double seconds = is_in[v] ? sample(w, suite_runners[v], jobs[v], repeats) : -1;
+        double seconds = is_in[v] ? suite_runners[v]->run_in_line(jobs[v], repeats) : -1;
         is_in[v] = seconds > 0;
         if (round >= 0)
             times[v][round] = seconds;
@@ -45,7 +39,7 @@ void suite_measure_repeated(const work *w, void *const *jobs, int is_quick, row 
     row->repeats = repeats_of(w, row);
     for (int round = -WARM; round < rounds; round++) {
         double start = suite_now();
-        take_turns(w, jobs, row->repeats, round, is_in, times);
+        take_turns(jobs, row->repeats, round, is_in, times);
         each = suite_now() - start;
         if (round == -1) /* what was to be made is made */
             rounds = each * MOST < budget ? MOST : each * LEAST > budget ? LEAST : (int)(budget / each);
