@@ -90,6 +90,22 @@ vy_name vy_names_find(const vy_names *names, const char *text, size_t length) {
     return names->slots[find_slot(names, names->slots, names->slot_count, text, length)];
 }
 
+int vy_names_copy(vy_names *to, const vy_names *from) {
+    *to = (vy_names){.pool = vy_allocate(from->size),
+                     .size = from->size,
+                     .capacity = from->size,
+                     .slots = vy_allocate(from->slot_count * sizeof *to->slots),
+                     .slot_count = from->slot_count,
+                     .used = from->used};
+    if ((from->size && !to->pool) || (from->slot_count && !to->slots)) {
+        vy_names_free(to);
+        return 0;
+    }
+    memcpy(to->pool, from->pool, from->size);
+    memcpy(to->slots, from->slots, from->slot_count * sizeof *to->slots);
+    return 1;
+}
+
 void vy_names_free(vy_names *names) {
     vy_release(names->pool, names->capacity);
     vy_release(names->slots, names->slot_count * sizeof *names->slots);

@@ -121,18 +121,6 @@ static uint32_t copy_expr(rewrite *r, uint32_t root) {
     return vy_draft_expr(&r->draft, &expr);
 }
 
-uint32_t vy_expr_first(const vyre_program *program, uint32_t root) {
-    for (;;) {
-        const vy_expr *expr = &program->exprs.items[root];
-        if (expr->kind == VY_EXPR_OP)
-            root = expr->a;
-        else if (expr->kind == VY_EXPR_LOAD)
-            root = expr->b;
-        else
-            return root;
-    }
-}
-
 /* ---- statements ---- */
 
 /* Whether what the statement works on is still there. */

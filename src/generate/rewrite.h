@@ -39,7 +39,4 @@ void vy_edits_free(vy_edits *edits);
 vyre_status vy_rewrite(const vyre_case *from, const vy_launch *launch, const vy_edits *edits, vyre_case **out,
                        vyre_error *error);
 
-/* The first expression of the tree rooted at `root`: the tree is what lies between. */
-uint32_t vy_expr_first(const vyre_program *program, uint32_t root);
-
 #endif

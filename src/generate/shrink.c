@@ -6,6 +6,7 @@
 #include "generate/rewrite.h"
 #include "ir/draft.h"
 #include "ir/eval.h"
+#include "ir/validate/check.h"
 
 typedef struct shrinker {
     vyre_case *current;

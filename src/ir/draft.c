@@ -201,7 +201,7 @@ uint32_t vy_draft_array(vy_draft *draft, vy_name name, vy_space space, vyre_type
 /* ---- expressions ---- */
 
 /* A transform that makes much of little must not fill the memory before the validator sees it. */
-static int is_full(vy_draft *draft, uint32_t count, uint32_t limit) {
+int vy_draft_is_full(vy_draft *draft, uint32_t count, uint32_t limit) {
     if (!draft->stops_at_limit || count < limit)
         return 0;
     draft->failed = draft->too_large = 1;
@@ -211,7 +211,7 @@ static int is_full(vy_draft *draft, uint32_t count, uint32_t limit) {
 uint32_t vy_draft_expr(vy_draft *draft, const vy_expr *from) {
     vyre_program *program = draft->program;
     vy_expr *expr;
-    if (is_full(draft, program->exprs.count, VY_LIMIT_EXPRESSIONS))
+    if (vy_draft_is_full(draft, program->exprs.count, VY_LIMIT_EXPRESSIONS))
         return VY_NONE;
     if (draft->keep_positions) {
         vy_position *position;
@@ -297,42 +297,6 @@ uint32_t vy_draft_op(vy_draft *draft, vyre_op op, vyre_type type, uint32_t a, ui
                                            .c = info->arity > 2 ? c : VY_NONE});
 }
 
-/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH: `from` is a valid program. */
-uint32_t vy_draft_copy_expr(vy_draft *draft, const vyre_program *from, uint32_t root, const uint32_t *map_variable,
-                            const uint32_t *map_memory) {
-    if (root == VY_NONE)
-        return VY_NONE;
-    vy_expr expr = from->exprs.items[root];
-    switch (expr.kind) {
-    case VY_EXPR_VARIABLE:
-        if (map_variable)
-            expr.a = map_variable[expr.a];
-        break;
-    case VY_EXPR_LEN:
-    case VY_EXPR_MISALIGNMENT:
-        if (map_memory)
-            expr.a = map_memory[expr.a];
-        break;
-    case VY_EXPR_LOAD:
-        if (map_memory)
-            expr.a = map_memory[expr.a];
-        expr.b = vy_draft_copy_expr(draft, from, expr.b, map_variable, map_memory);
-        expr.c = vy_draft_copy_expr(draft, from, expr.c, map_variable, map_memory);
-        break;
-    case VY_EXPR_OP:
-        expr.a = vy_draft_copy_expr(draft, from, expr.a, map_variable, map_memory);
-        expr.b = vy_draft_copy_expr(draft, from, expr.b, map_variable, map_memory);
-        expr.c = vy_draft_copy_expr(draft, from, expr.c, map_variable, map_memory);
-        break;
-    default:
-        break;
-    }
-    vy_position at = vy_expr_position(from, root);
-    if (at.line)
-        draft->position = at;
-    return vy_draft_expr(draft, &expr);
-}
-
 /* ---- statements ---- */
 
 static uint32_t declare_results(vy_draft *draft, const vy_stmt *stmt, const vy_name *names, const vyre_type *types) {
@@ -355,12 +319,20 @@ static uint32_t append_args(vy_draft *draft, const vy_arg *args, uint32_t count)
     return first;
 }
 
+/* What has no more nodes than a path may have operators is not deeper. */
+static void note_depth(vy_draft *draft) {
+    uint32_t count = draft->program->exprs.count;
+    draft->is_doubtful |= count - draft->written_exprs > VY_LIMIT_EXPRESSION_DEPTH;
+    draft->written_exprs = count;
+}
+
 uint32_t vy_draft_stmt(vy_draft *draft, const vy_stmt *from, const vy_arg *args, uint32_t arg_count,
                        const vy_name *names, const vyre_type *types) {
     vyre_program *program = draft->program;
     vy_stmt copy = *from;
-    if (is_full(draft, program->stmts.count, VY_LIMIT_STATEMENTS))
+    if (vy_draft_is_full(draft, program->stmts.count, VY_LIMIT_STATEMENTS))
         return VY_NONE;
+    note_depth(draft);
     if (copy.kind == VY_STMT_LET || copy.kind == VY_STMT_VAR || copy.kind == VY_STMT_FOR || copy.kind == VY_STMT_POLL)
         copy.result_count = 1;
     if (names && copy.result_count)
@@ -384,6 +356,7 @@ uint32_t vy_draft_stmt(vy_draft *draft, const vy_stmt *from, const vy_arg *args,
             draft->too_deep = 1;
         stmt->middle = VY_NONE; /* no else yet */
         draft->depth++;
+        draft->is_doubtful |= draft->depth > VY_LIMIT_NESTING;
     }
     return index;
 }
@@ -476,11 +449,40 @@ void vy_draft_simple(vy_draft *draft, vy_stmt_kind kind) {
 
 /* ---- the end ---- */
 
+vyre_status vy_program_check(vyre_program *program, vyre_error *error) {
+    vyre_status status = program->is_checked ? VYRE_OK : vy_validate(program, NULL, error);
+    if (status == VYRE_OK)
+        program->is_checked = 1;
+    return status;
+}
+
 vyre_status vy_program_seal(vyre_program *program, vyre_error *error) {
-    vyre_status status = program->has_fingerprint ? VYRE_OK : vy_fingerprint(program, error);
+    vyre_status status = vy_program_check(program, error);
+    if (status == VYRE_OK && !program->has_fingerprint)
+        status = vy_fingerprint(program, error);
     if (status == VYRE_OK)
         program->has_fingerprint = 1;
     return status;
+}
+
+/* Builds that are to find errors trust no step. */
+#if defined(__SANITIZE_ADDRESS__) || !defined(NDEBUG)
+enum { TRUSTS_STEPS = 0 };
+#elif defined(__has_feature)
+enum { TRUSTS_STEPS = !__has_feature(address_sanitizer) };
+#else
+enum { TRUSTS_STEPS = 1 };
+#endif
+
+/* A step that may be over a limit on which all code relies is validated at once. */
+static vyre_status finish_body(vy_draft *draft, vyre_diagnostics *diagnostics, vyre_error *error) {
+    vyre_program *program = draft->program;
+    int is_large = program->stmts.count > VY_LIMIT_STATEMENTS || program->exprs.count > VY_LIMIT_EXPRESSIONS;
+    if (TRUSTS_STEPS && draft->is_step && !draft->is_doubtful && !is_large)
+        return vy_derive_facts(program, error);
+    vyre_status status = vy_validate(program, diagnostics, error);
+    program->is_checked = status == VYRE_OK;
+    return status == VYRE_OK && !draft->is_step ? vy_program_seal(program, error) : status;
 }
 
 vyre_status vy_draft_finish(vy_draft *draft, vy_source *source, vyre_diagnostics *diagnostics, vyre_program **out,
@@ -501,9 +503,7 @@ vyre_status vy_draft_finish(vy_draft *draft, vy_source *source, vyre_diagnostics
         status = vy_fail(error, VYRE_LIMIT, "move the inner blocks into a function",
                          "blocks nest deeper than the limit (%d)", VY_LIMIT_NESTING);
     if (status == VYRE_OK)
-        status = vy_validate(program, diagnostics, error);
-    if (status == VYRE_OK && !draft->is_step)
-        status = vy_program_seal(program, error);
+        status = finish_body(draft, diagnostics, error);
     if (status != VYRE_OK) {
         vy_draft_discard(draft);
         return status;

@@ -17,13 +17,17 @@ typedef struct vy_draft {
     int failed;
     int stops_at_limit; /* what would make the program too large fails; else the validator finds it, when it is finished */
     int too_large;
-    int is_step; /* somebody makes another program of it at once: it gets no fingerprint until vy_program_seal gives it one */
+    /* Somebody makes another program of it at once: it is trusted to be valid and gets no fingerprint, until vy_program_check and
+     * vy_program_seal make up for that. What all code relies on (nesting, depth of expressions) is looked at all the same. */
+    int is_step;
     vy_position position; /* given to everything appended while it is set; with keep_positions */
     int keep_positions;
     int in_entry;
     uint32_t open[VY_LIMIT_NESTING + 2]; /* open structured statements of the current function */
     uint32_t depth;                      /* may exceed the array: deeper statements set too_deep and are not recorded */
     int too_deep;
+    uint32_t written_exprs; /* by the statements so far */
+    int is_doubtful;        /* something may be over the limits of nesting or depth */
 } vy_draft;
 
 /* Starts an empty program of that name: kind program, level source, strict numerics, workgroup 1,1,1, no grid. */
@@ -31,9 +35,13 @@ vyre_status vy_draft_start(vy_draft *draft, const char *name, vyre_error *error)
 /* Drops what was built. */
 void vy_draft_discard(vy_draft *draft);
 
+/* With stops_at_limit: whether nothing can be added to `count`, which is noted. */
+int vy_draft_is_full(vy_draft *draft, uint32_t count, uint32_t limit);
 /* Room for a program as large as that one. */
 void vy_draft_reserve(vy_draft *draft, const vyre_program *like);
 
+/* Before anything else is named: every name of `from` is that of the draft, too, and the program is called as that one. */
+void vy_draft_copy_names(vy_draft *draft, const vyre_program *from);
 vy_name vy_draft_name(vy_draft *draft, const char *text, size_t length);
 
 /* Size expressions. */
@@ -94,12 +102,21 @@ void vy_draft_simple(vy_draft *draft, vy_stmt_kind kind); /* break, continue */
 vyre_status vy_draft_finish(vy_draft *draft, vy_source *source, vyre_diagnostics *diagnostics, vyre_program **out,
                             vyre_error *error);
 
-/* Gives a finished program its fingerprint if it has none: before anybody else sees it. Fails as vy_fingerprint. */
+/* Validates a finished program that was not (is_step): after the last of several steps. Fails as vy_validate; the program stays. */
+vyre_status vy_program_check(vyre_program *program, vyre_error *error);
+/* The same, and gives it its fingerprint if it has none: before anybody else sees it. Fails as vy_validate and vy_fingerprint. */
 vyre_status vy_program_seal(vyre_program *program, vyre_error *error);
 
 /* Copies the tree rooted at `root` of `from` into the draft. map_variable and map_memory (indexed by the absolute indices in `from`; NULL =
  * identity) give the new indices. Positions are copied when both keep them. Shared by the inliner and the transforms. */
 uint32_t vy_draft_copy_expr(vy_draft *draft, const vyre_program *from, uint32_t root, const uint32_t *map_variable,
                             const uint32_t *map_memory);
+/* Copies the expressions [first, end) of `from`, whole trees, in a row. Returns the index of the first. */
+uint32_t vy_draft_copy_exprs(vy_draft *draft, const vyre_program *from, uint32_t first, uint32_t end,
+                             const uint32_t *map_variable, const uint32_t *map_memory);
+/* Copies the statements [first, end) of `from`, which follow each other in a block, with all that is in them, in a row. map_variable receives what they declare. map_name: by name of
+ * `from`, with all they need; NULL: the draft has the names of `from` (vy_draft_copy_names). */
+void vy_draft_copy_stmts(vy_draft *draft, const vyre_program *from, uint32_t first, uint32_t end,
+                         uint32_t *map_variable, const uint32_t *map_memory, const vy_name *map_name);
 
 #endif

@@ -8,7 +8,8 @@
  * of programs is equality of their wire form.
  *
  * A vyre_program that a caller holds is always valid: parser, builder and decoder run the validator before they hand one out
- * (vy_draft_finish). Code that gets a program relies on that and does not check again.
+ * (vy_draft_finish). Code that gets a program relies on that and does not check again. Between the steps of a transform a program is trusted to be
+ * valid, and checked after the last (vy_program_check).
  *
  * Positions are a side table and no part of identity. */
 #ifndef VY_IR_MODEL_H
@@ -241,7 +242,7 @@ struct vyre_program {
     vy_source *source; /* may be NULL */
     vy_pin *pin;       /* may be NULL */
     vyre_digest fingerprint;
-    int has_fingerprint; /* between the steps of a transform there is none (draft.h) */
+    uint8_t is_checked, has_fingerprint; /* not so between the steps of a transform (draft.h) */
 };
 
 static inline const char *vy_name_text(const vyre_program *program, vy_name name) {

@@ -79,6 +79,8 @@ vyre_status vy_copy_start(vy_copy *copy, const vyre_program *from, const char *n
     vyre_status status = vy_draft_start(&copy->draft, name, error);
     if (status != VYRE_OK)
         return status;
+    if (copy->keeps_names)
+        vy_draft_copy_names(&copy->draft, from);
     vyre_program *made = copy->draft.program;
     made->pin = vy_pin_retain(from->pin);
     made->level = from->level;

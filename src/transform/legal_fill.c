@@ -73,10 +73,14 @@ static void meet(vy_rewrite *rw) {
     vy_draft_stmt(&rw->draft, &barrier, NULL, 0, NULL, NULL);
 }
 
+static int is_first(const vy_rewrite *rw, uint32_t stmt) {
+    return stmt == vy_program_entry(rw->from)->first_stmt;
+}
+
 /* Before the first statement. */
 static int fill(vy_rewrite *rw, uint32_t stmt) {
     filling *f = rw->user;
-    if (stmt != vy_program_entry(rw->from)->first_stmt)
+    if (!is_first(rw, stmt))
         return 0;
     int together = needs_space(rw->from, f->needs, VY_SPACE_WORKGROUP);
     rw->changes++;
@@ -104,11 +108,15 @@ static int fill(vy_rewrite *rw, uint32_t stmt) {
 }
 
 vyre_status vy_legal_fill(const vyre_program *program, vyre_program **out, vyre_error *error) {
-    static const vy_rewriter hooks = {.stmt = fill};
+    static const vy_rewriter hooks = {.stmt = fill, .touches = is_first, .keeps_blocks = 1};
     const uint32_t *size = program->workgroup;
     filling f = {.index = VY_NONE, .size = size[0] * size[1] * size[2]};
     uint64_t changes;
     *out = NULL;
+    if (program->memories.count == program->buffer_count) { /* no arrays */
+        *out = vyre_program_retain((vyre_program *)program);
+        return VYRE_OK;
+    }
     f.needs = vy_allocate_zero(program->memories.count + 1u);
     if (!f.needs)
         return vy_fail_memory(error, "a program with zeroed arrays");

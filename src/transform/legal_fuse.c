@@ -207,13 +207,22 @@ static int statement(vy_rewrite *rw, uint32_t stmt) {
     return 1;
 }
 
+static int is_planned(const vy_rewrite *rw, uint32_t stmt) {
+    const vy_fuse_plan *plan = rw->user;
+    return plan->at_stmt[stmt] || plan->of_stmt[stmt];
+}
+
 static uint32_t fused_load(vy_rewrite *rw, uint32_t expr) {
     return vy_pool_variable(rw, fused_variable(rw, expr));
 }
 
 vyre_status vy_legal_fuse(const vyre_program *program, const vy_legal_target *target, vyre_program **out,
                           vyre_error *error) {
-    static const vy_rewriter hooks = {.stmt = statement, .tree = fused_load};
+    static const vy_rewriter hooks = {.stmt = statement,
+                                      .touches = is_planned,
+                                      .keeps_blocks = 1,
+                                      .tree = fused_load,
+                                      .tree_kinds = 1 << VY_EXPR_LOAD};
     vy_fuse_plan plan = {0};
     uint64_t changes;
     *out = NULL;
@@ -222,8 +231,10 @@ vyre_status vy_legal_fuse(const vyre_program *program, const vy_legal_target *ta
         return VYRE_OK;
     }
     vyre_status status = vy_fuse_plan_make(&plan, program, target, error);
-    if (status == VYRE_OK)
+    if (status == VYRE_OK && plan.groups.count)
         status = vy_rewrite_run(program, &hooks, &plan, NULL, out, &changes, error);
+    else if (status == VYRE_OK)
+        *out = vyre_program_retain((vyre_program *)program);
     vy_fuse_plan_free(&plan);
     return status;
 }

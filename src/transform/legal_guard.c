@@ -309,11 +309,21 @@ static int guard_stmt(vy_rewrite *rw, uint32_t index) {
     return kind == VY_STMT_WHILE && guard_while(rw, index);
 }
 
+static int is_access(const vy_rewrite *rw, uint32_t index) {
+    uint8_t kind = rw->from->stmts.items[index].kind;
+    return kind == VY_STMT_STORE || kind == VY_STMT_ATOMIC || kind == VY_STMT_WHILE;
+}
+
 /* ---- all of it ---- */
 
 vyre_status vy_legal_guard(const vyre_program *program, const vy_guard_rules *rules, vy_legal_guards *guards,
                            vyre_program **out, vyre_error *error) {
-    static const vy_rewriter hooks = {.stmt = guard_stmt, .tree = guard_load, .makes_legal = 1};
+    static const vy_rewriter hooks = {.stmt = guard_stmt,
+                                      .touches = is_access,
+                                      .keeps_blocks = 1,
+                                      .tree = guard_load,
+                                      .tree_kinds = 1 << VY_EXPR_LOAD,
+                                      .makes_legal = 1};
     vy_ranges *ranges;
     uint64_t changes;
     *out = NULL;

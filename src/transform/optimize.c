@@ -2,7 +2,9 @@
  *
  * A pass whose result is not a valid program is not believed: its result is dropped, the program stays as it was, and the report says
  * so. That happens to programs with an error the validator could not see before (a race at an index that turns out to be constant) and at
- * the limits of the language. Out of memory is an error of the whole. */
+ * the limits of the language. It is rare, and validating costs as much as a pass: so the passes trust each other, the validator sees what
+ * comes out at the end, and only if it refuses that they run again, each under its eyes. Somebody who observes sees valid programs alone.
+ * Out of memory is an error of the whole. */
 #include "transform/optimize.h"
 
 #include "base/clock.h"
@@ -63,11 +65,26 @@ static const pipeline levels[VYRE_OPTIMIZE_LEVEL_MAX + 1] = {
 
 /* ---- runs ---- */
 
-/* As vy_pass_run; the result may have no fingerprint. */
-static vyre_status run_step(vyre_pass pass, const vyre_program *from, const vy_rules *rules, vyre_program **out,
-                            uint64_t *changes, int *was_refused, vyre_error *error) {
+/* Who looks at the result of a pass. */
+typedef enum trust { TRUSTED, CHECKED, SEALED } trust;
+
+static vyre_status look_at(vyre_program *program, trust trust, vyre_error *error) {
+    return trust == SEALED    ? vy_program_seal(program, error)
+           : trust == CHECKED ? vy_program_check(program, error)
+                              : VYRE_OK;
+}
+
+/* As vy_pass_run, with a result that is as good as `trust` says. */
+static vyre_status run_step(vyre_pass pass, const vyre_program *from, const vy_rules *rules, trust trust,
+                            vyre_program **out, uint64_t *changes, int *was_refused, vyre_error *error) {
     vyre_status status = passes[pass].run(from, rules, out, changes, error);
+    if (status == VYRE_OK)
+        status = look_at(*out, trust, error);
     *was_refused = status == VYRE_INVALID_PROGRAM || status == VYRE_LIMIT;
+    if (status == VYRE_OK)
+        return VYRE_OK;
+    vyre_program_release(*out);
+    *out = NULL;
     if (!*was_refused)
         return status;
     *changes = 0;
@@ -75,25 +92,21 @@ static vyre_status run_step(vyre_pass pass, const vyre_program *from, const vy_r
     return VYRE_OK;
 }
 
-/* Seals *program, or releases it. */
-static vyre_status seal(vyre_program **program, vyre_error *error) {
-    vyre_status status = vy_program_seal(*program, error);
-    if (status != VYRE_OK) {
-        vyre_program_release(*program);
-        *program = NULL;
-    }
-    return status;
+vyre_status vy_pass_step(vyre_pass pass, const vyre_program *from, const vy_rules *rules, vyre_program **out,
+                         uint64_t *changes, vyre_error *error) {
+    int was_refused;
+    return run_step(pass, from, rules, TRUSTED, out, changes, &was_refused, error);
 }
 
 vyre_status vy_pass_run(vyre_pass pass, const vyre_program *from, const vy_rules *rules, vyre_program **out,
                         uint64_t *changes, int *was_refused, vyre_error *error) {
-    vyre_status status = run_step(pass, from, rules, out, changes, was_refused, error);
-    return status == VYRE_OK ? seal(out, error) : status;
+    return run_step(pass, from, rules, SEALED, out, changes, was_refused, error);
 }
 
 typedef struct optimizer {
     const vyre_optimize_options *options;
     const vy_rules *rules;
+    trust trust, result; /* of each pass; of the last */
     vyre_optimize_report report;
     vyre_program *program; /* so far */
 } optimizer;
@@ -102,9 +115,7 @@ static vyre_status run_pass(optimizer *o, vyre_pass pass, uint64_t *changes, vyr
     vyre_program *made;
     vyre_pass_run run = {.pass = pass};
     uint64_t start = vy_clock_now();
-    vyre_status status = run_step(pass, o->program, o->rules, &made, &run.changes, &run.was_refused, error);
-    if (status == VYRE_OK && o->options->observer)
-        status = seal(&made, error);
+    vyre_status status = run_step(pass, o->program, o->rules, o->trust, &made, &run.changes, &run.was_refused, error);
     if (status != VYRE_OK)
         return status;
     run.nanoseconds = vy_clock_now() - start;
@@ -146,15 +157,34 @@ static vyre_status check_options(const vyre_optimize_options *options, vyre_erro
     return VYRE_OK;
 }
 
-vyre_status vyre_program_optimize(const vyre_program *program, const vyre_optimize_options *options, vyre_program **out,
-                                  vyre_optimize_report *report, vyre_error *error) {
-    return vy_optimize_by(program, options, &vy_rules_sound, out, report, error);
+/* Inlines, runs the passes and looks at what they have made. */
+static vyre_status run_all(optimizer *o, const vyre_program *program, vyre_error *error) {
+    const pipeline given = {o->options->passes, o->options->pass_count, 1};
+    o->report = (vyre_optimize_report){0};
+    vyre_status status = vyre_program_inline(program, &o->program, error);
+    if (status != VYRE_OK)
+        return status;
+    o->report.statements_before = o->program->stmts.count;
+    o->report.expressions_before = o->program->exprs.count;
+    status = look_at(o->program, o->trust, error);
+    if (status == VYRE_OK)
+        status = run_pipeline(o, o->options->passes ? &given : &levels[o->options->level], error);
+    if (status == VYRE_OK)
+        status = look_at(o->program, o->result, error);
+    o->report.statements_after = o->program->stmts.count;
+    o->report.expressions_after = o->program->exprs.count;
+    if (status != VYRE_OK) {
+        vyre_program_release(o->program);
+        o->program = NULL;
+    }
+    return status;
 }
 
-vyre_status vy_optimize_by(const vyre_program *program, const vyre_optimize_options *options, const vy_rules *rules,
-                           vyre_program **out, vyre_optimize_report *report, vyre_error *error) {
+/* The result is as good as `result` says. */
+static vyre_status optimize(const vyre_program *program, const vyre_optimize_options *options, const vy_rules *rules,
+                            trust result, vyre_program **out, vyre_optimize_report *report, vyre_error *error) {
     static const vyre_optimize_options defaults = {0};
-    optimizer o = {.options = options ? options : &defaults, .rules = rules};
+    optimizer o = {.options = options ? options : &defaults, .rules = rules, .result = result};
     *out = NULL;
     if (report)
         *report = o.report;
@@ -164,24 +194,31 @@ vyre_status vy_optimize_by(const vyre_program *program, const vyre_optimize_opti
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "optimise the program it was made from",
                        "the program is at level legal, which is optimised before and not after");
     vyre_status status = check_options(o.options, error);
-    if (status == VYRE_OK)
-        status = vyre_program_inline(program, &o.program, error);
     if (status != VYRE_OK)
         return status;
-    o.report.statements_before = o.program->stmts.count;
-    o.report.expressions_before = o.program->exprs.count;
-    pipeline given = {o.options->passes, o.options->pass_count, 1};
-    status = run_pipeline(&o, o.options->passes ? &given : &levels[o.options->level], error);
-    if (status == VYRE_OK)
-        status = vy_program_seal(o.program, error);
-    if (status != VYRE_OK) {
-        vyre_program_release(o.program);
-        return status;
+    o.trust = o.options->observer ? SEALED : TRUSTED;
+    status = run_all(&o, program, error);
+    if (status == VYRE_INVALID_PROGRAM && o.trust == TRUSTED) {
+        o.trust = CHECKED;
+        status = run_all(&o, program, error);
     }
-    o.report.statements_after = o.program->stmts.count;
-    o.report.expressions_after = o.program->exprs.count;
-    if (report)
+    if (status == VYRE_OK && report)
         *report = o.report;
     *out = o.program;
-    return VYRE_OK;
+    return status;
+}
+
+vyre_status vyre_program_optimize(const vyre_program *program, const vyre_optimize_options *options, vyre_program **out,
+                                  vyre_optimize_report *report, vyre_error *error) {
+    return optimize(program, options, &vy_rules_sound, SEALED, out, report, error);
+}
+
+vyre_status vy_optimize_by(const vyre_program *program, const vyre_optimize_options *options, const vy_rules *rules,
+                           vyre_program **out, vyre_optimize_report *report, vyre_error *error) {
+    return optimize(program, options, rules, SEALED, out, report, error);
+}
+
+vyre_status vy_optimize_step(const vyre_program *program, const vyre_optimize_options *options, const vy_rules *rules,
+                             vyre_program **out, vyre_error *error) {
+    return optimize(program, options, rules, TRUSTED, out, NULL, error);
 }

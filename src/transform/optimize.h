@@ -59,6 +59,10 @@ extern const vy_rules vy_rules_meet; /* for vectors of many invocations: steps o
 vyre_status vy_optimize_by(const vyre_program *program, const vyre_optimize_options *options, const vy_rules *rules,
                            vyre_program **out, vyre_optimize_report *report, vyre_error *error);
 
+/* The same as a step of something larger: what it makes is trusted to be valid and has no fingerprint (vy_program_seal), as may be with `program`. */
+vyre_status vy_optimize_step(const vyre_program *program, const vyre_optimize_options *options, const vy_rules *rules,
+                             vyre_program **out, vyre_error *error);
+
 /* What `stmt` changes, with ACQUIRE decided: VARIABLE, MEMORY, SHARED. */
 static inline uint8_t vy_stmt_changes(const vy_rules *rules, const vy_stmt *stmt) {
     uint8_t changes = rules->changes[stmt->kind];
@@ -89,6 +93,10 @@ typedef vyre_status vy_pass_function(const vyre_program *from, const vy_rules *r
 #define X(ID, name, doc) vy_pass_function vy_pass_##name;
 VYRE_PASS_LIST(X)
 #undef X
+
+/* Runs one pass, as a step: what it makes is not validated. At a limit, *out is `from`. */
+vyre_status vy_pass_step(vyre_pass pass, const vyre_program *from, const vy_rules *rules, vyre_program **out,
+                         uint64_t *changes, vyre_error *error);
 
 /* Runs one pass. Where its result is not valid (a race that the validator could not see before, a limit), *out is `from` and
  * *was_refused 1. */

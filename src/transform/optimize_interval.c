@@ -3,15 +3,6 @@
 
 typedef vy_interval interval;
 
-interval vy_interval_whole(uint8_t type) {
-    unsigned bits = vy_type_layouts[type].bits;
-    if (!vy_is_integer(type))
-        return (interval){0, 1};
-    if (vy_is_signed(type))
-        return (interval){-((vy_wide)1 << (bits - 1)), ((vy_wide)1 << (bits - 1)) - 1};
-    return (interval){0, ((vy_wide)1 << bits) - 1};
-}
-
 interval vy_interval_fit(uint8_t type, vy_wide low, vy_wide high) {
     interval all = vy_interval_whole(type);
     return low < all.low || high > all.high || low > high ? all : (interval){low, high};
@@ -23,7 +14,7 @@ interval vy_interval_hull(interval a, interval b) {
 
 /* The smallest number of the form 2^n - 1 that is not below it. */
 static vy_wide ones_over(vy_wide value) {
-    vy_wide ones = 0;
+    vy_wide ones = value == (vy_wide)UINT32_MAX ? value : 0; /* most often */
     while (ones < value)
         ones = ones * 2 + 1;
     return ones;

@@ -38,7 +38,14 @@ static inline vy_range vy_interval_pack(vy_interval i) {
 }
 
 /* All values of a type: 0 and 1 for bool and, since nobody asks, for floats. */
-vy_interval vy_interval_whole(uint8_t type);
+static inline vy_interval vy_interval_whole(uint8_t type) {
+    uint64_t mask = vy_type_layouts[type].mask;
+    if (!vy_is_integer(type))
+        return (vy_interval){0, 1};
+    if (vy_is_signed(type))
+        return (vy_interval){-(vy_wide)(mask >> 1) - 1, mask >> 1};
+    return (vy_interval){0, mask};
+}
 /* From low to high if the type holds all of it, else the whole type. */
 vy_interval vy_interval_fit(uint8_t type, vy_wide low, vy_wide high);
 /* All of both, and what lies between. */

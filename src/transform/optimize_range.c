@@ -28,6 +28,7 @@ struct vy_ranges {
     vy_range *exprs;      /* by expression */
     uint8_t *load_inside; /* by expression */
     uint8_t *compared;    /* by expression: 1 false, 2 true, 0 unknown */
+    uint8_t *may_bound;   /* by expression, from first_expr on: whether `below` may find anything */
     uint8_t *stmt_inside; /* by statement */
     fact *facts;          /* by subject: at the current statement */
     uint32_t *lengths;    /* by variable: the length it holds (see vy_length_of), or VY_NONE */
@@ -35,8 +36,10 @@ struct vy_ranges {
     vy_lengths known;
     uint32_t effort; /* values looked into for the current question */
     VY_VECTOR(undo) log;
+    uint32_t first_expr; /* of the current statement, as long as nothing was learned since they were visited; VY_NONE */
     uint32_t next_expr;
-    size_t size; /* of the block, which starts at exprs */
+    vy_range whole[VYRE_TYPE_COUNT]; /* by type: all values */
+    size_t size;                     /* of the block, which starts at exprs */
     int failed;
 };
 
@@ -275,6 +278,8 @@ static vy_bounds below_op(vy_ranges *r, const vy_expr *e) {
  * VY_LIMIT_EXPRESSION_DEPTH, and through the values of `let`s by effort. */
 static vy_bounds below(vy_ranges *r, uint32_t expr) {
     const vy_expr *e = &r->program->exprs.items[expr];
+    if (expr >= r->first_expr && !r->may_bound[expr])
+        return (vy_bounds){0};
     uint32_t subject = subject_of(r, expr), value = value_of(r, expr);
     if (subject == VY_NONE)
         return e->kind == VY_EXPR_OP ? below_op(r, e) : (vy_bounds){0};
@@ -363,28 +368,49 @@ static int is_certain(vy_ranges *r, vyre_op op, uint32_t left, uint32_t right) {
     }
 }
 
+/* Of an op that gives a bool. */
 static uint8_t compare(vy_ranges *r, const vy_expr *e) {
-    if (e->kind != VY_EXPR_OP || e->type != VYRE_TYPE_BOOL || opposite((vyre_op)e->op) == VYRE_OP_COUNT ||
-        !vy_is_integer(r->program->exprs.items[e->a].type))
+    if (opposite((vyre_op)e->op) == VYRE_OP_COUNT || !vy_is_integer(r->program->exprs.items[e->a].type))
         return 0;
     return is_certain(r, (vyre_op)e->op, e->a, e->b) ? 2 : is_certain(r, opposite((vyre_op)e->op), e->a, e->b) ? 1 : 0;
+}
+
+/* What starts bounds are facts, and differences and remainders of lengths; other ops pass them on at most. */
+static uint8_t may_bound(const vy_ranges *r, const vy_expr *e) {
+    if (e->kind == VY_EXPR_VARIABLE)
+        return r->facts[e->a].below.count || r->values[e->a] != VY_NONE;
+    if (e->kind != VY_EXPR_OP)
+        return e->kind != VY_EXPR_LITERAL && e->kind != VY_EXPR_LOAD;
+    return e->op == VYRE_OP_SUB || e->op == VYRE_OP_REM || r->may_bound[e->a] ||
+           (e->b != VY_NONE && r->may_bound[e->b]) || (e->c != VY_NONE && r->may_bound[e->c]);
 }
 
 static void visit_exprs(vy_ranges *r, const vy_stmt *s) {
     const vyre_program *p = r->program;
     uint32_t end = vy_stmt_exprs_end(p, s, r->next_expr);
+    r->first_expr = r->next_expr;
     for (; r->next_expr < end; r->next_expr++) {
         const vy_expr *e = &p->exprs.items[r->next_expr];
+        r->may_bound[r->next_expr] = may_bound(r, e);
+        if (e->kind == VY_EXPR_VARIABLE) {
+            r->exprs[r->next_expr] = r->facts[e->a].range;
+            continue;
+        }
         r->exprs[r->next_expr] = vy_interval_pack(range_expr(r, r->next_expr));
         if (e->kind == VY_EXPR_LOAD)
             r->load_inside[r->next_expr] = is_inside(r, e->a, e->b);
-        r->compared[r->next_expr] = compare(r, e);
+        else if (e->kind == VY_EXPR_OP && e->type == VYRE_TYPE_BOOL)
+            r->compared[r->next_expr] = compare(r, e);
     }
 }
 
 /* ---- facts ---- */
 
 static void learn(vy_ranges *r, uint32_t subject, fact known) {
+    const fact *old = &r->facts[subject];
+    if (old->range.low == known.range.low && old->range.high == known.range.high && !old->below.count &&
+        !known.below.count)
+        return; /* nothing new */
     undo *entry = VY_PUSH(&r->log);
     if (!entry) {
         r->failed = 1;
@@ -395,7 +421,7 @@ static void learn(vy_ranges *r, uint32_t subject, fact known) {
 }
 
 static void forget(vy_ranges *r, uint32_t variable) {
-    learn(r, variable, (fact){vy_interval_pack(vy_interval_whole(r->program->variables.items[variable].type)), {0}});
+    learn(r, variable, (fact){r->whole[r->program->variables.items[variable].type], {0}});
 }
 
 static void undo_to(vy_ranges *r, uint32_t mark) {
@@ -555,6 +581,7 @@ static void assume_value(vy_ranges *r, uint32_t expr, int holds) {
 
 static void assume(vy_ranges *r, uint32_t expr, int holds) {
     r->effort = EFFORT;
+    r->first_expr = VY_NONE; /* what one part of a condition says may bound another */
     assume_value(r, expr, holds);
 }
 
@@ -673,7 +700,7 @@ static int prepare(vy_ranges *r) {
     const vyre_program *p = r->program;
     size_t exprs = p->exprs.count + 1u, stmts = p->stmts.count + 1u, variables = p->variables.count + 1u,
            subjects = builtin_subject(p, VYRE_BUILTIN_COUNT, 0) + p->memories.count;
-    r->size = vy_array_size(exprs * (sizeof *r->exprs + 2) + subjects * sizeof *r->facts +
+    r->size = vy_array_size(exprs * (sizeof *r->exprs + 3) + subjects * sizeof *r->facts +
                                 variables * (sizeof *r->lengths + sizeof *r->values) + stmts,
                             1);
     r->exprs = vy_allocate_zero(r->size);
@@ -684,9 +711,12 @@ static int prepare(vy_ranges *r) {
     r->values = r->lengths + variables;
     r->load_inside = (uint8_t *)(r->values + variables);
     r->compared = r->load_inside + exprs;
-    r->stmt_inside = r->compared + exprs;
+    r->may_bound = r->compared + exprs;
+    r->stmt_inside = r->may_bound + exprs;
+    for (uint8_t i = 0; i < VYRE_TYPE_COUNT; i++)
+        r->whole[i] = vy_interval_pack(vy_interval_whole(i));
     for (uint32_t i = 0; i < p->variables.count; i++) {
-        r->facts[i] = (fact){vy_interval_pack(vy_interval_whole(p->variables.items[i].type)), {0}};
+        r->facts[i].range = r->whole[p->variables.items[i].type];
         r->lengths[i] = r->values[i] = VY_NONE;
     }
     for (uint32_t i = 0; i < VYRE_BUILTIN_COUNT * 3; i++)
@@ -697,7 +727,7 @@ static int prepare(vy_ranges *r) {
     for (uint32_t i = 0; entry && i < p->param_count; i++)
         r->lengths[entry->first_variable + i] = p->memories.count + entry->first_variable + i;
     for (uint32_t i = 0; i < p->exprs.count; i++)
-        r->exprs[i] = vy_interval_pack(vy_interval_whole(p->exprs.items[i].type));
+        r->exprs[i] = r->whole[p->exprs.items[i].type];
     return 1;
 }
 

@@ -3,6 +3,7 @@
 #include "transform/optimize_rewrite.h"
 
 #include "base/status.h"
+#include "ir/validate/check.h"
 
 #include <stdio.h>
 
@@ -10,6 +11,8 @@
 
 /* A name of the source in the draft; each is looked up once. */
 static vy_name copy_name(vy_rewrite *rw, vy_name name) {
+    if (rw->hooks->keeps_names)
+        return name;
     if (name && !rw->names[name]) {
         const char *text = vy_name_text(rw->from, name);
         rw->names[name] = vy_draft_name(&rw->draft, text, strlen(text));
@@ -49,9 +52,22 @@ static void declare(vy_rewrite *rw, vy_name name) {
     *slot = name;
 }
 
+/* Whether names of the source cannot meet; those of new `let`s are like no other. */
+static int keeps_scopes(const vy_rewrite *rw) {
+    return rw->hooks->keeps_names || rw->hooks->keeps_blocks;
+}
+
+/* A name of the source: where no two can meet, nobody asks who is visible. */
+static void declare_copied(vy_rewrite *rw, vy_name name) {
+    if (!keeps_scopes(rw))
+        declare(rw, name);
+}
+
 /* The name itself where it is free, else with a suffix: passes put blocks where they did not stand, and write them twice. The suffix
  * last tried is remembered, so that a thousand copies do not try each other's. */
 static vy_name free_name(vy_rewrite *rw, vy_name wanted) {
+    if (keeps_scopes(rw))
+        return copy_name(rw, wanted);
     const char *text = vy_name_text(rw->from, wanted);
     vy_name base = copy_name(rw, wanted), name = base;
     while (has_place(rw, base) && has_place(rw, name) && rw->visible.items[name]) {
@@ -76,7 +92,7 @@ vy_name vy_rewrite_new_name(vy_rewrite *rw) {
 
 vy_name vy_rewrite_declare(vy_rewrite *rw, uint32_t variable) {
     vy_name name = free_name(rw, rw->from->variables.items[variable].name);
-    declare(rw, name);
+    declare_copied(rw, name);
     return name;
 }
 
@@ -95,8 +111,16 @@ static uint32_t depth_of(const vy_rewrite *rw, uint32_t node) {
     return node == VY_NONE ? 0 : rw->pool.items[node].depth + 1;
 }
 
+/* Whoever makes a node changes something. */
+static uint32_t note_change(vy_rewrite *rw) {
+    rw->changes++;
+    return VY_NONE;
+}
+
 static uint32_t add_node(vy_rewrite *rw, const vy_expr *expr, vy_position position) {
     uint32_t depth = 0;
+    if (rw->is_looking)
+        return note_change(rw);
     if (expr->kind == VY_EXPR_LOAD || expr->kind == VY_EXPR_OP) {
         const uint32_t below[3] = {expr->kind == VY_EXPR_OP ? expr->a : VY_NONE, expr->b, expr->c};
         for (int i = 0; i < 3; i++)
@@ -124,6 +148,8 @@ uint32_t vy_pool_expr(vy_rewrite *rw, const vy_expr *expr) {
 uint32_t vy_pool_variable(vy_rewrite *rw, uint32_t variable) {
     if (variable == VY_NONE)
         return VY_NONE;
+    if (rw->is_looking)
+        return note_change(rw);
     vy_expr expr = {.kind = VY_EXPR_VARIABLE,
                     .type = rw->draft.program->variables.items[variable].type,
                     .a = variable,
@@ -134,6 +160,8 @@ uint32_t vy_pool_variable(vy_rewrite *rw, uint32_t variable) {
 
 uint32_t vy_pool_op(vy_rewrite *rw, vyre_op op, vyre_type type, uint32_t a, uint32_t b, uint32_t c) {
     uint8_t arity = vyre_op_get(op)->arity;
+    if (rw->is_looking)
+        return note_change(rw);
     if (a == VY_NONE || (arity > 1 && b == VY_NONE) || (arity > 2 && c == VY_NONE))
         return VY_NONE;
     vy_expr expr = {.kind = VY_EXPR_OP, .type = (uint8_t)type, .op = (uint8_t)op, .a = a, .b = b, .c = c};
@@ -143,7 +171,7 @@ uint32_t vy_pool_op(vy_rewrite *rw, vyre_op op, vyre_type type, uint32_t a, uint
 uint32_t vy_pool_leaf(vy_rewrite *rw, uint32_t node) {
     if (node == VY_NONE)
         return VY_NONE;
-    uint8_t kind = rw->pool.items[node].expr.kind;
+    uint8_t kind = vy_pool_get(rw, node)->kind;
     if (kind != VY_EXPR_OP && kind != VY_EXPR_LOAD)
         return node;
     return rw->may_bind ? vy_pool_variable(rw, vy_rewrite_let(rw, node)) : VY_NONE;
@@ -152,6 +180,8 @@ uint32_t vy_pool_leaf(vy_rewrite *rw, uint32_t node) {
 /* ---- reading; recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH ---- */
 
 uint32_t vy_rewrite_read_below(vy_rewrite *rw, uint32_t root) {
+    if (rw->is_looking)
+        return root;
     vy_expr expr = rw->from->exprs.items[root];
     switch (expr.kind) {
     case VY_EXPR_VARIABLE:
@@ -184,6 +214,8 @@ uint32_t vy_rewrite_read_below(vy_rewrite *rw, uint32_t root) {
 uint32_t vy_rewrite_read(vy_rewrite *rw, uint32_t root) {
     if (root == VY_NONE || rw->draft.failed)
         return VY_NONE;
+    if (rw->is_looking)
+        return root;
     rw->draft.position = vy_expr_position(rw->from, root);
     uint32_t node = rw->hooks->tree ? rw->hooks->tree(rw, root) : VY_NONE;
     return node != VY_NONE ? node : vy_rewrite_read_below(rw, root);
@@ -219,10 +251,8 @@ static uint32_t write_tree(vy_rewrite *rw, uint32_t root, uint32_t node) {
 uint32_t vy_rewrite_let(vy_rewrite *rw, uint32_t node) {
     if (node == VY_NONE || rw->draft.failed)
         return VY_NONE;
-    if (rw->is_looking) {
-        rw->changes++;
-        return VY_NONE;
-    }
+    if (rw->is_looking)
+        return note_change(rw);
     vy_name name = vy_rewrite_new_name(rw);
     vyre_type type = (vyre_type)rw->pool.items[node].expr.type;
     vy_position position = rw->pool.items[node].position;
@@ -232,7 +262,73 @@ uint32_t vy_rewrite_let(vy_rewrite *rw, uint32_t node) {
     return rw->draft.failed ? VY_NONE : vy_draft_let(&rw->draft, name, type, value);
 }
 
+/* ---- looking: whether a pass would change anything, without writing ---- */
+
+/* Begins to look; while we do, the source stands for the draft. Gives what end_looking needs. */
+static vyre_program *start_looking(vy_rewrite *rw) {
+    vyre_program *draft = rw->draft.program;
+    rw->draft.program = (vyre_program *)rw->from;
+    rw->is_looking = 1;
+    return draft;
+}
+
+static void end_looking(vy_rewrite *rw, vyre_program *draft) {
+    rw->draft.program = draft;
+    rw->is_looking = 0;
+}
+
+/* Whether the hooks change nothing in the expressions [first, end), the trees of a statement. Nodes come after their operands, so the first that is not to stay is
+ * seen as it is in the source. We are looking. */
+static int keeps_exprs(vy_rewrite *rw, uint32_t first, uint32_t end) {
+    const vy_rewriter *hooks = rw->hooks;
+    const vy_expr *exprs = rw->from->exprs.items;
+    uint64_t before = rw->changes;
+    for (uint32_t i = first; i < end; i++) {
+        int is_asked = hooks->tree && (!hooks->tree_kinds || hooks->tree_kinds >> exprs[i].kind & 1);
+        if (is_asked && (!hooks->may_look || hooks->tree(rw, i) != VY_NONE))
+            return 0;
+        if (hooks->node && (!hooks->may_look || hooks->node(rw, i) != i))
+            return 0;
+        if (rw->changes != before)
+            return 0;
+    }
+    return 1;
+}
+
+/* Whether the trees of a statement, [*first, *end), stay as they are. */
+static int keeps_trees(vy_rewrite *rw, const vy_stmt *s, uint32_t *first, uint32_t *end) {
+    *first = vy_stmt_exprs_first(rw->from, s);
+    *end = vy_stmt_exprs_end(rw->from, s, *first);
+    if (!rw->hooks->tree && !rw->hooks->node)
+        return 1;
+    uint64_t before = rw->changes;
+    vyre_program *draft = start_looking(rw);
+    int keeps = keeps_exprs(rw, *first, *end);
+    end_looking(rw, draft);
+    rw->changes = before;
+    return keeps;
+}
+
 /* ---- statements ---- */
+
+/* The trees as they are. */
+static void copy_trees(vy_rewrite *rw, const vy_stmt *s, uint32_t first, uint32_t end, vy_stmt *copy) {
+    const vy_arg *args = s->arg_count ? rw->from->args.items + s->args : NULL;
+    uint32_t at = vy_draft_copy_exprs(&rw->draft, rw->from, first, end, rw->variables, rw->memories), by = at - first;
+    if (rw->draft.failed)
+        return;
+    copy->a = s->a == VY_NONE ? VY_NONE : s->a + by;
+    copy->b = s->b == VY_NONE ? VY_NONE : s->b + by;
+    copy->c = s->c == VY_NONE ? VY_NONE : s->c + by;
+    rw->args.count = 0;
+    if (!VY_RESERVE(&rw->args, s->arg_count)) {
+        rw->draft.failed = 1;
+        return;
+    }
+    for (uint32_t i = 0; i < s->arg_count; i++)
+        rw->args.items[rw->args.count++] =
+            args[i].is_memory ? (vy_arg){1, rw->memories[args[i].index]} : (vy_arg){0, args[i].index + by};
+}
 
 /* Reads all trees, then writes them: what reading put before the statement stands before all of them. */
 static void copy_operands(vy_rewrite *rw, const vy_stmt *s, vy_stmt *copy) {
@@ -262,8 +358,12 @@ static void copy_head(vy_rewrite *rw, uint32_t index) {
     vy_stmt copy = *s;
     vy_name names[VY_LIMIT_RESULTS];
     vyre_type types[VY_LIMIT_RESULTS];
+    uint32_t first, end;
     rw->may_bind = s->kind != VY_STMT_WHILE;
-    copy_operands(rw, s, &copy);
+    if (keeps_trees(rw, s, &first, &end))
+        copy_trees(rw, s, first, end, &copy);
+    else
+        copy_operands(rw, s, &copy);
     copy.memory = s->memory == VY_NONE ? VY_NONE : rw->memories[s->memory];
     copy.variable = s->kind == VY_STMT_ASSIGN ? rw->variables[s->variable] : VY_NONE;
     copy.name = copy_name(rw, s->name);
@@ -271,7 +371,7 @@ static void copy_head(vy_rewrite *rw, uint32_t index) {
         names[i] = free_name(rw, p->variables.items[s->variable + i].name);
         types[i] = (vyre_type)p->variables.items[s->variable + i].type;
         if (s->kind != VY_STMT_FOR)
-            declare(rw, names[i]); /* a loop variable belongs to the body */
+            declare_copied(rw, names[i]); /* a loop variable belongs to the body */
     }
     rw->draft.position = vy_stmt_position(p, index);
     if (rw->draft.failed)
@@ -286,7 +386,7 @@ static void copy_structured(vy_rewrite *rw, uint32_t index) {
     copy_head(rw, index);
     uint32_t mark = vy_rewrite_open(rw);
     if (s->kind == VY_STMT_FOR && !rw->draft.failed)
-        declare(rw, rw->draft.program->variables.items[rw->variables[s->variable]].name);
+        declare_copied(rw, rw->draft.program->variables.items[rw->variables[s->variable]].name);
     vy_rewrite_block(rw, index + 1, s->middle);
     vy_rewrite_close(rw, mark);
     if (s->middle != s->end) {
@@ -303,18 +403,47 @@ static int ends_block(const vy_rewrite *rw, uint8_t kind) {
            (kind == VY_STMT_TRAP && rw->hooks->trap_ends);
 }
 
+/* With keeps_blocks: copies the statements from `first` on of which the hooks say nothing. Returns where it stopped. */
+static uint32_t copy_run(vy_rewrite *rw, uint32_t first, uint32_t end) {
+    const vyre_program *p = rw->from;
+    const vy_stmt *stmts = p->stmts.items;
+    while (rw->next_touched < rw->touched.count && rw->touched.items[rw->next_touched] < first)
+        rw->next_touched++;
+    uint32_t stop = rw->next_touched < rw->touched.count ? rw->touched.items[rw->next_touched] : end, next = first,
+             last = first;
+    while (next < end && stmts[next].end <= stop) {
+        last = next;
+        next = stmts[next].end;
+    }
+    if (next == first)
+        return first;
+    for (uint32_t i = first; i < next && !rw->hooks->keeps_names; i++) {
+        copy_name(rw, stmts[i].name);
+        for (uint32_t k = 0; k < stmts[i].result_count; k++)
+            copy_name(rw, p->variables.items[stmts[i].variable + k].name);
+    }
+    if (!rw->draft.failed)
+        vy_draft_copy_stmts(&rw->draft, p, first, next, rw->variables, rw->memories, rw->names);
+    rw->ended |= ends_block(rw, stmts[last].kind);
+    return next;
+}
+
 void vy_rewrite_block(vy_rewrite *rw, uint32_t first, uint32_t end) {
     if (rw->is_looking) { /* a pass that writes blocks itself changes something */
         rw->changes++;
         return;
     }
     rw->ended = 0;
-    for (uint32_t i = first; i < end && !rw->draft.failed; i = rw->from->stmts.items[i].end) {
+    for (uint32_t i = first, next; i < end && !rw->draft.failed; i = next) {
         uint8_t kind = rw->from->stmts.items[i].kind;
         if (rw->ended) { /* only a pass brings this about */
             rw->changes++;
             return;
         }
+        next = rw->hooks->keeps_blocks ? copy_run(rw, i, end) : i;
+        if (next > i)
+            continue;
+        next = rw->from->stmts.items[i].end;
         rw->pool.count = 0;
         rw->may_bind = kind != VY_STMT_WHILE;
         if (rw->hooks->stmt && rw->hooks->stmt(rw, i))
@@ -327,18 +456,7 @@ void vy_rewrite_block(vy_rewrite *rw, uint32_t first, uint32_t end) {
     }
 }
 
-/* ---- looking: whether a pass would change anything, without writing ---- */
-
-/* All trees of a statement, as copy_operands reads them. */
-static void look_at_trees(vy_rewrite *rw, const vy_stmt *s) {
-    const vy_arg *args = s->arg_count ? rw->from->args.items + s->args : NULL;
-    vy_rewrite_read(rw, s->a);
-    vy_rewrite_read(rw, s->b);
-    vy_rewrite_read(rw, s->c);
-    for (uint32_t i = 0; i < s->arg_count; i++)
-        if (!args[i].is_memory)
-            vy_rewrite_read(rw, args[i].index);
-}
+/* ---- looking at all of it ---- */
 
 /* As vy_rewrite_block goes, up to the first change. Recursion is bounded by VY_LIMIT_NESTING. */
 static void look_at_block(vy_rewrite *rw, uint32_t first, uint32_t end) {
@@ -350,7 +468,8 @@ static void look_at_block(vy_rewrite *rw, uint32_t first, uint32_t end) {
         rw->may_bind = s->kind != VY_STMT_WHILE;
         if (rw->changes || (rw->hooks->stmt && rw->hooks->stmt(rw, i)))
             continue;
-        look_at_trees(rw, s);
+        uint32_t first = vy_stmt_exprs_first(rw->from, s), end = vy_stmt_exprs_end(rw->from, s, first);
+        rw->changes += !keeps_exprs(rw, first, end);
         if (vy_stmt_is_structured(s->kind)) {
             look_at_block(rw, i + 1, s->middle);
             look_at_block(rw, s->middle, s->end);
@@ -359,30 +478,54 @@ static void look_at_block(vy_rewrite *rw, uint32_t first, uint32_t end) {
     }
 }
 
-/* Most runs of a pass change nothing, and writing a program to see that costs most of them. While we look, the source stands for the draft. */
-static int finds_nothing(vy_rewrite *rw) {
-    const vyre_program *p = rw->from;
-    vyre_program *draft = rw->draft.program;
-    if (!rw->hooks->may_look || rw->changes)
+/* Whether the hooks say something of a statement itself. *next: the statement to look at after it, if not that behind its head. */
+static int touches_stmt(vy_rewrite *rw, uint32_t index, uint32_t *next) {
+    const vy_rewriter *hooks = rw->hooks;
+    if (!hooks->stmt)
         return 0;
-    for (uint32_t i = 0; i < p->variables.count; i++)
-        rw->variables[i] = i;
-    for (uint32_t i = 0; i < p->memories.count; i++)
-        rw->memories[i] = i;
-    rw->is_looking = 1;
-    rw->draft.program = (vyre_program *)p;
-    for (uint32_t i = 0; i < p->functions.count && !rw->changes; i++) {
+    if (!hooks->may_look)
+        return !hooks->touches || hooks->touches(rw, index);
+    uint64_t before = rw->changes;
+    if (hooks->stmt(rw, index)) {
+        *next = rw->from->stmts.items[index].end;
+        return 1;
+    }
+    return rw->changes != before;
+}
+
+/* With keeps_blocks: notes all statements of a function of which the hooks say something. */
+static void find_touched(vy_rewrite *rw) {
+    const vyre_program *p = rw->from;
+    for (uint32_t i = rw->function->first_stmt, next; i < rw->function->end_stmt && !rw->draft.failed; i = next) {
+        const vy_stmt *s = &p->stmts.items[i];
+        uint32_t first = vy_stmt_exprs_first(p, s), end = vy_stmt_exprs_end(p, s, first);
+        rw->may_bind = s->kind != VY_STMT_WHILE;
+        next = i + 1;
+        if (!touches_stmt(rw, i, &next) && keeps_exprs(rw, first, end))
+            continue;
+        uint32_t *slot = VY_PUSH(&rw->touched);
+        rw->draft.failed |= !slot;
+        if (slot)
+            *slot = i;
+        rw->changes++;
+    }
+}
+
+/* Most runs of a pass change nothing, and writing a program to see that costs most of them. */
+static void look_at_all(vy_rewrite *rw) {
+    const vyre_program *p = rw->from;
+    vyre_program *draft = start_looking(rw);
+    for (uint32_t i = 0; i < p->functions.count && (rw->hooks->keeps_blocks || !rw->changes); i++) {
         rw->function = &p->functions.items[i];
         for (uint32_t k = 0; rw->drop_memories && k < rw->function->memory_count; k++)
             rw->changes += p->memories.items[rw->function->first_memory + k].space != VY_SPACE_BUFFER &&
                            rw->drop_memories[rw->function->first_memory + k];
-        look_at_block(rw, rw->function->first_stmt, rw->function->end_stmt);
+        if (rw->hooks->keeps_blocks)
+            find_touched(rw);
+        else
+            look_at_block(rw, rw->function->first_stmt, rw->function->end_stmt);
     }
-    rw->draft.program = draft;
-    rw->is_looking = 0;
-    int nothing = !rw->changes && !rw->draft.failed;
-    rw->changes = 0;
-    return nothing;
+    end_looking(rw, draft);
 }
 
 /* ---- declarations ---- */
@@ -392,7 +535,7 @@ static void copy_scalar_param(vy_rewrite *rw, uint32_t variable) {
     vy_name name = copy_name(rw, v->name);
     rw->draft.position = v->position;
     rw->variables[variable] = vy_draft_scalar_param(&rw->draft, name, (vyre_type)v->type);
-    declare(rw, name);
+    declare_copied(rw, name);
 }
 
 static void copy_memory_param(vy_rewrite *rw, uint32_t memory) {
@@ -401,7 +544,7 @@ static void copy_memory_param(vy_rewrite *rw, uint32_t memory) {
     rw->draft.position = m->position;
     rw->memories[memory] = vy_draft_memory_param(&rw->draft, name, (vy_space)m->space, (vyre_type)m->type,
                                                  (vyre_access)m->access, m->size);
-    declare(rw, name);
+    declare_copied(rw, name);
 }
 
 static void copy_arrays(vy_rewrite *rw, uint32_t first) {
@@ -415,7 +558,7 @@ static void copy_arrays(vy_rewrite *rw, uint32_t first) {
         vy_name name = copy_name(rw, m->name);
         rw->draft.position = m->position;
         rw->memories[memory] = vy_draft_array(&rw->draft, name, (vy_space)m->space, (vyre_type)m->type, m->elements);
-        declare(rw, name);
+        declare_copied(rw, name);
     }
 }
 
@@ -469,16 +612,11 @@ static void copy_functions(vy_rewrite *rw) {
     }
 }
 
-static vyre_status start(vy_rewrite *rw, vyre_error *error) {
+static vyre_status start_draft(vy_rewrite *rw, vyre_error *error) {
     const vyre_program *p = rw->from;
     vyre_status status = vy_draft_start(&rw->draft, vy_name_text(p, p->name), error);
     if (status != VYRE_OK)
         return status;
-    rw->variables = vy_allocate_zero(vy_array_size(p->variables.count + 1u, sizeof *rw->variables));
-    rw->memories = vy_allocate_zero(vy_array_size(p->memories.count + 1u, sizeof *rw->memories));
-    rw->names = vy_allocate_zero(vy_array_size(p->names.size + 1u, sizeof *rw->names));
-    if (!rw->variables || !rw->memories || !rw->names)
-        return vy_fail_memory(error, "a pass");
     vyre_program *made = rw->draft.program;
     made->pin = vy_pin_retain(p->pin);
     made->kind = p->kind;
@@ -493,34 +631,56 @@ static vyre_status start(vy_rewrite *rw, vyre_error *error) {
 
 /* What a pass makes is about as large as what it was given. */
 static void reserve(vy_rewrite *rw) {
+    uint32_t names = rw->from->names.size;
     vy_draft_reserve(&rw->draft, rw->from);
-    int room = VY_RESERVE(&rw->visible, rw->from->names.size) && VY_RESERVE(&rw->suffixes, rw->from->names.size);
-    rw->draft.failed |= !room;
+    if (rw->hooks->keeps_names) {
+        vy_draft_copy_names(&rw->draft, rw->from);
+        return;
+    }
+    rw->names = vy_allocate_zero(vy_array_size(names + 1u, sizeof *rw->names));
+    rw->draft.failed |= !rw->names || !VY_RESERVE(&rw->visible, names) || !VY_RESERVE(&rw->suffixes, names);
+}
+
+static vyre_status write_program(vy_rewrite *rw, vyre_program **out, vyre_error *error) {
+    vyre_status status = start_draft(rw, error);
+    if (status != VYRE_OK)
+        return status;
+    reserve(rw);
+    copy_functions(rw);
+    if (rw->draft.failed || rw->changes)
+        return vy_draft_finish(&rw->draft, rw->from->source, NULL, out, error);
+    *out = vyre_program_retain((vyre_program *)rw->from);
+    return VYRE_OK;
 }
 
 vyre_status vy_rewrite_run(const vyre_program *from, const vy_rewriter *hooks, void *user, const uint8_t *drop_memories,
                            vyre_program **out, uint64_t *changes, vyre_error *error) {
     vy_rewrite rw = {.from = from, .hooks = hooks, .user = user, .drop_memories = drop_memories};
+    size_t map_size = vy_array_size((size_t)from->variables.count + from->memories.count + 2u, sizeof *rw.variables);
+    vyre_status status = VYRE_OK;
     *out = NULL;
     *changes = 0;
-    vyre_status status = start(&rw, error);
-    if (status == VYRE_OK && finds_nothing(&rw)) {
+    rw.variables = vy_allocate_zero(map_size);
+    if (!rw.variables)
+        return vy_fail_memory(error, "a pass");
+    rw.memories = rw.variables + from->variables.count + 1u;
+    rw.changes = !hooks->may_look;
+    if (hooks->may_look || hooks->keeps_blocks)
+        look_at_all(&rw);
+    if (rw.draft.failed) {
+        status = vy_fail_memory(error, "a pass");
+    } else if (!rw.changes) {
         *out = vyre_program_retain((vyre_program *)from);
-    } else if (status == VYRE_OK) {
-        reserve(&rw);
-        copy_functions(&rw);
-        if (rw.draft.failed || rw.changes)
-            status = vy_draft_finish(&rw.draft, from->source, NULL, out, error);
-        else
-            *out = vyre_program_retain((vyre_program *)from);
+    } else {
+        status = write_program(&rw, out, error);
         *changes = rw.changes;
     }
     vy_draft_discard(&rw.draft);
-    vy_release(rw.variables, vy_array_size(from->variables.count + 1u, sizeof *rw.variables));
-    vy_release(rw.memories, vy_array_size(from->memories.count + 1u, sizeof *rw.memories));
+    vy_release(rw.variables, map_size);
     vy_release(rw.names, vy_array_size(from->names.size + 1u, sizeof *rw.names));
     VY_VECTOR_FREE(&rw.pool);
     VY_VECTOR_FREE(&rw.args);
+    VY_VECTOR_FREE(&rw.touched);
     VY_VECTOR_FREE(&rw.visible);
     VY_VECTOR_FREE(&rw.suffixes);
     VY_VECTOR_FREE(&rw.declared);

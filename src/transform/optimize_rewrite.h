@@ -2,7 +2,8 @@
  *
  * The rewriter copies every function statement by statement into a draft and asks the pass at three places: before a statement, before
  * an expression tree is read, and after a node of it has its final operands. Expressions are built in a pool of the statement first and
- * written when the statement is, so a pass may drop, exchange and wrap them freely, and may put `let`s before the statement meanwhile.
+ * written when the statement is, so a pass may drop, exchange and wrap them freely, and may put `let`s before the statement meanwhile. Most
+ * statements stay as they are: where the hooks have nothing to say about the expressions of one, those are copied in a row.
  * Programs with calls of their own functions are not taken: the driver of the passes inlines before.
  *
  * What must stay true: a pass gives values equal to those it replaces, bit by bit. A tree that would become deeper than the limit of the
@@ -24,9 +25,17 @@ typedef struct vy_rewriter {
     uint32_t (*node)(vy_rewrite *rewrite, uint32_t node);
     uint8_t trap_ends;   /* what follows a trap in its block is left out */
     uint8_t makes_legal; /* the result is of level legal */
-    uint8_t
-        may_look; /* the hooks may be asked about the whole program before anything is written, and again when it is: they count a change before they write, or write with
-                         vy_rewrite_let and vy_rewrite_block alone, which count one then, and keep nothing that the second time could see */
+    uint8_t keeps_names; /* every declaration stays, in its block: names stay as they are, and no two meet */
+    /* What stands in a block stays in it and is written once, and what the hooks say of a statement does not hang on what was written before. So
+     * statements of which they say nothing are found before, and copied in a row. */
+    uint8_t keeps_blocks;
+    /* Whether the stmt hook has something to say of a statement; for hooks that may not look. NULL: of all. */
+    int (*touches)(const vy_rewrite *rewrite, uint32_t stmt);
+    uint8_t tree_kinds; /* the kinds of expressions that the tree hook may replace (1 << vy_expr_kind); 0: all */
+    /* The hooks may be asked whether they would change anything before anything is written, and again when it is: they count a change before they write, or write with
+     * vy_rewrite_let and vy_rewrite_block alone, which count one then, and keep nothing that the second time could see. While they are asked
+     * the expressions of the source are the pool, a node is an expression of the source, and whoever makes one gets VY_NONE. */
+    uint8_t may_look;
 } vy_rewriter;
 
 /* A node under construction: an expression whose operands are nodes of the pool and whose variables and memories are those of the
@@ -53,9 +62,11 @@ struct vy_rewrite {
     VY_VECTOR(vy_name) declared;  /* visible names, innermost last */
     uint32_t made;                /* `let`s of the pass so far: names */
     uint64_t changes;             /* counted by the pass; 0 at the end: the program itself is the result */
-    uint8_t may_bind;             /* a `let` may stand before the tree being read: not for conditions of `while` */
-    uint8_t is_looking;           /* nothing is written: is there a change? */
-    uint8_t ended;                /* the last statement of the current block was a jump: nothing may follow */
+    VY_VECTOR(uint32_t) touched;  /* with keeps_blocks: the statements of which the hooks say something, in order */
+    uint32_t next_touched;
+    uint8_t may_bind;   /* a `let` may stand before the tree being read: not for conditions of `while` */
+    uint8_t is_looking; /* nothing is written: is there a change? */
+    uint8_t ended;      /* the last statement of the current block was a jump: nothing may follow */
 };
 
 /* Makes *out, one reference: the rewritten program, or `from` itself if the pass changed nothing. *changes receives the count. What is made has no fingerprint: whoever
@@ -98,15 +109,15 @@ uint32_t vy_pool_leaf(vy_rewrite *rewrite, uint32_t node);
 
 /* The node's expression. Only until the next node is made. */
 static inline const vy_expr *vy_pool_get(const vy_rewrite *rewrite, uint32_t node) {
-    return &rewrite->pool.items[node].expr;
+    return rewrite->is_looking ? &rewrite->from->exprs.items[node] : &rewrite->pool.items[node].expr;
 }
 static inline int vy_pool_is_literal(const vy_rewrite *rewrite, uint32_t node) {
-    return node != VY_NONE && rewrite->pool.items[node].expr.kind == VY_EXPR_LITERAL;
+    return node != VY_NONE && vy_pool_get(rewrite, node)->kind == VY_EXPR_LITERAL;
 }
 /* The type of the operands of an op node (for select: of the arms), as the evaluator wants it. */
 static inline vyre_type vy_pool_operand_type(const vy_rewrite *rewrite, const vy_expr *expr) {
     uint32_t operand = expr->op == VYRE_OP_SELECT ? expr->b : expr->a;
-    return (vyre_type)rewrite->pool.items[operand].expr.type;
+    return (vyre_type)vy_pool_get(rewrite, operand)->type;
 }
 
 #endif

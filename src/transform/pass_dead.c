@@ -182,7 +182,7 @@ static uint32_t put_zero(vy_rewrite *rw, uint32_t expr) {
 
 vyre_status vy_pass_dead(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                          vyre_error *error) {
-    static const vy_rewriter hooks = {.stmt = leave_out, .tree = put_zero, .may_look = 1};
+    static const vy_rewriter hooks = {.stmt = leave_out, .tree = put_zero, .keeps_blocks = 1, .may_look = 1};
     marking m = {.program = from, .rules = rules};
     *out = NULL;
     *changes = 0;

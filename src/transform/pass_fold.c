@@ -86,7 +86,12 @@ static uint32_t fold_variable(vy_rewrite *rw, uint32_t expr) {
 vyre_status vy_pass_fold(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                          vyre_error *error) {
     (void)rules;
-    static const vy_rewriter hooks = {.tree = fold_variable, .node = fold_node, .may_look = 1};
+    static const vy_rewriter hooks = {.tree = fold_variable,
+                                      .node = fold_node,
+                                      .tree_kinds = 1 << VY_EXPR_VARIABLE,
+                                      .keeps_names = 1,
+                                      .keeps_blocks = 1,
+                                      .may_look = 1};
     size_t size = vy_array_size(from->variables.count + 1u, sizeof(uint32_t));
     folding f = {.literals = vy_allocate(size)};
     *out = NULL;

@@ -214,7 +214,7 @@ static int prepare(hoisting *h) {
 
 vyre_status vy_pass_hoist(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                           vyre_error *error) {
-    static const vy_rewriter hooks = {.stmt = put_trees, .tree = put_tree, .may_look = 1};
+    static const vy_rewriter hooks = {.stmt = put_trees, .tree = put_tree, .keeps_names = 1, .may_look = 1};
     hoisting h = {.program = from, .rules = rules};
     *out = NULL;
     *changes = 0;

@@ -49,7 +49,7 @@ static uint32_t narrow(vy_rewrite *rw, uint32_t expr) {
 
 vyre_status vy_pass_range(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                           vyre_error *error) {
-    static const vy_rewriter hooks = {.tree = narrow, .may_look = 1};
+    static const vy_rewriter hooks = {.tree = narrow, .keeps_names = 1, .keeps_blocks = 1, .may_look = 1};
     vy_ranges *ranges;
     *out = NULL;
     *changes = 0;

@@ -92,8 +92,11 @@ static uint32_t result_of(vy_rewrite *rw, const vy_identity *row, vy_expr e) {
     return VY_NONE;
 }
 
+/* Every row wants a literal, or the same twice. */
 static uint32_t apply_identities(vy_rewrite *rw, const vy_expr *e) {
     const vy_rules *rules = rw->user;
+    if (!vy_pool_is_literal(rw, e->a) && !vy_pool_is_literal(rw, e->b) && !is_same(rw, e->a, e->b))
+        return VY_NONE;
     unsigned cls = class_of((vyre_type)vy_pool_get(rw, e->a)->type);
     for (uint32_t i = 0; i < rules->identity_count; i++) {
         const vy_identity *row = &rules->identities[i];
@@ -206,6 +209,8 @@ static uint32_t simplify_node(vy_rewrite *rw, uint32_t node) {
             return node;
         if (vy_op_commutes((vyre_op)e.op) && vy_pool_is_literal(rw, e.a) && !vy_pool_is_literal(rw, e.b)) {
             rw->changes++;
+            if (rw->is_looking)
+                return node;
             vy_expr swapped = e;
             swapped.a = e.b;
             swapped.b = e.a;
@@ -221,6 +226,6 @@ static uint32_t simplify_node(vy_rewrite *rw, uint32_t node) {
 
 vyre_status vy_pass_simplify(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                              vyre_error *error) {
-    static const vy_rewriter hooks = {.node = simplify_node, .may_look = 1};
+    static const vy_rewriter hooks = {.node = simplify_node, .keeps_names = 1, .keeps_blocks = 1, .may_look = 1};
     return vy_rewrite_run(from, &hooks, (void *)rules, NULL, out, changes, error);
 }

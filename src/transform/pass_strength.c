@@ -192,6 +192,6 @@ static uint32_t strengthen_node(vy_rewrite *rw, uint32_t node) {
 
 vyre_status vy_pass_strength(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                              vyre_error *error) {
-    static const vy_rewriter hooks = {.node = strengthen_node, .may_look = 1};
+    static const vy_rewriter hooks = {.node = strengthen_node, .keeps_names = 1, .keeps_blocks = 1, .may_look = 1};
     return vy_rewrite_run(from, &hooks, (void *)rules, NULL, out, changes, error);
 }

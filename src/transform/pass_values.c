@@ -512,7 +512,8 @@ static int prepare(numbering *n) {
 
 vyre_status vy_pass_values(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                            vyre_error *error) {
-    static const vy_rewriter hooks = {.stmt = put_leaders, .tree = put_tree, .may_look = 1};
+    static const vy_rewriter hooks = {
+        .stmt = put_leaders, .tree = put_tree, .keeps_names = 1, .keeps_blocks = 1, .may_look = 1};
     numbering n = {.program = from, .rules = rules};
     *out = NULL;
     *changes = 0;

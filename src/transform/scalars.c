@@ -92,6 +92,13 @@ static int write_stmt(vy_rewrite *rw, uint32_t index) {
     return 1;
 }
 
+static int touches(const vy_rewrite *rw, uint32_t index) {
+    const scalars *s = rw->user;
+    const vy_stmt *stmt = &rw->from->stmts.items[index];
+    return index == vy_program_entry(rw->from)->first_stmt ||
+           (stmt->kind == VY_STMT_STORE && s->is_scalar[stmt->memory]);
+}
+
 static uint32_t write_load(vy_rewrite *rw, uint32_t expr) {
     const scalars *s = rw->user;
     const vy_expr *e = &rw->from->exprs.items[expr];
@@ -102,7 +109,8 @@ static uint32_t write_load(vy_rewrite *rw, uint32_t expr) {
 }
 
 vyre_status vy_scalars(const vyre_program *program, vyre_program **out, vyre_error *error) {
-    static const vy_rewriter hooks = {.stmt = write_stmt, .tree = write_load};
+    static const vy_rewriter hooks = {
+        .stmt = write_stmt, .touches = touches, .keeps_blocks = 1, .tree = write_load, .tree_kinds = 1 << VY_EXPR_LOAD};
     size_t memories = program->memories.count + 1u;
     scalars s = {.size = vy_array_size(memories * 5 + VY_SCALARS_MOST * sizeof(uint32_t), 1)};
     uint64_t changes;
@@ -120,12 +128,6 @@ vyre_status vy_scalars(const vyre_program *program, vyre_program **out, vyre_err
         status = VYRE_OK;
     if (status == VYRE_OK && !*out)
         *out = vyre_program_retain((vyre_program *)program);
-    if (status == VYRE_OK)
-        status = vy_program_seal(*out, error);
-    if (status != VYRE_OK) {
-        vyre_program_release(*out);
-        *out = NULL;
-    }
     vy_release(s.first, s.size);
     return status;
 }

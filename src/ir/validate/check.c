@@ -49,6 +49,26 @@ void *vy_check_scratch(vy_check *check, size_t count, size_t size) {
     return memory;
 }
 
+uint32_t vy_expr_first(const vyre_program *program, uint32_t root) {
+    for (const vy_expr *exprs = program->exprs.items;;) {
+        if (exprs[root].kind == VY_EXPR_OP)
+            root = exprs[root].a;
+        else if (exprs[root].kind == VY_EXPR_LOAD)
+            root = exprs[root].b;
+        else
+            return root;
+    }
+}
+
+uint32_t vy_stmt_exprs_first(const vyre_program *program, const vy_stmt *stmt) {
+    uint32_t root = stmt->a != VY_NONE ? stmt->a : stmt->b != VY_NONE ? stmt->b : stmt->c;
+    for (uint32_t i = 0; i < stmt->arg_count && root == VY_NONE; i++) {
+        const vy_arg *arg = &program->args.items[stmt->args + i];
+        root = arg->is_memory ? VY_NONE : arg->index;
+    }
+    return root == VY_NONE ? 0 : vy_expr_first(program, root);
+}
+
 uint32_t vy_stmt_exprs_end(const vyre_program *program, const vy_stmt *stmt, uint32_t first) {
     for (uint32_t i = stmt->arg_count; i > 0; i--) {
         const vy_arg *arg = &program->args.items[stmt->args + i - 1];

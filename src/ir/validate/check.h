@@ -91,6 +91,10 @@ static inline uint32_t vy_block_end(const vyre_program *program, const vy_functi
     return stmt < block->middle ? block->middle : block->end;
 }
 
+/* The first expression of the tree rooted at `root`: the tree is what lies between. */
+uint32_t vy_expr_first(const vyre_program *program, uint32_t root);
+/* The first expression of a statement; 0 if it has none. */
+uint32_t vy_stmt_exprs_first(const vyre_program *program, const vy_stmt *stmt);
 /* One past the last expression of a statement whose first one is `first`. */
 uint32_t vy_stmt_exprs_end(const vyre_program *program, const vy_stmt *stmt, uint32_t first);
 

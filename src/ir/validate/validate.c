@@ -21,6 +21,13 @@ static void run_parts(vy_check *check) {
         parts[i](check);
 }
 
+vyre_status vy_derive_facts(vyre_program *program, vyre_error *error) {
+    vy_check check = {.program = program, .error = error};
+    vy_check_facts(&check);
+    vy_arena_free(&check.scratch);
+    return check.out_of_memory ? vy_fail_memory(error, "the facts of a program") : VYRE_OK;
+}
+
 vyre_status vy_validate(vyre_program *program, vyre_diagnostics *diagnostics, vyre_error *error) {
     vy_check check = {.program = program, .diagnostics = diagnostics, .error = error};
     program->facts = 0;

@@ -10,4 +10,7 @@
  * NO_MEMORY; error sums up the first finding. */
 vyre_status vy_validate(vyre_program *program, vyre_diagnostics *diagnostics, vyre_error *error);
 
+/* Sets the facts of a program that is known to be valid and calls no functions of its own. Returns OK or NO_MEMORY. */
+vyre_status vy_derive_facts(vyre_program *program, vyre_error *error);
+
 #endif
