@@ -41,6 +41,22 @@ static vyre_status run_fill(const vyre_program *program, const vy_legal_target *
     return target->zeroes_arrays ? unchanged(program, out) : vy_legal_fill(program, out, error);
 }
 
+/* Nobody ends before the others, so there is nothing to write. The phases that follow make the program legal. */
+static vyre_status run_end(const vyre_program *program, const vy_legal_target *target, vyre_program **out,
+                           vyre_error *error) {
+    int may_end = target->cancellable || (program->facts & VY_FACT_TRAP);
+    return may_end ? vy_legal_end(program, target, out, error) : unchanged(program, out);
+}
+
+/* Collectives are written out, what is for the oracle alone is left out. */
+static vyre_status run_meet(const vyre_program *program, const vy_legal_target *target, vyre_program **out,
+                            vyre_error *error) {
+    int changes = (program->facts & VY_FACT_PRINT) != 0;
+    for (uint32_t i = 0; i < program->stmts.count && !changes; i++)
+        changes = program->stmts.items[i].kind == VY_STMT_COLLECTIVE;
+    return changes ? vy_legal_meet(program, target, out, error) : unchanged(program, out);
+}
+
 static vyre_status run_guard(const vyre_program *program, const vy_legal_target *target, vyre_program **out,
                              vyre_error *error) {
     (void)target;
@@ -75,8 +91,8 @@ static vyre_status run_pairs(const vyre_program *program, const vy_legal_target 
     return run_phase(program, &vy_legal_pairs, vy_legal_pairs_texts, target->exact, out, error);
 }
 
-static phase *const phases[] = {run_fill,  vy_legal_end, vy_legal_meet, run_guard,    run_narrow,
-                                run_exact, run_bits,     run_pairs,     vy_legal_fuse};
+static phase *const phases[] = {run_fill,  run_end,  run_meet,  run_guard,    run_narrow,
+                                run_exact, run_bits, run_pairs, vy_legal_fuse};
 
 /* What phases make is valid but for the limits of the language, which the original kept. */
 static vyre_status over_limit(vyre_error *error) {
@@ -88,7 +104,8 @@ static vyre_status over_limit(vyre_error *error) {
                    "legalised, the program is over a limit: %.400s", why);
 }
 
-vyre_status vy_legalise(vyre_program *program, const vy_legal_target *target, vyre_program **out, vyre_error *error) {
+vyre_status vy_legalise_step(vyre_program *program, const vy_legal_target *target, vyre_program **out,
+                             vyre_error *error) {
     vyre_program *made = NULL;
     vy_legal_target usable = *target;
     usable.exact &= VY_NUMERIC_ALL; /* what has no name is not promised */
@@ -110,10 +127,21 @@ vyre_status vy_legalise(vyre_program *program, const vy_legal_target *target, vy
         vyre_program_release(before);
     }
     if (status == VYRE_OK)
-        status = vy_program_seal(made, error);
+        status = vy_program_check(made, error);
     if (status == VYRE_OK)
         *out = made;
     else
         vyre_program_release(made);
     return status == VYRE_INVALID_PROGRAM ? over_limit(error) : status;
+}
+
+vyre_status vy_legalise(vyre_program *program, const vy_legal_target *target, vyre_program **out, vyre_error *error) {
+    vyre_status status = vy_legalise_step(program, target, out, error);
+    if (status == VYRE_OK)
+        status = vy_program_seal(*out, error);
+    if (status != VYRE_OK) {
+        vyre_program_release(*out);
+        *out = NULL;
+    }
+    return status;
 }

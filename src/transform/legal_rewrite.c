@@ -5,10 +5,6 @@
 
 #include <stdio.h>
 
-/* A tree that has grown this deep is bound to a variable, so that no expression of the result is deeper than the language allows, whatever the
- * library adds to it. */
-enum { DEEPEST = 64 };
-
 /* ---- trees ---- */
 
 /* Nothing is added after a failure: the two vectors may be out of step. */
@@ -81,7 +77,7 @@ uint32_t vy_legaliser_again(vy_legaliser *rw, uint32_t leaf) {
     return add_tree(rw, &e, 0);
 }
 
-/* Recursion is bounded by DEEPEST and the depth of the library's expressions. */
+/* Recursion is bounded by VY_LEGALISER_DEEPEST and the depth of the library's expressions. */
 uint32_t vy_legaliser_put(vy_legaliser *rw, uint32_t tree) {
     if (tree == VY_NONE)
         return VY_NONE;
@@ -129,7 +125,7 @@ uint32_t vy_legaliser_node(vy_legaliser *rw, vy_expr e) {
     uint32_t *operands[3] = {e.kind == VY_EXPR_OP ? &e.a : &e.b, &e.b, &e.c};
     unsigned depth = 0;
     for (int i = 0; i < 3; i++) {
-        if (depth_of(rw, *operands[i]) >= DEEPEST)
+        if (depth_of(rw, *operands[i]) >= VY_LEGALISER_DEEPEST)
             *operands[i] = vy_legaliser_leaf(rw, *operands[i], "deep");
         if (depth_of(rw, *operands[i]) > depth)
             depth = depth_of(rw, *operands[i]);
@@ -309,10 +305,6 @@ uint32_t vy_legaliser_named(vy_legaliser *rw, const char *name, uint32_t tree) {
 
 /* ---- expressions of the program ---- */
 
-static vyre_type operand_type(const vyre_program *p, const vy_expr *e) {
-    return (vyre_type)p->exprs.items[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
-}
-
 static int is_param(const vy_legaliser *rw, uint32_t variable) {
     return variable - rw->copy.entry->first_variable < rw->from->param_count;
 }
@@ -353,7 +345,7 @@ uint32_t vy_legaliser_lower(vy_legaliser *rw, uint32_t root) {
         uint32_t trees[3] = {vy_legaliser_lower(rw, e.a), vy_legaliser_lower(rw, e.b), vy_legaliser_lower(rw, e.c)};
         if (rw->copy.draft.failed || rw->status != VYRE_OK)
             return VY_NONE;
-        return rw->phase->op(rw, &rw->from->exprs.items[root], operand_type(rw->from, &e), trees);
+        return rw->phase->op(rw, &rw->from->exprs.items[root], vy_legaliser_operand_type(rw->from, &e), trees);
     }
     default:
         return add_tree(rw, &e, 0);
@@ -366,12 +358,12 @@ static int is_kept(const vy_legaliser *rw, uint32_t root, unsigned depth) {
         return 1;
     const vy_expr *e = &rw->from->exprs.items[root];
     vyre_type type = (vyre_type)e->type;
-    int is_same = rw->phase->carrier(rw, type) == type && depth < DEEPEST;
+    int is_same = rw->phase->carrier(rw, type) == type && depth < VY_LEGALISER_DEEPEST;
     if (e->kind == VY_EXPR_LOAD)
         return is_same && is_kept(rw, e->b, depth + 1) && is_kept(rw, e->c, depth + 1);
     if (e->kind != VY_EXPR_OP)
         return is_same;
-    return is_same && rw->phase->keeps(rw, e, operand_type(rw->from, e)) && is_kept(rw, e->a, depth + 1) &&
+    return is_same && rw->phase->keeps(rw, e, vy_legaliser_operand_type(rw->from, e)) && is_kept(rw, e->a, depth + 1) &&
            is_kept(rw, e->b, depth + 1) && is_kept(rw, e->c, depth + 1);
 }
 
@@ -552,14 +544,19 @@ static void statement(vy_legaliser *rw, uint32_t index) {
 }
 
 static void block(vy_legaliser *rw, uint32_t first, uint32_t end) {
-    for (uint32_t i = first; i < end && !rw->copy.draft.failed && rw->status == VYRE_OK;
-         i = rw->from->stmts.items[i].end)
+    for (uint32_t i = first, next; i < end && !rw->copy.draft.failed && rw->status == VYRE_OK; i = next) {
+        next = rw->phase->declare ? i : vy_legaliser_copy_run(rw, i, end);
+        if (next > i)
+            continue;
+        next = rw->from->stmts.items[i].end;
         statement(rw, i);
+    }
 }
 
 /* ---- the phase ---- */
 
 static vyre_status write_program(vy_legaliser *rw, vyre_program **out) {
+    rw->copy.keeps_names = !rw->phase->declare;
     vyre_status status = vy_copy_start(&rw->copy, rw->from, vy_name_text(rw->from, rw->from->name), rw->error);
     if (status != VYRE_OK)
         return status;
@@ -571,6 +568,7 @@ static vyre_status write_program(vy_legaliser *rw, vyre_program **out) {
         vy_copy_buffers(&rw->copy, 0);
         vy_copy_arrays(&rw->copy);
         vy_copy_grid(&rw->copy);
+        vy_legaliser_find_others(rw);
     }
     block(rw, rw->copy.entry->first_stmt, rw->copy.entry->end_stmt);
     if (rw->status != VYRE_OK)
@@ -598,6 +596,7 @@ vyre_status vy_legaliser_run(const vyre_program *program, const vy_legaliser_pha
     vy_copy_discard(&rw.copy);
     VY_VECTOR_FREE(&rw.trees);
     VY_VECTOR_FREE(&rw.depths);
+    VY_VECTOR_FREE(&rw.others);
     vy_release(maps, size);
     return status;
 }

@@ -40,6 +40,10 @@ typedef struct vy_legaliser_phase {
     int (*statement)(vy_legaliser *rw, uint32_t stmt);
 } vy_legaliser_phase;
 
+/* A tree that has grown this deep is bound to a variable, so that no expression of the result is deeper than the language allows, whatever the
+ * library adds to it. */
+enum { VY_LEGALISER_DEEPEST = 64 };
+
 /* A tree that stands for two (a = the low half, b = the high one) and is never put itself. */
 enum { VY_LEGALISER_PAIR = VY_EXPR_KIND_COUNT };
 
@@ -50,11 +54,13 @@ struct vy_legaliser {
     uint64_t exact;
     uint32_t native; /* the narrow floats that are held as they are: bits 1 << vyre_type */
     vy_copy copy;
-    VY_VECTOR(vy_expr) trees;  /* operands are trees; variables and memories are the draft's */
-    VY_VECTOR(uint8_t) depths; /* of trees */
-    uint32_t *bound;           /* by variable of the library: its tree */
-    uint32_t fresh;            /* numbers of new names */
-    vyre_status status;        /* the first refusal; memory is noted in the draft */
+    VY_VECTOR(vy_expr) trees;   /* operands are trees; variables and memories are the draft's */
+    VY_VECTOR(uint8_t) depths;  /* of trees */
+    VY_VECTOR(uint32_t) others; /* the statements that are not copied as they are, in order */
+    uint32_t next_other;
+    uint32_t *bound;    /* by variable of the library: its tree */
+    uint32_t fresh;     /* numbers of new names */
+    vyre_status status; /* the first refusal; memory is noted in the draft */
     vyre_error *error;
 };
 
@@ -64,6 +70,11 @@ vyre_status vy_legaliser_run(const vyre_program *program, const vy_legaliser_pha
 
 static inline int vy_legaliser_has(const vy_legaliser *rw, vyre_numeric numeric) {
     return rw->exact >> numeric & 1;
+}
+
+/* The original type of the operands of an op (for select: of the arms). */
+static inline vyre_type vy_legaliser_operand_type(const vyre_program *p, const vy_expr *e) {
+    return (vyre_type)p->exprs.items[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
 }
 
 /* ---- trees ---- */
@@ -111,6 +122,11 @@ uint32_t vy_legaliser_put(vy_legaliser *rw, uint32_t tree);
 
 /* The statements [first, end) of the program as the body of an open block, whose scope was opened at `mark` (vy_copy_open). */
 void vy_legaliser_body(vy_legaliser *rw, uint32_t first, uint32_t end, uint32_t mark);
+
+/* For phases that declare all as it is (legal_plain.c): notes the statements of the entry that may not stay as they are. */
+void vy_legaliser_find_others(vy_legaliser *rw);
+/* Copies the statements from `first` on that are not noted. Returns where it stopped, `end` at most. */
+uint32_t vy_legaliser_copy_run(vy_legaliser *rw, uint32_t first, uint32_t end);
 
 /* Notes that the program cannot be rewritten; returns VY_NONE. */
 uint32_t vy_legaliser_refuse(vy_legaliser *rw, const char *what, vyre_type type);

@@ -21,54 +21,71 @@ static const vyre_pass behind[] = {PASS(FOLD), PASS(UNROLL), PASS(FOLD),  PASS(S
                                    PASS(FOLD), PASS(VALUES), PASS(RANGE), PASS(STRENGTH), PASS(DEAD)};
 #undef PASS
 
+/* A pass and passes, on trust (optimize.h) or not. */
+static vyre_status unroll_far(const vyre_program *program, int trusts, vyre_program **out, uint64_t *changes,
+                              vyre_error *error) {
+    int was_refused;
+    return trusts ? vy_pass_step(VYRE_PASS_UNROLL, program, &vy_rules_far, out, changes, error)
+                  : vy_pass_run(VYRE_PASS_UNROLL, program, &vy_rules_far, out, changes, &was_refused, error);
+}
+
+static vyre_status run_passes(const vyre_program *program, const vyre_optimize_options *options, const vy_rules *rules,
+                              int trusts, vyre_program **out, vyre_error *error) {
+    return trusts ? vy_optimize_step(program, options, rules, out, error)
+                  : vy_optimize_by(program, options, rules, out, NULL, error);
+}
+
 /* Unrolls far, so that arrays become variables. What that leaves to do the driver's compiler does. */
-static vyre_status unroll(vyre_program *program, vyre_program **out, vyre_error *error) {
+static vyre_status unroll(vyre_program *program, int trusts, vyre_program **out, vyre_error *error) {
     const vyre_optimize_options rest = {.passes = behind, .pass_count = sizeof behind / sizeof *behind};
     vyre_program *unrolled, *made;
     uint64_t changes;
-    int was_refused;
     *out = NULL;
-    vyre_status status =
-        vy_pass_run(VYRE_PASS_UNROLL, program, &vy_rules_far, &unrolled, &changes, &was_refused, error);
+    vyre_status status = unroll_far(program, trusts, &unrolled, &changes, error);
     if (status != VYRE_OK)
         return status;
-    if (!changes) {
-        status = vy_scalars(unrolled, out, error);
-        vyre_program_release(unrolled);
-        return status;
-    }
-    status = vy_optimize_by(unrolled, &rest, &vy_rules_far, &made, NULL, error);
+    made = changes ? NULL : vyre_program_retain(unrolled);
+    if (changes)
+        status = run_passes(unrolled, &rest, &vy_rules_far, trusts, &made, error);
     vyre_program_release(unrolled);
-    if (status != VYRE_OK)
-        return status;
-    status = vy_scalars(made, out, error);
+    if (status == VYRE_OK)
+        status = vy_scalars(made, out, error);
     vyre_program_release(made);
     return status;
 }
 
-static vyre_status optimise(vyre_program *program, vyre_program **out, vyre_error *error) {
+static vyre_status optimise(vyre_program *program, int trusts, vyre_program **out, vyre_error *error) {
     const vyre_optimize_options everything = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
     vyre_program *optimised;
-    vyre_status status = vyre_program_optimize(program, &everything, &optimised, NULL, error);
+    *out = NULL;
+    vyre_status status = run_passes(program, &everything, &vy_rules_sound, trusts, &optimised, error);
     if (status != VYRE_OK)
         return status;
-    status = unroll(optimised, out, error);
+    status = unroll(optimised, trusts, out, error);
     vyre_program_release(optimised);
     return status;
 }
 
-static vyre_status lower(vyre_program *program, const vy_ptx_prepare_options *options, vyre_program **legal,
-                         vyre_error *error) {
+static vyre_status lower_by(vyre_program *program, const vy_ptx_prepare_options *options, int trusts,
+                            vyre_program **legal, vyre_error *error) {
     vy_legal_target target = vy_ptx_target(options->architecture, options->cancellable);
     vyre_program *optimised;
-    vyre_status status = optimise(program, &optimised, error);
+    vyre_status status = optimise(program, trusts, &optimised, error);
     if (status != VYRE_OK)
         return status;
     target.exact &= ~options->inexact;
     target.aligned_buffers = options->aligned;
-    status = vy_legalise(optimised, &target, legal, error);
+    status = vy_legalise_step(optimised, &target, legal, error);
     vyre_program_release(optimised);
     return status;
+}
+
+/* The validator sees the result alone. Where it does not like that, it looks at every pass, so that one that shows an error or goes over a
+ * limit is left out. */
+static vyre_status lower(vyre_program *program, const vy_ptx_prepare_options *options, vyre_program **legal,
+                         vyre_error *error) {
+    vyre_status status = lower_by(program, options, 1, legal, error);
+    return status == VYRE_LIMIT ? lower_by(program, options, 0, legal, error) : status;
 }
 
 vyre_status vy_ptx_prepare(vyre_program *program, const vy_ptx_prepare_options *options, vy_ptx_prepared *out,

@@ -17,7 +17,7 @@ typedef struct vy_ptx_prepare_options {
 } vy_ptx_prepare_options;
 
 typedef struct vy_ptx_prepared {
-    vyre_program *program; /* legal; one reference */
+    vyre_program *program; /* legal, without a fingerprint; one reference */
     uint32_t
         factor; /* invocations of the original that one handles; 1: it is not widened, and there is no other param */
     const char *reason; /* why the factor is 1, a static sentence; NULL if it is more */

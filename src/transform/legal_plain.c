@@ -1,0 +1,112 @@
+/* What a phase of legalisation (legal_rewrite.h) leaves as it is, which is most of a program: it is found before, and copied in a row.
+ *
+ * What must stay true: a statement is plain only if lowering it would write the same. What is said here is less than what could be said: whatever is not plain is
+ * lowered. */
+#include "ir/eval.h"
+#include "ir/validate/check.h"
+#include "transform/legal_rewrite.h"
+
+/* Whether vy_legaliser_fold certainly has nothing to say: what it looks for are literals, of which it knows few. */
+static int is_unfolded(const vyre_program *p, const vy_expr *e) {
+    const uint32_t operands[3] = {e->a, e->b, e->c};
+    int literals = 0, count = 0;
+    for (int i = 0; i < 3 && operands[i] != VY_NONE; i++, count++) {
+        const vy_expr *operand = &p->exprs.items[operands[i]];
+        literals += operand->kind == VY_EXPR_LITERAL;
+        if (operand->kind == VY_EXPR_LITERAL && (operand->bits <= 1 || operand->bits == UINT32_MAX))
+            return 0;
+    }
+    return literals < count && (e->op != VYRE_OP_SELECT || p->exprs.items[e->a].kind != VY_EXPR_LITERAL);
+}
+
+/* Whether values of a type are held as they are. Narrow types are held in others, or written in several ways. */
+static int is_plain_type(const vy_legaliser *rw, uint8_t type) {
+    return (type == VYRE_TYPE_BOOL || vy_type_layouts[type].bits >= 32) &&
+           rw->phase->carrier(rw, (vyre_type)type) == type;
+}
+
+/* Whether a node is lowered to itself if its operands are. */
+static int is_plain(const vy_legaliser *rw, const vy_expr *e) {
+    if (!is_plain_type(rw, e->type))
+        return 0;
+    return e->kind != VY_EXPR_OP ||
+           (is_unfolded(rw->from, e) && rw->phase->keeps(rw, e, vy_legaliser_operand_type(rw->from, e)));
+}
+
+static int are_plain(const vy_legaliser *rw, uint32_t first, uint32_t end) {
+    if (end - first > VY_LEGALISER_DEEPEST)
+        return 0;
+    for (uint32_t i = first; i < end; i++)
+        if (!is_plain(rw, &rw->from->exprs.items[i]))
+            return 0;
+    return 1;
+}
+
+/* Whether a statement is written as it is, but for what is in its blocks. */
+static int is_plain_stmt(const vy_legaliser *rw, const vy_stmt *s) {
+    const vyre_program *p = rw->from;
+    switch ((vy_stmt_kind)s->kind) {
+    case VY_STMT_LET:
+    case VY_STMT_VAR:
+    case VY_STMT_FOR:
+        if (!is_plain_type(rw, p->variables.items[s->variable].type))
+            return 0;
+        break;
+    case VY_STMT_STORE:
+        if (!is_plain_type(rw, p->memories.items[s->memory].type) ||
+            !(vy_type_layouts[p->memories.items[s->memory].type].classes & VYRE_CLASS_INTEGER))
+            return 0;
+        break;
+    case VY_STMT_ASSIGN:
+    case VY_STMT_IF:
+    case VY_STMT_WHILE:
+    case VY_STMT_REGION:
+    case VY_STMT_BREAK:
+    case VY_STMT_CONTINUE:
+    case VY_STMT_BARRIER:
+        break;
+    default:
+        return 0;
+    }
+    uint32_t first = vy_stmt_exprs_first(p, s);
+    return are_plain(rw, first, vy_stmt_exprs_end(p, s, first));
+}
+
+void vy_legaliser_find_others(vy_legaliser *rw) {
+    for (uint32_t i = rw->copy.entry->first_stmt; i < rw->copy.entry->end_stmt && !rw->copy.draft.failed; i++) {
+        if (is_plain_stmt(rw, &rw->from->stmts.items[i]))
+            continue;
+        uint32_t *slot = VY_PUSH(&rw->others);
+        rw->copy.draft.failed |= !slot;
+        if (slot)
+            *slot = i;
+    }
+}
+
+/* What is lowered is at the place of its statement, all of it: so is what is copied. */
+static void place_exprs(vy_legaliser *rw, uint32_t first, uint32_t end, uint32_t at) {
+    vyre_program *made = rw->copy.draft.program;
+    for (uint32_t i = first; i < end; i++) {
+        const vy_stmt *s = &rw->from->stmts.items[i];
+        uint32_t expr = vy_stmt_exprs_first(rw->from, s), count = vy_stmt_exprs_end(rw->from, s, expr) - expr;
+        for (uint32_t k = 0; k < count; k++)
+            made->expr_positions.items[at++] = vy_stmt_position(rw->from, i);
+    }
+}
+
+uint32_t vy_legaliser_copy_run(vy_legaliser *rw, uint32_t first, uint32_t end) {
+    const vy_stmt *stmts = rw->from->stmts.items;
+    vy_draft *draft = &rw->copy.draft;
+    while (rw->next_other < rw->others.count && rw->others.items[rw->next_other] < first)
+        rw->next_other++;
+    uint32_t stop = rw->next_other < rw->others.count ? rw->others.items[rw->next_other] : end, next = first;
+    while (next < end && stmts[next].end <= stop)
+        next = stmts[next].end;
+    if (next == first)
+        return first;
+    uint32_t at = draft->program->exprs.count;
+    vy_draft_copy_stmts(draft, rw->from, first, next, rw->copy.variables, rw->copy.memories, NULL);
+    if (draft->keep_positions && !draft->failed)
+        place_exprs(rw, first, next, at);
+    return next;
+}
