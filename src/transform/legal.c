@@ -10,14 +10,10 @@
 #include "transform/legal_meet.h"
 #include "transform/legal_phase.h"
 
-static uint32_t types_of(const vyre_program *p) {
-    return vy_legal_uses_of(p).types;
-}
-
 static vyre_status run_phase(const vyre_program *program, const vy_legaliser_phase *phase, const vy_legal_text *texts,
-                             uint64_t exact, vyre_program **out, vyre_error *error) {
+                             vy_legal_uses uses, uint64_t exact, vyre_program **out, vyre_error *error) {
     vy_legal_library library;
-    vyre_status status = vy_legal_library_read(&library, texts, vy_legal_uses_of(program), exact, error);
+    vyre_status status = vy_legal_library_read(&library, texts, uses, exact, error);
     *out = NULL;
     if (status == VYRE_OK)
         status = vy_legaliser_run(program, phase, &library, exact, out, error);
@@ -67,28 +63,32 @@ static vyre_status run_guard(const vyre_program *program, const vy_legal_target 
 static vyre_status run_narrow(const vyre_program *program, const vy_legal_target *target, vyre_program **out,
                               vyre_error *error) {
     const uint32_t narrow = VY_TYPE(I8) | VY_TYPE(U8) | VY_TYPE(I16) | VY_TYPE(U16) | VY_TYPE(F16) | VY_TYPE(BF16);
-    if (!(types_of(program) & narrow))
+    vy_legal_uses uses = vy_legal_uses_of(program);
+    if (!(uses.types & narrow))
         return unchanged(program, out);
-    return run_phase(program, &vy_legal_narrow, vy_legal_narrow_texts, target->exact, out, error);
+    return run_phase(program, &vy_legal_narrow, vy_legal_narrow_texts, uses, target->exact, out, error);
 }
 
 static vyre_status run_exact(const vyre_program *program, const vy_legal_target *target, vyre_program **out,
                              vyre_error *error) {
-    return run_phase(program, &vy_legal_exact, vy_legal_exact_texts, target->exact, out, error);
+    vy_legal_uses uses = vy_legal_exact_uses(program);
+    return run_phase(program, &vy_legal_exact, vy_legal_exact_texts, uses, target->exact, out, error);
 }
 
 static vyre_status run_bits(const vyre_program *program, const vy_legal_target *target, vyre_program **out,
                             vyre_error *error) {
-    if ((target->exact & VY_NUMERIC_F64) || !(types_of(program) & VY_TYPE(F64)))
+    vy_legal_uses uses = vy_legal_uses_of(program);
+    if ((target->exact & VY_NUMERIC_F64) || !(uses.types & VY_TYPE(F64)))
         return unchanged(program, out);
-    return run_phase(program, &vy_legal_bits, vy_legal_bits_texts, target->exact, out, error);
+    return run_phase(program, &vy_legal_bits, vy_legal_bits_texts, uses, target->exact, out, error);
 }
 
 static vyre_status run_pairs(const vyre_program *program, const vy_legal_target *target, vyre_program **out,
                              vyre_error *error) {
-    if ((target->exact & VY_NUMERIC(INT64)) || !(types_of(program) & (VY_TYPE(I64) | VY_TYPE(U64))))
+    vy_legal_uses uses = vy_legal_uses_of(program);
+    if ((target->exact & VY_NUMERIC(INT64)) || !(uses.types & (VY_TYPE(I64) | VY_TYPE(U64))))
         return unchanged(program, out);
-    return run_phase(program, &vy_legal_pairs, vy_legal_pairs_texts, target->exact, out, error);
+    return run_phase(program, &vy_legal_pairs, vy_legal_pairs_texts, uses, target->exact, out, error);
 }
 
 static phase *const phases[] = {run_fill,  run_end,  run_meet,  run_guard,    run_narrow,

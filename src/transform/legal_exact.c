@@ -54,8 +54,25 @@ static int is_easy(vyre_op op, vyre_type type, uint64_t literal) {
     }
 }
 
+/* Whether an op of the program is such. */
+static int is_easy_op(const vyre_program *p, const vy_expr *e) {
+    const vy_expr *b = e->b == VY_NONE ? NULL : &p->exprs.items[e->b];
+    return b && b->kind == VY_EXPR_LITERAL && is_easy((vyre_op)e->op, vy_legaliser_operand_type(p, e), b->bits);
+}
+
+vy_legal_uses vy_legal_exact_uses(const vyre_program *p) {
+    vy_legal_uses uses = {vy_legal_uses_of(p).types, 0};
+    for (uint32_t i = 0; i < p->exprs.count; i++) {
+        const vy_expr *e = &p->exprs.items[i];
+        if (e->kind == VY_EXPR_OP && !is_easy_op(p, e))
+            uses.ops |= UINT64_C(1) << e->op;
+    }
+    return uses;
+}
+
 static int keeps(const vy_legaliser *rw, const vy_expr *e, vyre_type operand) {
-    return vy_legal_replacement(rw->library, (vyre_op)e->op, (vyre_type)e->type, operand) == VY_NONE;
+    return is_easy_op(rw->from, e) ||
+           vy_legal_replacement(rw->library, (vyre_op)e->op, (vyre_type)e->type, operand) == VY_NONE;
 }
 
 static uint32_t lower_op(vy_legaliser *rw, const vy_expr *e, vyre_type operand, const uint32_t *trees) {

@@ -26,6 +26,14 @@ static int is_needed(const vy_legal_text *text, vy_legal_uses uses, uint64_t exa
            (!text->lacks || (text->lacks & ~exact)) && (text->has & exact) == text->has && !(text->without & exact);
 }
 
+/* A text with several rows is needed where any of them says so, and read once. */
+static int is_read_before(const vy_legal_text *texts, const vy_legal_text *text, vy_legal_uses uses, uint64_t exact) {
+    for (; texts < text; texts++)
+        if (texts->text == text->text && is_needed(texts, uses, exact))
+            return 1;
+    return 0;
+}
+
 vyre_status vy_legal_library_read(vy_legal_library *library, const vy_legal_text *texts, vy_legal_uses uses,
                                   uint64_t exact, vyre_error *error) {
     vy_string all = {0};
@@ -37,11 +45,15 @@ vyre_status vy_legal_library_read(vy_legal_library *library, const vy_legal_text
     for (int to = 0; to < VYRE_TYPE_COUNT; to++)
         for (int from = 0; from < VYRE_TYPE_COUNT; from++)
             library->casts[0][to][from] = library->casts[1][to][from] = UNKNOWN;
-    vy_string_add(&all, "level legal\n");
     for (const vy_legal_text *text = texts; text->text; text++)
-        if (is_needed(text, uses, exact))
+        if (is_needed(text, uses, exact) && !is_read_before(texts, text, uses, exact)) {
+            if (!all.length)
+                vy_string_add(&all, "level legal\n");
             vy_string_add(&all, text->text);
+        }
     vyre_parse_options options = {.file = "<legal>"};
+    if (!all.length && !all.failed)
+        return VYRE_OK; /* nothing is needed */
     if (all.failed)
         status = vy_fail_memory(error, "the text of the legal library");
     else

@@ -20,6 +20,9 @@
 #define VY_NUMERIC_ALL ((UINT64_C(1) << VYRE_NUMERIC_COUNT) - 1)
 #define VY_NUMERIC_F64 ((VY_NUMERIC(F64_CONVERT) << 1) - VY_NUMERIC(F64_ADD))
 
+/* What vy_legal_exact_texts are asked for: ops that need nothing, since an operand is a literal, are not counted. */
+vy_legal_uses vy_legal_exact_uses(const vyre_program *program);
+
 extern const vy_legaliser_phase vy_legal_narrow, vy_legal_exact, vy_legal_bits, vy_legal_pairs;
 extern const vy_legal_text vy_legal_narrow_texts[], vy_legal_exact_texts[], vy_legal_bits_texts[],
     vy_legal_pairs_texts[];

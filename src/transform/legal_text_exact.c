@@ -322,6 +322,7 @@ static const char f64_convert_guarded[] =
 #define DIVISIONS (VY_OP(DIV) | VY_OP(REM))
 #define SHIFTINGS (VY_OP(SHL) | VY_OP(SHR) | VY_OP(ROTL) | VY_OP(ROTR))
 #define COMPARISONS (VY_OP(EQ) | VY_OP(NE) | VY_OP(LT) | VY_OP(LE) | VY_OP(GT) | VY_OP(GE) | VY_OP(NEG) | VY_OP(ABS))
+#define CLASSES (VY_OP(IS_NAN) | VY_OP(IS_INF) | VY_OP(IS_FINITE) | VY_OP(SIGNBIT) | VY_OP(COPYSIGN))
 #define ROUNDINGS (VY_OP(FLOOR) | VY_OP(CEIL) | VY_OP(TRUNC) | VY_OP(ROUND))
 
 /* What is alike in both formats: an op that is not exact is made by bits; one that is exact but for subnormals is guarded. */
@@ -331,12 +332,24 @@ static const char f64_convert_guarded[] =
         op##_guarded_##t, VY_TYPE(T), OPS, VY_NUMERIC(T##_SUBNORMAL), VY_NUMERIC(T##_##BIT), 0                         \
     }
 #define FLOAT(T, t)                                                                                                    \
-    {bits_##t, VY_TYPE(T), 0, 0, 0, 0}, {compare_##t, VY_TYPE(T), COMPARISONS, VY_NUMERIC(T##_SUBNORMAL), 0, 0},       \
+    {canonical_##t, VY_TYPE(T), 0, 0, 0, 0}, {bitcasts_##t, VY_TYPE(T), VY_OP(BITCAST), 0, 0, 0},                      \
+        {classes_##t, VY_TYPE(T), CLASSES, 0, 0, 0}, {order_##t,                                                       \
+                                                      VY_TYPE(T),                                                      \
+                                                      COMPARISONS | VY_OP(MIN) | VY_OP(MAX),                           \
+                                                      VY_NUMERIC(T##_MIN_MAX) | VY_NUMERIC(T##_SUBNORMAL),             \
+                                                      0,                                                               \
+                                                      0},                                                              \
+        {compare_##t, VY_TYPE(T), COMPARISONS, VY_NUMERIC(T##_SUBNORMAL), 0, 0},                                       \
         {min_max_##t, VY_TYPE(T), VY_OP(MIN) | VY_OP(MAX), VY_NUMERIC(T##_MIN_MAX) | VY_NUMERIC(T##_SUBNORMAL), 0, 0}, \
         {rounds_##t, VY_TYPE(T), ROUNDINGS, VY_NUMERIC(T##_ROUND) | VY_NUMERIC(T##_SUBNORMAL), 0, 0},                  \
         {remainder_##t, VY_TYPE(T), VY_OP(REMAINDER), 0, 0, 0}, BY_BITS(T, t, add, VY_OP(ADD) | VY_OP(SUB), ADD),      \
         BY_BITS(T, t, mul, VY_OP(MUL), MUL), BY_BITS(T, t, div, VY_OP(DIV), DIV),                                      \
         BY_BITS(T, t, sqrt, VY_OP(SQRT), SQRT)
+
+/* What computes in integers shares the text of rounding. */
+#define SOFT(T)                                                                                                        \
+    (VY_NUMERIC(T##_ADD) | VY_NUMERIC(T##_MUL) | VY_NUMERIC(T##_DIV) | VY_NUMERIC(T##_SQRT) | VY_NUMERIC(T##_FMA) |    \
+     VY_NUMERIC(T##_SUBNORMAL) | VY_NUMERIC(T##_CONVERT))
 
 const vy_legal_text vy_legal_exact_texts[] = {
     {divide_8, VY_TYPE(I8) | VY_TYPE(U8), DIVISIONS, VY_NUMERIC(INT_DIV), VY_NUMERIC(INT8), 0},
@@ -347,8 +360,11 @@ const vy_legal_text vy_legal_exact_texts[] = {
     {shift_16, VY_TYPE(I16) | VY_TYPE(U16), SHIFTINGS, VY_NUMERIC(SHIFT), VY_NUMERIC(INT16), 0},
     {shift_32, VY_TYPE(I32) | VY_TYPE(U32), SHIFTINGS, VY_NUMERIC(SHIFT), 0, 0},
     {shift_64, VY_TYPE(I64) | VY_TYPE(U64), SHIFTINGS, VY_NUMERIC(SHIFT), VY_NUMERIC(INT64), 0},
-    {soft_f32, VY_TYPE(F32) | VY_TYPE(I64) | VY_TYPE(U64) | VY_TYPE(F64), 0, 0, 0, 0},
-    {soft_f64, VY_TYPE(F64), 0, 0, 0, 0},
+    {soft_f32, VY_TYPE(F32), 0, SOFT(F32), 0, 0},
+    {soft_f32, VY_TYPE(F32), VY_OP(REMAINDER), 0, 0, 0},
+    {soft_f32, VY_TYPE(I64) | VY_TYPE(U64) | VY_TYPE(F64), VY_OP(CAST), 0, 0, 0},
+    {soft_f64, VY_TYPE(F64), 0, SOFT(F64), 0, 0},
+    {soft_f64, VY_TYPE(F64), VY_OP(CAST) | VY_OP(REMAINDER), 0, 0, 0},
     FLOAT(F32, f32),
     FLOAT(F64, f64),
     {soft_fma_f32, VY_TYPE(F32), VY_OP(FMA), VY_NUMERIC(F32_FMA) | SUBNORMAL, 0, 0},

@@ -108,19 +108,28 @@ typedef struct optimizer {
     const vy_rules *rules;
     trust trust, result; /* of each pass; of the last */
     vyre_optimize_report report;
-    vyre_program *program; /* so far */
+    vyre_program *program;             /* so far */
+    uint32_t version;                  /* of it, from 1 on */
+    uint32_t idle_at[VYRE_PASS_COUNT]; /* the version in which a pass found nothing to do: it need not look again */
 } optimizer;
 
 static vyre_status run_pass(optimizer *o, vyre_pass pass, uint64_t *changes, vyre_error *error) {
-    vyre_program *made;
+    vyre_program *made = NULL;
     vyre_pass_run run = {.pass = pass};
     uint64_t start = vy_clock_now();
-    vyre_status status = run_step(pass, o->program, o->rules, o->trust, &made, &run.changes, &run.was_refused, error);
+    vyre_status status = VYRE_OK;
+    if (o->idle_at[pass] == o->version)
+        made = vyre_program_retain(o->program);
+    else
+        status = run_step(pass, o->program, o->rules, o->trust, &made, &run.changes, &run.was_refused, error);
     if (status != VYRE_OK)
         return status;
     run.nanoseconds = vy_clock_now() - start;
     vyre_program_release(o->program);
     o->program = made;
+    o->version += run.changes != 0;
+    if (!run.changes && !run.was_refused)
+        o->idle_at[pass] = o->version;
     run.statements = made->stmts.count;
     run.expressions = made->exprs.count;
     o->report.passes[pass].runs++;
@@ -161,6 +170,7 @@ static vyre_status check_options(const vyre_optimize_options *options, vyre_erro
 static vyre_status run_all(optimizer *o, const vyre_program *program, vyre_error *error) {
     const pipeline given = {o->options->passes, o->options->pass_count, 1};
     o->report = (vyre_optimize_report){0};
+    o->version++; /* none found nothing in this one */
     vyre_status status = vyre_program_inline(program, &o->program, error);
     if (status != VYRE_OK)
         return status;

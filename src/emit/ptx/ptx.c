@@ -40,42 +40,37 @@ vy_legal_target vy_ptx_target(uint32_t architecture, int cancellable) {
 
 enum { LINE = 256 };
 
-static int is_of_texts(const char *format) {
-    while ((format = strchr(format, '%')) != NULL && format[1] == 's')
-        format += 2;
-    return format == NULL;
-}
-
-/* vsnprintf of a format with %s alone, which most lines have: the length, cut at the end of the line. */
-static size_t put_texts(char line[LINE], const char *format, va_list args) {
+/* vsnprintf of a format with %s alone, which most lines have: the length, `room` at most. SIZE_MAX if the format has anything else. */
+static size_t put_texts(char *line, size_t room, const char *format, va_list args) {
     size_t length = 0;
-    for (; *format; format++) {
-        int is_text = *format == '%';
-        const char *text = is_text ? va_arg(args, const char *) : format;
-        size_t more = is_text ? strlen(text) : strcspn(format, "%");
-        format += is_text ? 1 : more - 1;
-        more = more < LINE - 1 - length ? more : LINE - 1 - length;
-        memcpy(line + length, text, more);
-        length += more;
+    for (; *format && length < room; format++) {
+        if (*format != '%') {
+            line[length++] = *format;
+            continue;
+        }
+        if (*++format != 's')
+            return SIZE_MAX;
+        for (const char *text = va_arg(args, const char *); *text && length < room; text++)
+            line[length++] = *text;
     }
     return length;
 }
 
 void vy_ptx_write(vy_ptx *e, const char *format, ...) {
-    char line[LINE];
-    va_list args;
+    enum { ROOM = LINE - 1 };
+    char line[1 + LINE + 2] = "\t";
+    va_list args, again;
     va_start(args, format);
-    size_t length;
-    if (is_of_texts(format)) {
-        length = put_texts(line, format, args);
-    } else {
-        int wanted = vsnprintf(line, sizeof line, format, args);
-        length = wanted < 0 ? 0 : (size_t)wanted < sizeof line ? (size_t)wanted : sizeof line - 1;
+    va_copy(again, args);
+    size_t length = put_texts(line + 1, ROOM, format, args);
+    if (length == SIZE_MAX) {
+        int wanted = vsnprintf(line + 1, LINE, format, again);
+        length = wanted < 0 ? 0 : wanted < ROOM ? (size_t)wanted : ROOM;
     }
+    va_end(again);
     va_end(args);
-    vy_string_char(e->out, '\t');
-    vy_string_append(e->out, line, length);
-    vy_string_append(e->out, ";\n", 2);
+    memcpy(line + 1 + length, ";\n", 2);
+    vy_string_append(e->out, line, length + 3);
 }
 
 uint32_t vy_ptx_label(vy_ptx *e) {

@@ -51,34 +51,41 @@ static int64_t extended(vyre_type type, uint64_t bits) {
     return (int64_t)(bits << unused) >> unused;
 }
 
+/* A number, and a NUL: not by snprintf, for there are thousands. */
+static inline void write_number(uint64_t number, unsigned base, char *text) {
+    char digits[24];
+    unsigned count = 0;
+    do
+        digits[count++] = "0123456789abcdef"[number % base];
+    while (number /= base);
+    while (count)
+        *text++ = digits[--count];
+    *text = 0;
+}
+
 static void write_literal(vy_ptx_value v, char *text) {
     vyre_type type = (vyre_type)v.type;
+    int is_signed = vyre_type_class(type) == VYRE_CLASS_SIGNED;
     if (type == VYRE_TYPE_BOOL)
-        snprintf(text, VY_PTX_NAME, "%s", v.bits ? "-1" : "0");
+        memcpy(text, v.bits ? "-1" : "0", v.bits ? 3 : 2);
     else if (type == VYRE_TYPE_F32)
         snprintf(text, VY_PTX_NAME, "0f%08" PRIX64, v.bits);
     else if (type == VYRE_TYPE_F64)
         snprintf(text, VY_PTX_NAME, "0d%016" PRIX64, v.bits);
-    else if (vyre_type_class(type) == VYRE_CLASS_SIGNED && extended(type, v.bits) != INT64_MIN)
+    else if (is_signed && extended(type, v.bits) < 0 && extended(type, v.bits) != INT64_MIN)
         snprintf(text, VY_PTX_NAME, "%" PRId64, extended(type, v.bits));
-    else if (v.bits < 1 << 20)
-        snprintf(text, VY_PTX_NAME, "%" PRIu64, v.bits);
-    else
-        snprintf(text, VY_PTX_NAME, "0x%" PRIx64, v.bits);
+    else if (v.bits < 1 << 20 || (is_signed && extended(type, v.bits) >= 0))
+        write_number(v.bits, 10, text);
+    else {
+        memcpy(text, "0x", 2);
+        write_number(v.bits, 16, text + 2);
+    }
 }
 
-/* %, a letter and the number: not by snprintf, for there are thousands. */
 static void write_register(char letter, uint32_t number, char *text) {
-    char digits[10];
-    unsigned count = 0;
-    do
-        digits[count++] = (char)('0' + number % 10);
-    while (number /= 10);
-    *text++ = '%';
-    *text++ = letter;
-    while (count)
-        *text++ = digits[--count];
-    *text = 0;
+    text[0] = '%';
+    text[1] = letter;
+    write_number(number, 10, text + 2);
 }
 
 const char *vy_ptx_name(vy_ptx *e, vy_ptx_value v) {
