@@ -1,4 +1,4 @@
-/* Structured statements and the ways out of them. All of it ends: a `for` makes few trips by its bounds, a `while` burns fuel. */
+/* Structured statements and the ways out of them. All of it ends: a `for` makes few trips by its bounds, a `while` burns fuel or counts to an end that is near. */
 #include "generate/gen.h"
 #include "ir/eval.h"
 
@@ -90,12 +90,22 @@ static uint32_t bound(vy_gen *g, vyre_type type, int uniform, unsigned depth) {
     return uniform ? vy_gen_uniform_expr(g, type, depth) : vy_gen_expr(g, type, depth);
 }
 
+static int is_signed_type(vyre_type type) {
+    return vy_type_layouts[type].classes == VYRE_CLASS_SIGNED;
+}
+
+static uint64_t lowest_of(vyre_type type) {
+    return is_signed_type(type) ? UINT64_C(1) << (vy_type_layouts[type].bits - 1) : 0;
+}
+
+static uint64_t highest_of(vyre_type type) {
+    return is_signed_type(type) ? lowest_of(type) - 1 : vy_type_layouts[type].mask;
+}
+
 /* Literals at the ends of the type or near zero, either direction, sometimes the wrong one. */
 static for_bounds literal_bounds(vy_gen *g, vyre_type type) {
-    const vy_type_layout *layout = &vy_type_layouts[type];
-    int is_signed = layout->classes == VYRE_CLASS_SIGNED;
-    uint64_t lowest = is_signed ? UINT64_C(1) << (layout->bits - 1) : 0;
-    uint64_t highest = is_signed ? lowest - 1 : layout->mask;
+    int is_signed = is_signed_type(type);
+    uint64_t lowest = lowest_of(type), highest = highest_of(type);
     unsigned trips = vy_gen_below(g, 5), stride = 1 + vy_gen_below(g, 7);
     uint64_t reach = (uint64_t)trips * stride;
     for_bounds made = {.step = VY_NONE, .trips = trips};
@@ -259,12 +269,151 @@ int vy_gen_for(vy_gen *g) {
     return 1;
 }
 
+/* ---- counted by hand ----
+ *
+ *     var v = …
+ *     var n = FROM
+ *     while n < TO { n = n + STEP, v = rotl(v, 5) ^ n … }
+ *
+ * What compilers that count trips may get wrong: far steps, ways over half of the range, what wraps, and the number from before the step. Never more than seven trips. */
+
+typedef struct counting {
+    vyre_type type;
+    vyre_op goes_on;
+    uint64_t step;
+    uint32_t variable; /* of the end; VY_NONE: the literal `end` */
+    uint64_t end;
+    uint32_t from;
+} counting;
+
+static uint32_t end_of(vy_gen *g, const counting *c) {
+    return c->variable == VY_NONE ? vy_draft_literal(&g->draft, c->type, c->end)
+                                  : vy_draft_variable(&g->draft, c->variable);
+}
+
+static void name_end(vy_gen *g, counting *c, uint32_t value, int uniform) {
+    c->variable = vy_draft_let(&g->draft, vy_gen_name(g, 'e'), c->type, value);
+    vy_gen_declare(g, c->variable, c->type, 0, uniform);
+}
+
+/* Some steps away from a number: a few by a literal, or as many as a value of the invocation says. */
+static uint32_t steps_before(vy_gen *g, const counting *c, uint32_t number, int uniform) {
+    uint32_t steps = vy_gen_chance(g, 1, 3) ? vy_draft_literal(&g->draft, c->type, vy_gen_below(g, 6))
+                                            : vy_gen_with(g, VYRE_OP_AND, c->type, bound(g, c->type, uniform, 1), 3);
+    steps = vy_gen_with(g, VYRE_OP_MUL, c->type, steps, c->step);
+    return vy_draft_op(&g->draft, VYRE_OP_SUB, c->type, number, steps, VY_NONE);
+}
+
+/* To a number that is met, however often the way there wraps. */
+static void count_to_meet(vy_gen *g, counting *c, int uniform) {
+    const vy_type_layout *layout = &vy_type_layouts[c->type];
+    uint64_t far = (UINT64_C(1) << (layout->bits - 2)) + vy_gen_below(g, 8);
+    uint64_t near = 1 + vy_gen_below(g, 3), step = vy_gen_chance(g, 2, 3) ? far : near;
+    c->goes_on = VYRE_OP_NE;
+    c->step = vy_gen_chance(g, 1, 2) ? step : 0 - step;
+    c->end = vy_gen_chance(g, 1, 2) ? lowest_of(c->type) + vy_gen_below(g, 5) : vy_gen_below(g, 200);
+    if (vy_gen_chance(g, 1, 2))
+        name_end(g, c, bound(g, c->type, uniform, 2), uniform);
+    c->from = steps_before(g, c, end_of(g, c), uniform);
+}
+
+/* From anywhere, by steps of a quarter of the range, to an end behind which there is room for one. */
+static void count_far(vy_gen *g, counting *c, int uniform) {
+    uint64_t quarter = UINT64_C(1) << (vy_type_layouts[c->type].bits - 2), step = quarter - vy_gen_below(g, 8);
+    int is_up = (int)vy_gen_below(g, 2), is_strict = (int)vy_gen_below(g, 2);
+    c->goes_on = is_up ? (is_strict ? VYRE_OP_LT : VYRE_OP_LE) : (is_strict ? VYRE_OP_GT : VYRE_OP_GE);
+    c->step = is_up ? step : 0 - step;
+    c->end = vy_gen_below(g, 3);
+    c->end = is_up ? highest_of(c->type) - step - c->end : lowest_of(c->type) + step + c->end;
+    if (vy_gen_chance(g, 1, 2)) {
+        uint32_t end = vy_gen_with(g, VYRE_OP_SHR, c->type, bound(g, c->type, uniform, 2), 1);
+        if (!is_up && !is_signed_type(c->type))
+            end = vy_gen_with(g, VYRE_OP_OR, c->type, end, quarter);
+        name_end(g, c, end, uniform);
+    }
+    c->from = vy_gen_chance(g, 1, 3)
+                  ? vy_draft_literal(&g->draft, c->type, is_up ? lowest_of(c->type) : highest_of(c->type))
+                  : bound(g, c->type, uniform, 2);
+}
+
+/* From near an end of the range, over it. */
+static void count_to_wrap(vy_gen *g, counting *c, int uniform) {
+    uint64_t step = 1 + vy_gen_below(g, 7);
+    int is_up = (int)vy_gen_below(g, 2), is_strict = (int)vy_gen_below(g, 2);
+    uint64_t last = is_up ? highest_of(c->type) : lowest_of(c->type);
+    c->goes_on = is_up ? (is_strict ? VYRE_OP_GT : VYRE_OP_GE) : (is_strict ? VYRE_OP_LT : VYRE_OP_LE);
+    c->step = is_up ? step : 0 - step;
+    c->end = last - 8 * c->step;
+    c->from = steps_before(g, c, vy_draft_literal(&g->draft, c->type, last), uniform);
+}
+
+static uint32_t goes_on(vy_gen *g, const counting *c, uint32_t variable) {
+    uint32_t now = vy_draft_variable(&g->draft, variable), end = end_of(g, c);
+    return vy_draft_op(&g->draft, c->goes_on, VYRE_TYPE_BOOL, now, end, VY_NONE);
+}
+
+static void step_on(vy_gen *g, const counting *c, uint32_t variable) {
+    uint32_t now = vy_draft_variable(&g->draft, variable);
+    int is_taken = vy_gen_chance(g, 1, 2);
+    now = vy_gen_with(g, is_taken ? VYRE_OP_SUB : VYRE_OP_ADD, c->type, now, is_taken ? 0 - c->step : c->step);
+    vy_draft_assign(&g->draft, variable, now);
+}
+
+static void break_unless(vy_gen *g, uint32_t test) {
+    vy_draft_if(&g->draft, vy_draft_op(&g->draft, VYRE_OP_LNOT, VYRE_TYPE_BOOL, test, VY_NONE, VY_NONE));
+    vy_draft_simple(&g->draft, VY_STMT_BREAK);
+    vy_draft_end(&g->draft);
+}
+
+static void write_counted(vy_gen *g, int uniform) {
+    counting c = {.type = vy_gen_integer_type(g), .variable = VY_NONE};
+    uint32_t form = vy_gen_below(g, 3), way = vy_gen_below(g, uniform ? 3 : 5), old;
+    g->left -= 3;
+    uint32_t counter = vy_draft_var(&g->draft, vy_gen_name(g, 'v'), c.type, vy_gen_expr(g, c.type, 1));
+    vy_gen_declare(g, counter, c.type, 1, 0);
+    if (form == 0)
+        count_to_meet(g, &c, uniform);
+    else if (form == 1)
+        count_far(g, &c, uniform);
+    else
+        count_to_wrap(g, &c, uniform);
+    uint32_t n = vy_draft_var(&g->draft, vy_gen_name(g, 'n'), c.type, c.from);
+    vy_gen_declare(g, n, c.type, 0, uniform);
+    vy_draft_while(&g->draft, way < 3 ? goes_on(g, &c, n) : vy_draft_literal(&g->draft, VYRE_TYPE_BOOL, 1));
+    switch (way) {
+    case 0: /* nothing in the body can leave out the step */
+        step_on(g, &c, n);
+        count_trip(g, counter, c.type, n);
+        write_loop_body(g, uniform, 6);
+        break;
+    case 3:
+        count_trip(g, counter, c.type, n);
+        break_unless(g, goes_on(g, &c, n));
+        step_on(g, &c, n);
+        break;
+    case 4:
+        old = vy_draft_let(&g->draft, vy_gen_name(g, 'o'), c.type, vy_draft_variable(&g->draft, n));
+        step_on(g, &c, n);
+        count_trip(g, counter, c.type, n);
+        break_unless(g, goes_on(g, &c, old));
+        break;
+    default:
+        count_trip(g, counter, c.type, n);
+        step_on(g, &c, n);
+    }
+    vy_draft_end(&g->draft);
+}
+
 /* Fuel is a variable of its own that nothing else assigns, burned first thing in the body, so that `continue` cannot skip it. */
 int vy_gen_while(vy_gen *g) {
     if (!may_loop(g) || g->left < 3)
         return 0;
-    g->left--; /* the fuel is a statement too */
     int uniform = g->place.uniform && vy_gen_chance(g, 1, 2);
+    if (g->left > 5 && vy_gen_chance(g, 2, 5)) {
+        write_counted(g, uniform);
+        return 1;
+    }
+    g->left--; /* the fuel is a statement too */
     vyre_type type = vy_gen_integer_type(g);
     unsigned trips = 1 + vy_gen_below(g, 4);
     uint32_t fuel = vy_draft_var(&g->draft, vy_gen_name(g, 'w'), type, vy_draft_literal(&g->draft, type, trips));

@@ -124,6 +124,41 @@ static void loops_along_local_ids_occur_under_conditions(void **state) {
     assert_true(starts > 60 && ends > 8 && guarded > 40);
 }
 
+/* The literal of `v = v + literal` or `v = v - literal`, as a distance; 0 if the statement is something else. */
+static uint64_t distance_of_step(const vyre_program *program, const vy_stmt *s) {
+    const vy_expr *exprs = program->exprs.items, *x = s->kind == VY_STMT_ASSIGN ? &exprs[s->a] : NULL;
+    if (!x || x->kind != VY_EXPR_OP || (x->op != VYRE_OP_ADD && x->op != VYRE_OP_SUB) ||
+        exprs[x->a].kind != VY_EXPR_VARIABLE || exprs[x->a].a != s->variable || exprs[x->b].kind != VY_EXPR_LITERAL)
+        return 0;
+    uint64_t mask = vy_type_layouts[x->type].mask, up = exprs[x->b].bits & mask, down = (0 - up) & mask;
+    return up < down ? up : down;
+}
+
+/* In the body of a `while`, besides what burns fuel: near steps, and steps of about a quarter of the type's range. */
+static void loops_counted_by_hand_occur(void **state) {
+    (void)state;
+    unsigned near = 0, far = 0, endless = 0;
+    for (uint64_t seed = 0; seed < 1000; seed++) {
+        vyre_case *made = generate((vyre_generate_options){.seed = seed});
+        const vyre_program *program = vyre_case_program(made);
+        for (uint32_t i = 0; i < program->stmts.count; i++) {
+            const vy_stmt *s = &program->stmts.items[i];
+            if (s->kind != VY_STMT_WHILE)
+                continue;
+            endless += program->exprs.items[s->a].kind == VY_EXPR_LITERAL;
+            for (uint32_t k = i + 1; k < s->end; k = program->stmts.items[k].end) {
+                const vy_stmt *step = &program->stmts.items[k];
+                uint64_t distance = distance_of_step(program, step);
+                int is_far = distance && distance >= vy_type_layouts[program->exprs.items[step->a].type].mask >> 3;
+                far += (unsigned)is_far;
+                near += distance && !is_far;
+            }
+        }
+        vyre_case_free(made);
+    }
+    assert_true(near > 100 && far > 60 && endless > 30);
+}
+
 /* ---- knobs ---- */
 
 static double mean_statements(unsigned knob) {
@@ -348,6 +383,7 @@ int main(void) {
         cmocka_unit_test(no_options_means_the_defaults),
         cmocka_unit_test(everything_the_language_has_occurs),
         cmocka_unit_test(loops_along_local_ids_occur_under_conditions),
+        cmocka_unit_test(loops_counted_by_hand_occur),
         cmocka_unit_test(statements_says_about_how_many),
         cmocka_unit_test(depth_bounds_expressions),
         cmocka_unit_test(invocations_bounds_the_grid),
