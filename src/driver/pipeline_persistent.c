@@ -41,10 +41,7 @@ static vyre_status dispatch(vy_bound *b, const vyre_resource *bindings, size_t c
 
 static vyre_status enter_and_dispatch(vy_bound *b, const vyre_resource *bindings, size_t count, const char *feature,
                                       vyre_error *error) {
-    vyre_status status;
-    if (vy_bound_run_seated(b, bindings, count, &status, error))
-        return status;
-    status = vy_backend_enter(b->backend, error);
+    vyre_status status = vy_backend_enter(b->backend, error);
     if (status != VYRE_OK)
         return status;
     status = dispatch(b, bindings, count, feature, error);
@@ -56,13 +53,14 @@ vyre_status vyre_pipeline_dispatch_persistent(vyre_pipeline *pipeline, const vyr
                                               size_t binding_count, const vyre_arguments *arguments,
                                               const vyre_dispatch_config *config, vyre_outputs *outputs,
                                               vyre_timing *timing, vyre_trap *trap, vyre_error *error) {
-    vyre_error own;
+    vyre_error own, *e = error ? error : &own;
     vyre_timing measured;
+    vyre_status status;
     vy_bound b;
     vy_bound_describe_pipeline(&b, pipeline, arguments, config);
     b.form = VY_FORM_PERSISTENT, b.outputs = outputs, b.timing = timing ? &measured : NULL, b.trap = trap;
-    vyre_status status =
-        enter_and_dispatch(&b, bindings, binding_count, "persistent handle dispatch", error ? error : &own);
+    if (!vy_bound_run_seated(&b, bindings, binding_count, &status, e))
+        status = enter_and_dispatch(&b, bindings, binding_count, "persistent handle dispatch", e);
     if (status == VYRE_OK && timing)
         *timing = measured;
     return status;
