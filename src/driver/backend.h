@@ -29,6 +29,7 @@ struct vyre_backend {
     _Atomic uint64_t capabilities[VYRE_CAPABILITY_COUNT]; /* recovery may change them */
     _Atomic uint64_t numerics, numerics_cases;            /* likewise */
 
+    _Atomic uint64_t pipelines; /* made so far: their numbers */
     _Atomic uint64_t generation;
     _Atomic int is_lost;
     _Atomic int is_closing;     /* no new work */

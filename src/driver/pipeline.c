@@ -131,6 +131,7 @@ static vyre_status pipeline_new(vyre_backend *backend, vyre_program *program, un
     pipeline->backend = vyre_backend_retain(backend);
     pipeline->program = vyre_program_retain(program);
     pipeline->variant = variant;
+    pipeline->number = atomic_fetch_add_explicit(&backend->pipelines, 1, memory_order_relaxed) + 1;
     vy_pipeline_name(backend, program, pipeline->id);
     vyre_status status = vy_pipeline_code(pipeline, 0, VY_CODE_PLAIN, &code, error);
     if (status != VYRE_OK) {

@@ -16,9 +16,10 @@ enum { VY_VARIANT_CANCELLABLE = 1, VY_VARIANT_FORM = 2, VY_VARIANT_COUNT = (VY_C
 
 struct vyre_pipeline {
     _Atomic uint32_t references;
+    unsigned variant; /* what it was compiled for */
+    uint64_t number;  /* from 1 on, never given twice in its backend */
     vyre_backend *backend;
     vyre_program *program;
-    unsigned variant; /* what it was compiled for */
     int is_native;
     _Atomic(vy_code *) codes[VY_VARIANT_COUNT]; /* NULL: not asked for yet. Each a reference */
     pthread_mutex_t lock;                       /* guards replacing a code, and `old` */

@@ -9,12 +9,33 @@
 #include "base/thread.h"
 #include "vyre/backend.h"
 
-enum { VY_SEATS = 16, VY_SEAT_BUFFERS = 8, VY_SEAT_KNOWN = 64 };
+enum { VY_SEATS = 16, VY_SEAT_BUFFERS = 8, VY_SEAT_PARAMS = 16, VY_SEAT_KNOWN = 64 };
+
+/* A dispatch as the backend gets it, all in one place. The launch points at what follows it. */
+typedef struct vy_seat_work {
+    vyre_launch launch;
+    uint64_t elements[VY_SEAT_BUFFERS];
+    vyre_resource native[VY_SEAT_BUFFERS];
+    uint8_t writes[VY_SEAT_BUFFERS];
+    vyre_scalar params[VY_SEAT_PARAMS];
+} vy_seat_work;
+
+/* What was asked for last: most ask for the same again. */
+typedef struct vy_seat_asked {
+    uint64_t pipeline;  /* its number in the backend; 0: nothing that can be asked for again */
+    const void *target; /* what ran it: another after recovery */
+    vyre_geometry geometry;
+    vyre_resource bindings[VY_SEAT_BUFFERS];
+    vyre_scalar params[VY_SEAT_PARAMS];
+} vy_seat_asked;
 
 typedef struct vy_seat {
     _Atomic uint64_t taken;                /* 0: nobody sits here; else how many buffers he uses, + 1 */
     _Atomic uint64_t ids[VY_SEAT_BUFFERS]; /* their handles' */
-    char gap[128 - (1 + VY_SEAT_BUFFERS) * sizeof(uint64_t)]; /* to the next, which is another thread's */
+    /* Of its thread alone. */
+    vy_seat_asked last;
+    vy_seat_work work; /* of the last one, and of the one that runs */
+    char gap[64];      /* to the next, which is another thread's */
 } vy_seat;
 
 /* What there is to know of a buffer that may be used from a seat: one that belongs to the library, so that nobody else knows where it lies. */

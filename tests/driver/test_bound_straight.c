@@ -173,6 +173,7 @@ static void every_dispatch_ends_as_it_does_the_long_road(void **state) {
         for (int i = 0; i < 1500; i++) {
             choose(&p, &random, &a);
             assert_same(&p, &a);
+            assert_same(&p, &a); /* what a seat ran last it may run again */
             ask(&p, &a, NULL, &unseen);
             good += unseen.status == VYRE_OK;
         }
@@ -195,27 +196,71 @@ static void place_ready(place *p, asked *a) {
     assert_int_equal(got.status, VYRE_OK);
 }
 
+/* What ran last is not run again where anything else is asked for, and is where it is asked for. */
+static void nearly_the_same_is_not_the_same(void **state) {
+    (void)state;
+    place p;
+    place_open(
+        &p, "program fills {\n param n : i32\n buffer x : u32 read_write\n workgroup 4\n if global_id.x < len(x) {\n "
+            "x[global_id.x] = 1\n }\n}");
+    const asked usual = {.bindings = {{.kind = VYRE_RESOURCE_RESIDENT, .resident = p.handles[0], .size = 32}},
+                         .count = 1,
+                         .slots = 1,
+                         .param = {VYRE_TYPE_I32, 5},
+                         .arguments = {.param_count = 1, .geometry = {VYRE_GEOMETRY_ELEMENTS, {8, 1, 1}}}};
+    for (int round = 0; round < 40; round++) {
+        asked a = usual;
+        a.arguments.params = &a.param;
+        a.param.bits += round % 10 == 1;
+        a.param.type = round % 10 == 2 ? VYRE_TYPE_U32 : VYRE_TYPE_I32;
+        a.arguments.geometry.size[round % 3] += round % 10 == 3;
+        a.arguments.geometry.kind = round % 10 == 4 ? VYRE_GEOMETRY_GROUPS : VYRE_GEOMETRY_ELEMENTS;
+        a.arguments.param_count += round % 10 == 5;
+        a.bindings[0].size -= round % 10 == 6 ? 4 : 0;
+        a.bindings[0].offset += round % 10 == 7 ? 4 : 0;
+        a.bindings[0].resident = round % 10 == 8 ? p.handles[1] : p.handles[round % 10 == 9 ? HANDLES - 2 : 0];
+        assert_same(&p, &a);
+        a = usual;
+        a.arguments.params = &a.param;
+        assert_same(&p, &a);
+        assert_same(&p, &a);
+    }
+    place_close(&p);
+}
+
+static void again(place *p, const asked *a, size_t times) {
+    answer got;
+    for (; times; times--) {
+        ask(p, a, NULL, &got);
+        assert_int_equal(got.status, VYRE_OK);
+    }
+}
+
 static void what_a_backend_does_wrong_is_seen_on_both_roads(void **state) {
     (void)state;
     static const vyre_status failures[] = {VYRE_NO_MEMORY, VYRE_TRAPPED, VYRE_CORRUPT, (vyre_status)777};
     static const fake_sin sins[] = {FAKE_FEWER_OUTPUTS, FAKE_MORE_OUTPUTS, FAKE_LONG_OUTPUT,
                                     FAKE_OTHER_LIST,    FAKE_TRAP_OUTSIDE, FAKE_UNKNOWN_STATUS};
-    for (size_t i = 0; i < sizeof sins / sizeof *sins; i++) {
+    /* Pinned, from a seat, and from a seat again. */
+    for (size_t i = 0; i < 3 * sizeof sins / sizeof *sins; i++) {
         place p;
         asked a;
         place_ready(&p, &a);
-        p.f->sin = sins[i];
+        again(&p, &a, i % 3);
+        p.f->sin = sins[i / 3];
         assert_same(&p, &a);
         place_close(&p);
     }
-    for (size_t i = 0; i < 2 * sizeof failures / sizeof *failures; i++) {
+    for (size_t i = 0; i < 6 * sizeof failures / sizeof *failures; i++) {
         place p;
         asked a;
         answer got[2];
         for (int road = 0; road < 2; road++) {
             place_ready(&p, &a);
+            again(&p, &a, i / 2 % 3);
             p.f->fail_entry = FAKE_PIPELINE_dispatch_persistent_into;
-            p.f->fail_at = 2, p.f->fail_with = failures[i / 2], p.f->fail_silently = (int)(i % 2);
+            p.f->fail_at = 2 + (unsigned)(i / 2 % 3), p.f->fail_with = failures[i / 6],
+            p.f->fail_silently = (int)(i % 2);
             ask(&p, &a, road ? &the_long_road : NULL, &got[road]);
             place_close(&p);
         }
@@ -291,6 +336,7 @@ static void recovery_prepares_again(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_dispatch_ends_as_it_does_the_long_road),
+        cmocka_unit_test(nearly_the_same_is_not_the_same),
         cmocka_unit_test(what_a_backend_does_wrong_is_seen_on_both_roads),
         cmocka_unit_test(what_is_made_again_goes_straight),
         cmocka_unit_test(recovery_prepares_again),
