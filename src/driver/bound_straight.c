@@ -212,6 +212,7 @@ static inline int is_again(const vy_bound *b, const vy_target *target, vy_seat *
     return 1;
 }
 
+/* Makes the work ready, and keeps what was asked for if it can be told again. */
 static int prepare(const vy_bound *b, const vy_target *target, vy_seat *seat, const vyre_resource *bindings,
                    size_t count) {
     vy_resident_use uses[VY_SEAT_BUFFERS];
@@ -221,7 +222,9 @@ static int prepare(const vy_bound *b, const vy_target *target, vy_seat *seat, co
     if (!bind(b, 1, bindings, count, &seat->work, uses, &used) || !are_apart(uses, count) ||
         !make_launch(b, &seat->work))
         return 0;
-    last->pipeline = b->pipeline ? b->pipeline->number : 0, last->target = target;
+    if (!b->pipeline)
+        return 1;
+    last->pipeline = b->pipeline->number, last->target = target;
     last->geometry = b->arguments->geometry;
     memcpy(last->bindings, bindings, count * sizeof *bindings);
     for (size_t i = 0; i < b->program->param_count; i++)
