@@ -3,31 +3,27 @@
 
 #include "backends/cuda/memory.h"
 
-static inline int launch_kernel(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_code *code, const vyre_launch *launch,
-                                const vyre_resource *bindings) {
+vyre_status vy_cuda_straight_run(vy_cuda_code *code, const vyre_launch *launch, const vyre_resource *bindings,
+                                 vyre_error *error) {
     alignas(8) uint8_t bytes[VY_CUDA_PARAM_BYTES];
     uint32_t grid[3];
+    vy_cuda *cuda = code->cuda;
     const vy_cuda_kernel *kernel = &code->kernel;
     const uint32_t *block = kernel->header.block;
+    vy_cuda_lane *lane;
+    vyre_status status = vy_cuda_lane_take(cuda, &lane, error);
+    if (status != VYRE_OK)
+        return status;
+    vy_cuda_nvtx_begin(&cuda->nvtx, launch->label, code->name);
     for (uint32_t i = 0; i < code->buffer_count; i++) {
         vy_cu_address address = vy_cuda_resident_address(bindings[i].resident.id) + bindings[i].offset;
         memcpy(bytes + sizeof address * i, &address, sizeof address);
     }
     size_t size = vy_cuda_pack_rest(kernel, launch, lane->control, bytes, grid);
     void *extra[] = {VY_CU_PARAMS_BYTES, bytes, VY_CU_PARAMS_SIZE, &size, VY_CU_PARAMS_END};
-    return cuda->api.launch(kernel->function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
-                            kernel->header.dynamic_bytes, lane->stream, NULL, extra);
-}
-
-vyre_status vy_cuda_straight_run(vy_cuda_code *code, const vyre_launch *launch, const vyre_resource *bindings,
-                                 vyre_error *error) {
-    vy_cuda *cuda = code->cuda;
-    vy_cuda_lane *lane;
-    vyre_status status = vy_cuda_lane_take(cuda, &lane, error);
-    if (status != VYRE_OK)
-        return status;
-    vy_cuda_nvtx_begin(&cuda->nvtx, launch->label, code->name);
-    status = vy_cuda_check(cuda, launch_kernel(cuda, lane, code, launch, bindings), "launching a kernel", error);
+    int result = cuda->api.launch(kernel->function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
+                                  kernel->header.dynamic_bytes, lane->stream, NULL, extra);
+    status = vy_cuda_check(cuda, result, "launching a kernel", error);
     if (status == VYRE_OK)
         status = vy_cuda_check(cuda, cuda->api.stream_synchronize(lane->stream), "running a kernel", error);
     if (status != VYRE_OK) { /* as a flight that failed on the way */
