@@ -38,7 +38,7 @@ typedef struct condition {
 
 typedef struct proof {
     const vyre_program *p;
-    const vy_ranges *ranges;
+    vy_ranges *ranges;    /* made when somebody asks */
     uint8_t *needs;       /* by memory */
     array *arrays;        /* by memory */
     uint32_t *first_expr; /* by statement */
@@ -192,16 +192,31 @@ static int is_seen(proof *f, uint32_t memory, uint32_t low, uint32_t high) {
 
 /* ---- accesses ---- */
 
+static int find_range(proof *f, uint32_t expr, vy_interval *out) {
+    if (!f->ranges && vy_ranges_make(f->p, &f->ranges, NULL) != VYRE_OK) {
+        f->failed = 1;
+        return 0;
+    }
+    *out = vy_interval_of(f->p->exprs.items[expr].type, vy_range_of(f->ranges, expr));
+    return 1;
+}
+
 /* Whoever is here reads an element of an array. */
 static void read(proof *f, uint32_t memory, uint32_t index) {
     const vy_memory *m = &f->p->memories.items[memory];
     if (m->space == VY_SPACE_BUFFER || f->needs[memory])
         return;
-    vy_interval i = vy_interval_of(f->p->exprs.items[index].type, vy_range_of(f->ranges, index));
-    vy_wide low = i.low, high = i.high, exact;
+    vy_interval i;
+    vy_wide low, high;
     f->uses_place = 0;
-    if (compute_integer(f, index, 0, &exact) && !f->uses_place)
-        low = high = exact;
+    if (compute_integer(f, index, 0, &low) && !f->uses_place) {
+        high = low;
+    } else if (find_range(f, index, &i)) {
+        low = i.low;
+        high = i.high;
+    } else {
+        return;
+    }
     if (low < 0)
         low = 0;
     if (high >= m->elements)
@@ -495,12 +510,9 @@ static vyre_status prove(proof *f, vyre_error *error) {
 
 vyre_status vy_fill_needs(const vyre_program *program, uint8_t *needs, vyre_error *error) {
     const uint32_t *size = program->workgroup;
-    vy_ranges *ranges;
+    proof f = {.p = program, .needs = needs, .size = size[0] * size[1] * size[2], .times = 1};
     memset(needs, 0, program->memories.count);
-    vyre_status status = vy_ranges_make(program, &ranges, error);
-    proof f = {.p = program, .ranges = ranges, .needs = needs, .size = size[0] * size[1] * size[2], .times = 1};
-    if (status == VYRE_OK)
-        status = prove(&f, error);
-    vy_ranges_free(ranges);
+    vyre_status status = prove(&f, error);
+    vy_ranges_free(f.ranges);
     return status;
 }

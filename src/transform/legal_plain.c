@@ -43,7 +43,7 @@ static int are_plain(const vy_legaliser *rw, uint32_t first, uint32_t end) {
 }
 
 /* Whether a statement is written as it is, but for what is in its blocks. */
-static int is_plain_stmt(const vy_legaliser *rw, const vy_stmt *s) {
+static int is_plain_stmt(const vy_legaliser *rw, const vy_stmt *s, uint32_t first, uint32_t end) {
     const vyre_program *p = rw->from;
     switch ((vy_stmt_kind)s->kind) {
     case VY_STMT_LET:
@@ -68,13 +68,16 @@ static int is_plain_stmt(const vy_legaliser *rw, const vy_stmt *s) {
     default:
         return 0;
     }
-    uint32_t first = vy_stmt_exprs_first(p, s);
-    return are_plain(rw, first, vy_stmt_exprs_end(p, s, first));
+    return are_plain(rw, first, end);
 }
 
 void vy_legaliser_find_others(vy_legaliser *rw) {
+    uint32_t end = 0; /* of the expressions of the statement before */
     for (uint32_t i = rw->copy.entry->first_stmt; i < rw->copy.entry->end_stmt && !rw->copy.draft.failed; i++) {
-        if (is_plain_stmt(rw, &rw->from->stmts.items[i]))
+        const vy_stmt *s = &rw->from->stmts.items[i];
+        uint32_t first = end ? end : vy_stmt_exprs_first(rw->from, s);
+        end = vy_stmt_exprs_end(rw->from, s, first);
+        if (is_plain_stmt(rw, s, first, end))
             continue;
         uint32_t *slot = VY_PUSH(&rw->others);
         rw->copy.draft.failed |= !slot;
@@ -86,12 +89,9 @@ void vy_legaliser_find_others(vy_legaliser *rw) {
 /* What is lowered is at the place of its statement, all of it: so is what is copied. */
 static void place_exprs(vy_legaliser *rw, uint32_t first, uint32_t end, uint32_t at) {
     vyre_program *made = rw->copy.draft.program;
-    for (uint32_t i = first; i < end; i++) {
-        const vy_stmt *s = &rw->from->stmts.items[i];
-        uint32_t expr = vy_stmt_exprs_first(rw->from, s), count = vy_stmt_exprs_end(rw->from, s, expr) - expr;
-        for (uint32_t k = 0; k < count; k++)
-            made->expr_positions.items[at++] = vy_stmt_position(rw->from, i);
-    }
+    for (uint32_t i = made->stmts.count - (end - first); i < made->stmts.count; i++)
+        for (uint32_t last = vy_stmt_exprs_end(made, &made->stmts.items[i], at); at < last; at++)
+            made->expr_positions.items[at] = made->stmt_positions.items[i];
 }
 
 uint32_t vy_legaliser_copy_run(vy_legaliser *rw, uint32_t first, uint32_t end) {

@@ -282,17 +282,15 @@ static void end_looking(vy_rewrite *rw, vyre_program *draft) {
 static int keeps_exprs(vy_rewrite *rw, uint32_t first, uint32_t end) {
     const vy_rewriter *hooks = rw->hooks;
     const vy_expr *exprs = rw->from->exprs.items;
+    unsigned asked = !hooks->tree ? 0 : hooks->tree_kinds ? hooks->tree_kinds : UINT8_MAX;
     uint64_t before = rw->changes;
     for (uint32_t i = first; i < end; i++) {
-        int is_asked = hooks->tree && (!hooks->tree_kinds || hooks->tree_kinds >> exprs[i].kind & 1);
-        if (is_asked && (!hooks->may_look || hooks->tree(rw, i) != VY_NONE))
+        if (asked >> exprs[i].kind & 1 && (!hooks->may_look || hooks->tree(rw, i) != VY_NONE))
             return 0;
         if (hooks->node && (!hooks->may_look || hooks->node(rw, i) != i))
             return 0;
-        if (rw->changes != before)
-            return 0;
     }
-    return 1;
+    return rw->changes == before;
 }
 
 /* Whether the trees of a statement, [*first, *end), stay as they are. */
@@ -496,12 +494,16 @@ static int touches_stmt(vy_rewrite *rw, uint32_t index, uint32_t *next) {
 /* With keeps_blocks: notes all statements of a function of which the hooks say something. */
 static void find_touched(vy_rewrite *rw) {
     const vyre_program *p = rw->from;
-    for (uint32_t i = rw->function->first_stmt, next; i < rw->function->end_stmt && !rw->draft.failed; i = next) {
+    uint32_t end = 0; /* of the expressions of the statement before */
+    for (uint32_t i = rw->function->first_stmt, next = i; i < rw->function->end_stmt && !rw->draft.failed; i = next) {
         const vy_stmt *s = &p->stmts.items[i];
-        uint32_t first = vy_stmt_exprs_first(p, s), end = vy_stmt_exprs_end(p, s, first);
+        uint32_t first = end ? end : vy_stmt_exprs_first(p, s);
+        end = vy_stmt_exprs_end(p, s, first);
         rw->may_bind = s->kind != VY_STMT_WHILE;
         next = i + 1;
-        if (!touches_stmt(rw, i, &next) && keeps_exprs(rw, first, end))
+        int is_touched = touches_stmt(rw, i, &next) || !keeps_exprs(rw, first, end);
+        end = next == i + 1 ? end : 0;
+        if (!is_touched)
             continue;
         uint32_t *slot = VY_PUSH(&rw->touched);
         rw->draft.failed |= !slot;

@@ -328,8 +328,13 @@ static void forget_changes(numbering *n, const vy_stmt *s) {
         forget_shared(n);
 }
 
-/* Whether a store is inside for certain. Ranges are made for the first question. */
+/* Whether a store is inside for certain. Ranges are made for the first question that needs them. */
 static int is_inside(numbering *n, uint32_t stmt) {
+    const vy_stmt *s = &n->program->stmts.items[stmt];
+    const vy_expr *index = &n->program->exprs.items[s->a];
+    if (index->kind == VY_EXPR_LITERAL && vy_integer_of(index->type, index->bits) >= 0 &&
+        index->bits < vy_memory_known_length(n->program, s->memory))
+        return 1;
     if (!n->ranges && vy_ranges_make_by(n->program, n->rules, &n->ranges, NULL) != VYRE_OK)
         n->failed = 1;
     return !n->failed && vy_stmt_is_inside(n->ranges, stmt);
