@@ -73,6 +73,16 @@ static void move_expr(vy_expr *expr, uint32_t by, const uint32_t *map_variable, 
     }
 }
 
+/* There is room for them. A program has all positions or none. */
+static void copy_positions(vyre_program *program, const vyre_program *from, uint32_t first, uint32_t count) {
+    vy_position *to = program->expr_positions.items + program->expr_positions.count;
+    if (from->expr_positions.count)
+        memcpy(to, from->expr_positions.items + first, count * sizeof *to);
+    else
+        memset(to, 0, count * sizeof *to);
+    program->expr_positions.count += count;
+}
+
 uint32_t vy_draft_copy_exprs(vy_draft *draft, const vyre_program *from, uint32_t first, uint32_t end,
                              const uint32_t *map_variable, const uint32_t *map_memory) {
     vyre_program *program = draft->program;
@@ -90,8 +100,8 @@ uint32_t vy_draft_copy_exprs(vy_draft *draft, const vyre_program *from, uint32_t
     for (uint32_t i = 0; i < count; i++)
         move_expr(&program->exprs.items[at + i], at - first, map_variable, map_memory);
     program->exprs.count += count;
-    for (uint32_t i = 0; draft->keep_positions && i < count; i++)
-        program->expr_positions.items[program->expr_positions.count++] = vy_expr_position(from, first + i);
+    if (draft->keep_positions)
+        copy_positions(program, from, first, count);
     return at;
 }
 
@@ -126,20 +136,19 @@ typedef struct origin {
     uint32_t stmt, expr, arg;
 } origin;
 
-static vy_stmt move_stmt(vy_stmt stmt, const origin *from, const origin *to, const uint32_t *map_memory,
-                         const vy_name *map_name) {
+static void move_stmt(vy_stmt *stmt, const origin *from, const origin *to, const uint32_t *map_memory,
+                      const vy_name *map_name) {
     uint32_t by = to->expr - from->expr;
-    stmt.end += to->stmt - from->stmt;
-    stmt.middle += to->stmt - from->stmt;
-    stmt.args += to->arg - from->arg;
-    stmt.a += stmt.a == VY_NONE ? 0 : by;
-    stmt.b += stmt.b == VY_NONE ? 0 : by;
-    stmt.c += stmt.c == VY_NONE ? 0 : by;
-    if (stmt.memory != VY_NONE)
-        stmt.memory = map_memory[stmt.memory];
+    stmt->end += to->stmt - from->stmt;
+    stmt->middle += to->stmt - from->stmt;
+    stmt->args += to->arg - from->arg;
+    stmt->a += stmt->a == VY_NONE ? 0 : by;
+    stmt->b += stmt->b == VY_NONE ? 0 : by;
+    stmt->c += stmt->c == VY_NONE ? 0 : by;
+    if (stmt->memory != VY_NONE)
+        stmt->memory = map_memory[stmt->memory];
     if (map_name)
-        stmt.name = map_name[stmt.name];
-    return stmt;
+        stmt->name = map_name[stmt->name];
 }
 
 static void copy_results(vy_draft *draft, const vyre_program *from, const vy_stmt *s, uint32_t *map_variable,
@@ -189,18 +198,21 @@ void vy_draft_copy_stmts(vy_draft *draft, const vyre_program *from, uint32_t fir
         draft->failed = 1;
         return;
     }
+    memcpy(program->stmts.items + here.stmt, stmts + first, (end - first) * sizeof *stmts);
     for (uint32_t i = first; i < end && !draft->failed; i++) {
-        vy_stmt copy = move_stmt(stmts[i], &source, &here, map_memory, map_name);
+        vy_stmt *copy = &program->stmts.items[here.stmt + (i - first)];
+        move_stmt(copy, &source, &here, map_memory, map_name);
         draft->position = vy_stmt_position(from, i);
-        copy.variable = program->variables.count;
-        if (stmts[i].result_count)
-            copy_results(draft, from, &stmts[i], map_variable, map_name);
-        else
-            copy.variable = stmts[i].variable == VY_NONE ? VY_NONE : map_variable[stmts[i].variable];
-        program->stmts.items[program->stmts.count++] = copy;
         if (draft->keep_positions)
             program->stmt_positions.items[program->stmt_positions.count++] = draft->position;
+        if (stmts[i].result_count) {
+            copy->variable = program->variables.count;
+            copy_results(draft, from, &stmts[i], map_variable, map_name);
+        } else if (stmts[i].variable != VY_NONE) {
+            copy->variable = map_variable[stmts[i].variable];
+        }
     }
+    program->stmts.count += end - first;
     note_nesting(draft, from, first, end);
     vy_draft_copy_exprs(draft, from, source.expr, end_expr, map_variable, map_memory);
     draft->written_exprs = program->exprs.count;

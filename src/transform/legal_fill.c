@@ -108,7 +108,7 @@ static int fill(vy_rewrite *rw, uint32_t stmt) {
 }
 
 vyre_status vy_legal_fill(const vyre_program *program, vyre_program **out, vyre_error *error) {
-    static const vy_rewriter hooks = {.stmt = fill, .touches = is_first, .keeps_blocks = 1};
+    static const vy_rewriter hooks = {.stmt = fill, .touches = is_first, .keeps_names = 1, .keeps_blocks = 1};
     const uint32_t *size = program->workgroup;
     filling f = {.index = VY_NONE, .size = size[0] * size[1] * size[2]};
     uint64_t changes;

@@ -320,6 +320,7 @@ vyre_status vy_legal_guard(const vyre_program *program, const vy_guard_rules *ru
                            vyre_program **out, vyre_error *error) {
     static const vy_rewriter hooks = {.stmt = guard_stmt,
                                       .touches = is_access,
+                                      .keeps_names = 1,
                                       .keeps_blocks = 1,
                                       .tree = guard_load,
                                       .tree_kinds = 1 << VY_EXPR_LOAD,

@@ -52,6 +52,20 @@ static void declare(vy_rewrite *rw, vy_name name) {
     *slot = name;
 }
 
+/* The text, cut where there must be room, and _number. Not by snprintf, for who unrolls names thousands. */
+static size_t add_suffix(char candidate[VY_LIMIT_NAME + 1], const char *text, uint32_t number) {
+    char suffix[16];
+    size_t start = sizeof suffix, length = strlen(text);
+    do
+        suffix[--start] = (char)('0' + number % 10);
+    while (number /= 10);
+    suffix[--start] = '_';
+    size_t more = sizeof suffix - start, kept = length < VY_LIMIT_NAME - more ? length : VY_LIMIT_NAME - more;
+    memcpy(candidate, text, kept);
+    memcpy(candidate + kept, suffix + start, more);
+    return kept + more;
+}
+
 /* Whether names of the source cannot meet; those of new `let`s are like no other. */
 static int keeps_scopes(const vy_rewrite *rw) {
     return rw->hooks->keeps_names || rw->hooks->keeps_blocks;
@@ -71,11 +85,9 @@ static vy_name free_name(vy_rewrite *rw, vy_name wanted) {
     const char *text = vy_name_text(rw->from, wanted);
     vy_name base = copy_name(rw, wanted), name = base;
     while (has_place(rw, base) && has_place(rw, name) && rw->visible.items[name]) {
-        char candidate[VY_LIMIT_NAME + 1], suffix[16];
-        uint32_t n = ++rw->suffixes.items[base];
-        int length = snprintf(suffix, sizeof suffix, "_%u", n + 1);
-        snprintf(candidate, sizeof candidate, "%.*s%s", VY_LIMIT_NAME - length, text, suffix);
-        name = vy_draft_name(&rw->draft, candidate, strlen(candidate));
+        char candidate[VY_LIMIT_NAME + 1];
+        size_t length = add_suffix(candidate, text, ++rw->suffixes.items[base] + 1);
+        name = vy_draft_name(&rw->draft, candidate, length);
     }
     return name;
 }
@@ -280,14 +292,14 @@ static void end_looking(vy_rewrite *rw, vyre_program *draft) {
 /* Whether the hooks change nothing in the expressions [first, end), the trees of a statement. Nodes come after their operands, so the first that is not to stay is
  * seen as it is in the source. We are looking. */
 static int keeps_exprs(vy_rewrite *rw, uint32_t first, uint32_t end) {
-    const vy_rewriter *hooks = rw->hooks;
+    const vy_rewriter hooks = *rw->hooks;
     const vy_expr *exprs = rw->from->exprs.items;
-    unsigned asked = !hooks->tree ? 0 : hooks->tree_kinds ? hooks->tree_kinds : UINT8_MAX;
+    unsigned asked = !hooks.tree ? 0 : hooks.tree_kinds ? hooks.tree_kinds : UINT8_MAX;
     uint64_t before = rw->changes;
     for (uint32_t i = first; i < end; i++) {
-        if (asked >> exprs[i].kind & 1 && (!hooks->may_look || hooks->tree(rw, i) != VY_NONE))
+        if (asked >> exprs[i].kind & 1 && (!hooks.may_look || hooks.tree(rw, i) != VY_NONE))
             return 0;
-        if (hooks->node && (!hooks->may_look || hooks->node(rw, i) != i))
+        if (hooks.node && (!hooks.may_look || hooks.node(rw, i) != i))
             return 0;
     }
     return rw->changes == before;

@@ -493,6 +493,8 @@ static int prepare(numbering *n) {
     n->buckets = vy_allocate_zero(n->bucket_size);
     if (!n->block || !n->buckets)
         return 0;
+    if (!VY_RESERVE(&n->values, exprs / 2 + variables) || !VY_RESERVE(&n->log, stmts + variables))
+        return 0;
     memset(n->block, 0xff, n->size);
     n->of_expr = n->block;
     n->target = n->of_expr + exprs;

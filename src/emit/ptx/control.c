@@ -173,7 +173,12 @@ static void locate(vy_ptx *e, uint32_t index) {
     if (!e->has_positions || !at.line || at.line == e->line)
         return;
     e->line = at.line;
-    vy_string_format(e->out, "\t.loc 1 %" PRIu32 " %" PRIu32 "\n", at.line, at.column);
+    char text[64] = "\t.loc 1 ";
+    char *end = vy_ptx_decimal(at.line, text + strlen(text));
+    *end = ' ';
+    end = vy_ptx_decimal(at.column, end + 1);
+    *end = '\n';
+    vy_string_append(e->out, text, (size_t)(end + 1 - text));
 }
 
 /* Recursion is bounded by VY_LIMIT_NESTING. */

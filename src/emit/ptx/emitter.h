@@ -145,6 +145,8 @@ const char *vy_ptx_type(vyre_type type);
 const char *vy_ptx_bits(vyre_type type);
 vy_ptx_value vy_ptx_new(vy_ptx *e, vyre_type type);
 vy_ptx_value vy_ptx_literal(vyre_type type, uint64_t bits);
+/* Writes a number and a NUL, and gives the place of that. */
+char *vy_ptx_decimal(uint64_t number, char *text);
 /* As an operand: a register's name, or the literal. Good until a few more have been asked for. */
 const char *vy_ptx_name(vy_ptx *e, vy_ptx_value value);
 /* The value in a register. */

@@ -51,8 +51,8 @@ static int64_t extended(vyre_type type, uint64_t bits) {
     return (int64_t)(bits << unused) >> unused;
 }
 
-/* A number, and a NUL: not by snprintf, for there are thousands. */
-static inline void write_number(uint64_t number, unsigned base, char *text) {
+/* A number, and a NUL, to which it gives the end: not by snprintf, for there are thousands. */
+static inline char *write_number(uint64_t number, unsigned base, char *text) {
     char digits[24];
     unsigned count = 0;
     do
@@ -61,6 +61,11 @@ static inline void write_number(uint64_t number, unsigned base, char *text) {
     while (count)
         *text++ = digits[--count];
     *text = 0;
+    return text;
+}
+
+char *vy_ptx_decimal(uint64_t number, char *text) {
+    return write_number(number, 10, text);
 }
 
 static void write_literal(vy_ptx_value v, char *text) {

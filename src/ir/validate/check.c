@@ -69,16 +69,6 @@ uint32_t vy_stmt_exprs_first(const vyre_program *program, const vy_stmt *stmt) {
     return root == VY_NONE ? 0 : vy_expr_first(program, root);
 }
 
-uint32_t vy_stmt_exprs_end(const vyre_program *program, const vy_stmt *stmt, uint32_t first) {
-    for (uint32_t i = stmt->arg_count; i > 0; i--) {
-        const vy_arg *arg = &program->args.items[stmt->args + i - 1];
-        if (!arg->is_memory)
-            return arg->index + 1;
-    }
-    uint32_t last = stmt->c != VY_NONE ? stmt->c : stmt->b != VY_NONE ? stmt->b : stmt->a;
-    return last == VY_NONE ? first : last + 1;
-}
-
 int vy_access_loads(uint8_t access) {
     return access < VYRE_ACCESS_COUNT && vy_accesses[access].loads;
 }

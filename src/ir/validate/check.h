@@ -96,7 +96,15 @@ uint32_t vy_expr_first(const vyre_program *program, uint32_t root);
 /* The first expression of a statement; 0 if it has none. */
 uint32_t vy_stmt_exprs_first(const vyre_program *program, const vy_stmt *stmt);
 /* One past the last expression of a statement whose first one is `first`. */
-uint32_t vy_stmt_exprs_end(const vyre_program *program, const vy_stmt *stmt, uint32_t first);
+static inline uint32_t vy_stmt_exprs_end(const vyre_program *program, const vy_stmt *stmt, uint32_t first) {
+    for (uint32_t i = stmt->arg_count; i > 0; i--) {
+        const vy_arg *arg = &program->args.items[stmt->args + i - 1];
+        if (!arg->is_memory)
+            return arg->index + 1;
+    }
+    uint32_t last = stmt->c != VY_NONE ? stmt->c : stmt->b != VY_NONE ? stmt->b : stmt->a;
+    return last == VY_NONE ? first : last + 1;
+}
 
 /* Whether accesses may load, store. */
 int vy_access_loads(uint8_t access);
