@@ -150,6 +150,9 @@ static const char *const conform_loop_bodies[] = {
     "break } }\n"
     "while i32(k) - n <= 2000000000 { k = k + 1\n m = m + 1\n if m > 50 { break } }\n"
     "while n < 1900000000 { for j in 0u32 .. a { s = s * 5 + t[j] }\n n = n + 200000000 }",
+    /* upper halves of products, less what has a lower half of 0 */
+    "let w = u64(t[i]) << 32\n let m = u64(mul_high(t[i], s * 4194305 + k)) - w\n s = u32(m >> 32)\n k = u32(m)\n"
+    "let n = i64(mul_high(k, t[k])) + -i64(w ^ u64(i & 1))\n at = at + u32(n >> 32) + u32(n)",
     /* neighbours */
     "s = t[i] + 3 * t[i + 1]\n k = t[2 * i] + 5 * t[2 * i + 1] + 7 * t[3 * i] + 9 * t[3 * i + 1]",
     "s = t[k] + 3 * t[k + 1] + 5 * t[k + 2] + 7 * t[k + 3]\n k = t[begin] + 3 * t[begin + 1] + u32(d[begin]) + 5 * "

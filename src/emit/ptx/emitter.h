@@ -97,6 +97,7 @@ typedef struct vy_ptx {
     int is_indirect;                               /* the grid lies in memory */
     int is_early;                                  /* it waits for what it depends on */
     int has_reports, has_polls, has_grid_barriers; /* of the program */
+    int has_differences;                           /* the same: of 64 bits, or what may become one */
     int meets;                                     /* its invocations meet: barriers, shuffles */
     vy_ptx_alignment alignment;                    /* of buffers, where what is written runs */
     int one_by_one;                                /* wide accesses are written as accesses of their elements */

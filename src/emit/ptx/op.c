@@ -298,6 +298,13 @@ static vy_ptx_value not_below(vy_ptx *e, vy_ptx_value x, vy_ptx_value negative_z
     return choose(e, VYRE_TYPE_F32, (const vy_ptx_value[]){p, x, negative_zero});
 }
 
+/* Of mul.hi.u32, made a u64, minus x ptxas makes a product with a sum (IMAD.HI), and forgets to carry where the lower half of x is 0. It takes the upper half of a product of 64 bits for nothing of the kind. */
+static vy_ptx_value upper_half(vy_ptx *e, vy_ptx_value a, vy_ptx_value b) {
+    vy_ptx_value all = two(e, "mul.wide", "u32", VYRE_TYPE_U64, a, b), upper = vy_ptx_new(e, VYRE_TYPE_U64);
+    vy_ptx_write(e, "shr.u64 %s, %s, 32", vy_ptx_name(e, upper), vy_ptx_name(e, all));
+    return vy_ptx_cast(e, VYRE_TYPE_U32, upper);
+}
+
 static int is_negative_zero(vy_ptx_value v) {
     return v.is_literal && v.type == VYRE_TYPE_F32 && v.bits == 0x80000000;
 }
@@ -306,6 +313,8 @@ static int is_negative_zero(vy_ptx_value v) {
 static int instead(vy_ptx *e, vyre_op op, vyre_type operand, const vy_ptx_value *args, vy_ptx_value *out) {
     if ((op == VYRE_OP_MIN || op == VYRE_OP_MAX) && operand == VYRE_TYPE_I32)
         *out = extreme(e, op, operand, args[0], args[1]);
+    else if (op == VYRE_OP_MUL_HIGH && operand == VYRE_TYPE_U32 && e->has_differences)
+        *out = upper_half(e, args[0], args[1]);
     else if (op == VYRE_OP_MAX && is_negative_zero(args[1]))
         *out = not_below(e, args[0], args[1]);
     else if (op == VYRE_OP_MAX && is_negative_zero(args[0]))

@@ -221,6 +221,11 @@ static void describe(const vy_ptx *e, vy_ptx_code *code) {
         code->dynamic_bytes = e->shared_bytes;
 }
 
+static int is_difference(const vy_expr *x) {
+    return x->kind == VY_EXPR_OP && (x->type == VYRE_TYPE_I64 || x->type == VYRE_TYPE_U64) &&
+           (x->op == VYRE_OP_SUB || x->op == VYRE_OP_NEG || x->op == VYRE_OP_MUL);
+}
+
 static void look_at(vy_ptx *e) {
     for (uint32_t i = 0; i < e->program->stmts.count; i++) {
         const vy_stmt *s = &e->program->stmts.items[i];
@@ -229,6 +234,8 @@ static void look_at(vy_ptx *e) {
         e->has_grid_barriers |= s->kind == VY_STMT_BARRIER && s->scope == VYRE_SCOPE_DEVICE;
         e->meets |= s->kind == VY_STMT_BARRIER || s->kind == VY_STMT_COLLECTIVE;
     }
+    for (uint32_t i = 0; i < e->program->exprs.count; i++)
+        e->has_differences |= is_difference(&e->program->exprs.items[i]);
 }
 
 /* ---- the body, once or twice ----
