@@ -150,6 +150,10 @@ static const char *const conform_loop_bodies[] = {
     "break } }\n"
     "while i32(k) - n <= 2000000000 { k = k + 1\n m = m + 1\n if m > 50 { break } }\n"
     "while n < 1900000000 { for j in 0u32 .. a { s = s * 5 + t[j] }\n n = n + 200000000 }",
+    "var n = 34i32\n s = t[i]\n while true { let o = n\n s = s * 3 + 1\n if s % 64 == 5 { break }\n n = n + "
+    "2097500008\n if o < -25 { break } }\n k = u32(n)\n var m = 160i64\n while true { let o = m\n s = s * 3 + "
+    "1\n if s % 64 == 7 { break }\n m = m + 4611686018427387904\n if o >= 4611686018427387676 { break } }\n at = "
+    "u32(m >> 32)",
     /* upper halves of products, less what has a lower half of 0 */
     "let w = u64(t[i]) << 32\n let m = u64(mul_high(t[i], s * 4194305 + k)) - w\n s = u32(m >> 32)\n k = u32(m)\n"
     "let n = i64(mul_high(k, t[k])) + -i64(w ^ u64(i & 1))\n at = at + u32(n >> 32) + u32(n)",
