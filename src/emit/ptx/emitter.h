@@ -38,6 +38,8 @@ typedef struct vy_ptx_part {
     uint8_t bytes;     /* of the element; 0: nothing is known */
     uint8_t element;   /* which */
     uint8_t op;        /* VYRE_OP_XOR, …; VYRE_OP_COUNT: the first word itself */
+    uint8_t is_all;    /* the other bits are zero */
+    uint8_t places;    /* or: the value is these bytes of the first word, at their places, and zeros */
     uint32_t words[2]; /* registers */
 } vy_ptx_part;
 
@@ -71,14 +73,14 @@ typedef struct vy_ptx_groups {
     vy_ptx_value linear, total; /* the number of the workgroup, and of all: 64 bits */
 } vy_ptx_groups;
 
-/* Loads of elements near each other (near.c). */
-enum { VY_PTX_NEAR = 32 };
+/* Loads of bytes near each other (near.c). */
+enum { VY_PTX_NEAR = 64 };
 typedef struct vy_ptx_near {
     uint32_t variable, memory; /* of element variable + offset */
     uint32_t reach;            /* the largest offset and one */
     uint32_t count, loads[VY_PTX_NEAR], offsets[VY_PTX_NEAR];
-    vy_ptx_value limit, is_long; /* the last the variable may be, if the memory is so long */
-    vy_ptx_value base;           /* the address of offset 0 */
+    vy_ptx_value limit, is_usual; /* the last the variable may be, if the buffer is so long and starts with a word */
+    vy_ptx_value words[VY_PTX_NEAR / 4]; /* from offset 0 on */
 } vy_ptx_near;
 
 enum { VY_PTX_NAMES = 16, VY_PTX_NAME = 24 };
@@ -200,6 +202,8 @@ vy_ptx_value vy_ptx_load_ahead(vy_ptx *e, uint32_t load, vy_ptx_value condition)
 /* Whether the body of a loop has enough loads near each other; the limit is written before the loop, the body in it. */
 int vy_ptx_find_near(const vy_ptx *e, uint32_t first, uint32_t end, vy_ptx_near *near);
 void vy_ptx_near_limit(vy_ptx *e, vy_ptx_near *near);
+/* A byte of a trip that knows its words. */
+vy_ptx_value vy_ptx_near_byte(vy_ptx *e, uint32_t offset);
 void vy_ptx_write_near(vy_ptx *e, vy_ptx_near *near, uint32_t first, uint32_t end);
 void vy_ptx_store(vy_ptx *e, const vy_stmt *s);
 void vy_ptx_load_wide(vy_ptx *e, const vy_stmt *s);

@@ -89,12 +89,6 @@ static vy_ptx_value load_from(vy_ptx *e, const vy_expr *x, vy_ptx_address at, vy
     return d;
 }
 
-/* Of an element that is known to be inside. */
-static vy_ptx_value load_near(vy_ptx *e, const vy_expr *x, uint32_t offset) {
-    place at = {e->near->base, (uint64_t)offset * size_of((vyre_type)x->type)};
-    return load_from(e, x, written(e, at), vy_ptx_literal(VYRE_TYPE_BOOL, 1));
-}
-
 vy_ptx_value vy_ptx_load(vy_ptx *e, uint32_t expr) {
     const vy_expr *x = &e->program->exprs.items[expr];
     vyre_type type = (vyre_type)x->type;
@@ -106,7 +100,7 @@ vy_ptx_value vy_ptx_load(vy_ptx *e, uint32_t expr) {
         return e->given;
     for (uint32_t i = 0; e->near && i < e->near->count; i++)
         if (e->near->loads[i] == expr)
-            return load_near(e, x, e->near->offsets[i]);
+            return vy_ptx_near_byte(e, e->near->offsets[i]);
     return vy_ptx_load_if(e, expr, x->c == VY_NONE ? vy_ptx_literal(VYRE_TYPE_BOOL, 1) : vy_ptx_expr(e, x->c));
 }
 
@@ -181,7 +175,11 @@ static void take_apart(vy_ptx *e, vyre_type type, vy_ptx_value word, uint32_t n,
     }
     for (uint32_t k = 0; k < n; k++) {
         vy_ptx_write(e, "prmt.b32 %s, %s, 0, 0x%04x", vy_ptx_name(e, out[k]), vy_ptx_name(e, word), selectors(type, k));
-        out[k].part = (vy_ptx_part){(uint8_t)size_of(type), (uint8_t)k, VYRE_OP_COUNT, {word.number, 0}};
+        out[k].part = (vy_ptx_part){.bytes = (uint8_t)size_of(type),
+                                    .element = (uint8_t)k,
+                                    .op = VYRE_OP_COUNT,
+                                    .is_all = vyre_type_class(type) == VYRE_CLASS_UNSIGNED,
+                                    .words = {word.number, 0}};
     }
 }
 

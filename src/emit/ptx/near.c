@@ -1,14 +1,14 @@
-/* Loads near each other: `data[at]`, `data[at + 1]` and so on in the body of a loop, each with a test of its own. Whether all of them are inside is asked once, and then the body is written with none, and with one address: the
- * others are that and a literal.
+/* Bytes near each other: `data[at]`, `data[at + 1]` and so on in the body of a loop, each with a test of its own. Whether all of them are inside is asked once, and then they are loaded as words: where neighbours read from places
+ * that are far apart, every load takes its time for each of them. Words are where words start, so that there is one more of them, and two are shifted into one.
  *
- *   at <= len(data) - 16, where len(data) >= 16: so at + 15 does not wrap, and is inside.
+ *   at <= len(data) - 20, where len(data) >= 20: so at + 19 does not wrap, and all that is loaded is inside; but for what is before `at`, up to three bytes, which is inside if the buffer starts with a word.
  *
- * Where it is not so, the body is written as it is. */
+ * Where it is not so, the body is written as it is. Nobody can tell: nobody writes the buffer in the dispatch. */
 #include "emit/ptx/emitter.h"
 
 #include <inttypes.h>
 
-enum { LEAST = 4, REACH = 64, MOST_STATEMENTS = 96 };
+enum { LEAST = 4, REACH = 60, MOST_STATEMENTS = 96 };
 
 /* The body of a loop. */
 typedef struct body {
@@ -100,8 +100,10 @@ static void look_at_load(const body *b, uint32_t expr, uint32_t at) {
     const vy_expr *x = expr_at(b, expr);
     vy_ptx_near *near = b->near;
     sum index;
-    if (x->op != VY_UNGUARDED || x->c == VY_NONE || b->program->memories.items[x->a].space != VY_SPACE_BUFFER ||
-        near->count == VY_PTX_NEAR || !sum_of(b, x->b, at, &index) || index.offset >= REACH)
+    const vy_memory *m = &b->program->memories.items[x->a];
+    int is_constant = m->access == VYRE_ACCESS_READ || m->access == VYRE_ACCESS_UNIFORM;
+    if (x->op != VY_UNGUARDED || x->c == VY_NONE || m->space != VY_SPACE_BUFFER || !is_constant ||
+        x->type != VYRE_TYPE_U8 || near->count == VY_PTX_NEAR || !sum_of(b, x->b, at, &index) || index.offset >= REACH)
         return;
     if (near->count && (near->variable != index.root || near->memory != x->a))
         return;
@@ -149,25 +151,64 @@ int vy_ptx_find_near(const vy_ptx *e, uint32_t first, uint32_t end, vy_ptx_near 
     return near->count >= LEAST;
 }
 
+/* How many words are loaded: those of the reach, and one that the last may go on in. */
+static uint32_t word_count(const vy_ptx_near *near) {
+    return (near->reach + 3) / 4 + 1;
+}
+
 void vy_ptx_near_limit(vy_ptx *e, vy_ptx_near *near) {
-    vy_ptx_value count = vy_ptx_count(e, near->memory - e->body->first_memory);
+    uint32_t buffer = near->memory - e->body->first_memory, bytes = 4 * word_count(near);
+    vy_ptx_value count = vy_ptx_count(e, buffer), low = vy_ptx_cast(e, VYRE_TYPE_U32, vy_ptx_buffer(e, buffer));
+    vy_ptx_value behind = vy_ptx_new(e, VYRE_TYPE_U32), starts = vy_ptx_new(e, VYRE_TYPE_BOOL);
+    vy_ptx_value is_long = vy_ptx_new(e, VYRE_TYPE_BOOL);
     near->limit = vy_ptx_new(e, VYRE_TYPE_U32);
-    near->is_long = vy_ptx_new(e, VYRE_TYPE_BOOL);
-    vy_ptx_write(e, "sub.u32 %s, %s, %" PRIu32, vy_ptx_name(e, near->limit), vy_ptx_name(e, count), near->reach);
-    vy_ptx_write(e, "setp.ge.u32 %s, %s, %" PRIu32, vy_ptx_name(e, near->is_long), vy_ptx_name(e, count), near->reach);
+    vy_ptx_write(e, "sub.u32 %s, %s, %" PRIu32, vy_ptx_name(e, near->limit), vy_ptx_name(e, count), bytes);
+    vy_ptx_write(e, "setp.ge.u32 %s, %s, %" PRIu32, vy_ptx_name(e, is_long), vy_ptx_name(e, count), bytes);
+    vy_ptx_write(e, "and.b32 %s, %s, 3", vy_ptx_name(e, behind), vy_ptx_name(e, low));
+    vy_ptx_write(e, "setp.eq.u32 %s, %s, 0", vy_ptx_name(e, starts), vy_ptx_name(e, behind));
+    near->is_usual = vy_ptx_both(e, is_long, starts);
+}
+
+/* The words from the variable's byte on. */
+static void load_words(vy_ptx *e, vy_ptx_near *near, vy_ptx_value root) {
+    vy_ptx_value start = vy_ptx_buffer(e, near->memory - e->body->first_memory), at = vy_ptx_new(e, VYRE_TYPE_U64);
+    vy_ptx_value first = vy_ptx_new(e, VYRE_TYPE_U64), bits = vy_ptx_new(e, VYRE_TYPE_U32), words[VY_PTX_NEAR / 4 + 1];
+    vy_ptx_write(e, "mad.wide.u32 %s, %s, 1, %s", vy_ptx_name(e, at), vy_ptx_register(e, root), vy_ptx_name(e, start));
+    vy_ptx_write(e, "and.b64 %s, %s, -4", vy_ptx_name(e, first), vy_ptx_name(e, at));
+    vy_ptx_write(e, "cvt.u32.u64 %s, %s", vy_ptx_name(e, bits), vy_ptx_name(e, at));
+    vy_ptx_write(e, "shl.b32 %s, %s, 3", vy_ptx_name(e, bits), vy_ptx_name(e, bits)); /* modulo 32 */
+    for (uint32_t i = 0; i < word_count(near); i++) {
+        words[i] = vy_ptx_new(e, VYRE_TYPE_U32);
+        vy_ptx_write(e, "ld.global.nc.b32 %s, [%s+%" PRIu32 "]", vy_ptx_name(e, words[i]), vy_ptx_name(e, first),
+                     4 * i);
+    }
+    for (uint32_t i = 0; i + 1 < word_count(near); i++) {
+        near->words[i] = vy_ptx_new(e, VYRE_TYPE_U32);
+        vy_ptx_write(e, "shf.r.wrap.b32 %s, %s, %s, %s", vy_ptx_name(e, near->words[i]), vy_ptx_name(e, words[i]),
+                     vy_ptx_name(e, words[i + 1]), vy_ptx_name(e, bits));
+    }
+}
+
+vy_ptx_value vy_ptx_near_byte(vy_ptx *e, uint32_t offset) {
+    vy_ptx_value word = e->near->words[offset / 4], d = vy_ptx_new(e, VYRE_TYPE_U8);
+    vy_ptx_prefix guard = vy_ptx_guarded(e, e->guard);
+    if (guard.text[0])
+        vy_ptx_write(e, "mov.b32 %s, 0", vy_ptx_name(e, d));
+    vy_ptx_write(e, "%sprmt.b32 %s, %s, 0, 0x%04x", guard.text, vy_ptx_name(e, d), vy_ptx_name(e, word),
+                 0x4440 + (unsigned)(offset % 4));
+    if (!guard.text[0])
+        d.part = (vy_ptx_part){
+            .bytes = 1, .element = (uint8_t)(offset % 4), .op = VYRE_OP_COUNT, .is_all = 1, .words = {word.number, 0}};
+    return d;
 }
 
 void vy_ptx_write_near(vy_ptx *e, vy_ptx_near *near, uint32_t first, uint32_t end) {
     uint32_t apart = vy_ptx_label(e), behind = vy_ptx_label(e);
-    uint32_t size = vyre_type_bits((vyre_type)e->program->memories.items[near->memory].type) / 8;
     vy_ptx_value root = vy_ptx_variable(e, near->variable), inside = vy_ptx_new(e, VYRE_TYPE_BOOL);
-    vy_ptx_value start = vy_ptx_buffer(e, near->memory - e->body->first_memory);
     const char *at = vy_ptx_register(e, root);
     vy_ptx_write(e, "setp.le.u32 %s, %s, %s", vy_ptx_name(e, inside), at, vy_ptx_name(e, near->limit));
-    vy_ptx_jump_if(e, vy_ptx_both(e, inside, near->is_long), 0, apart);
-    near->base = vy_ptx_new(e, VYRE_TYPE_U64);
-    vy_ptx_write(e, "mad.wide.u32 %s, %s, %" PRIu32 ", %s", vy_ptx_name(e, near->base), vy_ptx_register(e, root), size,
-                 vy_ptx_name(e, start));
+    vy_ptx_jump_if(e, vy_ptx_both(e, inside, near->is_usual), 0, apart);
+    load_words(e, near, root);
     const vy_ptx_near *before = e->near;
     e->near = near;
     vy_ptx_statements(e, first, end);

@@ -137,7 +137,7 @@ vy_ptx_value vy_ptx_variable(vy_ptx *e, uint32_t index) {
         return vy_ptx_param(e, param);
     vy_ptx_value v = e->variables[index];
     if (v.is_variable && v.places != e->places)
-        v.part.bytes = 0;
+        v.part = (vy_ptx_part){0};
     return v;
 }
 
@@ -145,7 +145,7 @@ void vy_ptx_note_part(vy_ptx *e, uint32_t variable, vy_ptx_value value) {
     e->variables[variable].part = value.part;
     e->variables[variable].places = e->places;
     if (!e->guard.is_literal || value.is_literal)
-        e->variables[variable].part.bytes = 0;
+        e->variables[variable].part = (vy_ptx_part){0};
 }
 
 /* A variable that is never assigned is its value, wherever that is; others have a register of their own. */
