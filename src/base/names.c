@@ -19,12 +19,7 @@ static uint32_t find_slot(const vy_names *names, const uint32_t *slots, uint32_t
     return slot;
 }
 
-static int grow_slots(vy_names *names) {
-    if (names->slot_count && names->used < names->slot_count / 2)
-        return 1;
-    if (names->slot_count > UINT32_MAX / 4)
-        return 0;
-    uint32_t count = names->slot_count ? names->slot_count * 2 : FIRST_SLOTS;
+static int set_slots(vy_names *names, uint32_t count) {
     uint32_t *slots = vy_allocate(vy_array_size(count, sizeof *slots));
     if (!slots)
         return 0;
@@ -39,6 +34,19 @@ static int grow_slots(vy_names *names) {
     names->slots = slots;
     names->slot_count = count;
     return 1;
+}
+
+static int grow_slots(vy_names *names) {
+    if (names->slot_count && names->used < names->slot_count / 2)
+        return 1;
+    if (names->slot_count > UINT32_MAX / 4)
+        return 0;
+    return set_slots(names, names->slot_count ? names->slot_count * 2 : FIRST_SLOTS);
+}
+
+int vy_names_reserve(vy_names *names, const vy_names *like) {
+    return (like->slot_count <= names->slot_count || set_slots(names, like->slot_count)) &&
+           vy_grow((void **)&names->pool, &names->capacity, names->size, like->size, 1);
 }
 
 /* Copies the text to the end of the pool. Offset 0 is "", which is never in the table. */

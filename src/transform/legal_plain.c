@@ -6,14 +6,19 @@
 #include "ir/validate/check.h"
 #include "transform/legal_rewrite.h"
 
-/* Whether vy_legaliser_fold certainly has nothing to say: what it looks for are literals, of which it knows few. */
+/* Whether vy_legaliser_fold may look for a literal among the operands: of bools, all; of integers, none of the bits and all of them. */
+static int is_special(const vy_expr *literal) {
+    return literal->type == VYRE_TYPE_BOOL || literal->bits == 0 || literal->bits == UINT32_MAX;
+}
+
+/* Whether vy_legaliser_fold certainly has nothing to say. */
 static int is_unfolded(const vyre_program *p, const vy_expr *e) {
     const uint32_t operands[3] = {e->a, e->b, e->c};
     int literals = 0, count = 0;
     for (int i = 0; i < 3 && operands[i] != VY_NONE; i++, count++) {
         const vy_expr *operand = &p->exprs.items[operands[i]];
         literals += operand->kind == VY_EXPR_LITERAL;
-        if (operand->kind == VY_EXPR_LITERAL && (operand->bits <= 1 || operand->bits == UINT32_MAX))
+        if (operand->kind == VY_EXPR_LITERAL && is_special(operand))
             return 0;
     }
     return literals < count && (e->op != VYRE_OP_SELECT || p->exprs.items[e->a].kind != VY_EXPR_LITERAL);

@@ -292,14 +292,15 @@ static void end_looking(vy_rewrite *rw, vyre_program *draft) {
 /* Whether the hooks change nothing in the expressions [first, end), the trees of a statement. Nodes come after their operands, so the first that is not to stay is
  * seen as it is in the source. We are looking. */
 static int keeps_exprs(vy_rewrite *rw, uint32_t first, uint32_t end) {
-    const vy_rewriter hooks = *rw->hooks;
+    const vy_rewriter *hooks = rw->hooks;
     const vy_expr *exprs = rw->from->exprs.items;
-    unsigned asked = !hooks.tree ? 0 : hooks.tree_kinds ? hooks.tree_kinds : UINT8_MAX;
+    unsigned asked = !hooks->tree ? 0 : hooks->tree_kinds ? hooks->tree_kinds : UINT8_MAX;
+    int may_look = hooks->may_look, asks_nodes = hooks->node != NULL;
     uint64_t before = rw->changes;
     for (uint32_t i = first; i < end; i++) {
-        if (asked >> exprs[i].kind & 1 && (!hooks.may_look || hooks.tree(rw, i) != VY_NONE))
+        if (asked >> exprs[i].kind & 1 && (!may_look || hooks->tree(rw, i) != VY_NONE))
             return 0;
-        if (hooks.node && (!hooks.may_look || hooks.node(rw, i) != i))
+        if (asks_nodes && (!may_look || hooks->node(rw, i) != i))
             return 0;
     }
     return rw->changes == before;
@@ -652,7 +653,8 @@ static void reserve(vy_rewrite *rw) {
         return;
     }
     rw->names = vy_allocate_zero(vy_array_size(names + 1u, sizeof *rw->names));
-    rw->draft.failed |= !rw->names || !VY_RESERVE(&rw->visible, names) || !VY_RESERVE(&rw->suffixes, names);
+    rw->draft.failed |= !rw->names || !vy_names_reserve(&rw->draft.program->names, &rw->from->names) ||
+                        !VY_RESERVE(&rw->visible, names) || !VY_RESERVE(&rw->suffixes, names);
 }
 
 static vyre_status write_program(vy_rewrite *rw, vyre_program **out, vyre_error *error) {
