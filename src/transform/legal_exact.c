@@ -60,12 +60,21 @@ static int is_easy_op(const vyre_program *p, const vy_expr *e) {
     return b && b->kind == VY_EXPR_LITERAL && is_easy((vyre_op)e->op, vy_legaliser_operand_type(p, e), b->bits);
 }
 
+/* Between f32 and 64-bit integers. */
+static int is_far_cast(uint8_t to, uint8_t from) {
+    uint8_t other = to == VYRE_TYPE_F32 ? from : to;
+    return (to == VYRE_TYPE_F32 || from == VYRE_TYPE_F32) && (other == VYRE_TYPE_I64 || other == VYRE_TYPE_U64);
+}
+
 vy_legal_uses vy_legal_exact_uses(const vyre_program *p) {
     vy_legal_uses uses = {vy_legal_uses_of(p).types, 0};
     for (uint32_t i = 0; i < p->exprs.count; i++) {
         const vy_expr *e = &p->exprs.items[i];
-        if (e->kind == VY_EXPR_OP && !is_easy_op(p, e))
-            uses.ops |= UINT64_C(1) << e->op;
+        if (e->kind != VY_EXPR_OP || is_easy_op(p, e))
+            continue;
+        uses.ops |= UINT64_C(1) << e->op;
+        if (e->op == VYRE_OP_CAST && is_far_cast(e->type, p->exprs.items[e->a].type))
+            uses.types |= VY_LEGAL_FAR_CASTS;
     }
     return uses;
 }

@@ -20,6 +20,9 @@
 #define VY_NUMERIC_ALL ((UINT64_C(1) << VYRE_NUMERIC_COUNT) - 1)
 #define VY_NUMERIC_F64 ((VY_NUMERIC(F64_CONVERT) << 1) - VY_NUMERIC(F64_ADD))
 
+/* As a type in vy_legal_exact_uses: the program casts between f32 and 64-bit integers. */
+#define VY_LEGAL_FAR_CASTS (UINT32_C(1) << 31)
+_Static_assert(VYRE_TYPE_COUNT < 31, "types are bits below it");
 /* What vy_legal_exact_texts are asked for: ops that need nothing, since an operand is a literal, are not counted. */
 vy_legal_uses vy_legal_exact_uses(const vyre_program *program);
 
