@@ -449,19 +449,21 @@ void vy_draft_simple(vy_draft *draft, vy_stmt_kind kind) {
 
 /* ---- the end ---- */
 
+/* One that was checked may be used by other threads: it is not written to, here and below. */
 vyre_status vy_program_check(vyre_program *program, vyre_error *error) {
-    vyre_status status = program->is_checked ? VYRE_OK : vy_validate(program, NULL, error);
-    if (status == VYRE_OK)
-        program->is_checked = 1;
+    if (program->is_checked)
+        return VYRE_OK;
+    vyre_status status = vy_validate(program, NULL, error);
+    program->is_checked = status == VYRE_OK;
     return status;
 }
 
 vyre_status vy_program_seal(vyre_program *program, vyre_error *error) {
     vyre_status status = vy_program_check(program, error);
-    if (status == VYRE_OK && !program->has_fingerprint)
-        status = vy_fingerprint(program, error);
-    if (status == VYRE_OK)
-        program->has_fingerprint = 1;
+    if (status != VYRE_OK || program->has_fingerprint)
+        return status;
+    status = vy_fingerprint(program, error);
+    program->has_fingerprint = status == VYRE_OK;
     return status;
 }
 
