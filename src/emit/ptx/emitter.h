@@ -14,6 +14,7 @@
  *   aligned.c  tests of alignment
  *   guard.c    short branches
  *   ahead.c    loads for the next trip
+ *   near.c     bytes near each other in a loop
  *   end.c      report and poll
  *   grid.c     grid barriers
  *   indirect.c grids that lie in memory: the loop around everything
