@@ -198,7 +198,8 @@ static void take_one(vy_notify *notify, const struct inotify_event *event, vy_no
         news->is_something = 1;
         if (watch->only || !is_text(event->name))
             return;
-        news->is_written |= (event->mask & IN_MODIFY) != 0;
+        /* What was made is mostly written next, and the first bytes are there before anybody is told of them. */
+        news->is_written |= (event->mask & (IN_MODIFY | IN_CREATE)) != 0;
         note_writer(notify, event, (event->mask & IN_MODIFY) != 0);
     }
 }

@@ -27,7 +27,7 @@ typedef struct vy_notify {
 /* What happened since the last call. */
 typedef struct vy_notify_news {
     int is_something; /* anything that may matter */
-    int is_written;   /* a manifest or a body was written to in place */
+    int is_written;   /* a manifest or a body was written to in place, or made */
 } vy_notify_news;
 
 /* Without inotify `file` is -1. */
