@@ -1,11 +1,12 @@
 /* Dispatches from a seat (driver/seat.h): who takes one, what is not ended under him, and threads that end what others use. */
+#include "driver/live.h"
 #include "driver/pipeline_forms.h"
 
 #include "base/thread.h"
 #include "driver/bound.h"
 #include "vyre/text.h"
 
-enum { BYTES = 64, THREADS = 4, BUFFERS = 3, LIVE = 256 };
+enum { BYTES = 64, THREADS = 4, BUFFERS = 3 };
 
 typedef struct scene {
     fake *f;
@@ -320,31 +321,17 @@ static void recovery_waits_for_seats(void **state) {
 
 /* ---- many threads ---- */
 
-/* Native values that are there now, under a lock of their own. */
-static pthread_mutex_t live_lock = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t live[LIVE];
 static _Atomic unsigned wrong, good;
-
-static int set_live(uint64_t from, uint64_t to) {
-    int i = 0;
-    pthread_mutex_lock(&live_lock);
-    while (i < LIVE && live[i] != from)
-        i++;
-    if (i < LIVE)
-        live[i] = to;
-    pthread_mutex_unlock(&live_lock);
-    return i < LIVE;
-}
 
 static vyre_status allocate(void *self, uint64_t size, uint64_t *native, vyre_error *error) {
     vyre_status status = fake_resident_allocate(self, size, native, error);
-    if (status == VYRE_OK && !set_live(0, *native))
+    if (status == VYRE_OK && !live_set(0, *native))
         atomic_fetch_add(&wrong, 1);
     return status;
 }
 
 static vyre_status release(void *self, uint64_t native, vyre_error *error) {
-    if (!set_live(native, 0))
+    if (!live_set(native, 0))
         atomic_fetch_add(&wrong, 1);
     return fake_resident_free(self, native, error);
 }
@@ -355,7 +342,7 @@ static vyre_status run_on_live(void *self, const vyre_launch *launch, const vyre
     (void)self, (void)launch, (void)timing, (void)error;
     for (int round = 0; round < 2; round++) {
         for (size_t i = 0; i < count; i++)
-            if (!set_live(bindings[i].resident.id, bindings[i].resident.id))
+            if (!live_set(bindings[i].resident.id, bindings[i].resident.id))
                 atomic_fetch_add(&wrong, 1);
         sched_yield();
     }

@@ -1,12 +1,13 @@
 /* What a seat keeps of its last dispatch (driver/bound_straight.c), while all that it hangs on changes: pipelines end and are made again, buffers are freed, lent and taken back,
  * and the device is lost and comes back. More threads dispatch than there are seats. */
+#include "driver/live.h"
 #include "driver/pipeline_forms.h"
 
 #include "base/thread.h"
 #include "driver/bound.h"
 #include "vyre/text.h"
 
-enum { BYTES = 64, THREADS = VY_SEATS + 4, BUFFERS = 5, PIPELINES = 2, LIVE = 4096, TIMES = VY_SANITIZED ? 100 : 300 };
+enum { BYTES = 64, THREADS = VY_SEATS + 4, BUFFERS = 5, PIPELINES = 2, TIMES = VY_SANITIZED ? 100 : 300 };
 
 static vyre_backend *backend;
 static vyre_module *module;
@@ -16,10 +17,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static vyre_pipeline *pipelines[PIPELINES];
 static vyre_resident buffers[BUFFERS];
 
-/* ---- the device: which native values there are, under a lock of its own ---- */
+/* ---- the device ---- */
 
-static pthread_mutex_t live_lock = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t live[LIVE];
 static _Atomic uint64_t next_native = 1; /* none is given twice */
 static _Atomic unsigned wrong, good, seated;
 
@@ -30,42 +29,29 @@ static _Thread_local struct {
     uint32_t groups;
 } asked;
 
-static int set_live(uint64_t from, uint64_t to) {
-    int i = 0;
-    pthread_mutex_lock(&live_lock);
-    while (i < LIVE && live[i] != from)
-        i++;
-    if (i < LIVE)
-        live[i] = to;
-    pthread_mutex_unlock(&live_lock);
-    return i < LIVE;
-}
-
 static vyre_status allocate(void *self, uint64_t size, uint64_t *native, vyre_error *error) {
     (void)self, (void)size, (void)error;
     *native = atomic_fetch_add(&next_native, 1);
-    atomic_fetch_add(&wrong, !set_live(0, *native));
+    atomic_fetch_add(&wrong, !live_set(0, *native));
     return VYRE_OK;
 }
 
 static vyre_status release(void *self, uint64_t native, vyre_error *error) {
     (void)self, (void)error;
-    atomic_fetch_add(&wrong, !set_live(native, 0));
+    atomic_fetch_add(&wrong, !live_set(native, 0));
     return VYRE_OK;
 }
 
 static vyre_status upload(void *self, uint64_t native, uint64_t offset, const void *data, uint64_t size,
                           vyre_error *error) {
     (void)self, (void)offset, (void)data, (void)size, (void)error;
-    atomic_fetch_add(&wrong, !set_live(native, native));
+    atomic_fetch_add(&wrong, !live_set(native, native));
     return VYRE_OK;
 }
 
 static vyre_status recover(void *self, vyre_error *error) {
     (void)self, (void)error;
-    pthread_mutex_lock(&live_lock);
-    memset(live, 0, sizeof live);
-    pthread_mutex_unlock(&live_lock);
+    live_forget();
     return VYRE_OK;
 }
 
@@ -79,7 +65,7 @@ static vyre_status run(void *self, const vyre_launch *launch, const vyre_resourc
     atomic_fetch_add(&seated, !vy_seats_are_free(&backend->seats));
     for (int round = 0; round < 2; round++) {
         for (size_t i = 0; i < count; i++)
-            is_right &= set_live(bindings[i].resident.id, bindings[i].resident.id);
+            is_right &= live_set(bindings[i].resident.id, bindings[i].resident.id);
         sched_yield();
     }
     atomic_fetch_add(&wrong, !is_right);
