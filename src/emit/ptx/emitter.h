@@ -49,6 +49,7 @@ typedef struct vy_ptx_value {
     uint8_t is_literal;  /* `bits`, else register `number` of the type's class */
     uint8_t is_variable; /* the register of a variable that is assigned: it may change */
     uint8_t is_opposite; /* made so that the driver's compiler may know it for the opposite of a number */
+    uint8_t is_above;    /* a number, not below 0 */
     uint32_t number;
     uint64_t bits;
     vy_ptx_part part;
@@ -101,6 +102,8 @@ typedef struct vy_ptx {
     int is_early;                                  /* it waits for what it depends on */
     int has_reports, has_polls, has_grid_barriers; /* of the program */
     int has_differences;                           /* the same: of 64 bits, or what may become one */
+    int has_least, has_most;                       /* min and max of f32 */
+    int has_orders;                                /* f32 are compared with what need not be above 0 */
     int meets;                                     /* its invocations meet: barriers, shuffles */
     vy_ptx_alignment alignment;                    /* of buffers, where what is written runs */
     int one_by_one;                                /* wide accesses are written as accesses of their elements */

@@ -305,20 +305,55 @@ static vy_ptx_value upper_half(vy_ptx *e, vy_ptx_value a, vy_ptx_value b) {
     return vy_ptx_cast(e, VYRE_TYPE_U32, upper);
 }
 
+static int is_literal_of(vy_ptx_value v, uint32_t bits) {
+    return v.is_literal && v.bits == bits;
+}
+
 static int is_negative_zero(vy_ptx_value v) {
-    return v.is_literal && v.type == VYRE_TYPE_F32 && v.bits == 0x80000000;
+    return v.type == VYRE_TYPE_F32 && is_literal_of(v, 0x80000000);
+}
+
+static int is_number(vy_ptx_value v) {
+    return v.is_literal && (v.bits & 0x7fffffff) <= 0x7f800000;
+}
+
+/* Whether ptxas does right whatever becomes of the smaller or larger of two: it has one number that we know, and is not the beginning of a saturation that would make 0 of NaN, not 1. */
+static int is_harmless(vyre_op op, vy_ptx_value a, vy_ptx_value b) {
+    int has_one = is_literal_of(a, 0x3f800000) || is_literal_of(b, 0x3f800000);
+    return (is_number(a) || is_number(b)) && (op == VYRE_OP_MAX || !has_one || a.is_above || b.is_above);
+}
+
+/* Of the smaller and the larger, one behind the other, ptxas makes what is right for numbers alone (docs/ptx.md). A zero that it does not know for one stands between them. */
+static vy_ptx_value bound(vy_ptx *e, vyre_op op, vy_ptx_value a, vy_ptx_value b) {
+    const uint32_t most_positive = 0x7f800000;
+    vy_ptx_value d = two(e, rows[op].real.name, "f32", VYRE_TYPE_F32, a, b);
+    if (!is_harmless(op, a, b))
+        return two(e, "or", "b32", VYRE_TYPE_F32, d, vy_ptx_cast(e, VYRE_TYPE_U32, vy_ptx_zero(e)));
+    d.is_above =
+        op == VYRE_OP_MAX && ((a.is_literal && a.bits <= most_positive) || (b.is_literal && b.bits <= most_positive));
+    return d;
+}
+
+/* Of abs ptxas believes that it is 0 or more, also where it is NaN, which no comparison holds for. Of bits it knows no such thing. */
+static vy_ptx_value without_sign(vy_ptx *e, vy_ptx_value a) {
+    vy_ptx_value d = masked(e, VYRE_TYPE_F32, a, INT32_MAX);
+    return d.type = VYRE_TYPE_F32, d;
 }
 
 /* What the driver's compiler compiles wrongly as it is written in the table. */
 static int instead(vy_ptx *e, vyre_op op, vyre_type operand, const vy_ptx_value *args, vy_ptx_value *out) {
     if ((op == VYRE_OP_MIN || op == VYRE_OP_MAX) && operand == VYRE_TYPE_I32)
         *out = extreme(e, op, operand, args[0], args[1]);
+    else if (op == VYRE_OP_ABS && operand == VYRE_TYPE_F32 && e->has_orders)
+        *out = without_sign(e, args[0]);
     else if (op == VYRE_OP_MUL_HIGH && operand == VYRE_TYPE_U32 && e->has_differences)
         *out = upper_half(e, args[0], args[1]);
     else if (op == VYRE_OP_MAX && is_negative_zero(args[1]))
         *out = not_below(e, args[0], args[1]);
     else if (op == VYRE_OP_MAX && is_negative_zero(args[0]))
         *out = not_below(e, args[1], args[0]);
+    else if ((op == VYRE_OP_MIN || op == VYRE_OP_MAX) && operand == VYRE_TYPE_F32 && e->has_least && e->has_most)
+        *out = bound(e, op, args[0], args[1]);
     else
         return 0;
     return 1;

@@ -226,6 +226,23 @@ static int is_difference(const vy_expr *x) {
            (x->op == VYRE_OP_SUB || x->op == VYRE_OP_NEG || x->op == VYRE_OP_MUL);
 }
 
+static int is_extreme(const vy_expr *x, vyre_op op) {
+    return x->kind == VY_EXPR_OP && x->op == op && x->type == VYRE_TYPE_F32;
+}
+
+/* One literal above 0 is enough: what is compared with that ptxas does not take for known. */
+static int is_order(const vyre_program *p, const vy_expr *x) {
+    int is_one = x->kind == VY_EXPR_OP &&
+                 (x->op == VYRE_OP_LT || x->op == VYRE_OP_LE || x->op == VYRE_OP_GT || x->op == VYRE_OP_GE);
+    if (!is_one || p->exprs.items[x->a].type != VYRE_TYPE_F32)
+        return 0;
+    const vy_expr *sides[2] = {&p->exprs.items[x->a], &p->exprs.items[x->b]};
+    for (int i = 0; i < 2; i++)
+        if (sides[i]->kind == VY_EXPR_LITERAL && sides[i]->bits - 1 < 0x7f800000)
+            return 0;
+    return 1;
+}
+
 static void look_at(vy_ptx *e) {
     for (uint32_t i = 0; i < e->program->stmts.count; i++) {
         const vy_stmt *s = &e->program->stmts.items[i];
@@ -234,8 +251,13 @@ static void look_at(vy_ptx *e) {
         e->has_grid_barriers |= s->kind == VY_STMT_BARRIER && s->scope == VYRE_SCOPE_DEVICE;
         e->meets |= s->kind == VY_STMT_BARRIER || s->kind == VY_STMT_COLLECTIVE;
     }
-    for (uint32_t i = 0; i < e->program->exprs.count; i++)
-        e->has_differences |= is_difference(&e->program->exprs.items[i]);
+    for (uint32_t i = 0; i < e->program->exprs.count; i++) {
+        const vy_expr *x = &e->program->exprs.items[i];
+        e->has_differences |= is_difference(x);
+        e->has_least |= is_extreme(x, VYRE_OP_MIN);
+        e->has_most |= is_extreme(x, VYRE_OP_MAX);
+        e->has_orders |= is_order(e->program, x);
+    }
 }
 
 /* ---- the body, once or twice ----

@@ -72,9 +72,9 @@ static inline void batch_leave(device *d, const batch_job *job) {
 
 /* ---- preparing ---- */
 
-/* Nearly all as a backend would; what is widened though it does not pay takes the driver longest. */
+/* Nearly all as a backend would; what is widened though it does not pay takes the driver longest. Of trees half: much that compilers know patterns of does not outlive our passes. */
 static inline unsigned batch_manner(uint64_t seed) {
-    return (unsigned)(seed % MANNERS) | (seed / MANNERS % 16 ? AS_BACKEND : 0);
+    return (unsigned)(seed % MANNERS) | (seed / MANNERS % (digest_is_trees(seed) ? 2 : 16) ? AS_BACKEND : 0);
 }
 
 static inline uint32_t batch_misalignment(uint64_t seed) {

@@ -4,6 +4,8 @@
  *   emit.ptx.campaign device FILE               that range on the first device of the driver
  *   emit.ptx.campaign                           a few, as a test
  *
+ * Seeds from 2^40 on (1099511627776) are of programs of expressions alone (trees.h).
+ *
  *   VYRE_CAMPAIGN_WORKERS  processes (the cores): the driver's compiler scales over processes, not threads
  *   VYRE_CAMPAIGN_SECONDS  after so many no more batches are started (no bound)
  *   VYRE_CAMPAIGN_FOLDER   where failing cases go (campaign-failures)
@@ -347,17 +349,26 @@ static void the_texts_of_a_batch_are_one_module(void **state) {
     vy_string_free(&text);
 }
 
-static void random_programs_in_batches_give_the_same_bits(void **state) {
-    (void)state;
+static void give_the_same_bits(const char *test, uint64_t first, uint64_t count) {
     batch_counts sum;
     char why[200];
-    assert_int_equal(make_digests(scratch_path(), 1, 64 * vy_test_effort()), 0);
+    assert_int_equal(make_digests(scratch_path(), first, count), 0);
     device_end end = run_on_device(scratch_path(), &sum, why, sizeof why);
     remove(scratch_path());
     if (end == DEVICE_MISSING)
-        VY_SKIP("random_programs_in_batches_give_the_same_bits: %s", why);
+        VY_SKIP("%s: %s", test, why);
     assert_int_equal(end, DEVICE_AGREES);
-    assert_int_equal(sum.done, 64 * vy_test_effort());
+    assert_int_equal(sum.done, count);
+}
+
+static void random_programs_in_batches_give_the_same_bits(void **state) {
+    (void)state;
+    give_the_same_bits(__func__, 1, 64 * vy_test_effort());
+}
+
+static void random_expressions_in_batches_give_the_same_bits(void **state) {
+    (void)state;
+    give_the_same_bits(__func__, DIGEST_TREES, 32 * vy_test_effort());
 }
 
 static int run_command(int argc, char **argv) {
@@ -381,6 +392,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(a_file_that_is_not_complete_is_refused),
         cmocka_unit_test(the_texts_of_a_batch_are_one_module),
         cmocka_unit_test(random_programs_in_batches_give_the_same_bits),
+        cmocka_unit_test(random_expressions_in_batches_give_the_same_bits),
     };
     return argc > 1 ? run_command(argc, argv) : cmocka_run_group_tests(tests, NULL, NULL);
 }
