@@ -1,7 +1,7 @@
 /* Random programs on a backend and on the oracle, by processes: a crash or a program that does not end is one more finding, and is shrunk like any other.
  *
  *   VYRE_CAMPAIGN_COUNT    programs (120 times VYRE_EFFORT)
- *   VYRE_CAMPAIGN_SEED     first seed (VYRE_SEED, else 1)
+ *   VYRE_CAMPAIGN_SEED     first seed (VYRE_SEED, else 1); from 1099511627776 on: programs of expressions alone (conform_trees.h)
  *   VYRE_CAMPAIGN_WORKERS  processes (the cores)
  *   VYRE_CAMPAIGN_SECONDS  after so many no more programs are started (no bound)
  *   VYRE_CAMPAIGN_PATIENCE after so many a program is one that does not end (60; more in an emulator)
@@ -13,7 +13,7 @@
 #ifndef VY_TESTS_CONFORM_CAMPAIGN_H
 #define VY_TESTS_CONFORM_CAMPAIGN_H
 
-#include "backends/conform.h"
+#include "backends/conform_trees.h"
 
 #include "base/thread.h"
 #include "campaign/case_file.h"
@@ -107,7 +107,7 @@ static inline vyre_case *conform_generate_by(const vyre_generate_options *option
 
 static inline vyre_case *conform_generate(uint64_t seed) {
     vyre_generate_options options = conform_options(seed);
-    return conform_generate_by(&options);
+    return trees_are_of(seed) ? trees_generate(seed) : conform_generate_by(&options);
 }
 
 static inline size_t conform_variant_of(const conform_campaign *m, uint64_t seed) {

@@ -74,7 +74,7 @@ static inline void batch_leave(device *d, const batch_job *job) {
 
 /* Nearly all as a backend would; what is widened though it does not pay takes the driver longest. Of trees half: much that compilers know patterns of does not outlive our passes. */
 static inline unsigned batch_manner(uint64_t seed) {
-    return (unsigned)(seed % MANNERS) | (seed / MANNERS % (digest_is_trees(seed) ? 2 : 16) ? AS_BACKEND : 0);
+    return (unsigned)(seed % MANNERS) | (seed / MANNERS % (trees_are_of(seed) ? 2 : 16) ? AS_BACKEND : 0);
 }
 
 static inline uint32_t batch_misalignment(uint64_t seed) {

@@ -7,7 +7,6 @@
 
 #include "backends/conform_campaign.h"
 #include "emit/ptx/device.h"
-#include "emit/ptx/trees.h"
 
 #include "base/hash.h"
 
@@ -29,19 +28,12 @@ static const char digest_magic[8] = "VYDIGST1";
 
 /* ---- one ---- */
 
-/* Seeds from here on are of programs of expressions alone. */
-static const uint64_t DIGEST_TREES = UINT64_C(1) << 40;
-
-static inline int digest_is_trees(uint64_t seed) {
-    return seed >= DIGEST_TREES;
-}
-
 /* Smaller than those of the backends' campaigns, since there are a thousand times as many, and what takes the time is the driver's compiler: by the seed alone. Some
  * are long, some have large grids. */
 static inline vyre_case *digest_generate(uint64_t seed) {
     vyre_generate_options options = {
         .seed = seed, .statements = 2 + (unsigned)(seed % 5), .depth = 2 + (unsigned)(seed / 5 % 2), .invocations = 64};
-    if (digest_is_trees(seed))
+    if (trees_are_of(seed))
         return trees_generate(seed);
     if (seed % 3 == 0)
         options.stress = 1u << (seed / 3 % 8);

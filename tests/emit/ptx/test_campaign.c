@@ -4,7 +4,7 @@
  *   emit.ptx.campaign device FILE               that range on the first device of the driver
  *   emit.ptx.campaign                           a few, as a test
  *
- * Seeds from 2^40 on (1099511627776) are of programs of expressions alone (trees.h).
+ * Seeds from 2^40 on (1099511627776) are of programs of expressions alone (conform_trees.h).
  *
  *   VYRE_CAMPAIGN_WORKERS  processes (the cores): the driver's compiler scales over processes, not threads
  *   VYRE_CAMPAIGN_SECONDS  after so many no more batches are started (no bound)
@@ -368,7 +368,7 @@ static void random_programs_in_batches_give_the_same_bits(void **state) {
 
 static void random_expressions_in_batches_give_the_same_bits(void **state) {
     (void)state;
-    give_the_same_bits(__func__, DIGEST_TREES, 32 * vy_test_effort());
+    give_the_same_bits(__func__, TREES_FIRST, 32 * vy_test_effort());
 }
 
 static int run_command(int argc, char **argv) {

@@ -1,7 +1,7 @@
 /* Programs of nothing but expressions, by seed: many small trees over few types, with literals where types begin, end and change sign. Compilers know patterns of two or three ops with
  * such literals and make one instruction of them; programs of everything have each of those patterns too rarely. */
-#ifndef VY_TESTS_EMIT_PTX_TREES_H
-#define VY_TESTS_EMIT_PTX_TREES_H
+#ifndef VY_TESTS_CONFORM_TREES_H
+#define VY_TESTS_CONFORM_TREES_H
 
 #include "generate/values.h"
 #include "ir/eval.h"
@@ -9,10 +9,17 @@
 #include "vyre/builder.h"
 #include "vyre/generate.h"
 
-#include "support/test.h"
+#include "backends/conform.h"
 
 #include <stdio.h>
 #include <string.h>
+
+/* Seeds from here on are of such programs. */
+static const uint64_t TREES_FIRST = UINT64_C(1) << 40;
+
+static inline int trees_are_of(uint64_t seed) {
+    return seed >= TREES_FIRST;
+}
 
 enum { TREES = 24, TREE_TYPES = 3, TREE_LEAVES = 2, TREE_GROUP = 64 };
 
@@ -75,8 +82,8 @@ static inline vyre_value tree_make(forest *f, vyre_type type, unsigned depth) {
         const vyre_op_info *row = vyre_op_get(op);
         vyre_type operand = tree_operand(f, row, type);
         vyre_value args[3];
-        if (operand == VYRE_TYPE_COUNT)
-            continue;
+        if (operand == VYRE_TYPE_COUNT || (op == VYRE_OP_REMAINDER && vy_rng_chance(&f->rng, 7, 8)))
+            continue; /* a remainder becomes as much as a hundred of others */
         for (unsigned k = 0; k < row->arity; k++)
             args[k] = tree_make(f, row->rule == VYRE_RULE_SELECT && k == 0 ? VYRE_TYPE_BOOL : operand, depth - 1);
         if (op == VYRE_OP_CAST)
