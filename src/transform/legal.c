@@ -9,6 +9,7 @@
 #include "transform/legal_guard.h"
 #include "transform/legal_meet.h"
 #include "transform/legal_phase.h"
+#include "transform/write_out.h"
 
 static vyre_status run_phase(const vyre_program *program, const vy_legaliser_phase *phase, const vy_legal_text *texts,
                              vy_legal_uses uses, uint64_t exact, vyre_program **out, vyre_error *error) {
@@ -91,8 +92,17 @@ static vyre_status run_pairs(const vyre_program *program, const vy_legal_target 
     return run_phase(program, &vy_legal_pairs, vy_legal_pairs_texts, uses, target->exact, out, error);
 }
 
-static phase *const phases[] = {run_fill,  run_end,  run_meet,  run_guard,    run_narrow,
-                                run_exact, run_bits, run_pairs, vy_legal_fuse};
+/* What is written out is so large that it is checked before, as loops: they are valid, and so are their trips. */
+static vyre_status run_write_out(const vyre_program *program, const vy_legal_target *target, vyre_program **out,
+                                 vyre_error *error) {
+    vyre_status status = target->writes_out ? vy_program_check((vyre_program *)program, error) : VYRE_OK;
+    if (status != VYRE_OK)
+        return status;
+    return target->writes_out ? vy_write_out(program, out, error) : unchanged(program, out);
+}
+
+static phase *const phases[] = {run_fill,  run_end,  run_meet,  run_guard,     run_narrow,
+                                run_exact, run_bits, run_pairs, run_write_out, vy_legal_fuse};
 
 /* What phases make is valid but for the limits of the language, which the original kept. */
 static vyre_status over_limit(vyre_error *error) {
@@ -126,7 +136,7 @@ vyre_status vy_legalise_step(vyre_program *program, const vy_legal_target *targe
         status = phases[i](before, &usable, &made, error);
         vyre_program_release(before);
     }
-    if (status == VYRE_OK)
+    if (status == VYRE_OK && !usable.writes_out)
         status = vy_program_check(made, error);
     if (status == VYRE_OK)
         *out = made;

@@ -27,6 +27,7 @@ typedef struct vy_legal_target {
     uint8_t cancellable;    /* the program asks whether it is to end (`poll`) */
     uint8_t zeroes_arrays;  /* arrays start as zero anyway */
     uint8_t aligned_buffers; /* every buffer starts at a multiple of 16 bytes */
+    uint8_t writes_out;      /* loops over private arrays are written trip by trip (write_out.h) */
     uint8_t
         ends_at_grid_barriers; /* the emitter's grid barrier ends the grid if somebody reported or a poll was true: no workgroup waits there for one that ended */
 } vy_legal_target;
@@ -42,7 +43,7 @@ typedef struct vy_legal_target {
  * VYRE_LIMIT             the rewritten program is too large or too deep
  * VYRE_NO_MEMORY */
 vyre_status vy_legalise(vyre_program *program, const vy_legal_target *target, vyre_program **out, vyre_error *error);
-/* The same for one who makes code of it at once: the result is valid, but has no fingerprint (vy_program_seal), and `program` may be a step (ir/draft.h). */
+/* The same for one who makes code of it at once: the result is valid (what is written out by trust), but has no fingerprint (vy_program_seal), and `program` may be a step (ir/draft.h). */
 vyre_status vy_legalise_step(vyre_program *program, const vy_legal_target *target, vyre_program **out,
                              vyre_error *error);
 

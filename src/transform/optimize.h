@@ -53,6 +53,8 @@ typedef struct vy_rules {
 extern const vy_rules vy_rules_sound;
 /* The same, for a target that takes long code gladly: arrays become registers there, and loops of meetings are written out. */
 extern const vy_rules vy_rules_far;
+extern const vy_rules
+    vy_rules_count; /* the same but for loops over private arrays, which are written out later (write_out.h) */
 extern const vy_rules vy_rules_meet; /* for vectors of many invocations: steps of a workgroup are written out */
 
 /* vyre_program_optimize by other rules. */
@@ -71,6 +73,12 @@ static inline uint8_t vy_stmt_changes(const vy_rules *rules, const vy_stmt *stmt
         changes |= VY_CHANGES_SHARED;
     return changes & (VY_CHANGES_VARIABLE | VY_CHANGES_MEMORY | VY_CHANGES_SHARED);
 }
+
+/* No loop of more trips is written trip by trip. */
+enum { VY_TRIPS = 64 };
+/* The trips of a `for` with literal bounds (by: NULL is 1): from, from + by, …; VY_TRIPS + 1 if they are more, or something is no literal. */
+unsigned vy_count_trips(const vy_rules *rules, const vy_expr *from, const vy_expr *to, const vy_expr *by,
+                        uint64_t at[VY_TRIPS]);
 
 /* Whether op(a, b) and op(b, a) are the same bits, for every type: a NaN is the same from either side. */
 int vy_op_commutes(vyre_op op);

@@ -40,6 +40,14 @@ const vy_rules vy_rules_far = {SOUND, .unroll = {.trips = 16,
                                                  .counter_cost = 1024,
                                                  .room = 20000}};
 
+const vy_rules vy_rules_count = {SOUND, .unroll = {.trips = 16,
+                                                   .cost = 96,
+                                                   .private_trips = 16,
+                                                   .private_cost = 96,
+                                                   .counter_trips = 16,
+                                                   .counter_cost = 1024,
+                                                   .room = 20000}};
+
 const vy_rules vy_rules_meet = {SOUND, .unroll = {.trips = 16,
                                                   .cost = 96,
                                                   .private_trips = 16,

@@ -10,7 +10,7 @@
 #include "transform/optimize.h"
 #include "transform/optimize_rewrite.h"
 
-enum { TRIPS = 64, EFFORT = 64 };
+enum { TRIPS = VY_TRIPS, EFFORT = 64 };
 
 typedef struct unrolling {
     const vy_rules *rules;
@@ -21,20 +21,18 @@ typedef struct unrolling {
     uint64_t room; /* left */
 } unrolling;
 
-/* The trips of a `for` with literal bounds: from, from + step, …; TRIPS + 1 if they are more or not known. */
-static unsigned count_trips(const vy_rules *rules, const vyre_program *p, const vy_stmt *s, uint64_t at[TRIPS]) {
-    const vy_expr *from = &p->exprs.items[s->a], *to = &p->exprs.items[s->b];
-    const vy_expr *by = s->c == VY_NONE ? NULL : &p->exprs.items[s->c];
+unsigned vy_count_trips(const vy_rules *rules, const vy_expr *from, const vy_expr *to, const vy_expr *by,
+                        uint64_t at[VY_TRIPS]) {
     if (from->kind != VY_EXPR_LITERAL || to->kind != VY_EXPR_LITERAL || (by && by->kind != VY_EXPR_LITERAL))
-        return TRIPS + 1;
+        return VY_TRIPS + 1;
     vy_wide step = by ? vy_integer_of(by->type, by->bits) : 1, end = vy_integer_of(to->type, to->bits);
     vy_wide i = vy_integer_of(from->type, from->bits);
     uint64_t mask = vy_type_layouts[from->type].mask;
     unsigned trips = 0;
     end += rules->last_trip_counts ? 0 : step > 0 ? 1 - step : -1 - step;
     for (; step && (step > 0 ? i < end : i > end); i += step) {
-        if (trips == TRIPS)
-            return TRIPS + 1;
+        if (trips == VY_TRIPS)
+            return VY_TRIPS + 1;
         at[trips++] = (uint64_t)i & mask;
         if (!rules->trips_are_exact)
             i = vy_integer_of(from->type, (uint64_t)(i + step) & mask) - step;
@@ -131,7 +129,7 @@ static uint32_t only_assignment(const vyre_program *p, uint32_t loop, uint32_t v
     return last != VY_NONE && stmts[last].kind == VY_STMT_ASSIGN && stmts[last].variable == variable ? last : VY_NONE;
 }
 
-/* As count_trips; *variable is the one that counts. */
+/* As vy_count_trips; *variable is the one that counts. */
 static unsigned count_while(const vyre_program *p, uint32_t loop, uint32_t *variable, uint64_t at[TRIPS]) {
     const vy_stmt *s = &p->stmts.items[loop];
     uint64_t now;
@@ -167,7 +165,8 @@ static void count(const unrolling *u, const vyre_program *p, uint32_t loop, coun
     out->variable = s->variable;
     out->trips = TRIPS + 1;
     if (s->kind == VY_STMT_FOR)
-        out->trips = count_trips(u->rules, p, s, out->at);
+        out->trips = vy_count_trips(u->rules, &p->exprs.items[s->a], &p->exprs.items[s->b],
+                                    s->c == VY_NONE ? NULL : &p->exprs.items[s->c], out->at);
     else if (s->kind == VY_STMT_WHILE && u->rules->unroll.counter_cost && u->room)
         out->trips = count_while(p, loop, &out->variable, out->at);
 }

@@ -3,8 +3,11 @@
 
 #include "emit/ptx/ptx.h"
 #include "transform/optimize.h"
-#include "transform/scalars.h"
 #include "transform/widen.h"
+#include "transform/write_out.h"
+
+/* Statements and expressions from which on passes over all trips cost more than what they find. */
+enum { LARGE = 6000 };
 
 static vyre_status widen(vyre_program *program, const vy_ptx_prepare_options *options, vy_widened *out,
                          vyre_error *error) {
@@ -22,11 +25,11 @@ static const vyre_pass behind[] = {PASS(FOLD), PASS(UNROLL), PASS(FOLD),  PASS(S
 #undef PASS
 
 /* A pass and passes, on trust (optimize.h) or not. */
-static vyre_status unroll_far(const vyre_program *program, int trusts, vyre_program **out, uint64_t *changes,
-                              vyre_error *error) {
+static vyre_status unroll_far(const vyre_program *program, const vy_rules *rules, int trusts, vyre_program **out,
+                              uint64_t *changes, vyre_error *error) {
     int was_refused;
-    return trusts ? vy_pass_step(VYRE_PASS_UNROLL, program, &vy_rules_far, out, changes, error)
-                  : vy_pass_run(VYRE_PASS_UNROLL, program, &vy_rules_far, out, changes, &was_refused, error);
+    return trusts ? vy_pass_step(VYRE_PASS_UNROLL, program, rules, out, changes, error)
+                  : vy_pass_run(VYRE_PASS_UNROLL, program, rules, out, changes, &was_refused, error);
 }
 
 static vyre_status run_passes(const vyre_program *program, const vyre_optimize_options *options, const vy_rules *rules,
@@ -35,22 +38,24 @@ static vyre_status run_passes(const vyre_program *program, const vyre_optimize_o
                   : vy_optimize_by(program, options, rules, out, NULL, error);
 }
 
-/* Unrolls far, so that arrays become variables. What that leaves to do the driver's compiler does. */
+/* Unrolls far. What is small is unrolled here, so that passes and proofs see every trip of it; of what becomes large, loops over private arrays are written out
+ * behind legalisation. */
 static vyre_status unroll(vyre_program *program, int trusts, vyre_program **out, vyre_error *error) {
     const vyre_optimize_options rest = {.passes = behind, .pass_count = sizeof behind / sizeof *behind};
-    vyre_program *unrolled, *made;
-    uint64_t changes;
+    vyre_program *unrolled = NULL;
+    uint64_t changes, nodes;
     *out = NULL;
-    vyre_status status = unroll_far(program, trusts, &unrolled, &changes, error);
+    vyre_status status = vy_write_out_size(program, &nodes, error);
+    const vy_rules *rules = nodes > LARGE ? &vy_rules_count : &vy_rules_far;
+    if (status == VYRE_OK)
+        status = unroll_far(program, rules, trusts, &unrolled, &changes, error);
     if (status != VYRE_OK)
         return status;
-    made = changes ? NULL : vyre_program_retain(unrolled);
     if (changes)
-        status = run_passes(unrolled, &rest, &vy_rules_far, trusts, &made, error);
+        status = run_passes(unrolled, &rest, rules, trusts, out, error);
+    else
+        *out = vyre_program_retain(unrolled);
     vyre_program_release(unrolled);
-    if (status == VYRE_OK)
-        status = vy_scalars(made, out, error);
-    vyre_program_release(made);
     return status;
 }
 
@@ -75,6 +80,7 @@ static vyre_status lower_by(vyre_program *program, const vy_ptx_prepare_options 
         return status;
     target.exact &= ~options->inexact;
     target.aligned_buffers = options->aligned;
+    target.writes_out = 1;
     status = vy_legalise_step(optimised, &target, legal, error);
     vyre_program_release(optimised);
     return status;

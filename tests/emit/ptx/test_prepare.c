@@ -1,12 +1,12 @@
-/* What is prepared for PTX computes the same bits: random programs, widened, unrolled far, with arrays as variables, legalised; and what each of these is to do is done. */
+/* What is prepared for PTX computes the same bits: random programs, widened, unrolled far, legalised, with arrays as variables; and what each of these is to do is done. */
 #include "emit/ptx/code.h"
 
 #include "emit/ptx/prepare.h"
+#include "ir/draft.h"
 #include "ir/launch.h"
 #include "support/fault.h"
 #include "transform/end_runner.h"
 #include "transform/opt_campaign.h"
-#include "transform/scalars.h"
 
 static const vy_ptx_prepare_options device = {.architecture = PTX_ARCHITECTURE};
 
@@ -14,7 +14,7 @@ static vyre_program *prepared(const char *text, uint32_t factor) {
     vyre_program *program = vy_test_parse(text);
     vy_ptx_prepared made;
     vyre_error error = VYRE_ERROR_INIT;
-    if (vy_ptx_prepare(program, &device, &made, &error) != VYRE_OK)
+    if (vy_ptx_prepare(program, &device, &made, &error) != VYRE_OK || vy_program_check(made.program, &error) != VYRE_OK)
         fail_msg("%s", error.message);
     assert_int_equal(made.factor, factor);
     assert_true((made.reason == NULL) == (factor > 1));
@@ -188,6 +188,33 @@ static const char *prepared_differs(vyre_program *program, const vyre_arguments 
     return what;
 }
 
+/* The rounds of a hash, whose passes would see 64 of them. The constants are literals, the schedule is variables. */
+static void what_becomes_large_is_written_out(void **state) {
+    static const char *const text =
+        "fn mix(a: u32, b: u32) -> u32 { return rotr(a, 7) ^ (b >> 3) + a * b }\n"
+        "program p {\n buffer x : u32 read_write\n workgroup 32\n grid over x\n array w : u32 [64] private\n"
+        " array k : u32 [4] private\n let i = global_id.x\n k[0] = 17\n k[1] = 19\n k[3] = 23\n"
+        " var a = x[i]\n var b = 5u32\n var c = 7u32\n for t in 0u32 .. 16 { w[t] = x[(i + t) % len(x)] }\n"
+        " for t in 16u32 .. 64 { w[t] = mix(w[t - 2], w[t - 7]) + mix(w[t - 15], w[t - 16]) }\n"
+        " for t in 0u32 .. 64 {\n  let d = mix(a, w[t]) + mix(b, k[t % 4])\n"
+        "  let e = mix(a ^ d, b) + mix(c & d, w[63 - t])\n"
+        "  c = b\n  b = a\n  a = d + e\n  if t == 40 { a = a ^ w[t] }\n }\n if i < len(x) { x[i] = a + b + c }\n}\n";
+    static uint32_t values[96];
+    (void)state;
+    vyre_program *made = prepared(text, 1), *program = vy_test_parse(text);
+    assert_int_equal(private_arrays(made), 0);
+    assert_int_equal(count_kind(made, VY_STMT_FOR), 0);
+    vyre_program_release(made);
+    for (uint32_t i = 0; i < 96; i++)
+        values[i] = i * 2654435761u;
+    const vyre_span span = {values, sizeof values};
+    const vyre_arguments arguments = {.inputs = &span, .input_count = 1};
+    const char *what = prepared_differs(program, &arguments, 0);
+    if (what)
+        fail_msg("%s", what);
+    vyre_program_release(program);
+}
+
 static void random_programs_keep_their_bits(void **state) {
     const char *given = getenv("VYRE_SEED");
     uint64_t first = given ? strtoull(given, NULL, 0) : 1;
@@ -248,6 +275,7 @@ int main(void) {
         cmocka_unit_test(a_while_that_counts_by_a_name_is_written_out),
         cmocka_unit_test(a_while_that_only_seems_to_count_stays),
         cmocka_unit_test(private_arrays_become_variables),
+        cmocka_unit_test(what_becomes_large_is_written_out),
         cmocka_unit_test(random_programs_keep_their_bits),
         cmocka_unit_test(passes_by_the_far_rules_keep_the_bits),
         cmocka_unit_test(every_allocation_may_fail),

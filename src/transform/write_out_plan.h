@@ -1,0 +1,44 @@
+/* What becomes of the loops, arrays and variables of a program that is written out. Internal to write_out*.c. */
+#ifndef VY_TRANSFORM_WRITE_OUT_PLAN_H
+#define VY_TRANSFORM_WRITE_OUT_PLAN_H
+
+#include "base/memory.h"
+#include "ir/model.h"
+
+/* What becomes of a statement. */
+typedef enum vy_write_out_stmt {
+    VY_WRITE_STAYS,
+    VY_WRITE_TRIPS, /* a `for`: trip by trip */
+    VY_WRITE_LET,   /* the only assignment of a variable: declares it */
+    VY_WRITE_ALIAS, /* a `let`: another name of a variable */
+    VY_WRITE_NOTHING
+} vy_write_out_stmt;
+
+/* What becomes of an array. */
+typedef enum vy_write_out_array { VY_ARRAY_STAYS, VY_ARRAY_VARIABLES, VY_ARRAY_LITERALS } vy_write_out_array;
+
+/* Arrays of more elements together stay arrays. */
+enum { VY_WRITE_OUT_ELEMENTS = 256 };
+
+typedef struct vy_write_out_plan {
+    uint32_t *first_expr;    /* by statement, and of the end */
+    uint8_t *becomes;        /* by statement: vy_write_out_stmt */
+    uint8_t *may_be_counted; /* by loop: its trips may be known once those around it are written out */
+    uint32_t *size;          /* by statement: nodes of what it becomes; of a loop that stays, those of its body */
+    uint8_t *array;          /* by memory: vy_write_out_array */
+    uint32_t *first_element; /* by memory: of `elements` */
+    uint64_t elements[VY_WRITE_OUT_ELEMENTS]; /* of literals their bits; free to use for variables */
+    vy_arena arena;
+} vy_write_out_plan;
+
+/* Whether there is anything to write out: a program that consists of its entry, with private arrays. */
+int vy_write_out_takes(const vyre_program *program);
+
+/* For a program that is taken. Free it also after a failure. */
+vyre_status vy_write_out_plan_make(vy_write_out_plan *plan, const vyre_program *program, vyre_error *error);
+void vy_write_out_plan_free(vy_write_out_plan *plan);
+
+/* Whether a loop with such a body is written out in so many trips. */
+int vy_write_out_pays(int touches_private, uint32_t trips, uint64_t body);
+
+#endif
