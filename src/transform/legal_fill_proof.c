@@ -255,12 +255,17 @@ static void store(proof *f, const vy_stmt *s) {
     f->uses_place = 0;
     for (uint32_t i = 0; i < invocations; i++) {
         int here = is_private(f, s->memory) ? 1 : comes_here(f, i);
-        if (here < 0 || !compute_integer(f, s->a, i, &index) || (is_private(f, s->memory) && f->uses_place))
+        if (here < 0)
+            return;
+        int path_uses_place = f->uses_place;
+        f->uses_place = 0;
+        if (!compute_integer(f, s->a, i, &index) || (is_private(f, s->memory) && f->uses_place))
             return;
         if (here)
             set_bit(f, s->memory, index);
-        if (!f->uses_place)
-            return; /* all the same */
+        if (!f->uses_place && (here || !path_uses_place))
+            return; /* the others store there, too, or not at all */
+        f->uses_place |= path_uses_place;
     }
 }
 

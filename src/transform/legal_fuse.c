@@ -220,6 +220,7 @@ vyre_status vy_legal_fuse(const vyre_program *program, const vy_legal_target *ta
                           vyre_error *error) {
     static const vy_rewriter hooks = {.stmt = statement,
                                       .touches = is_planned,
+                                      .keeps_names = 1,
                                       .keeps_blocks = 1,
                                       .tree = fused_load,
                                       .tree_kinds = 1 << VY_EXPR_LOAD};

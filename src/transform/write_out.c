@@ -214,7 +214,7 @@ static vy_name new_name(writer *w) {
         do
             text[--start] = (char)('0' + number % 10);
         while (number /= 10);
-        text[--start] = 't';
+        text[--start] = 'v';
         name = vy_draft_name(&w->draft, text + start, sizeof text - start);
     } while (!w->draft.failed && name < w->p->names.size); /* the original has it */
     return name;
@@ -481,6 +481,7 @@ static vyre_status start(writer *w, vyre_error *error) {
     w->draft.stops_at_limit = 1;
     w->draft.is_step = 1;
     vy_draft_copy_names(&w->draft, p);
+    w->draft.failed |= !VY_RESERVE(&made->exprs, w->plan.nodes) || !VY_RESERVE(&made->stmts, w->plan.nodes / 4);
     return VYRE_OK;
 }
 

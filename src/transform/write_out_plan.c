@@ -365,6 +365,8 @@ static int start(planner *r, vy_write_out_plan *plan, const vyre_program *progra
     plan->first_expr[stmts] = expr;
     number_block(r, 0, stmts, 0, &blocks);
     plan_loops(r);
+    for (uint32_t i = 0; i < stmts; i = program->stmts.items[i].end)
+        plan->nodes += plan->size[i];
     return 1;
 }
 
@@ -405,8 +407,7 @@ vyre_status vy_write_out_size(const vyre_program *program, uint64_t *nodes, vyre
     *nodes = 0;
     if (vy_write_out_takes(program)) {
         is_planned = start(&r, &plan, program);
-        for (uint32_t i = 0; is_planned && i < program->stmts.count; i = program->stmts.items[i].end)
-            *nodes += plan.size[i];
+        *nodes = plan.nodes;
     }
     vy_write_out_plan_free(&plan);
     return is_planned ? VYRE_OK : vy_fail_memory(error, "what is written out");

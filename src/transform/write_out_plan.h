@@ -25,6 +25,7 @@ typedef struct vy_write_out_plan {
     uint8_t *becomes;        /* by statement: vy_write_out_stmt */
     uint8_t *may_be_counted; /* by loop: its trips may be known once those around it are written out */
     uint32_t *size;          /* by statement: nodes of what it becomes; of a loop that stays, those of its body */
+    uint32_t nodes;          /* of all of it, about */
     uint8_t *array;          /* by memory: vy_write_out_array */
     uint32_t *first_element; /* by memory: of `elements` */
     uint64_t elements[VY_WRITE_OUT_ELEMENTS]; /* of literals their bits; free to use for variables */
