@@ -107,6 +107,9 @@ vyre_status vy_program_check(vyre_program *program, vyre_error *error);
 /* The same, and gives it its fingerprint if it has none: before anybody else sees it. Fails as vy_validate and vy_fingerprint. */
 vyre_status vy_program_seal(vyre_program *program, vyre_error *error);
 
+/* As vyre_program_inline, for who makes another program of it at once (is_step). */
+vyre_status vy_program_inline_step(const vyre_program *program, vyre_program **out, vyre_error *error);
+
 /* Copies the tree rooted at `root` of `from` into the draft. map_variable and map_memory (indexed by the absolute indices in `from`; NULL =
  * identity) give the new indices. Positions are copied when both keep them. Shared by the inliner and the transforms. */
 uint32_t vy_draft_copy_expr(vy_draft *draft, const vyre_program *from, uint32_t root, const uint32_t *map_variable,

@@ -30,6 +30,7 @@ typedef struct inliner {
     VY_VECTOR(uint8_t) visible;  /* by name of the draft */
     VY_VECTOR(vy_name) declared; /* visible names of the current function, innermost last */
     int over_limit;
+    int is_step; /* of the draft */
 } inliner;
 
 /* How the body being copied came here. */
@@ -461,6 +462,7 @@ static vyre_status start(inliner *in, vyre_error *error) {
     made->level = p->level;
     made->numerics = p->numerics;
     in->draft.keep_positions = p->stmt_positions.count != 0;
+    in->draft.is_step = in->is_step;
     return VYRE_OK;
 }
 
@@ -479,13 +481,13 @@ static vyre_status finish(inliner *in, vyre_program **out, vyre_error *error) {
                    VY_LIMIT_ARRAYS, VY_LIMIT_PRIVATE_BYTES);
 }
 
-vyre_status vyre_program_inline(const vyre_program *program, vyre_program **out, vyre_error *error) {
+static vyre_status inline_calls(const vyre_program *program, int is_step, vyre_program **out, vyre_error *error) {
     *out = NULL;
     if (!(program->facts & VY_FACT_CALL)) {
         *out = vyre_program_retain((vyre_program *)program);
         return VYRE_OK;
     }
-    inliner in = {.from = program};
+    inliner in = {.from = program, .is_step = is_step && vy_program_has_entry(program)};
     vyre_status status = start(&in, error);
     if (status == VYRE_OK) {
         copy_roots(&in);
@@ -499,4 +501,12 @@ vyre_status vyre_program_inline(const vyre_program *program, vyre_program **out,
     VY_VECTOR_FREE(&in.visible);
     VY_VECTOR_FREE(&in.declared);
     return status;
+}
+
+vyre_status vyre_program_inline(const vyre_program *program, vyre_program **out, vyre_error *error) {
+    return inline_calls(program, 0, out, error);
+}
+
+vyre_status vy_program_inline_step(const vyre_program *program, vyre_program **out, vyre_error *error) {
+    return inline_calls(program, 1, out, error);
 }

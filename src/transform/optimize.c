@@ -171,7 +171,7 @@ static vyre_status run_all(optimizer *o, const vyre_program *program, vyre_error
     const pipeline given = {o->options->passes, o->options->pass_count, 1};
     o->report = (vyre_optimize_report){0};
     o->version++; /* none found nothing in this one */
-    vyre_status status = vyre_program_inline(program, &o->program, error);
+    vyre_status status = vy_program_inline_step(program, &o->program, error);
     if (status != VYRE_OK)
         return status;
     o->report.statements_before = o->program->stmts.count;

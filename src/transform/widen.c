@@ -146,6 +146,7 @@ static vyre_status write_program(vy_widen_writer *w, vyre_program **out, vyre_er
     vyre_status status = vy_copy_start(&w->copy, from, vyre_program_name(from), error);
     if (status != VYRE_OK)
         return status;
+    w->copy.draft.is_step = 1;
     vy_copy_params(&w->copy);
     w->copy.draft.position = w->copy.entry->position;
     w->groups = vy_draft_scalar_param(&w->copy.draft, vy_copy_new_name(&w->copy, "groups_x"), VYRE_TYPE_U32);
@@ -186,18 +187,33 @@ static vyre_status widen(const vyre_program *inlined, const vy_widen_options *op
     return status;
 }
 
+vyre_status vy_widen_step(vyre_program *inlined, const vy_widen_options *options, vy_widened *out, vyre_error *error) {
+    *out = (vy_widened){.factor = 1};
+    vyre_status status = widen(inlined, options, out, error);
+    if (status == VYRE_OK && !out->program)
+        out->program = vyre_program_retain(inlined);
+    return status;
+}
+
 vyre_status vy_widen(vyre_program *program, const vy_widen_options *options, vy_widened *out, vyre_error *error) {
     vyre_program *inlined;
     *out = (vy_widened){.factor = 1};
     vyre_status status = vyre_program_inline(program, &inlined, error);
-    if (status == VYRE_LIMIT) {
-        out->reason = too_large;
-        status = VYRE_OK;
-    } else if (status == VYRE_OK) {
-        status = widen(inlined, options, out, error);
+    if (status == VYRE_OK) {
+        status = vy_widen_step(inlined, options, out, error);
         vyre_program_release(inlined);
+        if (status == VYRE_OK)
+            status = vy_program_seal(out->program, error);
     }
-    if (status == VYRE_OK && !out->program)
+    if (status == VYRE_OK && out->factor > 1)
+        return VYRE_OK;
+    vyre_program_release(out->program);
+    out->program = NULL;
+    if (status == VYRE_INVALID_PROGRAM || status == VYRE_LIMIT) {
+        *out = (vy_widened){.factor = 1, .reason = too_large};
+        status = VYRE_OK;
+    }
+    if (status == VYRE_OK)
         out->program = vyre_program_retain(program);
     return status;
 }

@@ -26,6 +26,8 @@ typedef struct vy_widened {
  *
  * VYRE_NO_MEMORY  out->program is NULL */
 vyre_status vy_widen(vyre_program *program, const vy_widen_options *options, vy_widened *out, vyre_error *error);
+/* The same of an inlined program, for who makes another program of it at once: the result is trusted to be valid and has no fingerprint (ir/draft.h). */
+vyre_status vy_widen_step(vyre_program *inlined, const vy_widen_options *options, vy_widened *out, vyre_error *error);
 
 /* How many groups in x a widened program needs for `groups_x` of the original, which is the value of its hidden param, a u32. */
 static inline uint32_t vy_widened_groups(const vy_widened *widened, uint32_t groups_x) {

@@ -2,6 +2,7 @@
 #include "emit/ptx/prepare.h"
 
 #include "emit/ptx/ptx.h"
+#include "ir/draft.h"
 #include "transform/optimize.h"
 #include "transform/widen.h"
 #include "transform/write_out.h"
@@ -13,7 +14,7 @@ static vyre_status widen(vyre_program *program, const vy_ptx_prepare_options *op
                          vyre_error *error) {
     const vy_widen_options widest = {.access_bytes = vy_ptx_target(options->architecture, 0).access_bytes};
     if (!options->keeps_grid)
-        return vy_widen(program, &widest, out, error);
+        return vy_widen_step(program, &widest, out, error);
     *out = (vy_widened){vyre_program_retain(program), 1, "its grid is kept as it is"};
     return VYRE_OK;
 }
@@ -94,26 +95,36 @@ static vyre_status lower(vyre_program *program, const vy_ptx_prepare_options *op
     return status == VYRE_LIMIT ? lower_by(program, options, 0, legal, error) : status;
 }
 
+static vyre_status widen_and_lower(vyre_program *inlined, const vy_ptx_prepare_options *options, vy_ptx_prepared *out,
+                                   vyre_error *error) {
+    vy_widened widened;
+    vyre_status status = widen(inlined, options, &widened, error);
+    if (status != VYRE_OK)
+        return status;
+    status = lower(widened.program, options, &out->program, error);
+    out->factor = widened.factor;
+    out->reason = widened.reason;
+    vyre_program_release(widened.program);
+    if ((status != VYRE_LIMIT && status != VYRE_INVALID_PROGRAM) || out->factor == 1)
+        return status;
+    out->factor = 1; /* as it is, it may still fit */
+    out->reason = "widened, it is over a limit of the language";
+    return lower(inlined, options, &out->program, error);
+}
+
 vyre_status vy_ptx_prepare(vyre_program *program, const vy_ptx_prepare_options *options, vy_ptx_prepared *out,
                            vyre_error *error) {
-    vy_widened widened;
+    vyre_program *inlined;
     *out = (vy_ptx_prepared){.factor = 1};
     if (vyre_program_level(program) == VYRE_LEVEL_LEGAL) {
         out->program = vyre_program_retain(program);
         out->reason = "it is legal already";
         return VYRE_OK;
     }
-    vyre_status status = widen(program, options, &widened, error);
+    vyre_status status = vy_program_inline_step(program, &inlined, error);
     if (status != VYRE_OK)
         return status;
-    status = lower(widened.program, options, &out->program, error);
-    out->factor = widened.factor;
-    out->reason = widened.reason;
-    if (status == VYRE_LIMIT && widened.factor > 1) { /* as it is, it may still fit */
-        status = lower(program, options, &out->program, error);
-        out->factor = 1;
-        out->reason = "widened, it is over a limit of the language";
-    }
-    vyre_program_release(widened.program);
+    status = widen_and_lower(inlined, options, out, error);
+    vyre_program_release(inlined);
     return status;
 }
