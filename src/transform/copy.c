@@ -2,7 +2,7 @@
  * them, a, b, c, args. */
 #include "transform/copy.h"
 
-#include <stdio.h>
+#include "transform/name.h"
 
 /* ---- names ---- */
 
@@ -35,16 +35,14 @@ static void declare(vy_copy *copy, vy_name name) {
 static vy_name free_name(vy_copy *copy, const char *text, const vy_names *avoid) {
     char candidate[VY_LIMIT_NAME + 1];
     const char *wanted = text;
+    size_t size = strnlen(text, VY_LIMIT_NAME);
     for (uint32_t n = 2; !copy->draft.failed; n++) {
-        size_t size = strnlen(wanted, VY_LIMIT_NAME);
         vy_name name = vy_draft_name(&copy->draft, wanted, size);
         if (!is_visible(copy, name) && !(avoid && vy_names_find(avoid, wanted, size) != VY_NAME_FAILED)) {
             declare(copy, name);
             return name;
         }
-        char suffix[16];
-        int length = snprintf(suffix, sizeof suffix, "_%u", n);
-        snprintf(candidate, sizeof candidate, "%.*s%s", VY_LIMIT_NAME - length, text, suffix);
+        size = vy_name_suffixed(candidate, text, VY_LIMIT_NAME, n);
         wanted = candidate;
     }
     return 0;

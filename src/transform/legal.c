@@ -14,7 +14,7 @@
 static vyre_status run_phase(const vyre_program *program, const vy_legaliser_phase *phase, const vy_legal_text *texts,
                              vy_legal_uses uses, uint64_t exact, vyre_program **out, vyre_error *error) {
     vy_legal_library library;
-    vyre_status status = vy_legal_library_read(&library, texts, uses, exact, error);
+    vyre_status status = vy_legal_library_open(&library, texts, uses, exact, error);
     *out = NULL;
     if (status == VYRE_OK)
         status = vy_legaliser_run(program, phase, &library, exact, out, error);
@@ -126,7 +126,7 @@ vyre_status vy_legalise_step(vyre_program *program, const vy_legal_target *targe
     if (program->facts & VY_FACT_OP_CALL)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "resolve it first: vyre_program_resolve (vyre/dialect.h)",
                        "the program calls ops that are not resolved");
-    vyre_status status = vyre_program_inline(program, &made, error);
+    vyre_status status = vy_program_inline_step(program, &made, error);
     /* An f64 cannot be looked at without u64. */
     if (!(target->exact & VY_NUMERIC(INT64)))
         usable.exact &= ~VY_NUMERIC_F64;

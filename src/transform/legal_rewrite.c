@@ -2,8 +2,7 @@
 #include "transform/legal_rewrite.h"
 
 #include "base/status.h"
-
-#include <stdio.h>
+#include "transform/name.h"
 
 /* ---- trees ---- */
 
@@ -94,11 +93,13 @@ uint32_t vy_legaliser_put(vy_legaliser *rw, uint32_t tree) {
 }
 
 vy_name vy_legaliser_name(vy_legaliser *rw, const char *text) {
+    enum { KEPT = 100 }; /* of the text */
     char name[VY_LIMIT_NAME + 1];
+    size_t length;
     do
-        snprintf(name, sizeof name, "%.100s_%u", text, ++rw->fresh);
-    while (vy_names_find(&rw->from->names, name, strlen(name)) != VY_NAME_FAILED);
-    return vy_draft_name(&rw->copy.draft, name, strlen(name));
+        length = vy_name_suffixed(name, text, KEPT, ++rw->fresh);
+    while (vy_names_find(&rw->from->names, name, length) != VY_NAME_FAILED);
+    return vy_draft_name(&rw->copy.draft, name, length);
 }
 
 uint32_t vy_legaliser_bind(vy_legaliser *rw, uint8_t kind, const char *name, uint32_t tree) {
@@ -163,9 +164,9 @@ uint32_t vy_legaliser_refuse(vy_legaliser *rw, const char *what, vyre_type type)
 static uint32_t library_tree(vy_legaliser *rw, uint32_t root) {
     if (root == VY_NONE)
         return VY_NONE;
-    vy_expr e = rw->library->program->exprs.items[root];
+    vy_expr e = rw->called->program->exprs.items[root];
     if (e.kind == VY_EXPR_VARIABLE) {
-        uint32_t tree = rw->bound[e.a];
+        uint32_t tree = rw->called->bound[e.a];
         return is_leaf(rw, tree) ? vy_legaliser_again(rw, tree) : tree;
     }
     if (e.kind == VY_EXPR_OP) {
@@ -190,7 +191,7 @@ static uint32_t count_uses(const vyre_program *library, uint32_t root, uint32_t 
 
 /* Parameters become leaves; in a function that is one expression, a parameter used once becomes its argument. */
 static void bind_parameters(vy_legaliser *rw, const vy_function *f, const uint32_t *trees, uint32_t count) {
-    const vyre_program *library = rw->library->program;
+    const vyre_program *library = rw->called->program;
     const vy_stmt *first = &library->stmts.items[f->first_stmt];
     for (uint32_t i = 0; i < count; i++) {
         uint32_t variable = f->first_variable + i;
@@ -198,20 +199,23 @@ static void bind_parameters(vy_legaliser *rw, const vy_function *f, const uint32
         for (uint32_t k = 0; first->kind == VY_STMT_RETURN && k < first->arg_count; k++)
             uses += count_uses(library, library->args.items[first->args + k].index, variable);
         int once = first->kind == VY_STMT_RETURN && uses <= 1;
-        rw->bound[variable] =
+        rw->called->bound[variable] =
             once ? trees[i]
                  : vy_legaliser_leaf(rw, trees[i], vy_name_text(library, library->variables.items[variable].name));
     }
 }
 
+static void put_function(vy_legaliser *rw, const vy_function *f, const uint32_t *trees, uint32_t count,
+                         uint32_t *results);
+
 static void library_call(vy_legaliser *rw, const vy_stmt *s) {
-    const vyre_program *library = rw->library->program;
+    const vyre_program *library = rw->called->program;
     uint32_t trees[VY_LIMIT_RESULTS], results[VY_LIMIT_RESULTS];
     for (uint32_t i = 0; i < s->arg_count; i++)
         trees[i] = library_tree(rw, library->args.items[s->args + i].index);
-    vy_legaliser_call_all(rw, s->callee, trees, s->arg_count, results);
+    put_function(rw, &library->functions.items[s->callee], trees, s->arg_count, results);
     for (uint32_t i = 0; i < s->result_count; i++)
-        rw->bound[s->variable + i] =
+        rw->called->bound[s->variable + i] =
             vy_legaliser_leaf(rw, results[i], vy_name_text(library, library->variables.items[s->variable + i].name));
 }
 
@@ -219,7 +223,7 @@ static void library_block(vy_legaliser *rw, uint32_t first, uint32_t end, uint32
 
 /* Of a condition that is known one branch is left. */
 static void library_if(vy_legaliser *rw, uint32_t index, uint32_t *results) {
-    const vy_stmt *s = &rw->library->program->stmts.items[index];
+    const vy_stmt *s = &rw->called->program->stmts.items[index];
     vy_draft *draft = &rw->copy.draft;
     uint32_t condition = library_tree(rw, s->a);
     uint64_t holds;
@@ -238,7 +242,7 @@ static void library_if(vy_legaliser *rw, uint32_t index, uint32_t *results) {
 
 /* The statements of a function; the values of its return. Recursion is bounded by the nesting of the library. */
 static void library_block(vy_legaliser *rw, uint32_t first, uint32_t end, uint32_t *results) {
-    const vyre_program *library = rw->library->program;
+    const vyre_program *library = rw->called->program;
     vy_draft *draft = &rw->copy.draft;
     for (uint32_t i = first; i < end && !draft->failed && rw->status == VYRE_OK; i = library->stmts.items[i].end) {
         const vy_stmt *s = &library->stmts.items[i];
@@ -249,13 +253,13 @@ static void library_block(vy_legaliser *rw, uint32_t first, uint32_t end, uint32
             uint32_t tree = library_tree(rw, s->a);
             uint64_t bits;
             int is_known = s->kind == VY_STMT_LET && vy_legaliser_is_literal(rw, tree, &bits);
-            rw->bound[s->variable] = is_known ? tree : vy_legaliser_bind(rw, s->kind, name, tree);
+            rw->called->bound[s->variable] = is_known ? tree : vy_legaliser_bind(rw, s->kind, name, tree);
             break;
         }
         case VY_STMT_ASSIGN: {
             uint32_t value = vy_legaliser_put(rw, library_tree(rw, s->a));
-            if (rw->bound[s->variable] != VY_NONE)
-                vy_draft_assign(draft, rw->trees.items[rw->bound[s->variable]].a, value);
+            if (rw->called->bound[s->variable] != VY_NONE)
+                vy_draft_assign(draft, rw->trees.items[rw->called->bound[s->variable]].a, value);
             break;
         }
         case VY_STMT_CALL:
@@ -282,13 +286,23 @@ static void library_block(vy_legaliser *rw, uint32_t first, uint32_t end, uint32
     }
 }
 
-void vy_legaliser_call_all(vy_legaliser *rw, uint32_t function, const uint32_t *trees, uint32_t count,
-                           uint32_t *results) {
-    const vy_function *f = &rw->library->program->functions.items[function];
+static void put_function(vy_legaliser *rw, const vy_function *f, const uint32_t *trees, uint32_t count,
+                         uint32_t *results) {
     for (uint32_t i = 0; i < f->result_count; i++)
         results[i] = VY_NONE;
     bind_parameters(rw, f, trees, count);
     library_block(rw, f->first_stmt, f->end_stmt, results);
+}
+
+void vy_legaliser_call_all(vy_legaliser *rw, uint32_t function, const uint32_t *trees, uint32_t count,
+                           uint32_t *results) {
+    const vy_function *f;
+    if (rw->status == VYRE_OK)
+        rw->status = vy_legal_library_read(rw->library, function, &rw->called, &f, rw->error);
+    if (rw->status == VYRE_OK)
+        put_function(rw, f, trees, count, results);
+    else
+        memset(results, 0xff, VY_LIMIT_RESULTS * sizeof *results); /* VY_NONE */
 }
 
 uint32_t vy_legaliser_call(vy_legaliser *rw, uint32_t function, const uint32_t *trees, uint32_t count) {
@@ -579,9 +593,8 @@ static vyre_status write_program(vy_legaliser *rw, vyre_program **out) {
 vyre_status vy_legaliser_run(const vyre_program *program, const vy_legaliser_phase *phase, vy_legal_library *library,
                              uint64_t exact, vyre_program **out, vyre_error *error) {
     vy_legaliser rw = {.from = program, .phase = phase, .library = library, .exact = exact, .error = error};
-    uint32_t variables = program->variables.count, memories = program->memories.count,
-             bound = library->program ? library->program->variables.count : 0;
-    size_t size = vy_array_size((size_t)variables + memories + bound + 1, sizeof(uint32_t));
+    uint32_t variables = program->variables.count, memories = program->memories.count;
+    size_t size = vy_array_size((size_t)variables + memories + 1, sizeof(uint32_t));
     uint32_t *maps = vy_allocate(size);
     *out = NULL;
     if (!maps)
@@ -589,7 +602,6 @@ vyre_status vy_legaliser_run(const vyre_program *program, const vy_legaliser_pha
     memset(maps, 0xff, size);
     rw.copy.variables = maps;
     rw.copy.memories = maps + variables;
-    rw.bound = maps + variables + memories;
     if (phase->start)
         phase->start(&rw);
     vyre_status status = write_program(&rw, out);

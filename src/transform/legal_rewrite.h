@@ -58,9 +58,9 @@ struct vy_legaliser {
     VY_VECTOR(uint8_t) depths;  /* of trees */
     VY_VECTOR(uint32_t) others; /* the statements that are not copied as they are, in order */
     uint32_t next_other;
-    uint32_t *bound;    /* by variable of the library: its tree */
-    uint32_t fresh;     /* numbers of new names */
-    vyre_status status; /* the first refusal; memory is noted in the draft */
+    const vy_legal_unit *called; /* the part of the library whose function is put somewhere */
+    uint32_t fresh;              /* numbers of new names */
+    vyre_status status;          /* the first refusal; memory is noted in the draft */
     vyre_error *error;
 };
 
@@ -95,7 +95,7 @@ uint32_t vy_legaliser_node(vy_legaliser *rw, vy_expr e);
 uint32_t vy_legaliser_variable(vy_legaliser *rw, uint32_t variable);
 /* An expression of the program. */
 uint32_t vy_legaliser_lower(vy_legaliser *rw, uint32_t expr);
-/* Calls a function of the library. */
+/* Calls a function of the library. There is room for VY_LIMIT_RESULTS. */
 void vy_legaliser_call_all(vy_legaliser *rw, uint32_t function, const uint32_t *trees, uint32_t count,
                            uint32_t *results);
 /* The same for one with one result. */

@@ -365,7 +365,7 @@ static void check_legal(const char *text, const vyre_arguments *arguments) {
     vy_legal_library library;
     vyre_error error = {0};
     vyre_status status =
-        vy_legal_library_read(&library, vy_legal_pairs_texts, vy_legal_uses_of(program), poor.exact, &error);
+        vy_legal_library_open(&library, vy_legal_pairs_texts, vy_legal_uses_of(program), poor.exact, &error);
     if (status == VYRE_OK)
         status = vy_legaliser_run(program, &vy_legal_pairs, &library, poor.exact, &made, &error);
     vy_legal_library_free(&library);

@@ -42,7 +42,8 @@ typedef struct vy_lowering {
     vy_parser *parser;
     vy_report *report;
     vy_draft draft;
-    int live; /* the draft is being filled */
+    int live;    /* the draft is being filled */
+    int is_step; /* of drafts */
     vy_guard guard;
     vy_unit *unit;
     vyre_op_teller *teller; /* knows ops of dialects; may be NULL */

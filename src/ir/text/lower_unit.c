@@ -80,6 +80,7 @@ static int start(vy_lowering *l, const char *name) {
         return 0;
     }
     l->draft.keep_positions = 1;
+    l->draft.is_step = l->is_step;
     l->live = 1;
     return 1;
 }

@@ -1,5 +1,6 @@
 /* Modules: a file from its bytes to its programs. */
 #include "ir/text/lower.h"
+#include "ir/text/trusted.h"
 #include "vyre/text.h"
 
 struct vyre_module {
@@ -103,7 +104,8 @@ static void make_programs(vy_lowering *l, vyre_module *module, size_t known, vy_
     }
 }
 
-static void parse_source(vy_source *source, const vyre_parse_options *options, vy_report *report, vyre_module *module) {
+static void parse_source(vy_source *source, const vyre_parse_options *options, int is_step, vy_report *report,
+                         vyre_module *module) {
     size_t size, known = report->list ? vyre_diagnostics_count(report->list) : 0;
     const char *text = vy_source_text(source, &size);
     size_t valid = vy_utf8_valid(text, size);
@@ -119,6 +121,7 @@ static void parse_source(vy_source *source, const vyre_parse_options *options, v
     vy_lowering l;
     vy_parser_run(&parser, text, (uint32_t)size, &arena, report);
     if (vy_lower_start(&l, &parser)) {
+        l.is_step = is_step;
         l.teller = options ? options->teller : NULL;
         l.teller_user = options ? options->teller_user : NULL;
         collect(&l);
@@ -132,8 +135,8 @@ static void parse_source(vy_source *source, const vyre_parse_options *options, v
     vy_arena_free(&arena);
 }
 
-vyre_status vyre_text_parse(const char *text, size_t size, const vyre_parse_options *options,
-                            vyre_diagnostics *diagnostics, vyre_module **out, vyre_error *error) {
+static vyre_status parse(const char *text, size_t size, const vyre_parse_options *options, int is_step,
+                         vyre_diagnostics *diagnostics, vyre_module **out, vyre_error *error) {
     *out = NULL;
     if (size > VY_LIMIT_SOURCE_BYTES)
         return vy_fail(error, VYRE_LIMIT, "split the file", "the text has %zu bytes (limit %d)", size,
@@ -147,7 +150,7 @@ vyre_status vyre_text_parse(const char *text, size_t size, const vyre_parse_opti
         /* A caller without a list gets the same error: what is found twice is recognised by a list. */
         vyre_diagnostics *own = diagnostics ? NULL : vyre_diagnostics_new();
         vy_report report = {.source = source, .list = diagnostics ? diagnostics : own};
-        parse_source(source, options, &report, module);
+        parse_source(source, options, is_step, &report, module);
         status = vy_report_status(&report, error);
         vyre_diagnostics_free(own);
     }
@@ -157,4 +160,13 @@ vyre_status vyre_text_parse(const char *text, size_t size, const vyre_parse_opti
     else
         vyre_module_free(module);
     return status;
+}
+
+vyre_status vyre_text_parse(const char *text, size_t size, const vyre_parse_options *options,
+                            vyre_diagnostics *diagnostics, vyre_module **out, vyre_error *error) {
+    return parse(text, size, options, 0, diagnostics, out, error);
+}
+
+vyre_status vy_text_parse_step(const char *text, size_t size, const char *file, vyre_module **out, vyre_error *error) {
+    return parse(text, size, &(vyre_parse_options){.file = file}, 1, NULL, out, error);
 }

@@ -299,12 +299,14 @@ static void fill_operators(vy_parser *parser) {
         unsigned length;
         if (!row->symbol || row->arity != 2)
             continue;
+        size_t size = strlen(row->symbol);
         parser->infix[vy_symbol_find(row->symbol, &length)] = (uint8_t)op;
         /* `<=` is no assignment with `<`: only symbols that, with `=` added, are one token of three bytes or none
          * other's. */
-        snprintf(assign, sizeof assign, "%s=", row->symbol);
+        memcpy(assign, row->symbol, size);
+        memcpy(assign + size, "=", sizeof "=");
         vy_token_kind kind = vy_symbol_find(assign, &length);
-        if (length == strlen(assign) && kind >= VY_TOKEN_PLUS_ASSIGN)
+        if (length == size + 1 && kind >= VY_TOKEN_PLUS_ASSIGN)
             parser->assign[kind] = (uint8_t)op;
     }
 }
