@@ -193,7 +193,7 @@ static int is_seen(proof *f, uint32_t memory, uint32_t low, uint32_t high) {
 /* ---- accesses ---- */
 
 static int find_range(proof *f, uint32_t expr, vy_interval *out) {
-    if (!f->ranges && vy_ranges_make(f->p, &f->ranges, NULL) != VYRE_OK) {
+    if (!f->ranges && vy_ranges_make_by(f->p, &vy_rules_sound, 0, &f->ranges, NULL) != VYRE_OK) {
         f->failed = 1;
         return 0;
     }

@@ -328,7 +328,7 @@ vyre_status vy_legal_guard(const vyre_program *program, const vy_guard_rules *ru
     vy_ranges *ranges;
     uint64_t changes;
     *out = NULL;
-    vyre_status status = vy_ranges_make(program, &ranges, error);
+    vyre_status status = vy_ranges_make_by(program, &vy_rules_sound, VY_ASKS_LOADS | VY_ASKS_STORES, &ranges, error);
     guarding g = {.rules = rules, .ranges = ranges, .guards = guards};
     if (status == VYRE_OK)
         status = vy_rewrite_run(program, &hooks, &g, NULL, out, &changes, error);

@@ -371,10 +371,15 @@ static void number_places(walk *w) {
             w->declared[s->variable + v] = i;
     }
     w->first_expr[p->stmts.count] = expr;
-    for (uint32_t i = 0; i < p->exprs.count; i++)
-        w->hash[i] = w->rules->index_counts ? hash_of(w, &p->exprs.items[i]) : 1;
-    for (uint32_t i = 0; i < p->stmts.count; i++)
-        w->place[i] = p->stmts.items[i].kind == VY_STMT_STORE ? find_place(w, i, &p->stmts.items[i]) : VY_NONE;
+    for (uint32_t i = 0; i < p->stmts.count; i++) {
+        const vy_stmt *s = &p->stmts.items[i];
+        w->place[i] = VY_NONE;
+        if (s->kind != VY_STMT_STORE)
+            continue;
+        for (uint32_t k = w->first_expr[i]; k <= s->a; k++) /* the tree of the index comes first */
+            w->hash[k] = w->rules->index_counts ? hash_of(w, &p->exprs.items[k]) : 1;
+        w->place[i] = find_place(w, i, s);
+    }
 }
 
 /* ---- all of it ---- */

@@ -25,6 +25,7 @@ typedef struct undo {
 struct vy_ranges {
     const vyre_program *program;
     const vy_rules *rules;
+    unsigned asks;
     vy_range *exprs;      /* by expression */
     uint8_t *load_inside; /* by expression */
     uint8_t *compared;    /* by expression: 1 false, 2 true, 0 unknown */
@@ -163,22 +164,32 @@ static int is_spread(const vy_ranges *r, const vy_expr *e, interval *out) {
     return 1;
 }
 
-static interval range_expr(const vy_ranges *r, uint32_t expr) {
-    const vy_expr *e = &r->program->exprs.items[expr];
-    uint32_t subject = subject_of(r, expr);
+static vy_range range_of_op(const vy_ranges *r, const vy_expr *e) {
     interval spread;
-    if (subject != VY_NONE)
-        return vy_interval_of(e->type, r->facts[subject].range);
+    if (!vy_is_integer(e->type)) /* nobody asks */
+        return r->whole[e->type];
+    return vy_interval_pack(is_spread(r, e, &spread) ? spread : range_op(r, e));
+}
+
+static vy_range range_expr(const vy_ranges *r, uint32_t expr) {
+    const vy_expr *e = &r->program->exprs.items[expr];
+    uint32_t subject;
     switch ((vy_expr_kind)e->kind) {
-    case VY_EXPR_LITERAL:
-        return vy_is_integer(e->type) ? (interval){vy_integer_of(e->type, e->bits), vy_integer_of(e->type, e->bits)}
-                                      : vy_interval_whole(e->type);
+    case VY_EXPR_LITERAL: {
+        uint64_t bits = vy_is_integer(e->type) ? (uint64_t)vy_integer_of(e->type, e->bits) : 0;
+        return vy_is_integer(e->type) ? (vy_range){bits, bits} : r->whole[e->type];
+    }
+    case VY_EXPR_VARIABLE:
+        return r->facts[e->a].range;
+    case VY_EXPR_BUILTIN:
+        return r->facts[subject_of(r, expr)].range;
     case VY_EXPR_LEN:
-        return range_len(r->program, e->a);
+        subject = subject_of(r, expr);
+        return subject != VY_NONE ? r->facts[subject].range : vy_interval_pack(range_len(r->program, e->a));
     case VY_EXPR_OP:
-        return is_spread(r, e, &spread) ? spread : range_op(r, e);
+        return range_of_op(r, e);
     default:
-        return vy_interval_whole(e->type);
+        return r->whole[e->type];
     }
 }
 
@@ -216,9 +227,12 @@ static vy_bounds below_place(vy_ranges *r, uint32_t start, uint32_t column) {
 
 static vy_bounds below_sum(vy_ranges *r, const vy_expr *e, interval a, interval b) {
     vy_bounds left = below(r, e->a), right = below(r, e->b);
-    left = vy_bounds_raise(&left, (uint64_t)b.high);
-    right = vy_bounds_raise(&right, (uint64_t)a.high);
-    left = vy_bounds_both(left, &right);
+    if (left.count)
+        left = vy_bounds_raise(&left, (uint64_t)b.high);
+    if (right.count) {
+        right = vy_bounds_raise(&right, (uint64_t)a.high);
+        left = vy_bounds_both(left, &right);
+    }
     right = below_place(r, e->a, e->b);
     left = vy_bounds_both(left, &right);
     right = below_place(r, e->b, e->a);
@@ -392,14 +406,10 @@ static void visit_exprs(vy_ranges *r, const vy_stmt *s) {
     for (; r->next_expr < end; r->next_expr++) {
         const vy_expr *e = &p->exprs.items[r->next_expr];
         r->may_bound[r->next_expr] = may_bound(r, e);
-        if (e->kind == VY_EXPR_VARIABLE) {
-            r->exprs[r->next_expr] = r->facts[e->a].range;
-            continue;
-        }
-        r->exprs[r->next_expr] = vy_interval_pack(range_expr(r, r->next_expr));
-        if (e->kind == VY_EXPR_LOAD)
+        r->exprs[r->next_expr] = range_expr(r, r->next_expr);
+        if (e->kind == VY_EXPR_LOAD && r->asks & VY_ASKS_LOADS)
             r->load_inside[r->next_expr] = is_inside(r, e->a, e->b);
-        else if (e->kind == VY_EXPR_OP && e->type == VYRE_TYPE_BOOL)
+        else if (e->kind == VY_EXPR_OP && e->type == VYRE_TYPE_BOOL && r->asks & VY_ASKS_COMPARISONS)
             r->compared[r->next_expr] = compare(r, e);
     }
 }
@@ -672,7 +682,8 @@ static void visit_stmt(vy_ranges *r, uint32_t index) {
         break;
     case VY_STMT_STORE:
     case VY_STMT_ATOMIC:
-        r->stmt_inside[index] = is_inside(r, s->memory, s->a);
+        if (r->asks & VY_ASKS_STORES)
+            r->stmt_inside[index] = is_inside(r, s->memory, s->a);
         break;
     case VY_STMT_IF:
         visit_if(r, index, s);
@@ -703,10 +714,11 @@ static int prepare(vy_ranges *r) {
     r->size = vy_array_size(exprs * (sizeof *r->exprs + 3) + subjects * sizeof *r->facts +
                                 variables * (sizeof *r->lengths + sizeof *r->values) + stmts,
                             1);
-    r->exprs = vy_allocate_zero(r->size);
+    r->exprs = vy_allocate(r->size);
     if (!r->exprs || !vy_lengths_make(&r->known, p))
         return 0;
     r->facts = (fact *)(r->exprs + exprs);
+    memset(r->facts, 0, r->size - exprs * sizeof *r->exprs);
     r->lengths = (uint32_t *)(r->facts + subjects);
     r->values = r->lengths + variables;
     r->load_inside = (uint8_t *)(r->values + variables);
@@ -732,16 +744,18 @@ static int prepare(vy_ranges *r) {
 }
 
 vyre_status vy_ranges_make(const vyre_program *program, vy_ranges **out, vyre_error *error) {
-    return vy_ranges_make_by(program, &vy_rules_sound, out, error);
+    return vy_ranges_make_by(program, &vy_rules_sound, VY_ASKS_ALL, out, error);
 }
 
-vyre_status vy_ranges_make_by(const vyre_program *program, const vy_rules *rules, vy_ranges **out, vyre_error *error) {
+vyre_status vy_ranges_make_by(const vyre_program *program, const vy_rules *rules, unsigned asks, vy_ranges **out,
+                              vyre_error *error) {
     vy_ranges *r = vy_allocate_zero(sizeof *r);
     *out = NULL;
     if (!r)
         return vy_fail_memory(error, "ranges");
     r->program = program;
     r->rules = rules;
+    r->asks = asks;
     r->failed = !prepare(r);
     for (uint32_t i = 0; i < program->functions.count && !r->failed; i++) {
         visit_block(r, program->functions.items[i].first_stmt, program->functions.items[i].end_stmt);

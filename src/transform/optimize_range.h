@@ -15,9 +15,11 @@
 /* Immutable once made, any thread; free with vy_ranges_free. The program is borrowed and must outlive it. */
 typedef struct vy_ranges vy_ranges;
 vyre_status vy_ranges_make(const vyre_program *program, vy_ranges **out, vyre_error *error);
+/* What somebody will ask, beyond the ranges themselves. Nothing is known of the rest. */
+enum { VY_ASKS_COMPARISONS = 1, VY_ASKS_LOADS = 2, VY_ASKS_STORES = 4, VY_ASKS_ALL = 7 };
 /* By the rules a pass was given (optimize.h). */
 struct vy_rules;
-vyre_status vy_ranges_make_by(const vyre_program *program, const struct vy_rules *rules, vy_ranges **out,
+vyre_status vy_ranges_make_by(const vyre_program *program, const struct vy_rules *rules, unsigned asks, vy_ranges **out,
                               vyre_error *error);
 void vy_ranges_free(vy_ranges *ranges);
 

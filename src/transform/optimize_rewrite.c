@@ -4,8 +4,7 @@
 
 #include "base/status.h"
 #include "ir/validate/check.h"
-
-#include <stdio.h>
+#include "transform/name.h"
 
 /* ---- names ---- */
 
@@ -52,20 +51,6 @@ static void declare(vy_rewrite *rw, vy_name name) {
     *slot = name;
 }
 
-/* The text, cut where there must be room, and _number. Not by snprintf, for who unrolls names thousands. */
-static size_t add_suffix(char candidate[VY_LIMIT_NAME + 1], const char *text, uint32_t number) {
-    char suffix[16];
-    size_t start = sizeof suffix, length = strlen(text);
-    do
-        suffix[--start] = (char)('0' + number % 10);
-    while (number /= 10);
-    suffix[--start] = '_';
-    size_t more = sizeof suffix - start, kept = length < VY_LIMIT_NAME - more ? length : VY_LIMIT_NAME - more;
-    memcpy(candidate, text, kept);
-    memcpy(candidate + kept, suffix + start, more);
-    return kept + more;
-}
-
 /* Whether names of the source cannot meet; those of new `let`s are like no other. */
 static int keeps_scopes(const vy_rewrite *rw) {
     return rw->hooks->keeps_names || rw->hooks->keeps_blocks;
@@ -86,7 +71,7 @@ static vy_name free_name(vy_rewrite *rw, vy_name wanted) {
     vy_name base = copy_name(rw, wanted), name = base;
     while (has_place(rw, base) && has_place(rw, name) && rw->visible.items[name]) {
         char candidate[VY_LIMIT_NAME + 1];
-        size_t length = add_suffix(candidate, text, ++rw->suffixes.items[base] + 1);
+        size_t length = vy_name_suffixed(candidate, text, VY_LIMIT_NAME, ++rw->suffixes.items[base] + 1);
         name = vy_draft_name(&rw->draft, candidate, length);
     }
     return name;
@@ -94,10 +79,10 @@ static vy_name free_name(vy_rewrite *rw, vy_name wanted) {
 
 vy_name vy_rewrite_new_name(vy_rewrite *rw) {
     while (!rw->draft.failed) {
-        char candidate[16];
-        int length = snprintf(candidate, sizeof candidate, "t%u", ++rw->made);
-        if (vy_names_find(&rw->from->names, candidate, (size_t)length) == VY_NAME_FAILED)
-            return vy_draft_name(&rw->draft, candidate, (size_t)length);
+        char candidate[1 + VY_NAME_DIGITS] = "t";
+        size_t length = 1 + vy_name_digits(candidate + 1, ++rw->made);
+        if (vy_names_find(&rw->from->names, candidate, length) == VY_NAME_FAILED)
+            return vy_draft_name(&rw->draft, candidate, length);
     }
     return 0;
 }
@@ -296,11 +281,12 @@ static int keeps_exprs(vy_rewrite *rw, uint32_t first, uint32_t end) {
     const vy_expr *exprs = rw->from->exprs.items;
     unsigned asked = !hooks->tree ? 0 : hooks->tree_kinds ? hooks->tree_kinds : UINT8_MAX;
     int may_look = hooks->may_look, asks_nodes = hooks->node != NULL;
-    uint64_t before = rw->changes;
+    uint64_t before = rw->changes, ops = hooks->node_ops;
     for (uint32_t i = first; i < end; i++) {
         if (asked >> exprs[i].kind & 1 && (!may_look || hooks->tree(rw, i) != VY_NONE))
             return 0;
-        if (asks_nodes && (!may_look || hooks->node(rw, i) != i))
+        if (asks_nodes && (!ops || (exprs[i].kind == VY_EXPR_OP && ops >> exprs[i].op & 1)) &&
+            (!may_look || hooks->node(rw, i) != i))
             return 0;
     }
     return rw->changes == before;
@@ -479,8 +465,10 @@ static void look_at_block(vy_rewrite *rw, uint32_t first, uint32_t end) {
         rw->may_bind = s->kind != VY_STMT_WHILE;
         if (rw->changes || (rw->hooks->stmt && rw->hooks->stmt(rw, i)))
             continue;
-        uint32_t first = vy_stmt_exprs_first(rw->from, s), end = vy_stmt_exprs_end(rw->from, s, first);
-        rw->changes += !keeps_exprs(rw, first, end);
+        if (rw->hooks->tree || rw->hooks->node) {
+            uint32_t first = vy_stmt_exprs_first(rw->from, s), end = vy_stmt_exprs_end(rw->from, s, first);
+            rw->changes += !keeps_exprs(rw, first, end);
+        }
         if (vy_stmt_is_structured(s->kind)) {
             look_at_block(rw, i + 1, s->middle);
             look_at_block(rw, s->middle, s->end);

@@ -15,6 +15,8 @@
 
 typedef struct vy_rewrite vy_rewrite;
 
+enum { VY_ALL_BUT_LITERALS = UINT8_MAX & ~(1 << VY_EXPR_LITERAL) }; /* as tree_kinds */
+
 typedef struct vy_rewriter {
     /* Before statement `stmt` of the source is written. May write `let`s that stand before it. Returns 1 if it has written whatever
      * takes the place of the statement, 0 to have it copied. NULL: copy all. */
@@ -32,6 +34,8 @@ typedef struct vy_rewriter {
     /* Whether the stmt hook has something to say of a statement; for hooks that may not look. NULL: of all. */
     int (*touches)(const vy_rewrite *rewrite, uint32_t stmt);
     uint8_t tree_kinds; /* the kinds of expressions that the tree hook may replace (1 << vy_expr_kind); 0: all */
+    uint64_t
+        node_ops; /* the ops that the node hook may replace, and nothing else (1 << vyre_op); 0: it may replace any node */
     /* The hooks may be asked whether they would change anything before anything is written, and again when it is: they count a change before they write, or write with
      * vy_rewrite_let and vy_rewrite_block alone, which count one then, and keep nothing that the second time could see. While they are asked
      * the expressions of the source are the pool, a node is an expression of the source, and whoever makes one gets VY_NONE. */

@@ -77,7 +77,8 @@ int vy_memory_is_shared(const vyre_program *program, uint32_t memory) {
 int vy_operand_bits(vy_operand_is is, vyre_type type, uint64_t *bits) {
     const vy_type_layout *layout = &vy_type_layouts[type];
     int is_float = layout->classes == VYRE_CLASS_FLOAT;
-    uint64_t one = type == VYRE_TYPE_BOOL ? 1 : vyre_op_evaluate(VYRE_OP_CAST, type, VYRE_TYPE_U8, 1, 0, 0);
+    /* Of floats, the exponent of 1 is the bias: half of the largest, which is infinity's. */
+    uint64_t one = is_float ? layout->infinity & layout->infinity >> 1 : 1, sign = layout->mask ^ layout->mask >> 1;
     switch (is) {
     case VY_IS_ANY:
     case VY_IS_SAME:
@@ -86,13 +87,13 @@ int vy_operand_bits(vy_operand_is is, vyre_type type, uint64_t *bits) {
         *bits = 0;
         return 1;
     case VY_IS_MINUS_ZERO:
-        *bits = is_float ? vyre_op_evaluate(VYRE_OP_NEG, type, type, 0, 0, 0) : 0;
+        *bits = is_float ? sign : 0;
         return is_float;
     case VY_IS_ONE:
         *bits = one;
         return 1;
     case VY_IS_MINUS_ONE:
-        *bits = is_float ? vyre_op_evaluate(VYRE_OP_NEG, type, type, one, 0, 0) : layout->mask;
+        *bits = is_float ? one | sign : layout->mask;
         return type != VYRE_TYPE_BOOL;
     case VY_IS_NAN:
         *bits = layout->nan;

@@ -180,9 +180,22 @@ static uint32_t put_zero(vy_rewrite *rw, uint32_t expr) {
     return vy_pool_literal(rw, (vyre_type)e->type, 0);
 }
 
+/* Whether anything may go. */
+static int leaves_out(const marking *m) {
+    const vyre_program *p = m->program;
+    for (uint32_t i = 0; i < p->stmts.count; i++)
+        if (!m->needed[i] || m->is_overwritten[i])
+            return 1;
+    for (uint32_t i = 0; i < p->memories.count; i++)
+        if (m->unused[i] && p->memories.items[i].space != VY_SPACE_BUFFER)
+            return 1;
+    return 0;
+}
+
 vyre_status vy_pass_dead(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                          vyre_error *error) {
-    static const vy_rewriter hooks = {.stmt = leave_out, .tree = put_zero, .keeps_blocks = 1, .may_look = 1};
+    static const vy_rewriter hooks = {
+        .stmt = leave_out, .tree = put_zero, .tree_kinds = VY_ALL_BUT_LITERALS, .keeps_blocks = 1, .may_look = 1};
     marking m = {.program = from, .rules = rules};
     *out = NULL;
     *changes = 0;
@@ -191,7 +204,10 @@ vyre_status vy_pass_dead(const vyre_program *from, const vy_rules *rules, vyre_p
     vyre_status status = vy_overwritten_find(from, rules, m.is_overwritten, error);
     if (status == VYRE_OK) {
         mark(&m);
-        status = vy_rewrite_run(from, &hooks, &m, m.unused, out, changes, error);
+        if (leaves_out(&m))
+            status = vy_rewrite_run(from, &hooks, &m, m.unused, out, changes, error);
+        else
+            *out = vyre_program_retain((vyre_program *)from);
     }
     vy_release(m.block, m.size);
     return status;

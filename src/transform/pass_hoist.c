@@ -31,6 +31,7 @@ typedef struct hoisting {
     uint32_t *made; /* by expression: the variable of the draft, once there */
     uint32_t *block;
     size_t size;
+    int leaves; /* something leaves a loop */
     int failed;
 } hoisting;
 
@@ -87,6 +88,7 @@ static void measure(hoisting *h, uint32_t index) {
 /* ---- choosing ---- */
 
 static void put_before(hoisting *h, uint32_t loop, uint32_t expr) {
+    h->leaves = 1;
     if (h->first[loop] == VY_NONE)
         h->first[loop] = expr;
     else
@@ -117,10 +119,12 @@ static void choose(hoisting *h, uint32_t root, uint8_t depth) {
 
 static void visit_exprs(hoisting *h, const vy_stmt *s) {
     const vyre_program *p = h->program;
-    uint32_t end = vy_stmt_exprs_end(p, s, h->next_expr);
-    for (uint32_t i = h->next_expr; i < end; i++)
+    uint32_t first = h->next_expr;
+    h->next_expr = vy_stmt_exprs_end(p, s, first);
+    if (!h->depth)
+        return; /* all levels are 0 */
+    for (uint32_t i = first; i < h->next_expr; i++)
         measure(h, i);
-    h->next_expr = end;
     choose(h, s->a, h->depth);
     choose(h, s->b, h->depth);
     choose(h, s->c, h->depth);
@@ -159,7 +163,7 @@ static void visit_stmt(hoisting *h, uint32_t index) {
     }
     if (s->kind == VY_STMT_IF)
         h->unconditional = h->depth;
-    for (uint32_t i = 0; s->kind != VY_STMT_ASSIGN && i < s->result_count; i++)
+    for (uint32_t i = 0; h->depth && s->kind != VY_STMT_ASSIGN && i < s->result_count; i++)
         set(h, &h->of_variable[s->variable + i], h->depth);
     if (vy_stmt_is_structured(s->kind))
         visit_block(h, index + 1, s->end);
@@ -221,8 +225,11 @@ vyre_status vy_pass_hoist(const vyre_program *from, const vy_rules *rules, vyre_
     h.failed = !prepare(&h);
     for (uint32_t i = 0; i < from->functions.count && !h.failed; i++)
         visit_block(&h, from->functions.items[i].first_stmt, from->functions.items[i].end_stmt);
-    vyre_status status =
-        h.failed ? vy_fail_memory(error, "a pass") : vy_rewrite_run(from, &hooks, &h, NULL, out, changes, error);
+    vyre_status status = h.failed   ? vy_fail_memory(error, "a pass")
+                         : h.leaves ? vy_rewrite_run(from, &hooks, &h, NULL, out, changes, error)
+                                    : VYRE_OK;
+    if (!h.failed && !h.leaves)
+        *out = vyre_program_retain((vyre_program *)from);
     vy_release(h.block, h.size);
     VY_VECTOR_FREE(&h.log);
     return status;

@@ -49,11 +49,12 @@ static uint32_t narrow(vy_rewrite *rw, uint32_t expr) {
 
 vyre_status vy_pass_range(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                           vyre_error *error) {
-    static const vy_rewriter hooks = {.tree = narrow, .keeps_names = 1, .keeps_blocks = 1, .may_look = 1};
+    static const vy_rewriter hooks = {
+        .tree = narrow, .tree_kinds = VY_ALL_BUT_LITERALS, .keeps_names = 1, .keeps_blocks = 1, .may_look = 1};
     vy_ranges *ranges;
     *out = NULL;
     *changes = 0;
-    vyre_status status = vy_ranges_make_by(from, rules, &ranges, error);
+    vyre_status status = vy_ranges_make_by(from, rules, VY_ASKS_COMPARISONS, &ranges, error);
     if (status == VYRE_OK)
         status = vy_rewrite_run(from, &hooks, ranges, NULL, out, changes, error);
     vy_ranges_free(ranges);

@@ -19,6 +19,12 @@ const vy_inverse vy_inverses[VY_INVERSE_COUNT] = {
 #undef X
 };
 
+/* Where the identities of an op are: from the first of them to the last. */
+typedef struct simplifying {
+    const vy_rules *rules;
+    uint32_t first[VYRE_OP_COUNT], end[VYRE_OP_COUNT];
+} simplifying;
+
 static unsigned class_of(vyre_type type) {
     return vy_type_layouts[type].classes;
 }
@@ -94,12 +100,12 @@ static uint32_t result_of(vy_rewrite *rw, const vy_identity *row, vy_expr e) {
 
 /* Every row wants a literal, or the same twice. */
 static uint32_t apply_identities(vy_rewrite *rw, const vy_expr *e) {
-    const vy_rules *rules = rw->user;
+    const simplifying *s = rw->user;
     if (!vy_pool_is_literal(rw, e->a) && !vy_pool_is_literal(rw, e->b) && !is_same(rw, e->a, e->b))
         return VY_NONE;
     unsigned cls = class_of((vyre_type)vy_pool_get(rw, e->a)->type);
-    for (uint32_t i = 0; i < rules->identity_count; i++) {
-        const vy_identity *row = &rules->identities[i];
+    for (uint32_t i = s->first[e->op]; i < s->end[e->op]; i++) {
+        const vy_identity *row = &s->rules->identities[i];
         if (row->op == e->op && (row->classes & cls) && fits(rw, row->a, e->a, VY_NONE) && fits(rw, row->b, e->b, e->a))
             return result_of(rw, row, *e);
     }
@@ -226,6 +232,13 @@ static uint32_t simplify_node(vy_rewrite *rw, uint32_t node) {
 
 vyre_status vy_pass_simplify(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                              vyre_error *error) {
-    static const vy_rewriter hooks = {.node = simplify_node, .keeps_names = 1, .keeps_blocks = 1, .may_look = 1};
-    return vy_rewrite_run(from, &hooks, (void *)rules, NULL, out, changes, error);
+    static const vy_rewriter hooks = {
+        .node = simplify_node, .node_ops = UINT64_MAX, .keeps_names = 1, .keeps_blocks = 1, .may_look = 1};
+    simplifying s = {.rules = rules};
+    for (uint32_t i = 0; i < rules->identity_count; i++) {
+        uint8_t op = rules->identities[i].op;
+        s.first[op] = s.end[op] ? s.first[op] : i;
+        s.end[op] = i + 1;
+    }
+    return vy_rewrite_run(from, &hooks, &s, NULL, out, changes, error);
 }

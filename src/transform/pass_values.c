@@ -25,6 +25,7 @@ typedef struct value {
     uint32_t holder; /* a variable in scope that has it and is never assigned, or VY_NONE */
     uint32_t leader; /* an expression in scope that computes it, or VY_NONE */
     uint32_t stands; /* for this number: of a load after a store the number of what was stored; else itself */
+    uint32_t store;  /* of such a load: the store, plus 1, as long as nobody has asked whether that is inside; else 0 */
 } value;
 
 /* What is to be undone at the end of a block. */
@@ -59,6 +60,7 @@ typedef struct numbering {
     uint32_t *made;       /* by expression: the variable of the draft, once there */
     uint32_t *block;
     size_t size, bucket_size;
+    int replaces; /* something becomes something else */
     int failed;
 } numbering;
 
@@ -96,11 +98,22 @@ static uint32_t fresh_value(numbering *n, uint8_t type) {
     return add_value(n, &(vy_expr){.kind = VY_EXPR_KIND_COUNT, .type = type});
 }
 
+static int is_inside(numbering *n, uint32_t stmt);
+
+/* What a value stands for. Most loads that a store is for never come: so only now it matters whether it was inside. */
+static uint32_t settle(numbering *n, uint32_t number) {
+    value *v = &n->values.items[number];
+    if (v->store && is_inside(n, v->store - 1))
+        v->stands = n->of_expr[n->program->stmts.items[v->store - 1].b];
+    v->store = 0;
+    return v->stands;
+}
+
 static uint32_t number_of(numbering *n, const vy_expr *key) {
     uint32_t *bucket = &n->buckets[bucket_of(n, key)];
     for (uint32_t i = *bucket; i; i = n->values.items[i - 1].next)
         if (is_equal(&n->values.items[i - 1].key, key))
-            return n->values.items[i - 1].stands;
+            return settle(n, i - 1);
     uint32_t made = add_value(n, key);
     if (n->failed)
         return 0;
@@ -261,11 +274,13 @@ static void choose(numbering *n, uint32_t root, int may_lead) {
     value *v = &n->values.items[number];
     if (literal_of(n, number)) {
         n->becomes[root] = e->kind == VY_EXPR_LITERAL ? KEEPS : BECOMES_LITERAL;
+        n->replaces |= e->kind != VY_EXPR_LITERAL;
         return;
     }
     int is_leaf = e->kind != VY_EXPR_OP && e->kind != VY_EXPR_LOAD;
     if (v->holder != VY_NONE && !(e->kind == VY_EXPR_VARIABLE && e->a == v->holder)) {
         n->becomes[root] = BECOMES_VARIABLE;
+        n->replaces = 1;
         n->target[root] = v->holder;
         return;
     }
@@ -273,6 +288,7 @@ static void choose(numbering *n, uint32_t root, int may_lead) {
         return;
     if (v->leader != VY_NONE) {
         n->becomes[root] = BECOMES_LEADER;
+        n->replaces = 1;
         n->target[root] = v->leader;
         n->is_wanted[v->leader] = 1;
         return;
@@ -332,10 +348,12 @@ static void forget_changes(numbering *n, const vy_stmt *s) {
 static int is_inside(numbering *n, uint32_t stmt) {
     const vy_stmt *s = &n->program->stmts.items[stmt];
     const vy_expr *index = &n->program->exprs.items[s->a];
+    if (!n->rules->check_bounds)
+        return 1;
     if (index->kind == VY_EXPR_LITERAL && vy_integer_of(index->type, index->bits) >= 0 &&
         index->bits < vy_memory_known_length(n->program, s->memory))
         return 1;
-    if (!n->ranges && vy_ranges_make_by(n->program, n->rules, &n->ranges, NULL) != VYRE_OK)
+    if (!n->ranges && vy_ranges_make_by(n->program, n->rules, VY_ASKS_STORES, &n->ranges, NULL) != VYRE_OK)
         n->failed = 1;
     return !n->failed && vy_stmt_is_inside(n->ranges, stmt);
 }
@@ -344,12 +362,11 @@ static int is_inside(numbering *n, uint32_t stmt) {
 static void forward_store(numbering *n, uint32_t index, const vy_stmt *s) {
     vy_expr load = {
         .kind = VY_EXPR_LOAD, .type = n->program->memories.items[s->memory].type, .a = s->memory, .b = s->a};
-    uint32_t stored = n->of_expr[s->b];
-    if (n->failed || n->last_load[s->memory] <= n->next_expr || (n->rules->check_bounds && !is_inside(n, index)))
+    if (n->failed || n->last_load[s->memory] <= n->next_expr)
         return;
     uint32_t made = number_load(n, &load);
     if (!n->failed)
-        n->values.items[made].stands = stored;
+        n->values.items[made].store = index + 1;
 }
 
 static void number_block(numbering *n, uint32_t first, uint32_t end);
@@ -519,16 +536,23 @@ static int prepare(numbering *n) {
 
 vyre_status vy_pass_values(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                            vyre_error *error) {
-    static const vy_rewriter hooks = {
-        .stmt = put_leaders, .tree = put_tree, .keeps_names = 1, .keeps_blocks = 1, .may_look = 1};
+    static const vy_rewriter hooks = {.stmt = put_leaders,
+                                      .tree = put_tree,
+                                      .tree_kinds = VY_ALL_BUT_LITERALS,
+                                      .keeps_names = 1,
+                                      .keeps_blocks = 1,
+                                      .may_look = 1};
     numbering n = {.program = from, .rules = rules};
     *out = NULL;
     *changes = 0;
     n.failed = !prepare(&n);
     for (uint32_t i = 0; i < from->functions.count && !n.failed; i++)
         number_function(&n, &from->functions.items[i]);
-    vyre_status status =
-        n.failed ? vy_fail_memory(error, "a pass") : vy_rewrite_run(from, &hooks, &n, NULL, out, changes, error);
+    vyre_status status = n.failed     ? vy_fail_memory(error, "a pass")
+                         : n.replaces ? vy_rewrite_run(from, &hooks, &n, NULL, out, changes, error)
+                                      : VYRE_OK;
+    if (!n.failed && !n.replaces)
+        *out = vyre_program_retain((vyre_program *)from);
     vy_ranges_free(n.ranges);
     vy_release(n.block, n.size);
     vy_release(n.buckets, n.bucket_size);
