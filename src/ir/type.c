@@ -19,6 +19,13 @@ static const char *const names[VYRE_TYPE_COUNT] = {
 #undef X
 };
 
+enum {
+    LONGEST = 0
+#define X(ID, name, bits, cls, nan) | (sizeof name - 1)
+    VYRE_TYPE_LIST(X)
+#undef X
+}; /* no name is longer */
+
 static int known(vyre_type type) {
     return (unsigned)type < VYRE_TYPE_COUNT;
 }
@@ -42,8 +49,10 @@ unsigned vyre_type_class(vyre_type type) {
 vyre_type vyre_type_find(const char *name, size_t length) {
     unsigned type = 0;
 
-    while (type < VYRE_TYPE_COUNT && (length == 0 || names[type][0] != name[0] || strlen(names[type]) != length ||
-                                      memcmp(names[type], name, length) != 0))
+    if (length == 0 || length > LONGEST)
+        return VYRE_TYPE_COUNT;
+    while (type < VYRE_TYPE_COUNT &&
+           (names[type][0] != name[0] || strlen(names[type]) != length || memcmp(names[type], name, length) != 0))
         type++;
     return (vyre_type)type;
 }

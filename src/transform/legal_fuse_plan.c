@@ -181,8 +181,15 @@ static int starts_aligned(const planner *p, const set *s) {
     return p->program->memories.items[s->memory].space != VY_SPACE_BUFFER || p->aligned_buffers;
 }
 
-/* The members with offsets [first, first + count), if all are there: one group. */
-static void try_group(planner *p, const set *s, uint32_t first, uint32_t count, int proven) {
+static int has_members(const planner *p, const set *s, uint32_t first, uint32_t count) {
+    for (uint32_t k = 0; k < count; k++)
+        if (find(p, s, first + k) == s->count)
+            return 0;
+    return 1;
+}
+
+/* The members with offsets [first, first + count), which are there: one group. */
+static void make_group(planner *p, const set *s, uint32_t first, uint32_t count, int proven) {
     vy_fuse_plan *plan = p->plan;
     vy_fuse_group group = {.memory = s->memory,
                            .count = (uint8_t)count,
@@ -192,10 +199,7 @@ static void try_group(planner *p, const set *s, uint32_t first, uint32_t count, 
                            .at = s->is_store ? 0 : VY_NONE};
     uint32_t behind = 0;
     for (uint32_t k = 0; k < count; k++) {
-        uint32_t i = find(p, s, first + k);
-        if (i == s->count)
-            return;
-        const member *m = &s->members[i];
+        const member *m = &s->members[find(p, s, first + k)];
         uint32_t index = s->is_store ? p->program->stmts.items[m->stmt].a : expr_at(p, m->expr)->b;
         int is_new = s->is_store ? m->stmt >= group.at : m->stmt < group.at;
         /* An index that is known there: of stores any, so that of the first element. A fixed base is known wherever it is used. */
@@ -256,10 +260,11 @@ static void close_set(planner *p, set *s) {
                 int is_aligned = known >= count && first % count == 0;
                 int may_be = !starts_aligned(p, s) || first % (known < count ? known : count) == 0;
                 int needs_test = !proven || !starts_aligned(p, s);
-                if (needs_test && (count * size < WORTH_A_TEST || (!proven && !is_tested_alike(p, s, count))))
+                if (!(proven ? is_aligned : may_be) || (needs_test && count * size < WORTH_A_TEST) ||
+                    !has_members(p, s, first, count))
                     continue;
-                if (proven ? is_aligned : may_be)
-                    try_group(p, s, first, count, proven);
+                if (proven || is_tested_alike(p, s, count)) /* that takes long to find out */
+                    make_group(p, s, first, count, proven);
             }
     s->count = 0;
 }
