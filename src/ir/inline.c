@@ -76,14 +76,16 @@ static void close_scope(inliner *in, uint32_t mark) {
 /* The text, or the text with the first suffix that makes a free name. avoid (optional) lists more names that are not free. */
 static vy_name free_name(inliner *in, const char *text, const vy_names *avoid) {
     char candidate[VY_LIMIT_NAME + 1];
-    snprintf(candidate, sizeof candidate, "%s", text);
+    const char *wanted = text;
     for (uint32_t n = 2; !in->draft.failed; n++) {
-        vy_name name = vy_draft_name(&in->draft, candidate, strlen(candidate));
-        if (!is_visible(in, name) && !(avoid && vy_names_find(avoid, candidate, strlen(candidate)) != VY_NAME_FAILED))
+        size_t size = strnlen(wanted, VY_LIMIT_NAME);
+        vy_name name = vy_draft_name(&in->draft, wanted, size);
+        if (!is_visible(in, name) && !(avoid && vy_names_find(avoid, wanted, size) != VY_NAME_FAILED))
             return name;
         char suffix[16];
         int length = snprintf(suffix, sizeof suffix, "_%u", n);
         snprintf(candidate, sizeof candidate, "%.*s%s", VY_LIMIT_NAME - length, text, suffix);
+        wanted = candidate;
     }
     return 0;
 }
@@ -463,6 +465,7 @@ static vyre_status start(inliner *in, vyre_error *error) {
     made->numerics = p->numerics;
     in->draft.keep_positions = p->stmt_positions.count != 0;
     in->draft.is_step = in->is_step;
+    vy_draft_reserve(&in->draft, p);
     return VYRE_OK;
 }
 

@@ -280,12 +280,13 @@ static int keeps_exprs(vy_rewrite *rw, uint32_t first, uint32_t end) {
     const vy_rewriter *hooks = rw->hooks;
     const vy_expr *exprs = rw->from->exprs.items;
     unsigned asked = !hooks->tree ? 0 : hooks->tree_kinds ? hooks->tree_kinds : UINT8_MAX;
-    int may_look = hooks->may_look, asks_nodes = hooks->node != NULL;
-    uint64_t before = rw->changes, ops = hooks->node_ops;
+    unsigned asked_nodes = !hooks->node ? 0 : hooks->node_kinds ? hooks->node_kinds : UINT8_MAX;
+    int may_look = hooks->may_look;
+    uint64_t before = rw->changes, ops = hooks->node_ops ? hooks->node_ops : UINT64_MAX;
     for (uint32_t i = first; i < end; i++) {
         if (asked >> exprs[i].kind & 1 && (!may_look || hooks->tree(rw, i) != VY_NONE))
             return 0;
-        if (asks_nodes && (!ops || (exprs[i].kind == VY_EXPR_OP && ops >> exprs[i].op & 1)) &&
+        if (asked_nodes >> exprs[i].kind & 1 && (exprs[i].kind != VY_EXPR_OP || ops >> exprs[i].op & 1) &&
             (!may_look || hooks->node(rw, i) != i))
             return 0;
     }
@@ -465,7 +466,7 @@ static void look_at_block(vy_rewrite *rw, uint32_t first, uint32_t end) {
         rw->may_bind = s->kind != VY_STMT_WHILE;
         if (rw->changes || (rw->hooks->stmt && rw->hooks->stmt(rw, i)))
             continue;
-        if (rw->hooks->tree || rw->hooks->node) {
+        if ((rw->hooks->tree && !rw->hooks->trees_follow) || rw->hooks->node) {
             uint32_t first = vy_stmt_exprs_first(rw->from, s), end = vy_stmt_exprs_end(rw->from, s, first);
             rw->changes += !keeps_exprs(rw, first, end);
         }

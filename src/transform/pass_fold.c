@@ -89,6 +89,7 @@ vyre_status vy_pass_fold(const vyre_program *from, const vy_rules *rules, vyre_p
     static const vy_rewriter hooks = {.tree = fold_variable,
                                       .node = fold_node,
                                       .tree_kinds = 1 << VY_EXPR_VARIABLE,
+                                      .node_kinds = VY_ALL_BUT_LITERALS & ~(1 << VY_EXPR_VARIABLE),
                                       .keeps_names = 1,
                                       .keeps_blocks = 1,
                                       .may_look = 1};

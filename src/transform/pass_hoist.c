@@ -23,7 +23,8 @@ typedef struct hoisting {
     VY_VECTOR(undo) log;
     uint8_t *of_variable, *of_memory, shared; /* levels */
     uint8_t *of_expr;
-    uint8_t *has_load; /* by expression */
+    uint8_t *has_load;  /* by expression */
+    uint8_t *is_chosen; /* by expression: it is put before a loop */
     uint32_t next_expr;
     uint32_t *first,
         *next;      /* by statement: the first tree to put before it; by expression: the next one there. In order */
@@ -88,7 +89,7 @@ static void measure(hoisting *h, uint32_t index) {
 /* ---- choosing ---- */
 
 static void put_before(hoisting *h, uint32_t loop, uint32_t expr) {
-    h->leaves = 1;
+    h->leaves = h->is_chosen[expr] = 1;
     if (h->first[loop] == VY_NONE)
         h->first[loop] = expr;
     else
@@ -189,7 +190,10 @@ static int put_trees(vy_rewrite *rw, uint32_t stmt) {
 
 static uint32_t put_tree(vy_rewrite *rw, uint32_t expr) {
     const hoisting *h = rw->user;
-    return h->made[expr] == VY_NONE ? VY_NONE : vy_pool_variable(rw, h->made[expr]);
+    if (!h->is_chosen[expr])
+        return VY_NONE;
+    rw->changes += rw->is_looking; /* who writes has counted it before the loop */
+    return vy_pool_variable(rw, h->made[expr]);
 }
 
 /* ---- all of it ---- */
@@ -198,7 +202,7 @@ static int prepare(hoisting *h) {
     const vyre_program *p = h->program;
     size_t exprs = p->exprs.count, stmts = p->stmts.count, variables = p->variables.count + 1u,
            memories = p->memories.count + 1u;
-    size_t words = 2 * exprs + 2 * stmts, bytes = 2 * exprs + variables + memories;
+    size_t words = 2 * exprs + 2 * stmts, bytes = 3 * exprs + variables + memories;
     h->size = vy_array_size(words + bytes / 4 + 1, sizeof *h->block);
     h->block = vy_allocate(h->size);
     if (!h->block)
@@ -210,7 +214,8 @@ static int prepare(hoisting *h) {
     h->last = h->first + stmts;
     h->of_expr = (uint8_t *)(h->last + stmts);
     h->has_load = h->of_expr + exprs;
-    h->of_variable = h->has_load + exprs;
+    h->is_chosen = h->has_load + exprs;
+    h->of_variable = h->is_chosen + exprs;
     h->of_memory = h->of_variable + variables;
     memset(h->of_expr, 0, bytes);
     return 1;
@@ -218,7 +223,12 @@ static int prepare(hoisting *h) {
 
 vyre_status vy_pass_hoist(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                           vyre_error *error) {
-    static const vy_rewriter hooks = {.stmt = put_trees, .tree = put_tree, .keeps_names = 1, .may_look = 1};
+    static const vy_rewriter hooks = {.stmt = put_trees,
+                                      .tree = put_tree,
+                                      .tree_kinds = 1 << VY_EXPR_OP | 1 << VY_EXPR_LOAD,
+                                      .keeps_names = 1,
+                                      .keeps_blocks = 1,
+                                      .may_look = 1};
     hoisting h = {.program = from, .rules = rules};
     *out = NULL;
     *changes = 0;

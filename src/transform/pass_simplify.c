@@ -115,10 +115,12 @@ static uint32_t apply_identities(vy_rewrite *rw, const vy_expr *e) {
 /* ---- two ops ---- */
 
 static uint32_t simplify_chain(vy_rewrite *rw, const vy_expr *e) {
-    const vy_expr inner = *vy_pool_get(rw, e->a);
     uint64_t bits;
-    if (inner.kind != VY_EXPR_OP || inner.op != e->op || !vy_pool_is_literal(rw, e->b) ||
-        !vy_pool_is_literal(rw, inner.b) || vy_pool_is_literal(rw, inner.a))
+    if (!vy_pool_is_literal(rw, e->b))
+        return VY_NONE;
+    const vy_expr inner = *vy_pool_get(rw, e->a);
+    if (inner.kind != VY_EXPR_OP || inner.op != e->op || !vy_pool_is_literal(rw, inner.b) ||
+        vy_pool_is_literal(rw, inner.a))
         return VY_NONE;
     vyre_type type = (vyre_type)e->type;
     switch (vy_chain_of((vyre_op)e->op, type, vy_pool_get(rw, inner.b)->bits, vy_pool_get(rw, e->b)->bits, &bits)) {
@@ -233,7 +235,7 @@ static uint32_t simplify_node(vy_rewrite *rw, uint32_t node) {
 vyre_status vy_pass_simplify(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                              vyre_error *error) {
     static const vy_rewriter hooks = {
-        .node = simplify_node, .node_ops = UINT64_MAX, .keeps_names = 1, .keeps_blocks = 1, .may_look = 1};
+        .node = simplify_node, .node_kinds = 1 << VY_EXPR_OP, .keeps_names = 1, .keeps_blocks = 1, .may_look = 1};
     simplifying s = {.rules = rules};
     for (uint32_t i = 0; i < rules->identity_count; i++) {
         uint8_t op = rules->identities[i].op;

@@ -193,6 +193,7 @@ static uint32_t strengthen_node(vy_rewrite *rw, uint32_t node) {
 vyre_status vy_pass_strength(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                              vyre_error *error) {
     static const vy_rewriter hooks = {.node = strengthen_node,
+                                      .node_kinds = 1 << VY_EXPR_OP,
                                       .node_ops = UINT64_C(1) << VYRE_OP_MUL | UINT64_C(1) << VYRE_OP_DIV |
                                                   UINT64_C(1) << VYRE_OP_REM,
                                       .keeps_names = 1,

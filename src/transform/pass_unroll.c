@@ -280,7 +280,7 @@ static int prepare(unrolling *u, const vyre_program *p) {
 vyre_status vy_pass_unroll(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                            vyre_error *error) {
     static const vy_rewriter hooks = {
-        .stmt = unroll, .tree = put_literal, .tree_kinds = 1 << VY_EXPR_VARIABLE, .may_look = 1};
+        .stmt = unroll, .tree = put_literal, .tree_kinds = 1 << VY_EXPR_VARIABLE, .trees_follow = 1, .may_look = 1};
     uint64_t size = (uint64_t)from->stmts.count + from->exprs.count;
     unrolling u = {.rules = rules, .room = rules->unroll.room > size ? rules->unroll.room - size : 0};
     *out = NULL;
