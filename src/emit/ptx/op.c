@@ -314,16 +314,16 @@ static int is_negative_zero(vy_ptx_value v) {
 }
 
 static int is_number(vy_ptx_value v) {
-    return v.is_literal && (v.bits & 0x7fffffff) <= 0x7f800000;
+    return v.is_literal && (v.bits & 0x7fffffff) <= 0x7f800000 && !is_negative_zero(v);
 }
 
-/* Whether ptxas does right whatever becomes of the smaller or larger of two: it has one number that we know, and is not the beginning of a saturation that would make 0 of NaN, not 1. */
+/* Whether ptxas does right whatever becomes of the smaller or larger of two: it has one number that we know, not -0, and is not the beginning of a saturation that would make 0 of NaN, not 1. */
 static int is_harmless(vyre_op op, vy_ptx_value a, vy_ptx_value b) {
     int has_one = is_literal_of(a, 0x3f800000) || is_literal_of(b, 0x3f800000);
     return (is_number(a) || is_number(b)) && (op == VYRE_OP_MAX || !has_one || a.is_above || b.is_above);
 }
 
-/* Of the smaller and the larger, one behind the other, ptxas makes what is right for numbers alone (docs/ptx.md). A zero that it does not know for one stands between them. */
+/* Of the smaller, the larger and abs, one behind the other, ptxas makes what is right for numbers alone, and for -0 not always (docs/ptx.md). A zero that it does not know for one stands between them. */
 static vy_ptx_value bound(vy_ptx *e, vyre_op op, vy_ptx_value a, vy_ptx_value b) {
     const uint32_t most_positive = 0x7f800000;
     vy_ptx_value d = two(e, rows[op].real.name, "f32", VYRE_TYPE_F32, a, b);
@@ -342,7 +342,8 @@ static vy_ptx_value without_sign(vy_ptx *e, vy_ptx_value a) {
 
 /* What the driver's compiler compiles wrongly as it is written in the table. */
 static int instead(vy_ptx *e, vyre_op op, vyre_type operand, const vy_ptx_value *args, vy_ptx_value *out) {
-    if ((op == VYRE_OP_MIN || op == VYRE_OP_MAX) && operand == VYRE_TYPE_I32)
+    int is_extreme = op == VYRE_OP_MIN || op == VYRE_OP_MAX;
+    if (is_extreme && (operand == VYRE_TYPE_I32 || operand == VYRE_TYPE_U32))
         *out = extreme(e, op, operand, args[0], args[1]);
     else if (op == VYRE_OP_ABS && operand == VYRE_TYPE_F32 && e->has_orders)
         *out = without_sign(e, args[0]);
@@ -352,7 +353,7 @@ static int instead(vy_ptx *e, vyre_op op, vyre_type operand, const vy_ptx_value 
         *out = not_below(e, args[0], args[1]);
     else if (op == VYRE_OP_MAX && is_negative_zero(args[0]))
         *out = not_below(e, args[1], args[0]);
-    else if ((op == VYRE_OP_MIN || op == VYRE_OP_MAX) && operand == VYRE_TYPE_F32 && e->has_least && e->has_most)
+    else if (is_extreme && operand == VYRE_TYPE_F32 && e->has_signs)
         *out = bound(e, op, args[0], args[1]);
     else
         return 0;

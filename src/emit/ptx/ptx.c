@@ -226,8 +226,11 @@ static int is_difference(const vy_expr *x) {
            (x->op == VYRE_OP_SUB || x->op == VYRE_OP_NEG || x->op == VYRE_OP_MUL);
 }
 
-static int is_extreme(const vy_expr *x, vyre_op op) {
-    return x->kind == VY_EXPR_OP && x->op == op && x->type == VYRE_TYPE_F32;
+/* A bit for each of the ops of f32 that ptxas thinks about together. */
+static unsigned sign_of(const vy_expr *x) {
+    if (x->kind != VY_EXPR_OP || x->type != VYRE_TYPE_F32)
+        return 0;
+    return x->op == VYRE_OP_MIN ? 1 : x->op == VYRE_OP_MAX ? 2 : x->op == VYRE_OP_ABS ? 4 : 0;
 }
 
 /* One literal above 0 is enough: what is compared with that ptxas does not take for known. */
@@ -244,6 +247,7 @@ static int is_order(const vyre_program *p, const vy_expr *x) {
 }
 
 static void look_at(vy_ptx *e) {
+    unsigned signs = 0;
     for (uint32_t i = 0; i < e->program->stmts.count; i++) {
         const vy_stmt *s = &e->program->stmts.items[i];
         e->has_reports |= s->kind == VY_STMT_REPORT;
@@ -254,10 +258,10 @@ static void look_at(vy_ptx *e) {
     for (uint32_t i = 0; i < e->program->exprs.count; i++) {
         const vy_expr *x = &e->program->exprs.items[i];
         e->has_differences |= is_difference(x);
-        e->has_least |= is_extreme(x, VYRE_OP_MIN);
-        e->has_most |= is_extreme(x, VYRE_OP_MAX);
+        signs |= sign_of(x);
         e->has_orders |= is_order(e->program, x);
     }
+    e->has_signs = (signs & (signs - 1)) != 0;
 }
 
 /* ---- the body, once or twice ----
