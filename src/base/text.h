@@ -17,6 +17,7 @@ typedef struct vy_string {
 void vy_string_append(vy_string *string, const char *text, size_t length);
 void vy_string_add(vy_string *string, const char *text); /* NUL-terminated text */
 void vy_string_char(vy_string *string, char c);
+void vy_string_prepend(vy_string *string, const char *text, size_t length); /* before what is there */
 void vy_string_format(vy_string *string, const char *format, ...) VY_PRINTF(2, 3);
 /* Text as a JSON string with its quotes; invalid UTF-8 becomes U+FFFD. */
 void vy_string_json(vy_string *string, const char *text);
@@ -24,6 +25,23 @@ void vy_string_free(vy_string *string);
 /* Hands the contents over as bytes (replacing what out held) and resets the string; NO_MEMORY if an append had failed.
  * Unless they are empty, a NUL follows the bytes. */
 vyre_status vy_string_take(vy_string *string, vyre_bytes *out, vyre_error *error);
+
+/* Text by hand, for who writes thousands of short pieces: room is asked for once, then each piece is put at a place, without a NUL, and gives the place
+ * behind it. */
+
+/* Where `size` more bytes and a NUL have room; NULL when memory is out. */
+char *vy_string_room(vy_string *string, size_t size);
+/* What was put there, up to `end`, is part of the string. */
+void vy_string_wrote(vy_string *string, char *end);
+static inline char *vy_put_text(char *at, const char *text) {
+    while (*text)
+        *at++ = *text++;
+    return at;
+}
+char *vy_put_decimal(char *at, uint64_t number); /* 20 bytes at most */
+/* At least so many digits, 16 at most. */
+char *vy_put_hex(char *at, uint64_t number, unsigned digits);
+char *vy_put_hex_capital(char *at, uint64_t number, unsigned digits);
 
 /* Names: a pool of distinct NUL-terminated strings; a name is its offset in the pool, 0 is "". Equal strings have equal
  * names. */

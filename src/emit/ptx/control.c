@@ -1,18 +1,6 @@
 /* Statements: labels and predicated branches. Threads that part meet again where structured control does; the driver's compiler sees to that. */
 #include "emit/ptx/emitter.h"
 
-#include <inttypes.h>
-
-void vy_ptx_jump(vy_ptx *e, uint32_t label) {
-    vy_ptx_write(e, "bra $L%" PRIu32, label);
-}
-
-/* Jumps if the condition is (or is not) true. */
-void vy_ptx_jump_if(vy_ptx *e, vy_ptx_value condition, int wanted, uint32_t label) {
-    const char *name = vy_ptx_register(e, condition);
-    vy_ptx_write(e, "@%s%s bra $L%" PRIu32, wanted ? "" : "!", name, label);
-}
-
 void vy_ptx_leave(vy_ptx *e) {
     if (e->is_indirect)
         vy_ptx_jump(e, e->groups.next);
@@ -93,10 +81,15 @@ static void shuffle(vy_ptx *e, const vy_stmt *s) {
 /* ---- any statement ---- */
 
 static void region(vy_ptx *e, uint32_t index, const vy_stmt *s) {
+    const char *name = vy_name_text(e->program, s->name);
     vy_string_add(e->out, "\t// ");
-    for (const char *c = vy_name_text(e->program, s->name); *c; c++)
-        vy_string_char(e->out, (unsigned char)*c < ' ' ? ' ' : *c);
-    vy_string_char(e->out, '\n');
+    char *at = vy_string_room(e->out, strlen(name) + 1);
+    for (; at && *name; name++)
+        *at++ = (unsigned char)*name < ' ' ? ' ' : *name;
+    if (at) {
+        *at = '\n';
+        vy_string_wrote(e->out, at + 1);
+    }
     vy_ptx_statements(e, index + 1, s->end);
 }
 
@@ -168,24 +161,12 @@ static void statement(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     }
 }
 
-static void locate(vy_ptx *e, uint32_t index) {
-    vy_position at = vy_stmt_position(e->program, index);
-    if (!e->has_positions || !at.line || at.line == e->line)
-        return;
-    e->line = at.line;
-    char text[64] = "\t.loc 1 ";
-    char *end = vy_ptx_decimal(at.line, text + strlen(text));
-    *end = ' ';
-    end = vy_ptx_decimal(at.column, end + 1);
-    *end = '\n';
-    vy_string_append(e->out, text, (size_t)(end + 1 - text));
-}
-
 /* Recursion is bounded by VY_LIMIT_NESTING. */
 void vy_ptx_statements(vy_ptx *e, uint32_t first, uint32_t end) {
     const vy_stmt *stmts = e->program->stmts.items;
     for (uint32_t i = first; i < end && e->status == VYRE_OK; i = stmts[i].end) {
-        locate(e, i);
+        if (e->has_positions)
+            vy_ptx_locate(e, i);
         statement(e, i, &stmts[i]);
     }
 }

@@ -1,6 +1,7 @@
 /* The state of an emission, and what its parts offer each other.
  *
  *   ptx.c      the module: declarations, the entry
+ *   line.c     lines of code
  *   start.c    what is known at the start of the entry
  *   value.c    registers, literals, variables, expressions
  *   op.c       rows of the op table
@@ -85,7 +86,7 @@ typedef struct vy_ptx_near {
     vy_ptx_value words[VY_PTX_NEAR / 4]; /* from offset 0 on */
 } vy_ptx_near;
 
-enum { VY_PTX_NAMES = 16, VY_PTX_NAME = 24 };
+enum { VY_PTX_NAMES = 16, VY_PTX_NAME = 24, VY_PTX_LINE = 256 };
 
 typedef struct vy_ptx {
     const vyre_program *program;
@@ -129,6 +130,7 @@ typedef struct vy_ptx {
     const vy_ptx_near *near;               /* loads that are known to be inside; NULL */
     char names[VY_PTX_NAMES][VY_PTX_NAME]; /* a ring: what vy_ptx_name gave last */
     uint32_t next_name;
+    char lost[VY_PTX_LINE + 32]; /* where lines go for which there is no memory */
     vyre_error *error;
     vyre_status status;
 } vy_ptx;
@@ -137,8 +139,22 @@ typedef struct vy_ptx {
 
 /* A line of code, without its tab and semicolon. */
 void vy_ptx_write(vy_ptx *e, const char *format, ...) VY_PRINTF(2, 3);
+/* The same by hand (base/text.h): where it goes, with room for VY_PTX_LINE bytes; and the rest of it, once all is put. No other line is written meanwhile. */
+char *vy_ptx_line(vy_ptx *e);
+char *vy_ptx_line_if(vy_ptx *e, vy_ptx_value guard); /* "@%p1 ": what vy_ptx_guarded gave */
+void vy_ptx_end_line(vy_ptx *e, char *at);
+char *vy_ptx_put(char *at, vy_ptx_value value); /* VY_PTX_NAME bytes at most */
+/* "name.suffix %r1, %r2": what most lines are. */
+void vy_ptx_instruct(vy_ptx *e, const char *name, const char *suffix, const vy_ptx_value *operands, unsigned count);
+#define VY_PTX_INSTRUCT(e, name, suffix, ...)                                                                          \
+    vy_ptx_instruct(e, name, suffix, (const vy_ptx_value[]){__VA_ARGS__},                                              \
+                    sizeof(vy_ptx_value[]){__VA_ARGS__} / sizeof(vy_ptx_value))
 uint32_t vy_ptx_label(vy_ptx *e);
 void vy_ptx_place(vy_ptx *e, uint32_t label);
+void vy_ptx_jump(vy_ptx *e, uint32_t label);
+void vy_ptx_jump_if(vy_ptx *e, vy_ptx_value condition, int wanted, uint32_t label);
+/* Says where a statement comes from, if that is another line. */
+void vy_ptx_locate(vy_ptx *e, uint32_t stmt);
 /* The code needs at least this: 70 and 80 for PTX 7.0 and sm_80. */
 void vy_ptx_need(vy_ptx *e, uint32_t version, uint32_t architecture);
 void vy_ptx_refuse(vy_ptx *e, const char *what);
@@ -152,8 +168,6 @@ const char *vy_ptx_type(vyre_type type);
 const char *vy_ptx_bits(vyre_type type);
 vy_ptx_value vy_ptx_new(vy_ptx *e, vyre_type type);
 vy_ptx_value vy_ptx_literal(vyre_type type, uint64_t bits);
-/* Writes a number and a NUL, and gives the place of that. */
-char *vy_ptx_decimal(uint64_t number, char *text);
 /* As an operand: a register's name, or the literal. Good until a few more have been asked for. */
 const char *vy_ptx_name(vy_ptx *e, vy_ptx_value value);
 /* The value in a register. */
@@ -191,7 +205,7 @@ vy_ptx_value vy_ptx_arrays(vy_ptx *e, vy_space space); /* where they start: work
 
 /* "[%d1+4]" of an element. */
 typedef struct vy_ptx_address {
-    char text[40];
+    char text[2 * VY_PTX_NAME];
 } vy_ptx_address;
 vy_ptx_address vy_ptx_at(vy_ptx *e, uint32_t memory, uint32_t index);
 const char *vy_ptx_space(const vy_ptx *e, uint32_t memory); /* global, shared, local */
@@ -209,6 +223,9 @@ void vy_ptx_near_limit(vy_ptx *e, vy_ptx_near *near);
 /* A byte of a trip that knows its words. */
 vy_ptx_value vy_ptx_near_byte(vy_ptx *e, uint32_t offset);
 void vy_ptx_write_near(vy_ptx *e, vy_ptx_near *near, uint32_t first, uint32_t end);
+/* Bytes of two words. */
+void vy_ptx_permute(vy_ptx *e, vy_ptx_value guard, vy_ptx_value d, vy_ptx_value low, vy_ptx_value high,
+                    unsigned selectors);
 void vy_ptx_store(vy_ptx *e, const vy_stmt *s);
 void vy_ptx_load_wide(vy_ptx *e, const vy_stmt *s);
 void vy_ptx_store_wide(vy_ptx *e, const vy_stmt *s);
@@ -223,8 +240,6 @@ void vy_ptx_statements(vy_ptx *e, uint32_t first, uint32_t end);
 uint32_t vy_ptx_asked_buffer(const vy_ptx *e, uint32_t stmt);
 /* The invocation is done. */
 void vy_ptx_leave(vy_ptx *e);
-void vy_ptx_jump(vy_ptx *e, uint32_t label);
-void vy_ptx_jump_if(vy_ptx *e, vy_ptx_value condition, int wanted, uint32_t label);
 int vy_ptx_is_known(vy_ptx_value condition, uint64_t bits);
 /* An `if` without branches: its effects are guarded by predicates. 0 if it is not short enough for that, and nothing is written. */
 int vy_ptx_if_guarded(vy_ptx *e, uint32_t index, const vy_stmt *s);
@@ -232,11 +247,8 @@ int vy_ptx_if_guarded(vy_ptx *e, uint32_t index, const vy_stmt *s);
 int vy_ptx_for_twice(vy_ptx *e, uint32_t index, const vy_stmt *s);
 /* Whether an assignment gives the variable the value that it has wherever the guard does not hold, so that nothing need guard it. */
 int vy_ptx_assigns_itself_outside(const vy_ptx *e, const vy_stmt *s);
-/* What stands before an instruction with an effect: "@%p1 ", or nothing. */
-typedef struct vy_ptx_prefix {
-    char text[VY_PTX_NAME + 2];
-} vy_ptx_prefix;
-vy_ptx_prefix vy_ptx_guarded(vy_ptx *e, vy_ptx_value condition);
+/* What an instruction with an effect is guarded by: a register, or a literal, where it is always executed. */
+vy_ptx_value vy_ptx_guarded(vy_ptx *e, vy_ptx_value condition);
 vy_ptx_value vy_ptx_both(vy_ptx *e, vy_ptx_value a, vy_ptx_value b); /* of bools */
 /* ---- loops ---- */
 

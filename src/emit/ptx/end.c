@@ -3,11 +3,12 @@
 
 #include <inttypes.h>
 #include <stddef.h>
-#include <stdio.h>
 
 vy_ptx_address vy_ptx_field(vy_ptx *e, size_t offset) {
     vy_ptx_address at;
-    snprintf(at.text, sizeof at.text, "[%s+%zu]", vy_ptx_name(e, vy_ptx_control_address(e)), offset);
+    char *text = vy_put_text(at.text, "[");
+    text = vy_put_text(vy_ptx_put(text, vy_ptx_control_address(e)), "+");
+    memcpy(vy_put_decimal(text, offset), "]", 2);
     return at;
 }
 

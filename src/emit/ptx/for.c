@@ -9,22 +9,22 @@ typedef struct bounds {
 } bounds;
 
 static vy_ptx_value compare(vy_ptx *e, const char *how, const char *type, vy_ptx_value a, vy_ptx_value b) {
-    const char *first = vy_ptx_register(e, a);
+    a = vy_ptx_in_register(e, a);
     vy_ptx_value p = vy_ptx_new(e, VYRE_TYPE_BOOL);
-    vy_ptx_write(e, "setp.%s.%s %s, %s, %s", how, type, vy_ptx_name(e, p), first, vy_ptx_name(e, b));
+    VY_PTX_INSTRUCT(e, how, type, p, a, b);
     return p;
 }
 
 static vy_ptx_value both(vy_ptx *e, const char *how, vy_ptx_value a, vy_ptx_value b) {
     vy_ptx_value p = vy_ptx_new(e, VYRE_TYPE_BOOL);
-    vy_ptx_write(e, "%s.pred %s, %s, %s", how, vy_ptx_name(e, p), vy_ptx_name(e, a), vy_ptx_name(e, b));
+    VY_PTX_INSTRUCT(e, how, "pred", p, a, b);
     return p;
 }
 
 /* One of the two is a register. */
 static vy_ptx_value calculate(vy_ptx *e, const bounds *b, const char *how, vy_ptx_value x, vy_ptx_value y) {
     vy_ptx_value d = vy_ptx_new(e, b->type);
-    vy_ptx_write(e, "%s.%s %s, %s, %s", how, b->name, vy_ptx_name(e, d), vy_ptx_name(e, x), vy_ptx_name(e, y));
+    VY_PTX_INSTRUCT(e, how, b->name, d, x, y);
     return d;
 }
 
@@ -80,21 +80,20 @@ static vy_ptx_value enters(vy_ptx *e, const bounds *b, vy_ptx_value first) {
     }
     first = b->now;
     if (b->step.is_literal)
-        return b->step.bits ? compare(e, goes_back(b) ? "gt" : "lt", b->name, first, b->to)
+        return b->step.bits ? compare(e, goes_back(b) ? "setp.gt" : "setp.lt", b->name, first, b->to)
                             : vy_ptx_literal(VYRE_TYPE_BOOL, 0);
-    vy_ptx_value up = compare(e, "lt", b->name, first, b->to);
+    vy_ptx_value up = compare(e, "setp.lt", b->name, first, b->to);
     if (!b->is_signed)
-        return both(e, "and", up, compare(e, "ne", b->name, b->step, zero_of(b)));
-    up = both(e, "and", up, compare(e, "gt", b->name, b->step, zero_of(b)));
-    vy_ptx_value down = compare(e, "gt", b->name, first, b->to);
-    down = both(e, "and", down, compare(e, "lt", b->name, b->step, zero_of(b)));
+        return both(e, "and", up, compare(e, "setp.ne", b->name, b->step, zero_of(b)));
+    up = both(e, "and", up, compare(e, "setp.gt", b->name, b->step, zero_of(b)));
+    vy_ptx_value down = compare(e, "setp.gt", b->name, first, b->to);
+    down = both(e, "and", down, compare(e, "setp.lt", b->name, b->step, zero_of(b)));
     return both(e, "or", up, down);
 }
 
 static vy_ptx_value chosen(vy_ptx *e, const bounds *b, vy_ptx_value c, vy_ptx_value yes, vy_ptx_value no) {
     vy_ptx_value d = vy_ptx_new(e, b->type);
-    vy_ptx_write(e, "selp.%s %s, %s, %s, %s", vy_ptx_bits(b->type), vy_ptx_name(e, d), vy_ptx_name(e, yes),
-                 vy_ptx_name(e, no), vy_ptx_name(e, c));
+    VY_PTX_INSTRUCT(e, "selp", vy_ptx_bits(b->type), d, yes, no, c);
     return d;
 }
 
@@ -106,24 +105,23 @@ static vy_ptx_value goes_on(vy_ptx *e, const bounds *b) {
         left = calculate(e, b, "sub", b->now, b->to);
         stride.bits = -stride.bits & (b->is_wide ? UINT64_MAX : UINT32_MAX);
         stride.type = b->is_wide ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
-        return compare(e, "gt", magnitude, left, stride);
+        return compare(e, "setp.gt", magnitude, left, stride);
     }
     left = calculate(e, b, "sub", b->to, b->now);
     if (b->is_signed && !stride.is_literal) {
-        vy_ptx_value back = compare(e, "lt", b->name, b->step, zero_of(b));
+        vy_ptx_value back = compare(e, "setp.lt", b->name, b->step, zero_of(b));
         left = chosen(e, b, back, calculate(e, b, "sub", b->now, b->to), left);
         stride = chosen(e, b, back, calculate(e, b, "sub", zero_of(b), b->step), b->step);
     }
-    return compare(e, "gt", magnitude, left, stride);
+    return compare(e, "setp.gt", magnitude, left, stride);
 }
 
 /* Goes to the next trip, and says whether there is one. */
 static vy_ptx_value next_trip(vy_ptx *e, const bounds *b) {
     int compares = may_pass_the_end(b);
     vy_ptx_value again = compares ? b->now : goes_on(e, b);
-    const char *now = vy_ptx_name(e, b->now);
-    vy_ptx_write(e, "add.%s %s, %s, %s", b->name, now, now, vy_ptx_name(e, b->step));
-    return compares ? compare(e, goes_back(b) ? "gt" : "lt", b->name, b->now, b->to) : again;
+    VY_PTX_INSTRUCT(e, "add", b->name, b->now, b->now, b->step);
+    return compares ? compare(e, goes_back(b) ? "setp.gt" : "setp.lt", b->name, b->now, b->to) : again;
 }
 
 /* ---- four trips at a time ----
@@ -169,15 +167,15 @@ static void write_fours(vy_ptx *e, uint32_t index, const vy_stmt *s, const bound
         return;
     uint32_t rest = vy_ptx_label(e), fours = vy_ptx_label(e);
     vy_ptx_value left = calculate(e, b, "sub", b->to, b->now), four = vy_ptx_literal(b->type, FOUR);
-    vy_ptx_jump_if(e, compare(e, "ge", type, left, four), 0, rest);
+    vy_ptx_jump_if(e, compare(e, "setp.ge", type, left, four), 0, rest);
     vy_ptx_place(e, fours);
     for (int i = 0; i < FOUR; i++) {
         vy_ptx_statements(e, index + 1, s->end);
         vy_ptx_write(e, "add.%s %s, %s, 1", b->name, vy_ptx_name(e, b->now), vy_ptx_name(e, b->now));
     }
     vy_ptx_write(e, "sub.%s %s, %s, %d", type, vy_ptx_name(e, left), vy_ptx_name(e, left), FOUR);
-    vy_ptx_jump_if(e, compare(e, "ge", type, left, four), 1, fours);
-    vy_ptx_jump_if(e, compare(e, "eq", type, left, zero_of(b)), 1, exit);
+    vy_ptx_jump_if(e, compare(e, "setp.ge", type, left, four), 1, fours);
+    vy_ptx_jump_if(e, compare(e, "setp.eq", type, left, zero_of(b)), 1, exit);
     vy_ptx_place(e, rest);
 }
 

@@ -3,7 +3,6 @@
 #include "emit/ptx/emitter.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 /* Ops and accesses of both branches together, and how many of them are accesses; and of a trip that is made anyway. */
 enum { MOST_OPS = 12, MOST_ACCESSES = 4, MOST_OPS_OF_TRIP = 24 };
@@ -79,7 +78,7 @@ vy_ptx_value vy_ptx_both(vy_ptx *e, vy_ptx_value a, vy_ptx_value b) {
     if (b.is_literal)
         return b.bits ? a : b;
     vy_ptx_value both = vy_ptx_new(e, VYRE_TYPE_BOOL);
-    vy_ptx_write(e, "and.pred %s, %s, %s", vy_ptx_name(e, both), vy_ptx_name(e, a), vy_ptx_name(e, b));
+    VY_PTX_INSTRUCT(e, "and", "pred", both, a, b);
     return both;
 }
 
@@ -87,15 +86,12 @@ static vy_ptx_value opposite(vy_ptx *e, vy_ptx_value a) {
     if (a.is_literal)
         return vy_ptx_literal(VYRE_TYPE_BOOL, !a.bits);
     vy_ptx_value d = vy_ptx_new(e, VYRE_TYPE_BOOL);
-    vy_ptx_write(e, "not.pred %s, %s", vy_ptx_name(e, d), vy_ptx_name(e, a));
+    VY_PTX_INSTRUCT(e, "not", "pred", d, a);
     return d;
 }
 
-vy_ptx_prefix vy_ptx_guarded(vy_ptx *e, vy_ptx_value condition) {
-    vy_ptx_prefix prefix = {""};
-    if (!condition.is_literal || !condition.bits)
-        snprintf(prefix.text, sizeof prefix.text, "@%s ", vy_ptx_register(e, condition));
-    return prefix;
+vy_ptx_value vy_ptx_guarded(vy_ptx *e, vy_ptx_value condition) {
+    return vy_ptx_is_known(condition, 1) ? condition : vy_ptx_in_register(e, condition);
 }
 
 /* The statements, as long as the condition and what guards us holds. */

@@ -4,9 +4,6 @@
  * apart: its selectors 0 to 3 name bytes of the first operand, 4 to 7 of the second, and 8 more is the sign of such a byte, eight times. */
 #include "emit/ptx/emitter.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 static const vy_memory *memory_of(const vy_ptx *e, uint32_t memory) {
     return &e->program->memories.items[memory];
 }
@@ -44,12 +41,12 @@ typedef struct place {
     uint64_t offset;
 } place;
 
-static vy_ptx_address written(vy_ptx *e, place at) {
+static vy_ptx_address written(place at) {
     vy_ptx_address made;
+    char *text = vy_ptx_put(vy_put_text(made.text, "["), at.base);
     if (at.offset)
-        snprintf(made.text, sizeof made.text, "[%s+%" PRIu64 "]", vy_ptx_name(e, at.base), at.offset);
-    else
-        snprintf(made.text, sizeof made.text, "[%s]", vy_ptx_name(e, at.base));
+        text = vy_put_decimal(vy_put_text(text, "+"), at.offset);
+    memcpy(text, "]", 2);
     return made;
 }
 
@@ -64,28 +61,38 @@ static place place_of(vy_ptx *e, uint32_t memory, uint32_t index) {
     if (i.is_literal && offset + i.bits * size <= INT32_MAX) {
         offset += i.bits * size;
     } else {
-        const char *from = vy_ptx_register(e, i);
+        i = vy_ptx_in_register(e, i);
         vy_ptx_value sum = vy_ptx_new(e, is_shared ? VYRE_TYPE_U32 : VYRE_TYPE_U64);
-        vy_ptx_write(e, "mad.%s.u32 %s, %s, %" PRIu32 ", %s", is_shared ? "lo" : "wide", vy_ptx_name(e, sum), from,
-                     size, vy_ptx_name(e, base));
+        VY_PTX_INSTRUCT(e, is_shared ? "mad.lo" : "mad.wide", "u32", sum, i, vy_ptx_literal(VYRE_TYPE_U32, size), base);
         base = sum;
     }
     return (place){base, offset};
 }
 
 vy_ptx_address vy_ptx_at(vy_ptx *e, uint32_t memory, uint32_t index) {
-    return written(e, place_of(e, memory, index));
+    return written(place_of(e, memory, index));
 }
 
 /* ---- one element ---- */
 
+/* "ld.global.b32 " */
+static char *put_access(char *at, const char *name, const char *space, const char *element) {
+    at = vy_put_text(vy_put_text(at, name), space);
+    *at = '.';
+    at = vy_put_text(at + 1, element);
+    *at = ' ';
+    return at + 1;
+}
+
 static vy_ptx_value load_from(vy_ptx *e, const vy_expr *x, vy_ptx_address at, vy_ptx_value condition) {
     vyre_type type = (vyre_type)x->type;
     vy_ptx_value d = vy_ptx_new(e, type);
-    vy_ptx_prefix guard = vy_ptx_guarded(e, vy_ptx_both(e, e->guard, condition));
-    if (guard.text[0])
+    vy_ptx_value guard = vy_ptx_guarded(e, vy_ptx_both(e, e->guard, condition));
+    if (!guard.is_literal)
         vy_ptx_write(e, "mov.%s %s, 0", vy_ptx_bits(type), vy_ptx_name(e, d));
-    vy_ptx_write(e, "%sld.%s.%s %s, %s", guard.text, load_space(e, x->a), element(type), vy_ptx_name(e, d), at.text);
+    char *text = put_access(vy_ptx_line_if(e, guard), "ld.", load_space(e, x->a), element(type));
+    text = vy_put_text(vy_ptx_put(text, d), ", ");
+    vy_ptx_end_line(e, vy_put_text(text, at.text));
     return d;
 }
 
@@ -118,8 +125,10 @@ void vy_ptx_store(vy_ptx *e, const vy_stmt *s) {
     }
     vy_ptx_address at = vy_ptx_at(e, s->memory, s->a);
     vy_ptx_value value = vy_ptx_in_register(e, vy_ptx_expr(e, s->b));
-    vy_ptx_write(e, "%sst.%s.%s %s, %s", vy_ptx_guarded(e, e->guard).text, vy_ptx_space(e, s->memory), element(type),
-                 at.text, vy_ptx_name(e, value));
+    char *text = vy_ptx_line_if(e, vy_ptx_guarded(e, e->guard));
+    text = put_access(text, "st.", vy_ptx_space(e, s->memory), element(type));
+    text = vy_put_text(vy_put_text(text, at.text), ", ");
+    vy_ptx_end_line(e, vy_ptx_put(text, value));
 }
 
 /* ---- several elements ----
@@ -144,16 +153,13 @@ static units units_of(vyre_type type, uint32_t n) {
 }
 
 /* "{%r1, %r2}", or the register alone. */
-static const char *braced(vy_ptx *e, const units *u, char *text, size_t size) {
-    size_t length = 0;
+static char *put_units(char *at, const units *u) {
+    if (u->count == 1)
+        return vy_ptx_put(at, u->values[0]);
     for (uint32_t i = 0; i < u->count; i++)
-        length += (size_t)snprintf(text + length, size - length, "%s%s",
-                                   i              ? ", "
-                                   : u->count > 1 ? "{"
-                                                  : "",
-                                   vy_ptx_name(e, u->values[i]));
-    snprintf(text + length, size - length, "%s", u->count > 1 ? "}" : "");
-    return text;
+        at = vy_ptx_put(vy_put_text(at, i ? ", " : "{"), u->values[i]);
+    *at = '}';
+    return at + 1;
 }
 
 /* The selectors that take element k of a word and extend it. */
@@ -165,8 +171,18 @@ static unsigned selectors(vyre_type type, uint32_t k) {
     return all;
 }
 
+void vy_ptx_permute(vy_ptx *e, vy_ptx_value guard, vy_ptx_value d, vy_ptx_value low, vy_ptx_value high,
+                    unsigned selectors) {
+    char *at = vy_put_text(vy_ptx_line_if(e, guard), "prmt.b32 ");
+    at = vy_put_text(vy_ptx_put(at, d), ", ");
+    at = vy_put_text(vy_ptx_put(at, low), ", ");
+    at = vy_put_text(vy_ptx_put(at, high), ", 0x");
+    vy_ptx_end_line(e, vy_put_hex(at, selectors, 4));
+}
+
 /* The elements of a word. */
 static void take_apart(vy_ptx *e, vyre_type type, vy_ptx_value word, uint32_t n, vy_ptx_value *out) {
+    const vy_ptx_value always = vy_ptx_literal(VYRE_TYPE_BOOL, 1), zero = vy_ptx_literal(VYRE_TYPE_U32, 0);
     for (uint32_t k = 0; k < n; k++)
         out[k] = vy_ptx_new(e, type);
     if (vy_ptx_class_of(type) == VY_PTX_B16) {
@@ -174,7 +190,7 @@ static void take_apart(vy_ptx *e, vyre_type type, vy_ptx_value word, uint32_t n,
         return;
     }
     for (uint32_t k = 0; k < n; k++) {
-        vy_ptx_write(e, "prmt.b32 %s, %s, 0, 0x%04x", vy_ptx_name(e, out[k]), vy_ptx_name(e, word), selectors(type, k));
+        vy_ptx_permute(e, always, out[k], word, zero, selectors(type, k));
         out[k].part = (vy_ptx_part){.bytes = (uint8_t)size_of(type),
                                     .element = (uint8_t)k,
                                     .op = VYRE_OP_COUNT,
@@ -208,7 +224,7 @@ static vy_ptx_value whole(vy_ptx *e, const vy_ptx_part *p) {
 
 static vy_ptx_value joined(vy_ptx *e, vy_ptx_value low, vy_ptx_value high, unsigned how) {
     vy_ptx_value d = vy_ptx_new(e, VYRE_TYPE_U32);
-    vy_ptx_write(e, "prmt.b32 %s, %s, %s, 0x%04x", vy_ptx_name(e, d), vy_ptx_name(e, low), vy_ptx_name(e, high), how);
+    vy_ptx_permute(e, vy_ptx_literal(VYRE_TYPE_BOOL, 1), d, low, high, how);
     return d;
 }
 
@@ -232,7 +248,7 @@ static void load_each(vy_ptx *e, const vy_stmt *s, vyre_type type, vy_ptx_value 
     for (uint32_t k = 0; k < s->result_count; k++, at.offset += size_of(type)) {
         out[k] = vy_ptx_new(e, type);
         vy_ptx_write(e, "ld.%s.%s %s, %s", load_space(e, s->memory), element(type), vy_ptx_name(e, out[k]),
-                     written(e, at).text);
+                     written(at).text);
     }
 }
 
@@ -240,7 +256,7 @@ static void store_each(vy_ptx *e, const vy_stmt *s, vyre_type type) {
     place at = place_of(e, s->memory, s->a);
     for (uint32_t k = 0; k < s->arg_count; k++, at.offset += size_of(type)) {
         vy_ptx_value from = vy_ptx_in_register(e, vy_ptx_expr(e, e->program->args.items[s->args + k].index));
-        vy_ptx_write(e, "st.%s.%s %s, %s", vy_ptx_space(e, s->memory), element(type), written(e, at).text,
+        vy_ptx_write(e, "st.%s.%s %s, %s", vy_ptx_space(e, s->memory), element(type), written(at).text,
                      vy_ptx_name(e, from));
     }
 }
@@ -248,11 +264,12 @@ static void store_each(vy_ptx *e, const vy_stmt *s, vyre_type type) {
 static void load_together(vy_ptx *e, const vy_stmt *s, vyre_type type, vy_ptx_value *out) {
     units u = units_of(type, s->result_count);
     uint32_t each = s->result_count / u.count;
-    char text[8 * VY_PTX_NAME];
     vy_ptx_address at = vy_ptx_at(e, s->memory, s->a);
     for (uint32_t i = 0; i < u.count; i++)
         u.values[i] = vy_ptx_new(e, u.type);
-    vy_ptx_write(e, "ld.%s.%s %s, %s", load_space(e, s->memory), u.suffix, braced(e, &u, text, sizeof text), at.text);
+    char *text = put_access(vy_ptx_line(e), "ld.", load_space(e, s->memory), u.suffix);
+    text = vy_put_text(put_units(text, &u), ", ");
+    vy_ptx_end_line(e, vy_put_text(text, at.text));
     for (uint32_t i = 0; i < u.count; i++) {
         if (each == 1)
             out[i] = u.values[i];
@@ -281,7 +298,6 @@ void vy_ptx_store_wide(vy_ptx *e, const vy_stmt *s) {
     units u = units_of(type, s->arg_count);
     uint32_t each = s->arg_count / u.count;
     vy_ptx_value from[VY_LIMIT_WIDE];
-    char text[8 * VY_PTX_NAME];
     vy_ptx_address at = vy_ptx_at(e, s->memory, s->a);
     for (uint32_t i = 0; i < s->arg_count; i++)
         from[i] = vy_ptx_in_register(e, vy_ptx_expr(e, e->program->args.items[s->args + i].index));
@@ -289,5 +305,7 @@ void vy_ptx_store_wide(vy_ptx *e, const vy_stmt *s) {
         u.values[i] = each == 1                          ? from[i]
                       : are_whole(from + i * each, each) ? whole(e, &from[i * each].part)
                                                          : put_together(e, type, from + i * each, each);
-    vy_ptx_write(e, "st.%s.%s %s, %s", vy_ptx_space(e, s->memory), u.suffix, at.text, braced(e, &u, text, sizeof text));
+    char *text = put_access(vy_ptx_line(e), "st.", vy_ptx_space(e, s->memory), u.suffix);
+    text = vy_put_text(vy_put_text(text, at.text), ", ");
+    vy_ptx_end_line(e, put_units(text, &u));
 }

@@ -191,12 +191,11 @@ static void load_words(vy_ptx *e, vy_ptx_near *near, vy_ptx_value root) {
 
 vy_ptx_value vy_ptx_near_byte(vy_ptx *e, uint32_t offset) {
     vy_ptx_value word = e->near->words[offset / 4], d = vy_ptx_new(e, VYRE_TYPE_U8);
-    vy_ptx_prefix guard = vy_ptx_guarded(e, e->guard);
-    if (guard.text[0])
+    vy_ptx_value guard = vy_ptx_guarded(e, e->guard);
+    if (!guard.is_literal)
         vy_ptx_write(e, "mov.b32 %s, 0", vy_ptx_name(e, d));
-    vy_ptx_write(e, "%sprmt.b32 %s, %s, 0, 0x%04x", guard.text, vy_ptx_name(e, d), vy_ptx_name(e, word),
-                 0x4440 + (unsigned)(offset % 4));
-    if (!guard.text[0])
+    vy_ptx_permute(e, guard, d, word, vy_ptx_literal(VYRE_TYPE_U32, 0), 0x4440 + offset % 4);
+    if (guard.is_literal)
         d.part = (vy_ptx_part){
             .bytes = 1, .element = (uint8_t)(offset % 4), .op = VYRE_OP_COUNT, .is_all = 1, .words = {word.number, 0}};
     return d;

@@ -51,12 +51,12 @@ static const row rows[VYRE_OP_COUNT] = {
     [VYRE_OP_LOR] = {{BITS, "or"}, {NONE, NULL}},
     [VYRE_OP_MIN] = {{TYPED, "min"}, {TYPED, "min"}},
     [VYRE_OP_MAX] = {{TYPED, "max"}, {TYPED, "max"}},
-    [VYRE_OP_EQ] = {{COMPARE, "eq"}, {COMPARE, "eq"}},
-    [VYRE_OP_NE] = {{COMPARE, "ne"}, {COMPARE, "neu"}},
-    [VYRE_OP_LT] = {{COMPARE, "lt"}, {COMPARE, "lt"}},
-    [VYRE_OP_LE] = {{COMPARE, "le"}, {COMPARE, "le"}},
-    [VYRE_OP_GT] = {{COMPARE, "gt"}, {COMPARE, "gt"}},
-    [VYRE_OP_GE] = {{COMPARE, "ge"}, {COMPARE, "ge"}},
+    [VYRE_OP_EQ] = {{COMPARE, "setp.eq"}, {COMPARE, "setp.eq"}},
+    [VYRE_OP_NE] = {{COMPARE, "setp.ne"}, {COMPARE, "setp.neu"}},
+    [VYRE_OP_LT] = {{COMPARE, "setp.lt"}, {COMPARE, "setp.lt"}},
+    [VYRE_OP_LE] = {{COMPARE, "setp.le"}, {COMPARE, "setp.le"}},
+    [VYRE_OP_GT] = {{COMPARE, "setp.gt"}, {COMPARE, "setp.gt"}},
+    [VYRE_OP_GE] = {{COMPARE, "setp.ge"}, {COMPARE, "setp.ge"}},
     [VYRE_OP_FMA] = {{NONE, NULL}, {TYPED, "fma.rn"}},
 };
 
@@ -77,13 +77,9 @@ static vy_ptx_value operand_of(vy_ptx *e, vy_ptx_value v, int may_be_literal) {
 static void line(vy_ptx *e, unsigned arity, const char *name, const char *suffix, vy_ptx_value d,
                  const vy_ptx_value *args) {
     vy_ptx_value a = operand_of(e, args[0], arity == 2 && !args[1].is_literal);
-    if (arity == 1) {
-        vy_ptx_write(e, "%s.%s %s, %s", name, suffix, vy_ptx_name(e, d), vy_ptx_name(e, a));
-        return;
-    }
-    vy_ptx_value b = operand_of(e, args[1], arity == 2), c = arity == 3 ? operand_of(e, args[2], 0) : b;
-    vy_ptx_write(e, "%s.%s %s, %s, %s%s%s", name, suffix, vy_ptx_name(e, d), vy_ptx_name(e, a), vy_ptx_name(e, b),
-                 arity == 3 ? ", " : "", arity == 3 ? vy_ptx_name(e, c) : "");
+    vy_ptx_value b = arity > 1 ? operand_of(e, args[1], arity == 2) : a;
+    vy_ptx_value c = arity > 2 ? operand_of(e, args[2], 0) : a;
+    vy_ptx_instruct(e, name, suffix, (const vy_ptx_value[]){d, a, b, c}, 1 + arity);
 }
 
 static vy_ptx_value one(vy_ptx *e, const char *name, const char *suffix, vyre_type type, vy_ptx_value a) {
@@ -114,8 +110,7 @@ static vy_ptx_value by_row(vy_ptx *e, const way *w, unsigned arity, vyre_type re
         return counted(e, w->name, operand, args[0]);
     d = vy_ptx_new(e, result);
     if (w->form == COMPARE)
-        vy_ptx_write(e, "setp.%s.%s %s, %s, %s", w->name, suffix, vy_ptx_name(e, d), vy_ptx_register(e, args[0]),
-                     vy_ptx_name(e, args[1]));
+        VY_PTX_INSTRUCT(e, w->name, suffix, d, vy_ptx_in_register(e, args[0]), args[1]);
     else if (w->form == ROUND)
         vy_ptx_write(e, "cvt.%s.%s.%s %s, %s", w->name, suffix, suffix, vy_ptx_name(e, d), vy_ptx_register(e, args[0]));
     else
@@ -162,7 +157,8 @@ static vy_ptx_value trailing_zeros(vy_ptx *e, vyre_type type, vy_ptx_value a) {
 
 static vy_ptx_value reverse_word(vy_ptx *e, vyre_type type, vy_ptx_value a) {
     vy_ptx_value d = vy_ptx_new(e, type);
-    vy_ptx_write(e, "prmt.b32 %s, %s, 0, 0x0123", vy_ptx_name(e, d), vy_ptx_register(e, a));
+    vy_ptx_permute(e, vy_ptx_literal(VYRE_TYPE_BOOL, 1), d, vy_ptx_in_register(e, a), vy_ptx_literal(VYRE_TYPE_U32, 0),
+                   0x0123);
     return d;
 }
 
@@ -199,8 +195,7 @@ static vy_ptx_value rotate(vy_ptx *e, vyre_op op, vyre_type type, vy_ptx_value a
     b = amount(e, b);
     if (vy_ptx_class_of(type) == VY_PTX_B32) {
         vy_ptx_value d = vy_ptx_new(e, type);
-        vy_ptx_write(e, "shf.%s.wrap.b32 %s, %s, %s, %s", is_left ? "l" : "r", vy_ptx_name(e, d), vy_ptx_name(e, a),
-                     vy_ptx_name(e, a), vy_ptx_name(e, b));
+        VY_PTX_INSTRUCT(e, is_left ? "shf.l.wrap" : "shf.r.wrap", "b32", d, a, a, b);
         return d;
     }
     vy_ptx_value other = two(e, "sub", "u32", VYRE_TYPE_U32, vy_ptx_literal(VYRE_TYPE_U32, 64), b);
@@ -269,9 +264,7 @@ static vy_ptx_value choose(vy_ptx *e, vyre_type type, const vy_ptx_value *args) 
     if (type == VYRE_TYPE_BOOL)
         return select_bool(e, args[0], args[1], args[2]);
     vy_ptx_value yes = as_bits(e, args[1]), no = as_bits(e, args[2]), d = vy_ptx_new(e, type);
-    const char *condition = vy_ptx_register(e, args[0]);
-    vy_ptx_write(e, "selp.%s %s, %s, %s, %s", vy_ptx_bits(type), vy_ptx_name(e, d), vy_ptx_name(e, yes),
-                 vy_ptx_name(e, no), condition);
+    VY_PTX_INSTRUCT(e, "selp", vy_ptx_bits(type), d, yes, no, vy_ptx_in_register(e, args[0]));
     return d;
 }
 
@@ -285,8 +278,7 @@ static vy_ptx_value extreme(vy_ptx *e, vyre_op op, vyre_type type, vy_ptx_value 
     if (!may_a)
         return two(e, name, vy_ptx_type(type), type, b, a);
     vy_ptx_value p = vy_ptx_new(e, VYRE_TYPE_BOOL);
-    vy_ptx_write(e, "setp.%s.%s %s, %s, %s", op == VYRE_OP_MIN ? "lt" : "gt", vy_ptx_type(type), vy_ptx_name(e, p),
-                 vy_ptx_name(e, a), vy_ptx_name(e, b));
+    VY_PTX_INSTRUCT(e, op == VYRE_OP_MIN ? "setp.lt" : "setp.gt", vy_ptx_type(type), p, a, b);
     return choose(e, type, (const vy_ptx_value[]){p, a, b});
 }
 

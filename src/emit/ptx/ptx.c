@@ -5,7 +5,6 @@
 #include "emit/ptx/emitter.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 
 /* Kernel params beyond the first take PTX 8.1 and sm_70. */
@@ -14,6 +13,8 @@ enum { PARAM_BYTES = 4096 };
 enum { LONGEST_Z = 64 };
 /* What everything needs: shfl.sync is of PTX 6.0, atomics on f64 of sm_60. */
 enum { VERSION = 60, ARCHITECTURE = 60 };
+/* Text for most statements. */
+enum { STATEMENT_BYTES = 72 };
 
 /* ---- the device ---- */
 
@@ -36,52 +37,7 @@ vy_legal_target vy_ptx_target(uint32_t architecture, int cancellable) {
                              .ends_at_grid_barriers = architecture >= VY_PTX_GRID_BARRIERS};
 }
 
-/* ---- text ---- */
-
-enum { LINE = 256 };
-
-/* vsnprintf of a format with %s alone, which most lines have: the length, `room` at most. SIZE_MAX if the format has anything else. */
-static size_t put_texts(char *line, size_t room, const char *format, va_list args) {
-    size_t length = 0;
-    for (; *format && length < room; format++) {
-        if (*format != '%') {
-            line[length++] = *format;
-            continue;
-        }
-        if (*++format != 's')
-            return SIZE_MAX;
-        for (const char *text = va_arg(args, const char *); *text && length < room; text++)
-            line[length++] = *text;
-    }
-    return length;
-}
-
-void vy_ptx_write(vy_ptx *e, const char *format, ...) {
-    enum { ROOM = LINE - 1 };
-    char line[1 + LINE + 2] = "\t";
-    va_list args, again;
-    va_start(args, format);
-    va_copy(again, args);
-    size_t length = put_texts(line + 1, ROOM, format, args);
-    if (length == SIZE_MAX) {
-        int wanted = vsnprintf(line + 1, LINE, format, again);
-        length = wanted < 0 ? 0 : wanted < ROOM ? (size_t)wanted : ROOM;
-    }
-    va_end(again);
-    va_end(args);
-    memcpy(line + 1 + length, ";\n", 2);
-    vy_string_append(e->out, line, length + 3);
-}
-
-uint32_t vy_ptx_label(vy_ptx *e) {
-    return e->labels++;
-}
-
-void vy_ptx_place(vy_ptx *e, uint32_t label) {
-    vy_string_format(e->out, "$L%" PRIu32 ":\n", label);
-    e->shifted = VY_NONE;
-    e->places++;
-}
+/* ---- what the code needs ---- */
 
 void vy_ptx_need(vy_ptx *e, uint32_t version, uint32_t architecture) {
     e->version = version > e->version ? version : e->version;
@@ -177,7 +133,8 @@ static void write_file(const vy_ptx *e, vy_string *out) {
 
 /* ---- the module ---- */
 
-static void write_module(vy_ptx *e, const vy_ptx_code *code, vy_string *out) {
+/* What stands before the code, whose registers are known when it is written. */
+static void write_head(vy_ptx *e, const vy_ptx_code *code, vy_string *out) {
     vy_string_format(out, ".version %" PRIu32 ".%" PRIu32 "\n.target sm_%" PRIu32 "\n.address_size 64\n",
                      code->version / 10, code->version % 10, code->architecture);
     if (e->has_positions)
@@ -195,9 +152,18 @@ static void write_module(vy_ptx *e, const vy_ptx_code *code, vy_string *out) {
         vy_string_format(out, "\t.local .align 16 .b8 private_arrays[%" PRIu32 "];\n", code->local_bytes);
     vy_string_append(out, e->before.text, e->before.length);
     vy_string_append(out, e->start.text, e->start.length);
-    vy_string_append(out, e->code.text, e->code.length);
-    vy_string_append(out, e->behind.text, e->behind.length);
-    vy_string_add(out, "\tret;\n}\n");
+}
+
+/* The code, which is most of it, stays where it is. */
+static vyre_status write_module(vy_ptx *e, vy_ptx_code *code) {
+    vy_string head = {0}, *text = &e->code;
+    write_head(e, code, &head);
+    vy_string_prepend(text, head.text, head.length);
+    vy_string_append(text, e->behind.text, e->behind.length);
+    vy_string_add(text, "\tret;\n}\n");
+    text->failed |= head.failed | e->before.failed | e->start.failed | e->behind.failed;
+    vy_string_free(&head);
+    return vy_string_take(text, &code->text, e->error);
 }
 
 static void describe(const vy_ptx *e, vy_ptx_code *code) {
@@ -350,6 +316,7 @@ static vyre_status prepare(vy_ptx *e, vy_arena *arena) {
     e->array_offsets = vy_arena_allocate(arena, vy_array_size(e->body->memory_count + 1, sizeof *e->array_offsets));
     if (!e->address || !e->count || !e->misalignment || !e->params || !e->variables || !e->array_offsets)
         return VYRE_NO_MEMORY;
+    vy_string_room(&e->code, vy_array_size((size_t)p->stmts.count + 1, STATEMENT_BYTES));
     lay_out_arrays(e);
     if (!e->by_rows && param_bytes(e) > PARAM_BYTES)
         vy_ptx_need(e, 81, 70);
@@ -367,7 +334,6 @@ static vyre_status check_architecture(const vy_ptx *e, const vy_ptx_options *opt
 vyre_status vy_ptx_emit(const vyre_program *program, const vy_ptx_options *options, vy_ptx_code *out,
                         vyre_error *error) {
     vy_arena arena = {0};
-    vy_string text = {0};
     memset(out, 0, sizeof *out);
     if (!vy_program_has_entry(program))
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "give a program, or write one that calls the functions",
@@ -394,9 +360,7 @@ vyre_status vy_ptx_emit(const vyre_program *program, const vy_ptx_options *optio
         e.status = check_architecture(&e, options);
     if (e.status == VYRE_OK) {
         describe(&e, out);
-        write_module(&e, out, &text);
-        text.failed |= e.before.failed | e.start.failed | e.code.failed | e.behind.failed;
-        e.status = vy_string_take(&text, &out->text, error);
+        e.status = write_module(&e, out);
     }
     if (e.status == VYRE_NO_MEMORY)
         vy_fail_memory(error, "PTX");
@@ -404,7 +368,6 @@ vyre_status vy_ptx_emit(const vyre_program *program, const vy_ptx_options *optio
     vy_string *const parts[] = {&e.before, &e.start, &e.code, &e.behind};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         vy_string_free(parts[i]);
-    vy_string_free(&text);
     vy_arena_free(&arena);
     return e.status;
 }

@@ -3,9 +3,6 @@
 
 #include "ir/eval.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 /* ---- types ---- */
 
 typedef struct type_row {
@@ -51,55 +48,35 @@ static int64_t extended(vyre_type type, uint64_t bits) {
     return (int64_t)(bits << unused) >> unused;
 }
 
-/* A number, and a NUL, to which it gives the end: not by snprintf, for there are thousands. */
-static inline char *write_number(uint64_t number, unsigned base, char *text) {
-    char digits[24];
-    unsigned count = 0;
-    do
-        digits[count++] = "0123456789abcdef"[number % base];
-    while (number /= base);
-    while (count)
-        *text++ = digits[--count];
-    *text = 0;
-    return text;
-}
-
-char *vy_ptx_decimal(uint64_t number, char *text) {
-    return write_number(number, 10, text);
-}
-
-static void write_literal(vy_ptx_value v, char *text) {
+static char *put_literal(char *at, vy_ptx_value v) {
     vyre_type type = (vyre_type)v.type;
     int is_signed = vyre_type_class(type) == VYRE_CLASS_SIGNED;
+    int64_t number = is_signed ? extended(type, v.bits) : 0;
     if (type == VYRE_TYPE_BOOL)
-        memcpy(text, v.bits ? "-1" : "0", v.bits ? 3 : 2);
-    else if (type == VYRE_TYPE_F32)
-        snprintf(text, VY_PTX_NAME, "0f%08" PRIX64, v.bits);
-    else if (type == VYRE_TYPE_F64)
-        snprintf(text, VY_PTX_NAME, "0d%016" PRIX64, v.bits);
-    else if (is_signed && extended(type, v.bits) < 0 && extended(type, v.bits) != INT64_MIN)
-        snprintf(text, VY_PTX_NAME, "%" PRId64, extended(type, v.bits));
-    else if (v.bits < 1 << 20 || (is_signed && extended(type, v.bits) >= 0))
-        write_number(v.bits, 10, text);
-    else {
-        memcpy(text, "0x", 2);
-        write_number(v.bits, 16, text + 2);
-    }
+        return vy_put_text(at, v.bits ? "-1" : "0");
+    if (type == VYRE_TYPE_F32)
+        return vy_put_hex_capital(vy_put_text(at, "0f"), v.bits, 8);
+    if (type == VYRE_TYPE_F64)
+        return vy_put_hex_capital(vy_put_text(at, "0d"), v.bits, 16);
+    if (number < 0 && number != INT64_MIN)
+        return vy_put_decimal(vy_put_text(at, "-"), (uint64_t)-number);
+    if (v.bits < 1 << 20 || (is_signed && number >= 0))
+        return vy_put_decimal(at, v.bits);
+    return vy_put_hex(vy_put_text(at, "0x"), v.bits, 1);
 }
 
-static void write_register(char letter, uint32_t number, char *text) {
-    text[0] = '%';
-    text[1] = letter;
-    write_number(number, 10, text + 2);
+char *vy_ptx_put(char *at, vy_ptx_value v) {
+    static const char letters[VY_PTX_CLASS_COUNT] = {'p', 'h', 'r', 'd'};
+    if (v.is_literal)
+        return put_literal(at, v);
+    *at++ = '%';
+    *at++ = letters[types[v.type].class];
+    return vy_put_decimal(at, v.number);
 }
 
 const char *vy_ptx_name(vy_ptx *e, vy_ptx_value v) {
-    static const char letters[VY_PTX_CLASS_COUNT] = {'p', 'h', 'r', 'd'};
     char *text = e->names[e->next_name++ % VY_PTX_NAMES];
-    if (v.is_literal)
-        write_literal(v, text);
-    else
-        write_register(letters[types[v.type].class], v.number, text);
+    *vy_ptx_put(text, v) = 0;
     return text;
 }
 
@@ -108,8 +85,11 @@ void vy_ptx_move_if(vy_ptx *e, vy_ptx_value condition, vy_ptx_value to, vy_ptx_v
     static const uint8_t integers[VY_PTX_CLASS_COUNT] = {VYRE_TYPE_BOOL, VYRE_TYPE_U16, VYRE_TYPE_U32, VYRE_TYPE_U64};
     if (from.is_literal && vyre_type_class((vyre_type)from.type) == VYRE_CLASS_FLOAT)
         from.type = integers[types[from.type].class];
-    vy_ptx_write(e, "%smov.%s %s, %s", vy_ptx_guarded(e, condition).text, vy_ptx_bits((vyre_type)to.type),
-                 vy_ptx_name(e, to), vy_ptx_name(e, from));
+    char *at = vy_ptx_line_if(e, vy_ptx_guarded(e, condition));
+    at = vy_put_text(vy_put_text(at, "mov."), vy_ptx_bits((vyre_type)to.type));
+    *at = ' ';
+    at = vy_put_text(vy_ptx_put(at + 1, to), ", ");
+    vy_ptx_end_line(e, vy_ptx_put(at, from));
 }
 
 void vy_ptx_move(vy_ptx *e, vy_ptx_value to, vy_ptx_value from) {
@@ -183,8 +163,8 @@ static vy_ptx_value without(vy_ptx *e, const vy_expr *x, uint32_t complement, ui
     vy_ptx_value a = vy_ptx_in_register(e, vy_ptx_expr(e, e->program->exprs.items[complement].a));
     vy_ptx_value b = vy_ptx_expr(e, other);
     vy_ptx_value both = vy_ptx_new(e, (vyre_type)x->type), d = vy_ptx_new(e, (vyre_type)x->type);
-    vy_ptx_write(e, "and.%s %s, %s, %s", bits, vy_ptx_name(e, both), vy_ptx_name(e, a), vy_ptx_name(e, b));
-    vy_ptx_write(e, "xor.%s %s, %s, %s", bits, vy_ptx_name(e, d), vy_ptx_name(e, both), vy_ptx_name(e, b));
+    VY_PTX_INSTRUCT(e, "and", bits, both, a, b);
+    VY_PTX_INSTRUCT(e, "xor", bits, d, both, b);
     return d;
 }
 

@@ -1,0 +1,51 @@
+/* Whole numbers as text, by hand: printf takes ten times as long. */
+#include "base/text.h"
+
+/* The digits of every number below a hundred. */
+static const char pairs[] = "00010203040506070809"
+                            "10111213141516171819"
+                            "20212223242526272829"
+                            "30313233343536373839"
+                            "40414243444546474849"
+                            "50515253545556575859"
+                            "60616263646566676869"
+                            "70717273747576777879"
+                            "80818283848586878889"
+                            "90919293949596979899";
+
+enum { MOST_DECIMALS = 20 };
+
+static unsigned count_decimals(uint64_t number) {
+    unsigned count = 1;
+    for (uint64_t power = 10; count < MOST_DECIMALS && number >= power; power *= 10)
+        count++;
+    return count;
+}
+
+/* From the last digit on, two by two. */
+char *vy_put_decimal(char *at, uint64_t number) {
+    char *end = at + count_decimals(number), *place = end;
+    for (; number >= 100; number /= 100)
+        memcpy(place -= 2, pairs + 2 * (number % 100), 2);
+    if (number >= 10)
+        memcpy(place - 2, pairs + 2 * number, 2);
+    else
+        place[-1] = (char)('0' + number);
+    return end;
+}
+
+static char *put_hex(char *at, uint64_t number, unsigned digits, const char *letters) {
+    unsigned needed = number ? (67 - (unsigned)__builtin_clzll(number)) / 4 : 1;
+    char *end = at + (digits > needed ? digits : needed);
+    for (char *place = end; place > at; number >>= 4)
+        *--place = letters[number & 15];
+    return end;
+}
+
+char *vy_put_hex(char *at, uint64_t number, unsigned digits) {
+    return put_hex(at, number, digits, "0123456789abcdef");
+}
+
+char *vy_put_hex_capital(char *at, uint64_t number, unsigned digits) {
+    return put_hex(at, number, digits, "0123456789ABCDEF");
+}
