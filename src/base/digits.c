@@ -13,25 +13,16 @@ static const char pairs[] = "00010203040506070809"
                             "80818283848586878889"
                             "90919293949596979899";
 
-enum { MOST_DECIMALS = 20 };
-
-static unsigned count_decimals(uint64_t number) {
-    unsigned count = 1;
-    for (uint64_t power = 10; count < MOST_DECIMALS && number >= power; power *= 10)
-        count++;
-    return count;
-}
-
-/* From the last digit on, two by two. */
+/* Two digits at a time. Recursion is bounded by the twenty that there are at most. */
 char *vy_put_decimal(char *at, uint64_t number) {
-    char *end = at + count_decimals(number), *place = end;
-    for (; number >= 100; number /= 100)
-        memcpy(place -= 2, pairs + 2 * (number % 100), 2);
-    if (number >= 10)
-        memcpy(place - 2, pairs + 2 * number, 2);
-    else
-        place[-1] = (char)('0' + number);
-    return end;
+    if (number < 10) {
+        *at = (char)('0' + number);
+        return at + 1;
+    }
+    if (number >= 100)
+        at = vy_put_decimal(at, number / 100);
+    memcpy(at, pairs + 2 * (number % 100), 2);
+    return at + 2;
 }
 
 static char *put_hex(char *at, uint64_t number, unsigned digits, const char *letters) {

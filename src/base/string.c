@@ -46,13 +46,8 @@ void vy_string_prepend(vy_string *string, const char *text, size_t length) {
     string->text[string->length] = 0;
 }
 
-char *vy_string_room(vy_string *string, size_t size) {
+char *vy_string_grow(vy_string *string, size_t size) {
     return reserve(string, size) ? string->text + string->length : NULL;
-}
-
-void vy_string_wrote(vy_string *string, char *end) {
-    string->length = (size_t)(end - string->text);
-    *end = 0;
 }
 
 void vy_string_add(vy_string *string, const char *text) {

@@ -30,9 +30,16 @@ vyre_status vy_string_take(vy_string *string, vyre_bytes *out, vyre_error *error
  * behind it. */
 
 /* Where `size` more bytes and a NUL have room; NULL when memory is out. */
-char *vy_string_room(vy_string *string, size_t size);
+char *vy_string_grow(vy_string *string, size_t size);
+static inline char *vy_string_room(vy_string *string, size_t size) {
+    int is_there = size < string->capacity - string->length && !string->failed;
+    return is_there ? string->text + string->length : vy_string_grow(string, size);
+}
 /* What was put there, up to `end`, is part of the string. */
-void vy_string_wrote(vy_string *string, char *end);
+static inline void vy_string_wrote(vy_string *string, char *end) {
+    string->length = (size_t)(end - string->text);
+    *end = 0;
+}
 static inline char *vy_put_text(char *at, const char *text) {
     while (*text)
         *at++ = *text++;

@@ -27,11 +27,44 @@ static void formatting_grows_to_any_length(void **state) {
     vy_string_free(&string);
 }
 
+static void what_is_prepended_stands_before_what_was_there(void **state) {
+    (void)state;
+    vy_string string = {0};
+    vy_string_prepend(&string, "", 0);
+    assert_null(string.text);
+    vy_string_prepend(&string, "head", 4);
+    assert_string_equal(string.text, "head");
+    for (int i = 0; i < 100; i++)
+        vy_string_add(&string, ", tail");
+    vy_string_prepend(&string, "first, second", 7);
+    assert_int_equal(string.length, 7 + 4 + 600);
+    assert_int_equal(strlen(string.text), string.length);
+    assert_memory_equal(string.text, "first, head, tail, tail", 23);
+    vy_string_free(&string);
+}
+
+static void what_was_put_where_there_is_room_is_part_of_the_text(void **state) {
+    (void)state;
+    vy_string string = {0};
+    for (int i = 0; i < 100; i++) {
+        char *at = vy_string_room(&string, 24);
+        assert_non_null(at);
+        at = vy_put_text(at, "v");
+        at = vy_put_text(vy_put_decimal(at, (uint64_t)i), " ");
+        vy_string_wrote(&string, at);
+    }
+    vy_string_add(&string, "end");
+    assert_memory_equal(string.text, "v0 v1 v2 ", 9);
+    assert_string_equal(string.text + string.length - 11, "v98 v99 end");
+    vy_string_free(&string);
+}
+
 static void an_impossible_length_fails_without_harm(void **state) {
     (void)state;
     vy_string string = {0};
     vy_string_add(&string, "kept");
     vy_string_append(&string, "x", SIZE_MAX - 2);
+    assert_null(vy_string_room(&string, 1));
     assert_true(string.failed);
     assert_string_equal(string.text, "kept");
     vy_string_free(&string);
@@ -80,7 +113,11 @@ static vyre_status build_a_text(void *user) {
     for (int i = 0; i < 200; i++) {
         vy_string_format(&string, "%d, ", i);
         vy_string_json(&string, "quoted \"text\" \xff");
+        char *at = vy_string_room(&string, 20);
+        if (at)
+            vy_string_wrote(&string, vy_put_decimal(at, UINT64_MAX));
     }
+    vy_string_prepend(&string, "before", 6);
     vyre_error error;
     vyre_status status = vy_string_take(&string, &bytes, &error);
     assert_null(string.text);
@@ -98,6 +135,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(appending_builds_a_terminated_text),
         cmocka_unit_test(formatting_grows_to_any_length),
+        cmocka_unit_test(what_is_prepended_stands_before_what_was_there),
+        cmocka_unit_test(what_was_put_where_there_is_room_is_part_of_the_text),
         cmocka_unit_test(an_impossible_length_fails_without_harm),
         cmocka_unit_test(json_strings_are_escaped),
         cmocka_unit_test(taking_hands_the_memory_over),
