@@ -10,6 +10,7 @@ enum { BEGINNING = 16, TRIES = 8 };
 
 /* The body of a loop, whose condition is known from statement `settled` on; the load is in statement `at`. */
 typedef struct body {
+    vy_ptx *emitter;
     const vyre_program *program;
     uint32_t first, settled, end, at;
     unsigned tries;
@@ -21,10 +22,8 @@ static const vy_expr *expr_at(const body *b, uint32_t expr) {
 
 /* Whether statements of [first, end) declare a variable or assign to it. */
 static int is_set(const body *b, uint32_t variable, uint32_t first, uint32_t end) {
-    for (uint32_t i = first; i < end; i++)
-        if (vy_ptx_sets(&b->program->stmts.items[i], variable))
-            return 1;
-    return 0;
+    uint32_t at = vy_ptx_next_set(b->emitter, variable, first);
+    return at != VY_NONE && at < end;
 }
 
 /* Whether an expression has at `settled` the value that it will have in the next trip. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
@@ -81,9 +80,9 @@ static uint32_t find_in(body *b, uint32_t expr) {
     return found;
 }
 
-uint32_t vy_ptx_find_ahead(const vy_ptx *e, uint32_t first, uint32_t settled, uint32_t end) {
+uint32_t vy_ptx_find_ahead(vy_ptx *e, uint32_t first, uint32_t settled, uint32_t end) {
     const vy_stmt *stmts = e->program->stmts.items;
-    body b = {e->program, first, settled, end, first, 0};
+    body b = {e, e->program, first, settled, end, first, 0};
     uint32_t found = VY_NONE;
     for (unsigned k = 0; k < BEGINNING && b.at < settled && found == VY_NONE; k++, b.at = stmts[b.at].end) {
         uint8_t kind = stmts[b.at].kind;

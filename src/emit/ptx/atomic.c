@@ -37,27 +37,6 @@ static const char *type_of(const row *r, vyre_type type) {
     return vy_ptx_type(type);
 }
 
-static int is_read(const vyre_program *p, uint32_t variable) {
-    for (uint32_t i = 0; i < p->exprs.count; i++)
-        if (p->exprs.items[i].kind == VY_EXPR_VARIABLE && p->exprs.items[i].a == variable)
-            return 1;
-    return 0;
-}
-
-/* Whether all that is done with it is to give it to a variable that nobody reads, as legalisation does with values of guarded statements. */
-static int is_lost(const vyre_program *p, uint32_t variable) {
-    const vy_stmt *giver = NULL;
-    uint32_t readers = 0;
-    for (uint32_t i = 0; i < p->exprs.count; i++)
-        readers += p->exprs.items[i].kind == VY_EXPR_VARIABLE && p->exprs.items[i].a == variable;
-    for (uint32_t i = 0; i < p->stmts.count && !giver; i++) {
-        const vy_stmt *s = &p->stmts.items[i];
-        const vy_expr *value = s->kind == VY_STMT_ASSIGN ? &p->exprs.items[s->a] : NULL;
-        giver = value && value->kind == VY_EXPR_VARIABLE && value->a == variable ? s : NULL;
-    }
-    return !readers || (readers == 1 && giver && !is_read(p, giver->variable));
-}
-
 /* A load whose value nobody asks for. What it orders stays; of the load itself the driver's compiler keeps a half (docs/ptx.md). */
 static void load_nothing(vy_ptx *e, const vy_stmt *s, vyre_type type) {
     if (s->result_count)
@@ -70,7 +49,7 @@ static void load_nothing(vy_ptx *e, const vy_stmt *s, vyre_type type) {
 
 static void load_or_store(vy_ptx *e, const vy_stmt *s, vyre_type type) {
     char how[48];
-    if (s->op == VYRE_ATOMIC_LOAD && (!s->result_count || is_lost(e->program, s->variable))) {
+    if (s->op == VYRE_ATOMIC_LOAD && (!s->result_count || vy_ptx_is_lost(e, s->variable))) {
         load_nothing(e, s, type);
         return;
     }

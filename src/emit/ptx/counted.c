@@ -35,6 +35,7 @@ int vy_ptx_counting_is_right(const vy_ptx_counting *c) {
 enum { LOOKS = 512, MOST_SEEN = 32 };
 
 typedef struct view {
+    vy_ptx *emitter;
     const vyre_program *program;
     uint32_t loop, end;       /* statements: the loop itself, and behind its body */
     uint32_t last_exit;       /* behind its last `break` or `return`; 0 */
@@ -60,9 +61,8 @@ static int is_value(const vy_stmt *s) {
 
 /* The first statement from `i` on that sets a variable in the loop; its end if there is none. */
 static uint32_t where_set(const view *w, uint32_t variable, uint32_t i) {
-    while (i < w->end && !vy_ptx_sets(stmt_at(w, i), variable))
-        i++;
-    return i;
+    uint32_t at = vy_ptx_next_set(w->emitter, variable, i);
+    return at < w->end ? at : w->end;
 }
 
 /* What stands for an expression: the value of a `let` of the loop. */
@@ -156,12 +156,22 @@ static uint32_t last_jump(const view *w, uint32_t first, uint32_t end, vy_stmt_k
     return last;
 }
 
+/* The statements of the loop around one of its statements, the innermost first; gives how many. */
+static unsigned find_around(const view *w, uint32_t at, uint32_t around[VY_LIMIT_NESTING]) {
+    unsigned count = 0;
+    for (at = vy_ptx_parent(w->emitter, at); at != VY_NONE && at > w->loop && count < VY_LIMIT_NESTING;
+         at = vy_ptx_parent(w->emitter, at))
+        around[count++] = at;
+    return count;
+}
+
 /* Whether every trip comes to a statement: it stands straight in the body, and nobody goes on with the next trip before. */
 static int is_in_every_trip(const view *w, uint32_t at) {
-    uint32_t i = w->loop + 1;
-    while (i < at)
-        i = stmt_at(w, i)->kind == VY_STMT_REGION ? i + 1 : stmt_at(w, i)->end;
-    return i == at && !last_jump(w, w->loop + 1, at, VY_STMT_CONTINUE);
+    uint32_t around[VY_LIMIT_NESTING];
+    for (unsigned i = 0, count = find_around(w, at, around); i < count; i++)
+        if (stmt_at(w, around[i])->kind != VY_STMT_REGION)
+            return 0;
+    return !last_jump(w, w->loop + 1, at, VY_STMT_CONTINUE);
 }
 
 /* ---- what conditions are made of ---- */
@@ -183,8 +193,9 @@ static int makes_counted(view *w, uint32_t at) {
         return 0;
     if ((s->kind == VY_STMT_ASSIGN && change_of(w, s->a) == STEPPED) || any_is_counted(w, s))
         return 1;
-    for (uint32_t i = w->loop + 1; i < at && s->kind != VY_STMT_LET; i++)
-        if (stmt_at(w, i)->end > at && any_is_counted(w, stmt_at(w, i)))
+    uint32_t around[VY_LIMIT_NESTING];
+    for (unsigned i = s->kind == VY_STMT_LET ? 0 : find_around(w, at, around); i-- > 0;)
+        if (any_is_counted(w, stmt_at(w, around[i])))
             return 1;
     return 0;
 }
@@ -245,23 +256,22 @@ static vy_interval interval_of(const view *w, uint32_t expr) {
 
 /* Whether what statement `at` does has always been done, last, when control comes to the loop. */
 static int leads_to_loop(const view *w, uint32_t at) {
-    for (uint32_t i = 0; i < w->loop; i++) {
+    for (uint32_t i = vy_ptx_parent(w->emitter, at); i != VY_NONE; i = vy_ptx_parent(w->emitter, i)) {
         const vy_stmt *s = stmt_at(w, i);
-        int is_around = i < at && s->end > at, ends = s->end <= w->loop || (s->middle > at && s->middle <= w->loop);
-        if ((is_around && ends) || (i > at && vy_stmt_is_loop(s->kind) && s->end > w->loop))
+        if (s->end <= w->loop || (s->middle > at && s->middle <= w->loop))
             return 0;
     }
+    for (uint32_t i = vy_ptx_parent(w->emitter, w->loop); i != VY_NONE && i > at; i = vy_ptx_parent(w->emitter, i))
+        if (vy_stmt_is_loop(stmt_at(w, i)->kind))
+            return 0;
     return 1;
 }
 
 /* What a variable is when control comes to the loop. */
 static vy_interval start_of(const view *w, uint32_t variable) {
-    uint32_t at = w->loop;
-    while (at && !vy_ptx_sets(stmt_at(w, at - 1), variable))
-        at--;
-    int is_known = at && is_value(stmt_at(w, at - 1)) && leads_to_loop(w, at - 1);
-    return is_known ? interval_of(w, stmt_at(w, at - 1)->a)
-                    : vy_interval_whole(w->program->variables.items[variable].type);
+    uint32_t at = vy_ptx_last_set(w->emitter, variable, w->loop);
+    int is_known = at != VY_NONE && is_value(stmt_at(w, at)) && leads_to_loop(w, at);
+    return is_known ? interval_of(w, stmt_at(w, at)->a) : vy_interval_whole(w->program->variables.items[variable].type);
 }
 
 /* By how much a literal makes a number more: what wraps goes back. */
@@ -275,8 +285,9 @@ static vy_wide only_step(const view *w, uint32_t variable) {
     uint32_t at = where_set(w, variable, w->loop);
     if (at == w->end || stmt_at(w, at)->kind != VY_STMT_ASSIGN || where_set(w, variable, at + 1) != w->end)
         return 0;
-    for (uint32_t i = w->loop + 1; i < at; i++)
-        if (vy_stmt_is_loop(stmt_at(w, i)->kind) && stmt_at(w, i)->end > at)
+    uint32_t around[VY_LIMIT_NESTING];
+    for (unsigned i = 0, count = find_around(w, at, around); i < count; i++)
+        if (vy_stmt_is_loop(stmt_at(w, around[i])->kind))
             return 0;
     const vy_expr *x = expr_at(w, resolve(w, stmt_at(w, at)->a));
     if (x->kind != VY_EXPR_OP || (x->op != VYRE_OP_ADD && x->op != VYRE_OP_SUB))
@@ -372,13 +383,13 @@ static int if_is_right(view *w, uint32_t at) {
     return (!then_leaves && !else_leaves) || condition_is_right(w, s->a, else_leaves);
 }
 
-static view view_of(const vyre_program *program, uint32_t loop) {
-    return (view){.program = program, .loop = loop, .end = program->stmts.items[loop].end};
+static view view_of(vy_ptx *e, uint32_t loop) {
+    return (view){.emitter = e, .program = e->program, .loop = loop, .end = e->program->stmts.items[loop].end};
 }
 
-int vy_ptx_exits_are_right(const vy_ptx *e, uint32_t loop) {
+int vy_ptx_exits_are_right(vy_ptx *e, uint32_t loop) {
     const vy_stmt *s = &e->program->stmts.items[loop];
-    view w = view_of(e->program, loop);
+    view w = view_of(e, loop);
     w.last_exit = last_exit(&w, loop + 1, s->end);
     if (s->kind == VY_STMT_WHILE && !condition_is_right(&w, s->a, 1))
         return 0;
@@ -398,7 +409,8 @@ static int is_to_be_hidden(view *w, uint32_t at) {
     for (unsigned i = 0; i < w->seen_count; i++)
         if (w->seen[i] == s->variable)
             return 0;
-    if (stmt_at(w, where_set(w, s->variable, w->loop))->kind != VY_STMT_ASSIGN)
+    uint32_t first = where_set(w, s->variable, w->loop);
+    if (first == w->end || stmt_at(w, first)->kind != VY_STMT_ASSIGN)
         return 0;
     if (w->seen_count < MOST_SEEN)
         w->seen[w->seen_count++] = s->variable;
@@ -406,7 +418,7 @@ static int is_to_be_hidden(view *w, uint32_t at) {
 }
 
 void vy_ptx_hide_starts(vy_ptx *e, uint32_t loop) {
-    view w = view_of(e->program, loop);
+    view w = view_of(e, loop);
     for (uint32_t i = loop + 1; i < w.end; i++) {
         if (!is_to_be_hidden(&w, i))
             continue;

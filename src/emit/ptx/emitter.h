@@ -15,6 +15,7 @@
  *   aligned.c  tests of alignment
  *   guard.c    short branches
  *   ahead.c    loads for the next trip
+ *   index.c    where things are in the program
  *   near.c     bytes near each other in a loop
  *   end.c      report and poll
  *   grid.c     grid barriers
@@ -89,11 +90,21 @@ typedef struct vy_ptx_near {
 enum { VY_PTX_NAMES = 16, VY_PTX_NAME = 24, VY_PTX_LINE = 256 };
 
 typedef struct vy_ptx {
+/* Where things are in the program (index.c); NULL until somebody asks. */
+typedef struct vy_ptx_index {
+    uint32_t *starts, *sets; /* statements that set variables; by variable: where its own begin, and of one more */
+    uint32_t *parents;       /* by statement: the one around it; VY_NONE */
+    uint32_t *reads,
+        *givers; /* by variable: how many expressions read it; 1 + the first statement that assigns it to another, or 0 */
+} vy_ptx_index;
+
     const vyre_program *program;
     const vy_function *body;
     vy_string before, start, code,
         behind; /* of the entry: what is known at its start, and the rest; of one for an indirect grid: what stands around them */
     vy_string *out; /* the one that is written to */
+    vy_arena *arena;
+    vy_ptx_index index;
     uint32_t registers[VY_PTX_CLASS_COUNT];
     uint32_t labels, places; /* asked for, placed */
     uint32_t version, architecture;
@@ -214,7 +225,7 @@ vy_ptx_value vy_ptx_load(vy_ptx *e, uint32_t expr);
 /* The same if the condition holds, which is all that is asked for; else 0. */
 vy_ptx_value vy_ptx_load_if(vy_ptx *e, uint32_t expr, vy_ptx_value condition);
 /* A load that the body [first, end) of a loop begins with and that can be made in the trip before, from statement `settled` on; VY_NONE. */
-uint32_t vy_ptx_find_ahead(const vy_ptx *e, uint32_t first, uint32_t settled, uint32_t end);
+uint32_t vy_ptx_find_ahead(vy_ptx *e, uint32_t first, uint32_t settled, uint32_t end);
 /* Makes it, if the condition holds. */
 vy_ptx_value vy_ptx_load_ahead(vy_ptx *e, uint32_t load, vy_ptx_value condition);
 /* Whether the body of a loop has enough loads near each other; the limit is written before the loop, the body in it. */
@@ -241,6 +252,18 @@ uint32_t vy_ptx_asked_buffer(const vy_ptx *e, uint32_t stmt);
 /* The invocation is done. */
 void vy_ptx_leave(vy_ptx *e);
 int vy_ptx_is_known(vy_ptx_value condition, uint64_t bits);
+/* ---- where things are ----
+ *
+ * Without memory for it, VY_NONE or 0, and the status says so. */
+
+/* The first statement from `stmt` on that declares a variable or assigns to it; the last before `stmt`. VY_NONE: none does. */
+uint32_t vy_ptx_next_set(vy_ptx *e, uint32_t variable, uint32_t stmt);
+uint32_t vy_ptx_last_set(vy_ptx *e, uint32_t variable, uint32_t stmt);
+/* The statement around one; VY_NONE. */
+uint32_t vy_ptx_parent(vy_ptx *e, uint32_t stmt);
+/* Whether all that is done with a variable is to give it to one that nobody reads, as legalisation does with values of guarded statements. */
+int vy_ptx_is_lost(vy_ptx *e, uint32_t variable);
+
 /* An `if` without branches: its effects are guarded by predicates. 0 if it is not short enough for that, and nothing is written. */
 int vy_ptx_if_guarded(vy_ptx *e, uint32_t index, const vy_stmt *s);
 /* The same of a `for` that is gone through once or twice, from a local id. */
@@ -271,7 +294,7 @@ typedef struct vy_ptx_counting {
 /* Whether the driver's compiler finds out rightly how many trips that are. */
 int vy_ptx_counting_is_right(const vy_ptx_counting *counting);
 /* … whatever it finds out by the condition of a `while` and by the ways out of the body of any loop. */
-int vy_ptx_exits_are_right(const vy_ptx *e, uint32_t loop);
+int vy_ptx_exits_are_right(vy_ptx *e, uint32_t loop);
 /* Before a loop for which that is not so: what it counts starts from what nobody knows. */
 void vy_ptx_hide_starts(vy_ptx *e, uint32_t loop);
 /* Places the label where the body of a loop begins; one that would not be counted rightly is not to be counted at all. */

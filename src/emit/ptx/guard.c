@@ -191,12 +191,13 @@ int vy_ptx_if_guarded(vy_ptx *e, uint32_t index, const vy_stmt *s) {
  * together; of a loop the driver's compiler makes four trips at a time, two, and one, and asks which of them there are. */
 
 /* How many values a local id has; 0: it is something else, also behind the `let` that names it. */
-static uint64_t local_values(const vyre_program *p, uint32_t expr) {
+static uint64_t local_values(vy_ptx *e, uint32_t expr) {
+    const vyre_program *p = e->program;
     const vy_expr *x = &p->exprs.items[expr];
     const uint32_t *size = p->workgroup;
-    for (uint32_t i = 0; x->kind == VY_EXPR_VARIABLE && i < p->stmts.count; i++)
-        if (p->stmts.items[i].kind == VY_STMT_LET && p->stmts.items[i].variable == x->a)
-            x = &p->exprs.items[p->stmts.items[i].a];
+    uint32_t declared = x->kind == VY_EXPR_VARIABLE ? vy_ptx_next_set(e, x->a, 0) : VY_NONE;
+    if (declared != VY_NONE && p->stmts.items[declared].kind == VY_STMT_LET)
+        x = &p->exprs.items[p->stmts.items[declared].a];
     if (x->kind != VY_EXPR_BUILTIN)
         return 0;
     return x->op == VYRE_BUILTIN_LOCAL_INDEX ? (uint64_t)size[0] * size[1] * size[2]
@@ -216,7 +217,7 @@ int vy_ptx_for_twice(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     length l = {.most_ops = MOST_OPS_OF_TRIP};
     if (!to || to <= step || to > 2 * step)
         return 0;
-    uint64_t values = local_values(p, s->a);
+    uint64_t values = local_values(e, s->a);
     if (!values || values > to)
         return 0;
     add_statements(p, index + 1, s->end, &l);

@@ -305,7 +305,8 @@ static void write_body(vy_ptx *e, const vy_ptx_options *options) {
         vy_ptx_indirect_end(e);
 }
 
-static vyre_status prepare(vy_ptx *e, vy_arena *arena) {
+static vyre_status prepare(vy_ptx *e) {
+    vy_arena *arena = e->arena;
     const vyre_program *p = e->program;
     size_t buffers = vy_array_size(p->buffer_count + 1, sizeof(vy_ptx_known));
     e->address = vy_arena_allocate(arena, buffers);
@@ -341,6 +342,7 @@ vyre_status vy_ptx_emit(const vyre_program *program, const vy_ptx_options *optio
     vy_ptx e = {.program = program,
                 .body = vy_program_entry(program),
                 .version = VERSION,
+                .arena = &arena,
                 .architecture = ARCHITECTURE,
                 .is_flat = program->workgroup[2] > LONGEST_Z,
                 .by_rows = options && options->by_rows,
@@ -351,7 +353,7 @@ vyre_status vy_ptx_emit(const vyre_program *program, const vy_ptx_options *optio
                 .shifted = VY_NONE,
                 .error = error};
     e.out = &e.code;
-    e.status = prepare(&e, &arena);
+    e.status = prepare(&e);
     if (e.by_rows && e.is_indirect)
         vy_ptx_refuse(&e, "rows beside an indirect grid");
     if (e.status == VYRE_OK)
