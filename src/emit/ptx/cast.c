@@ -46,10 +46,11 @@ static vy_ptx_value cut(vy_ptx *e, vyre_type to, vy_ptx_value a) {
         vy_ptx_write(e, "bfe.s32 %s, %s, 0, %u", vy_ptx_name(e, d), from, bits);
     else
         vy_ptx_write(e, "and.b32 %s, %s, %u", vy_ptx_name(e, d), from, (1u << bits) - 1);
-    if (a.part.bytes * 8u == bits) {
-        d.part = a.part;
-        d.part.is_all = !is_signed(to);
-        d.part.places = 0;
+    vy_ptx_part part = vy_ptx_part_of(e, a);
+    if (part.bytes * 8u == bits) {
+        part.is_all = !is_signed(to);
+        part.places = 0;
+        d.part = vy_ptx_new_part(e, part);
     }
     return d;
 }

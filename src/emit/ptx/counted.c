@@ -318,7 +318,7 @@ static int follow(view *w, uint32_t expr, vy_ptx_counting *c) {
     if (x->kind != VY_EXPR_VARIABLE)
         return 0;
     const vy_stmt *loop = stmt_at(w, w->loop);
-    int is_own = vy_ptx_sets(loop, x->a);
+    int is_own = loop->kind == VY_STMT_FOR && loop->variable == x->a;
     if (is_own && loop->c != VY_NONE && expr_at(w, loop->c)->kind != VY_EXPR_LITERAL)
         return 0;
     c->step = !is_own ? only_step(w, x->a) : loop->c == VY_NONE ? 1 : step_of(expr_at(w, loop->c));

@@ -6,6 +6,7 @@
  *   value.c    registers, literals, variables, expressions
  *   op.c       rows of the op table
  *   cast.c     conversions
+ *   part.c     elements of words
  *   memory.c   loads and stores
  *   atomic.c   atomics
  *   control.c  statements
@@ -14,8 +15,8 @@
  *   counted.c  which loops the driver's compiler may count
  *   aligned.c  tests of alignment
  *   guard.c    short branches
- *   ahead.c    loads for the next trip
  *   index.c    where things are in the program
+ *   ahead.c    loads for the next trip
  *   near.c     bytes near each other in a loop
  *   end.c      report and poll
  *   grid.c     grid barriers
@@ -46,17 +47,20 @@ typedef struct vy_ptx_part {
     uint32_t words[2]; /* registers */
 } vy_ptx_part;
 
+/* Of 16 bytes, which functions give and take in registers. */
 typedef struct vy_ptx_value {
-    uint8_t type;        /* vyre_type */
-    uint8_t is_literal;  /* `bits`, else register `number` of the type's class */
-    uint8_t is_variable; /* the register of a variable that is assigned: it may change */
-    uint8_t is_opposite; /* made so that the driver's compiler may know it for the opposite of a number */
-    uint8_t is_above;    /* a number, not below 0 */
-    uint32_t number;
-    uint64_t bits;
-    vy_ptx_part part;
-    uint32_t places; /* of a variable: how many labels there were when that was so */
+    uint8_t type;            /* vyre_type */
+    uint8_t is_literal;      /* `bits`, else register `number` of the type's class */
+    uint8_t is_variable;     /* the register of a variable that is assigned: it may change */
+    uint8_t is_opposite : 1; /* made so that the driver's compiler may know it for the opposite of a number */
+    uint8_t is_above : 1;    /* a number, not below 0 */
+    uint32_t part;           /* of what it is one (part.c); 0: nothing is known */
+    union {
+        uint64_t bits;
+        uint32_t number;
+    };
 } vy_ptx_value;
+_Static_assert(sizeof(vy_ptx_value) == 16, "two registers");
 
 /* What is computed once, at the start, when somebody asks for it. */
 typedef struct vy_ptx_known {
@@ -87,9 +91,6 @@ typedef struct vy_ptx_near {
     vy_ptx_value words[VY_PTX_NEAR / 4]; /* from offset 0 on */
 } vy_ptx_near;
 
-enum { VY_PTX_NAMES = 16, VY_PTX_NAME = 24, VY_PTX_LINE = 256 };
-
-typedef struct vy_ptx {
 /* Where things are in the program (index.c); NULL until somebody asks. */
 typedef struct vy_ptx_index {
     uint32_t *starts, *sets; /* statements that set variables; by variable: where its own begin, and of one more */
@@ -98,13 +99,16 @@ typedef struct vy_ptx_index {
         *givers; /* by variable: how many expressions read it; 1 + the first statement that assigns it to another, or 0 */
 } vy_ptx_index;
 
+enum { VY_PTX_NAMES = 16, VY_PTX_NAME = 24, VY_PTX_LINE = 256 };
+
+typedef struct vy_ptx {
     const vyre_program *program;
     const vy_function *body;
+    vy_arena *arena;
+    vy_ptx_index index;
     vy_string before, start, code,
         behind; /* of the entry: what is known at its start, and the rest; of one for an indirect grid: what stands around them */
     vy_string *out; /* the one that is written to */
-    vy_arena *arena;
-    vy_ptx_index index;
     uint32_t registers[VY_PTX_CLASS_COUNT];
     uint32_t labels, places; /* asked for, placed */
     uint32_t version, architecture;
@@ -131,7 +135,9 @@ typedef struct vy_ptx_index {
     vy_ptx_groups groups;
     vy_ptx_value guard; /* a bool: what is written has no effect unless it is true */
     vy_ptx_value *variables;
-    uint32_t *array_offsets; /* by memory of the entry */
+    uint32_t *noted;              /* by variable: how many labels there were when it became a part of something */
+    VY_VECTOR(vy_ptx_part) parts; /* that values name */
+    uint32_t *array_offsets;      /* by memory of the entry */
     uint32_t shared_bytes, local_bytes;
     VY_VECTOR(vy_ptx_loop) loops;
     uint32_t shifted; /* a variable shifted left by `room` bits, and not assigned to since; VY_NONE */
@@ -191,6 +197,11 @@ vy_ptx_value vy_ptx_variable(vy_ptx *e, uint32_t variable);
 vy_ptx_value vy_ptx_expr(vy_ptx *e, uint32_t expr);
 /* The same for a value that is used later: nobody changes it. */
 vy_ptx_value vy_ptx_expr_kept(vy_ptx *e, uint32_t expr);
+/* What a value is a part of (part.c). */
+vy_ptx_part vy_ptx_part_of(const vy_ptx *e, vy_ptx_value value);
+uint32_t vy_ptx_new_part(vy_ptx *e, vy_ptx_part part);
+/* … of what an op makes of such a value; or the word that parts are of, where it puts them together again. */
+vy_ptx_value vy_ptx_combined(vy_ptx *e, const vy_expr *expr, const vy_ptx_value *args, vy_ptx_value made);
 /* After an assignment: what part of a word the variable is now. */
 void vy_ptx_note_part(vy_ptx *e, uint32_t variable, vy_ptx_value value);
 /* After an assignment: whether the variable has room for a byte now. */
@@ -242,16 +253,6 @@ void vy_ptx_load_wide(vy_ptx *e, const vy_stmt *s);
 void vy_ptx_store_wide(vy_ptx *e, const vy_stmt *s);
 void vy_ptx_atomic(vy_ptx *e, const vy_stmt *s);
 
-/* ---- statements ---- */
-
-void vy_ptx_declare(vy_ptx *e, uint32_t variable, vy_ptx_value value);
-/* [first, end). */
-void vy_ptx_statements(vy_ptx *e, uint32_t first, uint32_t end);
-/* The buffer of an `if misalignment(x) & 3 == 0` with an access of several elements and, behind `else`, the same one by one; VY_NONE if the statement is not that. */
-uint32_t vy_ptx_asked_buffer(const vy_ptx *e, uint32_t stmt);
-/* The invocation is done. */
-void vy_ptx_leave(vy_ptx *e);
-int vy_ptx_is_known(vy_ptx_value condition, uint64_t bits);
 /* ---- where things are ----
  *
  * Without memory for it, VY_NONE or 0, and the status says so. */
@@ -264,6 +265,16 @@ uint32_t vy_ptx_parent(vy_ptx *e, uint32_t stmt);
 /* Whether all that is done with a variable is to give it to one that nobody reads, as legalisation does with values of guarded statements. */
 int vy_ptx_is_lost(vy_ptx *e, uint32_t variable);
 
+/* ---- statements ---- */
+
+void vy_ptx_declare(vy_ptx *e, uint32_t variable, vy_ptx_value value);
+/* [first, end). */
+void vy_ptx_statements(vy_ptx *e, uint32_t first, uint32_t end);
+/* The buffer of an `if misalignment(x) & 3 == 0` with an access of several elements and, behind `else`, the same one by one; VY_NONE if the statement is not that. */
+uint32_t vy_ptx_asked_buffer(const vy_ptx *e, uint32_t stmt);
+/* The invocation is done. */
+void vy_ptx_leave(vy_ptx *e);
+int vy_ptx_is_known(vy_ptx_value condition, uint64_t bits);
 /* An `if` without branches: its effects are guarded by predicates. 0 if it is not short enough for that, and nothing is written. */
 int vy_ptx_if_guarded(vy_ptx *e, uint32_t index, const vy_stmt *s);
 /* The same of a `for` that is gone through once or twice, from a local id. */
@@ -279,11 +290,6 @@ void vy_ptx_for(vy_ptx *e, uint32_t index, const vy_stmt *s);
 void vy_ptx_while(vy_ptx *e, uint32_t index, const vy_stmt *s);
 /* Gives a loop its labels; 0 if there is no memory. It ends by `loops.count--`. */
 int vy_ptx_loop_begin(vy_ptx *e, vy_ptx_loop *out);
-/* Whether a statement declares a variable or assigns to it. */
-static inline int vy_ptx_sets(const vy_stmt *s, uint32_t variable) {
-    uint32_t count = s->kind == VY_STMT_ASSIGN ? 1 : s->result_count;
-    return count && variable >= s->variable && variable - s->variable < count;
-}
 /* How a loop counts (counted.c): another trip is made while a number of the type, which starts in `from`, compares so with one in `to`. */
 typedef struct vy_ptx_counting {
     uint8_t type;

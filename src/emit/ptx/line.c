@@ -39,8 +39,10 @@ static char *put_name(char *at, const char *name, const char *suffix) {
 void vy_ptx_instruct(vy_ptx *e, const char *name, const char *suffix, const vy_ptx_value *operands, unsigned count) {
     char *at = put_name(vy_ptx_line(e), name, suffix);
     for (unsigned i = 0; i < count; i++) {
-        if (i)
-            at = vy_put_text(at, ", ");
+        if (i) {
+            *at++ = ',';
+            *at++ = ' ';
+        }
         at = vy_ptx_put(at, operands[i]);
     }
     vy_ptx_end_line(e, at);
@@ -62,6 +64,9 @@ static char *put_format(char *at, const char *end, const char *format, va_list a
             break;
         case 'u':
             at = vy_put_decimal(at, va_arg(args, unsigned));
+            break;
+        case 'c':
+            *at++ = (char)va_arg(args, int);
             break;
         case '%':
             *at++ = '%';

@@ -191,34 +191,34 @@ static void take_apart(vy_ptx *e, vyre_type type, vy_ptx_value word, uint32_t n,
     }
     for (uint32_t k = 0; k < n; k++) {
         vy_ptx_permute(e, always, out[k], word, zero, selectors(type, k));
-        out[k].part = (vy_ptx_part){.bytes = (uint8_t)size_of(type),
-                                    .element = (uint8_t)k,
-                                    .op = VYRE_OP_COUNT,
-                                    .is_all = vyre_type_class(type) == VYRE_CLASS_UNSIGNED,
-                                    .words = {word.number, 0}};
+        out[k].part = vy_ptx_new_part(e, (vy_ptx_part){.bytes = (uint8_t)size_of(type),
+                                                       .element = (uint8_t)k,
+                                                       .op = VYRE_OP_COUNT,
+                                                       .is_all = vyre_type_class(type) == VYRE_CLASS_UNSIGNED,
+                                                       .words = {word.number, 0}});
     }
 }
 
 /* Whether elements are those of a word in their order. */
-static int are_whole(const vy_ptx_value *from, uint32_t n) {
-    const vy_ptx_part *first = &from[0].part;
+static int are_whole(const vy_ptx *e, const vy_ptx_value *from, uint32_t n) {
+    vy_ptx_part first = vy_ptx_part_of(e, from[0]);
     for (uint32_t k = 0; k < n; k++) {
-        const vy_ptx_part *p = &from[k].part;
-        if (p->bytes * n != 4 || p->element != k || p->op != first->op || p->words[0] != first->words[0] ||
-            p->words[1] != first->words[1])
+        vy_ptx_part p = vy_ptx_part_of(e, from[k]);
+        if (p.bytes * n != 4 || p.element != k || p.op != first.op || p.words[0] != first.words[0] ||
+            p.words[1] != first.words[1])
             return 0;
     }
     return 1;
 }
 
 /* That word: what took it apart and computed with the parts is for nobody then, and the driver's compiler leaves it out. */
-static vy_ptx_value whole(vy_ptx *e, const vy_ptx_part *p) {
+static vy_ptx_value whole(vy_ptx *e, vy_ptx_part p) {
     static const char *const names[VYRE_OP_COUNT] = {[VYRE_OP_XOR] = "xor", [VYRE_OP_AND] = "and", [VYRE_OP_OR] = "or"};
-    vy_ptx_value a = {.type = VYRE_TYPE_U32, .number = p->words[0]}, b = {.type = VYRE_TYPE_U32, .number = p->words[1]};
-    if (p->op == VYRE_OP_COUNT)
+    vy_ptx_value a = {.type = VYRE_TYPE_U32, .number = p.words[0]}, b = {.type = VYRE_TYPE_U32, .number = p.words[1]};
+    if (p.op == VYRE_OP_COUNT)
         return a;
     vy_ptx_value d = vy_ptx_new(e, VYRE_TYPE_U32);
-    vy_ptx_write(e, "%s.b32 %s, %s, %s", names[p->op], vy_ptx_name(e, d), vy_ptx_name(e, a), vy_ptx_name(e, b));
+    VY_PTX_INSTRUCT(e, names[p.op], "b32", d, a, b);
     return d;
 }
 
@@ -302,9 +302,9 @@ void vy_ptx_store_wide(vy_ptx *e, const vy_stmt *s) {
     for (uint32_t i = 0; i < s->arg_count; i++)
         from[i] = vy_ptx_in_register(e, vy_ptx_expr(e, e->program->args.items[s->args + i].index));
     for (uint32_t i = 0; i < u.count; i++)
-        u.values[i] = each == 1                          ? from[i]
-                      : are_whole(from + i * each, each) ? whole(e, &from[i * each].part)
-                                                         : put_together(e, type, from + i * each, each);
+        u.values[i] = each == 1                             ? from[i]
+                      : are_whole(e, from + i * each, each) ? whole(e, vy_ptx_part_of(e, from[i * each]))
+                                                            : put_together(e, type, from + i * each, each);
     char *text = put_access(vy_ptx_line(e), "st.", vy_ptx_space(e, s->memory), u.suffix);
     text = vy_put_text(vy_put_text(text, at.text), ", ");
     vy_ptx_end_line(e, put_units(text, &u));

@@ -196,8 +196,11 @@ vy_ptx_value vy_ptx_near_byte(vy_ptx *e, uint32_t offset) {
         vy_ptx_write(e, "mov.b32 %s, 0", vy_ptx_name(e, d));
     vy_ptx_permute(e, guard, d, word, vy_ptx_literal(VYRE_TYPE_U32, 0), 0x4440 + offset % 4);
     if (guard.is_literal)
-        d.part = (vy_ptx_part){
-            .bytes = 1, .element = (uint8_t)(offset % 4), .op = VYRE_OP_COUNT, .is_all = 1, .words = {word.number, 0}};
+        d.part = vy_ptx_new_part(e, (vy_ptx_part){.bytes = 1,
+                                                  .element = (uint8_t)(offset % 4),
+                                                  .op = VYRE_OP_COUNT,
+                                                  .is_all = 1,
+                                                  .words = {word.number, 0}});
     return d;
 }
 

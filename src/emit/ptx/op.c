@@ -435,38 +435,8 @@ static vy_ptx_value make(vy_ptx *e, const vy_expr *x, vyre_type operand, const v
     return out;
 }
 
-/* The same element of two words. */
-static int are_beside(vy_ptx_part a, vy_ptx_part b) {
-    return a.bytes && a.bytes == b.bytes && a.element == b.element && a.op == VYRE_OP_COUNT && b.op == VYRE_OP_COUNT;
-}
-
-/* A byte that is shifted to its place in the word; the first is there. */
-static uint8_t places_of(vy_ptx_part p, uint64_t shift) {
-    int is_byte = p.bytes == 1 && p.is_all && p.op == VYRE_OP_COUNT;
-    return p.places && !shift ? p.places : is_byte && p.element * 8u == shift ? (uint8_t)(1u << p.element) : 0;
-}
-
-/* What is known of the result by its operands. Bytes of a word that are put together again are the word. */
 vy_ptx_value vy_ptx_op(vy_ptx *e, const vy_expr *x, vyre_type operand, const vy_ptx_value *args) {
     vy_ptx_value out = make(e, x, operand, args);
-    int is_by_bits = x->op == VYRE_OP_XOR || x->op == VYRE_OP_AND || x->op == VYRE_OP_OR;
-    if (out.is_literal || is_float(operand) || vyre_type_bits(operand) != 32)
-        return out;
-    if (x->op == VYRE_OP_SHL && args[1].is_literal)
-        out.part = (vy_ptx_part){.places = args[1].bits ? places_of(args[0].part, args[1].bits) : 0,
-                                 .words = {args[0].part.words[0], 0}};
-    if (!is_by_bits)
-        return out;
-    const vy_ptx_part a = args[0].part, b = args[1].part;
-    uint8_t first = places_of(a, 0), second = places_of(b, 0);
-    if (operand == VYRE_TYPE_U32 && x->op == VYRE_OP_OR && first && second && !(first & second) &&
-        a.words[0] == b.words[0]) {
-        if ((first | second) == 15)
-            return (vy_ptx_value){.type = VYRE_TYPE_U32, .number = a.words[0]};
-        out.part = (vy_ptx_part){.places = first | second, .words = {a.words[0], 0}};
-    } else if (are_beside(a, b)) {
-        out.part =
-            (vy_ptx_part){.bytes = a.bytes, .element = a.element, .op = x->op, .words = {a.words[0], b.words[0]}};
-    }
-    return out;
+    int may_be_part = args[0].part && !out.is_literal && !is_float(operand) && vyre_type_bits(operand) == 32;
+    return may_be_part ? vy_ptx_combined(e, x, args, out) : out;
 }

@@ -314,8 +314,9 @@ static vyre_status prepare(vy_ptx *e) {
     e->misalignment = vy_arena_allocate(arena, buffers);
     e->params = vy_arena_allocate(arena, vy_array_size(p->param_count + 1, sizeof *e->params));
     e->variables = vy_arena_allocate(arena, vy_array_size(p->variables.count + 1, sizeof *e->variables));
+    e->noted = vy_arena_allocate(arena, vy_array_size(p->variables.count + 1, sizeof *e->noted));
     e->array_offsets = vy_arena_allocate(arena, vy_array_size(e->body->memory_count + 1, sizeof *e->array_offsets));
-    if (!e->address || !e->count || !e->misalignment || !e->params || !e->variables || !e->array_offsets)
+    if (!e->address || !e->count || !e->misalignment || !e->params || !e->variables || !e->noted || !e->array_offsets)
         return VYRE_NO_MEMORY;
     vy_string_room(&e->code, vy_array_size((size_t)p->stmts.count + 1, STATEMENT_BYTES));
     lay_out_arrays(e);
@@ -341,8 +342,8 @@ vyre_status vy_ptx_emit(const vyre_program *program, const vy_ptx_options *optio
                        "`%s` is a library: there is nothing to launch", vyre_program_name(program));
     vy_ptx e = {.program = program,
                 .body = vy_program_entry(program),
-                .version = VERSION,
                 .arena = &arena,
+                .version = VERSION,
                 .architecture = ARCHITECTURE,
                 .is_flat = program->workgroup[2] > LONGEST_Z,
                 .by_rows = options && options->by_rows,
@@ -367,6 +368,7 @@ vyre_status vy_ptx_emit(const vyre_program *program, const vy_ptx_options *optio
     if (e.status == VYRE_NO_MEMORY)
         vy_fail_memory(error, "PTX");
     VY_VECTOR_FREE(&e.loops);
+    VY_VECTOR_FREE(&e.parts);
     vy_string *const parts[] = {&e.before, &e.start, &e.code, &e.behind};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         vy_string_free(parts[i]);

@@ -2,7 +2,6 @@
 #include "emit/ptx/emitter.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 typedef vy_ptx_value compute(vy_ptx *e, uint32_t a, uint32_t b);
 
@@ -153,8 +152,8 @@ static vy_ptx_value take(vy_ptx *e, vyre_type type, const char *name, uint32_t o
 }
 
 static vy_ptx_value take_at(vy_ptx *e, vyre_type type, const char *name, uint32_t index, uint32_t offset) {
-    char text[24];
-    snprintf(text, sizeof text, "%s_%" PRIu32, name, index);
+    char text[VY_PTX_NAME];
+    *vy_put_decimal(vy_put_text(vy_put_text(text, name), "_"), index) = 0;
     return take(e, type, text, offset);
 }
 

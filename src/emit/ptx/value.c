@@ -116,16 +116,14 @@ vy_ptx_value vy_ptx_variable(vy_ptx *e, uint32_t index) {
     if (param < e->program->param_count)
         return vy_ptx_param(e, param);
     vy_ptx_value v = e->variables[index];
-    if (v.is_variable && v.places != e->places)
-        v.part = (vy_ptx_part){0};
+    if (v.is_variable && e->noted[index] != e->places)
+        v.part = 0;
     return v;
 }
 
 void vy_ptx_note_part(vy_ptx *e, uint32_t variable, vy_ptx_value value) {
-    e->variables[variable].part = value.part;
-    e->variables[variable].places = e->places;
-    if (!e->guard.is_literal || value.is_literal)
-        e->variables[variable].part = (vy_ptx_part){0};
+    e->variables[variable].part = e->guard.is_literal ? value.part : 0;
+    e->noted[variable] = e->places;
 }
 
 /* A variable that is never assigned is its value, wherever that is; others have a register of their own. */
@@ -192,18 +190,20 @@ void vy_ptx_note_shift(vy_ptx *e, const vy_stmt *s) {
 
 static vy_ptx_value op(vy_ptx *e, const vy_expr *given) {
     const vy_expr *x = given;
-    vy_expr sum = *given;
-    sum.op = VYRE_OP_ADD;
-    if (fills(e, given))
+    vy_expr sum;
+    if (fills(e, given)) {
+        sum = *given;
+        sum.op = VYRE_OP_ADD;
         x = &sum;
+    }
     if (x->op == VYRE_OP_AND && vyre_type_bits((vyre_type)x->type) >= 32 &&
         (is_complement(e, x->a) || is_complement(e, x->b)))
         return is_complement(e, x->a) ? without(e, x, x->a, x->b) : without(e, x, x->b, x->a);
     unsigned arity = vyre_op_get((vyre_op)x->op)->arity;
     const uint32_t from[3] = {x->a, x->b, x->c};
-    vy_ptx_value args[3] = {{0}, {0}, {0}};
-    for (unsigned i = 0; i < arity; i++)
-        args[i] = vy_ptx_expr(e, from[i]);
+    vy_ptx_value args[3];
+    for (unsigned i = 0; i < 3; i++)
+        args[i] = i < arity ? vy_ptx_expr(e, from[i]) : vy_ptx_literal(VYRE_TYPE_BOOL, 0);
     vyre_type operand = (vyre_type)e->program->exprs.items[x->op == VYRE_OP_SELECT ? x->b : x->a].type;
     return vy_ptx_op(e, x, operand, args);
 }

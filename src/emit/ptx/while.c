@@ -120,7 +120,7 @@ void vy_ptx_while(vy_ptx *e, uint32_t index, const vy_stmt *s) {
         vy_ptx_hide_starts(e, index);
     vy_ptx_statements(e, q.first, q.end);
     for (uint32_t i = q.first; i < q.end; i++) /* they are set again */
-        e->variables[e->program->stmts.items[i].variable].part = (vy_ptx_part){0};
+        e->variables[e->program->stmts.items[i].variable].part = 0;
     vy_ptx_value condition = vy_ptx_expr(e, q.condition);
     if (vy_ptx_is_known(condition, (uint64_t)!q.wanted))
         return;
