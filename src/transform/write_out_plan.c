@@ -10,6 +10,9 @@
  * (vy_rules_far). */
 enum { PRIVATE_COST = 12288, TRIPS = 16, COST = 96, ROOM = 30000 };
 
+/* Values that stand where they are used make no larger tree than this. */
+enum { TOGETHER = 128 };
+
 typedef struct planner {
     vy_write_out_plan *plan;
     const vyre_program *p;
@@ -20,7 +23,8 @@ typedef struct planner {
     /* By variable. */
     uint32_t *declared, *assigned;  /* the statement; of assignments the last */
     uint32_t *first_use, *last_use; /* statements; VY_NONE, 0: none */
-    uint8_t *assignments;           /* 0, 1, 2: more */
+    uint8_t *assignments, *uses;    /* 0, 1, 2: more */
+    uint32_t *alias_of;             /* what it is another name of; VY_NONE */
     uint8_t *is_static;             /* a literal in every trip */
     /* By expression. */
     uint8_t *is_literal; /* once loops are written out */
@@ -143,6 +147,7 @@ static void note_uses(planner *r) {
                 continue;
             if (r->first_use[variable] == VY_NONE)
                 r->first_use[variable] = i;
+            r->uses[variable] += r->uses[variable] < 2;
             r->last_use[variable] = i;
         }
         if (s->kind == VY_STMT_ASSIGN) {
@@ -199,6 +204,8 @@ static void plan_aliases(planner *r) {
         if (!is_fixed(r, of) && !is_same_until(r, i, s->variable, of))
             continue;
         r->plan->becomes[i] = VY_WRITE_ALIAS;
+        r->alias_of[s->variable] = of;
+        r->uses[of] = 2;
         if (r->last_use[s->variable] > r->last_use[of])
             r->last_use[of] = r->last_use[s->variable];
     }
@@ -335,6 +342,73 @@ static void plan_arrays(planner *r) {
     take_literals(r);
 }
 
+/* ---- rows ---- */
+
+/* Whether nothing in the body of a loop stays a block, or jumps. Inner loops come behind theirs, and are planned. */
+static int is_row(const planner *r, uint32_t loop) {
+    const vy_stmt *stmts = r->p->stmts.items;
+    for (uint32_t i = loop + 1; i < stmts[loop].end; i++) {
+        int is_block = vy_stmt_is_loop(stmts[i].kind) ? r->plan->becomes[i] != VY_WRITE_TRIPS
+                                                      : stmts[i].kind == VY_STMT_IF && !r->is_literal[stmts[i].a];
+        if (is_block || stmts[i].kind == VY_STMT_RETURN || stmts[i].kind == VY_STMT_BREAK ||
+            stmts[i].kind == VY_STMT_CONTINUE)
+            return 0;
+    }
+    return 1;
+}
+
+/* Whether the value of statement `let` is the same at statement `use`: it loads nothing, and what it uses is not assigned in between. */
+static int is_same_at(const planner *r, uint32_t let, uint32_t use) {
+    const vyre_program *p = r->p;
+    for (uint32_t i = r->plan->first_expr[let]; i < r->plan->first_expr[let + 1]; i++) {
+        uint32_t variable = p->exprs.items[i].a;
+        if (p->exprs.items[i].kind == VY_EXPR_LOAD)
+            return 0;
+        if (p->exprs.items[i].kind != VY_EXPR_VARIABLE)
+            continue;
+        while (r->alias_of[variable] != VY_NONE)
+            variable = r->alias_of[variable];
+        for (uint32_t k = let + 1; k < use && !is_fixed(r, variable); k++)
+            if (p->stmts.items[k].kind == VY_STMT_ASSIGN && p->stmts.items[k].variable == variable)
+                return 0;
+    }
+    return 1;
+}
+
+/* Values that are used once, in the same block, stand there. From the last on, so that it is known where the user of a value stands itself. */
+static void place_values(planner *r, uint32_t loop) {
+    const vyre_program *p = r->p;
+    vy_write_out_plan *plan = r->plan;
+    for (uint32_t i = p->stmts.items[loop].end; i-- > loop + 1;) {
+        const vy_stmt *s = &p->stmts.items[i];
+        int is_let = (s->kind == VY_STMT_LET && plan->becomes[i] == VY_WRITE_STAYS) || plan->becomes[i] == VY_WRITE_LET;
+        uint32_t use = is_let && r->uses[s->variable] == 1 ? r->last_use[s->variable] : VY_NONE;
+        if (use == VY_NONE || r->block[use] != r->block[i])
+            continue;
+        while (plan->becomes[use] == VY_WRITE_THERE)
+            use = r->last_use[p->stmts.items[use].variable];
+        if (vy_stmt_is_loop(p->stmts.items[use].kind) || plan->exprs[i] + plan->exprs[use] > TOGETHER ||
+            !is_same_at(r, i, use))
+            continue;
+        plan->becomes[i] = VY_WRITE_THERE;
+        plan->there[s->variable] = i;
+        plan->exprs[use] += plan->exprs[i];
+    }
+}
+
+static void plan_rows(planner *r) {
+    const vyre_program *p = r->p;
+    for (uint32_t i = 0; i < p->stmts.count; i++)
+        r->plan->exprs[i] = r->plan->first_expr[i + 1] - r->plan->first_expr[i];
+    for (uint32_t i = 0, row = 0; i < p->stmts.count; i++) {
+        r->plan->holds[i] = r->plan->becomes[i] == VY_WRITE_TRIPS && is_row(r, i);
+        if (!r->plan->holds[i] || i < row)
+            continue;
+        row = p->stmts.items[i].end;
+        place_values(r, i);
+    }
+}
+
 /* ---- all of it ---- */
 
 static void *array(vy_write_out_plan *plan, int *failed, uint32_t count, size_t size) {
@@ -353,6 +427,7 @@ static int start(planner *r, vy_write_out_plan *plan, const vyre_program *progra
     ARRAY(plan->first_expr, stmts);
     ARRAY(plan->becomes, stmts);
     ARRAY(plan->may_be_counted, stmts);
+    ARRAY(plan->holds, stmts);
     ARRAY(plan->size, stmts);
     ARRAY(r->touches, stmts);
     ARRAY(r->block, stmts);
@@ -380,6 +455,10 @@ static int go_on(planner *r, vy_write_out_plan *plan) {
     ARRAY(r->first_use, variables);
     ARRAY(r->last_use, variables);
     ARRAY(r->assignments, variables);
+    ARRAY(r->uses, variables);
+    ARRAY(r->alias_of, variables);
+    ARRAY(plan->there, variables);
+    ARRAY(plan->exprs, r->p->stmts.count);
     ARRAY(r->is_static, variables);
     ARRAY(r->is_literal, r->p->exprs.count);
     ARRAY(r->fill, memories);
@@ -387,10 +466,13 @@ static int go_on(planner *r, vy_write_out_plan *plan) {
     ARRAY(r->first_load, memories);
     if (failed)
         return 0;
+    memset(plan->there, 0xff, variables * sizeof *plan->there);
+    memset(r->alias_of, 0xff, variables * sizeof *r->alias_of);
     note_uses(r);
     plan_variables(r);
     plan_aliases(r);
     plan_arrays(r);
+    plan_rows(r);
     return 1;
 }
 

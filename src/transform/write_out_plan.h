@@ -11,6 +11,7 @@ typedef enum vy_write_out_stmt {
     VY_WRITE_TRIPS, /* a `for`: trip by trip */
     VY_WRITE_LET,   /* the only assignment of a variable: declares it */
     VY_WRITE_ALIAS, /* a `let`: another name of a variable */
+    VY_WRITE_THERE, /* a `let`, or what becomes one: its value stands where it is used */
     VY_WRITE_NOTHING
 } vy_write_out_stmt;
 
@@ -24,6 +25,9 @@ typedef struct vy_write_out_plan {
     uint32_t *first_expr;    /* by statement, and of the end */
     uint8_t *becomes;        /* by statement: vy_write_out_stmt */
     uint8_t *may_be_counted; /* by loop: its trips may be known once those around it are written out */
+    uint8_t *holds;          /* by loop that is written trip by trip: its trips are one row of statements */
+    uint32_t *there;         /* by variable: the statement whose value stands where it is used; VY_NONE */
+    uint32_t *exprs;         /* by statement: how many its trees are, at most */
     uint32_t *size;          /* by statement: nodes of what it becomes; of a loop that stays, those of its body */
     uint32_t nodes;          /* of all of it, about */
     uint8_t *array;          /* by memory: vy_write_out_array */

@@ -1,0 +1,179 @@
+/* Writing expressions (write_out_trees.h). */
+#include "transform/write_out_trees.h"
+
+#include "ir/eval.h"
+
+/* There is room: each expression becomes one at most. */
+static uint32_t push(vy_writer *w, vy_expr expr) {
+    vyre_program *made = w->draft.program;
+    made->exprs.items[made->exprs.count] = expr;
+    return made->exprs.count++;
+}
+
+void vy_writer_take_back(vy_writer *w, uint32_t count) {
+    w->draft.program->exprs.count = count;
+    if (w->draft.written_exprs > count)
+        w->draft.written_exprs = count;
+}
+
+uint32_t vy_writer_literal(vy_writer *w, uint8_t type, uint64_t bits) {
+    return push(
+        w, (vy_expr){.kind = VY_EXPR_LITERAL, .type = type, .a = VY_NONE, .b = VY_NONE, .c = VY_NONE, .bits = bits});
+}
+
+uint32_t vy_writer_move_back(vy_writer *w, uint32_t start, uint32_t expr, uint32_t to) {
+    uint32_t by = start - to;
+    for (uint32_t i = start; i <= expr; i++) {
+        vy_expr e = *vy_writer_expr(w, i);
+        if (e.kind == VY_EXPR_OP)
+            e.a -= by;
+        if (e.kind == VY_EXPR_OP || e.kind == VY_EXPR_LOAD) {
+            e.b -= e.b == VY_NONE ? 0 : by;
+            e.c -= e.c == VY_NONE ? 0 : by;
+        }
+        *vy_writer_expr(w, i - by) = e;
+    }
+    vy_writer_take_back(w, expr - by + 1);
+    return expr - by;
+}
+
+static void put_range(vy_writer *w, uint32_t first, uint32_t end);
+
+/* Recursion is bounded by what a tree may become by it (write_out_plan.c). */
+static uint32_t put_variable(vy_writer *w, const vy_expr *e) {
+    uint32_t there = w->plan.there[e->a];
+    if (there != VY_NONE) {
+        put_range(w, w->plan.first_expr[there], w->plan.first_expr[there + 1]);
+        return w->at[w->p->stmts.items[there].a];
+    }
+    if (w->is_literal[e->a])
+        return vy_writer_literal(w, e->type, w->bits[e->a]);
+    vy_expr made = *e;
+    made.a = w->variables[e->a];
+    return push(w, made);
+}
+
+/* An element of what became variables or literals. By the plan its index and its condition are literals. What is outside is nowhere reached. */
+static uint32_t put_element(vy_writer *w, const vy_expr *e, uint32_t start) {
+    const vy_memory *m = &w->p->memories.items[e->a];
+    uint64_t index = vy_writer_expr(w, w->at[e->b])->bits;
+    int is_loaded = (e->c == VY_NONE || vy_writer_expr(w, w->at[e->c])->bits) && index < m->elements;
+    uint64_t element = is_loaded ? w->plan.elements[w->plan.first_element[e->a] + index] : 0;
+    vy_writer_take_back(w, start);
+    if (!is_loaded || w->plan.array[e->a] == VY_ARRAY_LITERALS)
+        return vy_writer_literal(w, e->type, element);
+    return push(
+        w, (vy_expr){.kind = VY_EXPR_VARIABLE, .type = e->type, .a = (uint32_t)element, .b = VY_NONE, .c = VY_NONE});
+}
+
+static uint32_t put_load(vy_writer *w, const vy_expr *e, uint32_t start) {
+    vy_expr made = *e;
+    if (w->plan.array[e->a] != VY_ARRAY_STAYS)
+        return put_element(w, e, start);
+    made.a = w->memories[e->a];
+    made.b = w->at[e->b];
+    made.c = e->c == VY_NONE ? VY_NONE : w->at[e->c];
+    if (made.c != VY_NONE && vy_writer_is_literal(w, made.c)) {
+        int is_loaded = vy_writer_expr(w, made.c)->bits != 0;
+        vy_writer_take_back(w, is_loaded ? made.c : start);
+        if (!is_loaded)
+            return vy_writer_literal(w, e->type, 0);
+        made.c = VY_NONE;
+    }
+    return push(w, made);
+}
+
+/* `and` and `or` where one side is a literal; VY_NONE if none is. */
+static uint32_t put_logic(vy_writer *w, const vy_expr *e, uint32_t start) {
+    uint32_t a = w->at[e->a], b = w->at[e->b];
+    int ends = e->op == VYRE_OP_LOR; /* the value of one side that decides */
+    if (vy_writer_is_literal(w, a) ? (vy_writer_expr(w, a)->bits != 0) == ends
+                                   : vy_writer_is_literal(w, b) && (vy_writer_expr(w, b)->bits != 0) == ends) {
+        vy_writer_take_back(w, start);
+        return vy_writer_literal(w, e->type, (uint64_t)ends);
+    }
+    if (vy_writer_is_literal(w, a))
+        return vy_writer_move_back(w, w->start[e->b], b, start);
+    if (!vy_writer_is_literal(w, b))
+        return VY_NONE;
+    vy_writer_take_back(w, b);
+    return a;
+}
+
+static uint32_t put_op(vy_writer *w, const vy_expr *e, uint32_t start) {
+    const uint32_t operands[3] = {e->a, e->b, e->c};
+    uint32_t at[3] = {VY_NONE, VY_NONE, VY_NONE};
+    uint64_t bits[3] = {0};
+    int are_literals = 1;
+    for (int i = 0; i < 3 && operands[i] != VY_NONE; i++) {
+        at[i] = w->at[operands[i]];
+        are_literals &= vy_writer_is_literal(w, at[i]);
+        bits[i] = vy_writer_expr(w, at[i])->bits;
+    }
+    if (are_literals) {
+        vyre_type operand = (vyre_type)w->p->exprs.items[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
+        uint64_t value = vyre_op_evaluate((vyre_op)e->op, (vyre_type)e->type, operand, bits[0], bits[1], bits[2]);
+        vy_writer_take_back(w, start);
+        return vy_writer_literal(w, e->type, vy_value_clean((vyre_type)e->type, value));
+    }
+    if (e->op == VYRE_OP_SELECT && vy_writer_is_literal(w, at[0])) {
+        return bits[0] ? vy_writer_move_back(w, w->start[e->b], at[1], start)
+                       : vy_writer_move_back(w, w->start[e->c], at[2], start);
+    }
+    uint32_t known = e->op == VYRE_OP_LAND || e->op == VYRE_OP_LOR ? put_logic(w, e, start) : VY_NONE;
+    if (known != VY_NONE)
+        return known;
+    vy_expr made = *e;
+    made.a = at[0];
+    made.b = at[1];
+    made.c = at[2];
+    return push(w, made);
+}
+
+/* Where the tree of an expression starts in the draft: with its first operand. */
+static uint32_t start_of(const vy_writer *w, const vy_expr *e) {
+    if (e->kind == VY_EXPR_OP)
+        return w->start[e->a];
+    return e->kind == VY_EXPR_LOAD ? w->start[e->b] : w->draft.program->exprs.count;
+}
+
+static uint32_t put(vy_writer *w, const vy_expr *e, uint32_t start) {
+    vy_expr made = *e;
+    switch ((vy_expr_kind)e->kind) {
+    case VY_EXPR_VARIABLE:
+        return put_variable(w, e);
+    case VY_EXPR_LOAD:
+        return put_load(w, e, start);
+    case VY_EXPR_OP:
+        return put_op(w, e, start);
+    case VY_EXPR_LEN:
+    case VY_EXPR_MISALIGNMENT:
+        made.a = w->memories[e->a];
+        return push(w, made);
+    default:
+        return push(w, made);
+    }
+}
+
+int vy_writer_reserve(vy_writer *w, uint32_t count) {
+    vyre_program *made = w->draft.program;
+    if (w->draft.failed || vy_draft_is_full(&w->draft, made->exprs.count + count, VY_LIMIT_EXPRESSIONS))
+        return 0;
+    w->draft.failed = !VY_RESERVE(&made->exprs, count);
+    return !w->draft.failed;
+}
+
+static void put_range(vy_writer *w, uint32_t first, uint32_t end) {
+    for (uint32_t i = first; i < end; i++) {
+        const vy_expr *e = &w->p->exprs.items[i];
+        w->start[i] = start_of(w, e);
+        w->at[i] = put(w, e, w->start[i]);
+    }
+}
+
+int vy_writer_trees(vy_writer *w, uint32_t stmt) {
+    int has_room = vy_writer_reserve(w, w->plan.exprs[stmt]);
+    if (has_room)
+        put_range(w, w->plan.first_expr[stmt], w->plan.first_expr[stmt + 1]);
+    return has_room;
+}

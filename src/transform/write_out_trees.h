@@ -1,0 +1,52 @@
+/* The state of writing out, and its expressions. Internal to write_out*.c.
+ *
+ * Expressions lie behind their operands, and trees in the order of their statements: so those of a statement are written in a row, and where one becomes a literal its
+ * operands, which are the last that were written, are taken back. */
+#ifndef VY_TRANSFORM_WRITE_OUT_TREES_H
+#define VY_TRANSFORM_WRITE_OUT_TREES_H
+
+#include "ir/draft.h"
+#include "transform/write_out_plan.h"
+
+typedef struct vy_writer {
+    const vyre_program *p;
+    vy_write_out_plan plan;
+    vy_draft draft;
+    /* By variable: what it is in the draft, or a literal here. */
+    uint32_t *variables;
+    uint64_t *bits;
+    uint8_t *is_literal;
+    /* By variable that is held: its value is known by another name, and not assigned yet. */
+    uint32_t *real; /* the variable of the draft; VY_NONE: there is none */
+    uint8_t *is_held;
+    uint32_t *held; /* all of them */
+    uint32_t held_count;
+    uint32_t *memories; /* by memory, of the draft */
+    /* By expression: where it was written, and where its tree starts there. */
+    uint32_t *at, *start;
+    vy_arena arena;
+    uint32_t made;     /* names */
+    uint32_t moved;    /* blocks that stand in another than they did */
+    uint32_t holds;    /* loops around whose variables are held */
+    uint8_t has_ended; /* the last statement of the block was a jump */
+} vy_writer;
+
+/* Writes the trees of a statement. Returns 0 if there is no room for them. */
+int vy_writer_trees(vy_writer *w, uint32_t stmt);
+/* Takes all expressions from `count` on back. */
+void vy_writer_take_back(vy_writer *w, uint32_t count);
+/* The tree at `expr` of the draft, which starts at `start`, goes to `to`, and nothing is behind it. Returns its root. */
+uint32_t vy_writer_move_back(vy_writer *w, uint32_t start, uint32_t expr, uint32_t to);
+/* There must be room. */
+uint32_t vy_writer_literal(vy_writer *w, uint8_t type, uint64_t bits);
+/* Room for so many expressions more. */
+int vy_writer_reserve(vy_writer *w, uint32_t count);
+
+static inline vy_expr *vy_writer_expr(const vy_writer *w, uint32_t expr) {
+    return &w->draft.program->exprs.items[expr];
+}
+static inline int vy_writer_is_literal(const vy_writer *w, uint32_t expr) {
+    return vy_writer_expr(w, expr)->kind == VY_EXPR_LITERAL;
+}
+
+#endif
