@@ -237,11 +237,21 @@ static int is_loaded(const planner *p, uint32_t expr) {
     return e && (e->kind == VY_EXPR_LOAD || (e->kind == VY_EXPR_VARIABLE && p->loaded[e->a]));
 }
 
+/* Whether an expression is an id that grows by one along a row, by whatever name: so much is known without looking at the whole program. */
+static int is_id(const planner *p, uint32_t expr) {
+    const vy_expr *e = expr_at(p, expr);
+    while (e->kind == VY_EXPR_VARIABLE && p->definition[e->a] != VY_NONE)
+        e = expr_at(p, p->definition[e->a]);
+    return e->kind == VY_EXPR_BUILTIN && p->program->workgroup[0] > 1 &&
+           (e->op == VYRE_BUILTIN_LOCAL_INDEX ||
+            ((e->op == VYRE_BUILTIN_LOCAL_ID || e->op == VYRE_BUILTIN_GLOBAL_ID) && e->axis == 0));
+}
+
 /* Whether neighbours in a row find the same when they test the alignment of an index to `count` elements, as far as one knows: where they do not, both ways are gone. */
 static int is_tested_alike(planner *p, const set *s, uint32_t count) {
     uint64_t stride;
-    if (s->base == VY_NONE)
-        return 1;
+    if (s->base == VY_NONE || is_id(p, s->base))
+        return s->base == VY_NONE;
     if (!p->uniform && vy_uniform_make(p->program, &p->uniform, NULL) != VYRE_OK) {
         p->out_of_memory = 1;
         return 1;
