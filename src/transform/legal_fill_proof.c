@@ -43,6 +43,7 @@ typedef struct proof {
     array *arrays;        /* by memory */
     uint32_t *first_expr; /* by statement */
     uint32_t *barriers;   /* by statement: how many stand before it */
+    uint8_t *loads;       /* by statement: it has loads */
     uint32_t *values;     /* by variable: the expression of its `let`, or VY_NONE */
     uint64_t *trips;      /* by variable: its value in the trip of a loop being walked */
     uint8_t *has_trip;    /* by variable */
@@ -228,7 +229,7 @@ static void read(proof *f, uint32_t memory, uint32_t index) {
 static void read_operands(proof *f, uint32_t stmt) {
     const vyre_program *p = f->p;
     const vy_stmt *s = &p->stmts.items[stmt];
-    uint32_t end = vy_stmt_exprs_end(p, s, f->first_expr[stmt]);
+    uint32_t end = f->loads[stmt] ? vy_stmt_exprs_end(p, s, f->first_expr[stmt]) : 0;
     for (uint32_t i = f->first_expr[stmt]; i < end; i++)
         if (p->exprs.items[i].kind == VY_EXPR_LOAD)
             read(f, p->exprs.items[i].a, p->exprs.items[i].b);
@@ -462,7 +463,8 @@ static void note_statements(proof *f) {
         const vy_stmt *s = &p->stmts.items[i];
         f->first_expr[i] = expr;
         f->barriers[i] = barriers;
-        expr = vy_stmt_exprs_end(p, s, expr);
+        for (uint32_t end = vy_stmt_exprs_end(p, s, expr); expr < end; expr++)
+            f->loads[i] |= p->exprs.items[expr].kind == VY_EXPR_LOAD;
         barriers += s->kind == VY_STMT_BARRIER;
         if (s->kind == VY_STMT_LET)
             f->values[s->variable] = s->a;
@@ -476,10 +478,11 @@ static int prepare(proof *f, vy_arena *arena) {
     f->arrays = vy_arena_allocate(arena, vy_array_size(p->memories.count + 1u, sizeof *f->arrays));
     f->first_expr = vy_arena_allocate(arena, vy_array_size(stmts, sizeof *f->first_expr));
     f->barriers = vy_arena_allocate(arena, vy_array_size(stmts, sizeof *f->barriers));
+    f->loads = vy_arena_allocate(arena, stmts);
     f->values = vy_arena_allocate(arena, vy_array_size(variables, sizeof *f->values));
     f->trips = vy_arena_allocate(arena, vy_array_size(variables, sizeof *f->trips));
     f->has_trip = vy_arena_allocate(arena, variables);
-    if (!f->arrays || !f->first_expr || !f->barriers || !f->values || !f->trips || !f->has_trip)
+    if (!f->arrays || !f->first_expr || !f->barriers || !f->loads || !f->values || !f->trips || !f->has_trip)
         return 0;
     memset(f->values, 0xff, variables * sizeof *f->values);
     for (uint32_t m = p->buffer_count; m < p->memories.count; m++) {

@@ -149,15 +149,15 @@ static uint32_t size_of(const planner *p, uint32_t memory) {
     return vyre_type_bits((vyre_type)p->program->memories.items[memory].type) / 8;
 }
 
+static int is_taken(const planner *p, const set *s, const member *m) {
+    return (s->is_store ? p->plan->of_stmt[m->stmt] : p->plan->of_expr[m->expr]) != 0;
+}
+
 /* A member with that offset that is in no group yet; count if there is none. */
 static uint32_t find(const planner *p, const set *s, uint32_t offset) {
     uint32_t i = 0;
-    for (; i < s->count; i++) {
-        const member *m = &s->members[i];
-        uint32_t taken = s->is_store ? p->plan->of_stmt[m->stmt] : p->plan->of_expr[m->expr];
-        if (m->offset == offset && !taken)
-            break;
-    }
+    while (i < s->count && (s->members[i].offset != offset || is_taken(p, s, &s->members[i])))
+        i++;
     return i;
 }
 
@@ -271,7 +271,7 @@ static void close_set(planner *p, set *s) {
                 int may_be = !starts_aligned(p, s) || first % (known < count ? known : count) == 0;
                 int needs_test = !proven || !starts_aligned(p, s);
                 if (!(proven ? is_aligned : may_be) || (needs_test && count * size < WORTH_A_TEST) ||
-                    !has_members(p, s, first, count))
+                    is_taken(p, s, &s->members[i]) || !has_members(p, s, first, count))
                     continue;
                 if (proven || is_tested_alike(p, s, count)) /* that takes long to find out */
                     make_group(p, s, first, count, proven);
@@ -478,10 +478,7 @@ static uint32_t plan_block(planner *p, uint32_t first, uint32_t end, uint32_t ex
 /* ---- the plan ---- */
 
 static void *array(vy_fuse_plan *plan, uint32_t count, size_t size) {
-    void *memory = vy_arena_allocate(&plan->arena, vy_array_size(count + 1u, size));
-    if (memory)
-        memset(memory, 0, vy_array_size(count + 1u, size));
-    return memory;
+    return vy_arena_allocate(&plan->arena, vy_array_size(count + 1u, size));
 }
 
 vyre_status vy_fuse_plan_make(vy_fuse_plan *plan, const vyre_program *program, const vy_legal_target *target,

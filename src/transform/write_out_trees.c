@@ -100,15 +100,14 @@ static uint32_t put_logic(vy_writer *w, const vy_expr *e, uint32_t start) {
     return a;
 }
 
-static uint32_t put_op(vy_writer *w, const vy_expr *e, uint32_t start) {
+/* An op whose operands may be known. */
+static uint32_t put_known(vy_writer *w, const vy_expr *e, uint32_t start) {
     const uint32_t operands[3] = {e->a, e->b, e->c};
-    uint32_t at[3] = {VY_NONE, VY_NONE, VY_NONE};
     uint64_t bits[3] = {0};
     int are_literals = 1;
     for (int i = 0; i < 3 && operands[i] != VY_NONE; i++) {
-        at[i] = w->at[operands[i]];
-        are_literals &= vy_writer_is_literal(w, at[i]);
-        bits[i] = vy_writer_expr(w, at[i])->bits;
+        are_literals &= vy_writer_is_literal(w, w->at[operands[i]]);
+        bits[i] = vy_writer_expr(w, w->at[operands[i]])->bits;
     }
     if (are_literals) {
         vyre_type operand = (vyre_type)w->p->exprs.items[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
@@ -116,18 +115,27 @@ static uint32_t put_op(vy_writer *w, const vy_expr *e, uint32_t start) {
         vy_writer_take_back(w, start);
         return vy_writer_literal(w, e->type, vy_value_clean((vyre_type)e->type, value));
     }
-    if (e->op == VYRE_OP_SELECT && vy_writer_is_literal(w, at[0])) {
-        return bits[0] ? vy_writer_move_back(w, w->start[e->b], at[1], start)
-                       : vy_writer_move_back(w, w->start[e->c], at[2], start);
+    if (e->op == VYRE_OP_SELECT && vy_writer_is_literal(w, w->at[e->a])) {
+        uint32_t chosen = bits[0] ? e->b : e->c;
+        return vy_writer_move_back(w, w->start[chosen], w->at[chosen], start);
     }
-    uint32_t known = e->op == VYRE_OP_LAND || e->op == VYRE_OP_LOR ? put_logic(w, e, start) : VY_NONE;
-    if (known != VY_NONE)
-        return known;
-    vy_expr made = *e;
-    made.a = at[0];
-    made.b = at[1];
-    made.c = at[2];
-    return push(w, made);
+    return e->op == VYRE_OP_LAND || e->op == VYRE_OP_LOR ? put_logic(w, e, start) : VY_NONE;
+}
+
+static uint32_t put_op(vy_writer *w, const vy_expr *e, uint32_t start) {
+    uint32_t a = w->at[e->a];
+    if (vy_writer_is_literal(w, a) || e->op == VYRE_OP_LAND || e->op == VYRE_OP_LOR) {
+        uint32_t known = put_known(w, e, start);
+        if (known != VY_NONE)
+            return known;
+    }
+    vyre_program *made = w->draft.program;
+    vy_expr *to = &made->exprs.items[made->exprs.count];
+    *to = *e;
+    to->a = a;
+    to->b = e->b == VY_NONE ? VY_NONE : w->at[e->b];
+    to->c = e->c == VY_NONE ? VY_NONE : w->at[e->c];
+    return made->exprs.count++;
 }
 
 /* Where the tree of an expression starts in the draft: with its first operand. */
@@ -138,7 +146,6 @@ static uint32_t start_of(const vy_writer *w, const vy_expr *e) {
 }
 
 static uint32_t put(vy_writer *w, const vy_expr *e, uint32_t start) {
-    vy_expr made = *e;
     switch ((vy_expr_kind)e->kind) {
     case VY_EXPR_VARIABLE:
         return put_variable(w, e);
@@ -147,11 +154,13 @@ static uint32_t put(vy_writer *w, const vy_expr *e, uint32_t start) {
     case VY_EXPR_OP:
         return put_op(w, e, start);
     case VY_EXPR_LEN:
-    case VY_EXPR_MISALIGNMENT:
+    case VY_EXPR_MISALIGNMENT: {
+        vy_expr made = *e;
         made.a = w->memories[e->a];
         return push(w, made);
+    }
     default:
-        return push(w, made);
+        return push(w, *e);
     }
 }
 
