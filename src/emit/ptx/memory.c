@@ -93,6 +93,7 @@ static vy_ptx_value load_from(vy_ptx *e, const vy_expr *x, vy_ptx_address at, vy
     char *text = put_access(vy_ptx_line_if(e, guard), "ld.", load_space(e, x->a), element(type));
     text = vy_put_text(vy_ptx_put(text, d), ", ");
     vy_ptx_end_line(e, vy_put_text(text, at.text));
+    d.is_given = memory_of(e, x->a)->space == VY_SPACE_BUFFER; /* what lies in arrays it may know */
     return d;
 }
 
@@ -285,8 +286,10 @@ void vy_ptx_load_wide(vy_ptx *e, const vy_stmt *s) {
         load_each(e, s, type, out);
     else
         load_together(e, s, type, out);
-    for (uint32_t i = 0; i < s->result_count; i++)
+    for (uint32_t i = 0; i < s->result_count; i++) {
+        out[i].is_given = memory_of(e, s->memory)->space == VY_SPACE_BUFFER;
         vy_ptx_declare(e, s->variable + i, out[i]);
+    }
 }
 
 void vy_ptx_store_wide(vy_ptx *e, const vy_stmt *s) {

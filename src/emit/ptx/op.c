@@ -332,6 +332,17 @@ static vy_ptx_value without_sign(vy_ptx *e, vy_ptx_value a) {
     return d.type = VYRE_TYPE_F32, d;
 }
 
+/* Of numbers that it finds out the driver's compiler makes the sum itself, and rounds it wrongly if their signs differ and it lies half-way between two floats (docs/ptx.md). A product with 1 or -1
+ * and its sum it leaves to the device, which takes no longer. */
+static vy_ptx_value sum(vy_ptx *e, vyre_op op, vy_ptx_value a, vy_ptx_value b) {
+    vy_ptx_value factor = op == VYRE_OP_ADD ? a : b, other = op == VYRE_OP_ADD ? b : a;
+    const char *product = vy_ptx_register(e, factor);
+    vy_ptx_value d = vy_ptx_new(e, VYRE_TYPE_F32);
+    vy_ptx_write(e, "fma.rn.f32 %s, %s, %s, %s", vy_ptx_name(e, d), product,
+                 op == VYRE_OP_ADD ? "0f3F800000" : "0fBF800000", vy_ptx_name(e, other));
+    return d;
+}
+
 /* What the driver's compiler compiles wrongly as it is written in the table. */
 static int instead(vy_ptx *e, vyre_op op, vyre_type operand, const vy_ptx_value *args, vy_ptx_value *out) {
     int is_extreme = op == VYRE_OP_MIN || op == VYRE_OP_MAX;
@@ -339,6 +350,9 @@ static int instead(vy_ptx *e, vyre_op op, vyre_type operand, const vy_ptx_value 
         *out = extreme(e, op, operand, args[0], args[1]);
     else if (op == VYRE_OP_ABS && operand == VYRE_TYPE_F32 && e->has_orders)
         *out = without_sign(e, args[0]);
+    else if ((op == VYRE_OP_ADD || op == VYRE_OP_SUB) && operand == VYRE_TYPE_F32 && !args[0].is_given &&
+             !args[1].is_given)
+        *out = sum(e, op, args[0], args[1]);
     else if (op == VYRE_OP_MUL_HIGH && operand == VYRE_TYPE_U32 && e->has_differences)
         *out = upper_half(e, args[0], args[1]);
     else if (op == VYRE_OP_MAX && is_negative_zero(args[1]))
@@ -435,8 +449,18 @@ static vy_ptx_value make(vy_ptx *e, const vy_expr *x, vyre_type operand, const v
     return out;
 }
 
+/* Whether what is made of something that only the run knows is such a thing: not where an operand may decide alone, as the larger of anything and infinity. */
+static int keeps_given(const vy_expr *x, vyre_type operand) {
+    static const uint8_t keeps[VYRE_OP_COUNT] = {
+        [VYRE_OP_ADD] = 1, [VYRE_OP_SUB] = 1, [VYRE_OP_MUL] = 1,  [VYRE_OP_FMA] = 1,
+        [VYRE_OP_DIV] = 1, [VYRE_OP_NEG] = 1, [VYRE_OP_SQRT] = 1, [VYRE_OP_ABS] = 1,
+    };
+    return x->op == VYRE_OP_CAST || x->op == VYRE_OP_BITCAST || (is_float(operand) && keeps[x->op]);
+}
+
 vy_ptx_value vy_ptx_op(vy_ptx *e, const vy_expr *x, vyre_type operand, const vy_ptx_value *args) {
     vy_ptx_value out = make(e, x, operand, args);
+    out.is_given = keeps_given(x, operand) && (args[0].is_given || args[1].is_given || args[2].is_given);
     int may_be_part = args[0].part && !out.is_literal && !is_float(operand) && vyre_type_bits(operand) == 32;
     return may_be_part ? vy_ptx_combined(e, x, args, out) : out;
 }

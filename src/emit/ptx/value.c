@@ -110,11 +110,15 @@ const char *vy_ptx_register(vy_ptx *e, vy_ptx_value v) {
 
 /* ---- variables ---- */
 
+static vy_ptx_value given(vy_ptx_value v) {
+    return v.is_given = 1, v;
+}
+
 /* Behind a label, a variable may come from elsewhere. */
 vy_ptx_value vy_ptx_variable(vy_ptx *e, uint32_t index) {
     uint32_t param = index - e->body->first_variable;
     if (param < e->program->param_count)
-        return vy_ptx_param(e, param);
+        return given(vy_ptx_param(e, param));
     vy_ptx_value v = e->variables[index];
     if (v.is_variable && e->noted[index] != e->places)
         v.part = 0;
