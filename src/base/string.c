@@ -1,9 +1,6 @@
 /* The growing string. capacity counts the room for the NUL, which is always there once text is. */
 #include "base/text.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
 /* Room for `extra` more bytes and the NUL. */
 static int reserve(vy_string *string, size_t extra) {
     if (string->failed)
@@ -56,26 +53,6 @@ void vy_string_add(vy_string *string, const char *text) {
 
 void vy_string_char(vy_string *string, char c) {
     vy_string_append(string, &c, 1);
-}
-
-void vy_string_format(vy_string *string, const char *format, ...) {
-    if (!reserve(string, 0))
-        return;
-    va_list arguments, again;
-    va_start(arguments, format);
-    va_copy(again, arguments);
-    size_t room = string->capacity - string->length;
-    int length = vsnprintf(string->text + string->length, room, format, arguments);
-    if (length >= 0 && (size_t)length >= room && reserve(string, (size_t)length))
-        length = vsnprintf(string->text + string->length, string->capacity - string->length, format, again);
-    va_end(again);
-    va_end(arguments);
-    if (length < 0)
-        string->failed = 1;
-    if (string->failed)
-        string->text[string->length] = 0;
-    else
-        string->length += (size_t)length;
 }
 
 static void append_escaped(vy_string *string, unsigned char c) {

@@ -6,6 +6,8 @@
 #include "base/memory.h"
 #include "base/status.h"
 
+#include <stdarg.h>
+
 /* A string that grows. Initialise with zeros. Appending after a failed allocation is ignored and `failed` stays set, so
  * that a printer checks once at the end. text is NUL-terminated whenever it is not NULL. */
 typedef struct vy_string {
@@ -19,6 +21,7 @@ void vy_string_add(vy_string *string, const char *text); /* NUL-terminated text 
 void vy_string_char(vy_string *string, char c);
 void vy_string_prepend(vy_string *string, const char *text, size_t length); /* before what is there */
 void vy_string_format(vy_string *string, const char *format, ...) VY_PRINTF(2, 3);
+void vy_string_format_list(vy_string *string, const char *format, va_list arguments) VY_PRINTF(2, 0);
 /* Text as a JSON string with its quotes; invalid UTF-8 becomes U+FFFD. */
 void vy_string_json(vy_string *string, const char *text);
 void vy_string_free(vy_string *string);

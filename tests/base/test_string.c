@@ -2,6 +2,8 @@
 #include "support/fault.h"
 #include "support/test.h"
 
+#include <limits.h>
+
 static void appending_builds_a_terminated_text(void **state) {
     (void)state;
     vy_string string = {0};
@@ -25,6 +27,26 @@ static void formatting_grows_to_any_length(void **state) {
     assert_int_equal(string.text[4999], '7');
     assert_int_equal(string.text[14000], '8');
     vy_string_free(&string);
+}
+
+/* At every place where the room may end. */
+static void formats_give_what_the_c_library_gives(void **state) {
+    (void)state;
+    for (int length = 0; length < 140; length++) {
+        char want[512], long_text[160];
+        vy_string string = {0};
+        memset(long_text, 'x', sizeof long_text);
+        long_text[length] = 0;
+        vy_string_format(&string, "%s", long_text);
+        vy_string_format(&string, "|%d,%d,%d,%u%%%c|%s|", INT_MIN, INT_MAX, -length, UINT_MAX, 'c', long_text);
+        vy_string_format(&string, "%5d %s %04x", length, "", 255u);
+        vy_string_format(&string, "%s%u", "", 0u);
+        snprintf(want, sizeof want, "%s|%d,%d,%d,%u%%%c|%s|%5d %s %04x%s%u", long_text, INT_MIN, INT_MAX, -length,
+                 UINT_MAX, 'c', long_text, length, "", 255u, "", 0u);
+        assert_string_equal(string.text, want);
+        assert_int_equal(string.length, strlen(want));
+        vy_string_free(&string);
+    }
 }
 
 static void what_is_prepended_stands_before_what_was_there(void **state) {
@@ -135,6 +157,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(appending_builds_a_terminated_text),
         cmocka_unit_test(formatting_grows_to_any_length),
+        cmocka_unit_test(formats_give_what_the_c_library_gives),
         cmocka_unit_test(what_is_prepended_stands_before_what_was_there),
         cmocka_unit_test(what_was_put_where_there_is_room_is_part_of_the_text),
         cmocka_unit_test(an_impossible_length_fails_without_harm),

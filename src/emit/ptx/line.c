@@ -1,9 +1,6 @@
 /* Lines of code, each put together where it stands in the text (base/text.h): a program has thousands of them. */
 #include "emit/ptx/emitter.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
 char *vy_ptx_line(vy_ptx *e) {
     char *at = vy_string_room(e->out, sizeof e->lost);
     at = at ? at : e->lost;
@@ -48,48 +45,14 @@ void vy_ptx_instruct(vy_ptx *e, const char *name, const char *suffix, const vy_p
     vy_ptx_end_line(e, at);
 }
 
-/* ---- by a format ---- */
-
-/* What most formats have; NULL if there is anything else. Ends at `end`, or a number behind it. */
-static char *put_format(char *at, const char *end, const char *format, va_list args) {
-    for (; *format && at < end; format++) {
-        if (*format != '%') {
-            *at++ = *format;
-            continue;
-        }
-        switch (*++format) {
-        case 's':
-            for (const char *text = va_arg(args, const char *); *text && at < end; text++)
-                *at++ = *text;
-            break;
-        case 'u':
-            at = vy_put_decimal(at, va_arg(args, unsigned));
-            break;
-        case 'c':
-            *at++ = (char)va_arg(args, int);
-            break;
-        case '%':
-            *at++ = '%';
-            break;
-        default:
-            return NULL;
-        }
-    }
-    return at;
-}
-
 void vy_ptx_write(vy_ptx *e, const char *format, ...) {
-    va_list args, again;
+    va_list args;
+    vy_string_room(e->out, VY_PTX_LINE);
+    vy_string_char(e->out, '\t');
     va_start(args, format);
-    va_copy(again, args);
-    char *start = vy_ptx_line(e), *at = put_format(start, start + VY_PTX_LINE, format, args);
-    if (!at) {
-        int length = vsnprintf(start, VY_PTX_LINE, format, again);
-        at = start + (length < 0 ? 0 : length < VY_PTX_LINE ? length : VY_PTX_LINE - 1);
-    }
-    va_end(again);
+    vy_string_format_list(e->out, format, args);
     va_end(args);
-    vy_ptx_end_line(e, at);
+    vy_string_append(e->out, ";\n", 2);
 }
 
 /* ---- labels ---- */

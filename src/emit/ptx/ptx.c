@@ -13,8 +13,8 @@ enum { PARAM_BYTES = 4096 };
 enum { LONGEST_Z = 64 };
 /* What everything needs: shfl.sync is of PTX 6.0, atomics on f64 of sm_60. */
 enum { VERSION = 60, ARCHITECTURE = 60 };
-/* Text for most statements. */
-enum { STATEMENT_BYTES = 72 };
+/* About as much text as there is for each, and before all of them. */
+enum { STATEMENT_BYTES = 32, EXPRESSION_BYTES = 16, HEAD_BYTES = 1024 };
 
 /* ---- the device ---- */
 
@@ -157,6 +157,7 @@ static void write_head(vy_ptx *e, const vy_ptx_code *code, vy_string *out) {
 /* The code, which is most of it, stays where it is. */
 static vyre_status write_module(vy_ptx *e, vy_ptx_code *code) {
     vy_string head = {0}, *text = &e->code;
+    vy_string_room(&head, HEAD_BYTES + e->before.length + e->start.length);
     write_head(e, code, &head);
     vy_string_prepend(text, head.text, head.length);
     vy_string_append(text, e->behind.text, e->behind.length);
@@ -318,7 +319,7 @@ static vyre_status prepare(vy_ptx *e) {
     e->array_offsets = vy_arena_allocate(arena, vy_array_size(e->body->memory_count + 1, sizeof *e->array_offsets));
     if (!e->address || !e->count || !e->misalignment || !e->params || !e->variables || !e->noted || !e->array_offsets)
         return VYRE_NO_MEMORY;
-    vy_string_room(&e->code, vy_array_size((size_t)p->stmts.count + 1, STATEMENT_BYTES));
+    vy_string_room(&e->code, (size_t)p->stmts.count * STATEMENT_BYTES + (size_t)p->exprs.count * EXPRESSION_BYTES);
     lay_out_arrays(e);
     if (!e->by_rows && param_bytes(e) > PARAM_BYTES)
         vy_ptx_need(e, 81, 70);
