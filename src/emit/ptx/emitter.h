@@ -119,7 +119,7 @@ typedef struct vy_ptx {
     int is_early;                                  /* it waits for what it depends on */
     int has_reports, has_polls, has_grid_barriers; /* of the program */
     int has_differences;                           /* the same: of 64 bits, or what may become one */
-    int has_signs;                                 /* of min, max and abs of f32 there are two, or more */
+    int has_signs;                                 /* of min, max and abs of floats there are two, or more */
     int has_orders;                                /* f32 are compared with what need not be above 0 */
     int meets;                                     /* its invocations meet: barriers, shuffles */
     vy_ptx_alignment alignment;                    /* of buffers, where what is written runs */

@@ -297,32 +297,37 @@ static vy_ptx_value upper_half(vy_ptx *e, vy_ptx_value a, vy_ptx_value b) {
     return vy_ptx_cast(e, VYRE_TYPE_U32, upper);
 }
 
-static int is_literal_of(vy_ptx_value v, uint32_t bits) {
-    return v.is_literal && v.bits == bits;
-}
-
 static int is_negative_zero(vy_ptx_value v) {
-    return v.type == VYRE_TYPE_F32 && is_literal_of(v, 0x80000000);
+    return v.is_literal && is_float((vyre_type)v.type) && v.bits == sign_bit((vyre_type)v.type);
 }
 
+/* Not NaN, and not -0. */
 static int is_number(vy_ptx_value v) {
-    return v.is_literal && (v.bits & 0x7fffffff) <= 0x7f800000 && !is_negative_zero(v);
+    vyre_type type = (vyre_type)v.type;
+    return v.is_literal && (v.bits & (sign_bit(type) - 1)) <= vy_type_layouts[type].infinity && !is_negative_zero(v);
 }
 
-/* Whether ptxas does right whatever becomes of the smaller or larger of two: it has one number that we know, not -0, and is not the beginning of a saturation that would make 0 of NaN, not 1. */
+static int is_one(vy_ptx_value v) {
+    return v.is_literal && v.bits == (v.type == VYRE_TYPE_F64 ? 0x3ff0000000000000 : 0x3f800000);
+}
+
+/* 0 or more. */
+static int is_above(vy_ptx_value v) {
+    return v.is_above || (is_number(v) && v.bits < sign_bit((vyre_type)v.type));
+}
+
+/* Whether ptxas does right whatever becomes of the smaller or larger of two: it has one number that we know, and is not the beginning of a saturation that would make 0 of NaN, not 1. */
 static int is_harmless(vyre_op op, vy_ptx_value a, vy_ptx_value b) {
-    int has_one = is_literal_of(a, 0x3f800000) || is_literal_of(b, 0x3f800000);
-    return (is_number(a) || is_number(b)) && (op == VYRE_OP_MAX || !has_one || a.is_above || b.is_above);
+    int may_saturate = op == VYRE_OP_MIN && ((is_one(a) && !is_above(b)) || (is_one(b) && !is_above(a)));
+    return (is_number(a) || is_number(b)) && !may_saturate;
 }
 
 /* Of the smaller, the larger and abs, one behind the other, ptxas makes what is right for numbers alone, and for -0 not always (docs/ptx.md). A zero that it does not know for one stands between them. */
-static vy_ptx_value bound(vy_ptx *e, vyre_op op, vy_ptx_value a, vy_ptx_value b) {
-    const uint32_t most_positive = 0x7f800000;
-    vy_ptx_value d = two(e, rows[op].real.name, "f32", VYRE_TYPE_F32, a, b);
+static vy_ptx_value bound(vy_ptx *e, vyre_op op, vyre_type type, vy_ptx_value a, vy_ptx_value b) {
+    vy_ptx_value d = two(e, rows[op].real.name, vy_ptx_type(type), type, a, b);
     if (!is_harmless(op, a, b))
-        return two(e, "or", "b32", VYRE_TYPE_F32, d, vy_ptx_cast(e, VYRE_TYPE_U32, vy_ptx_zero(e)));
-    d.is_above =
-        op == VYRE_OP_MAX && ((a.is_literal && a.bits <= most_positive) || (b.is_literal && b.bits <= most_positive));
+        return two(e, "or", vy_ptx_bits(type), type, d, vy_ptx_cast(e, integer_of(type), vy_ptx_zero(e)));
+    d.is_above = op == VYRE_OP_MAX && (is_above(a) || is_above(b));
     return d;
 }
 
@@ -355,12 +360,12 @@ static int instead(vy_ptx *e, vyre_op op, vyre_type operand, const vy_ptx_value 
         *out = sum(e, op, args[0], args[1]);
     else if (op == VYRE_OP_MUL_HIGH && operand == VYRE_TYPE_U32 && e->has_differences)
         *out = upper_half(e, args[0], args[1]);
-    else if (op == VYRE_OP_MAX && is_negative_zero(args[1]))
+    else if (op == VYRE_OP_MAX && operand == VYRE_TYPE_F32 && is_negative_zero(args[1]))
         *out = not_below(e, args[0], args[1]);
-    else if (op == VYRE_OP_MAX && is_negative_zero(args[0]))
+    else if (op == VYRE_OP_MAX && operand == VYRE_TYPE_F32 && is_negative_zero(args[0]))
         *out = not_below(e, args[1], args[0]);
-    else if (is_extreme && operand == VYRE_TYPE_F32 && e->has_signs)
-        *out = bound(e, op, args[0], args[1]);
+    else if (is_extreme && is_float(operand) && e->has_signs)
+        *out = bound(e, op, operand, args[0], args[1]);
     else
         return 0;
     return 1;

@@ -193,9 +193,9 @@ static int is_difference(const vy_expr *x) {
            (x->op == VYRE_OP_SUB || x->op == VYRE_OP_NEG || x->op == VYRE_OP_MUL);
 }
 
-/* A bit for each of the ops of f32 that ptxas thinks about together. */
+/* A bit for each of the ops of floats that ptxas thinks about together. */
 static unsigned sign_of(const vy_expr *x) {
-    if (x->kind != VY_EXPR_OP || x->type != VYRE_TYPE_F32)
+    if (x->kind != VY_EXPR_OP || (x->type != VYRE_TYPE_F32 && x->type != VYRE_TYPE_F64))
         return 0;
     return x->op == VYRE_OP_MIN ? 1 : x->op == VYRE_OP_MAX ? 2 : x->op == VYRE_OP_ABS ? 4 : 0;
 }
