@@ -3,7 +3,7 @@
  *
  * From the PTX ISA: min and max of floats give the other operand for a NaN, and +0 > -0; clz and popc are u32 whatever they count; shl and shr give 0 (or the sign)
  * for amounts of the width and more. */
-#include "emit/ptx/emitter.h"
+#include "emit/ptx/op.h"
 
 #include "ir/eval.h"
 
@@ -60,10 +60,6 @@ static const row rows[VYRE_OP_COUNT] = {
     [VYRE_OP_FMA] = {{NONE, NULL}, {TYPED, "fma.rn"}},
 };
 
-static int is_float(vyre_type type) {
-    return vyre_type_class(type) == VYRE_CLASS_FLOAT;
-}
-
 static int is_half(vyre_type type) {
     return type == VYRE_TYPE_F16 || type == VYRE_TYPE_BF16;
 }
@@ -88,7 +84,7 @@ static vy_ptx_value one(vy_ptx *e, const char *name, const char *suffix, vyre_ty
     return d;
 }
 
-static vy_ptx_value two(vy_ptx *e, const char *name, const char *suffix, vyre_type type, vy_ptx_value a,
+vy_ptx_value vy_ptx_two(vy_ptx *e, const char *name, const char *suffix, vyre_type type, vy_ptx_value a,
                         vy_ptx_value b) {
     vy_ptx_value d = vy_ptx_new(e, type);
     line(e, 2, name, suffix, d, (vy_ptx_value[]){a, b});
@@ -130,15 +126,15 @@ static vy_ptx_value absolute(vy_ptx *e, vyre_type type, vy_ptx_value a) {
         return a;
     a = vy_ptx_in_register(e, a);
     vy_ptx_value last = vy_ptx_literal(VYRE_TYPE_U32, vyre_type_bits(type) - 1);
-    vy_ptx_value sign = two(e, "shr", signed_of(type), type, a, last);
-    return two(e, "sub", signed_of(type), type, two(e, "xor", vy_ptx_bits(type), type, a, sign), sign);
+    vy_ptx_value sign = vy_ptx_two(e, "shr", signed_of(type), type, a, last);
+    return vy_ptx_two(e, "sub", signed_of(type), type, vy_ptx_two(e, "xor", vy_ptx_bits(type), type, a, sign), sign);
 }
 
 /* -1 - x. `not` and `xor -1` are compiled wrongly by ptxas 13.0 and the driver of that time, for every architecture: where x is known from a condition that only ever goes
  * one way, ~x & y becomes x & y. `lop3` is compiled rightly, but may end the compiler (docs/ptx.md). */
 static vy_ptx_value complement(vy_ptx *e, vyre_type type, vy_ptx_value a) {
     vyre_type number = vy_ptx_class_of(type) == VY_PTX_B64 ? VYRE_TYPE_I64 : VYRE_TYPE_I32;
-    return two(e, "sub", signed_of(type), type, vy_ptx_literal(number, UINT64_MAX), a);
+    return vy_ptx_two(e, "sub", signed_of(type), type, vy_ptx_literal(number, UINT64_MAX), a);
 }
 
 static int is_all_ones(vyre_type type, vy_ptx_value v) {
@@ -148,7 +144,7 @@ static int is_all_ones(vyre_type type, vy_ptx_value v) {
 static vy_ptx_value exclusive(vy_ptx *e, vyre_type type, vy_ptx_value a, vy_ptx_value b) {
     if (is_all_ones(type, b))
         return complement(e, type, a);
-    return is_all_ones(type, a) ? complement(e, type, b) : two(e, "xor", vy_ptx_bits(type), type, a, b);
+    return is_all_ones(type, a) ? complement(e, type, b) : vy_ptx_two(e, "xor", vy_ptx_bits(type), type, a, b);
 }
 
 static vy_ptx_value trailing_zeros(vy_ptx *e, vyre_type type, vy_ptx_value a) {
@@ -184,8 +180,8 @@ static vy_ptx_value amount(vy_ptx *e, vy_ptx_value b) {
 }
 
 static vy_ptx_value shift(vy_ptx *e, vyre_op op, vyre_type type, vy_ptx_value a, vy_ptx_value b) {
-    return two(e, op == VYRE_OP_SHL ? "shl" : "shr", op == VYRE_OP_SHL ? vy_ptx_bits(type) : vy_ptx_type(type), type, a,
-               amount(e, b));
+    return vy_ptx_two(e, op == VYRE_OP_SHL ? "shl" : "shr", op == VYRE_OP_SHL ? vy_ptx_bits(type) : vy_ptx_type(type),
+                      type, a, amount(e, b));
 }
 
 /* 64 bits: one of the two halves is shifted by the whole width if the amount is 0, which gives 0. */
@@ -198,56 +194,49 @@ static vy_ptx_value rotate(vy_ptx *e, vyre_op op, vyre_type type, vy_ptx_value a
         VY_PTX_INSTRUCT(e, is_left ? "shf.l.wrap" : "shf.r.wrap", "b32", d, a, a, b);
         return d;
     }
-    vy_ptx_value other = two(e, "sub", "u32", VYRE_TYPE_U32, vy_ptx_literal(VYRE_TYPE_U32, 64), b);
-    vy_ptx_value there = two(e, is_left ? "shl" : "shr", is_left ? "b64" : "u64", type, a, b);
-    vy_ptx_value back = two(e, is_left ? "shr" : "shl", is_left ? "u64" : "b64", type, a, other);
-    return two(e, "or", "b64", type, there, back);
-}
-
-static uint64_t sign_bit(vyre_type type) {
-    return UINT64_C(1) << (vyre_type_bits(type) - 1);
-}
-
-static vyre_type integer_of(vyre_type type) {
-    return vyre_type_bits(type) == 64 ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
+    vy_ptx_value other = vy_ptx_two(e, "sub", "u32", VYRE_TYPE_U32, vy_ptx_literal(VYRE_TYPE_U32, 64), b);
+    vy_ptx_value there = vy_ptx_two(e, is_left ? "shl" : "shr", is_left ? "b64" : "u64", type, a, b);
+    vy_ptx_value back = vy_ptx_two(e, is_left ? "shr" : "shl", is_left ? "u64" : "b64", type, a, other);
+    return vy_ptx_two(e, "or", "b64", type, there, back);
 }
 
 /* Bits of a float that a mask lets through, as an integer. */
-static vy_ptx_value masked(vy_ptx *e, vyre_type type, vy_ptx_value a, uint64_t mask) {
-    vyre_type integer = integer_of(type);
+vy_ptx_value vy_ptx_masked(vy_ptx *e, vyre_type type, vy_ptx_value a, uint64_t mask) {
+    vyre_type integer = vy_ptx_integer_of(type);
     if (a.is_literal)
         a.type = (uint8_t)integer;
-    return two(e, "and", vy_ptx_bits(type), integer, a, vy_ptx_literal(integer, mask));
+    return vy_ptx_two(e, "and", vy_ptx_bits(type), integer, a, vy_ptx_literal(integer, mask));
 }
 
 static vy_ptx_value with_sign(vy_ptx *e, vyre_type type, vy_ptx_value a, vy_ptx_value b) {
-    uint64_t sign = sign_bit(type);
-    return two(e, "or", vy_ptx_bits(type), type, masked(e, type, a, sign - 1), masked(e, type, b, sign));
+    uint64_t sign = vy_ptx_sign_bit(type);
+    return vy_ptx_two(e, "or", vy_ptx_bits(type), type, vy_ptx_masked(e, type, a, sign - 1),
+                      vy_ptx_masked(e, type, b, sign));
 }
 
 static vy_ptx_value test(vy_ptx *e, vyre_op op, vyre_type type, vy_ptx_value a) {
-    const char *integer = vy_ptx_type(integer_of(type));
+    const char *integer = vy_ptx_type(vy_ptx_integer_of(type));
     if (op == VYRE_OP_IS_NAN) {
         a = vy_ptx_in_register(e, a);
-        return two(e, "setp.nan", vy_ptx_type(type), VYRE_TYPE_BOOL, a, a);
+        return vy_ptx_two(e, "setp.nan", vy_ptx_type(type), VYRE_TYPE_BOOL, a, a);
     }
     if (op == VYRE_OP_SIGNBIT)
-        return two(e, "setp.lt", signed_of(type), VYRE_TYPE_BOOL, a, vy_ptx_literal(integer_of(type), 0));
-    vy_ptx_value size = masked(e, type, a, sign_bit(type) - 1);
-    return two(e, op == VYRE_OP_IS_INF ? "setp.eq" : "setp.lt", integer, VYRE_TYPE_BOOL, size,
-               vy_ptx_literal(integer_of(type), vy_type_layouts[type].infinity));
+        return vy_ptx_two(e, "setp.lt", signed_of(type), VYRE_TYPE_BOOL, a, vy_ptx_literal(vy_ptx_integer_of(type), 0));
+    vy_ptx_value size = vy_ptx_masked(e, type, a, vy_ptx_sign_bit(type) - 1);
+    return vy_ptx_two(e, op == VYRE_OP_IS_INF ? "setp.eq" : "setp.lt", integer, VYRE_TYPE_BOOL, size,
+                      vy_ptx_literal(vy_ptx_integer_of(type), vy_type_layouts[type].infinity));
 }
 
 /* c ? a : b of predicates; equality of predicates. */
 static vy_ptx_value select_bool(vy_ptx *e, vy_ptx_value c, vy_ptx_value a, vy_ptx_value b) {
     c = vy_ptx_in_register(e, c);
-    vy_ptx_value yes = two(e, "and", "pred", VYRE_TYPE_BOOL, c, a);
-    vy_ptx_value no = two(e, "and", "pred", VYRE_TYPE_BOOL, one(e, "not", "pred", VYRE_TYPE_BOOL, c), b);
-    return two(e, "or", "pred", VYRE_TYPE_BOOL, yes, no);
+    vy_ptx_value yes = vy_ptx_two(e, "and", "pred", VYRE_TYPE_BOOL, c, a);
+    vy_ptx_value no = vy_ptx_two(e, "and", "pred", VYRE_TYPE_BOOL, one(e, "not", "pred", VYRE_TYPE_BOOL, c), b);
+    return vy_ptx_two(e, "or", "pred", VYRE_TYPE_BOOL, yes, no);
 }
 
 static vy_ptx_value equal_bool(vy_ptx *e, vyre_op op, vy_ptx_value a, vy_ptx_value b) {
-    vy_ptx_value differ = two(e, "xor", "pred", VYRE_TYPE_BOOL, a, b);
+    vy_ptx_value differ = vy_ptx_two(e, "xor", "pred", VYRE_TYPE_BOOL, a, b);
     return op == VYRE_OP_NE ? differ : one(e, "not", "pred", VYRE_TYPE_BOOL, differ);
 }
 
@@ -255,120 +244,17 @@ static vy_ptx_value equal_bool(vy_ptx *e, vyre_op op, vy_ptx_value a, vy_ptx_val
 static vy_ptx_value as_bits(vy_ptx *e, vy_ptx_value v) {
     if (v.is_literal && vy_ptx_class_of((vyre_type)v.type) == VY_PTX_B16)
         return vy_ptx_in_register(e, v);
-    if (v.is_literal && is_float((vyre_type)v.type))
-        v.type = (uint8_t)integer_of((vyre_type)v.type);
+    if (v.is_literal && vy_ptx_is_float((vyre_type)v.type))
+        v.type = (uint8_t)vy_ptx_integer_of((vyre_type)v.type);
     return v;
 }
 
-static vy_ptx_value choose(vy_ptx *e, vyre_type type, const vy_ptx_value *args) {
+vy_ptx_value vy_ptx_choose(vy_ptx *e, vyre_type type, const vy_ptx_value *args) {
     if (type == VYRE_TYPE_BOOL)
         return select_bool(e, args[0], args[1], args[2]);
     vy_ptx_value yes = as_bits(e, args[1]), no = as_bits(e, args[2]), d = vy_ptx_new(e, type);
     VY_PTX_INSTRUCT(e, "selp", vy_ptx_bits(type), d, yes, no, vy_ptx_in_register(e, args[0]));
     return d;
-}
-
-/* The smaller of the smaller of a and -b, and c, is one instruction on sm_90 and sm_100, and ptxas 13.0 forgets the minus sign if it stands in the second place (docs/ptx.md):
- * so it stands in the first, or a comparison chooses. */
-static vy_ptx_value extreme(vy_ptx *e, vyre_op op, vyre_type type, vy_ptx_value a, vy_ptx_value b) {
-    const char *name = op == VYRE_OP_MIN ? "min" : "max";
-    int may_a = a.is_opposite || a.is_variable, may_b = b.is_opposite || b.is_variable;
-    if (!may_b)
-        return two(e, name, vy_ptx_type(type), type, a, b);
-    if (!may_a)
-        return two(e, name, vy_ptx_type(type), type, b, a);
-    vy_ptx_value p = vy_ptx_new(e, VYRE_TYPE_BOOL);
-    VY_PTX_INSTRUCT(e, op == VYRE_OP_MIN ? "setp.lt" : "setp.gt", vy_ptx_type(type), p, a, b);
-    return choose(e, type, (const vy_ptx_value[]){p, a, b});
-}
-
-/* The larger of x and -0: x, unless it has a sign or is no number. Of that, and the smaller of it and 1, ptxas makes a sum that saturates, and -0 becomes 0. */
-static vy_ptx_value not_below(vy_ptx *e, vy_ptx_value x, vy_ptx_value negative_zero) {
-    vy_ptx_value p = vy_ptx_new(e, VYRE_TYPE_BOOL);
-    x = vy_ptx_in_register(e, x);
-    vy_ptx_write(e, "setp.le.u32 %s, %s, 0x7f800000", vy_ptx_name(e, p), vy_ptx_name(e, x));
-    return choose(e, VYRE_TYPE_F32, (const vy_ptx_value[]){p, x, negative_zero});
-}
-
-/* Of mul.hi.u32, made a u64, minus x ptxas makes a product with a sum (IMAD.HI), and forgets to carry where the lower half of x is 0. It takes the upper half of a product of 64 bits for nothing of the kind. */
-static vy_ptx_value upper_half(vy_ptx *e, vy_ptx_value a, vy_ptx_value b) {
-    vy_ptx_value all = two(e, "mul.wide", "u32", VYRE_TYPE_U64, a, b), upper = vy_ptx_new(e, VYRE_TYPE_U64);
-    vy_ptx_write(e, "shr.u64 %s, %s, 32", vy_ptx_name(e, upper), vy_ptx_name(e, all));
-    return vy_ptx_cast(e, VYRE_TYPE_U32, upper);
-}
-
-static int is_negative_zero(vy_ptx_value v) {
-    return v.is_literal && is_float((vyre_type)v.type) && v.bits == sign_bit((vyre_type)v.type);
-}
-
-/* Not NaN, and not -0. */
-static int is_number(vy_ptx_value v) {
-    vyre_type type = (vyre_type)v.type;
-    return v.is_literal && (v.bits & (sign_bit(type) - 1)) <= vy_type_layouts[type].infinity && !is_negative_zero(v);
-}
-
-static int is_one(vy_ptx_value v) {
-    return v.is_literal && v.bits == (v.type == VYRE_TYPE_F64 ? 0x3ff0000000000000 : 0x3f800000);
-}
-
-/* 0 or more. */
-static int is_above(vy_ptx_value v) {
-    return v.is_above || (is_number(v) && v.bits < sign_bit((vyre_type)v.type));
-}
-
-/* Whether ptxas does right whatever becomes of the smaller or larger of two: it has one number that we know, and is not the beginning of a saturation that would make 0 of NaN, not 1. */
-static int is_harmless(vyre_op op, vy_ptx_value a, vy_ptx_value b) {
-    int may_saturate = op == VYRE_OP_MIN && ((is_one(a) && !is_above(b)) || (is_one(b) && !is_above(a)));
-    return (is_number(a) || is_number(b)) && !may_saturate;
-}
-
-/* Of the smaller, the larger and abs, one behind the other, ptxas makes what is right for numbers alone, and for -0 not always (docs/ptx.md). A zero that it does not know for one stands between them. */
-static vy_ptx_value bound(vy_ptx *e, vyre_op op, vyre_type type, vy_ptx_value a, vy_ptx_value b) {
-    vy_ptx_value d = two(e, rows[op].real.name, vy_ptx_type(type), type, a, b);
-    if (!is_harmless(op, a, b))
-        return two(e, "or", vy_ptx_bits(type), type, d, vy_ptx_cast(e, integer_of(type), vy_ptx_zero(e)));
-    d.is_above = op == VYRE_OP_MAX && (is_above(a) || is_above(b));
-    return d;
-}
-
-/* Of abs ptxas believes that it is 0 or more, also where it is NaN, which no comparison holds for. Of bits it knows no such thing. */
-static vy_ptx_value without_sign(vy_ptx *e, vy_ptx_value a) {
-    vy_ptx_value d = masked(e, VYRE_TYPE_F32, a, INT32_MAX);
-    return d.type = VYRE_TYPE_F32, d;
-}
-
-/* Of numbers that it finds out the driver's compiler makes the sum itself, and rounds it wrongly if their signs differ and it lies half-way between two floats (docs/ptx.md). A product with 1 or -1
- * and its sum it leaves to the device, which takes no longer. */
-static vy_ptx_value sum(vy_ptx *e, vyre_op op, vy_ptx_value a, vy_ptx_value b) {
-    vy_ptx_value factor = op == VYRE_OP_ADD ? a : b, other = op == VYRE_OP_ADD ? b : a;
-    const char *product = vy_ptx_register(e, factor);
-    vy_ptx_value d = vy_ptx_new(e, VYRE_TYPE_F32);
-    vy_ptx_write(e, "fma.rn.f32 %s, %s, %s, %s", vy_ptx_name(e, d), product,
-                 op == VYRE_OP_ADD ? "0f3F800000" : "0fBF800000", vy_ptx_name(e, other));
-    return d;
-}
-
-/* What the driver's compiler compiles wrongly as it is written in the table. */
-static int instead(vy_ptx *e, vyre_op op, vyre_type operand, const vy_ptx_value *args, vy_ptx_value *out) {
-    int is_extreme = op == VYRE_OP_MIN || op == VYRE_OP_MAX;
-    if (is_extreme && (operand == VYRE_TYPE_I32 || operand == VYRE_TYPE_U32))
-        *out = extreme(e, op, operand, args[0], args[1]);
-    else if (op == VYRE_OP_ABS && operand == VYRE_TYPE_F32 && e->has_orders)
-        *out = without_sign(e, args[0]);
-    else if ((op == VYRE_OP_ADD || op == VYRE_OP_SUB) && operand == VYRE_TYPE_F32 && !args[0].is_given &&
-             !args[1].is_given)
-        *out = sum(e, op, args[0], args[1]);
-    else if (op == VYRE_OP_MUL_HIGH && operand == VYRE_TYPE_U32 && e->has_differences)
-        *out = upper_half(e, args[0], args[1]);
-    else if (op == VYRE_OP_MAX && operand == VYRE_TYPE_F32 && is_negative_zero(args[1]))
-        *out = not_below(e, args[0], args[1]);
-    else if (op == VYRE_OP_MAX && operand == VYRE_TYPE_F32 && is_negative_zero(args[0]))
-        *out = not_below(e, args[1], args[0]);
-    else if (is_extreme && is_float(operand) && e->has_signs)
-        *out = bound(e, op, operand, args[0], args[1]);
-    else
-        return 0;
-    return 1;
 }
 
 /* ---- any row ---- */
@@ -428,20 +314,20 @@ static int is_native(vyre_op op, vyre_type type) {
 
 static vy_ptx_value make(vy_ptx *e, const vy_expr *x, vyre_type operand, const vy_ptx_value *args) {
     vyre_op op = (vyre_op)x->op;
-    const way *w = is_float(operand) ? &rows[op].real : &rows[op].integer;
+    const way *w = vy_ptx_is_float(operand) ? &rows[op].real : &rows[op].integer;
     vy_ptx_value out = vy_ptx_literal((vyre_type)x->type, 0);
     if (op == VYRE_OP_CAST)
         return vy_ptx_cast(e, (vyre_type)x->type, args[0]);
     if (op == VYRE_OP_BITCAST)
         return vy_ptx_bitcast(e, (vyre_type)x->type, args[0]);
     if (op == VYRE_OP_SELECT)
-        return choose(e, operand, args);
+        return vy_ptx_choose(e, operand, args);
     if (operand == VYRE_TYPE_BOOL && (op == VYRE_OP_EQ || op == VYRE_OP_NE))
         return equal_bool(e, op, args[0], args[1]);
     if (is_native(op, operand)) {
         if (is_half(operand))
             vy_ptx_need(e, operand == VYRE_TYPE_F16 ? 60 : 70, operand == VYRE_TYPE_F16 ? 60 : 80);
-        if (instead(e, op, operand, args, &out))
+        if (vy_ptx_instead(e, op, operand, args, &out))
             return out;
         if (w->form != NONE)
             out = by_row(e, w, vyre_op_get(op)->arity, (vyre_type)x->type, operand, args);
@@ -454,18 +340,9 @@ static vy_ptx_value make(vy_ptx *e, const vy_expr *x, vyre_type operand, const v
     return out;
 }
 
-/* Whether what is made of something that only the run knows is such a thing: not where an operand may decide alone, as the larger of anything and infinity. */
-static int keeps_given(const vy_expr *x, vyre_type operand) {
-    static const uint8_t keeps[VYRE_OP_COUNT] = {
-        [VYRE_OP_ADD] = 1, [VYRE_OP_SUB] = 1, [VYRE_OP_MUL] = 1,  [VYRE_OP_FMA] = 1,
-        [VYRE_OP_DIV] = 1, [VYRE_OP_NEG] = 1, [VYRE_OP_SQRT] = 1, [VYRE_OP_ABS] = 1,
-    };
-    return x->op == VYRE_OP_CAST || x->op == VYRE_OP_BITCAST || (is_float(operand) && keeps[x->op]);
-}
-
 vy_ptx_value vy_ptx_op(vy_ptx *e, const vy_expr *x, vyre_type operand, const vy_ptx_value *args) {
     vy_ptx_value out = make(e, x, operand, args);
-    out.is_given = keeps_given(x, operand) && (args[0].is_given || args[1].is_given || args[2].is_given);
-    int may_be_part = args[0].part && !out.is_literal && !is_float(operand) && vyre_type_bits(operand) == 32;
+    out.is_given = vy_ptx_keeps_given(x, operand) && (args[0].is_given || args[1].is_given || args[2].is_given);
+    int may_be_part = args[0].part && !out.is_literal && !vy_ptx_is_float(operand) && vyre_type_bits(operand) == 32;
     return may_be_part ? vy_ptx_combined(e, x, args, out) : out;
 }

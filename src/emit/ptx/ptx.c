@@ -2,7 +2,7 @@
 #include "emit/ptx/ptx.h"
 
 #include "base/status.h"
-#include "emit/ptx/emitter.h"
+#include "emit/ptx/op.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -188,33 +188,7 @@ static void describe(const vy_ptx *e, vy_ptx_code *code) {
         code->dynamic_bytes = e->shared_bytes;
 }
 
-static int is_difference(const vy_expr *x) {
-    return x->kind == VY_EXPR_OP && (x->type == VYRE_TYPE_I64 || x->type == VYRE_TYPE_U64) &&
-           (x->op == VYRE_OP_SUB || x->op == VYRE_OP_NEG || x->op == VYRE_OP_MUL);
-}
-
-/* A bit for each of the ops of floats that ptxas thinks about together. */
-static unsigned sign_of(const vy_expr *x) {
-    if (x->kind != VY_EXPR_OP || (x->type != VYRE_TYPE_F32 && x->type != VYRE_TYPE_F64))
-        return 0;
-    return x->op == VYRE_OP_MIN ? 1 : x->op == VYRE_OP_MAX ? 2 : x->op == VYRE_OP_ABS ? 4 : 0;
-}
-
-/* One literal above 0 is enough: what is compared with that ptxas does not take for known. */
-static int is_order(const vyre_program *p, const vy_expr *x) {
-    int is_one = x->kind == VY_EXPR_OP &&
-                 (x->op == VYRE_OP_LT || x->op == VYRE_OP_LE || x->op == VYRE_OP_GT || x->op == VYRE_OP_GE);
-    if (!is_one || p->exprs.items[x->a].type != VYRE_TYPE_F32)
-        return 0;
-    const vy_expr *sides[2] = {&p->exprs.items[x->a], &p->exprs.items[x->b]};
-    for (int i = 0; i < 2; i++)
-        if (sides[i]->kind == VY_EXPR_LITERAL && sides[i]->bits - 1 < 0x7f800000)
-            return 0;
-    return 1;
-}
-
 static void look_at(vy_ptx *e) {
-    unsigned signs = 0;
     for (uint32_t i = 0; i < e->program->stmts.count; i++) {
         const vy_stmt *s = &e->program->stmts.items[i];
         e->has_reports |= s->kind == VY_STMT_REPORT;
@@ -222,13 +196,7 @@ static void look_at(vy_ptx *e) {
         e->has_grid_barriers |= s->kind == VY_STMT_BARRIER && s->scope == VYRE_SCOPE_DEVICE;
         e->meets |= s->kind == VY_STMT_BARRIER || s->kind == VY_STMT_COLLECTIVE;
     }
-    for (uint32_t i = 0; i < e->program->exprs.count; i++) {
-        const vy_expr *x = &e->program->exprs.items[i];
-        e->has_differences |= is_difference(x);
-        signs |= sign_of(x);
-        e->has_orders |= is_order(e->program, x);
-    }
-    e->has_signs = (signs & (signs - 1)) != 0;
+    vy_ptx_look_for_mistakes(e);
 }
 
 /* ---- the body, once or twice ----

@@ -1,0 +1,154 @@
+/* What the driver's compiler compiles wrongly as it is written in the table of ops, written otherwise; docs/ptx.md has the mistakes. What costs anything is done where a program has what it takes. */
+#include "emit/ptx/op.h"
+
+/* ---- what a program has ---- */
+
+static int is_difference(const vy_expr *x) {
+    return x->kind == VY_EXPR_OP && (x->type == VYRE_TYPE_I64 || x->type == VYRE_TYPE_U64) &&
+           (x->op == VYRE_OP_SUB || x->op == VYRE_OP_NEG || x->op == VYRE_OP_MUL);
+}
+
+/* A bit for each of the ops of floats that ptxas thinks about together. */
+static unsigned sign_of(const vy_expr *x) {
+    if (x->kind != VY_EXPR_OP || (x->type != VYRE_TYPE_F32 && x->type != VYRE_TYPE_F64))
+        return 0;
+    return x->op == VYRE_OP_MIN ? 1 : x->op == VYRE_OP_MAX ? 2 : x->op == VYRE_OP_ABS ? 4 : 0;
+}
+
+/* One literal above 0 is enough: what is compared with that ptxas does not take for known. */
+static int is_order(const vyre_program *p, const vy_expr *x) {
+    int is_one = x->kind == VY_EXPR_OP &&
+                 (x->op == VYRE_OP_LT || x->op == VYRE_OP_LE || x->op == VYRE_OP_GT || x->op == VYRE_OP_GE);
+    if (!is_one || p->exprs.items[x->a].type != VYRE_TYPE_F32)
+        return 0;
+    const vy_expr *sides[2] = {&p->exprs.items[x->a], &p->exprs.items[x->b]};
+    for (int i = 0; i < 2; i++)
+        if (sides[i]->kind == VY_EXPR_LITERAL && sides[i]->bits - 1 < 0x7f800000)
+            return 0;
+    return 1;
+}
+
+void vy_ptx_look_for_mistakes(vy_ptx *e) {
+    unsigned signs = 0;
+    for (uint32_t i = 0; i < e->program->exprs.count; i++) {
+        const vy_expr *x = &e->program->exprs.items[i];
+        e->has_differences |= is_difference(x);
+        e->has_orders |= is_order(e->program, x);
+        signs |= sign_of(x);
+    }
+    e->has_signs = (signs & (signs - 1)) != 0;
+}
+
+/* ---- what is written instead ---- */
+
+/* The smaller of the smaller of a and -b, and c, is one instruction on sm_90 and sm_100, and ptxas 13.0 forgets the minus sign if it stands in the second place (docs/ptx.md):
+ * so it stands in the first, or a comparison chooses. */
+static vy_ptx_value extreme(vy_ptx *e, vyre_op op, vyre_type type, vy_ptx_value a, vy_ptx_value b) {
+    const char *name = op == VYRE_OP_MIN ? "min" : "max";
+    int may_a = a.is_opposite || a.is_variable, may_b = b.is_opposite || b.is_variable;
+    if (!may_b)
+        return vy_ptx_two(e, name, vy_ptx_type(type), type, a, b);
+    if (!may_a)
+        return vy_ptx_two(e, name, vy_ptx_type(type), type, b, a);
+    vy_ptx_value p = vy_ptx_new(e, VYRE_TYPE_BOOL);
+    VY_PTX_INSTRUCT(e, op == VYRE_OP_MIN ? "setp.lt" : "setp.gt", vy_ptx_type(type), p, a, b);
+    return vy_ptx_choose(e, type, (const vy_ptx_value[]){p, a, b});
+}
+
+/* The larger of x and -0: x, unless it has a sign or is no number. Of that, and the smaller of it and 1, ptxas makes a sum that saturates, and -0 becomes 0. */
+static vy_ptx_value not_below(vy_ptx *e, vy_ptx_value x, vy_ptx_value negative_zero) {
+    vy_ptx_value p = vy_ptx_new(e, VYRE_TYPE_BOOL);
+    x = vy_ptx_in_register(e, x);
+    vy_ptx_write(e, "setp.le.u32 %s, %s, 0x7f800000", vy_ptx_name(e, p), vy_ptx_name(e, x));
+    return vy_ptx_choose(e, VYRE_TYPE_F32, (const vy_ptx_value[]){p, x, negative_zero});
+}
+
+/* Of mul.hi.u32, made a u64, minus x ptxas makes a product with a sum (IMAD.HI), and forgets to carry where the lower half of x is 0. It takes the upper half of a product of 64 bits for nothing of the kind. */
+static vy_ptx_value upper_half(vy_ptx *e, vy_ptx_value a, vy_ptx_value b) {
+    vy_ptx_value all = vy_ptx_two(e, "mul.wide", "u32", VYRE_TYPE_U64, a, b), upper = vy_ptx_new(e, VYRE_TYPE_U64);
+    vy_ptx_write(e, "shr.u64 %s, %s, 32", vy_ptx_name(e, upper), vy_ptx_name(e, all));
+    return vy_ptx_cast(e, VYRE_TYPE_U32, upper);
+}
+
+static int is_negative_zero(vy_ptx_value v) {
+    return v.is_literal && vy_ptx_is_float((vyre_type)v.type) && v.bits == vy_ptx_sign_bit((vyre_type)v.type);
+}
+
+/* Not NaN, and not -0. */
+static int is_number(vy_ptx_value v) {
+    vyre_type type = (vyre_type)v.type;
+    return v.is_literal && (v.bits & (vy_ptx_sign_bit(type) - 1)) <= vy_type_layouts[type].infinity &&
+           !is_negative_zero(v);
+}
+
+static int is_one(vy_ptx_value v) {
+    return v.is_literal && v.bits == (v.type == VYRE_TYPE_F64 ? 0x3ff0000000000000 : 0x3f800000);
+}
+
+/* 0 or more. */
+static int is_above(vy_ptx_value v) {
+    return v.is_above || (is_number(v) && v.bits < vy_ptx_sign_bit((vyre_type)v.type));
+}
+
+/* Whether ptxas does right whatever becomes of the smaller or larger of two: it has one number that we know, and is not the beginning of a saturation that would make 0 of NaN, not 1. */
+static int is_harmless(vyre_op op, vy_ptx_value a, vy_ptx_value b) {
+    int may_saturate = op == VYRE_OP_MIN && ((is_one(a) && !is_above(b)) || (is_one(b) && !is_above(a)));
+    return (is_number(a) || is_number(b)) && !may_saturate;
+}
+
+/* Of the smaller, the larger and abs, one behind the other, ptxas makes what is right for numbers alone, and for -0 not always (docs/ptx.md). A zero that it does not know for one stands between them. */
+static vy_ptx_value bound(vy_ptx *e, vyre_op op, vyre_type type, vy_ptx_value a, vy_ptx_value b) {
+    vy_ptx_value d = vy_ptx_two(e, op == VYRE_OP_MIN ? "min" : "max", vy_ptx_type(type), type, a, b);
+    if (!is_harmless(op, a, b))
+        return vy_ptx_two(e, "or", vy_ptx_bits(type), type, d, vy_ptx_cast(e, vy_ptx_integer_of(type), vy_ptx_zero(e)));
+    d.is_above = op == VYRE_OP_MAX && (is_above(a) || is_above(b));
+    return d;
+}
+
+/* Of abs ptxas believes that it is 0 or more, also where it is NaN, which no comparison holds for. Of bits it knows no such thing. */
+static vy_ptx_value without_sign(vy_ptx *e, vy_ptx_value a) {
+    vy_ptx_value d = vy_ptx_masked(e, VYRE_TYPE_F32, a, INT32_MAX);
+    return d.type = VYRE_TYPE_F32, d;
+}
+
+/* Of numbers that it finds out the driver's compiler makes the sum itself, and rounds it wrongly if their signs differ and it lies half-way between two floats (docs/ptx.md). A product with 1 or -1
+ * and its sum it leaves to the device, which takes no longer. */
+static vy_ptx_value sum(vy_ptx *e, vyre_op op, vy_ptx_value a, vy_ptx_value b) {
+    vy_ptx_value factor = op == VYRE_OP_ADD ? a : b, other = op == VYRE_OP_ADD ? b : a;
+    const char *product = vy_ptx_register(e, factor);
+    vy_ptx_value d = vy_ptx_new(e, VYRE_TYPE_F32);
+    vy_ptx_write(e, "fma.rn.f32 %s, %s, %s, %s", vy_ptx_name(e, d), product,
+                 op == VYRE_OP_ADD ? "0f3F800000" : "0fBF800000", vy_ptx_name(e, other));
+    return d;
+}
+
+int vy_ptx_instead(vy_ptx *e, vyre_op op, vyre_type operand, const vy_ptx_value *args, vy_ptx_value *out) {
+    int is_extreme = op == VYRE_OP_MIN || op == VYRE_OP_MAX;
+    if (is_extreme && (operand == VYRE_TYPE_I32 || operand == VYRE_TYPE_U32))
+        *out = extreme(e, op, operand, args[0], args[1]);
+    else if (op == VYRE_OP_ABS && operand == VYRE_TYPE_F32 && e->has_orders)
+        *out = without_sign(e, args[0]);
+    else if ((op == VYRE_OP_ADD || op == VYRE_OP_SUB) && operand == VYRE_TYPE_F32 && !args[0].is_given &&
+             !args[1].is_given)
+        *out = sum(e, op, args[0], args[1]);
+    else if (op == VYRE_OP_MUL_HIGH && operand == VYRE_TYPE_U32 && e->has_differences)
+        *out = upper_half(e, args[0], args[1]);
+    else if (op == VYRE_OP_MAX && operand == VYRE_TYPE_F32 && is_negative_zero(args[1]))
+        *out = not_below(e, args[0], args[1]);
+    else if (op == VYRE_OP_MAX && operand == VYRE_TYPE_F32 && is_negative_zero(args[0]))
+        *out = not_below(e, args[1], args[0]);
+    else if (is_extreme && vy_ptx_is_float(operand) && e->has_signs)
+        *out = bound(e, op, operand, args[0], args[1]);
+    else
+        return 0;
+    return 1;
+}
+
+/* Whether what is made of something that only the run knows is such a thing: not where an operand may decide alone, as the larger of anything and infinity. */
+int vy_ptx_keeps_given(const vy_expr *x, vyre_type operand) {
+    static const uint8_t keeps[VYRE_OP_COUNT] = {
+        [VYRE_OP_ADD] = 1, [VYRE_OP_SUB] = 1, [VYRE_OP_MUL] = 1,  [VYRE_OP_FMA] = 1,
+        [VYRE_OP_DIV] = 1, [VYRE_OP_NEG] = 1, [VYRE_OP_SQRT] = 1, [VYRE_OP_ABS] = 1,
+    };
+    return x->op == VYRE_OP_CAST || x->op == VYRE_OP_BITCAST || (vy_ptx_is_float(operand) && keeps[x->op]);
+}

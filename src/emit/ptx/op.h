@@ -1,0 +1,33 @@
+/* Ops, and what is written instead of some (mistakes.c). */
+#ifndef VY_EMIT_PTX_OP_H
+#define VY_EMIT_PTX_OP_H
+
+#include "emit/ptx/emitter.h"
+
+static inline int vy_ptx_is_float(vyre_type type) {
+    return vyre_type_class(type) == VYRE_CLASS_FLOAT;
+}
+
+static inline uint64_t vy_ptx_sign_bit(vyre_type type) {
+    return UINT64_C(1) << (vyre_type_bits(type) - 1);
+}
+
+/* The unsigned type in which a float's bits are looked at. */
+static inline vyre_type vy_ptx_integer_of(vyre_type type) {
+    return vyre_type_bits(type) == 64 ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
+}
+
+/* A new register of that type: name.suffix of two; args[0] ? args[1] : args[2]; the bits of a float that a mask lets through, as an integer. */
+vy_ptx_value vy_ptx_two(vy_ptx *e, const char *name, const char *suffix, vyre_type type, vy_ptx_value a,
+                        vy_ptx_value b);
+vy_ptx_value vy_ptx_choose(vy_ptx *e, vyre_type type, const vy_ptx_value *args);
+vy_ptx_value vy_ptx_masked(vy_ptx *e, vyre_type type, vy_ptx_value a, uint64_t mask);
+
+/* Writes an op otherwise than the table says, for the sake of the driver's compiler; 0 if the table is right. */
+int vy_ptx_instead(vy_ptx *e, vyre_op op, vyre_type operand, const vy_ptx_value *args, vy_ptx_value *out);
+/* Whether an op of what is_given gives such a value. */
+int vy_ptx_keeps_given(const vy_expr *x, vyre_type operand);
+/* Notes what the program has of what mistakes are made about. */
+void vy_ptx_look_for_mistakes(vy_ptx *e);
+
+#endif
