@@ -73,14 +73,13 @@ static void move_expr(vy_expr *expr, uint32_t by, const uint32_t *map_variable, 
     }
 }
 
-/* There is room for them. A program has all positions or none. */
-static void copy_positions(vyre_program *program, const vyre_program *from, uint32_t first, uint32_t count) {
-    vy_position *to = program->expr_positions.items + program->expr_positions.count;
-    if (from->expr_positions.count)
-        memcpy(to, from->expr_positions.items + first, count * sizeof *to);
+/* There is room for `added` more. A program has all positions or none. */
+static void append_positions(vy_position *to, uint32_t *count, const vy_position *from, uint32_t added) {
+    if (from)
+        memcpy(to + *count, from, added * sizeof *to);
     else
-        memset(to, 0, count * sizeof *to);
-    program->expr_positions.count += count;
+        memset(to + *count, 0, added * sizeof *to);
+    *count += added;
 }
 
 uint32_t vy_draft_copy_exprs(vy_draft *draft, const vyre_program *from, uint32_t first, uint32_t end,
@@ -101,7 +100,8 @@ uint32_t vy_draft_copy_exprs(vy_draft *draft, const vyre_program *from, uint32_t
         move_expr(&program->exprs.items[at + i], at - first, map_variable, map_memory);
     program->exprs.count += count;
     if (draft->keep_positions)
-        copy_positions(program, from, first, count);
+        append_positions(program->expr_positions.items, &program->expr_positions.count,
+                         from->expr_positions.count ? from->expr_positions.items + first : NULL, count);
     return at;
 }
 
@@ -153,17 +153,18 @@ static void move_stmt(vy_stmt *stmt, const origin *from, const origin *to, const
 
 static void copy_results(vy_draft *draft, const vyre_program *from, const vy_stmt *s, uint32_t *map_variable,
                          const vy_name *map_name) {
+    vyre_program *program = draft->program;
+    if (!VY_RESERVE(&program->variables, s->result_count)) {
+        draft->failed = 1;
+        return;
+    }
     for (uint32_t i = 0; i < s->result_count; i++) {
         const vy_variable *v = &from->variables.items[s->variable + i];
-        vy_variable *made = VY_PUSH(&draft->program->variables);
-        if (!made) {
-            draft->failed = 1;
-            return;
-        }
+        vy_variable *made = &program->variables.items[program->variables.count];
         *made = *v;
         made->name = map_name ? map_name[v->name] : v->name;
         made->position = draft->position;
-        map_variable[s->variable + i] = draft->program->variables.count - 1;
+        map_variable[s->variable + i] = program->variables.count++;
     }
 }
 
@@ -202,17 +203,19 @@ void vy_draft_copy_stmts(vy_draft *draft, const vyre_program *from, uint32_t fir
     for (uint32_t i = first; i < end && !draft->failed; i++) {
         vy_stmt *copy = &program->stmts.items[here.stmt + (i - first)];
         move_stmt(copy, &source, &here, map_memory, map_name);
-        draft->position = vy_stmt_position(from, i);
-        if (draft->keep_positions)
-            program->stmt_positions.items[program->stmt_positions.count++] = draft->position;
         if (stmts[i].result_count) {
+            draft->position = vy_stmt_position(from, i);
             copy->variable = program->variables.count;
             copy_results(draft, from, &stmts[i], map_variable, map_name);
         } else if (stmts[i].variable != VY_NONE) {
             copy->variable = map_variable[stmts[i].variable];
         }
     }
+    draft->position = vy_stmt_position(from, end - 1);
     program->stmts.count += end - first;
+    if (draft->keep_positions)
+        append_positions(program->stmt_positions.items, &program->stmt_positions.count,
+                         from->stmt_positions.count ? from->stmt_positions.items + first : NULL, end - first);
     note_nesting(draft, from, first, end);
     vy_draft_copy_exprs(draft, from, source.expr, end_expr, map_variable, map_memory);
     draft->written_exprs = program->exprs.count;

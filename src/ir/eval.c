@@ -26,14 +26,17 @@ vy_kernel *vy_eval_kernel(vyre_op op, vyre_type result, vyre_type operand) {
 uint64_t vyre_op_evaluate(vyre_op op, vyre_type result, vyre_type operand, uint64_t a, uint64_t b, uint64_t c) {
     vy_kernel *kernel = vy_eval_kernel(op, result, operand);
     vy_fenv saved;
+    int is_float = (vyre_type_class(operand) | vyre_type_class(result)) & VYRE_CLASS_FLOAT;
 
     if (!kernel)
         return 0;
     a = vy_value_clean(op == VYRE_OP_SELECT ? VYRE_TYPE_BOOL : operand, a);
     b = vy_value_clean(operand, b);
     c = vy_value_clean(operand, c);
-    vy_fenv_enter(&saved);
+    if (is_float)
+        vy_fenv_enter(&saved);
     kernel(&a, &a, &b, &c, 1);
-    vy_fenv_leave(&saved);
+    if (is_float)
+        vy_fenv_leave(&saved);
     return a;
 }
