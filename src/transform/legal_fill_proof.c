@@ -9,6 +9,8 @@
  *  - a barrier turns `written` into `seen`, which is what reads ask for;
  *  - when the walk takes too long, everything needs to be filled. */
 #include "base/status.h"
+#include "base/thread.h"
+#include "ir/eval.h"
 #include "ir/validate/check.h"
 #include "transform/legal_fill.h"
 #include "transform/optimize.h"
@@ -18,7 +20,8 @@ enum {
     ELEMENTS = 1 << 16, /* of an array that is looked at */
     TRIPS = 1 << 16,    /* statements in all trips of a loop that is walked trip by trip, and of the loops around it */
     STORES = 1 << 18,   /* of a loop that is not, by all invocations */
-    STEPS = 1 << 22     /* nodes computed and statements walked */
+    STEPS = 1 << 22,    /* nodes computed and statements walked */
+    LANES = 1 << 16     /* nodes that are computed for all invocations together */
 };
 
 typedef struct array {
@@ -120,6 +123,63 @@ static int compute_integer(proof *f, uint32_t expr, uint32_t invocation, vy_wide
     if (!compute(f, expr, invocation, 0, &bits))
         return 0;
     *out = vy_integer_of(f->p->exprs.items[expr].type, bits);
+    return 1;
+}
+
+/* An index that is computed for one invocation after the other, from the first on. Of one that depends on the place those of all are computed together. */
+typedef struct index_lanes {
+    uint64_t *values; /* by invocation, once the first is known */
+    uint32_t cost;    /* steps of one */
+    vy_arena arena;
+} index_lanes;
+
+/* The values of all invocations, of an expression that compute() knows. NULL: memory is out. Recursion is bounded by what compute() has found. */
+static uint64_t *compute_all(proof *f, vy_arena *arena, uint32_t expr) {
+    const vy_expr *e = &f->p->exprs.items[expr];
+    if (e->kind == VY_EXPR_VARIABLE && !f->has_trip[e->a])
+        return compute_all(f, arena, f->values[e->a]);
+    if (e->kind == VY_EXPR_OP) {
+        const uint32_t operands[3] = {e->a, e->b, e->c};
+        uint64_t *v[3] = {NULL, NULL, NULL};
+        for (int i = 0; i < 3; i++)
+            if (operands[i] != VY_NONE && !(v[i] = compute_all(f, arena, operands[i])))
+                return NULL;
+        vyre_type operand = (vyre_type)f->p->exprs.items[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
+        vy_eval_kernel((vyre_op)e->op, (vyre_type)e->type, operand)(v[0], v[0], v[1], v[2], f->size);
+        return v[0];
+    }
+    uint64_t *out = vy_arena_allocate(arena, f->size * sizeof *out);
+    for (uint32_t i = 0; out && i < f->size; i++)
+        compute(f, expr, i, 0, &out[i]);
+    return out;
+}
+
+static void fill_lanes(proof *f, index_lanes *lanes, uint32_t expr) {
+    uint32_t steps = f->steps;
+    vy_fenv saved;
+    f->steps = 0; /* LANES of them at most, which are counted as they are used */
+    vy_fenv_enter(&saved);
+    lanes->values = compute_all(f, &lanes->arena, expr);
+    vy_fenv_leave(&saved);
+    f->steps = steps;
+    f->failed |= !lanes->values;
+}
+
+/* compute_integer, for one invocation after the other. */
+static int compute_next(proof *f, index_lanes *lanes, uint32_t expr, uint32_t invocation, vy_wide *out) {
+    if (lanes->values) {
+        int goes_on = f->steps + lanes->cost <= STEPS;
+        f->steps = goes_on ? f->steps + lanes->cost : STEPS + 1;
+        f->uses_place = 1;
+        *out = vy_integer_of(f->p->exprs.items[expr].type, lanes->values[invocation]);
+        return goes_on;
+    }
+    uint32_t before = f->steps;
+    if (!compute_integer(f, expr, invocation, out))
+        return 0;
+    lanes->cost = f->steps - before;
+    if (f->uses_place && (uint64_t)lanes->cost * f->size <= LANES)
+        fill_lanes(f, lanes, expr);
     return 1;
 }
 
@@ -247,20 +307,23 @@ static int comes_here(proof *f, uint32_t invocation) {
     return 1;
 }
 
-static void store(proof *f, const vy_stmt *s) {
+static void store_private(proof *f, const vy_stmt *s) {
     vy_wide index;
-    if (f->p->memories.items[s->memory].space == VY_SPACE_BUFFER || !f->arrays[s->memory].written ||
-        is_full(f, s->memory))
-        return;
-    uint32_t invocations = is_private(f, s->memory) ? 1 : f->size;
     f->uses_place = 0;
-    for (uint32_t i = 0; i < invocations; i++) {
-        int here = is_private(f, s->memory) ? 1 : comes_here(f, i);
+    if (compute_integer(f, s->a, 0, &index) && !f->uses_place)
+        set_bit(f, s->memory, index);
+}
+
+static void store_together(proof *f, const vy_stmt *s, index_lanes *lanes) {
+    vy_wide index;
+    f->uses_place = 0;
+    for (uint32_t i = 0; i < f->size && !f->failed; i++) {
+        int here = comes_here(f, i);
         if (here < 0)
             return;
         int path_uses_place = f->uses_place;
         f->uses_place = 0;
-        if (!compute_integer(f, s->a, i, &index) || (is_private(f, s->memory) && f->uses_place))
+        if (!compute_next(f, lanes, s->a, i, &index))
             return;
         if (here)
             set_bit(f, s->memory, index);
@@ -268,6 +331,18 @@ static void store(proof *f, const vy_stmt *s) {
             return; /* the others store there, too, or not at all */
         f->uses_place |= path_uses_place;
     }
+}
+
+static void store(proof *f, const vy_stmt *s) {
+    index_lanes lanes = {0};
+    if (f->p->memories.items[s->memory].space == VY_SPACE_BUFFER || !f->arrays[s->memory].written ||
+        is_full(f, s->memory))
+        return;
+    if (is_private(f, s->memory))
+        store_private(f, s);
+    else
+        store_together(f, s, &lanes);
+    vy_arena_free(&lanes.arena);
 }
 
 /* ---- loops ---- */
