@@ -149,8 +149,12 @@ static uint64_t *compute_all(proof *f, vy_arena *arena, uint32_t expr) {
         return v[0];
     }
     uint64_t *out = vy_arena_allocate(arena, f->size * sizeof *out);
+    uint64_t same = 0;
+    compute(f, expr, 0, 0, &same);
     for (uint32_t i = 0; out && i < f->size; i++)
-        compute(f, expr, i, 0, &out[i]);
+        out[i] = same;
+    for (uint32_t i = 0; out && e->kind == VY_EXPR_BUILTIN && i < f->size; i++)
+        compute_builtin(f, e, i, &out[i]);
     return out;
 }
 

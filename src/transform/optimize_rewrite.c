@@ -293,12 +293,23 @@ static int keeps_exprs(vy_rewrite *rw, uint32_t first, uint32_t end) {
     return rw->changes == before;
 }
 
+/* With keeps_blocks: the first statement from `stmt` on of which the hooks say something; NULL: none. */
+static const vy_touched *next_touched(vy_rewrite *rw, uint32_t stmt) {
+    while (rw->next_touched < rw->touched.count && rw->touched.items[rw->next_touched].stmt < stmt)
+        rw->next_touched++;
+    return rw->next_touched < rw->touched.count ? &rw->touched.items[rw->next_touched] : NULL;
+}
+
 /* Whether the trees of a statement, [*first, *end), stay as they are. */
-static int keeps_trees(vy_rewrite *rw, const vy_stmt *s, uint32_t *first, uint32_t *end) {
+static int keeps_trees(vy_rewrite *rw, uint32_t stmt, uint32_t *first, uint32_t *end) {
+    const vy_stmt *s = &rw->from->stmts.items[stmt];
     *first = vy_stmt_exprs_first(rw->from, s);
     *end = vy_stmt_exprs_end(rw->from, s, *first);
     if (!rw->hooks->tree && !rw->hooks->node)
         return 1;
+    const vy_touched *touched = rw->hooks->keeps_blocks ? next_touched(rw, stmt) : NULL;
+    if (rw->hooks->keeps_blocks && (!touched || touched->stmt != stmt || touched->by_trees))
+        return !touched || touched->stmt != stmt;
     uint64_t before = rw->changes;
     vyre_program *draft = start_looking(rw);
     int keeps = keeps_exprs(rw, *first, *end);
@@ -358,7 +369,7 @@ static void copy_head(vy_rewrite *rw, uint32_t index) {
     vyre_type types[VY_LIMIT_RESULTS];
     uint32_t first, end;
     rw->may_bind = s->kind != VY_STMT_WHILE;
-    if (keeps_trees(rw, s, &first, &end))
+    if (keeps_trees(rw, index, &first, &end))
         copy_trees(rw, s, first, end, &copy);
     else
         copy_operands(rw, s, &copy);
@@ -405,10 +416,8 @@ static int ends_block(const vy_rewrite *rw, uint8_t kind) {
 static uint32_t copy_run(vy_rewrite *rw, uint32_t first, uint32_t end) {
     const vyre_program *p = rw->from;
     const vy_stmt *stmts = p->stmts.items;
-    while (rw->next_touched < rw->touched.count && rw->touched.items[rw->next_touched] < first)
-        rw->next_touched++;
-    uint32_t stop = rw->next_touched < rw->touched.count ? rw->touched.items[rw->next_touched] : end, next = first,
-             last = first;
+    const vy_touched *touched = next_touched(rw, first);
+    uint32_t stop = touched ? touched->stmt : end, next = first, last = first;
     while (next < end && stmts[next].end <= stop) {
         last = next;
         next = stmts[next].end;
@@ -503,14 +512,14 @@ static void find_touched(vy_rewrite *rw) {
         end = vy_stmt_exprs_end(p, s, first);
         rw->may_bind = s->kind != VY_STMT_WHILE;
         next = i + 1;
-        int is_touched = touches_stmt(rw, i, &next) || !keeps_exprs(rw, first, end);
+        int is_touched = touches_stmt(rw, i, &next), by_trees = !is_touched && !keeps_exprs(rw, first, end);
         end = next == i + 1 ? end : 0;
-        if (!is_touched)
+        if (!is_touched && !by_trees)
             continue;
-        uint32_t *slot = VY_PUSH(&rw->touched);
+        vy_touched *slot = VY_PUSH(&rw->touched);
         rw->draft.failed |= !slot;
         if (slot)
-            *slot = i;
+            *slot = (vy_touched){i, (uint32_t)by_trees};
         rw->changes++;
     }
 }

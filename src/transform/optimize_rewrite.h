@@ -51,6 +51,11 @@ typedef struct vy_pool_node {
     uint32_t depth; /* operators on the longest path below and with it */
 } vy_pool_node;
 
+typedef struct vy_touched {
+    uint32_t stmt;
+    uint32_t by_trees; /* for its trees; else for itself, and of the trees nothing is known */
+} vy_touched;
+
 struct vy_rewrite {
     const vyre_program *from;
     const vy_function *function; /* of from, being copied */
@@ -62,12 +67,12 @@ struct vy_rewrite {
     const uint8_t *drop_memories;   /* by memory of from: arrays to leave out; NULL: none */
     VY_VECTOR(vy_pool_node) pool;
     VY_VECTOR(vy_arg) args;
-    VY_VECTOR(uint8_t) visible;   /* by name of the draft */
-    VY_VECTOR(uint32_t) suffixes; /* by name of the draft: the last one tried */
-    VY_VECTOR(vy_name) declared;  /* visible names, innermost last */
-    uint32_t made;                /* `let`s of the pass so far: names */
-    uint64_t changes;             /* counted by the pass; 0 at the end: the program itself is the result */
-    VY_VECTOR(uint32_t) touched;  /* with keeps_blocks: the statements of which the hooks say something, in order */
+    VY_VECTOR(uint8_t) visible;    /* by name of the draft */
+    VY_VECTOR(uint32_t) suffixes;  /* by name of the draft: the last one tried */
+    VY_VECTOR(vy_name) declared;   /* visible names, innermost last */
+    uint32_t made;                 /* `let`s of the pass so far: names */
+    uint64_t changes;              /* counted by the pass; 0 at the end: the program itself is the result */
+    VY_VECTOR(vy_touched) touched; /* with keeps_blocks: the statements of which the hooks say something, in order */
     uint32_t next_touched;
     uint8_t may_bind;   /* a `let` may stand before the tree being read: not for conditions of `while` */
     uint8_t is_looking; /* nothing is written: is there a change? */
