@@ -1,0 +1,125 @@
+/* The texts of legalisation, function by function: what is read when one is called is all that it needs, and no more than asked for. */
+#include "support/fault.h"
+#include "support/test.h"
+
+#include "transform/legal_phase.h"
+
+static const vy_legal_text *const phases[] = {vy_legal_narrow_texts, vy_legal_exact_texts, vy_legal_bits_texts,
+                                              vy_legal_pairs_texts};
+enum { PHASES = sizeof phases / sizeof *phases };
+
+/* A program that does everything. */
+static const vy_legal_uses everything = {UINT32_MAX, UINT64_MAX};
+
+static void open_library(vy_legal_library *library, const vy_legal_text *texts, uint64_t exact) {
+    assert_int_equal(vy_legal_library_open(library, texts, everything, exact, NULL), VYRE_OK);
+}
+
+static const vy_function *read_function(vy_legal_library *library, uint32_t function, const vy_legal_unit **unit) {
+    const vy_function *f = NULL;
+    vyre_error error = {0};
+    if (vy_legal_library_read(library, function, unit, &f, &error) != VYRE_OK)
+        fail_msg("%.*s\n%s", (int)library->functions.items[function].length, library->functions.items[function].text,
+                 error.message);
+    const vy_legal_function *in_text = &library->functions.items[function];
+    const char *name = vy_name_text((*unit)->program, f->name);
+    assert_int_equal(strlen(name), in_text->name_length);
+    assert_memory_equal(name, in_text->text, in_text->name_length);
+    return f;
+}
+
+/* Reads each function of a library by itself. */
+static uint32_t read_alone(const vy_legal_text *texts, uint64_t exact) {
+    vy_legal_library library;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i == 0 || i < count; i++) {
+        const vy_legal_unit *unit;
+        open_library(&library, texts, exact);
+        count = library.functions.count;
+        if (i < count) {
+            const vy_function *f = read_function(&library, i, &unit);
+            assert_true(f->end_stmt > f->first_stmt);
+        }
+        vy_legal_library_free(&library);
+    }
+    return count;
+}
+
+static void every_function_is_read_with_what_it_calls(void **state) {
+    (void)state;
+    uint32_t count = 0;
+    for (int phase = 0; phase < PHASES; phase++) {
+        count += read_alone(phases[phase], 0);
+        count += read_alone(phases[phase], VY_NUMERIC_ALL);
+    }
+    assert_true(count > 300);
+}
+
+/* Where several are asked for one by one, the last are read with all others; each stays what it is. */
+static void functions_stay_what_they_are_when_more_are_read(void **state) {
+    (void)state;
+    vy_legal_library library;
+    const vy_legal_unit *unit;
+    open_library(&library, vy_legal_narrow_texts, 0);
+    uint32_t first = read_function(&library, 0, &unit)->end_stmt;
+    for (uint32_t i = 0; i < library.functions.count; i++)
+        read_function(&library, i, &unit);
+    assert_true(library.units.count <= 3);
+    assert_int_equal(read_function(&library, 0, &unit)->end_stmt, first);
+    vy_legal_library_free(&library);
+}
+
+static void what_is_not_asked_for_is_not_read(void **state) {
+    (void)state;
+    vy_legal_library library;
+    const vy_legal_unit *unit;
+    open_library(&library, vy_legal_narrow_texts, 0);
+    uint32_t wrap = vy_legal_find(&library, "wrap_u8");
+    assert_int_not_equal(wrap, VY_NONE);
+    read_function(&library, wrap, &unit);
+    assert_int_equal(unit->program->functions.count, 1);
+    vy_legal_library_free(&library);
+}
+
+static void names_are_found_whole(void **state) {
+    (void)state;
+    vy_legal_library library;
+    open_library(&library, vy_legal_narrow_texts, 0);
+    assert_int_equal(vy_legal_find(&library, "wrap_u"), VY_NONE);
+    assert_int_equal(vy_legal_find(&library, "wrap_u88"), VY_NONE);
+    assert_int_equal(vy_legal_find(&library, ""), VY_NONE);
+    assert_int_equal(vy_legal_replacement(&library, VYRE_OP_ADD, VYRE_TYPE_U8, VYRE_TYPE_U8),
+                     vy_legal_find(&library, "add_u8"));
+    vy_legal_library_free(&library);
+}
+
+static vyre_status read_some(void *user) {
+    static const char *const names[] = {"wrap_u8", "add_f16", "fma_bf16", "rotl_i16"};
+    vy_legal_library library;
+    const vy_legal_unit *unit;
+    const vy_function *f;
+    (void)user;
+    vyre_status status = vy_legal_library_open(&library, vy_legal_narrow_texts, everything, 0, NULL);
+    for (size_t i = 0; i < sizeof names / sizeof *names && status == VYRE_OK; i++)
+        status = vy_legal_library_read(&library, vy_legal_find(&library, names[i]), &unit, &f, NULL);
+    vy_legal_library_free(&library);
+    return status;
+}
+
+static void memory_may_run_out_anywhere(void **state) {
+    (void)state;
+    vy_fault_install();
+    VY_FAULT_LOOP_LENIENT(read_some, NULL); /* the list of what is wrong with a text is not needed */
+    vy_fault_remove();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_function_is_read_with_what_it_calls),
+        cmocka_unit_test(functions_stay_what_they_are_when_more_are_read),
+        cmocka_unit_test(what_is_not_asked_for_is_not_read),
+        cmocka_unit_test(names_are_found_whole),
+        cmocka_unit_test(memory_may_run_out_anywhere),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
