@@ -14,23 +14,8 @@ static uint32_t tree(const vy_writer *w, uint32_t expr) {
 
 /* ---- names ---- */
 
-static vy_name new_name(vy_writer *w) {
-    vy_name name = 0;
-    do {
-        char text[16];
-        size_t start = sizeof text;
-        uint32_t number = ++w->made;
-        do
-            text[--start] = (char)('0' + number % 10);
-        while (number /= 10);
-        text[--start] = 'v';
-        name = vy_draft_name(&w->draft, text + start, sizeof text - start);
-    } while (!w->draft.failed && name < w->p->names.size); /* the original has it */
-    return name;
-}
-
 static vy_name name_of(vy_writer *w, uint32_t variable) {
-    return w->moved ? new_name(w) : w->p->variables.items[variable].name;
+    return w->moved ? vy_writer_name(w) : w->p->variables.items[variable].name;
 }
 
 /* ---- statements ---- */
@@ -218,9 +203,11 @@ static void write_stmt(vy_writer *w, uint32_t index) {
         write_alias(w, s);
         return;
     }
+    w->draft.position = vy_stmt_position(w->p, index);
+    if (w->holds)
+        vy_writer_loads(w, index);
     if (!vy_writer_trees(w, index))
         return;
-    w->draft.position = vy_stmt_position(w->p, index);
     switch ((vy_stmt_kind)s->kind) {
     case VY_STMT_IF:
         write_if(w, index);
@@ -299,7 +286,7 @@ static void declare_elements(vy_writer *w) {
         for (uint32_t k = 0; k < p->memories.items[i].elements && !d->failed; k++) {
             if (vy_writer_reserve(w, 1))
                 w->plan.elements[w->plan.first_element[i] + k] =
-                    vy_draft_var(d, new_name(w), type, vy_writer_literal(w, (uint8_t)type, 0));
+                    vy_draft_var(d, vy_writer_name(w), type, vy_writer_literal(w, (uint8_t)type, 0));
         }
     }
 }
@@ -317,8 +304,9 @@ static int prepare(vy_writer *w) {
     w->memories = vy_arena_allocate(&w->arena, vy_array_size(p->memories.count + 1u, sizeof *w->memories));
     w->at = vy_arena_allocate(&w->arena, vy_array_size(p->exprs.count + 1u, sizeof *w->at));
     w->start = vy_arena_allocate(&w->arena, vy_array_size(p->exprs.count + 1u, sizeof *w->start));
-    return w->variables && w->bits && w->is_literal && w->real && w->held && w->is_held && w->memories && w->at &&
-           w->start;
+    w->loaded = vy_arena_allocate(&w->arena, vy_array_size(p->exprs.count + 1u, sizeof *w->loaded));
+    return w->loaded && w->variables && w->bits && w->is_literal && w->real && w->held && w->is_held && w->memories &&
+           w->at && w->start;
 }
 
 static vyre_status start(vy_writer *w, vyre_error *error) {

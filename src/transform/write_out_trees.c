@@ -68,8 +68,13 @@ static uint32_t put_element(vy_writer *w, const vy_expr *e, uint32_t start) {
 
 static uint32_t put_load(vy_writer *w, const vy_expr *e, uint32_t start) {
     vy_expr made = *e;
+    uint32_t loaded = w->loaded[e - w->p->exprs.items];
     if (w->plan.array[e->a] != VY_ARRAY_STAYS)
         return put_element(w, e, start);
+    if (loaded) {
+        vy_writer_take_back(w, start);
+        return push(w, (vy_expr){.kind = VY_EXPR_VARIABLE, .type = e->type, .a = loaded, .b = VY_NONE, .c = VY_NONE});
+    }
     made.a = w->memories[e->a];
     made.b = w->at[e->b];
     made.c = e->c == VY_NONE ? VY_NONE : w->at[e->c];
@@ -177,6 +182,47 @@ static void put_range(vy_writer *w, uint32_t first, uint32_t end) {
         const vy_expr *e = &w->p->exprs.items[i];
         w->start[i] = start_of(w, e);
         w->at[i] = put(w, e, w->start[i]);
+    }
+}
+
+vy_name vy_writer_name(vy_writer *w) {
+    vy_name name = 0;
+    do {
+        char text[16];
+        size_t start = sizeof text;
+        uint32_t number = ++w->made;
+        do
+            text[--start] = (char)('0' + number % 10);
+        while (number /= 10);
+        text[--start] = 'v';
+        name = vy_draft_name(&w->draft, text + start, sizeof text - start);
+    } while (!w->draft.failed && name < w->p->names.size); /* the original has it */
+    return name;
+}
+
+/* The first expression of a tree of the original. */
+static uint32_t first_of(const vyre_program *p, uint32_t expr) {
+    for (;;) {
+        const vy_expr *e = &p->exprs.items[expr];
+        if (e->kind != VY_EXPR_OP && e->kind != VY_EXPR_LOAD)
+            return expr;
+        expr = e->kind == VY_EXPR_OP ? e->a : e->b;
+    }
+}
+
+void vy_writer_loads(vy_writer *w, uint32_t stmt) {
+    const vyre_program *p = w->p;
+    const vy_stmt *s = &p->stmts.items[stmt];
+    uint32_t end =
+        w->plan.first_expr[stmt + 1] - (s->kind == VY_STMT_LET); /* one of nothing but a load is such a `let` */
+    for (uint32_t i = w->plan.first_expr[stmt]; i < end; i++) {
+        const vy_expr *e = &p->exprs.items[i];
+        if (e->kind != VY_EXPR_LOAD || w->plan.array[e->a] != VY_ARRAY_STAYS || e->c != VY_NONE ||
+            !vy_writer_reserve(w, w->plan.exprs[stmt]))
+            continue;
+        w->loaded[i] = 0;
+        put_range(w, first_of(p, i), i + 1);
+        w->loaded[i] = vy_draft_let(&w->draft, vy_writer_name(w), (vyre_type)e->type, w->at[i]);
     }
 }
 

@@ -24,6 +24,8 @@ typedef struct vy_writer {
     uint32_t *memories; /* by memory, of the draft */
     /* By expression: where it was written, and where its tree starts there. */
     uint32_t *at, *start;
+    uint32_t
+        *loaded; /* by expression: the variable of the draft that holds what it loads; 0: none, as that is no `let` */
     vy_arena arena;
     uint32_t made;     /* names */
     uint32_t moved;    /* blocks that stand in another than they did */
@@ -33,12 +35,17 @@ typedef struct vy_writer {
 
 /* Writes the trees of a statement. Returns 0 if there is no room for them. */
 int vy_writer_trees(vy_writer *w, uint32_t stmt);
+/* Writes the loads of a statement from what stays an array as `let`s before it, so that fusing has little to write: a `let` of a load that is fused goes, and the statement
+ * stays as it is. */
+void vy_writer_loads(vy_writer *w, uint32_t stmt);
 /* Takes all expressions from `count` on back. */
 void vy_writer_take_back(vy_writer *w, uint32_t count);
 /* The tree at `expr` of the draft, which starts at `start`, goes to `to`, and nothing is behind it. Returns its root. */
 uint32_t vy_writer_move_back(vy_writer *w, uint32_t start, uint32_t expr, uint32_t to);
 /* There must be room. */
 uint32_t vy_writer_literal(vy_writer *w, uint8_t type, uint64_t bits);
+/* A name that the original does not have. */
+vy_name vy_writer_name(vy_writer *w);
 /* Room for so many expressions more. */
 int vy_writer_reserve(vy_writer *w, uint32_t count);
 
