@@ -13,6 +13,9 @@ enum { PRIVATE_COST = 12288, TRIPS = 16, COST = 96, ROOM = 30000 };
 /* Values that stand where they are used make no larger tree than this. */
 enum { TOGETHER = 128 };
 
+/* Statements between a name and its last use, beyond which nobody looks: large programs must not take time in the square of their size. */
+enum { FAR = 1024 };
+
 typedef struct planner {
     vy_write_out_plan *plan;
     const vyre_program *p;
@@ -185,7 +188,7 @@ static int is_same_until(const planner *r, uint32_t let, uint32_t variable, uint
     const vy_stmt *stmts = r->p->stmts.items;
     uint32_t last = r->last_use[variable], end = vy_stmt_is_loop(stmts[last].kind) ? stmts[last].end : last;
     for (uint32_t i = let + 1; i < end; i++) {
-        if (stmts[i].kind == VY_STMT_ASSIGN && stmts[i].variable == of)
+        if (i - let > FAR || (stmts[i].kind == VY_STMT_ASSIGN && stmts[i].variable == of))
             return 0;
         if (vy_stmt_is_loop(stmts[i].kind) && stmts[i].end > end)
             end = stmts[i].end;
@@ -387,8 +390,8 @@ static void place_values(planner *r, uint32_t loop) {
             continue;
         while (plan->becomes[use] == VY_WRITE_THERE)
             use = r->last_use[p->stmts.items[use].variable];
-        if (vy_stmt_is_loop(p->stmts.items[use].kind) || plan->exprs[i] + plan->exprs[use] > TOGETHER ||
-            !is_same_at(r, i, use))
+        if (use - i > FAR || vy_stmt_is_loop(p->stmts.items[use].kind) ||
+            plan->exprs[i] + plan->exprs[use] > TOGETHER || !is_same_at(r, i, use))
             continue;
         plan->becomes[i] = VY_WRITE_THERE;
         plan->there[s->variable] = i;
