@@ -59,14 +59,14 @@ vy_name vy_draft_name(vy_draft *draft, const char *text, size_t length) {
     return name;
 }
 
-/* The common shape of an append: one zeroed item, or failure noted. */
+/* The common shape of an append: one item, all of which the caller sets, or failure noted. */
 #define APPEND(draft, vector, item)                                                                                    \
     do {                                                                                                               \
-        (item) = VY_PUSH(&(draft)->program->vector);                                                                   \
-        if (!(item)) {                                                                                                 \
+        if (!VY_RESERVE(&(draft)->program->vector, 1)) {                                                               \
             (draft)->failed = 1;                                                                                       \
             return VY_NONE;                                                                                            \
         }                                                                                                              \
+        (item) = &(draft)->program->vector.items[(draft)->program->vector.count++];                                    \
     } while (0)
 
 uint32_t vy_draft_size(vy_draft *draft, vy_size_kind kind, uint32_t a, uint32_t b, uint64_t value) {

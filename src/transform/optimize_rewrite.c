@@ -119,17 +119,17 @@ static uint32_t add_node(vy_rewrite *rw, const vy_expr *expr, vy_position positi
     if (rw->is_looking)
         return note_change(rw);
     if (expr->kind == VY_EXPR_LOAD || expr->kind == VY_EXPR_OP) {
-        const uint32_t below[3] = {expr->kind == VY_EXPR_OP ? expr->a : VY_NONE, expr->b, expr->c};
-        for (int i = 0; i < 3; i++)
-            depth = depth_of(rw, below[i]) > depth ? depth_of(rw, below[i]) : depth;
+        uint32_t a = expr->kind == VY_EXPR_OP ? depth_of(rw, expr->a) : 0, b = depth_of(rw, expr->b),
+                 c = depth_of(rw, expr->c);
+        depth = a > b ? a : b;
+        depth = depth > c ? depth : c;
     }
-    vy_pool_node *node = VY_PUSH(&rw->pool);
-    if (!node) {
+    if (!VY_RESERVE(&rw->pool, 1)) {
         rw->draft.failed = 1;
         return VY_NONE;
     }
-    *node = (vy_pool_node){*expr, position, depth};
-    return rw->pool.count - 1;
+    rw->pool.items[rw->pool.count] = (vy_pool_node){*expr, position, depth};
+    return rw->pool.count++;
 }
 
 uint32_t vy_pool_literal(vy_rewrite *rw, vyre_type type, uint64_t bits) {
@@ -176,6 +176,16 @@ uint32_t vy_pool_leaf(vy_rewrite *rw, uint32_t node) {
 
 /* ---- reading; recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH ---- */
 
+/* Whether a hook may replace such an expression. */
+static int asks_tree(const vy_rewriter *hooks, const vy_expr *e) {
+    return hooks->tree && (!hooks->tree_kinds || hooks->tree_kinds >> e->kind & 1);
+}
+
+static int asks_node(const vy_rewriter *hooks, const vy_expr *e) {
+    return hooks->node && (!hooks->node_kinds || hooks->node_kinds >> e->kind & 1) &&
+           (!hooks->node_ops || e->kind != VY_EXPR_OP || hooks->node_ops >> e->op & 1);
+}
+
 uint32_t vy_rewrite_read_below(vy_rewrite *rw, uint32_t root) {
     if (rw->is_looking)
         return root;
@@ -205,7 +215,7 @@ uint32_t vy_rewrite_read_below(vy_rewrite *rw, uint32_t root) {
         return VY_NONE;
     rw->draft.position = vy_expr_position(rw->from, root);
     uint32_t node = add_node(rw, &expr, rw->draft.position);
-    return rw->hooks->node && node != VY_NONE ? rw->hooks->node(rw, node) : node;
+    return asks_node(rw->hooks, &expr) && node != VY_NONE ? rw->hooks->node(rw, node) : node;
 }
 
 uint32_t vy_rewrite_read(vy_rewrite *rw, uint32_t root) {
@@ -214,7 +224,7 @@ uint32_t vy_rewrite_read(vy_rewrite *rw, uint32_t root) {
     if (rw->is_looking)
         return root;
     rw->draft.position = vy_expr_position(rw->from, root);
-    uint32_t node = rw->hooks->tree ? rw->hooks->tree(rw, root) : VY_NONE;
+    uint32_t node = asks_tree(rw->hooks, &rw->from->exprs.items[root]) ? rw->hooks->tree(rw, root) : VY_NONE;
     return node != VY_NONE ? node : vy_rewrite_read_below(rw, root);
 }
 
