@@ -17,11 +17,15 @@ const char *vy_ptx_space(const vy_ptx *e, uint32_t memory) {
     return names[memory_of(e, memory)->space];
 }
 
+/* A buffer that nobody writes in a dispatch: of what lies elsewhere the driver's compiler may know what was stored there. */
+static int is_constant(const vy_ptx *e, uint32_t memory) {
+    const vy_memory *m = memory_of(e, memory);
+    return m->space == VY_SPACE_BUFFER && (m->access == VYRE_ACCESS_READ || m->access == VYRE_ACCESS_UNIFORM);
+}
+
 /* How a load names the space: read-only buffers have a cache of their own. */
 static const char *load_space(const vy_ptx *e, uint32_t memory) {
-    const vy_memory *m = memory_of(e, memory);
-    int is_constant = m->access == VYRE_ACCESS_READ || m->access == VYRE_ACCESS_UNIFORM;
-    return m->space == VY_SPACE_BUFFER && is_constant ? "global.nc" : vy_ptx_space(e, memory);
+    return is_constant(e, memory) ? "global.nc" : vy_ptx_space(e, memory);
 }
 
 /* One element as it lies in memory. */
@@ -93,7 +97,7 @@ static vy_ptx_value load_from(vy_ptx *e, const vy_expr *x, vy_ptx_address at, vy
     char *text = put_access(vy_ptx_line_if(e, guard), "ld.", load_space(e, x->a), element(type));
     text = vy_put_text(vy_ptx_put(text, d), ", ");
     vy_ptx_end_line(e, vy_put_text(text, at.text));
-    d.is_given = memory_of(e, x->a)->space == VY_SPACE_BUFFER; /* what lies in arrays it may know */
+    d.is_given = is_constant(e, x->a);
     return d;
 }
 
@@ -287,7 +291,7 @@ void vy_ptx_load_wide(vy_ptx *e, const vy_stmt *s) {
     else
         load_together(e, s, type, out);
     for (uint32_t i = 0; i < s->result_count; i++) {
-        out[i].is_given = memory_of(e, s->memory)->space == VY_SPACE_BUFFER;
+        out[i].is_given = is_constant(e, s->memory);
         vy_ptx_declare(e, s->variable + i, out[i]);
     }
 }

@@ -114,7 +114,12 @@ static vy_ptx_value without_sign(vy_ptx *e, vy_ptx_value a) {
 /* Of numbers that it finds out the driver's compiler makes the sum itself, and rounds it wrongly if their signs differ and it lies half-way between two floats (docs/ptx.md). A product with 1 or -1
  * and its sum it leaves to the device, which takes no longer. */
 static vy_ptx_value sum(vy_ptx *e, vyre_op op, vy_ptx_value a, vy_ptx_value b) {
-    vy_ptx_value factor = op == VYRE_OP_ADD ? a : b, other = op == VYRE_OP_ADD ? b : a;
+    if (op == VYRE_OP_SUB && b.is_literal) { /* which needs no register where it is added */
+        b.bits ^= vy_ptx_sign_bit(VYRE_TYPE_F32);
+        op = VYRE_OP_ADD;
+    }
+    int is_second = op == VYRE_OP_SUB || a.is_literal;
+    vy_ptx_value factor = is_second ? b : a, other = is_second ? a : b;
     const char *product = vy_ptx_register(e, factor);
     vy_ptx_value d = vy_ptx_new(e, VYRE_TYPE_F32);
     vy_ptx_write(e, "fma.rn.f32 %s, %s, %s, %s", vy_ptx_name(e, d), product,
@@ -144,11 +149,12 @@ int vy_ptx_instead(vy_ptx *e, vyre_op op, vyre_type operand, const vy_ptx_value 
     return 1;
 }
 
-/* Whether what is made of something that only the run knows is such a thing: not where an operand may decide alone, as the larger of anything and infinity. */
+/* Whether what is made of something that only the run knows is such a thing: not where an operand may decide alone, as the larger of anything and infinity. Nor what is made of integers: behind a
+ * branch that asks whether one is 5 the compiler takes it for 5, and finds out what becomes of it. It does not of floats. */
 int vy_ptx_keeps_given(const vy_expr *x, vyre_type operand) {
     static const uint8_t keeps[VYRE_OP_COUNT] = {
-        [VYRE_OP_ADD] = 1, [VYRE_OP_SUB] = 1, [VYRE_OP_MUL] = 1,  [VYRE_OP_FMA] = 1,
-        [VYRE_OP_DIV] = 1, [VYRE_OP_NEG] = 1, [VYRE_OP_SQRT] = 1, [VYRE_OP_ABS] = 1,
+        [VYRE_OP_ADD] = 1, [VYRE_OP_SUB] = 1,  [VYRE_OP_MUL] = 1, [VYRE_OP_FMA] = 1,  [VYRE_OP_DIV] = 1,
+        [VYRE_OP_NEG] = 1, [VYRE_OP_SQRT] = 1, [VYRE_OP_ABS] = 1, [VYRE_OP_CAST] = 1,
     };
-    return x->op == VYRE_OP_CAST || x->op == VYRE_OP_BITCAST || (vy_ptx_is_float(operand) && keeps[x->op]);
+    return vy_ptx_is_float(operand) && keeps[x->op];
 }
