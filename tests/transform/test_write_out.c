@@ -183,6 +183,8 @@ static void a_name_keeps_what_changes_behind_it(void **state) {
         "  var e = x![o]\n  let a = e\n  e = 5\n  w![0] = a\n  y![o] = w![0] + e\n",
         "  var e = x![o]\n  let a = e\n  let b = a\n  e = 5\n  w![0] = b\n  y![o] = w![0] + e\n",
         "  var e = x![o]\n  let a = e\n  for t in 0u32 .. 4 { w![t] = a\n    e = e + 1 }\n  y![o] = w![3] + e\n",
+        "  w![0] = 1\n  var e = x![o]\n  let a = e\n  for t in 0u32 .. 100 { y![o + (t & 3)] = a\n    e = e + 1 }\n",
+        "  var e = x![o]\n  for t in 0u32 .. 4 { let a = e + t\n    e = e * 3\n    w![t] = a }\n  y![o] = w![3] + e\n",
         ("  var e = x![o]\n  let a = e\n  var k = 0u32\n  while k < a & 3 { e = e + 1\n  k = k + 1 }\n  w![0] = e + k\n"
          "  y![o] = w![0]\n"),
         "  w![1] = 1\n  var e = x![o]\n  let a = e\n  if a > 3 { e = 2\n    w![1] = a }\n  y![o] = w![1] + e\n",
