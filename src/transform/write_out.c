@@ -170,14 +170,20 @@ static void write_trips(vy_writer *w, uint32_t index, unsigned trips, const uint
 }
 
 /* Whether a loop is written out; its bounds are written. */
-static int is_counted(const vy_writer *w, uint32_t index, unsigned *trips, uint64_t values[VY_TRIPS]) {
+static int is_counted(vy_writer *w, uint32_t index, unsigned *trips, uint64_t values[VY_TRIPS]) {
     const vy_stmt *s = &w->p->stmts.items[index];
     int is_planned = w->plan.becomes[index] == VY_WRITE_TRIPS;
     if (!is_planned && !w->plan.may_be_counted[index])
         return 0;
     *trips = vy_count_trips(&vy_rules_far, vy_writer_expr(w, w->at[s->a]), vy_writer_expr(w, w->at[s->b]),
                             s->c == VY_NONE ? NULL : vy_writer_expr(w, w->at[s->c]), values);
-    return is_planned || (*trips <= VY_TRIPS && vy_write_out_pays(0, *trips, w->plan.size[index]));
+    if (is_planned)
+        return 1;
+    uint32_t more = *trips > 1 && *trips <= VY_TRIPS ? *trips * w->plan.size[index] : 0;
+    if (*trips > VY_TRIPS || !vy_write_out_pays(0, *trips, w->plan.size[index]) || more > w->plan.room)
+        return 0;
+    w->plan.room -= more;
+    return 1;
 }
 
 static void write_loop(vy_writer *w, uint32_t index) {

@@ -19,10 +19,11 @@ enum { FAR = 1024 };
 typedef struct planner {
     vy_write_out_plan *plan;
     const vyre_program *p;
-    uint8_t *touches; /* by statement: it has accesses to private arrays */
     uint32_t room;
     /* By statement. */
-    uint32_t *block; /* the block it stands in */
+    uint8_t *touches;  /* it has accesses to private arrays */
+    uint8_t *is_first; /* a loop that writes zeros into an array before anything else is done with it */
+    uint32_t *block;   /* the block it stands in */
     /* By variable. */
     uint32_t *declared, *assigned;  /* the statement; of assignments the last */
     uint32_t *first_use, *last_use; /* statements; VY_NONE, 0: none */
@@ -32,7 +33,6 @@ typedef struct planner {
     /* By expression. */
     uint8_t *is_literal; /* once loops are written out */
     /* By memory. */
-    uint32_t *fill;       /* the loop that writes zeros before anything else does */
     uint32_t *last_store; /* statements */
     uint32_t *first_load;
 } planner;
@@ -267,13 +267,13 @@ static void see_store(planner *r, uint32_t stmt, const vy_stmt *s) {
     r->last_store[s->memory] = stmt;
 }
 
-/* A fill that nothing came before: it is seen as nothing. */
+/* A fill that nothing came before but other fills. What it ends at may be loaded. */
 static int is_first_fill(planner *r, uint32_t stmt) {
     uint32_t memory = r->p->stmts.items[stmt].kind == VY_STMT_FOR ? r->p->stmts.items[stmt + 1].memory : VY_NONE;
     if (memory == VY_NONE || !is_fill(r, stmt) || r->first_load[memory] != VY_NONE || r->last_store[memory] != VY_NONE)
         return 0;
-    r->fill[memory] = stmt;
-    return 1;
+    see_exprs(r, stmt);
+    return r->is_first[stmt] = 1;
 }
 
 static void see_stmt(planner *r, uint32_t index) {
@@ -309,9 +309,10 @@ static void place_elements(planner *r) {
             plan->array[i] = VY_ARRAY_STAYS;
         plan->first_element[i] = count;
         count += plan->array[i] ? elements : 0;
-        if (plan->array[i] && r->fill[i] != VY_NONE)
-            plan->becomes[r->fill[i]] = VY_WRITE_NOTHING;
     }
+    for (uint32_t i = 0; i < p->stmts.count; i++)
+        if (r->is_first[i] && plan->array[p->stmts.items[i + 1].memory])
+            plan->becomes[i] = VY_WRITE_NOTHING;
 }
 
 /* Those of an array of literals are read now; the last store of an element counts. */
@@ -319,8 +320,7 @@ static void take_literals(planner *r) {
     const vyre_program *p = r->p;
     for (uint32_t i = 0; i < p->stmts.count; i++) {
         const vy_stmt *s = &p->stmts.items[i];
-        if (s->kind != VY_STMT_STORE || r->plan->array[s->memory] != VY_ARRAY_LITERALS ||
-            (i && r->plan->becomes[i - 1] == VY_WRITE_NOTHING && r->fill[s->memory] == i - 1))
+        if (s->kind != VY_STMT_STORE || r->plan->array[s->memory] != VY_ARRAY_LITERALS || (i && r->is_first[i - 1]))
             continue;
         uint64_t at = p->exprs.items[s->a].bits;
         if (at < p->memories.items[s->memory].elements)
@@ -331,7 +331,6 @@ static void take_literals(planner *r) {
 
 static void plan_arrays(planner *r) {
     const vyre_program *p = r->p;
-    memset(r->fill, 0xff, p->memories.count * sizeof *r->fill);
     memset(r->first_load, 0xff, p->memories.count * sizeof *r->first_load);
     memset(r->last_store, 0xff, p->memories.count * sizeof *r->last_store);
     for (uint32_t i = 0; i < p->memories.count; i++)
@@ -443,6 +442,7 @@ static int start(planner *r, vy_write_out_plan *plan, const vyre_program *progra
     plan->first_expr[stmts] = expr;
     number_block(r, 0, stmts, 0, &blocks);
     plan_loops(r);
+    plan->room = r->room;
     for (uint32_t i = 0; i < stmts; i = program->stmts.items[i].end)
         plan->nodes += plan->size[i];
     return 1;
@@ -464,7 +464,7 @@ static int go_on(planner *r, vy_write_out_plan *plan) {
     ARRAY(plan->exprs, r->p->stmts.count);
     ARRAY(r->is_static, variables);
     ARRAY(r->is_literal, r->p->exprs.count);
-    ARRAY(r->fill, memories);
+    ARRAY(r->is_first, r->p->stmts.count);
     ARRAY(r->last_store, memories);
     ARRAY(r->first_load, memories);
     if (failed)

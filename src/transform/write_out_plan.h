@@ -30,6 +30,7 @@ typedef struct vy_write_out_plan {
     uint32_t *exprs;         /* by statement: how many its trees are, at most */
     uint32_t *size;          /* by statement: nodes of what it becomes; of a loop that stays, those of its body */
     uint32_t nodes;          /* of all of it, about */
+    uint32_t room;           /* nodes that loops which may be counted may become, together */
     uint8_t *array;          /* by memory: vy_write_out_array */
     uint32_t *first_element; /* by memory: of `elements` */
     uint64_t elements[VY_WRITE_OUT_ELEMENTS]; /* of literals their bits; free to use for variables */

@@ -136,6 +136,17 @@ static void zeros_that_arrays_start_with_are_not_written(void **state) {
     c = counted(
         "  w![1] = x![o]\n  for t in 0u32 .. 16 { w![t] = 0 }\n  y![o] = w![1]\n"); /* these are not the first */
     assert_int_equal(c.loops, 1);
+    c = counted("  for t in 0u32 .. 16 { w![t] = 0 }\n  for t in 0u32 .. 9 { w![t] = 0 }\n  w![1] = x![o]\n"
+                "  y![o] = w![1] + w![0]\n");
+    assert_int_equal(c.loops, 0);
+    assert_int_equal(c.arrays, 0);
+}
+
+static void what_zeros_end_at_may_be_loaded(void **state) {
+    (void)state;
+    counts c = counted("  v![0] = 100\n  v![4] = 3\n  let k = x![o] & 0 | 4\n  for t in 0u32 .. v![k] { w![t] = 0 }\n"
+                       "  w![x![o] & 15] = 7\n  y![o] = w![2] + v![4]\n");
+    assert_int_equal(c.arrays, 2);
 }
 
 static void other_indices_keep_the_array(void **state) {
@@ -205,6 +216,22 @@ static void what_would_be_too_large_stays(void **state) {
                                  i + 2);
     snprintf(body + used, sizeof body - used, "  }\n  y![o] = w![0]\n");
     assert_int_equal(counted(body).loops, 1);
+}
+
+/* Each has few trips for each of the one around it. */
+static void loops_in_loops_are_not_too_large_together(void **state) {
+    static char body[1 << 12];
+    size_t used =
+        (size_t)snprintf(body, sizeof body, "  var e = 0u32\n  for t in 0u32 .. 4 {\n    w![t] = x![o + t]\n");
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        used += (size_t)snprintf(body + used, sizeof body - used,
+                                 "    for a in 0u32 .. t * 5 { for b in 0u32 .. t * 5 { for c in 0u32 .. t * 5 {\n"
+                                 "      e = e * 3 + c\n    } } }\n");
+    snprintf(body + used, sizeof body - used, "  }\n  y![o] = e + w![3]\n");
+    counts c = counted(body);
+    assert_int_equal(c.arrays, 0);
+    assert_true(c.statements < 8000);
 }
 
 static void a_program_without_arrays_stays_as_it_is(void **state) {
@@ -533,11 +560,13 @@ int main(void) {
         cmocka_unit_test(arrays_of_literals_become_literals),
         cmocka_unit_test(what_a_trip_decides_is_decided),
         cmocka_unit_test(zeros_that_arrays_start_with_are_not_written),
+        cmocka_unit_test(what_zeros_end_at_may_be_loaded),
         cmocka_unit_test(other_indices_keep_the_array),
         cmocka_unit_test(loops_with_jumps_stay),
         cmocka_unit_test(names_of_arguments_and_results_go),
         cmocka_unit_test(a_name_keeps_what_changes_behind_it),
         cmocka_unit_test(what_would_be_too_large_stays),
+        cmocka_unit_test(loops_in_loops_are_not_too_large_together),
         cmocka_unit_test(a_program_without_arrays_stays_as_it_is),
         cmocka_unit_test(the_size_is_that_of_all_trips),
         cmocka_unit_test(random_texts_keep_their_bits),
