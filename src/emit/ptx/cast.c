@@ -65,10 +65,8 @@ static vy_ptx_value integer_to_integer(vy_ptx *e, vyre_type to, vy_ptx_value a) 
         return a.type = (uint8_t)to, a;
     }
     if (is_wide) {
-        uint8_t is_opposite = a.is_opposite | a.is_variable; /* its lower half is one, too */
         a.type = VYRE_TYPE_U64;
         a = convert(e, "", VYRE_TYPE_U32, a);
-        a.is_opposite = is_opposite;
     }
     if (is_narrow(to))
         return cut(e, to, a);

@@ -52,7 +52,7 @@ typedef struct vy_ptx_value {
     uint8_t type;            /* vyre_type */
     uint8_t is_literal;      /* `bits`, else register `number` of the type's class */
     uint8_t is_variable;     /* the register of a variable that is assigned: it may change */
-    uint8_t is_opposite : 1; /* made so that the driver's compiler may know it for the opposite of a number */
+    uint8_t is_opposite : 1; /* the driver's compiler may find out that it is the opposite of a number */
     uint8_t is_above : 1;    /* a number, not below 0 */
     uint8_t is_given : 1;    /* only the run knows it: no number that the driver's compiler could find out */
     uint32_t part;           /* of what it is one (part.c); 0: nothing is known */

@@ -192,6 +192,7 @@ void vy_ptx_for(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     b.step = s->c == VY_NONE ? vy_ptx_literal(type, 1) : vy_ptx_expr_kept(e, s->c);
     b.from = from;
     b.now = vy_ptx_new(e, type);
+    b.now.is_opposite = 1; /* as what it starts from may be */
     vy_ptx_move(e, b.now, from);
     vy_ptx_value is_entered = enters(e, &b, from);
     if (vy_ptx_is_known(is_entered, 0))

@@ -98,6 +98,7 @@ static vy_ptx_value load_from(vy_ptx *e, const vy_expr *x, vy_ptx_address at, vy
     text = vy_put_text(vy_ptx_put(text, d), ", ");
     vy_ptx_end_line(e, vy_put_text(text, at.text));
     d.is_given = is_constant(e, x->a);
+    d.is_opposite = memory_of(e, x->a)->space == VY_SPACE_PRIVATE; /* which it may keep in registers */
     return d;
 }
 

@@ -149,6 +149,22 @@ int vy_ptx_instead(vy_ptx *e, vyre_op op, vyre_type operand, const vy_ptx_value 
     return 1;
 }
 
+/* Whether the driver's compiler may find out that an integer is the opposite of a number. What is made of such a thing may be one again: x | 0 with a 0 that only the compiler knows, or ~x + 1. What is
+ * made of a variable and a literal is none, for our own passes would have left the op out; nor is the smaller or larger of two. */
+int vy_ptx_may_be_opposite(const vy_expr *x, vyre_type operand, const vy_ptx_value *args) {
+    int is_made_so = x->op == VYRE_OP_NEG || x->op == VYRE_OP_SUB || x->op == VYRE_OP_MUL || x->op == VYRE_OP_NOT;
+    int has_opposite = 0, has_variable = 0, has_literal = 0;
+    if (is_made_so || vy_ptx_is_float(operand) || x->op == VYRE_OP_MIN || x->op == VYRE_OP_MAX)
+        return is_made_so;
+    for (unsigned i = x->op == VYRE_OP_SELECT; i < vyre_op_get((vyre_op)x->op)->arity; i++) {
+        has_opposite |= args[i].is_opposite ||
+                        (x->op == VYRE_OP_XOR && args[i].is_literal && args[i].bits == vy_type_layouts[operand].mask);
+        has_variable |= args[i].is_variable;
+        has_literal |= args[i].is_literal;
+    }
+    return has_opposite || (has_variable && !has_literal);
+}
+
 /* Whether what is made of something that only the run knows is such a thing: not where an operand may decide alone, as the larger of anything and infinity. Nor what is made of integers: behind a
  * branch that asks whether one is 5 the compiler takes it for 5, and finds out what becomes of it. It does not of floats. */
 int vy_ptx_keeps_given(const vy_expr *x, vyre_type operand) {

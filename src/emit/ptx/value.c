@@ -239,5 +239,6 @@ vy_ptx_value vy_ptx_expr_kept(vy_ptx *e, uint32_t expr) {
     vy_ptx_value made = vy_ptx_new(e, (vyre_type)v.type);
     vy_ptx_move(e, made, v);
     made.part = v.part;
+    made.is_opposite = 1; /* as what is assigned may be */
     return made;
 }
