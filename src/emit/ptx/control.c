@@ -96,7 +96,7 @@ static void region(vy_ptx *e, uint32_t index, const vy_stmt *s) {
 static void assign(vy_ptx *e, const vy_stmt *s) {
     vy_ptx_value value = vy_ptx_expr(e, s->a), always = vy_ptx_literal(VYRE_TYPE_BOOL, 1);
     vy_ptx_value guard = vy_ptx_assigns_itself_outside(e, s) ? always : e->guard;
-    vy_ptx_move_if(e, guard, e->variables[s->variable], value);
+    vy_ptx_move_if(e, guard, e->variables[s->variable], vy_ptx_assigned(e, value));
     vy_ptx_note_shift(e, s);
     vy_ptx_note_part(e, s->variable, value);
 }

@@ -120,6 +120,7 @@ typedef struct vy_ptx {
     int has_reports, has_polls, has_grid_barriers; /* of the program */
     int has_differences;                           /* the same: of 64 bits, or what may become one */
     int has_signs;                                 /* of min, max and abs of floats there are two, or more */
+    int has_floors;                                /* something may be the larger of a float and 0 */
     int has_orders;                                /* f32 are compared with what need not be above 0 */
     int meets;                                     /* its invocations meet: barriers, shuffles */
     vy_ptx_alignment alignment;                    /* of buffers, where what is written runs */
@@ -203,6 +204,8 @@ vy_ptx_part vy_ptx_part_of(const vy_ptx *e, vy_ptx_value value);
 uint32_t vy_ptx_new_part(vy_ptx *e, vy_ptx_part part);
 /* … of what an op makes of such a value; or the word that parts are of, where it puts them together again. */
 vy_ptx_value vy_ptx_combined(vy_ptx *e, const vy_expr *expr, const vy_ptx_value *args, vy_ptx_value made);
+/* What a variable is given, also where ptxas takes it for the smaller of something and 1 (mistakes.c). */
+vy_ptx_value vy_ptx_assigned(vy_ptx *e, vy_ptx_value value);
 /* After an assignment: what part of a word the variable is now. */
 void vy_ptx_note_part(vy_ptx *e, uint32_t variable, vy_ptx_value value);
 /* After an assignment: whether the variable has room for a byte now. */

@@ -8,11 +8,31 @@ static int is_difference(const vy_expr *x) {
            (x->op == VYRE_OP_SUB || x->op == VYRE_OP_NEG || x->op == VYRE_OP_MUL);
 }
 
+static int is_real(uint8_t type) {
+    return type == VYRE_TYPE_F32 || type == VYRE_TYPE_F64;
+}
+
 /* A bit for each of the ops of floats that ptxas thinks about together. */
 static unsigned sign_of(const vy_expr *x) {
-    if (x->kind != VY_EXPR_OP || (x->type != VYRE_TYPE_F32 && x->type != VYRE_TYPE_F64))
+    if (x->kind != VY_EXPR_OP || !is_real(x->type))
         return 0;
     return x->op == VYRE_OP_MIN ? 1 : x->op == VYRE_OP_MAX ? 2 : x->op == VYRE_OP_ABS ? 4 : 0;
+}
+
+static int is_zero(const vyre_program *p, uint32_t expr) {
+    const vy_expr *x = &p->exprs.items[expr];
+    return x->kind == VY_EXPR_LITERAL && is_real(x->type) && x->bits == 0;
+}
+
+/* The larger of something and 0, which may also be a selection of 0. */
+static int is_floor(const vyre_program *p, const vy_expr *x) {
+    return sign_of(x) == 2 ||
+           (x->kind == VY_EXPR_OP && x->op == VYRE_OP_SELECT && (is_zero(p, x->b) || is_zero(p, x->c)));
+}
+
+/* … or a branch that assigns it. */
+static int assigns_zero(const vyre_program *p, const vy_stmt *s) {
+    return (s->kind == VY_STMT_VAR || s->kind == VY_STMT_ASSIGN) && is_zero(p, s->a);
 }
 
 /* One literal above 0 is enough: what is compared with that ptxas does not take for known. */
@@ -34,8 +54,11 @@ void vy_ptx_look_for_mistakes(vy_ptx *e) {
         const vy_expr *x = &e->program->exprs.items[i];
         e->has_differences |= is_difference(x);
         e->has_orders |= is_order(e->program, x);
+        e->has_floors |= is_floor(e->program, x);
         signs |= sign_of(x);
     }
+    for (uint32_t i = 0; i < e->program->stmts.count; i++)
+        e->has_floors |= assigns_zero(e->program, &e->program->stmts.items[i]);
     e->has_signs = (signs & (signs - 1)) != 0;
 }
 
@@ -90,19 +113,40 @@ static int is_above(vy_ptx_value v) {
     return v.is_above || (is_number(v) && v.bits < vy_ptx_sign_bit((vyre_type)v.type));
 }
 
-/* Whether ptxas does right whatever becomes of the smaller or larger of two: it has one number that we know, and is not the beginning of a saturation that would make 0 of NaN, not 1. */
-static int is_harmless(vyre_op op, vy_ptx_value a, vy_ptx_value b) {
-    int may_saturate = op == VYRE_OP_MIN && ((is_one(a) && !is_above(b)) || (is_one(b) && !is_above(a)));
-    return (is_number(a) || is_number(b)) && !may_saturate;
+/* The smaller of something and 1 may be the beginning of a saturation that makes 0 of NaN, not 1. */
+static int may_saturate(vy_ptx_value a, vy_ptx_value b) {
+    return (is_one(a) && !is_above(b)) || (is_one(b) && !is_above(a));
+}
+
+/* Whether ptxas does right whatever becomes of the smaller or larger of two: it has one number that we know, or nothing that is thought about with it. */
+static int is_harmless(const vy_ptx *e, vyre_op op, vy_ptx_value a, vy_ptx_value b) {
+    return (!e->has_signs || is_number(a) || is_number(b)) && !(op == VYRE_OP_MIN && may_saturate(a, b));
+}
+
+/* With a zero that ptxas does not know for one. */
+static vy_ptx_value hidden(vy_ptx *e, vyre_type type, vy_ptx_value v) {
+    if (v.is_literal)
+        v.type = (uint8_t)vy_ptx_integer_of(type);
+    return vy_ptx_two(e, "or", vy_ptx_bits(type), type, v, vy_ptx_cast(e, vy_ptx_integer_of(type), vy_ptx_zero(e)));
 }
 
 /* Of the smaller, the larger and abs, one behind the other, ptxas makes what is right for numbers alone, and for -0 not always (docs/ptx.md). A zero that it does not know for one stands between them. */
 static vy_ptx_value bound(vy_ptx *e, vyre_op op, vyre_type type, vy_ptx_value a, vy_ptx_value b) {
     vy_ptx_value d = vy_ptx_two(e, op == VYRE_OP_MIN ? "min" : "max", vy_ptx_type(type), type, a, b);
-    if (!is_harmless(op, a, b))
-        return vy_ptx_two(e, "or", vy_ptx_bits(type), type, d, vy_ptx_cast(e, vy_ptx_integer_of(type), vy_ptx_zero(e)));
+    if (!is_harmless(e, op, a, b))
+        return hidden(e, type, d);
     d.is_above = op == VYRE_OP_MAX && (is_above(a) || is_above(b));
     return d;
+}
+
+vy_ptx_value vy_ptx_selection(vy_ptx *e, vyre_type type, const vy_ptx_value *args) {
+    vy_ptx_value d = vy_ptx_choose(e, type, args);
+    return is_real(type) && e->has_floors && may_saturate(args[1], args[2]) ? hidden(e, type, d) : d;
+}
+
+vy_ptx_value vy_ptx_assigned(vy_ptx *e, vy_ptx_value value) {
+    vyre_type type = (vyre_type)value.type;
+    return is_real(type) && e->has_floors && is_one(value) ? hidden(e, type, value) : value;
 }
 
 /* Of abs ptxas believes that it is 0 or more, also where it is NaN, which no comparison holds for. Of bits it knows no such thing. */
@@ -142,7 +186,7 @@ int vy_ptx_instead(vy_ptx *e, vyre_op op, vyre_type operand, const vy_ptx_value 
         *out = not_below(e, args[0], args[1]);
     else if (op == VYRE_OP_MAX && operand == VYRE_TYPE_F32 && is_negative_zero(args[0]))
         *out = not_below(e, args[1], args[0]);
-    else if (is_extreme && vy_ptx_is_float(operand) && e->has_signs)
+    else if (is_extreme && vy_ptx_is_float(operand) && (e->has_signs || e->has_floors))
         *out = bound(e, op, operand, args[0], args[1]);
     else
         return 0;

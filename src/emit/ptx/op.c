@@ -321,7 +321,7 @@ static vy_ptx_value make(vy_ptx *e, const vy_expr *x, vyre_type operand, const v
     if (op == VYRE_OP_BITCAST)
         return vy_ptx_bitcast(e, (vyre_type)x->type, args[0]);
     if (op == VYRE_OP_SELECT)
-        return vy_ptx_choose(e, operand, args);
+        return vy_ptx_selection(e, operand, args);
     if (operand == VYRE_TYPE_BOOL && (op == VYRE_OP_EQ || op == VYRE_OP_NE))
         return equal_bool(e, op, args[0], args[1]);
     if (is_native(op, operand)) {

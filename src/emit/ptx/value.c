@@ -141,7 +141,7 @@ void vy_ptx_declare(vy_ptx *e, uint32_t index, vy_ptx_value value) {
         e->shifted = VY_NONE;
     e->variables[index] = vy_ptx_new(e, (vyre_type)v->type);
     e->variables[index].is_variable = 1;
-    vy_ptx_move(e, e->variables[index], value);
+    vy_ptx_move(e, e->variables[index], vy_ptx_assigned(e, value));
 }
 
 /* ---- expressions ---- */
