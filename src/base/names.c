@@ -49,6 +49,14 @@ int vy_names_reserve(vy_names *names, const vy_names *like) {
            vy_grow((void **)&names->pool, &names->capacity, names->size, like->size, 1);
 }
 
+int vy_names_reserve_more(vy_names *names, uint32_t count, uint32_t length) {
+    uint32_t slots = names->slot_count ? names->slot_count : FIRST_SLOTS;
+    while (slots / 2 < names->used + count && slots <= UINT32_MAX / 4)
+        slots *= 2;
+    return (slots == names->slot_count || set_slots(names, slots)) &&
+           vy_grow((void **)&names->pool, &names->capacity, names->size, count * (length + 1), 1);
+}
+
 /* Copies the text to the end of the pool. Offset 0 is "", which is never in the table. */
 static vy_name append(vy_names *names, const char *text, size_t length) {
     uint32_t first = names->size == 0 ? 1 : 0;

@@ -67,6 +67,7 @@ typedef struct vy_names {
 vy_name vy_names_add(vy_names *names, const char *text, size_t length);        /* VY_NAME_FAILED when memory is out */
 vy_name vy_names_find(const vy_names *names, const char *text, size_t length); /* VY_NAME_FAILED if absent */
 int vy_names_reserve(vy_names *names, const vy_names *like); /* room for as many; 0 when memory is out */
+int vy_names_reserve_more(vy_names *names, uint32_t count, uint32_t length); /* so many more, of that length */
 int vy_names_copy(vy_names *to,
                   const vy_names *from); /* to an empty pool, with the same offsets; 0 when memory is out */
 void vy_names_free(vy_names *names);

@@ -44,10 +44,10 @@ void vy_draft_reserve(vy_draft *draft, const vyre_program *like) {
     RESERVE(draft, stmts, like);
     RESERVE(draft, exprs, like);
     RESERVE(draft, args, like);
-    if (draft->keep_positions) {
+    if (draft->keep_positions)
         RESERVE(draft, stmt_positions, like);
+    if (vy_draft_places_exprs(draft))
         RESERVE(draft, expr_positions, like);
-    }
 }
 
 vy_name vy_draft_name(vy_draft *draft, const char *text, size_t length) {
@@ -213,7 +213,7 @@ uint32_t vy_draft_expr(vy_draft *draft, const vy_expr *from) {
     vy_expr *expr;
     if (vy_draft_is_full(draft, program->exprs.count, VY_LIMIT_EXPRESSIONS))
         return VY_NONE;
-    if (draft->keep_positions) {
+    if (vy_draft_places_exprs(draft)) {
         vy_position *position;
         APPEND(draft, expr_positions, position);
         *position = draft->position;

@@ -22,6 +22,7 @@ typedef struct vy_draft {
     int is_step;
     vy_position position; /* given to everything appended while it is set; with keep_positions */
     int keep_positions;
+    int forgets_exprs; /* of them only those of statements and declarations: nobody asks where an expression came from */
     int in_entry;
     uint32_t open[VY_LIMIT_NESTING + 2]; /* open structured statements of the current function */
     uint32_t depth;                      /* may exceed the array: deeper statements set too_deep and are not recorded */
@@ -37,6 +38,10 @@ void vy_draft_discard(vy_draft *draft);
 
 /* With stops_at_limit: whether nothing can be added to `count`, which is noted. */
 int vy_draft_is_full(vy_draft *draft, uint32_t count, uint32_t limit);
+/* Whether expressions have positions. */
+static inline int vy_draft_places_exprs(const vy_draft *draft) {
+    return draft->keep_positions && !draft->forgets_exprs;
+}
 /* Room for a program as large as that one. */
 void vy_draft_reserve(vy_draft *draft, const vyre_program *like);
 

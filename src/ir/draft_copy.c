@@ -91,7 +91,7 @@ uint32_t vy_draft_copy_exprs(vy_draft *draft, const vyre_program *from, uint32_t
     if (vy_draft_is_full(draft, at + count - 1, VY_LIMIT_EXPRESSIONS))
         return VY_NONE;
     if (!VY_RESERVE(&program->exprs, count) ||
-        (draft->keep_positions && !VY_RESERVE(&program->expr_positions, count))) {
+        (vy_draft_places_exprs(draft) && !VY_RESERVE(&program->expr_positions, count))) {
         draft->failed = 1;
         return VY_NONE;
     }
@@ -99,7 +99,7 @@ uint32_t vy_draft_copy_exprs(vy_draft *draft, const vyre_program *from, uint32_t
     for (uint32_t i = 0; i < count; i++)
         move_expr(&program->exprs.items[at + i], at - first, map_variable, map_memory);
     program->exprs.count += count;
-    if (draft->keep_positions)
+    if (vy_draft_places_exprs(draft))
         append_positions(program->expr_positions.items, &program->expr_positions.count,
                          from->expr_positions.count ? from->expr_positions.items + first : NULL, count);
     return at;

@@ -236,7 +236,7 @@ struct vyre_program {
     VY_VECTOR(vy_stmt) stmts;
     VY_VECTOR(vy_expr) exprs;
     VY_VECTOR(vy_arg) args;
-    /* Positions, parallel to stmts and exprs; either both complete or both empty. */
+    /* Positions, parallel to stmts and exprs, each complete or empty; of expressions only where there are those of statements. */
     VY_VECTOR(vy_position) stmt_positions;
     VY_VECTOR(vy_position) expr_positions;
     vy_source *source; /* may be NULL */

@@ -7,6 +7,7 @@
  *    by computing the conditions around it for every invocation; one that cannot be computed means nobody. Conditions are counted from the
  *    innermost block with a barrier in it: the validator makes sure that all come there together;
  *  - a barrier turns `written` into `seen`, which is what reads ask for;
+ *  - where every array is settled, walking a loop would find out nothing more;
  *  - when the walk takes too long, everything needs to be filled. */
 #include "base/status.h"
 #include "base/thread.h"
@@ -212,14 +213,21 @@ static void set_bit(proof *f, uint32_t memory, vy_wide element) {
                  UINT64_C(1) << (uint64_t)element % 64);
 }
 
-/* Whether nothing of an array is left to be written. */
-static int is_full(const proof *f, uint32_t memory) {
-    const uint64_t *bits = f->arrays[memory].written;
+/* Whether all bits of an array are set. */
+static int is_full(const proof *f, uint32_t memory, const uint64_t *bits) {
     uint32_t elements = f->p->memories.items[memory].elements;
     for (uint32_t i = 0; i < elements / 64; i++)
         if (bits[i] != UINT64_MAX)
             return 0;
     return bits[elements / 64] == (UINT64_C(1) << elements % 64) - 1;
+}
+
+/* Whether it is known of every array that it needs to be filled, or that whatever is read of it from here on is written. */
+static int is_settled(const proof *f) {
+    for (uint32_t m = f->p->buffer_count; m < f->p->memories.count; m++)
+        if (!f->needs[m] && (!f->arrays[m].seen || !is_full(f, m, f->arrays[m].seen)))
+            return 0;
+    return 1;
 }
 
 static void undo_to(changes *log, uint32_t mark) {
@@ -340,7 +348,7 @@ static void store_together(proof *f, const vy_stmt *s, index_lanes *lanes) {
 static void store(proof *f, const vy_stmt *s) {
     index_lanes lanes = {0};
     if (f->p->memories.items[s->memory].space == VY_SPACE_BUFFER || !f->arrays[s->memory].written ||
-        is_full(f, s->memory))
+        is_full(f, s->memory, f->arrays[s->memory].written))
         return;
     if (is_private(f, s->memory))
         store_private(f, s);
@@ -453,8 +461,10 @@ static void walk_block(proof *f, uint32_t first, uint32_t end) {
 static void walk_loop(proof *f, uint32_t index) {
     const vy_stmt *s = &f->p->stmts.items[index];
     uint32_t mark = f->privately.count, mark_together = f->together.count;
-    int trips = trips_to_walk(f, index);
     counter c;
+    if (is_settled(f))
+        return;
+    int trips = trips_to_walk(f, index);
     read_operands(f, index);
     if (trips >= 0 && count_trips(f, s, 0, &c)) {
         uint32_t times = f->times;

@@ -172,6 +172,7 @@ static void enter(planner *p, const set *s, const vy_fuse_group *group, uint32_t
         if (*of)
             continue;
         *of = number + 1;
+        plan->has_loads[m->stmt] |= !s->is_store;
         *(s->is_store ? &plan->element_of_stmt[m->stmt] : &plan->element_of_expr[m->expr]) = (uint8_t)element;
     }
 }
@@ -366,11 +367,19 @@ static void see_store(planner *p, uint32_t stmt, const vy_stmt *s) {
         add_member(p, s->memory, at, 1, (member){stmt, VY_NONE, 0});
 }
 
-static uint32_t see_exprs(planner *p, uint32_t stmt, uint32_t first, uint32_t end) {
-    for (uint32_t i = first; i < end; i++)
-        if (expr_at(p, i)->kind == VY_EXPR_LOAD)
-            see_load(p, stmt, i);
-    return end;
+/* Returns whether anything of it comes from memory. */
+static int see_exprs(planner *p, uint32_t stmt, uint32_t first, uint32_t end) {
+    int is_loaded = 0;
+    for (uint32_t i = first; i < end; i++) {
+        const vy_expr *e = expr_at(p, i);
+        if (e->kind == VY_EXPR_VARIABLE)
+            is_loaded |= p->loaded[e->a];
+        if (e->kind != VY_EXPR_LOAD)
+            continue;
+        is_loaded = 1;
+        see_load(p, stmt, i);
+    }
+    return is_loaded;
 }
 
 /* ---- statements ---- */
@@ -408,13 +417,22 @@ static void see_inside(planner *p, uint32_t index, uint32_t first_expr, uint32_t
             close_sets(p, stmts[i].memory, 2, NULL);
 }
 
-static uint32_t plan_block(planner *p, uint32_t first, uint32_t end, uint32_t expr);
-
 static uint32_t skip_exprs(const planner *p, uint32_t first, uint32_t end, uint32_t expr) {
     for (uint32_t i = first; i < end; i++)
         expr = vy_stmt_exprs_end(p->program, &p->program->stmts.items[i], expr);
     return expr;
 }
+
+/* A structured statement, whose trees are [first_expr, head), by those that stand around it. */
+static void see_whole(planner *p, uint32_t index, uint32_t first_expr, uint32_t head) {
+    effects what = effects_of(p, index);
+    if (what.leaves || what.orders)
+        close_sets(p, VY_NONE, 2, NULL);
+    else
+        see_inside(p, index, first_expr, skip_exprs(p, index + 1, p->program->stmts.items[index].end, head));
+}
+
+static uint32_t plan_block(planner *p, uint32_t first, uint32_t end, uint32_t expr);
 
 /* The blocks inside have sets of their own, so those around are put away meanwhile: `open` goes on behind them. */
 static uint32_t plan_inside(planner *p, uint32_t index, uint32_t expr) {
@@ -437,23 +455,20 @@ static uint32_t plan_inside(planner *p, uint32_t index, uint32_t expr) {
 
 static uint32_t plan_structured(planner *p, uint32_t index, uint32_t expr) {
     const vy_stmt *s = &p->program->stmts.items[index];
-    uint32_t head = vy_stmt_exprs_end(p->program, s, expr), end = skip_exprs(p, index + 1, s->end, head);
-    effects what = effects_of(p, index);
+    uint32_t head = vy_stmt_exprs_end(p->program, s, expr);
     if (s->kind == VY_STMT_FOR)
         p->loaded[s->variable] = (uint8_t)is_loaded(p, s->a);
-    if (what.leaves || what.orders)
-        close_sets(p, VY_NONE, 2, NULL);
-    else
-        see_inside(p, index, expr, end);
-    plan_inside(p, index, head);
-    return end;
+    if (p->count)
+        see_whole(p, index, expr, head);
+    return plan_inside(p, index, head);
 }
 
 static uint32_t plan_simple(planner *p, uint32_t index, uint32_t expr) {
     const vy_stmt *s = &p->program->stmts.items[index];
-    uint32_t end = see_exprs(p, index, expr, vy_stmt_exprs_end(p->program, s, expr));
+    uint32_t end = vy_stmt_exprs_end(p->program, s, expr);
+    int is_loaded = see_exprs(p, index, expr, end);
     if (s->kind == VY_STMT_LET || s->kind == VY_STMT_VAR || s->kind == VY_STMT_ASSIGN)
-        p->loaded[s->variable] |= (uint8_t)is_loaded(p, s->a);
+        p->loaded[s->variable] |= (uint8_t)is_loaded;
     if (s->kind == VY_STMT_LET) {
         p->definition[s->variable] = s->a;
         p->factor[s->variable] = (uint8_t)factor_of(p, s->a);
@@ -490,6 +505,7 @@ vyre_status vy_fuse_plan_make(vy_fuse_plan *plan, const vyre_program *program, c
     plan->at_stmt = array(plan, program->stmts.count, sizeof *plan->at_stmt);
     plan->element_of_expr = array(plan, program->exprs.count, 1);
     plan->element_of_stmt = array(plan, program->stmts.count, 1);
+    plan->has_loads = array(plan, program->stmts.count, 1);
     planner p = {.plan = plan,
                  .program = program,
                  .bytes = target->access_bytes,
@@ -499,7 +515,7 @@ vyre_status vy_fuse_plan_make(vy_fuse_plan *plan, const vyre_program *program, c
                  .loaded = array(plan, program->variables.count, 1),
                  .open = vy_allocate(OPEN * sizeof *p.open)};
     p.out_of_memory = !plan->of_expr || !plan->of_stmt || !plan->at_stmt || !plan->element_of_expr ||
-                      !plan->element_of_stmt || !p.definition || !p.factor || !p.loaded || !p.open;
+                      !plan->element_of_stmt || !plan->has_loads || !p.definition || !p.factor || !p.loaded || !p.open;
     if (!p.out_of_memory) {
         memset(p.definition, 0xff, program->variables.count * sizeof *p.definition);
         plan_block(&p, entry->first_stmt, entry->end_stmt, 0);

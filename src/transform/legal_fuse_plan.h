@@ -34,6 +34,7 @@ typedef struct vy_fuse_plan {
     uint32_t *of_stmt; /* by store: likewise */
     uint32_t *at_stmt; /* by statement: the first group of loads made before it */
     uint8_t *element_of_expr, *element_of_stmt;
+    uint8_t *has_loads; /* by statement: loads of it are in groups */
     vy_arena arena;
 } vy_fuse_plan;
 

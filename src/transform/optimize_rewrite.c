@@ -522,7 +522,8 @@ static void find_touched(vy_rewrite *rw) {
         end = vy_stmt_exprs_end(p, s, first);
         rw->may_bind = s->kind != VY_STMT_WHILE;
         next = i + 1;
-        int is_touched = touches_stmt(rw, i, &next), by_trees = !is_touched && !keeps_exprs(rw, first, end);
+        int is_touched = touches_stmt(rw, i, &next);
+        int by_trees = !is_touched && !rw->hooks->touches_trees && !keeps_exprs(rw, first, end);
         end = next == i + 1 ? end : 0;
         if (!is_touched && !by_trees)
             continue;
@@ -647,6 +648,7 @@ static vyre_status start_draft(vy_rewrite *rw, vyre_error *error) {
     rw->changes = made->level != p->level;
     made->numerics = p->numerics;
     rw->draft.keep_positions = p->stmt_positions.count != 0;
+    rw->draft.forgets_exprs = p->expr_positions.count == 0;
     rw->draft.stops_at_limit = 1;
     rw->draft.is_step = 1;
     return VYRE_OK;

@@ -33,10 +33,11 @@ typedef struct vy_rewriter {
     uint8_t keeps_blocks;
     /* Whether the stmt hook has something to say of a statement; for hooks that may not look. NULL: of all. */
     int (*touches)(const vy_rewrite *rewrite, uint32_t stmt);
-    uint8_t tree_kinds;   /* the kinds of expressions that the tree hook may replace (1 << vy_expr_kind); 0: all */
-    uint8_t node_kinds;   /* the same of the node hook */
-    uint8_t trees_follow; /* the tree hook has nothing to say unless the stmt hook has written something */
-    uint64_t node_ops;    /* of ops those that it may replace (1 << vyre_op); 0: all */
+    uint8_t touches_trees; /* or the tree hook of a tree of it */
+    uint8_t tree_kinds;    /* the kinds of expressions that the tree hook may replace (1 << vy_expr_kind); 0: all */
+    uint8_t node_kinds;    /* the same of the node hook */
+    uint8_t trees_follow;  /* the tree hook has nothing to say unless the stmt hook has written something */
+    uint64_t node_ops;     /* of ops those that it may replace (1 << vyre_op); 0: all */
     /* The hooks may be asked whether they would change anything before anything is written, and again when it is: they count a change before they write, or write with
      * vy_rewrite_let and vy_rewrite_block alone, which count one then, and keep nothing that the second time could see. While they are asked
      * the expressions of the source are the pool, a node is an expression of the source, and whoever makes one gets VY_NONE. */

@@ -8,6 +8,9 @@
 #include "transform/optimize.h"
 #include "transform/write_out_trees.h"
 
+/* What is written out has a name for so many nodes of the plan, about, and so long. */
+enum { NODES_A_NAME = 16, NAME_LENGTH = 4 };
+
 static uint32_t tree(const vy_writer *w, uint32_t expr) {
     return expr == VY_NONE ? VY_NONE : w->at[expr];
 }
@@ -210,7 +213,7 @@ static void write_stmt(vy_writer *w, uint32_t index) {
         return;
     }
     w->draft.position = vy_stmt_position(w->p, index);
-    if (w->holds)
+    if (w->holds && w->plan.loads[index])
         vy_writer_loads(w, index);
     if (!vy_writer_trees(w, index))
         return;
@@ -326,18 +329,13 @@ static vyre_status start(vy_writer *w, vyre_error *error) {
     made->level = p->level;
     made->numerics = p->numerics;
     w->draft.keep_positions = p->stmt_positions.count != 0;
+    w->draft.forgets_exprs = 1; /* the program is legal */
     w->draft.stops_at_limit = 1;
     w->draft.is_step = 1;
     vy_draft_copy_names(&w->draft, p);
-    w->draft.failed |= !VY_RESERVE(&made->exprs, w->plan.nodes) || !VY_RESERVE(&made->stmts, w->plan.nodes / 4);
+    w->draft.failed |= !VY_RESERVE(&made->exprs, w->plan.nodes) || !VY_RESERVE(&made->stmts, w->plan.nodes / 4) ||
+                       !vy_names_reserve_more(&made->names, w->plan.nodes / NODES_A_NAME, NAME_LENGTH);
     return VYRE_OK;
-}
-
-/* Nobody asks where an expression of a legal program came from. */
-static void forget_positions(vyre_program *made) {
-    uint32_t missing = made->exprs.count - made->expr_positions.count;
-    memset(made->expr_positions.items + made->expr_positions.count, 0, missing * sizeof *made->expr_positions.items);
-    made->expr_positions.count = made->exprs.count;
 }
 
 static vyre_status write_program(vy_writer *w, vyre_program **out, vyre_error *error) {
@@ -345,17 +343,10 @@ static vyre_status write_program(vy_writer *w, vyre_program **out, vyre_error *e
     vyre_status status = start(w, error);
     if (status != VYRE_OK)
         return status;
-    vyre_program *made = w->draft.program;
     declare(w);
     declare_elements(w);
     write_block(w, entry->first_stmt, entry->end_stmt);
     vy_draft_end_function(&w->draft);
-    if (w->draft.keep_positions && !w->draft.failed) {
-        if (VY_RESERVE(&made->expr_positions, made->exprs.count))
-            forget_positions(made);
-        else
-            w->draft.failed = 1;
-    }
     status = vy_draft_finish(&w->draft, w->p->source, NULL, out, error);
     vy_draft_discard(&w->draft);
     return status;

@@ -398,10 +398,20 @@ static void place_values(planner *r, uint32_t loop) {
     }
 }
 
+static int has_loads(const planner *r, uint32_t stmt) {
+    const vy_expr *exprs = r->p->exprs.items;
+    for (uint32_t i = r->plan->first_expr[stmt]; i < r->plan->first_expr[stmt + 1]; i++)
+        if (exprs[i].kind == VY_EXPR_LOAD && r->plan->array[exprs[i].a] == VY_ARRAY_STAYS)
+            return 1;
+    return 0;
+}
+
 static void plan_rows(planner *r) {
     const vyre_program *p = r->p;
-    for (uint32_t i = 0; i < p->stmts.count; i++)
+    for (uint32_t i = 0; i < p->stmts.count; i++) {
         r->plan->exprs[i] = r->plan->first_expr[i + 1] - r->plan->first_expr[i];
+        r->plan->loads[i] = (uint8_t)has_loads(r, i);
+    }
     for (uint32_t i = 0, row = 0; i < p->stmts.count; i++) {
         r->plan->holds[i] = r->plan->becomes[i] == VY_WRITE_TRIPS && is_row(r, i);
         if (!r->plan->holds[i] || i < row)
@@ -462,6 +472,7 @@ static int go_on(planner *r, vy_write_out_plan *plan) {
     ARRAY(r->alias_of, variables);
     ARRAY(plan->there, variables);
     ARRAY(plan->exprs, r->p->stmts.count);
+    ARRAY(plan->loads, r->p->stmts.count);
     ARRAY(r->is_static, variables);
     ARRAY(r->is_literal, r->p->exprs.count);
     ARRAY(r->is_first, r->p->stmts.count);

@@ -46,7 +46,8 @@ static int check_header(vy_check *check) {
     if (p->kind == VYRE_PROGRAM_ENTRY && p->functions.count == 0)
         return VY_BROKEN(check, V003, "the program has no entry");
     if (p->stmt_positions.count != 0 || p->expr_positions.count != 0)
-        if (p->stmt_positions.count != p->stmts.count || p->expr_positions.count != p->exprs.count)
+        if (p->stmt_positions.count != p->stmts.count ||
+            (p->expr_positions.count != 0 && p->expr_positions.count != p->exprs.count))
             return VY_BROKEN(check, V003, "positions are given for %u of %u statements and %u of %u expressions",
                              p->stmt_positions.count, p->stmts.count, p->expr_positions.count, p->exprs.count);
     return 1;
