@@ -13,16 +13,29 @@ static const char pairs[] = "00010203040506070809"
                             "80818283848586878889"
                             "90919293949596979899";
 
-/* Two digits at a time. Recursion is bounded by the twenty that there are at most. */
-char *vy_put_decimal(char *at, uint64_t number) {
-    if (number < 10) {
-        *at = (char)('0' + number);
-        return at + 1;
-    }
-    if (number >= 100)
-        at = vy_put_decimal(at, number / 100);
-    memcpy(at, pairs + 2 * (number % 100), 2);
+static char *put_pair(char *at, unsigned number) {
+    memcpy(at, pairs + 2 * number, 2);
     return at + 2;
+}
+
+/* One below a hundred, without zeros before it. */
+static char *put_first(char *at, unsigned number) {
+    if (number >= 10)
+        return put_pair(at, number);
+    *at = (char)('0' + number);
+    return at + 1;
+}
+
+/* Two digits at a time: most numbers have four at most. Recursion is bounded by the twenty that there are. */
+char *vy_put_decimal(char *at, uint64_t number) {
+    unsigned last = (unsigned)(number % 10000);
+    if (number >= 10000)
+        at = put_pair(vy_put_decimal(at, number / 10000), last / 100);
+    else if (number >= 100)
+        at = put_first(at, last / 100);
+    else
+        return put_first(at, last);
+    return put_pair(at, last % 100);
 }
 
 static char *put_hex(char *at, uint64_t number, unsigned digits, const char *letters) {

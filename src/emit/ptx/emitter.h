@@ -120,6 +120,7 @@ typedef struct vy_ptx {
     int has_reports, has_polls, has_grid_barriers; /* of the program */
     int has_differences;                           /* the same: of 64 bits, or what may become one */
     int has_signs;                                 /* of min, max and abs of floats there are two, or more */
+    int has_extremes;                              /* min or max of integers */
     int has_floors;                                /* something may be the larger of a float and 0 */
     int has_orders;                                /* f32 are compared with what need not be above 0 */
     int meets;                                     /* its invocations meet: barriers, shuffles */

@@ -8,6 +8,11 @@ static int is_difference(const vy_expr *x) {
            (x->op == VYRE_OP_SUB || x->op == VYRE_OP_NEG || x->op == VYRE_OP_MUL);
 }
 
+/* The smaller or larger of two integers, which is what opposites are found out for. */
+static int is_extreme(vyre_op op, vyre_type type) {
+    return (op == VYRE_OP_MIN || op == VYRE_OP_MAX) && (type == VYRE_TYPE_I32 || type == VYRE_TYPE_U32);
+}
+
 static int is_real(uint8_t type) {
     return type == VYRE_TYPE_F32 || type == VYRE_TYPE_F64;
 }
@@ -48,11 +53,20 @@ static int is_order(const vyre_program *p, const vy_expr *x) {
     return 1;
 }
 
+/* The ops that any of these is: most of a large program is none. */
+static const uint8_t looked_at[VYRE_OP_COUNT] = {
+    [VYRE_OP_SUB] = 1, [VYRE_OP_NEG] = 1, [VYRE_OP_MUL] = 1, [VYRE_OP_MIN] = 1, [VYRE_OP_MAX] = 1,    [VYRE_OP_ABS] = 1,
+    [VYRE_OP_LT] = 1,  [VYRE_OP_LE] = 1,  [VYRE_OP_GT] = 1,  [VYRE_OP_GE] = 1,  [VYRE_OP_SELECT] = 1,
+};
+
 void vy_ptx_look_for_mistakes(vy_ptx *e) {
     unsigned signs = 0;
     for (uint32_t i = 0; i < e->program->exprs.count; i++) {
         const vy_expr *x = &e->program->exprs.items[i];
+        if (x->kind != VY_EXPR_OP || !looked_at[x->op])
+            continue;
         e->has_differences |= is_difference(x);
+        e->has_extremes |= is_extreme((vyre_op)x->op, (vyre_type)x->type);
         e->has_orders |= is_order(e->program, x);
         e->has_floors |= is_floor(e->program, x);
         signs |= sign_of(x);
@@ -172,8 +186,8 @@ static vy_ptx_value sum(vy_ptx *e, vyre_op op, vy_ptx_value a, vy_ptx_value b) {
 }
 
 int vy_ptx_instead(vy_ptx *e, vyre_op op, vyre_type operand, const vy_ptx_value *args, vy_ptx_value *out) {
-    int is_extreme = op == VYRE_OP_MIN || op == VYRE_OP_MAX;
-    if (is_extreme && (operand == VYRE_TYPE_I32 || operand == VYRE_TYPE_U32))
+    int is_one_of_two = op == VYRE_OP_MIN || op == VYRE_OP_MAX;
+    if (is_extreme(op, operand))
         *out = extreme(e, op, operand, args[0], args[1]);
     else if (op == VYRE_OP_ABS && operand == VYRE_TYPE_F32 && e->has_orders)
         *out = without_sign(e, args[0]);
@@ -186,7 +200,7 @@ int vy_ptx_instead(vy_ptx *e, vyre_op op, vyre_type operand, const vy_ptx_value 
         *out = not_below(e, args[0], args[1]);
     else if (op == VYRE_OP_MAX && operand == VYRE_TYPE_F32 && is_negative_zero(args[0]))
         *out = not_below(e, args[1], args[0]);
-    else if (is_extreme && vy_ptx_is_float(operand) && (e->has_signs || e->has_floors))
+    else if (is_one_of_two && vy_ptx_is_float(operand) && (e->has_signs || e->has_floors))
         *out = bound(e, op, operand, args[0], args[1]);
     else
         return 0;

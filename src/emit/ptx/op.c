@@ -340,7 +340,7 @@ static vy_ptx_value make(vy_ptx *e, const vy_expr *x, vyre_type operand, const v
 
 vy_ptx_value vy_ptx_op(vy_ptx *e, const vy_expr *x, vyre_type operand, const vy_ptx_value *args) {
     vy_ptx_value out = make(e, x, operand, args);
-    out.is_opposite = !out.is_literal && vy_ptx_may_be_opposite(x, operand, args);
+    out.is_opposite = e->has_extremes && !out.is_literal && vy_ptx_may_be_opposite(x, operand, args);
     out.is_given = vy_ptx_keeps_given(x, operand) && (args[0].is_given || args[1].is_given || args[2].is_given);
     int may_be_part = args[0].part && !out.is_literal && !vy_ptx_is_float(operand) && vyre_type_bits(operand) == 32;
     return may_be_part ? vy_ptx_combined(e, x, args, out) : out;

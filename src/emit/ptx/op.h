@@ -27,7 +27,7 @@ vy_ptx_value vy_ptx_masked(vy_ptx *e, vyre_type type, vy_ptx_value a, uint64_t m
 vy_ptx_value vy_ptx_selection(vy_ptx *e, vyre_type type, const vy_ptx_value *args);
 /* Writes an op otherwise than the table says, for the sake of the driver's compiler; 0 if the table is right. */
 int vy_ptx_instead(vy_ptx *e, vyre_op op, vyre_type operand, const vy_ptx_value *args, vy_ptx_value *out);
-/* Whether what an op gives is_opposite. */
+/* Whether what an op gives is_opposite, which is asked where there are extremes. */
 int vy_ptx_may_be_opposite(const vy_expr *x, vyre_type operand, const vy_ptx_value *args);
 /* Whether an op of what is_given gives such a value. */
 int vy_ptx_keeps_given(const vy_expr *x, vyre_type operand);
