@@ -78,18 +78,22 @@ void vy_ptx_look_for_mistakes(vy_ptx *e) {
 
 /* ---- what is written instead ---- */
 
+/* With a zero that ptxas does not know for one. */
+static vy_ptx_value hidden(vy_ptx *e, vyre_type type, vy_ptx_value v) {
+    if (v.is_literal)
+        v.type = (uint8_t)vy_ptx_integer_of(type);
+    return vy_ptx_two(e, "or", vy_ptx_bits(type), type, v, vy_ptx_cast(e, vy_ptx_integer_of(type), vy_ptx_zero(e)));
+}
+
 /* The smaller of the smaller of a and -b, and c, is one instruction on sm_90 and sm_100, and ptxas 13.0 forgets the minus sign if it stands in the second place (docs/ptx.md):
- * so it stands in the first, or a comparison chooses. */
+ * so it stands in the first, or, if both may have one, the second is hidden. (A comparison that chooses would be taken for the smaller of two again, of u32.) */
 static vy_ptx_value extreme(vy_ptx *e, vyre_op op, vyre_type type, vy_ptx_value a, vy_ptx_value b) {
     const char *name = op == VYRE_OP_MIN ? "min" : "max";
     int may_a = a.is_opposite || a.is_variable, may_b = b.is_opposite || b.is_variable;
-    if (!may_b)
-        return vy_ptx_two(e, name, vy_ptx_type(type), type, a, b);
-    if (!may_a)
-        return vy_ptx_two(e, name, vy_ptx_type(type), type, b, a);
-    vy_ptx_value p = vy_ptx_new(e, VYRE_TYPE_BOOL);
-    VY_PTX_INSTRUCT(e, op == VYRE_OP_MIN ? "setp.lt" : "setp.gt", vy_ptx_type(type), p, a, b);
-    return vy_ptx_choose(e, type, (const vy_ptx_value[]){p, a, b});
+    if (may_a && may_b)
+        return vy_ptx_two(e, name, vy_ptx_type(type), type, a, hidden(e, type, b));
+    return may_b ? vy_ptx_two(e, name, vy_ptx_type(type), type, b, a)
+                 : vy_ptx_two(e, name, vy_ptx_type(type), type, a, b);
 }
 
 /* The larger of x and -0: x, unless it has a sign or is no number. Of that, and the smaller of it and 1, ptxas makes a sum that saturates, and -0 becomes 0. */
@@ -135,13 +139,6 @@ static int may_saturate(vy_ptx_value a, vy_ptx_value b) {
 /* Whether ptxas does right whatever becomes of the smaller or larger of two: it has one number that we know, or nothing that is thought about with it. */
 static int is_harmless(const vy_ptx *e, vyre_op op, vy_ptx_value a, vy_ptx_value b) {
     return (!e->has_signs || is_number(a) || is_number(b)) && !(op == VYRE_OP_MIN && may_saturate(a, b));
-}
-
-/* With a zero that ptxas does not know for one. */
-static vy_ptx_value hidden(vy_ptx *e, vyre_type type, vy_ptx_value v) {
-    if (v.is_literal)
-        v.type = (uint8_t)vy_ptx_integer_of(type);
-    return vy_ptx_two(e, "or", vy_ptx_bits(type), type, v, vy_ptx_cast(e, vy_ptx_integer_of(type), vy_ptx_zero(e)));
 }
 
 /* Of the smaller, the larger and abs, one behind the other, ptxas makes what is right for numbers alone, and for -0 not always (docs/ptx.md). A zero that it does not know for one stands between them. */
