@@ -73,7 +73,8 @@ static uint32_t put_load(vy_writer *w, const vy_expr *e, uint32_t start) {
         return put_element(w, e, start);
     if (loaded) {
         vy_writer_take_back(w, start);
-        return push(w, (vy_expr){.kind = VY_EXPR_VARIABLE, .type = e->type, .a = loaded, .b = VY_NONE, .c = VY_NONE});
+        return push(w,
+                    (vy_expr){.kind = VY_EXPR_VARIABLE, .type = e->type, .a = loaded - 1, .b = VY_NONE, .c = VY_NONE});
     }
     made.a = w->memories[e->a];
     made.b = w->at[e->b];
@@ -222,7 +223,7 @@ void vy_writer_loads(vy_writer *w, uint32_t stmt) {
             continue;
         w->loaded[i] = 0;
         put_range(w, first_of(p, i), i + 1);
-        w->loaded[i] = vy_draft_let(&w->draft, vy_writer_name(w), (vyre_type)e->type, w->at[i]);
+        w->loaded[i] = 1 + vy_draft_let(&w->draft, vy_writer_name(w), (vyre_type)e->type, w->at[i]);
     }
 }
 

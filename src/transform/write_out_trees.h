@@ -24,8 +24,7 @@ typedef struct vy_writer {
     uint32_t *memories; /* by memory, of the draft */
     /* By expression: where it was written, and where its tree starts there. */
     uint32_t *at, *start;
-    uint32_t
-        *loaded; /* by expression: the variable of the draft that holds what it loads; 0: none, as that is no `let` */
+    uint32_t *loaded; /* by expression: 1 + the variable of the draft that holds what it loads; 0: none */
     vy_arena arena;
     uint32_t made;     /* names */
     uint32_t moved;    /* blocks that stand in another than they did */

@@ -247,6 +247,18 @@ static void a_program_without_arrays_stays_as_it_is(void **state) {
     vyre_program_release(program);
 }
 
+/* Also the one whose name is the first variable of all. */
+static void every_load_is_written_once(void **state) {
+    (void)state;
+    vyre_program *program = vy_test_parse("program p {\n  level legal\n  buffer x : u32 read count 8\n  workgroup 1\n"
+                                          "  grid 1\n  array v : u32 [8] private\n"
+                                          "  for t in 0u32 .. 2 { v![x![t] & 7] = 3 }\n}\n");
+    vyre_program *made = written(program);
+    assert_int_equal(counts_of(made).loads, 2);
+    vyre_program_release(made);
+    vyre_program_release(program);
+}
+
 static void the_size_is_that_of_all_trips(void **state) {
     uint64_t small, large;
     (void)state;
@@ -568,6 +580,7 @@ int main(void) {
         cmocka_unit_test(what_would_be_too_large_stays),
         cmocka_unit_test(loops_in_loops_are_not_too_large_together),
         cmocka_unit_test(a_program_without_arrays_stays_as_it_is),
+        cmocka_unit_test(every_load_is_written_once),
         cmocka_unit_test(the_size_is_that_of_all_trips),
         cmocka_unit_test(random_texts_keep_their_bits),
         cmocka_unit_test(legal_programs_keep_their_bits),
