@@ -3,9 +3,11 @@
 
 /* ---- what a program has ---- */
 
+/* Of 64 bits, or what may become one: ~x + 1. */
 static int is_difference(const vy_expr *x) {
     return x->kind == VY_EXPR_OP && (x->type == VYRE_TYPE_I64 || x->type == VYRE_TYPE_U64) &&
-           (x->op == VYRE_OP_SUB || x->op == VYRE_OP_NEG || x->op == VYRE_OP_MUL);
+           (x->op == VYRE_OP_SUB || x->op == VYRE_OP_NEG || x->op == VYRE_OP_MUL || x->op == VYRE_OP_NOT ||
+            x->op == VYRE_OP_XOR);
 }
 
 /* The smaller or larger of two integers, which is what opposites are found out for. */
@@ -55,8 +57,9 @@ static int is_order(const vyre_program *p, const vy_expr *x) {
 
 /* The ops that any of these is: most of a large program is none. */
 static const uint8_t looked_at[VYRE_OP_COUNT] = {
-    [VYRE_OP_SUB] = 1, [VYRE_OP_NEG] = 1, [VYRE_OP_MUL] = 1, [VYRE_OP_MIN] = 1, [VYRE_OP_MAX] = 1,    [VYRE_OP_ABS] = 1,
-    [VYRE_OP_LT] = 1,  [VYRE_OP_LE] = 1,  [VYRE_OP_GT] = 1,  [VYRE_OP_GE] = 1,  [VYRE_OP_SELECT] = 1,
+    [VYRE_OP_NOT] = 1, [VYRE_OP_XOR] = 1, [VYRE_OP_SUB] = 1,    [VYRE_OP_NEG] = 1, [VYRE_OP_MUL] = 1,
+    [VYRE_OP_MIN] = 1, [VYRE_OP_MAX] = 1, [VYRE_OP_ABS] = 1,    [VYRE_OP_LT] = 1,  [VYRE_OP_LE] = 1,
+    [VYRE_OP_GT] = 1,  [VYRE_OP_GE] = 1,  [VYRE_OP_SELECT] = 1,
 };
 
 void vy_ptx_look_for_mistakes(vy_ptx *e) {
