@@ -223,13 +223,18 @@ uint32_t vy_draft_expr(vy_draft *draft, const vy_expr *from) {
     return program->exprs.count - 1;
 }
 
+vy_expr vy_literal_expr(vyre_type type, uint64_t bits) {
+    return (vy_expr){.kind = VY_EXPR_LITERAL,
+                     .type = (uint8_t)type,
+                     .a = VY_NONE,
+                     .b = VY_NONE,
+                     .c = VY_NONE,
+                     .bits = vy_value_clean(type, bits)};
+}
+
 uint32_t vy_draft_literal(vy_draft *draft, vyre_type type, uint64_t bits) {
-    return vy_draft_expr(draft, &(vy_expr){.kind = VY_EXPR_LITERAL,
-                                           .type = (uint8_t)type,
-                                           .a = VY_NONE,
-                                           .b = VY_NONE,
-                                           .c = VY_NONE,
-                                           .bits = vy_value_clean(type, bits)});
+    vy_expr literal = vy_literal_expr(type, bits);
+    return vy_draft_expr(draft, &literal);
 }
 
 uint32_t vy_draft_variable(vy_draft *draft, uint32_t variable) {

@@ -70,6 +70,8 @@ uint32_t vy_draft_array(vy_draft *draft, vy_name name, vy_space space, vyre_type
 
 /* Expressions. vy_draft_expr is the general form; the rest are shorthands. Literals are cleaned (NaN, excess bits). */
 uint32_t vy_draft_expr(vy_draft *draft, const vy_expr *expr);
+/* A literal, its bits made proper: for what is written into expressions that are there already. */
+vy_expr vy_literal_expr(vyre_type type, uint64_t bits);
 uint32_t vy_draft_literal(vy_draft *draft, vyre_type type, uint64_t bits);
 uint32_t vy_draft_variable(vy_draft *draft, uint32_t variable);
 uint32_t vy_draft_load(vy_draft *draft, uint32_t memory, uint32_t index);

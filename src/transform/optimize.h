@@ -20,6 +20,9 @@ enum {
     VY_CHANGES_ACQUIRE = 8 /* the same, if its order acquires */
 };
 
+/* What unrolling folds itself, as the pass `fold` behind it would: nothing, what it writes, or all, also where it unrolls nothing. */
+typedef enum vy_unroll_folds { VY_FOLDS_NOTHING, VY_FOLDS_UNROLLED, VY_FOLDS_ALL } vy_unroll_folds;
+
 /* How far loops are unrolled: not what holds, but what pays. Cost is the statements and expressions that a loop becomes. */
 typedef struct vy_unroll_limits {
     uint32_t trips, cost; /* of a `for` */
@@ -28,6 +31,7 @@ typedef struct vy_unroll_limits {
     uint32_t counter_trips,
         counter_cost; /* of a `while` whose condition hangs on one variable that goes from literal to literal */
     uint32_t room;    /* the program may become so large */
+    vy_unroll_folds folds;
 } vy_unroll_limits;
 
 typedef struct vy_rules {

@@ -316,7 +316,7 @@ static int keeps_trees(vy_rewrite *rw, uint32_t stmt, uint32_t *first, uint32_t 
     *first = vy_stmt_exprs_first(rw->from, s);
     *end = vy_stmt_exprs_end(rw->from, s, *first);
     if (!rw->hooks->tree && !rw->hooks->node)
-        return 1;
+        return !rw->hooks->row;
     const vy_touched *touched = rw->hooks->keeps_blocks ? next_touched(rw, stmt) : NULL;
     if (rw->hooks->keeps_blocks && (!touched || touched->stmt != stmt || touched->by_trees))
         return !touched || touched->stmt != stmt;
@@ -347,6 +347,48 @@ static void copy_trees(vy_rewrite *rw, const vy_stmt *s, uint32_t first, uint32_
     for (uint32_t i = 0; i < s->arg_count; i++)
         rw->args.items[rw->args.count++] =
             args[i].is_memory ? (vy_arg){1, rw->memories[args[i].index]} : (vy_arg){0, args[i].index + by};
+}
+
+int vy_rewrite_start_row(vy_rewrite *rw, uint32_t count) {
+    vyre_program *made = rw->draft.program;
+    rw->row.count = 0;
+    if (rw->draft.failed || vy_draft_is_full(&rw->draft, made->exprs.count + count - 1, VY_LIMIT_EXPRESSIONS))
+        return 0;
+    rw->draft.failed = !VY_RESERVE(&rw->row, count) || !VY_RESERVE(&made->exprs, count) ||
+                       (vy_draft_places_exprs(&rw->draft) && !VY_RESERVE(&made->expr_positions, count));
+    return !rw->draft.failed;
+}
+
+uint32_t vy_rewrite_copy_row(vy_rewrite *rw, uint32_t first, uint32_t end) {
+    if (!vy_rewrite_start_row(rw, end - first))
+        return VY_NONE;
+    uint32_t at = vy_draft_copy_exprs(&rw->draft, rw->from, first, end, rw->variables, rw->memories);
+    for (uint32_t i = 0; i < end - first; i++)
+        rw->row.items[i] = at + i;
+    return at;
+}
+
+static uint32_t root_in_row(const vy_rewrite *rw, uint32_t first, uint32_t root) {
+    return root == VY_NONE ? VY_NONE : rw->row.items[root - first];
+}
+
+/* The trees [first, end), written by the pass. */
+static void write_row(vy_rewrite *rw, const vy_stmt *s, uint32_t first, uint32_t end, vy_stmt *copy) {
+    rw->args.count = 0;
+    if (end > first)
+        rw->hooks->row(rw, first, end);
+    if (rw->draft.failed || !VY_RESERVE(&rw->args, s->arg_count)) {
+        rw->draft.failed = 1;
+        return;
+    }
+    copy->a = root_in_row(rw, first, s->a);
+    copy->b = root_in_row(rw, first, s->b);
+    copy->c = root_in_row(rw, first, s->c);
+    for (uint32_t i = 0; i < s->arg_count; i++) {
+        vy_arg arg = rw->from->args.items[s->args + i];
+        arg.index = arg.is_memory ? rw->memories[arg.index] : root_in_row(rw, first, arg.index);
+        rw->args.items[rw->args.count++] = arg;
+    }
 }
 
 /* Reads all trees, then writes them: what reading put before the statement stands before all of them. */
@@ -381,6 +423,8 @@ static void copy_head(vy_rewrite *rw, uint32_t index) {
     rw->may_bind = s->kind != VY_STMT_WHILE;
     if (keeps_trees(rw, index, &first, &end))
         copy_trees(rw, s, first, end, &copy);
+    else if (rw->hooks->row)
+        write_row(rw, s, first, end, &copy);
     else
         copy_operands(rw, s, &copy);
     copy.memory = s->memory == VY_NONE ? VY_NONE : rw->memories[s->memory];
@@ -485,7 +529,7 @@ static void look_at_block(vy_rewrite *rw, uint32_t first, uint32_t end) {
         rw->may_bind = s->kind != VY_STMT_WHILE;
         if (rw->changes || (rw->hooks->stmt && rw->hooks->stmt(rw, i)))
             continue;
-        if ((rw->hooks->tree && !rw->hooks->trees_follow) || rw->hooks->node) {
+        if (rw->hooks->tree || rw->hooks->node) {
             uint32_t first = vy_stmt_exprs_first(rw->from, s), end = vy_stmt_exprs_end(rw->from, s, first);
             rw->changes += !keeps_exprs(rw, first, end);
         }
@@ -706,6 +750,7 @@ vyre_status vy_rewrite_run(const vyre_program *from, const vy_rewriter *hooks, v
     vy_release(rw.names, vy_array_size(from->names.size + 1u, sizeof *rw.names));
     VY_VECTOR_FREE(&rw.pool);
     VY_VECTOR_FREE(&rw.args);
+    VY_VECTOR_FREE(&rw.row);
     VY_VECTOR_FREE(&rw.touched);
     VY_VECTOR_FREE(&rw.visible);
     VY_VECTOR_FREE(&rw.suffixes);

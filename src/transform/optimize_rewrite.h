@@ -36,8 +36,10 @@ typedef struct vy_rewriter {
     uint8_t touches_trees; /* or the tree hook of a tree of it */
     uint8_t tree_kinds;    /* the kinds of expressions that the tree hook may replace (1 << vy_expr_kind); 0: all */
     uint8_t node_kinds;    /* the same of the node hook */
-    uint8_t trees_follow;  /* the tree hook has nothing to say unless the stmt hook has written something */
     uint64_t node_ops;     /* of ops those that it may replace (1 << vyre_op); 0: all */
+    /* Writes the expressions [first, end) of the source, the trees of a statement, itself: vy_rewrite_start_row, or vy_rewrite_copy_row and what takes their places. Nothing of that
+     * statement is read through the pool then, and the other two are asked while looking alone. NULL: by the pool. */
+    void (*row)(vy_rewrite *rewrite, uint32_t first, uint32_t end);
     /* The hooks may be asked whether they would change anything before anything is written, and again when it is: they count a change before they write, or write with
      * vy_rewrite_let and vy_rewrite_block alone, which count one then, and keep nothing that the second time could see. While they are asked
      * the expressions of the source are the pool, a node is an expression of the source, and whoever makes one gets VY_NONE. */
@@ -67,6 +69,7 @@ struct vy_rewrite {
     vy_name *names;                 /* from names of `from` to those of the draft; 0: not there yet */
     const uint8_t *drop_memories;   /* by memory of from: arrays to leave out; NULL: none */
     VY_VECTOR(vy_pool_node) pool;
+    VY_VECTOR(uint32_t) row; /* by expression of the statement that a row is written of: where it is in the draft */
     VY_VECTOR(vy_arg) args;
     VY_VECTOR(uint8_t) visible;    /* by name of the draft */
     VY_VECTOR(uint32_t) suffixes;  /* by name of the draft: the last one tried */
@@ -98,6 +101,10 @@ uint32_t vy_rewrite_let(vy_rewrite *rewrite, uint32_t node);
 vy_name vy_rewrite_new_name(vy_rewrite *rewrite);
 /* The name for what takes the place of a variable of the source, declared here. The pass sets rewrite->variables[variable]. */
 vy_name vy_rewrite_declare(vy_rewrite *rewrite, uint32_t variable);
+/* For the row hook: makes room for `count` expressions in the draft and in rewrite->row, where the hook notes where each went. 0 if that failed. */
+int vy_rewrite_start_row(vy_rewrite *rewrite, uint32_t count);
+/* The same, and appends the expressions as they are. Returns where the first is, VY_NONE if that failed. */
+uint32_t vy_rewrite_copy_row(vy_rewrite *rewrite, uint32_t first, uint32_t end);
 /* Appends a node to the draft, for a statement that follows directly. */
 uint32_t vy_rewrite_write(vy_rewrite *rewrite, uint32_t node);
 

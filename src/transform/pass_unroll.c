@@ -4,19 +4,21 @@
  * Only innermost loops, and only those that no break or continue leaves; a loop around becomes innermost by that and is looked at in the next round,
  * with the size it then has. By the far rules, a `while` that counts is also unrolled around loops that cannot be counted yet, which they may be by then, and a `for` over private arrays
  * around loops that touch none. The cost of a loop is the statements
- * and expressions it becomes; one trip is always unrolled. A body may end in a return: then there is one trip, and nothing behind it. */
+ * and expressions it becomes; one trip is always unrolled. Where the rules say so, what is written is folded at once (optimize_fold.h). A body may end in a return: then there is one trip, and nothing behind it. */
 #include "base/status.h"
 #include "ir/validate/check.h"
 #include "transform/optimize.h"
-#include "transform/optimize_rewrite.h"
+#include "transform/optimize_fold.h"
 
 enum { TRIPS = VY_TRIPS, EFFORT = 64 };
+
+/* Why a variable is a literal: it counts a loop that is being unrolled, or it is a `let` of a literal or of such a variable. */
+enum { COUNTS = 1, IS_LET };
 
 typedef struct unrolling {
     const vy_rules *rules;
     uint32_t *first_expr; /* by statement; of the end of the program, too */
-    uint64_t *bits;       /* by variable */
-    uint8_t *is_literal;  /* by variable: it is `bits` here */
+    vy_literals literals; /* is_known: COUNTS or IS_LET */
     size_t size;
     uint64_t room; /* left */
 } unrolling;
@@ -228,14 +230,26 @@ static int pays(const unrolling *u, const vyre_program *p, uint32_t loop, unsign
     return trips <= most && *size <= cost && *size <= u->room;
 }
 
+/* Makes room for what a loop becomes, at once: to make it trip by trip copies what is there again and again. */
+static void reserve(vy_rewrite *rw, uint32_t loop, unsigned trips) {
+    const unrolling *u = rw->user;
+    vyre_program *made = rw->draft.program;
+    uint32_t end = rw->from->stmts.items[loop].end;
+    uint32_t stmts = trips * (end - loop - 1), exprs = trips * (u->first_expr[end] - u->first_expr[loop + 1]);
+    rw->draft.failed |=
+        !VY_RESERVE(&made->stmts, stmts) || !VY_RESERVE(&made->exprs, exprs) || !VY_RESERVE(&made->variables, stmts);
+    if (rw->draft.keep_positions)
+        rw->draft.failed |= !VY_RESERVE(&made->stmt_positions, stmts);
+    if (vy_draft_places_exprs(&rw->draft))
+        rw->draft.failed |= !VY_RESERVE(&made->expr_positions, exprs);
+}
+
 static int unroll(vy_rewrite *rw, uint32_t index) {
     unrolling *u = rw->user;
     const vyre_program *p = rw->from;
     const vy_stmt *s = &p->stmts.items[index];
     counted loop;
     uint64_t size;
-    if (!vy_stmt_is_loop(s->kind))
-        return 0;
     count(u, p, index, &loop);
     if (loop.trips > TRIPS || !is_straight(u, p, index) || !pays(u, p, index, loop.trips, &size))
         return 0;
@@ -243,31 +257,60 @@ static int unroll(vy_rewrite *rw, uint32_t index) {
     if (rw->is_looking)
         return 1;
     u->room -= size;
-    u->is_literal[loop.variable] = 1;
+    if (size)
+        reserve(rw, index, loop.trips);
     for (unsigned i = 0; i < loop.trips && !rw->ended; i++) {
-        u->bits[loop.variable] = loop.at[i];
+        u->literals.bits[loop.variable] = loop.at[i];
+        u->literals.is_known[loop.variable] = COUNTS;
         vy_rewrite_block(rw, index + 1, s->end);
     }
-    u->is_literal[loop.variable] = s->kind == VY_STMT_FOR;
+    u->literals.is_known[loop.variable] = 0;
     return 1;
 }
 
-static uint32_t put_literal(vy_rewrite *rw, uint32_t expr) {
+/* Notes of a `let` that is about to be written whether it is a literal before anything is folded: the pass `fold` would see it. */
+static void note_let(unrolling *u, const vyre_program *p, const vy_stmt *s) {
+    const vy_expr *e = &p->exprs.items[s->a];
+    int is_literal = e->kind == VY_EXPR_LITERAL,
+        counts = e->kind == VY_EXPR_VARIABLE && u->literals.is_known[e->a] == COUNTS;
+    u->literals.is_known[s->variable] = is_literal || counts ? IS_LET : 0;
+    u->literals.bits[s->variable] = is_literal ? e->bits : counts ? u->literals.bits[e->a] : 0;
+}
+
+static int write_stmt(vy_rewrite *rw, uint32_t index) {
+    unrolling *u = rw->user;
+    const vy_stmt *s = &rw->from->stmts.items[index];
+    if (vy_stmt_is_loop(s->kind))
+        return unroll(rw, index);
+    if (s->kind == VY_STMT_LET && u->rules->unroll.folds && !rw->is_looking)
+        note_let(u, rw->from, s);
+    return 0;
+}
+
+/* A literal takes the place of a variable: the trees keep their shape. */
+static void put_literals(vy_rewrite *rw, uint32_t first, uint32_t end) {
     const unrolling *u = rw->user;
-    const vy_expr *e = &rw->from->exprs.items[expr];
-    if (e->kind != VY_EXPR_VARIABLE || !u->is_literal[e->a])
-        return VY_NONE;
-    return vy_pool_literal(rw, (vyre_type)e->type, u->bits[e->a]);
+    if (u->rules->unroll.folds) {
+        vy_fold_row(rw, &u->literals, first, end);
+        return;
+    }
+    uint32_t at = vy_rewrite_copy_row(rw, first, end);
+    for (uint32_t i = first; i < end && at != VY_NONE; i++) {
+        const vy_expr *e = &rw->from->exprs.items[i];
+        if (e->kind == VY_EXPR_VARIABLE && u->literals.is_known[e->a])
+            rw->draft.program->exprs.items[at + (i - first)] =
+                vy_literal_expr((vyre_type)e->type, u->literals.bits[e->a]);
+    }
 }
 
 static int prepare(unrolling *u, const vyre_program *p) {
     size_t variables = p->variables.count + 1u, stmts = p->stmts.count + 1u;
     u->size = vy_array_size(variables * 9 + stmts * 4, 1);
-    u->bits = vy_allocate_zero(u->size);
-    if (!u->bits)
+    u->literals.bits = vy_allocate_zero(u->size);
+    if (!u->literals.bits)
         return 0;
-    u->first_expr = (uint32_t *)(u->bits + variables);
-    u->is_literal = (uint8_t *)(u->first_expr + stmts);
+    u->first_expr = (uint32_t *)(u->literals.bits + variables);
+    u->literals.is_known = (uint8_t *)(u->first_expr + stmts);
     uint32_t expr = 0;
     for (uint32_t i = 0; i < p->stmts.count; i++) {
         u->first_expr[i] = expr;
@@ -279,8 +322,7 @@ static int prepare(unrolling *u, const vyre_program *p) {
 
 vyre_status vy_pass_unroll(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                            vyre_error *error) {
-    static const vy_rewriter hooks = {
-        .stmt = unroll, .tree = put_literal, .tree_kinds = 1 << VY_EXPR_VARIABLE, .trees_follow = 1, .may_look = 1};
+    static const vy_rewriter hooks = {.stmt = write_stmt, .row = put_literals, .may_look = 1};
     uint64_t size = (uint64_t)from->stmts.count + from->exprs.count;
     unrolling u = {.rules = rules, .room = rules->unroll.room > size ? rules->unroll.room - size : 0};
     *out = NULL;
@@ -288,6 +330,9 @@ vyre_status vy_pass_unroll(const vyre_program *from, const vy_rules *rules, vyre
     if (!prepare(&u, from))
         return vy_fail_memory(error, "a pass");
     vyre_status status = vy_rewrite_run(from, &hooks, &u, NULL, out, changes, error);
-    vy_release(u.bits, u.size);
-    return status;
+    vy_release(u.literals.bits, u.size);
+    if (status != VYRE_OK || *changes || rules->unroll.folds != VY_FOLDS_ALL)
+        return status;
+    vyre_program_release(*out);
+    return vy_pass_fold(from, rules, out, changes, error);
 }

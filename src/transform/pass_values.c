@@ -84,13 +84,13 @@ static int is_equal(const vy_expr *x, const vy_expr *y) {
 }
 
 static uint32_t add_value(numbering *n, const vy_expr *key) {
-    value *v = VY_PUSH(&n->values);
-    if (!v) {
+    if (!VY_RESERVE(&n->values, 1)) {
         n->failed = 1;
         return 0;
     }
-    *v = (value){.key = *key, .holder = VY_NONE, .leader = VY_NONE, .stands = n->values.count - 1};
-    return n->values.count - 1;
+    uint32_t made = n->values.count++;
+    n->values.items[made] = (value){.key = *key, .holder = VY_NONE, .leader = VY_NONE, .stands = made};
+    return made;
 }
 
 /* A value like no other. */
@@ -133,7 +133,7 @@ static const vy_expr *literal_of(const numbering *n, uint32_t number) {
 
 /* ---- state, with undo ---- */
 
-static uint32_t *place_of(numbering *n, undo_kind kind, uint32_t index) {
+static inline uint32_t *place_of(numbering *n, undo_kind kind, uint32_t index) {
     switch (kind) {
     case UNDO_VARIABLE:
         return &n->of_variable[index];
@@ -149,14 +149,13 @@ static uint32_t *place_of(numbering *n, undo_kind kind, uint32_t index) {
     return &n->values.items[index].leader;
 }
 
-static void set(numbering *n, undo_kind kind, uint32_t index, uint32_t to) {
-    undo *entry = n->failed ? NULL : VY_PUSH(&n->log);
-    if (!entry) {
+static inline void set(numbering *n, undo_kind kind, uint32_t index, uint32_t to) {
+    if (n->failed || !VY_RESERVE(&n->log, 1)) {
         n->failed = 1;
         return;
     }
     uint32_t *place = place_of(n, kind, index);
-    *entry = (undo){kind, index, *place};
+    n->log.items[n->log.count++] = (undo){kind, index, *place};
     *place = to;
 }
 

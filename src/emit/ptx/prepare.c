@@ -19,10 +19,10 @@ static vyre_status widen(vyre_program *program, const vy_ptx_prepare_options *op
     return VYRE_OK;
 }
 
-/* What follows far unrolling: loops inside may be counted now; literals go through what became of them. Once each, for the program is large. */
+/* What follows far unrolling: loops inside may be counted now; literals go through what became of them, for unrolling folds. Once each, for the program is large. */
 #define PASS(ID) VYRE_PASS_##ID
-static const vyre_pass behind[] = {PASS(FOLD), PASS(UNROLL), PASS(FOLD),  PASS(SIMPLIFY), PASS(BRANCH), PASS(UNROLL),
-                                   PASS(FOLD), PASS(VALUES), PASS(RANGE), PASS(STRENGTH), PASS(DEAD)};
+static const vyre_pass behind[] = {PASS(UNROLL), PASS(SIMPLIFY), PASS(BRANCH),   PASS(UNROLL),
+                                   PASS(VALUES), PASS(RANGE),    PASS(STRENGTH), PASS(DEAD)};
 #undef PASS
 
 /* A pass and passes, on trust (optimize.h) or not. */
@@ -47,13 +47,15 @@ static vyre_status unroll(vyre_program *program, int trusts, vyre_program **out,
     uint64_t changes, nodes;
     *out = NULL;
     vyre_status status = vy_write_out_size(program, &nodes, error);
-    const vy_rules *rules = nodes > LARGE ? &vy_rules_count : &vy_rules_far;
+    vy_rules rules = nodes > LARGE ? vy_rules_count : vy_rules_far;
+    rules.unroll.folds = VY_FOLDS_UNROLLED;
     if (status == VYRE_OK)
-        status = unroll_far(program, rules, trusts, &unrolled, &changes, error);
+        status = unroll_far(program, &rules, trusts, &unrolled, &changes, error);
     if (status != VYRE_OK)
         return status;
+    rules.unroll.folds = VY_FOLDS_ALL;
     if (changes)
-        status = run_passes(unrolled, &rest, rules, trusts, out, error);
+        status = run_passes(unrolled, &rest, &rules, trusts, out, error);
     else
         *out = vyre_program_retain(unrolled);
     vyre_program_release(unrolled);
