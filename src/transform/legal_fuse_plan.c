@@ -280,13 +280,12 @@ static void close_set(planner *p, set *s) {
     s->count = 0;
 }
 
-/* Forgets sets that `memory` (VY_NONE: any) and `is_store` (2: both) name, but for one base (VY_NONE as `keep`: none is kept). */
-static void close_sets(planner *p, uint32_t memory, int is_store, const set *keep) {
+/* Forgets sets of `memory` (VY_NONE: of any), but for those by the base of `keep` (NULL: none is kept). */
+static void close_sets(planner *p, uint32_t memory, const place *keep) {
     uint32_t left = 0;
     for (uint32_t i = 0; i < p->count; i++) {
         set *s = &p->open[i];
-        int is_meant = (memory == VY_NONE || s->memory == memory) && (is_store == 2 || s->is_store == is_store) &&
-                       !(keep && is_same(p, s->base, keep->base));
+        int is_meant = (memory == VY_NONE || s->memory == memory) && !(keep && is_same(p, s->base, keep->base));
         if (is_meant)
             close_set(p, s);
         else if (left++ != i)
@@ -297,10 +296,10 @@ static void close_sets(planner *p, uint32_t memory, int is_store, const set *kee
 
 /* Before a load: stores by other bases than `keep` (NULL: by any) may be of what it loads. The loads with their bases go with them: where the stores are forgotten,
  * nothing would stop a later load from coming before them. */
-static void close_stores(planner *p, uint32_t memory, const set *keep) {
+static void close_stores(planner *p, uint32_t memory, const place *keep) {
     for (uint32_t i = 0; i < p->count; i++)
         if (p->open[i].memory == memory && p->open[i].is_store && !(keep && is_same(p, p->open[i].base, keep->base))) {
-            close_sets(p, memory, 2, keep);
+            close_sets(p, memory, keep);
             return;
         }
 }
@@ -322,12 +321,12 @@ static int has_offset(const set *s, uint32_t offset) {
 static void add_member(planner *p, uint32_t memory, place at, int is_store, member m) {
     set *s = find_set(p, memory, at.base, is_store);
     if (s && s->count == MEMBERS) {
-        close_sets(p, memory, 2, NULL);
+        close_sets(p, memory, NULL);
         s = NULL;
     }
     if (!s) {
         if (p->count == OPEN)
-            close_sets(p, VY_NONE, 2, NULL);
+            close_sets(p, VY_NONE, NULL);
         s = &p->open[p->count++];
         s->memory = memory;
         s->base = at.base;
@@ -348,10 +347,9 @@ static int may_fuse(const planner *p, uint32_t memory) {
 static void see_load(planner *p, uint32_t stmt, uint32_t expr) {
     const vy_expr *e = expr_at(p, expr);
     place at = place_of(p, e->b);
-    set own = {.base = at.base};
-    close_stores(p, e->a, &own);
+    close_stores(p, e->a, &at);
     if (has_offset(find_set(p, e->a, at.base, 1), at.offset))
-        close_sets(p, e->a, 2, NULL);
+        close_sets(p, e->a, NULL);
     if (e->op == VY_UNGUARDED && e->c == VY_NONE && may_fuse(p, e->a))
         add_member(p, e->a, at, 0, (member){stmt, expr, 0});
 }
@@ -359,10 +357,9 @@ static void see_load(planner *p, uint32_t stmt, uint32_t expr) {
 /* No load of what is stored may come before it any more, no other store of it later. */
 static void see_store(planner *p, uint32_t stmt, const vy_stmt *s) {
     place at = place_of(p, s->a);
-    set own = {.base = at.base};
-    close_sets(p, s->memory, 2, &own);
+    close_sets(p, s->memory, &at);
     if (has_offset(find_set(p, s->memory, at.base, 1), at.offset))
-        close_sets(p, s->memory, 2, NULL);
+        close_sets(p, s->memory, NULL);
     if (s->guard == VY_UNGUARDED && may_fuse(p, s->memory))
         add_member(p, s->memory, at, 1, (member){stmt, VY_NONE, 0});
 }
@@ -406,30 +403,34 @@ static effects effects_of(const planner *p, uint32_t index) {
     return all;
 }
 
-/* Everything inside is seen as an access by an unknown index. */
-static void see_inside(planner *p, uint32_t index, uint32_t first_expr, uint32_t end_expr) {
+static int has_stores(const planner *p) {
+    for (uint32_t i = 0; i < p->count; i++)
+        if (p->open[i].is_store)
+            return 1;
+    return 0;
+}
+
+/* Loads in the trees of statements, by unknown indices. */
+static void see_loads(planner *p, uint32_t first, uint32_t end, uint32_t expr) {
+    for (uint32_t i = first; i < end; i++)
+        for (uint32_t last = vy_stmt_exprs_end(p->program, &p->program->stmts.items[i], expr); expr < last; expr++)
+            if (expr_at(p, expr)->kind == VY_EXPR_LOAD)
+                close_stores(p, expr_at(p, expr)->a, NULL);
+}
+
+/* A structured statement, whose trees start at `expr`, by those that stand around it: everything inside is seen as an access by an unknown index. */
+static void see_whole(planner *p, uint32_t index, uint32_t expr) {
     const vy_stmt *stmts = p->program->stmts.items;
-    for (uint32_t i = first_expr; i < end_expr; i++)
-        if (expr_at(p, i)->kind == VY_EXPR_LOAD)
-            close_stores(p, expr_at(p, i)->a, NULL);
+    effects what = effects_of(p, index);
+    if (what.leaves || what.orders) {
+        close_sets(p, VY_NONE, NULL);
+        return;
+    }
+    if (has_stores(p))
+        see_loads(p, index, stmts[index].end, expr);
     for (uint32_t i = index + 1; i < stmts[index].end; i++)
         if (stmts[i].memory != VY_NONE)
-            close_sets(p, stmts[i].memory, 2, NULL);
-}
-
-static uint32_t skip_exprs(const planner *p, uint32_t first, uint32_t end, uint32_t expr) {
-    for (uint32_t i = first; i < end; i++)
-        expr = vy_stmt_exprs_end(p->program, &p->program->stmts.items[i], expr);
-    return expr;
-}
-
-/* A structured statement, whose trees are [first_expr, head), by those that stand around it. */
-static void see_whole(planner *p, uint32_t index, uint32_t first_expr, uint32_t head) {
-    effects what = effects_of(p, index);
-    if (what.leaves || what.orders)
-        close_sets(p, VY_NONE, 2, NULL);
-    else
-        see_inside(p, index, first_expr, skip_exprs(p, index + 1, p->program->stmts.items[index].end, head));
+            close_sets(p, stmts[i].memory, NULL);
 }
 
 static uint32_t plan_block(planner *p, uint32_t first, uint32_t end, uint32_t expr);
@@ -459,7 +460,7 @@ static uint32_t plan_structured(planner *p, uint32_t index, uint32_t expr) {
     if (s->kind == VY_STMT_FOR)
         p->loaded[s->variable] = (uint8_t)is_loaded(p, s->a);
     if (p->count)
-        see_whole(p, index, expr, head);
+        see_whole(p, index, expr);
     return plan_inside(p, index, head);
 }
 
@@ -475,9 +476,9 @@ static uint32_t plan_simple(planner *p, uint32_t index, uint32_t expr) {
     } else if (s->kind == VY_STMT_STORE)
         see_store(p, index, s);
     else if (vy_stmt_orders(s) || s->kind == VY_STMT_ATOMIC || s->kind == VY_STMT_CALL)
-        close_sets(p, VY_NONE, 2, NULL);
+        close_sets(p, VY_NONE, NULL);
     else if (s->memory != VY_NONE)
-        close_sets(p, s->memory, 2, NULL);
+        close_sets(p, s->memory, NULL);
     return end;
 }
 
@@ -486,7 +487,7 @@ static uint32_t plan_block(planner *p, uint32_t first, uint32_t end, uint32_t ex
     for (uint32_t i = first; i < end && !p->out_of_memory; i = p->program->stmts.items[i].end)
         expr = vy_stmt_is_structured(p->program->stmts.items[i].kind) ? plan_structured(p, i, expr)
                                                                       : plan_simple(p, i, expr);
-    close_sets(p, VY_NONE, 2, NULL);
+    close_sets(p, VY_NONE, NULL);
     return expr;
 }
 
