@@ -126,6 +126,69 @@ static unsigned private_arrays(const vyre_program *program) {
     return count;
 }
 
+/* Three loops over a private array with a short loop in each: those of the first are written out, and then there is no room. */
+static vyre_program *loops_without_room(void) {
+    static const unsigned stores[] = {12, 2, 2};
+    char text[4096];
+    int at =
+        snprintf(text, sizeof text,
+                 "program p {\n buffer out : u32 write count 64\n workgroup 64\n grid 1\n array a : u32 [64] private\n"
+                 " let id = global_id.x\n var s = id\n");
+    for (size_t i = 0; i < sizeof stores / sizeof *stores; i++) {
+        at += snprintf(text + at, sizeof text - (size_t)at, " for i in 0u32 .. 64 {\n  let j = i\n");
+        for (unsigned k = 0; k < stores[i]; k++)
+            at += snprintf(text + at, sizeof text - (size_t)at, "  a[(j + %u) %% 64] = s + i\n", k);
+        at += snprintf(text + at, sizeof text - (size_t)at, "  for k in 0u32 .. 8 { s = s * 5 + k }\n }\n");
+    }
+    snprintf(text + at, sizeof text - (size_t)at, " out[id] = s + a[id %% 64]\n}\n");
+    return vy_test_parse(text);
+}
+
+static vyre_program *unrolled(const vyre_program *program, vy_unroll_folds folds) {
+    vy_rules rules = vy_rules_far;
+    vyre_program *made;
+    uint64_t changes;
+    rules.unroll.folds = folds;
+    assert_int_equal(vy_pass_step(VYRE_PASS_UNROLL, program, &rules, &made, &changes, NULL), VYRE_OK);
+    return made;
+}
+
+static void a_loop_that_stays_for_want_of_room_keeps_its_variable(void **state) {
+    (void)state;
+    vyre_program *program = loops_without_room(), *made = unrolled(program, VY_FOLDS_NOTHING);
+    unsigned loops = 0, uses = 0;
+    for (uint32_t i = 0; i < made->stmts.count; i++) {
+        const vy_stmt *s = &made->stmts.items[i];
+        loops += s->kind == VY_STMT_FOR;
+        for (uint32_t k = 0; s->kind == VY_STMT_FOR && k < made->exprs.count; k++)
+            uses += made->exprs.items[k].kind == VY_EXPR_VARIABLE && made->exprs.items[k].a == s->variable;
+    }
+    assert_true(loops > 1);
+    assert_int_equal(uses, loops);
+    vyre_program_release(made);
+    vyre_program_release(program);
+}
+
+static void unrolling_that_folds_is_unrolling_and_folding(void **state) {
+    (void)state;
+    vyre_program *program = loops_without_room(), *plain = unrolled(program, VY_FOLDS_NOTHING), *both;
+    vyre_program *at_once = unrolled(program, VY_FOLDS_UNROLLED);
+    vyre_bytes one = VYRE_BYTES_INIT, other = VYRE_BYTES_INIT;
+    uint64_t changes;
+    assert_int_equal(vy_pass_step(VYRE_PASS_FOLD, plain, &vy_rules_far, &both, &changes, NULL), VYRE_OK);
+    assert_true(changes > 100);
+    assert_int_equal(vyre_text_print(both, &one, NULL), VYRE_OK);
+    assert_int_equal(vyre_text_print(at_once, &other, NULL), VYRE_OK);
+    assert_int_equal(one.size, other.size);
+    assert_memory_equal(one.data, other.data, one.size);
+    vyre_bytes_free(&one);
+    vyre_bytes_free(&other);
+    vyre_program_release(at_once);
+    vyre_program_release(both);
+    vyre_program_release(plain);
+    vyre_program_release(program);
+}
+
 static void private_arrays_become_variables(void **state) {
     (void)state;
     vyre_program *made =
@@ -274,6 +337,8 @@ int main(void) {
         cmocka_unit_test(a_while_that_counts_is_written_out),
         cmocka_unit_test(a_while_that_counts_by_a_name_is_written_out),
         cmocka_unit_test(a_while_that_only_seems_to_count_stays),
+        cmocka_unit_test(a_loop_that_stays_for_want_of_room_keeps_its_variable),
+        cmocka_unit_test(unrolling_that_folds_is_unrolling_and_folding),
         cmocka_unit_test(private_arrays_become_variables),
         cmocka_unit_test(what_becomes_large_is_written_out),
         cmocka_unit_test(random_programs_keep_their_bits),
