@@ -65,6 +65,26 @@ static void many_names_stay_distinct(void **state) {
     vy_names_free(&names);
 }
 
+static void names_that_there_is_room_for_move_nothing(void **state) {
+    (void)state;
+    enum { COUNT = 700 };
+    vy_names names = {0};
+    char text[8];
+    vy_name first = add(&names, "first");
+    assert_true(vy_names_reserve_more(&names, COUNT, 4));
+    const char *pool = names.pool;
+    const uint32_t *slots = names.slots;
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(text, sizeof text, "v%d", i);
+        add(&names, text);
+    }
+    assert_ptr_equal(names.pool, pool);
+    assert_ptr_equal(names.slots, slots);
+    assert_int_equal(names.used, COUNT + 1);
+    assert_int_equal(vy_names_find(&names, "first", 5), first);
+    vy_names_free(&names);
+}
+
 static vyre_status add_some(void *user) {
     (void)user;
     vy_names names = {0};
@@ -140,6 +160,7 @@ int main(void) {
         cmocka_unit_test(the_empty_text_is_name_zero),
         cmocka_unit_test(a_text_ends_at_its_nul),
         cmocka_unit_test(many_names_stay_distinct),
+        cmocka_unit_test(names_that_there_is_room_for_move_nothing),
         cmocka_unit_test(a_failed_addition_leaves_the_table_whole),
         cmocka_unit_test(a_typo_finds_its_word),
         cmocka_unit_test(what_is_not_near_is_not_suggested),

@@ -4,6 +4,7 @@
 #include "ir/draft.h"
 #include "support/fault.h"
 #include "transform/write_out.h"
+#include "vyre/wire.h"
 
 #include <stdarg.h>
 
@@ -529,6 +530,27 @@ static void random_texts_keep_their_bits(void **state) {
     assert_true(given || without > 20);
 }
 
+/* Where an expression came from is not known any more; that is no reason to lose the lines on the way. */
+static void statements_keep_their_lines(void **state) {
+    (void)state;
+    vyre_program *made = compared("  for t in 0u32 .. 16 { w![t] = x![o + t] }\n"
+                                  "  for t in 0u32 .. 16 { y![o + t] = w![15 - t] }\n");
+    vyre_program *back = NULL;
+    vyre_bytes bytes = VYRE_BYTES_INIT;
+    assert_int_equal(made->stmt_positions.count, made->stmts.count);
+    assert_int_equal(made->expr_positions.count, 0);
+    assert_int_equal(vy_program_seal(made, NULL), VYRE_OK);
+    assert_int_equal(vyre_wire_encode(made, VYRE_WIRE_DEBUG, &bytes, NULL), VYRE_OK);
+    assert_int_equal(vyre_wire_decode(bytes.data, bytes.size, NULL, &back, NULL), VYRE_OK);
+    assert_true(vyre_program_equal(made, back));
+    for (uint32_t i = 0; i < made->stmts.count; i++)
+        assert_int_equal(vy_stmt_position(back, i).line, vy_stmt_position(made, i).line);
+    assert_int_equal(vy_stmt_position(back, back->stmts.count - 1).line, 13);
+    vyre_bytes_free(&bytes);
+    vyre_program_release(back);
+    vyre_program_release(made);
+}
+
 /* ---- random programs ---- */
 
 static void legal_programs_keep_their_bits(void **state) {
@@ -582,6 +604,7 @@ int main(void) {
         cmocka_unit_test(a_program_without_arrays_stays_as_it_is),
         cmocka_unit_test(every_load_is_written_once),
         cmocka_unit_test(the_size_is_that_of_all_trips),
+        cmocka_unit_test(statements_keep_their_lines),
         cmocka_unit_test(random_texts_keep_their_bits),
         cmocka_unit_test(legal_programs_keep_their_bits),
         cmocka_unit_test(every_allocation_may_fail),
