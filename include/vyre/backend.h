@@ -412,8 +412,8 @@ typedef struct vyre_backend_vtable {
     vyre_status (*shutdown)(void *self, vyre_error *error);
     /* Default: 0. */
     int (*device_lost)(void *self);
-    /* Called when nothing is in flight but calls that were abandoned. Resident buffers handed out before are gone: they are not named again,
-     * nor freed. Default: UNSUPPORTED "device recovery". */
+    /* Called when nothing is in flight but calls that were abandoned. If it succeeds, resident buffers handed out before are gone: they are not named
+     * again, nor freed. If it fails they are still freed, by resident_free. Default: UNSUPPORTED "device recovery". */
     vyre_status (*try_recover)(void *self, vyre_error *error);
     /* Called once, after shutdown. Default: self needs no freeing. */
     void (*destroy)(void *self);

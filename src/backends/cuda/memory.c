@@ -103,12 +103,18 @@ static void unlink_block(vy_cuda *cuda, vy_cuda_block *block) {
     pthread_mutex_unlock(&cuda->lock);
 }
 
+void vy_cuda_blocks_lose(vy_cuda *cuda) {
+    for (vy_cuda_block *block = cuda->blocks; block; block = block->next) {
+        if (!block->is_foreign && !block->is_gone)
+            vy_cuda_memory_give(cuda, cuda->signal, block->address);
+        block->is_gone = 1;
+    }
+}
+
 void vy_cuda_blocks_forget(vy_cuda *cuda) {
     vy_cuda_block *next;
     for (vy_cuda_block *block = cuda->blocks; block; block = next) {
         next = block->next;
-        if (!block->is_foreign)
-            vy_cuda_memory_give(cuda, cuda->signal, block->address);
         vy_release(block, sizeof *block);
     }
     cuda->blocks = NULL;
@@ -173,9 +179,9 @@ static vyre_status free_block(vy_cuda *cuda, const vy_cuda_block *block, vyre_er
 vyre_status vy_cuda_resident_free(void *self, uint64_t native, vyre_error *error) {
     vy_cuda *cuda = self;
     vy_cuda_block *block = (vy_cuda_block *)(uintptr_t)native;
-    int was_pushed = 0;
-    vyre_status status = block->is_foreign ? (vyre_status)VYRE_OK : vy_cuda_enter(cuda, &was_pushed, error);
-    if (status == VYRE_OK && !block->is_foreign) {
+    int was_pushed = 0, has_memory = !block->is_foreign && !block->is_gone;
+    vyre_status status = has_memory ? vy_cuda_enter(cuda, &was_pushed, error) : (vyre_status)VYRE_OK;
+    if (status == VYRE_OK && has_memory) {
         status = free_block(cuda, block, error);
         vy_cuda_leave(cuda, was_pushed);
     }

@@ -11,6 +11,7 @@ struct vy_cuda_block {
     vy_cu_address address;
     uint64_t size;
     int is_foreign; /* somebody else's memory (interop.h) */
+    int is_gone;    /* its memory went with a device that has not come back */
 };
 
 /* The pool; a driver without them gets along without one. Inside, as all here. */
@@ -31,7 +32,9 @@ static inline vy_cu_address vy_cuda_resident_address(uint64_t native) {
 }
 /* Lists a block. */
 void vy_cuda_block_link(vy_cuda *cuda, vy_cuda_block *block);
-/* Frees all blocks: those of a device that ends. */
+/* Gives back the memory of all blocks: those of a device that ends. They can still be freed. */
+void vy_cuda_blocks_lose(vy_cuda *cuda);
+/* Frees all blocks, which are lost. */
 void vy_cuda_blocks_forget(vy_cuda *cuda);
 
 /* Entries of the backend's table. */

@@ -66,6 +66,31 @@ static vyre_status start_inside(vy_cuda *cuda, vyre_error *error) {
                          error);
 }
 
+/* Everything of the device but what its blocks are known by. */
+static void leave_device(vy_cuda *cuda) {
+    vy_cu_context current = NULL;
+    int was_pushed;
+    if (!cuda->context)
+        return;
+    vy_cuda_enter_anyway(cuda, &was_pushed);
+    vy_cuda_programs_forget(cuda);
+    vy_cuda_graphs_drop(cuda, NULL);
+    vy_cuda_lanes_end(cuda);
+    vy_cuda_join_end(cuda);
+    vy_cuda_blocks_lose(cuda);
+    if (cuda->signal)
+        cuda->api.stream_destroy(cuda->signal);
+    cuda->signal = NULL;
+    vy_cuda_pool_end(cuda);
+    vy_cuda_leave(cuda, was_pushed);
+    /* A thread that keeps a context nobody holds would find it destroyed. */
+    if (cuda->api.context_current(&current) == VY_CU_OK && current == cuda->context)
+        cuda->api.context_set(NULL);
+    cuda->api.context_release(cuda->device);
+    cuda->context = NULL;
+    atomic_store(&cuda->clock_taken_ns, 0);
+}
+
 vyre_status vy_cuda_device_start(vy_cuda *cuda, vyre_error *error) {
     int was_pushed;
     vyre_status status = vy_cuda_check(cuda, cuda->api.context_retain(&cuda->context, cuda->device),
@@ -80,32 +105,13 @@ vyre_status vy_cuda_device_start(vy_cuda *cuda, vyre_error *error) {
         vy_cuda_leave(cuda, was_pushed);
     }
     if (status != VYRE_OK)
-        vy_cuda_device_end(cuda);
+        leave_device(cuda);
     return status;
 }
 
 void vy_cuda_device_end(vy_cuda *cuda) {
-    vy_cu_context current = NULL;
-    int was_pushed;
-    if (!cuda->context)
-        return;
-    vy_cuda_enter_anyway(cuda, &was_pushed);
-    vy_cuda_programs_forget(cuda);
-    vy_cuda_graphs_drop(cuda, NULL);
-    vy_cuda_lanes_end(cuda);
-    vy_cuda_join_end(cuda);
+    leave_device(cuda);
     vy_cuda_blocks_forget(cuda);
-    if (cuda->signal)
-        cuda->api.stream_destroy(cuda->signal);
-    cuda->signal = NULL;
-    vy_cuda_pool_end(cuda);
-    vy_cuda_leave(cuda, was_pushed);
-    /* A thread that keeps a context nobody holds would find it destroyed. */
-    if (cuda->api.context_current(&current) == VY_CU_OK && current == cuda->context)
-        cuda->api.context_set(NULL);
-    cuda->api.context_release(cuda->device);
-    cuda->context = NULL;
-    atomic_store(&cuda->clock_taken_ns, 0);
 }
 
 /* ---- recovery ---- */
@@ -134,13 +140,15 @@ vyre_status vy_cuda_try_recover(void *self, vyre_error *error) {
     vy_cuda *cuda = self;
     int loss = atomic_load(&cuda->loss);
     vyre_error why;
-    vy_cuda_device_end(cuda);
+    leave_device(cuda);
     atomic_store(&cuda->loss, 0);
     vyre_status status = vy_cuda_device_start(cuda, &why);
     if (status == VYRE_OK)
         status = try_it(cuda, &why);
-    if (status == VYRE_OK)
+    if (status == VYRE_OK) {
+        vy_cuda_blocks_forget(cuda);
         return VYRE_OK;
+    }
     if (status == VYRE_NO_MEMORY || status == VYRE_NO_DEVICE_MEMORY) { /* it may work another time */
         atomic_store(&cuda->loss, loss);
         *error = why;
