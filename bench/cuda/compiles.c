@@ -9,9 +9,14 @@ typedef struct subject {
     const char *file, *cold, *warm;
     int samples;
 } subject;
+/* The first program of an example. */
+#define SUBJECT(name, samples)                                                                                         \
+    { "examples/" name ".vyre", "compile " name ", nothing cached", name " from the disk", samples }
 static const subject subjects[] = {
-    {"examples/saxpy.vyre", "compile saxpy, nothing cached", "saxpy from the disk", 31},
-    {"examples/sha256.vyre", "compile sha256, nothing cached", "sha256 from the disk", 15},
+    SUBJECT("saxpy", 31),     SUBJECT("sha256", 15), SUBJECT("nbody", 15), SUBJECT("mandelbrot", 15),
+    SUBJECT("bitonic", 15),   SUBJECT("matmul", 15), SUBJECT("xor", 15),   SUBJECT("stencil", 15),
+    SUBJECT("histogram", 15), SUBJECT("reduce", 15), SUBJECT("scan", 15),  SUBJECT("hash", 15),
+    SUBJECT("dfa", 15),       SUBJECT("search", 15),
 };
 
 typedef struct rig {

@@ -163,7 +163,7 @@ typedef struct extra {
     quartiles adds;      /* this less that */
     quartiles ratio;     /* this over that */
 } extra;
-enum { EXTRAS = 64, ROWS = 80, SPANS = 1024, ANCHORS = 1 << 14 };
+enum { EXTRAS = 192, ROWS = 80, SPANS = 1024, ANCHORS = 1 << 14 };
 
 /* What happened when, for a picture. */
 typedef struct span {
