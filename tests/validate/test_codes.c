@@ -246,8 +246,7 @@ static void misalignment_in_source(int bad) {
 static void approximate_op(int bad) {
     start_legal(bad);
     uint32_t two = vy_draft_literal(&d, VYRE_TYPE_F32, 0x40000000);
-    vy_draft_let(&d, N("v"), VYRE_TYPE_F32,
-                 vy_draft_op(&d, VYRE_OP_APPROX_SQRT, VYRE_TYPE_F32, two, VY_NONE, VY_NONE));
+    vy_draft_let(&d, N("v"), VYRE_TYPE_F32, vy_draft_op(&d, VYRE_OP_APPROX_SQRT, VYRE_TYPE_F32, two, VY_NONE, VY_NONE));
     end_function();
 }
 static void report_in_source(int bad) {
