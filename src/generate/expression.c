@@ -1,19 +1,13 @@
 /* Random expressions: any row of the op table over literals, variables, loads and ids. */
+#include "base/text.h"
 #include "generate/gen.h"
 #include "generate/values.h"
 #include "ir/eval.h"
 #include "ir/rows.h"
 
 vy_name vy_gen_name(vy_gen *g, char prefix) {
-    char text[12];
-    char *at = text + sizeof text;
-    for (unsigned n = g->name_count++;; n /= 10) {
-        *--at = (char)('0' + n % 10);
-        if (n < 10)
-            break;
-    }
-    *--at = prefix;
-    return vy_draft_name(&g->draft, at, (size_t)(text + sizeof text - at));
+    char text[12] = {prefix}; /* ten digits at most */
+    return vy_draft_name(&g->draft, text, (size_t)(vy_put_decimal(text + 1, g->name_count++) - text));
 }
 
 /* ---- types ---- */

@@ -79,8 +79,8 @@ static vy_name free_name(vy_rewrite *rw, vy_name wanted) {
 
 vy_name vy_rewrite_new_name(vy_rewrite *rw) {
     while (!rw->draft.failed) {
-        char candidate[1 + VY_NAME_DIGITS] = "t";
-        size_t length = 1 + vy_name_digits(candidate + 1, ++rw->made);
+        char candidate[12] = "t"; /* ten digits at most */
+        size_t length = (size_t)(vy_put_decimal(candidate + 1, ++rw->made) - candidate);
         if (vy_names_find(&rw->from->names, candidate, length) == VY_NAME_FAILED)
             return vy_draft_name(&rw->draft, candidate, length);
     }

@@ -1,18 +1,10 @@
 /* Conversions. From the PTX ISA (cvt): float to integer saturates; a NaN becomes 0 if neither side has 64 bits, else something else. */
-#include "emit/ptx/emitter.h"
+#include "emit/ptx/op.h"
 
 #include <stdio.h>
 
-static int is_float(vyre_type type) {
-    return vyre_type_class(type) == VYRE_CLASS_FLOAT;
-}
-
-static int is_half(vyre_type type) {
-    return type == VYRE_TYPE_F16 || type == VYRE_TYPE_BF16;
-}
-
 static int is_narrow(vyre_type type) {
-    return !is_float(type) && type != VYRE_TYPE_BOOL && vyre_type_bits(type) < 32;
+    return !vy_ptx_is_float(type) && type != VYRE_TYPE_BOOL && vyre_type_bits(type) < 32;
 }
 
 static int is_signed(vyre_type type) {
@@ -123,19 +115,19 @@ vy_ptx_value vy_ptx_cast(vy_ptx *e, vyre_type to, vy_ptx_value a) {
         return a;
     if (a.is_literal)
         return evaluated(VYRE_OP_CAST, to, a);
-    if (from == VYRE_TYPE_BOOL && !is_half(to))
+    if (from == VYRE_TYPE_BOOL && !vy_ptx_is_half(to))
         return from_bool(e, to, a);
-    if (!is_float(from) && !is_float(to))
+    if (!vy_ptx_is_float(from) && !vy_ptx_is_float(to))
         return integer_to_integer(e, to, a);
-    if (is_half(from) && to == VYRE_TYPE_F32)
+    if (vy_ptx_is_half(from) && to == VYRE_TYPE_F32)
         return half_to_single(e, a);
-    if (from == VYRE_TYPE_F32 && is_half(to))
+    if (from == VYRE_TYPE_F32 && vy_ptx_is_half(to))
         return single_to_half(e, to, a);
-    if (is_half(from) || is_half(to) || is_narrow(to))
+    if (vy_ptx_is_half(from) || vy_ptx_is_half(to) || is_narrow(to))
         return refused(e, to, from);
-    if (is_float(from) && is_float(to))
+    if (vy_ptx_is_float(from) && vy_ptx_is_float(to))
         return float_to_float(e, to, a);
-    return is_float(from) ? float_to_integer(e, to, a) : convert(e, ".rn", to, a);
+    return vy_ptx_is_float(from) ? float_to_integer(e, to, a) : convert(e, ".rn", to, a);
 }
 
 /* Between 16 bits that are held in 32 and those that are not there is a move; else it is the register that was there. */
@@ -143,13 +135,13 @@ vy_ptx_value vy_ptx_bitcast(vy_ptx *e, vyre_type to, vy_ptx_value a) {
     vyre_type from = (vyre_type)a.type;
     if (a.is_literal)
         return evaluated(VYRE_OP_BITCAST, to, a);
-    if (is_half(from) != is_half(to)) {
+    if (vy_ptx_is_half(from) != vy_ptx_is_half(to)) {
         const char *given = vy_ptx_register(e, a);
         vy_ptx_value d = vy_ptx_new(e, to);
         vy_ptx_write(e, "cvt.%s %s, %s",
-                     is_half(to)     ? "u16.u32"
-                     : is_signed(to) ? "s32.s16"
-                                     : "u32.u16",
+                     vy_ptx_is_half(to) ? "u16.u32"
+                     : is_signed(to)    ? "s32.s16"
+                                        : "u32.u16",
                      vy_ptx_name(e, d), given);
         return d;
     }

@@ -60,10 +60,6 @@ static const row rows[VYRE_OP_COUNT] = {
     [VYRE_OP_FMA] = {{NONE, NULL}, {TYPED, "fma.rn"}},
 };
 
-static int is_half(vyre_type type) {
-    return type == VYRE_TYPE_F16 || type == VYRE_TYPE_BF16;
-}
-
 /* Half a word and a predicate have no literals, and one operand at least is a register. */
 static vy_ptx_value operand_of(vy_ptx *e, vy_ptx_value v, int may_be_literal) {
     return may_be_literal && vy_ptx_class_of((vyre_type)v.type) > VY_PTX_B16 ? v : vy_ptx_in_register(e, v);
@@ -325,7 +321,7 @@ static vy_ptx_value make(vy_ptx *e, const vy_expr *x, vyre_type operand, const v
     if (operand == VYRE_TYPE_BOOL && (op == VYRE_OP_EQ || op == VYRE_OP_NE))
         return equal_bool(e, op, args[0], args[1]);
     if (is_native(op, operand)) {
-        if (is_half(operand))
+        if (vy_ptx_is_half(operand))
             vy_ptx_need(e, operand == VYRE_TYPE_F16 ? 60 : 70, operand == VYRE_TYPE_F16 ? 60 : 80);
         if (vy_ptx_instead(e, op, operand, args, &out))
             return out;

@@ -8,6 +8,10 @@ static inline int vy_ptx_is_float(vyre_type type) {
     return vyre_type_class(type) == VYRE_CLASS_FLOAT;
 }
 
+static inline int vy_ptx_is_half(vyre_type type) {
+    return type == VYRE_TYPE_F16 || type == VYRE_TYPE_BF16;
+}
+
 static inline uint64_t vy_ptx_sign_bit(vyre_type type) {
     return UINT64_C(1) << (vyre_type_bits(type) - 1);
 }
