@@ -3,6 +3,7 @@
 #include "base/memory.h"
 
 #include <signal.h>
+#include <time.h>
 
 _Thread_local uint64_t vy_thread_own;
 
@@ -30,6 +31,14 @@ int vy_thread_start(pthread_t *thread, void *(*body)(void *user), void *user) {
     int result = pthread_create(thread, NULL, body, user);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return result == 0;
+}
+
+void vy_cond_start_monotonic(pthread_cond_t *cond) {
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(cond, &attributes);
+    pthread_condattr_destroy(&attributes);
 }
 
 static void *run_worker(void *argument) {

@@ -23,6 +23,10 @@ static inline uint64_t vy_thread_number(void) {
 /* Starts a thread that takes no signals: the application's handlers run on the application's threads. 0: it cannot be started. */
 int vy_thread_start(pthread_t *thread, void *(*body)(void *user), void *user);
 
+/* Makes a condition whose timed waits are by the clock of base/clock.h: setting the time of day neither ends nor prolongs
+ * them. End it with pthread_cond_destroy(). */
+void vy_cond_start_monotonic(pthread_cond_t *cond);
+
 /* Runs body(user, worker) for worker = 0 … workers-1, worker 0 on the calling thread, and returns when all are done. If
  * threads cannot be started, fewer run: bodies take work from a shared counter, so all work is done in any case. */
 void vy_parallel(unsigned workers, void (*body)(void *user, unsigned worker), void *user);

@@ -4,6 +4,7 @@
  *  - One look at a time (`looking`), whichever thread it is on.
  *  - What was read while somebody wrote is not installed but read again, as long as that does not go on for ever: half a manifest may be a manifest.
  *  - Watches are set before folders are read, and folders are read again if a watch is new: nothing falls in between. */
+#include "base/clock.h"
 #include "base/status.h"
 #include "dialect/notify.h"
 #include "vyre/manifest.h"
@@ -13,7 +14,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -40,9 +40,7 @@ struct vyre_dialects_watcher {
 };
 
 static int64_t now_ms(void) {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return (int64_t)(vy_clock_now() / 1000000);
 }
 
 /* ---- looking ---- */

@@ -2,6 +2,7 @@
 #include "driver/pending.h"
 
 #include "base/status.h"
+#include "base/thread.h"
 #include "driver/copies.h"
 #include "driver/pipeline.h"
 #include "driver/trace.h"
@@ -83,7 +84,6 @@ static void copy_dispatch(vy_dispatch *to, const vy_dispatch *from) {
 
 static vyre_pending *pending_new(const vy_dispatch *asked, void *kept, void (*release)(void *)) {
     vyre_pending *p = vy_async_take(&asked->backend->async);
-    pthread_condattr_t monotonic;
     if (!p)
         return NULL;
     memset(p, 0, offsetof(struct vyre_pending, error));
@@ -94,10 +94,7 @@ static vyre_pending *pending_new(const vy_dispatch *asked, void *kept, void (*re
     p->release = release;
     atomic_init(&p->references, 1);
     pthread_mutex_init(&p->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&p->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    vy_cond_start_monotonic(&p->changed);
     vyre_program_retain(asked->program);
     vyre_backend_retain(asked->backend);
     return p;

@@ -11,7 +11,6 @@
 #include "driver/pipeline_code.h"
 
 #include <errno.h>
-#include <time.h>
 
 typedef struct job {
     pthread_mutex_t lock;
@@ -72,7 +71,6 @@ static void copy_call(job *j, const vy_call *from, const vy_resident_use *uses, 
 static job *job_new(const vy_call *call, const vy_resident_use *uses, size_t use_count) {
     job *j = vy_allocate_zero(sizeof *j);
     vy_cutter measure = {NULL, 0};
-    pthread_condattr_t monotonic;
     if (!j)
         return NULL;
     copy_call(j, call, uses, use_count, &measure);
@@ -86,10 +84,7 @@ static job *job_new(const vy_call *call, const vy_resident_use *uses, size_t use
     copy_call(j, call, uses, use_count, &copy);
     vy_slots_start(&j->slots, call->outputs ? vyre_program_output_count(call->launch.program) : 0);
     pthread_mutex_init(&j->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&j->ended, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    vy_cond_start_monotonic(&j->ended);
     vy_code_hold(call->code);
     vyre_program_retain(call->launch.program);
     vy_stages_retain(call->stages);
@@ -139,7 +134,7 @@ static void *work(void *user) {
 /* Returns 0 if the deadline came first. */
 static int await(job *j) {
     uint64_t deadline = j->call.launch.deadline_ns;
-    struct timespec until = {(time_t)(deadline / 1000000000u), (long)(deadline % 1000000000u)};
+    struct timespec until = vy_clock_timespec(deadline);
     pthread_mutex_lock(&j->lock);
     while (!j->is_ended && pthread_cond_timedwait(&j->ended, &j->lock, &until) != ETIMEDOUT)
         ;

@@ -4,10 +4,10 @@
 #include "driver/pending.h"
 
 #include "base/status.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 struct vyre_completions {
@@ -29,7 +29,6 @@ static void unreference(vyre_completions *queue) {
 }
 
 vyre_status vyre_completions_new(vyre_completions **out, vyre_error *error) {
-    pthread_condattr_t monotonic;
     vyre_completions *queue = vy_allocate_zero(sizeof *queue);
     *out = NULL;
     if (!queue)
@@ -43,10 +42,7 @@ vyre_status vyre_completions_new(vyre_completions **out, vyre_error *error) {
     }
     atomic_init(&queue->references, 1);
     pthread_mutex_init(&queue->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&queue->filled, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    vy_cond_start_monotonic(&queue->filled);
     *out = queue;
     return VYRE_OK;
 }
@@ -162,7 +158,7 @@ vyre_status vyre_completions_next(vyre_completions *queue, uint64_t timeout_ns, 
     uint64_t deadline = 0;
     if (timeout_ns != UINT64_MAX && __builtin_add_overflow(vy_clock_now(), timeout_ns, &deadline))
         timeout_ns = UINT64_MAX;
-    struct timespec until = {(time_t)(deadline / 1000000000u), (long)(deadline % 1000000000u)};
+    struct timespec until = vy_clock_timespec(deadline);
     int is_late = 0;
     *out = NULL;
     pthread_mutex_lock(&queue->lock);

@@ -5,7 +5,6 @@
 #include "driver/trace.h"
 
 #include <errno.h>
-#include <time.h>
 
 /* ---- memory of outputs ---- */
 
@@ -238,7 +237,7 @@ int vyre_pending_is_ready(vyre_pending *p) {
 
 /* Returns 0 if the deadline (0 = none) came first. With the lock held. */
 static int await_done(vyre_pending *p, uint64_t deadline_ns) {
-    struct timespec until = {(time_t)(deadline_ns / 1000000000u), (long)(deadline_ns % 1000000000u)};
+    struct timespec until = vy_clock_timespec(deadline_ns);
     while (!p->is_done) {
         if (is_open(p)) {
             collect(p, deadline_ns);

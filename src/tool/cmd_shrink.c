@@ -1,4 +1,5 @@
 /* vyre shrink: makes a failing case smaller, asking a command about each candidate. */
+#include "base/clock.h"
 #include "tool/bindings.h"
 #include "tool/case.h"
 #include "tool/commands.h"
@@ -103,13 +104,12 @@ static void become(char **words, int verbose) {
 
 /* Waits for the child, at most `seconds`; returns its wait status, or 0 (it passed), counted, when time is up. */
 static int wait_for(pid_t child, uint64_t seconds, unsigned long long *timeouts) {
-    struct timespec start, now, nap = {0, 500000};
+    struct timespec nap = {0, 500000};
+    uint64_t start = vy_clock_now();
     int status = 0;
 
-    clock_gettime(CLOCK_MONOTONIC, &start);
     while (waitpid(child, &status, WNOHANG) == 0) {
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        if ((uint64_t)(now.tv_sec - start.tv_sec) >= seconds) {
+        if ((vy_clock_now() - start) / 1000000000u >= seconds) {
             kill(-child, SIGKILL);
             kill(child, SIGKILL);
             waitpid(child, &status, 0);

@@ -1,31 +1,30 @@
 /* Progress: a thread that wakes up four times a second, because the work itself has no time for it. */
 #include "tool/progress.h"
 
+#include "base/clock.h"
+#include "base/thread.h"
+
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 static void *body(void *user) {
     tool_progress *progress = user;
-    struct timespec start, wake;
+    uint64_t start = vy_clock_now(), wake = start + 1000000000u;
     int shown = 0;
 
-    clock_gettime(CLOCK_REALTIME, &start);
-    wake = start;
-    wake.tv_sec++;
     pthread_mutex_lock(&progress->mutex);
     while (!progress->stop) {
-        if (pthread_cond_timedwait(&progress->changed, &progress->mutex, &wake) == 0)
+        struct timespec until = vy_clock_timespec(wake);
+        if (pthread_cond_timedwait(&progress->changed, &progress->mutex, &until) == 0)
             continue;
-        wake.tv_nsec += 250000000;
-        wake.tv_sec += wake.tv_nsec / 1000000000;
-        wake.tv_nsec %= 1000000000;
+        wake += 250000000;
+        unsigned long long seconds = (wake - start) / 1000000000u;
         shown = 1;
         if (progress->total)
-            fprintf(stderr, "\r%s: %llu of %llu, %lld s ", progress->what, atomic_load(&progress->done),
-                    progress->total, (long long)(wake.tv_sec - start.tv_sec));
+            fprintf(stderr, "\r%s: %llu of %llu, %llu s ", progress->what, atomic_load(&progress->done),
+                    progress->total, seconds);
         else
-            fprintf(stderr, "\r%s: %lld s ", progress->what, (long long)(wake.tv_sec - start.tv_sec));
+            fprintf(stderr, "\r%s: %llu s ", progress->what, seconds);
         fflush(stderr);
     }
     pthread_mutex_unlock(&progress->mutex);
@@ -42,7 +41,7 @@ void tool_progress_start(tool_progress *progress, const char *what, unsigned lon
     if (!isatty(STDERR_FILENO))
         return;
     pthread_mutex_init(&progress->mutex, NULL);
-    pthread_cond_init(&progress->changed, NULL);
+    vy_cond_start_monotonic(&progress->changed);
     progress->running = pthread_create(&progress->thread, NULL, body, progress) == 0;
 }
 

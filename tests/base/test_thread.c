@@ -1,7 +1,9 @@
+#include "base/clock.h"
 #include "base/thread.h"
 #include "support/fault.h"
 #include "support/test.h"
 
+#include <errno.h>
 #include <fenv.h>
 #include <sched.h>
 #include <signal.h>
@@ -75,6 +77,55 @@ static void workers_leave_signals_to_the_application(void **state) {
     assert_int_equal(blocked[0], 0);
     assert_int_equal(blocked[1], 1);
     assert_int_equal(blocked[2], 1);
+}
+
+static void times_are_split_as_conditions_take_them(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t ns;
+        long long seconds;
+        long rest;
+    } cases[] = {{0, 0, 0}, {999999999, 0, 999999999}, {1000000000, 1, 0}, {UINT64_MAX, 18446744073, 709551615}};
+    for (int i = 0; i < 4; i++) {
+        struct timespec time = vy_clock_timespec(cases[i].ns);
+        assert_int_equal(time.tv_sec, cases[i].seconds);
+        assert_int_equal(time.tv_nsec, cases[i].rest);
+    }
+}
+
+typedef struct bell {
+    pthread_mutex_t lock;
+    pthread_cond_t rung;
+    int is_rung;
+} bell;
+
+static void *ring(void *user) {
+    bell *b = user;
+    pthread_mutex_lock(&b->lock);
+    b->is_rung = 1;
+    pthread_cond_signal(&b->rung);
+    pthread_mutex_unlock(&b->lock);
+    return NULL;
+}
+
+/* An hour from now by our clock is long ago by the time of day. */
+static void a_condition_waits_by_our_clock(void **state) {
+    (void)state;
+    bell b = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    pthread_t ringer;
+    int result = 0;
+    vy_cond_start_monotonic(&b.rung);
+    pthread_mutex_lock(&b.lock);
+    struct timespec past = vy_clock_timespec(vy_clock_now()),
+                    later = vy_clock_timespec(vy_clock_now() + 3600000000000u);
+    assert_int_equal(pthread_cond_timedwait(&b.rung, &b.lock, &past), ETIMEDOUT);
+    assert_true(vy_thread_start(&ringer, ring, &b));
+    while (!b.is_rung && result == 0)
+        result = pthread_cond_timedwait(&b.rung, &b.lock, &later);
+    pthread_mutex_unlock(&b.lock);
+    pthread_join(ringer, NULL);
+    pthread_cond_destroy(&b.rung);
+    assert_int_equal(result, 0);
 }
 
 static void cores_follow_the_affinity_mask(void **state) {
@@ -201,6 +252,8 @@ int main(void) {
         cmocka_unit_test(without_memory_the_caller_does_all_of_it),
         cmocka_unit_test(every_worker_has_its_own_number),
         cmocka_unit_test(workers_leave_signals_to_the_application),
+        cmocka_unit_test(times_are_split_as_conditions_take_them),
+        cmocka_unit_test(a_condition_waits_by_our_clock),
         cmocka_unit_test(cores_follow_the_affinity_mask),
         cmocka_unit_test(quotas_of_control_groups_count),
         cmocka_unit_test(the_environment_is_ours_inside_and_the_callers_after),

@@ -2,18 +2,12 @@
 #include "backends/cpu/alarm.h"
 
 #include "base/status.h"
+#include "base/thread.h"
 #include "driver/boundary.h"
 
-#include <signal.h>
-#include <time.h>
-
 void vy_cpu_alarms_start(vy_cpu_alarms *alarms) {
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_mutex_init(&alarms->lock, NULL);
-    pthread_cond_init(&alarms->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    vy_cond_start_monotonic(&alarms->changed);
 }
 
 /* Rings what is due, and says when the next one is: UINT64_MAX for never. With the lock held. */
@@ -37,8 +31,7 @@ static void *watch(void *user) {
         if (alarms->wakes_ns == UINT64_MAX) {
             pthread_cond_wait(&alarms->changed, &alarms->lock);
         } else {
-            struct timespec until = {.tv_sec = (time_t)(alarms->wakes_ns / 1000000000u),
-                                     .tv_nsec = (long)(alarms->wakes_ns % 1000000000u)};
+            struct timespec until = vy_clock_timespec(alarms->wakes_ns);
             pthread_cond_timedwait(&alarms->changed, &alarms->lock, &until);
         }
     }
@@ -48,13 +41,8 @@ static void *watch(void *user) {
 
 /* With the lock held. */
 static int start_thread(vy_cpu_alarms *alarms) {
-    sigset_t all, before;
-    if (alarms->is_started)
-        return 1;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    alarms->is_started = pthread_create(&alarms->thread, NULL, watch, alarms) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!alarms->is_started)
+        alarms->is_started = vy_thread_start(&alarms->thread, watch, alarms);
     return alarms->is_started;
 }
 

@@ -8,10 +8,9 @@
 #include "backends/cpu/run.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/thread.h"
 #include "driver/boundary.h"
 #include "driver/copies.h"
-
-#include <time.h>
 
 typedef struct pending {
     vy_cpu_task task;
@@ -86,8 +85,7 @@ static int is_ready(void *self) {
 }
 
 static int wait_until(pending *p, uint64_t deadline_ns) {
-    struct timespec until = {.tv_sec = (time_t)(deadline_ns / 1000000000u),
-                             .tv_nsec = (long)(deadline_ns % 1000000000u)};
+    struct timespec until = vy_clock_timespec(deadline_ns);
     pthread_mutex_lock(&p->lock);
     while (!is_ready(p) && (!deadline_ns || vy_clock_now() < deadline_ns)) {
         if (deadline_ns)
@@ -197,12 +195,8 @@ vyre_status vy_cpu_pending_start(vy_cpu *cpu, vy_cpu_code *code, const vyre_laun
     lay_out(p, &cutter, launch, inputs, input_count);
     for (size_t i = 0; i < p->outputs.count; i++)
         p->outputs.items[i] = (vyre_bytes)VYRE_BYTES_INIT;
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_mutex_init(&p->lock, NULL);
-    pthread_cond_init(&p->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    vy_cond_start_monotonic(&p->changed);
     *out = (vyre_native_pending){&table, p};
     if (!vy_cpu_pool_start(cpu->pool, &p->task))
         run(&p->task);
