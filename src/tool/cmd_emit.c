@@ -13,7 +13,7 @@
 typedef struct emit_options {
     const char *target, *cpu, *architecture, *exact, *output, *program;
     tool_list defines;
-    uint64_t width, subgroup, access;
+    uint64_t width, subgroup, access, stage;
     int cancellable, unwidened, indirect, list;
 } emit_options;
 
@@ -34,6 +34,8 @@ static const tool_option options_table[] = {
      "for ptx, cubin, sass: one invocation a thread"},
     {"indirect", 0, NULL, TOOL_FLAG, offsetof(emit_options, indirect),
      "for ptx, cubin, sass: for a grid that lies in device memory"},
+    {"stage", 0, "N", TOOL_AMOUNT, offsetof(emit_options, stage),
+     "only launch N of those that grid barriers cut the program into (all)"},
     {"list", 0, NULL, TOOL_FLAG, offsetof(emit_options, list), "list the targets"},
     {"output", 'o', "FILE", TOOL_TEXT, offsetof(emit_options, output), "where to write (standard output)"},
     {"program", 'p', "NAME", TOOL_TEXT, offsetof(emit_options, program), "which program, if the file holds several"},
@@ -214,6 +216,26 @@ static int show(const emit_options *options, vyre_program *program, uint64_t fea
     return code;
 }
 
+/* ---- one stage ---- */
+
+/* Puts the stage that was asked for in the place of the program; *split owns it. */
+static int take_stage(const tool_command *self, uint64_t stage, vyre_program **program, vy_split **split) {
+    vyre_error error;
+    if (stage == 0)
+        return TOOL_OK;
+    if (vyre_program_level(*program) == VYRE_LEVEL_LEGAL)
+        return tool_usage(self, "leave --stage out, or take the program of level source that it was made from",
+                          "`%s` is at level legal, which is cut before and not after", vyre_program_name(*program));
+    if (vy_grid_split(*program, split, &error) != VYRE_OK)
+        return tool_error(&error);
+    uint32_t count = (*split)->segment_count;
+    if (stage > count)
+        return tool_usage(self, count == 1 ? "leave --stage out" : VY_FIX("give 1 to %" PRIu32, count),
+                          "`%s` has no stage %" PRIu64 " (%" PRIu32 ")", vyre_program_name(*program), stage, count);
+    *program = (*split)->segments[stage - 1];
+    return TOOL_OK;
+}
+
 static int run_command(const tool_command *self, void *given, const tool_args *args) {
     const emit_options *options = given;
     unsigned target;
@@ -221,6 +243,7 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
     uint64_t features;
     tool_file file = {0};
     vyre_program *program;
+    vy_split *split = NULL;
     if (options->list)
         return args->words.count ? tool_usage(self, NULL, "--list takes no file") : list_targets();
     if (options->width > VY_CPU_WIDTH_MAX)
@@ -235,9 +258,12 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
     if (code == TOOL_OK)
         code = tool_load_resolved(self, args->words.items[0], options->program, &options->defines, &file, &program);
     if (code == TOOL_OK)
+        code = take_stage(self, options->stage, &program, &split);
+    if (code == TOOL_OK)
         code = target == TARGET_LEGAL ? show_legal(self, options, program)
                : target >= TARGET_PTX ? show_ptx(self, options, program, architecture, target)
                                       : show(options, program, features, (vy_compiler_text)target);
+    vy_split_free(split);
     tool_file_free(&file);
     return code;
 }
@@ -249,7 +275,7 @@ const tool_command tool_cmd_emit = {
     .details =
         "The program is optimised and legalised for the device. llvm-ir and asm are how backend `cpu` compiles it:\n"
         "what would run, or how it looks just before; they need the compiler plug-in. A program with grid barriers\n"
-        "runs in stages there, and each is shown. ptx needs nothing,\n"
+        "runs in stages there, and each is shown; --stage shows one, for any target. ptx needs nothing,\n"
         "cubin and sass need NVIDIA's tools: in CUDA_HOME/bin, along PATH, or in /usr/local/cuda/bin.\n"
         "legal shows the step before, for any device: --exact all, none, int64,f32.add,… or -f32.div,-f32.subnormal.\n",
     .examples = "  vyre emit examples/saxpy.vyre --target asm\n"

@@ -87,11 +87,23 @@ static vyre_status find_guards(vyre_program *program, vy_string *out, vyre_error
 
 /* ---- the text ---- */
 
+/* The one thing that not legalisation but its callers see to: a backend launches such a program in stages (driver/stages.h). */
+static vyre_status check_stages(const vyre_program *program, const vy_legal_target *target, vyre_error *error) {
+    if (!(program->facts & VY_FACT_GRID_BARRIER) || (!(program->facts & VY_FACT_TRAP) && !target->cancellable))
+        return VYRE_OK;
+    return vy_fail(error, VYRE_UNSUPPORTED,
+                   "give `--stage 1`, then 2, …: the launches that a backend makes of it instead",
+                   "an invocation of `%s` may end before a grid barrier, where the other workgroups would wait for it",
+                   vyre_program_name(program));
+}
+
 static vyre_status write_text(vyre_program *program, const vy_legal_target *target, vy_string *out, vyre_error *error) {
     const vyre_optimize_options options = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
     vyre_program *optimised = NULL, *legal = NULL;
     vyre_bytes text = VYRE_BYTES_INIT;
     vyre_status status = vyre_program_optimize(program, &options, &optimised, NULL, error);
+    if (status == VYRE_OK)
+        status = check_stages(optimised, target, error);
     if (status == VYRE_OK)
         status = vy_legalise(optimised, target, &legal, error);
     if (status == VYRE_OK)

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "emit/ptx/prepare.h"
 #include "emit/ptx/ptx.h"
+#include "ir/model.h"
 #include "tool/driver_ptx.h"
 #include "tool/load.h"
 #include "tool/outside.h"
@@ -27,6 +28,19 @@ int tool_ptx_architecture(const tool_command *self, const char *name, uint32_t *
 
 /* ---- our part ---- */
 
+/* Where a launch cannot hold grid barriers, backend `cuda` takes several (driver/stages.h). */
+static vyre_status check_stages(const vyre_program *program, const tool_ptx_options *options, vyre_error *error) {
+    int is_old = options->architecture < VY_PTX_GRID_BARRIERS;
+    if (!(program->facts & VY_FACT_GRID_BARRIER) || (!is_old && !options->indirect))
+        return VYRE_OK;
+    return vy_fail(error, VYRE_UNSUPPORTED,
+                   VY_FIX("give `--stage 1`, then 2, …: the launches that a backend makes of it instead; or %s",
+                          is_old ? VY_FIX("`--arch sm_%d` or later", VY_PTX_GRID_BARRIERS) : "leave --indirect out"),
+                   "`%s` has grid barriers, for which a launch needs %s", vyre_program_name(program),
+                   is_old ? VY_FIX("sm_%d (sm_%" PRIu32 ")", VY_PTX_GRID_BARRIERS, options->architecture)
+                          : "a grid that is known before it starts");
+}
+
 static vyre_status make(vyre_program *program, const tool_ptx_options *options, vy_ptx_prepared *prepared,
                         vy_ptx_code *code, vyre_error *error) {
     const vy_ptx_prepare_options how = {.architecture = options->architecture,
@@ -34,7 +48,10 @@ static vyre_status make(vyre_program *program, const tool_ptx_options *options, 
                                         .keeps_grid = (uint8_t)(options->keeps_grid || options->indirect)};
     const vy_ptx_options entry = {.architecture = options->architecture, .indirect = (uint8_t)(options->indirect != 0)};
     memset(code, 0, sizeof *code);
-    vyre_status status = vy_ptx_prepare(program, &how, prepared, error);
+    memset(prepared, 0, sizeof *prepared);
+    vyre_status status = check_stages(program, options, error);
+    if (status == VYRE_OK)
+        status = vy_ptx_prepare(program, &how, prepared, error);
     if (status == VYRE_OK)
         status = vy_ptx_emit(prepared->program, &entry, code, error);
     vyre_program_release(prepared->program);

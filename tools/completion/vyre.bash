@@ -17,7 +17,7 @@ _vyre() {
     dialects) options="--folder --events --json" ;;
     ops) options="--markdown --json" ;;
     inline | decode | bind) options="--output --program --define" ;;
-    emit) options="--target --cpu --arch --width --exact --subgroup --access --cancellable --unwidened --indirect --list --output --program --define" ;;
+    emit) options="--target --cpu --arch --width --exact --subgroup --access --cancellable --unwidened --indirect --stage --list --output --program --define" ;;
     opt) options="--level --pass --both --each --report --list --json --output --program --define" ;;
     encode) options="--output --program --define --debug" ;;
     gen) options="--seed --count --statements --depth --invocations --stress --types --output --json" ;;
