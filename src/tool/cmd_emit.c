@@ -211,7 +211,7 @@ static int show(const emit_options *options, vyre_program *program, uint64_t fea
     vyre_error error;
     int code = (has_stages ? emit_stages : emit)(&cpu, program, options, text, &out, &error) == VYRE_OK
                    ? tool_file_write(options->output ? options->output : "-", out.data, out.size)
-                   : tool_error(&error);
+                   : (tool_error(&error), tool_exit_of_run(error.code));
     vyre_bytes_free(&out);
     return code;
 }

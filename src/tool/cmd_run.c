@@ -347,7 +347,7 @@ static int report_json(run *r) {
     if (code == TOOL_OK)
         code = show_json(r);
     note(r);
-    return r->status != VYRE_OK ? tool_exit_of(r->status) : code;
+    return r->status != VYRE_OK ? tool_exit_of_run(r->status) : code;
 }
 
 /* The findings come before the outputs, which are delivered even then. */
@@ -363,7 +363,7 @@ static int report_text(run *r) {
     note(r);
     if (shown == TOOL_OK)
         shown = write_outputs(r);
-    return r->status != VYRE_OK ? tool_exit_of(r->status) : shown;
+    return r->status != VYRE_OK ? tool_exit_of_run(r->status) : shown;
 }
 
 /* ---- the command ---- */

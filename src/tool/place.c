@@ -1,14 +1,26 @@
 /* Choosing where a program runs (place.h). */
 #include "tool/place.h"
 
+#include "vyre/registry.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
 static const char oracle[] = "reference";
 
-static int is_named(const char *name) {
-    const char *named = name ? name : secure_getenv("VYRE_BACKEND");
-    return named && *named;
+/* What was asked for: `name`, or the environment's; NULL: nothing was. */
+static const char *asked_for(const char *name) {
+    const char *asked = name ? name : secure_getenv("VYRE_BACKEND");
+    return asked && *asked ? asked : NULL;
+}
+
+/* Whether there is such a backend, and if there is, it is its driver or its device that is not there. */
+static int is_registered(const char *asked) {
+    char id[64];
+    size_t length = strcspn(asked, "#");
+
+    snprintf(id, sizeof id, "%.*s", length < sizeof id ? (int)length : 0, asked);
+    return vyre_backend_find(id) != NULL;
 }
 
 /* What is there but did not start is somebody's mistake, a wrong variable say, and not what he expects. */
@@ -24,17 +36,18 @@ static void tell_failed(const vyre_selection *report) {
 /* NOT_FOUND without anybody having named a backend: there is always the oracle. */
 static int choose(const char *name, vyre_backend **out) {
     vyre_policy policy = {.allow_cpu = 1, .only = name};
+    const char *asked = asked_for(name);
     vyre_selection *report = NULL;
     vyre_error error;
     vyre_status status = name ? vyre_acquire(name, out, &error) : vyre_select(&policy, out, &report, &error);
 
-    if (report && !is_named(name))
+    if (report && !asked)
         tell_failed(report);
     vyre_selection_free(report);
-    if (status == VYRE_OK || (status == VYRE_NOT_FOUND && !is_named(name)))
+    if (status == VYRE_OK || (status == VYRE_NOT_FOUND && !asked))
         return TOOL_OK;
-    int code = tool_error(&error);
-    return status == VYRE_NOT_FOUND ? TOOL_USAGE : code; /* the name, not the program, is wrong */
+    (void)tool_error(&error);
+    return status == VYRE_NOT_FOUND && !is_registered(asked) ? TOOL_USAGE : tool_exit_of_run(status);
 }
 
 int tool_place_find(const char *name, int only_oracle, vyre_program *program, tool_place *out) {
@@ -56,15 +69,15 @@ int tool_place_find(const char *name, int only_oracle, vyre_program *program, to
     if (vyre_compile(out->backend, program, NULL, &out->pipeline, &error) == VYRE_OK)
         return TOOL_OK;
     if (error.code == VYRE_UNSUPPORTED &&
-        !is_named(name)) { /* a part of it is not installed, say: the oracle has all */
+        !asked_for(name)) { /* a part of it is not installed, say: the oracle has all */
         fprintf(stderr, "note: %s; the reference runs it instead\nFix: %s\n", error.message, error.fix);
         tool_place_free(out);
         out->id = oracle;
         return TOOL_OK;
     }
-    code = tool_error(&error);
+    (void)tool_error(&error);
     tool_place_free(out);
-    return code;
+    return tool_exit_of_run(error.code);
 }
 
 void tool_place_free(tool_place *place) {

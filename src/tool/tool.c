@@ -28,6 +28,10 @@ int tool_exit_of(vyre_status status) {
     return (size_t)status < sizeof exits ? exits[status] : TOOL_SYSTEM;
 }
 
+int tool_exit_of_run(vyre_status status) {
+    return status == VYRE_NOT_FOUND || status == VYRE_CORRUPT ? TOOL_SYSTEM : tool_exit_of(status);
+}
+
 int tool_error(const vyre_error *error) {
     char text[sizeof *error + 64];
 

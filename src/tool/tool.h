@@ -15,7 +15,7 @@
 #define TOOL_EXIT_LIST(X)                                                                                              \
     X(OK, 0, "done")                                                                                                   \
     X(FAILED, 1, "the program has errors, a check found something, or what was compared differs")                      \
-    X(USAGE, 2, "the command line is wrong: unknown command or option, missing or unfit binding")                      \
+    X(USAGE, 2, "the command line is wrong: unknown command or option, missing or unfit binding or variable")          \
     X(TRAPPED, 3, "an invocation executed `trap`; no output was delivered")                                            \
     X(SYSTEM, 4, "a file, memory, a limit, the step budget or the device got in the way")
 
@@ -51,6 +51,8 @@ void tool_command_help(const tool_command *command);
 
 /* The exit code for a status of the library. */
 int tool_exit_of(vyre_status status);
+/* The same where a valid program is compiled or runs: what is missing or damaged then is a file or a device. */
+int tool_exit_of_run(vyre_status status);
 /* Prints an error of the library to standard error ("vyre: NAME: message (where)", "Fix: …") and returns its exit code. */
 int tool_error(const vyre_error *error);
 /* Prints "vyre NAME: message" and "Fix: fix" and returns TOOL_USAGE. fix NULL points to the help. */

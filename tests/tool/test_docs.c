@@ -134,7 +134,7 @@ static void pages_and_completions_name_every_command_and_option(void **state) {
 static void pages_name_every_exit_code(void **state) {
     static const char *const lines[] = {
         "the program has errors, a check found something, or what was compared differs",
-        "the command line is wrong: unknown command or option, missing or unfit binding",
+        "the command line is wrong: unknown command or option, missing or unfit binding or variable",
         "an invocation executed `trap`; no output was delivered",
         "a file, memory, a limit, the step budget or the device got in the way"};
     const char *help = output_of("vyre help");
