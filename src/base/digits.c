@@ -53,3 +53,26 @@ char *vy_put_hex(char *at, uint64_t number, unsigned digits) {
 char *vy_put_hex_capital(char *at, uint64_t number, unsigned digits) {
     return put_hex(at, number, digits, "0123456789ABCDEF");
 }
+
+static unsigned digit_of(char c) {
+    return c >= '0' && c <= '9'   ? (unsigned)(c - '0')
+           : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
+           : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A') + 10
+                                  : 99;
+}
+
+int vy_digits_read(const char *text, size_t length, unsigned base, uint64_t most, uint64_t *out) {
+    uint64_t value = 0;
+    int is_over = 0;
+    for (size_t i = 0; i < length; i++) {
+        unsigned digit = digit_of(text[i]);
+        if (digit >= base)
+            return 0;
+        is_over |= digit > most || value > (most - digit) / base;
+        value = is_over ? 0 : value * base + digit;
+    }
+    if (is_over || length == 0)
+        return is_over ? -1 : 0;
+    *out = value;
+    return 1;
+}

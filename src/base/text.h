@@ -53,6 +53,9 @@ char *vy_put_decimal(char *at, uint64_t number); /* 20 bytes at most */
 char *vy_put_hex(char *at, uint64_t number, unsigned digits);
 char *vy_put_hex_capital(char *at, uint64_t number, unsigned digits);
 
+/* Digits of base 10 or 16 and nothing else, no sign and no prefix, → the number. 0: it is none; -1: it is over `most`; *out is unset then. */
+int vy_digits_read(const char *text, size_t length, unsigned base, uint64_t most, uint64_t *out);
+
 /* Names: a pool of distinct NUL-terminated strings; a name is its offset in the pool, 0 is "". Equal strings have equal
  * names. */
 typedef uint32_t vy_name;

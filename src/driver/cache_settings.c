@@ -1,9 +1,9 @@
 /* Figures and limits of the caches, and the ban on compiling: words of the process, each atomic on its own. */
 #include "driver/cache_disk.h"
 
+#include "base/setting.h"
+
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
 static _Atomic uint64_t figures[VY_CACHE_FIGURES];
 static _Atomic uint64_t disk_limit = (uint64_t)1 << 30;
@@ -49,8 +49,7 @@ void vyre_cache_forbid_compile(int forbid) {
 int vy_compile_forbidden(void) {
     int now = atomic_load(&ban);
     if (now == NOT_ASKED) {
-        const char *wish = secure_getenv("VYRE_FORBID_COMPILE");
-        int asked = wish && *wish && strcmp(wish, "0") != 0 ? FORBIDDEN : ALLOWED;
+        int asked = vy_setting_switch("VYRE_FORBID_COMPILE", 0) ? FORBIDDEN : ALLOWED;
         /* Unless somebody has decided meanwhile. */
         if (atomic_compare_exchange_strong(&ban, &now, asked))
             now = asked;

@@ -4,8 +4,6 @@
 
 #include "base/file.h"
 
-#include <ctype.h>
-
 enum { ARGUMENT_FILE_LIMIT = 1 << 24 };
 
 typedef struct parser {
@@ -18,25 +16,8 @@ typedef struct parser {
 } parser;
 
 int tool_number(const char *text, size_t length, uint64_t *out) {
-    unsigned base = 10;
-    uint64_t value = 0;
-
-    if (length > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {
-        base = 16;
-        text += 2;
-        length -= 2;
-    }
-    if (length == 0)
-        return 0;
-    for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char)text[i];
-        unsigned digit = isdigit(c) ? (unsigned)(c - '0') : isxdigit(c) ? (unsigned)(tolower(c) - 'a') + 10 : 99;
-        if (digit >= base || value > (UINT64_MAX - digit) / base)
-            return 0;
-        value = value * base + digit;
-    }
-    *out = value;
-    return 1;
+    int is_hex = length > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+    return vy_digits_read(text + 2 * is_hex, length - 2 * (size_t)is_hex, is_hex ? 16 : 10, UINT64_MAX, out) > 0;
 }
 
 int tool_numbers3(const char *text, uint32_t out[3]) {

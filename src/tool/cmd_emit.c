@@ -1,5 +1,6 @@
 /* vyre emit: what a program becomes on its way to the device. */
 #include "backends/cpu/compile.h"
+#include "base/setting.h"
 #include "tool/commands.h"
 #include "tool/emit_legal.h"
 #include "tool/emit_ptx.h"
@@ -8,7 +9,6 @@
 #include "vyre/wire.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 typedef struct emit_options {
     const char *target, *cpu, *architecture, *exact, *output, *program;
@@ -164,10 +164,9 @@ static vyre_status lower(const vy_cpu *cpu, vyre_program *program, int cancellab
 
 static vyre_status emit(const vy_cpu *cpu, vyre_program *program, const emit_options *options, vy_compiler_text text,
                         vyre_bytes *out, vyre_error *error) {
-    const char *named = secure_getenv("VYRE_COMPILER");
     const vy_compiler *compiler;
     vyre_bytes wire = VYRE_BYTES_INIT;
-    vyre_status status = vy_cpu_compiler_open(named && *named ? named : NULL, &compiler, error);
+    vyre_status status = vy_cpu_compiler_open(vy_setting("VYRE_COMPILER"), &compiler, error);
     if (status == VYRE_OK)
         status = lower(cpu, program, options->cancellable, &wire, error);
     if (status == VYRE_OK) {

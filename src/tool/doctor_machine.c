@@ -111,6 +111,7 @@ void doctor_look_at_limits(doctor *d) {
     X("VYRE_CUDA_LIBRARY")                                                                                             \
     X("VYRE_CUDA_PROBE")                                                                                               \
     X("VYRE_CUDA_TOGETHER")                                                                                            \
+    X("VYRE_NVTX_LIBRARY")                                                                                             \
     X("VYRE_PERF_MAP")                                                                                                 \
     X("VYRE_GDB")
 

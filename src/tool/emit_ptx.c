@@ -18,11 +18,12 @@ enum { MOST_BYTES = 1 << 30 };
 #define INSTALL "install the CUDA toolkit, or set CUDA_HOME to the folder it is in"
 
 int tool_ptx_architecture(const tool_command *self, const char *name, uint32_t *out) {
-    char *end = NULL;
-    unsigned long number = strncmp(name, "sm_", 3) == 0 ? strtoul(name + 3, &end, 10) : 0;
-    *out = (uint32_t)number;
-    if (number >= 60 && number < 1000 && !*end)
+    uint64_t number = 0;
+    if (strncmp(name, "sm_", 3) == 0 && vy_digits_read(name + 3, strlen(name + 3), 10, 999, &number) > 0 &&
+        number >= 60) {
+        *out = (uint32_t)number;
         return TOOL_OK;
+    }
     return tool_usage(self, "give sm_60, sm_70, sm_80, sm_90, …", "there is no architecture `%s`", name);
 }
 

@@ -1,17 +1,16 @@
 /* Choosing where a program runs (place.h). */
 #include "tool/place.h"
 
+#include "base/setting.h"
 #include "vyre/registry.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 static const char oracle[] = "reference";
 
 /* What was asked for: `name`, or the environment's; NULL: nothing was. */
 static const char *asked_for(const char *name) {
-    const char *asked = name ? name : secure_getenv("VYRE_BACKEND");
-    return asked && *asked ? asked : NULL;
+    return !name ? vy_setting("VYRE_BACKEND") : *name ? name : NULL;
 }
 
 /* Whether there is such a backend, and if there is, it is its driver or its device that is not there. */

@@ -60,22 +60,9 @@ static vyre_status read_integer(const char *text, size_t length, vyre_type type,
     limit = vyre_type_class(type) == VYRE_CLASS_UNSIGNED ? (negative ? 0 : mask)
             : negative                                   ? mask / 2 + 1
                                                          : (base == 16 ? mask : mask / 2);
-    if (count == 0)
-        return not_a_value(text, length, type, error);
-    for (size_t i = 0; i < count; i++) {
-        char c = digits[i];
-        unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
-                         : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
-                         : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A') + 10
-                                                : 99;
-        if (digit >= base)
-            return not_a_value(text, length, type, error);
-        if (value > (UINT64_MAX - digit) / base)
-            return out_of_range(text, length, type, error);
-        value = value * base + digit;
-    }
-    if (value > limit)
-        return out_of_range(text, length, type, error);
+    int result = vy_digits_read(digits, count, base, limit, &value);
+    if (result <= 0)
+        return (result == 0 ? not_a_value : out_of_range)(text, length, type, error);
     *bits = (negative ? 0 - value : value) & mask;
     return VYRE_OK;
 }

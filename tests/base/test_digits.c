@@ -48,11 +48,55 @@ static void nothing_behind_a_text_is_touched(void **state) {
     assert_string_equal(given, "ab100.");
 }
 
+static void numbers_are_read_from_digits_and_nothing_else(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        unsigned base;
+        uint64_t most;
+        int result;
+        uint64_t value;
+    } rows[] = {{"0", 10, 9, 1, 0},
+                {"0", 10, 0, 1, 0},
+                {"1", 10, 0, -1, 0},
+                {"007", 10, 9, 1, 7},
+                {"9", 10, 8, -1, 0},
+                {"10", 10, 9, -1, 0},
+                {"10", 10, 10, 1, 10},
+                {"4294967295", 10, UINT32_MAX, 1, UINT32_MAX},
+                {"4294967296", 10, UINT32_MAX, -1, 0},
+                {"18446744073709551615", 10, UINT64_MAX, 1, UINT64_MAX},
+                {"18446744073709551616", 10, UINT64_MAX, -1, 0},
+                {"99999999999999999999999999", 10, UINT64_MAX, -1, 0},
+                {"99999999999999999999999999x", 10, UINT64_MAX, 0, 0},
+                {"fFfFffffffffffff", 16, UINT64_MAX, 1, UINT64_MAX},
+                {"10000000000000000", 16, UINT64_MAX, -1, 0},
+                {"1g", 16, UINT64_MAX, 0, 0},
+                {"a", 10, UINT64_MAX, 0, 0},
+                {"", 10, 9, 0, 0},
+                {" 2", 10, 9, 0, 0},
+                {"2 ", 10, 9, 0, 0},
+                {"+2", 10, 9, 0, 0},
+                {"-2", 10, UINT64_MAX, 0, 0},
+                {"0x2", 10, 9, 0, 0},
+                {"0x2", 16, 9, 0, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint64_t value = 77;
+        assert_int_equal(vy_digits_read(rows[i].text, strlen(rows[i].text), rows[i].base, rows[i].most, &value),
+                         rows[i].result);
+        assert_int_equal(value, rows[i].result > 0 ? rows[i].value : 77);
+    }
+    uint64_t value;
+    assert_int_equal(vy_digits_read("123", 2, 10, 99, &value), 1); /* no further than it is told */
+    assert_int_equal(value, 12);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_around_every_power_have_their_digits),
         cmocka_unit_test(small_numbers_have_their_digits),
         cmocka_unit_test(nothing_behind_a_text_is_touched),
+        cmocka_unit_test(numbers_are_read_from_digits_and_nothing_else),
     };
     return cmocka_run_group_tests_name("digits", tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include "backends/cpu/compile.h"
 
 #include "base/memory.h"
+#include "base/setting.h"
 #include "base/status.h"
 #include "driver/host.h"
 #include "driver/plugin.h"
@@ -114,15 +115,10 @@ vyre_status vy_cpu_compiler_open(const char *path, const vy_compiler **out, vyre
     return status == VYRE_OK ? open_file(path, out, error) : status;
 }
 
-static const char *named(void) {
-    const char *path = secure_getenv("VYRE_COMPILER");
-    return path && *path ? path : NULL;
-}
-
 vyre_status vy_cpu_compiler_check(vyre_error *error) {
     char found[PATH_MAX];
     const char *path;
-    return locate(named(), found, &path, error);
+    return locate(vy_setting("VYRE_COMPILER"), found, &path, error);
 }
 
 vyre_status vy_cpu_compiler(vy_cpu *cpu, const vy_compiler **out, vyre_error *error) {
@@ -131,7 +127,8 @@ vyre_status vy_cpu_compiler(vy_cpu *cpu, const vy_compiler **out, vyre_error *er
     pthread_mutex_unlock(&cpu->lock);
     if (*out)
         return VYRE_OK;
-    vyre_status status = vy_cpu_compiler_open(named(), out, error); /* twice at once: the loader counts */
+    vyre_status status =
+        vy_cpu_compiler_open(vy_setting("VYRE_COMPILER"), out, error); /* twice at once: the loader counts */
     if (status != VYRE_OK)
         return status;
     pthread_mutex_lock(&cpu->lock);

@@ -8,13 +8,13 @@
 #include "backends/cpu/pipeline.h"
 #include "backends/cpu/tell.h"
 #include "base/memory.h"
+#include "base/setting.h"
 #include "base/status.h"
 #include "base/thread.h"
 #include "ir/limits.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* SPIN_US: how long threads without work look for some, unless the environment says otherwise. To wake a thread takes ten to a hundred microseconds, so that
  * to look for that long costs at most as much again. */
@@ -142,20 +142,6 @@ static const vyre_backend_vtable table = {
 
 /* ---- making ---- */
 
-/* A number from the environment, or `otherwise` if it is not there. */
-static vyre_status read_number(const char *variable, unsigned least, unsigned most, unsigned otherwise, unsigned *out,
-                               vyre_error *error) {
-    const char *text = secure_getenv(variable);
-    char *end = NULL;
-    unsigned long value = text && *text ? strtoul(text, &end, 10) : otherwise;
-    if ((end && *end) || value < least || value > most)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT,
-                       VY_FIX("give %s a number from %u to %u, or leave it out", variable, least, most),
-                       "%s is not a number from %u to %u (`%.40s`)", variable, least, most, text ? text : "");
-    *out = (unsigned)value;
-    return VYRE_OK;
-}
-
 static vyre_status configure(vy_cpu *cpu, vyre_error *error) {
     cpu->features = vy_cpu_features();
     if (!cpu->features)
@@ -163,12 +149,13 @@ static vyre_status configure(vy_cpu *cpu, vyre_error *error) {
                        "backend `cpu` has no code for this architecture");
     cpu->exact = vy_cpu_numerics(cpu->features);
     unsigned cores = vy_cores();
-    vyre_status status = read_number("VYRE_CPU_THREADS", 1, THREADS_MAX, cores, &cpu->threads, error);
+    vyre_status status = vy_setting_number("VYRE_CPU_THREADS", 1, THREADS_MAX, cores, &cpu->threads, error);
     if (status ==
         VYRE_OK) /* threads that look for work take processors from those that have some, if there are too few */
-        status = read_number("VYRE_CPU_SPIN", 0, SPIN_MAX, cpu->threads > cores ? 0 : SPIN_US, &cpu->spin_us, error);
+        status =
+            vy_setting_number("VYRE_CPU_SPIN", 0, SPIN_MAX, cpu->threads > cores ? 0 : SPIN_US, &cpu->spin_us, error);
     if (status == VYRE_OK)
-        status = read_number("VYRE_CPU_WIDTH", 0, VY_CPU_WIDTH_MAX, 0, &cpu->width, error);
+        status = vy_setting_number("VYRE_CPU_WIDTH", 0, VY_CPU_WIDTH_MAX, 0, &cpu->width, error);
     if (status == VYRE_OK && cpu->width && (cpu->width < VY_CPU_WIDTH_LEAST || (cpu->width & (cpu->width - 1))))
         status = vy_fail(error, VYRE_INVALID_ARGUMENT, "give VYRE_CPU_WIDTH one of these numbers, or leave it out",
                          "VYRE_CPU_WIDTH is not 4, 8, 16, 32 or 64 (%" PRIu32 ")", cpu->width);
@@ -179,7 +166,7 @@ static vyre_status configure(vy_cpu *cpu, vyre_error *error) {
     unsigned kib = cpu->l3_bytes ? cpu->l3_bytes / 1024 : CACHE_KIB;
     if (kib > CACHE_MOST_KIB)
         kib = CACHE_MOST_KIB;
-    status = read_number("VYRE_CPU_STREAM", 0, UINT32_MAX, kib / 2, &kib, error);
+    status = vy_setting_number("VYRE_CPU_STREAM", 0, UINT32_MAX, kib / 2, &kib, error);
     cpu->stream_bytes = (uint64_t)kib * 1024;
     return status;
 }

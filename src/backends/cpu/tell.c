@@ -2,26 +2,21 @@
 #include "backends/cpu/tell.h"
 
 #include "base/memory.h"
+#include "base/setting.h"
 
 #include <elf.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static int is_asked(const char *variable) {
-    const char *text = secure_getenv(variable);
-    return text && *text && strcmp(text, "0") != 0;
-}
 
 /* ---- perf ---- */
 
 void vy_cpu_tell_profiler(const void *code, size_t size, const char *name) {
     char path[64], line[256];
-    if (!is_asked("VYRE_PERF_MAP"))
+    if (!vy_setting_switch("VYRE_PERF_MAP", 0))
         return;
     snprintf(path, sizeof path, "/tmp/perf-%ld.map", (long)getpid());
     int length = snprintf(line, sizeof line, "%" PRIxPTR " %zx vyre:%.128s\n", (uintptr_t)code, size, name);
@@ -92,7 +87,7 @@ static int place(uint8_t *file, size_t size, uintptr_t code) {
 }
 
 int vy_cpu_is_debugged(void) {
-    return is_asked("VYRE_GDB");
+    return vy_setting_switch("VYRE_GDB", 0);
 }
 
 vy_cpu_told *vy_cpu_tell_debugger(const void *code, vyre_span file) {

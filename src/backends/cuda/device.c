@@ -118,6 +118,8 @@ vyre_status vy_cuda_create(const vyre_host *host, uint32_t ordinal, vyre_backend
     vyre_status status = vy_cuda_api_open(vy_cuda_api_file(), &cuda->api, error);
     if (status == VYRE_OK)
         status = vy_cuda_facts_ask(&cuda->api, ordinal, &cuda->device, &cuda->facts, error);
+    if (status == VYRE_OK)
+        status = vy_cuda_facts_set(&cuda->facts, error);
     if (status == VYRE_OK) {
         atomic_store(&cuda->exact, vy_ptx_exact(cuda->facts.architecture));
         status = vy_cuda_device_start(cuda, error);

@@ -2,13 +2,13 @@
 #include "backends/cuda/facts.h"
 
 #include "backends/cuda/staging.h"
+#include "base/setting.h"
 #include "base/status.h"
 #include "emit/ptx/ptx.h"
 #include "ir/limits.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { OLDEST = 60 };         /* sm_60: what all our PTX needs */
@@ -33,19 +33,16 @@ static uint32_t ask(const vy_cuda_api *api, int device, int attribute, int *resu
 
 /* For who wants to see, or to do without. */
 static int may(const char *variable) {
-    const char *given = secure_getenv(variable);
-    return !given || strcmp(given, "0") != 0;
+    return vy_setting_switch(variable, 1);
 }
 
-/* One address for pinned memory on both sides, and that much of it for one dispatch; VYRE_CUDA_DIRECT for who wants to measure, or to do without. */
+/* One address for pinned memory on both sides, and that much of it for one dispatch. */
 static uint32_t ask_direct(const vy_cuda_api *api, int device) {
-    const char *given = secure_getenv("VYRE_CUDA_DIRECT");
     int ignored = 0;
-    unsigned long bytes = given ? strtoul(given, NULL, 10) : VY_CUDA_DIRECT_BYTES;
-    if (!ask(api, device, VY_CU_DEVICE_UNIFIED_ADDRESSING, &ignored) ||
-        !ask(api, device, VY_CU_DEVICE_MAPS_HOST_MEMORY, &ignored))
-        return 0;
-    return bytes < VY_CUDA_SMALL ? (uint32_t)bytes : VY_CUDA_SMALL;
+    return ask(api, device, VY_CU_DEVICE_UNIFIED_ADDRESSING, &ignored) &&
+                   ask(api, device, VY_CU_DEVICE_MAPS_HOST_MEMORY, &ignored)
+               ? VY_CUDA_DIRECT_BYTES
+               : 0;
 }
 
 static int ask_all(const vy_cuda_api *api, int device, vy_cuda_facts *out) {
@@ -140,6 +137,14 @@ vyre_status vy_cuda_facts_any(const vy_cuda_api *api, uint32_t *count, vyre_erro
         is_served = vy_cuda_facts_ask(api, (uint32_t)i, &device, &facts, &others) == VYRE_OK;
     *count = is_served ? (uint32_t)all : 0;
     return is_served ? (vyre_status)VYRE_OK : status;
+}
+
+vyre_status vy_cuda_facts_set(vy_cuda_facts *facts, vyre_error *error) {
+    uint32_t direct;
+    vyre_status status = vy_setting_number("VYRE_CUDA_DIRECT", 0, VY_CUDA_SMALL, facts->direct_bytes, &direct, error);
+    if (status == VYRE_OK && facts->direct_bytes) /* 0: the device has none of it */
+        facts->direct_bytes = direct;
+    return status;
 }
 
 /* ---- capabilities ---- */

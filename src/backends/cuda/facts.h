@@ -10,6 +10,8 @@
  * VYRE_UNSUPPORTED  the driver does not start, or the device is too old or kept from us */
 vyre_status vy_cuda_facts_ask(const vy_cuda_api *api, uint32_t ordinal, int *device, vy_cuda_facts *out,
                               vyre_error *error);
+/* What the environment wants otherwise than the device has it: VYRE_CUDA_DIRECT, for who wants to measure, or to do without. VYRE_INVALID_ARGUMENT: it is no such number. */
+vyre_status vy_cuda_facts_set(vy_cuda_facts *facts, vyre_error *error);
 /* Whether one of the devices at least is served, and how many there are; else what is wrong with the first. */
 vyre_status vy_cuda_facts_any(const vy_cuda_api *api, uint32_t *count, vyre_error *error);
 void vy_cuda_facts_profile(const vy_cuda_facts *facts, vyre_device_profile *profile);

@@ -549,11 +549,26 @@ static void frames_larger_than_memory_are_refused(void **state) {
 
 static void wrong_numbers_in_the_environment_are_refused(void **state) {
     (void)state;
-    static const char *const rows[][2] = {
-        {"VYRE_CPU_THREADS", "0"},    {"VYRE_CPU_THREADS", "many"}, {"VYRE_CPU_THREADS", "4097"},
-        {"VYRE_CPU_THREADS", "-1"},   {"VYRE_CPU_WIDTH", "3"},      {"VYRE_CPU_WIDTH", "128"},
-        {"VYRE_CPU_WIDTH", "1"},      {"VYRE_CPU_WIDTH", "2"},      {"VYRE_CPU_SPIN", "-1"},
-        {"VYRE_CPU_SPIN", "1000001"}, {"VYRE_CPU_SPIN", "long"},    {"VYRE_CPU_STREAM", "4294967296"}};
+    static const char *const rows[][2] = {{"VYRE_CPU_THREADS", "0"},
+                                          {"VYRE_CPU_THREADS", "many"},
+                                          {"VYRE_CPU_THREADS", "4097"},
+                                          {"VYRE_CPU_THREADS", "-1"},
+                                          {"VYRE_CPU_WIDTH", "3"},
+                                          {"VYRE_CPU_WIDTH", "128"},
+                                          {"VYRE_CPU_WIDTH", "1"},
+                                          {"VYRE_CPU_WIDTH", "2"},
+                                          {"VYRE_CPU_SPIN", "-1"},
+                                          {"VYRE_CPU_SPIN", "1000001"},
+                                          {"VYRE_CPU_SPIN", "long"},
+                                          {"VYRE_CPU_STREAM", "4294967296"},
+                                          {"VYRE_CPU_THREADS", " 2"},
+                                          {"VYRE_CPU_THREADS", "2 "},
+                                          {"VYRE_CPU_THREADS", "+2"},
+                                          {"VYRE_CPU_THREADS", "0x2"},
+                                          {"VYRE_CPU_THREADS", "18446744073709551617"},
+                                          {"VYRE_CPU_WIDTH", "\t8"},
+                                          {"VYRE_CPU_SPIN", "+0"},
+                                          {"VYRE_CPU_STREAM", "-4294967295"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         vyre_backend *backend;
         vyre_error error;

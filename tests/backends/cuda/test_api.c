@@ -112,6 +112,29 @@ static void one_device_that_is_served_is_enough(void **state) {
     }
 }
 
+static void a_wrong_number_in_the_environment_is_refused(void **state) {
+    (void)state;
+    static const char *const refused[] = {" 2", "+2", "2 ", "0x2", "-1", "x", "1048577", "18446744073709551617"};
+    vyre_error error = VYRE_ERROR_INIT;
+    vy_cuda_facts facts = {.direct_bytes = 7};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        setenv("VYRE_CUDA_DIRECT", refused[i], 1);
+        assert_int_equal(vy_cuda_facts_set(&facts, &error), VYRE_INVALID_ARGUMENT);
+        assert_non_null(strstr(error.message, "VYRE_CUDA_DIRECT is not a number from 0 to 1048576"));
+        assert_int_equal(facts.direct_bytes, 7);
+    }
+    setenv("VYRE_CUDA_DIRECT", "", 1);
+    assert_int_equal(vy_cuda_facts_set(&facts, &error), VYRE_OK);
+    assert_int_equal(facts.direct_bytes, 7);
+    setenv("VYRE_CUDA_DIRECT", "1048576", 1);
+    assert_int_equal(vy_cuda_facts_set(&facts, &error), VYRE_OK);
+    assert_int_equal(facts.direct_bytes, 1048576);
+    facts.direct_bytes = 0; /* a device without */
+    assert_int_equal(vy_cuda_facts_set(&facts, &error), VYRE_OK);
+    assert_int_equal(facts.direct_bytes, 0);
+    unsetenv("VYRE_CUDA_DIRECT");
+}
+
 /* ---- results ---- */
 
 static int no_name(int result, const char **name) {
@@ -400,6 +423,7 @@ int main(void) {
         cmocka_unit_test(a_library_that_is_another_is_refused),
         cmocka_unit_test(the_probe_says_why_there_is_none),
         cmocka_unit_test(one_device_that_is_served_is_enough),
+        cmocka_unit_test(a_wrong_number_in_the_environment_is_refused),
         cmocka_unit_test(results_become_statuses),
         cmocka_unit_test(params_are_packed_where_the_text_declares_them),
         cmocka_unit_test(packed_params_have_their_values),
