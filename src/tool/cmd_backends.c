@@ -1,6 +1,7 @@
 /* vyre backends: what is registered, what its probe says, what would be chosen and why not the others. */
 #include "tool/args.h"
 #include "tool/commands.h"
+#include "tool/json.h"
 #include "vyre/driver.h"
 
 typedef struct backends_options {
@@ -32,12 +33,11 @@ static void on_plugin(void *user, const char *path, vyre_status status, const vy
                          error->message, error->fix);
         return;
     }
-    vy_string_format(&b->text, "%s{\"path\":", b->text.length ? "," : "");
-    vy_string_json(&b->text, path);
-    vy_string_format(&b->text, ",\"status\":\"%s\",\"message\":", vyre_status_name(status));
-    vy_string_json(&b->text, error->message);
-    vy_string_add(&b->text, ",\"fix\":");
-    vy_string_json(&b->text, error->fix);
+    tool_json_open(&b->text, "", '{');
+    tool_json_text(&b->text, "path", path);
+    tool_json_text(&b->text, "status", vyre_status_name(status));
+    tool_json_text(&b->text, "message", error->message);
+    tool_json_text(&b->text, "fix", error->fix);
     vy_string_char(&b->text, '}');
 }
 
@@ -50,12 +50,9 @@ static int show(const vyre_selection *report, const vyre_backend *chosen, broken
     if (vyre_selection_render(report, json, &list, &error) != VYRE_OK)
         return tool_error(&error);
     if (json) {
-        vy_string_add(&out, "{\"chosen\":");
-        if (id)
-            vy_string_json(&out, id);
-        else
-            vy_string_add(&out, "null");
-        vy_string_add(&out, ",\"backends\":");
+        vy_string_char(&out, '{');
+        tool_json_optional(&out, "chosen", id);
+        tool_json_name(&out, "backends");
     }
     while (json && list.size > 0 && ((char *)list.data)[list.size - 1] == '\n')
         list.size--;

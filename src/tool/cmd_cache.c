@@ -1,6 +1,7 @@
 /* vyre cache: what is kept on disk of compiled pipelines; how much, whether it is whole, and away with it. */
 #include "tool/args.h"
 #include "tool/commands.h"
+#include "tool/json.h"
 #include "vyre/cache.h"
 #include "vyre/telemetry.h"
 
@@ -37,14 +38,15 @@ static int is_wanted(const cache_options *options, const vyre_cache_entry *entry
 }
 
 static void add_json(survey *s, const vyre_cache_entry *entry) {
-    vy_string_format(&s->list, "%s{\"key\":\"%s\",\"pipeline\":", s->listed ? "," : "", entry->key);
-    vy_string_json(&s->list, entry->pipeline);
-    vy_string_format(&s->list, ",\"size\":%" PRIu64 ",\"created\":%" PRIu64 ",\"used\":%" PRIu64 ",\"valid\":%s",
-                     entry->size, entry->created, entry->used, entry->valid ? "true" : "false");
-    if (entry->problem) {
-        vy_string_add(&s->list, ",\"problem\":");
-        vy_string_json(&s->list, entry->problem);
-    }
+    tool_json_open(&s->list, "", '{');
+    tool_json_text(&s->list, "key", entry->key);
+    tool_json_text(&s->list, "pipeline", entry->pipeline);
+    tool_json_number(&s->list, "size", entry->size);
+    tool_json_number(&s->list, "created", entry->created);
+    tool_json_number(&s->list, "used", entry->used);
+    tool_json_flag(&s->list, "valid", entry->valid);
+    if (entry->problem)
+        tool_json_text(&s->list, "problem", entry->problem);
     vy_string_char(&s->list, '}');
 }
 
@@ -85,8 +87,8 @@ static void add_folder(vy_string *out, int json) {
 
     vyre_cache_folder(path, sizeof path);
     if (json) {
-        vy_string_add(out, "{\"folder\":");
-        vy_string_json(out, path);
+        vy_string_char(out, '{');
+        tool_json_text(out, "folder", path);
     } else if (*path) {
         vy_string_format(out, " in %s\n", path);
     } else {

@@ -1,6 +1,7 @@
 /* vyre check: everything that is wrong with the files, and what is in those that are right. */
 #include "tool/commands.h"
 #include "tool/facts.h"
+#include "tool/json.h"
 #include "tool/load.h"
 
 typedef struct check_options {
@@ -51,24 +52,15 @@ static void add_text(vy_string *out, const tool_file *file, const vyre_diagnosti
 }
 
 static void add_json(vy_string *out, const tool_file *file, const vyre_diagnostics *list, int code) {
-    vyre_bytes findings = VYRE_BYTES_INIT;
-
-    vy_string_add(out, "{\"file\":");
-    vy_string_json(out, tool_path_name(file->path));
-    vy_string_format(out, ",\"ok\":%s", code == TOOL_OK ? "true" : "false");
+    vy_string_char(out, '{');
+    tool_json_text(out, "file", tool_path_name(file->path));
+    tool_json_flag(out, "ok", code == TOOL_OK);
     tool_failure_json(out); /* of this file alone */
     tool_failure_forget();
-    vy_string_add(out, ",\"diagnostics\":");
-    if (vyre_diagnostics_render_json(list, &findings, NULL) == VYRE_OK) {
-        while (findings.size > 0 && ((char *)findings.data)[findings.size - 1] == '\n')
-            findings.size--;
-        vy_string_append(out, findings.data, findings.size);
-    }
-    vyre_bytes_free(&findings);
-    vy_string_add(out, ",\"programs\":[");
+    tool_json_findings(out, list, 0);
+    tool_json_open(out, "programs", '[');
     for (size_t i = 0; i < tool_file_program_count(file); i++) {
-        if (i)
-            vy_string_char(out, ',');
+        tool_json_name(out, "");
         tool_facts_json(out, tool_file_program(file, i));
     }
     vy_string_add(out, "]}");

@@ -4,6 +4,7 @@
 #include "tool/args.h"
 #include "tool/commands.h"
 #include "tool/dialects.h"
+#include "tool/json.h"
 #include "vyre/manifest.h"
 
 #include <inttypes.h>
@@ -108,14 +109,11 @@ static size_t count_ops(vyre_dialects_guard guard, const char *dialect) {
 }
 
 static void add_dialect_json(vy_string *out, const vyre_dialect *dialect) {
-    vy_string_add(out, "{\"dialect\":");
-    vy_string_json(out, dialect->name);
-    vy_string_add(out, ",\"version\":");
-    vy_string_json(out, dialect->version);
-    vy_string_add(out, ",\"doc\":");
-    vy_string_json(out, dialect->doc);
-    vy_string_add(out, ",\"owner\":");
-    vy_string_json(out, dialect->owner);
+    vy_string_char(out, '{');
+    tool_json_text(out, "dialect", dialect->name);
+    tool_json_text(out, "version", dialect->version);
+    tool_json_text(out, "doc", dialect->doc);
+    tool_json_text(out, "owner", dialect->owner);
 }
 
 static void add_all(vy_string *out, vyre_dialects_guard guard, int json) {
@@ -273,42 +271,25 @@ static int is_standard(const char *dialect) {
 }
 
 static void add_checked(vy_string *out, const vy_folders *folders, int json) {
-    int first = 1;
-
     for (uint32_t i = 0; i < folders->entries.count; i++) {
         const vy_manifest *manifest = folders->entries.items[i].next;
         const char *shown = folders->entries.items[i].shown;
         if (!manifest)
             continue;
         if (json) {
-            vy_string_add(out, first ? "{\"file\":" : ",{\"file\":");
-            vy_string_json(out, shown);
-            vy_string_add(out, ",\"dialect\":");
-            vy_string_json(out, manifest->dialect.name);
-            vy_string_add(out, ",\"version\":");
-            vy_string_json(out, manifest->dialect.version);
-            vy_string_format(out, ",\"ops\":%u,\"standard\":%s}", manifest->op_count,
-                             is_standard(manifest->dialect.name) ? "true" : "false");
+            tool_json_open(out, "", '{');
+            tool_json_text(out, "file", shown);
+            tool_json_text(out, "dialect", manifest->dialect.name);
+            tool_json_text(out, "version", manifest->dialect.version);
+            tool_json_number(out, "ops", manifest->op_count);
+            tool_json_flag(out, "standard", is_standard(manifest->dialect.name));
+            vy_string_char(out, '}');
         } else {
             vy_string_format(out, "%s: ok, dialect %s %s, %u op%s%s\n", shown, manifest->dialect.name,
                              manifest->dialect.version, manifest->op_count, manifest->op_count == 1 ? "" : "s",
                              is_standard(manifest->dialect.name) ? ", in the place of libvyre's" : "");
         }
-        first = 0;
     }
-}
-
-/* On one line: a newline inside a string is escaped. */
-static void add_findings(vy_string *out, const vyre_diagnostics *list) {
-    vyre_bytes text = VYRE_BYTES_INIT;
-
-    vy_string_add(out, ",\"diagnostics\":");
-    if (vyre_diagnostics_render_json(list, &text, NULL) != VYRE_OK)
-        out->failed = 1;
-    for (size_t i = 0; i < text.size; i++)
-        if (((const char *)text.data)[i] != '\n')
-            vy_string_char(out, ((const char *)text.data)[i]);
-    vyre_bytes_free(&text);
 }
 
 static int show_checked(const vy_folders *folders, const vyre_diagnostics *list, int is_good, int json) {
@@ -319,7 +300,7 @@ static int show_checked(const vy_folders *folders, const vyre_diagnostics *list,
         add_checked(&out, folders, 1);
         vy_string_char(&out, ']');
         tool_failure_json(&out);
-        add_findings(&out, list);
+        tool_json_findings(&out, list, 1);
         vy_string_add(&out, "}\n");
         tool_failure_answered();
     } else if (is_good) {
@@ -387,7 +368,7 @@ static void tell(void *user, const vyre_dialects_event *event) {
     if (watching->options->json) {
         vy_string_format(&out, "{\"generation\":%" PRIu64 ",\"changed\":%u,\"removed\":%u", event->generation,
                          event->changed, event->removed);
-        add_findings(&out, event->findings);
+        tool_json_findings(&out, event->findings, 1);
         vy_string_add(&out, "}\n");
     } else {
         tool_diagnostics(event->findings);

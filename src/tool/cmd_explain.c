@@ -5,6 +5,7 @@
 #include "tool/commands.h"
 #include "tool/emit_ptx.h"
 #include "tool/facts.h"
+#include "tool/json.h"
 #include "tool/load.h"
 #include "tool/provenance.h"
 
@@ -39,14 +40,11 @@ static void add_code(vy_string *out, const vyre_explanation *e, int json) {
         vy_string_format(out, "Fix: %s\n", e->fix);
         return;
     }
-    vy_string_add(out, "{\"code\":");
-    vy_string_json(out, e->code);
-    vy_string_add(out, ",\"title\":");
-    vy_string_json(out, e->title);
-    vy_string_add(out, ",\"text\":");
-    vy_string_json(out, e->text);
-    vy_string_add(out, ",\"fix\":");
-    vy_string_json(out, e->fix);
+    vy_string_char(out, '{');
+    tool_json_text(out, "code", e->code);
+    tool_json_text(out, "title", e->title);
+    tool_json_text(out, "text", e->text);
+    tool_json_text(out, "fix", e->fix);
     vy_string_char(out, '}');
 }
 

@@ -2,6 +2,7 @@
 #include "tool/args.h"
 #include "tool/case.h"
 #include "tool/commands.h"
+#include "tool/json.h"
 #include "tool/progress.h"
 #include "vyre/text.h"
 
@@ -71,10 +72,8 @@ static void add_json_case(vy_string *out, const vyre_case *made, uint64_t seed, 
     vyre_digest_format(&digest, text);
     vy_string_format(out, "{\"seed\":%" PRIu64 ",\"fingerprint\":\"%s\",\"statements\":%u,\"expressions\":%u", seed,
                      text, stats.statements, stats.expressions);
-    if (base) {
-        vy_string_add(out, ",\"base\":");
-        vy_string_json(out, base);
-    }
+    if (base)
+        tool_json_text(out, "base", base);
     vy_string_char(out, '}');
 }
 

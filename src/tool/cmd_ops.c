@@ -2,6 +2,7 @@
 #include "ir/rows.h"
 #include "tool/args.h"
 #include "tool/commands.h"
+#include "tool/json.h"
 #include "vyre/op.h"
 
 typedef struct ops_options {
@@ -211,13 +212,13 @@ static void add_markdown(vy_string *out) {
 }
 
 static void add_json_entry(vy_string *out, const entry *e) {
-    const char *const fields[][2] = {{"kind", e->group},  {"name", e->name}, {"written", e->written},
-                                     {"types", e->types}, {"edge", e->edge}, {"doc", e->doc}};
-
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        vy_string_format(out, "%c\"%s\":", i ? ',' : '{', fields[i][0]);
-        vy_string_json(out, fields[i][1]);
-    }
+    vy_string_char(out, '{');
+    tool_json_text(out, "kind", e->group);
+    tool_json_text(out, "name", e->name);
+    tool_json_text(out, "written", e->written);
+    tool_json_text(out, "types", e->types);
+    tool_json_text(out, "edge", e->edge);
+    tool_json_text(out, "doc", e->doc);
     vy_string_char(out, '}');
 }
 

@@ -1,5 +1,6 @@
 /* vyre opt: a program before and after the optimiser, and what each pass did to it. */
 #include "tool/commands.h"
+#include "tool/json.h"
 #include "tool/load.h"
 #include "vyre/text.h"
 #include "vyre/transform.h"
@@ -59,16 +60,19 @@ static int read_passes(const tool_command *self, const char *text, vyre_pass pas
 
 static int list_passes(int json) {
     vy_string out = {0};
+    vy_string_add(&out, json ? "[" : "");
     for (unsigned i = 0; i < VYRE_PASS_COUNT; i++) {
         const char *name = vyre_pass_name((vyre_pass)i), *doc = vyre_pass_doc((vyre_pass)i);
         if (!json) {
             vy_string_format(&out, "%-10s %s\n", name, doc);
             continue;
         }
-        vy_string_format(&out, "%s{\"pass\":\"%s\",\"doc\":", i ? "," : "[", name);
-        vy_string_json(&out, doc);
-        vy_string_add(&out, i + 1 < VYRE_PASS_COUNT ? "}" : "}]\n");
+        tool_json_open(&out, "", '{');
+        tool_json_text(&out, "pass", name);
+        tool_json_text(&out, "doc", doc);
+        vy_string_char(&out, '}');
     }
+    vy_string_add(&out, json ? "]\n" : "");
     return tool_print(&out);
 }
 
@@ -108,22 +112,23 @@ static void add_report(vy_string *out, const vyre_optimize_report *report) {
 }
 
 static void add_json(vy_string *out, const vyre_program *program, const vyre_optimize_report *report) {
-    vy_string_add(out, "{\"program\":");
-    vy_string_json(out, vyre_program_name(program));
-    vy_string_format(out, ",\"rounds\":%u", report->rounds);
+    vy_string_char(out, '{');
+    tool_json_text(out, "program", vyre_program_name(program));
+    tool_json_number(out, "rounds", report->rounds);
     vy_string_format(out, ",\"statements\":{\"before\":%u,\"after\":%u}", report->statements_before,
                      report->statements_after);
     vy_string_format(out, ",\"expressions\":{\"before\":%u,\"after\":%u},\"passes\":[", report->expressions_before,
                      report->expressions_after);
-    const char *separator = "";
     for (unsigned i = 0; i < VYRE_PASS_COUNT; i++) {
         if (!report->passes[i].runs)
             continue;
-        vy_string_format(
-            out, "%s{\"pass\":\"%s\",\"runs\":%u,\"changes\":%" PRIu64 ",\"refused\":%u,\"nanoseconds\":%" PRIu64 "}",
-            separator, vyre_pass_name((vyre_pass)i), report->passes[i].runs, report->passes[i].changes,
-            report->passes[i].refused, report->passes[i].nanoseconds);
-        separator = ",";
+        tool_json_open(out, "", '{');
+        tool_json_text(out, "pass", vyre_pass_name((vyre_pass)i));
+        tool_json_number(out, "runs", report->passes[i].runs);
+        tool_json_number(out, "changes", report->passes[i].changes);
+        tool_json_number(out, "refused", report->passes[i].refused);
+        tool_json_number(out, "nanoseconds", report->passes[i].nanoseconds);
+        vy_string_char(out, '}');
     }
     vy_string_add(out, "]}\n");
 }

@@ -6,6 +6,7 @@
 #include "ir/rows.h"
 #include "tool/bindings.h"
 #include "tool/commands.h"
+#include "tool/json.h"
 #include "tool/load.h"
 #include "tool/outputs.h"
 #include "tool/place.h"
@@ -90,8 +91,9 @@ static void on_print(void *user, uint64_t invocation, const char *text) {
         printf("[%" PRIu64 "] %s\n", invocation, text);
         return;
     }
-    vy_string_format(&p->json, "%s{\"invocation\":%" PRIu64 ",\"text\":", p->json.length ? "," : "", invocation);
-    vy_string_json(&p->json, text);
+    tool_json_open(&p->json, "", '{');
+    tool_json_number(&p->json, "invocation", invocation);
+    tool_json_text(&p->json, "text", text);
     vy_string_char(&p->json, '}');
 }
 
@@ -278,23 +280,9 @@ static void add_json_error(vy_string *out, const run *r) {
         vy_string_format(out, ",\"trap\":{\"invocation\":%" PRIu64 ",\"code\":%u}", r->report.trap.invocation,
                          r->report.trap.code);
     if (r->status != VYRE_OK) {
-        vy_string_add(out, ",\"message\":");
-        vy_string_json(out, r->error.message);
-        vy_string_add(out, ",\"fix\":");
-        vy_string_json(out, r->error.fix);
+        tool_json_text(out, "message", r->error.message);
+        tool_json_text(out, "fix", r->error.fix);
     }
-}
-
-static void add_json_findings(vy_string *out, const run *r) {
-    vyre_bytes text = VYRE_BYTES_INIT;
-
-    if (vyre_diagnostics_render_json(r->findings, &text, NULL) == VYRE_OK) {
-        vy_string_add(out, ",\"diagnostics\":");
-        while (text.size > 0 && ((char *)text.data)[text.size - 1] == '\n')
-            text.size--;
-        vy_string_append(out, text.data, text.size);
-    }
-    vyre_bytes_free(&text);
 }
 
 static int show_json(run *r) {
@@ -306,10 +294,11 @@ static int show_json(run *r) {
 
     vyre_program_fingerprint(r->program, &fingerprint);
     vyre_digest_format(&fingerprint, digest);
-    vy_string_add(&out, "{\"program\":");
-    vy_string_json(&out, vyre_program_name(r->program));
-    vy_string_format(&out, ",\"fingerprint\":\"%s\",\"backend\":\"%s\",\"status\":\"%s\"", digest, r->place.id,
-                     vyre_status_name(r->status));
+    vy_string_char(&out, '{');
+    tool_json_text(&out, "program", vyre_program_name(r->program));
+    tool_json_text(&out, "fingerprint", digest);
+    tool_json_text(&out, "backend", r->place.id);
+    tool_json_text(&out, "status", vyre_status_name(r->status));
     add_json_error(&out, r);
     vy_string_format(&out,
                      ",\"groups\":[%u,%u,%u],\"invocations\":%" PRIu64 ",\"steps\":%" PRIu64 ",\"evaluations\":%" PRIu64
@@ -317,17 +306,13 @@ static int show_json(run *r) {
                      r->report.groups[0], r->report.groups[1], r->report.groups[2], r->report.invocations,
                      r->report.steps, r->report.evaluations, r->timing.shortest, r->timing.median);
     const char *how = delivered(r) ? barriers(r) : NULL;
-    if (how) {
-        vy_string_add(&out, ",\"grid_barriers\":");
-        vy_string_json(&out, how);
-    }
-    add_json_findings(&out, r);
+    if (how)
+        tool_json_text(&out, "grid_barriers", how);
+    tool_json_findings(&out, r->findings, 0);
     vy_string_format(&out, ",\"prints\":[%s],\"outputs\":[", r->prints.json.text ? r->prints.json.text : "");
     for (size_t i = 0; delivered(r) && vyre_program_buffer(r->program, i, &buffer); i++) {
         if (!vy_accesses[buffer.access].is_output)
             continue;
-        if (output)
-            vy_string_char(&out, ',');
         tool_show_json(&out, &(tool_show){buffer.name, buffer.type, r->outputs[output].data, r->outputs[output].size},
                        r->options->hex);
         output++;

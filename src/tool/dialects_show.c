@@ -1,6 +1,7 @@
 #include "dialect/manifest_reader.h"
 #include "ir/rows.h"
 #include "tool/dialects.h"
+#include "tool/json.h"
 #include "tool/value.h"
 #include "vyre/text.h"
 
@@ -165,30 +166,26 @@ void tool_op_text(vy_string *out, const vyre_op_definition *op) {
 
 /* ---- JSON ---- */
 
-static void add_member(vy_string *out, const char *before, const char *name, const char *text) {
-    vy_string_format(out, "%s\"%s\":", before, name);
-    vy_string_json(out, text ? text : "");
-}
-
 static void add_operands(vy_string *out, const char *name, const vyre_op_operand *operands, uint32_t count) {
     static const char *const kinds[VYRE_OPERAND_KIND_COUNT] = {"value", "buffer", "workgroup", "private"};
 
-    vy_string_format(out, ",\"%s\":[", name);
+    tool_json_open(out, name, '[');
     for (uint32_t i = 0; i < count; i++) {
-        add_member(out, i ? ",{" : "{", "name", operands[i].name);
-        vy_string_format(out, ",\"kind\":\"%s\",\"type\":\"%s\"", kinds[operands[i].kind],
-                         vyre_type_name(operands[i].type));
+        tool_json_open(out, "", '{');
+        tool_json_text(out, "name", operands[i].name);
+        tool_json_text(out, "kind", kinds[operands[i].kind]);
+        tool_json_text(out, "type", vyre_type_name(operands[i].type));
         if (operands[i].kind == VYRE_OPERAND_BUFFER)
-            vy_string_format(out, ",\"access\":\"%s\"", vy_accesses[operands[i].access].name);
+            tool_json_text(out, "access", vy_accesses[operands[i].access].name);
         vy_string_char(out, '}');
     }
     vy_string_char(out, ']');
 }
 
 static void add_json_values(vy_string *out, vyre_type type, const char *key, const uint64_t *values, uint32_t count) {
-    vy_string_format(out, ",\"%s\":[", key);
+    tool_json_open(out, key, '[');
     for (uint32_t i = 0; i < count; i++) {
-        vy_string_add(out, i ? ",\"" : "\"");
+        tool_json_open(out, "", '"');
         add_value(out, type, values[i]);
         vy_string_char(out, '"');
     }
@@ -196,13 +193,14 @@ static void add_json_values(vy_string *out, vyre_type type, const char *key, con
 }
 
 static void add_json_lists(vy_string *out, const vyre_op_definition *op) {
-    vy_string_add(out, ",\"attributes\":[");
+    tool_json_open(out, "attributes", '[');
     for (uint32_t i = 0; i < op->attribute_count; i++) {
         const vyre_attribute *attribute = &op->attributes[i];
-        add_member(out, i ? ",{" : "{", "name", attribute->name);
-        vy_string_format(out, ",\"type\":\"%s\"", vyre_type_name(attribute->type));
+        tool_json_open(out, "", '{');
+        tool_json_text(out, "name", attribute->name);
+        tool_json_text(out, "type", vyre_type_name(attribute->type));
         if (attribute->has_default) {
-            vy_string_add(out, ",\"default\":\"");
+            tool_json_open(out, "default", '"');
             add_value(out, attribute->type, attribute->value);
             vy_string_char(out, '"');
         }
@@ -214,38 +212,37 @@ static void add_json_lists(vy_string *out, const vyre_op_definition *op) {
     }
     vy_string_add(out, "],\"laws\":[");
     for (uint32_t i = 0; i < op->law_count; i++) {
-        vy_string_format(out, "%s{\"law\":\"%s\",\"arguments\":[", i ? "," : "", vyre_law_name(op->laws[i].kind));
-        for (uint32_t j = 0; j < op->laws[i].argument_count; j++) {
-            vy_string_add(out, j ? "," : "");
-            vy_string_json(out, op->laws[i].arguments[j].text);
-        }
+        tool_json_open(out, "", '{');
+        tool_json_text(out, "law", vyre_law_name(op->laws[i].kind));
+        tool_json_open(out, "arguments", '[');
+        for (uint32_t j = 0; j < op->laws[i].argument_count; j++)
+            tool_json_text(out, "", op->laws[i].arguments[j].text);
         vy_string_add(out, "]}");
     }
     vy_string_add(out, "],\"lowerings\":[");
-    for (uint32_t i = 0; i < op->lowering_count; i++) {
-        vy_string_add(out, i ? "," : "");
-        vy_string_json(out, op->lowerings[i].target);
-    }
+    for (uint32_t i = 0; i < op->lowering_count; i++)
+        tool_json_text(out, "", op->lowerings[i].target);
     vy_string_char(out, ']');
 }
 
 void tool_op_json(vy_string *out, const vyre_op_definition *op) {
     vy_string text = {0};
 
-    add_member(out, "{", "id", op->id);
-    add_member(out, ",", "version", op->version);
-    add_member(out, ",", "category", vyre_op_category_name(op->category));
-    add_member(out, ",", "doc", op->doc);
-    add_member(out, ",", "owner", op->owner);
+    vy_string_char(out, '{');
+    tool_json_text(out, "id", op->id);
+    tool_json_text(out, "version", op->version);
+    tool_json_text(out, "category", vyre_op_category_name(op->category));
+    tool_json_text(out, "doc", op->doc);
+    tool_json_text(out, "owner", op->owner);
     tool_op_signature(&text, op);
-    add_member(out, ",", "signature", text.text);
+    tool_json_text(out, "signature", text.text);
     add_operands(out, "inputs", op->inputs, op->input_count);
     add_operands(out, "outputs", op->outputs, op->output_count);
     add_json_lists(out, op);
     if (op->body) {
         text.length = 0;
         add_body(&text, op);
-        add_member(out, ",", "body", text.text);
+        tool_json_text(out, "body", text.text);
     }
     vy_string_char(out, '}');
     out->failed |= text.failed;

@@ -1,6 +1,7 @@
 /* The doctor's report for people and as JSON. */
 #include "tool/doctor.h"
 
+#include "tool/json.h"
 #include "vyre/backend.h"
 
 #include <inttypes.h>
@@ -162,137 +163,89 @@ void doctor_show_text(const doctor *d, vy_string *out) {
 
 /* ---- JSON ---- */
 
-static void key(vy_string *out, const char *name) {
-    char last = out->length ? out->text[out->length - 1] : '{';
-    if (last != '{' && last != '[')
-        vy_string_char(out, ',');
-    if (*name)
-        vy_string_format(out, "\"%s\":", name);
-}
-
-static void text_field(vy_string *out, const char *name, const char *text) {
-    key(out, name);
-    vy_string_json(out, text);
-}
-
-/* null for "". */
-static void optional_field(vy_string *out, const char *name, const char *text) {
-    if (*text) {
-        text_field(out, name, text);
-    } else {
-        key(out, name);
-        vy_string_add(out, "null");
-    }
-}
-
-static void number_field(vy_string *out, const char *name, uint64_t value) {
-    key(out, name);
-    vy_string_format(out, "%" PRIu64, value);
-}
-
-/* null for less than 0. */
-static void code_field(vy_string *out, const char *name, int value) {
-    key(out, name);
-    if (value < 0)
-        vy_string_add(out, "null");
-    else
-        vy_string_format(out, "%d", value);
-}
-
-static void flag_field(vy_string *out, const char *name, int value) {
-    key(out, name);
-    vy_string_add(out, value ? "true" : "false");
-}
-
-static void open_field(vy_string *out, const char *name, char bracket) {
-    key(out, name);
-    vy_string_char(out, bracket);
-}
-
 static void json_plugins(const doctor *d, vy_string *out) {
-    open_field(out, "plugins", '[');
+    tool_json_open(out, "plugins", '[');
     for (uint32_t i = 0; i < d->plugins.count; i++) {
         const doctor_plugin *p = &d->plugins.items[i];
-        open_field(out, "", '{');
-        text_field(out, "path", p->path);
-        text_field(out, "from", p->is_installed ? "folder" : "VYRE_PLUGINS");
-        text_field(out, "state", doctor_state_name(p->state));
-        code_field(out, "signal", p->signal);
-        code_field(out, "exit", p->exit_code);
-        optional_field(out, "status", p->status);
-        optional_field(out, "stage", p->stage);
-        text_field(out, "message", p->message);
-        text_field(out, "fix", p->fix);
-        text_field(out, "output", p->output);
+        tool_json_open(out, "", '{');
+        tool_json_text(out, "path", p->path);
+        tool_json_text(out, "from", p->is_installed ? "folder" : "VYRE_PLUGINS");
+        tool_json_text(out, "state", doctor_state_name(p->state));
+        tool_json_code(out, "signal", p->signal);
+        tool_json_code(out, "exit", p->exit_code);
+        tool_json_optional(out, "status", p->status);
+        tool_json_optional(out, "stage", p->stage);
+        tool_json_text(out, "message", p->message);
+        tool_json_text(out, "fix", p->fix);
+        tool_json_text(out, "output", p->output);
         vy_string_char(out, '}');
     }
     vy_string_char(out, ']');
 }
 
 static void json_backends(const doctor *d, vy_string *out) {
-    open_field(out, "backends", '[');
+    tool_json_open(out, "backends", '[');
     for (uint32_t i = 0; i < d->backends.count; i++) {
         const doctor_backend *b = &d->backends.items[i];
-        open_field(out, "", '{');
-        text_field(out, "id", b->id);
-        text_field(out, "owner", b->owner);
-        text_field(out, "verdict", b->verdict);
-        optional_field(out, "probe", b->probe);
-        text_field(out, "class", b->device_class);
-        number_field(out, "rank", b->rank);
-        number_field(out, "devices", b->devices);
-        text_field(out, "reason", b->reason);
-        text_field(out, "fix", b->fix);
+        tool_json_open(out, "", '{');
+        tool_json_text(out, "id", b->id);
+        tool_json_text(out, "owner", b->owner);
+        tool_json_text(out, "verdict", b->verdict);
+        tool_json_optional(out, "probe", b->probe);
+        tool_json_text(out, "class", b->device_class);
+        tool_json_number(out, "rank", b->rank);
+        tool_json_number(out, "devices", b->devices);
+        tool_json_text(out, "reason", b->reason);
+        tool_json_text(out, "fix", b->fix);
         vy_string_char(out, '}');
     }
     vy_string_char(out, ']');
-    optional_field(out, "chosen", d->chosen);
+    tool_json_optional(out, "chosen", d->chosen);
 }
 
 static void json_drivers(const doctor *d, vy_string *out) {
-    open_field(out, "libraries", '[');
+    tool_json_open(out, "libraries", '[');
     for (uint32_t i = 0; i < d->libraries.count; i++) {
         const doctor_library *l = &d->libraries.items[i];
-        open_field(out, "", '{');
-        text_field(out, "name", l->name);
-        text_field(out, "for", l->what);
-        optional_field(out, "path", l->path);
-        flag_field(out, "broken", l->is_broken);
-        text_field(out, "message", l->message);
-        text_field(out, "fix", l->fix);
+        tool_json_open(out, "", '{');
+        tool_json_text(out, "name", l->name);
+        tool_json_text(out, "for", l->what);
+        tool_json_optional(out, "path", l->path);
+        tool_json_flag(out, "broken", l->is_broken);
+        tool_json_text(out, "message", l->message);
+        tool_json_text(out, "fix", l->fix);
         vy_string_char(out, '}');
     }
     vy_string_char(out, ']');
-    open_field(out, "devices", '[');
+    tool_json_open(out, "devices", '[');
     for (uint32_t i = 0; i < d->devices.count; i++) {
-        open_field(out, "", '{');
-        text_field(out, "path", d->devices.items[i].path);
-        flag_field(out, "usable", d->devices.items[i].is_usable);
-        text_field(out, "fix", d->devices.items[i].fix);
+        tool_json_open(out, "", '{');
+        tool_json_text(out, "path", d->devices.items[i].path);
+        tool_json_flag(out, "usable", d->devices.items[i].is_usable);
+        tool_json_text(out, "fix", d->devices.items[i].fix);
         vy_string_char(out, '}');
     }
     vy_string_char(out, ']');
 }
 
 static void json_machine(const doctor *d, vy_string *out) {
-    open_field(out, "cache", '{');
-    optional_field(out, "folder", d->cache_folder);
-    text_field(out, "state", d->cache_state);
-    number_field(out, "entries", d->cache_entries);
-    number_field(out, "bytes", d->cache_bytes);
+    tool_json_open(out, "cache", '{');
+    tool_json_optional(out, "folder", d->cache_folder);
+    tool_json_text(out, "state", d->cache_state);
+    tool_json_number(out, "entries", d->cache_entries);
+    tool_json_number(out, "bytes", d->cache_bytes);
     vy_string_char(out, '}');
-    open_field(out, "limits", '{');
+    tool_json_open(out, "limits", '{');
     for (uint32_t i = 0; i < d->limits.count; i++) {
         if (d->limits.items[i].value == UINT64_MAX)
-            optional_field(out, d->limits.items[i].name, "");
+            tool_json_optional(out, d->limits.items[i].name, "");
         else
-            number_field(out, d->limits.items[i].name, d->limits.items[i].value);
+            tool_json_number(out, d->limits.items[i].name, d->limits.items[i].value);
     }
     vy_string_char(out, '}');
-    open_field(out, "environment", '{');
+    tool_json_open(out, "environment", '{');
     for (uint32_t i = 0; i < d->variables.count; i++) {
-        key(out, "");
-        vy_string_json(out, d->variables.items[i].name);
+        tool_json_text(out, "", d->variables.items[i].name);
         vy_string_char(out, ':');
         vy_string_json(out, d->variables.items[i].value);
     }
@@ -303,22 +256,22 @@ void doctor_show_json(const doctor *d, vy_string *out) {
     char machine[200];
     machine_text(machine);
     vy_string_char(out, '{');
-    text_field(out, "verdict", doctor_problem_count(d) ? "broken" : "fine");
-    text_field(out, "version", vyre_version());
-    number_field(out, "contract", VYRE_BACKEND_ABI);
-    text_field(out, "build", COMPILER ", " OPTIMISED);
-    text_field(out, "machine", machine);
-    text_field(out, "plugin_folder", d->folder);
+    tool_json_text(out, "verdict", doctor_problem_count(d) ? "broken" : "fine");
+    tool_json_text(out, "version", vyre_version());
+    tool_json_number(out, "contract", VYRE_BACKEND_ABI);
+    tool_json_text(out, "build", COMPILER ", " OPTIMISED);
+    tool_json_text(out, "machine", machine);
+    tool_json_text(out, "plugin_folder", d->folder);
     json_plugins(d, out);
     json_backends(d, out);
     json_drivers(d, out);
     json_machine(d, out);
-    open_field(out, "findings", '[');
+    tool_json_open(out, "findings", '[');
     for (uint32_t i = 0; i < d->findings.count; i++) {
-        open_field(out, "", '{');
-        text_field(out, "level", d->findings.items[i].is_problem ? "problem" : "warning");
-        text_field(out, "message", d->findings.items[i].message);
-        text_field(out, "fix", d->findings.items[i].fix);
+        tool_json_open(out, "", '{');
+        tool_json_text(out, "level", d->findings.items[i].is_problem ? "problem" : "warning");
+        tool_json_text(out, "message", d->findings.items[i].message);
+        tool_json_text(out, "fix", d->findings.items[i].fix);
         vy_string_char(out, '}');
     }
     vy_string_add(out, "]}\n");

@@ -4,6 +4,7 @@
 #include "ir/model.h"
 #include "ir/rows.h"
 #include "tool/bindings.h"
+#include "tool/json.h"
 
 #include <inttypes.h>
 
@@ -141,17 +142,15 @@ static void add_json_buffers(vy_string *out, const vyre_program *program) {
 
     for (size_t i = 0; vyre_program_buffer(program, i, &buffer); i++) {
         vy_string count = {0};
-        vy_string_add(out, i ? ",{\"name\":" : "{\"name\":");
-        vy_string_json(out, buffer.name);
-        vy_string_format(out, ",\"type\":\"%s\",\"access\":\"%s\",\"count\":", vyre_type_name(buffer.type),
-                         vy_accesses[buffer.access].name);
+        tool_json_open(out, "", '{');
+        tool_json_text(out, "name", buffer.name);
+        tool_json_text(out, "type", vyre_type_name(buffer.type));
+        tool_json_text(out, "access", vy_accesses[buffer.access].name);
         tool_facts_count(&count, program, i);
         if (buffer.is_static)
-            vy_string_format(out, "%" PRIu64, buffer.count);
-        else if (count.length)
-            vy_string_json(out, count.text);
+            tool_json_number(out, "count", buffer.count);
         else
-            vy_string_add(out, "null");
+            tool_json_optional(out, "count", count.text);
         vy_string_char(out, '}');
         vy_string_free(&count);
     }
@@ -163,34 +162,31 @@ void tool_facts_json(vy_string *out, const vyre_program *program) {
     vyre_digest digest;
     char digest_text[65];
     vy_string grid = {0};
-    int first = 1;
 
     vyre_program_get_stats(program, &stats);
     vyre_program_fingerprint(program, &digest);
     vyre_digest_format(&digest, digest_text);
     tool_facts_grid(&grid, program);
-    vy_string_add(out, "{\"name\":");
-    vy_string_json(out, vyre_program_name(program));
-    vy_string_format(out,
-                     ",\"fingerprint\":\"%s\",\"level\":\"%s\",\"numerics\":\"%s\",\"schedule_dependent\":%s,"
-                     "\"workgroup\":[%u,%u,%u],\"grid\":",
-                     digest_text, vyre_program_level(program) == VYRE_LEVEL_LEGAL ? "legal" : "source",
-                     vyre_program_numerics(program) == VYRE_NUMERICS_STRICT ? "strict" : "relaxed",
-                     vyre_program_schedule_dependent(program) ? "true" : "false", program->workgroup[0],
-                     program->workgroup[1], program->workgroup[2]);
-    vy_string_json(out, grid.text ? grid.text : "");
+    vy_string_char(out, '{');
+    tool_json_text(out, "name", vyre_program_name(program));
+    tool_json_text(out, "fingerprint", digest_text);
+    tool_json_text(out, "level", vyre_program_level(program) == VYRE_LEVEL_LEGAL ? "legal" : "source");
+    tool_json_text(out, "numerics", vyre_program_numerics(program) == VYRE_NUMERICS_STRICT ? "strict" : "relaxed");
+    tool_json_flag(out, "schedule_dependent", vyre_program_schedule_dependent(program));
+    vy_string_format(out, ",\"workgroup\":[%u,%u,%u]", program->workgroup[0], program->workgroup[1],
+                     program->workgroup[2]);
+    tool_json_text(out, "grid", grid.text);
     vy_string_free(&grid);
-    vy_string_add(out, ",\"uses\":[");
+    tool_json_open(out, "uses", '[');
     for (size_t i = 0; i < sizeof fact_names / sizeof *fact_names; i++)
-        if (program->facts & fact_names[i].bit) {
-            vy_string_format(out, "%s\"%s\"", first ? "" : ",", fact_names[i].name);
-            first = 0;
-        }
+        if (program->facts & fact_names[i].bit)
+            tool_json_text(out, "", fact_names[i].name);
     vy_string_add(out, "],\"params\":[");
     for (size_t i = 0; vyre_program_param(program, i, &param); i++) {
-        vy_string_add(out, i ? ",{\"name\":" : "{\"name\":");
-        vy_string_json(out, param.name);
-        vy_string_format(out, ",\"type\":\"%s\"}", vyre_type_name(param.type));
+        tool_json_open(out, "", '{');
+        tool_json_text(out, "name", param.name);
+        tool_json_text(out, "type", vyre_type_name(param.type));
+        vy_string_char(out, '}');
     }
     vy_string_add(out, "],\"buffers\":[");
     add_json_buffers(out, program);

@@ -1,6 +1,8 @@
 /* The record of what went wrong. */
 #include "tool/failure.h"
 
+#include "tool/json.h"
+
 #include <stdio.h>
 
 static struct {
@@ -50,27 +52,22 @@ void tool_failure_answered(void) {
     record.answered = 1;
 }
 
-static void add_field(vy_string *out, const char *name, const vy_string *value) {
-    vy_string_format(out, ",\"%s\":", name);
-    vy_string_json(out, value->text ? value->text : "");
-}
-
 void tool_failure_json(vy_string *out) {
     if (record.status == VYRE_OK)
         return;
-    vy_string_format(out, ",\"status\":\"%s\"", vyre_status_name(record.status));
-    add_field(out, "message", &record.message);
+    tool_json_text(out, "status", vyre_status_name(record.status));
+    tool_json_text(out, "message", record.message.text);
     if (record.where.length > 0)
-        add_field(out, "where", &record.where);
-    add_field(out, "fix", &record.fix);
+        tool_json_text(out, "where", record.where.text);
+    tool_json_text(out, "fix", record.fix.text);
 }
 
 void tool_failure_print(void) {
     vy_string out = {0};
 
-    tool_failure_json(&out);
-    if (!record.answered && out.length > 0) {
-        out.text[0] = '{'; /* for the comma */
+    if (record.status != VYRE_OK && !record.answered) {
+        vy_string_char(&out, '{');
+        tool_failure_json(&out);
         vy_string_format(&out, ",\"diagnostics\":[%s]}\n", record.findings.text ? record.findings.text : "");
         if (!out.failed)
             fwrite(out.text, 1, out.length, stdout);

@@ -18,7 +18,7 @@ void tool_failure_findings(const vyre_diagnostics *list);
 /* Notes that the command has put JSON on standard output, so that nothing is to be added there. */
 void tool_failure_answered(void);
 
-/* Adds ,"status":…,"message":…,"fix":… of what was noted, with "where" if it is known; nothing if nothing was. */
+/* Adds "status":…,"message":…,"fix":… of what was noted, with "where" if it is known; nothing if nothing was. */
 void tool_failure_json(vy_string *out);
 /* Prints {"status":…,"message":…,"fix":…,"diagnostics":[…]} to standard output unless the command has answered there. */
 void tool_failure_print(void);

@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "ir/eval.h"
+#include "tool/json.h"
 #include "tool/value.h"
 
 #include <inttypes.h>
@@ -167,10 +168,12 @@ void tool_show_json(vy_string *out, const tool_show *buffer, int hex) {
 
     vy_digest(buffer->data, buffer->size, &digest);
     vyre_digest_format(&digest, digest_text);
-    vy_string_add(out, "{\"name\":");
-    vy_string_json(out, buffer->name);
-    vy_string_format(out, ",\"type\":\"%s\",\"count\":%zu,\"digest\":\"%s\",\"values\":[", vyre_type_name(buffer->type),
-                     count, digest_text);
+    tool_json_open(out, "", '{');
+    tool_json_text(out, "name", buffer->name);
+    tool_json_text(out, "type", vyre_type_name(buffer->type));
+    tool_json_number(out, "count", count);
+    tool_json_text(out, "digest", digest_text);
+    tool_json_open(out, "values", '[');
     for (size_t i = 0; i < count; i++) {
         uint64_t value = element(buffer, i);
         if (i)
