@@ -2,6 +2,7 @@
 #include "base/thread.h"
 #include "base/memory.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <time.h>
 
@@ -30,6 +31,7 @@ int vy_thread_start(pthread_t *thread, void *(*body)(void *user), void *user) {
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int result = pthread_create(thread, NULL, body, user);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = result ? result : errno;
     return result == 0;
 }
 

@@ -20,7 +20,8 @@ static inline uint64_t vy_thread_number(void) {
     return __builtin_expect(vy_thread_own != 0, 1) ? vy_thread_own - 1 : vy_thread_count();
 }
 
-/* Starts a thread that takes no signals: the application's handlers run on the application's threads. 0: it cannot be started. */
+/* Starts a thread that takes no signals: the application's handlers run on the application's threads. 0: it cannot be started, and errno says
+ * why. */
 int vy_thread_start(pthread_t *thread, void *(*body)(void *user), void *user);
 
 /* Makes a condition whose timed waits are by the clock of base/clock.h: setting the time of day neither ends nor prolongs

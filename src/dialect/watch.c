@@ -6,13 +6,12 @@
  *  - Watches are set before folders are read, and folders are read again if a watch is new: nothing falls in between. */
 #include "base/clock.h"
 #include "base/status.h"
+#include "base/thread.h"
 #include "dialect/notify.h"
 #include "vyre/manifest.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -213,21 +212,15 @@ static void *serve(void *user) {
     }
 }
 
-/* Signals are for other threads. */
 static vyre_status start(vyre_dialects_watcher *watcher, vyre_error *error) {
-    sigset_t all, before;
     watcher->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (watcher->stop < 0)
         return vy_fail(error, VYRE_LIMIT, "close files, or raise the limit of open files",
                        "the watcher cannot have a file to be stopped by (%s)", strerrordesc_np(errno));
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int reason = pthread_create(&watcher->thread, NULL, serve, watcher);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    watcher->has_thread = reason == 0;
-    if (reason)
+    watcher->has_thread = vy_thread_start(&watcher->thread, serve, watcher);
+    if (!watcher->has_thread)
         return vy_fail(error, VYRE_LIMIT, "end threads or raise their limit, or watch without one (`is_manual`)",
-                       "the thread of the watcher cannot be started (%s)", strerrordesc_np(reason));
+                       "the thread of the watcher cannot be started (%s)", strerrordesc_np(errno));
     return VYRE_OK;
 }
 

@@ -42,7 +42,7 @@ void tool_progress_start(tool_progress *progress, const char *what, unsigned lon
         return;
     pthread_mutex_init(&progress->mutex, NULL);
     vy_cond_start_monotonic(&progress->changed);
-    progress->running = pthread_create(&progress->thread, NULL, body, progress) == 0;
+    progress->running = vy_thread_start(&progress->thread, body, progress);
 }
 
 void tool_progress_step(tool_progress *progress, unsigned long long done) {

@@ -2,11 +2,11 @@
 #include "backends/cpu/pool_inside.h"
 
 #include "base/memory.h"
+#include "base/thread.h"
 #include "driver/boundary.h"
 
 #include <limits.h>
 #include <linux/futex.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -137,24 +137,19 @@ static void *serve(void *user) {
     return NULL;
 }
 
-/* The application's signal handlers run on the application's threads. */
 void vy_cpu_pool_grow(vy_cpu_pool *pool, unsigned threads) {
     uint32_t started = atomic_load(&pool->started);
-    sigset_t all, before;
-    if (started >= threads || atomic_load(&pool->is_closed))
+    if (atomic_load(&pool->is_closed))
         return;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     for (; started < threads; started++) {
         vy_cpu_worker *worker = &pool->workers[started];
         atomic_fetch_add_explicit(&pool->awake, 1, memory_order_relaxed);
-        if (pthread_create(&worker->id, NULL, serve, worker) != 0) {
+        if (!vy_thread_start(&worker->id, serve, worker)) {
             atomic_fetch_sub_explicit(&pool->awake, 1, memory_order_relaxed);
             break;
         }
         atomic_store(&pool->started, started + 1);
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 int vy_cpu_worker_call(vy_cpu_worker *worker) {
