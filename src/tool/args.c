@@ -294,3 +294,26 @@ int tool_command_execute(const tool_command *command, int argc, char **argv) {
     vy_release(options, command->options_size + 1);
     return code;
 }
+
+/* ---- actions ---- */
+
+const tool_action *tool_action_find(const tool_command *command, const tool_action *actions, const char *word,
+                                    const char *what) {
+    char all[128] = "say ";
+    size_t used = strlen(all);
+    vy_suggestion suggestion;
+
+    vy_suggestion_start(&suggestion, word, strlen(word));
+    for (const tool_action *action = actions; action->name; action++) {
+        if (strcmp(action->name, word) == 0)
+            return action;
+        vy_suggestion_offer(&suggestion, action->name);
+        const char *behind = !action[1].name ? "" : !action[2].name ? " or " : ", ";
+        if (used < sizeof all)
+            used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", action->name, behind);
+    }
+    const char *near = vy_suggestion_get(&suggestion);
+    tool_usage(command, near ? VY_FIX("did you mean `vyre %s %s`?", command->name, near) : all,
+               "`%.100s` is nothing to do with %s", word, what);
+    return NULL;
+}

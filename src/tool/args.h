@@ -42,4 +42,13 @@ int tool_number(const char *text, size_t length, uint64_t *out);
 /* Up to three numbers separated by commas; those not given are 1. Returns 0 if it is anything else or one is over 2^32-1. */
 int tool_numbers3(const char *text, uint32_t out[3]);
 
+/* What a subcommand does, by its first word: `vyre cache list`. A table of them ends with a row without a name. */
+typedef struct tool_action {
+    const char *name;
+    int (*run)(const void *request);
+} tool_action;
+/* The one of that name; NULL if there is none, which is said: "`word` is nothing to do with `what`". */
+const tool_action *tool_action_find(const tool_command *command, const tool_action *actions, const char *word,
+                                    const char *what);
+
 #endif

@@ -157,17 +157,18 @@ static int look(const cache_options *options, vyre_cache_look closely, int names
     return shown != TOOL_OK ? shown : code;
 }
 
-static int run_list(const cache_options *options) {
+static int run_list(const void *options) {
     return look(options, VYRE_CACHE_LOOK_HEADS, 1, 0);
 }
-static int run_size(const cache_options *options) {
+static int run_size(const void *options) {
     return look(options, VYRE_CACHE_LOOK_HEADS, 0, 0);
 }
-static int run_verify(const cache_options *options) {
+static int run_verify(const void *options) {
     return look(options, VYRE_CACHE_LOOK_BYTES, 0, 1);
 }
 
-static int run_clear(const cache_options *options) {
+static int run_clear(const void *given) {
+    const cache_options *options = given;
     const vyre_cache_filter filter = {.only_invalid = options->invalid, .backend = options->backend};
     const int all = !options->invalid && !options->backend;
     uint64_t removed, bytes;
@@ -186,23 +187,8 @@ static int run_clear(const cache_options *options) {
     return tool_print(&out);
 }
 
-static const struct {
-    const char *name;
-    int (*run)(const cache_options *options);
-} actions[] = {{"list", run_list}, {"size", run_size}, {"verify", run_verify}, {"clear", run_clear}};
-enum { ACTIONS = sizeof actions / sizeof *actions };
-
-static int unknown_action(const tool_command *self, const char *word) {
-    vy_suggestion suggestion;
-    const char *near;
-
-    vy_suggestion_start(&suggestion, word, strlen(word));
-    for (int i = 0; i < ACTIONS; i++)
-        vy_suggestion_offer(&suggestion, actions[i].name);
-    near = vy_suggestion_get(&suggestion);
-    return tool_usage(self, near ? VY_FIX("did you mean `vyre cache %s`?", near) : "say list, size, verify or clear",
-                      "`%.100s` is nothing to do with a cache", word);
-}
+static const tool_action actions[] = {
+    {"list", run_list}, {"size", run_size}, {"verify", run_verify}, {"clear", run_clear}, {NULL, NULL}};
 
 /* A folder that was named is meant to be there. */
 static int set_folder(const char *path) {
@@ -227,7 +213,6 @@ static void print_line(void *user, int level, const char *source, const char *me
 static int run_command(const tool_command *self, void *given, const tool_args *args) {
     const cache_options *options = given;
     const char *word = args->words.count ? args->words.items[0] : "list";
-    int code;
 
     if (args->words.count > 1)
         return tool_usage(self, "say one of list, size, verify and clear", "`%.100s` is not expected",
@@ -235,13 +220,12 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
     if (options->invalid && strcmp(word, "clear") != 0)
         return tool_usage(self, "say `vyre cache clear --invalid`, or `vyre cache verify` to see what is damaged",
                           "--invalid goes with clear, not with %.100s", word);
-    for (int i = 0; i < ACTIONS; i++)
-        if (strcmp(actions[i].name, word) == 0) {
-            code = set_folder(options->folder);
-            vyre_log_set_sink(print_line, NULL);
-            return code == TOOL_OK ? actions[i].run(options) : code;
-        }
-    return unknown_action(self, word);
+    const tool_action *action = tool_action_find(self, actions, word, "a cache");
+    if (!action)
+        return TOOL_USAGE;
+    int code = set_folder(options->folder);
+    vyre_log_set_sink(print_line, NULL);
+    return code == TOOL_OK ? action->run(options) : code;
 }
 
 const tool_command tool_cmd_cache = {

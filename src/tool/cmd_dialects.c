@@ -157,21 +157,26 @@ static void add_ops(vy_string *out, vyre_dialects_guard guard, const vyre_dialec
     vy_string_add(out, json ? "]}\n" : "");
 }
 
+static int is_not_there(const char *word, const vy_suggestion *near, const char *what, const char *fix) {
+    const char *best = vy_suggestion_get(near);
+    vyre_error error;
+
+    vy_fail(&error, VYRE_NOT_FOUND, best ? VY_FIX("did you mean `%s`?", best) : fix, "there is no %s `%.128s`", what,
+            word);
+    return tool_error(&error);
+}
+
 static int no_dialect(vyre_dialects_guard guard, const char *word) {
     vy_suggestion near;
-    vyre_error error;
 
     vy_suggestion_start(&near, word, strlen(word));
     for (size_t i = 0; i < vyre_dialects_dialect_count(guard); i++)
         vy_suggestion_offer(&near, vyre_dialects_dialect_at(guard, i)->name);
-    const char *best = vy_suggestion_get(&near);
-    vy_fail(&error, VYRE_NOT_FOUND,
-            best ? VY_FIX("did you mean `%s`?", best) : "`vyre dialects` lists all; --folder loads more",
-            "there is no dialect `%.128s`", word);
-    return tool_error(&error);
+    return is_not_there(word, &near, "dialect", "`vyre dialects` lists all; --folder loads more");
 }
 
-static int run_list(const request *request) {
+static int run_list(const void *given) {
+    const request *request = given;
     vyre_dialects_guard guard;
     vy_string out = {0};
     int code = acquire(request, &guard);
@@ -199,19 +204,15 @@ static int run_list(const request *request) {
 
 static int no_op(vyre_dialects_guard guard, const char *word) {
     vy_suggestion near;
-    vyre_error error;
 
     vy_suggestion_start(&near, word, strlen(word));
     for (size_t i = 0; i < vyre_dialects_count(guard); i++)
         vy_suggestion_offer(&near, vyre_dialects_at(guard, i)->id);
-    const char *best = vy_suggestion_get(&near);
-    vy_fail(&error, VYRE_NOT_FOUND,
-            best ? VY_FIX("did you mean `%s`?", best) : "`vyre dialects list DIALECT` lists the ops of one",
-            "there is no op `%.128s`", word);
-    return tool_error(&error);
+    return is_not_there(word, &near, "op", "`vyre dialects list DIALECT` lists the ops of one");
 }
 
-static int run_show(const request *request) {
+static int run_show(const void *given) {
+    const request *request = given;
     vyre_dialects_guard guard;
     vy_string out = {0};
     int json = request->options->json, code;
@@ -309,7 +310,8 @@ static int show_checked(const vy_folders *folders, const vyre_diagnostics *list,
     return tool_print(&out);
 }
 
-static int run_check(const request *request) {
+static int run_check(const void *given) {
+    const request *request = given;
     vy_folders folders = {0};
     vyre_diagnostics *list = vyre_diagnostics_new();
     vyre_error error;
@@ -381,7 +383,8 @@ static void tell(void *user, const vyre_dialects_event *event) {
         (void)kill(getpid(), SIGTERM);
 }
 
-static int run_watch(const request *request) {
+static int run_watch(const void *given) {
+    const request *request = given;
     watching watching = {.options = request->options};
     vyre_dialects_watch_options options = VYRE_DIALECTS_WATCH_OPTIONS_INIT;
     vyre_dialects_watcher *watcher;
@@ -407,23 +410,8 @@ static int run_watch(const request *request) {
 
 /* ---- the command ---- */
 
-static const struct {
-    const char *name;
-    int (*run)(const request *request);
-} actions[] = {{"list", run_list}, {"show", run_show}, {"check", run_check}, {"watch", run_watch}};
-enum { ACTIONS = sizeof actions / sizeof *actions };
-
-static int unknown_action(const tool_command *self, const char *word) {
-    vy_suggestion suggestion;
-    const char *near;
-
-    vy_suggestion_start(&suggestion, word, strlen(word));
-    for (int i = 0; i < ACTIONS; i++)
-        vy_suggestion_offer(&suggestion, actions[i].name);
-    near = vy_suggestion_get(&suggestion);
-    return tool_usage(self, near ? VY_FIX("did you mean `vyre dialects %s`?", near) : "say list, show, check or watch",
-                      "`%.100s` is nothing to do with dialects", word);
-}
+static const tool_action actions[] = {
+    {"list", run_list}, {"show", run_show}, {"check", run_check}, {"watch", run_watch}, {NULL, NULL}};
 
 static int run_command(const tool_command *self, void *given, const tool_args *args) {
     const char *word = args->words.count ? args->words.items[0] : "list";
@@ -435,10 +423,8 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
     }
     if (request.options->events && strcmp(word, "watch") != 0)
         return tool_usage(self, "say `vyre dialects watch FOLDER`", "--events goes with watch, not with %.100s", word);
-    for (int i = 0; i < ACTIONS; i++)
-        if (strcmp(actions[i].name, word) == 0)
-            return actions[i].run(&request);
-    return unknown_action(self, word);
+    const tool_action *action = tool_action_find(self, actions, word, "dialects");
+    return action ? action->run(&request) : TOOL_USAGE;
 }
 
 const tool_command tool_cmd_dialects = {
