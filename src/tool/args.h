@@ -25,6 +25,16 @@ typedef struct tool_option {
     const char *doc;
 } tool_option;
 
+/* Rows that most commands have, for a struct of options with the fields `output`, `program` and `defines`; and the last row. */
+#define TOOL_OPTION_OUTPUT(options)                                                                                    \
+    { "output", 'o', "FILE", TOOL_TEXT, offsetof(options, output), "where to write (standard output)" }
+#define TOOL_OPTION_PROGRAM(options)                                                                                   \
+    { "program", 'p', "NAME", TOOL_TEXT, offsetof(options, program), "which program, if the file holds several" }
+#define TOOL_OPTION_DEFINE(options)                                                                                    \
+    { "define", 'D', "NAME=VALUE", TOOL_LIST, offsetof(options, defines), "override a const of the file" }
+#define TOOL_OPTION_END                                                                                                \
+    { NULL, 0, NULL, TOOL_FLAG, 0, NULL }
+
 /* The words that are not options. Everything lives as long as this. */
 typedef struct tool_args {
     tool_list words;

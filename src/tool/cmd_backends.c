@@ -14,7 +14,7 @@ static const tool_option options_table[] = {
      "consider only this one, as NAME or NAME#DEVICE"},
     {"software", 0, NULL, TOOL_FLAG, offsetof(backends_options, software), "allow GPU APIs that run on the CPU"},
     {"json", 0, NULL, TOOL_FLAG, offsetof(backends_options, json), "one JSON object on standard output"},
-    {NULL, 0, NULL, TOOL_FLAG, 0, NULL},
+    TOOL_OPTION_END,
 };
 
 /* Plug-ins that could not be loaded: they are why a backend is not in the list. */

@@ -14,10 +14,10 @@ typedef struct bind_options {
 } bind_options;
 
 static const tool_option options_table[] = {
-    {"output", 'o', "FILE", TOOL_TEXT, offsetof(bind_options, output), "where to write (standard output)"},
-    {"program", 'p', "NAME", TOOL_TEXT, offsetof(bind_options, program), "which program, if the file holds several"},
-    {"define", 'D', "NAME=VALUE", TOOL_LIST, offsetof(bind_options, defines), "override a const of the file"},
-    {NULL, 0, NULL, TOOL_FLAG, 0, NULL},
+    TOOL_OPTION_OUTPUT(bind_options),
+    TOOL_OPTION_PROGRAM(bind_options),
+    TOOL_OPTION_DEFINE(bind_options),
+    TOOL_OPTION_END,
 };
 
 /* What an element of each type is in C, and how a param of it becomes a scalar (%s is the value). Half floats travel as their bits. */

@@ -20,7 +20,7 @@ static const tool_option options_table[] = {
     {"backend", 0, "ID", TOOL_TEXT, offsetof(cache_options, backend), "only entries of this backend"},
     {"invalid", 0, NULL, TOOL_FLAG, offsetof(cache_options, invalid), "with clear: only entries that are damaged"},
     {"json", 0, NULL, TOOL_FLAG, offsetof(cache_options, json), "one JSON object on standard output"},
-    {NULL, 0, NULL, TOOL_FLAG, 0, NULL},
+    TOOL_OPTION_END,
 };
 
 /* What a walk gathers. */

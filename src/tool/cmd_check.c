@@ -10,10 +10,10 @@ typedef struct check_options {
 } check_options;
 
 static const tool_option options_table[] = {
-    {"define", 'D', "NAME=VALUE", TOOL_LIST, offsetof(check_options, defines), "override a const of the file"},
+    TOOL_OPTION_DEFINE(check_options),
     {"json", 0, NULL, TOOL_FLAG, offsetof(check_options, json), "one JSON array on standard output"},
     {"quiet", 'q', NULL, TOOL_FLAG, offsetof(check_options, quiet), "only what is wrong"},
-    {NULL, 0, NULL, TOOL_FLAG, 0, NULL},
+    TOOL_OPTION_END,
 };
 
 static void add_program(vy_string *out, const vyre_program *program) {

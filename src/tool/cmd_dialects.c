@@ -23,7 +23,7 @@ static const tool_option options_table[] = {
     {"events", 0, "N", TOOL_AMOUNT, offsetof(dialects_options, events), "with watch: end after N changes"},
     {"json", 0, NULL, TOOL_FLAG, offsetof(dialects_options, json),
      "one JSON value on standard output; with watch one on each line"},
-    {NULL, 0, NULL, TOOL_FLAG, 0, NULL},
+    TOOL_OPTION_END,
 };
 
 /* What an action is given: the words behind its name. */

@@ -18,7 +18,7 @@ static const tool_option options_table[] = {
     {"timeout", 0, "SECONDS", TOOL_AMOUNT, offsetof(doctor_options, timeout),
      "how long a plug-in or driver may take (10)"},
     {"json", 0, NULL, TOOL_FLAG, offsetof(doctor_options, json), "one JSON object on standard output"},
-    {NULL, 0, NULL, TOOL_FLAG, 0, NULL},
+    TOOL_OPTION_END,
 };
 
 enum { MOST_SECONDS = 3600 };

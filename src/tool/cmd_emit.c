@@ -37,10 +37,10 @@ static const tool_option options_table[] = {
     {"stage", 0, "N", TOOL_AMOUNT, offsetof(emit_options, stage),
      "only launch N of those that grid barriers cut the program into (all)"},
     {"list", 0, NULL, TOOL_FLAG, offsetof(emit_options, list), "list the targets"},
-    {"output", 'o', "FILE", TOOL_TEXT, offsetof(emit_options, output), "where to write (standard output)"},
-    {"program", 'p', "NAME", TOOL_TEXT, offsetof(emit_options, program), "which program, if the file holds several"},
-    {"define", 'D', "NAME=VALUE", TOOL_LIST, offsetof(emit_options, defines), "override a const of the file"},
-    {NULL, 0, NULL, TOOL_FLAG, 0, NULL},
+    TOOL_OPTION_OUTPUT(emit_options),
+    TOOL_OPTION_PROGRAM(emit_options),
+    TOOL_OPTION_DEFINE(emit_options),
+    TOOL_OPTION_END,
 };
 
 static const emit_options defaults = {.target = "llvm-ir", .cpu = "host", .architecture = "sm_90", .exact = "all"};

@@ -12,12 +12,12 @@ typedef struct encode_options {
 } encode_options;
 
 static const tool_option options_table[] = {
-    {"output", 'o', "FILE", TOOL_TEXT, offsetof(encode_options, output), "where to write (standard output)"},
-    {"program", 'p', "NAME", TOOL_TEXT, offsetof(encode_options, program), "which program, if the file holds several"},
-    {"define", 'D', "NAME=VALUE", TOOL_LIST, offsetof(encode_options, defines), "override a const of the file"},
+    TOOL_OPTION_OUTPUT(encode_options),
+    TOOL_OPTION_PROGRAM(encode_options),
+    TOOL_OPTION_DEFINE(encode_options),
     {"debug", 'g', NULL, TOOL_FLAG, offsetof(encode_options, debug),
      "add source text and positions; the fingerprint stays"},
-    {NULL, 0, NULL, TOOL_FLAG, 0, NULL},
+    TOOL_OPTION_END,
 };
 
 static int run_command(const tool_command *self, void *given, const tool_args *args) {

@@ -27,7 +27,7 @@ static const tool_option options_table[] = {
      "of a file: ptx, and also what it becomes on an NVIDIA device"},
     {"arch", 0, "sm_N", TOOL_TEXT, offsetof(explain_options, architecture), "of that device (sm_90)"},
     {"json", 0, NULL, TOOL_FLAG, offsetof(explain_options, json), "JSON on standard output"},
-    {NULL, 0, NULL, TOOL_FLAG, 0, NULL},
+    TOOL_OPTION_END,
 };
 
 /* ---- codes ---- */

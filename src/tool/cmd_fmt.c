@@ -10,7 +10,7 @@ static const tool_option options_table[] = {
     {"write", 'w', NULL, TOOL_FLAG, offsetof(fmt_options, write), "write the files back instead of printing them"},
     {"check", 0, NULL, TOOL_FLAG, offsetof(fmt_options, check),
      "change nothing; list the files that would change and exit with 1"},
-    {NULL, 0, NULL, TOOL_FLAG, 0, NULL},
+    TOOL_OPTION_END,
 };
 
 static int deliver(const fmt_options *options, const char *path, const vyre_bytes *before, const vyre_bytes *after) {

@@ -27,7 +27,7 @@ static const tool_option options_table[] = {
     {"types", 0, "TYPES", TOOL_TEXT, offsetof(gen_options, types), "element types allowed, with commas (all)"},
     {"output", 'o', "DIR", TOOL_TEXT, offsetof(gen_options, output), "write cases there instead of printing them"},
     {"json", 0, NULL, TOOL_FLAG, offsetof(gen_options, json), "list the cases as JSON on standard output"},
-    {NULL, 0, NULL, TOOL_FLAG, 0, NULL},
+    TOOL_OPTION_END,
 };
 
 static int stress_bit(const char *text, size_t length) {

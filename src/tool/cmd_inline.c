@@ -8,10 +8,10 @@ typedef struct inline_options {
 } inline_options;
 
 static const tool_option options_table[] = {
-    {"output", 'o', "FILE", TOOL_TEXT, offsetof(inline_options, output), "where to write (standard output)"},
-    {"program", 'p', "NAME", TOOL_TEXT, offsetof(inline_options, program), "which program, if the file holds several"},
-    {"define", 'D', "NAME=VALUE", TOOL_LIST, offsetof(inline_options, defines), "override a const of the file"},
-    {NULL, 0, NULL, TOOL_FLAG, 0, NULL},
+    TOOL_OPTION_OUTPUT(inline_options),
+    TOOL_OPTION_PROGRAM(inline_options),
+    TOOL_OPTION_DEFINE(inline_options),
+    TOOL_OPTION_END,
 };
 
 static int run_command(const tool_command *self, void *given, const tool_args *args) {

@@ -12,7 +12,7 @@ typedef struct ops_options {
 static const tool_option options_table[] = {
     {"markdown", 0, NULL, TOOL_FLAG, offsetof(ops_options, markdown), "the reference page docs/ops.md"},
     {"json", 0, NULL, TOOL_FLAG, offsetof(ops_options, json), "one JSON array on standard output"},
-    {NULL, 0, NULL, TOOL_FLAG, 0, NULL},
+    TOOL_OPTION_END,
 };
 
 /* What the four lists have in common: a group, a name, how it is written, its types, its edge rule and its meaning. */

@@ -24,10 +24,10 @@ static const tool_option options_table[] = {
     {"report", 0, NULL, TOOL_FLAG, offsetof(opt_options, report), "print what each pass did, and how long it took"},
     {"list", 0, NULL, TOOL_FLAG, offsetof(opt_options, list), "list the passes"},
     {"json", 0, NULL, TOOL_FLAG, offsetof(opt_options, json), "the report as one JSON object on standard output"},
-    {"output", 'o', "FILE", TOOL_TEXT, offsetof(opt_options, output), "where to write (standard output)"},
-    {"program", 'p', "NAME", TOOL_TEXT, offsetof(opt_options, program), "which program, if the file holds several"},
-    {"define", 'D', "NAME=VALUE", TOOL_LIST, offsetof(opt_options, defines), "override a const of the file"},
-    {NULL, 0, NULL, TOOL_FLAG, 0, NULL},
+    TOOL_OPTION_OUTPUT(opt_options),
+    TOOL_OPTION_PROGRAM(opt_options),
+    TOOL_OPTION_DEFINE(opt_options),
+    TOOL_OPTION_END,
 };
 
 static const opt_options defaults = {.level = VYRE_OPTIMIZE_LEVEL_MAX};

@@ -27,8 +27,8 @@ typedef struct run_options {
 } run_options;
 
 static const tool_option options_table[] = {
-    {"program", 'p', "NAME", TOOL_TEXT, offsetof(run_options, program), "which program, if the file holds several"},
-    {"define", 'D', "NAME=VALUE", TOOL_LIST, offsetof(run_options, defines), "override a const of the file"},
+    TOOL_OPTION_PROGRAM(run_options),
+    TOOL_OPTION_DEFINE(run_options),
     {"out", 'o', "NAME=FILE", TOOL_LIST, offsetof(run_options, outs),
      "write an output to FILE (.npy, .png, .ppm, .pgm; anything else: raw bytes) instead of showing it"},
     {"shape", 0, "NAME=N,N", TOOL_LIST, offsetof(run_options, shapes),
@@ -54,7 +54,7 @@ static const tool_option options_table[] = {
     {"hex", 0, NULL, TOOL_FLAG, offsetof(run_options, hex), "add a hex dump; with --json, values as bits"},
     {"limit", 0, "ROWS", TOOL_NUMBER, offsetof(run_options, limit), "show at most ROWS rows of a buffer (8; 0 = all)"},
     {"quiet", 'q', NULL, TOOL_FLAG, offsetof(run_options, quiet), "no note about what ran where"},
-    {NULL, 0, NULL, TOOL_FLAG, 0, NULL},
+    TOOL_OPTION_END,
 };
 
 /* A print statement that was executed. With --json they are collected, otherwise shown at once. */

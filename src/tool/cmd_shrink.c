@@ -25,8 +25,8 @@ typedef struct shrink_options {
 static const tool_option options_table[] = {
     {"output", 'o', "BASE", TOOL_TEXT, offsetof(shrink_options, output),
      "write the result to BASE.vyre, BASE.args and .npy files (FILE's name with .min)"},
-    {"program", 'p', "NAME", TOOL_TEXT, offsetof(shrink_options, program), "which program, if the file holds several"},
-    {"define", 'D', "NAME=VALUE", TOOL_LIST, offsetof(shrink_options, defines), "override a const of the file"},
+    TOOL_OPTION_PROGRAM(shrink_options),
+    TOOL_OPTION_DEFINE(shrink_options),
     {"count", 0, "NAME=N", TOOL_LIST, offsetof(shrink_options, counts),
      "elements of a write buffer whose count is open"},
     {"grid", 0, "X,Y,Z", TOOL_TEXT, offsetof(shrink_options, grid),
@@ -37,7 +37,7 @@ static const tool_option options_table[] = {
     {"timeout", 0, "SECONDS", TOOL_AMOUNT, offsetof(shrink_options, timeout),
      "a COMMAND that takes longer counts as passing (60)"},
     {"verbose", 'v', NULL, TOOL_FLAG, offsetof(shrink_options, verbose), "show what COMMAND prints"},
-    {NULL, 0, NULL, TOOL_FLAG, 0, NULL},
+    TOOL_OPTION_END,
 };
 
 /* What the question about one candidate needs. */
