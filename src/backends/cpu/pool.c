@@ -53,7 +53,7 @@ static int was_switched(vy_cpu_worker *self) {
 static int look_around(vy_cpu_worker *self, uint32_t seen) {
     vy_cpu_pool *pool = self->pool;
     uint64_t patience = atomic_load_explicit(&pool->patience_ns, memory_order_relaxed);
-    uint64_t start = patience ? vy_clock_now() : 0, before = start, now = start;
+    uint64_t start = patience ? vy_clock_now() : 0, now = start;
     if (!patience || start < self->calm_ns)
         return is_called(self, seen);
     while (now - start < patience) {
@@ -62,7 +62,7 @@ static int look_around(vy_cpu_worker *self, uint32_t seen) {
                 return 1;
             vy_cpu_pause();
         }
-        before = now;
+        uint64_t before = now;
         now = vy_clock_now();
         if (now - before > INTERRUPTED_NS && was_switched(self)) {
             self->calm_ns = now + CALM_NS;
