@@ -276,11 +276,15 @@ typedef struct vyre_pipeline_vtable {
     /* Default: the synchronous entry, on a thread of the library. */
     vyre_status (*dispatch_async)(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
                                   vyre_native_pending *out, vyre_error *error);
-    /* The driver's final binary for the disk cache. Default: nothing is stored. */
+    /* The driver's final binary for the disk cache, from the thread that compiled. Default: `serialize_later`. */
     vyre_status (*serialize)(void *self, vyre_bytes *out, vyre_error *error);
     /* Required. Called once, before the backend's `shutdown` and `try_recover`, also when the device is lost. If a call on it was abandoned, when
      * that call has come back. */
     void (*destroy)(void *self);
+    /* The same of a binary that takes long to make: called at most once, on a thread of the library, when nothing has been compiled for a
+     * while or the backend is about to be shut down; on the thread that compiled, if too many wait or there is no other. Calls on the pipeline may
+     * run meanwhile. Default: nothing is stored. */
+    vyre_status (*serialize_later)(void *self, vyre_bytes *out, vyre_error *error);
 } vyre_pipeline_vtable;
 typedef struct vyre_native_pipeline {
     const vyre_pipeline_vtable *vtable; /* NULL: the backend has no native compile; the library wraps `dispatch` */
@@ -385,7 +389,7 @@ typedef struct vyre_backend_vtable {
     /* Default: out->vtable stays NULL. */
     vyre_status (*compile)(void *self, vyre_program *program, const vyre_compile_options *options,
                            vyre_native_pipeline *out, vyre_error *error);
-    /* From what `serialize` gave, verified by the cache. A refusal is a miss. Default: compile is called. */
+    /* From what `serialize` or `serialize_later` gave, verified by the cache. A refusal is a miss. Default: compile is called. */
     vyre_status (*load)(void *self, vyre_program *program, const vyre_compile_options *options, vyre_span binary,
                         vyre_native_pipeline *out, vyre_error *error);
     /* What, beside program, options and library build, decides the binary: device and driver identity, target. Default: id and version. */

@@ -3,7 +3,8 @@
  * Compiling a program asks memory first, then the folder, then the backend's compiler. A key covers everything that decides the binary
  * (program, backend, device and driver, options, build of the library), so an entry is right or it is not found. Whatever is wrong
  * with the folder, a file in it or the disk under it is a miss: it is reported once to the log sink (vyre/telemetry.h) and never fails
- * a compile. docs/cache.md has the format and the reasons.
+ * a compile. What takes long to make is stored after the compile (vyre_backend_store in vyre/driver.h). docs/cache.md has the format and
+ * the reasons.
  *
  * Everything here belongs to the process, may be called from any thread, and takes effect for operations that start afterwards. */
 #ifndef VYRE_CACHE_H
@@ -94,7 +95,8 @@ typedef struct vyre_cache_filter {
     const char *backend; /* only entries of this backend; NULL = of all, readable or not */
 } vyre_cache_filter;
 
-/* Removes entries; filter NULL removes all, with what writers that died left behind. Safe while others use the folder: they miss.
+/* Removes entries; filter NULL removes all, with what writers that died left behind. Safe while others use the folder: they miss. What was
+ * compiled before and still waits to be stored is stored afterwards.
  * Blocks on the disk; holds no lock. removed and bytes, optional, count what went.
  *
  * VYRE_IO         the folder cannot be read or written, or is not one the library uses; what could be removed is removed.

@@ -2,6 +2,7 @@
 #include "driver/backend.h"
 
 #include "base/status.h"
+#include "driver/boundary.h"
 #include "driver/host.h"
 
 #include <stdarg.h>
@@ -65,6 +66,15 @@ vyre_status vy_backend_judge(vyre_backend *backend, vyre_status status, vyre_err
     if (status == VYRE_TRAPPED)
         return vy_backend_violation(backend, error, "a call that runs no program is said to have trapped");
     return vy_backend_judge_run(backend, status, error);
+}
+
+vyre_status vy_backend_judge_bytes(vyre_backend *backend, vyre_status status, vyre_bytes *bytes, vyre_error *error) {
+    int are_sound = vy_bytes_are_sound(bytes);
+    if (!are_sound)
+        *bytes = (vyre_bytes)VYRE_BYTES_INIT;
+    status = vy_backend_judge(backend, status, error);
+    return status == VYRE_OK && !are_sound ? vy_backend_violation(backend, error, "it gave bytes without their memory")
+                                           : status;
 }
 
 /* ---- construction ---- */
@@ -150,6 +160,7 @@ static vyre_status initialise(const vyre_backend_instance *instance, vyre_backen
     vy_stages_cache_start(&backend->stages);
     vy_grid_sync_start(&backend->grid_sync);
     vy_codes_start(&backend->codes);
+    vy_stores_start(&backend->stores, backend);
     vy_async_start(&backend->async);
     return VYRE_OK;
 }
@@ -216,6 +227,7 @@ void vyre_backend_release(vyre_backend *backend) {
     vy_async_end(&backend->async);
     if (!backend->is_device_closed)
         vy_backend_close_device(backend, &ignored);
+    vy_stores_end(&backend->stores);
     if (backend->calls.destroy)
         backend->calls.destroy(backend->self);
     vy_codes_end(&backend->codes);

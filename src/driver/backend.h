@@ -9,6 +9,7 @@
 #include "driver/counters.h"
 #include "driver/grid_sync.h"
 #include "driver/pipeline_code.h"
+#include "driver/pipeline_store.h"
 #include "driver/prepared.h"
 #include "driver/resident.h"
 #include "driver/seat.h"
@@ -44,6 +45,7 @@ struct vyre_backend {
     vy_residents residents;
     vy_seats seats;
     vy_codes codes;
+    vy_stores stores;
     vy_async async;
     vy_stages_cache stages;
     vy_grid_sync grid_sync;
@@ -102,6 +104,8 @@ int vy_call_is_abandoned(void);
 vyre_status vy_backend_judge(vyre_backend *backend, vyre_status status, vyre_error *error);
 /* The same for a call that runs a program: only those trap. */
 vyre_status vy_backend_judge_run(vyre_backend *backend, vyre_status status, vyre_error *error);
+/* The same for a call that was to give bytes: whatever they are, they can be read and freed afterwards. */
+vyre_status vy_backend_judge_bytes(vyre_backend *backend, vyre_status status, vyre_bytes *bytes, vyre_error *error);
 static inline void vy_error_clear(vyre_error *error) {
     error->code = VYRE_OK;
     error->message[0] = error->fix[0] = error->where[0] = '\0';

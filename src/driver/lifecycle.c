@@ -75,6 +75,7 @@ vyre_status vyre_backend_shutdown(vyre_backend *backend, vyre_error *error) {
     vyre_error own;
     vyre_error *e = error ? error : &own;
     vyre_status status = VYRE_OK;
+    vy_stores_finish(&backend->stores);
     pthread_mutex_lock(&backend->lock);
     while (backend->is_recovering)
         pthread_cond_wait(&backend->idle, &backend->lock);
@@ -85,6 +86,7 @@ vyre_status vyre_backend_shutdown(vyre_backend *backend, vyre_error *error) {
     pthread_mutex_unlock(&backend->lock);
     if (!first)
         return VYRE_OK;
+    vy_stores_finish(&backend->stores); /* what came meanwhile is dropped: nobody enters any more */
     /* A call that never came back may still use the device: the device is left alone until it does. */
     if (atomic_load(&backend->abandoned) == 0)
         status = vy_backend_close_device(backend, e);

@@ -64,7 +64,8 @@ vyre_status vy_code_take(vy_code *code, uint32_t index, const vyre_native_pipeli
         return status;
     }
     vy_part *part = &code->parts[index];
-    memcpy(&part->calls, table, sizeof part->calls); /* entries of a longer table are of a later contract */
+    /* Entries of a longer table are of a later contract, and those a shorter one lacks are NULL. */
+    memcpy(&part->calls, table, table->struct_size < sizeof part->calls ? table->struct_size : sizeof part->calls);
     part->self = native->self;
     code->targets[index] = (vy_target){.self = native->self,
                                        .dispatch = table->dispatch,

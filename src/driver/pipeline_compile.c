@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "driver/cache_disk.h"
+#include "driver/pipeline_store.h"
 #include "driver/registry.h"
 #include "driver/trace.h"
 
@@ -23,20 +24,10 @@ typedef struct compile {
 
 /* ---- keys ---- */
 
-/* Bytes a backend was asked for, and the status it gave: whatever they are, they can be read and freed afterwards. */
-static vyre_status judge_bytes(vyre_backend *backend, vyre_status status, vyre_bytes *bytes, vyre_error *error) {
-    int are_sound = vy_bytes_are_sound(bytes);
-    if (!are_sound)
-        *bytes = (vyre_bytes)VYRE_BYTES_INIT;
-    status = vy_backend_judge(backend, status, error);
-    return status == VYRE_OK && !are_sound ? vy_backend_violation(backend, error, "it gave bytes without their memory")
-                                           : status;
-}
-
 static vyre_status ask_identity(vyre_backend *backend, vyre_bytes *out, vyre_error *error) {
     if (backend->calls.cache_identity) {
         vy_error_clear(error);
-        return judge_bytes(backend, backend->calls.cache_identity(backend->self, out, error), out, error);
+        return vy_backend_judge_bytes(backend, backend->calls.cache_identity(backend->self, out, error), out, error);
     }
     const char *version = vyre_backend_version(backend);
     size_t id = strlen(backend->id) + 1, size = id + strlen(version);
@@ -169,34 +160,15 @@ static vyre_status load_part(compile *c, vy_code *code, uint32_t index, vyre_pro
     return status == VYRE_OK || status == VYRE_DEVICE_LOST ? status : VYRE_NOT_FOUND;
 }
 
-/* Best effort: a pipeline that cannot be stored is still a pipeline. */
-static void store_part(compile *c, const vy_part *part, vyre_program *program, const vy_cache_key *key) {
-    vyre_backend *backend = c->backend;
-    vyre_bytes binary = VYRE_BYTES_INIT;
-    char label[VY_PIPELINE_ID];
-    vyre_error error;
-    if (!part->calls.serialize || !backend->calls.load)
-        return;
-    vy_error_clear(&error);
-    vy_span span = vy_span_begin();
-    vyre_status status = judge_bytes(backend, part->calls.serialize(part->self, &binary, &error), &binary, &error);
-    if (status == VYRE_OK && binary.size) {
-        vy_pipeline_name(backend, program, label);
-        vy_disk_store(key, label, (vyre_span){binary.data, binary.size});
-    }
-    vy_span_end(span, cache, .backend = backend->id, .bytes = binary.size, .status = status);
-    if (status != VYRE_OK)
-        vy_log(1, backend->id, error.message);
-    vyre_bytes_free(&binary);
-}
-
 static vyre_status compile_part(compile *c, vy_code *code, uint32_t index, vyre_program *program, vyre_error *error) {
     vyre_backend *backend = c->backend;
     vyre_native_pipeline native = {NULL, NULL};
     vy_span span = vy_span_begin();
     vy_error_clear(error);
-    vyre_status status =
-        vy_backend_judge(backend, backend->calls.compile(backend->self, program, &c->options, &native, error), error);
+    vy_stores_begin_compile(&backend->stores);
+    vyre_status status = backend->calls.compile(backend->self, program, &c->options, &native, error);
+    vy_stores_end_compile(&backend->stores);
+    status = vy_backend_judge(backend, status, error);
     if (status == VYRE_OK && native.vtable) {
         status = vy_code_take(code, index, &native, error);
         vy_count(VY_COUNTER_compiles, 1);
@@ -223,7 +195,7 @@ static vyre_status build_part(compile *c, vy_code *code, uint32_t index, vyre_pr
         return refuse_compile(c, error);
     vyre_status status = compile_part(c, code, index, program, error);
     if (status == VYRE_OK && c->is_keyed && code->parts[index].calls.dispatch)
-        store_part(c, &code->parts[index], program, &key);
+        vy_store_part(code, index, program, &key);
     return status;
 }
 

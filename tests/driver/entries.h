@@ -55,7 +55,8 @@
     X(dispatch_persistent_rows_into, OUTPUTS)                                                                          \
     X(dispatch_async, TABLE)                                                                                           \
     X(serialize, BYTES)                                                                                                \
-    X(destroy, NOTHING)
+    X(destroy, NOTHING)                                                                                                \
+    X(serialize_later, BYTES)
 #define PENDING_ENTRIES(X)                                                                                             \
     X(is_ready, VALUE)                                                                                                 \
     X(wait, OUTPUTS)                                                                                                   \

@@ -54,6 +54,7 @@
     X(dispatch_persistent_batched_into)                                                                                \
     X(dispatch_persistent_rows_into)                                                                                   \
     X(serialize)                                                                                                       \
+    X(serialize_later)                                                                                                 \
     X(destroy)
 typedef enum fake_entry {
 #define X(name) FAKE_##name,

@@ -190,10 +190,9 @@ static vyre_status fake_pipeline_dispatch_persistent_rows_into(void *self, const
 /* A binary: a mark, and the fingerprint of the program. */
 static const char fake_mark[8] = "FAKEBIN";
 
-static vyre_status fake_pipeline_serialize(void *self, vyre_bytes *out, vyre_error *error) {
-    fake_pipeline *p = self;
+static vyre_status fake_pipeline_binary(fake_pipeline *p, fake_entry entry, vyre_bytes *out, vyre_error *error) {
     vyre_digest fingerprint;
-    vyre_status status = fake_enter(p->f, FAKE_PIPELINE_serialize, error);
+    vyre_status status = fake_enter(p->f, entry, error);
     if (status == VYRE_OK)
         status = vy_host.bytes_resize(out, sizeof fake_mark + sizeof fingerprint, error);
     if (status != VYRE_OK)
@@ -202,6 +201,15 @@ static vyre_status fake_pipeline_serialize(void *self, vyre_bytes *out, vyre_err
     memcpy(out->data, fake_mark, sizeof fake_mark);
     memcpy((char *)out->data + sizeof fake_mark, &fingerprint, sizeof fingerprint);
     return VYRE_OK;
+}
+
+static vyre_status fake_pipeline_serialize(void *self, vyre_bytes *out, vyre_error *error) {
+    return fake_pipeline_binary(self, FAKE_PIPELINE_serialize, out, error);
+}
+
+/* Only where the other is taken out. */
+static vyre_status fake_pipeline_serialize_later(void *self, vyre_bytes *out, vyre_error *error) {
+    return fake_pipeline_binary(self, FAKE_PIPELINE_serialize_later, out, error);
 }
 
 static void fake_pipeline_destroy(void *self) {

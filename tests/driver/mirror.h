@@ -347,6 +347,12 @@ static vyre_status pipeline_serialize(void *self, vyre_bytes *out, vyre_error *e
     return give(out, "a binary", error);
 }
 
+static vyre_status pipeline_serialize_later(void *self, vyre_bytes *out, vyre_error *error) {
+    assert_ptr_equal(self, &m);
+    m.calls[FAULT_PIPELINE_serialize_later]++;
+    return give(out, "a binary", error);
+}
+
 static void pipeline_destroy(void *self) {
     assert_ptr_equal(self, &m);
     m.calls[FAULT_PIPELINE_destroy]++;

@@ -258,13 +258,20 @@ static vyre_status give_bytes(device *d, fault_kind kind, const void *bytes, siz
     return status;
 }
 
-static vyre_status pipeline_serialize(void *self, vyre_bytes *out, vyre_error *error) {
-    pipeline *p = self;
+static vyre_status serialize(pipeline *p, fault_entry entry, vyre_bytes *out, vyre_error *error) {
     vyre_digest fingerprint;
     vyre_status status;
-    fault_kind kind = enter(p->d, FAULT_PIPELINE_serialize, &status, error);
+    fault_kind kind = enter(p->d, entry, &status, error);
     p->d->host->program_fingerprint(p->program, &fingerprint);
     return status == VYRE_OK ? give_bytes(p->d, kind, &fingerprint, sizeof fingerprint, out, error) : status;
+}
+
+static vyre_status pipeline_serialize(void *self, vyre_bytes *out, vyre_error *error) {
+    return serialize(self, FAULT_PIPELINE_serialize, out, error);
+}
+
+static vyre_status pipeline_serialize_later(void *self, vyre_bytes *out, vyre_error *error) {
+    return serialize(self, FAULT_PIPELINE_serialize_later, out, error);
 }
 
 static void pipeline_destroy(void *self) {

@@ -146,10 +146,12 @@ static int run_scenario(roads *r, fault_entry entry, fault_kind kind, unsigned a
     vyre_cache_clear(NULL, NULL, NULL, NULL);
     ledger_open(&l);
     arm(entry, kind, at, status);
+    control->is_missing[FAULT_PIPELINE_serialize] = entry == FAULT_PIPELINE_serialize_later; /* it stands for it */
     r->is_honest = 0, r->backend = NULL, r->failed = 0;
     vyre_status acquired = vyre_acquire(FAULT_BACKEND_ID, &r->backend, &error);
     if (acquired == VYRE_OK) {
         roads_drive(r);
+        vyre_backend_store(r->backend);
         if (entry == FAULT_BACKEND_try_recover) { /* it takes a loss to come here */
             fault_control kept = {.entry = entry, .kind = kind, .at = at, .status = status};
             control->entry = FAULT_BACKEND_flush, control->kind = FAULT_LOSE;
@@ -205,6 +207,7 @@ static void count_calls(roads *r, unsigned calls[FAULT_ENTRY_COUNT]) {
     for (int i = 0; i < FAULT_ENTRY_COUNT; i++)
         calls[i] = atomic_load(&control->calls[i]);
     calls[FAULT_BACKEND_try_recover] = 2; /* the scenario sees to it */
+    calls[FAULT_PIPELINE_serialize_later] = calls[FAULT_PIPELINE_serialize];
 }
 
 /* The first call, the last, one between; all of them if there is time. */

@@ -369,14 +369,22 @@ static vyre_status ask_compile(void) {
         vyre_pipeline *pipeline = NULL;
         status = vyre_compile(m.backend, m.program, &options, &pipeline, &m.error);
         vyre_pipeline_release(pipeline);
+        vyre_backend_store(m.backend);
     }
     return status;
+}
+
+static vyre_status ask_compile_later(void) {
+    m.is_missing[FAULT_PIPELINE_serialize] = 1;
+    mirror_build();
+    return ask_compile();
 }
 
 static void check_compile(void) {
     assert_int_equal(m.calls[FAULT_BACKEND_compile], 1);
     assert_int_equal(m.calls[FAULT_BACKEND_load], 1);
-    assert_int_equal(m.calls[FAULT_PIPELINE_serialize], 1);
+    assert_int_equal(m.calls[FAULT_PIPELINE_serialize], !m.is_missing[FAULT_PIPELINE_serialize]);
+    assert_int_equal(m.calls[FAULT_PIPELINE_serialize_later], m.is_missing[FAULT_PIPELINE_serialize]);
     assert_true(m.calls[FAULT_PIPELINE_destroy] >= 2); /* recovery destroys one more */
     assert_int_equal(m.cancellable, 1);
     assert_memory_equal(m.binary, "a binary", 8);
@@ -567,7 +575,8 @@ static const struct row {
     P(dispatch_persistent_rows_into) = {ask_rows, check_mixed_batch, TRAPS,
                                         FAULT_PIPELINE_dispatch_persistent_batched_into, NULL},
     P(dispatch_async) = {ask_pipeline_async, check_async, TRAPS, FAULT_PIPELINE_dispatch_borrowed, NULL},
-    P(serialize) = {ask_compile, check_compile, 0, FAULT_BACKEND_compile, NULL},
+    P(serialize) = {ask_compile, check_compile, 0, FAULT_PIPELINE_serialize_later, NULL},
+    P(serialize_later) = {ask_compile_later, check_compile, 0, FAULT_BACKEND_compile, NULL},
     P(destroy) = {ask_compile, check_compile, REQUIRED, FAULT_BACKEND_id, NULL},
     W(is_ready) = {ask_is_ready, check_async, REQUIRED, FAULT_BACKEND_id, NULL},
     W(wait) = {ask_async, check_async, TRAPS | REQUIRED, FAULT_BACKEND_id, NULL},
@@ -674,7 +683,7 @@ static void every_entry_that_is_left_out_has_its_default(void **state) {
         }
         if (i == FAULT_BACKEND_compile)
             assert_false(vyre_pipeline_is_native(m.pipeline));
-        if (i == FAULT_BACKEND_load || i == FAULT_PIPELINE_serialize)
+        if (i == FAULT_BACKEND_load || i == FAULT_PIPELINE_serialize_later)
             assert_int_equal(m.calls[FAULT_BACKEND_compile], 2);
         close_mirror();
     }

@@ -40,6 +40,7 @@ static void run(roads *model, fault_entry entry, fault_kind kind, unsigned every
     shared s = {.model = model, .shuts_down = shuts_down};
     control->entry = entry, control->kind = kind, control->at = every, control->every = every;
     control->status = VYRE_NO_DEVICE_MEMORY;
+    control->is_missing[FAULT_PIPELINE_serialize] = entry == FAULT_PIPELINE_serialize_later;
     atomic_store(&control->struck, 0);
     for (int i = 0; i < FAULT_ENTRY_COUNT; i++)
         atomic_store(&control->calls[i], 0);
@@ -79,6 +80,9 @@ static void threads_share_a_backend_that_does_wrong(void **state) {
                 {FAULT_BACKEND_prepare, FAULT_FAIL, 2},
                 {FAULT_BACKEND_compile, FAULT_TABLE_SHORT, 3},
                 {FAULT_PIPELINE_serialize, FAULT_BYTES_OVER_CAPACITY, 2},
+                {FAULT_PIPELINE_serialize_later, FAULT_NONE, 0},
+                {FAULT_PIPELINE_serialize_later, FAULT_BYTES_OVER_CAPACITY, 2},
+                {FAULT_PIPELINE_serialize_later, FAULT_LOSE, 3},
                 {FAULT_PIPELINE_dispatch_borrowed, FAULT_SHORT_OUTPUT, 3},
                 {FAULT_PIPELINE_dispatch_persistent_into, FAULT_LOSE, 5},
                 {FAULT_PIPELINE_destroy, FAULT_LOSE, 5},

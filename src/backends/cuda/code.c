@@ -35,12 +35,19 @@ _Static_assert(VY_CUDA_PARAM_BYTES < VY_CUDA_PARAM_WIDE, "offsets have a bit to 
 
 enum { LOG_BYTES = 2048 };
 
-/* The log's first line says what is wrong. */
-static vyre_status fail_load(vy_cuda *cuda, int result, const char *log, const vyre_program *program,
+static int is_cubin(const void *image, uint64_t size) {
+    return size >= sizeof(Elf64_Ehdr) && memcmp(image, ELFMAG, SELFMAG) == 0;
+}
+
+/* What the driver's compiler said, its lines one after the other. */
+static vyre_status fail_load(vy_cuda *cuda, int result, char *log, const vy_cuda_header *header, const void *image,
                              vyre_error *error) {
     char doing[sizeof error->message];
-    int length = (int)strcspn(log, "\n");
-    snprintf(doing, sizeof doing, "loading `%s`%s%.*s", vyre_program_name(program), length ? ": " : "", length, log);
+    for (char *c = log; *c; c++)
+        *c = *c == '\n' || *c == '\r' ? ' ' : *c;
+    snprintf(doing, sizeof doing, "%s `%s` (PTX %u.%u, sm_%u)%s%.300s",
+             is_cubin(image, header->image_bytes) ? "loading" : "compiling", header->entry, header->version / 10,
+             header->version % 10, header->architecture, *log ? ": " : "", log);
     return vy_cuda_failed(cuda, result, doing, error);
 }
 
@@ -76,7 +83,7 @@ vyre_status vy_cuda_kernel_load(vy_cuda *cuda, const vyre_program *program, cons
         out->param_bytes += 12;
     int result = cuda->api.module_load(&out->module, image, 2, options, values);
     if (result != VY_CU_OK)
-        return fail_load(cuda, result, log, program, error);
+        return fail_load(cuda, result, log, header, image, error);
     vyre_status status = prepare_function(cuda, out, error);
     if (status != VYRE_OK)
         vy_cuda_kernel_unload(cuda, out);
@@ -98,7 +105,7 @@ static vyre_status corrupt(vyre_error *error, const char *what, uint64_t given, 
 /* The driver is not told how long an image is: a cubin says so by itself, and a text ends with a NUL. */
 static int has_end(const uint8_t *image, uint64_t size) {
     Elf64_Ehdr elf;
-    if (size < sizeof elf || memcmp(image, ELFMAG, SELFMAG) != 0)
+    if (!is_cubin(image, size))
         return image[size - 1] == 0;
     memcpy(&elf, image, sizeof elf);
     return elf.e_shoff <= size && (size - elf.e_shoff) / sizeof(Elf64_Shdr) >= elf.e_shnum && elf.e_phoff <= size &&

@@ -1,7 +1,7 @@
 /* Code: what was compiled of a program, loaded on the device, and what a dispatch has to know of it. Counted references; constant but for what is found out when it is
  * first needed: the kernels for pieces of a grid and for many rows at once, whether the program can be cut into slices, and what of small host bytes need not be copied.
  *
- * An object is a header and a cubin: what the disk cache keeps. That of a pipeline whose program has an indirect grid has both kernels. */
+ * An object is a header and an image: the text that was compiled, or the cubin that the disk cache keeps. In the cache that of a program with an indirect grid has both kernels. */
 #ifndef VY_BACKENDS_CUDA_CODE_H
 #define VY_BACKENDS_CUDA_CODE_H
 
@@ -11,12 +11,13 @@
 #include "transform/grid_base.h"
 
 #define VY_CUDA_MAGIC "vyrecuda"
-enum { VY_CUDA_FORMAT = 3 };
+enum { VY_CUDA_FORMAT = 4 };
 
 typedef struct vy_cuda_header {
     char magic[8]; /* VY_CUDA_MAGIC, without its end */
     uint32_t format;
     uint32_t architecture;
+    uint32_t version; /* of PTX, times ten */
     uint32_t block[3];
     uint32_t static_bytes, dynamic_bytes; /* shared memory */
     uint32_t factor;                      /* transform/widen.h; 1: as it was */
@@ -65,7 +66,7 @@ struct vy_cuda_code {
     vy_cuda_kernel *_Atomic indirect; /* NULL: not needed yet */
     _Atomic uint64_t rows;            /* that would have been run by it */
     _Atomic uint32_t together;        /* blocks that run at the same time, if it has grid barriers */
-    vyre_bytes object;                /* empty where the driver makes none */
+    vyre_bytes object;
     vy_cuda_code_buffer buffers[VY_LIMIT_BUFFERS];
     vy_cover *covers; /* by buffer: what is written whole is not cleared before */
     _Atomic int slicing;

@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LOG_BYTES = 2048 };
-
 /* ---- to PTX ---- */
 
 static void look_for_control(const vyre_program *legal, vy_cuda_lowered *out) {
@@ -52,60 +50,35 @@ static vyre_status lower_here(vy_cuda *cuda, vyre_program *program, vy_ptx_optio
     return lower(program, &how, atomic_load(&cuda->exact), cancellable, may_widen, out, error);
 }
 
-/* ---- to a cubin ---- */
+/* ---- objects ---- */
 
-static vyre_status make_object(const vy_cuda *cuda, const vy_cuda_lowered *lowered, const void *image, size_t size,
-                               vyre_bytes *out, vyre_error *error) {
+static vyre_status put_together(const vy_cuda_header *header, const void *image, vyre_bytes *out, vyre_error *error) {
+    vyre_status status = vyre_bytes_resize(out, sizeof *header + (size_t)header->image_bytes, error);
+    if (status != VYRE_OK)
+        return status;
+    memcpy(out->data, header, sizeof *header);
+    memcpy((char *)out->data + sizeof *header, image, (size_t)header->image_bytes);
+    return VYRE_OK;
+}
+
+/* With the text, and the NUL that ends it. */
+static vyre_status make_object(const vy_cuda *cuda, const vy_cuda_lowered *lowered, vyre_bytes *out,
+                               vyre_error *error) {
     const vy_ptx_code *code = &lowered->code;
     vy_cuda_header header;
     memset(&header, 0, sizeof header);
     memcpy(header.magic, VY_CUDA_MAGIC, sizeof header.magic);
     header.format = VY_CUDA_FORMAT;
     header.architecture = cuda->facts.architecture;
+    header.version = code->version;
     memcpy(header.block, code->block, sizeof header.block);
     header.static_bytes = code->static_bytes, header.dynamic_bytes = code->dynamic_bytes;
     header.factor = lowered->factor;
     header.reports = lowered->reports, header.polls = lowered->polls, header.meets = code->meets;
     header.indirect = code->indirect, header.early = code->early;
     snprintf(header.entry, sizeof header.entry, "%s", code->entry);
-    header.image_bytes = size;
-    vyre_status status = vyre_bytes_resize(out, sizeof header + size, error);
-    if (status != VYRE_OK)
-        return status;
-    memcpy(out->data, &header, sizeof header);
-    memcpy((char *)out->data + sizeof header, image, size);
-    return VYRE_OK;
-}
-
-/* What the driver's compiler said, its lines one after the other. */
-static vyre_status fail_compile(vy_cuda *cuda, int result, char *log, const vy_ptx_code *code, vyre_error *error) {
-    char doing[sizeof error->message];
-    for (char *c = log; *c; c++)
-        *c = *c == '\n' || *c == '\r' ? ' ' : *c;
-    snprintf(doing, sizeof doing, "compiling `%s` (PTX %u.%u, sm_%u)%s%.300s", code->entry, code->version / 10,
-             code->version % 10, code->architecture, *log ? ": " : "", log);
-    return vy_cuda_failed(cuda, result, doing, error);
-}
-
-static vyre_status link(vy_cuda *cuda, const vy_cuda_lowered *lowered, vyre_bytes *out, vyre_error *error) {
-    const vy_cuda_api *api = &cuda->api;
-    const vy_ptx_code *code = &lowered->code;
-    char log[LOG_BYTES] = "";
-    int options[] = {VY_CU_JIT_ERROR_LOG, VY_CU_JIT_ERROR_LOG_BYTES};
-    void *values[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
-    vy_cu_link link = NULL;
-    void *cubin = NULL;
-    size_t size = 0;
-    int result = api->link_create(2, options, values, &link);
-    if (result != VY_CU_OK)
-        return vy_cuda_failed(cuda, result, "starting the driver's compiler", error);
-    result = api->link_add(link, VY_CU_INPUT_PTX, code->text.data, code->text.size + 1, code->entry, 0, NULL, NULL);
-    if (result == VY_CU_OK)
-        result = api->link_complete(link, &cubin, &size);
-    vyre_status status = result == VY_CU_OK ? make_object(cuda, lowered, cubin, size, out, error)
-                                            : fail_compile(cuda, result, log, code, error);
-    api->link_destroy(link);
-    return status;
+    header.image_bytes = code->text.size + 1;
+    return put_together(&header, code->text.data, out, error);
 }
 
 static vyre_status check_shared(const vy_cuda *cuda, const vy_ptx_code *code, const vyre_program *program,
@@ -118,16 +91,11 @@ static vyre_status check_shared(const vy_cuda *cuda, const vy_ptx_code *code, co
                    vyre_program_name(program), bytes, cuda->facts.shared_bytes);
 }
 
-/* A driver without a linker keeps the text. */
 static vyre_status finish(vy_cuda *cuda, const vyre_program *program, vy_cuda_lowered *lowered, vyre_bytes *object,
                           vyre_error *error) {
-    const vy_cuda_api *api = &cuda->api;
-    int can_link = api->link_create && api->link_add && api->link_complete && api->link_destroy;
     vyre_status status = check_shared(cuda, &lowered->code, program, error);
     if (status == VYRE_OK)
-        status = can_link
-                     ? link(cuda, lowered, object, error)
-                     : make_object(cuda, lowered, lowered->code.text.data, lowered->code.text.size + 1, object, error);
+        status = make_object(cuda, lowered, object, error);
     vy_ptx_free(&lowered->code);
     return status;
 }
@@ -137,6 +105,48 @@ static vyre_status compile_indirect(vy_cuda *cuda, vyre_program *program, int ca
     vy_cuda_lowered lowered;
     vyre_status status = lower_here(cuda, program, (vy_ptx_options){.indirect = 1}, cancellable, 0, &lowered, error);
     return status == VYRE_OK ? finish(cuda, program, &lowered, object, error) : status;
+}
+
+vyre_status vy_cuda_compile(vy_cuda *cuda, vyre_program *program, int cancellable, vy_cuda_code **out,
+                            vyre_error *error) {
+    vy_cuda_lowered lowered;
+    vyre_bytes object = VYRE_BYTES_INIT;
+    *out = NULL;
+    vyre_status status =
+        lower_here(cuda, program, (vy_ptx_options){.early = cuda->facts.has_early}, cancellable, 1, &lowered, error);
+    if (status == VYRE_OK)
+        status = finish(cuda, program, &lowered, &object, error);
+    if (status == VYRE_OK)
+        status = vy_cuda_code_new(cuda, program, cancellable, &object, out, error);
+    vyre_bytes_free(&object);
+    return status;
+}
+
+/* ---- to a cubin ---- */
+
+/* The object with what the driver's linker makes of its text; a driver without a linker leaves it as it is. */
+static vyre_status link(vy_cuda *cuda, const vyre_bytes *object, vyre_bytes *out, vyre_error *error) {
+    const vy_cuda_api *api = &cuda->api;
+    vy_cuda_header header;
+    vy_cu_link link = NULL;
+    void *cubin = (char *)object->data + sizeof header;
+    size_t size = object->size - sizeof header;
+    memcpy(&header, object->data, sizeof header);
+    if (!api->link_create || !api->link_add || !api->link_complete || !api->link_destroy)
+        return put_together(&header, cubin, out, error);
+    vyre_status status =
+        vy_cuda_check(cuda, api->link_create(0, NULL, NULL, &link), "starting the driver's compiler", error);
+    if (status != VYRE_OK)
+        return status;
+    int result = api->link_add(link, VY_CU_INPUT_PTX, cubin, size, header.entry, 0, NULL, NULL);
+    if (result == VY_CU_OK)
+        result = api->link_complete(link, &cubin, &size);
+    status = vy_cuda_check(cuda, result, "making a cubin", error);
+    header.image_bytes = size;
+    if (status == VYRE_OK)
+        status = put_together(&header, cubin, out, error);
+    api->link_destroy(link);
+    return status;
 }
 
 /* Puts the other object behind an object, at a multiple of 16; images may end with zeros. */
@@ -160,33 +170,23 @@ static int is_indirect(const vy_cuda *cuda, const vyre_program *program) {
            !(program->facts & VY_FACT_GRID_BARRIER);
 }
 
-vyre_status vy_cuda_compile_object(vy_cuda *cuda, vyre_program *program, int cancellable, int with_indirect,
-                                   vyre_bytes *object, vyre_error *error) {
-    vy_cuda_lowered lowered;
-    vyre_bytes other = VYRE_BYTES_INIT;
-    vyre_status status =
-        lower_here(cuda, program, (vy_ptx_options){.early = cuda->facts.has_early}, cancellable, 1, &lowered, error);
-    if (status == VYRE_OK)
-        status = finish(cuda, program, &lowered, object, error);
-    if (status != VYRE_OK || !with_indirect || !is_indirect(cuda, program))
+vyre_status vy_cuda_compile_binary(vy_cuda_code *code, vyre_bytes *out, vyre_error *error) {
+    vy_cuda *cuda = code->cuda;
+    vyre_bytes text = VYRE_BYTES_INIT, other = VYRE_BYTES_INIT;
+    vyre_status status = link(cuda, &code->object, out, error);
+    if (status != VYRE_OK || !is_indirect(cuda, code->program))
         return status;
-    status = compile_indirect(cuda, program, cancellable, &other, error);
+    status = compile_indirect(cuda, code->program, code->cancellable, &text, error);
     if (status == VYRE_OK)
-        status = append(object, &other, error);
+        status = link(cuda, &text, &other, error);
+    if (status == VYRE_OK)
+        status = append(out, &other, error);
+    vyre_bytes_free(&text);
     vyre_bytes_free(&other);
     return status;
 }
 
-vyre_status vy_cuda_compile(vy_cuda *cuda, vyre_program *program, int cancellable, int with_indirect,
-                            vy_cuda_code **out, vyre_error *error) {
-    vyre_bytes object = VYRE_BYTES_INIT;
-    *out = NULL;
-    vyre_status status = vy_cuda_compile_object(cuda, program, cancellable, with_indirect, &object, error);
-    if (status == VYRE_OK)
-        status = vy_cuda_code_new(cuda, program, cancellable, &object, out, error);
-    vyre_bytes_free(&object);
-    return status;
-}
+/* ---- the same program in other forms ---- */
 
 vyre_status vy_cuda_compile_based(vy_cuda_code *code, vy_cuda_kernel *out, vyre_error *error) {
     vy_cuda *cuda = code->cuda;

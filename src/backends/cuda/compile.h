@@ -1,4 +1,5 @@
-/* From a program to an object (code.h): optimised, widened where that pays, legalised for the device, written as PTX, and compiled by the driver into a cubin. */
+/* From a program to code (code.h): optimised, widened where that pays, legalised for the device, written as PTX, and loaded, which is when the driver compiles it. The cubin
+ * that the disk cache keeps is made afterwards, for itself: the driver does not give what it made of a text when it loaded it. */
 #ifndef VY_BACKENDS_CUDA_COMPILE_H
 #define VY_BACKENDS_CUDA_COMPILE_H
 
@@ -13,14 +14,14 @@ typedef struct vy_cuda_lowered {
 vyre_status vy_cuda_lower(vyre_program *program, uint32_t architecture, uint64_t exact, int cancellable, int may_widen,
                           vy_cuda_lowered *out, vyre_error *error);
 
-/* An object of the program. with_indirect: also of the kernel whose grid lies in device memory, if the program says that it does. Inside.
+/* Inside, as all that follow.
  *
  * VYRE_LIMIT        its arrays are over the device's shared memory
  * VYRE_UNSUPPORTED  the driver refuses it: the error has what its compiler says */
-vyre_status vy_cuda_compile_object(vy_cuda *cuda, vyre_program *program, int cancellable, int with_indirect,
-                                   vyre_bytes *object, vyre_error *error);
-vyre_status vy_cuda_compile(vy_cuda *cuda, vyre_program *program, int cancellable, int with_indirect,
-                            vy_cuda_code **out, vyre_error *error);
+vyre_status vy_cuda_compile(vy_cuda *cuda, vyre_program *program, int cancellable, vy_cuda_code **out,
+                            vyre_error *error);
+/* The object of compiled code with a cubin, and behind it that of the kernel whose grid lies in device memory, if the program says that it does. Takes as long as compiling. */
+vyre_status vy_cuda_compile_binary(vy_cuda_code *code, vyre_bytes *out, vyre_error *error);
 /* The kernel for pieces of a grid. */
 vyre_status vy_cuda_compile_based(vy_cuda_code *code, vy_cuda_kernel *out, vyre_error *error);
 /* The one that takes its params from a table. */

@@ -94,11 +94,14 @@ static vyre_status dispatch_rows(void *self, const vyre_launch *launches, const 
 
 /* ---- making and ending ---- */
 
-static vyre_status serialize(void *self, vyre_bytes *out, vyre_error *error) {
-    const vyre_bytes *object = &((vy_cuda_pipeline *)self)->code->object;
-    vyre_status status = vyre_bytes_resize(out, object->size, error);
-    if (status == VYRE_OK)
-        memcpy(out->data, object->data, object->size);
+static vyre_status serialize_later(void *self, vyre_bytes *out, vyre_error *error) {
+    vy_cuda_pipeline *p = self;
+    int was_pushed;
+    vyre_status status = vy_cuda_enter(p->cuda, &was_pushed, error);
+    if (status != VYRE_OK)
+        return status;
+    status = vy_cuda_compile_binary(p->code, out, error);
+    vy_cuda_leave(p->cuda, was_pushed);
     return status;
 }
 
@@ -119,8 +122,8 @@ static const vyre_pipeline_vtable table = {
     .dispatch_persistent_batched_into = dispatch_persistent_batch,
     .dispatch_persistent_rows_into = dispatch_rows,
     .dispatch_async = dispatch_async,
-    .serialize = serialize,
     .destroy = destroy,
+    .serialize_later = serialize_later,
 };
 
 /* Takes the code over, also if it fails. */
@@ -145,7 +148,7 @@ vyre_status vy_cuda_pipeline_compile(void *self, vyre_program *program, const vy
         status = vy_cuda_enter(cuda, &was_pushed, error);
     if (status != VYRE_OK)
         return status;
-    status = vy_cuda_compile(cuda, program, options->cancellable, 1, &code, error);
+    status = vy_cuda_compile(cuda, program, options->cancellable, &code, error);
     vy_cuda_leave(cuda, was_pushed);
     return status == VYRE_OK ? make(cuda, code, out, error) : status;
 }

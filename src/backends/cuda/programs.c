@@ -41,7 +41,7 @@ vyre_status vy_cuda_program_code(vy_cuda *cuda, vyre_program *program, int cance
                        "compiling is forbidden, and `%s` was not compiled before", vyre_program_name(program));
     vyre_status status = vy_cuda_numerics_confirm(cuda, error);
     if (status == VYRE_OK)
-        status = vy_cuda_compile(cuda, program, cancellable, 0, &made, error);
+        status = vy_cuda_compile(cuda, program, cancellable, &made, error);
     if (status != VYRE_OK)
         return status;
     pthread_mutex_lock(&cuda->lock);

@@ -1,0 +1,199 @@
+/* The line, and the thread at it (pipeline_store.h). */
+#include "driver/pipeline_store.h"
+
+#include "base/clock.h"
+#include "base/thread.h"
+#include "driver/cache_disk.h"
+#include "driver/pipeline.h"
+#include "driver/trace.h"
+
+#include <stddef.h>
+#include <unistd.h>
+
+enum {
+    QUIET_NS = 100000000, /* programs that are compiled one after the other come sooner */
+    LONG = 16,            /* a line that does not wait for quiet any more */
+    FULL = 64
+};
+
+typedef struct vy_store {
+    struct vy_store *next;
+    vy_code *code; /* a reference */
+    uint32_t part;
+    vy_cache_key key;
+    char label[VY_PIPELINE_ID];
+} vy_store;
+
+typedef vyre_status serializer(void *self, vyre_bytes *out, vyre_error *error);
+
+/* ---- one binary ---- */
+
+static int has_disk(void) {
+    return vy_cache_disk_limit() != 0 && vyre_cache_folder(NULL, 0) != 0;
+}
+
+static void store_binary(vyre_backend *backend, serializer *serialize, void *self, const vy_cache_key *key,
+                         const char *label) {
+    vyre_bytes binary = VYRE_BYTES_INIT;
+    vyre_error error;
+    if (!has_disk())
+        return;
+    vy_error_clear(&error);
+    vy_span span = vy_span_begin();
+    vyre_status status = vy_backend_judge_bytes(backend, serialize(self, &binary, &error), &binary, &error);
+    if (status == VYRE_OK && binary.size)
+        vy_disk_store(key, label, (vyre_span){binary.data, binary.size});
+    vy_span_end(span, cache, .backend = backend->id, .bytes = binary.size, .status = status);
+    if (status != VYRE_OK)
+        vy_log(1, backend->id, error.message);
+    vyre_bytes_free(&binary);
+}
+
+/* The native pipelines of a code are there as long as it is not retired, and nobody retires it while somebody is inside. */
+static void store_later(vyre_backend *backend, const vy_store *store) {
+    const vy_part *part = &store->code->parts[store->part];
+    if (vy_backend_enter(backend, NULL) != VYRE_OK)
+        return;
+    if (!atomic_load(&store->code->is_retired))
+        store_binary(backend, part->calls.serialize_later, part->self, &store->key, store->label);
+    vy_backend_leave(backend);
+}
+
+/* ---- the line ---- */
+
+/* With the lock held, which is given up meanwhile; so is the next. */
+static void wait_for_quiet(vy_stores *stores) {
+    while (!stores->hurries && stores->count < LONG) {
+        uint64_t end = stores->compiled + QUIET_NS;
+        struct timespec until = vy_clock_timespec(end);
+        if (stores->compiling)
+            pthread_cond_wait(&stores->changed, &stores->lock);
+        else if (vy_clock_now() >= end)
+            return;
+        else
+            pthread_cond_timedwait(&stores->changed, &stores->lock, &until);
+    }
+}
+
+static void store_next(vy_stores *stores) {
+    vy_store *store = stores->first;
+    stores->first = store->next;
+    stores->count--;
+    if (!stores->first)
+        stores->last = NULL;
+    pthread_mutex_unlock(&stores->lock);
+    store_later(stores->backend, store);
+    vy_code_release(store->code);
+    vy_release(store, sizeof *store);
+    pthread_mutex_lock(&stores->lock);
+}
+
+static void serve(vy_job *job) {
+    vy_stores *stores = (vy_stores *)((char *)job - offsetof(vy_stores, job));
+    pthread_mutex_lock(&stores->lock);
+    while (stores->first) {
+        wait_for_quiet(stores);
+        store_next(stores);
+    }
+    stores->is_served = 0;
+    pthread_cond_broadcast(&stores->changed);
+    pthread_mutex_unlock(&stores->lock);
+}
+
+static void hurry(vy_stores *stores, int by) {
+    pthread_mutex_lock(&stores->lock);
+    stores->hurries += (unsigned)by;
+    pthread_cond_broadcast(&stores->changed);
+    pthread_mutex_unlock(&stores->lock);
+}
+
+/* Without a thread the caller is at the line. */
+static void start_serving(vy_stores *stores) {
+    vy_pool *pool = vy_async_pool(&stores->backend->async);
+    stores->job = (vy_job){.run = serve};
+    if (pool && vy_pool_submit(pool, &stores->job))
+        return;
+    hurry(stores, 1);
+    serve(&stores->job);
+    hurry(stores, -1);
+}
+
+/* 0: it is full. */
+static int put_in_line(vy_stores *stores, vy_store *store) {
+    pthread_mutex_lock(&stores->lock);
+    int is_full = stores->count >= FULL, must_serve = !is_full && !stores->is_served;
+    if (!is_full) {
+        *(stores->last ? &stores->last->next : &stores->first) = store;
+        stores->last = store;
+        stores->count++;
+        stores->is_served = 1;
+        stores->process = must_serve ? getpid() : stores->process;
+        pthread_cond_broadcast(&stores->changed);
+    }
+    pthread_mutex_unlock(&stores->lock);
+    if (must_serve)
+        start_serving(stores);
+    return !is_full;
+}
+
+void vy_store_part(vy_code *code, uint32_t index, const vyre_program *program, const vy_cache_key *key) {
+    vyre_backend *backend = code->backend;
+    const vy_part *part = &code->parts[index];
+    serializer *serialize = part->calls.serialize ? part->calls.serialize : part->calls.serialize_later;
+    char label[VY_PIPELINE_ID];
+    if (!serialize || !backend->calls.load || !has_disk())
+        return;
+    vy_pipeline_name(backend, program, label);
+    vy_store *store = part->calls.serialize ? NULL : vy_allocate_zero(sizeof *store);
+    if (store) {
+        *store = (vy_store){.code = vy_code_retain(code), .part = index, .key = *key};
+        memcpy(store->label, label, sizeof label);
+        if (put_in_line(&backend->stores, store))
+            return;
+        vy_code_release(code);
+        vy_release(store, sizeof *store);
+    }
+    store_binary(backend, serialize, part->self, key, label);
+}
+
+/* A process made by fork has no thread at the line of the one it was. */
+void vy_stores_finish(vy_stores *stores) {
+    hurry(stores, 1);
+    pthread_mutex_lock(&stores->lock);
+    while (stores->is_served && stores->process == getpid())
+        pthread_cond_wait(&stores->changed, &stores->lock);
+    pthread_mutex_unlock(&stores->lock);
+    hurry(stores, -1);
+}
+
+void vyre_backend_store(vyre_backend *backend) {
+    vy_stores_finish(&backend->stores);
+}
+
+/* ---- when ---- */
+
+void vy_stores_begin_compile(vy_stores *stores) {
+    pthread_mutex_lock(&stores->lock);
+    stores->compiling++;
+    pthread_mutex_unlock(&stores->lock);
+}
+
+void vy_stores_end_compile(vy_stores *stores) {
+    pthread_mutex_lock(&stores->lock);
+    stores->compiling--;
+    stores->compiled = vy_clock_now();
+    if (stores->is_served)
+        pthread_cond_broadcast(&stores->changed);
+    pthread_mutex_unlock(&stores->lock);
+}
+
+void vy_stores_start(vy_stores *stores, vyre_backend *backend) {
+    pthread_mutex_init(&stores->lock, NULL);
+    vy_cond_start_monotonic(&stores->changed);
+    stores->backend = backend;
+}
+
+void vy_stores_end(vy_stores *stores) {
+    pthread_cond_destroy(&stores->changed);
+    pthread_mutex_destroy(&stores->lock);
+}
