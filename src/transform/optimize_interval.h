@@ -55,5 +55,24 @@ vy_interval vy_interval_op(vyre_op op, uint8_t type, uint8_t operand, vy_interva
 
 /* The same comparison with its sides exchanged. */
 vyre_op vy_op_mirrored(vyre_op op);
+/* The comparison that holds when `op` does not, for integers; VYRE_OP_COUNT for what is none. */
+static inline vyre_op vy_op_opposite(vyre_op op) {
+    switch (op) {
+    case VYRE_OP_EQ:
+        return VYRE_OP_NE;
+    case VYRE_OP_NE:
+        return VYRE_OP_EQ;
+    case VYRE_OP_LT:
+        return VYRE_OP_GE;
+    case VYRE_OP_LE:
+        return VYRE_OP_GT;
+    case VYRE_OP_GT:
+        return VYRE_OP_LE;
+    case VYRE_OP_GE:
+        return VYRE_OP_LT;
+    default:
+        return VYRE_OP_COUNT;
+    }
+}
 
 #endif

@@ -1,0 +1,149 @@
+/* Expressions (optimize_range_exprs.h). */
+#include "transform/optimize_range_exprs.h"
+
+#include "ir/validate/check.h"
+#include "transform/optimize_range_bounds.h"
+
+typedef vy_wide wide;
+typedef vy_interval interval;
+
+/* ---- between which values ---- */
+
+static interval range_op(const vy_ranges *r, const vy_expr *e) {
+    interval none = vy_interval_whole(e->type);
+    return vy_interval_op((vyre_op)e->op, e->type, r->program->exprs.items[e->a].type, vy_interval_at(r, e->a),
+                          e->b != VY_NONE ? vy_interval_at(r, e->b) : none,
+                          e->c != VY_NONE ? vy_interval_at(r, e->c) : none);
+}
+
+/* An op of something and a literal: what the something is, if that never changes, and the literal; VY_NONE if it is none. */
+static uint32_t of_literal(const vy_ranges *r, uint32_t expr, vyre_op op, uint64_t *bits) {
+    const vyre_program *p = r->program;
+    const vy_expr *e = &p->exprs.items[expr], *literal;
+    if (e->kind == VY_EXPR_VARIABLE && r->values[e->a] != VY_NONE)
+        e = &p->exprs.items[r->values[e->a]];
+    if (e->kind != VY_EXPR_OP || e->op != op)
+        return VY_NONE;
+    const vy_expr *leaf = &p->exprs.items[e->a];
+    literal = &p->exprs.items[e->b];
+    if (literal->kind != VY_EXPR_LITERAL || (leaf->kind == VY_EXPR_VARIABLE && p->variables.items[leaf->a].is_mutable))
+        return VY_NONE;
+    *bits = literal->bits;
+    return vy_subject_of(r, e->a);
+}
+
+/* (x << s) - (x & m), a zero put between bits of x, where m is all ones below: that is x * (2^s - 1) + (x & ~m), which grows with x. */
+static int is_spread(const vy_ranges *r, const vy_expr *e, interval *out) {
+    uint64_t by = 0, mask = 0;
+    if (e->op != VYRE_OP_SUB || e->type != VYRE_TYPE_U32)
+        return 0;
+    uint32_t subject = of_literal(r, e->a, VYRE_OP_SHL, &by);
+    if (subject == VY_NONE || subject != of_literal(r, e->b, VYRE_OP_AND, &mask) || by < 1 || by > 31 ||
+        (mask & (mask + 1)))
+        return 0;
+    interval x = vy_interval_of(VYRE_TYPE_U32, r->facts[subject].range);
+    if (x.low < 0 || x.high << by > UINT32_MAX)
+        return 0;
+    *out = (interval){0, x.high * (((wide)1 << by) - 1) + (x.high & ~(wide)mask)};
+    return 1;
+}
+
+static vy_range range_of_op(const vy_ranges *r, const vy_expr *e) {
+    interval spread;
+    if (!vy_is_integer(e->type)) /* nobody asks */
+        return r->whole[e->type];
+    return vy_interval_pack(is_spread(r, e, &spread) ? spread : range_op(r, e));
+}
+
+static vy_range range_expr(const vy_ranges *r, uint32_t expr) {
+    const vy_expr *e = &r->program->exprs.items[expr];
+    uint32_t subject;
+    switch ((vy_expr_kind)e->kind) {
+    case VY_EXPR_LITERAL: {
+        uint64_t bits = vy_is_integer(e->type) ? (uint64_t)vy_integer_of(e->type, e->bits) : 0;
+        return vy_is_integer(e->type) ? (vy_range){bits, bits} : r->whole[e->type];
+    }
+    case VY_EXPR_VARIABLE:
+        return r->facts[e->a].range;
+    case VY_EXPR_BUILTIN:
+        return r->facts[vy_subject_of(r, expr)].range;
+    case VY_EXPR_LEN:
+        subject = vy_subject_of(r, expr);
+        return subject != VY_NONE ? r->facts[subject].range : vy_interval_pack(vy_fact_of_length(r->program, e->a));
+    case VY_EXPR_OP:
+        return range_of_op(r, e);
+    default:
+        return r->whole[e->type];
+    }
+}
+
+/* ---- what is certain ---- */
+
+/* The least a length can be here. */
+static wide shortest(const vy_ranges *r, uint32_t length) {
+    uint32_t subject = vy_length_subject(r->program, length);
+    return vy_interval_of(vy_subject_type(r->program, subject), r->facts[subject].range).low;
+}
+
+uint8_t vy_index_is_inside(vy_ranges *r, uint32_t memory, uint32_t index) {
+    interval i = vy_interval_at(r, index);
+    uint32_t length = vy_length_of(r->program, memory);
+    return i.low >= 0 && (i.high < shortest(r, length) || vy_is_below_length(r, index, length));
+}
+
+/* `a op b` for the comparisons that the others are opposites or mirrors of. */
+static int is_certain(vy_ranges *r, vyre_op op, uint32_t left, uint32_t right) {
+    interval a = vy_interval_at(r, left), b = vy_interval_at(r, right);
+    switch (op) {
+    case VYRE_OP_LT:
+        return a.high < b.low || (a.low >= 0 && vy_is_below_length(r, left, vy_length_in(r, right)));
+    case VYRE_OP_LE:
+        return a.high <= b.low;
+    case VYRE_OP_EQ:
+        return a.low == a.high && b.low == b.high && a.low == b.low;
+    case VYRE_OP_NE:
+        return a.high < b.low || b.high < a.low;
+    case VYRE_OP_GT:
+        return is_certain(r, VYRE_OP_LT, right, left);
+    case VYRE_OP_GE:
+        return is_certain(r, VYRE_OP_LE, right, left);
+    default:
+        return 0;
+    }
+}
+
+/* Of an op that gives a bool. */
+static uint8_t compare(vy_ranges *r, const vy_expr *e) {
+    if (vy_op_opposite((vyre_op)e->op) == VYRE_OP_COUNT || !vy_is_integer(r->program->exprs.items[e->a].type))
+        return 0;
+    return is_certain(r, (vyre_op)e->op, e->a, e->b)                   ? 2
+           : is_certain(r, vy_op_opposite((vyre_op)e->op), e->a, e->b) ? 1
+                                                                       : 0;
+}
+
+/* ---- all of a statement ---- */
+
+/* What starts bounds are facts, and differences and remainders of lengths; other ops pass them on at most. */
+static uint8_t may_bound(const vy_ranges *r, const vy_expr *e) {
+    if (e->kind == VY_EXPR_VARIABLE)
+        return r->facts[e->a].below.count || r->values[e->a] != VY_NONE;
+    if (e->kind != VY_EXPR_OP)
+        return e->kind != VY_EXPR_LITERAL && e->kind != VY_EXPR_LOAD;
+    return e->op == VYRE_OP_SUB || e->op == VYRE_OP_REM || r->may_bound[e->a] ||
+           (e->b != VY_NONE && r->may_bound[e->b]) || (e->c != VY_NONE && r->may_bound[e->c]);
+}
+
+void vy_ranges_visit_exprs(vy_ranges *r, const vy_stmt *s) {
+    const vyre_program *p = r->program;
+    uint32_t end = vy_stmt_exprs_end(p, s, r->next_expr);
+    r->first_expr = r->next_expr;
+    for (; r->next_expr < end; r->next_expr++) {
+        const vy_expr *e = &p->exprs.items[r->next_expr];
+        r->may_bound[r->next_expr] = may_bound(r, e);
+        r->exprs[r->next_expr] = range_expr(r, r->next_expr);
+        if (e->kind == VY_EXPR_LOAD && r->asks & VY_ASKS_LOADS)
+            r->load_inside[r->next_expr] = vy_index_is_inside(r, e->a, e->b);
+        else if (e->kind == VY_EXPR_OP && e->type == VYRE_TYPE_BOOL && r->asks & VY_ASKS_COMPARISONS)
+            r->compared[r->next_expr] = compare(r, e);
+    }
+}

@@ -1,0 +1,121 @@
+/* What is known of subjects (optimize_range_facts.h). */
+#include "transform/optimize_range_facts.h"
+
+#include "ir/validate/check.h"
+
+typedef vy_wide wide;
+typedef vy_interval interval;
+
+/* ---- before the first statement ---- */
+
+/* A dispatch has at most 2^32 - 1 invocations along a dimension (ir/launch.c). */
+static interval range_builtin(const vyre_program *p, uint32_t builtin, uint32_t axis) {
+    const uint32_t *size = p->workgroup;
+    wide most_groups = size[axis] ? UINT32_MAX / size[axis] : UINT32_MAX;
+    if (!vy_program_has_entry(p))
+        return vy_interval_whole(VYRE_TYPE_U32);
+    switch ((vyre_builtin)builtin) {
+    case VYRE_BUILTIN_LOCAL_ID:
+        return (interval){0, size[axis] - 1};
+    case VYRE_BUILTIN_WORKGROUP_SIZE:
+        return (interval){size[axis], size[axis]};
+    case VYRE_BUILTIN_LOCAL_INDEX:
+        return (interval){0, size[0] * size[1] * size[2] - 1};
+    case VYRE_BUILTIN_GLOBAL_ID:
+        return (interval){0, most_groups * size[axis] - 1};
+    case VYRE_BUILTIN_GROUP_ID:
+        return (interval){0, most_groups - 1};
+    case VYRE_BUILTIN_GROUP_COUNT:
+        return (interval){1, most_groups};
+    case VYRE_BUILTIN_GLOBAL_SIZE:
+        return (interval){size[axis], most_groups * size[axis]};
+    default:
+        return vy_interval_whole(VYRE_TYPE_U32);
+    }
+}
+
+vy_interval vy_fact_of_length(const vyre_program *p, uint32_t memory) {
+    uint64_t length = vy_memory_known_length(p, memory);
+    return length ? (interval){(wide)length, (wide)length} : vy_interval_whole(VYRE_TYPE_U32);
+}
+
+void vy_facts_start(vy_ranges *r) {
+    const vyre_program *p = r->program;
+    for (uint32_t i = 0; i < p->variables.count; i++) {
+        r->facts[i].range = r->whole[p->variables.items[i].type];
+        r->lengths[i] = r->values[i] = VY_NONE;
+    }
+    for (uint32_t i = 0; i < VYRE_BUILTIN_COUNT * 3; i++)
+        r->facts[vy_builtin_subject(p, 0, i)] = (vy_fact){vy_interval_pack(range_builtin(p, i / 3, i % 3)), {0}};
+    for (uint32_t i = 0; i < p->memories.count; i++)
+        r->facts[vy_length_subject(p, i)] = (vy_fact){vy_interval_pack(vy_fact_of_length(p, i)), {0}};
+    const vy_function *entry = vy_program_entry(p);
+    for (uint32_t i = 0; entry && i < p->param_count; i++)
+        r->lengths[entry->first_variable + i] = p->memories.count + entry->first_variable + i;
+}
+
+/* ---- learning and forgetting ---- */
+
+void vy_fact_learn(vy_ranges *r, uint32_t subject, const vy_fact *known) {
+    const vy_fact *old = &r->facts[subject];
+    if (old->range.low == known->range.low && old->range.high == known->range.high && !old->below.count &&
+        !known->below.count)
+        return; /* nothing new */
+    vy_fact_undo *entry = VY_PUSH(&r->log);
+    if (!entry) {
+        r->failed = 1;
+        return;
+    }
+    *entry = (vy_fact_undo){subject, r->facts[subject]};
+    r->facts[subject] = *known;
+}
+
+void vy_fact_forget(vy_ranges *r, uint32_t variable) {
+    const vy_fact any = {r->whole[r->program->variables.items[variable].type], {0}};
+    vy_fact_learn(r, variable, &any);
+}
+
+void vy_facts_undo_to(vy_ranges *r, uint32_t mark) {
+    while (r->log.count > mark) {
+        const vy_fact_undo *entry = &r->log.items[--r->log.count];
+        r->facts[entry->subject] = entry->old;
+    }
+}
+
+/* ---- what is assigned ---- */
+
+void vy_facts_forget_assigned(vy_ranges *r, uint32_t first, uint32_t end) {
+    for (uint32_t i = first; i < end && !r->failed; i++)
+        if (r->program->stmts.items[i].kind == VY_STMT_ASSIGN)
+            vy_fact_forget(r, r->program->stmts.items[i].variable);
+}
+
+/* Whether an assignment leaves a variable that is not below zero where it is or takes it down, not below zero. */
+static int shrinks(const vy_ranges *r, const vy_stmt *s) {
+    const vy_expr *exprs = r->program->exprs.items, *e = &exprs[s->a];
+    if (e->kind != VY_EXPR_OP || !vy_is_integer(e->type) || exprs[e->a].kind != VY_EXPR_VARIABLE ||
+        exprs[e->a].a != s->variable)
+        return 0;
+    return e->op == VYRE_OP_SHR || e->op == VYRE_OP_AND ||
+           (e->op == VYRE_OP_DIV && exprs[e->b].kind == VY_EXPR_LITERAL &&
+            vy_integer_of(exprs[e->b].type, exprs[e->b].bits) > 0);
+}
+
+void vy_facts_forget_in_loop(vy_ranges *r, uint32_t first, uint32_t end) {
+    const vy_stmt *stmts = r->program->stmts.items;
+    for (uint32_t i = first; i < end && !r->failed; i++)
+        if (stmts[i].kind == VY_STMT_ASSIGN && !shrinks(r, &stmts[i]))
+            vy_fact_forget(r, stmts[i].variable);
+    for (uint32_t i = first; i < end && !r->failed; i++) {
+        if (stmts[i].kind != VY_STMT_ASSIGN || !shrinks(r, &stmts[i]))
+            continue;
+        vy_fact known = r->facts[stmts[i].variable];
+        interval mine = vy_interval_of(r->program->variables.items[stmts[i].variable].type, known.range);
+        if (mine.low < 0) {
+            vy_fact_forget(r, stmts[i].variable);
+        } else if (mine.low > 0) {
+            known.range = vy_interval_pack((interval){0, mine.high});
+            vy_fact_learn(r, stmts[i].variable, &known);
+        }
+    }
+}
