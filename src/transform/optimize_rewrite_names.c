@@ -1,0 +1,78 @@
+/* Names of what is rewritten (optimize_rewrite_names.h). */
+#include "transform/optimize_rewrite_names.h"
+
+#include "transform/name.h"
+
+vy_name vy_rewrite_enter_name(vy_rewrite *rw, vy_name name) {
+    const char *text = vy_name_text(rw->from, name);
+    return rw->names[name] = vy_draft_name(&rw->draft, text, strlen(text));
+}
+
+/* Makes room for a name of the draft in the tables by name. */
+static int has_place(vy_rewrite *rw, vy_name name) {
+    if (rw->draft.failed)
+        return 0;
+    for (int i = 0; i < 2; i++) {
+        uint32_t have = i ? rw->suffixes.count : rw->visible.count, missing = name < have ? 0 : name + 1 - have;
+        int room = !missing || (i ? VY_RESERVE(&rw->suffixes, missing) : VY_RESERVE(&rw->visible, missing));
+        if (!room) {
+            rw->draft.failed = 1;
+            return 0;
+        }
+        if (i && missing) {
+            memset(rw->suffixes.items + have, 0, missing * sizeof *rw->suffixes.items);
+            rw->suffixes.count = name + 1;
+        } else if (missing) {
+            memset(rw->visible.items + have, 0, missing);
+            rw->visible.count = name + 1;
+        }
+    }
+    return 1;
+}
+
+void vy_rewrite_show_name(vy_rewrite *rw, vy_name name) {
+    vy_name *slot = has_place(rw, name) ? VY_PUSH(&rw->declared) : NULL;
+    if (!slot) {
+        rw->draft.failed = 1;
+        return;
+    }
+    rw->visible.items[name] = 1;
+    *slot = name;
+}
+
+/* The suffix last tried is remembered, so that a thousand copies do not try each other's. */
+vy_name vy_rewrite_suffix_name(vy_rewrite *rw, vy_name wanted) {
+    const char *text = vy_name_text(rw->from, wanted);
+    vy_name base = vy_rewrite_copy_name(rw, wanted), name = base;
+    while (has_place(rw, base) && has_place(rw, name) && rw->visible.items[name]) {
+        char candidate[VY_LIMIT_NAME + 1];
+        size_t length = vy_name_suffixed(candidate, text, VY_LIMIT_NAME, ++rw->suffixes.items[base] + 1);
+        name = vy_draft_name(&rw->draft, candidate, length);
+    }
+    return name;
+}
+
+vy_name vy_rewrite_new_name(vy_rewrite *rw) {
+    while (!rw->draft.failed) {
+        char candidate[12] = "t"; /* ten digits at most */
+        size_t length = (size_t)(vy_put_decimal(candidate + 1, ++rw->made) - candidate);
+        if (vy_names_find(&rw->from->names, candidate, length) == VY_NAME_FAILED)
+            return vy_draft_name(&rw->draft, candidate, length);
+    }
+    return 0;
+}
+
+vy_name vy_rewrite_declare(vy_rewrite *rw, uint32_t variable) {
+    vy_name name = vy_rewrite_free_name(rw, rw->from->variables.items[variable].name);
+    vy_rewrite_show_copied(rw, name);
+    return name;
+}
+
+uint32_t vy_rewrite_open(const vy_rewrite *rw) {
+    return rw->declared.count;
+}
+
+void vy_rewrite_close(vy_rewrite *rw, uint32_t mark) {
+    while (rw->declared.count > mark)
+        rw->visible.items[rw->declared.items[--rw->declared.count]] = 0;
+}

@@ -1,0 +1,17 @@
+/* Statements of what is rewritten: those of which the hooks say nothing are copied, in a row where that can be, the others written with what the hooks made of them.
+ * Internal to optimize_rewrite*.c; vy_rewrite_block and the rows of passes stand in optimize_rewrite.h.
+ *
+ * What must stay true: the trees of a statement are written directly before it, in the order of its operands, and only after every `let` that its reading caused; and
+ * nothing is written behind what ends a block. */
+#ifndef VY_TRANSFORM_OPTIMIZE_REWRITE_STMTS_H
+#define VY_TRANSFORM_OPTIMIZE_REWRITE_STMTS_H
+
+#include "transform/optimize_rewrite.h"
+
+/* Whether nothing may follow a statement of that kind in its block. */
+static inline int vy_rewrite_ends_block(const vy_rewrite *rw, uint8_t kind) {
+    return kind == VY_STMT_BREAK || kind == VY_STMT_CONTINUE || kind == VY_STMT_RETURN ||
+           (kind == VY_STMT_TRAP && rw->hooks->trap_ends);
+}
+
+#endif
