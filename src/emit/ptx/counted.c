@@ -327,19 +327,9 @@ static int follow(view *w, uint32_t expr, vy_ptx_counting *c) {
     return c->step != 0;
 }
 
-/* The comparison that holds if another does not. */
-static vyre_op opposite_of(vyre_op op) {
-    static const uint8_t pairs[][2] = {{VYRE_OP_LT, VYRE_OP_GE}, {VYRE_OP_LE, VYRE_OP_GT}, {VYRE_OP_EQ, VYRE_OP_NE}};
-    for (unsigned i = 0; i < sizeof pairs / sizeof *pairs; i++)
-        for (unsigned k = 0; k < 2; k++)
-            if (pairs[i][k] == op)
-                return (vyre_op)pairs[i][!k];
-    return VYRE_OP_COUNT;
-}
-
 /* A comparison that must be `wanted` for the loop to go on. */
 static int comparison_is_right(view *w, const vy_expr *x, int wanted) {
-    vyre_op goes_on = wanted ? (vyre_op)x->op : opposite_of((vyre_op)x->op);
+    vyre_op goes_on = wanted ? (vyre_op)x->op : vy_op_opposite((vyre_op)x->op);
     int is_left = !is_made_of_counted(w, x->b);
     uint32_t side = is_left ? x->a : x->b, other = is_left ? x->b : x->a;
     vy_ptx_counting c = {.type = expr_at(w, side)->type, .goes_on = is_left ? goes_on : vy_op_mirrored(goes_on)};
