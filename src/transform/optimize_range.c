@@ -63,24 +63,12 @@ static void visit_loop(vy_ranges *r, uint32_t index, const vy_stmt *s) {
     vy_facts_forget_in_loop(r, index + 1, s->end);
 }
 
-/* Whether an expression gives the same wherever it could be computed again. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
-static int is_fixed(const vyre_program *p, uint32_t expr) {
-    if (expr == VY_NONE)
-        return 1;
-    const vy_expr *e = &p->exprs.items[expr];
-    if (e->kind == VY_EXPR_VARIABLE)
-        return !p->variables.items[e->a].is_mutable;
-    if (e->kind == VY_EXPR_OP)
-        return is_fixed(p, e->a) && is_fixed(p, e->b) && is_fixed(p, e->c);
-    return e->kind != VY_EXPR_LOAD;
-}
-
 static void give(vy_ranges *r, const vy_stmt *s) {
     r->effort = VY_RANGE_EFFORT;
     vy_fact known = {r->exprs[s->a], vy_bounds_of(r, s->a)};
     if (s->kind == VY_STMT_LET) {
         r->lengths[s->variable] = vy_length_in(r, s->a);
-        r->values[s->variable] = is_fixed(r->program, s->a) ? s->a : VY_NONE;
+        r->values[s->variable] = vy_expr_is_fixed(r->program, s->a) ? s->a : VY_NONE;
     }
     vy_fact_learn(r, s->variable, &known);
 }
