@@ -6,7 +6,7 @@
 
 /* ---- what becomes a literal ---- */
 
-static int fold_op(const vyre_program *p, const vy_expr *e, uint64_t *bits) {
+int vy_fold_op(const vyre_program *p, const vy_expr *e, uint64_t *bits) {
     const uint32_t operands[3] = {e->a, e->b, e->c};
     uint64_t args[3] = {0};
     for (int i = 0; i < 3 && operands[i] != VY_NONE; i++) {
@@ -47,7 +47,7 @@ static int fold_load(const vyre_program *p, const vy_expr *e, uint64_t *bits) {
 static int fold_expr(const vy_rewrite *rw, const vyre_program *p, const vy_expr *e, uint64_t *bits) {
     switch (e->kind) {
     case VY_EXPR_OP:
-        return fold_op(p, e, bits);
+        return p->exprs.items[e->a].kind == VY_EXPR_LITERAL && vy_fold_op(p, e, bits);
     case VY_EXPR_BUILTIN:
         return fold_builtin(rw->from, e, bits);
     case VY_EXPR_LEN:
@@ -72,8 +72,7 @@ int vy_folds(const vy_rewrite *rw, uint32_t expr) {
 
 /* ---- writing: what is folded takes the place of its operands, which end what is written ---- */
 
-/* The trees [first, end) of the draft go to `to`, which is before. */
-static void slide(vyre_program *p, uint32_t first, uint32_t end, uint32_t to) {
+void vy_fold_slide(vyre_program *p, uint32_t first, uint32_t end, uint32_t to) {
     uint32_t by = first - to;
     for (uint32_t i = first; i < end; i++) {
         vy_expr e = p->exprs.items[i];
@@ -86,10 +85,9 @@ static void slide(vyre_program *p, uint32_t first, uint32_t end, uint32_t to) {
     }
 }
 
-/* One of the arms of a selection whose condition is a literal stays: condition and arms end what is written. Returns one past it. */
-static uint32_t keep_arm(vyre_program *p, const vy_expr *e) {
+uint32_t vy_fold_select(vyre_program *p, const vy_expr *e) {
     uint32_t first = p->exprs.items[e->a].bits ? e->a + 1 : e->b + 1, end = p->exprs.items[e->a].bits ? e->b : e->c;
-    slide(p, first, end + 1, e->a);
+    vy_fold_slide(p, first, end + 1, e->a);
     return e->a + (end + 1 - first);
 }
 
@@ -138,7 +136,7 @@ static uint32_t fold_one(vy_rewrite *rw, const vy_literals *literals, uint32_t f
     vy_expr e = in_draft(rw, first, *source);
     if (is_settled(p, &e)) {
         rw->changes++;
-        return keep_arm(p, &e);
+        return vy_fold_select(p, &e);
     }
     if (is_literal || fold_expr(rw, p, &e, &bits)) {
         rw->changes++;

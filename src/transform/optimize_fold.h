@@ -15,4 +15,13 @@ int vy_folds(const vy_rewrite *rewrite, uint32_t expr);
 /* A row hook (optimize_rewrite.h), with the literals there are. Counts a change for whatever is folded. */
 void vy_fold_row(vy_rewrite *rewrite, const vy_literals *literals, uint32_t first, uint32_t end);
 
+/* ---- for whoever writes trees in a row: what is folded takes the place of its operands, which end what is written. Also for write_out_trees.c ---- */
+
+/* Whether the operands of an op of `program`, which is no selection, are literals; then *bits is what it gives. */
+int vy_fold_op(const vyre_program *program, const vy_expr *e, uint64_t *bits);
+/* One of the arms of a selection whose condition is a literal stays: condition and arms end what is written. Returns one past it. */
+uint32_t vy_fold_select(vyre_program *program, const vy_expr *e);
+/* The trees [first, end) go to `to`, which is before. */
+void vy_fold_slide(vyre_program *program, uint32_t first, uint32_t end, uint32_t to);
+
 #endif

@@ -1,7 +1,7 @@
 /* Writing expressions (write_out_trees.h). */
 #include "transform/write_out_trees.h"
 
-#include "ir/eval.h"
+#include "transform/optimize_fold.h"
 
 /* There is room: each expression becomes one at most. */
 static uint32_t push(vy_writer *w, vy_expr expr) {
@@ -22,19 +22,9 @@ uint32_t vy_writer_literal(vy_writer *w, uint8_t type, uint64_t bits) {
 }
 
 uint32_t vy_writer_move_back(vy_writer *w, uint32_t start, uint32_t expr, uint32_t to) {
-    uint32_t by = start - to;
-    for (uint32_t i = start; i <= expr; i++) {
-        vy_expr e = *vy_writer_expr(w, i);
-        if (e.kind == VY_EXPR_OP)
-            e.a -= by;
-        if (e.kind == VY_EXPR_OP || e.kind == VY_EXPR_LOAD) {
-            e.b -= e.b == VY_NONE ? 0 : by;
-            e.c -= e.c == VY_NONE ? 0 : by;
-        }
-        *vy_writer_expr(w, i - by) = e;
-    }
-    vy_writer_take_back(w, expr - by + 1);
-    return expr - by;
+    vy_fold_slide(w->draft.program, start, expr + 1, to);
+    vy_writer_take_back(w, to + (expr + 1 - start));
+    return w->draft.program->exprs.count - 1;
 }
 
 static void put_range(vy_writer *w, uint32_t first, uint32_t end);
@@ -91,56 +81,46 @@ static uint32_t put_load(vy_writer *w, const vy_expr *e, uint32_t start) {
 
 /* `and` and `or` where one side is a literal; VY_NONE if none is. */
 static uint32_t put_logic(vy_writer *w, const vy_expr *e, uint32_t start) {
-    uint32_t a = w->at[e->a], b = w->at[e->b];
     int ends = e->op == VYRE_OP_LOR; /* the value of one side that decides */
-    if (vy_writer_is_literal(w, a) ? (vy_writer_expr(w, a)->bits != 0) == ends
-                                   : vy_writer_is_literal(w, b) && (vy_writer_expr(w, b)->bits != 0) == ends) {
+    uint32_t literal = vy_writer_is_literal(w, e->a) ? e->a : e->b;
+    if (!vy_writer_is_literal(w, literal))
+        return VY_NONE;
+    if ((vy_writer_expr(w, literal)->bits != 0) == ends) {
         vy_writer_take_back(w, start);
         return vy_writer_literal(w, e->type, (uint64_t)ends);
     }
-    if (vy_writer_is_literal(w, a))
-        return vy_writer_move_back(w, w->start[e->b], b, start);
-    if (!vy_writer_is_literal(w, b))
-        return VY_NONE;
-    vy_writer_take_back(w, b);
-    return a;
+    if (literal == e->a)
+        return vy_writer_move_back(w, e->a + 1, e->b, e->a);
+    vy_writer_take_back(w, e->b);
+    return e->a;
 }
 
-/* An op whose operands may be known. */
+/* An op that is not written yet, with operands of the draft that may be known. VY_NONE: it is to be written. */
 static uint32_t put_known(vy_writer *w, const vy_expr *e, uint32_t start) {
-    const uint32_t operands[3] = {e->a, e->b, e->c};
-    uint64_t bits[3] = {0};
-    int are_literals = 1;
-    for (int i = 0; i < 3 && operands[i] != VY_NONE; i++) {
-        are_literals &= vy_writer_is_literal(w, w->at[operands[i]]);
-        bits[i] = vy_writer_expr(w, w->at[operands[i]])->bits;
+    uint64_t bits;
+    if (e->op == VYRE_OP_SELECT) {
+        vy_writer_take_back(w, vy_fold_select(w->draft.program, e));
+        return w->draft.program->exprs.count - 1;
     }
-    if (are_literals) {
-        vyre_type operand = (vyre_type)w->p->exprs.items[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
-        uint64_t value = vyre_op_evaluate((vyre_op)e->op, (vyre_type)e->type, operand, bits[0], bits[1], bits[2]);
+    if (vy_fold_op(w->draft.program, e, &bits)) {
         vy_writer_take_back(w, start);
-        return vy_writer_literal(w, e->type, vy_value_clean((vyre_type)e->type, value));
-    }
-    if (e->op == VYRE_OP_SELECT && vy_writer_is_literal(w, w->at[e->a])) {
-        uint32_t chosen = bits[0] ? e->b : e->c;
-        return vy_writer_move_back(w, w->start[chosen], w->at[chosen], start);
+        return vy_writer_literal(w, e->type, bits);
     }
     return e->op == VYRE_OP_LAND || e->op == VYRE_OP_LOR ? put_logic(w, e, start) : VY_NONE;
 }
 
 static uint32_t put_op(vy_writer *w, const vy_expr *e, uint32_t start) {
-    uint32_t a = w->at[e->a];
-    if (vy_writer_is_literal(w, a) || e->op == VYRE_OP_LAND || e->op == VYRE_OP_LOR) {
-        uint32_t known = put_known(w, e, start);
-        if (known != VY_NONE)
-            return known;
-    }
     vyre_program *made = w->draft.program;
     vy_expr *to = &made->exprs.items[made->exprs.count];
     *to = *e;
-    to->a = a;
+    to->a = w->at[e->a];
     to->b = e->b == VY_NONE ? VY_NONE : w->at[e->b];
     to->c = e->c == VY_NONE ? VY_NONE : w->at[e->c];
+    if (vy_writer_is_literal(w, to->a) || e->op == VYRE_OP_LAND || e->op == VYRE_OP_LOR) {
+        uint32_t known = put_known(w, to, start);
+        if (known != VY_NONE)
+            return known;
+    }
     return made->exprs.count++;
 }
 
