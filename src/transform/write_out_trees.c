@@ -1,6 +1,7 @@
 /* Writing expressions (write_out_trees.h). */
 #include "transform/write_out_trees.h"
 
+#include "transform/name.h"
 #include "transform/optimize_fold.h"
 
 /* There is room: each expression becomes one at most. */
@@ -169,14 +170,9 @@ static void put_range(vy_writer *w, uint32_t first, uint32_t end) {
 vy_name vy_writer_name(vy_writer *w) {
     vy_name name = 0;
     do {
-        char text[16];
-        size_t start = sizeof text;
-        uint32_t number = ++w->made;
-        do
-            text[--start] = (char)('0' + number % 10);
-        while (number /= 10);
-        text[--start] = 'v';
-        name = vy_draft_name(&w->draft, text + start, sizeof text - start);
+        char text[12] = "v"; /* ten digits at most */
+        size_t length = (size_t)(vy_put_decimal(text + 1, ++w->made) - text);
+        name = vy_draft_name(&w->draft, text, length);
     } while (!w->draft.failed && name < w->p->names.size); /* the original has it */
     return name;
 }
