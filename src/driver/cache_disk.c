@@ -60,6 +60,10 @@ static void write_image(int folder, const vy_cache_key *key, const uint8_t *imag
                         vy_cache_reason(reason));
 }
 
+int vy_disk_is_on(void) {
+    return vy_cache_disk_limit() != 0 && vyre_cache_folder(NULL, 0) != 0;
+}
+
 void vy_disk_store(const vy_cache_key *key, const char *label, vyre_span payload) {
     size_t size = vy_entry_size(label, payload.size);
     if (size == 0 || size > vy_cache_disk_limit())

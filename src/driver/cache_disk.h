@@ -20,6 +20,9 @@ vyre_status vy_disk_load(const vy_cache_key *key, vyre_bytes *out);
  * "<backend>:<fingerprint>". Counts a store. Blocks on the disk. Any thread. */
 void vy_disk_store(const vy_cache_key *key, const char *label, vyre_span payload);
 
+/* Whether there is a folder, as far as that is a choice, and it may hold anything: without it there is nothing to look for or to make. */
+int vy_disk_is_on(void);
+
 /* ---- figures, limits ---- */
 
 typedef enum vy_cache_figure {

@@ -28,15 +28,11 @@ typedef vyre_status serializer(void *self, vyre_bytes *out, vyre_error *error);
 
 /* ---- one binary ---- */
 
-static int has_disk(void) {
-    return vy_cache_disk_limit() != 0 && vyre_cache_folder(NULL, 0) != 0;
-}
-
 static void store_binary(vyre_backend *backend, serializer *serialize, void *self, const vy_cache_key *key,
                          const char *label) {
     vyre_bytes binary = VYRE_BYTES_INIT;
     vyre_error error;
-    if (!has_disk())
+    if (!vy_disk_is_on())
         return;
     vy_error_clear(&error);
     vy_span span = vy_span_begin();
@@ -141,7 +137,7 @@ void vy_store_part(vy_code *code, uint32_t index, const vyre_program *program, c
     const vy_part *part = &code->parts[index];
     serializer *serialize = part->calls.serialize ? part->calls.serialize : part->calls.serialize_later;
     char label[VY_PIPELINE_ID];
-    if (!serialize || !backend->calls.load || !has_disk())
+    if (!serialize || !backend->calls.load || !vy_disk_is_on())
         return;
     vy_pipeline_name(backend, program, label);
     vy_store *store = part->calls.serialize ? NULL : vy_allocate_zero(sizeof *store);

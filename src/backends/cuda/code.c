@@ -1,6 +1,7 @@
 /* Loaded code and its references (code.h). */
 #include "backends/cuda/code.h"
 
+#include "backends/cuda/aside.h"
 #include "backends/cuda/compile.h"
 #include "backends/cuda/graph.h"
 #include "backends/cuda/together.h"
@@ -71,20 +72,29 @@ static vyre_status prepare_function(vy_cuda *cuda, vy_cuda_kernel *kernel, vyre_
     return status;
 }
 
-vyre_status vy_cuda_kernel_load(vy_cuda *cuda, const vyre_program *program, const vy_cuda_header *header,
-                                const void *image, uint32_t hidden, vy_cuda_kernel *out, vyre_error *error) {
+vyre_status vy_cuda_image_load(vy_cuda *cuda, const vy_cuda_header *header, const void *image, vy_cu_module *out,
+                               vyre_error *error) {
     char log[LOG_BYTES] = "";
     int options[] = {VY_CU_JIT_ERROR_LOG, VY_CU_JIT_ERROR_LOG_BYTES};
     void *values[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
-    out->header = *header;
+    int result = cuda->api.module_load(out, image, 2, options, values);
+    return result == VY_CU_OK ? (vyre_status)VYRE_OK : fail_load(cuda, result, log, header, image, error);
+}
+
+vyre_status vy_cuda_kernel_load(vy_cuda *cuda, const vyre_program *program, vyre_span object, int is_aside,
+                                uint32_t hidden, vy_cuda_kernel *out, vyre_error *error) {
+    const char *image = (const char *)object.data + sizeof out->header;
+    memcpy(&out->header, object.data, sizeof out->header);
     out->module = NULL;
     vy_cuda_lay_out_params(program, hidden, out);
-    if (header->indirect) /* behind the control block: where the grid is, and a ticket */
+    if (out->header.indirect) /* behind the control block: where the grid is, and a ticket */
         out->param_bytes += 12;
-    int result = cuda->api.module_load(&out->module, image, 2, options, values);
-    if (result != VY_CU_OK)
-        return fail_load(cuda, result, log, header, image, error);
-    vyre_status status = prepare_function(cuda, out, error);
+    vyre_status status = is_aside && !is_cubin(image, out->header.image_bytes)
+                             ? vy_cuda_aside_load(cuda, object, 0, &out->module, error)
+                             : vy_cuda_image_load(cuda, &out->header, image, &out->module, error);
+    if (status != VYRE_OK)
+        return status;
+    status = prepare_function(cuda, out, error);
     if (status != VYRE_OK)
         vy_cuda_kernel_unload(cuda, out);
     return status;
@@ -112,8 +122,8 @@ static int has_end(const uint8_t *image, uint64_t size) {
            (size - elf.e_phoff) / sizeof(Elf64_Phdr) >= elf.e_phnum;
 }
 
-/* other: whether it is the one behind an image. */
-static vyre_status check(const vy_cuda *cuda, vyre_span object, int other, vy_cuda_header *header, vyre_error *error) {
+vyre_status vy_cuda_object_check(const vy_cuda *cuda, vyre_span object, int indirect, vy_cuda_header *header,
+                                 vyre_error *error) {
     if (object.size < sizeof *header)
         return corrupt(error, "it is shorter than its header", object.size, sizeof *header);
     memcpy(header, object.data, sizeof *header);
@@ -139,8 +149,8 @@ static vyre_status check(const vy_cuda *cuda, vyre_span object, int other, vy_cu
     if (header->meets && !cuda->facts.has_together)
         return vy_fail(error, VYRE_UNSUPPORTED, "compile the program on this device",
                        "compiled code has grid barriers, which this device does not do in one launch");
-    if (header->indirect != other || (other && (header->other_bytes || header->factor != 1)))
-        return corrupt(error, "it is not the kernel that it should be", header->indirect, (uint64_t)other);
+    if (header->indirect != indirect || (indirect && (header->other_bytes || header->factor != 1)))
+        return corrupt(error, "it is not the kernel that it should be", header->indirect, (uint64_t)indirect);
     if (!memchr(header->entry, 0, sizeof header->entry))
         return corrupt(error, "the name of its entry does not end", sizeof header->entry, sizeof header->entry - 1);
     return VYRE_OK;
@@ -178,15 +188,16 @@ static vyre_status describe(vyre_program *program, vy_cuda_code *code, vyre_erro
     return vy_covers_find(program, code->covers, error);
 }
 
-vyre_status vy_cuda_code_new(vy_cuda *cuda, vyre_program *program, int cancellable, vyre_bytes *object,
+vyre_status vy_cuda_code_new(vy_cuda *cuda, vyre_program *program, int cancellable, int is_aside, vyre_bytes *object,
                              vy_cuda_code **out, vyre_error *error) {
+    const vyre_span bytes = {object->data, object->size};
     vy_cuda_header header;
     uint32_t together = 0;
-    vyre_status status = check(cuda, (vyre_span){object->data, object->size}, 0, &header, error);
+    vyre_status status = vy_cuda_object_check(cuda, bytes, 0, &header, error);
     *out = NULL;
     if (status == VYRE_OK && header.other_bytes) {
         vy_cuda_header other;
-        status = check(cuda, other_of(object, &header), 1, &other, error);
+        status = vy_cuda_object_check(cuda, other_of(object, &header), 1, &other, error);
     }
     if (status != VYRE_OK)
         return status;
@@ -195,8 +206,7 @@ vyre_status vy_cuda_code_new(vy_cuda *cuda, vyre_program *program, int cancellab
         return vy_fail_memory(error, "loading compiled code");
     status = describe(program, code, error);
     if (status == VYRE_OK)
-        status = vy_cuda_kernel_load(cuda, program, &header, (const char *)object->data + sizeof header,
-                                     header.factor > 1, &code->kernel, error);
+        status = vy_cuda_kernel_load(cuda, program, bytes, is_aside, header.factor > 1, &code->kernel, error);
     if (status == VYRE_OK && header.meets) {
         status = vy_cuda_together_count(cuda, &code->kernel, &together, error);
         if (status != VYRE_OK)
@@ -213,6 +223,7 @@ vyre_status vy_cuda_code_new(vy_cuda *cuda, vyre_program *program, int cancellab
     atomic_init(&code->indirect, NULL);
     code->cuda = cuda;
     code->cancellable = cancellable;
+    code->is_aside = is_aside;
     code->object = *object;
     *object = (vyre_bytes)VYRE_BYTES_INIT;
     *out = code;

@@ -58,6 +58,7 @@ struct vy_cuda_code {
     _Atomic uint32_t references;
     uint32_t buffer_count, output_count;
     int cancellable;
+    int is_aside; /* no pipeline stores it (aside.h) */
     vy_cuda *cuda;
     vyre_program *program; /* retained */
     vy_cuda_kernel kernel;
@@ -83,19 +84,26 @@ static inline int vy_cuda_is_output(const vy_cuda_code *code, uint32_t buffer) {
     return code->buffers[buffer].access == VYRE_ACCESS_WRITE || code->buffers[buffer].access == VYRE_ACCESS_READ_WRITE;
 }
 
-/* Checks an object and loads it. Takes its bytes over, if it succeeds. Inside.
+/* Checks an object. indirect: its grid lies in device memory.
  *
  * VYRE_CORRUPT      it is damaged
  * VYRE_UNSUPPORTED  it is of another format or for another device */
-vyre_status vy_cuda_code_new(vy_cuda *cuda, vyre_program *program, int cancellable, vyre_bytes *object,
+vyre_status vy_cuda_object_check(const vy_cuda *cuda, vyre_span object, int indirect, vy_cuda_header *out,
+                                 vyre_error *error);
+/* Loads an image: a cubin, or PTX that ends with a NUL. The error of a text has what the driver's compiler says. Inside. */
+vyre_status vy_cuda_image_load(vy_cuda *cuda, const vy_cuda_header *header, const void *image, vy_cu_module *out,
+                               vyre_error *error);
+
+/* Checks an object and loads it, as a text aside.h looks after if is_aside. Takes its bytes over, if it succeeds. Inside. Errors as those of vy_cuda_object_check. */
+vyre_status vy_cuda_code_new(vy_cuda *cuda, vyre_program *program, int cancellable, int is_aside, vyre_bytes *object,
                              vy_cuda_code **out, vyre_error *error);
 vy_cuda_code *vy_cuda_code_retain(vy_cuda_code *code);
 /* Unloads it with the last reference; inside or not. */
 void vy_cuda_code_release(vy_cuda_code *code);
 
-/* Loads an image: a cubin, or PTX that ends with a NUL. hidden: u32 params behind those of the program. Inside. */
-vyre_status vy_cuda_kernel_load(vy_cuda *cuda, const vyre_program *program, const vy_cuda_header *header,
-                                const void *image, uint32_t hidden, vy_cuda_kernel *out, vyre_error *error);
+/* Loads the kernel of an object that was checked or made here, as a text aside.h looks after if is_aside. hidden: u32 params behind those of the program. Inside. */
+vyre_status vy_cuda_kernel_load(vy_cuda *cuda, const vyre_program *program, vyre_span object, int is_aside,
+                                uint32_t hidden, vy_cuda_kernel *out, vyre_error *error);
 void vy_cuda_kernel_unload(vy_cuda *cuda, vy_cuda_kernel *kernel);
 /* The kernel for pieces of a grid (transform/grid_base.h), compiled now or found. Inside. */
 vyre_status vy_cuda_code_based(vy_cuda_code *code, const vy_cuda_kernel **out, vyre_error *error);

@@ -107,7 +107,7 @@ static vyre_status compile_indirect(vy_cuda *cuda, vyre_program *program, int ca
     return status == VYRE_OK ? finish(cuda, program, &lowered, object, error) : status;
 }
 
-vyre_status vy_cuda_compile(vy_cuda *cuda, vyre_program *program, int cancellable, vy_cuda_code **out,
+vyre_status vy_cuda_compile(vy_cuda *cuda, vyre_program *program, int cancellable, int is_aside, vy_cuda_code **out,
                             vyre_error *error) {
     vy_cuda_lowered lowered;
     vyre_bytes object = VYRE_BYTES_INIT;
@@ -117,15 +117,14 @@ vyre_status vy_cuda_compile(vy_cuda *cuda, vyre_program *program, int cancellabl
     if (status == VYRE_OK)
         status = finish(cuda, program, &lowered, &object, error);
     if (status == VYRE_OK)
-        status = vy_cuda_code_new(cuda, program, cancellable, &object, out, error);
+        status = vy_cuda_code_new(cuda, program, cancellable, is_aside, &object, out, error);
     vyre_bytes_free(&object);
     return status;
 }
 
 /* ---- to a cubin ---- */
 
-/* The object with what the driver's linker makes of its text; a driver without a linker leaves it as it is. */
-static vyre_status link(vy_cuda *cuda, const vyre_bytes *object, vyre_bytes *out, vyre_error *error) {
+vyre_status vy_cuda_compile_link(vy_cuda *cuda, const vyre_bytes *object, vyre_bytes *out, vyre_error *error) {
     const vy_cuda_api *api = &cuda->api;
     vy_cuda_header header;
     vy_cu_link link = NULL;
@@ -173,12 +172,12 @@ static int is_indirect(const vy_cuda *cuda, const vyre_program *program) {
 vyre_status vy_cuda_compile_binary(vy_cuda_code *code, vyre_bytes *out, vyre_error *error) {
     vy_cuda *cuda = code->cuda;
     vyre_bytes text = VYRE_BYTES_INIT, other = VYRE_BYTES_INIT;
-    vyre_status status = link(cuda, &code->object, out, error);
+    vyre_status status = vy_cuda_compile_link(cuda, &code->object, out, error);
     if (status != VYRE_OK || !is_indirect(cuda, code->program))
         return status;
     status = compile_indirect(cuda, code->program, code->cancellable, &text, error);
     if (status == VYRE_OK)
-        status = link(cuda, &text, &other, error);
+        status = vy_cuda_compile_link(cuda, &text, &other, error);
     if (status == VYRE_OK)
         status = append(out, &other, error);
     vyre_bytes_free(&text);
@@ -187,6 +186,12 @@ vyre_status vy_cuda_compile_binary(vy_cuda_code *code, vyre_bytes *out, vyre_err
 }
 
 /* ---- the same program in other forms ---- */
+
+static uint32_t factor_of(const vyre_bytes *object) {
+    vy_cuda_header header;
+    memcpy(&header, object->data, sizeof header);
+    return header.factor;
+}
 
 vyre_status vy_cuda_compile_based(vy_cuda_code *code, vy_cuda_kernel *out, vyre_error *error) {
     vy_cuda *cuda = code->cuda;
@@ -199,12 +204,9 @@ vyre_status vy_cuda_compile_based(vy_cuda_code *code, vy_cuda_kernel *out, vyre_
     status = lower_here(cuda, based, (vy_ptx_options){0}, code->cancellable, 0, &lowered, error);
     if (status == VYRE_OK)
         status = finish(cuda, based, &lowered, &object, error);
-    if (status == VYRE_OK) {
-        vy_cuda_header header;
-        memcpy(&header, object.data, sizeof header);
-        status = vy_cuda_kernel_load(cuda, code->program, &header, (const char *)object.data + sizeof header,
-                                     VY_BASE_PARAMS, out, error);
-    }
+    if (status == VYRE_OK)
+        status = vy_cuda_kernel_load(cuda, code->program, (vyre_span){object.data, object.size}, 1, VY_BASE_PARAMS, out,
+                                     error);
     vyre_bytes_free(&object);
     vyre_program_release(based);
     return status;
@@ -218,19 +220,15 @@ vyre_status vy_cuda_compile_rows(vy_cuda_code *code, vy_cuda_kernel *out, vyre_e
         lower_here(cuda, code->program, (vy_ptx_options){.by_rows = 1}, code->cancellable, 1, &lowered, error);
     if (status == VYRE_OK)
         status = finish(cuda, code->program, &lowered, &object, error);
-    if (status == VYRE_OK) {
-        vy_cuda_header header;
-        memcpy(&header, object.data, sizeof header);
-        status = vy_cuda_kernel_load(cuda, code->program, &header, (const char *)object.data + sizeof header,
-                                     header.factor > 1, out, error);
-    }
+    if (status == VYRE_OK)
+        status = vy_cuda_kernel_load(cuda, code->program, (vyre_span){object.data, object.size}, 1,
+                                     factor_of(&object) > 1, out, error);
     vyre_bytes_free(&object);
     return status;
 }
 
 vyre_status vy_cuda_compile_indirect(vy_cuda_code *code, vy_cuda_kernel *out, vyre_error *error) {
     vy_cuda *cuda = code->cuda;
-    vy_cuda_header header;
     vyre_bytes made = VYRE_BYTES_INIT;
     vyre_span object = vy_cuda_code_other(code);
     vyre_status status = VYRE_OK;
@@ -238,11 +236,8 @@ vyre_status vy_cuda_compile_indirect(vy_cuda_code *code, vy_cuda_kernel *out, vy
         status = compile_indirect(cuda, code->program, code->cancellable, &made, error);
         object = (vyre_span){made.data, made.size};
     }
-    if (status == VYRE_OK) {
-        memcpy(&header, object.data, sizeof header);
-        status =
-            vy_cuda_kernel_load(cuda, code->program, &header, (const char *)object.data + sizeof header, 0, out, error);
-    }
+    if (status == VYRE_OK)
+        status = vy_cuda_kernel_load(cuda, code->program, object, code->is_aside, 0, out, error);
     vyre_bytes_free(&made);
     if (status != VYRE_OK)
         return status;

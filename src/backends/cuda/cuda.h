@@ -5,8 +5,8 @@
  *               after it
  *   memory.c    device memory: the pool, resident buffers and their transfers
  *   lane.c      lanes: a stream and all that one dispatch in flight needs; staging.c pinned memory between host bytes and the device
- *   compile.c   from a program to a cubin and its kernel; code.c kernels, shared by who runs them; programs.c keeps those of programs that are dispatched
- *               without a pipeline
+ *   compile.c   from a program to its kernel, and to a cubin; code.c kernels, shared by who runs them; programs.c keeps those of programs that are dispatched
+ *               without a pipeline; aside.c those that no pipeline stores
  *   interop.c   memory and streams of others; nvtx.c ranges for profilers, injection.c how they get them
  *   launch.c    params, control blocks, grids; together.c launches with grid barriers; clock.c the device's clock against ours
  *   flight.c    one dispatch: bound, uploaded, launched, awaited, judged, read back; direct.c a small one without copies; slices.c a large one in pieces that overlap; move.c large copies by several
@@ -33,6 +33,7 @@ typedef struct vy_cuda_lane vy_cuda_lane;
 typedef struct vy_cuda_block vy_cuda_block;
 typedef struct vy_cuda_code vy_cuda_code;
 typedef struct vy_cuda_graph vy_cuda_graph;
+typedef struct vy_cuda_text vy_cuda_text;
 
 enum { VY_CUDA_PROGRAMS = 32 };
 typedef struct vy_cuda_program {
@@ -92,6 +93,7 @@ typedef struct vy_cuda {
     _Atomic int is_probed;           /* the device was seen to do so */
     _Atomic int64_t clock_offset;    /* clock.h */
     _Atomic uint64_t clock_taken_ns; /* 0: not yet */
+    vy_cu_module _Atomic clock;      /* NULL: not yet */
     vy_cu_pool pool;                 /* NULL: plain allocations */
     vy_cu_stream signal;             /* what reaches running kernels */
     vy_cuda_watch watch;
@@ -103,6 +105,8 @@ typedef struct vy_cuda {
     vy_cuda_program programs[VY_CUDA_PROGRAMS];
     uint64_t program_clock;
     vy_cuda_graphs graphs;
+    vy_cuda_text *texts; /* of kernels that are to be stored (aside.h) */
+    unsigned text_count;
     pthread_mutex_t probing; /* held while the numerics are probed */
 } vy_cuda;
 

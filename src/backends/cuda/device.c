@@ -1,6 +1,7 @@
 /* The probe, the constructor and the table of the `cuda` backend (cuda.h). */
 #include "backends/cuda/device.h"
 
+#include "backends/cuda/aside.h"
 #include "backends/cuda/dispatch.h"
 #include "backends/cuda/facts.h"
 #include "backends/cuda/interop.h"
@@ -53,6 +54,7 @@ static vyre_status cache_identity(void *self, vyre_bytes *out, vyre_error *error
 
 static vyre_status shutdown(void *self, vyre_error *error) {
     (void)error;
+    vy_cuda_aside_store(self);
     vy_cuda_device_end(self);
     return VYRE_OK;
 }
@@ -61,6 +63,7 @@ static void destroy(void *self) {
     vy_cuda *cuda = self;
     vy_cuda_watch_end(&cuda->watch);
     vy_cuda_device_end(cuda);
+    vy_cuda_aside_drop(cuda);
     vy_hoard_end(&cuda->hoard);
     pthread_mutex_destroy(&cuda->probing);
     vy_cuda_join_destroy(&cuda->join);

@@ -148,7 +148,7 @@ vyre_status vy_cuda_pipeline_compile(void *self, vyre_program *program, const vy
         status = vy_cuda_enter(cuda, &was_pushed, error);
     if (status != VYRE_OK)
         return status;
-    status = vy_cuda_compile(cuda, program, options->cancellable, &code, error);
+    status = vy_cuda_compile(cuda, program, options->cancellable, 0, &code, error);
     vy_cuda_leave(cuda, was_pushed);
     return status == VYRE_OK ? make(cuda, code, out, error) : status;
 }
@@ -165,7 +165,7 @@ vyre_status vy_cuda_pipeline_load(void *self, vyre_program *program, const vyre_
     memcpy(object.data, binary.data, binary.size);
     status = vy_cuda_enter(cuda, &was_pushed, error);
     if (status == VYRE_OK) {
-        status = vy_cuda_code_new(cuda, program, options->cancellable, &object, &code, error);
+        status = vy_cuda_code_new(cuda, program, options->cancellable, 0, &object, &code, error);
         vy_cuda_leave(cuda, was_pushed);
     }
     vyre_bytes_free(&object);

@@ -1,8 +1,6 @@
 /* Code of programs that are dispatched without a pipeline (cuda.h): a few places, the one used longest ago makes room. */
 #include "backends/cuda/compile.h"
 #include "backends/cuda/numerics.h"
-#include "base/status.h"
-#include "driver/cache_disk.h"
 
 /* With the lock held, as the next two. */
 static vy_cuda_program *find(vy_cuda *cuda, const vyre_program *program, int cancellable) {
@@ -36,12 +34,9 @@ vyre_status vy_cuda_program_code(vy_cuda *cuda, vyre_program *program, int cance
     pthread_mutex_unlock(&cuda->lock);
     if (*out)
         return VYRE_OK;
-    if (vy_compile_forbidden())
-        return vy_fail(error, VYRE_UNSUPPORTED, "compile a pipeline once with compiling allowed, or allow it",
-                       "compiling is forbidden, and `%s` was not compiled before", vyre_program_name(program));
     vyre_status status = vy_cuda_numerics_confirm(cuda, error);
     if (status == VYRE_OK)
-        status = vy_cuda_compile(cuda, program, cancellable, &made, error);
+        status = vy_cuda_compile(cuda, program, cancellable, 1, &made, error);
     if (status != VYRE_OK)
         return status;
     pthread_mutex_lock(&cuda->lock);

@@ -4,6 +4,7 @@
  * that is seen by trying. */
 #include "backends/cuda/device.h"
 
+#include "backends/cuda/clock.h"
 #include "backends/cuda/code.h"
 #include "backends/cuda/graph.h"
 #include "backends/cuda/interop.h"
@@ -74,6 +75,7 @@ static void leave_device(vy_cuda *cuda) {
         return;
     vy_cuda_enter_anyway(cuda, &was_pushed);
     vy_cuda_programs_forget(cuda);
+    vy_cuda_clock_end(cuda);
     vy_cuda_graphs_drop(cuda, NULL);
     vy_cuda_lanes_end(cuda);
     vy_cuda_join_end(cuda);

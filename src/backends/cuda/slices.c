@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/thread.h"
+#include "driver/cache_disk.h"
 #include "vyre/transform.h"
 
 #include <inttypes.h>
@@ -362,9 +363,11 @@ vyre_status vy_cuda_slices_run(vy_cuda_flight *f, const vyre_launch *launch, vyr
     c.pieces = launch->groups[0] / c.piece_groups + (launch->groups[0] % c.piece_groups != 0);
     if (c.pieces < 2)
         return VYRE_OK;
+    status = vy_cuda_code_based(f->code, &c.kernel, error);
+    if (status == VYRE_UNSUPPORTED && vy_compile_forbidden())
+        return VYRE_OK; /* as a whole, then */
     *was_run = 1;
     f->is_finished = 0;
-    status = vy_cuda_code_based(f->code, &c.kernel, error);
     if (status == VYRE_OK)
         status = prepare(&c, error);
     if (status != VYRE_OK)

@@ -409,7 +409,7 @@ static void damaged_objects_are_refused_before_the_driver_sees_them(void **state
             object.header.other_bytes = sizeof object.image;
             break;
         }
-        vyre_status status = vy_cuda_code_new(&cuda, program, 0, &bytes, &code, &error);
+        vyre_status status = vy_cuda_code_new(&cuda, program, 0, 0, &bytes, &code, &error);
         assert_int_equal(status, what == 2 || what == 3 ? VYRE_UNSUPPORTED : VYRE_CORRUPT);
         assert_true(error.fix[0] != 0);
         assert_null(code);
