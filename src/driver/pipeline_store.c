@@ -26,6 +26,11 @@ typedef struct vy_store {
 
 typedef vyre_status serializer(void *self, vyre_bytes *out, vyre_error *error);
 
+/* A process made by fork has no thread at the line of the one it was, and may have its lock as some thread held it. */
+static int is_of_parent(const vy_stores *stores) {
+    return stores->process != getpid();
+}
+
 /* ---- one binary ---- */
 
 static void store_binary(vyre_backend *backend, serializer *serialize, void *self, const vy_cache_key *key,
@@ -82,6 +87,8 @@ static void store_next(vy_stores *stores) {
     vy_code_release(store->code);
     vy_release(store, sizeof *store);
     pthread_mutex_lock(&stores->lock);
+    stores->done++;
+    pthread_cond_broadcast(&stores->changed);
 }
 
 static void serve(vy_job *job) {
@@ -92,7 +99,6 @@ static void serve(vy_job *job) {
         store_next(stores);
     }
     stores->is_served = 0;
-    pthread_cond_broadcast(&stores->changed);
     pthread_mutex_unlock(&stores->lock);
 }
 
@@ -122,8 +128,8 @@ static int put_in_line(vy_stores *stores, vy_store *store) {
         *(stores->last ? &stores->last->next : &stores->first) = store;
         stores->last = store;
         stores->count++;
+        stores->put++;
         stores->is_served = 1;
-        stores->process = must_serve ? getpid() : stores->process;
         pthread_cond_broadcast(&stores->changed);
     }
     pthread_mutex_unlock(&stores->lock);
@@ -140,7 +146,8 @@ void vy_store_part(vy_code *code, uint32_t index, const vyre_program *program, c
     if (!serialize || !backend->calls.load || !vy_disk_is_on())
         return;
     vy_pipeline_name(backend, program, label);
-    vy_store *store = part->calls.serialize ? NULL : vy_allocate_zero(sizeof *store);
+    int is_now = part->calls.serialize || is_of_parent(&backend->stores);
+    vy_store *store = is_now ? NULL : vy_allocate_zero(sizeof *store);
     if (store) {
         *store = (vy_store){.code = vy_code_retain(code), .part = index, .key = *key};
         memcpy(store->label, label, sizeof label);
@@ -152,11 +159,25 @@ void vy_store_part(vy_code *code, uint32_t index, const vyre_program *program, c
     store_binary(backend, serialize, part->self, key, label);
 }
 
-/* A process made by fork has no thread at the line of the one it was. */
+/* Who drops the last reference may be the one thread that could be started: nobody else comes for the job then. */
+static void serve_own(vy_stores *stores) {
+    vy_pool *pool = vy_async_pool(&stores->backend->async);
+    if (pool && vy_pool_take_back(pool, &stores->job))
+        serve(&stores->job);
+}
+
 void vy_stores_finish(vy_stores *stores) {
+    if (is_of_parent(stores))
+        return;
     hurry(stores, 1);
     pthread_mutex_lock(&stores->lock);
-    while (stores->is_served && stores->process == getpid())
+    uint64_t last = stores->put;
+    int is_done = stores->done >= last;
+    pthread_mutex_unlock(&stores->lock);
+    if (!is_done)
+        serve_own(stores);
+    pthread_mutex_lock(&stores->lock);
+    while (stores->done < last)
         pthread_cond_wait(&stores->changed, &stores->lock);
     pthread_mutex_unlock(&stores->lock);
     hurry(stores, -1);
@@ -169,12 +190,16 @@ void vyre_backend_store(vyre_backend *backend) {
 /* ---- when ---- */
 
 void vy_stores_begin_compile(vy_stores *stores) {
+    if (is_of_parent(stores))
+        return;
     pthread_mutex_lock(&stores->lock);
     stores->compiling++;
     pthread_mutex_unlock(&stores->lock);
 }
 
 void vy_stores_end_compile(vy_stores *stores) {
+    if (is_of_parent(stores))
+        return;
     pthread_mutex_lock(&stores->lock);
     stores->compiling--;
     stores->compiled = vy_clock_now();
@@ -187,6 +212,7 @@ void vy_stores_start(vy_stores *stores, vyre_backend *backend) {
     pthread_mutex_init(&stores->lock, NULL);
     vy_cond_start_monotonic(&stores->changed);
     stores->backend = backend;
+    stores->process = getpid();
 }
 
 void vy_stores_end(vy_stores *stores) {

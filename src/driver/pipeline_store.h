@@ -19,11 +19,12 @@ typedef struct vy_stores {
     pthread_cond_t changed;
     struct vy_store *first, *last; /* in line */
     unsigned count;                /* of them */
+    uint64_t put, done;            /* so far: they are served in turn */
     unsigned compiling;            /* calls of the backend's compiler under way */
     uint64_t compiled;             /* when the last one ended, in nanoseconds */
     unsigned hurries;              /* who waits for the end of the line: it does not wait for quiet */
     int is_served;                 /* a thread is at the line */
-    pid_t process;                 /* whose thread that is */
+    pid_t process;                 /* whose threads come to it */
     vyre_backend *backend;
     vy_job job;
 } vy_stores;
@@ -39,7 +40,7 @@ void vy_stores_end_compile(vy_stores *stores);
 /* Part `index` of a code was compiled from this program: now or later it is stored under the key, if its backend makes binaries and there
  * is a disk to keep them. Best effort: a pipeline that cannot be stored is still a pipeline. Inside the backend. */
 void vy_store_part(vy_code *code, uint32_t index, const vyre_program *program, const vy_cache_key *key);
-/* Waits until nothing is in line. Not inside the backend. */
+/* Waits until what is in line now is stored; what is put there meanwhile may be left. Not inside the backend. */
 void vy_stores_finish(vy_stores *stores);
 
 #endif

@@ -83,6 +83,32 @@ int vy_pool_submit(vy_pool *pool, vy_job *job) {
     return served;
 }
 
+/* With the lock held. */
+static int is_own_thread(const vy_pool *pool) {
+    for (unsigned i = 0; i < pool->threads; i++)
+        if (pthread_equal(pool->ids[i], pthread_self()))
+            return 1;
+    return 0;
+}
+
+int vy_pool_take_back(vy_pool *pool, vy_job *job) {
+    vy_job **link = &pool->first, *before = NULL;
+    pthread_mutex_lock(&pool->lock);
+    int is_own = is_own_thread(pool);
+    while (is_own && *link && *link != job) {
+        before = *link;
+        link = &before->next;
+    }
+    int is_taken = is_own && *link;
+    if (is_taken) {
+        *link = job->next;
+        pool->last = *link ? pool->last : before;
+        pool->waiting--;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return is_taken;
+}
+
 void vy_pool_close(vy_pool *pool) {
     if (!pool)
         return;

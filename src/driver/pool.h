@@ -17,6 +17,9 @@ typedef struct vy_pool vy_pool;
 vy_pool *vy_pool_new(void); /* NULL when memory is out */
 /* Returns 0 if there is no thread and none can be started: the caller runs the job itself. */
 int vy_pool_submit(vy_pool *pool, vy_job *job);
+/* From a thread of the pool, which is about to wait for the job: if it is in line, maybe for this very thread, it is taken out, and 1 returned. The
+ * caller runs it itself then. */
+int vy_pool_take_back(vy_pool *pool, vy_job *job);
 /* Waits for jobs that run and ends the threads; none may be in line. NULL is ignored. */
 void vy_pool_close(vy_pool *pool);
 
