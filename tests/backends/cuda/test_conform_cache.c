@@ -196,9 +196,9 @@ static void dispatch_rows(vyre_backend *backend, vyre_pipeline *pipeline) {
 static void a_second_start_compiles_nothing_at_all(void **state) {
     (void)state;
     static conform c;
-    vyre_program *program = conform_parse(text, NULL, 0, NULL);
     vyre_cache_clear(NULL, NULL, NULL, NULL);
     conform_open(&c, "cuda"); /* what the device computes exactly is asked once */
+    vyre_program *program = conform_parse(text, NULL, 0, NULL);
     vyre_pipeline *pipeline;
     assert_int_equal(vyre_compile(c.backend, program, NULL, &pipeline, NULL), VYRE_OK);
     vyre_pipeline_release(pipeline);
@@ -227,12 +227,13 @@ static void a_second_start_compiles_nothing_at_all(void **state) {
 static void a_pipeline_that_was_stored_runs_where_compiling_is_forbidden(void **state) {
     (void)state;
     static conform c;
-    vyre_program *program = conform_parse(text, NULL, 0, NULL);
+    vyre_program *program = NULL;
     vyre_pipeline *pipeline;
     vyre_cache_clear(NULL, NULL, NULL, NULL);
     for (int round = 0; round < 2; round++) {
         conform_open(&c, "cuda");
         vyre_cache_forbid_compile(round);
+        program = program ? program : conform_parse(text, NULL, 0, NULL);
         assert_int_equal(vyre_compile(c.backend, program, NULL, &pipeline, NULL), VYRE_OK);
         if (round) {
             dispatch_much(pipeline);
@@ -249,12 +250,12 @@ static void what_was_never_compiled_is_refused_where_compiling_is(void **state) 
     (void)state;
     static conform c;
     static const char other[] = "program unseen {\n buffer y : u32 write\n grid over y\n y[global_id.x] = 77\n}\n";
-    vyre_program *program = conform_parse(other, NULL, 0, NULL);
     vyre_error error = VYRE_ERROR_INIT;
     vyre_outputs outputs = VYRE_OUTPUTS_INIT;
     uint64_t count = 4;
     vyre_arguments arguments = {.counts = &count, .count_count = 1};
     conform_open(&c, "cuda");
+    vyre_program *program = conform_parse(other, NULL, 0, NULL);
     vyre_cache_forbid_compile(1);
     assert_int_equal(vyre_backend_dispatch(c.backend, program, &arguments, NULL, &outputs, NULL, &error),
                      VYRE_UNSUPPORTED);
