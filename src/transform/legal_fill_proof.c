@@ -7,7 +7,7 @@
  *    by computing the conditions around it for every invocation; one that cannot be computed means nobody. Conditions are counted from the
  *    innermost block with a barrier in it: the validator makes sure that all come there together;
  *  - a barrier turns `written` into `seen`, which is what reads ask for;
- *  - where every array is settled, walking a loop would find out nothing more;
+ *  - where every array is settled, walking a loop, or from a barrier to the end of its block, would find out nothing more: bits only come there;
  *  - when the walk takes too long, everything needs to be filled. */
 #include "base/status.h"
 #include "base/thread.h"
@@ -540,6 +540,8 @@ static void walk(proof *f, uint32_t first, uint32_t end) {
             read(f, s->memory, s->a);
         else if (s->kind == VY_STMT_BARRIER)
             meet(f);
+        if (s->kind == VY_STMT_BARRIER && is_settled(f))
+            return;
     }
 }
 

@@ -24,33 +24,52 @@ static int is_foldable(vyre_type type) {
     return type == VYRE_TYPE_BOOL || type == VYRE_TYPE_I32 || type == VYRE_TYPE_U32;
 }
 
-static uint32_t by_identity(vy_legaliser *rw, vyre_op op, vyre_type type, uint32_t a, uint32_t b) {
-    uint64_t bits;
+static vy_legal_folded by_identity(vyre_op op, vyre_type type, const uint64_t *a, const uint64_t *b) {
     for (size_t i = 0; i < sizeof identities / sizeof *identities; i++) {
         const identity *row = &identities[i];
         if (row->op != op || row->type != type)
             continue;
-        if (vy_legaliser_is_literal(rw, b, &bits) && bits == row->bits)
-            return row->gives_other ? a : b;
-        if (!row->is_second && vy_legaliser_is_literal(rw, a, &bits) && bits == row->bits)
-            return row->gives_other ? b : a;
+        if (b && *b == row->bits)
+            return row->gives_other ? VY_FOLDED_A : VY_FOLDED_B;
+        if (!row->is_second && a && *a == row->bits)
+            return row->gives_other ? VY_FOLDED_B : VY_FOLDED_A;
     }
-    return VY_NONE;
+    return VY_FOLDED_NOT;
+}
+
+vy_legal_folded vy_legal_fold(vyre_op op, vyre_type type, vyre_type operand, const uint64_t *a, const uint64_t *b,
+                              uint64_t *bits) {
+    unsigned arity = vyre_op_get(op)->arity;
+    if (op == VYRE_OP_SELECT)
+        return !a ? VY_FOLDED_NOT : *a ? VY_FOLDED_B : VY_FOLDED_C;
+    if (!is_foldable(type) || !is_foldable(operand) || arity > 2)
+        return VY_FOLDED_NOT;
+    if (a && (arity == 1 || b)) {
+        *bits = vyre_op_evaluate(op, type, operand, *a, arity == 1 ? 0 : *b, 0);
+        return VY_FOLDED_LITERAL;
+    }
+    const uint64_t *least = op == VYRE_OP_LT ? b : op == VYRE_OP_GT ? a : NULL; /* nothing is less than 0 */
+    if (operand == VYRE_TYPE_U32 && least && *least == 0) {
+        *bits = 0;
+        return VY_FOLDED_LITERAL;
+    }
+    return arity == 2 ? by_identity(op, type, a, b) : VY_FOLDED_NOT;
 }
 
 uint32_t vy_legaliser_fold(vy_legaliser *rw, vyre_op op, vyre_type type, uint32_t a, uint32_t b, uint32_t c) {
-    uint64_t x = 0, y = 0;
-    unsigned arity = vyre_op_get(op)->arity;
-    vyre_type operand = vy_legaliser_type(rw, a);
-    int is_known = vy_legaliser_is_literal(rw, a, &x);
-    if (op == VYRE_OP_SELECT)
-        return !is_known ? VY_NONE : x ? b : c;
-    if (!is_foldable(type) || !is_foldable(operand) || arity > 2)
-        return VY_NONE;
-    if (is_known && (arity == 1 || vy_legaliser_is_literal(rw, b, &y)))
-        return vy_legaliser_literal(rw, type, vyre_op_evaluate(op, type, operand, x, y, 0));
-    uint32_t least = op == VYRE_OP_LT ? b : op == VYRE_OP_GT ? a : VY_NONE; /* nothing is less than 0 */
-    if (operand == VYRE_TYPE_U32 && vy_legaliser_is_literal(rw, least, &y) && y == 0)
-        return vy_legaliser_literal(rw, VYRE_TYPE_BOOL, 0);
-    return arity == 2 ? by_identity(rw, op, type, a, b) : VY_NONE;
+    uint64_t x, y, bits;
+    int knows_a = vy_legaliser_is_literal(rw, a, &x), knows_b = vy_legaliser_is_literal(rw, b, &y);
+    switch (vy_legal_fold(op, type, vy_legaliser_type(rw, a), knows_a ? &x : NULL, knows_b ? &y : NULL, &bits)) {
+    case VY_FOLDED_LITERAL:
+        return vy_legaliser_literal(rw, type, bits);
+    case VY_FOLDED_A:
+        return a;
+    case VY_FOLDED_B:
+        return b;
+    case VY_FOLDED_C:
+        return c;
+    case VY_FOLDED_NOT:
+        break;
+    }
+    return VY_NONE;
 }

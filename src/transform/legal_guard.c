@@ -1,7 +1,11 @@
 /* Guards (legal_guard.h). An index that needs a test is bound to a `let`, and so is the test, before the statement: trees are never deeper than they
  * were, nested loads grow by a constant each, and accesses of one index to memories of one length share a test.
  *
- * What must stay true: a test is used only where its `let` is visible, and shared only for an index that cannot change. */
+ * Most accesses are proven and have an index of type u32: nothing about them changes but the mark. Statements with no others are copied in a row, and what is still guarded when all
+ * is written is marked then.
+ *
+ * What must stay true: a test is used only where its `let` is visible, and shared only for an index that cannot change; and of a statement that is copied in a row every access is
+ * proven. */
 #include "transform/legal_guard.h"
 
 #include "base/status.h"
@@ -309,9 +313,81 @@ static int guard_stmt(vy_rewrite *rw, uint32_t index) {
     return kind == VY_STMT_WHILE && guard_while(rw, index);
 }
 
-static int is_access(const vy_rewrite *rw, uint32_t index) {
-    uint8_t kind = rw->from->stmts.items[index].kind;
-    return kind == VY_STMT_STORE || kind == VY_STMT_ATOMIC || kind == VY_STMT_WHILE;
+/* Whether an access stays as it is but for its mark. */
+static int is_plain(const vy_rewrite *rw, uint32_t memory, uint32_t index, int is_inside) {
+    return rw->from->exprs.items[index].type == VYRE_TYPE_U32 && place_of(rw, memory, index, is_inside) == INSIDE;
+}
+
+/* Whether a statement has an access that does not. */
+static int has_others(const vy_rewrite *rw, uint32_t index) {
+    const guarding *g = rw->user;
+    const vy_stmt *s = &rw->from->stmts.items[index];
+    if ((s->kind == VY_STMT_STORE || s->kind == VY_STMT_ATOMIC) && s->guard == VY_GUARDED &&
+        !is_plain(rw, s->memory, s->a, vy_stmt_is_inside(g->ranges, index)))
+        return 1;
+    uint32_t first = vy_stmt_exprs_first(rw->from, s), end = vy_stmt_exprs_end(rw->from, s, first);
+    for (uint32_t i = first; i < end; i++) {
+        const vy_expr *e = &rw->from->exprs.items[i];
+        if (e->kind == VY_EXPR_LOAD && e->op == VY_GUARDED &&
+            !is_plain(rw, e->a, e->b, vy_load_is_inside(g->ranges, i)))
+            return 1;
+    }
+    return 0;
+}
+
+/* Where an expression is, as the pool has it: a load that was guarded is where its index is. */
+static vy_position position_of(const vyre_program *made, uint32_t expr) {
+    const vy_expr *exprs = made->exprs.items;
+    while (exprs[expr].kind == VY_EXPR_LOAD && exprs[expr].op == VY_GUARDED)
+        expr = exprs[expr].b;
+    return vy_expr_position(made, expr);
+}
+
+/* Marks the stores and atomics that were copied. They are where their last operands are, like those that are written anew. */
+static uint32_t mark_stmts(vyre_program *made) {
+    uint32_t marked = 0;
+    for (uint32_t i = 0; i < made->stmts.count; i++) {
+        vy_stmt *s = &made->stmts.items[i];
+        if ((s->kind != VY_STMT_STORE && s->kind != VY_STMT_ATOMIC) || s->guard != VY_GUARDED)
+            continue;
+        s->guard = VY_UNGUARDED;
+        marked++;
+        if (!made->stmt_positions.count)
+            continue;
+        vy_position position = position_of(made, s->c != VY_NONE ? s->c : s->b != VY_NONE ? s->b : s->a);
+        made->stmt_positions.items[i] = position;
+        if (s->result_count)
+            made->variables.items[s->variable].position = position;
+    }
+    return marked;
+}
+
+/* From here on expressions are where their statements are: whoever makes statements of them (legal_fuse.h) does so alike, whether another phase has lowered them or not. */
+static void place_exprs(vyre_program *made) {
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < made->stmts.count && made->expr_positions.count; i++)
+        for (uint32_t end = vy_stmt_exprs_end(made, &made->stmts.items[i], at); at < end; at++)
+            made->expr_positions.items[at] = made->stmt_positions.items[i];
+}
+
+/* Marks what was copied. */
+static void mark(vy_rewrite *rw) {
+    const guarding *g = rw->user;
+    vyre_program *made = rw->draft.program;
+    uint32_t marked = mark_stmts(made);
+    for (uint32_t i = 0; i < made->exprs.count; i++) {
+        vy_expr *e = &made->exprs.items[i];
+        if (e->kind == VY_EXPR_LOAD && e->op == VY_GUARDED) {
+            e->op = VY_UNGUARDED;
+            marked++;
+        }
+    }
+    rw->changes += marked;
+    if (g->guards) {
+        g->guards->accesses += marked;
+        g->guards->proven += marked;
+    }
+    place_exprs(made);
 }
 
 /* ---- all of it ---- */
@@ -319,12 +395,14 @@ static int is_access(const vy_rewrite *rw, uint32_t index) {
 vyre_status vy_legal_guard(const vyre_program *program, const vy_guard_rules *rules, vy_legal_guards *guards,
                            vyre_program **out, vyre_error *error) {
     static const vy_rewriter hooks = {.stmt = guard_stmt,
-                                      .touches = is_access,
+                                      .touches = has_others,
+                                      .touches_trees = 1,
                                       .keeps_names = 1,
                                       .keeps_blocks = 1,
                                       .tree = guard_load,
                                       .tree_kinds = 1 << VY_EXPR_LOAD,
-                                      .makes_legal = 1};
+                                      .makes_legal = 1,
+                                      .finish = mark};
     vy_ranges *ranges;
     uint64_t changes;
     *out = NULL;

@@ -6,22 +6,16 @@
 #include "ir/validate/check.h"
 #include "transform/legal_rewrite.h"
 
-/* Whether vy_legaliser_fold may look for a literal among the operands: of bools, all; of integers, none of the bits and all of them. */
-static int is_special(const vy_expr *literal) {
-    return literal->type == VYRE_TYPE_BOOL || literal->bits == 0 || literal->bits == UINT32_MAX;
+static const uint64_t *literal_of(const vyre_program *p, uint32_t expr) {
+    return expr != VY_NONE && p->exprs.items[expr].kind == VY_EXPR_LITERAL ? &p->exprs.items[expr].bits : NULL;
 }
 
-/* Whether vy_legaliser_fold certainly has nothing to say. */
+/* Whether vy_legaliser_fold has nothing to say. Without a literal it never has. */
 static int is_unfolded(const vyre_program *p, const vy_expr *e) {
-    const uint32_t operands[3] = {e->a, e->b, e->c};
-    int literals = 0, count = 0;
-    for (int i = 0; i < 3 && operands[i] != VY_NONE; i++, count++) {
-        const vy_expr *operand = &p->exprs.items[operands[i]];
-        literals += operand->kind == VY_EXPR_LITERAL;
-        if (operand->kind == VY_EXPR_LITERAL && is_special(operand))
-            return 0;
-    }
-    return literals < count && (e->op != VYRE_OP_SELECT || p->exprs.items[e->a].kind != VY_EXPR_LITERAL);
+    const uint64_t *a = literal_of(p, e->a), *b = literal_of(p, e->b);
+    uint64_t bits;
+    return (!a && !b) || vy_legal_fold((vyre_op)e->op, (vyre_type)e->type, (vyre_type)p->exprs.items[e->a].type, a, b,
+                                       &bits) == VY_FOLDED_NOT;
 }
 
 /* Whether values of a type are held as they are. Narrow types are held in others, or written in several ways. */
@@ -76,19 +70,20 @@ static int is_plain_stmt(const vy_legaliser *rw, const vy_stmt *s, uint32_t firs
     return are_plain(rw, first, end);
 }
 
-void vy_legaliser_find_others(vy_legaliser *rw) {
+int vy_legaliser_find_others(vy_legaliser *rw) {
     uint32_t end = 0; /* of the expressions of the statement before */
-    for (uint32_t i = rw->copy.entry->first_stmt; i < rw->copy.entry->end_stmt && !rw->copy.draft.failed; i++) {
+    for (uint32_t i = rw->copy.entry->first_stmt; i < rw->copy.entry->end_stmt; i++) {
         const vy_stmt *s = &rw->from->stmts.items[i];
         uint32_t first = end ? end : vy_stmt_exprs_first(rw->from, s);
         end = vy_stmt_exprs_end(rw->from, s, first);
         if (is_plain_stmt(rw, s, first, end))
             continue;
         uint32_t *slot = VY_PUSH(&rw->others);
-        rw->copy.draft.failed |= !slot;
-        if (slot)
-            *slot = i;
+        if (!slot)
+            return 0;
+        *slot = i;
     }
+    return 1;
 }
 
 /* What is lowered is at the place of its statement, all of it: so is what is copied. */

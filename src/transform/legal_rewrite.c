@@ -582,12 +582,22 @@ static vyre_status write_program(vy_legaliser *rw, vyre_program **out) {
         vy_copy_buffers(&rw->copy, 0);
         vy_copy_arrays(&rw->copy);
         vy_copy_grid(&rw->copy);
-        vy_legaliser_find_others(rw);
     }
     block(rw, rw->copy.entry->first_stmt, rw->copy.entry->end_stmt);
     if (rw->status != VYRE_OK)
         return rw->status;
     return vy_copy_finish(&rw->copy, out, rw->error);
+}
+
+/* A program of which every statement is written as it is stays itself. */
+static vyre_status rewrite(vy_legaliser *rw, vyre_program **out) {
+    rw->copy.entry = vy_program_entry(rw->from);
+    if (!rw->phase->declare && !vy_legaliser_find_others(rw))
+        return vy_fail_memory(rw->error, "a legal program");
+    if (rw->phase->declare || rw->others.count)
+        return write_program(rw, out);
+    *out = vyre_program_retain((vyre_program *)rw->from);
+    return VYRE_OK;
 }
 
 vyre_status vy_legaliser_run(const vyre_program *program, const vy_legaliser_phase *phase, vy_legal_library *library,
@@ -604,7 +614,7 @@ vyre_status vy_legaliser_run(const vyre_program *program, const vy_legaliser_pha
     rw.copy.memories = maps + variables;
     if (phase->start)
         phase->start(&rw);
-    vyre_status status = write_program(&rw, out);
+    vyre_status status = rewrite(&rw, out);
     vy_copy_discard(&rw.copy);
     VY_VECTOR_FREE(&rw.trees);
     VY_VECTOR_FREE(&rw.depths);

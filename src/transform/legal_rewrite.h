@@ -87,6 +87,16 @@ static inline uint32_t vy_legaliser_op1(vy_legaliser *rw, vyre_op op, vyre_type 
 }
 /* What the op gives if that is known, a literal or one of the operands; else VY_NONE (legal_fold.c). vy_legaliser_op asks it. */
 uint32_t vy_legaliser_fold(vy_legaliser *rw, vyre_op op, vyre_type type, uint32_t a, uint32_t b, uint32_t c);
+/* The same of operands that are literals (their bits) or not (NULL), by the type of the first. The literal is *bits. */
+typedef enum vy_legal_folded {
+    VY_FOLDED_NOT,
+    VY_FOLDED_LITERAL,
+    VY_FOLDED_A,
+    VY_FOLDED_B,
+    VY_FOLDED_C
+} vy_legal_folded;
+vy_legal_folded vy_legal_fold(vyre_op op, vyre_type type, vyre_type operand, const uint64_t *a, const uint64_t *b,
+                              uint64_t *bits);
 /* The tree itself if it has that type, else a cast. */
 uint32_t vy_legaliser_cast(vy_legaliser *rw, vyre_type type, uint32_t tree);
 /* A node over trees; variables and memories are the draft's. */
@@ -123,8 +133,9 @@ uint32_t vy_legaliser_put(vy_legaliser *rw, uint32_t tree);
 /* The statements [first, end) of the program as the body of an open block, whose scope was opened at `mark` (vy_copy_open). */
 void vy_legaliser_body(vy_legaliser *rw, uint32_t first, uint32_t end, uint32_t mark);
 
-/* For phases that declare all as it is (legal_plain.c): notes the statements of the entry that may not stay as they are. */
-void vy_legaliser_find_others(vy_legaliser *rw);
+/* For phases that declare all as it is (legal_plain.c): notes the statements of the entry that may not stay as they are. 0: memory is
+ * out. */
+int vy_legaliser_find_others(vy_legaliser *rw);
 /* Copies the statements from `first` on that are not noted. Returns where it stopped, `end` at most. */
 uint32_t vy_legaliser_copy_run(vy_legaliser *rw, uint32_t first, uint32_t end);
 

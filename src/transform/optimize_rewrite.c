@@ -127,6 +127,8 @@ static vyre_status write_program(vy_rewrite *rw, vyre_program **out, vyre_error 
         return status;
     reserve(rw);
     copy_functions(rw);
+    if (rw->hooks->finish && !rw->draft.failed)
+        rw->hooks->finish(rw);
     if (rw->draft.failed || rw->changes)
         return vy_draft_finish(&rw->draft, rw->from->source, NULL, out, error);
     *out = vyre_program_retain((vyre_program *)rw->from);

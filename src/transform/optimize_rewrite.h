@@ -40,6 +40,8 @@ typedef struct vy_rewriter {
     /* Writes the expressions [first, end) of the source, the trees of a statement, itself: vy_rewrite_start_row, or vy_rewrite_copy_row and what takes their places. Nothing of that
      * statement is read through the pool then, and the other two are asked while looking alone. NULL: by the pool. */
     void (*row)(vy_rewrite *rewrite, uint32_t first, uint32_t end);
+    /* When everything is written, to change what was copied; counts changes. NULL: nothing. */
+    void (*finish)(vy_rewrite *rewrite);
     /* The hooks may be asked whether they would change anything before anything is written, and again when it is: they count a change before they write, or write with
      * vy_rewrite_let and vy_rewrite_block alone, which count one then, and keep nothing that the second time could see. While they are asked
      * the expressions of the source are the pool, a node is an expression of the source, and whoever makes one gets VY_NONE. */

@@ -113,6 +113,26 @@ static void workgroup_arrays(void **state) {
     check("out[o] = t[k] + w[k + 17] + a[1] + b[k]", "twab");
 }
 
+/* Where nothing is left to find out, the rest of a block is not walked: what holds in it does not hold behind it. */
+static void what_a_block_settles_is_settled_in_it(void **state) {
+    (void)state;
+    const char *others = "out[o] = w[k] + a[k] + b[k]\n";
+    static const char *const bodies[][2] = {
+        {"t[l] = 1\n barrier\n out[o] = t[k]", "wab"},
+        {"if k > 1 { t[l] = 1\n barrier\n out[o] = t[k] }", "wab"},
+        {"if k > 1 { t[l] = 1\n barrier\n out[o] = t[k] }\n out[o] = t[k]", "twab"},
+        {"if k > 1 { t[l] = 1\n barrier\n out[o] = t[k] } else { out[o] = t[k] }", "twab"},
+        {"for i in 0u32 .. k { t[l] = 1\n barrier\n out[o] = t[k]\n barrier }\n out[o] = t[k]", "twab"},
+        {"if l < 4 { t[l] = 1 }\n barrier\n out[o] = t[3]\n barrier\n t[l] = 1\n barrier\n out[o] = t[7]", "wab"},
+        {"if l < 3 { t[l] = 1 }\n barrier\n out[o] = t[3]\n barrier\n t[l] = 1\n barrier\n out[o] = t[7]", "twab"},
+    };
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        char body[512];
+        snprintf(body, sizeof body, "%s%s", others, bodies[i][0]);
+        check(body, bodies[i][1]);
+    }
+}
+
 /* A loop of many trips is not walked trip by trip, but what each of them stores is. */
 static void loops_of_many_trips(void **state) {
     (void)state;
@@ -151,6 +171,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(private_arrays),
         cmocka_unit_test(workgroup_arrays),
+        cmocka_unit_test(what_a_block_settles_is_settled_in_it),
         cmocka_unit_test(loops_of_many_trips),
         cmocka_unit_test(values_that_double_their_cost_end),
         cmocka_unit_test(a_target_that_zeroes_arrays_is_left_alone),

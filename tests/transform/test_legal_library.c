@@ -106,6 +106,46 @@ static vyre_status read_some(void *user) {
     return status;
 }
 
+/* Runs the phase that replaces what is not exact, with all that is in `exact`; whether it gives the program itself. */
+static int stays_itself(const char *body, uint64_t exact) {
+    char text[512];
+    vyre_module *module;
+    vyre_program *made;
+    vyre_error error;
+    vy_legal_library library;
+    snprintf(
+        text, sizeof text,
+        "program p {\n buffer x : u32 read\n buffer y : f32 read\n buffer out : u32 write count 64\n workgroup 64\n"
+        " grid 1\n let i = global_id.x\n let a = x[i]\n%s\n}\n",
+        body);
+    assert_int_equal(vyre_text_parse(text, strlen(text), NULL, NULL, &module, &error), VYRE_OK);
+    vyre_program *program = vyre_module_program(module, 0);
+    vy_legal_uses uses = vy_legal_exact_uses(program);
+    assert_int_equal(vy_legal_library_open(&library, vy_legal_exact_texts, uses, exact, &error), VYRE_OK);
+    assert_int_equal(vy_legaliser_run(program, &vy_legal_exact, &library, exact, &made, &error), VYRE_OK);
+    int is_same = made == program;
+    vy_legal_library_free(&library);
+    vyre_program_release(made);
+    vyre_module_free(module);
+    return is_same;
+}
+
+static void a_program_of_which_nothing_is_replaced_stays_itself(void **state) {
+    (void)state;
+    const uint64_t all = VY_NUMERIC_ALL;
+    assert_true(stays_itself("out[i] = a / 3 + (a << 5)", all));
+    assert_true(stays_itself("if a == 0 { out[i] = a & 7 }\n barrier", all));
+    assert_true(stays_itself("out[i] = a + 1 == 0 ? a : 4294967295", all));
+    assert_true(stays_itself("out[i] = 0 - a", all));
+    /* What is not exact, what is folded and what may be a NaN. */
+    assert_false(stays_itself("out[i] = a / (a + 1)", all & ~VY_NUMERIC(INT_DIV)));
+    assert_false(stays_itself("out[i] = a + 0", all));
+    assert_false(stays_itself("out[i] = a < 0 ? 1 : 2", all));
+    assert_false(stays_itself("out[i] = 4294967295 & a", all));
+    assert_false(stays_itself("out[i] = true ? a : i", all));
+    assert_false(stays_itself("out[i] = bitcast<u32>(y[i])", all));
+}
+
 static void memory_may_run_out_anywhere(void **state) {
     (void)state;
     vy_fault_install();
@@ -119,6 +159,7 @@ int main(void) {
         cmocka_unit_test(functions_stay_what_they_are_when_more_are_read),
         cmocka_unit_test(what_is_not_asked_for_is_not_read),
         cmocka_unit_test(names_are_found_whole),
+        cmocka_unit_test(a_program_of_which_nothing_is_replaced_stays_itself),
         cmocka_unit_test(memory_may_run_out_anywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
