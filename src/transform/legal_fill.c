@@ -73,14 +73,15 @@ static void meet(vy_rewrite *rw) {
     vy_draft_stmt(&rw->draft, &barrier, NULL, 0, NULL, NULL);
 }
 
-static int is_first(const vy_rewrite *rw, uint32_t stmt) {
+static int is_first(vy_rewrite *rw, uint32_t stmt, uint32_t first, uint32_t end) {
+    (void)first, (void)end;
     return stmt == vy_program_entry(rw->from)->first_stmt;
 }
 
 /* Before the first statement. */
 static int fill(vy_rewrite *rw, uint32_t stmt) {
     filling *f = rw->user;
-    if (!is_first(rw, stmt))
+    if (stmt != vy_program_entry(rw->from)->first_stmt)
         return 0;
     int together = needs_space(rw->from, f->needs, VY_SPACE_WORKGROUP);
     rw->changes++;

@@ -207,7 +207,8 @@ static int statement(vy_rewrite *rw, uint32_t stmt) {
     return 1;
 }
 
-static int is_planned(const vy_rewrite *rw, uint32_t stmt) {
+static int is_planned(vy_rewrite *rw, uint32_t stmt, uint32_t first, uint32_t end) {
+    (void)first, (void)end;
     const vy_fuse_plan *plan = rw->user;
     return plan->at_stmt[stmt] || plan->of_stmt[stmt] || plan->has_loads[stmt];
 }
@@ -220,7 +221,6 @@ vyre_status vy_legal_fuse(const vyre_program *program, const vy_legal_target *ta
                           vyre_error *error) {
     static const vy_rewriter hooks = {.stmt = statement,
                                       .touches = is_planned,
-                                      .touches_trees = 1,
                                       .keeps_names = 1,
                                       .keeps_blocks = 1,
                                       .tree = fused_load,

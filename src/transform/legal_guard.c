@@ -319,13 +319,12 @@ static int is_plain(const vy_rewrite *rw, uint32_t memory, uint32_t index, int i
 }
 
 /* Whether a statement has an access that does not. */
-static int has_others(const vy_rewrite *rw, uint32_t index) {
+static int has_others(vy_rewrite *rw, uint32_t index, uint32_t first, uint32_t end) {
     const guarding *g = rw->user;
     const vy_stmt *s = &rw->from->stmts.items[index];
     if ((s->kind == VY_STMT_STORE || s->kind == VY_STMT_ATOMIC) && s->guard == VY_GUARDED &&
         !is_plain(rw, s->memory, s->a, vy_stmt_is_inside(g->ranges, index)))
         return 1;
-    uint32_t first = vy_stmt_exprs_first(rw->from, s), end = vy_stmt_exprs_end(rw->from, s, first);
     for (uint32_t i = first; i < end; i++) {
         const vy_expr *e = &rw->from->exprs.items[i];
         if (e->kind == VY_EXPR_LOAD && e->op == VY_GUARDED &&
@@ -396,7 +395,6 @@ vyre_status vy_legal_guard(const vyre_program *program, const vy_guard_rules *ru
                            vyre_program **out, vyre_error *error) {
     static const vy_rewriter hooks = {.stmt = guard_stmt,
                                       .touches = has_others,
-                                      .touches_trees = 1,
                                       .keeps_names = 1,
                                       .keeps_blocks = 1,
                                       .tree = guard_load,

@@ -146,7 +146,8 @@ vyre_status vy_rewrite_run(const vyre_program *from, const vy_rewriter *hooks, v
     if (!rw.variables)
         return vy_fail_memory(error, "a pass");
     rw.memories = rw.variables + from->variables.count + 1u;
-    rw.changes = !hooks->may_look;
+    /* Where the statements are known of which the hooks say something, nothing else changes. */
+    rw.changes = hooks->makes_legal || hooks->finish || !(hooks->may_look || hooks->touches);
     if (hooks->may_look || hooks->keeps_blocks)
         vy_rewrite_look(&rw);
     if (rw.draft.failed) {

@@ -31,12 +31,12 @@ typedef struct vy_rewriter {
     /* What stands in a block stays in it and is written once, and what the hooks say of a statement does not hang on what was written before. So
      * statements of which they say nothing are found before, and copied in a row. */
     uint8_t keeps_blocks;
-    /* Whether the stmt hook has something to say of a statement; for hooks that may not look. NULL: of all. */
-    int (*touches)(const vy_rewrite *rewrite, uint32_t stmt);
-    uint8_t touches_trees; /* or the tree hook of a tree of it */
-    uint8_t tree_kinds;    /* the kinds of expressions that the tree hook may replace (1 << vy_expr_kind); 0: all */
-    uint8_t node_kinds;    /* the same of the node hook */
-    uint64_t node_ops;     /* of ops those that it may replace (1 << vyre_op); 0: all */
+    /* With keeps_blocks: whether the hooks have something to say of a statement or of its trees, the expressions [first, end) of the source; asked instead of them, while looking, for
+     * who knows that sooner. NULL: the hooks are asked themselves where they may look, and else have something to say of all. */
+    int (*touches)(vy_rewrite *rewrite, uint32_t stmt, uint32_t first, uint32_t end);
+    uint8_t tree_kinds; /* the kinds of expressions that the tree hook may replace (1 << vy_expr_kind); 0: all */
+    uint8_t node_kinds; /* the same of the node hook */
+    uint64_t node_ops;  /* of ops those that it may replace (1 << vyre_op); 0: all */
     /* Writes the expressions [first, end) of the source, the trees of a statement, itself: vy_rewrite_start_row, or vy_rewrite_copy_row and what takes their places. Nothing of that
      * statement is read through the pool then, and the other two are asked while looking alone. NULL: by the pool. */
     void (*row)(vy_rewrite *rewrite, uint32_t first, uint32_t end);

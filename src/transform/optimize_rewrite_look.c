@@ -42,11 +42,12 @@ int vy_rewrite_keeps_trees(vy_rewrite *rw, uint32_t stmt, uint32_t *first, uint3
     const vy_stmt *s = &rw->from->stmts.items[stmt];
     *first = vy_stmt_exprs_first(rw->from, s);
     *end = vy_stmt_exprs_end(rw->from, s, *first);
+    const vy_touched *touched = rw->hooks->keeps_blocks ? vy_rewrite_next_touched(rw, stmt) : NULL;
+    int is_touched = touched && touched->stmt == stmt;
+    if (rw->hooks->keeps_blocks && (!is_touched || touched->by_trees || rw->hooks->touches))
+        return !is_touched;
     if (!rw->hooks->tree && !rw->hooks->node)
         return !rw->hooks->row;
-    const vy_touched *touched = rw->hooks->keeps_blocks ? vy_rewrite_next_touched(rw, stmt) : NULL;
-    if (rw->hooks->keeps_blocks && (!touched || touched->stmt != stmt || touched->by_trees))
-        return !touched || touched->stmt != stmt;
     uint64_t before = rw->changes;
     vyre_program *draft = start_looking(rw);
     int keeps = keeps_exprs(rw, *first, *end);
@@ -82,10 +83,8 @@ static void look_at_block(vy_rewrite *rw, uint32_t first, uint32_t end) {
 /* Whether the hooks say something of a statement itself. *next: the statement to look at after it, if not that behind its head. */
 static int touches_stmt(vy_rewrite *rw, uint32_t index, uint32_t *next) {
     const vy_rewriter *hooks = rw->hooks;
-    if (!hooks->stmt)
-        return 0;
-    if (!hooks->may_look)
-        return !hooks->touches || hooks->touches(rw, index);
+    if (!hooks->stmt || !hooks->may_look)
+        return hooks->stmt != NULL;
     uint64_t before = rw->changes;
     if (hooks->stmt(rw, index)) {
         *next = rw->from->stmts.items[index].end;
@@ -104,8 +103,8 @@ static void find_touched(vy_rewrite *rw) {
         end = vy_stmt_exprs_end(p, s, first);
         rw->may_bind = s->kind != VY_STMT_WHILE;
         next = i + 1;
-        int is_touched = touches_stmt(rw, i, &next);
-        int by_trees = !is_touched && !rw->hooks->touches_trees && !keeps_exprs(rw, first, end);
+        int is_touched = rw->hooks->touches ? rw->hooks->touches(rw, i, first, end) : touches_stmt(rw, i, &next);
+        int by_trees = !is_touched && !rw->hooks->touches && !keeps_exprs(rw, first, end);
         end = next == i + 1 ? end : 0;
         if (!is_touched && !by_trees)
             continue;

@@ -180,11 +180,23 @@ static uint32_t put_zero(vy_rewrite *rw, uint32_t expr) {
     return vy_pool_literal(rw, (vyre_type)e->type, 0);
 }
 
-/* Whether anything may go. */
+/* Whether a statement goes, or a zero takes the place of a value that is none. Of what is overwritten only a `var` is needed. */
+static int changes_stmt(const marking *m, uint32_t stmt) {
+    const vyre_program *p = m->program;
+    return !m->needed[stmt] ||
+           (m->is_overwritten[stmt] && p->exprs.items[p->stmts.items[stmt].a].kind != VY_EXPR_LITERAL);
+}
+
+static int is_changed(vy_rewrite *rw, uint32_t stmt, uint32_t first, uint32_t end) {
+    (void)first, (void)end;
+    return changes_stmt(rw->user, stmt);
+}
+
+/* Whether anything goes. */
 static int leaves_out(const marking *m) {
     const vyre_program *p = m->program;
     for (uint32_t i = 0; i < p->stmts.count; i++)
-        if (!m->needed[i] || m->is_overwritten[i])
+        if (changes_stmt(m, i))
             return 1;
     for (uint32_t i = 0; i < p->memories.count; i++)
         if (m->unused[i] && p->memories.items[i].space != VY_SPACE_BUFFER)
@@ -194,8 +206,11 @@ static int leaves_out(const marking *m) {
 
 vyre_status vy_pass_dead(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                          vyre_error *error) {
-    static const vy_rewriter hooks = {
-        .stmt = leave_out, .tree = put_zero, .tree_kinds = VY_ALL_BUT_LITERALS, .keeps_blocks = 1, .may_look = 1};
+    static const vy_rewriter hooks = {.stmt = leave_out,
+                                      .tree = put_zero,
+                                      .tree_kinds = VY_ALL_BUT_LITERALS,
+                                      .keeps_blocks = 1,
+                                      .touches = is_changed};
     marking m = {.program = from, .rules = rules};
     *out = NULL;
     *changes = 0;

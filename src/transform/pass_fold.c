@@ -8,13 +8,15 @@
 
 #include "base/status.h"
 
-static uint32_t look_at_variable(vy_rewrite *rw, uint32_t expr) {
+/* Nodes come after their operands, so the first that is folded is seen as it is in the source. */
+static int has_folded(vy_rewrite *rw, uint32_t stmt, uint32_t first, uint32_t end) {
     const vy_literals *literals = rw->user;
-    return literals->is_known[rw->from->exprs.items[expr].a] ? expr : VY_NONE;
-}
-
-static uint32_t look_at_node(vy_rewrite *rw, uint32_t node) {
-    return vy_folds(rw, node) ? VY_NONE : node;
+    const vy_expr *exprs = rw->from->exprs.items;
+    (void)stmt;
+    for (uint32_t i = first; i < end; i++)
+        if (exprs[i].kind == VY_EXPR_VARIABLE ? literals->is_known[exprs[i].a] : vy_folds(rw, i))
+            return 1;
+    return 0;
 }
 
 static void fold_row(vy_rewrite *rw, uint32_t first, uint32_t end) {
@@ -24,14 +26,7 @@ static void fold_row(vy_rewrite *rw, uint32_t first, uint32_t end) {
 vyre_status vy_pass_fold(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                          vyre_error *error) {
     (void)rules;
-    static const vy_rewriter hooks = {.tree = look_at_variable,
-                                      .node = look_at_node,
-                                      .tree_kinds = 1 << VY_EXPR_VARIABLE,
-                                      .node_kinds = VY_ALL_BUT_LITERALS & ~(1 << VY_EXPR_VARIABLE),
-                                      .row = fold_row,
-                                      .keeps_names = 1,
-                                      .keeps_blocks = 1,
-                                      .may_look = 1};
+    static const vy_rewriter hooks = {.row = fold_row, .keeps_names = 1, .keeps_blocks = 1, .touches = has_folded};
     size_t count = from->variables.count + 1u, size = vy_array_size(count, sizeof(uint64_t) + 1);
     vy_literals literals = {.bits = vy_allocate(size)};
     *out = NULL;

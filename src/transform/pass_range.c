@@ -47,10 +47,32 @@ static uint32_t narrow(vy_rewrite *rw, uint32_t expr) {
     return vy_rewrite_read(rw, operand);
 }
 
+/* Whether `narrow` would say something of an expression. */
+static int is_narrowed(const vy_rewrite *rw, uint32_t expr) {
+    const vy_expr *e = &rw->from->exprs.items[expr];
+    if (e->kind == VY_EXPR_LITERAL)
+        return 0;
+    if (!vy_is_integer(e->type))
+        return vy_comparison_is(rw->user, expr) >= 0;
+    vy_range range = vy_range_of(rw->user, expr);
+    return range.low == range.high || (e->kind == VY_EXPR_OP && e->b != VY_NONE && unchanged(rw, e) != VY_NONE);
+}
+
+static int has_narrowed(vy_rewrite *rw, uint32_t stmt, uint32_t first, uint32_t end) {
+    (void)stmt;
+    for (uint32_t i = first; i < end; i++)
+        if (is_narrowed(rw, i))
+            return 1;
+    return 0;
+}
+
 vyre_status vy_pass_range(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                           vyre_error *error) {
-    static const vy_rewriter hooks = {
-        .tree = narrow, .tree_kinds = VY_ALL_BUT_LITERALS, .keeps_names = 1, .keeps_blocks = 1, .may_look = 1};
+    static const vy_rewriter hooks = {.tree = narrow,
+                                      .tree_kinds = VY_ALL_BUT_LITERALS,
+                                      .keeps_names = 1,
+                                      .keeps_blocks = 1,
+                                      .touches = has_narrowed};
     vy_ranges *ranges;
     *out = NULL;
     *changes = 0;

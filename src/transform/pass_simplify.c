@@ -232,10 +232,33 @@ static uint32_t simplify_node(vy_rewrite *rw, uint32_t node) {
     }
 }
 
+/* Of an op with two operands: whether any rule may hold. Each wants a literal, or the same twice. */
+static int may_simplify(const vyre_program *p, const vy_expr *e) {
+    const vy_expr *a = &p->exprs.items[e->a], *b = &p->exprs.items[e->b];
+    return a->kind == VY_EXPR_LITERAL || b->kind == VY_EXPR_LITERAL || a->kind == b->kind;
+}
+
+/* Nodes come after their operands, so the first that is simplified is seen as it is in the source. */
+static int has_simplified(vy_rewrite *rw, uint32_t stmt, uint32_t first, uint32_t end) {
+    const vyre_program *p = rw->from;
+    uint64_t before = rw->changes;
+    (void)stmt;
+    for (uint32_t i = first; i < end; i++) {
+        const vy_expr *e = &p->exprs.items[i];
+        int is_asked = e->kind == VY_EXPR_OP && (e->b == VY_NONE || e->c != VY_NONE || may_simplify(p, e));
+        if (is_asked && (simplify_node(rw, i) != i || rw->changes != before))
+            return 1;
+    }
+    return 0;
+}
+
 vyre_status vy_pass_simplify(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                              vyre_error *error) {
-    static const vy_rewriter hooks = {
-        .node = simplify_node, .node_kinds = 1 << VY_EXPR_OP, .keeps_names = 1, .keeps_blocks = 1, .may_look = 1};
+    static const vy_rewriter hooks = {.node = simplify_node,
+                                      .node_kinds = 1 << VY_EXPR_OP,
+                                      .keeps_names = 1,
+                                      .keeps_blocks = 1,
+                                      .touches = has_simplified};
     simplifying s = {.rules = rules};
     for (uint32_t i = 0; i < rules->identity_count; i++) {
         uint8_t op = rules->identities[i].op;

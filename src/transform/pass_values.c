@@ -494,6 +494,15 @@ static int put_leaders(vy_rewrite *rw, uint32_t stmt) {
     return 0;
 }
 
+static int is_replaced(vy_rewrite *rw, uint32_t stmt, uint32_t first, uint32_t end) {
+    const numbering *n = rw->user;
+    (void)stmt;
+    for (uint32_t i = first; i < end; i++)
+        if (n->becomes[i] | n->is_wanted[i])
+            return 1;
+    return 0;
+}
+
 /* ---- all of it ---- */
 
 static int prepare(numbering *n) {
@@ -540,7 +549,7 @@ vyre_status vy_pass_values(const vyre_program *from, const vy_rules *rules, vyre
                                       .tree_kinds = VY_ALL_BUT_LITERALS,
                                       .keeps_names = 1,
                                       .keeps_blocks = 1,
-                                      .may_look = 1};
+                                      .touches = is_replaced};
     numbering n = {.program = from, .rules = rules};
     *out = NULL;
     *changes = 0;
