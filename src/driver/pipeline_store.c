@@ -8,8 +8,10 @@
 #include "driver/trace.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <unistd.h>
 
+static const uint64_t PATIENCE_NS = 30000000000;
 enum {
     QUIET_NS = 100000000, /* programs that are compiled one after the other come sooner */
     LONG = 16,            /* a line that does not wait for quiet any more */
@@ -60,6 +62,48 @@ static void store_later(vyre_backend *backend, const vy_store *store) {
     vy_backend_leave(backend);
 }
 
+/* ---- the end of the process ----
+ *
+ * A driver takes itself down when the process ends, and whoever is inside it then crashes. So no binary is begun any more once that has begun, and
+ * the one under way is waited for; but where somebody waits for the line, who ends the process waits with him. Whoever begins counts itself first and
+ * looks at the flag afterwards; who ends does the opposite. */
+
+static _Atomic unsigned making; /* threads that make a binary after the compile */
+static _Atomic int is_ending;
+static _Thread_local unsigned own; /* of `making` */
+
+static int may_make(const vy_stores *stores) {
+    atomic_fetch_add(&making, 1);
+    own = !atomic_load(&is_ending) || stores->hurries;
+    if (!own)
+        atomic_fetch_sub(&making, 1);
+    return (int)own;
+}
+
+static void have_made(void) {
+    atomic_fetch_sub(&making, own);
+    own = 0;
+}
+
+/* The thread that makes one may be the one that ends the process, and a driver that hangs does not keep it. */
+static void end_with_process(void) {
+    const struct timespec pause = {0, 1000000};
+    uint64_t end = vy_clock_now() + PATIENCE_NS;
+    atomic_store(&is_ending, 1);
+    while (atomic_load(&making) > own && vy_clock_now() < end)
+        nanosleep(&pause, NULL);
+}
+
+static void forget_threads(void) {
+    atomic_store(&making, 0);
+}
+
+/* Once something was compiled: what was set up before, the driver with it, is taken down after this. */
+static void watch_process(void) {
+    (void)atexit(end_with_process);
+    (void)pthread_atfork(NULL, NULL, forget_threads);
+}
+
 /* ---- the line ---- */
 
 /* With the lock held, which is given up meanwhile; so is the next. */
@@ -84,6 +128,7 @@ static void store_next(vy_stores *stores) {
         stores->last = NULL;
     pthread_mutex_unlock(&stores->lock);
     store_later(stores->backend, store);
+    have_made();
     vy_code_release(store->code);
     vy_release(store, sizeof *store);
     pthread_mutex_lock(&stores->lock);
@@ -96,7 +141,10 @@ static void serve(vy_job *job) {
     pthread_mutex_lock(&stores->lock);
     while (stores->first) {
         wait_for_quiet(stores);
-        store_next(stores);
+        if (may_make(stores))
+            store_next(stores);
+        else
+            pthread_cond_wait(&stores->changed, &stores->lock);
     }
     stores->is_served = 0;
     pthread_mutex_unlock(&stores->lock);
@@ -111,6 +159,8 @@ static void hurry(vy_stores *stores, int by) {
 
 /* Without a thread the caller is at the line. */
 static void start_serving(vy_stores *stores) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_process);
     vy_pool *pool = vy_async_pool(&stores->backend->async);
     stores->job = (vy_job){.run = serve};
     if (pool && vy_pool_submit(pool, &stores->job))
