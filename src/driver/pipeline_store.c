@@ -265,7 +265,10 @@ void vy_stores_start(vy_stores *stores, vyre_backend *backend) {
     stores->process = getpid();
 }
 
+/* A condition that a thread of the parent waits for cannot be destroyed: it would be waited for. */
 void vy_stores_end(vy_stores *stores) {
+    if (is_of_parent(stores))
+        return;
     pthread_cond_destroy(&stores->changed);
     pthread_mutex_destroy(&stores->lock);
 }

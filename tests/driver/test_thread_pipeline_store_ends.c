@@ -117,6 +117,25 @@ static void a_forked_child_does_not_wait_for_a_thread_it_has_not(void **state) {
     rig_close(&r);
 }
 
+/* The thread at the line waits for quiet, in the parent only. */
+static void a_forked_child_may_release(void **state) {
+    (void)state;
+    rig r;
+    int status = -1;
+    rig_open_with(&r, slow_fake());
+    compile_numbered(r.backend, 1);
+    usleep(30000);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        rig_close(&r);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    rig_close(&r);
+}
+
 /* A process that ends without a release. */
 static struct {
     rig r;
@@ -177,6 +196,7 @@ int main(void) {
         cmocka_unit_test_setup(nobody_waits_for_what_is_compiled_later, set_up),
         cmocka_unit_test_setup(the_only_thread_may_be_the_one_that_releases, set_up),
         cmocka_unit_test_setup(a_forked_child_does_not_wait_for_a_thread_it_has_not, set_up),
+        cmocka_unit_test_setup(a_forked_child_may_release, set_up),
         cmocka_unit_test_setup(nothing_is_made_while_the_process_ends, set_up),
     };
     if (atexit(tear_down) != 0)
