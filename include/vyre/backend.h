@@ -282,7 +282,7 @@ typedef struct vyre_pipeline_vtable {
      * that call has come back. */
     void (*destroy)(void *self);
     /* The same of a binary that takes long to make: called at most once, on a thread of the library, when nothing has been compiled for a
-     * while or the backend is about to be shut down; on the thread that compiled, if too many wait or there is no other. Calls on the pipeline may
+     * while or the backend is about to be shut down; on the thread that compiled, if too many wait, or one that waits for it, if there is no other. Calls on the pipeline may
      * run meanwhile. When the process ends none is begun, and the one under way waited for. Default: nothing is stored. */
     vyre_status (*serialize_later)(void *self, vyre_bytes *out, vyre_error *error);
 } vyre_pipeline_vtable;

@@ -136,10 +136,10 @@ static void store_next(vy_stores *stores) {
     pthread_cond_broadcast(&stores->changed);
 }
 
-static void serve(vy_job *job) {
-    vy_stores *stores = (vy_stores *)((char *)job - offsetof(vy_stores, job));
+/* Until as many are done as `last` says: others may put more meanwhile, and then there is somebody else. */
+static void serve_until(vy_stores *stores, uint64_t last) {
     pthread_mutex_lock(&stores->lock);
-    while (stores->first) {
+    while (stores->first && stores->done < last) {
         wait_for_quiet(stores);
         if (may_make(stores))
             store_next(stores);
@@ -147,14 +147,22 @@ static void serve(vy_job *job) {
             pthread_cond_wait(&stores->changed, &stores->lock);
     }
     stores->is_served = 0;
+    pthread_cond_broadcast(&stores->changed);
     pthread_mutex_unlock(&stores->lock);
 }
 
-static void hurry(vy_stores *stores, int by) {
+static void serve(vy_job *job) {
+    serve_until((vy_stores *)((char *)job - offsetof(vy_stores, job)), UINT64_MAX);
+}
+
+/* How many were put in line so far. */
+static uint64_t hurry(vy_stores *stores, int by) {
     pthread_mutex_lock(&stores->lock);
+    uint64_t last = stores->put;
     stores->hurries += (unsigned)by;
     pthread_cond_broadcast(&stores->changed);
     pthread_mutex_unlock(&stores->lock);
+    return last;
 }
 
 /* Without a thread the caller is at the line. */
@@ -165,21 +173,20 @@ static void start_serving(vy_stores *stores) {
     stores->job = (vy_job){.run = serve};
     if (pool && vy_pool_submit(pool, &stores->job))
         return;
-    hurry(stores, 1);
-    serve(&stores->job);
+    serve_until(stores, hurry(stores, 1));
     hurry(stores, -1);
 }
 
 /* 0: it is full. */
 static int put_in_line(vy_stores *stores, vy_store *store) {
     pthread_mutex_lock(&stores->lock);
-    int is_full = stores->count >= FULL, must_serve = !is_full && !stores->is_served;
+    int is_full = stores->count >= FULL, must_serve = !stores->is_served;
+    stores->is_served = 1;
     if (!is_full) {
         *(stores->last ? &stores->last->next : &stores->first) = store;
         stores->last = store;
         stores->count++;
         stores->put++;
-        stores->is_served = 1;
         pthread_cond_broadcast(&stores->changed);
     }
     pthread_mutex_unlock(&stores->lock);
@@ -219,16 +226,24 @@ static void serve_own(vy_stores *stores) {
 void vy_stores_finish(vy_stores *stores) {
     if (is_of_parent(stores))
         return;
-    hurry(stores, 1);
+    uint64_t last = hurry(stores, 1);
     pthread_mutex_lock(&stores->lock);
-    uint64_t last = stores->put;
     int is_done = stores->done >= last;
     pthread_mutex_unlock(&stores->lock);
     if (!is_done)
         serve_own(stores);
     pthread_mutex_lock(&stores->lock);
-    while (stores->done < last)
-        pthread_cond_wait(&stores->changed, &stores->lock);
+    while (stores->done < last) {
+        if (stores->is_served) {
+            pthread_cond_wait(&stores->changed, &stores->lock);
+            continue;
+        }
+        stores->is_served = 1; /* whoever was there has left, and nobody has come since */
+        pthread_mutex_unlock(&stores->lock);
+        start_serving(stores);
+        serve_own(stores);
+        pthread_mutex_lock(&stores->lock);
+    }
     pthread_mutex_unlock(&stores->lock);
     hurry(stores, -1);
 }

@@ -94,6 +94,34 @@ static void the_only_thread_may_be_the_one_that_releases(void **state) {
     assert_int_equal(stores(), before + 1);
 }
 
+static void *feed_behind(void *user) {
+    while (!atomic_load(&gate.begun))
+        usleep(1000);
+    return feed(user);
+}
+
+/* Who is at the line for want of a thread is there for what was put before, and somebody for the rest. */
+static void who_compiles_without_a_thread_does_not_serve_for_ever(void **state) {
+    (void)state;
+    rig r;
+    pthread_t thread;
+    uint64_t before = stores();
+    rig_open_with(&r, slow_fake());
+    atomic_store(&gate.feeds, 1);
+    assert_true(vy_thread_start(&thread, feed_behind, r.backend));
+    allow_threads(0);
+    compile_numbered(r.backend, 1);
+    unsigned fed = atomic_load(&gate.fed);
+    atomic_store(&gate.feeds, 0);
+    pthread_join(thread, NULL);
+    vyre_backend_store(r.backend);
+    allow_threads(1);
+    assert_int_equal(stores(), before + 1 + atomic_load(&gate.fed));
+    rig_close(&r);
+    if (fed == FED)
+        fail_msg("a compile serves those that others put in line meanwhile");
+}
+
 static void a_forked_child_does_not_wait_for_a_thread_it_has_not(void **state) {
     (void)state;
     rig r;
@@ -195,6 +223,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(nobody_waits_for_what_is_compiled_later, set_up),
         cmocka_unit_test_setup(the_only_thread_may_be_the_one_that_releases, set_up),
+        cmocka_unit_test_setup(who_compiles_without_a_thread_does_not_serve_for_ever, set_up),
         cmocka_unit_test_setup(a_forked_child_does_not_wait_for_a_thread_it_has_not, set_up),
         cmocka_unit_test_setup(a_forked_child_may_release, set_up),
         cmocka_unit_test_setup(nothing_is_made_while_the_process_ends, set_up),
