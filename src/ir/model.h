@@ -243,6 +243,8 @@ struct vyre_program {
     vy_pin *pin;       /* may be NULL */
     vyre_digest fingerprint;
     uint8_t is_checked, has_fingerprint; /* not so between the steps of a transform (draft.h) */
+    uint8_t
+        is_scratch; /* between such steps: nobody else has it, and the next step may change it instead of making another */
 };
 
 static inline const char *vy_name_text(const vyre_program *program, vy_name name) {

@@ -125,6 +125,8 @@ static vyre_status run_pass(optimizer *o, vyre_pass pass, uint64_t *changes, vyr
     if (status != VYRE_OK)
         return status;
     run.nanoseconds = vy_clock_now() - start;
+    if (made != o->program && o->trust == TRUSTED)
+        made->is_scratch = 1; /* made here, for the next pass */
     vyre_program_release(o->program);
     o->program = made;
     o->version += run.changes != 0;
@@ -181,6 +183,8 @@ static vyre_status run_all(optimizer *o, const vyre_program *program, vyre_error
         status = run_pipeline(o, o->options->passes ? &given : &levels[o->options->level], error);
     if (status == VYRE_OK)
         status = look_at(o->program, o->result, error);
+    if (o->program->is_scratch) /* else somebody else may have it */
+        o->program->is_scratch = 0;
     o->report.statements_after = o->program->stmts.count;
     o->report.expressions_after = o->program->exprs.count;
     if (status != VYRE_OK) {

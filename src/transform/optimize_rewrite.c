@@ -3,6 +3,7 @@
 #include "transform/optimize_rewrite.h"
 
 #include "base/status.h"
+#include "transform/optimize_rewrite_edit.h"
 #include "transform/optimize_rewrite_look.h"
 #include "transform/optimize_rewrite_names.h"
 
@@ -121,6 +122,14 @@ static void reserve(vy_rewrite *rw) {
                         !VY_RESERVE(&rw->visible, names) || !VY_RESERVE(&rw->suffixes, names);
 }
 
+static vyre_status edit_program(vy_rewrite *rw, vyre_program **out, vyre_error *error) {
+    vy_rewrite_edit(rw);
+    if (rw->draft.failed)
+        return vy_fail_memory(error, "a pass");
+    *out = vyre_program_retain((vyre_program *)rw->from);
+    return VYRE_OK;
+}
+
 static vyre_status write_program(vy_rewrite *rw, vyre_program **out, vyre_error *error) {
     vyre_status status = start_draft(rw, error);
     if (status != VYRE_OK)
@@ -155,7 +164,7 @@ vyre_status vy_rewrite_run(const vyre_program *from, const vy_rewriter *hooks, v
     } else if (!rw.changes) {
         *out = vyre_program_retain((vyre_program *)from);
     } else {
-        status = write_program(&rw, out, error);
+        status = vy_rewrite_may_edit(&rw) ? edit_program(&rw, out, error) : write_program(&rw, out, error);
         *changes = rw.changes;
     }
     vy_draft_discard(&rw.draft);

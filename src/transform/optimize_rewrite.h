@@ -40,6 +40,8 @@ typedef struct vy_rewriter {
     /* Writes the expressions [first, end) of the source, the trees of a statement, itself: vy_rewrite_start_row, or vy_rewrite_copy_row and what takes their places. Nothing of that
      * statement is read through the pool then, and the other two are asked while looking alone. NULL: by the pool. */
     void (*row)(vy_rewrite *rewrite, uint32_t first, uint32_t end);
+    /* With touches, and without the stmt hook: trees become no larger, and nothing else changes. So a program that is nobody else's (vyre_program.is_scratch) is changed itself. */
+    uint8_t shrinks;
     /* When everything is written, to change what was copied; counts changes. NULL: nothing. */
     void (*finish)(vy_rewrite *rewrite);
     /* The hooks may be asked whether they would change anything before anything is written, and again when it is: they count a change before they write, or write with
@@ -85,7 +87,7 @@ struct vy_rewrite {
     uint8_t ended;      /* the last statement of the current block was a jump: nothing may follow */
 };
 
-/* Makes *out, one reference: the rewritten program, or `from` itself if the pass changed nothing. *changes receives the count. What is made has no fingerprint: whoever
+/* Makes *out, one reference: the rewritten program, or `from` itself if the pass changed nothing, or changed that (shrinks). *changes receives the count. What is made has no fingerprint: whoever
  * runs the last pass seals it (vy_program_seal). */
 vyre_status vy_rewrite_run(const vyre_program *from, const vy_rewriter *hooks, void *user, const uint8_t *drop_memories,
                            vyre_program **out, uint64_t *changes, vyre_error *error);

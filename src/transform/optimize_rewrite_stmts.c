@@ -91,6 +91,13 @@ static void copy_operands(vy_rewrite *rw, const vy_stmt *s, vy_stmt *copy) {
                 vy_rewrite_write_tree(rw, p->args.items[s->args + i].index, rw->args.items[i].index);
 }
 
+void vy_rewrite_trees(vy_rewrite *rw, const vy_stmt *s, uint32_t first, uint32_t end, vy_stmt *copy) {
+    if (rw->hooks->row)
+        write_row(rw, s, first, end, copy);
+    else
+        copy_operands(rw, s, copy);
+}
+
 /* ---- statements ---- */
 
 /* A statement without its body: structured ones are left open. */
@@ -104,10 +111,8 @@ static void copy_head(vy_rewrite *rw, uint32_t index) {
     rw->may_bind = s->kind != VY_STMT_WHILE;
     if (vy_rewrite_keeps_trees(rw, index, &first, &end))
         copy_trees(rw, s, first, end, &copy);
-    else if (rw->hooks->row)
-        write_row(rw, s, first, end, &copy);
     else
-        copy_operands(rw, s, &copy);
+        vy_rewrite_trees(rw, s, first, end, &copy);
     copy.memory = s->memory == VY_NONE ? VY_NONE : rw->memories[s->memory];
     copy.variable = s->kind == VY_STMT_ASSIGN ? rw->variables[s->variable] : VY_NONE;
     copy.name = vy_rewrite_copy_name(rw, s->name);

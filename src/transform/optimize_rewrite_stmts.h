@@ -8,6 +8,9 @@
 
 #include "transform/optimize_rewrite.h"
 
+/* Writes the trees of a statement of the source, its expressions [first, end), with what the hooks make of them. Their roots are the operands of `copy`, and rewrite->args. */
+void vy_rewrite_trees(vy_rewrite *rewrite, const vy_stmt *stmt, uint32_t first, uint32_t end, vy_stmt *copy);
+
 /* Whether nothing may follow a statement of that kind in its block. */
 static inline int vy_rewrite_ends_block(const vy_rewrite *rw, uint8_t kind) {
     return kind == VY_STMT_BREAK || kind == VY_STMT_CONTINUE || kind == VY_STMT_RETURN ||

@@ -72,7 +72,8 @@ vyre_status vy_pass_range(const vyre_program *from, const vy_rules *rules, vyre_
                                       .tree_kinds = VY_ALL_BUT_LITERALS,
                                       .keeps_names = 1,
                                       .keeps_blocks = 1,
-                                      .touches = has_narrowed};
+                                      .touches = has_narrowed,
+                                      .shrinks = 1};
     vy_ranges *ranges;
     *out = NULL;
     *changes = 0;

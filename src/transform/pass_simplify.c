@@ -258,7 +258,8 @@ vyre_status vy_pass_simplify(const vyre_program *from, const vy_rules *rules, vy
                                       .node_kinds = 1 << VY_EXPR_OP,
                                       .keeps_names = 1,
                                       .keeps_blocks = 1,
-                                      .touches = has_simplified};
+                                      .touches = has_simplified,
+                                      .shrinks = 1};
     simplifying s = {.rules = rules};
     for (uint32_t i = 0; i < rules->identity_count; i++) {
         uint8_t op = rules->identities[i].op;

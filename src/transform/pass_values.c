@@ -61,6 +61,7 @@ typedef struct numbering {
     uint32_t *block;
     size_t size, bucket_size;
     int replaces; /* something becomes something else */
+    int leads;    /* and something is put before that */
     int failed;
 } numbering;
 
@@ -290,6 +291,7 @@ static void choose(numbering *n, uint32_t root, int may_lead) {
         n->replaces = 1;
         n->target[root] = v->leader;
         n->is_wanted[v->leader] = 1;
+        n->leads = 1;
         return;
     }
     if (may_lead)
@@ -542,14 +544,26 @@ static int prepare(numbering *n) {
     return 1;
 }
 
-vyre_status vy_pass_values(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
-                           vyre_error *error) {
-    static const vy_rewriter hooks = {.stmt = put_leaders,
-                                      .tree = put_tree,
+/* By the hooks that fit: without leaders nothing but trees changes. */
+static vyre_status write_values(const vyre_program *from, numbering *n, vyre_program **out, uint64_t *changes,
+                                vyre_error *error) {
+    static const vy_rewriter leading = {.stmt = put_leaders,
+                                        .tree = put_tree,
+                                        .tree_kinds = VY_ALL_BUT_LITERALS,
+                                        .keeps_names = 1,
+                                        .keeps_blocks = 1,
+                                        .touches = is_replaced};
+    static const vy_rewriter alone = {.tree = put_tree,
                                       .tree_kinds = VY_ALL_BUT_LITERALS,
                                       .keeps_names = 1,
                                       .keeps_blocks = 1,
-                                      .touches = is_replaced};
+                                      .touches = is_replaced,
+                                      .shrinks = 1};
+    return vy_rewrite_run(from, n->leads ? &leading : &alone, n, NULL, out, changes, error);
+}
+
+vyre_status vy_pass_values(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
+                           vyre_error *error) {
     numbering n = {.program = from, .rules = rules};
     *out = NULL;
     *changes = 0;
@@ -557,7 +571,7 @@ vyre_status vy_pass_values(const vyre_program *from, const vy_rules *rules, vyre
     for (uint32_t i = 0; i < from->functions.count && !n.failed; i++)
         number_function(&n, &from->functions.items[i]);
     vyre_status status = n.failed     ? vy_fail_memory(error, "a pass")
-                         : n.replaces ? vy_rewrite_run(from, &hooks, &n, NULL, out, changes, error)
+                         : n.replaces ? write_values(from, &n, out, changes, error)
                                       : VYRE_OK;
     if (!n.failed && !n.replaces)
         *out = vyre_program_retain((vyre_program *)from);

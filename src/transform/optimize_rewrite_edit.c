@@ -1,0 +1,95 @@
+/* Editing (optimize_rewrite_edit.h). The trees of a statement that changes are written behind the last expression of the program first, and from there to their place. */
+#include "transform/optimize_rewrite_edit.h"
+
+#include "ir/validate/check.h"
+#include "transform/optimize_fold.h"
+#include "transform/optimize_rewrite_stmts.h"
+
+/* The expressions up to `next` of what was the source are before `to`. */
+typedef struct edit {
+    vyre_program *program;
+    uint32_t next, to;
+} edit;
+
+/* The operands of a statement whose expressions have moved down by `by`. */
+static void move_operands(vyre_program *p, vy_stmt *s, uint32_t by) {
+    s->a -= s->a == VY_NONE ? 0 : by;
+    s->b -= s->b == VY_NONE ? 0 : by;
+    s->c -= s->c == VY_NONE ? 0 : by;
+    for (uint32_t i = 0; i < s->arg_count; i++)
+        p->args.items[s->args + i].index -= p->args.items[s->args + i].is_memory ? 0 : by;
+}
+
+/* The statements [first, end), of which nothing changes. */
+static void close_up(edit *e, uint32_t first, uint32_t end) {
+    vyre_program *p = e->program;
+    uint32_t by = e->next - e->to, last = e->next;
+    for (uint32_t i = first; i < end; i++) {
+        last = vy_stmt_exprs_end(p, &p->stmts.items[i], last);
+        if (by)
+            move_operands(p, &p->stmts.items[i], by);
+    }
+    if (by)
+        vy_fold_slide(p, e->next, last, e->to);
+    e->to += last - e->next;
+    e->next = last;
+}
+
+static void write_stmt(vy_rewrite *rw, edit *e, uint32_t index) {
+    vyre_program *p = e->program;
+    vy_stmt *s = &p->stmts.items[index];
+    vy_stmt made = *s;
+    uint32_t end = vy_stmt_exprs_end(p, s, e->next), at = p->exprs.count;
+    rw->pool.count = 0;
+    rw->may_bind = 0;
+    vy_rewrite_trees(rw, s, e->next, end, &made);
+    if (rw->draft.failed)
+        return;
+    uint32_t written = p->exprs.count - at;
+    vy_fold_slide(p, at, at + written, e->to);
+    for (uint32_t i = 0; i < s->arg_count; i++)
+        p->args.items[s->args + i] = rw->args.items[i];
+    *s = made;
+    move_operands(p, s, at - e->to);
+    p->exprs.count = at;
+    if (vy_draft_places_exprs(&rw->draft))
+        p->expr_positions.count = at;
+    e->to += written;
+    e->next = end;
+}
+
+/* Room for the largest statement, so that nothing moves while it is written. */
+static int prepare(vy_rewrite *rw, vyre_program *p) {
+    uint32_t expr = 0, largest = 0;
+    for (uint32_t i = 0; i < p->stmts.count; i++) {
+        uint32_t end = vy_stmt_exprs_end(p, &p->stmts.items[i], expr);
+        largest = end - expr > largest ? end - expr : largest;
+        expr = end;
+    }
+    for (uint32_t i = 0; i < p->variables.count; i++)
+        rw->variables[i] = i;
+    for (uint32_t i = 0; i < p->memories.count; i++)
+        rw->memories[i] = i;
+    rw->draft = (vy_draft){
+        .program = p, .keep_positions = p->stmt_positions.count != 0, .forgets_exprs = p->expr_positions.count == 0};
+    return VY_RESERVE(&p->exprs, largest) && (!p->expr_positions.count || VY_RESERVE(&p->expr_positions, largest));
+}
+
+void vy_rewrite_edit(vy_rewrite *rw) {
+    edit e = {.program = (vyre_program *)rw->from};
+    uint32_t done = 0;
+    rw->changes = 0;
+    rw->draft.failed = !prepare(rw, e.program);
+    for (uint32_t i = 0; i < rw->touched.count && !rw->draft.failed; i++) {
+        close_up(&e, done, rw->touched.items[i].stmt);
+        write_stmt(rw, &e, rw->touched.items[i].stmt);
+        done = rw->touched.items[i].stmt + 1;
+    }
+    if (!rw->draft.failed) {
+        close_up(&e, done, e.program->stmts.count);
+        e.program->exprs.count = e.to;
+        if (e.program->expr_positions.count)
+            e.program->expr_positions.count = e.to;
+    }
+    rw->draft.program = NULL; /* it was none */
+}

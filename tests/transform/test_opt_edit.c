@@ -1,0 +1,123 @@
+/* A pass that changes the program it was given, since that is nobody else's, makes the one that it would have made: the same text, the same positions, as many changes. */
+#include "transform/opt_campaign.h"
+
+enum { SEEDS = 400, STEPS = 12 };
+
+/* A seasoned program with positions, as its text is parsed; NULL if there is none for that seed. */
+static vyre_bytes make_text(uint64_t seed) {
+    vyre_generate_options options = {.seed = seed, .statements = 12, .depth = 3, .stress = 1u << seed % 8};
+    vyre_case *made;
+    vyre_program *flat, *program;
+    vyre_error error;
+    vyre_bytes text = VYRE_BYTES_INIT;
+    assert_int_equal(vyre_generate(&options, &made, &error), VYRE_OK);
+    assert_int_equal(vyre_program_inline(vyre_case_program(made), &flat, &error), VYRE_OK);
+    program = opt_seasoned(flat, seed, 6);
+    assert_int_equal(vyre_text_print(program, &text, &error), VYRE_OK);
+    vyre_program_release(program);
+    vyre_program_release(flat);
+    vyre_case_free(made);
+    return text;
+}
+
+static vyre_program *parse(const vyre_bytes *text) {
+    vyre_module *module;
+    if (vyre_text_parse((const char *)text->data, text->size, NULL, NULL, &module, NULL) != VYRE_OK)
+        return NULL; /* a race came to light */
+    vyre_program *program = vyre_program_retain(vyre_module_program(module, 0));
+    vyre_module_free(module);
+    return program;
+}
+
+static int is_equal(const void *one, uint32_t count, const void *other, uint32_t other_count, size_t size) {
+    return count == other_count && (count == 0 || memcmp(one, other, count * size) == 0);
+}
+
+static void check_same(uint64_t seed, vyre_pass pass, const vyre_program *made, const vyre_program *edited) {
+    vyre_bytes texts[2] = {VYRE_BYTES_INIT, VYRE_BYTES_INIT};
+    assert_int_equal(vyre_text_print(made, &texts[0], NULL), VYRE_OK);
+    assert_int_equal(vyre_text_print(edited, &texts[1], NULL), VYRE_OK);
+    if (!is_equal(texts[0].data, (uint32_t)texts[0].size, texts[1].data, (uint32_t)texts[1].size, 1))
+        fail_msg("seed %llu, %s: made\n%.*s\nedited\n%.*s", (unsigned long long)seed, vyre_pass_name(pass),
+                 (int)texts[0].size, (const char *)texts[0].data, (int)texts[1].size, (const char *)texts[1].data);
+    assert_true(is_equal(made->stmt_positions.items, made->stmt_positions.count, edited->stmt_positions.items,
+                         edited->stmt_positions.count, sizeof(vy_position)));
+    assert_true(is_equal(made->expr_positions.items, made->expr_positions.count, edited->expr_positions.items,
+                         edited->expr_positions.count, sizeof(vy_position)));
+    assert_int_equal(made->facts, edited->facts);
+    vyre_bytes_free(&texts[0]);
+    vyre_bytes_free(&texts[1]);
+}
+
+/* Nobody else has it, and nobody has seen it yet. */
+static void make_scratch(vyre_program *program) {
+    program->is_scratch = 1;
+    program->is_checked = program->has_fingerprint = 0;
+}
+
+/* One pass after the other on both; how many changed the one that is nobody else's itself. */
+static uint32_t run_both(uint64_t seed, vyre_program *made, vyre_program *edited) {
+    vy_random random = vy_random_start(seed);
+    uint32_t edits = 0;
+    vyre_error error;
+    for (int i = 0; i < STEPS; i++) {
+        vyre_pass pass = (vyre_pass)vy_random_below(&random, VYRE_PASS_COUNT);
+        vyre_program *made_next, *edited_next;
+        uint64_t changes[2];
+        assert_int_equal(vy_pass_step(pass, made, &vy_rules_sound, &made_next, &changes[0], &error), VYRE_OK);
+        assert_int_equal(vy_pass_step(pass, edited, &vy_rules_sound, &edited_next, &changes[1], &error), VYRE_OK);
+        edits += changes[1] && edited_next == edited;
+        vyre_program_release(made);
+        vyre_program_release(edited);
+        made = made_next;
+        edited = edited_next;
+        if (changes[0] != changes[1]) { /* only if somebody has looked at what was made, and does not like it */
+            assert_true(changes[0] == 0 && vy_program_check(edited, &error) != VYRE_OK);
+            break;
+        }
+        make_scratch(edited);
+        check_same(seed, pass, made, edited);
+    }
+    vyre_program_release(made);
+    vyre_program_release(edited);
+    return edits;
+}
+
+static void what_is_changed_itself_is_what_would_be_made(void **state) {
+    (void)state;
+    uint32_t programs = 0, edits = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        vyre_bytes text = make_text(seed);
+        vyre_program *made = parse(&text), *edited = parse(&text);
+        vyre_bytes_free(&text);
+        if (!made)
+            continue;
+        make_scratch(edited);
+        programs++;
+        edits += run_both(seed, made, edited);
+    }
+    printf("%u programs, %u edits\n", programs, edits);
+    assert_true(programs > SEEDS / 2 && edits > SEEDS);
+}
+
+static void a_program_that_somebody_has_is_left_alone(void **state) {
+    (void)state;
+    vyre_program *source = vy_test_parse("program p {\n buffer x : u32 read_write\n workgroup 32\n grid over x\n"
+                                         " x[global_id.x] = x[global_id.x] + 0 + (1 + 2)\n}\n"),
+                 *made;
+    uint32_t exprs = source->exprs.count;
+    const vyre_optimize_options options = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
+    assert_int_equal(vyre_program_optimize(source, &options, &made, NULL, NULL), VYRE_OK);
+    assert_int_equal(source->exprs.count, exprs);
+    assert_true(made != source && made->exprs.count < exprs && !made->is_scratch);
+    vyre_program_release(made);
+    vyre_program_release(source);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_changed_itself_is_what_would_be_made),
+        cmocka_unit_test(a_program_that_somebody_has_is_left_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
