@@ -24,11 +24,13 @@ static int does_not_end(const vyre_program *p, uint32_t first, uint32_t end) {
 /* Where the first branch does not come back, what holds at the end of the second holds behind. */
 static void visit_if(vy_ranges *r, uint32_t index, const vy_stmt *s) {
     uint32_t mark = r->log.count;
+    r->places++;
     vy_facts_assume(r, s->a, 1);
     visit_block(r, index + 1, s->middle);
     vy_facts_undo_to(r, mark);
     vy_facts_assume(r, s->a, !r->rules->else_is_opposite);
     visit_block(r, s->middle, s->end);
+    r->places--;
     if (does_not_end(r->program, index + 1, s->middle))
         return;
     vy_facts_undo_to(r, mark);
@@ -51,6 +53,7 @@ static void enter_for(vy_ranges *r, const vy_stmt *s) {
 
 static void visit_loop(vy_ranges *r, uint32_t index, const vy_stmt *s) {
     uint32_t mark = r->log.count;
+    r->places++;
     if (s->kind == VY_STMT_FOR)
         enter_for(r, s); /* bounds are evaluated before the first trip */
     vy_facts_forget_in_loop(r, index + 1, s->end);
@@ -60,17 +63,23 @@ static void visit_loop(vy_ranges *r, uint32_t index, const vy_stmt *s) {
     }
     visit_block(r, index + 1, s->end);
     vy_facts_undo_to(r, mark);
+    r->places--;
     vy_facts_forget_in_loop(r, index + 1, s->end);
 }
 
 static void give(vy_ranges *r, const vy_stmt *s) {
+    vy_bounds below = {0};
     r->effort = VY_RANGE_EFFORT;
-    vy_fact known = {r->exprs[s->a], vy_bounds_of(r, s->a)};
+    if (r->may_bound[s->a]) /* its statement was just visited */
+        below = vy_bounds_of(r, s->a);
     if (s->kind == VY_STMT_LET) {
         r->lengths[s->variable] = vy_length_in(r, s->a);
         r->values[s->variable] = vy_expr_is_fixed(r->program, s->a) ? s->a : VY_NONE;
     }
-    vy_fact_learn(r, s->variable, &known);
+    if (below.count)
+        vy_fact_learn(r, s->variable, &(vy_fact){r->exprs[s->a], below});
+    else
+        vy_fact_learn_range(r, s->variable, r->exprs[s->a]);
 }
 
 static void visit_stmt(vy_ranges *r, uint32_t index) {
@@ -114,15 +123,16 @@ static int prepare(vy_ranges *r) {
     const vyre_program *p = r->program;
     size_t exprs = p->exprs.count + 1u, stmts = p->stmts.count + 1u, variables = p->variables.count + 1u,
            subjects = vy_subject_count(p);
-    r->size = vy_array_size(exprs * (sizeof *r->exprs + 3) + subjects * sizeof *r->facts +
+    r->size = vy_array_size(exprs * (sizeof *r->exprs + 3) + subjects * (sizeof *r->ranges + sizeof *r->below) +
                                 variables * (sizeof *r->lengths + sizeof *r->values) + stmts,
                             1);
     r->exprs = vy_allocate(r->size);
     if (!r->exprs || !vy_lengths_make(&r->known, p))
         return 0;
-    r->facts = (vy_fact *)(r->exprs + exprs);
-    memset(r->facts, 0, r->size - exprs * sizeof *r->exprs);
-    r->lengths = (uint32_t *)(r->facts + subjects);
+    r->ranges = r->exprs + exprs;
+    r->below = (uint32_t *)(r->ranges + subjects);
+    memset(r->below, 0, r->size - (exprs + subjects) * sizeof *r->exprs);
+    r->lengths = r->below + subjects;
     r->values = r->lengths + variables;
     r->load_inside = (uint8_t *)(r->values + variables);
     r->compared = r->load_inside + exprs;
@@ -155,6 +165,7 @@ vyre_status vy_ranges_make_by(const vyre_program *program, const vy_rules *rules
         vy_facts_undo_to(r, 0); /* of builtins, which all functions share */
     }
     VY_VECTOR_FREE(&r->log);
+    VY_VECTOR_FREE(&r->bounds);
     vy_lengths_free(&r->known);
     if (r->failed) {
         vy_ranges_free(r);

@@ -11,7 +11,7 @@ static void assume_side(vy_ranges *r, vyre_op op, uint32_t left, uint32_t right)
     uint32_t subject = vy_subject_of(r, left);
     if (subject == VY_NONE)
         return;
-    vy_fact known = r->facts[subject];
+    vy_fact known = vy_fact_at(r, subject);
     interval mine = vy_interval_of(r->program->exprs.items[left].type, known.range), other = vy_interval_at(r, right);
     switch (op) {
     case VYRE_OP_EQ:
@@ -53,7 +53,7 @@ static void assume_sum(vy_ranges *r, vyre_op op, uint32_t sum, uint32_t right) {
         uint32_t subject = vy_subject_of(r, sides[i]);
         if (subject == VY_NONE)
             continue;
-        vy_fact known = r->facts[subject];
+        vy_fact known = vy_fact_at(r, subject);
         interval mine = vy_interval_of(e->type, known.range), b = vy_interval_at(r, sides[i + 1]);
         wide margin = b.low - (op == VYRE_OP_LE);
         if (mine.low < 0 || b.low < 0 || margin < 0 || mine.high + b.high > vy_interval_whole(e->type).high)
@@ -74,7 +74,7 @@ static void assume_distance(vy_ranges *r, vyre_op op, uint32_t distance, uint32_
     uint32_t subject = vy_subject_of(r, e->b), length = vy_length_in(r, e->a);
     if (subject == VY_NONE)
         return;
-    vy_fact known = r->facts[subject];
+    vy_fact known = vy_fact_at(r, subject);
     interval mine = vy_interval_of(e->type, known.range), n = vy_interval_at(r, e->a);
     wide least_distance = vy_interval_at(r, shortest).low + (op == VYRE_OP_GT);
     if (mine.low < 0 || least_distance < 1 || (mine.high > n.low && !vy_bounds_has(&known.below, length)))

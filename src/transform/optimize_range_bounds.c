@@ -101,7 +101,9 @@ vy_bounds vy_bounds_of(vy_ranges *r, uint32_t expr) {
     uint32_t subject = vy_subject_of(r, expr), value = vy_let_value(r, expr);
     if (subject == VY_NONE)
         return e->kind == VY_EXPR_OP ? below_op(r, e) : (vy_bounds){0};
-    vy_bounds known = r->facts[subject].below;
+    vy_bounds known = {0};
+    if (r->below[subject])
+        known = r->bounds.items[r->below[subject] - 1];
     if (value == expr)
         return known;
     vy_bounds more = vy_bounds_of(r, value);

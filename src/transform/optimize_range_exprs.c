@@ -41,7 +41,7 @@ static int is_spread(const vy_ranges *r, const vy_expr *e, interval *out) {
     if (subject == VY_NONE || subject != of_literal(r, e->b, VYRE_OP_AND, &mask) || by < 1 || by > 31 ||
         (mask & (mask + 1)))
         return 0;
-    interval x = vy_interval_of(VYRE_TYPE_U32, r->facts[subject].range);
+    interval x = vy_interval_of(VYRE_TYPE_U32, r->ranges[subject]);
     if (x.low < 0 || x.high << by > UINT32_MAX)
         return 0;
     *out = (interval){0, x.high * (((wide)1 << by) - 1) + (x.high & ~(wide)mask)};
@@ -64,12 +64,12 @@ static vy_range range_expr(const vy_ranges *r, uint32_t expr) {
         return vy_is_integer(e->type) ? (vy_range){bits, bits} : r->whole[e->type];
     }
     case VY_EXPR_VARIABLE:
-        return r->facts[e->a].range;
+        return r->ranges[e->a];
     case VY_EXPR_BUILTIN:
-        return r->facts[vy_subject_of(r, expr)].range;
+        return r->ranges[vy_subject_of(r, expr)];
     case VY_EXPR_LEN:
         subject = vy_subject_of(r, expr);
-        return subject != VY_NONE ? r->facts[subject].range : vy_interval_pack(vy_fact_of_length(r->program, e->a));
+        return subject != VY_NONE ? r->ranges[subject] : vy_interval_pack(vy_fact_of_length(r->program, e->a));
     case VY_EXPR_OP:
         return range_of_op(r, e);
     default:
@@ -82,7 +82,7 @@ static vy_range range_expr(const vy_ranges *r, uint32_t expr) {
 /* The least a length can be here. */
 static wide shortest(const vy_ranges *r, uint32_t length) {
     uint32_t subject = vy_length_subject(r->program, length);
-    return vy_interval_of(vy_subject_type(r->program, subject), r->facts[subject].range).low;
+    return vy_interval_of(vy_subject_type(r->program, subject), r->ranges[subject]).low;
 }
 
 uint8_t vy_index_is_inside(vy_ranges *r, uint32_t memory, uint32_t index) {
@@ -126,7 +126,7 @@ static uint8_t compare(vy_ranges *r, const vy_expr *e) {
 /* What starts bounds are facts, and differences and remainders of lengths; other ops pass them on at most. */
 static uint8_t may_bound(const vy_ranges *r, const vy_expr *e) {
     if (e->kind == VY_EXPR_VARIABLE)
-        return r->facts[e->a].below.count || r->values[e->a] != VY_NONE;
+        return r->below[e->a] || r->values[e->a] != VY_NONE;
     if (e->kind != VY_EXPR_OP)
         return e->kind != VY_EXPR_LITERAL && e->kind != VY_EXPR_LOAD;
     return e->op == VYRE_OP_SUB || e->op == VYRE_OP_REM || r->may_bound[e->a] ||

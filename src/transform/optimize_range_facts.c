@@ -42,13 +42,13 @@ vy_interval vy_fact_of_length(const vyre_program *p, uint32_t memory) {
 void vy_facts_start(vy_ranges *r) {
     const vyre_program *p = r->program;
     for (uint32_t i = 0; i < p->variables.count; i++) {
-        r->facts[i].range = r->whole[p->variables.items[i].type];
+        r->ranges[i] = r->whole[p->variables.items[i].type];
         r->lengths[i] = r->values[i] = VY_NONE;
     }
     for (uint32_t i = 0; i < VYRE_BUILTIN_COUNT * 3; i++)
-        r->facts[vy_builtin_subject(p, 0, i)] = (vy_fact){vy_interval_pack(range_builtin(p, i / 3, i % 3)), {0}};
+        r->ranges[vy_builtin_subject(p, 0, i)] = vy_interval_pack(range_builtin(p, i / 3, i % 3));
     for (uint32_t i = 0; i < p->memories.count; i++)
-        r->facts[vy_length_subject(p, i)] = (vy_fact){vy_interval_pack(vy_fact_of_length(p, i)), {0}};
+        r->ranges[vy_length_subject(p, i)] = vy_interval_pack(vy_fact_of_length(p, i));
     const vy_function *entry = vy_program_entry(p);
     for (uint32_t i = 0; entry && i < p->param_count; i++)
         r->lengths[entry->first_variable + i] = p->memories.count + entry->first_variable + i;
@@ -56,29 +56,47 @@ void vy_facts_start(vy_ranges *r) {
 
 /* ---- learning and forgetting ---- */
 
+/* A variable is of one function, so what is learned of it outside of all places need not be taken back. */
+static void set_fact(vy_ranges *r, uint32_t subject, vy_range range, uint32_t below) {
+    if (r->places || subject >= r->program->variables.count) {
+        if (!VY_RESERVE(&r->log, 1)) {
+            r->failed = 1;
+            return;
+        }
+        r->log.items[r->log.count++] = (vy_fact_undo){subject, r->below[subject], r->ranges[subject]};
+    }
+    r->ranges[subject] = range;
+    r->below[subject] = below;
+}
+
+void vy_fact_learn_range(vy_ranges *r, uint32_t subject, vy_range range) {
+    const vy_range *old = &r->ranges[subject];
+    if (old->low != range.low || old->high != range.high || r->below[subject]) /* else nothing new */
+        set_fact(r, subject, range, 0);
+}
+
 void vy_fact_learn(vy_ranges *r, uint32_t subject, const vy_fact *known) {
-    const vy_fact *old = &r->facts[subject];
-    if (old->range.low == known->range.low && old->range.high == known->range.high && !old->below.count &&
-        !known->below.count)
-        return; /* nothing new */
-    vy_fact_undo *entry = VY_PUSH(&r->log);
-    if (!entry) {
+    if (!known->below.count) {
+        vy_fact_learn_range(r, subject, known->range);
+        return;
+    }
+    if (!VY_RESERVE(&r->bounds, 1)) {
         r->failed = 1;
         return;
     }
-    *entry = (vy_fact_undo){subject, r->facts[subject]};
-    r->facts[subject] = *known;
+    r->bounds.items[r->bounds.count++] = known->below;
+    set_fact(r, subject, known->range, r->bounds.count);
 }
 
 void vy_fact_forget(vy_ranges *r, uint32_t variable) {
-    const vy_fact any = {r->whole[r->program->variables.items[variable].type], {0}};
-    vy_fact_learn(r, variable, &any);
+    vy_fact_learn_range(r, variable, r->whole[r->program->variables.items[variable].type]);
 }
 
 void vy_facts_undo_to(vy_ranges *r, uint32_t mark) {
     while (r->log.count > mark) {
         const vy_fact_undo *entry = &r->log.items[--r->log.count];
-        r->facts[entry->subject] = entry->old;
+        r->ranges[entry->subject] = entry->range;
+        r->below[entry->subject] = entry->below;
     }
 }
 
@@ -109,7 +127,7 @@ void vy_facts_forget_in_loop(vy_ranges *r, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end && !r->failed; i++) {
         if (stmts[i].kind != VY_STMT_ASSIGN || !shrinks(r, &stmts[i]))
             continue;
-        vy_fact known = r->facts[stmts[i].variable];
+        vy_fact known = vy_fact_at(r, stmts[i].variable);
         interval mine = vy_interval_of(r->program->variables.items[stmts[i].variable].type, known.range);
         if (mine.low < 0) {
             vy_fact_forget(r, stmts[i].variable);

@@ -15,23 +15,29 @@ typedef struct vy_fact {
     vy_bounds below;
 } vy_fact;
 
+/* As it is kept: of most subjects no bounds are known. */
 typedef struct vy_fact_undo {
     uint32_t subject;
-    vy_fact old;
+    uint32_t below;
+    vy_range range;
 } vy_fact_undo;
 
 struct vy_ranges {
     const vyre_program *program;
     const vy_rules *rules;
     unsigned asks;
-    vy_range *exprs;      /* by expression */
-    uint8_t *load_inside; /* by expression */
-    uint8_t *compared;    /* by expression: 1 false, 2 true, 0 unknown */
-    uint8_t *may_bound;   /* by expression, from first_expr on: whether vy_bounds_of may find anything */
-    uint8_t *stmt_inside; /* by statement */
-    vy_fact *facts;       /* by subject: at the current statement */
-    uint32_t *lengths;    /* by variable: the length it holds (see vy_length_of), or VY_NONE */
-    uint32_t *values;     /* by variable: the expression of its `let`, if that cannot change, or VY_NONE */
+    vy_range *exprs;             /* by expression */
+    uint8_t *load_inside;        /* by expression */
+    uint8_t *compared;           /* by expression: 1 false, 2 true, 0 unknown */
+    uint8_t *may_bound;          /* by expression, from first_expr on: whether vy_bounds_of may find anything */
+    uint8_t *stmt_inside;        /* by statement */
+    vy_range *ranges;            /* by subject: at the current statement */
+    uint32_t *below;             /* by subject: its bounds there, plus 1; 0: none */
+    VY_VECTOR(vy_bounds) bounds; /* that were ever known */
+    uint32_t
+        places; /* that the walk is in and will leave: outside of all nothing that is learned of a variable is taken back */
+    uint32_t *lengths; /* by variable: the length it holds (see vy_length_of), or VY_NONE */
+    uint32_t *values;  /* by variable: the expression of its `let`, if that cannot change, or VY_NONE */
     vy_lengths known;
     uint32_t effort; /* left for the current question: whoever asks one sets it to VY_RANGE_EFFORT */
     VY_VECTOR(vy_fact_undo) log;
@@ -105,8 +111,16 @@ void vy_facts_start(vy_ranges *r);
 /* What a length lies between before anybody compares it. */
 vy_interval vy_fact_of_length(const vyre_program *program, uint32_t memory);
 
+static inline vy_fact vy_fact_at(const vy_ranges *r, uint32_t subject) {
+    vy_fact known = {r->ranges[subject], {0}};
+    if (r->below[subject])
+        known.below = r->bounds.items[r->below[subject] - 1];
+    return known;
+}
 /* From here on `known` holds of a subject. May fail: r->failed. */
 void vy_fact_learn(vy_ranges *r, uint32_t subject, const vy_fact *known);
+/* The same of one without bounds. */
+void vy_fact_learn_range(vy_ranges *r, uint32_t subject, vy_range range);
 /* A variable may be anything. */
 void vy_fact_forget(vy_ranges *r, uint32_t variable);
 /* What was learned and forgotten since the log was so long is undone. */

@@ -93,6 +93,30 @@ static int touches_stmt(vy_rewrite *rw, uint32_t index, uint32_t *next) {
     return rw->changes != before;
 }
 
+static void note_touched(vy_rewrite *rw, uint32_t stmt, int by_trees) {
+    if (!VY_RESERVE(&rw->touched, 1)) {
+        rw->draft.failed = 1;
+        return;
+    }
+    rw->touched.items[rw->touched.count++] = (vy_touched){stmt, (uint32_t)by_trees};
+    rw->changes++;
+}
+
+/* With touches: the same as below, for who is asked nothing else. *next is the first expression of the function, and then of the next. */
+static void ask_touched(vy_rewrite *rw, uint32_t *next) {
+    const vyre_program *p = rw->from;
+    const vy_stmt *stmts = p->stmts.items;
+    int (*touches)(vy_rewrite *, uint32_t, uint32_t, uint32_t) = rw->hooks->touches;
+    uint32_t expr = *next;
+    for (uint32_t i = rw->function->first_stmt; i < rw->function->end_stmt && !rw->draft.failed; i++) {
+        uint32_t end = vy_stmt_exprs_end(p, &stmts[i], expr);
+        if (touches(rw, i, expr, end))
+            note_touched(rw, i, 0);
+        expr = end;
+    }
+    *next = expr;
+}
+
 /* With keeps_blocks: notes all statements of a function of which the hooks say something. */
 static void find_touched(vy_rewrite *rw) {
     const vyre_program *p = rw->from;
@@ -103,28 +127,26 @@ static void find_touched(vy_rewrite *rw) {
         end = vy_stmt_exprs_end(p, s, first);
         rw->may_bind = s->kind != VY_STMT_WHILE;
         next = i + 1;
-        int is_touched = rw->hooks->touches ? rw->hooks->touches(rw, i, first, end) : touches_stmt(rw, i, &next);
-        int by_trees = !is_touched && !rw->hooks->touches && !keeps_exprs(rw, first, end);
+        int is_touched = touches_stmt(rw, i, &next);
+        int by_trees = !is_touched && !keeps_exprs(rw, first, end);
         end = next == i + 1 ? end : 0;
-        if (!is_touched && !by_trees)
-            continue;
-        vy_touched *slot = VY_PUSH(&rw->touched);
-        rw->draft.failed |= !slot;
-        if (slot)
-            *slot = (vy_touched){i, (uint32_t)by_trees};
-        rw->changes++;
+        if (is_touched || by_trees)
+            note_touched(rw, i, by_trees);
     }
 }
 
 void vy_rewrite_look(vy_rewrite *rw) {
     const vyre_program *p = rw->from;
     vyre_program *draft = start_looking(rw);
+    uint32_t expr = 0;
     for (uint32_t i = 0; i < p->functions.count && (rw->hooks->keeps_blocks || !rw->changes); i++) {
         rw->function = &p->functions.items[i];
         for (uint32_t k = 0; rw->drop_memories && k < rw->function->memory_count; k++)
             rw->changes += p->memories.items[rw->function->first_memory + k].space != VY_SPACE_BUFFER &&
                            rw->drop_memories[rw->function->first_memory + k];
-        if (rw->hooks->keeps_blocks)
+        if (rw->hooks->touches)
+            ask_touched(rw, &expr);
+        else if (rw->hooks->keeps_blocks)
             find_touched(rw);
         else
             look_at_block(rw, rw->function->first_stmt, rw->function->end_stmt);
