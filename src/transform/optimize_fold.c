@@ -103,8 +103,7 @@ static uint32_t moved(const vy_rewrite *rw, uint32_t first, uint32_t operand) {
     return operand == VY_NONE ? VY_NONE : rw->row.items[operand - first];
 }
 
-/* What an expression of a row that begins at `first` refers to, in the draft. */
-static vy_expr in_draft(const vy_rewrite *rw, uint32_t first, vy_expr e) {
+vy_expr vy_row_expr(const vy_rewrite *rw, uint32_t first, vy_expr e) {
     switch (e.kind) {
     case VY_EXPR_VARIABLE:
         e.a = rw->variables[e.a];
@@ -135,7 +134,7 @@ static uint32_t fold_one(vy_rewrite *rw, const vy_literals *literals, uint32_t f
     const vy_expr *source = &rw->from->exprs.items[expr];
     int is_literal = source->kind == VY_EXPR_VARIABLE && literals->is_known[source->a];
     uint64_t bits = is_literal ? literals->bits[source->a] : 0;
-    vy_expr e = in_draft(rw, first, *source);
+    vy_expr e = vy_row_expr(rw, first, *source);
     if (is_settled(p, &e)) {
         rw->changes++;
         return vy_fold_select(p, &e);

@@ -15,6 +15,9 @@ int vy_folds(const vy_rewrite *rewrite, uint32_t expr);
 /* A row hook (optimize_rewrite.h), with the literals there are. Counts a change for whatever is folded. */
 void vy_fold_row(vy_rewrite *rewrite, const vy_literals *literals, uint32_t first, uint32_t end);
 
+/* What an expression of a row that begins at `first` refers to, in the draft: rewrite->row says where its operands went. */
+vy_expr vy_row_expr(const vy_rewrite *rewrite, uint32_t first, vy_expr expr);
+
 /* ---- for whoever writes trees in a row: what is folded takes the place of its operands, which end what is written. Also for write_out_trees.c ---- */
 
 /* Whether the operands of an op of `program`, which is no selection, are literals; then *bits is what it gives. */

@@ -11,6 +11,7 @@
 #include "ir/validate/check.h"
 #include "transform/optimize_overwrite.h"
 #include "transform/optimize_rewrite.h"
+#include "transform/pass_dead_edit.h"
 
 enum { STMT_TABLES = 6 };
 
@@ -204,6 +205,14 @@ static int leaves_out(const marking *m) {
     return 0;
 }
 
+static vyre_status edit(const marking *m, vyre_program **out, uint64_t *changes, vyre_error *error) {
+    const vy_dead dead = {m->needed, m->is_overwritten, m->unused, m->exprs};
+    vyre_status status = vy_dead_edit((vyre_program *)m->program, &dead, changes, error);
+    if (status == VYRE_OK)
+        *out = vyre_program_retain((vyre_program *)m->program);
+    return status;
+}
+
 vyre_status vy_pass_dead(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                          vyre_error *error) {
     static const vy_rewriter hooks = {.stmt = leave_out,
@@ -219,7 +228,9 @@ vyre_status vy_pass_dead(const vyre_program *from, const vy_rules *rules, vyre_p
     vyre_status status = vy_overwritten_find(from, rules, m.is_overwritten, error);
     if (status == VYRE_OK) {
         mark(&m);
-        if (leaves_out(&m))
+        if (leaves_out(&m) && vy_dead_may_edit(from))
+            status = edit(&m, out, changes, error);
+        else if (leaves_out(&m))
             status = vy_rewrite_run(from, &hooks, &m, m.unused, out, changes, error);
         else
             *out = vyre_program_retain((vyre_program *)from);

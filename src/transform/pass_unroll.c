@@ -21,6 +21,7 @@ typedef struct unrolling {
     vy_literals literals; /* is_known: COUNTS or IS_LET */
     size_t size;
     uint64_t room; /* left */
+    int has_loops;
 } unrolling;
 
 unsigned vy_count_trips(const vy_rules *rules, const vy_expr *from, const vy_expr *to, const vy_expr *by,
@@ -315,6 +316,7 @@ static int prepare(unrolling *u, const vyre_program *p) {
     for (uint32_t i = 0; i < p->stmts.count; i++) {
         u->first_expr[i] = expr;
         expr = vy_stmt_exprs_end(p, &p->stmts.items[i], expr);
+        u->has_loops |= vy_stmt_is_loop(p->stmts.items[i].kind);
     }
     u->first_expr[p->stmts.count] = expr;
     return 1;
@@ -329,7 +331,11 @@ vyre_status vy_pass_unroll(const vyre_program *from, const vy_rules *rules, vyre
     *changes = 0;
     if (!prepare(&u, from))
         return vy_fail_memory(error, "a pass");
-    vyre_status status = vy_rewrite_run(from, &hooks, &u, NULL, out, changes, error);
+    vyre_status status = VYRE_OK;
+    if (u.has_loops)
+        status = vy_rewrite_run(from, &hooks, &u, NULL, out, changes, error);
+    else
+        *out = vyre_program_retain((vyre_program *)from);
     vy_release(u.literals.bits, u.size);
     if (status != VYRE_OK || *changes || rules->unroll.folds != VY_FOLDS_ALL)
         return status;

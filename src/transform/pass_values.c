@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "ir/validate/check.h"
 #include "transform/optimize.h"
+#include "transform/optimize_fold.h"
 #include "transform/optimize_range.h"
 #include "transform/optimize_rewrite.h"
 
@@ -496,6 +497,47 @@ static int put_leaders(vy_rewrite *rw, uint32_t stmt) {
     return 0;
 }
 
+/* What takes the place of a tree, a leaf. */
+static vy_expr leaf_of(const vy_rewrite *rw, uint32_t expr) {
+    const numbering *n = rw->user;
+    const vyre_program *made = rw->draft.program;
+    if (n->becomes[expr] == BECOMES_LITERAL) {
+        const vy_expr *literal = literal_of(n, n->of_expr[expr]);
+        return vy_literal_expr((vyre_type)literal->type, literal->bits);
+    }
+    uint32_t variable = rw->variables[n->target[expr]];
+    return (vy_expr){.kind = VY_EXPR_VARIABLE,
+                     .type = made->variables.items[variable].type,
+                     .a = variable,
+                     .b = VY_NONE,
+                     .c = VY_NONE};
+}
+
+/* Without leaders: a tree that goes begins where its first leaf is, and nothing in it is replaced. */
+static void put_row(vy_rewrite *rw, uint32_t first, uint32_t end) {
+    const numbering *n = rw->user;
+    vyre_program *made = rw->draft.program;
+    if (!vy_rewrite_start_row(rw, end - first))
+        return;
+    uint32_t to = made->exprs.count;
+    for (uint32_t i = first; i < end; i++) {
+        if (n->becomes[i] != KEEPS) {
+            uint32_t leaf = vy_expr_first(rw->from, i);
+            to = leaf == i ? to : rw->row.items[leaf - first];
+            made->exprs.items[to] = leaf_of(rw, i);
+            rw->changes++;
+        } else {
+            made->exprs.items[to] = vy_row_expr(rw, first, rw->from->exprs.items[i]);
+        }
+        if (vy_draft_places_exprs(&rw->draft))
+            made->expr_positions.items[to] = vy_expr_position(rw->from, i);
+        rw->row.items[i - first] = to++;
+    }
+    made->exprs.count = to;
+    if (vy_draft_places_exprs(&rw->draft))
+        made->expr_positions.count = to;
+}
+
 static int is_replaced(vy_rewrite *rw, uint32_t stmt, uint32_t first, uint32_t end) {
     const numbering *n = rw->user;
     (void)stmt;
@@ -553,12 +595,8 @@ static vyre_status write_values(const vyre_program *from, numbering *n, vyre_pro
                                         .keeps_names = 1,
                                         .keeps_blocks = 1,
                                         .touches = is_replaced};
-    static const vy_rewriter alone = {.tree = put_tree,
-                                      .tree_kinds = VY_ALL_BUT_LITERALS,
-                                      .keeps_names = 1,
-                                      .keeps_blocks = 1,
-                                      .touches = is_replaced,
-                                      .shrinks = 1};
+    static const vy_rewriter alone = {
+        .row = put_row, .keeps_names = 1, .keeps_blocks = 1, .touches = is_replaced, .shrinks = 1};
     return vy_rewrite_run(from, n->leads ? &leading : &alone, n, NULL, out, changes, error);
 }
 
