@@ -76,15 +76,17 @@ int vy_folds(const vy_rewrite *rw, uint32_t expr) {
 
 void vy_fold_slide(vyre_program *p, uint32_t first, uint32_t end, uint32_t to) {
     uint32_t by = first - to;
-    for (uint32_t i = first; i < end; i++) {
-        vy_expr e = p->exprs.items[i];
-        e.a -= e.kind == VY_EXPR_OP ? by : 0;
-        e.b -= e.b == VY_NONE ? 0 : by;
-        e.c -= e.c == VY_NONE ? 0 : by;
-        p->exprs.items[i - by] = e;
-        if (p->expr_positions.items)
-            p->expr_positions.items[i - by] = p->expr_positions.items[i];
+    for (vy_expr *e = p->exprs.items + first, *last = p->exprs.items + end, *at = p->exprs.items + to; e < last;
+         e++, at++) {
+        uint32_t a = e->kind == VY_EXPR_OP ? by : 0, b = e->b == VY_NONE ? 0 : by, c = e->c == VY_NONE ? 0 : by;
+        *at = *e;
+        at->a -= a;
+        at->b -= b;
+        at->c -= c;
     }
+    if (p->expr_positions.items)
+        memmove(p->expr_positions.items + to, p->expr_positions.items + first,
+                (end - first) * sizeof *p->expr_positions.items);
 }
 
 uint32_t vy_fold_select(vyre_program *p, const vy_expr *e) {
@@ -135,11 +137,13 @@ static uint32_t fold_one(vy_rewrite *rw, const vy_literals *literals, uint32_t f
     int is_literal = source->kind == VY_EXPR_VARIABLE && literals->is_known[source->a];
     uint64_t bits = is_literal ? literals->bits[source->a] : 0;
     vy_expr e = vy_row_expr(rw, first, *source);
-    if (is_settled(p, &e)) {
+    /* Most ops have something unknown on the left, and are neither folded nor settled. */
+    int is_asked = e.kind != VY_EXPR_LITERAL && (e.kind != VY_EXPR_OP || p->exprs.items[e.a].kind == VY_EXPR_LITERAL);
+    if (is_asked && is_settled(p, &e)) {
         rw->changes++;
         return vy_fold_select(p, &e);
     }
-    if (is_literal || fold_expr(rw, p, &e, &bits)) {
+    if (is_asked && (is_literal || fold_expr(rw, p, &e, &bits))) {
         rw->changes++;
         to = first_operand(&e, to);
         e = vy_literal_expr((vyre_type)e.type, bits);

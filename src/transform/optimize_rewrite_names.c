@@ -8,26 +8,23 @@ vy_name vy_rewrite_enter_name(vy_rewrite *rw, vy_name name) {
     return rw->names[name] = vy_draft_name(&rw->draft, text, strlen(text));
 }
 
-/* Makes room for a name of the draft in the tables by name. */
-static int has_place(vy_rewrite *rw, vy_name name) {
-    if (rw->draft.failed)
+/* Makes room for a name of the draft in the tables by name, and for more than that: most names are new. */
+static int grow_places(vy_rewrite *rw, vy_name name) {
+    uint32_t visible = rw->visible.count, suffixes = rw->suffixes.count;
+    if (rw->draft.failed || (name >= visible && !VY_RESERVE(&rw->visible, name + 1 - visible)) ||
+        (name >= suffixes && !VY_RESERVE(&rw->suffixes, name + 1 - suffixes))) {
+        rw->draft.failed = 1;
         return 0;
-    for (int i = 0; i < 2; i++) {
-        uint32_t have = i ? rw->suffixes.count : rw->visible.count, missing = name < have ? 0 : name + 1 - have;
-        int room = !missing || (i ? VY_RESERVE(&rw->suffixes, missing) : VY_RESERVE(&rw->visible, missing));
-        if (!room) {
-            rw->draft.failed = 1;
-            return 0;
-        }
-        if (i && missing) {
-            memset(rw->suffixes.items + have, 0, missing * sizeof *rw->suffixes.items);
-            rw->suffixes.count = name + 1;
-        } else if (missing) {
-            memset(rw->visible.items + have, 0, missing);
-            rw->visible.count = name + 1;
-        }
     }
+    rw->visible.count = rw->visible.capacity;
+    rw->suffixes.count = rw->suffixes.capacity;
+    memset(rw->visible.items + visible, 0, rw->visible.count - visible);
+    memset(rw->suffixes.items + suffixes, 0, (rw->suffixes.count - suffixes) * sizeof *rw->suffixes.items);
     return 1;
+}
+
+static int has_place(vy_rewrite *rw, vy_name name) {
+    return (!rw->draft.failed && name < rw->visible.count && name < rw->suffixes.count) || grow_places(rw, name);
 }
 
 void vy_rewrite_show_name(vy_rewrite *rw, vy_name name) {
