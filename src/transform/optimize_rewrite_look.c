@@ -110,6 +110,7 @@ static void ask_touched(vy_rewrite *rw, uint32_t *next) {
     uint32_t expr = *next;
     for (uint32_t i = rw->function->first_stmt; i < rw->function->end_stmt && !rw->draft.failed; i++) {
         uint32_t end = vy_stmt_exprs_end(p, &stmts[i], expr);
+        rw->may_bind = stmts[i].kind != VY_STMT_WHILE;
         if (touches(rw, i, expr, end))
             note_touched(rw, i, 0);
         expr = end;

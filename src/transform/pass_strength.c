@@ -175,9 +175,13 @@ static uint32_t strengthen_float(vy_rewrite *rw, const vy_expr *e, uint64_t by) 
     return vy_pool_op(rw, VYRE_OP_MUL, type, e->a, vy_pool_literal(rw, type, inverse), VY_NONE);
 }
 
+static int is_weak(uint8_t op) {
+    return op == VYRE_OP_MUL || op == VYRE_OP_DIV || op == VYRE_OP_REM;
+}
+
 static uint32_t strengthen_node(vy_rewrite *rw, uint32_t node) {
     const vy_expr e = *vy_pool_get(rw, node);
-    if (e.kind != VY_EXPR_OP || (e.op != VYRE_OP_MUL && e.op != VYRE_OP_DIV && e.op != VYRE_OP_REM))
+    if (e.kind != VY_EXPR_OP || !is_weak(e.op))
         return node;
     if (!vy_pool_is_literal(rw, e.b) || vy_pool_is_literal(rw, e.a))
         return node;
@@ -190,6 +194,17 @@ static uint32_t strengthen_node(vy_rewrite *rw, uint32_t node) {
     return better == VY_NONE ? node : better;
 }
 
+static int has_strengthened(vy_rewrite *rw, uint32_t stmt, uint32_t first, uint32_t end) {
+    const vy_expr *exprs = rw->from->exprs.items;
+    uint64_t before = rw->changes;
+    (void)stmt;
+    for (uint32_t i = first; i < end; i++)
+        if (exprs[i].kind == VY_EXPR_OP && is_weak(exprs[i].op) &&
+            (strengthen_node(rw, i) != i || rw->changes != before))
+            return 1;
+    return 0;
+}
+
 vyre_status vy_pass_strength(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                              vyre_error *error) {
     static const vy_rewriter hooks = {.node = strengthen_node,
@@ -198,6 +213,6 @@ vyre_status vy_pass_strength(const vyre_program *from, const vy_rules *rules, vy
                                                   UINT64_C(1) << VYRE_OP_REM,
                                       .keeps_names = 1,
                                       .keeps_blocks = 1,
-                                      .may_look = 1};
+                                      .touches = has_strengthened};
     return vy_rewrite_run(from, &hooks, (void *)rules, NULL, out, changes, error);
 }
