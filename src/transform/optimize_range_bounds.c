@@ -39,6 +39,12 @@ static vy_bounds below_sum(vy_ranges *r, const vy_expr *e, interval a, interval 
         right = vy_bounds_raise(&right, (uint64_t)a.high);
         left = vy_bounds_both(left, &right);
     }
+    if (!r->known.products
+             .count) { /* no length is one, so there are no places: to look for them takes the same effort */
+        vy_let_value(r, e->a);
+        vy_let_value(r, e->b);
+        return left;
+    }
     right = below_place(r, e->a, e->b);
     left = vy_bounds_both(left, &right);
     right = below_place(r, e->b, e->a);
@@ -107,7 +113,7 @@ vy_bounds vy_bounds_of(vy_ranges *r, uint32_t expr) {
     if (value == expr)
         return known;
     vy_bounds more = vy_bounds_of(r, value);
-    return vy_bounds_both(known, &more);
+    return known.count ? vy_bounds_both(known, &more) : more;
 }
 
 /* What is less than an expression that is a length, or the least of several things, is below those. Recursion is bounded as that of vy_bounds_of. */

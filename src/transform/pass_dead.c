@@ -228,12 +228,12 @@ vyre_status vy_pass_dead(const vyre_program *from, const vy_rules *rules, vyre_p
     vyre_status status = vy_overwritten_find(from, rules, m.is_overwritten, error);
     if (status == VYRE_OK) {
         mark(&m);
-        if (leaves_out(&m) && vy_dead_may_edit(from))
-            status = edit(&m, out, changes, error);
-        else if (leaves_out(&m))
-            status = vy_rewrite_run(from, &hooks, &m, m.unused, out, changes, error);
-        else
+        if (!leaves_out(&m))
             *out = vyre_program_retain((vyre_program *)from);
+        else if (vy_dead_may_edit(from))
+            status = edit(&m, out, changes, error);
+        else
+            status = vy_rewrite_run(from, &hooks, &m, m.unused, out, changes, error);
     }
     vy_release(m.block, m.size);
     return status;
