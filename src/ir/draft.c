@@ -454,6 +454,15 @@ void vy_draft_simple(vy_draft *draft, vy_stmt_kind kind) {
 
 /* ---- the end ---- */
 
+/* Builds that are to find errors trust no step. */
+#if defined(__SANITIZE_ADDRESS__) || !defined(NDEBUG)
+enum { TRUSTS_STEPS = 0 };
+#elif defined(__has_feature)
+enum { TRUSTS_STEPS = !__has_feature(address_sanitizer) };
+#else
+enum { TRUSTS_STEPS = 1 };
+#endif
+
 /* One that was checked may be used by other threads: it is not written to, here and below. */
 vyre_status vy_program_check(vyre_program *program, vyre_error *error) {
     if (program->is_checked)
@@ -461,6 +470,12 @@ vyre_status vy_program_check(vyre_program *program, vyre_error *error) {
     vyre_status status = vy_validate(program, NULL, error);
     program->is_checked = status == VYRE_OK;
     return status;
+}
+
+vyre_status vy_program_check_step(vyre_program *program, vyre_error *error) {
+    return !TRUSTS_STEPS         ? vy_program_check(program, error)
+           : program->is_checked ? VYRE_OK
+                                 : vy_validate_declarations(program, error);
 }
 
 vyre_status vy_program_seal(vyre_program *program, vyre_error *error) {
@@ -471,15 +486,6 @@ vyre_status vy_program_seal(vyre_program *program, vyre_error *error) {
     program->has_fingerprint = status == VYRE_OK;
     return status;
 }
-
-/* Builds that are to find errors trust no step. */
-#if defined(__SANITIZE_ADDRESS__) || !defined(NDEBUG)
-enum { TRUSTS_STEPS = 0 };
-#elif defined(__has_feature)
-enum { TRUSTS_STEPS = !__has_feature(address_sanitizer) };
-#else
-enum { TRUSTS_STEPS = 1 };
-#endif
 
 /* A step that may be over a limit on which all code relies is validated at once. */
 static vyre_status finish_body(vy_draft *draft, vyre_diagnostics *diagnostics, vyre_error *error) {

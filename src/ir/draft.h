@@ -111,7 +111,10 @@ vyre_status vy_draft_finish(vy_draft *draft, vy_source *source, vyre_diagnostics
 
 /* Validates a finished program that was not (is_step): after the last of several steps. Fails as vy_validate; the program stays. */
 vyre_status vy_program_check(vyre_program *program, vyre_error *error);
-/* The same, and gives it its fingerprint if it has none: before anybody else sees it. Fails as vy_validate and vy_fingerprint. */
+/* The same for one of level legal that is only made code of: steps are trusted with all but what is declared, of which they make more until it is over a limit. How
+ * large and deep a program is was looked at when each was made. Whoever else is to see it checks it. */
+vyre_status vy_program_check_step(vyre_program *program, vyre_error *error);
+/* As vy_program_check, and gives it its fingerprint if it has none: before anybody else sees it. Fails as vy_validate and vy_fingerprint. */
 vyre_status vy_program_seal(vyre_program *program, vyre_error *error);
 
 /* As vyre_program_inline, for who makes another program of it at once (is_step). */

@@ -95,7 +95,7 @@ static vyre_status run_pairs(const vyre_program *program, const vy_legal_target 
 /* What is written out is so large that it is checked before, as loops: they are valid, and so are their trips. */
 static vyre_status run_write_out(const vyre_program *program, const vy_legal_target *target, vyre_program **out,
                                  vyre_error *error) {
-    vyre_status status = target->writes_out ? vy_program_check((vyre_program *)program, error) : VYRE_OK;
+    vyre_status status = target->writes_out ? vy_program_check_step((vyre_program *)program, error) : VYRE_OK;
     if (status != VYRE_OK)
         return status;
     return target->writes_out ? vy_write_out(program, out, error) : unchanged(program, out);

@@ -28,17 +28,29 @@ vyre_status vy_derive_facts(vyre_program *program, vyre_error *error) {
     return check.out_of_memory ? vy_fail_memory(error, "the facts of a program") : VYRE_OK;
 }
 
+/* What a run has come to. */
+static vyre_status conclude(vy_check *check) {
+    vyre_error *error = check->error;
+    vy_arena_free(&check->scratch);
+    if (check->errors == 0)
+        return check->out_of_memory ? vy_fail_memory(error, "the validation of a program") : VYRE_OK;
+    if (error && check->errors > 1) {
+        size_t length = strlen(error->message);
+        snprintf(error->message + length, sizeof error->message - length, " (and %zu more error%s)", check->errors - 1,
+                 check->errors == 2 ? "" : "s");
+    }
+    return VYRE_INVALID_PROGRAM;
+}
+
+vyre_status vy_validate_declarations(vyre_program *program, vyre_error *error) {
+    vy_check check = {.program = program, .error = error};
+    vy_check_declarations(&check);
+    return conclude(&check);
+}
+
 vyre_status vy_validate(vyre_program *program, vyre_diagnostics *diagnostics, vyre_error *error) {
     vy_check check = {.program = program, .diagnostics = diagnostics, .error = error};
     program->facts = 0;
     run_parts(&check);
-    vy_arena_free(&check.scratch);
-    if (check.errors == 0)
-        return check.out_of_memory ? vy_fail_memory(error, "the validation of a program") : VYRE_OK;
-    if (error && check.errors > 1) {
-        size_t length = strlen(error->message);
-        snprintf(error->message + length, sizeof error->message - length, " (and %zu more error%s)", check.errors - 1,
-                 check.errors == 2 ? "" : "s");
-    }
-    return VYRE_INVALID_PROGRAM;
+    return conclude(&check);
 }
