@@ -78,16 +78,20 @@ static vyre_status run_exact(const vyre_program *program, const vy_legal_target 
 
 static vyre_status run_bits(const vyre_program *program, const vy_legal_target *target, vyre_program **out,
                             vyre_error *error) {
+    if (target->exact & VY_NUMERIC_F64)
+        return unchanged(program, out);
     vy_legal_uses uses = vy_legal_uses_of(program);
-    if ((target->exact & VY_NUMERIC_F64) || !(uses.types & VY_TYPE(F64)))
+    if (!(uses.types & VY_TYPE(F64)))
         return unchanged(program, out);
     return run_phase(program, &vy_legal_bits, vy_legal_bits_texts, uses, target->exact, out, error);
 }
 
 static vyre_status run_pairs(const vyre_program *program, const vy_legal_target *target, vyre_program **out,
                              vyre_error *error) {
+    if (target->exact & VY_NUMERIC(INT64))
+        return unchanged(program, out);
     vy_legal_uses uses = vy_legal_uses_of(program);
-    if ((target->exact & VY_NUMERIC(INT64)) || !(uses.types & (VY_TYPE(I64) | VY_TYPE(U64))))
+    if (!(uses.types & (VY_TYPE(I64) | VY_TYPE(U64))))
         return unchanged(program, out);
     return run_phase(program, &vy_legal_pairs, vy_legal_pairs_texts, uses, target->exact, out, error);
 }

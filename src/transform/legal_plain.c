@@ -19,9 +19,16 @@ static int is_unfolded(const vyre_program *p, const vy_expr *e) {
 }
 
 /* Whether values of a type are held as they are. Narrow types are held in others, or written in several ways. */
-static int is_plain_type(const vy_legaliser *rw, uint8_t type) {
-    return (type == VYRE_TYPE_BOOL || vy_type_layouts[type].bits >= 32) &&
-           rw->phase->carrier(rw, (vyre_type)type) == type;
+static uint32_t plain_types(const vy_legaliser *rw) {
+    uint32_t plain = 0;
+    for (uint32_t i = 0; i < VYRE_TYPE_COUNT; i++)
+        if ((i == VYRE_TYPE_BOOL || vy_type_layouts[i].bits >= 32) && rw->phase->carrier(rw, (vyre_type)i) == i)
+            plain |= 1u << i;
+    return plain;
+}
+
+static inline int is_plain_type(const vy_legaliser *rw, uint8_t type) {
+    return rw->plain >> type & 1;
 }
 
 /* Whether a node is lowered to itself if its operands are. */
@@ -72,6 +79,7 @@ static int is_plain_stmt(const vy_legaliser *rw, const vy_stmt *s, uint32_t firs
 
 int vy_legaliser_find_others(vy_legaliser *rw) {
     uint32_t end = 0; /* of the expressions of the statement before */
+    rw->plain = plain_types(rw);
     for (uint32_t i = rw->copy.entry->first_stmt; i < rw->copy.entry->end_stmt; i++) {
         const vy_stmt *s = &rw->from->stmts.items[i];
         uint32_t first = end ? end : vy_stmt_exprs_first(rw->from, s);

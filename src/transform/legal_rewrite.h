@@ -53,6 +53,7 @@ struct vy_legaliser {
     vy_legal_library *library;
     uint64_t exact;
     uint32_t native; /* the narrow floats that are held as they are: bits 1 << vyre_type */
+    uint32_t plain;  /* the types that are (legal_plain.c): bits 1 << vyre_type */
     vy_copy copy;
     VY_VECTOR(vy_expr) trees;   /* operands are trees; variables and memories are the draft's */
     VY_VECTOR(uint8_t) depths;  /* of trees */

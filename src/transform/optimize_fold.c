@@ -100,36 +100,6 @@ static uint32_t first_operand(const vy_expr *e, uint32_t here) {
     return e->kind == VY_EXPR_OP ? e->a : e->kind == VY_EXPR_LOAD ? e->b : here;
 }
 
-/* Where in the draft an operand is. */
-static uint32_t moved(const vy_rewrite *rw, uint32_t first, uint32_t operand) {
-    return operand == VY_NONE ? VY_NONE : rw->row.items[operand - first];
-}
-
-vy_expr vy_row_expr(const vy_rewrite *rw, uint32_t first, vy_expr e) {
-    switch (e.kind) {
-    case VY_EXPR_VARIABLE:
-        e.a = rw->variables[e.a];
-        break;
-    case VY_EXPR_LEN:
-    case VY_EXPR_MISALIGNMENT:
-        e.a = rw->memories[e.a];
-        break;
-    case VY_EXPR_LOAD:
-        e.a = rw->memories[e.a];
-        e.b = moved(rw, first, e.b);
-        e.c = moved(rw, first, e.c);
-        break;
-    case VY_EXPR_OP:
-        e.a = moved(rw, first, e.a);
-        e.b = moved(rw, first, e.b);
-        e.c = moved(rw, first, e.c);
-        break;
-    default:
-        break;
-    }
-    return e;
-}
-
 /* Writes an expression of the source at `to`, behind its operands. Returns one past it. */
 static uint32_t fold_one(vy_rewrite *rw, const vy_literals *literals, uint32_t first, uint32_t expr, uint32_t to) {
     vyre_program *p = rw->draft.program;
