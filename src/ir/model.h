@@ -245,6 +245,7 @@ struct vyre_program {
     uint8_t is_checked, has_fingerprint; /* not so between the steps of a transform (draft.h) */
     uint8_t
         is_scratch; /* between such steps: nobody else has it, and the next step may change it instead of making another */
+    uint32_t left_out; /* between such steps: what unrolling did not write, and counts all the same (pass_unroll.c) */
 };
 
 static inline const char *vy_name_text(const vyre_program *program, vy_name name) {

@@ -102,6 +102,7 @@ static vyre_status start_draft(vy_rewrite *rw, vyre_error *error) {
     made->level = rw->hooks->makes_legal ? VYRE_LEVEL_LEGAL : p->level;
     rw->changes = made->level != p->level;
     made->numerics = p->numerics;
+    made->left_out = p->left_out;
     rw->draft.keep_positions = p->stmt_positions.count != 0;
     rw->draft.forgets_exprs = p->expr_positions.count == 0;
     rw->draft.stops_at_limit = 1;

@@ -4,7 +4,10 @@
  * Only innermost loops, and only those that no break or continue leaves; a loop around becomes innermost by that and is looked at in the next round,
  * with the size it then has. By the far rules, a `while` that counts is also unrolled around loops that cannot be counted yet, which they may be by then, and a `for` over private arrays
  * around loops that touch none. The cost of a loop is the statements
- * and expressions it becomes; one trip is always unrolled. Where the rules say so, what is written is folded at once (optimize_fold.h). A body may end in a return: then there is one trip, and nothing behind it. */
+ * and expressions it becomes; one trip is always unrolled. Where the rules say so, what is written is folded at once (optimize_fold.h). A body may end in a return: then there is one trip, and nothing behind it.
+ *
+ * Who folds also leaves out what nobody reads then: `let`s of literals, and what a counter is assigned before its next trip. Not in loops that stay: how far those are unrolled hangs on their
+ * size, which must not hang on this. Nor does the room, which counts what was left out. */
 #include "base/status.h"
 #include "ir/validate/check.h"
 #include "transform/optimize.h"
@@ -12,15 +15,19 @@
 
 enum { TRIPS = VY_TRIPS, EFFORT = 64 };
 
-/* Why a variable is a literal: it counts a loop that is being unrolled, or it is a `let` of a literal or of such a variable. */
-enum { COUNTS = 1, IS_LET };
+/* Why a variable is a literal: it counts a loop that is being unrolled, in its last trip or before, or it is a `let` of a literal or of such a variable. */
+enum { COUNTS = 1, COUNTS_LAST, IS_LET };
+
+/* What a statement is that is left out: itself and its literal. */
+enum { LEFT_OUT = 2 };
 
 typedef struct unrolling {
     const vy_rules *rules;
     uint32_t *first_expr; /* by statement; of the end of the program, too */
-    vy_literals literals; /* is_known: COUNTS or IS_LET */
+    vy_literals literals; /* is_known: one of these */
     size_t size;
-    uint64_t room; /* left */
+    uint64_t room;     /* left */
+    uint32_t left_out; /* nodes */
     int has_loops;
 } unrolling;
 
@@ -262,7 +269,7 @@ static int unroll(vy_rewrite *rw, uint32_t index) {
         reserve(rw, index, loop.trips);
     for (unsigned i = 0; i < loop.trips && !rw->ended; i++) {
         u->literals.bits[loop.variable] = loop.at[i];
-        u->literals.is_known[loop.variable] = COUNTS;
+        u->literals.is_known[loop.variable] = i + 1 < loop.trips ? COUNTS : COUNTS_LAST;
         vy_rewrite_block(rw, index + 1, s->end);
     }
     u->literals.is_known[loop.variable] = 0;
@@ -273,9 +280,28 @@ static int unroll(vy_rewrite *rw, uint32_t index) {
 static void note_let(unrolling *u, const vyre_program *p, const vy_stmt *s) {
     const vy_expr *e = &p->exprs.items[s->a];
     int is_literal = e->kind == VY_EXPR_LITERAL,
-        counts = e->kind == VY_EXPR_VARIABLE && u->literals.is_known[e->a] == COUNTS;
+        counts = e->kind == VY_EXPR_VARIABLE && u->literals.is_known[e->a] && u->literals.is_known[e->a] != IS_LET;
     u->literals.is_known[s->variable] = is_literal || counts ? IS_LET : 0;
     u->literals.bits[s->variable] = is_literal ? e->bits : counts ? u->literals.bits[e->a] : 0;
+}
+
+static int is_in_loop(const vy_draft *draft) {
+    for (uint32_t i = 0; i < draft->depth; i++)
+        if (draft->depth > VY_LIMIT_NESTING || vy_stmt_is_loop(draft->program->stmts.items[draft->open[i]].kind))
+            return 1;
+    return 0;
+}
+
+/* Leaves out a statement that sets a variable nobody reads: everybody has a literal instead. A `let` takes its name all the same, for others are named by what they meet. */
+static int leave_out(vy_rewrite *rw, const vy_stmt *s) {
+    unrolling *u = rw->user;
+    if (u->literals.is_known[s->variable] != (s->kind == VY_STMT_LET ? IS_LET : COUNTS) || is_in_loop(&rw->draft))
+        return 0;
+    if (s->kind == VY_STMT_LET)
+        vy_rewrite_declare(rw, s->variable);
+    u->left_out += LEFT_OUT;
+    rw->changes++;
+    return 1;
 }
 
 static int write_stmt(vy_rewrite *rw, uint32_t index) {
@@ -283,9 +309,11 @@ static int write_stmt(vy_rewrite *rw, uint32_t index) {
     const vy_stmt *s = &rw->from->stmts.items[index];
     if (vy_stmt_is_loop(s->kind))
         return unroll(rw, index);
-    if (s->kind == VY_STMT_LET && u->rules->unroll.folds && !rw->is_looking)
+    if (rw->is_looking || !u->rules->unroll.folds || (s->kind != VY_STMT_LET && s->kind != VY_STMT_ASSIGN))
+        return 0;
+    if (s->kind == VY_STMT_LET)
         note_let(u, rw->from, s);
-    return 0;
+    return leave_out(rw, s);
 }
 
 /* A literal takes the place of a variable: the trees keep their shape. */
@@ -325,7 +353,7 @@ static int prepare(unrolling *u, const vyre_program *p) {
 vyre_status vy_pass_unroll(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                            vyre_error *error) {
     static const vy_rewriter hooks = {.stmt = write_stmt, .row = put_literals, .may_look = 1};
-    uint64_t size = (uint64_t)from->stmts.count + from->exprs.count;
+    uint64_t size = (uint64_t)from->stmts.count + from->exprs.count + from->left_out;
     unrolling u = {.rules = rules, .room = rules->unroll.room > size ? rules->unroll.room - size : 0};
     *out = NULL;
     *changes = 0;
@@ -337,6 +365,8 @@ vyre_status vy_pass_unroll(const vyre_program *from, const vy_rules *rules, vyre
     else
         *out = vyre_program_retain((vyre_program *)from);
     vy_release(u.literals.bits, u.size);
+    if (u.left_out && *out)
+        (*out)->left_out = from->left_out + u.left_out;
     if (status != VYRE_OK || *changes || rules->unroll.folds != VY_FOLDS_ALL)
         return status;
     vyre_program_release(*out);
