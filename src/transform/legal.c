@@ -118,19 +118,25 @@ static vyre_status over_limit(vyre_error *error) {
                    "legalised, the program is over a limit: %.400s", why);
 }
 
-vyre_status vy_legalise_step(vyre_program *program, const vy_legal_target *target, vyre_program **out,
-                             vyre_error *error) {
-    vyre_program *made = NULL;
-    vy_legal_target usable = *target;
-    usable.exact &= VY_NUMERIC_ALL; /* what has no name is not promised */
-    *out = NULL;
+/* Refuses what cannot be legalised. */
+static vyre_status begin(const vyre_program *program, vyre_program **made, vyre_error *error) {
     if (!vy_program_has_entry(program))
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "pass a `program`, not a file of functions",
                        "a library has no entry to legalise");
     if (program->facts & VY_FACT_OP_CALL)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "resolve it first: vyre_program_resolve (vyre/dialect.h)",
                        "the program calls ops that are not resolved");
-    vyre_status status = vy_program_inline_step(program, &made, error);
+    return vy_program_inline_step(program, made, error);
+}
+
+vyre_status vy_legalise_step(vyre_program *program, const vy_legal_target *target, vyre_program **out,
+                             vyre_error *error) {
+    vyre_program *made = NULL;
+    vy_legal_target usable = *target;
+    usable.exact &= VY_NUMERIC_ALL; /* what has no name is not promised */
+    *out = NULL;
+    vyre_status status = begin(program, &made, error);
+    vyre_program_release(program);
     /* An f64 cannot be looked at without u64. */
     if (!(target->exact & VY_NUMERIC(INT64)))
         usable.exact &= ~VY_NUMERIC_F64;
@@ -150,7 +156,7 @@ vyre_status vy_legalise_step(vyre_program *program, const vy_legal_target *targe
 }
 
 vyre_status vy_legalise(vyre_program *program, const vy_legal_target *target, vyre_program **out, vyre_error *error) {
-    vyre_status status = vy_legalise_step(program, target, out, error);
+    vyre_status status = vy_legalise_step(vyre_program_retain(program), target, out, error);
     if (status == VYRE_OK)
         status = vy_program_seal(*out, error);
     if (status != VYRE_OK) {

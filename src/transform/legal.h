@@ -43,7 +43,8 @@ typedef struct vy_legal_target {
  * VYRE_LIMIT             the rewritten program is too large or too deep
  * VYRE_NO_MEMORY */
 vyre_status vy_legalise(vyre_program *program, const vy_legal_target *target, vyre_program **out, vyre_error *error);
-/* The same for one who makes code of it at once: the result is valid (what is written out by trust), but has no fingerprint (vy_program_seal), and `program` may be a step (ir/draft.h). */
+/* The same for one who makes code of it at once: the result is valid (what is written out by trust), but has no fingerprint (vy_program_seal), and `program` may be a step (ir/draft.h).
+ * It is released, always: its memory serves the phases behind the first that makes another. */
 vyre_status vy_legalise_step(vyre_program *program, const vy_legal_target *target, vyre_program **out,
                              vyre_error *error);
 

@@ -84,9 +84,7 @@ static vyre_status lower_by(vyre_program *program, const vy_ptx_prepare_options 
     target.exact &= ~options->inexact;
     target.aligned_buffers = options->aligned;
     target.writes_out = 1;
-    status = vy_legalise_step(optimised, &target, legal, error);
-    vyre_program_release(optimised);
-    return status;
+    return vy_legalise_step(optimised, &target, legal, error);
 }
 
 /* The validator sees the result alone. Where it does not like that, it looks at every pass, so that one that shows an error or goes over a
