@@ -104,19 +104,24 @@ static uint32_t first_operand(const vy_expr *e, uint32_t here) {
 static uint32_t fold_one(vy_rewrite *rw, const vy_literals *literals, uint32_t first, uint32_t expr, uint32_t to) {
     vyre_program *p = rw->draft.program;
     const vy_expr *source = &rw->from->exprs.items[expr];
-    int is_literal = source->kind == VY_EXPR_VARIABLE && literals->is_known[source->a];
-    uint64_t bits = is_literal ? literals->bits[source->a] : 0;
+    uint64_t bits;
     vy_expr e = vy_row_expr(rw, first, *source);
-    /* Most ops have something unknown on the left, and are neither folded nor settled. */
-    int is_asked = e.kind != VY_EXPR_LITERAL && (e.kind != VY_EXPR_OP || p->exprs.items[e.a].kind == VY_EXPR_LITERAL);
-    if (is_asked && is_settled(p, &e)) {
-        rw->changes++;
-        return vy_fold_select(p, &e);
-    }
-    if (is_asked && (is_literal || fold_expr(rw, p, &e, &bits))) {
-        rw->changes++;
-        to = first_operand(&e, to);
-        e = vy_literal_expr((vyre_type)e.type, bits);
+    if (e.kind == VY_EXPR_VARIABLE) {
+        if (literals->is_known[source->a]) {
+            rw->changes++;
+            e = vy_literal_expr((vyre_type)e.type, literals->bits[source->a]);
+        }
+    } else if (e.kind != VY_EXPR_LITERAL && (e.kind != VY_EXPR_OP || p->exprs.items[e.a].kind == VY_EXPR_LITERAL)) {
+        /* Most ops have something unknown on the left, and are neither folded nor settled. */
+        if (is_settled(p, &e)) {
+            rw->changes++;
+            return vy_fold_select(p, &e);
+        }
+        if (fold_expr(rw, p, &e, &bits)) {
+            rw->changes++;
+            to = first_operand(&e, to);
+            e = vy_literal_expr((vyre_type)e.type, bits);
+        }
     }
     p->exprs.items[to] = e;
     if (vy_draft_places_exprs(&rw->draft))

@@ -110,6 +110,11 @@ static vyre_status start_draft(vy_rewrite *rw, vyre_error *error) {
     return VYRE_OK;
 }
 
+/* Of the tables by name of the source. */
+static size_t tables_size(const vy_rewrite *rw) {
+    return vy_array_size(2 * (rw->from->names.size + (size_t)1), sizeof *rw->names);
+}
+
 /* What a pass makes is about as large as what it was given. */
 static void reserve(vy_rewrite *rw) {
     uint32_t names = rw->from->names.size;
@@ -118,9 +123,10 @@ static void reserve(vy_rewrite *rw) {
         vy_draft_copy_names(&rw->draft, rw->from);
         return;
     }
-    rw->names = vy_allocate_zero(vy_array_size(names + 1u, sizeof *rw->names));
+    rw->names = vy_allocate_zero(tables_size(rw));
+    rw->suffixes = rw->names ? rw->names + names + 1u : NULL;
     rw->draft.failed |= !rw->names || !vy_names_reserve(&rw->draft.program->names, &rw->from->names) ||
-                        !VY_RESERVE(&rw->visible, names) || !VY_RESERVE(&rw->suffixes, names);
+                        !VY_RESERVE(&rw->visible, names);
 }
 
 static vyre_status edit_program(vy_rewrite *rw, vyre_program **out, vyre_error *error) {
@@ -170,13 +176,12 @@ vyre_status vy_rewrite_run(const vyre_program *from, const vy_rewriter *hooks, v
     }
     vy_draft_discard(&rw.draft);
     vy_release(rw.variables, map_size);
-    vy_release(rw.names, vy_array_size(from->names.size + 1u, sizeof *rw.names));
+    vy_release(rw.names, tables_size(&rw));
     VY_VECTOR_FREE(&rw.pool);
     VY_VECTOR_FREE(&rw.args);
     VY_VECTOR_FREE(&rw.row);
     VY_VECTOR_FREE(&rw.touched);
     VY_VECTOR_FREE(&rw.visible);
-    VY_VECTOR_FREE(&rw.suffixes);
     VY_VECTOR_FREE(&rw.declared);
     return status;
 }

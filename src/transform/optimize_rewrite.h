@@ -71,12 +71,12 @@ struct vy_rewrite {
     vy_draft draft;
     uint32_t *variables, *memories; /* from indices of `from` to those of the draft */
     vy_name *names;                 /* from names of `from` to those of the draft; 0: not there yet */
+    uint32_t *suffixes;             /* by name of `from`: the last one tried */
     const uint8_t *drop_memories;   /* by memory of from: arrays to leave out; NULL: none */
     VY_VECTOR(vy_pool_node) pool;
     VY_VECTOR(uint32_t) row; /* by expression of the statement that a row is written of: where it is in the draft */
     VY_VECTOR(vy_arg) args;
     VY_VECTOR(uint8_t) visible;    /* by name of the draft */
-    VY_VECTOR(uint32_t) suffixes;  /* by name of the draft: the last one tried */
     VY_VECTOR(vy_name) declared;   /* visible names, innermost last */
     uint32_t made;                 /* `let`s of the pass so far: names */
     uint64_t changes;              /* counted by the pass; 0 at the end: the program itself is the result */

@@ -8,23 +8,20 @@ vy_name vy_rewrite_enter_name(vy_rewrite *rw, vy_name name) {
     return rw->names[name] = vy_draft_name(&rw->draft, text, strlen(text));
 }
 
-/* Makes room for a name of the draft in the tables by name, and for more than that: most names are new. */
+/* Makes room for a name of the draft in the table of those that are visible, and for more than that: most names are new. */
 static int grow_places(vy_rewrite *rw, vy_name name) {
-    uint32_t visible = rw->visible.count, suffixes = rw->suffixes.count;
-    if (rw->draft.failed || (name >= visible && !VY_RESERVE(&rw->visible, name + 1 - visible)) ||
-        (name >= suffixes && !VY_RESERVE(&rw->suffixes, name + 1 - suffixes))) {
+    uint32_t visible = rw->visible.count;
+    if (rw->draft.failed || (name >= visible && !VY_RESERVE(&rw->visible, name + 1 - visible))) {
         rw->draft.failed = 1;
         return 0;
     }
     rw->visible.count = rw->visible.capacity;
-    rw->suffixes.count = rw->suffixes.capacity;
     memset(rw->visible.items + visible, 0, rw->visible.count - visible);
-    memset(rw->suffixes.items + suffixes, 0, (rw->suffixes.count - suffixes) * sizeof *rw->suffixes.items);
     return 1;
 }
 
-static int has_place(vy_rewrite *rw, vy_name name) {
-    return (!rw->draft.failed && name < rw->visible.count && name < rw->suffixes.count) || grow_places(rw, name);
+static inline int has_place(vy_rewrite *rw, vy_name name) {
+    return (!rw->draft.failed && name < rw->visible.count) || grow_places(rw, name);
 }
 
 void vy_rewrite_show_name(vy_rewrite *rw, vy_name name) {
@@ -40,10 +37,10 @@ void vy_rewrite_show_name(vy_rewrite *rw, vy_name name) {
 /* The suffix last tried is remembered, so that a thousand copies do not try each other's. */
 vy_name vy_rewrite_suffix_name(vy_rewrite *rw, vy_name wanted) {
     const char *text = vy_name_text(rw->from, wanted);
-    vy_name base = vy_rewrite_copy_name(rw, wanted), name = base;
-    while (has_place(rw, base) && has_place(rw, name) && rw->visible.items[name]) {
+    vy_name name = vy_rewrite_copy_name(rw, wanted);
+    while (has_place(rw, name) && rw->visible.items[name]) {
         char candidate[VY_LIMIT_NAME + 1];
-        size_t length = vy_name_suffixed(candidate, text, VY_LIMIT_NAME, ++rw->suffixes.items[base] + 1);
+        size_t length = vy_name_suffixed(candidate, text, VY_LIMIT_NAME, ++rw->suffixes[wanted] + 1);
         name = vy_draft_name(&rw->draft, candidate, length);
     }
     return name;

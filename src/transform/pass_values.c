@@ -56,9 +56,9 @@ typedef struct numbering {
     /* The result: */
     uint32_t *first_expr; /* by statement */
     uint8_t *becomes;     /* by expression */
-    uint32_t *target;     /* by expression: the variable or leader */
+    uint32_t *target;     /* by expression that goes: the variable or leader */
     uint8_t *is_wanted;   /* by expression: a leader somebody uses */
-    uint32_t *made;       /* by expression: the variable of the draft, once there */
+    uint32_t *made;       /* the same table, by leader, which does not go: the variable of the draft, once there */
     uint32_t *block;
     size_t size, bucket_size;
     int replaces; /* something becomes something else */
@@ -81,8 +81,8 @@ static uint32_t bucket_of(const numbering *n, const vy_expr *key) {
 }
 
 static int is_equal(const vy_expr *x, const vy_expr *y) {
-    return x->kind == y->kind && x->op == y->op && x->axis == y->axis && x->type == y->type && x->a == y->a &&
-           x->b == y->b && x->c == y->c && x->bits == y->bits;
+    _Static_assert(sizeof *x == 4 + 3 * 4 + 8, "there is nothing between the members");
+    return memcmp(x, y, sizeof *x) == 0;
 }
 
 static uint32_t add_value(numbering *n, const vy_expr *key) {
@@ -554,7 +554,7 @@ static int prepare(numbering *n) {
     size_t exprs = p->exprs.count, stmts = p->stmts.count, variables = p->variables.count + 1u,
            memories = p->memories.count + 1u;
     n->size =
-        vy_array_size(3 * exprs + stmts + variables + 2 * memories + (2 * exprs + variables) / 4 + 1, sizeof *n->block);
+        vy_array_size(2 * exprs + stmts + variables + 2 * memories + (2 * exprs + variables) / 4 + 1, sizeof *n->block);
     n->block = vy_allocate(n->size);
     for (n->bucket_count = 64; n->bucket_count < exprs; n->bucket_count *= 2) {
     }
@@ -564,17 +564,18 @@ static int prepare(numbering *n) {
         return 0;
     if (!VY_RESERVE(&n->values, exprs / 2 + variables) || !VY_RESERVE(&n->log, stmts + variables))
         return 0;
-    memset(n->block, 0xff, n->size);
     n->of_expr = n->block;
     n->target = n->of_expr + exprs;
-    n->made = n->target + exprs;
-    n->first_expr = n->made + exprs;
+    n->made = n->target;
+    n->first_expr = n->target + exprs;
     n->of_variable = n->first_expr + stmts;
     n->of_memory = n->of_variable + variables;
     n->last_load = n->of_memory + memories;
     n->becomes = (uint8_t *)(n->last_load + memories);
     n->is_wanted = n->becomes + exprs;
     n->is_assigned = n->is_wanted + exprs;
+    memset(n->made, 0xff, exprs * sizeof *n->made);
+    memset(n->of_variable, 0xff, (variables + memories) * sizeof *n->of_variable); /* and of_memory */
     memset(n->becomes, 0, 2 * exprs + variables);
     memset(n->last_load, 0, memories * sizeof *n->last_load);
     for (uint32_t i = 0; i < p->exprs.count; i++)
