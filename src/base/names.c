@@ -62,7 +62,8 @@ static vy_name append(vy_names *names, const char *text, size_t length) {
     uint32_t first = names->size == 0 ? 1 : 0;
     if (length > UINT32_MAX - 2 - first - names->size)
         return VY_NAME_FAILED;
-    if (!vy_grow((void **)&names->pool, &names->capacity, names->size, (uint32_t)length + 1 + first, 1))
+    uint32_t more = (uint32_t)length + 1 + first;
+    if (names->capacity - names->size < more && !vy_grow((void **)&names->pool, &names->capacity, names->size, more, 1))
         return VY_NAME_FAILED;
     if (first)
         names->pool[names->size++] = 0;
