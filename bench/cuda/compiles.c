@@ -13,10 +13,10 @@ typedef struct subject {
 #define SUBJECT(name, samples)                                                                                         \
     { "examples/" name ".vyre", "compile " name ", nothing cached", name " from the disk", samples }
 static const subject subjects[] = {
-    SUBJECT("saxpy", 31),     SUBJECT("sha256", 15), SUBJECT("nbody", 15), SUBJECT("mandelbrot", 15),
-    SUBJECT("bitonic", 15),   SUBJECT("matmul", 15), SUBJECT("xor", 15),   SUBJECT("stencil", 15),
-    SUBJECT("histogram", 15), SUBJECT("reduce", 15), SUBJECT("scan", 15),  SUBJECT("hash", 15),
-    SUBJECT("dfa", 15),       SUBJECT("search", 15),
+    SUBJECT("saxpy", 31),     SUBJECT("sha256", 15), SUBJECT("nbody", 31), SUBJECT("mandelbrot", 31),
+    SUBJECT("bitonic", 31),   SUBJECT("matmul", 31), SUBJECT("xor", 31),   SUBJECT("stencil", 31),
+    SUBJECT("histogram", 31), SUBJECT("reduce", 31), SUBJECT("scan", 31),  SUBJECT("hash", 31),
+    SUBJECT("dfa", 31),       SUBJECT("search", 31),
 };
 
 typedef struct rig {
