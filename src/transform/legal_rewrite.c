@@ -152,7 +152,7 @@ uint32_t vy_legaliser_cast(vy_legaliser *rw, vyre_type type, uint32_t tree) {
 uint32_t vy_legaliser_refuse(vy_legaliser *rw, const char *what, vyre_type type) {
     if (rw->status == VYRE_OK)
         rw->status = vy_fail(rw->error, VYRE_UNSUPPORTED,
-                             "choose a device that computes it exactly (`vyre devices` lists what each one does)",
+                             "choose another backend: `vyre backends` lists them, and `reference` computes everything",
                              "the program uses %s (%s), which the device does not compute exactly and which is not "
                              "made from other operations",
                              what, vyre_type_name(type));
