@@ -187,7 +187,7 @@ VYRE_API vyre_status vyre_backend_dispatch_resident(vyre_backend *backend, vyre_
 VYRE_API vyre_status vyre_backend_prepare(vyre_backend *backend, vyre_program *program, vyre_error *error);
 /* Waits for everything submitted before. */
 VYRE_API vyre_status vyre_backend_flush(vyre_backend *backend, vyre_error *error);
-/* Waits until what was compiled before is in the disk cache (vyre/cache.h). Where a binary takes long to make (`cuda`), that is done some time
+/* Waits until the pipelines compiled before are in the disk cache (vyre/cache.h). Where a binary takes long to make (`cuda`), that is done some time
  * after the compile, when nothing else is compiled; otherwise nothing waits. Shutdown and the last release wait as well: this is for
  * those who end without them, or measure. Does nothing on a lost device. */
 VYRE_API void vyre_backend_store(vyre_backend *backend);
