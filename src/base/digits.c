@@ -18,24 +18,12 @@ static char *put_pair(char *at, unsigned number) {
     return at + 2;
 }
 
-/* One below a hundred, without zeros before it. */
-static char *put_first(char *at, unsigned number) {
-    if (number >= 10)
-        return put_pair(at, number);
-    *at = (char)('0' + number);
-    return at + 1;
-}
-
-/* Two digits at a time: most numbers have four at most. Recursion is bounded by the twenty that there are. */
+/* Recursion is bounded by the twenty digits that there are. */
 char *vy_put_decimal(char *at, uint64_t number) {
+    if (number < 10000)
+        return vy_put_digits(at, vy_digits_of((uint32_t)number));
     unsigned last = (unsigned)(number % 10000);
-    if (number >= 10000)
-        at = put_pair(vy_put_decimal(at, number / 10000), last / 100);
-    else if (number >= 100)
-        at = put_first(at, last / 100);
-    else
-        return put_first(at, last);
-    return put_pair(at, last % 100);
+    return put_pair(put_pair(vy_put_decimal(at, number / 10000), last / 100), last % 100);
 }
 
 static char *put_hex(char *at, uint64_t number, unsigned digits, const char *letters) {

@@ -44,11 +44,29 @@ static inline void vy_string_wrote(vy_string *string, char *end) {
     *end = 0;
 }
 static inline char *vy_put_text(char *at, const char *text) {
+    if (__builtin_constant_p(strlen(text))) { /* a few stores */
+        memcpy(at, text, strlen(text));
+        return at + strlen(text);
+    }
     while (*text)
         *at++ = *text++;
     return at;
 }
-char *vy_put_decimal(char *at, uint64_t number); /* 20 bytes at most */
+/* Of a number below 10,000, as most are: its digits as bytes of a word, the first lowest, without zeros before it. No branch that could be guessed wrongly. */
+static inline uint32_t vy_digits_of(uint32_t number) {
+    uint32_t hundreds = number * 5243 >> 19; /* number / 100 */
+    uint32_t halves = hundreds | (number - hundreds * 100) << 16;
+    uint32_t tens = (halves * 103 >> 10) & 0x000f000f; /* of both, / 10 */
+    uint32_t digits = tens | (halves - tens * 10) << 8;
+    unsigned zeros = (unsigned)__builtin_ctz(digits | 1u << 24) / 8;
+    return (digits | 0x30303030) >> zeros * 8;
+}
+/* Writes four bytes, whatever is behind the last digit. Hosts are little-endian (ir/eval.h). */
+static inline char *vy_put_digits(char *at, uint32_t digits) {
+    memcpy(at, &digits, sizeof digits);
+    return at + (4 - (unsigned)__builtin_clz(digits) / 8);
+}
+char *vy_put_decimal(char *at, uint64_t number); /* 20 bytes at most; 4 are written at least */
 /* At least so many digits, 16 at most. */
 char *vy_put_hex(char *at, uint64_t number, unsigned digits);
 char *vy_put_hex_capital(char *at, uint64_t number, unsigned digits);

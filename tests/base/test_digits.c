@@ -39,13 +39,16 @@ static void small_numbers_have_their_digits(void **state) {
         check(number);
 }
 
-static void nothing_behind_a_text_is_touched(void **state) {
+static void nothing_behind_a_text_and_four_bytes_of_a_number_is_touched(void **state) {
     (void)state;
-    char given[8] = "......";
+    char given[16] = "..............";
     assert_ptr_equal(vy_put_text(given, "ab"), given + 2);
     assert_ptr_equal(vy_put_text(given + 2, ""), given + 2);
-    assert_ptr_equal(vy_put_decimal(given + 2, 100), given + 5);
-    assert_string_equal(given, "ab100.");
+    assert_string_equal(given, "ab............");
+    assert_ptr_equal(vy_put_decimal(given + 2, 7), given + 3);
+    assert_string_equal(given + 6, "........");
+    assert_ptr_equal(vy_put_decimal(given + 3, 65536), given + 8);
+    assert_memory_equal(given, "ab765536......", 15);
 }
 
 static void numbers_are_read_from_digits_and_nothing_else(void **state) {
@@ -95,7 +98,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_around_every_power_have_their_digits),
         cmocka_unit_test(small_numbers_have_their_digits),
-        cmocka_unit_test(nothing_behind_a_text_is_touched),
+        cmocka_unit_test(nothing_behind_a_text_and_four_bytes_of_a_number_is_touched),
         cmocka_unit_test(numbers_are_read_from_digits_and_nothing_else),
     };
     return cmocka_run_group_tests_name("digits", tests, NULL, NULL);

@@ -58,7 +58,9 @@ typedef struct vy_ptx_value {
     uint32_t part;           /* of what it is one (part.c); 0: nothing is known */
     union {
         uint64_t bits;
-        uint32_t number;
+        struct {
+            uint32_t number, digits; /* vy_digits_of it, for a register is named several times; 0: not below 10,000 */
+        };
     };
 } vy_ptx_value;
 _Static_assert(sizeof(vy_ptx_value) == 16, "two registers");
@@ -181,13 +183,32 @@ void vy_ptx_refuse(vy_ptx *e, const char *what);
 
 /* ---- values ---- */
 
-vy_ptx_class vy_ptx_class_of(vyre_type type);
+typedef struct vy_ptx_type_row {
+    char type[5], bits[5];
+    uint8_t class;
+} vy_ptx_type_row;
+extern const vy_ptx_type_row vy_ptx_types[VYRE_TYPE_COUNT];
+
+static inline vy_ptx_class vy_ptx_class_of(vyre_type type) {
+    return (vy_ptx_class)vy_ptx_types[type].class;
+}
 /* How instructions name a type: u32, s64, f32; narrow integers as they are held. */
-const char *vy_ptx_type(vyre_type type);
+static inline const char *vy_ptx_type(vyre_type type) {
+    return vy_ptx_types[type].type;
+}
 /* … one that moves bits: pred, b16, b32, b64. */
-const char *vy_ptx_bits(vyre_type type);
-vy_ptx_value vy_ptx_new(vy_ptx *e, vyre_type type);
-vy_ptx_value vy_ptx_literal(vyre_type type, uint64_t bits);
+static inline const char *vy_ptx_bits(vyre_type type) {
+    return vy_ptx_types[type].bits;
+}
+static inline vy_ptx_value vy_ptx_numbered(vyre_type type, uint32_t number) {
+    return (vy_ptx_value){.type = (uint8_t)type, .number = number, .digits = number < 10000 ? vy_digits_of(number) : 0};
+}
+static inline vy_ptx_value vy_ptx_new(vy_ptx *e, vyre_type type) {
+    return vy_ptx_numbered(type, e->registers[vy_ptx_class_of(type)]++);
+}
+static inline vy_ptx_value vy_ptx_literal(vyre_type type, uint64_t bits) {
+    return (vy_ptx_value){.type = (uint8_t)type, .is_literal = 1, .bits = bits};
+}
 /* As an operand: a register's name, or the literal. Good until a few more have been asked for. */
 const char *vy_ptx_name(vy_ptx *e, vy_ptx_value value);
 /* The value in a register. */

@@ -5,8 +5,6 @@
  * for amounts of the width and more. */
 #include "emit/ptx/op.h"
 
-#include "ir/eval.h"
-
 typedef enum form {
     NONE,
     TYPED,   /* an instruction of as many operands as the row has, by type */
@@ -305,7 +303,7 @@ static int is_native(vyre_op op, vyre_type type) {
         return op == VYRE_OP_ADD || op == VYRE_OP_SUB || op == VYRE_OP_MUL || op == VYRE_OP_FMA;
     if (type == VYRE_TYPE_BF16)
         return op == VYRE_OP_FMA;
-    return type == VYRE_TYPE_BOOL || vyre_type_bits(type) >= 32;
+    return type == VYRE_TYPE_BOOL || vy_type_layouts[type].bits >= 32;
 }
 
 static vy_ptx_value make(vy_ptx *e, const vy_expr *x, vyre_type operand, const vy_ptx_value *args) {
@@ -338,6 +336,7 @@ vy_ptx_value vy_ptx_op(vy_ptx *e, const vy_expr *x, vyre_type operand, const vy_
     vy_ptx_value out = make(e, x, operand, args);
     out.is_opposite = e->has_extremes && !out.is_literal && vy_ptx_may_be_opposite(x, operand, args);
     out.is_given = vy_ptx_keeps_given(x, operand) && (args[0].is_given || args[1].is_given || args[2].is_given);
-    int may_be_part = args[0].part && !out.is_literal && !vy_ptx_is_float(operand) && vyre_type_bits(operand) == 32;
+    int may_be_part =
+        args[0].part && !out.is_literal && !vy_ptx_is_float(operand) && vy_type_layouts[operand].bits == 32;
     return may_be_part ? vy_ptx_combined(e, x, args, out) : out;
 }

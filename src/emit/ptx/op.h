@@ -3,9 +3,10 @@
 #define VY_EMIT_PTX_OP_H
 
 #include "emit/ptx/emitter.h"
+#include "ir/eval.h"
 
 static inline int vy_ptx_is_float(vyre_type type) {
-    return vyre_type_class(type) == VYRE_CLASS_FLOAT;
+    return vy_type_layouts[type].classes == VYRE_CLASS_FLOAT;
 }
 
 static inline int vy_ptx_is_half(vyre_type type) {
@@ -13,12 +14,12 @@ static inline int vy_ptx_is_half(vyre_type type) {
 }
 
 static inline uint64_t vy_ptx_sign_bit(vyre_type type) {
-    return UINT64_C(1) << (vyre_type_bits(type) - 1);
+    return UINT64_C(1) << (vy_type_layouts[type].bits - 1);
 }
 
 /* The unsigned type in which a float's bits are looked at. */
 static inline vyre_type vy_ptx_integer_of(vyre_type type) {
-    return vyre_type_bits(type) == 64 ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
+    return vy_type_layouts[type].bits == 64 ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
 }
 
 /* A new register of that type: name.suffix of two; args[0] ? args[1] : args[2]; the bits of a float that a mask lets through, as an integer. */

@@ -5,42 +5,17 @@
 
 /* ---- types ---- */
 
-typedef struct type_row {
-    uint8_t class;
-    const char *type, *bits;
-} type_row;
-
-static const type_row types[VYRE_TYPE_COUNT] = {
-    [VYRE_TYPE_BOOL] = {VY_PTX_PRED, "pred", "pred"}, [VYRE_TYPE_I8] = {VY_PTX_B32, "s32", "b32"},
-    [VYRE_TYPE_U8] = {VY_PTX_B32, "u32", "b32"},      [VYRE_TYPE_I16] = {VY_PTX_B32, "s32", "b32"},
-    [VYRE_TYPE_U16] = {VY_PTX_B32, "u32", "b32"},     [VYRE_TYPE_I32] = {VY_PTX_B32, "s32", "b32"},
-    [VYRE_TYPE_U32] = {VY_PTX_B32, "u32", "b32"},     [VYRE_TYPE_I64] = {VY_PTX_B64, "s64", "b64"},
-    [VYRE_TYPE_U64] = {VY_PTX_B64, "u64", "b64"},     [VYRE_TYPE_F16] = {VY_PTX_B16, "f16", "b16"},
-    [VYRE_TYPE_BF16] = {VY_PTX_B16, "bf16", "b16"},   [VYRE_TYPE_F32] = {VY_PTX_B32, "f32", "b32"},
-    [VYRE_TYPE_F64] = {VY_PTX_B64, "f64", "b64"},
+const vy_ptx_type_row vy_ptx_types[VYRE_TYPE_COUNT] = {
+    [VYRE_TYPE_BOOL] = {"pred", "pred", VY_PTX_PRED}, [VYRE_TYPE_I8] = {"s32", "b32", VY_PTX_B32},
+    [VYRE_TYPE_U8] = {"u32", "b32", VY_PTX_B32},      [VYRE_TYPE_I16] = {"s32", "b32", VY_PTX_B32},
+    [VYRE_TYPE_U16] = {"u32", "b32", VY_PTX_B32},     [VYRE_TYPE_I32] = {"s32", "b32", VY_PTX_B32},
+    [VYRE_TYPE_U32] = {"u32", "b32", VY_PTX_B32},     [VYRE_TYPE_I64] = {"s64", "b64", VY_PTX_B64},
+    [VYRE_TYPE_U64] = {"u64", "b64", VY_PTX_B64},     [VYRE_TYPE_F16] = {"f16", "b16", VY_PTX_B16},
+    [VYRE_TYPE_BF16] = {"bf16", "b16", VY_PTX_B16},   [VYRE_TYPE_F32] = {"f32", "b32", VY_PTX_B32},
+    [VYRE_TYPE_F64] = {"f64", "b64", VY_PTX_B64},
 };
 
-vy_ptx_class vy_ptx_class_of(vyre_type type) {
-    return (vy_ptx_class)types[type].class;
-}
-
-const char *vy_ptx_type(vyre_type type) {
-    return types[type].type;
-}
-
-const char *vy_ptx_bits(vyre_type type) {
-    return types[type].bits;
-}
-
 /* ---- registers and literals ---- */
-
-vy_ptx_value vy_ptx_new(vy_ptx *e, vyre_type type) {
-    return (vy_ptx_value){.type = (uint8_t)type, .number = e->registers[types[type].class]++};
-}
-
-vy_ptx_value vy_ptx_literal(vyre_type type, uint64_t bits) {
-    return (vy_ptx_value){.type = (uint8_t)type, .is_literal = 1, .bits = bits};
-}
 
 /* A signed literal of fewer than 64 bits as the number it is. */
 static int64_t extended(vyre_type type, uint64_t bits) {
@@ -65,13 +40,20 @@ static char *put_literal(char *at, vy_ptx_value v) {
     return vy_put_hex(vy_put_text(at, "0x"), v.bits, 1);
 }
 
-char *vy_ptx_put(char *at, vy_ptx_value v) {
+static char *put_start(char *at, vy_ptx_value v) {
     static const char letters[VY_PTX_CLASS_COUNT] = {'p', 'h', 'r', 'd'};
-    if (v.is_literal)
-        return put_literal(at, v);
-    *at++ = '%';
-    *at++ = letters[types[v.type].class];
-    return vy_put_decimal(at, v.number);
+    at[0] = '%';
+    at[1] = letters[vy_ptx_class_of((vyre_type)v.type)];
+    return at + 2;
+}
+
+/* What is no register of the first 10,000. */
+static __attribute__((noinline)) char *put_other(char *at, vy_ptx_value v) {
+    return v.is_literal ? put_literal(at, v) : vy_put_decimal(put_start(at, v), v.number);
+}
+
+char *vy_ptx_put(char *at, vy_ptx_value v) {
+    return v.is_literal || !v.digits ? put_other(at, v) : vy_put_digits(put_start(at, v), v.digits);
 }
 
 const char *vy_ptx_name(vy_ptx *e, vy_ptx_value v) {
@@ -84,7 +66,7 @@ const char *vy_ptx_name(vy_ptx *e, vy_ptx_value v) {
 void vy_ptx_move_if(vy_ptx *e, vy_ptx_value condition, vy_ptx_value to, vy_ptx_value from) {
     static const uint8_t integers[VY_PTX_CLASS_COUNT] = {VYRE_TYPE_BOOL, VYRE_TYPE_U16, VYRE_TYPE_U32, VYRE_TYPE_U64};
     if (from.is_literal && vyre_type_class((vyre_type)from.type) == VYRE_CLASS_FLOAT)
-        from.type = integers[types[from.type].class];
+        from.type = integers[vy_ptx_class_of((vyre_type)from.type)];
     char *at = vy_ptx_line_if(e, vy_ptx_guarded(e, condition));
     at = vy_put_text(vy_put_text(at, "mov."), vy_ptx_bits((vyre_type)to.type));
     *at = ' ';
@@ -192,7 +174,8 @@ void vy_ptx_note_shift(vy_ptx *e, const vy_stmt *s) {
     e->room = (uint32_t)exprs[x->b].bits;
 }
 
-static vy_ptx_value op(vy_ptx *e, const vy_expr *given) {
+/* Not part of vy_ptx_expr, which most often is asked for a literal or a variable and needs no registers of the host to be saved for that. */
+static __attribute__((noinline)) vy_ptx_value op(vy_ptx *e, const vy_expr *given) {
     const vy_expr *x = given;
     vy_expr sum;
     if (fills(e, given)) {
