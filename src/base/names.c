@@ -7,28 +7,29 @@
 #define FIRST_SLOTS 16u
 
 /* The slot of the text, or the empty one where it belongs. */
-static uint32_t find_slot(const vy_names *names, const uint32_t *slots, uint32_t slot_count, const char *text,
-                          size_t length) {
-    uint32_t mask = slot_count - 1;
-    uint32_t slot = (uint32_t)vy_hash(text, length) & mask;
-    for (; slots[slot] != EMPTY; slot = (slot + 1) & mask) {
-        uint32_t at = slots[slot];
-        if (names->size - at > length && memcmp(names->pool + at, text, length) == 0 && names->pool[at + length] == 0)
+static vy_name_slot *find_slot(const vy_names *names, const char *text, size_t length, uint32_t hash) {
+    uint32_t mask = names->slot_count - 1, slot = hash & mask;
+    for (; names->slots[slot].name != EMPTY; slot = (slot + 1) & mask) {
+        uint32_t at = names->slots[slot].name;
+        if (names->slots[slot].hash == hash && names->size - at > length &&
+            memcmp(names->pool + at, text, length) == 0 && names->pool[at + length] == 0)
             break;
     }
-    return slot;
+    return &names->slots[slot];
 }
 
 static int set_slots(vy_names *names, uint32_t count) {
-    uint32_t *slots = vy_allocate(vy_array_size(count, sizeof *slots));
+    vy_name_slot *slots = vy_allocate(vy_array_size(count, sizeof *slots));
     if (!slots)
         return 0;
     memset(slots, 0xff, count * sizeof *slots);
     for (uint32_t i = 0; i < names->slot_count; i++) {
-        if (names->slots[i] == EMPTY)
+        if (names->slots[i].name == EMPTY)
             continue;
-        const char *text = names->pool + names->slots[i];
-        slots[find_slot(names, slots, count, text, strlen(text))] = names->slots[i];
+        uint32_t slot = names->slots[i].hash & (count - 1);
+        while (slots[slot].name != EMPTY)
+            slot = (slot + 1) & (count - 1);
+        slots[slot] = names->slots[i];
     }
     vy_release(names->slots, names->slot_count * sizeof *slots);
     names->slots = slots;
@@ -86,15 +87,16 @@ vy_name vy_names_add(vy_names *names, const char *text, size_t length) {
     }
     if (!grow_slots(names))
         return VY_NAME_FAILED;
-    uint32_t slot = find_slot(names, names->slots, names->slot_count, text, length);
-    if (names->slots[slot] == EMPTY) {
+    uint32_t hash = (uint32_t)vy_hash(text, length);
+    vy_name_slot *slot = find_slot(names, text, length, hash);
+    if (slot->name == EMPTY) {
         vy_name name = append(names, text, length);
         if (name == VY_NAME_FAILED)
             return VY_NAME_FAILED;
-        names->slots[slot] = name;
+        *slot = (vy_name_slot){name, hash};
         names->used++;
     }
-    return names->slots[slot];
+    return slot->name;
 }
 
 vy_name vy_names_find(const vy_names *names, const char *text, size_t length) {
@@ -104,7 +106,7 @@ vy_name vy_names_find(const vy_names *names, const char *text, size_t length) {
     if (!names->slot_count)
         return VY_NAME_FAILED;
     /* EMPTY is VY_NAME_FAILED. */
-    return names->slots[find_slot(names, names->slots, names->slot_count, text, length)];
+    return find_slot(names, text, length, (uint32_t)vy_hash(text, length))->name;
 }
 
 int vy_names_copy(vy_names *to, const vy_names *from) {

@@ -78,10 +78,14 @@ int vy_digits_read(const char *text, size_t length, unsigned base, uint64_t most
  * names. */
 typedef uint32_t vy_name;
 #define VY_NAME_FAILED UINT32_MAX
+typedef struct vy_name_slot {
+    vy_name name;  /* empty = UINT32_MAX */
+    uint32_t hash; /* of its text: a larger table is filled without a look at the pool */
+} vy_name_slot;
 typedef struct vy_names {
     char *pool;
     uint32_t size, capacity;
-    uint32_t *slots; /* open addressing; empty = UINT32_MAX */
+    vy_name_slot *slots; /* open addressing */
     uint32_t slot_count, used;
 } vy_names;
 /* A text ends at its first NUL or at `length`. */
