@@ -73,7 +73,7 @@ static void names_that_there_is_room_for_move_nothing(void **state) {
     vy_name first = add(&names, "first");
     assert_true(vy_names_reserve_more(&names, COUNT, 4));
     const char *pool = names.pool;
-    const uint32_t *slots = names.slots;
+    const vy_name_slot *slots = names.slots;
     for (int i = 0; i < COUNT; i++) {
         snprintf(text, sizeof text, "v%d", i);
         add(&names, text);
