@@ -18,19 +18,11 @@
 #include "backends/cpu/compiler.h"
 #include "backends/cpu/pool.h"
 #include "backends/cpu/scratch.h"
+#include "backends/programs.h"
 #include "vyre/backend.h"
-
-enum { VY_CPU_PROGRAMS = 32 };
 
 /* A buffer's elements are fewer than 2^32 by so many: vectors of indices look a little beyond the end. */
 #define VY_CPU_ELEMENTS_MAX (UINT32_MAX - 64u)
-
-typedef struct vy_cpu_program {
-    vyre_program *program; /* retained; NULL = empty place */
-    int cancellable;
-    vy_cpu_code *code;
-    uint64_t last_use;
-} vy_cpu_program;
 
 typedef struct vy_cpu {
     uint64_t features, exact;
@@ -45,8 +37,7 @@ typedef struct vy_cpu {
     pthread_mutex_t trap_lock;   /* guards the traps of dispatches that run: few do */
     pthread_mutex_t lock;        /* guards all that follows */
     const vy_compiler *compiler; /* NULL: not opened yet */
-    vy_cpu_program programs[VY_CPU_PROGRAMS];
-    uint64_t clock;
+    vy_programs programs;        /* of vy_cpu_code */
     char device[128], driver[256];
     uint32_t l1_bytes, l2_bytes, l3_bytes;
 } vy_cpu;
@@ -58,6 +49,6 @@ void vy_cpu_probe(const vyre_host *host, vyre_probe *out);
 /* The code of a program that is dispatched without a pipeline, compiled now or found; vy_cpu_code_release follows. */
 vyre_status vy_cpu_program_code(vy_cpu *cpu, vyre_program *program, int cancellable, vy_cpu_code **out,
                                 vyre_error *error);
-void vy_cpu_programs_forget(vy_cpu *cpu);
+void vy_cpu_programs_start(vy_cpu *cpu);
 
 #endif

@@ -95,7 +95,7 @@ static vyre_status shutdown(void *self, vyre_error *error) {
     vy_cpu *cpu = self;
     (void)error;
     vy_cpu_pool_wait(cpu->pool);
-    vy_cpu_programs_forget(cpu);
+    vy_programs_forget(&cpu->programs);
     vy_cpu_scratch_trim(&cpu->scratch);
     return VYRE_OK;
 }
@@ -104,7 +104,7 @@ static void destroy(void *self) {
     vy_cpu *cpu = self;
     vy_cpu_pool_close(cpu->pool);
     vy_cpu_alarms_end(&cpu->alarms);
-    vy_cpu_programs_forget(cpu);
+    vy_programs_forget(&cpu->programs);
     vy_cpu_scratch_trim(&cpu->scratch);
     pthread_mutex_destroy(&cpu->trap_lock);
     pthread_mutex_destroy(&cpu->lock);
@@ -181,6 +181,7 @@ static vyre_status start(vy_cpu *cpu, vyre_error *error) {
     vy_cpu_alarms_start(&cpu->alarms);
     pthread_mutex_init(&cpu->trap_lock, NULL);
     pthread_mutex_init(&cpu->lock, NULL);
+    vy_cpu_programs_start(cpu);
     return VYRE_OK;
 }
 

@@ -23,6 +23,7 @@
 #include "backends/cuda/nvtx.h"
 #include "backends/cuda/status.h"
 #include "backends/cuda/watch.h"
+#include "backends/programs.h"
 #include "base/hoard.h"
 #include "vyre/backend.h"
 
@@ -34,14 +35,6 @@ typedef struct vy_cuda_block vy_cuda_block;
 typedef struct vy_cuda_code vy_cuda_code;
 typedef struct vy_cuda_graph vy_cuda_graph;
 typedef struct vy_cuda_text vy_cuda_text;
-
-enum { VY_CUDA_PROGRAMS = 32 };
-typedef struct vy_cuda_program {
-    vyre_program *program; /* retained; NULL = empty place */
-    int cancellable;
-    vy_cuda_code *code;
-    uint64_t last_use;
-} vy_cuda_program;
 
 /* Graphs nobody uses at the moment, the last used first, and shapes that were seen without one (graph.h). */
 enum { VY_CUDA_SHAPES = 64 };
@@ -102,8 +95,7 @@ typedef struct vy_cuda {
     vy_cuda_lane *idle;
     unsigned idle_count;
     vy_cuda_block *blocks; /* resident buffers */
-    vy_cuda_program programs[VY_CUDA_PROGRAMS];
-    uint64_t program_clock;
+    vy_programs programs;  /* of vy_cuda_code */
     vy_cuda_graphs graphs;
     vy_cuda_text *texts; /* of kernels that are to be stored (aside.h) */
     unsigned text_count;
@@ -148,6 +140,6 @@ static inline void vy_cuda_leave(vy_cuda *cuda, int was_pushed) {
 /* The code of a program that is dispatched without a pipeline, compiled now or found; vy_cuda_code_release follows. Inside. */
 vyre_status vy_cuda_program_code(vy_cuda *cuda, vyre_program *program, int cancellable, vy_cuda_code **out,
                                  vyre_error *error);
-void vy_cuda_programs_forget(vy_cuda *cuda);
+void vy_cuda_programs_start(vy_cuda *cuda);
 
 #endif

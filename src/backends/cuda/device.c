@@ -114,6 +114,7 @@ vyre_status vy_cuda_create(const vyre_host *host, uint32_t ordinal, vyre_backend
         return vy_fail_memory(error, "making the cuda backend");
     cuda->ordinal = ordinal;
     pthread_mutex_init(&cuda->lock, NULL);
+    vy_cuda_programs_start(cuda);
     pthread_mutex_init(&cuda->probing, NULL);
     vy_cuda_watch_start(&cuda->watch);
     vy_cuda_join_start(&cuda->join);
