@@ -36,6 +36,12 @@ typedef struct set {
     member members[MEMBERS];
 } set;
 
+/* The sets of a block that are open; those of one that has ended are kept for the next. */
+typedef struct sets {
+    struct sets *spare;
+    set items[OPEN];
+} sets;
+
 typedef struct planner {
     vy_fuse_plan *plan;
     const vyre_program *program;
@@ -43,10 +49,15 @@ typedef struct planner {
     int aligned_buffers;
     uint32_t *definition; /* by variable: the value of its `let`; VY_NONE */
     uint8_t *factor;      /* by variable: the power of two that divides it for certain, as an exponent */
-    uint8_t *loaded;      /* by variable: it comes from memory, so that neighbours have whatever they found there */
-    vy_uniform *uniform;  /* once somebody asks */
+    uint32_t next_load;   /* the first that has not been seen */
+    uint32_t seen;        /* statements that have been */
+    /* Few ask where a value comes from: for them, the first statements are judged. */
+    uint8_t *loaded; /* by variable: it comes from memory, so that neighbours have whatever they found there */
+    uint32_t judged, judged_exprs;
+    vy_uniform *uniform; /* once somebody asks */
     uint32_t count;
     set *open;
+    sets *spare;
     int out_of_memory;
 } planner;
 
@@ -126,7 +137,7 @@ static unsigned factor_of(const planner *p, uint32_t expr) {
     case VYRE_OP_ADD:
     case VYRE_OP_SUB:
         a = factor_of(p, e->a);
-        b = factor_of(p, e->b);
+        b = a ? factor_of(p, e->b) : 0;
         return a < b ? a : b;
     case VYRE_OP_AND:
         a = factor_of(p, e->a);
@@ -182,15 +193,20 @@ static int starts_aligned(const planner *p, const set *s) {
     return p->program->memories.items[s->memory].space != VY_SPACE_BUFFER || p->aligned_buffers;
 }
 
-static int has_members(const planner *p, const set *s, uint32_t first, uint32_t count) {
-    for (uint32_t k = 0; k < count; k++)
-        if (find(p, s, first + k) == s->count)
+/* Whether there are members with offsets [first, first + count); `found` receives them. */
+static int has_members(const planner *p, const set *s, uint32_t first, uint32_t count, const member **found) {
+    for (uint32_t k = 0; k < count; k++) {
+        uint32_t at = find(p, s, first + k);
+        if (at == s->count)
             return 0;
+        found[k] = &s->members[at];
+    }
     return 1;
 }
 
-/* The members with offsets [first, first + count), which are there: one group. */
-static void make_group(planner *p, const set *s, uint32_t first, uint32_t count, int proven) {
+/* Members with offsets [first, first + count): one group. */
+static void make_group(planner *p, const set *s, uint32_t first, uint32_t count, const member *const *found,
+                       int proven) {
     vy_fuse_plan *plan = p->plan;
     vy_fuse_group group = {.memory = s->memory,
                            .count = (uint8_t)count,
@@ -200,7 +216,7 @@ static void make_group(planner *p, const set *s, uint32_t first, uint32_t count,
                            .at = s->is_store ? 0 : VY_NONE};
     uint32_t behind = 0;
     for (uint32_t k = 0; k < count; k++) {
-        const member *m = &s->members[find(p, s, first + k)];
+        const member *m = found[k];
         uint32_t index = s->is_store ? p->program->stmts.items[m->stmt].a : expr_at(p, m->expr)->b;
         int is_new = s->is_store ? m->stmt >= group.at : m->stmt < group.at;
         /* An index that is known there: of stores any, so that of the first element. A fixed base is known wherever it is used. */
@@ -230,12 +246,34 @@ static void make_group(planner *p, const set *s, uint32_t first, uint32_t count,
     enter(p, s, &group, number, first);
 }
 
+/* Whether any of the expressions [first, end) is from memory. */
+static int has_loaded(const planner *p, uint32_t first, uint32_t end) {
+    for (uint32_t i = first; i < end; i++) {
+        const vy_expr *e = expr_at(p, i);
+        if (e->kind == VY_EXPR_LOAD || (e->kind == VY_EXPR_VARIABLE && p->loaded[e->a]))
+            return 1;
+    }
+    return 0;
+}
+
 /* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 static int is_loaded(const planner *p, uint32_t expr) {
     const vy_expr *e = expr == VY_NONE ? NULL : expr_at(p, expr);
     if (e && e->kind == VY_EXPR_OP)
         return is_loaded(p, e->a) || is_loaded(p, e->b) || is_loaded(p, e->c);
     return e && (e->kind == VY_EXPR_LOAD || (e->kind == VY_EXPR_VARIABLE && p->loaded[e->a]));
+}
+
+/* Finds out which variables come from memory, as far as statements have been seen. */
+static void judge(planner *p) {
+    for (uint32_t end; p->judged < p->seen; p->judged_exprs = end) {
+        const vy_stmt *s = &p->program->stmts.items[p->judged++];
+        end = vy_stmt_exprs_end(p->program, s, p->judged_exprs);
+        if (s->kind == VY_STMT_FOR)
+            p->loaded[s->variable] = (uint8_t)is_loaded(p, s->a);
+        else if (s->kind == VY_STMT_LET || s->kind == VY_STMT_VAR || s->kind == VY_STMT_ASSIGN)
+            p->loaded[s->variable] |= (uint8_t)has_loaded(p, p->judged_exprs, end);
+    }
 }
 
 /* Whether an expression is an id that grows by one along a row, by whatever name: so much is known without looking at the whole program. */
@@ -257,27 +295,39 @@ static int is_tested_alike(planner *p, const set *s, uint32_t count) {
         p->out_of_memory = 1;
         return 1;
     }
-    return vy_stride_of(p->uniform, s->base, &stride) ? stride % count == 0 : !is_loaded(p, s->base);
+    if (vy_stride_of(p->uniform, s->base, &stride))
+        return stride % count == 0;
+    judge(p);
+    return !is_loaded(p, s->base);
 }
 
-/* Groups of a set, the widest first; those that are aligned for certain before those that may be. An index that is known to be in the middle is not. */
-static void close_set(planner *p, set *s) {
-    uint32_t size = size_of(p, s->memory), most = p->bytes / size;
-    uint32_t known = 1u << (s->base == VY_NONE ? 8 : factor_of(p, s->base)); /* what divides the base */
-    for (uint32_t count = most; count >= 2 && s->count >= 2; count /= 2)
-        for (int proven = 1; proven >= 0; proven--)
-            for (uint32_t i = 0; i < s->count; i++) {
-                uint32_t first = s->members[i].offset;
-                int is_aligned = known >= count && first % count == 0;
-                int may_be = !starts_aligned(p, s) || first % (known < count ? known : count) == 0;
-                int needs_test = !proven || !starts_aligned(p, s);
-                if (!(proven ? is_aligned : may_be) || (needs_test && count * size < WORTH_A_TEST) ||
-                    is_taken(p, s, &s->members[i]) || !has_members(p, s, first, count))
-                    continue;
-                if (proven || is_tested_alike(p, s, count)) /* that takes long to find out */
-                    make_group(p, s, first, count, proven);
-            }
-    s->count = 0;
+/* Groups of `count` members of a set whose base is a multiple of `known`: those that are aligned for certain, or those that may be. An index that is known to be in the middle is
+ * not. */
+static void find_groups(planner *p, const set *s, uint32_t count, uint32_t known, int proven) {
+    const member *found[VY_LIMIT_WIDE];
+    int starts = starts_aligned(p, s), needs_test = !proven || !starts;
+    uint32_t step = proven ? count : !starts ? 1 : known < count ? known : count; /* from one first offset to another */
+    if ((proven && known < count) || (needs_test && count * size_of(p, s->memory) < WORTH_A_TEST))
+        return;
+    for (uint32_t i = 0; i < s->count; i++) {
+        uint32_t first = s->members[i].offset;
+        if (first % step != 0 || is_taken(p, s, &s->members[i]) || !has_members(p, s, first, count, found))
+            continue;
+        if (proven || is_tested_alike(p, s, count)) /* that takes long to find out */
+            make_group(p, s, first, count, found, proven);
+    }
+}
+
+/* Groups of a set, the widest first; those that are aligned for certain before those that may be. */
+static void close_set(planner *p, const set *s) {
+    uint32_t count = s->count < 2 ? 0 : p->bytes / size_of(p, s->memory);
+    uint32_t known = count < 2 ? 0 : 1u << (s->base == VY_NONE ? 8 : factor_of(p, s->base)); /* what divides the base */
+    while (count > s->count)
+        count /= 2;
+    for (; count >= 2; count /= 2) {
+        find_groups(p, s, count, known, 1);
+        find_groups(p, s, count, known, 0);
+    }
 }
 
 /* Forgets sets of `memory` (VY_NONE: of any), but for those by the base of `keep` (NULL: none is kept). */
@@ -364,19 +414,13 @@ static void see_store(planner *p, uint32_t stmt, const vy_stmt *s) {
         add_member(p, s->memory, at, 1, (member){stmt, VY_NONE, 0});
 }
 
-/* Returns whether anything of it comes from memory. */
-static int see_exprs(planner *p, uint32_t stmt, uint32_t first, uint32_t end) {
-    int is_loaded = 0;
-    for (uint32_t i = first; i < end; i++) {
-        const vy_expr *e = expr_at(p, i);
-        if (e->kind == VY_EXPR_VARIABLE)
-            is_loaded |= p->loaded[e->a];
-        if (e->kind != VY_EXPR_LOAD)
-            continue;
-        is_loaded = 1;
-        see_load(p, stmt, i);
-    }
-    return is_loaded;
+/* The first load from `expr` on; where there is none, the end of all expressions. */
+static uint32_t find_load(const planner *p, uint32_t expr) {
+    const vy_expr *exprs = p->program->exprs.items;
+    uint32_t end = p->program->exprs.count;
+    while (expr < end && exprs[expr].kind != VY_EXPR_LOAD)
+        expr++;
+    return expr;
 }
 
 /* ---- statements ---- */
@@ -410,16 +454,17 @@ static int has_stores(const planner *p) {
     return 0;
 }
 
-/* Loads in the trees of statements, by unknown indices. */
-static void see_loads(planner *p, uint32_t first, uint32_t end, uint32_t expr) {
-    for (uint32_t i = first; i < end; i++)
-        for (uint32_t last = vy_stmt_exprs_end(p->program, &p->program->stmts.items[i], expr); expr < last; expr++)
-            if (expr_at(p, expr)->kind == VY_EXPR_LOAD)
-                close_stores(p, expr_at(p, expr)->a, NULL);
+/* Loads in the trees of a structured statement, by unknown indices. */
+static void see_loads(planner *p, uint32_t index) {
+    uint32_t end = 0;
+    for (uint32_t i = p->program->stmts.items[index].end; end == 0 && i > index; i--)
+        end = vy_stmt_exprs_end(p->program, &p->program->stmts.items[i - 1], 0);
+    for (uint32_t load = p->next_load; load < end; load = find_load(p, load + 1))
+        close_stores(p, expr_at(p, load)->a, NULL);
 }
 
-/* A structured statement, whose trees start at `expr`, by those that stand around it: everything inside is seen as an access by an unknown index. */
-static void see_whole(planner *p, uint32_t index, uint32_t expr) {
+/* A structured statement by those that stand around it: everything inside is seen as an access by an unknown index. */
+static void see_whole(planner *p, uint32_t index) {
     const vy_stmt *stmts = p->program->stmts.items;
     effects what = effects_of(p, index);
     if (what.leaves || what.orders) {
@@ -427,49 +472,51 @@ static void see_whole(planner *p, uint32_t index, uint32_t expr) {
         return;
     }
     if (has_stores(p))
-        see_loads(p, index, stmts[index].end, expr);
+        see_loads(p, index);
     for (uint32_t i = index + 1; i < stmts[index].end; i++)
         if (stmts[i].memory != VY_NONE)
             close_sets(p, stmts[i].memory, NULL);
 }
 
-static uint32_t plan_block(planner *p, uint32_t first, uint32_t end, uint32_t expr);
+static void plan_block(planner *p, uint32_t first, uint32_t end);
 
-/* The blocks inside have sets of their own, so those around are put away meanwhile: `open` goes on behind them. */
-static uint32_t plan_inside(planner *p, uint32_t index, uint32_t expr) {
-    const vy_stmt *s = &p->program->stmts.items[index];
+/* The block [first, middle) and the one that follows it have sets of their own. */
+static void plan_blocks(planner *p, uint32_t first, uint32_t middle, uint32_t end) {
     set *around = p->open;
     uint32_t count = p->count;
-    p->open = vy_allocate(OPEN * sizeof *p->open);
-    p->count = 0;
-    if (p->open) {
-        expr = plan_block(p, index + 1, s->middle, expr);
-        expr = plan_block(p, s->middle, s->end, expr);
-        vy_release(p->open, OPEN * sizeof *p->open);
-    } else {
+    sets *mine = p->spare ? p->spare : vy_allocate(sizeof *mine);
+    if (!mine) {
         p->out_of_memory = 1;
+        return;
     }
+    p->spare = p->spare ? p->spare->spare : NULL;
+    p->open = mine->items;
+    p->count = 0;
+    plan_block(p, first, middle);
+    plan_block(p, middle, end);
+    mine->spare = p->spare;
+    p->spare = mine;
     p->open = around;
     p->count = count;
-    return expr;
 }
 
-static uint32_t plan_structured(planner *p, uint32_t index, uint32_t expr) {
+static void plan_structured(planner *p, uint32_t index) {
     const vy_stmt *s = &p->program->stmts.items[index];
-    uint32_t head = vy_stmt_exprs_end(p->program, s, expr);
-    if (s->kind == VY_STMT_FOR)
-        p->loaded[s->variable] = (uint8_t)is_loaded(p, s->a);
+    p->seen = index + 1;
     if (p->count)
-        see_whole(p, index, expr);
-    return plan_inside(p, index, head);
+        see_whole(p, index);
+    for (uint32_t head = vy_stmt_exprs_end(p->program, s, 0); p->next_load < head;)
+        p->next_load = find_load(p, p->next_load + 1);
+    plan_blocks(p, index + 1, s->middle, s->end);
 }
 
-static uint32_t plan_simple(planner *p, uint32_t index, uint32_t expr) {
+static void plan_simple(planner *p, uint32_t index) {
     const vy_stmt *s = &p->program->stmts.items[index];
-    uint32_t end = vy_stmt_exprs_end(p->program, s, expr);
-    int is_loaded = see_exprs(p, index, expr, end);
-    if (s->kind == VY_STMT_LET || s->kind == VY_STMT_VAR || s->kind == VY_STMT_ASSIGN)
-        p->loaded[s->variable] |= (uint8_t)is_loaded;
+    uint32_t end = vy_stmt_exprs_end(p->program, s, 0);
+    p->seen = index;
+    for (; p->next_load < end; p->next_load = find_load(p, p->next_load + 1))
+        see_load(p, index, p->next_load);
+    p->seen = index + 1;
     if (s->kind == VY_STMT_LET) {
         p->definition[s->variable] = s->a;
         p->factor[s->variable] = (uint8_t)factor_of(p, s->a);
@@ -479,16 +526,16 @@ static uint32_t plan_simple(planner *p, uint32_t index, uint32_t expr) {
         close_sets(p, VY_NONE, NULL);
     else if (s->memory != VY_NONE)
         close_sets(p, s->memory, NULL);
-    return end;
 }
 
-/* Returns the first expression behind the block. Recursion is bounded by VY_LIMIT_NESTING. */
-static uint32_t plan_block(planner *p, uint32_t first, uint32_t end, uint32_t expr) {
+/* Recursion is bounded by VY_LIMIT_NESTING. */
+static void plan_block(planner *p, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end && !p->out_of_memory; i = p->program->stmts.items[i].end)
-        expr = vy_stmt_is_structured(p->program->stmts.items[i].kind) ? plan_structured(p, i, expr)
-                                                                      : plan_simple(p, i, expr);
+        if (vy_stmt_is_structured(p->program->stmts.items[i].kind))
+            plan_structured(p, i);
+        else
+            plan_simple(p, i);
     close_sets(p, VY_NONE, NULL);
-    return expr;
 }
 
 /* ---- the plan ---- */
@@ -513,16 +560,18 @@ vyre_status vy_fuse_plan_make(vy_fuse_plan *plan, const vyre_program *program, c
                  .aligned_buffers = target->aligned_buffers,
                  .definition = array(plan, program->variables.count, sizeof *p.definition),
                  .factor = array(plan, program->variables.count, 1),
-                 .loaded = array(plan, program->variables.count, 1),
-                 .open = vy_allocate(OPEN * sizeof *p.open)};
+                 .loaded = array(plan, program->variables.count, 1)};
     p.out_of_memory = !plan->of_expr || !plan->of_stmt || !plan->at_stmt || !plan->element_of_expr ||
-                      !plan->element_of_stmt || !plan->has_loads || !p.definition || !p.factor || !p.loaded || !p.open;
+                      !plan->element_of_stmt || !plan->has_loads || !p.definition || !p.factor || !p.loaded;
     if (!p.out_of_memory) {
         memset(p.definition, 0xff, program->variables.count * sizeof *p.definition);
-        plan_block(&p, entry->first_stmt, entry->end_stmt, 0);
+        p.next_load = find_load(&p, 0);
+        plan_blocks(&p, entry->first_stmt, entry->end_stmt, entry->end_stmt);
     }
-    if (p.open)
-        vy_release(p.open, OPEN * sizeof *p.open);
+    for (sets *next; p.spare; p.spare = next) {
+        next = p.spare->spare;
+        vy_release(p.spare, sizeof *p.spare);
+    }
     vy_uniform_free(p.uniform);
     return p.out_of_memory ? vy_fail_memory(error, "wide accesses") : VYRE_OK;
 }
