@@ -70,7 +70,7 @@ static void write_let(vy_writer *w, const vy_stmt *s) {
     w->is_literal[s->variable] = !is_name;
     w->bits[s->variable] = value.bits;
     w->variables[s->variable] = value.a;
-    vy_writer_take_back(w, w->start[s->a]);
+    vy_writer_take_back(w, w->at[s->a]);
 }
 
 /* From here on the variable is held. Of one that is declared here there is nothing else (VY_NONE). */
@@ -120,19 +120,19 @@ static void write_alias(vy_writer *w, const vy_stmt *s) {
 static void write_element(vy_writer *w, const vy_stmt *s) {
     uint64_t index = vy_writer_expr(w, w->at[s->a])->bits;
     int is_inside = index < w->p->memories.items[s->memory].elements;
-    uint32_t start = w->start[s->a];
+    uint32_t start = w->at[s->a];
     if (!is_inside) {
         vy_writer_take_back(w, start);
         return;
     }
-    uint32_t value = vy_writer_move_back(w, w->start[s->b], w->at[s->b], start);
+    uint32_t value = vy_writer_move_back(w, start + 1, w->at[s->b], start);
     vy_draft_assign(&w->draft, (uint32_t)w->plan.elements[w->plan.first_element[s->memory] + index], value);
 }
 
 static void write_if(vy_writer *w, uint32_t index) {
     const vy_stmt *s = &w->p->stmts.items[index];
     vyre_program *made = w->draft.program;
-    uint32_t condition = w->at[s->a], start = w->start[s->a];
+    uint32_t condition = w->at[s->a], start = vy_writer_start(w, s->a);
     if (vy_writer_is_literal(w, condition)) {
         int holds = vy_writer_expr(w, condition)->bits != 0;
         vy_writer_take_back(w, start);
@@ -159,7 +159,7 @@ static void write_trips(vy_writer *w, uint32_t index, unsigned trips, const uint
     const vy_stmt *s = &w->p->stmts.items[index];
     vy_position position = w->draft.position;
     int holds = w->plan.holds[index];
-    vy_writer_take_back(w, w->start[s->a]);
+    vy_writer_take_back(w, vy_writer_start(w, s->a));
     w->holds += (uint32_t)holds;
     for (unsigned i = 0; i < trips && !w->has_ended && !w->draft.failed; i++) {
         w->is_literal[s->variable] = 1;
@@ -206,12 +206,6 @@ static void write_loop(vy_writer *w, uint32_t index) {
 static void write_stmt(vy_writer *w, uint32_t index) {
     const vy_stmt *s = &w->p->stmts.items[index];
     uint8_t becomes = w->plan.becomes[index];
-    if (becomes == VY_WRITE_NOTHING || becomes == VY_WRITE_THERE)
-        return;
-    if (becomes == VY_WRITE_ALIAS) {
-        write_alias(w, s);
-        return;
-    }
     w->draft.position = vy_stmt_position(w->p, index);
     if (w->holds && w->plan.loads[index])
         vy_writer_loads(w, index);
@@ -254,9 +248,14 @@ static void write_stmt(vy_writer *w, uint32_t index) {
 
 /* Recursion is bounded by VY_LIMIT_NESTING. */
 static void write_block(vy_writer *w, uint32_t first, uint32_t end) {
+    const vy_stmt *stmts = w->p->stmts.items;
+    const uint8_t *becomes = w->plan.becomes;
     w->has_ended = 0;
-    for (uint32_t i = first; i < end && !w->has_ended && !w->draft.failed; i = w->p->stmts.items[i].end)
-        write_stmt(w, i);
+    for (uint32_t i = first; i < end && !w->has_ended && !w->draft.failed; i = stmts[i].end)
+        if (becomes[i] == VY_WRITE_ALIAS)
+            write_alias(w, &stmts[i]);
+        else if (becomes[i] != VY_WRITE_NOTHING && becomes[i] != VY_WRITE_THERE)
+            write_stmt(w, i);
 }
 
 /* ---- declarations ---- */
@@ -312,10 +311,9 @@ static int prepare(vy_writer *w) {
     w->is_held = vy_arena_allocate(&w->arena, p->variables.count + 1u);
     w->memories = vy_arena_allocate(&w->arena, vy_array_size(p->memories.count + 1u, sizeof *w->memories));
     w->at = vy_arena_allocate(&w->arena, vy_array_size(p->exprs.count + 1u, sizeof *w->at));
-    w->start = vy_arena_allocate(&w->arena, vy_array_size(p->exprs.count + 1u, sizeof *w->start));
     w->loaded = vy_arena_allocate(&w->arena, vy_array_size(p->exprs.count + 1u, sizeof *w->loaded));
     return w->loaded && w->variables && w->bits && w->is_literal && w->real && w->held && w->is_held && w->memories &&
-           w->at && w->start;
+           w->at;
 }
 
 static vyre_status start(vy_writer *w, vyre_error *error) {

@@ -22,9 +22,8 @@ typedef struct vy_writer {
     uint32_t *held; /* all of them */
     uint32_t held_count;
     uint32_t *memories; /* by memory, of the draft */
-    /* By expression: where it was written, and where its tree starts there. */
-    uint32_t *at, *start;
-    uint32_t *loaded; /* by expression: 1 + the variable of the draft that holds what it loads; 0: none */
+    uint32_t *at;       /* by expression: where it was written */
+    uint32_t *loaded;   /* by expression: 1 + the variable of the draft that holds what it loads; 0: none */
     vy_arena arena;
     uint32_t made;     /* names */
     uint32_t moved;    /* blocks that stand in another than they did */
@@ -45,8 +44,16 @@ uint32_t vy_writer_move_back(vy_writer *w, uint32_t start, uint32_t expr, uint32
 uint32_t vy_writer_literal(vy_writer *w, uint8_t type, uint64_t bits);
 /* A name that the original does not have. */
 vy_name vy_writer_name(vy_writer *w);
-/* Room for so many expressions more. */
-int vy_writer_reserve(vy_writer *w, uint32_t count);
+/* Where the tree of an expression starts, which was written last. */
+uint32_t vy_writer_start(const vy_writer *w, uint32_t expr);
+/* Room for so many expressions more; 0 if there is none. Asked for every statement, and most find it. */
+int vy_writer_make_room(vy_writer *w, uint32_t count);
+static inline int vy_writer_reserve(vy_writer *w, uint32_t count) {
+    const vyre_program *made = w->draft.program;
+    uint32_t end = made->exprs.count + count;
+    return (!w->draft.failed && end < VY_LIMIT_EXPRESSIONS && end <= made->exprs.capacity) ||
+           vy_writer_make_room(w, count);
+}
 
 static inline vy_expr *vy_writer_expr(const vy_writer *w, uint32_t expr) {
     return &w->draft.program->exprs.items[expr];
