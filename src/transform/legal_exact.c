@@ -95,4 +95,4 @@ static uint32_t lower_op(vy_legaliser *rw, const vy_expr *e, vyre_type operand, 
 }
 
 const vy_legaliser_phase vy_legal_exact = {
-    .carrier = carrier, .widen = widen, .narrow = narrow, .op = lower_op, .keeps = keeps};
+    .carrier = carrier, .widen = widen, .narrow = narrow, .op = lower_op, .keeps = keeps, .keeps_narrow = 1};

@@ -18,11 +18,12 @@ static int is_unfolded(const vyre_program *p, const vy_expr *e) {
                                        &bits) == VY_FOLDED_NOT;
 }
 
-/* Whether values of a type are held as they are. Narrow types are held in others, or written in several ways. */
+/* The types whose values are held as they are. Narrow types are held in others, or written in several ways, but for phases that say otherwise. */
 static uint32_t plain_types(const vy_legaliser *rw) {
     uint32_t plain = 0;
     for (uint32_t i = 0; i < VYRE_TYPE_COUNT; i++)
-        if ((i == VYRE_TYPE_BOOL || vy_type_layouts[i].bits >= 32) && rw->phase->carrier(rw, (vyre_type)i) == i)
+        if ((i == VYRE_TYPE_BOOL || vy_type_layouts[i].bits >= 32 || rw->phase->keeps_narrow) &&
+            rw->phase->carrier(rw, (vyre_type)i) == i)
             plain |= 1u << i;
     return plain;
 }

@@ -28,6 +28,8 @@ typedef struct vy_legaliser_phase {
     uint32_t (*op)(vy_legaliser *rw, const vy_expr *e, vyre_type operand, const uint32_t *trees);
     /* Whether op() would give the same op on the same operands. */
     int (*keeps)(const vy_legaliser *rw, const vy_expr *e, vyre_type operand);
+    /* What is narrower than 32 bits and its own carrier is loaded and stored as it is. */
+    uint8_t keeps_narrow;
 
     /* For phases that change what is declared (legal_bits.c), or make two values of one (legal_pairs.c); NULL in others. */
     /* Declares params, buffers, arrays and the grid. */
