@@ -54,9 +54,11 @@ static int is_easy(vyre_op op, vyre_type type, uint64_t literal) {
     }
 }
 
-/* Whether an op of the program is such. */
+/* Whether an op of the program is such. Few may be. */
 static int is_easy_op(const vyre_program *p, const vy_expr *e) {
-    const vy_expr *b = e->b == VY_NONE ? NULL : &p->exprs.items[e->b];
+    const uint64_t may_be =
+        VY_OP(DIV) | VY_OP(REM) | VY_OP(SHL) | VY_OP(SHR) | VY_OP(ROTL) | VY_OP(ROTR); /* see is_easy */
+    const vy_expr *b = may_be >> e->op & 1 ? &p->exprs.items[e->b] : NULL;
     return b && b->kind == VY_EXPR_LITERAL && is_easy((vyre_op)e->op, vy_legaliser_operand_type(p, e), b->bits);
 }
 
@@ -80,7 +82,7 @@ vy_legal_uses vy_legal_exact_uses(const vyre_program *p) {
 }
 
 static int keeps(const vy_legaliser *rw, const vy_expr *e, vyre_type operand) {
-    return is_easy_op(rw->from, e) ||
+    return rw->library->functions.count == 0 || is_easy_op(rw->from, e) ||
            vy_legal_replacement(rw->library, (vyre_op)e->op, (vyre_type)e->type, operand) == VY_NONE;
 }
 

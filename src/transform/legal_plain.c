@@ -79,11 +79,11 @@ static int is_plain_stmt(const vy_legaliser *rw, const vy_stmt *s, uint32_t firs
 }
 
 int vy_legaliser_find_others(vy_legaliser *rw) {
-    uint32_t end = 0; /* of the expressions of the statement before */
+    uint32_t end = 0; /* of the expressions of the statement before; the program is nothing but its entry */
     rw->plain = plain_types(rw);
     for (uint32_t i = rw->copy.entry->first_stmt; i < rw->copy.entry->end_stmt; i++) {
         const vy_stmt *s = &rw->from->stmts.items[i];
-        uint32_t first = end ? end : vy_stmt_exprs_first(rw->from, s);
+        uint32_t first = end;
         end = vy_stmt_exprs_end(rw->from, s, first);
         if (is_plain_stmt(rw, s, first, end))
             continue;
