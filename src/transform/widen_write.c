@@ -8,7 +8,7 @@
  * written: what follows an `if` that returns goes into its other branch. */
 #include "transform/widen_write.h"
 
-#include <stdio.h>
+#include "transform/name.h"
 
 /* Lanes [first, first + count). */
 typedef struct group {
@@ -31,6 +31,25 @@ static uint32_t u32(vy_widen_writer *w, uint64_t value) {
 
 static uint32_t binary(vy_widen_writer *w, vyre_op op, uint32_t left, uint32_t right) {
     return vy_draft_op(&w->copy.draft, op, VYRE_TYPE_U32, left, right, VY_NONE);
+}
+
+/* ---- names ---- */
+
+/* What vy_copy_name gives for one lane after the other of a statement: *tried names, 0 at first, were not free for those before, and no block ends meanwhile. */
+static vy_name next_name(vy_widen_writer *w, const char *text, uint32_t *tried) {
+    char candidate[VY_LIMIT_NAME + 1];
+    while (++*tried > 1 && !w->copy.draft.failed) {
+        size_t length = vy_name_suffixed(candidate, text, VY_LIMIT_NAME, *tried);
+        vy_name name = vy_draft_name(&w->copy.draft, candidate, length);
+        candidate[length] = 0;
+        if (name >= w->copy.visible.count || !w->copy.visible.items[name])
+            return vy_copy_name(&w->copy, candidate);
+    }
+    return vy_copy_name(&w->copy, text);
+}
+
+static const char *text_of(const vy_widen_writer *w, uint32_t variable) {
+    return vy_name_text(w->copy.from, w->copy.from->variables.items[variable].name);
 }
 
 /* ---- expressions ---- */
@@ -165,15 +184,17 @@ static uint32_t write_condition(vy_widen_writer *w, uint32_t lane, uint32_t root
 static void hoist_load(vy_widen_writer *w, group lanes, uint32_t load) {
     const vyre_program *from = w->copy.from;
     const vy_expr *e = &from->exprs.items[load];
-    uint32_t start, first = VY_NONE;
+    const char *memory = vy_name_text(from, from->memories.items[e->a].name);
+    char text[VY_LIMIT_NAME + 1];
+    uint32_t start, first = VY_NONE, tried = 0;
     int32_t offset;
     if (!vy_widen_index(w->plan, e->a, e->b, &start, &offset))
         return;
+    size_t kept = strnlen(memory, VY_LIMIT_NAME - 3);
+    memcpy(text, memory, kept);
+    memcpy(text + kept, "_at", sizeof "_at");
     for (uint32_t lane = 0; lane < lanes.count && !w->copy.draft.failed; lane++) {
-        char text[VY_LIMIT_NAME + 1];
-        const char *memory = vy_name_text(from, from->memories.items[e->a].name);
-        snprintf(text, sizeof text, "%.*s_at", VY_LIMIT_NAME - 3, memory);
-        vy_name name = vy_copy_name(&w->copy, text);
+        vy_name name = next_name(w, text, &tried);
         uint32_t index = beside(w, w->starts[start], (int64_t)offset + lane);
         uint32_t value = vy_draft_load(&w->copy.draft, w->copy.memories[e->a], index);
         uint32_t variable = vy_draft_let(&w->copy.draft, name, (vyre_type)e->type, value);
@@ -195,7 +216,7 @@ static uint32_t write_remainder(vy_widen_writer *w, uint32_t root, uint32_t lane
 static void hoist_remainder(vy_widen_writer *w, group lanes, uint32_t root) {
     enum { CHAIN = 8 }; /* longer ones take longer than another remainder */
     vy_draft *d = &w->copy.draft;
-    uint32_t divisor = w->copy.from->exprs.items[root].b, start, before = VY_NONE, first = VY_NONE, value;
+    uint32_t divisor = w->copy.from->exprs.items[root].b, start, before = VY_NONE, first = VY_NONE, value, tried = 0;
     int32_t offset;
     if (root == w->row || !vy_widen_remainder(w->plan, root, &start, &offset))
         return;
@@ -206,7 +227,7 @@ static void hoist_remainder(vy_widen_writer *w, group lanes, uint32_t root) {
             uint32_t next = beside(w, before, 1), wrapped = beside(w, before, 1);
             value = binary(w, VYRE_OP_MIN, next, binary(w, VYRE_OP_SUB, wrapped, write_expr(w, 0, divisor)));
         }
-        before = vy_draft_let(d, vy_copy_name(&w->copy, "remainder"), VYRE_TYPE_U32, value);
+        before = vy_draft_let(d, next_name(w, "remainder", &tried), VYRE_TYPE_U32, value);
         first = lane ? first : before;
     }
     w->hoisted[root] = first;
@@ -250,15 +271,12 @@ static void set_variable(vy_widen_writer *w, group lanes, uint32_t variable, uin
         w->lanes[lane][variable] = made;
 }
 
-static vy_name name_of(vy_widen_writer *w, uint32_t variable) {
-    return vy_copy_name(&w->copy, vy_name_text(w->copy.from, w->copy.from->variables.items[variable].name));
-}
-
-static void write_lane(vy_widen_writer *w, uint32_t lane, uint32_t index) {
+/* A statement for one lane of those for which it is written in a row (next_name). */
+static void write_lane(vy_widen_writer *w, uint32_t lane, uint32_t index, uint32_t *tried) {
     const vy_stmt *s = stmt_at(w, index);
     vy_stmt stmt = *s;
     int declares = s->kind == VY_STMT_LET || s->kind == VY_STMT_VAR, has_index = s->memory != VY_NONE;
-    vy_name name = declares ? name_of(w, s->variable) : 0;
+    vy_name name = declares ? next_name(w, text_of(w, s->variable), tried) : 0;
     vyre_type type = declares ? (vyre_type)w->copy.from->variables.items[s->variable].type : VYRE_TYPE_U32;
     stmt.a = has_index ? write_index(w, lane, s->memory, s->a) : write_expr(w, lane, s->a);
     stmt.b = write_expr(w, lane, s->b);
@@ -283,8 +301,8 @@ static void write_lanes(vy_widen_writer *w, group lanes, uint32_t index) {
         hoist_loads(w, lanes, s->b);
         hoist_loads(w, lanes, s->c);
     }
-    for (uint32_t lane = lanes.first; lane < lanes.first + lanes.count; lane++)
-        write_lane(w, lane, index);
+    for (uint32_t lane = lanes.first, tried = 0; lane < lanes.first + lanes.count; lane++)
+        write_lane(w, lane, index, &tried);
     for (int i = 0; i < 3; i++)
         forget_loads(w, VY_STMT_OPERANDS(s)[i]);
 }
@@ -352,7 +370,7 @@ static void write_simple(vy_widen_writer *w, group lanes, uint32_t index) {
     const vy_stmt *s = stmt_at(w, index);
     uint32_t row = VY_NONE;
     if (s->kind == VY_STMT_LET && w->plan->is_shared[s->a]) {
-        write_lane(w, lanes.first, index);
+        write_lane(w, lanes.first, index, &(uint32_t){0});
         set_variable(w, lanes, s->variable, w->lanes[lanes.first][s->variable]);
         return;
     }
@@ -438,7 +456,8 @@ static void write_loop(vy_widen_writer *w, group lanes, uint32_t index, const re
     d->position = vy_stmt_position(w->copy.from, index);
     if (s->kind == VY_STMT_FOR) {
         vyre_type type = (vyre_type)w->copy.from->variables.items[s->variable].type;
-        set_variable(w, lanes, s->variable, vy_draft_for(d, name_of(w, s->variable), type, a, b, c));
+        vy_name name = vy_copy_name(&w->copy, text_of(w, s->variable));
+        set_variable(w, lanes, s->variable, vy_draft_for(d, name, type, a, b, c));
     } else {
         vy_draft_while(d, a);
     }
