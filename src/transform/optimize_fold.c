@@ -131,9 +131,9 @@ static uint32_t fold_one(vy_rewrite *rw, const vy_literals *literals, uint32_t f
 
 void vy_fold_row(vy_rewrite *rw, const vy_literals *literals, uint32_t first, uint32_t end) {
     vyre_program *p = rw->draft.program;
-    if (!vy_rewrite_start_row(rw, end - first))
+    uint32_t to = vy_rewrite_start_row(rw, end - first);
+    if (to == VY_NONE)
         return;
-    uint32_t to = p->exprs.count;
     for (uint32_t i = first; i < end; i++) {
         to = fold_one(rw, literals, first, i, to);
         rw->row.items[i - first] = to - 1;

@@ -38,7 +38,8 @@ typedef struct vy_rewriter {
     uint8_t node_kinds; /* the same of the node hook */
     uint64_t node_ops;  /* of ops those that it may replace (1 << vyre_op); 0: all */
     /* Writes the expressions [first, end) of the source, the trees of a statement, itself: vy_rewrite_start_row, or vy_rewrite_copy_row and what takes their places. Nothing of that
-     * statement is read through the pool then, and the other two are asked while looking alone. NULL: by the pool. */
+     * statement is read through the pool then, and the other two are asked while looking alone. With `shrinks` they may be the trees of all statements, and be written where they
+     * are: of the source only what is written next may be looked at, and what comes after it. NULL: by the pool. */
     void (*row)(vy_rewrite *rewrite, uint32_t first, uint32_t end);
     /* With touches, and without the stmt hook: trees become no larger, and nothing else changes. So a program that is nobody else's (vyre_program.is_scratch) is changed itself. */
     uint8_t shrinks;
@@ -105,8 +106,8 @@ uint32_t vy_rewrite_let(vy_rewrite *rewrite, uint32_t node);
 vy_name vy_rewrite_new_name(vy_rewrite *rewrite);
 /* The name for what takes the place of a variable of the source, declared here. The pass sets rewrite->variables[variable]. */
 vy_name vy_rewrite_declare(vy_rewrite *rewrite, uint32_t variable);
-/* For the row hook: makes room for `count` expressions in the draft and in rewrite->row, where the hook notes where each went. 0 if that failed. */
-int vy_rewrite_start_row(vy_rewrite *rewrite, uint32_t count);
+/* For the row hook: makes room for `count` expressions in the draft and in rewrite->row, where the hook notes where each went. Returns where the first goes, VY_NONE if that failed. */
+uint32_t vy_rewrite_start_row(vy_rewrite *rewrite, uint32_t count);
 /* The same, and appends the expressions as they are. Returns where the first is, VY_NONE if that failed. */
 uint32_t vy_rewrite_copy_row(vy_rewrite *rewrite, uint32_t first, uint32_t end);
 /* Appends a node to the draft, for a statement that follows directly. */

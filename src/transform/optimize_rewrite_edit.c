@@ -1,4 +1,5 @@
-/* Editing (optimize_rewrite_edit.h). The trees of a statement that changes are written behind the last expression of the program first, and from there to their place. */
+/* Editing (optimize_rewrite_edit.h). A hook that writes rows writes one, of all trees. Else the trees of a statement that changes are written behind the last expression of the program first, and from
+ * there to their place. */
 #include "transform/optimize_rewrite_edit.h"
 
 #include "ir/validate/check.h"
@@ -59,27 +60,20 @@ static void write_stmt(vy_rewrite *rw, edit *e, uint32_t index) {
 }
 
 /* Room for the largest statement, so that nothing moves while it is written. */
-static int prepare(vy_rewrite *rw, vyre_program *p) {
+static int reserve(vyre_program *p) {
     uint32_t expr = 0, largest = 0;
     for (uint32_t i = 0; i < p->stmts.count; i++) {
         uint32_t end = vy_stmt_exprs_end(p, &p->stmts.items[i], expr);
         largest = end - expr > largest ? end - expr : largest;
         expr = end;
     }
-    for (uint32_t i = 0; i < p->variables.count; i++)
-        rw->variables[i] = i;
-    for (uint32_t i = 0; i < p->memories.count; i++)
-        rw->memories[i] = i;
-    rw->draft = (vy_draft){
-        .program = p, .keep_positions = p->stmt_positions.count != 0, .forgets_exprs = p->expr_positions.count == 0};
     return VY_RESERVE(&p->exprs, largest) && (!p->expr_positions.count || VY_RESERVE(&p->expr_positions, largest));
 }
 
-void vy_rewrite_edit(vy_rewrite *rw) {
+static void edit_stmts(vy_rewrite *rw) {
     edit e = {.program = (vyre_program *)rw->from};
     uint32_t done = 0;
-    rw->changes = 0;
-    rw->draft.failed = !prepare(rw, e.program);
+    rw->draft.failed = !reserve(e.program);
     for (uint32_t i = 0; i < rw->touched.count && !rw->draft.failed; i++) {
         close_up(&e, done, rw->touched.items[i].stmt);
         write_stmt(rw, &e, rw->touched.items[i].stmt);
@@ -91,5 +85,33 @@ void vy_rewrite_edit(vy_rewrite *rw) {
         if (e.program->expr_positions.count)
             e.program->expr_positions.count = e.to;
     }
+}
+
+static void edit_row(vy_rewrite *rw) {
+    vyre_program *p = (vyre_program *)rw->from;
+    rw->hooks->row(rw, 0, p->exprs.count);
+    const uint32_t *row = rw->row.items;
+    for (vy_stmt *s = p->stmts.items, *end = s + p->stmts.count; s < end && !rw->draft.failed; s++) {
+        s->a = s->a == VY_NONE ? VY_NONE : row[s->a];
+        s->b = s->b == VY_NONE ? VY_NONE : row[s->b];
+        s->c = s->c == VY_NONE ? VY_NONE : row[s->c];
+    }
+    for (vy_arg *arg = p->args.items, *end = arg + p->args.count; arg < end && !rw->draft.failed; arg++)
+        arg->index = arg->is_memory ? arg->index : row[arg->index];
+}
+
+void vy_rewrite_edit(vy_rewrite *rw) {
+    vyre_program *p = (vyre_program *)rw->from;
+    for (uint32_t i = 0; i < p->variables.count; i++)
+        rw->variables[i] = i;
+    for (uint32_t i = 0; i < p->memories.count; i++)
+        rw->memories[i] = i;
+    rw->changes = 0;
+    rw->draft = (vy_draft){
+        .program = p, .keep_positions = p->stmt_positions.count != 0, .forgets_exprs = p->expr_positions.count == 0};
+    if (rw->hooks->row)
+        edit_row(rw);
+    else
+        edit_stmts(rw);
     rw->draft.program = NULL; /* it was none */
 }

@@ -2,6 +2,7 @@
 #include "transform/optimize_rewrite_look.h"
 
 #include "ir/validate/check.h"
+#include "transform/optimize_rewrite_edit.h"
 #include "transform/optimize_rewrite_stmts.h"
 
 /* ---- the trees of a statement ---- */
@@ -108,7 +109,9 @@ static void ask_touched(vy_rewrite *rw, uint32_t *next) {
     const vy_stmt *stmts = p->stmts.items;
     int (*touches)(vy_rewrite *, uint32_t, uint32_t, uint32_t) = rw->hooks->touches;
     uint32_t expr = *next;
-    for (uint32_t i = rw->function->first_stmt; i < rw->function->end_stmt && !rw->draft.failed; i++) {
+    int one_is_enough = rw->hooks->row && vy_rewrite_may_edit(rw); /* all trees are written then */
+    for (uint32_t i = rw->function->first_stmt;
+         i < rw->function->end_stmt && !rw->draft.failed && !(one_is_enough && rw->changes); i++) {
         uint32_t end = vy_stmt_exprs_end(p, &stmts[i], expr);
         rw->may_bind = stmts[i].kind != VY_STMT_WHILE;
         if (touches(rw, i, expr, end))

@@ -27,18 +27,22 @@ static void copy_trees(vy_rewrite *rw, const vy_stmt *s, uint32_t first, uint32_
             args[i].is_memory ? (vy_arg){1, rw->memories[args[i].index]} : (vy_arg){0, args[i].index + by};
 }
 
-int vy_rewrite_start_row(vy_rewrite *rw, uint32_t count) {
+uint32_t vy_rewrite_start_row(vy_rewrite *rw, uint32_t count) {
     vyre_program *made = rw->draft.program;
     rw->row.count = 0;
+    if (made == rw->from) { /* it is edited, all of it */
+        rw->draft.failed = !VY_RESERVE(&rw->row, count);
+        return rw->draft.failed ? VY_NONE : 0;
+    }
     if (rw->draft.failed || vy_draft_is_full(&rw->draft, made->exprs.count + count - 1, VY_LIMIT_EXPRESSIONS))
-        return 0;
+        return VY_NONE;
     rw->draft.failed = !VY_RESERVE(&rw->row, count) || !VY_RESERVE(&made->exprs, count) ||
                        (vy_draft_places_exprs(&rw->draft) && !VY_RESERVE(&made->expr_positions, count));
-    return !rw->draft.failed;
+    return rw->draft.failed ? VY_NONE : made->exprs.count;
 }
 
 uint32_t vy_rewrite_copy_row(vy_rewrite *rw, uint32_t first, uint32_t end) {
-    if (!vy_rewrite_start_row(rw, end - first))
+    if (vy_rewrite_start_row(rw, end - first) == VY_NONE)
         return VY_NONE;
     uint32_t at = vy_draft_copy_exprs(&rw->draft, rw->from, first, end, rw->variables, rw->memories);
     for (uint32_t i = 0; i < end - first; i++)

@@ -517,18 +517,18 @@ static vy_expr leaf_of(const vy_rewrite *rw, uint32_t expr) {
 static void put_row(vy_rewrite *rw, uint32_t first, uint32_t end) {
     const numbering *n = rw->user;
     vyre_program *made = rw->draft.program;
-    if (!vy_rewrite_start_row(rw, end - first))
+    uint32_t to = vy_rewrite_start_row(rw, end - first);
+    if (to == VY_NONE)
         return;
-    uint32_t to = made->exprs.count;
     for (uint32_t i = first; i < end; i++) {
+        vy_expr e = vy_row_expr(rw, first, rw->from->exprs.items[i]);
         if (n->becomes[i] != KEEPS) {
-            uint32_t leaf = vy_expr_first(rw->from, i);
-            to = leaf == i ? to : rw->row.items[leaf - first];
-            made->exprs.items[to] = leaf_of(rw, i);
+            if (e.kind == VY_EXPR_OP || e.kind == VY_EXPR_LOAD)
+                to = vy_expr_first(made, e.kind == VY_EXPR_OP ? e.a : e.b);
+            e = leaf_of(rw, i);
             rw->changes++;
-        } else {
-            made->exprs.items[to] = vy_row_expr(rw, first, rw->from->exprs.items[i]);
         }
+        made->exprs.items[to] = e;
         if (vy_draft_places_exprs(&rw->draft))
             made->expr_positions.items[to] = vy_expr_position(rw->from, i);
         rw->row.items[i - first] = to++;
