@@ -18,14 +18,15 @@ void vy_fold_row(vy_rewrite *rewrite, const vy_literals *literals, uint32_t firs
 /* What an expression of a row that begins at `first` refers to, in the draft: rewrite->row says where its operands went. Inline: it is asked for every node. */
 static inline vy_expr vy_row_expr(const vy_rewrite *rewrite, uint32_t first, vy_expr e) {
     const uint32_t *row = rewrite->row.items;
-    if (e.kind == VY_EXPR_OP)
-        e.a = row[e.a - first];
-    else if (e.kind == VY_EXPR_VARIABLE)
+    if (e.kind == VY_EXPR_VARIABLE) {
         e.a = rewrite->variables[e.a];
-    else if (e.kind == VY_EXPR_LOAD || e.kind == VY_EXPR_LEN || e.kind == VY_EXPR_MISALIGNMENT)
+    } else if (e.kind == VY_EXPR_OP || e.kind == VY_EXPR_LOAD) {
+        e.a = e.kind == VY_EXPR_OP ? row[e.a - first] : rewrite->memories[e.a];
+        e.b = e.b == VY_NONE ? VY_NONE : row[e.b - first];
+        e.c = e.c == VY_NONE ? VY_NONE : row[e.c - first];
+    } else if (e.kind == VY_EXPR_LEN || e.kind == VY_EXPR_MISALIGNMENT) {
         e.a = rewrite->memories[e.a];
-    e.b = e.b == VY_NONE ? VY_NONE : row[e.b - first];
-    e.c = e.c == VY_NONE ? VY_NONE : row[e.c - first];
+    }
     return e;
 }
 

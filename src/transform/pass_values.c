@@ -53,6 +53,7 @@ typedef struct numbering {
     uint32_t shared;                 /* the number of the state of everything others may write */
     uint32_t next_state;
     uint32_t next_expr;
+    uint32_t undoes; /* what is set here is undone: how many are going to do that */
     /* The result: */
     uint32_t *first_expr; /* by statement */
     uint8_t *becomes;     /* by expression */
@@ -74,9 +75,8 @@ static uint64_t mix(uint64_t hash, uint64_t word) {
 }
 
 static uint32_t bucket_of(const numbering *n, const vy_expr *key) {
-    uint64_t hash =
-        mix(key->bits, (uint64_t)key->kind << 24 | (uint64_t)key->op << 16 | (uint64_t)key->axis << 8 | key->type);
-    hash = mix(mix(hash, (uint64_t)key->a << 32 | key->b), key->c);
+    uint32_t what = (uint32_t)key->kind << 24 | (uint32_t)key->op << 16 | (uint32_t)key->axis << 8 | key->type;
+    uint64_t hash = mix(mix(key->bits, (uint64_t)what << 32 | key->c), (uint64_t)key->a << 32 | key->b);
     return (uint32_t)(hash >> 32) & (n->bucket_count - 1);
 }
 
@@ -152,12 +152,16 @@ static inline uint32_t *place_of(numbering *n, undo_kind kind, uint32_t index) {
 }
 
 static inline void set(numbering *n, undo_kind kind, uint32_t index, uint32_t to) {
-    if (n->failed || !VY_RESERVE(&n->log, 1)) {
-        n->failed = 1;
+    if (n->failed)
         return;
-    }
     uint32_t *place = place_of(n, kind, index);
-    n->log.items[n->log.count++] = (undo){kind, index, *place};
+    if (n->undoes) {
+        if (!VY_RESERVE(&n->log, 1)) {
+            n->failed = 1;
+            return;
+        }
+        n->log.items[n->log.count++] = (undo){kind, index, *place};
+    }
     *place = to;
 }
 
@@ -219,30 +223,33 @@ static uint32_t number_load(numbering *n, const vy_expr *e) {
     return number_of(n, &key);
 }
 
-static uint32_t number_op(numbering *n, const vy_expr *e) {
-    const uint32_t operands[3] = {e->a, e->b, e->c};
-    uint32_t numbers[3] = {VY_NONE, VY_NONE, VY_NONE};
-    uint64_t bits[3] = {0};
-    int all_literal = 1;
-    for (int i = 0; i < 3 && operands[i] != VY_NONE; i++) {
-        numbers[i] = n->of_expr[operands[i]];
+/* Whether all operands of an op, of which these are the numbers, are literals; then *bits is what it gives. */
+static int compute(const numbering *n, const vy_expr *e, const uint32_t numbers[3], uint64_t *bits) {
+    uint64_t args[3] = {0};
+    for (int i = 0; i < 3 && numbers[i] != VY_NONE; i++) {
         const vy_expr *literal = literal_of(n, numbers[i]);
-        all_literal &= literal != NULL;
-        bits[i] = literal ? literal->bits : 0;
+        if (!literal)
+            return 0;
+        args[i] = literal->bits;
     }
     uint8_t operand = n->program->exprs.items[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
-    if (all_literal)
-        return literal_number(
-            n, e->type,
-            vyre_op_evaluate((vyre_op)e->op, (vyre_type)e->type, (vyre_type)operand, bits[0], bits[1], bits[2]));
-    if (vy_op_commutes((vyre_op)e->op) && numbers[0] > numbers[1]) {
-        uint32_t first = numbers[0];
-        numbers[0] = numbers[1];
-        numbers[1] = first;
-    }
-    return number_of(
-        n, &(vy_expr){
-               .kind = VY_EXPR_OP, .type = e->type, .op = e->op, .a = numbers[0], .b = numbers[1], .c = numbers[2]});
+    *bits = vyre_op_evaluate((vyre_op)e->op, (vyre_type)e->type, (vyre_type)operand, args[0], args[1], args[2]);
+    return 1;
+}
+
+static uint32_t number_op(numbering *n, const vy_expr *e) {
+    uint32_t a = n->of_expr[e->a], b = e->b == VY_NONE ? VY_NONE : n->of_expr[e->b],
+             c = e->c == VY_NONE ? VY_NONE : n->of_expr[e->c];
+    uint64_t bits;
+    if (literal_of(n, a) && compute(n, e, (const uint32_t[3]){a, b, c}, &bits)) /* few have one on the left */
+        return literal_number(n, e->type, bits);
+    int swaps = a > b && vy_op_commutes((vyre_op)e->op);
+    return number_of(n, &(vy_expr){.kind = VY_EXPR_OP,
+                                   .type = e->type,
+                                   .op = e->op,
+                                   .a = swaps ? b : a,
+                                   .b = swaps ? a : b,
+                                   .c = c});
 }
 
 static uint32_t number_expr(numbering *n, const vy_expr *e) {
@@ -266,32 +273,33 @@ static uint32_t number_expr(numbering *n, const vy_expr *e) {
     return 0;
 }
 
+static void replace(numbering *n, uint32_t expr, becomes becomes, uint32_t target) {
+    n->becomes[expr] = (uint8_t)becomes;
+    n->target[expr] = target;
+    n->replaces = 1;
+}
+
 /* Decides what a tree becomes, from the root down. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 static void choose(numbering *n, uint32_t root, int may_lead) {
-    if (root == VY_NONE || n->failed)
-        return;
     const vy_expr *e = &n->program->exprs.items[root];
+    if (e->kind == VY_EXPR_LITERAL || n->failed)
+        return;
     uint32_t number = n->of_expr[root];
-    value *v = &n->values.items[number];
-    if (literal_of(n, number)) {
-        n->becomes[root] = e->kind == VY_EXPR_LITERAL ? KEEPS : BECOMES_LITERAL;
-        n->replaces |= e->kind != VY_EXPR_LITERAL;
+    const value *v = &n->values.items[number];
+    if (v->key.kind == VY_EXPR_LITERAL) {
+        replace(n, root, BECOMES_LITERAL, VY_NONE);
         return;
     }
-    int is_leaf = e->kind != VY_EXPR_OP && e->kind != VY_EXPR_LOAD;
     if (v->holder != VY_NONE && !(e->kind == VY_EXPR_VARIABLE && e->a == v->holder)) {
-        n->becomes[root] = BECOMES_VARIABLE;
-        n->replaces = 1;
-        n->target[root] = v->holder;
+        replace(n, root, BECOMES_VARIABLE, v->holder);
         return;
     }
-    if (is_leaf)
+    if (e->kind != VY_EXPR_OP && e->kind != VY_EXPR_LOAD)
         return;
     if (v->leader != VY_NONE) {
-        n->becomes[root] = BECOMES_LEADER;
-        n->replaces = 1;
-        n->target[root] = v->leader;
+        replace(n, root, BECOMES_LEADER, v->leader);
         n->is_wanted[v->leader] = 1;
+        n->made[v->leader] = VY_NONE;
         n->leads = 1;
         return;
     }
@@ -299,8 +307,9 @@ static void choose(numbering *n, uint32_t root, int may_lead) {
         set(n, UNDO_LEADER, number, root);
     if (e->kind == VY_EXPR_OP)
         choose(n, e->a, may_lead);
-    choose(n, e->b, may_lead);
-    if (e->kind == VY_EXPR_OP)
+    if (e->b != VY_NONE)
+        choose(n, e->b, may_lead);
+    if (e->kind == VY_EXPR_OP && e->c != VY_NONE)
         choose(n, e->c, may_lead);
 }
 
@@ -311,9 +320,10 @@ static void number_exprs(numbering *n, const vy_stmt *s) {
         n->of_expr[i] = number_expr(n, &p->exprs.items[i]);
     n->next_expr = end;
     int may_lead = s->kind != VY_STMT_WHILE;
-    choose(n, s->a, may_lead);
-    choose(n, s->b, may_lead);
-    choose(n, s->c, may_lead);
+    const uint32_t roots[3] = {s->a, s->b, s->c};
+    for (int i = 0; i < 3; i++)
+        if (roots[i] != VY_NONE)
+            choose(n, roots[i], may_lead);
     for (uint32_t i = 0; i < s->arg_count; i++)
         if (!p->args.items[s->args + i].is_memory)
             choose(n, p->args.items[s->args + i].index, may_lead);
@@ -376,10 +386,12 @@ static void number_block(numbering *n, uint32_t first, uint32_t end);
 static void number_if(numbering *n, uint32_t index, const vy_stmt *s) {
     touched_list touched = {0};
     uint32_t mark = n->log.count;
+    n->undoes++;
     number_block(n, index + 1, s->middle);
     collect(n, mark, &touched);
     number_block(n, s->middle, s->end);
     collect(n, mark, &touched);
+    n->undoes--;
     if (!n->rules->forget_at_joins)
         touched.count = 0;
     forget_touched(n, &touched);
@@ -388,6 +400,7 @@ static void number_if(numbering *n, uint32_t index, const vy_stmt *s) {
 static void number_loop(numbering *n, uint32_t index, const vy_stmt *s) {
     touched_list touched = {0};
     uint32_t mark = n->log.count;
+    n->undoes++;
     for (uint32_t i = index + 1; i < s->end && n->rules->forget_at_loops && !n->failed; i++)
         forget_changes(n, &n->program->stmts.items[i]);
     if (s->kind == VY_STMT_WHILE)
@@ -395,18 +408,22 @@ static void number_loop(numbering *n, uint32_t index, const vy_stmt *s) {
     hold_fresh(n, s);
     number_block(n, index + 1, s->end);
     collect(n, mark, &touched);
+    n->undoes--;
     forget_touched(n, &touched);
 }
 
 /* What a region changes stays known behind it; what it declares is out of scope. */
 static void number_region(numbering *n, uint32_t index, const vy_stmt *s) {
     uint32_t mark = n->log.count;
+    n->undoes++;
     number_block(n, index + 1, s->end);
+    n->undoes--;
     for (uint32_t i = mark; i < n->log.count && !n->failed; i++) {
         undo *entry = &n->log.items[i];
         if (entry->kind == UNDO_HOLDER || entry->kind == UNDO_LEADER)
             *place_of(n, entry->kind, entry->index) = entry->old;
     }
+    n->log.count = n->undoes ? n->log.count : mark;
 }
 
 static void number_stmt(numbering *n, uint32_t index) {
@@ -453,6 +470,7 @@ static void number_block(numbering *n, uint32_t first, uint32_t end) {
 static void number_function(numbering *n, const vy_function *f) {
     const vyre_program *p = n->program;
     uint32_t scalars = vy_is_entry(p, f) ? p->param_count : 0;
+    n->undoes = p->functions.count > 1; /* what the next has no use for */
     for (uint32_t i = 0; !vy_is_entry(p, f) && i < f->param_count; i++)
         scalars += !p->params.items[f->first_param + i].is_memory;
     for (uint32_t i = 0; i < scalars && !n->failed; i++)
@@ -513,6 +531,14 @@ static vy_expr leaf_of(const vy_rewrite *rw, uint32_t expr) {
                      .c = VY_NONE};
 }
 
+/* A row was written: what went where keeps its position. What takes the place of a tree has that of its root, which comes last. */
+static void place_row(vy_rewrite *rw, uint32_t first, uint32_t end) {
+    vy_position *positions = rw->draft.program->expr_positions.items;
+    for (uint32_t i = first; i < end; i++)
+        positions[rw->row.items[i - first]] = vy_expr_position(rw->from, i);
+    rw->draft.program->expr_positions.count = rw->draft.program->exprs.count;
+}
+
 /* Without leaders: a tree that goes begins where its first leaf is, and nothing in it is replaced. */
 static void put_row(vy_rewrite *rw, uint32_t first, uint32_t end) {
     const numbering *n = rw->user;
@@ -529,13 +555,11 @@ static void put_row(vy_rewrite *rw, uint32_t first, uint32_t end) {
             rw->changes++;
         }
         made->exprs.items[to] = e;
-        if (vy_draft_places_exprs(&rw->draft))
-            made->expr_positions.items[to] = vy_expr_position(rw->from, i);
         rw->row.items[i - first] = to++;
     }
     made->exprs.count = to;
     if (vy_draft_places_exprs(&rw->draft))
-        made->expr_positions.count = to;
+        place_row(rw, first, end);
 }
 
 static int is_replaced(vy_rewrite *rw, uint32_t stmt, uint32_t first, uint32_t end) {
@@ -574,7 +598,6 @@ static int prepare(numbering *n) {
     n->becomes = (uint8_t *)(n->last_load + memories);
     n->is_wanted = n->becomes + exprs;
     n->is_assigned = n->is_wanted + exprs;
-    memset(n->made, 0xff, exprs * sizeof *n->made);
     memset(n->of_variable, 0xff, (variables + memories) * sizeof *n->of_variable); /* and of_memory */
     memset(n->becomes, 0, 2 * exprs + variables);
     memset(n->last_load, 0, memories * sizeof *n->last_load);
