@@ -163,7 +163,7 @@ vyre_status vy_rewrite_run(const vyre_program *from, const vy_rewriter *hooks, v
         return vy_fail_memory(error, "a pass");
     rw.memories = rw.variables + from->variables.count + 1u;
     /* Where the statements are known of which the hooks say something, nothing else changes. */
-    rw.changes = hooks->makes_legal || hooks->finish || !(hooks->may_look || hooks->touches);
+    rw.changes = hooks->makes_legal || hooks->finish || !(hooks->may_look || vy_rewrite_knows_touched(hooks));
     if (hooks->may_look || hooks->keeps_blocks)
         vy_rewrite_look(&rw);
     if (rw.draft.failed) {

@@ -34,6 +34,8 @@ typedef struct vy_rewriter {
     /* With keeps_blocks: whether the hooks have something to say of a statement or of its trees, the expressions [first, end) of the source; asked instead of them, while looking, for
      * who knows that sooner. NULL: the hooks are asked themselves where they may look, and else have something to say of all. */
     int (*touches)(vy_rewrite *rewrite, uint32_t stmt, uint32_t first, uint32_t end);
+    /* The same for who has something to say of trees alone: the first of the expressions [first, end) of which it has, or may have; `end` if there is none. */
+    uint32_t (*find)(vy_rewrite *rewrite, uint32_t first, uint32_t end);
     uint8_t tree_kinds; /* the kinds of expressions that the tree hook may replace (1 << vy_expr_kind); 0: all */
     uint8_t node_kinds; /* the same of the node hook */
     uint64_t node_ops;  /* of ops those that it may replace (1 << vyre_op); 0: all */
@@ -41,7 +43,7 @@ typedef struct vy_rewriter {
      * statement is read through the pool then, and the other two are asked while looking alone. With `shrinks` they may be the trees of all statements, and be written where they
      * are: of the source only what is written next may be looked at, and what comes after it. NULL: by the pool. */
     void (*row)(vy_rewrite *rewrite, uint32_t first, uint32_t end);
-    /* With touches, and without the stmt hook: trees become no larger, and nothing else changes. So a program that is nobody else's (vyre_program.is_scratch) is changed itself. */
+    /* With find, and without the stmt hook: trees become no larger, and nothing else changes. So a program that is nobody else's (vyre_program.is_scratch) is changed itself. */
     uint8_t shrinks;
     /* When everything is written, to change what was copied; counts changes. NULL: nothing. */
     void (*finish)(vy_rewrite *rewrite);

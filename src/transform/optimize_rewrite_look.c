@@ -45,7 +45,7 @@ int vy_rewrite_keeps_trees(vy_rewrite *rw, uint32_t stmt, uint32_t *first, uint3
     *end = vy_stmt_exprs_end(rw->from, s, *first);
     const vy_touched *touched = rw->hooks->keeps_blocks ? vy_rewrite_next_touched(rw, stmt) : NULL;
     int is_touched = touched && touched->stmt == stmt;
-    if (rw->hooks->keeps_blocks && (!is_touched || touched->by_trees || rw->hooks->touches))
+    if (rw->hooks->keeps_blocks && (!is_touched || touched->by_trees || vy_rewrite_knows_touched(rw->hooks)))
         return !is_touched;
     if (!rw->hooks->tree && !rw->hooks->node)
         return !rw->hooks->row;
@@ -103,15 +103,28 @@ static void note_touched(vy_rewrite *rw, uint32_t stmt, int by_trees) {
     rw->changes++;
 }
 
+/* With find: notes all statements in whose trees something is found. One is enough where all trees are written then. */
+static void find_in_trees(vy_rewrite *rw) {
+    const vyre_program *p = rw->from;
+    int one_is_enough = rw->hooks->row && vy_rewrite_may_edit(rw);
+    uint32_t found = 0, stmt = 0, end = 0;
+    rw->may_bind = 1;
+    while ((found = rw->hooks->find(rw, end, p->exprs.count)) < p->exprs.count && !rw->draft.failed) {
+        while ((end = vy_stmt_exprs_end(p, &p->stmts.items[stmt], end)) <= found)
+            stmt++;
+        note_touched(rw, stmt++, 0);
+        if (one_is_enough)
+            return;
+    }
+}
+
 /* With touches: the same as below, for who is asked nothing else. *next is the first expression of the function, and then of the next. */
 static void ask_touched(vy_rewrite *rw, uint32_t *next) {
     const vyre_program *p = rw->from;
     const vy_stmt *stmts = p->stmts.items;
     int (*touches)(vy_rewrite *, uint32_t, uint32_t, uint32_t) = rw->hooks->touches;
     uint32_t expr = *next;
-    int one_is_enough = rw->hooks->row && vy_rewrite_may_edit(rw); /* all trees are written then */
-    for (uint32_t i = rw->function->first_stmt;
-         i < rw->function->end_stmt && !rw->draft.failed && !(one_is_enough && rw->changes); i++) {
+    for (uint32_t i = rw->function->first_stmt; i < rw->function->end_stmt && !rw->draft.failed; i++) {
         uint32_t end = vy_stmt_exprs_end(p, &stmts[i], expr);
         rw->may_bind = stmts[i].kind != VY_STMT_WHILE;
         if (touches(rw, i, expr, end))
@@ -143,7 +156,9 @@ void vy_rewrite_look(vy_rewrite *rw) {
     const vyre_program *p = rw->from;
     vyre_program *draft = start_looking(rw);
     uint32_t expr = 0;
-    for (uint32_t i = 0; i < p->functions.count && (rw->hooks->keeps_blocks || !rw->changes); i++) {
+    if (rw->hooks->find)
+        find_in_trees(rw);
+    for (uint32_t i = 0; !rw->hooks->find && i < p->functions.count && (rw->hooks->keeps_blocks || !rw->changes); i++) {
         rw->function = &p->functions.items[i];
         for (uint32_t k = 0; rw->drop_memories && k < rw->function->memory_count; k++)
             rw->changes += p->memories.items[rw->function->first_memory + k].space != VY_SPACE_BUFFER &&

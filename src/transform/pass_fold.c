@@ -9,14 +9,13 @@
 #include "base/status.h"
 
 /* Nodes come after their operands, so the first that is folded is seen as it is in the source. */
-static int has_folded(vy_rewrite *rw, uint32_t stmt, uint32_t first, uint32_t end) {
+static uint32_t find_folded(vy_rewrite *rw, uint32_t first, uint32_t end) {
     const vy_literals *literals = rw->user;
     const vy_expr *exprs = rw->from->exprs.items;
-    (void)stmt;
     for (uint32_t i = first; i < end; i++)
         if (exprs[i].kind == VY_EXPR_VARIABLE ? literals->is_known[exprs[i].a] : vy_folds(rw, i))
-            return 1;
-    return 0;
+            return i;
+    return end;
 }
 
 static void fold_row(vy_rewrite *rw, uint32_t first, uint32_t end) {
@@ -27,7 +26,7 @@ vyre_status vy_pass_fold(const vyre_program *from, const vy_rules *rules, vyre_p
                          vyre_error *error) {
     (void)rules;
     static const vy_rewriter hooks = {
-        .row = fold_row, .keeps_names = 1, .keeps_blocks = 1, .touches = has_folded, .shrinks = 1};
+        .row = fold_row, .keeps_names = 1, .keeps_blocks = 1, .find = find_folded, .shrinks = 1};
     size_t count = from->variables.count + 1u, size = vy_array_size(count, sizeof(uint64_t) + 1);
     vy_literals literals = {.bits = vy_allocate(size)};
     *out = NULL;

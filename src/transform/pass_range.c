@@ -58,12 +58,11 @@ static int is_narrowed(const vy_rewrite *rw, uint32_t expr) {
     return range.low == range.high || (e->kind == VY_EXPR_OP && e->b != VY_NONE && unchanged(rw, e) != VY_NONE);
 }
 
-static int has_narrowed(vy_rewrite *rw, uint32_t stmt, uint32_t first, uint32_t end) {
-    (void)stmt;
+static uint32_t find_narrowed(vy_rewrite *rw, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end; i++)
         if (is_narrowed(rw, i))
-            return 1;
-    return 0;
+            return i;
+    return end;
 }
 
 vyre_status vy_pass_range(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
@@ -72,7 +71,7 @@ vyre_status vy_pass_range(const vyre_program *from, const vy_rules *rules, vyre_
                                       .tree_kinds = VY_ALL_BUT_LITERALS,
                                       .keeps_names = 1,
                                       .keeps_blocks = 1,
-                                      .touches = has_narrowed,
+                                      .find = find_narrowed,
                                       .shrinks = 1};
     vy_ranges *ranges;
     *out = NULL;

@@ -233,23 +233,22 @@ static uint32_t simplify_node(vy_rewrite *rw, uint32_t node) {
 }
 
 /* Of an op with two operands: whether any rule may hold. Each wants a literal, or the same twice. */
-static int may_simplify(const vyre_program *p, const vy_expr *e) {
-    const vy_expr *a = &p->exprs.items[e->a], *b = &p->exprs.items[e->b];
-    return a->kind == VY_EXPR_LITERAL || b->kind == VY_EXPR_LITERAL || a->kind == b->kind;
+static int may_simplify(const vy_rewrite *rw, const vy_expr *e) {
+    const vy_expr *a = &rw->from->exprs.items[e->a], *b = &rw->from->exprs.items[e->b];
+    return a->kind == VY_EXPR_LITERAL || b->kind == VY_EXPR_LITERAL || (a->kind == b->kind && is_same(rw, e->a, e->b));
 }
 
 /* Nodes come after their operands, so the first that is simplified is seen as it is in the source. */
-static int has_simplified(vy_rewrite *rw, uint32_t stmt, uint32_t first, uint32_t end) {
+static uint32_t find_simplified(vy_rewrite *rw, uint32_t first, uint32_t end) {
     const vyre_program *p = rw->from;
     uint64_t before = rw->changes;
-    (void)stmt;
     for (uint32_t i = first; i < end; i++) {
         const vy_expr *e = &p->exprs.items[i];
-        int is_asked = e->kind == VY_EXPR_OP && (e->b == VY_NONE || e->c != VY_NONE || may_simplify(p, e));
+        int is_asked = e->kind == VY_EXPR_OP && (e->b == VY_NONE || e->c != VY_NONE || may_simplify(rw, e));
         if (is_asked && (simplify_node(rw, i) != i || rw->changes != before))
-            return 1;
+            return i;
     }
-    return 0;
+    return end;
 }
 
 vyre_status vy_pass_simplify(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
@@ -258,7 +257,7 @@ vyre_status vy_pass_simplify(const vyre_program *from, const vy_rules *rules, vy
                                       .node_kinds = 1 << VY_EXPR_OP,
                                       .keeps_names = 1,
                                       .keeps_blocks = 1,
-                                      .touches = has_simplified,
+                                      .find = find_simplified,
                                       .shrinks = 1};
     simplifying s = {.rules = rules};
     for (uint32_t i = 0; i < rules->identity_count; i++) {

@@ -194,15 +194,14 @@ static uint32_t strengthen_node(vy_rewrite *rw, uint32_t node) {
     return better == VY_NONE ? node : better;
 }
 
-static int has_strengthened(vy_rewrite *rw, uint32_t stmt, uint32_t first, uint32_t end) {
+static uint32_t find_strengthened(vy_rewrite *rw, uint32_t first, uint32_t end) {
     const vy_expr *exprs = rw->from->exprs.items;
     uint64_t before = rw->changes;
-    (void)stmt;
     for (uint32_t i = first; i < end; i++)
         if (exprs[i].kind == VY_EXPR_OP && is_weak(exprs[i].op) &&
             (strengthen_node(rw, i) != i || rw->changes != before))
-            return 1;
-    return 0;
+            return i;
+    return end;
 }
 
 vyre_status vy_pass_strength(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
@@ -213,6 +212,6 @@ vyre_status vy_pass_strength(const vyre_program *from, const vy_rules *rules, vy
                                                   UINT64_C(1) << VYRE_OP_REM,
                                       .keeps_names = 1,
                                       .keeps_blocks = 1,
-                                      .touches = has_strengthened};
+                                      .find = find_strengthened};
     return vy_rewrite_run(from, &hooks, (void *)rules, NULL, out, changes, error);
 }

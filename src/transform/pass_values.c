@@ -562,13 +562,12 @@ static void put_row(vy_rewrite *rw, uint32_t first, uint32_t end) {
         place_row(rw, first, end);
 }
 
-static int is_replaced(vy_rewrite *rw, uint32_t stmt, uint32_t first, uint32_t end) {
+static uint32_t find_replaced(vy_rewrite *rw, uint32_t first, uint32_t end) {
     const numbering *n = rw->user;
-    (void)stmt;
     for (uint32_t i = first; i < end; i++)
         if (n->becomes[i] | n->is_wanted[i])
-            return 1;
-    return 0;
+            return i;
+    return end;
 }
 
 /* ---- all of it ---- */
@@ -618,9 +617,9 @@ static vyre_status write_values(const vyre_program *from, numbering *n, vyre_pro
                                         .tree_kinds = VY_ALL_BUT_LITERALS,
                                         .keeps_names = 1,
                                         .keeps_blocks = 1,
-                                        .touches = is_replaced};
+                                        .find = find_replaced};
     static const vy_rewriter alone = {
-        .row = put_row, .keeps_names = 1, .keeps_blocks = 1, .touches = is_replaced, .shrinks = 1};
+        .row = put_row, .keeps_names = 1, .keeps_blocks = 1, .find = find_replaced, .shrinks = 1};
     return vy_rewrite_run(from, n->leads ? &leading : &alone, n, NULL, out, changes, error);
 }
 
