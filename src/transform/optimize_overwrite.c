@@ -34,16 +34,17 @@ typedef struct walk {
     uint64_t *killed;        /* by slot: when; 0: it is live. Variables, memories, places */
     uint64_t *read;          /* by memory: when it was read last */
     uint64_t all_read, shared_read, now;
-    votes *votes;         /* by slot */
-    uint32_t *first_expr; /* by statement */
-    uint32_t *place;      /* by statement: the slot a store writes, or VY_NONE */
+    votes *votes;               /* by slot */
+    const uint32_t *first_expr; /* by statement, and of the end */
+    uint32_t *place;            /* by statement: the slot a store writes, or VY_NONE */
     uint32_t *next_place; /* by statement: the next store in its bucket */
-    uint32_t *buckets, bucket_count;
+    uint32_t *buckets, bucket_count, stores;
     uint32_t *place_memory; /* by place */
     uint32_t *hash;         /* by expression; 0: it may change between two statements */
     uint32_t *declared;     /* by variable: the statement */
     uint8_t *is_assigned;   /* by variable: beyond its declaration */
     uint32_t slots, first_place, elections;
+    uint32_t undoes; /* what is set here is undone: how many are going to do that */
     VY_VECTOR(undo) log;
     VY_VECTOR(uint32_t) siblings; /* of the blocks being walked */
     uint64_t *block;
@@ -54,12 +55,13 @@ typedef struct walk {
 /* ---- state ---- */
 
 static void set(walk *w, uint64_t *at, uint64_t value) {
-    undo *entry = w->failed ? NULL : VY_PUSH(&w->log);
-    if (!entry) {
-        w->failed = 1;
-        return;
+    if (w->undoes) {
+        if (w->failed || !VY_RESERVE(&w->log, 1)) {
+            w->failed = 1;
+            return;
+        }
+        w->log.items[w->log.count++] = (undo){at, *at};
     }
-    *entry = (undo){at, *at};
     *at = value;
 }
 
@@ -99,10 +101,8 @@ static void read_memory(walk *w, uint32_t memory) {
 }
 
 static void read_exprs(walk *w, uint32_t stmt) {
-    const vyre_program *p = w->program;
-    uint32_t end = vy_stmt_exprs_end(p, &p->stmts.items[stmt], w->first_expr[stmt]);
-    for (uint32_t i = w->first_expr[stmt]; i < end && !w->failed; i++) {
-        const vy_expr *e = &p->exprs.items[i];
+    const vy_expr *exprs = w->program->exprs.items;
+    for (const vy_expr *e = exprs + w->first_expr[stmt], *end = exprs + w->first_expr[stmt + 1]; e < end; e++) {
         if (e->kind == VY_EXPR_VARIABLE && w->killed[e->a])
             set(w, &w->killed[e->a], 0);
         else if (e->kind == VY_EXPR_LOAD)
@@ -224,10 +224,12 @@ static void merge(walk *w, const touched_list lists[2]) {
 static void visit_if(walk *w, uint32_t index, const vy_stmt *s) {
     touched_list lists[2] = {{0}};
     uint32_t mark = w->log.count;
+    w->undoes++;
     visit_block(w, s->middle, s->end);
     collect(w, mark, &lists[0]);
     visit_block(w, index + 1, s->middle);
     collect(w, mark, &lists[1]);
+    w->undoes--;
     merge(w, lists);
     VY_VECTOR_FREE(&lists[0]);
     VY_VECTOR_FREE(&lists[1]);
@@ -259,7 +261,9 @@ static void visit_loop(walk *w, uint32_t index, const vy_stmt *s) {
         read_loop(w, index, s);
     uint32_t mark = w->log.count;
     uint64_t all_read = w->all_read;
+    w->undoes++;
     visit_block(w, index + 1, s->end);
+    w->undoes--;
     int jumps = w->all_read != all_read;
     undo_to(w, mark);
     if (jumps)
@@ -283,9 +287,8 @@ static void visit_stmt(walk *w, uint32_t index) {
 static void visit_block(walk *w, uint32_t first, uint32_t end) {
     uint32_t mark = w->siblings.count;
     for (uint32_t i = first; i < end && !w->failed; i = w->program->stmts.items[i].end) {
-        uint32_t *slot = VY_PUSH(&w->siblings);
-        if (slot)
-            *slot = i;
+        if (VY_RESERVE(&w->siblings, 1))
+            w->siblings.items[w->siblings.count++] = i;
         else
             w->failed = 1;
     }
@@ -360,20 +363,8 @@ static uint32_t find_place(walk *w, uint32_t index, const vy_stmt *s) {
 
 static void number_places(walk *w) {
     const vyre_program *p = w->program;
-    uint32_t expr = 0;
-    for (uint32_t i = 0; i < p->stmts.count; i++) {
+    for (uint32_t i = 0; i < p->stmts.count && w->stores; i++) {
         const vy_stmt *s = &p->stmts.items[i];
-        w->first_expr[i] = expr;
-        expr = vy_stmt_exprs_end(p, s, expr);
-        if (s->kind == VY_STMT_ASSIGN)
-            w->is_assigned[s->variable] = 1;
-        for (uint32_t v = 0; v < s->result_count; v++)
-            w->declared[s->variable + v] = i;
-    }
-    w->first_expr[p->stmts.count] = expr;
-    for (uint32_t i = 0; i < p->stmts.count; i++) {
-        const vy_stmt *s = &p->stmts.items[i];
-        w->place[i] = VY_NONE;
         if (s->kind != VY_STMT_STORE)
             continue;
         for (uint32_t k = w->first_expr[i]; k <= s->a; k++) /* the tree of the index comes first */
@@ -384,39 +375,56 @@ static void number_places(walk *w) {
 
 /* ---- all of it ---- */
 
+static void note_variables(walk *w) {
+    const vyre_program *p = w->program;
+    for (uint32_t i = 0; i < p->stmts.count; i++) {
+        const vy_stmt *s = &p->stmts.items[i];
+        if (s->kind == VY_STMT_ASSIGN)
+            w->is_assigned[s->variable] = 1;
+        for (uint32_t v = 0; v < s->result_count; v++)
+            w->declared[s->variable + v] = i;
+    }
+}
+
 static int prepare(walk *w) {
     const vyre_program *p = w->program;
-    size_t stmts = p->stmts.count + 1u, exprs = p->exprs.count + 1u, variables = p->variables.count + 1u,
-           memories = p->memories.count + 1u, slots = variables + memories + stmts;
-    for (w->bucket_count = 16; w->bucket_count < stmts; w->bucket_count *= 2) {
+    for (uint32_t i = 0; i < p->stmts.count; i++)
+        w->stores += p->stmts.items[i].kind == VY_STMT_STORE;
+    for (w->bucket_count = 16; w->bucket_count < w->stores; w->bucket_count *= 2) {
     }
-    size_t words = slots + memories, halves = 2 * slots + 4 * stmts + w->bucket_count + exprs + variables;
-    w->size = vy_array_size(words + halves / 2 + 1 + variables / 8 + 1, sizeof *w->block);
-    w->block = vy_allocate_zero(w->size);
+    size_t stmts = p->stmts.count + 1u, exprs = p->exprs.count + 1u, variables = p->variables.count + 1u,
+           memories = p->memories.count + 1u, slots = variables + memories + w->stores;
+    /* Zeros first: words, halves, bytes. What is behind them is written before it is read. */
+    size_t words = slots + memories + slots, zero_halves = variables + variables / 4 + 1;
+    size_t halves = zero_halves + w->bucket_count + 2 * stmts + w->stores + exprs;
+    w->size = vy_array_size(words + halves / 2 + 1, sizeof *w->block);
+    w->block = vy_allocate(w->size);
     if (!w->block)
         return 0;
+    memset(w->block, 0, words * sizeof *w->block + zero_halves * sizeof *w->declared);
     w->killed = w->block;
     w->read = w->killed + slots;
     w->votes = (votes *)(w->read + memories);
-    w->first_expr = (uint32_t *)(w->votes + slots);
-    w->place = w->first_expr + stmts;
+    w->declared = (uint32_t *)(w->votes + slots);
+    w->is_assigned = (uint8_t *)(w->declared + variables);
+    w->buckets = w->declared + zero_halves;
+    w->place = w->buckets + w->bucket_count;
     w->next_place = w->place + stmts;
     w->place_memory = w->next_place + stmts;
-    w->buckets = w->place_memory + stmts;
-    w->hash = w->buckets + w->bucket_count;
-    w->declared = w->hash + exprs;
-    w->is_assigned = (uint8_t *)(w->declared + variables);
+    w->hash = w->place_memory + w->stores;
     memset(w->buckets, 0xff, w->bucket_count * sizeof *w->buckets);
     w->slots = w->first_place = p->variables.count + p->memories.count;
     return 1;
 }
 
-vyre_status vy_overwritten_find(const vyre_program *program, const vy_rules *rules, uint8_t *is_overwritten,
-                                vyre_error *error) {
-    walk w = {.program = program, .rules = rules, .is_overwritten = is_overwritten};
+vyre_status vy_overwritten_find(const vyre_program *program, const vy_rules *rules, const uint32_t *first_expr,
+                                uint8_t *is_overwritten, vyre_error *error) {
+    walk w = {.program = program, .rules = rules, .first_expr = first_expr, .is_overwritten = is_overwritten};
     w.failed = !prepare(&w);
-    if (!w.failed)
+    if (!w.failed) {
+        note_variables(&w);
         number_places(&w);
+    }
     for (uint32_t i = 0; i < program->functions.count && !w.failed; i++)
         visit_function(&w, &program->functions.items[i]);
     vy_release(w.block, w.size);

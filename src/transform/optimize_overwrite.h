@@ -12,9 +12,11 @@
 
 #include "transform/optimize.h"
 
-/* Sets is_overwritten[i] (by statement, zeros before) for assignments and stores that may be left out, and for `var`s whose first value
+/* first_expr: by statement, and for the end of the program.
+ *
+ * Sets is_overwritten[i] (by statement, zeros before) for assignments and stores that may be left out, and for `var`s whose first value
  * does not matter. VYRE_NO_MEMORY */
-vyre_status vy_overwritten_find(const vyre_program *program, const vy_rules *rules, uint8_t *is_overwritten,
-                                vyre_error *error);
+vyre_status vy_overwritten_find(const vyre_program *program, const vy_rules *rules, const uint32_t *first_expr,
+                                uint8_t *is_overwritten, vyre_error *error);
 
 #endif

@@ -13,23 +13,21 @@
 #include "transform/optimize_rewrite.h"
 #include "transform/pass_dead_edit.h"
 
-enum { STMT_TABLES = 6 };
-
 typedef struct marking {
     const vyre_program *program;
     const vy_rules *rules;
     /* By statement: */
     uint32_t *parent; /* the block around it, or VY_NONE */
-    uint32_t *exprs;  /* its first expression */
+    uint32_t *exprs;  /* its first expression; of the end of the program, too */
     uint32_t
         *next; /* the next that gives a value to the same variable, writes the same memory or jumps in the same loop */
     uint32_t *jumps;         /* of loops: the first jump */
     uint32_t *queue;         /* needed, not looked at yet */
-    uint32_t *needed;        /* 1 */
     uint32_t *writers;       /* by variable: the first statement that gives it a value */
     uint32_t *stores;        /* by memory: the first store */
     uint8_t *unused;         /* by memory: 1 */
     uint8_t *is_overwritten; /* by statement */
+    uint8_t *needed;         /* by statement: 1 */
     uint32_t queued;
     uint32_t writing; /* the statement whose trees are being written */
     uint32_t *block;
@@ -79,7 +77,7 @@ static int is_root(const marking *m, uint32_t index, const vy_stmt *s) {
     return m->rules->is_kept[s->kind];
 }
 
-static void mark_function(marking *m, const vy_function *f, uint32_t *expr) {
+static void mark_function(marking *m, const vy_function *f) {
     const vyre_program *p = m->program;
     uint32_t open[VY_LIMIT_NESTING], loops[VY_LIMIT_NESTING], depth = 0;
     for (uint32_t i = f->first_stmt; i < f->end_stmt; i++) {
@@ -87,9 +85,8 @@ static void mark_function(marking *m, const vy_function *f, uint32_t *expr) {
         while (depth && p->stmts.items[open[depth - 1]].end == i)
             depth--;
         m->parent[i] = depth ? open[depth - 1] : VY_NONE;
-        m->exprs[i] = *expr;
-        *expr = vy_stmt_exprs_end(p, s, *expr);
         link_stmt(m, i, s, depth ? loops[depth - 1] : VY_NONE);
+        m->jumps[i] = VY_NONE;
         if (vy_stmt_is_structured(s->kind) && s->end > i + 1) {
             loops[depth] = vy_stmt_is_loop(s->kind) ? i : depth ? loops[depth - 1] : VY_NONE;
             open[depth++] = i;
@@ -100,19 +97,21 @@ static void mark_function(marking *m, const vy_function *f, uint32_t *expr) {
 }
 
 static void follow_expr(marking *m, const vy_expr *e) {
-    if (e->kind == VY_EXPR_VARIABLE)
+    if (e->kind == VY_EXPR_VARIABLE) {
         need_chain(m, &m->writers[e->a]);
-    if (e->kind == VY_EXPR_LOAD)
+    } else if (e->kind == VY_EXPR_LOAD) {
         need_chain(m, &m->stores[e->a]);
-    if (e->kind == VY_EXPR_LOAD || e->kind == VY_EXPR_LEN)
         m->unused[e->a] = 0;
+    } else if (e->kind == VY_EXPR_LEN) {
+        m->unused[e->a] = 0;
+    }
 }
 
 static void follow(marking *m, uint32_t index) {
     const vyre_program *p = m->program;
     const vy_stmt *s = &p->stmts.items[index];
-    uint32_t end = vy_stmt_exprs_end(p, s, m->exprs[index]);
-    for (uint32_t i = m->exprs[index]; i < end && !m->is_overwritten[index]; i++)
+    uint32_t end = m->is_overwritten[index] ? m->exprs[index] : m->exprs[index + 1];
+    for (uint32_t i = m->exprs[index]; i < end; i++)
         follow_expr(m, &p->exprs.items[i]);
     for (uint32_t i = 0; i < s->arg_count; i++) {
         const vy_arg *arg = &p->args.items[s->args + i];
@@ -135,31 +134,32 @@ static void follow(marking *m, uint32_t index) {
 static int prepare(marking *m) {
     const vyre_program *p = m->program;
     size_t stmts = p->stmts.count, variables = p->variables.count + 1u, memories = p->memories.count + 1u;
-    m->size = vy_array_size(stmts * STMT_TABLES + variables + memories + (stmts + memories) / 4 + 1, sizeof *m->block);
+    m->size = vy_array_size(stmts * 5 + 1 + variables + memories + (2 * stmts + memories) / 4 + 1, sizeof *m->block);
     m->block = vy_allocate(m->size);
     if (!m->block)
         return 0;
-    memset(m->block, 0xff, m->size);
     m->parent = m->block;
     m->exprs = m->parent + stmts;
-    m->next = m->exprs + stmts;
+    m->next = m->exprs + stmts + 1;
     m->jumps = m->next + stmts;
     m->queue = m->jumps + stmts;
-    m->needed = m->queue + stmts;
-    m->writers = m->needed + stmts;
+    m->writers = m->queue + stmts;
     m->stores = m->writers + variables;
     m->unused = (uint8_t *)(m->stores + memories);
     m->is_overwritten = m->unused + memories;
-    memset(m->is_overwritten, 0, stmts);
-    memset(m->needed, 0, stmts * sizeof *m->needed);
+    m->needed = m->is_overwritten + stmts;
+    memset(m->writers, 0xff, (variables + memories) * sizeof *m->writers); /* and stores */
     memset(m->unused, 1, memories);
+    memset(m->is_overwritten, 0, 2 * stmts); /* and needed */
+    m->exprs[0] = 0;
+    for (uint32_t i = 0; i < p->stmts.count; i++)
+        m->exprs[i + 1] = vy_stmt_exprs_end(p, &p->stmts.items[i], m->exprs[i]);
     return 1;
 }
 
 static void mark(marking *m) {
-    uint32_t expr = 0;
     for (uint32_t i = 0; i < m->program->functions.count; i++)
-        mark_function(m, &m->program->functions.items[i], &expr);
+        mark_function(m, &m->program->functions.items[i]);
     while (m->queued)
         follow(m, m->queue[--m->queued]);
 }
@@ -225,7 +225,7 @@ vyre_status vy_pass_dead(const vyre_program *from, const vy_rules *rules, vyre_p
     *changes = 0;
     if (!prepare(&m))
         return vy_fail_memory(error, "a pass");
-    vyre_status status = vy_overwritten_find(from, rules, m.is_overwritten, error);
+    vyre_status status = vy_overwritten_find(from, rules, m.exprs, m.is_overwritten, error);
     if (status == VYRE_OK) {
         mark(&m);
         if (!leaves_out(&m))

@@ -91,48 +91,42 @@ static void move_declarations(closing *c) {
     }
 }
 
-/* The expressions [first, end) to `to`, with what they refer to. */
-static void move_exprs(const closing *c, uint32_t first, uint32_t end, uint32_t to) {
+/* The expressions [first, end) to `to`, with what they refer to. Returns one past them. */
+static uint32_t move_exprs(const closing *c, uint32_t first, uint32_t end, uint32_t to) {
     vyre_program *p = c->program;
     uint32_t by = first - to;
-    for (uint32_t i = first; i < end; i++) {
-        vy_expr e = p->exprs.items[i];
-        if (e.kind == VY_EXPR_OP)
-            e.a -= by;
-        else if (e.kind == VY_EXPR_VARIABLE)
+    vy_expr *at = p->exprs.items + to;
+    for (const vy_expr *from = p->exprs.items + first, *last = p->exprs.items + end; from < last; from++) {
+        vy_expr e = *from;
+        if (e.kind == VY_EXPR_VARIABLE) {
             e.a = c->variables[e.a];
-        else if (e.kind == VY_EXPR_LOAD || e.kind == VY_EXPR_LEN || e.kind == VY_EXPR_MISALIGNMENT)
+        } else if (e.kind == VY_EXPR_OP || e.kind == VY_EXPR_LOAD) {
+            e.a = e.kind == VY_EXPR_OP ? e.a - by : c->memories[e.a];
+            e.b -= e.b == VY_NONE ? 0 : by;
+            e.c -= e.c == VY_NONE ? 0 : by;
+        } else if (e.kind == VY_EXPR_LEN || e.kind == VY_EXPR_MISALIGNMENT) {
             e.a = c->memories[e.a];
-        e.b -= e.b == VY_NONE ? 0 : by;
-        e.c -= e.c == VY_NONE ? 0 : by;
-        p->exprs.items[i - by] = e;
+        }
+        *at++ = e;
     }
     if (p->expr_positions.count)
         memmove(p->expr_positions.items + to, p->expr_positions.items + first,
                 (end - first) * sizeof *p->expr_positions.items);
+    return to + (end - first);
 }
 
-/* The trees of a statement to `to`; of a first value that is overwritten, a zero. Returns one past them. */
-static uint32_t move_trees(closing *c, uint32_t stmt, vy_stmt *s, uint32_t to) {
+/* Whether a zero takes the place of the first value of a `var`. */
+static int becomes_zero(const closing *c, uint32_t stmt) {
+    const vyre_program *p = c->program;
+    return c->dead->is_overwritten[stmt] && p->exprs.items[p->stmts.items[stmt].a].kind != VY_EXPR_LITERAL;
+}
+
+static void put_zero(closing *c, const vy_stmt *s, uint32_t to) {
     vyre_program *p = c->program;
-    uint32_t first = c->dead->exprs[stmt], end = vy_stmt_exprs_end(p, s, first), by = first - to;
-    if (c->dead->is_overwritten[stmt] && p->exprs.items[s->a].kind != VY_EXPR_LITERAL) {
-        p->exprs.items[to] = vy_literal_expr((vyre_type)p->exprs.items[s->a].type, 0);
-        if (p->expr_positions.count)
-            p->expr_positions.items[to] = p->expr_positions.items[s->a];
-        s->a = to;
-        c->changes++;
-        return to + 1;
-    }
-    move_exprs(c, first, end, to);
-    s->a -= s->a == VY_NONE ? 0 : by;
-    s->b -= s->b == VY_NONE ? 0 : by;
-    s->c -= s->c == VY_NONE ? 0 : by;
-    for (uint32_t i = 0; i < s->arg_count; i++) {
-        vy_arg *arg = &p->args.items[s->args + i];
-        arg->index = arg->is_memory ? c->memories[arg->index] : arg->index - by;
-    }
-    return to + (end - first);
+    p->exprs.items[to] = vy_literal_expr((vyre_type)p->exprs.items[s->a].type, 0);
+    if (p->expr_positions.count)
+        p->expr_positions.items[to] = p->expr_positions.items[s->a];
+    c->changes++;
 }
 
 static void move_variables(const closing *c, uint32_t stmt, vy_stmt *s) {
@@ -147,28 +141,50 @@ static void move_variables(const closing *c, uint32_t stmt, vy_stmt *s) {
     s->variable = to;
 }
 
+/* A statement whose expressions go down by `by` and whose arguments go to `args`, but for its place. */
+static void move_stmt(const closing *c, uint32_t stmt, uint32_t by, uint32_t args) {
+    vyre_program *p = c->program;
+    vy_stmt *s = &p->stmts.items[stmt];
+    s->a -= s->a == VY_NONE ? 0 : by;
+    s->b -= s->b == VY_NONE ? 0 : by;
+    s->c -= s->c == VY_NONE ? 0 : by;
+    for (uint32_t i = 0; i < s->arg_count; i++) {
+        vy_arg arg = p->args.items[s->args + i];
+        arg.index = arg.is_memory ? c->memories[arg.index] : arg.index - by;
+        p->args.items[args + i] = arg;
+    }
+    s->args = args;
+    move_variables(c, stmt, s);
+    s->memory = s->memory == VY_NONE ? VY_NONE : c->memories[s->memory];
+    s->name = c->names[s->name];
+    s->end = c->stmts[s->end];
+    s->middle = c->stmts[s->middle];
+}
+
+/* The trees of statements that stay next to each other go together, from `first` on. */
 static void move_stmts(closing *c) {
     vyre_program *p = c->program;
-    uint32_t exprs = 0, args = 0;
+    const uint32_t *tree = c->dead->exprs;
+    uint32_t first = 0, exprs = 0, args = 0;
     for (uint32_t i = 0; i < p->stmts.count; i++) {
-        vy_stmt s = p->stmts.items[i];
-        if (!c->dead->needed[i])
+        vy_stmt *s = &p->stmts.items[i];
+        int is_needed = c->dead->needed[i], is_zero = is_needed && becomes_zero(c, i);
+        if (!is_needed || is_zero) {
+            exprs = move_exprs(c, first, tree[i], exprs);
+            first = tree[i + 1];
+        }
+        if (!is_needed)
             continue;
-        exprs = move_trees(c, i, &s, exprs);
-        move_variables(c, i, &s);
-        if (s.arg_count)
-            memmove(p->args.items + args, p->args.items + s.args, s.arg_count * sizeof *p->args.items);
-        s.args = args;
-        args += s.arg_count;
-        s.memory = s.memory == VY_NONE ? VY_NONE : c->memories[s.memory];
-        s.name = c->names[s.name];
-        s.end = c->stmts[s.end];
-        s.middle = c->stmts[s.middle];
-        p->stmts.items[c->stmts[i]] = s;
+        if (is_zero)
+            put_zero(c, s, exprs);
+        move_stmt(c, i, is_zero ? s->a - exprs : first - exprs, args);
+        exprs += (uint32_t)is_zero;
+        args += s->arg_count;
+        p->stmts.items[c->stmts[i]] = *s;
         if (p->stmt_positions.count)
             p->stmt_positions.items[c->stmts[i]] = p->stmt_positions.items[i];
     }
-    p->exprs.count = exprs;
+    p->exprs.count = move_exprs(c, first, tree[p->stmts.count], exprs);
     p->args.count = args;
 }
 

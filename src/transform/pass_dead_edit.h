@@ -8,10 +8,10 @@
 #include "ir/model.h"
 
 typedef struct vy_dead {
-    const uint32_t *needed;        /* by statement; nothing is needed in a block that is not */
+    const uint8_t *needed;         /* by statement; nothing is needed in a block that is not */
     const uint8_t *is_overwritten; /* by statement: of a `var` that is needed, its first value is not */
     const uint8_t *unused;         /* by memory: goes, if it is an array */
-    const uint32_t *exprs;         /* by statement: its first expression */
+    const uint32_t *exprs;         /* by statement: its first expression; of the end of the program, too */
 } vy_dead;
 
 /* Whether it can be done: the entry is all there is. */
