@@ -67,19 +67,24 @@ static void visit_loop(vy_ranges *r, uint32_t index, const vy_stmt *s) {
     vy_facts_forget_in_loop(r, index + 1, s->end);
 }
 
+/* What is learned here is of no value that was visited before: those have other variables, which are never assigned. */
 static void give(vy_ranges *r, const vy_stmt *s) {
     vy_bounds below = {0};
+    uint32_t learned = r->learned;
     r->effort = VY_RANGE_EFFORT;
     if (r->may_bound[s->a]) /* its statement was just visited */
         below = vy_bounds_of(r, s->a);
     if (s->kind == VY_STMT_LET) {
         r->lengths[s->variable] = vy_length_in(r, s->a);
         r->values[s->variable] = vy_expr_is_fixed(r->program, s->a) ? s->a : VY_NONE;
+        r->given[s->variable] =
+            (vy_given){learned, r->effort ? VY_RANGE_EFFORT - r->effort : VY_RANGE_EFFORT + 1u};
     }
     if (below.count)
         vy_fact_learn(r, s->variable, &(vy_fact){r->exprs[s->a], below});
     else
         vy_fact_learn_range(r, s->variable, r->exprs[s->a]);
+    r->learned = learned;
 }
 
 static void visit_stmt(vy_ranges *r, uint32_t index) {
@@ -124,14 +129,15 @@ static int prepare(vy_ranges *r) {
     size_t exprs = p->exprs.count + 1u, stmts = p->stmts.count + 1u, variables = p->variables.count + 1u,
            subjects = vy_subject_count(p);
     r->size = vy_array_size(exprs * (sizeof *r->exprs + 3) + subjects * (sizeof *r->ranges + sizeof *r->below) +
-                                variables * (sizeof *r->lengths + sizeof *r->values) + stmts,
+                                variables * (sizeof *r->given + sizeof *r->lengths + sizeof *r->values) + stmts,
                             1);
     r->exprs = vy_allocate(r->size);
     if (!r->exprs || !vy_lengths_make(&r->known, p))
         return 0;
     r->ranges = r->exprs + exprs;
-    r->below = (uint32_t *)(r->ranges + subjects);
-    memset(r->below, 0, r->size - (exprs + subjects) * sizeof *r->exprs);
+    r->given = (vy_given *)(r->ranges + subjects);
+    r->below = (uint32_t *)(r->given + variables);
+    memset(r->below, 0, r->size - (exprs + subjects) * sizeof *r->exprs - variables * sizeof *r->given);
     r->lengths = r->below + subjects;
     r->values = r->lengths + variables;
     r->load_inside = (uint8_t *)(r->values + variables);

@@ -112,6 +112,11 @@ vy_bounds vy_bounds_of(vy_ranges *r, uint32_t expr) {
         known = r->bounds.items[r->below[subject] - 1];
     if (value == expr)
         return known;
+    const vy_given *given = &r->given[subject];
+    if (given->learned == r->learned && given->effort <= r->effort) {
+        r->effort -= given->effort;
+        return known;
+    }
     vy_bounds more = vy_bounds_of(r, value);
     return known.count ? vy_bounds_both(known, &more) : more;
 }

@@ -67,6 +67,7 @@ static void set_fact(vy_ranges *r, uint32_t subject, vy_range range, uint32_t be
     }
     r->ranges[subject] = range;
     r->below[subject] = below;
+    r->learned++;
 }
 
 void vy_fact_learn_range(vy_ranges *r, uint32_t subject, vy_range range) {
@@ -93,6 +94,7 @@ void vy_fact_forget(vy_ranges *r, uint32_t variable) {
 }
 
 void vy_facts_undo_to(vy_ranges *r, uint32_t mark) {
+    r->learned += r->log.count > mark;
     while (r->log.count > mark) {
         const vy_fact_undo *entry = &r->log.items[--r->log.count];
         r->ranges[entry->subject] = entry->range;

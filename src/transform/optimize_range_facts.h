@@ -22,6 +22,12 @@ typedef struct vy_fact_undo {
     vy_range range;
 } vy_fact_undo;
 
+/* Of a `let`: its bounds are those of its value, as long as nothing is learned that was not known where it stands. To find them again would take so much effort; more than VY_RANGE_EFFORT: it
+ * was not enough. */
+typedef struct vy_given {
+    uint32_t learned, effort;
+} vy_given;
+
 struct vy_ranges {
     const vyre_program *program;
     const vy_rules *rules;
@@ -38,6 +44,8 @@ struct vy_ranges {
         places; /* that the walk is in and will leave: outside of all nothing that is learned of a variable is taken back */
     uint32_t *lengths; /* by variable: the length it holds (see vy_length_of), or VY_NONE */
     uint32_t *values;  /* by variable: the expression of its `let`, if that cannot change, or VY_NONE */
+    vy_given *given;   /* by variable, if it has such a value */
+    uint32_t learned;  /* how often something was, or was taken back, of what may stand in a value */
     vy_lengths known;
     uint32_t effort; /* left for the current question: whoever asks one sets it to VY_RANGE_EFFORT */
     VY_VECTOR(vy_fact_undo) log;
