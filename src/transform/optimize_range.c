@@ -136,19 +136,17 @@ static int prepare(vy_ranges *r) {
         return 0;
     r->ranges = r->exprs + exprs;
     r->given = (vy_given *)(r->ranges + subjects);
-    r->below = (uint32_t *)(r->given + variables);
-    memset(r->below, 0, r->size - (exprs + subjects) * sizeof *r->exprs - variables * sizeof *r->given);
-    r->lengths = r->below + subjects;
+    r->lengths = (uint32_t *)(r->given + variables);
     r->values = r->lengths + variables;
-    r->load_inside = (uint8_t *)(r->values + variables);
+    r->below = r->values + variables;
+    r->load_inside = (uint8_t *)(r->below + subjects);
     r->compared = r->load_inside + exprs;
-    r->may_bound = r->compared + exprs;
-    r->stmt_inside = r->may_bound + exprs;
+    r->stmt_inside = r->compared + exprs;
+    r->may_bound = r->stmt_inside + stmts;
+    memset(r->below, 0, (size_t)(r->may_bound - (uint8_t *)r->below)); /* the others are written before they are read */
     for (uint8_t i = 0; i < VYRE_TYPE_COUNT; i++)
         r->whole[i] = vy_interval_pack(vy_interval_whole(i));
     vy_facts_start(r);
-    for (uint32_t i = 0; i < p->exprs.count; i++)
-        r->exprs[i] = r->whole[p->exprs.items[i].type];
     return 1;
 }
 

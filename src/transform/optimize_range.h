@@ -23,7 +23,7 @@ vyre_status vy_ranges_make_by(const vyre_program *program, const struct vy_rules
                               vyre_error *error);
 void vy_ranges_free(vy_ranges *ranges);
 
-/* The range of an expression of integer type; that of the whole type for what was not reached. */
+/* The range of an expression of integer type. */
 vy_range vy_range_of(const vy_ranges *ranges, uint32_t expr);
 /* What a comparison of integers gives wherever it is evaluated: 0, 1, or -1 if that is not known. */
 int vy_comparison_is(const vy_ranges *ranges, uint32_t expr);

@@ -8,7 +8,7 @@ typedef vy_interval interval;
 
 /* `left op right` holds: what follows for a subject on the left. */
 static void assume_side(vy_ranges *r, vyre_op op, uint32_t left, uint32_t right) {
-    uint32_t subject = vy_subject_of(r, left);
+    uint32_t subject = vy_subject_of(r, &r->program->exprs.items[left]);
     if (subject == VY_NONE)
         return;
     vy_fact known = vy_fact_at(r, subject);
@@ -50,7 +50,7 @@ static void assume_sum(vy_ranges *r, vyre_op op, uint32_t sum, uint32_t right) {
         return;
     const uint32_t sides[3] = {e->a, e->b, e->a};
     for (int i = 0; i < 2; i++) {
-        uint32_t subject = vy_subject_of(r, sides[i]);
+        uint32_t subject = vy_subject_of(r, &r->program->exprs.items[sides[i]]);
         if (subject == VY_NONE)
             continue;
         vy_fact known = vy_fact_at(r, subject);
@@ -71,7 +71,7 @@ static void assume_distance(vy_ranges *r, vyre_op op, uint32_t distance, uint32_
     const vy_expr *e = &r->program->exprs.items[distance];
     if (e->kind != VY_EXPR_OP || e->op != VYRE_OP_SUB || (op != VYRE_OP_GE && op != VYRE_OP_GT))
         return;
-    uint32_t subject = vy_subject_of(r, e->b), length = vy_length_in(r, e->a);
+    uint32_t subject = vy_subject_of(r, &r->program->exprs.items[e->b]), length = vy_length_in(r, e->a);
     if (subject == VY_NONE)
         return;
     vy_fact known = vy_fact_at(r, subject);

@@ -104,7 +104,7 @@ vy_bounds vy_bounds_of(vy_ranges *r, uint32_t expr) {
     const vy_expr *e = &r->program->exprs.items[expr];
     if (expr >= r->first_expr && !r->may_bound[expr])
         return (vy_bounds){0};
-    uint32_t subject = vy_subject_of(r, expr), value = vy_let_value(r, expr);
+    uint32_t subject = vy_subject_of(r, e), value = vy_let_value(r, expr);
     if (subject == VY_NONE)
         return e->kind == VY_EXPR_OP ? below_op(r, e) : (vy_bounds){0};
     vy_bounds known = {0};

@@ -29,7 +29,7 @@ static uint32_t of_literal(const vy_ranges *r, uint32_t expr, vyre_op op, uint64
     if (literal->kind != VY_EXPR_LITERAL || (leaf->kind == VY_EXPR_VARIABLE && p->variables.items[leaf->a].is_mutable))
         return VY_NONE;
     *bits = literal->bits;
-    return vy_subject_of(r, e->a);
+    return vy_subject_of(r, leaf);
 }
 
 /* (x << s) - (x & m), a zero put between bits of x, where m is all ones below: that is x * (2^s - 1) + (x & ~m), which grows with x. */
@@ -55,8 +55,7 @@ static vy_range range_of_op(const vy_ranges *r, const vy_expr *e) {
     return vy_interval_pack(is_spread(r, e, &spread) ? spread : range_op(r, e));
 }
 
-static vy_range range_expr(const vy_ranges *r, uint32_t expr) {
-    const vy_expr *e = &r->program->exprs.items[expr];
+static vy_range range_expr(const vy_ranges *r, const vy_expr *e) {
     uint32_t subject;
     switch ((vy_expr_kind)e->kind) {
     case VY_EXPR_LITERAL: {
@@ -66,9 +65,9 @@ static vy_range range_expr(const vy_ranges *r, uint32_t expr) {
     case VY_EXPR_VARIABLE:
         return r->ranges[e->a];
     case VY_EXPR_BUILTIN:
-        return r->ranges[vy_subject_of(r, expr)];
+        return r->ranges[vy_subject_of(r, e)];
     case VY_EXPR_LEN:
-        subject = vy_subject_of(r, expr);
+        subject = vy_subject_of(r, e);
         return subject != VY_NONE ? r->ranges[subject] : vy_interval_pack(vy_fact_of_length(r->program, e->a));
     case VY_EXPR_OP:
         return range_of_op(r, e);
@@ -135,15 +134,16 @@ static uint8_t may_bound(const vy_ranges *r, const vy_expr *e) {
 
 void vy_ranges_visit_exprs(vy_ranges *r, const vy_stmt *s) {
     const vyre_program *p = r->program;
-    uint32_t end = vy_stmt_exprs_end(p, s, r->next_expr);
-    r->first_expr = r->next_expr;
-    for (; r->next_expr < end; r->next_expr++) {
-        const vy_expr *e = &p->exprs.items[r->next_expr];
-        r->may_bound[r->next_expr] = may_bound(r, e);
-        r->exprs[r->next_expr] = range_expr(r, r->next_expr);
+    uint32_t first = r->next_expr, end = vy_stmt_exprs_end(p, s, first);
+    r->first_expr = first;
+    r->next_expr = end;
+    for (uint32_t i = first; i < end; i++) {
+        const vy_expr *e = &p->exprs.items[i];
+        r->may_bound[i] = may_bound(r, e);
+        r->exprs[i] = range_expr(r, e);
         if (e->kind == VY_EXPR_LOAD && r->asks & VY_ASKS_LOADS)
-            r->load_inside[r->next_expr] = vy_index_is_inside(r, e->a, e->b);
+            r->load_inside[i] = vy_index_is_inside(r, e->a, e->b);
         else if (e->kind == VY_EXPR_OP && e->type == VYRE_TYPE_BOOL && r->asks & VY_ASKS_COMPARISONS)
-            r->compared[r->next_expr] = compare(r, e);
+            r->compared[i] = compare(r, e);
     }
 }

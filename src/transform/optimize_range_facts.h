@@ -77,8 +77,7 @@ static inline uint8_t vy_subject_type(const vyre_program *p, uint32_t subject) {
 }
 
 /* What facts are kept of, or VY_NONE. */
-static inline uint32_t vy_subject_of(const vy_ranges *r, uint32_t expr) {
-    const vy_expr *e = &r->program->exprs.items[expr];
+static inline uint32_t vy_subject_of(const vy_ranges *r, const vy_expr *e) {
     if (e->kind == VY_EXPR_VARIABLE)
         return e->a;
     if (e->kind == VY_EXPR_LEN) {
