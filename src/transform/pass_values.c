@@ -191,13 +191,13 @@ typedef VY_VECTOR(undo) touched_list;
 static void collect(numbering *n, uint32_t mark, touched_list *touched) {
     for (uint32_t i = mark; i < n->log.count && !n->failed; i++) {
         const undo *entry = &n->log.items[i];
-        if (entry->kind == UNDO_HOLDER || entry->kind == UNDO_LEADER)
+        if (entry->kind == UNDO_HOLDER || entry->kind == UNDO_LEADER ||
+            (entry->kind == UNDO_VARIABLE && entry->old == VY_NONE)) /* it is declared in the block */
             continue;
-        undo *slot = VY_PUSH(touched);
-        if (!slot)
-            n->failed = 1;
+        if (VY_RESERVE(touched, 1))
+            touched->items[touched->count++] = *entry;
         else
-            *slot = *entry;
+            n->failed = 1;
     }
     undo_to(n, mark);
 }
