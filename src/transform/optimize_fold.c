@@ -100,18 +100,12 @@ static uint32_t first_operand(const vy_expr *e, uint32_t here) {
     return e->kind == VY_EXPR_OP ? e->a : e->kind == VY_EXPR_LOAD ? e->b : here;
 }
 
-/* Writes an expression of the source at `to`, behind its operands. Returns one past it. */
-static uint32_t fold_one(vy_rewrite *rw, const vy_literals *literals, uint32_t first, uint32_t expr, uint32_t to) {
+/* Writes an expression of the source, which is no leaf that is copied, at `to`, behind its operands. Returns one past it. */
+static uint32_t fold_one(vy_rewrite *rw, uint32_t first, uint32_t expr, uint32_t to) {
     vyre_program *p = rw->draft.program;
-    const vy_expr *source = &rw->from->exprs.items[expr];
     uint64_t bits;
-    vy_expr e = vy_row_expr(rw, first, *source);
-    if (e.kind == VY_EXPR_VARIABLE) {
-        if (literals->is_known[source->a]) {
-            rw->changes++;
-            e = vy_literal_expr((vyre_type)e.type, literals->bits[source->a]);
-        }
-    } else if (e.kind != VY_EXPR_LITERAL && (e.kind != VY_EXPR_OP || p->exprs.items[e.a].kind == VY_EXPR_LITERAL)) {
+    vy_expr e = vy_row_expr(rw, first, rw->from->exprs.items[expr]);
+    if (e.kind != VY_EXPR_OP || p->exprs.items[e.a].kind == VY_EXPR_LITERAL) {
         /* Most ops have something unknown on the left, and are neither folded nor settled. */
         if (is_settled(p, &e)) {
             rw->changes++;
@@ -129,14 +123,33 @@ static uint32_t fold_one(vy_rewrite *rw, const vy_literals *literals, uint32_t f
     return to + 1;
 }
 
+/* Writes a literal or a variable of the source, or what that is. */
+static void put_leaf(vy_rewrite *rw, const vy_literals *literals, uint32_t expr, uint32_t to) {
+    vyre_program *p = rw->draft.program;
+    vy_expr *e = &p->exprs.items[to];
+    *e = rw->from->exprs.items[expr];
+    if (e->kind == VY_EXPR_VARIABLE && literals->is_known[e->a]) {
+        rw->changes++;
+        *e = vy_literal_expr((vyre_type)e->type, literals->bits[e->a]);
+    } else if (e->kind == VY_EXPR_VARIABLE) {
+        e->a = rw->variables[e->a];
+    }
+    if (vy_draft_places_exprs(&rw->draft))
+        p->expr_positions.items[to] = vy_expr_position(rw->from, expr);
+}
+
 void vy_fold_row(vy_rewrite *rw, const vy_literals *literals, uint32_t first, uint32_t end) {
     vyre_program *p = rw->draft.program;
-    uint32_t to = vy_rewrite_start_row(rw, end - first);
+    uint32_t to = vy_rewrite_start_row(rw, end - first), *row = rw->row.items;
     if (to == VY_NONE)
         return;
     for (uint32_t i = first; i < end; i++) {
-        to = fold_one(rw, literals, first, i, to);
-        rw->row.items[i - first] = to - 1;
+        uint8_t kind = rw->from->exprs.items[i].kind;
+        if (kind == VY_EXPR_LITERAL || kind == VY_EXPR_VARIABLE)
+            put_leaf(rw, literals, i, to++);
+        else
+            to = fold_one(rw, first, i, to);
+        *row++ = to - 1;
     }
     p->exprs.count = to;
     if (vy_draft_places_exprs(&rw->draft))

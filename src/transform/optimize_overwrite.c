@@ -37,7 +37,7 @@ typedef struct walk {
     votes *votes;               /* by slot */
     const uint32_t *first_expr; /* by statement, and of the end */
     uint32_t *place;            /* by statement: the slot a store writes, or VY_NONE */
-    uint32_t *next_place; /* by statement: the next store in its bucket */
+    uint32_t *next_place;       /* by statement: the next store in its bucket */
     uint32_t *buckets, bucket_count, stores;
     uint32_t *place_memory; /* by place */
     uint32_t *hash;         /* by expression; 0: it may change between two statements */

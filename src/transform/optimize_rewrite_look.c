@@ -43,6 +43,8 @@ int vy_rewrite_keeps_trees(vy_rewrite *rw, uint32_t stmt, uint32_t *first, uint3
     const vy_stmt *s = &rw->from->stmts.items[stmt];
     *first = vy_stmt_exprs_first(rw->from, s);
     *end = vy_stmt_exprs_end(rw->from, s, *first);
+    if (!rw->hooks->keeps_blocks && !rw->hooks->tree && !rw->hooks->node)
+        return !rw->hooks->row;
     const vy_touched *touched = rw->hooks->keeps_blocks ? vy_rewrite_next_touched(rw, stmt) : NULL;
     int is_touched = touched && touched->stmt == stmt;
     if (rw->hooks->keeps_blocks && (!is_touched || touched->by_trees || vy_rewrite_knows_touched(rw->hooks)))

@@ -13,7 +13,7 @@
 #include "transform/optimize.h"
 #include "transform/optimize_fold.h"
 
-enum { TRIPS = VY_TRIPS, EFFORT = 64 };
+enum { TRIPS = VY_TRIPS, EFFORT = 64, GROWTH = 3, NAME_LENGTH = 8 };
 
 /* Why a variable is a literal: it counts a loop that is being unrolled, in its last trip or before, or it is a `let` of a literal or of such a variable. */
 enum { COUNTS = 1, COUNTS_LAST, IS_LET };
@@ -238,18 +238,30 @@ static int pays(const unrolling *u, const vyre_program *p, uint32_t loop, unsign
     return trips <= most && *size <= cost && *size <= u->room;
 }
 
-/* Makes room for what a loop becomes, at once: to make it trip by trip copies what is there again and again. */
+/* How much room to make where so much is needed: loops are seldom alone, and to make room copies what is there. */
+static uint32_t ample(uint32_t there, uint32_t needed) {
+    return needed > there * GROWTH ? needed : there * GROWTH;
+}
+
+#define RESERVE(vector, needed)                                                                                        \
+    ((vector)->capacity - (vector)->count >= (needed) || VY_RESERVE(vector, ample((vector)->capacity, needed)))
+
+/* Makes room for what a loop becomes, at once. */
 static void reserve(vy_rewrite *rw, uint32_t loop, unsigned trips) {
     const unrolling *u = rw->user;
     vyre_program *made = rw->draft.program;
-    uint32_t end = rw->from->stmts.items[loop].end;
+    uint32_t end = rw->from->stmts.items[loop].end, names = 0;
     uint32_t stmts = trips * (end - loop - 1), exprs = trips * (u->first_expr[end] - u->first_expr[loop + 1]);
+    for (uint32_t i = loop + 1; i < end; i++)
+        names += trips * rw->from->stmts.items[i].result_count;
     rw->draft.failed |=
-        !VY_RESERVE(&made->stmts, stmts) || !VY_RESERVE(&made->exprs, exprs) || !VY_RESERVE(&made->variables, stmts);
+        !RESERVE(&made->stmts, stmts) || !RESERVE(&made->exprs, exprs) || !RESERVE(&made->variables, stmts);
     if (rw->draft.keep_positions)
-        rw->draft.failed |= !VY_RESERVE(&made->stmt_positions, stmts);
+        rw->draft.failed |= !RESERVE(&made->stmt_positions, stmts);
     if (vy_draft_places_exprs(&rw->draft))
-        rw->draft.failed |= !VY_RESERVE(&made->expr_positions, exprs);
+        rw->draft.failed |= !RESERVE(&made->expr_positions, exprs);
+    if (made->names.slot_count / 2 < made->names.used + names)
+        rw->draft.failed |= !vy_names_reserve_more(&made->names, ample(made->names.slot_count / 2, names), NAME_LENGTH);
 }
 
 static int unroll(vy_rewrite *rw, uint32_t index) {

@@ -244,12 +244,9 @@ static uint32_t number_op(numbering *n, const vy_expr *e) {
     if (literal_of(n, a) && compute(n, e, (const uint32_t[3]){a, b, c}, &bits)) /* few have one on the left */
         return literal_number(n, e->type, bits);
     int swaps = a > b && vy_op_commutes((vyre_op)e->op);
-    return number_of(n, &(vy_expr){.kind = VY_EXPR_OP,
-                                   .type = e->type,
-                                   .op = e->op,
-                                   .a = swaps ? b : a,
-                                   .b = swaps ? a : b,
-                                   .c = c});
+    return number_of(
+        n,
+        &(vy_expr){.kind = VY_EXPR_OP, .type = e->type, .op = e->op, .a = swaps ? b : a, .b = swaps ? a : b, .c = c});
 }
 
 static uint32_t number_expr(numbering *n, const vy_expr *e) {
