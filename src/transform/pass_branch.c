@@ -23,42 +23,55 @@ static int makes_no_trip(const vyre_program *p, const vy_stmt *s) {
     return !vyre_op_evaluate(goes_down ? VYRE_OP_GT : VYRE_OP_LT, VYRE_TYPE_BOOL, type, from->bits, to->bits, 0);
 }
 
-static int simplify_if(vy_rewrite *rw, uint32_t index, const vy_stmt *s) {
-    const vy_expr *condition = literal_of(rw->from, s->a);
-    if (condition && condition->bits)
-        vy_rewrite_block(rw, index + 1, s->middle);
-    else if (condition)
-        vy_rewrite_block(rw, s->middle, s->end);
-    return condition != NULL || s->end == index + 1;
+/* Whether a statement goes, or a branch takes its place. */
+static int goes(const vyre_program *p, uint32_t index) {
+    const vy_stmt *s = &p->stmts.items[index];
+    const vy_expr *condition = literal_of(p, s->a);
+    switch (s->kind) {
+    case VY_STMT_IF:
+        return condition || s->end == index + 1;
+    case VY_STMT_FOR:
+        return s->end == index + 1 || makes_no_trip(p, s);
+    case VY_STMT_WHILE:
+        return condition && !condition->bits;
+    case VY_STMT_REGION:
+        return s->end == index + 1;
+    default:
+        return 0;
+    }
 }
 
 static int simplify_stmt(vy_rewrite *rw, uint32_t index) {
     const vy_stmt *s = &rw->from->stmts.items[index];
-    const vy_expr *condition = literal_of(rw->from, s->a);
-    int goes = 0;
-    switch (s->kind) {
-    case VY_STMT_IF:
-        goes = simplify_if(rw, index, s);
-        break;
-    case VY_STMT_FOR:
-        goes = s->end == index + 1 || makes_no_trip(rw->from, s);
-        break;
-    case VY_STMT_WHILE:
-        goes = condition && !condition->bits;
-        break;
-    case VY_STMT_REGION:
-        goes = s->end == index + 1;
-        break;
-    default:
-        break;
+    if (!vy_stmt_is_structured(s->kind) || !goes(rw->from, index))
+        return 0;
+    rw->changes++;
+    const vy_expr *condition = s->kind == VY_STMT_IF ? literal_of(rw->from, s->a) : NULL;
+    if (condition && condition->bits)
+        vy_rewrite_block(rw, index + 1, s->middle);
+    else if (condition)
+        vy_rewrite_block(rw, s->middle, s->end);
+    return 1;
+}
+
+/* Whether there may be anything to do: most programs show at once that there is not. Behind a jump nothing stands in a valid program, but behind a trap something may. */
+static int may_change(const vyre_program *p) {
+    for (uint32_t i = 0; i < p->stmts.count; i++) {
+        uint8_t kind = p->stmts.items[i].kind;
+        if (kind == VY_STMT_TRAP || (vy_stmt_is_structured(kind) && goes(p, i)))
+            return 1;
     }
-    rw->changes += (uint64_t)goes;
-    return goes;
+    return 0;
 }
 
 vyre_status vy_pass_branch(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                            vyre_error *error) {
     (void)rules;
     static const vy_rewriter hooks = {.stmt = simplify_stmt, .trap_ends = 1, .may_look = 1};
+    if (!may_change(from)) {
+        *out = vyre_program_retain((vyre_program *)from);
+        *changes = 0;
+        return VYRE_OK;
+    }
     return vy_rewrite_run(from, &hooks, NULL, NULL, out, changes, error);
 }

@@ -28,7 +28,6 @@ typedef struct unrolling {
     size_t size;
     uint64_t room;     /* left */
     uint32_t left_out; /* nodes */
-    int has_loops;
 } unrolling;
 
 unsigned vy_count_trips(const vy_rules *rules, const vy_expr *from, const vy_expr *to, const vy_expr *by,
@@ -264,18 +263,20 @@ static void reserve(vy_rewrite *rw, uint32_t loop, unsigned trips) {
         rw->draft.failed |= !vy_names_reserve_more(&made->names, ample(made->names.slot_count / 2, names), NAME_LENGTH);
 }
 
+/* Whether a loop is unrolled, and what it becomes. */
+static int unrolls(const unrolling *u, const vyre_program *p, uint32_t index, counted *loop, uint64_t *size) {
+    count(u, p, index, loop);
+    return loop->trips <= TRIPS && is_straight(u, p, index) && pays(u, p, index, loop->trips, size);
+}
+
 static int unroll(vy_rewrite *rw, uint32_t index) {
     unrolling *u = rw->user;
-    const vyre_program *p = rw->from;
-    const vy_stmt *s = &p->stmts.items[index];
+    const vy_stmt *s = &rw->from->stmts.items[index];
     counted loop;
     uint64_t size;
-    count(u, p, index, &loop);
-    if (loop.trips > TRIPS || !is_straight(u, p, index) || !pays(u, p, index, loop.trips, &size))
+    if (!unrolls(u, rw->from, index, &loop, &size))
         return 0;
     rw->changes++;
-    if (rw->is_looking)
-        return 1;
     u->room -= size;
     if (size)
         reserve(rw, index, loop.trips);
@@ -321,7 +322,7 @@ static int write_stmt(vy_rewrite *rw, uint32_t index) {
     const vy_stmt *s = &rw->from->stmts.items[index];
     if (vy_stmt_is_loop(s->kind))
         return unroll(rw, index);
-    if (rw->is_looking || !u->rules->unroll.folds || (s->kind != VY_STMT_LET && s->kind != VY_STMT_ASSIGN))
+    if (!u->rules->unroll.folds || (s->kind != VY_STMT_LET && s->kind != VY_STMT_ASSIGN))
         return 0;
     if (s->kind == VY_STMT_LET)
         note_let(u, rw->from, s);
@@ -356,15 +357,23 @@ static int prepare(unrolling *u, const vyre_program *p) {
     for (uint32_t i = 0; i < p->stmts.count; i++) {
         u->first_expr[i] = expr;
         expr = vy_stmt_exprs_end(p, &p->stmts.items[i], expr);
-        u->has_loops |= vy_stmt_is_loop(p->stmts.items[i].kind);
     }
     u->first_expr[p->stmts.count] = expr;
     return 1;
 }
 
+static int has_unrolled(const unrolling *u, const vyre_program *p) {
+    counted loop;
+    uint64_t size;
+    for (uint32_t i = 0; i < p->stmts.count; i++)
+        if (vy_stmt_is_loop(p->stmts.items[i].kind) && unrolls(u, p, i, &loop, &size))
+            return 1;
+    return 0;
+}
+
 vyre_status vy_pass_unroll(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                            vyre_error *error) {
-    static const vy_rewriter hooks = {.stmt = write_stmt, .row = put_literals, .may_look = 1};
+    static const vy_rewriter hooks = {.stmt = write_stmt, .row = put_literals};
     uint64_t size = (uint64_t)from->stmts.count + from->exprs.count + from->left_out;
     unrolling u = {.rules = rules, .room = rules->unroll.room > size ? rules->unroll.room - size : 0};
     *out = NULL;
@@ -372,7 +381,7 @@ vyre_status vy_pass_unroll(const vyre_program *from, const vy_rules *rules, vyre
     if (!prepare(&u, from))
         return vy_fail_memory(error, "a pass");
     vyre_status status = VYRE_OK;
-    if (u.has_loops)
+    if (has_unrolled(&u, from))
         status = vy_rewrite_run(from, &hooks, &u, NULL, out, changes, error);
     else
         *out = vyre_program_retain((vyre_program *)from);
