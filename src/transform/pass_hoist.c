@@ -100,8 +100,6 @@ static void put_before(hoisting *h, uint32_t loop, uint32_t expr) {
 /* The largest trees of `root` that can leave loops, where it stands in `depth` of them. A tree that leaves may have parts that go further:
  * those come first. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 static void choose(hoisting *h, uint32_t root, uint8_t depth) {
-    if (root == VY_NONE)
-        return;
     const vy_expr *e = &h->program->exprs.items[root];
     if (e->kind != VY_EXPR_OP && e->kind != VY_EXPR_LOAD)
         return;
@@ -111,8 +109,9 @@ static void choose(hoisting *h, uint32_t root, uint8_t depth) {
     int leaves = level < depth;
     if (e->kind == VY_EXPR_OP)
         choose(h, e->a, leaves ? level : depth);
-    choose(h, e->b, leaves ? level : depth);
-    if (e->kind == VY_EXPR_OP)
+    if (e->b != VY_NONE)
+        choose(h, e->b, leaves ? level : depth);
+    if (e->kind == VY_EXPR_OP && e->c != VY_NONE)
         choose(h, e->c, leaves ? level : depth);
     if (leaves)
         put_before(h, h->loops[level], root);
@@ -126,9 +125,10 @@ static void visit_exprs(hoisting *h, const vy_stmt *s) {
         return; /* all levels are 0 */
     for (uint32_t i = first; i < h->next_expr; i++)
         measure(h, i);
-    choose(h, s->a, h->depth);
-    choose(h, s->b, h->depth);
-    choose(h, s->c, h->depth);
+    const uint32_t roots[3] = {s->a, s->b, s->c};
+    for (int i = 0; i < 3; i++)
+        if (roots[i] != VY_NONE)
+            choose(h, roots[i], h->depth);
     for (uint32_t i = 0; i < s->arg_count; i++)
         if (!p->args.items[s->args + i].is_memory)
             choose(h, p->args.items[s->args + i].index, h->depth);
@@ -190,10 +190,12 @@ static int put_trees(vy_rewrite *rw, uint32_t stmt) {
 
 static uint32_t put_tree(vy_rewrite *rw, uint32_t expr) {
     const hoisting *h = rw->user;
-    if (!h->is_chosen[expr])
-        return VY_NONE;
-    rw->changes += rw->is_looking; /* who writes has counted it before the loop */
-    return vy_pool_variable(rw, h->made[expr]);
+    return h->is_chosen[expr] ? vy_pool_variable(rw, h->made[expr]) : VY_NONE;
+}
+
+static int is_changed(vy_rewrite *rw, uint32_t stmt, uint32_t first, uint32_t end) {
+    const hoisting *h = rw->user;
+    return h->first[stmt] != VY_NONE || (first < end && memchr(h->is_chosen + first, 1, end - first));
 }
 
 /* ---- all of it ---- */
@@ -221,6 +223,13 @@ static int prepare(hoisting *h) {
     return 1;
 }
 
+static int has_loops(const vyre_program *p) {
+    for (uint32_t i = 0; i < p->stmts.count; i++)
+        if (vy_stmt_is_loop(p->stmts.items[i].kind))
+            return 1;
+    return 0;
+}
+
 vyre_status vy_pass_hoist(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                           vyre_error *error) {
     static const vy_rewriter hooks = {.stmt = put_trees,
@@ -228,10 +237,14 @@ vyre_status vy_pass_hoist(const vyre_program *from, const vy_rules *rules, vyre_
                                       .tree_kinds = 1 << VY_EXPR_OP | 1 << VY_EXPR_LOAD,
                                       .keeps_names = 1,
                                       .keeps_blocks = 1,
-                                      .may_look = 1};
+                                      .touches = is_changed};
     hoisting h = {.program = from, .rules = rules};
     *out = NULL;
     *changes = 0;
+    if (!has_loops(from)) {
+        *out = vyre_program_retain((vyre_program *)from);
+        return VYRE_OK;
+    }
     h.failed = !prepare(&h);
     for (uint32_t i = 0; i < from->functions.count && !h.failed; i++)
         visit_block(&h, from->functions.items[i].first_stmt, from->functions.items[i].end_stmt);
