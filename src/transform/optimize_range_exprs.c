@@ -55,25 +55,17 @@ static vy_range range_of_op(const vy_ranges *r, const vy_expr *e) {
     return vy_interval_pack(is_spread(r, e, &spread) ? spread : range_op(r, e));
 }
 
-static vy_range range_expr(const vy_ranges *r, const vy_expr *e) {
-    uint32_t subject;
-    switch ((vy_expr_kind)e->kind) {
-    case VY_EXPR_LITERAL: {
-        uint64_t bits = vy_is_integer(e->type) ? (uint64_t)vy_integer_of(e->type, e->bits) : 0;
-        return vy_is_integer(e->type) ? (vy_range){bits, bits} : r->whole[e->type];
-    }
-    case VY_EXPR_VARIABLE:
-        return r->ranges[e->a];
-    case VY_EXPR_BUILTIN:
-        return r->ranges[vy_subject_of(r, e)];
-    case VY_EXPR_LEN:
-        subject = vy_subject_of(r, e);
-        return subject != VY_NONE ? r->ranges[subject] : vy_interval_pack(vy_fact_of_length(r->program, e->a));
-    case VY_EXPR_OP:
-        return range_of_op(r, e);
-    default:
+static vy_range range_of_literal(const vy_ranges *r, const vy_expr *e) {
+    if (!vy_is_integer(e->type))
         return r->whole[e->type];
-    }
+    uint64_t bits = (uint64_t)vy_integer_of(e->type, e->bits);
+    return (vy_range){bits, bits};
+}
+
+/* Of a builtin or a length. */
+static vy_range range_of_subject(const vy_ranges *r, const vy_expr *e) {
+    uint32_t subject = vy_subject_of(r, e);
+    return subject != VY_NONE ? r->ranges[subject] : vy_interval_pack(vy_fact_of_length(r->program, e->a));
 }
 
 /* ---- what is certain ---- */
@@ -123,27 +115,50 @@ static uint8_t compare(vy_ranges *r, const vy_expr *e) {
 /* ---- all of a statement ---- */
 
 /* What starts bounds are facts, and differences and remainders of lengths; other ops pass them on at most. */
-static uint8_t may_bound(const vy_ranges *r, const vy_expr *e) {
-    if (e->kind == VY_EXPR_VARIABLE)
-        return r->below[e->a] || r->values[e->a] != VY_NONE;
-    if (e->kind != VY_EXPR_OP)
-        return e->kind != VY_EXPR_LITERAL && e->kind != VY_EXPR_LOAD;
+static int op_may_bound(const vy_ranges *r, const vy_expr *e) {
     return e->op == VYRE_OP_SUB || e->op == VYRE_OP_REM || r->may_bound[e->a] ||
            (e->b != VY_NONE && r->may_bound[e->b]) || (e->c != VY_NONE && r->may_bound[e->c]);
 }
 
+static void visit_expr(vy_ranges *r, uint32_t expr) {
+    const vy_expr *e = &r->program->exprs.items[expr];
+    int may_bound = 0;
+    vy_range range = r->whole[e->type];
+    switch ((vy_expr_kind)e->kind) {
+    case VY_EXPR_LITERAL:
+        range = range_of_literal(r, e);
+        break;
+    case VY_EXPR_VARIABLE:
+        may_bound = r->below[e->a] || r->values[e->a] != VY_NONE;
+        range = r->ranges[e->a];
+        break;
+    case VY_EXPR_BUILTIN:
+    case VY_EXPR_LEN:
+        may_bound = 1;
+        range = range_of_subject(r, e);
+        break;
+    case VY_EXPR_LOAD:
+        if (r->asks & VY_ASKS_LOADS)
+            r->load_inside[expr] = vy_index_is_inside(r, e->a, e->b);
+        break;
+    case VY_EXPR_OP:
+        may_bound = op_may_bound(r, e);
+        range = range_of_op(r, e);
+        if (e->type == VYRE_TYPE_BOOL && r->asks & VY_ASKS_COMPARISONS)
+            r->compared[expr] = compare(r, e);
+        break;
+    default:
+        may_bound = 1;
+        break;
+    }
+    r->may_bound[expr] = (uint8_t)may_bound;
+    r->exprs[expr] = range;
+}
+
 void vy_ranges_visit_exprs(vy_ranges *r, const vy_stmt *s) {
-    const vyre_program *p = r->program;
-    uint32_t first = r->next_expr, end = vy_stmt_exprs_end(p, s, first);
+    uint32_t first = r->next_expr, end = vy_stmt_exprs_end(r->program, s, first);
     r->first_expr = first;
     r->next_expr = end;
-    for (uint32_t i = first; i < end; i++) {
-        const vy_expr *e = &p->exprs.items[i];
-        r->may_bound[i] = may_bound(r, e);
-        r->exprs[i] = range_expr(r, e);
-        if (e->kind == VY_EXPR_LOAD && r->asks & VY_ASKS_LOADS)
-            r->load_inside[i] = vy_index_is_inside(r, e->a, e->b);
-        else if (e->kind == VY_EXPR_OP && e->type == VYRE_TYPE_BOOL && r->asks & VY_ASKS_COMPARISONS)
-            r->compared[i] = compare(r, e);
-    }
+    for (uint32_t i = first; i < end; i++)
+        visit_expr(r, i);
 }
