@@ -40,7 +40,7 @@ typedef struct vy_rewriter {
     uint8_t node_kinds; /* the same of the node hook */
     uint64_t node_ops;  /* of ops those that it may replace (1 << vyre_op); 0: all */
     /* Writes the expressions [first, end) of the source, the trees of a statement, itself: vy_rewrite_start_row, or vy_rewrite_copy_row and what takes their places. Nothing of that
-     * statement is read through the pool then, and the other two are asked while looking alone. With `shrinks` they may be the trees of all statements, and be written where they
+     * statement is read through the pool then, but what the stmt hook reads, and the other two are asked for that and while looking alone. With `shrinks` they may be the trees of all statements, and be written where they
      * are: of the source only what is written next may be looked at, and what comes after it. NULL: by the pool. */
     void (*row)(vy_rewrite *rewrite, uint32_t first, uint32_t end);
     /* With find, and without the stmt hook: trees become no larger, and nothing else changes. So a program that is nobody else's (vyre_program.is_scratch) is changed itself. */

@@ -36,7 +36,8 @@ typedef struct undo {
     uint32_t index, old;
 } undo;
 
-typedef enum becomes { KEEPS, BECOMES_LITERAL, BECOMES_VARIABLE, BECOMES_LEADER } becomes;
+/* LEADS: it is a leader somebody uses. */
+typedef enum becomes { KEEPS, BECOMES_LITERAL, BECOMES_VARIABLE, BECOMES_LEADER, LEADS } becomes;
 
 typedef struct numbering {
     const vyre_program *program;
@@ -58,12 +59,11 @@ typedef struct numbering {
     uint32_t *first_expr; /* by statement */
     uint8_t *becomes;     /* by expression */
     uint32_t *target;     /* by expression that goes: the variable or leader */
-    uint8_t *is_wanted;   /* by expression: a leader somebody uses */
     uint32_t *made;       /* the same table, by leader, which does not go: the variable of the draft, once there */
     uint32_t *block;
     size_t size, bucket_size;
-    int replaces; /* something becomes something else */
-    int leads;    /* and something is put before that */
+    uint64_t changes; /* trees that become something else */
+    int leads;        /* and something is put before that */
     int failed;
 } numbering;
 
@@ -273,7 +273,7 @@ static uint32_t number_expr(numbering *n, const vy_expr *e) {
 static void replace(numbering *n, uint32_t expr, becomes becomes, uint32_t target) {
     n->becomes[expr] = (uint8_t)becomes;
     n->target[expr] = target;
-    n->replaces = 1;
+    n->changes++;
 }
 
 /* Decides what a tree becomes, from the root down. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
@@ -295,7 +295,7 @@ static void choose(numbering *n, uint32_t root, int may_lead) {
         return;
     if (v->leader != VY_NONE) {
         replace(n, root, BECOMES_LEADER, v->leader);
-        n->is_wanted[v->leader] = 1;
+        n->becomes[v->leader] = LEADS;
         n->made[v->leader] = VY_NONE;
         n->leads = 1;
         return;
@@ -480,26 +480,41 @@ static void number_function(numbering *n, const vy_function *f) {
 
 /* ---- writing ---- */
 
-static uint32_t put_tree(vy_rewrite *rw, uint32_t expr) {
-    numbering *n = rw->user;
-    const vy_expr *literal;
-    if (n->is_wanted[expr] && n->made[expr] != VY_NONE)
-        return vy_pool_variable(rw, n->made[expr]);
+/* What takes the place of a tree, a leaf; 0 if nothing does. A leader is its own variable, once that is there. */
+static int leaf_of(const vy_rewrite *rw, uint32_t expr, vy_expr *leaf) {
+    const numbering *n = rw->user;
+    uint32_t variable = VY_NONE;
     switch ((becomes)n->becomes[expr]) {
     case KEEPS:
         break;
+    case LEADS:
+        variable = n->made[expr];
+        break;
     case BECOMES_LITERAL:
-        literal = literal_of(n, n->of_expr[expr]);
-        rw->changes++;
-        return vy_pool_literal(rw, (vyre_type)literal->type, literal->bits);
+        *leaf = *literal_of(n, n->of_expr[expr]);
+        *leaf = vy_literal_expr((vyre_type)leaf->type, leaf->bits);
+        return 1;
     case BECOMES_VARIABLE:
-        rw->changes++;
-        return vy_pool_variable(rw, rw->variables[n->target[expr]]);
+        variable = rw->variables[n->target[expr]];
+        break;
     case BECOMES_LEADER:
-        rw->changes++;
-        return vy_pool_variable(rw, n->made[n->target[expr]]);
+        variable = n->made[n->target[expr]];
+        break;
     }
-    return VY_NONE;
+    if (variable == VY_NONE)
+        return 0;
+    *leaf = (vy_expr){.kind = VY_EXPR_VARIABLE,
+                      .type = rw->draft.program->variables.items[variable].type,
+                      .a = variable,
+                      .b = VY_NONE,
+                      .c = VY_NONE};
+    return 1;
+}
+
+/* In the tree of a leader. */
+static uint32_t put_tree(vy_rewrite *rw, uint32_t expr) {
+    vy_expr leaf;
+    return leaf_of(rw, expr, &leaf) ? vy_pool_expr(rw, &leaf) : VY_NONE;
 }
 
 /* Puts the `let`s of the leaders in a statement before it, smaller trees first. */
@@ -507,25 +522,9 @@ static int put_leaders(vy_rewrite *rw, uint32_t stmt) {
     numbering *n = rw->user;
     uint32_t end = vy_stmt_exprs_end(rw->from, &rw->from->stmts.items[stmt], n->first_expr[stmt]);
     for (uint32_t i = n->first_expr[stmt]; i < end && !rw->draft.failed; i++)
-        if (n->is_wanted[i])
+        if (n->becomes[i] == LEADS)
             n->made[i] = vy_rewrite_let(rw, vy_rewrite_read_below(rw, i));
     return 0;
-}
-
-/* What takes the place of a tree, a leaf. */
-static vy_expr leaf_of(const vy_rewrite *rw, uint32_t expr) {
-    const numbering *n = rw->user;
-    const vyre_program *made = rw->draft.program;
-    if (n->becomes[expr] == BECOMES_LITERAL) {
-        const vy_expr *literal = literal_of(n, n->of_expr[expr]);
-        return vy_literal_expr((vyre_type)literal->type, literal->bits);
-    }
-    uint32_t variable = rw->variables[n->target[expr]];
-    return (vy_expr){.kind = VY_EXPR_VARIABLE,
-                     .type = made->variables.items[variable].type,
-                     .a = variable,
-                     .b = VY_NONE,
-                     .c = VY_NONE};
 }
 
 /* A row was written: what went where keeps its position. What takes the place of a tree has that of its root, which comes last. */
@@ -536,23 +535,32 @@ static void place_row(vy_rewrite *rw, uint32_t first, uint32_t end) {
     rw->draft.program->expr_positions.count = rw->draft.program->exprs.count;
 }
 
-/* Without leaders: a tree that goes begins where its first leaf is, and nothing in it is replaced. */
+/* Writes what takes the place of a tree where that begins: at its first leaf, or at `to` if it is one. Returns where that is; VY_NONE if nothing does. */
+static uint32_t put_leaf(vy_rewrite *rw, uint32_t first, uint32_t expr, uint32_t to) {
+    const vyre_program *made = rw->draft.program;
+    const vy_expr e = vy_row_expr(rw, first, rw->from->exprs.items[expr]);
+    vy_expr leaf;
+    if (!leaf_of(rw, expr, &leaf))
+        return VY_NONE;
+    if (e.kind == VY_EXPR_OP || e.kind == VY_EXPR_LOAD)
+        to = vy_expr_first(made, e.kind == VY_EXPR_OP ? e.a : e.b);
+    made->exprs.items[to] = leaf;
+    rw->changes++;
+    return to;
+}
+
 static void put_row(vy_rewrite *rw, uint32_t first, uint32_t end) {
     const numbering *n = rw->user;
     vyre_program *made = rw->draft.program;
-    uint32_t to = vy_rewrite_start_row(rw, end - first);
+    uint32_t to = vy_rewrite_start_row(rw, end - first), *row = rw->row.items;
     if (to == VY_NONE)
         return;
     for (uint32_t i = first; i < end; i++) {
-        vy_expr e = vy_row_expr(rw, first, rw->from->exprs.items[i]);
-        if (n->becomes[i] != KEEPS) {
-            if (e.kind == VY_EXPR_OP || e.kind == VY_EXPR_LOAD)
-                to = vy_expr_first(made, e.kind == VY_EXPR_OP ? e.a : e.b);
-            e = leaf_of(rw, i);
-            rw->changes++;
-        }
-        made->exprs.items[to] = e;
-        rw->row.items[i - first] = to++;
+        uint32_t at = n->becomes[i] ? put_leaf(rw, first, i, to) : VY_NONE;
+        if (at == VY_NONE)
+            made->exprs.items[at = to] = vy_row_expr(rw, first, rw->from->exprs.items[i]);
+        *row++ = at;
+        to = at + 1;
     }
     made->exprs.count = to;
     if (vy_draft_places_exprs(&rw->draft))
@@ -562,7 +570,7 @@ static void put_row(vy_rewrite *rw, uint32_t first, uint32_t end) {
 static uint32_t find_replaced(vy_rewrite *rw, uint32_t first, uint32_t end) {
     const numbering *n = rw->user;
     for (uint32_t i = first; i < end; i++)
-        if (n->becomes[i] | n->is_wanted[i])
+        if (n->becomes[i])
             return i;
     return end;
 }
@@ -574,7 +582,7 @@ static int prepare(numbering *n) {
     size_t exprs = p->exprs.count, stmts = p->stmts.count, variables = p->variables.count + 1u,
            memories = p->memories.count + 1u;
     n->size =
-        vy_array_size(2 * exprs + stmts + variables + 2 * memories + (2 * exprs + variables) / 4 + 1, sizeof *n->block);
+        vy_array_size(2 * exprs + stmts + variables + 2 * memories + (exprs + variables) / 4 + 1, sizeof *n->block);
     n->block = vy_allocate(n->size);
     for (n->bucket_count = 64; n->bucket_count < exprs; n->bucket_count *= 2) {
     }
@@ -592,10 +600,9 @@ static int prepare(numbering *n) {
     n->of_memory = n->of_variable + variables;
     n->last_load = n->of_memory + memories;
     n->becomes = (uint8_t *)(n->last_load + memories);
-    n->is_wanted = n->becomes + exprs;
-    n->is_assigned = n->is_wanted + exprs;
+    n->is_assigned = n->becomes + exprs;
     memset(n->of_variable, 0xff, (variables + memories) * sizeof *n->of_variable); /* and of_memory */
-    memset(n->becomes, 0, 2 * exprs + variables);
+    memset(n->becomes, 0, exprs + variables);                                      /* and is_assigned */
     memset(n->last_load, 0, memories * sizeof *n->last_load);
     for (uint32_t i = 0; i < p->exprs.count; i++)
         if (p->exprs.items[i].kind == VY_EXPR_LOAD)
@@ -610,6 +617,7 @@ static int prepare(numbering *n) {
 static vyre_status write_values(const vyre_program *from, numbering *n, vyre_program **out, uint64_t *changes,
                                 vyre_error *error) {
     static const vy_rewriter leading = {.stmt = put_leaders,
+                                        .row = put_row,
                                         .tree = put_tree,
                                         .tree_kinds = VY_ALL_BUT_LITERALS,
                                         .keeps_names = 1,
@@ -617,7 +625,9 @@ static vyre_status write_values(const vyre_program *from, numbering *n, vyre_pro
                                         .find = find_replaced};
     static const vy_rewriter alone = {
         .row = put_row, .keeps_names = 1, .keeps_blocks = 1, .find = find_replaced, .shrinks = 1};
-    return vy_rewrite_run(from, n->leads ? &leading : &alone, n, NULL, out, changes, error);
+    vyre_status status = vy_rewrite_run(from, n->leads ? &leading : &alone, n, NULL, out, changes, error);
+    *changes = *changes ? n->changes : 0;
+    return status;
 }
 
 vyre_status vy_pass_values(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
@@ -628,10 +638,10 @@ vyre_status vy_pass_values(const vyre_program *from, const vy_rules *rules, vyre
     n.failed = !prepare(&n);
     for (uint32_t i = 0; i < from->functions.count && !n.failed; i++)
         number_function(&n, &from->functions.items[i]);
-    vyre_status status = n.failed     ? vy_fail_memory(error, "a pass")
-                         : n.replaces ? write_values(from, &n, out, changes, error)
-                                      : VYRE_OK;
-    if (!n.failed && !n.replaces)
+    vyre_status status = n.failed    ? vy_fail_memory(error, "a pass")
+                         : n.changes ? write_values(from, &n, out, changes, error)
+                                     : VYRE_OK;
+    if (!n.failed && !n.changes)
         *out = vyre_program_retain((vyre_program *)from);
     vy_ranges_free(n.ranges);
     vy_release(n.block, n.size);
