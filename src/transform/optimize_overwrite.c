@@ -174,12 +174,11 @@ static void collect(walk *w, uint32_t mark, touched_list *list) {
         uint32_t slot = at >= w->killed && at < w->killed + w->slots ? (uint32_t)(at - w->killed) : VY_NONE;
         if (slot != VY_NONE && w->votes[slot].election == election)
             continue;
-        touched *entry = VY_PUSH(list);
-        if (!entry) {
+        if (!VY_RESERVE(list, 1)) {
             w->failed = 1;
             return;
         }
-        *entry = (touched){at, slot != VY_NONE && is_dead(w, slot)};
+        list->items[list->count++] = (touched){at, slot != VY_NONE && is_dead(w, slot)};
         if (slot != VY_NONE)
             w->votes[slot].election = election;
     }
@@ -297,11 +296,12 @@ static void visit_block(walk *w, uint32_t first, uint32_t end) {
 }
 
 /* At the end of a function nobody reads its variables and arrays any more: what others read of a workgroup's array they read behind a
- * barrier. */
+ * barrier. Variables that are never assigned are left live, since nobody asks for them. */
 static void visit_function(walk *w, const vy_function *f) {
     w->now++;
     for (uint32_t i = 0; i < f->variable_count; i++)
-        w->killed[f->first_variable + i] = w->now;
+        if (w->program->variables.items[f->first_variable + i].is_mutable)
+            w->killed[f->first_variable + i] = w->now;
     for (uint32_t i = 0; i < f->memory_count; i++)
         if (w->program->memories.items[f->first_memory + i].elements)
             w->killed[memory_slot(w, f->first_memory + i)] = w->now;

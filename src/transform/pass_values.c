@@ -75,7 +75,8 @@ static uint64_t mix(uint64_t hash, uint64_t word) {
 }
 
 static uint32_t bucket_of(const numbering *n, const vy_expr *key) {
-    uint32_t what = (uint32_t)key->kind << 24 | (uint32_t)key->op << 16 | (uint32_t)key->axis << 8 | key->type;
+    uint32_t what; /* kind, type, op, axis */
+    memcpy(&what, key, sizeof what);
     uint64_t hash = mix(mix(key->bits, (uint64_t)what << 32 | key->c), (uint64_t)key->a << 32 | key->b);
     return (uint32_t)(hash >> 32) & (n->bucket_count - 1);
 }
@@ -276,18 +277,28 @@ static void replace(numbering *n, uint32_t expr, becomes becomes, uint32_t targe
     n->changes++;
 }
 
-/* Decides what a tree becomes, from the root down. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
-static void choose(numbering *n, uint32_t root, int may_lead) {
+static void choose_tree(numbering *n, uint32_t root, int may_lead);
+
+/* Decides what a tree becomes, from the root down. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. Most trees are leaves that stay. */
+static inline void choose(numbering *n, uint32_t root, int may_lead) {
     const vy_expr *e = &n->program->exprs.items[root];
-    if (e->kind == VY_EXPR_LITERAL || n->failed)
-        return;
+    const value *v = &n->values.items[n->of_expr[root]];
+    int stays = e->kind == VY_EXPR_VARIABLE
+                    ? v->key.kind != VY_EXPR_LITERAL && (v->holder == VY_NONE || v->holder == e->a)
+                    : e->kind == VY_EXPR_LITERAL;
+    if (!stays)
+        choose_tree(n, root, may_lead);
+}
+
+static void choose_tree(numbering *n, uint32_t root, int may_lead) {
+    const vy_expr *e = &n->program->exprs.items[root];
     uint32_t number = n->of_expr[root];
     const value *v = &n->values.items[number];
     if (v->key.kind == VY_EXPR_LITERAL) {
         replace(n, root, BECOMES_LITERAL, VY_NONE);
         return;
     }
-    if (v->holder != VY_NONE && !(e->kind == VY_EXPR_VARIABLE && e->a == v->holder)) {
+    if (v->holder != VY_NONE) {
         replace(n, root, BECOMES_VARIABLE, v->holder);
         return;
     }
@@ -316,11 +327,15 @@ static void number_exprs(numbering *n, const vy_stmt *s) {
     for (uint32_t i = n->next_expr; i < end && !n->failed; i++)
         n->of_expr[i] = number_expr(n, &p->exprs.items[i]);
     n->next_expr = end;
+    if (n->failed)
+        return;
     int may_lead = s->kind != VY_STMT_WHILE;
-    const uint32_t roots[3] = {s->a, s->b, s->c};
-    for (int i = 0; i < 3; i++)
-        if (roots[i] != VY_NONE)
-            choose(n, roots[i], may_lead);
+    if (s->a != VY_NONE)
+        choose(n, s->a, may_lead);
+    if (s->b != VY_NONE)
+        choose(n, s->b, may_lead);
+    if (s->c != VY_NONE)
+        choose(n, s->c, may_lead);
     for (uint32_t i = 0; i < s->arg_count; i++)
         if (!p->args.items[s->args + i].is_memory)
             choose(n, p->args.items[s->args + i].index, may_lead);
