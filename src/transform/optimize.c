@@ -113,10 +113,34 @@ typedef struct optimizer {
     uint32_t idle_at[VYRE_PASS_COUNT]; /* the version in which a pass found nothing to do: it need not look again */
 } optimizer;
 
+/* Statements, and how many of them are no `let`. */
+typedef struct census {
+    uint32_t stmts, others;
+} census;
+
+static census take_census(const vyre_program *p) {
+    census all = {p->stmts.count, 0};
+    for (uint32_t i = 0; i < p->stmts.count; i++)
+        all.others += p->stmts.items[i].kind != VY_STMT_LET;
+    return all;
+}
+
+/* The pass `dead` made a new version: where nothing went but `let`s that nobody reads, who found nothing before finds nothing now, since all else is what it was. But a loop may be small enough to
+ * be unrolled now, and what a `let` read may be overwritten now. */
+static void keep_idle(optimizer *o, const census *before, uint64_t changes) {
+    census now = take_census(o->program);
+    if (now.others != before->others || before->stmts - now.stmts != changes)
+        return;
+    for (unsigned i = 0; i < VYRE_PASS_COUNT; i++)
+        if (o->idle_at[i] == o->version - 1 && i != VYRE_PASS_UNROLL && i != VYRE_PASS_DEAD)
+            o->idle_at[i] = o->version;
+}
+
 static vyre_status run_pass(optimizer *o, vyre_pass pass, uint64_t *changes, vyre_error *error) {
     vyre_program *made = NULL;
     vyre_pass_run run = {.pass = pass};
     uint64_t start = vy_clock_now();
+    census before = pass == VYRE_PASS_DEAD ? take_census(o->program) : (census){0};
     vyre_status status = VYRE_OK;
     if (o->idle_at[pass] == o->version)
         made = vyre_program_retain(o->program);
@@ -130,6 +154,8 @@ static vyre_status run_pass(optimizer *o, vyre_pass pass, uint64_t *changes, vyr
     vyre_program_release(o->program);
     o->program = made;
     o->version += run.changes != 0;
+    if (pass == VYRE_PASS_DEAD && run.changes)
+        keep_idle(o, &before, run.changes);
     if (!run.changes && !run.was_refused)
         o->idle_at[pass] = o->version;
     run.statements = made->stmts.count;
