@@ -78,11 +78,12 @@ void vy_fold_slide(vyre_program *p, uint32_t first, uint32_t end, uint32_t to) {
     uint32_t by = first - to;
     for (vy_expr *e = p->exprs.items + first, *last = p->exprs.items + end, *at = p->exprs.items + to; e < last;
          e++, at++) {
-        uint32_t a = e->kind == VY_EXPR_OP ? by : 0, b = e->b == VY_NONE ? 0 : by, c = e->c == VY_NONE ? 0 : by;
         *at = *e;
-        at->a -= a;
-        at->b -= b;
-        at->c -= c;
+        if (at->kind != VY_EXPR_OP && at->kind != VY_EXPR_LOAD)
+            continue;
+        at->a -= at->kind == VY_EXPR_OP ? by : 0;
+        at->b -= at->b == VY_NONE ? 0 : by;
+        at->c -= at->c == VY_NONE ? 0 : by;
     }
     if (p->expr_positions.items)
         memmove(p->expr_positions.items + to, p->expr_positions.items + first,

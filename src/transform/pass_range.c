@@ -8,8 +8,14 @@ static vy_interval bounds_of(const vy_rewrite *rw, uint32_t expr) {
     return vy_interval_of(rw->from->exprs.items[expr].type, vy_range_of(rw->user, expr));
 }
 
+static int may_be_unchanged(uint8_t op) {
+    return op == VYRE_OP_REM || op == VYRE_OP_AND || op == VYRE_OP_MIN || op == VYRE_OP_MAX;
+}
+
 /* The operand that an op gives back unchanged, or VY_NONE. */
 static uint32_t unchanged(const vy_rewrite *rw, const vy_expr *e) {
+    if (e->kind != VY_EXPR_OP || !may_be_unchanged(e->op))
+        return VY_NONE;
     vy_interval a = bounds_of(rw, e->a), b = bounds_of(rw, e->b);
     int is_mask = b.low == b.high && b.low >= 0 && (b.low & (b.low + 1)) == 0;
     switch ((vyre_op)e->op) {
@@ -40,7 +46,7 @@ static uint32_t narrow(vy_rewrite *rw, uint32_t expr) {
         rw->changes++;
         return vy_pool_literal(rw, (vyre_type)e->type, range.low & vy_type_layouts[e->type].mask);
     }
-    uint32_t operand = e->kind == VY_EXPR_OP && e->b != VY_NONE ? unchanged(rw, e) : VY_NONE;
+    uint32_t operand = unchanged(rw, e);
     if (operand == VY_NONE)
         return VY_NONE;
     rw->changes++;
@@ -55,7 +61,7 @@ static int is_narrowed(const vy_rewrite *rw, uint32_t expr) {
     if (!vy_is_integer(e->type))
         return vy_comparison_is(rw->user, expr) >= 0;
     vy_range range = vy_range_of(rw->user, expr);
-    return range.low == range.high || (e->kind == VY_EXPR_OP && e->b != VY_NONE && unchanged(rw, e) != VY_NONE);
+    return range.low == range.high || unchanged(rw, e) != VY_NONE;
 }
 
 static uint32_t find_narrowed(vy_rewrite *rw, uint32_t first, uint32_t end) {

@@ -58,13 +58,14 @@ static int is_same(const vy_rewrite *rw, uint32_t one, uint32_t other) {
 
 /* ---- the table ---- */
 
-static int fits(const vy_rewrite *rw, uint8_t is, uint32_t node, uint32_t first) {
-    const vy_expr *e = vy_pool_get(rw, node);
-    uint64_t bits;
+/* Inline: most operands are no literal, and most rows want one. */
+static inline int fits(const vy_rewrite *rw, uint8_t is, uint32_t node, uint32_t first) {
     if (is == VY_IS_ANY)
         return 1;
     if (is == VY_IS_SAME)
         return is_same(rw, first, node);
+    const vy_expr *e = vy_pool_get(rw, node);
+    uint64_t bits;
     return e->kind == VY_EXPR_LITERAL && vy_operand_bits((vy_operand_is)is, (vyre_type)e->type, &bits) &&
            e->bits == bits;
 }
