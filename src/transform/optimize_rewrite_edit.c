@@ -21,15 +21,12 @@ static void move_operands(vyre_program *p, vy_stmt *s, uint32_t by) {
         p->args.items[s->args + i].index -= p->args.items[s->args + i].is_memory ? 0 : by;
 }
 
-/* The statements [first, end), of which nothing changes. */
-static void close_up(edit *e, uint32_t first, uint32_t end) {
+/* The statements [first, end), of which nothing changes; their expressions go up to `last`. */
+static void close_up(edit *e, uint32_t first, uint32_t end, uint32_t last) {
     vyre_program *p = e->program;
-    uint32_t by = e->next - e->to, last = e->next;
-    for (uint32_t i = first; i < end; i++) {
-        last = vy_stmt_exprs_end(p, &p->stmts.items[i], last);
-        if (by)
-            move_operands(p, &p->stmts.items[i], by);
-    }
+    uint32_t by = e->next - e->to;
+    for (uint32_t i = first; i < end && by; i++)
+        move_operands(p, &p->stmts.items[i], by);
     if (by)
         vy_fold_slide(p, e->next, last, e->to);
     e->to += last - e->next;
@@ -59,13 +56,13 @@ static void write_stmt(vy_rewrite *rw, edit *e, uint32_t index) {
     e->next = end;
 }
 
-/* Room for the largest statement, so that nothing moves while it is written. */
-static int reserve(vyre_program *p) {
-    uint32_t expr = 0, largest = 0;
-    for (uint32_t i = 0; i < p->stmts.count; i++) {
-        uint32_t end = vy_stmt_exprs_end(p, &p->stmts.items[i], expr);
-        largest = end - expr > largest ? end - expr : largest;
-        expr = end;
+/* Room for the largest statement that is written, so that nothing moves meanwhile. */
+static int reserve(const vy_rewrite *rw, vyre_program *p) {
+    uint32_t largest = 0;
+    for (uint32_t i = 0; i < rw->touched.count; i++) {
+        const vy_stmt *s = &p->stmts.items[rw->touched.items[i].stmt];
+        uint32_t first = vy_stmt_exprs_first(p, s), count = vy_stmt_exprs_end(p, s, first) - first;
+        largest = count > largest ? count : largest;
     }
     return VY_RESERVE(&p->exprs, largest) && (!p->expr_positions.count || VY_RESERVE(&p->expr_positions, largest));
 }
@@ -73,14 +70,15 @@ static int reserve(vyre_program *p) {
 static void edit_stmts(vy_rewrite *rw) {
     edit e = {.program = (vyre_program *)rw->from};
     uint32_t done = 0;
-    rw->draft.failed = !reserve(e.program);
+    rw->draft.failed = !reserve(rw, e.program);
     for (uint32_t i = 0; i < rw->touched.count && !rw->draft.failed; i++) {
-        close_up(&e, done, rw->touched.items[i].stmt);
-        write_stmt(rw, &e, rw->touched.items[i].stmt);
-        done = rw->touched.items[i].stmt + 1;
+        uint32_t stmt = rw->touched.items[i].stmt;
+        close_up(&e, done, stmt, vy_stmt_exprs_first(e.program, &e.program->stmts.items[stmt]));
+        write_stmt(rw, &e, stmt);
+        done = stmt + 1;
     }
     if (!rw->draft.failed) {
-        close_up(&e, done, e.program->stmts.count);
+        close_up(&e, done, e.program->stmts.count, e.program->exprs.count);
         e.program->exprs.count = e.to;
         if (e.program->expr_positions.count)
             e.program->expr_positions.count = e.to;
