@@ -1,4 +1,5 @@
-/* A pass that changes the program it was given, since that is nobody else's, makes the one that it would have made: the same text, the same positions, as many changes. */
+/* A pass that changes the program it was given, since that is nobody else's, makes the one that it would have made: the same text, the same positions, as many changes. And passes that are not asked again
+ * would have found nothing. */
 #include "transform/opt_campaign.h"
 
 enum { SEEDS = 400, STEPS = 12 };
@@ -114,10 +115,63 @@ static void a_program_that_somebody_has_is_left_alone(void **state) {
     vyre_program_release(source);
 }
 
+/* ---- passes that are not asked again ---- */
+
+static uint32_t count_others(const vyre_program *program) {
+    uint32_t others = 0;
+    for (uint32_t i = 0; i < program->stmts.count; i++)
+        others += program->stmts.items[i].kind != VY_STMT_LET;
+    return others;
+}
+
+static vyre_program *run_one(vyre_pass pass, vyre_program *from, uint64_t *changes) {
+    vyre_program *made;
+    assert_int_equal(vy_pass_step(pass, from, &vy_rules_sound, &made, changes, NULL), VYRE_OK);
+    vyre_program_release(from);
+    return made;
+}
+
+/* Runs a pass until it finds nothing, leaves out dead code, and runs the pass again. 1 if dead code was nothing but `let`s. */
+static int run_around_dead(uint64_t seed, vyre_pass pass, vyre_program *program) {
+    enum { MOST = 20 };
+    uint64_t changes = 1, gone = 0, again = 0;
+    for (int i = 0; i < MOST && changes; i++)
+        program = run_one(pass, program, &changes);
+    uint32_t stmts = program->stmts.count, others = count_others(program);
+    if (!changes)
+        program = run_one(VYRE_PASS_DEAD, program, &gone);
+    int is_lets = gone && count_others(program) == others && stmts - program->stmts.count == gone;
+    if (is_lets)
+        program = run_one(pass, program, &again);
+    if (again)
+        fail_msg("seed %llu: %s finds something once lets that nobody reads are gone", (unsigned long long)seed,
+                 vyre_pass_name(pass));
+    vyre_program_release(program);
+    return is_lets;
+}
+
+/* What the driver of the passes relies on (optimize.c). */
+static void who_found_nothing_finds_nothing_without_lets_that_nobody_reads(void **state) {
+    (void)state;
+    uint32_t seen = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        vyre_bytes text = make_text(seed);
+        for (unsigned pass = 0; pass < VYRE_PASS_COUNT; pass++) {
+            vyre_program *program = pass == VYRE_PASS_UNROLL || pass == VYRE_PASS_DEAD ? NULL : parse(&text);
+            if (program)
+                seen += (uint32_t)run_around_dead(seed, (vyre_pass)pass, program);
+        }
+        vyre_bytes_free(&text);
+    }
+    printf("%u times\n", seen);
+    assert_true(seen > SEEDS / 4);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_changed_itself_is_what_would_be_made),
         cmocka_unit_test(a_program_that_somebody_has_is_left_alone),
+        cmocka_unit_test(who_found_nothing_finds_nothing_without_lets_that_nobody_reads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
