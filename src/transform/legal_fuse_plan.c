@@ -33,6 +33,7 @@ typedef struct set {
     uint32_t memory, base;
     uint32_t count;
     uint8_t is_store;
+    uint8_t is_sorted; /* each follows the one before (follows): so most are written */
     member members[MEMBERS];
 } set;
 
@@ -164,6 +165,12 @@ static int is_taken(const planner *p, const set *s, const member *m) {
     return (s->is_store ? p->plan->of_stmt[m->stmt] : p->plan->of_expr[m->expr]) != 0;
 }
 
+/* Whether an offset is behind those of all members of a set that is sorted: so near that they do not come round, however many there are. */
+static int follows(const set *s, uint32_t offset) {
+    enum { NEAR = 1 << 20 };
+    return s->count == 0 || offset - s->members[s->count - 1].offset - 1 < NEAR;
+}
+
 /* A member with that offset that is in no group yet; count if there is none. */
 static uint32_t find(const planner *p, const set *s, uint32_t offset) {
     uint32_t i = 0;
@@ -172,9 +179,11 @@ static uint32_t find(const planner *p, const set *s, uint32_t offset) {
     return i;
 }
 
-static void enter(planner *p, const set *s, const vy_fuse_group *group, uint32_t number, uint32_t first) {
+/* All members of a group, the first of which is `from`: where two have one offset, both. */
+static void enter(planner *p, const set *s, const vy_fuse_group *group, uint32_t number, uint32_t from) {
     vy_fuse_plan *plan = p->plan;
-    for (uint32_t i = 0; i < s->count; i++) {
+    uint32_t first = s->members[from].offset, end = s->is_sorted ? from + group->count : s->count;
+    for (uint32_t i = s->is_sorted ? from : 0; i < end; i++) {
         const member *m = &s->members[i];
         uint32_t element = m->offset - first;
         if (element >= group->count)
@@ -193,11 +202,14 @@ static int starts_aligned(const planner *p, const set *s) {
     return p->program->memories.items[s->memory].space != VY_SPACE_BUFFER || p->aligned_buffers;
 }
 
-/* Whether there are members with offsets [first, first + count); `found` receives them. */
+/* Whether there are members with offsets from that of the member `first` on; `found` receives them. */
 static int has_members(const planner *p, const set *s, uint32_t first, uint32_t count, const member **found) {
+    uint32_t offset = s->members[first].offset;
+    if (s->is_sorted && (s->count - first < count || s->members[first + count - 1].offset != offset + count - 1))
+        return 0;
     for (uint32_t k = 0; k < count; k++) {
-        uint32_t at = find(p, s, first + k);
-        if (at == s->count)
+        uint32_t at = s->is_sorted ? first + k : find(p, s, offset + k);
+        if (at == s->count || is_taken(p, s, &s->members[at]))
             return 0;
         found[k] = &s->members[at];
     }
@@ -243,7 +255,7 @@ static void make_group(planner *p, const set *s, uint32_t first, uint32_t count,
         plan->at_stmt[group.at] = number + 1;
     }
     *slot = group;
-    enter(p, s, &group, number, first);
+    enter(p, s, &group, number, (uint32_t)(found[0] - s->members));
 }
 
 /* Whether any of the expressions [first, end) is from memory. */
@@ -311,7 +323,7 @@ static void find_groups(planner *p, const set *s, uint32_t count, uint32_t known
         return;
     for (uint32_t i = 0; i < s->count; i++) {
         uint32_t first = s->members[i].offset;
-        if (first % step != 0 || is_taken(p, s, &s->members[i]) || !has_members(p, s, first, count, found))
+        if (first % step != 0 || is_taken(p, s, &s->members[i]) || !has_members(p, s, i, count, found))
             continue;
         if (proven || is_tested_alike(p, s, count)) /* that takes long to find out */
             make_group(p, s, first, count, found, proven);
@@ -362,7 +374,9 @@ static set *find_set(planner *p, uint32_t memory, uint32_t base, int is_store) {
 }
 
 static int has_offset(const set *s, uint32_t offset) {
-    for (uint32_t i = 0; s && i < s->count; i++)
+    if (!s || (s->is_sorted && follows(s, offset)))
+        return 0;
+    for (uint32_t i = 0; i < s->count; i++)
         if (s->members[i].offset == offset)
             return 1;
     return 0;
@@ -381,8 +395,10 @@ static void add_member(planner *p, uint32_t memory, place at, int is_store, memb
         s->memory = memory;
         s->base = at.base;
         s->is_store = (uint8_t)is_store;
+        s->is_sorted = 1;
         s->count = 0;
     }
+    s->is_sorted &= (uint8_t)follows(s, at.offset);
     m.offset = at.offset;
     s->members[s->count++] = m;
 }
