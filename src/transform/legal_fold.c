@@ -59,6 +59,8 @@ vy_legal_folded vy_legal_fold(vyre_op op, vyre_type type, vyre_type operand, con
 uint32_t vy_legaliser_fold(vy_legaliser *rw, vyre_op op, vyre_type type, uint32_t a, uint32_t b, uint32_t c) {
     uint64_t x, y, bits;
     int knows_a = vy_legaliser_is_literal(rw, a, &x), knows_b = vy_legaliser_is_literal(rw, b, &y);
+    if (!knows_a && !knows_b)
+        return VY_NONE;
     switch (vy_legal_fold(op, type, vy_legaliser_type(rw, a), knows_a ? &x : NULL, knows_b ? &y : NULL, &bits)) {
     case VY_FOLDED_LITERAL:
         return vy_legaliser_literal(rw, type, bits);

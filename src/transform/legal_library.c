@@ -69,6 +69,7 @@ vyre_status vy_legal_library_open(vy_legal_library *library, const vy_legal_text
     library->functions.count = library->functions.capacity = 0;
     library->units.items = NULL;
     library->units.count = library->units.capacity = 0;
+    library->uses = uses;
     _Static_assert(UNKNOWN == 0xfefefefe, "all bytes are alike");
     memset(library->ops, UNKNOWN & 0xff, sizeof library->ops);
     memset(library->casts, UNKNOWN & 0xff, sizeof library->casts);

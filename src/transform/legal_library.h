@@ -46,6 +46,7 @@ typedef struct vy_legal_unit {
 typedef struct vy_legal_library {
     VY_VECTOR(vy_legal_function) functions;
     VY_VECTOR(vy_legal_unit) units;
+    vy_legal_uses uses; /* of the program it was opened for */
     /* Functions by what they replace; UNKNOWN until asked for, VY_NONE if there is none. */
     uint32_t ops[VYRE_OP_COUNT][VYRE_TYPE_COUNT];
     uint32_t casts[2][VYRE_TYPE_COUNT][VYRE_TYPE_COUNT];

@@ -67,7 +67,7 @@ static vyre_type operand_of(const vyre_program *p, const vy_expr *e) {
 static int is_all_native(const vy_legaliser *rw, vyre_type type) {
     const vyre_program *p = rw->from;
     int computes = 0;
-    if (!converts(rw, type))
+    if (!converts(rw, type) || !(rw->library->uses.types >> type & 1))
         return 0;
     for (uint32_t i = 0; i < p->exprs.count; i++) {
         const vy_expr *e = &p->exprs.items[i];

@@ -6,20 +6,17 @@
 
 /* ---- trees ---- */
 
-/* Nothing is added after a failure: the two vectors may be out of step. */
+/* One depth for each tree. Nothing is added after a failure. */
 static uint32_t add_tree(vy_legaliser *rw, const vy_expr *e, unsigned depth) {
     if (rw->copy.draft.failed)
         return VY_NONE;
-    vy_expr *tree = VY_PUSH(&rw->trees);
-    uint8_t *slot = tree ? VY_PUSH(&rw->depths) : NULL;
-    if (!slot) {
-        rw->trees.count = rw->depths.count; /* one depth for each tree, whatever comes after */
+    if (!VY_RESERVE(&rw->trees, 1) || !VY_RESERVE(&rw->depths, 1)) {
         rw->copy.draft.failed = 1;
         return VY_NONE;
     }
-    *tree = *e;
-    *slot = (uint8_t)depth;
-    return rw->trees.count - 1;
+    rw->trees.items[rw->trees.count] = *e;
+    rw->depths.items[rw->depths.count++] = (uint8_t)depth;
+    return rw->trees.count++;
 }
 
 uint32_t vy_legaliser_local_index(vy_legaliser *rw) {
@@ -333,12 +330,13 @@ uint32_t vy_legaliser_lower(vy_legaliser *rw, uint32_t root) {
     if (root == VY_NONE || rw->copy.draft.failed || rw->status != VYRE_OK)
         return VY_NONE;
     vy_expr e = rw->from->exprs.items[root];
-    vyre_type type = (vyre_type)e.type, carrier = rw->phase->carrier(rw, type);
+    vyre_type type = (vyre_type)e.type, carrier;
     uint32_t leaf;
     if (rw->phase->leaf && rw->phase->leaf(rw, &e, &leaf))
         return leaf;
     switch ((vy_expr_kind)e.kind) {
     case VY_EXPR_LITERAL:
+        carrier = rw->phase->carrier(rw, type);
         if (carrier != type)
             return vy_legaliser_literal(rw, carrier, vyre_op_evaluate(VYRE_OP_CAST, carrier, type, e.bits, 0, 0));
         return add_tree(rw, &e, 0);
