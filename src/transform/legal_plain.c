@@ -95,17 +95,9 @@ int vy_legaliser_find_others(vy_legaliser *rw) {
     return 1;
 }
 
-/* What is lowered is at the place of its statement, all of it: so is what is copied. */
-static void place_exprs(vy_legaliser *rw, uint32_t first, uint32_t end, uint32_t at) {
-    vyre_program *made = rw->copy.draft.program;
-    for (uint32_t i = made->stmts.count - (end - first); i < made->stmts.count; i++)
-        for (uint32_t last = vy_stmt_exprs_end(made, &made->stmts.items[i], at); at < last; at++)
-            made->expr_positions.items[at] = made->stmt_positions.items[i];
-}
-
+/* What is lowered is at the place of its statement, all of it; what is copied was put there (legal_guard.c). */
 uint32_t vy_legaliser_copy_run(vy_legaliser *rw, uint32_t first, uint32_t end) {
     const vy_stmt *stmts = rw->from->stmts.items;
-    vy_draft *draft = &rw->copy.draft;
     while (rw->next_other < rw->others.count && rw->others.items[rw->next_other] < first)
         rw->next_other++;
     uint32_t stop = rw->next_other < rw->others.count ? rw->others.items[rw->next_other] : end, next = first;
@@ -113,9 +105,6 @@ uint32_t vy_legaliser_copy_run(vy_legaliser *rw, uint32_t first, uint32_t end) {
         next = stmts[next].end;
     if (next == first)
         return first;
-    uint32_t at = draft->program->exprs.count;
-    vy_draft_copy_stmts(draft, rw->from, first, next, rw->copy.variables, rw->copy.memories, NULL);
-    if (draft->keep_positions && !draft->failed)
-        place_exprs(rw, first, next, at);
+    vy_draft_copy_stmts(&rw->copy.draft, rw->from, first, next, rw->copy.variables, rw->copy.memories, NULL);
     return next;
 }
