@@ -102,7 +102,8 @@ static void read_memory(walk *w, uint32_t memory) {
 
 static void read_exprs(walk *w, uint32_t stmt) {
     const vy_expr *exprs = w->program->exprs.items;
-    for (const vy_expr *e = exprs + w->first_expr[stmt], *end = exprs + w->first_expr[stmt + 1]; e < end; e++) {
+    for (uint32_t i = w->first_expr[stmt], end = w->first_expr[stmt + 1]; i < end; i++) {
+        const vy_expr *e = &exprs[i];
         if (e->kind == VY_EXPR_VARIABLE && w->killed[e->a])
             set(w, &w->killed[e->a], 0);
         else if (e->kind == VY_EXPR_LOAD)

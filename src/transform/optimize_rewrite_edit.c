@@ -89,13 +89,15 @@ static void edit_row(vy_rewrite *rw) {
     vyre_program *p = (vyre_program *)rw->from;
     rw->hooks->row(rw, 0, p->exprs.count);
     const uint32_t *row = rw->row.items;
-    for (vy_stmt *s = p->stmts.items, *end = s + p->stmts.count; s < end && !rw->draft.failed; s++) {
+    for (uint32_t i = 0; i < p->stmts.count && !rw->draft.failed; i++) {
+        vy_stmt *s = &p->stmts.items[i];
         s->a = s->a == VY_NONE ? VY_NONE : row[s->a];
         s->b = s->b == VY_NONE ? VY_NONE : row[s->b];
         s->c = s->c == VY_NONE ? VY_NONE : row[s->c];
     }
-    for (vy_arg *arg = p->args.items, *end = arg + p->args.count; arg < end && !rw->draft.failed; arg++)
-        arg->index = arg->is_memory ? arg->index : row[arg->index];
+    for (uint32_t i = 0; i < p->args.count && !rw->draft.failed; i++)
+        if (!p->args.items[i].is_memory)
+            p->args.items[i].index = row[p->args.items[i].index];
 }
 
 void vy_rewrite_edit(vy_rewrite *rw) {

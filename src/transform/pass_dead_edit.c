@@ -95,9 +95,9 @@ static void move_declarations(closing *c) {
 static uint32_t move_exprs(const closing *c, uint32_t first, uint32_t end, uint32_t to) {
     vyre_program *p = c->program;
     uint32_t by = first - to;
-    vy_expr *at = p->exprs.items + to;
-    for (const vy_expr *from = p->exprs.items + first, *last = p->exprs.items + end; from < last; from++) {
-        vy_expr e = *from;
+    vy_expr *exprs = p->exprs.items;
+    for (uint32_t i = first; i < end; i++) {
+        vy_expr e = exprs[i];
         if (e.kind == VY_EXPR_VARIABLE) {
             e.a = c->variables[e.a];
         } else if (e.kind == VY_EXPR_OP || e.kind == VY_EXPR_LOAD) {
@@ -107,7 +107,7 @@ static uint32_t move_exprs(const closing *c, uint32_t first, uint32_t end, uint3
         } else if (e.kind == VY_EXPR_LEN || e.kind == VY_EXPR_MISALIGNMENT) {
             e.a = c->memories[e.a];
         }
-        *at++ = e;
+        exprs[i - by] = e;
     }
     if (p->expr_positions.count)
         memmove(p->expr_positions.items + to, p->expr_positions.items + first,
