@@ -67,8 +67,6 @@ static int is_settled(const vyre_program *p, const vy_expr *e) {
 int vy_folds(const vy_rewrite *rw, uint32_t expr) {
     const vy_expr *e = &rw->from->exprs.items[expr];
     uint64_t bits;
-    if (e->kind == VY_EXPR_LITERAL || (e->kind == VY_EXPR_OP && rw->from->exprs.items[e->a].kind != VY_EXPR_LITERAL))
-        return 0; /* most of them */
     return is_settled(rw->from, e) || fold_expr(rw, rw->from, e, &bits);
 }
 

@@ -12,9 +12,13 @@
 static uint32_t find_folded(vy_rewrite *rw, uint32_t first, uint32_t end) {
     const vy_literals *literals = rw->user;
     const vy_expr *exprs = rw->from->exprs.items;
-    for (uint32_t i = first; i < end; i++)
-        if (exprs[i].kind == VY_EXPR_VARIABLE ? literals->is_known[exprs[i].a] : vy_folds(rw, i))
+    for (uint32_t i = first; i < end; i++) {
+        const vy_expr *e = &exprs[i];
+        if (e->kind == VY_EXPR_LITERAL || (e->kind == VY_EXPR_OP && exprs[e->a].kind != VY_EXPR_LITERAL))
+            continue; /* most of them */
+        if (e->kind == VY_EXPR_VARIABLE ? literals->is_known[e->a] : vy_folds(rw, i))
             return i;
+    }
     return end;
 }
 
