@@ -110,37 +110,46 @@ typedef struct optimizer {
     vyre_optimize_report report;
     vyre_program *program;             /* so far */
     uint32_t version;                  /* of it, from 1 on */
+    int goes_on;                       /* another round may follow */
     uint32_t idle_at[VYRE_PASS_COUNT]; /* the version in which a pass found nothing to do: it need not look again */
 } optimizer;
 
-/* Statements, and how many of them are no `let`. */
+/* What a program consists of, as far as it matters for whether only `let`s have gone. */
 typedef struct census {
-    uint32_t stmts, others;
+    uint32_t stmts, others; /* others: those that are no `let` */
+    uint32_t reads;         /* expressions that read what may be written */
+    uint32_t facts;
 } census;
 
 static census take_census(const vyre_program *p) {
-    census all = {p->stmts.count, 0};
+    census all = {.stmts = p->stmts.count, .facts = p->facts};
     for (uint32_t i = 0; i < p->stmts.count; i++)
         all.others += p->stmts.items[i].kind != VY_STMT_LET;
+    for (uint32_t i = 0; i < p->exprs.count; i++) {
+        const vy_expr *e = &p->exprs.items[i];
+        all.reads += e->kind == VY_EXPR_LOAD || (e->kind == VY_EXPR_VARIABLE && p->variables.items[e->a].is_mutable);
+    }
     return all;
 }
 
 /* The pass `dead` made a new version: where nothing went but `let`s that nobody reads, who found nothing before finds nothing now, since all else is what it was. But a loop may be small enough to
- * be unrolled now, and what a `let` read may be overwritten now. */
+ * be unrolled now; and what a `let` read may be overwritten now, so that `dead` itself has nothing more to do only if they read nothing that is written. */
 static void keep_idle(optimizer *o, const census *before, uint64_t changes) {
     census now = take_census(o->program);
     if (now.others != before->others || before->stmts - now.stmts != changes)
         return;
     for (unsigned i = 0; i < VYRE_PASS_COUNT; i++)
-        if (o->idle_at[i] == o->version - 1 && i != VYRE_PASS_UNROLL && i != VYRE_PASS_DEAD)
+        if (o->idle_at[i] == o->version - 1 && i != VYRE_PASS_UNROLL)
             o->idle_at[i] = o->version;
+    o->idle_at[VYRE_PASS_DEAD] = now.reads == before->reads && now.facts == before->facts ? o->version : 0;
 }
 
 static vyre_status run_pass(optimizer *o, vyre_pass pass, uint64_t *changes, vyre_error *error) {
     vyre_program *made = NULL;
     vyre_pass_run run = {.pass = pass};
     uint64_t start = vy_clock_now();
-    census before = pass == VYRE_PASS_DEAD ? take_census(o->program) : (census){0};
+    int counts = pass == VYRE_PASS_DEAD && o->goes_on;
+    census before = counts ? take_census(o->program) : (census){0};
     vyre_status status = VYRE_OK;
     if (o->idle_at[pass] == o->version)
         made = vyre_program_retain(o->program);
@@ -154,7 +163,7 @@ static vyre_status run_pass(optimizer *o, vyre_pass pass, uint64_t *changes, vyr
     vyre_program_release(o->program);
     o->program = made;
     o->version += run.changes != 0;
-    if (pass == VYRE_PASS_DEAD && run.changes)
+    if (counts && run.changes)
         keep_idle(o, &before, run.changes);
     if (!run.changes && !run.was_refused)
         o->idle_at[pass] = o->version;
@@ -175,6 +184,7 @@ static vyre_status run_pipeline(optimizer *o, const pipeline *pipeline, vyre_err
     uint64_t changes = 1;
     for (unsigned round = 0; round < pipeline->rounds && changes && status == VYRE_OK; round++) {
         changes = 0;
+        o->goes_on = round + 1 < pipeline->rounds;
         o->report.rounds++;
         for (size_t i = 0; i < pipeline->count && status == VYRE_OK; i++)
             status = run_pass(o, pipeline->passes[i], &changes, error);
