@@ -5,6 +5,7 @@
  *   start.c    what is known at the start of the entry
  *   value.c    registers, literals, variables, expressions
  *   op.c       rows of the op table
+ *   plain.c    those of two words
  *   cast.c     conversions
  *   part.c     elements of words
  *   memory.c   loads and stores

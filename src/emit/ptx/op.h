@@ -28,7 +28,10 @@ vy_ptx_value vy_ptx_two(vy_ptx *e, const char *name, const char *suffix, vyre_ty
 vy_ptx_value vy_ptx_choose(vy_ptx *e, vyre_type type, const vy_ptx_value *args);
 vy_ptx_value vy_ptx_masked(vy_ptx *e, vyre_type type, vy_ptx_value a, uint64_t mask);
 
-/* The same, also where ptxas takes it for the smaller of something and 1. */
+/* Writes an op of two words in a line, if that is all there is to it; 0 if it may not be. */
+int vy_ptx_plain(vy_ptx *e, const vy_expr *x, const vy_ptx_value *args, vy_ptx_value *out);
+
+/* vy_ptx_choose, also where ptxas takes it for the smaller of something and 1. */
 vy_ptx_value vy_ptx_selection(vy_ptx *e, vyre_type type, const vy_ptx_value *args);
 /* Writes an op otherwise than the table says, for the sake of the driver's compiler; 0 if the table is right. */
 int vy_ptx_instead(vy_ptx *e, vyre_op op, vyre_type operand, const vy_ptx_value *args, vy_ptx_value *out);

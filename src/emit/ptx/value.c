@@ -1,7 +1,5 @@
 /* Registers, literals, variables, expressions. */
-#include "emit/ptx/emitter.h"
-
-#include "ir/eval.h"
+#include "emit/ptx/op.h"
 
 /* ---- types ---- */
 
@@ -187,10 +185,12 @@ static __attribute__((noinline)) vy_ptx_value op(vy_ptx *e, const vy_expr *given
         (is_complement(e, x->a) || is_complement(e, x->b)))
         return is_complement(e, x->a) ? without(e, x, x->a, x->b) : without(e, x, x->b, x->a);
     unsigned arity = vyre_op_get((vyre_op)x->op)->arity;
-    const uint32_t from[3] = {x->a, x->b, x->c};
-    vy_ptx_value args[3];
-    for (unsigned i = 0; i < 3; i++)
-        args[i] = i < arity ? vy_ptx_expr(e, from[i]) : vy_ptx_literal(VYRE_TYPE_BOOL, 0);
+    vy_ptx_value args[3], none = vy_ptx_literal(VYRE_TYPE_BOOL, 0), out;
+    args[0] = vy_ptx_expr(e, x->a);
+    args[1] = arity > 1 ? vy_ptx_expr(e, x->b) : none;
+    if (arity == 2 && vy_ptx_plain(e, x, args, &out))
+        return out;
+    args[2] = arity > 2 ? vy_ptx_expr(e, x->c) : none;
     vyre_type operand = (vyre_type)e->program->exprs.items[x->op == VYRE_OP_SELECT ? x->b : x->a].type;
     return vy_ptx_op(e, x, operand, args);
 }
