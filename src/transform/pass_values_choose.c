@@ -1,0 +1,68 @@
+/* Choosing (pass_values_choose.h). */
+#include "transform/pass_values_choose.h"
+
+#include "transform/pass_values_state.h"
+
+static void replace(vy_numbering *n, uint32_t expr, vy_value_becomes becomes, uint32_t target) {
+    n->becomes[expr] = (uint8_t)becomes;
+    n->target[expr] = target;
+    n->changes++;
+}
+
+static void choose_tree(vy_numbering *n, uint32_t root, int may_lead);
+
+/* Decides what a tree becomes, from the root down. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. Most trees are leaves that stay. */
+static inline void choose(vy_numbering *n, uint32_t root, int may_lead) {
+    const vy_expr *e = &n->program->exprs.items[root];
+    const vy_value *v = &n->values.items[n->of_expr[root]];
+    int stays = e->kind == VY_EXPR_VARIABLE
+                    ? v->key.kind != VY_EXPR_LITERAL && (v->holder == VY_NONE || v->holder == e->a)
+                    : e->kind == VY_EXPR_LITERAL;
+    if (!stays)
+        choose_tree(n, root, may_lead);
+}
+
+static void choose_tree(vy_numbering *n, uint32_t root, int may_lead) {
+    const vy_expr *e = &n->program->exprs.items[root];
+    uint32_t number = n->of_expr[root];
+    const vy_value *v = &n->values.items[number];
+    if (v->key.kind == VY_EXPR_LITERAL) {
+        replace(n, root, VY_VALUE_BECOMES_LITERAL, VY_NONE);
+        return;
+    }
+    if (v->holder != VY_NONE) {
+        replace(n, root, VY_VALUE_BECOMES_VARIABLE, v->holder);
+        return;
+    }
+    if (e->kind != VY_EXPR_OP && e->kind != VY_EXPR_LOAD)
+        return;
+    if (v->leader != VY_NONE) {
+        replace(n, root, VY_VALUE_BECOMES_LEADER, v->leader);
+        n->becomes[v->leader] = VY_VALUE_LEADS;
+        n->made[v->leader] = VY_NONE;
+        n->leads = 1;
+        return;
+    }
+    if (may_lead)
+        vy_values_set(n, VY_PLACE_LEADER, number, root);
+    if (e->kind == VY_EXPR_OP)
+        choose(n, e->a, may_lead);
+    if (e->b != VY_NONE)
+        choose(n, e->b, may_lead);
+    if (e->kind == VY_EXPR_OP && e->c != VY_NONE)
+        choose(n, e->c, may_lead);
+}
+
+void vy_values_choose(vy_numbering *n, const vy_stmt *s) {
+    const vyre_program *p = n->program;
+    int may_lead = s->kind != VY_STMT_WHILE;
+    if (s->a != VY_NONE)
+        choose(n, s->a, may_lead);
+    if (s->b != VY_NONE)
+        choose(n, s->b, may_lead);
+    if (s->c != VY_NONE)
+        choose(n, s->c, may_lead);
+    for (uint32_t i = 0; i < s->arg_count; i++)
+        if (!p->args.items[s->args + i].is_memory)
+            choose(n, p->args.items[s->args + i].index, may_lead);
+}
