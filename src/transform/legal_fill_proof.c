@@ -1,456 +1,43 @@
-/* Which arrays need to be filled (legal_fill.h): one walk in the order of the program, with a bit for every element that is certainly written.
- *
- * Bits only come; those that came in a block which not everybody passes go again at its end. What must stay true:
- *  - a bit of a private array holds for the invocation that is at this place, so it goes at the end of a branch, and of a loop whose trips are not
- *    known;
- *  - `written` of a workgroup array means: at the next place where the workgroup meets, somebody has stored to it. Whoever executes a store is found
- *    by computing the conditions around it for every invocation; one that cannot be computed means nobody. Conditions are counted from the
- *    innermost block with a barrier in it: the validator makes sure that all come there together;
- *  - a barrier turns `written` into `seen`, which is what reads ask for;
- *  - where every array is settled, walking a loop, or from a barrier to the end of its block, would find out nothing more: bits only come there;
- *  - when the walk takes too long, everything needs to be filled. */
+/* The walk of the proof (legal_fill_proof.h), and what it starts with. */
+#include "transform/legal_fill_proof.h"
+
 #include "base/status.h"
-#include "base/thread.h"
-#include "ir/eval.h"
 #include "ir/validate/check.h"
 #include "transform/legal_fill.h"
-#include "transform/optimize.h"
-#include "transform/optimize_range.h"
+#include "transform/legal_fill_access.h"
+#include "transform/legal_fill_bits.h"
+#include "transform/legal_fill_loop.h"
 
 enum {
     ELEMENTS = 1 << 16, /* of an array that is looked at */
-    TRIPS = 1 << 16,    /* statements in all trips of a loop that is walked trip by trip, and of the loops around it */
-    STORES = 1 << 18,   /* of a loop that is not, by all invocations */
-    STEPS = 1 << 22,    /* nodes computed and statements walked */
-    LANES = 1 << 16     /* nodes that are computed for all invocations together */
+    TRIPS = 1 << 16     /* statements in all trips of a loop that is walked trip by trip, and of the loops around it */
 };
-
-typedef struct array {
-    uint64_t *seen, *written; /* bits; the same ones for private arrays; NULL: not looked at */
-} array;
-
-typedef struct change {
-    uint64_t *word, old;
-} change;
-typedef VY_VECTOR(change) changes;
-
-/* A condition around the place, and what it is. */
-typedef struct condition {
-    uint32_t expr;
-    int holds;
-} condition;
-
-typedef struct proof {
-    const vyre_program *p;
-    vy_ranges *ranges;    /* made when somebody asks */
-    uint8_t *needs;       /* by memory */
-    array *arrays;        /* by memory */
-    uint32_t *first_expr; /* by statement */
-    uint32_t *barriers;   /* by statement: how many stand before it */
-    uint8_t *loads;       /* by statement: it has loads */
-    uint32_t *values;     /* by variable: the expression of its `let`, or VY_NONE */
-    uint64_t *trips;      /* by variable: its value in the trip of a loop being walked */
-    uint8_t *has_trip;    /* by variable */
-    changes privately, together;
-    VY_VECTOR(condition) path;
-    uint32_t base;  /* conditions before are the same for the whole workgroup */
-    uint32_t size;  /* of the workgroup */
-    uint32_t times; /* trips of the loops around: how often this place is walked */
-    uint32_t steps;
-    int uses_place; /* the last value depends on the place in the workgroup */
-    int failed;
-} proof;
-
-/* ---- values ---- */
-
-static int compute_builtin(proof *f, const vy_expr *e, uint32_t invocation, uint64_t *out) {
-    const uint32_t *size = f->p->workgroup;
-    const uint32_t ids[3] = {invocation % size[0], invocation / size[0] % size[1], invocation / size[0] / size[1]};
-    switch ((vyre_builtin)e->op) {
-    case VYRE_BUILTIN_LOCAL_ID:
-        f->uses_place = 1;
-        *out = ids[e->axis];
-        return 1;
-    case VYRE_BUILTIN_LOCAL_INDEX:
-        f->uses_place = 1;
-        *out = invocation;
-        return 1;
-    case VYRE_BUILTIN_WORKGROUP_SIZE:
-        *out = size[e->axis];
-        return 1;
-    default:
-        return 0;
-    }
-}
-
-/* The value of an expression for an invocation of the workgroup; 0 if it is not known. Whether it is known does not depend on the invocation.
- * Recursion through the values of variables is bounded by `depth`. */
-static int compute(proof *f, uint32_t expr, uint32_t invocation, unsigned depth, uint64_t *out) {
-    const vy_expr *e = &f->p->exprs.items[expr];
-    uint64_t v[3] = {0, 0, 0};
-    if (depth > VY_LIMIT_EXPRESSION_DEPTH || ++f->steps > STEPS)
-        return 0;
-    switch ((vy_expr_kind)e->kind) {
-    case VY_EXPR_LITERAL:
-        *out = e->bits;
-        return 1;
-    case VY_EXPR_VARIABLE:
-        *out = f->trips[e->a];
-        if (f->has_trip[e->a])
-            return 1;
-        return f->values[e->a] != VY_NONE && compute(f, f->values[e->a], invocation, depth + 1, out);
-    case VY_EXPR_LEN:
-        *out = vy_memory_known_length(f->p, e->a);
-        return *out != 0 && *out <= UINT32_MAX;
-    case VY_EXPR_BUILTIN:
-        return compute_builtin(f, e, invocation, out);
-    case VY_EXPR_OP: {
-        const uint32_t operands[3] = {e->a, e->b, e->c};
-        for (int i = 0; i < 3; i++)
-            if (operands[i] != VY_NONE && !compute(f, operands[i], invocation, depth + 1, &v[i]))
-                return 0;
-        vyre_type operand = (vyre_type)f->p->exprs.items[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
-        *out = vyre_op_evaluate((vyre_op)e->op, (vyre_type)e->type, operand, v[0], v[1], v[2]);
-        return 1;
-    }
-    default:
-        return 0;
-    }
-}
-
-/* The same as a mathematical integer. */
-static int compute_integer(proof *f, uint32_t expr, uint32_t invocation, vy_wide *out) {
-    uint64_t bits;
-    if (!compute(f, expr, invocation, 0, &bits))
-        return 0;
-    *out = vy_integer_of(f->p->exprs.items[expr].type, bits);
-    return 1;
-}
-
-/* An index that is computed for one invocation after the other, from the first on. Of one that depends on the place those of all are computed together. */
-typedef struct index_lanes {
-    uint64_t *values; /* by invocation, once the first is known */
-    uint32_t cost;    /* steps of one */
-    vy_arena arena;
-} index_lanes;
-
-/* The values of all invocations, of an expression that compute() knows. NULL: memory is out. Recursion is bounded by what compute() has found. */
-static uint64_t *compute_all(proof *f, vy_arena *arena, uint32_t expr) {
-    const vy_expr *e = &f->p->exprs.items[expr];
-    if (e->kind == VY_EXPR_VARIABLE && !f->has_trip[e->a])
-        return compute_all(f, arena, f->values[e->a]);
-    if (e->kind == VY_EXPR_OP) {
-        const uint32_t operands[3] = {e->a, e->b, e->c};
-        uint64_t *v[3] = {NULL, NULL, NULL};
-        for (int i = 0; i < 3; i++)
-            if (operands[i] != VY_NONE && !(v[i] = compute_all(f, arena, operands[i])))
-                return NULL;
-        vyre_type operand = (vyre_type)f->p->exprs.items[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
-        vy_eval_kernel((vyre_op)e->op, (vyre_type)e->type, operand)(v[0], v[0], v[1], v[2], f->size);
-        return v[0];
-    }
-    uint64_t *out = vy_arena_allocate(arena, f->size * sizeof *out);
-    uint64_t same = 0;
-    compute(f, expr, 0, 0, &same);
-    for (uint32_t i = 0; out && i < f->size; i++)
-        out[i] = same;
-    for (uint32_t i = 0; out && e->kind == VY_EXPR_BUILTIN && i < f->size; i++)
-        compute_builtin(f, e, i, &out[i]);
-    return out;
-}
-
-static void fill_lanes(proof *f, index_lanes *lanes, uint32_t expr) {
-    uint32_t steps = f->steps;
-    vy_fenv saved;
-    f->steps = 0; /* LANES of them at most, which are counted as they are used */
-    vy_fenv_enter(&saved);
-    lanes->values = compute_all(f, &lanes->arena, expr);
-    vy_fenv_leave(&saved);
-    f->steps = steps;
-    f->failed |= !lanes->values;
-}
-
-/* compute_integer, for one invocation after the other. */
-static int compute_next(proof *f, index_lanes *lanes, uint32_t expr, uint32_t invocation, vy_wide *out) {
-    if (lanes->values) {
-        int goes_on = f->steps + lanes->cost <= STEPS;
-        f->steps = goes_on ? f->steps + lanes->cost : STEPS + 1;
-        f->uses_place = 1;
-        *out = vy_integer_of(f->p->exprs.items[expr].type, lanes->values[invocation]);
-        return goes_on;
-    }
-    uint32_t before = f->steps;
-    if (!compute_integer(f, expr, invocation, out))
-        return 0;
-    lanes->cost = f->steps - before;
-    if (f->uses_place && (uint64_t)lanes->cost * f->size <= LANES)
-        fill_lanes(f, lanes, expr);
-    return 1;
-}
-
-/* ---- bits ---- */
-
-static int is_private(const proof *f, uint32_t memory) {
-    return f->p->memories.items[memory].space == VY_SPACE_PRIVATE;
-}
-
-static void set_word(proof *f, changes *log, uint64_t *word, uint64_t bits) {
-    if ((*word | bits) == *word)
-        return;
-    change *entry = VY_PUSH(log);
-    if (!entry) {
-        f->failed = 1;
-        return;
-    }
-    *entry = (change){word, *word};
-    *word |= bits;
-}
-
-static void set_bit(proof *f, uint32_t memory, vy_wide element) {
-    uint64_t *bits = f->arrays[memory].written;
-    if (element >= 0 && element < f->p->memories.items[memory].elements)
-        set_word(f, is_private(f, memory) ? &f->privately : &f->together, &bits[(uint64_t)element / 64],
-                 UINT64_C(1) << (uint64_t)element % 64);
-}
-
-/* Whether all bits of an array are set. */
-static int is_full(const proof *f, uint32_t memory, const uint64_t *bits) {
-    uint32_t elements = f->p->memories.items[memory].elements;
-    for (uint32_t i = 0; i < elements / 64; i++)
-        if (bits[i] != UINT64_MAX)
-            return 0;
-    return bits[elements / 64] == (UINT64_C(1) << elements % 64) - 1;
-}
-
-/* Whether it is known of every array that it needs to be filled, or that whatever is read of it from here on is written. */
-static int is_settled(const proof *f) {
-    for (uint32_t m = f->p->buffer_count; m < f->p->memories.count; m++)
-        if (!f->needs[m] && (!f->arrays[m].seen || !is_full(f, m, f->arrays[m].seen)))
-            return 0;
-    return 1;
-}
-
-static void undo_to(changes *log, uint32_t mark) {
-    while (log->count > mark) {
-        const change *entry = &log->items[--log->count];
-        *entry->word = entry->old;
-    }
-}
-
-static uint32_t words_of(const vyre_program *p, uint32_t memory) {
-    return p->memories.items[memory].elements / 64 + 1;
-}
-
-/* Everybody is here: what was written is seen. */
-static void meet(proof *f) {
-    for (uint32_t m = f->p->buffer_count; m < f->p->memories.count; m++) {
-        array *a = &f->arrays[m];
-        for (uint32_t i = 0; a->seen && a->seen != a->written && i < words_of(f->p, m); i++)
-            set_word(f, &f->together, &a->seen[i], a->written[i]);
-    }
-}
-
-/* Whether all elements from low to high are seen. */
-static int is_seen(proof *f, uint32_t memory, uint32_t low, uint32_t high) {
-    const uint64_t *bits = f->arrays[memory].seen;
-    f->steps += (high - low) / 64;
-    for (uint32_t i = low; i <= high; i++) {
-        if (i % 64 == 0 && high - i >= 63 && bits[i / 64] == UINT64_MAX)
-            i += 63;
-        else if (!(bits[i / 64] >> i % 64 & 1))
-            return 0;
-    }
-    return 1;
-}
-
-/* ---- accesses ---- */
-
-static int find_range(proof *f, uint32_t expr, vy_interval *out) {
-    if (!f->ranges && vy_ranges_make_by(f->p, &vy_rules_sound, 0, &f->ranges, NULL) != VYRE_OK) {
-        f->failed = 1;
-        return 0;
-    }
-    *out = vy_interval_of(f->p->exprs.items[expr].type, vy_range_of(f->ranges, expr));
-    return 1;
-}
-
-/* Whoever is here reads an element of an array. */
-static void read(proof *f, uint32_t memory, uint32_t index) {
-    const vy_memory *m = &f->p->memories.items[memory];
-    if (m->space == VY_SPACE_BUFFER || f->needs[memory])
-        return;
-    vy_interval i;
-    vy_wide low, high;
-    f->uses_place = 0;
-    if (compute_integer(f, index, 0, &low) && !f->uses_place) {
-        high = low;
-    } else if (find_range(f, index, &i)) {
-        low = i.low;
-        high = i.high;
-    } else {
-        return;
-    }
-    if (low < 0)
-        low = 0;
-    if (high >= m->elements)
-        high = (vy_wide)m->elements - 1;
-    if (low <= high && (!f->arrays[memory].seen || !is_seen(f, memory, (uint32_t)low, (uint32_t)high)))
-        f->needs[memory] = 1;
-}
-
-static void read_operands(proof *f, uint32_t stmt) {
-    const vyre_program *p = f->p;
-    const vy_stmt *s = &p->stmts.items[stmt];
-    uint32_t end = f->loads[stmt] ? vy_stmt_exprs_end(p, s, f->first_expr[stmt]) : 0;
-    for (uint32_t i = f->first_expr[stmt]; i < end; i++)
-        if (p->exprs.items[i].kind == VY_EXPR_LOAD)
-            read(f, p->exprs.items[i].a, p->exprs.items[i].b);
-}
-
-/* Whether the invocation comes to this place for certain, once the workgroup is in the block. -1: that is not known. */
-static int comes_here(proof *f, uint32_t invocation) {
-    for (uint32_t i = f->base; i < f->path.count; i++) {
-        uint64_t bits;
-        if (!compute(f, f->path.items[i].expr, invocation, 0, &bits))
-            return -1;
-        if ((bits != 0) != f->path.items[i].holds)
-            return 0;
-    }
-    return 1;
-}
-
-static void store_private(proof *f, const vy_stmt *s) {
-    vy_wide index;
-    f->uses_place = 0;
-    if (compute_integer(f, s->a, 0, &index) && !f->uses_place)
-        set_bit(f, s->memory, index);
-}
-
-static void store_together(proof *f, const vy_stmt *s, index_lanes *lanes) {
-    vy_wide index;
-    f->uses_place = 0;
-    for (uint32_t i = 0; i < f->size && !f->failed; i++) {
-        int here = comes_here(f, i);
-        if (here < 0)
-            return;
-        int path_uses_place = f->uses_place;
-        f->uses_place = 0;
-        if (!compute_next(f, lanes, s->a, i, &index))
-            return;
-        if (here)
-            set_bit(f, s->memory, index);
-        if (!f->uses_place && (here || !path_uses_place))
-            return; /* the others store there, too, or not at all */
-        f->uses_place |= path_uses_place;
-    }
-}
-
-static void store(proof *f, const vy_stmt *s) {
-    index_lanes lanes = {0};
-    if (f->p->memories.items[s->memory].space == VY_SPACE_BUFFER || !f->arrays[s->memory].written ||
-        is_full(f, s->memory, f->arrays[s->memory].written))
-        return;
-    if (is_private(f, s->memory))
-        store_private(f, s);
-    else
-        store_together(f, s, &lanes);
-    vy_arena_free(&lanes.arena);
-}
-
-/* ---- loops ---- */
-
-/* The values of the variable of a `for`, for an invocation. */
-typedef struct counter {
-    vy_wide at, end, step;
-} counter;
-
-static int count_trips(proof *f, const vy_stmt *s, uint32_t invocation, counter *out) {
-    out->step = 1;
-    return compute_integer(f, s->a, invocation, &out->at) && compute_integer(f, s->b, invocation, &out->end) &&
-           (s->c == VY_NONE || compute_integer(f, s->c, invocation, &out->step));
-}
-
-/* Takes the next trip; 0 at the end. */
-static int next_trip(proof *f, const vy_stmt *s, counter *c) {
-    int goes_on = c->step > 0 ? c->at < c->end : c->step < 0 && c->at > c->end;
-    f->has_trip[s->variable] = (uint8_t)goes_on;
-    f->trips[s->variable] = (uint64_t)c->at & vy_type_layouts[f->p->variables.items[s->variable].type].mask;
-    c->at += c->step;
-    return goes_on;
-}
-
-/* Whether something in the body leaves a trip, or the loop. */
-static int is_left(const vyre_program *p, uint32_t first, uint32_t end) {
-    for (uint32_t i = first; i < end; i++) {
-        uint8_t kind = p->stmts.items[i].kind;
-        if (kind == VY_STMT_BREAK || kind == VY_STMT_CONTINUE)
-            return 1;
-        if (vy_stmt_is_loop(kind))
-            i = p->stmts.items[i].end - 1; /* what jumps there stays there */
-    }
-    return 0;
-}
-
-/* Stores that every trip makes, of one invocation. */
-static void store_in_trips(proof *f, uint32_t index, uint32_t invocation, int privately) {
-    const vyre_program *p = f->p;
-    const vy_stmt *loop = &p->stmts.items[index];
-    counter c;
-    if (!count_trips(f, loop, invocation, &c) || c.step == 0 ||
-        (c.end - c.at) / c.step > STORES / (vy_wide)(privately ? 1 : f->size))
-        return;
-    while (next_trip(f, loop, &c) && f->steps <= STEPS && !f->failed)
-        for (uint32_t i = index + 1; i < loop->end; i = p->stmts.items[i].end) {
-            const vy_stmt *s = &p->stmts.items[i];
-            vy_wide element;
-            f->steps++;
-            if (s->kind == VY_STMT_STORE && f->arrays[s->memory].written && is_private(f, s->memory) == privately &&
-                compute_integer(f, s->a, invocation, &element))
-                set_bit(f, s->memory, element);
-        }
-    f->has_trip[loop->variable] = 0;
-}
-
-/* A `for` that was passed, and that nothing leaves. Of private arrays only what does not depend on the place counts. */
-static void store_in_loop(proof *f, uint32_t index) {
-    f->uses_place = 0;
-    uint32_t mark = f->privately.count;
-    store_in_trips(f, index, 0, 1);
-    if (f->uses_place)
-        undo_to(&f->privately, mark);
-    f->uses_place = 0;
-    for (uint32_t i = 0; i < f->size && comes_here(f, i) >= 0; i++) {
-        if (comes_here(f, i))
-            store_in_trips(f, index, i, 0);
-        if (!f->uses_place)
-            return;
-    }
-}
 
 /* ---- the walk ---- */
 
-static void walk(proof *f, uint32_t first, uint32_t end);
+static void walk(vy_fill_proof *f, uint32_t first, uint32_t end);
 
 /* How many trips a loop makes, the same for all invocations; -1: not known, or too many to walk, or it may be left. */
-static int trips_to_walk(proof *f, uint32_t index) {
+static int trips_to_walk(vy_fill_proof *f, uint32_t index) {
     const vy_stmt *s = &f->p->stmts.items[index];
     uint64_t most = TRIPS / ((uint64_t)f->times * (s->end - index)), trips = 0;
-    counter c;
+    vy_fill_counter c;
     f->uses_place = 0;
-    if (s->kind != VY_STMT_FOR || is_left(f->p, index + 1, s->end) || !count_trips(f, s, 0, &c) || f->uses_place)
+    if (s->kind != VY_STMT_FOR || vy_fill_is_left(f->p, index + 1, s->end) || !vy_fill_count_trips(f, s, 0, &c) ||
+        f->uses_place)
         return -1;
-    while (trips <= most && next_trip(f, s, &c))
+    while (trips <= most && vy_fill_next_trip(f, s, &c))
         trips++;
     f->has_trip[s->variable] = 0;
     return trips <= most ? (int)trips : -1;
 }
 
-static int has_barrier(const proof *f, uint32_t first, uint32_t end) {
+static int has_barrier(const vy_fill_proof *f, uint32_t first, uint32_t end) {
     return f->barriers[end] != f->barriers[first];
 }
 
 /* A block; if a barrier stands in it, all come there together. */
-static void walk_block(proof *f, uint32_t first, uint32_t end) {
+static void walk_block(vy_fill_proof *f, uint32_t first, uint32_t end) {
     uint32_t base = f->base;
     if (has_barrier(f, first, end))
         f->base = f->path.count;
@@ -458,28 +45,28 @@ static void walk_block(proof *f, uint32_t first, uint32_t end) {
     f->base = base;
 }
 
-static void walk_loop(proof *f, uint32_t index) {
+static void walk_loop(vy_fill_proof *f, uint32_t index) {
     const vy_stmt *s = &f->p->stmts.items[index];
     uint32_t mark = f->privately.count, mark_together = f->together.count;
-    counter c;
-    if (is_settled(f))
+    vy_fill_counter c;
+    if (vy_fill_is_settled(f))
         return;
     int trips = trips_to_walk(f, index);
-    read_operands(f, index);
-    if (trips >= 0 && count_trips(f, s, 0, &c)) {
+    vy_fill_read_operands(f, index);
+    if (trips >= 0 && vy_fill_count_trips(f, s, 0, &c)) {
         uint32_t times = f->times;
         f->times *= trips ? (uint32_t)trips : 1;
-        while (next_trip(f, s, &c) && !f->failed && f->steps <= STEPS)
+        while (vy_fill_next_trip(f, s, &c) && !f->failed && f->steps <= VY_FILL_STEPS)
             walk_block(f, index + 1, s->end);
         f->times = times;
         f->has_trip[s->variable] = 0;
         return;
     }
     walk_block(f, index + 1, s->end);
-    undo_to(&f->privately, mark);
-    undo_to(&f->together, mark_together);
-    if (s->kind == VY_STMT_FOR && !is_left(f->p, index + 1, s->end))
-        store_in_loop(f, index);
+    vy_fill_undo_to(&f->privately, mark);
+    vy_fill_undo_to(&f->together, mark_together);
+    if (s->kind == VY_STMT_FOR && !vy_fill_is_left(f->p, index + 1, s->end))
+        vy_fill_store_in_loop(f, index);
 }
 
 static int comes_back(const vyre_program *p, uint32_t first, uint32_t end) {
@@ -489,34 +76,34 @@ static int comes_back(const vyre_program *p, uint32_t first, uint32_t end) {
     return last != VY_STMT_BREAK && last != VY_STMT_CONTINUE && last != VY_STMT_RETURN && last != VY_STMT_TRAP;
 }
 
-static void walk_branch(proof *f, uint32_t expr, int holds, uint32_t first, uint32_t end) {
-    condition *c = VY_PUSH(&f->path);
+static void walk_branch(vy_fill_proof *f, uint32_t expr, int holds, uint32_t first, uint32_t end) {
+    vy_fill_condition *c = VY_PUSH(&f->path);
     if (!c) {
         f->failed = 1;
         return;
     }
-    *c = (condition){expr, holds};
+    *c = (vy_fill_condition){expr, holds};
     walk_block(f, first, end);
     f->path.count--;
 }
 
-static void walk_if(proof *f, uint32_t index) {
+static void walk_if(vy_fill_proof *f, uint32_t index) {
     const vy_stmt *s = &f->p->stmts.items[index];
     uint32_t mark = f->privately.count, mark_together = f->together.count;
-    read_operands(f, index);
+    vy_fill_read_operands(f, index);
     walk_branch(f, s->a, 1, index + 1, s->middle);
-    undo_to(&f->privately, mark);
+    vy_fill_undo_to(&f->privately, mark);
     if (has_barrier(f, index, s->end))
-        undo_to(&f->together, mark_together);
+        vy_fill_undo_to(&f->together, mark_together);
     walk_branch(f, s->a, 0, s->middle, s->end);
     if (comes_back(f->p, index + 1, s->middle))
-        undo_to(&f->privately, mark);
+        vy_fill_undo_to(&f->privately, mark);
     if (has_barrier(f, index, s->end))
-        undo_to(&f->together, mark_together);
+        vy_fill_undo_to(&f->together, mark_together);
 }
 
-static void walk(proof *f, uint32_t first, uint32_t end) {
-    for (uint32_t i = first; i < end && !f->failed && f->steps <= STEPS; i = f->p->stmts.items[i].end) {
+static void walk(vy_fill_proof *f, uint32_t first, uint32_t end) {
+    for (uint32_t i = first; i < end && !f->failed && f->steps <= VY_FILL_STEPS; i = f->p->stmts.items[i].end) {
         const vy_stmt *s = &f->p->stmts.items[i];
         f->steps++;
         switch ((vy_stmt_kind)s->kind) {
@@ -533,21 +120,21 @@ static void walk(proof *f, uint32_t first, uint32_t end) {
         default:
             break;
         }
-        read_operands(f, i);
+        vy_fill_read_operands(f, i);
         if (s->kind == VY_STMT_STORE)
-            store(f, s);
+            vy_fill_store(f, s);
         else if (s->kind == VY_STMT_ATOMIC)
-            read(f, s->memory, s->a);
+            vy_fill_read(f, s->memory, s->a);
         else if (s->kind == VY_STMT_BARRIER)
-            meet(f);
-        if (s->kind == VY_STMT_BARRIER && is_settled(f))
+            vy_fill_meet(f);
+        if (s->kind == VY_STMT_BARRIER && vy_fill_is_settled(f))
             return;
     }
 }
 
 /* ---- all of it ---- */
 
-static void note_statements(proof *f) {
+static void note_statements(vy_fill_proof *f) {
     const vyre_program *p = f->p;
     uint32_t expr = 0, barriers = 0;
     for (uint32_t i = 0; i < p->stmts.count; i++) {
@@ -563,7 +150,7 @@ static void note_statements(proof *f) {
     f->barriers[p->stmts.count] = barriers;
 }
 
-static int prepare(proof *f, vy_arena *arena) {
+static int prepare(vy_fill_proof *f, vy_arena *arena) {
     const vyre_program *p = f->p;
     size_t stmts = p->stmts.count + 1u, variables = p->variables.count + 1u;
     f->arrays = vy_arena_allocate(arena, vy_array_size(p->memories.count + 1u, sizeof *f->arrays));
@@ -577,12 +164,12 @@ static int prepare(proof *f, vy_arena *arena) {
         return 0;
     memset(f->values, 0xff, variables * sizeof *f->values);
     for (uint32_t m = p->buffer_count; m < p->memories.count; m++) {
-        array *a = &f->arrays[m];
+        vy_fill_array *a = &f->arrays[m];
         if (p->memories.items[m].elements > ELEMENTS)
             continue;
-        size_t size = words_of(p, m) * sizeof *a->seen;
+        size_t size = vy_fill_words(p, m) * sizeof *a->seen;
         a->seen = vy_arena_allocate(arena, size);
-        a->written = is_private(f, m) ? a->seen : vy_arena_allocate(arena, size);
+        a->written = vy_fill_is_private(f, m) ? a->seen : vy_arena_allocate(arena, size);
         if (!a->seen || !a->written)
             return 0;
     }
@@ -590,7 +177,7 @@ static int prepare(proof *f, vy_arena *arena) {
     return 1;
 }
 
-static vyre_status prove(proof *f, vyre_error *error) {
+static vyre_status prove(vy_fill_proof *f, vyre_error *error) {
     const vy_function *entry = vy_program_entry(f->p);
     vy_arena arena = {0};
     f->failed = !prepare(f, &arena);
@@ -602,14 +189,14 @@ static vyre_status prove(proof *f, vyre_error *error) {
     vy_arena_free(&arena);
     if (f->failed)
         return vy_fail_memory(error, "the proof that arrays are written");
-    if (f->steps > STEPS)
+    if (f->steps > VY_FILL_STEPS)
         memset(f->needs + f->p->buffer_count, 1, f->p->memories.count - f->p->buffer_count);
     return VYRE_OK;
 }
 
 vyre_status vy_fill_needs(const vyre_program *program, uint8_t *needs, vyre_error *error) {
     const uint32_t *size = program->workgroup;
-    proof f = {.p = program, .needs = needs, .size = size[0] * size[1] * size[2], .times = 1};
+    vy_fill_proof f = {.p = program, .needs = needs, .size = size[0] * size[1] * size[2], .times = 1};
     memset(needs, 0, program->memories.count);
     vyre_status status = prove(&f, error);
     vy_ranges_free(f.ranges);

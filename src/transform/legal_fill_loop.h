@@ -1,0 +1,31 @@
+/* Loops: the trips of a `for`, and what it writes in all of them. Internal to legal_fill_*.c.
+ *
+ * What must stay true: the variable of a loop has a value (f->has_trip) only while a trip of it is looked at; and stores count for all trips only if nothing leaves one. */
+#ifndef VY_TRANSFORM_LEGAL_FILL_LOOP_H
+#define VY_TRANSFORM_LEGAL_FILL_LOOP_H
+
+#include "transform/legal_fill_proof.h"
+#include "transform/optimize.h"
+
+/* The values of the variable of a `for`, for an invocation. */
+typedef struct vy_fill_counter {
+    vy_wide at, end, step;
+} vy_fill_counter;
+
+/* Before the first trip of an invocation; 0 if its bounds are not known. */
+int vy_fill_count_trips(vy_fill_proof *f, const vy_stmt *s, uint32_t invocation, vy_fill_counter *out);
+/* Takes the next trip; 0 at the end. */
+static inline int vy_fill_next_trip(vy_fill_proof *f, const vy_stmt *s, vy_fill_counter *c) {
+    int goes_on = c->step > 0 ? c->at < c->end : c->step < 0 && c->at > c->end;
+    f->has_trip[s->variable] = (uint8_t)goes_on;
+    f->trips[s->variable] = (uint64_t)c->at & vy_type_layouts[f->p->variables.items[s->variable].type].mask;
+    c->at += c->step;
+    return goes_on;
+}
+
+/* Whether something in the body leaves a trip, or the loop. */
+int vy_fill_is_left(const vyre_program *p, uint32_t first, uint32_t end);
+/* A `for` that was passed, and that nothing leaves: what is stored in every trip. May fail: f->failed. */
+void vy_fill_store_in_loop(vy_fill_proof *f, uint32_t index);
+
+#endif

@@ -1,0 +1,38 @@
+/* Values: what an expression is for an invocation of the workgroup, without running the program. Internal to legal_fill_*.c.
+ *
+ * What must stay true: whether a value is known does not depend on the invocation; f->uses_place is set, and never cleared here, once one depends on the place in the
+ * workgroup; and every node counts as a step, also of those that are computed for all invocations together. */
+#ifndef VY_TRANSFORM_LEGAL_FILL_VALUE_H
+#define VY_TRANSFORM_LEGAL_FILL_VALUE_H
+
+#include "transform/legal_fill_proof.h"
+#include "transform/optimize.h"
+
+/* The bits of a value; 0 if it is not known. */
+int vy_fill_value(vy_fill_proof *f, uint32_t expr, uint32_t invocation, uint64_t *out);
+/* The same as a mathematical integer. */
+int vy_fill_integer(vy_fill_proof *f, uint32_t expr, uint32_t invocation, vy_wide *out);
+
+/* An index that is computed for one invocation after the other, from the first on. Of one that depends on the place those of all are computed together. */
+typedef struct vy_fill_lanes {
+    uint64_t *values; /* by invocation, once the first is known */
+    uint32_t cost;    /* steps of one */
+    vy_arena arena;
+} vy_fill_lanes;
+
+/* As long as those of all are not there. May fail: f->failed. */
+int vy_fill_first(vy_fill_proof *f, vy_fill_lanes *lanes, uint32_t expr, uint32_t invocation, vy_wide *out);
+
+/* vy_fill_integer, for one invocation after the other. The caller frees the arena. Inline, since it is asked for every invocation. */
+static inline int vy_fill_next(vy_fill_proof *f, vy_fill_lanes *lanes, uint32_t expr, uint32_t invocation,
+                               vy_wide *out) {
+    if (!lanes->values)
+        return vy_fill_first(f, lanes, expr, invocation, out);
+    int goes_on = f->steps + lanes->cost <= VY_FILL_STEPS;
+    f->steps = goes_on ? f->steps + lanes->cost : VY_FILL_STEPS + 1;
+    f->uses_place = 1;
+    *out = vy_integer_of(f->p->exprs.items[expr].type, lanes->values[invocation]);
+    return goes_on;
+}
+
+#endif
