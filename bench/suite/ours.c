@@ -305,18 +305,18 @@ double suite_ours_first_compile(void) {
 }
 
 /* Compiled before, and stored. */
-static vyre_status store_on_disk(vyre_program *program, vyre_error *error) {
+static vyre_status store_on_disk(vyre_backend *on, vyre_program *program, vyre_error *error) {
     vyre_pipeline *pipeline = NULL;
-    vyre_status status = vyre_compile(backend, program, NULL, &pipeline, error);
+    vyre_status status = vyre_compile(on, program, NULL, &pipeline, error);
     vyre_pipeline_release(pipeline);
-    vyre_backend_store(backend);
+    vyre_backend_store(on);
     vyre_cache_forbid_compile(1);
     return status;
 }
 
 /* Parsing is not part of it. There is a folder to store in either way; what is stored after the compile has returned is waited for, and not part of
  * it. A backend without a compiler has no time to compile: < 0. */
-double suite_ours_compile(const char *file, int from_disk) {
+double suite_ours_compile_on(vyre_backend *on, const char *file, int from_disk) {
     vyre_error error = {0};
     vyre_module *module = suite_ours_parse(file, NULL, &error);
     vyre_pipeline *pipeline = NULL;
@@ -326,21 +326,25 @@ double suite_ours_compile(const char *file, int from_disk) {
         return -1;
     vyre_cache_set_memory_limit(0);
     if (from_disk)
-        status = store_on_disk(vyre_module_program(module, 0), &error);
+        status = store_on_disk(on, vyre_module_program(module, 0), &error);
     else
         status = vyre_cache_clear(NULL, NULL, NULL, &error);
     double start = suite_now();
     if (status == VYRE_OK)
-        status = vyre_compile(backend, vyre_module_program(module, 0), NULL, &pipeline, &error);
+        status = vyre_compile(on, vyre_module_program(module, 0), NULL, &pipeline, &error);
     double end = suite_now();
     if (status == VYRE_OK) {
         if (vyre_pipeline_is_native(pipeline))
             seconds = end - start;
         vyre_pipeline_release(pipeline);
     }
-    vyre_backend_store(backend);
+    vyre_backend_store(on);
     vyre_cache_forbid_compile(-1);
     vyre_cache_set_memory_limit(256);
     vyre_module_free(module);
     return seconds;
+}
+
+double suite_ours_compile(const char *file, int from_disk) {
+    return suite_ours_compile_on(backend, file, from_disk);
 }

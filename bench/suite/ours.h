@@ -13,6 +13,8 @@ vyre_backend *suite_ours_backend(void);
 uint32_t suite_ours_units(void);
 /* A file of the repository, with the work's definitions (NULL: none). NULL with an error; vyre_module_free follows. */
 vyre_module *suite_ours_parse(const char *file, const work *w, vyre_error *error);
+/* suite_ours_compile on another backend. */
+double suite_ours_compile_on(vyre_backend *on, const char *file, int from_disk);
 
 /* Holds the device (bench/cuda/hold.c): what is put into the driver's stream behind it, or started by the backend (NULL: nothing is), begins when there was time to hand over so many launches. 0: it
  * cannot be held. */
