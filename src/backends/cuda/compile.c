@@ -61,10 +61,9 @@ static vyre_status put_together(const vy_cuda_header *header, const void *image,
     return VYRE_OK;
 }
 
-/* With the text, and the NUL that ends it. */
-static vyre_status make_object(const vy_cuda *cuda, const vy_cuda_lowered *lowered, vyre_bytes *out,
-                               vyre_error *error) {
-    const vy_ptx_code *code = &lowered->code;
+/* With the text, and the NUL that ends it. The text moves up where it is: it may be large. */
+static vyre_status make_object(const vy_cuda *cuda, vy_cuda_lowered *lowered, vyre_bytes *out, vyre_error *error) {
+    vy_ptx_code *code = &lowered->code;
     vy_cuda_header header;
     memset(&header, 0, sizeof header);
     memcpy(header.magic, VY_CUDA_MAGIC, sizeof header.magic);
@@ -78,7 +77,14 @@ static vyre_status make_object(const vy_cuda *cuda, const vy_cuda_lowered *lower
     header.indirect = code->indirect, header.early = code->early;
     snprintf(header.entry, sizeof header.entry, "%s", code->entry);
     header.image_bytes = code->text.size + 1;
-    return put_together(&header, code->text.data, out, error);
+    vyre_status status = vyre_bytes_resize(&code->text, sizeof header + (size_t)header.image_bytes, error);
+    if (status != VYRE_OK)
+        return status;
+    memmove((char *)code->text.data + sizeof header, code->text.data, (size_t)header.image_bytes);
+    memcpy(code->text.data, &header, sizeof header);
+    *out = code->text;
+    code->text = (vyre_bytes)VYRE_BYTES_INIT;
+    return VYRE_OK;
 }
 
 static vyre_status check_shared(const vy_cuda *cuda, const vy_ptx_code *code, const vyre_program *program,
