@@ -2,6 +2,7 @@
 #include "transform/legal_fill_proof.h"
 
 #include "base/status.h"
+#include "base/thread.h"
 #include "ir/validate/check.h"
 #include "transform/legal_fill.h"
 #include "transform/legal_fill_access.h"
@@ -106,6 +107,8 @@ static void walk(vy_fill_proof *f, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end && !f->failed && f->steps <= VY_FILL_STEPS; i = f->p->stmts.items[i].end) {
         const vy_stmt *s = &f->p->stmts.items[i];
         f->steps++;
+        if (f->touches[s->end] == f->touches[i])
+            continue;
         switch ((vy_stmt_kind)s->kind) {
         case VY_STMT_IF:
             walk_if(f, i);
@@ -134,20 +137,29 @@ static void walk(vy_fill_proof *f, uint32_t first, uint32_t end) {
 
 /* ---- all of it ---- */
 
+static int is_array(const vyre_program *p, uint32_t memory) {
+    return memory != VY_NONE && p->memories.items[memory].space != VY_SPACE_BUFFER;
+}
+
 static void note_statements(vy_fill_proof *f) {
     const vyre_program *p = f->p;
-    uint32_t expr = 0, barriers = 0;
+    uint32_t expr = 0, barriers = 0, touches = 0;
     for (uint32_t i = 0; i < p->stmts.count; i++) {
         const vy_stmt *s = &p->stmts.items[i];
         f->first_expr[i] = expr;
         f->barriers[i] = barriers;
-        for (uint32_t end = vy_stmt_exprs_end(p, s, expr); expr < end; expr++)
-            f->loads[i] |= p->exprs.items[expr].kind == VY_EXPR_LOAD;
+        f->touches[i] = touches;
+        for (uint32_t end = vy_stmt_exprs_end(p, s, expr); expr < end; expr++) {
+            const vy_expr *e = &p->exprs.items[expr];
+            f->loads[i] |= e->kind == VY_EXPR_LOAD && is_array(p, e->a);
+        }
         barriers += s->kind == VY_STMT_BARRIER;
+        touches += s->kind == VY_STMT_BARRIER || f->loads[i] || is_array(p, s->memory);
         if (s->kind == VY_STMT_LET)
             f->values[s->variable] = s->a;
     }
     f->barriers[p->stmts.count] = barriers;
+    f->touches[p->stmts.count] = touches;
 }
 
 static int prepare(vy_fill_proof *f, vy_arena *arena) {
@@ -156,11 +168,13 @@ static int prepare(vy_fill_proof *f, vy_arena *arena) {
     f->arrays = vy_arena_allocate(arena, vy_array_size(p->memories.count + 1u, sizeof *f->arrays));
     f->first_expr = vy_arena_allocate(arena, vy_array_size(stmts, sizeof *f->first_expr));
     f->barriers = vy_arena_allocate(arena, vy_array_size(stmts, sizeof *f->barriers));
+    f->touches = vy_arena_allocate(arena, vy_array_size(stmts, sizeof *f->touches));
     f->loads = vy_arena_allocate(arena, stmts);
     f->values = vy_arena_allocate(arena, vy_array_size(variables, sizeof *f->values));
     f->trips = vy_arena_allocate(arena, vy_array_size(variables, sizeof *f->trips));
     f->has_trip = vy_arena_allocate(arena, variables);
-    if (!f->arrays || !f->first_expr || !f->barriers || !f->loads || !f->values || !f->trips || !f->has_trip)
+    if (!f->arrays || !f->first_expr || !f->barriers || !f->touches || !f->loads || !f->values || !f->trips ||
+        !f->has_trip)
         return 0;
     memset(f->values, 0xff, variables * sizeof *f->values);
     for (uint32_t m = p->buffer_count; m < p->memories.count; m++) {
@@ -180,9 +194,12 @@ static int prepare(vy_fill_proof *f, vy_arena *arena) {
 static vyre_status prove(vy_fill_proof *f, vyre_error *error) {
     const vy_function *entry = vy_program_entry(f->p);
     vy_arena arena = {0};
+    vy_fenv saved;
     f->failed = !prepare(f, &arena);
+    vy_fenv_enter(&saved); /* for all values */
     if (!f->failed)
         walk(f, entry->first_stmt, entry->end_stmt);
+    vy_fenv_leave(&saved);
     VY_VECTOR_FREE(&f->privately);
     VY_VECTOR_FREE(&f->together);
     VY_VECTOR_FREE(&f->path);

@@ -9,6 +9,7 @@
  *    innermost block with a barrier in it: the validator makes sure that all come there together;
  *  - a barrier turns `written` into `seen`, which is what reads ask for;
  *  - where every array is settled, walking a loop, or from a barrier to the end of its block, would find out nothing more: bits only come there;
+ *  - what touches no array and has no barrier in it is not walked: nothing comes or is asked for there;
  *  - when the walk takes too long, everything needs to be filled. */
 #ifndef VY_TRANSFORM_LEGAL_FILL_PROOF_H
 #define VY_TRANSFORM_LEGAL_FILL_PROOF_H
@@ -41,7 +42,8 @@ typedef struct vy_fill_proof {
     vy_fill_array *arrays; /* by memory */
     uint32_t *first_expr;  /* by statement */
     uint32_t *barriers;    /* by statement: how many stand before it */
-    uint8_t *loads;        /* by statement: it has loads */
+    uint32_t *touches;     /* by statement: how many before it touch an array, or are barriers */
+    uint8_t *loads;        /* by statement: it loads from an array */
     uint32_t *values;      /* by variable: the expression of its `let`, or VY_NONE */
     uint64_t *trips;       /* by variable: its value in the trip of a loop being walked */
     uint8_t *has_trip;     /* by variable */

@@ -1,7 +1,6 @@
 /* Values (legal_fill_value.h). */
 #include "transform/legal_fill_value.h"
 
-#include "base/thread.h"
 #include "ir/eval.h"
 #include "ir/validate/check.h"
 
@@ -54,7 +53,7 @@ static int compute(vy_fill_proof *f, uint32_t expr, uint32_t invocation, unsigne
             if (operands[i] != VY_NONE && !compute(f, operands[i], invocation, depth + 1, &v[i]))
                 return 0;
         vyre_type operand = (vyre_type)f->p->exprs.items[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
-        *out = vyre_op_evaluate((vyre_op)e->op, (vyre_type)e->type, operand, v[0], v[1], v[2]);
+        vy_eval_kernel((vyre_op)e->op, (vyre_type)e->type, operand)(out, &v[0], &v[1], &v[2], 1);
         return 1;
     }
     default:
@@ -103,11 +102,8 @@ static uint64_t *compute_all(vy_fill_proof *f, vy_arena *arena, uint32_t expr) {
 
 static void fill_lanes(vy_fill_proof *f, vy_fill_lanes *lanes, uint32_t expr) {
     uint32_t steps = f->steps;
-    vy_fenv saved;
     f->steps = 0; /* LANES of them at most, which are counted as they are used */
-    vy_fenv_enter(&saved);
     lanes->values = compute_all(f, &lanes->arena, expr);
-    vy_fenv_leave(&saved);
     f->steps = steps;
     f->failed |= !lanes->values;
 }

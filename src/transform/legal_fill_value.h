@@ -1,7 +1,7 @@
 /* Values: what an expression is for an invocation of the workgroup, without running the program. Internal to legal_fill_*.c.
  *
  * What must stay true: whether a value is known does not depend on the invocation; f->uses_place is set, and never cleared here, once one depends on the place in the
- * workgroup; and every node counts as a step, also of those that are computed for all invocations together. */
+ * workgroup; they are computed in the environment of vy_fenv_enter, which the walk as a whole is in; and every node counts as a step, also of those that are computed for all invocations together. */
 #ifndef VY_TRANSFORM_LEGAL_FILL_VALUE_H
 #define VY_TRANSFORM_LEGAL_FILL_VALUE_H
 
