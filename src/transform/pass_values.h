@@ -41,7 +41,6 @@ typedef struct vy_value_undo {
     vy_value_place place;
     uint32_t index, old;
 } vy_value_undo;
-typedef VY_VECTOR(vy_value_undo) vy_value_undos;
 
 /* VY_VALUE_LEADS: it is a leader somebody uses. */
 typedef enum vy_value_becomes {
@@ -57,7 +56,7 @@ typedef struct vy_numbering {
     const vy_rules *rules;
     vy_ranges *ranges; /* made when somebody asks */
     VY_VECTOR(vy_value) values;
-    vy_value_undos log;
+    VY_VECTOR(vy_value_undo) log;
     uint32_t *buckets, bucket_count; /* a power of two */
     uint32_t *of_expr;               /* by expression: its number */
     uint32_t *of_variable;           /* by variable: the number of its value here; VY_NONE: none yet */

@@ -50,12 +50,12 @@ static inline void vy_values_forget_shared(vy_numbering *n) {
 /* ---- blocks; `mark` is how long the log was where one began ---- */
 
 void vy_values_forget_variable(vy_numbering *n, uint32_t variable);
-/* Back to how it was. */
+/* Back to how it was; what the block changed stays in the log, for vy_values_forget. */
+void vy_values_leave(vy_numbering *n, uint32_t mark);
+/* The same, and it goes from the log. */
 void vy_values_undo_to(vy_numbering *n, uint32_t mark);
-/* The same; what the block changed is appended to `touched`. */
-void vy_values_leave(vy_numbering *n, uint32_t mark, vy_value_undos *touched);
-/* Nothing is known any more of what was touched. Frees the list. */
-void vy_values_forget(vy_numbering *n, vy_value_undos *touched);
+/* Behind blocks that were left: nothing is known any more of what they changed, and they go from the log. */
+void vy_values_forget(vy_numbering *n, uint32_t mark);
 /* At the end of a block that everybody passes: what it changed stays, what it declares is out of scope. */
 void vy_values_end_scope(vy_numbering *n, uint32_t mark);
 

@@ -39,21 +39,21 @@ static void forget_changes(vy_numbering *n, const vy_stmt *s) {
 static void number_block(vy_numbering *n, uint32_t first, uint32_t end);
 
 static void number_if(vy_numbering *n, uint32_t index, const vy_stmt *s) {
-    vy_value_undos touched = {0};
     uint32_t mark = n->log.count;
     n->undoes++;
     number_block(n, index + 1, s->middle);
-    vy_values_leave(n, mark, &touched);
+    vy_values_leave(n, mark);
+    uint32_t middle = n->log.count;
     number_block(n, s->middle, s->end);
-    vy_values_leave(n, mark, &touched);
+    vy_values_leave(n, middle);
     n->undoes--;
-    if (!n->rules->forget_at_joins)
-        touched.count = 0;
-    vy_values_forget(n, &touched);
+    if (n->rules->forget_at_joins)
+        vy_values_forget(n, mark);
+    else
+        n->log.count = mark;
 }
 
 static void number_loop(vy_numbering *n, uint32_t index, const vy_stmt *s) {
-    vy_value_undos touched = {0};
     uint32_t mark = n->log.count;
     n->undoes++;
     for (uint32_t i = index + 1; i < s->end && n->rules->forget_at_loops && !n->failed; i++)
@@ -62,9 +62,9 @@ static void number_loop(vy_numbering *n, uint32_t index, const vy_stmt *s) {
         number_exprs(n, s);
     hold_fresh(n, s);
     number_block(n, index + 1, s->end);
-    vy_values_leave(n, mark, &touched);
+    vy_values_leave(n, mark);
     n->undoes--;
-    vy_values_forget(n, &touched);
+    vy_values_forget(n, mark);
 }
 
 /* Everybody passes it, so what it changes stays known behind it. */
