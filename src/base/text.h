@@ -64,7 +64,7 @@ static inline uint32_t vy_digits_of(uint32_t number) {
 /* Writes four bytes, whatever is behind the last digit. Hosts are little-endian (ir/eval.h). */
 static inline char *vy_put_digits(char *at, uint32_t digits) {
     memcpy(at, &digits, sizeof digits);
-    return at + (4 - (unsigned)__builtin_clz(digits) / 8);
+    return at + (((unsigned)__builtin_clz(digits) ^ 31) / 8 + 1); /* the place of the highest bit is in the last byte */
 }
 char *vy_put_decimal(char *at, uint64_t number); /* 20 bytes at most; 4 are written at least */
 /* At least so many digits, 16 at most. */

@@ -31,13 +31,14 @@ static vy_ptx_value from_bool(vy_ptx *e, vyre_type to, vy_ptx_value a) {
 
 /* The low bits of a 32-bit register as a narrow integer is held. */
 static vy_ptx_value cut(vy_ptx *e, vyre_type to, vy_ptx_value a) {
-    const char *from = vy_ptx_register(e, a);
+    vy_ptx_value from = vy_ptx_in_register(e, a);
     unsigned bits = vyre_type_bits(to);
     vy_ptx_value d = vy_ptx_new(e, to);
     if (is_signed(to))
-        vy_ptx_write(e, "bfe.s32 %s, %s, 0, %u", vy_ptx_name(e, d), from, bits);
+        VY_PTX_INSTRUCT(e, "bfe", "s32", d, from, vy_ptx_literal(VYRE_TYPE_U32, 0),
+                        vy_ptx_literal(VYRE_TYPE_U32, bits));
     else
-        vy_ptx_write(e, "and.b32 %s, %s, %u", vy_ptx_name(e, d), from, (1u << bits) - 1);
+        VY_PTX_INSTRUCT(e, "and", "b32", d, from, vy_ptx_literal(VYRE_TYPE_U32, (1u << bits) - 1));
     vy_ptx_part part = vy_ptx_part_of(e, a);
     if (part.bytes * 8u == bits) {
         part.is_all = !is_signed(to);

@@ -163,10 +163,18 @@ typedef struct vy_ptx {
 /* A line of code, without its tab and semicolon. */
 void vy_ptx_write(vy_ptx *e, const char *format, ...) VY_PRINTF(2, 3);
 /* The same by hand (base/text.h): where it goes, with room for VY_PTX_LINE bytes; and the rest of it, once all is put. No other line is written meanwhile. */
-char *vy_ptx_line(vy_ptx *e);
+static inline char *vy_ptx_line(vy_ptx *e) {
+    char *at = vy_string_room(e->out, sizeof e->lost);
+    at = at ? at : e->lost;
+    *at = '\t';
+    return at + 1;
+}
 char *vy_ptx_line_if(vy_ptx *e, vy_ptx_value guard); /* "@%p1 ": what vy_ptx_guarded gave */
-void vy_ptx_end_line(vy_ptx *e, char *at);
-char *vy_ptx_put(char *at, vy_ptx_value value); /* VY_PTX_NAME bytes at most */
+static inline void vy_ptx_end_line(vy_ptx *e, char *at) {
+    at = vy_put_text(at, ";\n");
+    if (!e->out->failed)
+        vy_string_wrote(e->out, at);
+}
 /* "name.suffix %r1, %r2": what most lines are. */
 void vy_ptx_instruct(vy_ptx *e, const char *name, const char *suffix, const vy_ptx_value *operands, unsigned count);
 #define VY_PTX_INSTRUCT(e, name, suffix, ...)                                                                          \
@@ -184,8 +192,10 @@ void vy_ptx_refuse(vy_ptx *e, const char *what);
 
 /* ---- values ---- */
 
+/* Of 16 bytes, which are found without a product. */
 typedef struct vy_ptx_type_row {
     char type[5], bits[5];
+    char start[5]; /* of the names of registers */
     uint8_t class;
 } vy_ptx_type_row;
 extern const vy_ptx_type_row vy_ptx_types[VYRE_TYPE_COUNT];
@@ -210,7 +220,18 @@ static inline vy_ptx_value vy_ptx_new(vy_ptx *e, vyre_type type) {
 static inline vy_ptx_value vy_ptx_literal(vyre_type type, uint64_t bits) {
     return (vy_ptx_value){.type = (uint8_t)type, .is_literal = 1, .bits = bits};
 }
-/* As an operand: a register's name, or the literal. Good until a few more have been asked for. */
+/* As an operand: a register's name, or the literal. VY_PTX_NAME bytes at most. */
+char *vy_ptx_put_other(char *at, vy_ptx_value value); /* what is no register of the first 10,000 */
+static inline char *vy_ptx_put_as(char *at, const char start[2], vy_ptx_value value) {
+    if (value.is_literal || !value.digits)
+        return vy_ptx_put_other(at, value);
+    memcpy(at, start, 2);
+    return vy_put_digits(at + 2, value.digits);
+}
+static inline char *vy_ptx_put(char *at, vy_ptx_value value) {
+    return vy_ptx_put_as(at, vy_ptx_types[value.type].start, value);
+}
+/* The same as a text, good until a few more have been asked for. */
 const char *vy_ptx_name(vy_ptx *e, vy_ptx_value value);
 /* The value in a register. */
 vy_ptx_value vy_ptx_in_register(vy_ptx *e, vy_ptx_value value);

@@ -1,13 +1,6 @@
 /* Lines of code, each put together where it stands in the text (base/text.h): a program has thousands of them. */
 #include "emit/ptx/emitter.h"
 
-char *vy_ptx_line(vy_ptx *e) {
-    char *at = vy_string_room(e->out, sizeof e->lost);
-    at = at ? at : e->lost;
-    *at = '\t';
-    return at + 1;
-}
-
 char *vy_ptx_line_if(vy_ptx *e, vy_ptx_value guard) {
     char *at = vy_ptx_line(e);
     if (guard.is_literal)
@@ -16,12 +9,6 @@ char *vy_ptx_line_if(vy_ptx *e, vy_ptx_value guard) {
     at = vy_ptx_put(at + 1, guard);
     *at = ' ';
     return at + 1;
-}
-
-void vy_ptx_end_line(vy_ptx *e, char *at) {
-    at = vy_put_text(at, ";\n");
-    if (!e->out->failed)
-        vy_string_wrote(e->out, at);
 }
 
 /* "name.suffix " */

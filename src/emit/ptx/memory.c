@@ -93,7 +93,7 @@ static vy_ptx_value load_from(vy_ptx *e, const vy_expr *x, vy_ptx_address at, vy
     vy_ptx_value d = vy_ptx_new(e, type);
     vy_ptx_value guard = vy_ptx_guarded(e, vy_ptx_both(e, e->guard, condition));
     if (!guard.is_literal)
-        vy_ptx_write(e, "mov.%s %s, 0", vy_ptx_bits(type), vy_ptx_name(e, d));
+        VY_PTX_INSTRUCT(e, "mov", vy_ptx_bits(type), d, vy_ptx_literal(VYRE_TYPE_U32, 0));
     char *text = put_access(vy_ptx_line_if(e, guard), "ld.", load_space(e, x->a), element(type));
     text = vy_put_text(vy_ptx_put(text, d), ", ");
     vy_ptx_end_line(e, vy_put_text(text, at.text));

@@ -4,13 +4,13 @@
 /* ---- types ---- */
 
 const vy_ptx_type_row vy_ptx_types[VYRE_TYPE_COUNT] = {
-    [VYRE_TYPE_BOOL] = {"pred", "pred", VY_PTX_PRED}, [VYRE_TYPE_I8] = {"s32", "b32", VY_PTX_B32},
-    [VYRE_TYPE_U8] = {"u32", "b32", VY_PTX_B32},      [VYRE_TYPE_I16] = {"s32", "b32", VY_PTX_B32},
-    [VYRE_TYPE_U16] = {"u32", "b32", VY_PTX_B32},     [VYRE_TYPE_I32] = {"s32", "b32", VY_PTX_B32},
-    [VYRE_TYPE_U32] = {"u32", "b32", VY_PTX_B32},     [VYRE_TYPE_I64] = {"s64", "b64", VY_PTX_B64},
-    [VYRE_TYPE_U64] = {"u64", "b64", VY_PTX_B64},     [VYRE_TYPE_F16] = {"f16", "b16", VY_PTX_B16},
-    [VYRE_TYPE_BF16] = {"bf16", "b16", VY_PTX_B16},   [VYRE_TYPE_F32] = {"f32", "b32", VY_PTX_B32},
-    [VYRE_TYPE_F64] = {"f64", "b64", VY_PTX_B64},
+    [VYRE_TYPE_BOOL] = {"pred", "pred", "%p", VY_PTX_PRED}, [VYRE_TYPE_I8] = {"s32", "b32", "%r", VY_PTX_B32},
+    [VYRE_TYPE_U8] = {"u32", "b32", "%r", VY_PTX_B32},      [VYRE_TYPE_I16] = {"s32", "b32", "%r", VY_PTX_B32},
+    [VYRE_TYPE_U16] = {"u32", "b32", "%r", VY_PTX_B32},     [VYRE_TYPE_I32] = {"s32", "b32", "%r", VY_PTX_B32},
+    [VYRE_TYPE_U32] = {"u32", "b32", "%r", VY_PTX_B32},     [VYRE_TYPE_I64] = {"s64", "b64", "%d", VY_PTX_B64},
+    [VYRE_TYPE_U64] = {"u64", "b64", "%d", VY_PTX_B64},     [VYRE_TYPE_F16] = {"f16", "b16", "%h", VY_PTX_B16},
+    [VYRE_TYPE_BF16] = {"bf16", "b16", "%h", VY_PTX_B16},   [VYRE_TYPE_F32] = {"f32", "b32", "%r", VY_PTX_B32},
+    [VYRE_TYPE_F64] = {"f64", "b64", "%d", VY_PTX_B64},
 };
 
 /* ---- registers and literals ---- */
@@ -23,7 +23,10 @@ static int64_t extended(vyre_type type, uint64_t bits) {
 
 static char *put_literal(char *at, vy_ptx_value v) {
     vyre_type type = (vyre_type)v.type;
-    int is_signed = vyre_type_class(type) == VYRE_CLASS_SIGNED;
+    uint8_t class = vy_type_layouts[type].classes;
+    int is_signed = class == VYRE_CLASS_SIGNED;
+    if (class & VYRE_CLASS_INTEGER && v.bits <= INT8_MAX) /* as most are: positive in all of them */
+        return vy_put_digits(at, vy_digits_of((uint32_t)v.bits));
     int64_t number = is_signed ? extended(type, v.bits) : 0;
     if (type == VYRE_TYPE_BOOL)
         return vy_put_text(at, v.bits ? "-1" : "0");
@@ -38,20 +41,8 @@ static char *put_literal(char *at, vy_ptx_value v) {
     return vy_put_hex(vy_put_text(at, "0x"), v.bits, 1);
 }
 
-static char *put_start(char *at, vy_ptx_value v) {
-    static const char letters[VY_PTX_CLASS_COUNT] = {'p', 'h', 'r', 'd'};
-    at[0] = '%';
-    at[1] = letters[vy_ptx_class_of((vyre_type)v.type)];
-    return at + 2;
-}
-
-/* What is no register of the first 10,000. */
-static __attribute__((noinline)) char *put_other(char *at, vy_ptx_value v) {
-    return v.is_literal ? put_literal(at, v) : vy_put_decimal(put_start(at, v), v.number);
-}
-
-char *vy_ptx_put(char *at, vy_ptx_value v) {
-    return v.is_literal || !v.digits ? put_other(at, v) : vy_put_digits(put_start(at, v), v.digits);
+char *vy_ptx_put_other(char *at, vy_ptx_value v) {
+    return v.is_literal ? put_literal(at, v) : vy_put_decimal(vy_put_text(at, vy_ptx_types[v.type].start), v.number);
 }
 
 const char *vy_ptx_name(vy_ptx *e, vy_ptx_value v) {
@@ -172,27 +163,26 @@ void vy_ptx_note_shift(vy_ptx *e, const vy_stmt *s) {
     e->room = (uint32_t)exprs[x->b].bits;
 }
 
+/* Not part of op, as most are plain. */
+static __attribute__((noinline)) vy_ptx_value any_op(vy_ptx *e, const vy_expr *x, vy_ptx_value a, vy_ptx_value b) {
+    vy_ptx_value c = x->c == VY_NONE ? vy_ptx_literal(VYRE_TYPE_BOOL, 0) : vy_ptx_expr(e, x->c);
+    vyre_type operand = (vyre_type)e->program->exprs.items[x->op == VYRE_OP_SELECT ? x->b : x->a].type;
+    return vy_ptx_op(e, x, operand, (const vy_ptx_value[]){a, b, c});
+}
+
 /* Not part of vy_ptx_expr, which most often is asked for a literal or a variable and needs no registers of the host to be saved for that. */
-static __attribute__((noinline)) vy_ptx_value op(vy_ptx *e, const vy_expr *given) {
-    const vy_expr *x = given;
-    vy_expr sum;
-    if (fills(e, given)) {
-        sum = *given;
+static __attribute__((noinline)) vy_ptx_value op(vy_ptx *e, const vy_expr *x) {
+    if (fills(e, x)) {
+        vy_expr sum = *x;
         sum.op = VYRE_OP_ADD;
-        x = &sum;
+        return op(e, &sum);
     }
     if (x->op == VYRE_OP_AND && vyre_type_bits((vyre_type)x->type) >= 32 &&
         (is_complement(e, x->a) || is_complement(e, x->b)))
         return is_complement(e, x->a) ? without(e, x, x->a, x->b) : without(e, x, x->b, x->a);
-    unsigned arity = vyre_op_get((vyre_op)x->op)->arity;
-    vy_ptx_value args[3], none = vy_ptx_literal(VYRE_TYPE_BOOL, 0), out;
-    args[0] = vy_ptx_expr(e, x->a);
-    args[1] = arity > 1 ? vy_ptx_expr(e, x->b) : none;
-    if (arity == 2 && vy_ptx_plain(e, x, args, &out))
-        return out;
-    args[2] = arity > 2 ? vy_ptx_expr(e, x->c) : none;
-    vyre_type operand = (vyre_type)e->program->exprs.items[x->op == VYRE_OP_SELECT ? x->b : x->a].type;
-    return vy_ptx_op(e, x, operand, args);
+    vy_ptx_value a = vy_ptx_expr(e, x->a);
+    vy_ptx_value b = x->b == VY_NONE ? vy_ptx_literal(VYRE_TYPE_BOOL, 0) : vy_ptx_expr(e, x->b);
+    return vy_ptx_is_plain(e, x, a, b) ? vy_ptx_plain(e, x, a, b) : any_op(e, x, a, b);
 }
 
 /* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
