@@ -331,8 +331,24 @@ static void emit_call(inliner *in, uint32_t index) {
     vy_draft_end(&in->draft);
 }
 
+/* The end of the statements from `first` on that stay as they are in the body, and neither declare nor name anything: most follow each other. */
+static uint32_t plain_end(const inliner *in, const frame *f, uint32_t first, uint32_t end) {
+    const vy_stmt *stmts = in->from->stmts.items;
+    uint32_t i = first;
+    while (i < end && !vy_stmt_is_structured(stmts[i].kind) && stmts[i].kind != VY_STMT_CALL &&
+           !(stmts[i].kind == VY_STMT_RETURN && f->is_call) && !stmts[i].result_count && !stmts[i].name)
+        i++;
+    return i;
+}
+
 static void emit_block(inliner *in, frame *f, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end && !too_large(in); i = in->from->stmts.items[i].end) {
+        uint32_t plain = plain_end(in, f, i, end);
+        if (plain > i)
+            vy_draft_copy_stmts(&in->draft, in->from, i, plain, in->map_variable, in->map_memory, NULL);
+        if (plain == end)
+            return;
+        i = plain;
         const vy_stmt *s = &in->from->stmts.items[i];
         if (s->kind == VY_STMT_CALL && s->callee != VY_NONE)
             emit_call(in, i);
