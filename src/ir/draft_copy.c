@@ -48,28 +48,29 @@ uint32_t vy_draft_copy_expr(vy_draft *draft, const vyre_program *from, uint32_t 
     return vy_draft_expr(draft, &expr);
 }
 
-/* What the expression refers to, in the draft; operands are `by` further on. VY_NONE stays. */
-static void move_expr(vy_expr *expr, uint32_t by, const uint32_t *map_variable, const uint32_t *map_memory) {
-    switch (expr->kind) {
-    case VY_EXPR_VARIABLE:
-        expr->a = map_variable[expr->a];
-        break;
-    case VY_EXPR_LEN:
-    case VY_EXPR_MISALIGNMENT:
-        expr->a = map_memory[expr->a];
-        break;
-    case VY_EXPR_LOAD:
-        expr->a = map_memory[expr->a];
-        expr->b += by;
-        expr->c += expr->c == VY_NONE ? 0 : by;
-        break;
-    case VY_EXPR_OP:
-        expr->a += by;
-        expr->b += expr->b == VY_NONE ? 0 : by;
-        expr->c += expr->c == VY_NONE ? 0 : by;
-        break;
-    default:
-        break;
+/* `by` further on; VY_NONE stays. */
+static uint32_t moved(uint32_t index, uint32_t by) {
+    return index == VY_NONE ? VY_NONE : index + by;
+}
+
+/* Copies expressions, which refer to what is in the draft then; operands are `by` further on. Asked in the order of how many there are. */
+static void move_exprs(vy_expr *to, const vy_expr *from, uint32_t count, uint32_t by, const uint32_t *map_variable,
+                       const uint32_t *map_memory) {
+    for (const vy_expr *end = from + count; from < end; from++, to++) {
+        *to = *from;
+        if (from->kind == VY_EXPR_OP) {
+            to->a = from->a + by;
+            to->b = moved(from->b, by);
+            to->c = moved(from->c, by);
+        } else if (from->kind == VY_EXPR_VARIABLE) {
+            to->a = map_variable[from->a];
+        } else if (from->kind == VY_EXPR_LOAD) {
+            to->a = map_memory[from->a];
+            to->b = from->b + by;
+            to->c = moved(from->c, by);
+        } else if (from->kind == VY_EXPR_LEN || from->kind == VY_EXPR_MISALIGNMENT) {
+            to->a = map_memory[from->a];
+        }
     }
 }
 
@@ -95,9 +96,7 @@ uint32_t vy_draft_copy_exprs(vy_draft *draft, const vyre_program *from, uint32_t
         draft->failed = 1;
         return VY_NONE;
     }
-    memcpy(program->exprs.items + at, from->exprs.items + first, count * sizeof *program->exprs.items);
-    for (uint32_t i = 0; i < count; i++)
-        move_expr(&program->exprs.items[at + i], at - first, map_variable, map_memory);
+    move_exprs(program->exprs.items + at, from->exprs.items + first, count, at - first, map_variable, map_memory);
     program->exprs.count += count;
     if (vy_draft_places_exprs(draft))
         append_positions(program->expr_positions.items, &program->expr_positions.count,
@@ -136,36 +135,39 @@ typedef struct origin {
     uint32_t stmt, expr, arg;
 } origin;
 
-static void move_stmt(vy_stmt *stmt, const origin *from, const origin *to, const uint32_t *map_memory,
-                      const vy_name *map_name) {
-    uint32_t by = to->expr - from->expr;
-    stmt->end += to->stmt - from->stmt;
-    stmt->middle += to->stmt - from->stmt;
-    stmt->args += to->arg - from->arg;
-    stmt->a += stmt->a == VY_NONE ? 0 : by;
-    stmt->b += stmt->b == VY_NONE ? 0 : by;
-    stmt->c += stmt->c == VY_NONE ? 0 : by;
-    if (stmt->memory != VY_NONE)
-        stmt->memory = map_memory[stmt->memory];
+static void move_stmt(vy_stmt *to, const vy_stmt *from, const origin *source, const origin *here,
+                      const uint32_t *map_memory, const vy_name *map_name) {
+    uint32_t by = here->expr - source->expr;
+    *to = *from;
+    to->end = from->end + (here->stmt - source->stmt);
+    to->middle = from->middle + (here->stmt - source->stmt);
+    to->args = from->args + (here->arg - source->arg);
+    to->a = moved(from->a, by);
+    to->b = moved(from->b, by);
+    to->c = moved(from->c, by);
+    if (from->memory != VY_NONE)
+        to->memory = map_memory[from->memory];
     if (map_name)
-        stmt->name = map_name[stmt->name];
+        to->name = map_name[from->name];
 }
 
-static void copy_results(vy_draft *draft, const vyre_program *from, const vy_stmt *s, uint32_t *map_variable,
-                         const vy_name *map_name) {
-    vyre_program *program = draft->program;
-    if (!VY_RESERVE(&program->variables, s->result_count)) {
-        draft->failed = 1;
-        return;
-    }
+/* The variables that a statement declares; 0 when memory is out. */
+static int copy_results(vy_draft *draft, const vyre_program *from, const vy_stmt *s, uint32_t *map_variable,
+                        const vy_name *map_name) {
+    const vy_variable *declared = &from->variables.items[s->variable];
+    uint32_t first = draft->program->variables.count;
+    if (!VY_RESERVE(&draft->program->variables, s->result_count))
+        return 0;
+    vy_variable *made = &draft->program->variables.items[first];
     for (uint32_t i = 0; i < s->result_count; i++) {
-        const vy_variable *v = &from->variables.items[s->variable + i];
-        vy_variable *made = &program->variables.items[program->variables.count];
-        *made = *v;
-        made->name = map_name ? map_name[v->name] : v->name;
-        made->position = draft->position;
-        map_variable[s->variable + i] = program->variables.count++;
+        made[i] = declared[i];
+        made[i].position = draft->position;
+        if (map_name)
+            made[i].name = map_name[declared[i].name];
+        map_variable[s->variable + i] = first + i;
     }
+    draft->program->variables.count = first + s->result_count;
+    return 1;
 }
 
 /* The statements may nest deeper here than they did. */
@@ -199,16 +201,19 @@ void vy_draft_copy_stmts(vy_draft *draft, const vyre_program *from, uint32_t fir
         draft->failed = 1;
         return;
     }
-    memcpy(program->stmts.items + here.stmt, stmts + first, (end - first) * sizeof *stmts);
-    for (uint32_t i = first; i < end && !draft->failed; i++) {
-        vy_stmt *copy = &program->stmts.items[here.stmt + (i - first)];
-        move_stmt(copy, &source, &here, map_memory, map_name);
-        if (stmts[i].result_count) {
+    vy_stmt *to = program->stmts.items + here.stmt;
+    for (uint32_t i = first; i < end; i++, to++) {
+        const vy_stmt *s = &stmts[i];
+        move_stmt(to, s, &source, &here, map_memory, map_name);
+        if (s->result_count) {
             draft->position = vy_stmt_position(from, i);
-            copy->variable = program->variables.count;
-            copy_results(draft, from, &stmts[i], map_variable, map_name);
-        } else if (stmts[i].variable != VY_NONE) {
-            copy->variable = map_variable[stmts[i].variable];
+            to->variable = program->variables.count;
+            if (!copy_results(draft, from, s, map_variable, map_name)) {
+                draft->failed = 1;
+                return;
+            }
+        } else if (s->variable != VY_NONE) {
+            to->variable = map_variable[s->variable];
         }
     }
     draft->position = vy_stmt_position(from, end - 1);
