@@ -331,19 +331,23 @@ static void note_depth(vy_draft *draft) {
     draft->written_exprs = count;
 }
 
+static void open_block(vy_draft *draft, uint32_t index) {
+    if (draft->depth < sizeof draft->open / sizeof *draft->open)
+        draft->open[draft->depth] = index;
+    else
+        draft->too_deep = 1;
+    draft->program->stmts.items[index].middle = VY_NONE; /* no else yet */
+    draft->depth++;
+    draft->is_doubtful |= draft->depth > VY_LIMIT_NESTING;
+}
+
 uint32_t vy_draft_stmt(vy_draft *draft, const vy_stmt *from, const vy_arg *args, uint32_t arg_count,
                        const vy_name *names, const vyre_type *types) {
     vyre_program *program = draft->program;
-    vy_stmt copy = *from;
-    if (vy_draft_is_full(draft, program->stmts.count, VY_LIMIT_STATEMENTS))
+    uint32_t index = program->stmts.count;
+    if (vy_draft_is_full(draft, index, VY_LIMIT_STATEMENTS))
         return VY_NONE;
     note_depth(draft);
-    if (copy.kind == VY_STMT_LET || copy.kind == VY_STMT_VAR || copy.kind == VY_STMT_FOR || copy.kind == VY_STMT_POLL)
-        copy.result_count = 1;
-    if (names && copy.result_count)
-        copy.variable = declare_results(draft, &copy, names, types);
-    copy.args = append_args(draft, args, arg_count);
-    copy.arg_count = arg_count;
     if (draft->keep_positions) {
         vy_position *position;
         APPEND(draft, stmt_positions, position);
@@ -351,18 +355,17 @@ uint32_t vy_draft_stmt(vy_draft *draft, const vy_stmt *from, const vy_arg *args,
     }
     vy_stmt *stmt;
     APPEND(draft, stmts, stmt);
-    *stmt = copy;
-    uint32_t index = program->stmts.count - 1;
+    *stmt = *from;
     stmt->end = stmt->middle = index + 1;
-    if (vy_stmt_is_structured(stmt->kind)) {
-        if (draft->depth < sizeof draft->open / sizeof *draft->open)
-            draft->open[draft->depth] = index;
-        else
-            draft->too_deep = 1;
-        stmt->middle = VY_NONE; /* no else yet */
-        draft->depth++;
-        draft->is_doubtful |= draft->depth > VY_LIMIT_NESTING;
-    }
+    if (stmt->kind == VY_STMT_LET || stmt->kind == VY_STMT_VAR || stmt->kind == VY_STMT_FOR ||
+        stmt->kind == VY_STMT_POLL)
+        stmt->result_count = 1;
+    if (names && stmt->result_count)
+        stmt->variable = declare_results(draft, stmt, names, types);
+    stmt->args = append_args(draft, args, arg_count);
+    stmt->arg_count = arg_count;
+    if (vy_stmt_is_structured(stmt->kind))
+        open_block(draft, index);
     return index;
 }
 

@@ -331,8 +331,11 @@ static vyre_status start(vy_writer *w, vyre_error *error) {
     w->draft.stops_at_limit = 1;
     w->draft.is_step = 1;
     vy_draft_copy_names(&w->draft, p);
-    w->draft.failed |= !VY_RESERVE(&made->exprs, w->plan.nodes) || !VY_RESERVE(&made->stmts, w->plan.nodes / 4) ||
-                       !vy_names_reserve_more(&made->names, w->plan.nodes / NODES_A_NAME, NAME_LENGTH);
+    uint32_t stmts = w->plan.nodes / 4, names = w->plan.nodes / NODES_A_NAME;
+    w->draft.failed |= !VY_RESERVE(&made->exprs, w->plan.nodes) || !VY_RESERVE(&made->stmts, stmts) ||
+                       (w->draft.keep_positions && !VY_RESERVE(&made->stmt_positions, stmts)) ||
+                       !VY_RESERVE(&made->variables, p->variables.count + names) ||
+                       !vy_names_reserve_more(&made->names, names, NAME_LENGTH);
     return VYRE_OK;
 }
 
