@@ -133,20 +133,16 @@ static uint32_t put_op(vy_writer *w, const vy_expr *e) {
     return made->exprs.count++;
 }
 
+/* What is asked for first is what most are. */
 static uint32_t put(vy_writer *w, const vy_expr *e) {
-    switch ((vy_expr_kind)e->kind) {
-    case VY_EXPR_VARIABLE:
-        return put_variable(w, e);
-    case VY_EXPR_LOAD:
-        return put_load(w, e);
-    case VY_EXPR_OP:
+    if (e->kind == VY_EXPR_OP)
         return put_op(w, e);
-    case VY_EXPR_LEN:
-    case VY_EXPR_MISALIGNMENT:
-        return push(w, e, w->memories[e->a]);
-    default:
-        return push(w, e, e->a);
-    }
+    if (e->kind == VY_EXPR_VARIABLE)
+        return put_variable(w, e);
+    if (e->kind == VY_EXPR_LOAD)
+        return put_load(w, e);
+    int is_of_memory = e->kind == VY_EXPR_LEN || e->kind == VY_EXPR_MISALIGNMENT;
+    return push(w, e, is_of_memory ? w->memories[e->a] : e->a);
 }
 
 int vy_writer_make_room(vy_writer *w, uint32_t count) {
