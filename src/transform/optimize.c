@@ -165,8 +165,8 @@ static vyre_status run_pass(optimizer *o, vyre_pass pass, uint64_t *changes, vyr
     o->version += run.changes != 0;
     if (counts && run.changes)
         keep_idle(o, &before, run.changes);
-    if (!run.changes && !run.was_refused)
-        o->idle_at[pass] = o->version;
+    if ((!run.changes || pass == VYRE_PASS_HOIST) && !run.was_refused)
+        o->idle_at[pass] = o->version; /* hoisting leaves itself nothing to do */
     run.statements = made->stmts.count;
     run.expressions = made->exprs.count;
     o->report.passes[pass].runs++;

@@ -4,7 +4,9 @@
  * loops around its declaration and in those that assign it, a memory in those that may write it (vy_rules.changes). A tree whose level is below
  * the number of loops around it becomes a `let` before the outermost loop in which it does not change. Expressions have no effect and loads
  * cannot fault, so computing them in a loop that makes no trip is no harm but time; a load under an `if` of the loop stays there, because the
- * memory it would read for nothing costs more than an op. */
+ * memory it would read for nothing costs more than an op.
+ *
+ * What must stay true, since the driver relies on it: a tree that leaves goes as far as it can, and so do its parts, so that nothing is left to do in what comes out. */
 #include "base/status.h"
 #include "ir/validate/check.h"
 #include "transform/optimize.h"
@@ -26,10 +28,10 @@ typedef struct hoisting {
     uint8_t *has_load;  /* by expression */
     uint8_t *is_chosen; /* by expression: it is put before a loop */
     uint32_t next_expr;
-    uint32_t *first,
-        *next;      /* by statement: the first tree to put before it; by expression: the next one there. In order */
-    uint32_t *last; /* by statement: the last so far */
-    uint32_t *made; /* by expression: the variable of the draft, once there */
+    uint32_t *first; /* by statement: the first tree to put before it */
+    uint32_t *last;  /* by statement that has one: the last so far */
+    uint32_t *next;  /* by expression that is chosen: the next one there. In order */
+    uint32_t *made;  /* the same: the variable of the draft, once there */
     uint32_t *block;
     size_t size;
     int leaves; /* something leaves a loop */
@@ -95,6 +97,7 @@ static void put_before(hoisting *h, uint32_t loop, uint32_t expr) {
     else
         h->next[h->last[loop]] = expr;
     h->last[loop] = expr;
+    h->next[expr] = VY_NONE;
 }
 
 /* The largest trees of `root` that can leave loops, where it stands in `depth` of them. A tree that leaves may have parts that go further:
@@ -204,22 +207,22 @@ static int prepare(hoisting *h) {
     const vyre_program *p = h->program;
     size_t exprs = p->exprs.count, stmts = p->stmts.count, variables = p->variables.count + 1u,
            memories = p->memories.count + 1u;
-    size_t words = 2 * exprs + 2 * stmts, bytes = 3 * exprs + variables + memories;
+    size_t words = 2 * stmts + 2 * exprs, zeros = exprs + variables + memories, bytes = zeros + 2 * exprs;
     h->size = vy_array_size(words + bytes / 4 + 1, sizeof *h->block);
     h->block = vy_allocate(h->size);
     if (!h->block)
         return 0;
-    memset(h->block, 0xff, words * sizeof *h->block);
-    h->next = h->block;
-    h->made = h->next + exprs;
-    h->first = h->made + exprs;
+    h->first = h->block;
     h->last = h->first + stmts;
-    h->of_expr = (uint8_t *)(h->last + stmts);
-    h->has_load = h->of_expr + exprs;
-    h->is_chosen = h->has_load + exprs;
+    h->next = h->last + stmts;
+    h->made = h->next + exprs;
+    h->is_chosen = (uint8_t *)(h->made + exprs);
     h->of_variable = h->is_chosen + exprs;
     h->of_memory = h->of_variable + variables;
-    memset(h->of_expr, 0, bytes);
+    h->of_expr = h->of_memory + memories;
+    h->has_load = h->of_expr + exprs;
+    memset(h->first, 0xff, stmts * sizeof *h->first);
+    memset(h->is_chosen, 0, zeros); /* the others are written before they are read */
     return 1;
 }
 

@@ -179,11 +179,31 @@ static void who_found_nothing_finds_nothing_without_lets_that_nobody_reads(void 
     assert_true(seen > SEEDS / 4);
 }
 
+/* The same. */
+static void hoisting_leaves_itself_nothing_to_do(void **state) {
+    (void)state;
+    uint32_t seen = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        vyre_bytes text = make_text(seed);
+        uint64_t changes, again;
+        vyre_program *program = run_one(VYRE_PASS_HOIST, parse(&text), &changes);
+        program = run_one(VYRE_PASS_HOIST, program, &again);
+        if (again)
+            fail_msg("seed %llu: hoisting finds something in what it made", (unsigned long long)seed);
+        seen += changes != 0;
+        vyre_program_release(program);
+        vyre_bytes_free(&text);
+    }
+    printf("%u times\n", seen);
+    assert_true(seen > SEEDS / 8);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_changed_itself_is_what_would_be_made),
         cmocka_unit_test(a_program_that_somebody_has_is_left_alone),
         cmocka_unit_test(who_found_nothing_finds_nothing_without_lets_that_nobody_reads),
+        cmocka_unit_test(hoisting_leaves_itself_nothing_to_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
