@@ -123,10 +123,16 @@ static int shrinks(const vy_ranges *r, const vy_stmt *s) {
 
 void vy_facts_forget_in_loop(vy_ranges *r, uint32_t first, uint32_t end) {
     const vy_stmt *stmts = r->program->stmts.items;
-    for (uint32_t i = first; i < end && !r->failed; i++)
-        if (stmts[i].kind == VY_STMT_ASSIGN && !shrinks(r, &stmts[i]))
-            vy_fact_forget(r, stmts[i].variable);
+    int any_shrinks = 0;
     for (uint32_t i = first; i < end && !r->failed; i++) {
+        if (stmts[i].kind != VY_STMT_ASSIGN)
+            continue;
+        if (shrinks(r, &stmts[i]))
+            any_shrinks = 1;
+        else
+            vy_fact_forget(r, stmts[i].variable);
+    }
+    for (uint32_t i = first; i < end && any_shrinks && !r->failed; i++) {
         if (stmts[i].kind != VY_STMT_ASSIGN || !shrinks(r, &stmts[i]))
             continue;
         vy_fact known = vy_fact_at(r, stmts[i].variable);

@@ -18,7 +18,7 @@ static int prepare(vy_numbering *n) {
     n->buckets = vy_allocate_zero(n->bucket_size);
     if (!n->block || !n->buckets)
         return 0;
-    if (!VY_RESERVE(&n->values, exprs / 2 + variables) || !VY_RESERVE(&n->log, stmts + variables))
+    if (!VY_RESERVE(&n->values, exprs / 2 + stmts + variables) || !VY_RESERVE(&n->log, stmts + variables))
         return 0;
     n->of_expr = n->block;
     n->target = n->of_expr + exprs;
