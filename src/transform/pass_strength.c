@@ -204,14 +204,30 @@ static uint32_t find_strengthened(vy_rewrite *rw, uint32_t first, uint32_t end) 
     return end;
 }
 
+/* Whether what takes the place of an op may have more nodes: quotients by what is no power of two. */
+static int may_grow(const vyre_program *p) {
+    for (uint32_t i = 0; i < p->exprs.count; i++) {
+        const vy_expr *e = &p->exprs.items[i];
+        if (e->kind != VY_EXPR_OP || (e->op != VYRE_OP_DIV && e->op != VYRE_OP_REM))
+            continue;
+        uint8_t class = vy_type_layouts[e->type].classes;
+        const vy_expr *by = &p->exprs.items[e->b];
+        if (class != VYRE_CLASS_FLOAT && by->kind == VY_EXPR_LITERAL &&
+            (class == VYRE_CLASS_SIGNED || !is_power_of_two(by->bits)))
+            return 1;
+    }
+    return 0;
+}
+
 vyre_status vy_pass_strength(const vyre_program *from, const vy_rules *rules, vyre_program **out, uint64_t *changes,
                              vyre_error *error) {
-    static const vy_rewriter hooks = {.node = strengthen_node,
-                                      .node_kinds = 1 << VY_EXPR_OP,
-                                      .node_ops = UINT64_C(1) << VYRE_OP_MUL | UINT64_C(1) << VYRE_OP_DIV |
-                                                  UINT64_C(1) << VYRE_OP_REM,
-                                      .keeps_names = 1,
-                                      .keeps_blocks = 1,
-                                      .find = find_strengthened};
+    vy_rewriter hooks = {.node = strengthen_node,
+                         .node_kinds = 1 << VY_EXPR_OP,
+                         .node_ops =
+                             UINT64_C(1) << VYRE_OP_MUL | UINT64_C(1) << VYRE_OP_DIV | UINT64_C(1) << VYRE_OP_REM,
+                         .keeps_names = 1,
+                         .keeps_blocks = 1,
+                         .find = find_strengthened,
+                         .shrinks = (uint8_t)!may_grow(from)};
     return vy_rewrite_run(from, &hooks, (void *)rules, NULL, out, changes, error);
 }
