@@ -10,9 +10,7 @@ static vy_kernel *const *const rows[VYRE_TYPE_COUNT] = {
 #undef X
 };
 
-vy_kernel *vy_eval_kernel(vyre_op op, vyre_type result, vyre_type operand) {
-    if (!vyre_op_accepts(op, operand, result))
-        return NULL;
+vy_kernel *vy_eval_kernel_of(vyre_op op, vyre_type result, vyre_type operand) {
     switch (op) {
     case VYRE_OP_CAST:
         return vy_casts[result][operand];
@@ -21,6 +19,23 @@ vy_kernel *vy_eval_kernel(vyre_op op, vyre_type result, vyre_type operand) {
     default:
         return rows[operand][op];
     }
+}
+
+vy_kernel *vy_eval_kernel(vyre_op op, vyre_type result, vyre_type operand) {
+    return vyre_op_accepts(op, operand, result) ? vy_eval_kernel_of(op, result, operand) : NULL;
+}
+
+uint64_t vy_eval_proper(vyre_op op, vyre_type result, vyre_type operand, const uint64_t values[3]) {
+    vy_kernel *kernel = vy_eval_kernel_of(op, result, operand);
+    vy_fenv saved;
+    uint64_t out;
+    int is_float = (vy_type_layouts[operand].classes | vy_type_layouts[result].classes) & VYRE_CLASS_FLOAT;
+    if (is_float)
+        vy_fenv_enter(&saved);
+    kernel(&out, &values[0], &values[1], &values[2], 1);
+    if (is_float)
+        vy_fenv_leave(&saved);
+    return out;
 }
 
 uint64_t vyre_op_evaluate(vyre_op op, vyre_type result, vyre_type operand, uint64_t a, uint64_t b, uint64_t c) {

@@ -22,6 +22,10 @@ typedef void vy_kernel(uint64_t *r, const uint64_t *a, const uint64_t *b, const 
 /* The kernel of a row, for the same combinations as vyre_op_accepts(op, operand, result) (note the order); NULL for any other, also for
  * values outside the lists. Constant time, constant data, any thread. */
 vy_kernel *vy_eval_kernel(vyre_op op, vyre_type result, vyre_type operand);
+/* The same of an op of a valid program, whose types fit: nothing is asked. */
+vy_kernel *vy_eval_kernel_of(vyre_op op, vyre_type result, vyre_type operand);
+/* vyre_op_evaluate of such an op, with proper values. Operands beyond the arity are not read. */
+uint64_t vy_eval_proper(vyre_op op, vyre_type result, vyre_type operand, const uint64_t values[3]);
 
 /* What the bits of a type look like; one row per vyre_type. */
 typedef struct vy_type_layout {

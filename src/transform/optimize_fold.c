@@ -15,8 +15,7 @@ int vy_fold_op(const vyre_program *p, const vy_expr *e, uint64_t *bits) {
             return 0;
         args[i] = operand->bits;
     }
-    *bits = vyre_op_evaluate((vyre_op)e->op, (vyre_type)e->type, (vyre_type)p->exprs.items[e->a].type, args[0], args[1],
-                             args[2]);
+    *bits = vy_eval_proper((vyre_op)e->op, (vyre_type)e->type, (vyre_type)p->exprs.items[e->a].type, args);
     return 1;
 }
 

@@ -97,7 +97,7 @@ static uint64_t evaluate(const vyre_program *p, uint32_t loop, uint32_t expr, ui
     for (unsigned i = 0; i < vyre_op_get((vyre_op)e->op)->arity; i++)
         args[i] = evaluate(p, loop, operands[i], variable, value);
     vyre_type operand = (vyre_type)p->exprs.items[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
-    return vyre_op_evaluate((vyre_op)e->op, (vyre_type)e->type, operand, args[0], args[1], args[2]);
+    return vy_eval_proper((vyre_op)e->op, (vyre_type)e->type, operand, args);
 }
 
 static int sets(const vy_stmt *s, uint32_t variable) {

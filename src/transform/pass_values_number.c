@@ -108,7 +108,7 @@ static int compute(const vy_numbering *n, const vy_expr *e, const uint32_t numbe
         args[i] = literal->bits;
     }
     uint8_t operand = n->program->exprs.items[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
-    *bits = vyre_op_evaluate((vyre_op)e->op, (vyre_type)e->type, (vyre_type)operand, args[0], args[1], args[2]);
+    *bits = vy_eval_proper((vyre_op)e->op, (vyre_type)e->type, (vyre_type)operand, args);
     return 1;
 }
 

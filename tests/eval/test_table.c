@@ -212,9 +212,22 @@ static void logic_on_bools_is_that_of_truth_tables(void **state) {
         }
 }
 
+/* Small values are proper in every type. */
+static void proper_values_are_computed_without_being_asked(void **state) {
+    (void)state;
+    const uint64_t values[3] = {1, 1, 1};
+    for (unsigned op = 0; op < VYRE_OP_COUNT; op++)
+        for (unsigned result = 0; result < VYRE_TYPE_COUNT; result++)
+            for (unsigned operand = 0; operand < VYRE_TYPE_COUNT; operand++)
+                if (vyre_op_accepts((vyre_op)op, (vyre_type)operand, (vyre_type)result))
+                    assert_int_equal(vy_eval_proper((vyre_op)op, (vyre_type)result, (vyre_type)operand, values),
+                                     vyre_op_evaluate((vyre_op)op, (vyre_type)result, (vyre_type)operand, 1, 1, 1));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_accepted_combination_has_a_kernel_and_no_other),
+        cmocka_unit_test(proper_values_are_computed_without_being_asked),
         cmocka_unit_test(rows_accept_what_their_class_and_rule_say),
         cmocka_unit_test(rows_of_level_source_come_first),
         cmocka_unit_test(every_op_is_found_by_its_name_and_nothing_else_is),
