@@ -58,20 +58,26 @@ int vy_names_reserve_more(vy_names *names, uint32_t count, uint32_t length) {
            vy_grow((void **)&names->pool, &names->capacity, names->size, count * (length + 1), 1);
 }
 
-/* Copies the text to the end of the pool. Offset 0 is "", which is never in the table. */
-static vy_name append(vy_names *names, const char *text, size_t length) {
+/* The end of the pool, with room for a text of that length; NULL when memory is out. Offset 0 is "", which is never in the table. */
+static char *room_for(vy_names *names, size_t length) {
     uint32_t first = names->size == 0 ? 1 : 0;
     if (length > UINT32_MAX - 2 - first - names->size)
-        return VY_NAME_FAILED;
+        return NULL;
     uint32_t more = (uint32_t)length + 1 + first;
     if (names->capacity - names->size < more && !vy_grow((void **)&names->pool, &names->capacity, names->size, more, 1))
-        return VY_NAME_FAILED;
+        return NULL;
     if (first)
         names->pool[names->size++] = 0;
+    return names->pool + names->size;
+}
+
+/* What is at the end of the pool is a name, which has this slot. */
+static vy_name enter(vy_names *names, vy_name_slot *slot, uint32_t hash, size_t length) {
     vy_name name = names->size;
-    memcpy(names->pool + name, text, length);
     names->pool[name + length] = 0;
     names->size += (uint32_t)length + 1;
+    names->used++;
+    *slot = (vy_name_slot){name, hash};
     return name;
 }
 
@@ -89,14 +95,26 @@ vy_name vy_names_add(vy_names *names, const char *text, size_t length) {
         return VY_NAME_FAILED;
     uint32_t hash = (uint32_t)vy_hash(text, length);
     vy_name_slot *slot = find_slot(names, text, length, hash);
-    if (slot->name == EMPTY) {
-        vy_name name = append(names, text, length);
-        if (name == VY_NAME_FAILED)
-            return VY_NAME_FAILED;
-        *slot = (vy_name_slot){name, hash};
-        names->used++;
-    }
-    return slot->name;
+    if (slot->name != EMPTY)
+        return slot->name;
+    char *end = room_for(names, length);
+    if (!end)
+        return VY_NAME_FAILED;
+    memcpy(end, text, length);
+    return enter(names, slot, hash, length);
+}
+
+/* Made where it stays, if it is new. */
+vy_name vy_names_add_numbered(vy_names *names, char letter, uint32_t number) {
+    enum { MOST = 11 }; /* ten digits */
+    char *text = grow_slots(names) ? room_for(names, MOST) : NULL;
+    if (!text)
+        return VY_NAME_FAILED;
+    *text = letter;
+    size_t length = (size_t)(vy_put_decimal(text + 1, number) - text);
+    uint32_t hash = (uint32_t)vy_hash(text, length);
+    vy_name_slot *slot = find_slot(names, text, length, hash);
+    return slot->name != EMPTY ? slot->name : enter(names, slot, hash, length);
 }
 
 vy_name vy_names_find(const vy_names *names, const char *text, size_t length) {

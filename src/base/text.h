@@ -90,6 +90,7 @@ typedef struct vy_names {
 } vy_names;
 /* A text ends at its first NUL or at `length`. */
 vy_name vy_names_add(vy_names *names, const char *text, size_t length);        /* VY_NAME_FAILED when memory is out */
+vy_name vy_names_add_numbered(vy_names *names, char letter, uint32_t number);  /* the same of a text as v123 */
 vy_name vy_names_find(const vy_names *names, const char *text, size_t length); /* VY_NAME_FAILED if absent */
 int vy_names_reserve(vy_names *names, const vy_names *like); /* room for as many; 0 when memory is out */
 int vy_names_reserve_more(vy_names *names, uint32_t count, uint32_t length); /* so many more, of that length */

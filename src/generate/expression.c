@@ -6,8 +6,7 @@
 #include "ir/rows.h"
 
 vy_name vy_gen_name(vy_gen *g, char prefix) {
-    char text[12] = {prefix}; /* ten digits at most */
-    return vy_draft_name(&g->draft, text, (size_t)(vy_put_decimal(text + 1, g->name_count++) - text));
+    return vy_draft_numbered(&g->draft, prefix, g->name_count++);
 }
 
 /* ---- types ---- */

@@ -50,13 +50,20 @@ void vy_draft_reserve(vy_draft *draft, const vyre_program *like) {
         RESERVE(draft, expr_positions, like);
 }
 
-vy_name vy_draft_name(vy_draft *draft, const char *text, size_t length) {
-    vy_name name = vy_names_add(&draft->program->names, text, length);
+static vy_name added(vy_draft *draft, vy_name name) {
     if (name == VY_NAME_FAILED) {
         draft->failed = 1;
         return 0;
     }
     return name;
+}
+
+vy_name vy_draft_name(vy_draft *draft, const char *text, size_t length) {
+    return added(draft, vy_names_add(&draft->program->names, text, length));
+}
+
+vy_name vy_draft_numbered(vy_draft *draft, char letter, uint32_t number) {
+    return added(draft, vy_names_add_numbered(&draft->program->names, letter, number));
 }
 
 /* The common shape of an append: one item, all of which the caller sets, or failure noted. */

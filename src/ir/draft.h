@@ -48,6 +48,7 @@ void vy_draft_reserve(vy_draft *draft, const vyre_program *like);
 /* Before anything else is named: every name of `from` is that of the draft, too, and the program is called as that one. */
 void vy_draft_copy_names(vy_draft *draft, const vyre_program *from);
 vy_name vy_draft_name(vy_draft *draft, const char *text, size_t length);
+vy_name vy_draft_numbered(vy_draft *draft, char letter, uint32_t number); /* v123 */
 
 /* Size expressions. */
 uint32_t vy_draft_size(vy_draft *draft, vy_size_kind kind, uint32_t a, uint32_t b, uint64_t value);

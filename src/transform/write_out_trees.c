@@ -2,7 +2,6 @@
 #include "transform/write_out_trees.h"
 
 #include "ir/validate/check.h"
-#include "transform/name.h"
 #include "transform/optimize_fold.h"
 
 /* There is room: each expression becomes one at most. `a` is what it refers to. */
@@ -163,9 +162,7 @@ static void put_range(vy_writer *w, uint32_t first, uint32_t end) {
 vy_name vy_writer_name(vy_writer *w) {
     vy_name name = 0;
     do {
-        char text[12] = "v"; /* ten digits at most */
-        size_t length = (size_t)(vy_put_decimal(text + 1, ++w->made) - text);
-        name = vy_draft_name(&w->draft, text, length);
+        name = vy_draft_numbered(&w->draft, 'v', ++w->made);
     } while (!w->draft.failed && name < w->p->names.size); /* the original has it */
     return name;
 }

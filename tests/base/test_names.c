@@ -45,6 +45,19 @@ static void a_text_ends_at_its_nul(void **state) {
     vy_names_free(&names);
 }
 
+static void a_letter_and_a_number_are_the_name_of_that_text(void **state) {
+    (void)state;
+    vy_names names = {0};
+    vy_name first = vy_names_add_numbered(&names, 'v', 7), seen = add(&names, "v12");
+    assert_string_equal(names.pool, "");
+    assert_string_equal(names.pool + first, "v7");
+    assert_int_equal(add(&names, "v7"), first);
+    assert_int_equal(vy_names_add_numbered(&names, 'v', 12), seen);
+    assert_string_equal(names.pool + vy_names_add_numbered(&names, 'w', UINT32_MAX), "w4294967295");
+    assert_string_equal(names.pool + add(&names, "behind"), "behind");
+    vy_names_free(&names);
+}
+
 static void many_names_stay_distinct(void **state) {
     (void)state;
     enum { COUNT = 50000 };
@@ -159,6 +172,7 @@ int main(void) {
         cmocka_unit_test(equal_texts_have_equal_names),
         cmocka_unit_test(the_empty_text_is_name_zero),
         cmocka_unit_test(a_text_ends_at_its_nul),
+        cmocka_unit_test(a_letter_and_a_number_are_the_name_of_that_text),
         cmocka_unit_test(many_names_stay_distinct),
         cmocka_unit_test(names_that_there_is_room_for_move_nothing),
         cmocka_unit_test(a_failed_addition_leaves_the_table_whole),
