@@ -21,12 +21,9 @@ static int64_t extended(vyre_type type, uint64_t bits) {
     return (int64_t)(bits << unused) >> unused;
 }
 
-static char *put_literal(char *at, vy_ptx_value v) {
+static __attribute__((noinline)) char *put_literal(char *at, vy_ptx_value v) {
     vyre_type type = (vyre_type)v.type;
-    uint8_t class = vy_type_layouts[type].classes;
-    int is_signed = class == VYRE_CLASS_SIGNED;
-    if (class & VYRE_CLASS_INTEGER && v.bits <= INT8_MAX) /* as most are: positive in all of them */
-        return vy_put_digits(at, vy_digits_of((uint32_t)v.bits));
+    int is_signed = vyre_type_class(type) == VYRE_CLASS_SIGNED;
     int64_t number = is_signed ? extended(type, v.bits) : 0;
     if (type == VYRE_TYPE_BOOL)
         return vy_put_text(at, v.bits ? "-1" : "0");
@@ -41,7 +38,10 @@ static char *put_literal(char *at, vy_ptx_value v) {
     return vy_put_hex(vy_put_text(at, "0x"), v.bits, 1);
 }
 
+/* Most literals are small, and positive in all types of integers. */
 char *vy_ptx_put_other(char *at, vy_ptx_value v) {
+    if (v.is_literal && v.bits <= INT8_MAX && vy_type_layouts[v.type].classes & VYRE_CLASS_INTEGER)
+        return vy_put_digits(at, vy_digits_of((uint32_t)v.bits));
     return v.is_literal ? put_literal(at, v) : vy_put_decimal(vy_put_text(at, vy_ptx_types[v.type].start), v.number);
 }
 
@@ -85,15 +85,17 @@ static vy_ptx_value given(vy_ptx_value v) {
     return v.is_given = 1, v;
 }
 
+static vy_ptx_value without_part(vy_ptx_value v) {
+    return v.part = 0, v;
+}
+
 /* Behind a label, a variable may come from elsewhere. */
 vy_ptx_value vy_ptx_variable(vy_ptx *e, uint32_t index) {
     uint32_t param = index - e->body->first_variable;
     if (param < e->program->param_count)
         return given(vy_ptx_param(e, param));
-    vy_ptx_value v = e->variables[index];
-    if (v.is_variable && e->noted[index] != e->places)
-        v.part = 0;
-    return v;
+    const vy_ptx_value *v = &e->variables[index];
+    return v->is_variable && e->noted[index] != e->places ? without_part(*v) : *v;
 }
 
 void vy_ptx_note_part(vy_ptx *e, uint32_t variable, vy_ptx_value value) {
@@ -143,9 +145,10 @@ static vy_ptx_value without(vy_ptx *e, const vy_expr *x, uint32_t complement, ui
 
 /* `v = v << 8`, then `v | byte`: nothing meets, so it is a sum, and the driver's compiler makes one op of both. */
 static int fills(const vy_ptx *e, const vy_expr *x) {
+    if (x->op != VYRE_OP_OR)
+        return 0;
     const vy_expr *exprs = e->program->exprs.items, *v = &exprs[x->a], *part = &exprs[x->b];
-    if (x->op != VYRE_OP_OR || v->kind != VY_EXPR_VARIABLE || v->a != e->shifted || part->kind != VY_EXPR_OP ||
-        part->op != VYRE_OP_CAST)
+    if (v->kind != VY_EXPR_VARIABLE || v->a != e->shifted || part->kind != VY_EXPR_OP || part->op != VYRE_OP_CAST)
         return 0;
     vyre_type narrow = (vyre_type)exprs[part->a].type;
     return vyre_type_class(narrow) == VYRE_CLASS_UNSIGNED && vyre_type_bits(narrow) <= e->room;
@@ -185,24 +188,18 @@ static __attribute__((noinline)) vy_ptx_value op(vy_ptx *e, const vy_expr *x) {
     return vy_ptx_is_plain(e, x, a, b) ? vy_ptx_plain(e, x, a, b) : any_op(e, x, a, b);
 }
 
-/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+/* What is asked for first is what most are. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 vy_ptx_value vy_ptx_expr(vy_ptx *e, uint32_t expr) {
     const vy_expr *x = &e->program->exprs.items[expr];
-    switch ((vy_expr_kind)x->kind) {
-    case VY_EXPR_LITERAL:
-        return vy_ptx_literal((vyre_type)x->type, x->bits);
-    case VY_EXPR_VARIABLE:
-        return vy_ptx_variable(e, x->a);
-    case VY_EXPR_LOAD:
-        return vy_ptx_load(e, expr);
-    case VY_EXPR_LEN:
-    case VY_EXPR_MISALIGNMENT:
-        return length(e, x);
-    case VY_EXPR_BUILTIN:
-        return vy_ptx_builtin(e, (vyre_builtin)x->op, x->axis);
-    default:
+    if (x->kind == VY_EXPR_OP)
         return op(e, x);
-    }
+    if (x->kind == VY_EXPR_VARIABLE)
+        return vy_ptx_variable(e, x->a);
+    if (x->kind == VY_EXPR_LITERAL)
+        return vy_ptx_literal((vyre_type)x->type, x->bits);
+    if (x->kind == VY_EXPR_LOAD)
+        return vy_ptx_load(e, expr);
+    return x->kind == VY_EXPR_BUILTIN ? vy_ptx_builtin(e, (vyre_builtin)x->op, x->axis) : length(e, x);
 }
 
 vy_ptx_value vy_ptx_expr_kept(vy_ptx *e, uint32_t expr) {
