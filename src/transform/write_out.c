@@ -116,17 +116,16 @@ static void write_alias(vy_writer *w, const vy_stmt *s) {
     w->bits[s->variable] = w->bits[of];
 }
 
-/* Into what became variables: the index was written before the value, and is taken back. */
-static void write_element(vy_writer *w, const vy_stmt *s) {
+/* Into what became variables: the index is written to be known, and taken back before the value is written. */
+static void write_element(vy_writer *w, uint32_t stmt) {
+    const vy_stmt *s = &w->p->stmts.items[stmt];
+    vy_writer_range(w, w->plan.first_expr[stmt], s->a + 1);
     uint64_t index = vy_writer_expr(w, w->at[s->a])->bits;
-    int is_inside = index < w->p->memories.items[s->memory].elements;
-    uint32_t start = w->at[s->a];
-    if (!is_inside) {
-        vy_writer_take_back(w, start);
+    vy_writer_take_back(w, w->at[s->a]);
+    if (index >= w->p->memories.items[s->memory].elements)
         return;
-    }
-    uint32_t value = vy_writer_move_back(w, start + 1, w->at[s->b], start);
-    vy_draft_assign(&w->draft, (uint32_t)w->plan.elements[w->plan.first_element[s->memory] + index], value);
+    vy_writer_range(w, s->a + 1, s->b + 1);
+    vy_draft_assign(&w->draft, (uint32_t)w->plan.elements[w->plan.first_element[s->memory] + index], w->at[s->b]);
 }
 
 static void write_if(vy_writer *w, uint32_t index) {
@@ -209,8 +208,13 @@ static void write_stmt(vy_writer *w, uint32_t index) {
     w->draft.position = vy_stmt_position(w->p, index);
     if (w->holds && w->plan.loads[index])
         vy_writer_loads(w, index);
-    if (!vy_writer_trees(w, index))
+    if (!vy_writer_reserve(w, w->plan.exprs[index]))
         return;
+    if (s->kind == VY_STMT_STORE && w->plan.array[s->memory] != VY_ARRAY_STAYS) {
+        write_element(w, index);
+        return;
+    }
+    vy_writer_range(w, w->plan.first_expr[index], w->plan.first_expr[index + 1]);
     switch ((vy_stmt_kind)s->kind) {
     case VY_STMT_IF:
         write_if(w, index);
@@ -229,12 +233,6 @@ static void write_stmt(vy_writer *w, uint32_t index) {
     case VY_STMT_ASSIGN:
         write_value(w, s, becomes == VY_WRITE_LET);
         return;
-    case VY_STMT_STORE:
-        if (w->plan.array[s->memory] != VY_ARRAY_STAYS) {
-            write_element(w, s);
-            return;
-        }
-        break;
     case VY_STMT_BREAK:
     case VY_STMT_CONTINUE:
     case VY_STMT_RETURN:

@@ -40,13 +40,11 @@ uint32_t vy_writer_move_back(vy_writer *w, uint32_t start, uint32_t expr, uint32
     return w->draft.program->exprs.count - 1;
 }
 
-static void put_range(vy_writer *w, uint32_t first, uint32_t end);
-
 /* Recursion is bounded by what a tree may become by it (write_out_plan.c). */
 static uint32_t put_variable(vy_writer *w, const vy_expr *e) {
     uint32_t there = w->plan.there[e->a];
     if (there != VY_NONE) {
-        put_range(w, w->plan.first_expr[there], w->plan.first_expr[there + 1]);
+        vy_writer_range(w, w->plan.first_expr[there], w->plan.first_expr[there + 1]);
         return w->at[w->p->stmts.items[there].a];
     }
     if (w->is_literal[e->a])
@@ -152,7 +150,7 @@ int vy_writer_make_room(vy_writer *w, uint32_t count) {
     return !w->draft.failed;
 }
 
-static void put_range(vy_writer *w, uint32_t first, uint32_t end) {
+void vy_writer_range(vy_writer *w, uint32_t first, uint32_t end) {
     const vy_expr *exprs = w->p->exprs.items;
     uint32_t *at = w->at;
     for (uint32_t i = first; i < end; i++)
@@ -188,14 +186,7 @@ void vy_writer_loads(vy_writer *w, uint32_t stmt) {
             !vy_writer_reserve(w, w->plan.exprs[stmt]))
             continue;
         w->loaded[i] = 0;
-        put_range(w, first_of(p, i), i + 1);
+        vy_writer_range(w, first_of(p, i), i + 1);
         w->loaded[i] = 1 + vy_draft_let(&w->draft, vy_writer_name(w), (vyre_type)e->type, w->at[i]);
     }
-}
-
-int vy_writer_trees(vy_writer *w, uint32_t stmt) {
-    int has_room = vy_writer_reserve(w, w->plan.exprs[stmt]);
-    if (has_room)
-        put_range(w, w->plan.first_expr[stmt], w->plan.first_expr[stmt + 1]);
-    return has_room;
 }

@@ -31,8 +31,8 @@ typedef struct vy_writer {
     uint8_t has_ended; /* the last statement of the block was a jump */
 } vy_writer;
 
-/* Writes the trees of a statement. Returns 0 if there is no room for them. */
-int vy_writer_trees(vy_writer *w, uint32_t stmt);
+/* Writes the expressions [first, end), whole trees. There must be room. */
+void vy_writer_range(vy_writer *w, uint32_t first, uint32_t end);
 /* Writes the loads of a statement from what stays an array as `let`s before it, so that fusing has little to write: a `let` of a load that is fused goes, and the statement
  * stays as it is. */
 void vy_writer_loads(vy_writer *w, uint32_t stmt);
