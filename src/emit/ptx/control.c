@@ -8,10 +8,6 @@ void vy_ptx_leave(vy_ptx *e) {
         vy_ptx_write(e, "ret");
 }
 
-int vy_ptx_is_known(vy_ptx_value condition, uint64_t bits) {
-    return condition.is_literal && condition.bits == bits;
-}
-
 int vy_ptx_loop_begin(vy_ptx *e, vy_ptx_loop *out) {
     vy_ptx_loop *loop = VY_PUSH(&e->loops);
     if (!loop) {

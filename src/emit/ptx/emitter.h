@@ -322,7 +322,9 @@ void vy_ptx_statements(vy_ptx *e, uint32_t first, uint32_t end);
 uint32_t vy_ptx_asked_buffer(const vy_ptx *e, uint32_t stmt);
 /* The invocation is done. */
 void vy_ptx_leave(vy_ptx *e);
-int vy_ptx_is_known(vy_ptx_value condition, uint64_t bits);
+static inline int vy_ptx_is_known(vy_ptx_value condition, uint64_t bits) {
+    return condition.is_literal && condition.bits == bits;
+}
 /* An `if` without branches: its effects are guarded by predicates. 0 if it is not short enough for that, and nothing is written. */
 int vy_ptx_if_guarded(vy_ptx *e, uint32_t index, const vy_stmt *s);
 /* The same of a `for` that is gone through once or twice, from a local id. */
@@ -330,7 +332,9 @@ int vy_ptx_for_twice(vy_ptx *e, uint32_t index, const vy_stmt *s);
 /* Whether an assignment gives the variable the value that it has wherever the guard does not hold, so that nothing need guard it. */
 int vy_ptx_assigns_itself_outside(const vy_ptx *e, const vy_stmt *s);
 /* What an instruction with an effect is guarded by: a register, or a literal, where it is always executed. */
-vy_ptx_value vy_ptx_guarded(vy_ptx *e, vy_ptx_value condition);
+static inline vy_ptx_value vy_ptx_guarded(vy_ptx *e, vy_ptx_value condition) {
+    return vy_ptx_is_known(condition, 1) ? condition : vy_ptx_in_register(e, condition);
+}
 vy_ptx_value vy_ptx_both(vy_ptx *e, vy_ptx_value a, vy_ptx_value b); /* of bools */
 /* ---- loops ---- */
 

@@ -90,10 +90,6 @@ static vy_ptx_value opposite(vy_ptx *e, vy_ptx_value a) {
     return d;
 }
 
-vy_ptx_value vy_ptx_guarded(vy_ptx *e, vy_ptx_value condition) {
-    return vy_ptx_is_known(condition, 1) ? condition : vy_ptx_in_register(e, condition);
-}
-
 /* The statements, as long as the condition and what guards us holds. */
 static void write_guarded(vy_ptx *e, vy_ptx_value condition, uint32_t first, uint32_t end) {
     vy_ptx_value before = e->guard;
