@@ -117,22 +117,9 @@ static void find_exprs(const vyre_program *p, uint32_t first, uint32_t end, uint
         *first_expr = vy_stmt_exprs_first(p, &p->stmts.items[first]);
 }
 
-static int copy_args(vy_draft *draft, const vyre_program *from, uint32_t first, uint32_t end, uint32_t by,
-                     const uint32_t *map_memory) {
-    vyre_program *program = draft->program;
-    if (!VY_RESERVE(&program->args, end - first))
-        return 0;
-    for (uint32_t i = first; i < end; i++) {
-        vy_arg arg = from->args.items[i];
-        arg.index = arg.is_memory ? map_memory[arg.index] : arg.index + by;
-        program->args.items[program->args.count++] = arg;
-    }
-    return 1;
-}
-
 /* Where a copy begins, in the source and in the draft. */
 typedef struct origin {
-    uint32_t stmt, expr, arg;
+    uint32_t stmt, expr;
 } origin;
 
 static void move_stmt(vy_stmt *to, const vy_stmt *from, const origin *source, const origin *here,
@@ -141,7 +128,6 @@ static void move_stmt(vy_stmt *to, const vy_stmt *from, const origin *source, co
     *to = *from;
     to->end = from->end + (here->stmt - source->stmt);
     to->middle = from->middle + (here->stmt - source->stmt);
-    to->args = from->args + (here->arg - source->arg);
     to->a = moved(from->a, by);
     to->b = moved(from->b, by);
     to->c = moved(from->c, by);
@@ -149,6 +135,19 @@ static void move_stmt(vy_stmt *to, const vy_stmt *from, const origin *source, co
         to->memory = map_memory[from->memory];
     if (map_name)
         to->name = map_name[from->name];
+}
+
+/* The arguments of a statement; 0 when memory is out. One without any may say anything of where they are. */
+static int copy_args(vyre_program *program, const vyre_program *from, const vy_stmt *s, uint32_t by,
+                     const uint32_t *map_memory) {
+    if (!VY_RESERVE(&program->args, s->arg_count))
+        return 0;
+    for (uint32_t i = 0; i < s->arg_count; i++) {
+        vy_arg arg = from->args.items[s->args + i];
+        arg.index = arg.is_memory ? map_memory[arg.index] : arg.index + by;
+        program->args.items[program->args.count++] = arg;
+    }
+    return 1;
 }
 
 /* The variables that a statement declares; 0 when memory is out. */
@@ -188,34 +187,34 @@ static void note_nesting(vy_draft *draft, const vyre_program *from, uint32_t fir
 void vy_draft_copy_stmts(vy_draft *draft, const vyre_program *from, uint32_t first, uint32_t end,
                          uint32_t *map_variable, const uint32_t *map_memory, const vy_name *map_name) {
     vyre_program *program = draft->program;
-    const vy_stmt *stmts = from->stmts.items, *last = &stmts[end - 1];
+    const vy_stmt *stmts = from->stmts.items;
     uint32_t end_expr;
-    origin source = {first, 0, stmts[first].args},
-           here = {program->stmts.count, program->exprs.count, program->args.count};
+    origin source = {first, 0}, here = {program->stmts.count, program->exprs.count};
     if (vy_draft_is_full(draft, here.stmt + (end - first) - 1, VY_LIMIT_STATEMENTS))
         return;
     find_exprs(from, first, end, &source.expr, &end_expr);
     if (!VY_RESERVE(&program->stmts, end - first) ||
-        (draft->keep_positions && !VY_RESERVE(&program->stmt_positions, end - first)) ||
-        !copy_args(draft, from, source.arg, last->args + last->arg_count, here.expr - source.expr, map_memory)) {
+        (draft->keep_positions && !VY_RESERVE(&program->stmt_positions, end - first))) {
         draft->failed = 1;
         return;
     }
     vy_stmt *to = program->stmts.items + here.stmt;
-    for (uint32_t i = first; i < end; i++, to++) {
+    for (uint32_t i = first; i < end && !draft->failed; i++, to++) {
         const vy_stmt *s = &stmts[i];
         move_stmt(to, s, &source, &here, map_memory, map_name);
+        to->args = program->args.count;
+        if (s->arg_count)
+            draft->failed |= !copy_args(program, from, s, here.expr - source.expr, map_memory);
         if (s->result_count) {
             draft->position = vy_stmt_position(from, i);
             to->variable = program->variables.count;
-            if (!copy_results(draft, from, s, map_variable, map_name)) {
-                draft->failed = 1;
-                return;
-            }
+            draft->failed |= !copy_results(draft, from, s, map_variable, map_name);
         } else if (s->variable != VY_NONE) {
             to->variable = map_variable[s->variable];
         }
     }
+    if (draft->failed)
+        return;
     draft->position = vy_stmt_position(from, end - 1);
     program->stmts.count += end - first;
     if (draft->keep_positions)
