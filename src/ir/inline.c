@@ -56,8 +56,12 @@ static int is_visible(const inliner *in, vy_name name) {
 }
 
 static void declare(inliner *in, vy_name name) {
-    while (in->visible.count <= name && !in->draft.failed)
-        in->draft.failed |= !VY_PUSH(&in->visible);
+    uint32_t visible = in->visible.count;
+    if (!in->draft.failed && name >= visible && VY_RESERVE(&in->visible, name + 1 - visible)) {
+        in->visible.count = name + 1;
+        memset(in->visible.items + visible, 0, in->visible.count - visible);
+    }
+    in->draft.failed |= name >= in->visible.count;
     if (in->draft.failed)
         return; /* every declared name has its place in visible */
     vy_name *slot = VY_PUSH(&in->declared);

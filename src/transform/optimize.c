@@ -148,10 +148,10 @@ static vyre_status run_pass(optimizer *o, vyre_pass pass, uint64_t *changes, vyr
     vyre_program *made = NULL;
     vyre_pass_run run = {.pass = pass};
     uint64_t start = vy_clock_now();
-    int counts = pass == VYRE_PASS_DEAD && o->goes_on;
+    int is_idle = o->idle_at[pass] == o->version, counts = pass == VYRE_PASS_DEAD && o->goes_on && !is_idle;
     census before = counts ? take_census(o->program) : (census){0};
     vyre_status status = VYRE_OK;
-    if (o->idle_at[pass] == o->version)
+    if (is_idle)
         made = vyre_program_retain(o->program);
     else
         status = run_step(pass, o->program, o->rules, o->trust, &made, &run.changes, &run.was_refused, error);

@@ -46,12 +46,19 @@ vy_name vy_rewrite_suffix_name(vy_rewrite *rw, vy_name wanted) {
     return name;
 }
 
+/* Whether the source has a name. A draft that has all of its names is asked when that is entered. */
+static int is_of_source(const vy_rewrite *rw, const char *text, size_t length) {
+    return !rw->hooks->keeps_names && vy_names_find(&rw->from->names, text, length) != VY_NAME_FAILED;
+}
+
 vy_name vy_rewrite_new_name(vy_rewrite *rw) {
     while (!rw->draft.failed) {
         char candidate[12] = "t"; /* ten digits at most */
         size_t length = (size_t)(vy_put_decimal(candidate + 1, ++rw->made) - candidate);
-        if (vy_names_find(&rw->from->names, candidate, length) == VY_NAME_FAILED)
-            return vy_draft_name(&rw->draft, candidate, length);
+        uint32_t size = rw->draft.program->names.size;
+        vy_name name = is_of_source(rw, candidate, length) ? 0 : vy_draft_name(&rw->draft, candidate, length);
+        if (name >= size || (name && !rw->hooks->keeps_names))
+            return name;
     }
     return 0;
 }
