@@ -43,11 +43,11 @@ typedef enum place { INSIDE, OUTSIDE, TESTED } place;
 
 static place place_of(const vy_rewrite *rw, uint32_t memory, uint32_t index, int is_inside) {
     const guarding *g = rw->user;
+    if (is_inside && g->rules->trust_ranges)
+        return INSIDE;
     vy_interval i = vy_interval_of(rw->from->exprs.items[index].type, vy_range_of(g->ranges, index));
     uint64_t length = vy_memory_known_length(rw->from, memory);
     if (g->rules->trust_ranges == 2 && length && i.low >= 0 && i.high <= (vy_wide)length)
-        return INSIDE;
-    if (is_inside && g->rules->trust_ranges)
         return INSIDE;
     /* No memory has more than 2^32 - 1 elements. */
     return i.high < 0 || i.low >= (length ? (vy_wide)length : (vy_wide)UINT32_MAX) ? OUTSIDE : TESTED;
