@@ -6,6 +6,9 @@
 
 #include <stdlib.h>
 
+/* What an array has room for when it grows first, in items and in bytes: small items come in numbers. */
+enum { LEAST_ITEMS = 8, LEAST_BYTES = 256 };
+
 static void *default_allocate(void *user, size_t size) {
     (void)user;
     return malloc(size);
@@ -73,7 +76,8 @@ int vy_grow(void **items, uint32_t *capacity, uint32_t count, uint32_t extra, si
     if (needed <= *capacity)
         return 1;
     uint32_t doubled = *capacity > UINT32_MAX / 2 ? UINT32_MAX : *capacity * 2;
-    uint32_t target = doubled < 8 ? 8 : doubled;
+    uint32_t least = item_size < LEAST_BYTES / LEAST_ITEMS ? (uint32_t)(LEAST_BYTES / item_size) : LEAST_ITEMS;
+    uint32_t target = doubled < least ? least : doubled;
     if (target < needed)
         target = needed;
     /* The caller's pointer is a T *, not a void *: copying its bytes is the way that aliasing rules allow. */
