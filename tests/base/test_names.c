@@ -53,8 +53,9 @@ static void a_letter_and_a_number_are_the_name_of_that_text(void **state) {
     assert_string_equal(names.pool + first, "v7");
     assert_int_equal(add(&names, "v7"), first);
     assert_int_equal(vy_names_add_numbered(&names, 'v', 12), seen);
-    assert_string_equal(names.pool + vy_names_add_numbered(&names, 'w', UINT32_MAX), "w4294967295");
-    assert_string_equal(names.pool + add(&names, "behind"), "behind");
+    vy_name longest = vy_names_add_numbered(&names, 'w', UINT32_MAX), behind = add(&names, "behind");
+    assert_string_equal(names.pool + longest, "w4294967295");
+    assert_string_equal(names.pool + behind, "behind");
     vy_names_free(&names);
 }
 
@@ -99,17 +100,18 @@ static void names_that_there_is_room_for_move_nothing(void **state) {
 }
 
 static vyre_status add_some(void *user) {
-    (void)user;
+    int is_numbered = *(const int *)user;
     vy_names names = {0};
     vyre_status status = VYRE_OK;
     char text[16];
     for (int i = 0; i < 100 && status == VYRE_OK; i++) {
-        snprintf(text, sizeof text, "%d", i);
-        if (add(&names, text) == VY_NAME_FAILED) {
+        snprintf(text, sizeof text, "v%d", i);
+        vy_name name = is_numbered ? vy_names_add_numbered(&names, 'v', (uint32_t)i) : add(&names, text);
+        if (name == VY_NAME_FAILED) {
             status = VYRE_NO_MEMORY;
             /* What was there before is still found. */
             for (int j = 0; j < i; j++) {
-                snprintf(text, sizeof text, "%d", j);
+                snprintf(text, sizeof text, "v%d", j);
                 assert_true(vy_names_find(&names, text, strlen(text)) != VY_NAME_FAILED);
             }
         }
@@ -120,7 +122,8 @@ static vyre_status add_some(void *user) {
 
 static void a_failed_addition_leaves_the_table_whole(void **state) {
     (void)state;
-    assert_true(VY_FAULT_LOOP(add_some, NULL) > 4);
+    for (int is_numbered = 0; is_numbered < 2; is_numbered++)
+        assert_true(VY_FAULT_LOOP(add_some, &is_numbered) > 4);
 }
 
 static const char *nearest(const char *given, const char *const *candidates) {
