@@ -335,12 +335,17 @@ static void emit_call(inliner *in, uint32_t index) {
     vy_draft_end(&in->draft);
 }
 
-/* The end of the statements from `first` on that stay as they are in the body, and neither declare nor name anything: most follow each other. */
+/* Whether a statement stays as it is in the body, and neither declares nor names anything nor has arguments. */
+static int is_plain(const frame *f, const vy_stmt *s) {
+    return !vy_stmt_is_structured(s->kind) && s->kind != VY_STMT_CALL && !(s->kind == VY_STMT_RETURN && f->is_call) &&
+           !s->result_count && !s->name && !s->arg_count;
+}
+
+/* The end of those from `first` on: most follow each other. Where arguments would begin is nobody's concern but that of who copies them in a row. */
 static uint32_t plain_end(const inliner *in, const frame *f, uint32_t first, uint32_t end) {
     const vy_stmt *stmts = in->from->stmts.items;
     uint32_t i = first;
-    while (i < end && !vy_stmt_is_structured(stmts[i].kind) && stmts[i].kind != VY_STMT_CALL &&
-           !(stmts[i].kind == VY_STMT_RETURN && f->is_call) && !stmts[i].result_count && !stmts[i].name)
+    while (i < end && is_plain(f, &stmts[i]) && stmts[i].args == stmts[first].args)
         i++;
     return i;
 }
