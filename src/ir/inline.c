@@ -341,11 +341,11 @@ static int is_plain(const frame *f, const vy_stmt *s) {
            !s->result_count && !s->name && !s->arg_count;
 }
 
-/* The end of those from `first` on: most follow each other. Where arguments would begin is nobody's concern but that of who copies them in a row. */
+/* The end of those from `first` on: most follow each other. */
 static uint32_t plain_end(const inliner *in, const frame *f, uint32_t first, uint32_t end) {
     const vy_stmt *stmts = in->from->stmts.items;
     uint32_t i = first;
-    while (i < end && is_plain(f, &stmts[i]) && stmts[i].args == stmts[first].args)
+    while (i < end && is_plain(f, &stmts[i]))
         i++;
     return i;
 }
