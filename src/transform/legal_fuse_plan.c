@@ -432,10 +432,11 @@ static void see_store(planner *p, uint32_t stmt, const vy_stmt *s) {
 
 /* The first load from `expr` on; where there is none, the end of all expressions. */
 static uint32_t find_load(const planner *p, uint32_t expr) {
-    const vy_expr *exprs = p->program->exprs.items, *x = exprs + expr, *end = exprs + p->program->exprs.count;
-    while (x < end && x->kind != VY_EXPR_LOAD)
-        x++;
-    return (uint32_t)(x - exprs);
+    const vy_expr *exprs = p->program->exprs.items;
+    uint32_t end = p->program->exprs.count;
+    while (expr < end && exprs[expr].kind != VY_EXPR_LOAD)
+        expr++;
+    return expr;
 }
 
 /* ---- statements ---- */
