@@ -55,6 +55,7 @@ typedef struct vy_ptx_value {
     uint8_t is_variable;     /* the register of a variable that is assigned: it may change */
     uint8_t is_opposite : 1; /* the driver's compiler may find out that it is the opposite of a number */
     uint8_t is_above : 1;    /* a number, not below 0 */
+    uint8_t is_flag : 1;     /* an integer that may be 1 where a comparison holds, else 0; if the program has_flags */
     uint8_t is_given : 1;    /* only the run knows it: no number that the driver's compiler could find out */
     uint32_t part;           /* of what it is one (part.c); 0: nothing is known */
     union {
@@ -125,6 +126,7 @@ typedef struct vy_ptx {
     int has_signs;                                 /* of min, max and abs of floats there are two, or more */
     int has_extremes;                              /* min or max of integers */
     int has_floors;                                /* something may be the larger of a float and 0 */
+    int has_flags;                                 /* floats are compared, and integers made of bools */
     int has_orders;                                /* f32 are compared with what need not be above 0 */
     int meets;                                     /* its invocations meet: barriers, shuffles */
     vy_ptx_alignment alignment;                    /* of buffers, where what is written runs */

@@ -55,15 +55,37 @@ static int is_order(const vyre_program *p, const vy_expr *x) {
     return 1;
 }
 
+/* A comparison of floats, or another question about one. */
+static int is_question(const vyre_program *p, const vy_expr *x) {
+    return x->type == VYRE_TYPE_BOOL && vy_ptx_is_float((vyre_type)p->exprs.items[x->a].type);
+}
+
+/* 1 or 0, by a bool. */
+static int is_flag(const vyre_program *p, const vy_expr *x) {
+    const vy_expr *exprs = p->exprs.items;
+    if (x->op == VYRE_OP_CAST)
+        return exprs[x->a].type == VYRE_TYPE_BOOL;
+    return x->op == VYRE_OP_SELECT && exprs[x->b].kind == VY_EXPR_LITERAL && exprs[x->c].kind == VY_EXPR_LITERAL &&
+           (exprs[x->b].bits ^ exprs[x->c].bits) == 1;
+}
+
+/* … or by a branch. */
+static int assigns_one(const vyre_program *p, const vy_stmt *s) {
+    return (s->kind == VY_STMT_VAR || s->kind == VY_STMT_ASSIGN) && p->exprs.items[s->a].kind == VY_EXPR_LITERAL &&
+           p->exprs.items[s->a].bits == 1;
+}
+
 /* The ops that any of these is: most of a large program is none. */
 static const uint8_t looked_at[VYRE_OP_COUNT] = {
-    [VYRE_OP_NOT] = 1, [VYRE_OP_XOR] = 1, [VYRE_OP_SUB] = 1,    [VYRE_OP_NEG] = 1, [VYRE_OP_MUL] = 1,
-    [VYRE_OP_MIN] = 1, [VYRE_OP_MAX] = 1, [VYRE_OP_ABS] = 1,    [VYRE_OP_LT] = 1,  [VYRE_OP_LE] = 1,
-    [VYRE_OP_GT] = 1,  [VYRE_OP_GE] = 1,  [VYRE_OP_SELECT] = 1,
+    [VYRE_OP_NOT] = 1,  [VYRE_OP_XOR] = 1,    [VYRE_OP_SUB] = 1,    [VYRE_OP_NEG] = 1,       [VYRE_OP_MUL] = 1,
+    [VYRE_OP_MIN] = 1,  [VYRE_OP_MAX] = 1,    [VYRE_OP_ABS] = 1,    [VYRE_OP_LT] = 1,        [VYRE_OP_LE] = 1,
+    [VYRE_OP_GT] = 1,   [VYRE_OP_GE] = 1,     [VYRE_OP_SELECT] = 1, [VYRE_OP_EQ] = 1,        [VYRE_OP_NE] = 1,
+    [VYRE_OP_CAST] = 1, [VYRE_OP_IS_NAN] = 1, [VYRE_OP_IS_INF] = 1, [VYRE_OP_IS_FINITE] = 1,
 };
 
 void vy_ptx_look_for_mistakes(vy_ptx *e) {
     unsigned signs = 0;
+    int has_questions = 0;
     for (uint32_t i = 0; i < e->program->exprs.count; i++) {
         const vy_expr *x = &e->program->exprs.items[i];
         if (x->kind != VY_EXPR_OP || !looked_at[x->op])
@@ -72,11 +94,16 @@ void vy_ptx_look_for_mistakes(vy_ptx *e) {
         e->has_extremes |= is_extreme((vyre_op)x->op, (vyre_type)x->type);
         e->has_orders |= is_order(e->program, x);
         e->has_floors |= is_floor(e->program, x);
+        has_questions |= is_question(e->program, x);
+        e->has_flags |= is_flag(e->program, x);
         signs |= sign_of(x);
     }
-    for (uint32_t i = 0; i < e->program->stmts.count; i++)
+    for (uint32_t i = 0; i < e->program->stmts.count; i++) {
         e->has_floors |= assigns_zero(e->program, &e->program->stmts.items[i]);
+        e->has_flags |= assigns_one(e->program, &e->program->stmts.items[i]);
+    }
     e->has_signs = (signs & (signs - 1)) != 0;
+    e->has_flags &= has_questions;
 }
 
 /* ---- what is written instead ---- */
@@ -221,6 +248,26 @@ int vy_ptx_may_be_opposite(const vy_expr *x, vyre_type operand, const vy_ptx_val
         has_literal |= args[i].is_literal;
     }
     return has_opposite || (has_variable && !has_literal);
+}
+
+/* 1 where a comparison of floats holds, else 0, taken for the bits of a float, is a number near 0, or 0. Of some such bits ptxas 13.0 makes a comparison that gives 1.0 or 0.0 (docs/ptx.md). Whatever is made of such an integer may be one
+ * again, by ops that the compiler leaves out; so may a variable. */
+int vy_ptx_may_be_flag(const vy_expr *x, const vy_ptx_value *args) {
+    if (vy_ptx_is_float((vyre_type)x->type) || x->type == VYRE_TYPE_BOOL)
+        return 0;
+    int is_choice = x->op == VYRE_OP_SELECT && args[1].is_literal && args[2].is_literal;
+    return (x->op == VYRE_OP_CAST && args[0].type == VYRE_TYPE_BOOL) || is_choice || args[0].is_flag ||
+           args[1].is_flag || args[2].is_flag;
+}
+
+vy_ptx_value vy_ptx_without_flag(vy_ptx *e, vyre_type to, vy_ptx_value v) {
+    int may_be = e->has_flags && vy_ptx_is_float(to) && !v.is_literal && !vy_ptx_is_float((vyre_type)v.type);
+    if (!may_be || !(v.is_flag || v.is_variable))
+        return v;
+    vyre_type type = (vyre_type)v.type;
+    v = hidden(e, vy_ptx_class_of(type) == VY_PTX_B64 ? VYRE_TYPE_U64 : VYRE_TYPE_U32, v);
+    v.type = (uint8_t)type;
+    return v;
 }
 
 /* Whether what is made of something that only the run knows is such a thing: not where an operand may decide alone, as the larger of anything and infinity. Nor what is made of integers: behind a

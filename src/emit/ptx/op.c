@@ -313,7 +313,7 @@ static vy_ptx_value make(vy_ptx *e, const vy_expr *x, vyre_type operand, const v
     if (op == VYRE_OP_CAST)
         return vy_ptx_cast(e, (vyre_type)x->type, args[0]);
     if (op == VYRE_OP_BITCAST)
-        return vy_ptx_bitcast(e, (vyre_type)x->type, args[0]);
+        return vy_ptx_bitcast(e, (vyre_type)x->type, vy_ptx_without_flag(e, (vyre_type)x->type, args[0]));
     if (op == VYRE_OP_SELECT)
         return vy_ptx_selection(e, operand, args);
     if (operand == VYRE_TYPE_BOOL && (op == VYRE_OP_EQ || op == VYRE_OP_NE))
@@ -335,6 +335,7 @@ static vy_ptx_value make(vy_ptx *e, const vy_expr *x, vyre_type operand, const v
 vy_ptx_value vy_ptx_op(vy_ptx *e, const vy_expr *x, vyre_type operand, const vy_ptx_value *args) {
     vy_ptx_value out = make(e, x, operand, args);
     out.is_opposite = e->has_extremes && !out.is_literal && vy_ptx_may_be_opposite(x, operand, args);
+    out.is_flag = e->has_flags && !out.is_literal && vy_ptx_may_be_flag(x, args);
     out.is_given = vy_ptx_keeps_given(x, operand) && (args[0].is_given || args[1].is_given || args[2].is_given);
     int may_be_part =
         args[0].part && !out.is_literal && !vy_ptx_is_float(operand) && vy_type_layouts[operand].bits == 32;

@@ -35,7 +35,7 @@ static inline int vy_ptx_is_plain(const vy_ptx *e, const vy_expr *x, vy_ptx_valu
     int is_word = x->type == VYRE_TYPE_U32 || x->type == VYRE_TYPE_I32;
     unsigned literals = a.is_literal + 2u * b.is_literal;
     return is_word && vy_ptx_plain_literals[x->op][x->type == VYRE_TYPE_I32] >> literals & 1 && !a.part &&
-           !e->has_extremes;
+           !e->has_extremes && !e->has_flags;
 }
 vy_ptx_value vy_ptx_plain(vy_ptx *e, const vy_expr *x, vy_ptx_value a, vy_ptx_value b);
 
@@ -45,6 +45,9 @@ vy_ptx_value vy_ptx_selection(vy_ptx *e, vyre_type type, const vy_ptx_value *arg
 int vy_ptx_instead(vy_ptx *e, vyre_op op, vyre_type operand, const vy_ptx_value *args, vy_ptx_value *out);
 /* Whether what an op gives is_opposite, which is asked where there are extremes. */
 int vy_ptx_may_be_opposite(const vy_expr *x, vyre_type operand, const vy_ptx_value *args);
+/* Whether what an op gives is_flag, which is asked where there are such; and an integer that is taken for the bits of another type, not to be taken for one. */
+int vy_ptx_may_be_flag(const vy_expr *x, const vy_ptx_value *args);
+vy_ptx_value vy_ptx_without_flag(vy_ptx *e, vyre_type to, vy_ptx_value value);
 /* Whether an op of what is_given gives such a value. */
 int vy_ptx_keeps_given(const vy_expr *x, vyre_type operand);
 /* Notes what the program has of what mistakes are made about. */
