@@ -10,18 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SAMPLES = 31, FEW = 5 };
+
 typedef struct subject {
     const char *file, *cold, *warm;
-    int samples;
 } subject;
 /* The first program of an example. */
-#define SUBJECT(name, samples)                                                                                         \
-    { "examples/" name ".vyre", "compile " name ", nothing cached", name " from the disk", samples }
+#define SUBJECT(name)                                                                                                  \
+    { "examples/" name ".vyre", "compile " name ", nothing cached", name " from the disk" }
 static const subject subjects[] = {
-    SUBJECT("saxpy", 31),     SUBJECT("sha256", 31), SUBJECT("nbody", 31), SUBJECT("mandelbrot", 31),
-    SUBJECT("bitonic", 31),   SUBJECT("matmul", 31), SUBJECT("xor", 31),   SUBJECT("stencil", 31),
-    SUBJECT("histogram", 31), SUBJECT("reduce", 31), SUBJECT("scan", 31),  SUBJECT("hash", 31),
-    SUBJECT("dfa", 31),       SUBJECT("search", 31),
+    SUBJECT("saxpy"),  SUBJECT("sha256"), SUBJECT("nbody"),   SUBJECT("mandelbrot"), SUBJECT("bitonic"),
+    SUBJECT("matmul"), SUBJECT("xor"),    SUBJECT("stencil"), SUBJECT("histogram"),  SUBJECT("reduce"),
+    SUBJECT("scan"),   SUBJECT("hash"),   SUBJECT("dfa"),     SUBJECT("search"),
 };
 
 /* ---- the clock ---- */
@@ -164,7 +164,7 @@ static int prepare(rig *r) {
 
 static void bench_subject(device_bench *b, vyre_backend *clocked, const subject *subject) {
     rig r = {.bench = b, .clocked = clocked, .subject = subject, .whole = -1, .beside = -1};
-    int samples = b->quick ? 5 : subject->samples;
+    int samples = b->quick ? FEW : SAMPLES;
     const bench_way cold[] = {
         {.name = "bare: cuModuleLoadData of the same PTX", .user = &r, .timer = bare_text},
         {.name = "bare: cuLink of the same PTX, and cuModuleLoadData", .user = &r, .timer = bare_linked},
@@ -177,7 +177,7 @@ static void bench_subject(device_bench *b, vyre_backend *clocked, const subject 
         {.name = "ours: found in the cache", .user = &r, .timer = ours_from_disk, .is_compared = 1}};
     if (prepare(&r)) {
         bench_contest(b, subject->cold, cold, sizeof cold / sizeof *cold, samples);
-        bench_contest(b, subject->warm, warm, sizeof warm / sizeof *warm, b->quick ? 5 : 31);
+        bench_contest(b, subject->warm, warm, sizeof warm / sizeof *warm, samples);
     }
     if (r.link)
         b->cu->link_destroy(r.link);
