@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLES = 31, FEW = 5 };
+enum { COMPILES = 31, FEW_COMPILES = 5 };
 
 typedef struct subject {
     const char *file, *cold, *warm;
@@ -164,7 +164,7 @@ static int prepare(rig *r) {
 
 static void bench_subject(device_bench *b, vyre_backend *clocked, const subject *subject) {
     rig r = {.bench = b, .clocked = clocked, .subject = subject, .whole = -1, .beside = -1};
-    int samples = b->quick ? FEW : SAMPLES;
+    int samples = b->quick ? FEW_COMPILES : COMPILES;
     const bench_way cold[] = {
         {.name = "bare: cuModuleLoadData of the same PTX", .user = &r, .timer = bare_text},
         {.name = "bare: cuLink of the same PTX, and cuModuleLoadData", .user = &r, .timer = bare_linked},
