@@ -144,10 +144,19 @@ static void keep_idle(optimizer *o, const census *before, uint64_t changes) {
     o->idle_at[VYRE_PASS_DEAD] = now.reads == before->reads && now.facts == before->facts ? o->version : 0;
 }
 
+/* Where `range` found nothing it finds nothing now if `hoist` moved trees to where less is known, or `strength` put one op in the place of another: both give the same, between the same bounds. What takes
+ * several ops has parts of which something may be known. */
+static void keep_range_idle(optimizer *o, vyre_pass pass, uint32_t exprs) {
+    int may_keep = pass == VYRE_PASS_HOIST || (pass == VYRE_PASS_STRENGTH && o->program->exprs.count == exprs);
+    if (may_keep && o->idle_at[VYRE_PASS_RANGE] == o->version - 1)
+        o->idle_at[VYRE_PASS_RANGE] = o->version;
+}
+
 static vyre_status run_pass(optimizer *o, vyre_pass pass, uint64_t *changes, vyre_error *error) {
     vyre_program *made = NULL;
     vyre_pass_run run = {.pass = pass};
     uint64_t start = vy_clock_now();
+    uint32_t exprs = o->program->exprs.count;
     int is_idle = o->idle_at[pass] == o->version, counts = pass == VYRE_PASS_DEAD && o->goes_on && !is_idle;
     census before = counts ? take_census(o->program) : (census){0};
     vyre_status status = VYRE_OK;
@@ -165,6 +174,8 @@ static vyre_status run_pass(optimizer *o, vyre_pass pass, uint64_t *changes, vyr
     o->version += run.changes != 0;
     if (counts && run.changes)
         keep_idle(o, &before, run.changes);
+    if (run.changes)
+        keep_range_idle(o, pass, exprs);
     if ((!run.changes || pass == VYRE_PASS_HOIST) && !run.was_refused)
         o->idle_at[pass] = o->version; /* hoisting leaves itself nothing to do */
     run.statements = made->stmts.count;

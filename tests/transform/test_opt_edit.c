@@ -198,12 +198,49 @@ static void hoisting_leaves_itself_nothing_to_do(void **state) {
     assert_true(seen > SEEDS / 8);
 }
 
+/* Runs `range` until it finds nothing, then the pass, then `range` again. 1 if the pass changed what `range` need not look at again. */
+static int run_around_pass(uint64_t seed, vyre_pass pass, vyre_program *program) {
+    enum { MOST = 20 };
+    uint64_t found = 1, changes = 0, again = 0;
+    for (int i = 0; i < MOST && found; i++)
+        program = run_one(VYRE_PASS_RANGE, program, &found);
+    uint32_t exprs = program->exprs.count;
+    if (!found)
+        program = run_one(pass, program, &changes);
+    int is_kept = changes && (pass == VYRE_PASS_HOIST || program->exprs.count == exprs);
+    if (is_kept)
+        program = run_one(VYRE_PASS_RANGE, program, &again);
+    if (again)
+        fail_msg("seed %llu: range finds something in what %s made", (unsigned long long)seed, vyre_pass_name(pass));
+    vyre_program_release(program);
+    return is_kept;
+}
+
+/* The same. */
+static void hoisting_and_single_ops_give_ranges_nothing_to_do(void **state) {
+    static const vyre_pass passes[] = {VYRE_PASS_HOIST, VYRE_PASS_STRENGTH};
+    (void)state;
+    for (size_t k = 0; k < sizeof passes / sizeof *passes; k++) {
+        uint32_t seen = 0;
+        for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+            vyre_bytes text = make_text(seed);
+            vyre_program *program = parse(&text);
+            if (program)
+                seen += (uint32_t)run_around_pass(seed, passes[k], program);
+            vyre_bytes_free(&text);
+        }
+        printf("%s %u times\n", vyre_pass_name(passes[k]), seen);
+        assert_true(seen > SEEDS / 16);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_changed_itself_is_what_would_be_made),
         cmocka_unit_test(a_program_that_somebody_has_is_left_alone),
         cmocka_unit_test(who_found_nothing_finds_nothing_without_lets_that_nobody_reads),
         cmocka_unit_test(hoisting_leaves_itself_nothing_to_do),
+        cmocka_unit_test(hoisting_and_single_ops_give_ranges_nothing_to_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
