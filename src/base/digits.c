@@ -19,9 +19,7 @@ static char *put_pair(char *at, unsigned number) {
 }
 
 /* Recursion is bounded by the twenty digits that there are. */
-char *vy_put_decimal(char *at, uint64_t number) {
-    if (number < 10000)
-        return vy_put_digits(at, vy_digits_of((uint32_t)number));
+char *vy_put_large(char *at, uint64_t number) {
     unsigned last = (unsigned)(number % 10000);
     return put_pair(put_pair(vy_put_decimal(at, number / 10000), last / 100), last % 100);
 }

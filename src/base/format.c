@@ -20,8 +20,7 @@ static char *put_bounded(char *at, const char *end, const char *text) {
     return at + length;
 }
 
-/* NULL if there is anything else in the format, or not enough room. */
-static char *put_format(char *at, const char *end, const char *format, va_list arguments) {
+char *vy_put_format(char *at, const char *end, const char *format, va_list arguments) {
     for (; at && *format && end - at > INT_BYTES; format++) {
         if (*format != '%') {
             *at++ = *format;
@@ -72,7 +71,7 @@ void vy_string_format_list(vy_string *string, const char *format, va_list argume
         return;
     va_list copy;
     va_copy(copy, arguments);
-    char *end = put_format(start, string->text + string->capacity, format, copy);
+    char *end = vy_put_format(start, string->text + string->capacity, format, copy);
     va_end(copy);
     if (end)
         vy_string_wrote(string, end);

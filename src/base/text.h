@@ -52,6 +52,10 @@ static inline char *vy_put_text(char *at, const char *text) {
         *at++ = *text++;
     return at;
 }
+/* How long a text is whose bytes are those of a word, the first lowest, and zeros behind it; not of an empty one. */
+static inline unsigned vy_text_length(uint64_t word) {
+    return ((unsigned)__builtin_clzll(word) ^ 63) / 8 + 1; /* the place of the highest bit is in the last byte */
+}
 /* Of a number below 10,000, as most are: its digits as bytes of a word, the first lowest, without zeros before it. No branch that could be guessed wrongly. */
 static inline uint32_t vy_digits_of(uint32_t number) {
     uint32_t hundreds = number * 5243 >> 19; /* number / 100 */
@@ -64,9 +68,15 @@ static inline uint32_t vy_digits_of(uint32_t number) {
 /* Writes four bytes, whatever is behind the last digit. Hosts are little-endian (ir/eval.h). */
 static inline char *vy_put_digits(char *at, uint32_t digits) {
     memcpy(at, &digits, sizeof digits);
-    return at + (((unsigned)__builtin_clz(digits) ^ 31) / 8 + 1); /* the place of the highest bit is in the last byte */
+    return at + vy_text_length(digits);
 }
-char *vy_put_decimal(char *at, uint64_t number); /* 20 bytes at most; 4 are written at least */
+char *vy_put_large(char *at, uint64_t number);
+/* 20 bytes at most; 4 are written at least. */
+static inline char *vy_put_decimal(char *at, uint64_t number) {
+    return number < 10000 ? vy_put_digits(at, vy_digits_of((uint32_t)number)) : vy_put_large(at, number);
+}
+/* By a format of %s, %d, %u, %c and %% alone; NULL if there is anything else in it, or no room for that and a number before `end`. */
+char *vy_put_format(char *at, const char *end, const char *format, va_list arguments) VY_PRINTF(3, 0);
 /* At least so many digits, 16 at most. */
 char *vy_put_hex(char *at, uint64_t number, unsigned digits);
 char *vy_put_hex_capital(char *at, uint64_t number, unsigned digits);

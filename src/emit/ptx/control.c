@@ -78,14 +78,14 @@ static void shuffle(vy_ptx *e, const vy_stmt *s) {
 
 static void region(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     const char *name = vy_name_text(e->program, s->name);
-    vy_string_add(e->out, "\t// ");
-    char *at = vy_string_room(e->out, strlen(name) + 1);
-    for (; at && *name; name++)
-        *at++ = (unsigned char)*name < ' ' ? ' ' : *name;
-    if (at) {
-        *at = '\n';
-        vy_string_wrote(e->out, at + 1);
+    vy_ptx_add(e, "\t// ", 4);
+    for (size_t plain = 0; *name; name += plain, plain = 0) { /* no other ends the line */
+        while ((unsigned char)name[plain] >= ' ')
+            plain++;
+        vy_ptx_add(e, plain ? name : " ", plain ? plain : 1);
+        plain = plain ? plain : 1;
     }
+    vy_ptx_add(e, "\n", 1);
     vy_ptx_statements(e, index + 1, s->end);
 }
 

@@ -11,7 +11,7 @@
 void vy_ptx_place_body(vy_ptx *e, uint32_t label, int is_right) {
     vy_ptx_place(e, label);
     if (!is_right)
-        vy_string_add(e->out, "\t.pragma \"nounroll\";\n");
+        vy_ptx_write(e, ".pragma \"nounroll\"");
 }
 
 /* As many steps as it takes together must be of the type, too; and so must what comes behind the last trip, and the way there. */

@@ -3,9 +3,9 @@
  *   ptx.c      the module: declarations, the entry
  *   line.c     lines of code
  *   start.c    what is known at the start of the entry
- *   value.c    registers, literals, variables, expressions
+ *   register.c registers and literals
+ *   value.c    variables, expressions, ops of two words
  *   op.c       rows of the op table
- *   plain.c    those of two words
  *   cast.c     conversions
  *   part.c     elements of words
  *   memory.c   loads and stores
@@ -45,13 +45,13 @@ typedef struct vy_ptx_part {
     uint8_t op;        /* VYRE_OP_XOR, …; VYRE_OP_COUNT: the first word itself */
     uint8_t is_all;    /* the other bits are zero */
     uint8_t places;    /* or: the value is these bytes of the first word, at their places, and zeros */
-    uint32_t words[2]; /* registers */
+    uint64_t words[2]; /* registers, by name */
 } vy_ptx_part;
 
 /* Of 16 bytes, which functions give and take in registers. */
 typedef struct vy_ptx_value {
     uint8_t type;            /* vyre_type */
-    uint8_t is_literal;      /* `bits`, else register `number` of the type's class */
+    uint8_t is_literal;      /* `bits`, else the register `name` */
     uint8_t is_variable;     /* the register of a variable that is assigned: it may change */
     uint8_t is_opposite : 1; /* the driver's compiler may find out that it is the opposite of a number */
     uint8_t is_above : 1;    /* a number, not below 0 */
@@ -60,12 +60,18 @@ typedef struct vy_ptx_value {
     uint32_t part;           /* of what it is one (part.c); 0: nothing is known */
     union {
         uint64_t bits;
-        struct {
-            uint32_t number, digits; /* vy_digits_of it, for a register is named several times; 0: not below 10,000 */
-        };
+        uint64_t name; /* "%r123" as bytes of a word, the first lowest; its number << 8 where that is too long */
     };
 } vy_ptx_value;
 _Static_assert(sizeof(vy_ptx_value) == 16, "two registers");
+
+/* The registers of a class. Their names are counted up as texts: a number would be divided for every one. */
+typedef struct vy_ptx_registers {
+    uint64_t next; /* name */
+    uint64_t one;  /* more in its last digit */
+    uint32_t count;
+    char start[3]; /* of the names */
+} vy_ptx_registers;
 
 /* What is computed once, at the start, when somebody asks for it. */
 typedef struct vy_ptx_known {
@@ -104,17 +110,20 @@ typedef struct vy_ptx_index {
         *givers; /* by variable: how many expressions read it; 1 + the first statement that assigns it to another, or 0 */
 } vy_ptx_index;
 
-enum { VY_PTX_NAMES = 16, VY_PTX_NAME = 24, VY_PTX_LINE = 256 };
+enum { VY_PTX_NAMES = 16, VY_PTX_NAME = 24, VY_PTX_LINE = 256, VY_PTX_ROOM = VY_PTX_LINE + 32 };
 
 typedef struct vy_ptx {
     const vyre_program *program;
+    const vy_expr *exprs; /* of the program */
     const vy_function *body;
     vy_arena *arena;
     vy_ptx_index index;
     vy_string before, start, code,
         behind; /* of the entry: what is known at its start, and the rest; of one for an indirect grid: what stands around them */
-    vy_string *out; /* the one that is written to */
-    uint32_t registers[VY_PTX_CLASS_COUNT];
+    vy_string *out; /* the one that is written to; it knows its length once it is settled */
+    char *at;       /* where its next line goes */
+    char *last;     /* the last place with room for a line */
+    vy_ptx_registers registers[VY_PTX_CLASS_COUNT];
     uint32_t labels, places; /* asked for, placed */
     uint32_t version, architecture;
     int is_flat;                                   /* blocks are given as one row */
@@ -128,6 +137,7 @@ typedef struct vy_ptx {
     int has_floors;                                /* something may be the larger of a float and 0 */
     int has_flags;                                 /* floats are compared, and integers made of bools */
     int has_orders;                                /* f32 are compared with what need not be above 0 */
+    int asks_more;                                 /* of every integer, because of extremes or flags */
     int meets;                                     /* its invocations meet: barriers, shuffles */
     vy_ptx_alignment alignment;                    /* of buffers, where what is written runs */
     int one_by_one;                                /* wide accesses are written as accesses of their elements */
@@ -155,27 +165,31 @@ typedef struct vy_ptx {
     const vy_ptx_near *near;               /* loads that are known to be inside; NULL */
     char names[VY_PTX_NAMES][VY_PTX_NAME]; /* a ring: what vy_ptx_name gave last */
     uint32_t next_name;
-    char lost[VY_PTX_LINE + 32]; /* where lines go for which there is no memory */
+    char lost[VY_PTX_ROOM]; /* where lines go for which there is no memory */
     vyre_error *error;
     vyre_status status;
 } vy_ptx;
 
 /* ---- text ---- */
 
-/* A line of code, without its tab and semicolon. */
+/* Writes to that string from now on, and gives the one before. */
+vy_string *vy_ptx_turn_to(vy_ptx *e, vy_string *out);
+void vy_ptx_settle(vy_ptx *e); /* the string that is written to knows its length then */
+/* Any text. */
+void vy_ptx_add(vy_ptx *e, const char *text, size_t length);
+/* A line of code, without its tab and semicolon: %s, %d, %u and %c. */
 void vy_ptx_write(vy_ptx *e, const char *format, ...) VY_PRINTF(2, 3);
 /* The same by hand (base/text.h): where it goes, with room for VY_PTX_LINE bytes; and the rest of it, once all is put. No other line is written meanwhile. */
+char *vy_ptx_more_room(vy_ptx *e);
+static inline char *vy_ptx_room(vy_ptx *e) {
+    return e->at <= e->last ? e->at : vy_ptx_more_room(e);
+}
 static inline char *vy_ptx_line(vy_ptx *e) {
-    char *at = vy_string_room(e->out, sizeof e->lost);
-    at = at ? at : e->lost;
-    *at = '\t';
-    return at + 1;
+    return vy_put_text(vy_ptx_room(e), "\t");
 }
 char *vy_ptx_line_if(vy_ptx *e, vy_ptx_value guard); /* "@%p1 ": what vy_ptx_guarded gave */
 static inline void vy_ptx_end_line(vy_ptx *e, char *at) {
-    at = vy_put_text(at, ";\n");
-    if (!e->out->failed)
-        vy_string_wrote(e->out, at);
+    e->at = vy_put_text(at, ";\n");
 }
 /* "name.suffix %r1, %r2": what most lines are. */
 void vy_ptx_instruct(vy_ptx *e, const char *name, const char *suffix, const vy_ptx_value *operands, unsigned count);
@@ -187,7 +201,12 @@ void vy_ptx_place(vy_ptx *e, uint32_t label);
 void vy_ptx_jump(vy_ptx *e, uint32_t label);
 void vy_ptx_jump_if(vy_ptx *e, vy_ptx_value condition, int wanted, uint32_t label);
 /* Says where a statement comes from, if that is another line. */
-void vy_ptx_locate(vy_ptx *e, uint32_t stmt);
+void vy_ptx_locate_at(vy_ptx *e, vy_position position);
+static inline void vy_ptx_locate(vy_ptx *e, uint32_t stmt) {
+    vy_position position = vy_stmt_position(e->program, stmt);
+    if (position.line && position.line != e->line)
+        vy_ptx_locate_at(e, position);
+}
 /* The code needs at least this: 70 and 80 for PTX 7.0 and sm_80. */
 void vy_ptx_need(vy_ptx *e, uint32_t version, uint32_t architecture);
 void vy_ptx_refuse(vy_ptx *e, const char *what);
@@ -213,25 +232,31 @@ static inline const char *vy_ptx_type(vyre_type type) {
 static inline const char *vy_ptx_bits(vyre_type type) {
     return vy_ptx_types[type].bits;
 }
-static inline vy_ptx_value vy_ptx_numbered(vyre_type type, uint32_t number) {
-    return (vy_ptx_value){.type = (uint8_t)type, .number = number, .digits = number < 10000 ? vy_digits_of(number) : 0};
+static inline vy_ptx_value vy_ptx_named(vyre_type type, uint64_t name) {
+    return (vy_ptx_value){.type = (uint8_t)type, .name = name};
+}
+void vy_ptx_next_ten(vy_ptx_registers *registers); /* names the next, whose number ends with 0 */
+static inline vy_ptx_value vy_ptx_new_of(vy_ptx *e, vy_ptx_class class, vyre_type type) {
+    vy_ptx_registers *r = &e->registers[class];
+    vy_ptx_value made = vy_ptx_named(type, r->next);
+    r->next += r->one;
+    if (++r->count % 10 == 0)
+        vy_ptx_next_ten(r);
+    return made;
 }
 static inline vy_ptx_value vy_ptx_new(vy_ptx *e, vyre_type type) {
-    return vy_ptx_numbered(type, e->registers[vy_ptx_class_of(type)]++);
+    return vy_ptx_new_of(e, vy_ptx_class_of(type), type);
 }
 static inline vy_ptx_value vy_ptx_literal(vyre_type type, uint64_t bits) {
     return (vy_ptx_value){.type = (uint8_t)type, .is_literal = 1, .bits = bits};
 }
 /* As an operand: a register's name, or the literal. VY_PTX_NAME bytes at most. */
-char *vy_ptx_put_other(char *at, vy_ptx_value value); /* what is no register of the first 10,000 */
-static inline char *vy_ptx_put_as(char *at, const char start[2], vy_ptx_value value) {
-    if (value.is_literal || !value.digits)
-        return vy_ptx_put_other(at, value);
-    memcpy(at, start, 2);
-    return vy_put_digits(at + 2, value.digits);
-}
+char *vy_ptx_put_other(char *at, vy_ptx_value value); /* what is no register of the first million */
 static inline char *vy_ptx_put(char *at, vy_ptx_value value) {
-    return vy_ptx_put_as(at, vy_ptx_types[value.type].start, value);
+    if (value.is_literal || (value.name & 0xff) != '%')
+        return vy_ptx_put_other(at, value);
+    memcpy(at, &value.name, sizeof value.name);
+    return at + vy_text_length(value.name);
 }
 /* The same as a text, good until a few more have been asked for. */
 const char *vy_ptx_name(vy_ptx *e, vy_ptx_value value);

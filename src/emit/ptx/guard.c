@@ -222,9 +222,9 @@ int vy_ptx_for_twice(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     vy_ptx_value first = vy_ptx_expr(e, s->a), second = vy_ptx_new(e, VYRE_TYPE_U32), again;
     e->variables[s->variable] = first;
     vy_ptx_statements(e, index + 1, s->end);
-    vy_ptx_write(e, "add.u32 %s, %s, %" PRIu64, vy_ptx_name(e, second), vy_ptx_register(e, first), step);
+    vy_ptx_write(e, "add.u32 %s, %s, %" PRIu32, vy_ptx_name(e, second), vy_ptx_register(e, first), (uint32_t)step);
     again = vy_ptx_new(e, VYRE_TYPE_BOOL);
-    vy_ptx_write(e, "setp.lt.u32 %s, %s, %" PRIu64, vy_ptx_name(e, again), vy_ptx_name(e, second), to);
+    vy_ptx_write(e, "setp.lt.u32 %s, %s, %" PRIu32, vy_ptx_name(e, again), vy_ptx_name(e, second), (uint32_t)to);
     e->variables[s->variable] = second;
     write_guarded(e, again, index + 1, s->end);
     return 1;

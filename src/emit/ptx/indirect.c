@@ -151,8 +151,7 @@ static void find_ids(vy_ptx *e, value is_line, value is_large, value linear) {
 void vy_ptx_indirect_begin(vy_ptx *e) {
     vy_ptx_groups *g = &e->groups;
     value wrong = new_bool(e), is_line = new_bool(e), is_large = new_bool(e), p = new_bool(e), number = new32(e);
-    vy_string *out = e->out;
-    e->out = &e->before;
+    vy_string *out = vy_ptx_turn_to(e, &e->before);
     g->body = vy_ptx_label(e), g->next = vy_ptx_label(e), g->done = vy_ptx_label(e);
     load_words(e);
     value control = address_of(e, "control");
@@ -169,7 +168,7 @@ void vy_ptx_indirect_begin(vy_ptx *e) {
     vy_ptx_write(e, "@%s bra $L%" PRIu32, NAME(p), g->done);
     vy_ptx_place(e, g->body);
     find_ids(e, is_line, is_large, g->linear);
-    e->out = out;
+    vy_ptx_turn_to(e, out);
 }
 
 void vy_ptx_indirect_end(vy_ptx *e) {
@@ -178,8 +177,7 @@ void vy_ptx_indirect_end(vy_ptx *e) {
     int is_alone = size[0] * size[1] * size[2] == 1;
     int waits = !is_alone && (e->shared_bytes || e->meets);
     value p = new_bool(e), left = new64(e), blocks = new32(e), is_over = e->stopping;
-    vy_string *out = e->out;
-    e->out = &e->behind;
+    vy_string *out = vy_ptx_turn_to(e, &e->behind);
     vy_ptx_place(e, g->next);
     if (waits && e->has_polls) {
         is_over = new_bool(e);
@@ -197,5 +195,5 @@ void vy_ptx_indirect_end(vy_ptx *e) {
         vy_ptx_write(e, "setp.gt.u64 %s, %s, %s", NAME(p), NAME(left), NAME(step));
     vy_ptx_write(e, "@%s bra $L%" PRIu32, NAME(p), g->body);
     vy_ptx_place(e, g->done);
-    e->out = out;
+    vy_ptx_turn_to(e, out);
 }

@@ -1,6 +1,40 @@
 /* Lines of code, each put together where it stands in the text (base/text.h): a program has thousands of them. */
 #include "emit/ptx/emitter.h"
 
+/* ---- where they go ---- */
+
+static void begin(vy_ptx *e) {
+    char *at = vy_string_room(e->out, VY_PTX_ROOM);
+    e->at = at ? at : e->lost;
+    e->last = at ? e->out->text + e->out->capacity - VY_PTX_ROOM : e->lost;
+}
+
+void vy_ptx_settle(vy_ptx *e) {
+    if (e->out && !e->out->failed)
+        vy_string_wrote(e->out, e->at);
+}
+
+vy_string *vy_ptx_turn_to(vy_ptx *e, vy_string *out) {
+    vy_string *before = e->out;
+    vy_ptx_settle(e);
+    e->out = out;
+    begin(e);
+    return before;
+}
+
+char *vy_ptx_more_room(vy_ptx *e) {
+    vy_ptx_turn_to(e, e->out);
+    return e->at;
+}
+
+void vy_ptx_add(vy_ptx *e, const char *text, size_t length) {
+    vy_ptx_settle(e);
+    vy_string_append(e->out, text, length);
+    begin(e);
+}
+
+/* ---- lines ---- */
+
 char *vy_ptx_line_if(vy_ptx *e, vy_ptx_value guard) {
     char *at = vy_ptx_line(e);
     if (guard.is_literal)
@@ -33,13 +67,15 @@ void vy_ptx_instruct(vy_ptx *e, const char *name, const char *suffix, const vy_p
 }
 
 void vy_ptx_write(vy_ptx *e, const char *format, ...) {
+    char *at = vy_ptx_line(e), *end;
     va_list args;
-    vy_string_room(e->out, VY_PTX_LINE);
-    vy_string_char(e->out, '\t');
     va_start(args, format);
-    vy_string_format_list(e->out, format, args);
+    end = vy_put_format(at, at + VY_PTX_LINE, format, args);
     va_end(args);
-    vy_string_append(e->out, ";\n", 2);
+    if (end)
+        vy_ptx_end_line(e, end);
+    else
+        vy_ptx_refuse(e, "a line that is too long");
 }
 
 /* ---- labels ---- */
@@ -53,9 +89,7 @@ static char *put_label(char *at, uint32_t label) {
 }
 
 void vy_ptx_place(vy_ptx *e, uint32_t label) {
-    char *at = vy_string_room(e->out, sizeof e->lost);
-    if (at)
-        vy_string_wrote(e->out, vy_put_text(put_label(at, label), ":\n"));
+    e->at = vy_put_text(put_label(vy_ptx_room(e), label), ":\n");
     e->shifted = VY_NONE;
     e->places++;
 }
@@ -73,17 +107,8 @@ void vy_ptx_jump_if(vy_ptx *e, vy_ptx_value condition, int wanted, uint32_t labe
 
 /* ---- positions ---- */
 
-void vy_ptx_locate(vy_ptx *e, uint32_t stmt) {
-    vy_position position = vy_stmt_position(e->program, stmt);
-    if (!position.line || position.line == e->line)
-        return;
+void vy_ptx_locate_at(vy_ptx *e, vy_position position) {
     e->line = position.line;
-    char *at = vy_string_room(e->out, sizeof e->lost);
-    if (!at)
-        return;
-    at = vy_put_decimal(vy_put_text(at, "\t.loc 1 "), position.line);
-    *at = ' ';
-    at = vy_put_decimal(at + 1, position.column);
-    *at = '\n';
-    vy_string_wrote(e->out, at + 1);
+    char *at = vy_put_decimal(vy_put_text(vy_ptx_room(e), "\t.loc 1 "), position.line);
+    e->at = vy_put_text(vy_put_decimal(vy_put_text(at, " "), position.column), "\n");
 }

@@ -201,7 +201,7 @@ static void take_apart(vy_ptx *e, vyre_type type, vy_ptx_value word, uint32_t n,
                                                        .element = (uint8_t)k,
                                                        .op = VYRE_OP_COUNT,
                                                        .is_all = vyre_type_class(type) == VYRE_CLASS_UNSIGNED,
-                                                       .words = {word.number, 0}});
+                                                       .words = {word.name, 0}});
     }
 }
 
@@ -220,7 +220,7 @@ static int are_whole(const vy_ptx *e, const vy_ptx_value *from, uint32_t n) {
 /* That word: what took it apart and computed with the parts is for nobody then, and the driver's compiler leaves it out. */
 static vy_ptx_value whole(vy_ptx *e, vy_ptx_part p) {
     static const char *const names[VYRE_OP_COUNT] = {[VYRE_OP_XOR] = "xor", [VYRE_OP_AND] = "and", [VYRE_OP_OR] = "or"};
-    vy_ptx_value a = vy_ptx_numbered(VYRE_TYPE_U32, p.words[0]), b = vy_ptx_numbered(VYRE_TYPE_U32, p.words[1]);
+    vy_ptx_value a = vy_ptx_named(VYRE_TYPE_U32, p.words[0]), b = vy_ptx_named(VYRE_TYPE_U32, p.words[1]);
     if (p.op == VYRE_OP_COUNT)
         return a;
     vy_ptx_value d = vy_ptx_new(e, VYRE_TYPE_U32);

@@ -75,20 +75,22 @@ static int assigns_one(const vyre_program *p, const vy_stmt *s) {
            p->exprs.items[s->a].bits == 1;
 }
 
-/* The ops that any of these is: most of a large program is none. */
-static const uint8_t looked_at[VYRE_OP_COUNT] = {
-    [VYRE_OP_NOT] = 1,  [VYRE_OP_XOR] = 1,    [VYRE_OP_SUB] = 1,    [VYRE_OP_NEG] = 1,       [VYRE_OP_MUL] = 1,
-    [VYRE_OP_MIN] = 1,  [VYRE_OP_MAX] = 1,    [VYRE_OP_ABS] = 1,    [VYRE_OP_LT] = 1,        [VYRE_OP_LE] = 1,
-    [VYRE_OP_GT] = 1,   [VYRE_OP_GE] = 1,     [VYRE_OP_SELECT] = 1, [VYRE_OP_EQ] = 1,        [VYRE_OP_NE] = 1,
-    [VYRE_OP_CAST] = 1, [VYRE_OP_IS_NAN] = 1, [VYRE_OP_IS_INF] = 1, [VYRE_OP_IS_FINITE] = 1,
+/* By op, of which types any of these is: most of a large program is none. */
+enum { ALL = (1 << VYRE_TYPE_COUNT) - 1, LONG = 1 << VYRE_TYPE_I64 | 1 << VYRE_TYPE_U64 };
+static const uint16_t looked_at[VYRE_OP_COUNT] = {
+    [VYRE_OP_NOT] = LONG,   [VYRE_OP_XOR] = LONG,   [VYRE_OP_SUB] = LONG,      [VYRE_OP_NEG] = LONG,
+    [VYRE_OP_MUL] = LONG,   [VYRE_OP_MIN] = ALL,    [VYRE_OP_MAX] = ALL,       [VYRE_OP_ABS] = ALL,
+    [VYRE_OP_LT] = ALL,     [VYRE_OP_LE] = ALL,     [VYRE_OP_GT] = ALL,        [VYRE_OP_GE] = ALL,
+    [VYRE_OP_EQ] = ALL,     [VYRE_OP_NE] = ALL,     [VYRE_OP_SELECT] = ALL,    [VYRE_OP_CAST] = ALL,
+    [VYRE_OP_IS_NAN] = ALL, [VYRE_OP_IS_INF] = ALL, [VYRE_OP_IS_FINITE] = ALL,
 };
 
 void vy_ptx_look_for_mistakes(vy_ptx *e) {
     unsigned signs = 0;
     int has_questions = 0;
-    for (uint32_t i = 0; i < e->program->exprs.count; i++) {
-        const vy_expr *x = &e->program->exprs.items[i];
-        if (x->kind != VY_EXPR_OP || !looked_at[x->op])
+    const vy_expr *end = e->exprs + e->program->exprs.count;
+    for (const vy_expr *x = e->exprs; x < end; x++) {
+        if (x->kind != VY_EXPR_OP || !(looked_at[x->op] >> x->type & 1))
             continue;
         e->has_differences |= is_difference(x);
         e->has_extremes |= is_extreme((vyre_op)x->op, (vyre_type)x->type);
@@ -104,6 +106,7 @@ void vy_ptx_look_for_mistakes(vy_ptx *e) {
     }
     e->has_signs = (signs & (signs - 1)) != 0;
     e->has_flags &= has_questions;
+    e->asks_more = e->has_extremes || e->has_flags;
 }
 
 /* ---- what is written instead ---- */

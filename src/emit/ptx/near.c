@@ -200,7 +200,7 @@ vy_ptx_value vy_ptx_near_byte(vy_ptx *e, uint32_t offset) {
                                                   .element = (uint8_t)(offset % 4),
                                                   .op = VYRE_OP_COUNT,
                                                   .is_all = 1,
-                                                  .words = {word.number, 0}});
+                                                  .words = {word.name, 0}});
     return d;
 }
 

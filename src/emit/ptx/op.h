@@ -28,17 +28,6 @@ vy_ptx_value vy_ptx_two(vy_ptx *e, const char *name, const char *suffix, vyre_ty
 vy_ptx_value vy_ptx_choose(vy_ptx *e, vyre_type type, const vy_ptx_value *args);
 vy_ptx_value vy_ptx_masked(vy_ptx *e, vyre_type type, vy_ptx_value a, uint64_t mask);
 
-/* By op, and whether the type has a sign: which operands of an op of two words may be literals, if a line is all there is to it (plain.c). */
-extern const uint8_t vy_ptx_plain_literals[VYRE_OP_COUNT][2];
-/* Whether it is, which most often it is; and that line. Nothing is known of such a value beside its type. */
-static inline int vy_ptx_is_plain(const vy_ptx *e, const vy_expr *x, vy_ptx_value a, vy_ptx_value b) {
-    int is_word = x->type == VYRE_TYPE_U32 || x->type == VYRE_TYPE_I32;
-    unsigned literals = a.is_literal + 2u * b.is_literal;
-    return is_word && vy_ptx_plain_literals[x->op][x->type == VYRE_TYPE_I32] >> literals & 1 && !a.part &&
-           !e->has_extremes && !e->has_flags;
-}
-vy_ptx_value vy_ptx_plain(vy_ptx *e, const vy_expr *x, vy_ptx_value a, vy_ptx_value b);
-
 /* vy_ptx_choose, also where ptxas takes it for the smaller of something and 1. */
 vy_ptx_value vy_ptx_selection(vy_ptx *e, vyre_type type, const vy_ptx_value *args);
 /* Writes an op otherwise than the table says, for the sake of the driver's compiler; 0 if the table is right. */

@@ -44,7 +44,7 @@ vy_ptx_value vy_ptx_combined(vy_ptx *e, const vy_expr *x, const vy_ptx_value *ar
     if (x->type == VYRE_TYPE_U32 && x->op == VYRE_OP_OR && first && second && !(first & second) &&
         a.words[0] == b.words[0]) {
         if ((first | second) == 15)
-            return vy_ptx_numbered(VYRE_TYPE_U32, a.words[0]);
+            return vy_ptx_named(VYRE_TYPE_U32, a.words[0]);
         made.part = vy_ptx_new_part(e, (vy_ptx_part){.places = first | second, .words = {a.words[0], 0}});
     } else if (are_beside(a, b)) {
         made.part = vy_ptx_new_part(

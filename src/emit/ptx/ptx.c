@@ -104,14 +104,11 @@ static void write_params(vy_ptx *e, vy_string *out) {
 }
 
 static void write_registers(vy_ptx *e, vy_string *out) {
-    static const struct {
-        const char *type;
-        char letter;
-    } classes[VY_PTX_CLASS_COUNT] = {{"pred", 'p'}, {"b16", 'h'}, {"b32", 'r'}, {"b64", 'd'}};
+    static const char *const types[VY_PTX_CLASS_COUNT] = {"pred", "b16", "b32", "b64"};
     for (int i = 0; i < VY_PTX_CLASS_COUNT; i++)
-        if (e->registers[i])
-            vy_string_format(out, "\t.reg .%s %%%c<%" PRIu32 ">;\n", classes[i].type, classes[i].letter,
-                             e->registers[i]);
+        if (e->registers[i].count)
+            vy_string_format(out, "\t.reg .%s %s<%" PRIu32 ">;\n", types[i], e->registers[i].start,
+                             e->registers[i].count);
 }
 
 /* Letters, digits and _: what is left of a name, for PTX takes no other. */
@@ -215,7 +212,8 @@ enum { MOST_TWICE = 512 }; /* statements; beyond that compiling takes longer tha
 static vy_ptx_value misalignments(vy_ptx *e) {
     vy_ptx_value all = vy_ptx_literal(VYRE_TYPE_U32, 0);
     for (uint32_t i = e->body->first_stmt; i < e->body->end_stmt; i++) {
-        uint32_t buffer = vy_ptx_asked_buffer(e, i);
+        int may_ask = e->program->stmts.items[i].kind == VY_STMT_IF;
+        uint32_t buffer = may_ask ? vy_ptx_asked_buffer(e, i) : VY_NONE;
         if (buffer == VY_NONE || e->misalignment[buffer].is_known)
             continue;
         vy_ptx_value one = vy_ptx_misalignment(e, buffer);
@@ -255,7 +253,7 @@ static void write_bodies(vy_ptx *e) {
 static void wait_for_others(vy_ptx *e) {
     e->is_early = 1;
     vy_ptx_need(e, 78, VY_PTX_EARLY);
-    e->out = &e->before;
+    vy_ptx_turn_to(e, &e->before);
     vy_ptx_write(e, "griddepcontrol.wait");
 }
 
@@ -265,17 +263,18 @@ static void write_body(vy_ptx *e, const vy_ptx_options *options) {
         !e->has_grid_barriers)
         wait_for_others(e);
     if (e->is_indirect) /* how often it has asked, and what it heard, is of all workgroups */
-        e->out = &e->before;
+        vy_ptx_turn_to(e, &e->before);
     if (e->has_polls) {
         e->polls = vy_ptx_in_register(e, vy_ptx_literal(VYRE_TYPE_U32, 0));
         e->stopping = vy_ptx_in_register(e, vy_ptx_literal(VYRE_TYPE_BOOL, 0));
     }
-    e->out = &e->code;
+    vy_ptx_turn_to(e, &e->code);
     if (e->is_indirect)
         vy_ptx_indirect_begin(e);
     write_bodies(e);
     if (e->is_indirect)
         vy_ptx_indirect_end(e);
+    vy_ptx_settle(e);
 }
 
 static vyre_status prepare(vy_ptx *e) {
@@ -292,6 +291,11 @@ static vyre_status prepare(vy_ptx *e) {
     if (!e->address || !e->count || !e->misalignment || !e->params || !e->variables || !e->noted || !e->array_offsets)
         return VYRE_NO_MEMORY;
     vy_string_room(&e->code, (size_t)p->stmts.count * STATEMENT_BYTES + (size_t)p->exprs.count * EXPRESSION_BYTES);
+    vy_ptx_turn_to(e, &e->code);
+    for (int i = 0; i < VY_PTX_CLASS_COUNT; i++)
+        vy_ptx_next_ten(&e->registers[i]);
+    for (uint32_t i = 0; i < p->param_count; i++)
+        e->variables[e->body->first_variable + i].is_variable = 1;
     lay_out_arrays(e);
     if (!e->by_rows && param_bytes(e) > PARAM_BYTES)
         vy_ptx_need(e, 81, 70);
@@ -314,6 +318,7 @@ vyre_status vy_ptx_emit(const vyre_program *program, const vy_ptx_options *optio
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "give a program, or write one that calls the functions",
                        "`%s` is a library: there is nothing to launch", vyre_program_name(program));
     vy_ptx e = {.program = program,
+                .exprs = program->exprs.items,
                 .body = vy_program_entry(program),
                 .arena = &arena,
                 .version = VERSION,
@@ -322,11 +327,11 @@ vyre_status vy_ptx_emit(const vyre_program *program, const vy_ptx_options *optio
                 .by_rows = options && options->by_rows,
                 .is_indirect = options && options->indirect,
                 .has_positions = program->stmt_positions.count && *vy_source_name(program->source),
+                .registers = {{.start = "%p"}, {.start = "%h"}, {.start = "%r"}, {.start = "%d"}},
                 .guard = vy_ptx_literal(VYRE_TYPE_BOOL, 1),
                 .ahead = VY_NONE,
                 .shifted = VY_NONE,
                 .error = error};
-    e.out = &e.code;
     e.status = prepare(&e);
     if (e.by_rows && e.is_indirect)
         vy_ptx_refuse(&e, "rows beside an indirect grid");

@@ -7,11 +7,10 @@ typedef vy_ptx_value compute(vy_ptx *e, uint32_t a, uint32_t b);
 
 static vy_ptx_value known(vy_ptx *e, vy_ptx_known *slot, compute *how, uint32_t a, uint32_t b) {
     if (!slot->is_known) {
-        vy_string *before = e->out;
-        e->out = &e->start;
+        vy_string *before = vy_ptx_turn_to(e, &e->start);
         slot->value = how(e, a, b);
         slot->is_known = 1;
-        e->out = before;
+        vy_ptx_turn_to(e, before);
     }
     return slot->value;
 }

@@ -1,83 +1,5 @@
-/* Registers, literals, variables, expressions. */
+/* Variables and expressions. */
 #include "emit/ptx/op.h"
-
-/* ---- types ---- */
-
-const vy_ptx_type_row vy_ptx_types[VYRE_TYPE_COUNT] = {
-    [VYRE_TYPE_BOOL] = {"pred", "pred", "%p", VY_PTX_PRED}, [VYRE_TYPE_I8] = {"s32", "b32", "%r", VY_PTX_B32},
-    [VYRE_TYPE_U8] = {"u32", "b32", "%r", VY_PTX_B32},      [VYRE_TYPE_I16] = {"s32", "b32", "%r", VY_PTX_B32},
-    [VYRE_TYPE_U16] = {"u32", "b32", "%r", VY_PTX_B32},     [VYRE_TYPE_I32] = {"s32", "b32", "%r", VY_PTX_B32},
-    [VYRE_TYPE_U32] = {"u32", "b32", "%r", VY_PTX_B32},     [VYRE_TYPE_I64] = {"s64", "b64", "%d", VY_PTX_B64},
-    [VYRE_TYPE_U64] = {"u64", "b64", "%d", VY_PTX_B64},     [VYRE_TYPE_F16] = {"f16", "b16", "%h", VY_PTX_B16},
-    [VYRE_TYPE_BF16] = {"bf16", "b16", "%h", VY_PTX_B16},   [VYRE_TYPE_F32] = {"f32", "b32", "%r", VY_PTX_B32},
-    [VYRE_TYPE_F64] = {"f64", "b64", "%d", VY_PTX_B64},
-};
-
-/* ---- registers and literals ---- */
-
-/* A signed literal of fewer than 64 bits as the number it is. */
-static int64_t extended(vyre_type type, uint64_t bits) {
-    unsigned unused = 64 - vyre_type_bits(type);
-    return (int64_t)(bits << unused) >> unused;
-}
-
-static __attribute__((noinline)) char *put_literal(char *at, vy_ptx_value v) {
-    vyre_type type = (vyre_type)v.type;
-    int is_signed = vyre_type_class(type) == VYRE_CLASS_SIGNED;
-    int64_t number = is_signed ? extended(type, v.bits) : 0;
-    if (type == VYRE_TYPE_BOOL)
-        return vy_put_text(at, v.bits ? "-1" : "0");
-    if (type == VYRE_TYPE_F32)
-        return vy_put_hex_capital(vy_put_text(at, "0f"), v.bits, 8);
-    if (type == VYRE_TYPE_F64)
-        return vy_put_hex_capital(vy_put_text(at, "0d"), v.bits, 16);
-    if (number < 0 && number != INT64_MIN)
-        return vy_put_decimal(vy_put_text(at, "-"), (uint64_t)-number);
-    if (v.bits < 1 << 20 || (is_signed && number >= 0))
-        return vy_put_decimal(at, v.bits);
-    return vy_put_hex(vy_put_text(at, "0x"), v.bits, 1);
-}
-
-/* Most literals are small, and positive in all types of integers. */
-char *vy_ptx_put_other(char *at, vy_ptx_value v) {
-    if (v.is_literal && v.bits <= INT8_MAX && vy_type_layouts[v.type].classes & VYRE_CLASS_INTEGER)
-        return vy_put_digits(at, vy_digits_of((uint32_t)v.bits));
-    return v.is_literal ? put_literal(at, v) : vy_put_decimal(vy_put_text(at, vy_ptx_types[v.type].start), v.number);
-}
-
-const char *vy_ptx_name(vy_ptx *e, vy_ptx_value v) {
-    char *text = e->names[e->next_name++ % VY_PTX_NAMES];
-    *vy_ptx_put(text, v) = 0;
-    return text;
-}
-
-/* Bits are moved, those of floats too. */
-void vy_ptx_move_if(vy_ptx *e, vy_ptx_value condition, vy_ptx_value to, vy_ptx_value from) {
-    static const uint8_t integers[VY_PTX_CLASS_COUNT] = {VYRE_TYPE_BOOL, VYRE_TYPE_U16, VYRE_TYPE_U32, VYRE_TYPE_U64};
-    if (from.is_literal && vyre_type_class((vyre_type)from.type) == VYRE_CLASS_FLOAT)
-        from.type = integers[vy_ptx_class_of((vyre_type)from.type)];
-    char *at = vy_ptx_line_if(e, vy_ptx_guarded(e, condition));
-    at = vy_put_text(vy_put_text(at, "mov."), vy_ptx_bits((vyre_type)to.type));
-    *at = ' ';
-    at = vy_put_text(vy_ptx_put(at + 1, to), ", ");
-    vy_ptx_end_line(e, vy_ptx_put(at, from));
-}
-
-void vy_ptx_move(vy_ptx *e, vy_ptx_value to, vy_ptx_value from) {
-    vy_ptx_move_if(e, vy_ptx_literal(VYRE_TYPE_BOOL, 1), to, from);
-}
-
-vy_ptx_value vy_ptx_in_register(vy_ptx *e, vy_ptx_value v) {
-    if (!v.is_literal)
-        return v;
-    vy_ptx_value made = vy_ptx_new(e, (vyre_type)v.type);
-    vy_ptx_move(e, made, v);
-    return made;
-}
-
-const char *vy_ptx_register(vy_ptx *e, vy_ptx_value v) {
-    return vy_ptx_name(e, vy_ptx_in_register(e, v));
-}
 
 /* ---- variables ---- */
 
@@ -89,13 +11,15 @@ static vy_ptx_value without_part(vy_ptx_value v) {
     return v.part = 0, v;
 }
 
-/* Behind a label, a variable may come from elsewhere. */
+/* Behind a label, a variable may come from elsewhere. A param is_variable until somebody asks for it. */
 vy_ptx_value vy_ptx_variable(vy_ptx *e, uint32_t index) {
+    vy_ptx_value *v = &e->variables[index];
     uint32_t param = index - e->body->first_variable;
+    if (!v->is_variable)
+        return *v;
     if (param < e->program->param_count)
-        return given(vy_ptx_param(e, param));
-    const vy_ptx_value *v = &e->variables[index];
-    return v->is_variable && e->noted[index] != e->places ? without_part(*v) : *v;
+        return *v = given(vy_ptx_param(e, param));
+    return e->noted[index] != e->places ? without_part(*v) : *v;
 }
 
 void vy_ptx_note_part(vy_ptx *e, uint32_t variable, vy_ptx_value value) {
@@ -129,13 +53,13 @@ static vy_ptx_value length(vy_ptx *e, const vy_expr *x) {
 
 /* ~a & b is (a & b) ^ b: ops that the driver's compiler makes one of, with whatever stands around them. */
 static int is_complement(const vy_ptx *e, uint32_t expr) {
-    const vy_expr *x = &e->program->exprs.items[expr];
+    const vy_expr *x = &e->exprs[expr];
     return x->kind == VY_EXPR_OP && x->op == VYRE_OP_NOT;
 }
 
 static vy_ptx_value without(vy_ptx *e, const vy_expr *x, uint32_t complement, uint32_t other) {
     const char *bits = vy_ptx_bits((vyre_type)x->type);
-    vy_ptx_value a = vy_ptx_in_register(e, vy_ptx_expr(e, e->program->exprs.items[complement].a));
+    vy_ptx_value a = vy_ptx_in_register(e, vy_ptx_expr(e, e->exprs[complement].a));
     vy_ptx_value b = vy_ptx_expr(e, other);
     vy_ptx_value both = vy_ptx_new(e, (vyre_type)x->type), d = vy_ptx_new(e, (vyre_type)x->type);
     VY_PTX_INSTRUCT(e, "and", bits, both, a, b);
@@ -145,9 +69,7 @@ static vy_ptx_value without(vy_ptx *e, const vy_expr *x, uint32_t complement, ui
 
 /* `v = v << 8`, then `v | byte`: nothing meets, so it is a sum, and the driver's compiler makes one op of both. */
 static int fills(const vy_ptx *e, const vy_expr *x) {
-    if (x->op != VYRE_OP_OR)
-        return 0;
-    const vy_expr *exprs = e->program->exprs.items, *v = &exprs[x->a], *part = &exprs[x->b];
+    const vy_expr *exprs = e->exprs, *v = &exprs[x->a], *part = &exprs[x->b];
     if (v->kind != VY_EXPR_VARIABLE || v->a != e->shifted || part->kind != VY_EXPR_OP || part->op != VYRE_OP_CAST)
         return 0;
     vyre_type narrow = (vyre_type)exprs[part->a].type;
@@ -155,7 +77,7 @@ static int fills(const vy_ptx *e, const vy_expr *x) {
 }
 
 void vy_ptx_note_shift(vy_ptx *e, const vy_stmt *s) {
-    const vy_expr *exprs = e->program->exprs.items, *x = &exprs[s->a];
+    const vy_expr *exprs = e->exprs, *x = &exprs[s->a];
     if (e->shifted == s->variable)
         e->shifted = VY_NONE;
     int is_shift = x->kind == VY_EXPR_OP && x->op == VYRE_OP_SHL && exprs[x->b].kind == VY_EXPR_LITERAL;
@@ -166,40 +88,106 @@ void vy_ptx_note_shift(vy_ptx *e, const vy_stmt *s) {
     e->room = (uint32_t)exprs[x->b].bits;
 }
 
-/* Not part of op, as most are plain. */
-static __attribute__((noinline)) vy_ptx_value any_op(vy_ptx *e, const vy_expr *x, vy_ptx_value a, vy_ptx_value b) {
-    vy_ptx_value c = x->c == VY_NONE ? vy_ptx_literal(VYRE_TYPE_BOOL, 0) : vy_ptx_expr(e, x->c);
-    vyre_type operand = (vyre_type)e->program->exprs.items[x->op == VYRE_OP_SELECT ? x->b : x->a].type;
-    return vy_ptx_op(e, x, operand, (const vy_ptx_value[]){a, b, c});
+/* ---- ops of two words ----
+ *
+ * Most of a large program: one line each, written without asking for what is true of other ops alone (op.c). What those would write is the same. */
+
+/* A bit for neither operand, the first, the second. Both never are literals. */
+enum { NEITHER = 1 << 0, FIRST = 1 << 1, SECOND = 1 << 2, ONE_AT_MOST = NEITHER | FIRST | SECOND };
+
+/* "\tadd.u32 ", and which operands may be literals, if a line is all there is to the op. Of 32 bytes: found without a product, and put by one store. */
+typedef struct plain {
+    alignas(32) char word[16];
+    uint8_t length, literals;
+    uint8_t is_rotation; /* a shift through two words, which are one */
+} plain;
+
+#define PLAIN(word, ...)                                                                                               \
+    { word, sizeof(word) - 1, __VA_ARGS__ }
+
+/* By op, and by type: i32, u32. All give the type of their operands. Of an exclusive or no operand is a literal, which would be all ones. Amounts are unsigned. */
+static const plain plains[VYRE_OP_COUNT][2] = {
+    [VYRE_OP_ADD] = {PLAIN("\tadd.s32 ", ONE_AT_MOST), PLAIN("\tadd.u32 ", ONE_AT_MOST)},
+    [VYRE_OP_SUB] = {PLAIN("\tsub.s32 ", ONE_AT_MOST), PLAIN("\tsub.u32 ", ONE_AT_MOST)},
+    [VYRE_OP_AND] = {PLAIN("\tand.b32 ", ONE_AT_MOST), PLAIN("\tand.b32 ", ONE_AT_MOST)},
+    [VYRE_OP_OR] = {PLAIN("\tor.b32 ", ONE_AT_MOST), PLAIN("\tor.b32 ", ONE_AT_MOST)},
+    [VYRE_OP_XOR] = {PLAIN("\txor.b32 ", NEITHER), PLAIN("\txor.b32 ", NEITHER)},
+    [VYRE_OP_SHL] = {{""}, PLAIN("\tshl.b32 ", ONE_AT_MOST)},
+    [VYRE_OP_SHR] = {{""}, PLAIN("\tshr.u32 ", ONE_AT_MOST)},
+    [VYRE_OP_ROTL] = {{""}, PLAIN("\tshf.l.wrap.b32 ", NEITHER | SECOND, 1)},
+    [VYRE_OP_ROTR] = {{""}, PLAIN("\tshf.r.wrap.b32 ", NEITHER | SECOND, 1)},
+};
+_Static_assert(VYRE_TYPE_U32 == VYRE_TYPE_I32 + 1, "the types of the table");
+
+/* Nothing is known of what such an op gives beside its type. */
+static vy_ptx_value write_plain(vy_ptx *e, const plain *p, vyre_type type, const vy_ptx_value *a,
+                                const vy_ptx_value *b) {
+    vy_ptx_value d = vy_ptx_new_of(e, VY_PTX_B32, type);
+    char *at = vy_ptx_room(e);
+    memcpy(at, p->word, sizeof p->word);
+    at = vy_put_text(vy_ptx_put(at + p->length, d), ", ");
+    at = vy_put_text(vy_ptx_put(at, *a), ", ");
+    if (p->is_rotation)
+        at = vy_put_text(vy_ptx_put(at, *a), ", ");
+    vy_ptx_end_line(e, vy_ptx_put(at, *b));
+    return d;
 }
 
-/* Not part of vy_ptx_expr, which most often is asked for a literal or a variable and needs no registers of the host to be saved for that. */
-static __attribute__((noinline)) vy_ptx_value op(vy_ptx *e, const vy_expr *x) {
-    if (fills(e, x)) {
+/* ---- any expression ---- */
+
+/* Not part of op, as most are plain. */
+static __attribute__((noinline)) vy_ptx_value any_op(vy_ptx *e, const vy_expr *x, const vy_ptx_value *a,
+                                                     const vy_ptx_value *b) {
+    vy_ptx_value args[3] = {*a, *b, vy_ptx_literal(VYRE_TYPE_BOOL, 0)};
+    if (x->c != VY_NONE)
+        args[2] = vy_ptx_expr(e, x->c);
+    vyre_type operand = (vyre_type)e->exprs[x->op == VYRE_OP_SELECT ? x->b : x->a].type;
+    return vy_ptx_op(e, x, operand, args);
+}
+
+static vy_ptx_value op(vy_ptx *e, const vy_expr *x);
+
+static __attribute__((noinline)) vy_ptx_value other(vy_ptx *e, uint32_t expr, const vy_expr *x) {
+    if (x->kind == VY_EXPR_VARIABLE)
+        return vy_ptx_variable(e, x->a);
+    if (x->kind == VY_EXPR_LOAD)
+        return vy_ptx_load(e, expr);
+    return x->kind == VY_EXPR_BUILTIN ? vy_ptx_builtin(e, (vyre_builtin)x->op, x->axis) : length(e, x);
+}
+
+/* Where the value is: that of a variable where it is kept, any other in `made`. What is asked for first is what most are. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+static inline const vy_ptx_value *value_of(vy_ptx *e, uint32_t expr, vy_ptx_value *made) {
+    const vy_expr *x = &e->exprs[expr];
+    if (x->kind == VY_EXPR_VARIABLE && !e->variables[x->a].is_variable)
+        return &e->variables[x->a];
+    if (x->kind == VY_EXPR_OP)
+        *made = op(e, x);
+    else
+        *made = x->kind == VY_EXPR_LITERAL ? vy_ptx_literal((vyre_type)x->type, x->bits) : other(e, expr, x);
+    return made;
+}
+
+static vy_ptx_value op(vy_ptx *e, const vy_expr *x) {
+    if (x->op == VYRE_OP_OR && fills(e, x)) {
         vy_expr sum = *x;
         sum.op = VYRE_OP_ADD;
         return op(e, &sum);
     }
-    if (x->op == VYRE_OP_AND && vyre_type_bits((vyre_type)x->type) >= 32 &&
+    if (x->op == VYRE_OP_AND && vy_type_layouts[x->type].bits >= 32 &&
         (is_complement(e, x->a) || is_complement(e, x->b)))
         return is_complement(e, x->a) ? without(e, x, x->a, x->b) : without(e, x, x->b, x->a);
-    vy_ptx_value a = vy_ptx_expr(e, x->a);
-    vy_ptx_value b = x->b == VY_NONE ? vy_ptx_literal(VYRE_TYPE_BOOL, 0) : vy_ptx_expr(e, x->b);
-    return vy_ptx_is_plain(e, x, a, b) ? vy_ptx_plain(e, x, a, b) : any_op(e, x, a, b);
+    vy_ptx_value made[2];
+    static const vy_ptx_value none = {.type = VYRE_TYPE_BOOL, .is_literal = 1};
+    const vy_ptx_value *a = value_of(e, x->a, &made[0]), *b = x->b == VY_NONE ? &none : value_of(e, x->b, &made[1]);
+    unsigned column = x->type - (unsigned)VYRE_TYPE_I32;
+    const plain *p = &plains[x->op][column & 1];
+    int is_plain = column < 2 && p->literals >> (a->is_literal + 2 * b->is_literal) & 1 && !a->part && !e->asks_more;
+    return is_plain ? write_plain(e, p, (vyre_type)x->type, a, b) : any_op(e, x, a, b);
 }
 
-/* What is asked for first is what most are. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 vy_ptx_value vy_ptx_expr(vy_ptx *e, uint32_t expr) {
-    const vy_expr *x = &e->program->exprs.items[expr];
-    if (x->kind == VY_EXPR_OP)
-        return op(e, x);
-    if (x->kind == VY_EXPR_VARIABLE)
-        return vy_ptx_variable(e, x->a);
-    if (x->kind == VY_EXPR_LITERAL)
-        return vy_ptx_literal((vyre_type)x->type, x->bits);
-    if (x->kind == VY_EXPR_LOAD)
-        return vy_ptx_load(e, expr);
-    return x->kind == VY_EXPR_BUILTIN ? vy_ptx_builtin(e, (vyre_builtin)x->op, x->axis) : length(e, x);
+    vy_ptx_value made;
+    return *value_of(e, expr, &made);
 }
 
 vy_ptx_value vy_ptx_expr_kept(vy_ptx *e, uint32_t expr) {

@@ -27,7 +27,7 @@ static vy_ptx_value ask_again(vy_ptx *e, const question *q) {
     for (uint32_t i = q->first; i < q->end; i++) {
         const vy_stmt *let = &e->program->stmts.items[i];
         vy_ptx_value has = e->variables[let->variable], now = vy_ptx_expr(e, let->a);
-        if (!has.is_literal && (now.is_literal || now.number != has.number))
+        if (!has.is_literal && (now.is_literal || now.name != has.name))
             vy_ptx_move(e, has, now);
     }
     return vy_ptx_expr(e, q->condition);

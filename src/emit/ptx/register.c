@@ -1,0 +1,92 @@
+/* Registers and literals: their types and names, and moves. */
+#include "emit/ptx/op.h"
+
+/* ---- types ---- */
+
+const vy_ptx_type_row vy_ptx_types[VYRE_TYPE_COUNT] = {
+    [VYRE_TYPE_BOOL] = {"pred", "pred", "%p", VY_PTX_PRED}, [VYRE_TYPE_I8] = {"s32", "b32", "%r", VY_PTX_B32},
+    [VYRE_TYPE_U8] = {"u32", "b32", "%r", VY_PTX_B32},      [VYRE_TYPE_I16] = {"s32", "b32", "%r", VY_PTX_B32},
+    [VYRE_TYPE_U16] = {"u32", "b32", "%r", VY_PTX_B32},     [VYRE_TYPE_I32] = {"s32", "b32", "%r", VY_PTX_B32},
+    [VYRE_TYPE_U32] = {"u32", "b32", "%r", VY_PTX_B32},     [VYRE_TYPE_I64] = {"s64", "b64", "%d", VY_PTX_B64},
+    [VYRE_TYPE_U64] = {"u64", "b64", "%d", VY_PTX_B64},     [VYRE_TYPE_F16] = {"f16", "b16", "%h", VY_PTX_B16},
+    [VYRE_TYPE_BF16] = {"bf16", "b16", "%h", VY_PTX_B16},   [VYRE_TYPE_F32] = {"f32", "b32", "%r", VY_PTX_B32},
+    [VYRE_TYPE_F64] = {"f64", "b64", "%d", VY_PTX_B64},
+};
+
+/* ---- registers and literals ---- */
+
+void vy_ptx_next_ten(vy_ptx_registers *r) {
+    enum { LONGEST = 1000000 }; /* %r999999 has 8 bytes */
+    char text[2 * sizeof r->next] = {0};
+    vy_put_decimal(vy_put_text(text, r->start), r->count);
+    memcpy(&r->next, text, sizeof r->next);
+    r->one = UINT64_C(1) << 8 * (vy_text_length(r->next) - 1);
+    if (r->count >= LONGEST) {
+        r->next = (uint64_t)r->count << 8;
+        r->one = 1 << 8;
+    }
+}
+
+/* A signed literal of fewer than 64 bits as the number it is. */
+static int64_t extended(vyre_type type, uint64_t bits) {
+    unsigned unused = 64 - vyre_type_bits(type);
+    return (int64_t)(bits << unused) >> unused;
+}
+
+static __attribute__((noinline)) char *put_literal(char *at, vy_ptx_value v) {
+    vyre_type type = (vyre_type)v.type;
+    int is_signed = vyre_type_class(type) == VYRE_CLASS_SIGNED;
+    int64_t number = is_signed ? extended(type, v.bits) : 0;
+    if (type == VYRE_TYPE_BOOL)
+        return vy_put_text(at, v.bits ? "-1" : "0");
+    if (type == VYRE_TYPE_F32)
+        return vy_put_hex_capital(vy_put_text(at, "0f"), v.bits, 8);
+    if (type == VYRE_TYPE_F64)
+        return vy_put_hex_capital(vy_put_text(at, "0d"), v.bits, 16);
+    if (number < 0 && number != INT64_MIN)
+        return vy_put_decimal(vy_put_text(at, "-"), (uint64_t)-number);
+    if (v.bits < 1 << 20 || (is_signed && number >= 0))
+        return vy_put_decimal(at, v.bits);
+    return vy_put_hex(vy_put_text(at, "0x"), v.bits, 1);
+}
+
+/* Most literals are small, and positive in all types of integers. */
+char *vy_ptx_put_other(char *at, vy_ptx_value v) {
+    if (v.is_literal && v.bits <= INT8_MAX && vy_type_layouts[v.type].classes & VYRE_CLASS_INTEGER)
+        return vy_put_digits(at, vy_digits_of((uint32_t)v.bits));
+    return v.is_literal ? put_literal(at, v) : vy_put_decimal(vy_put_text(at, vy_ptx_types[v.type].start), v.name >> 8);
+}
+
+const char *vy_ptx_name(vy_ptx *e, vy_ptx_value v) {
+    char *text = e->names[e->next_name++ % VY_PTX_NAMES];
+    *vy_ptx_put(text, v) = 0;
+    return text;
+}
+
+/* Bits are moved, those of floats too. */
+void vy_ptx_move_if(vy_ptx *e, vy_ptx_value condition, vy_ptx_value to, vy_ptx_value from) {
+    static const uint8_t integers[VY_PTX_CLASS_COUNT] = {VYRE_TYPE_BOOL, VYRE_TYPE_U16, VYRE_TYPE_U32, VYRE_TYPE_U64};
+    if (from.is_literal && vyre_type_class((vyre_type)from.type) == VYRE_CLASS_FLOAT)
+        from.type = integers[vy_ptx_class_of((vyre_type)from.type)];
+    char *at = vy_ptx_line_if(e, vy_ptx_guarded(e, condition));
+    at = vy_put_text(vy_put_text(at, "mov."), vy_ptx_bits((vyre_type)to.type));
+    *at = ' ';
+    at = vy_put_text(vy_ptx_put(at + 1, to), ", ");
+    vy_ptx_end_line(e, vy_ptx_put(at, from));
+}
+
+void vy_ptx_move(vy_ptx *e, vy_ptx_value to, vy_ptx_value from) {
+    vy_ptx_move_if(e, vy_ptx_literal(VYRE_TYPE_BOOL, 1), to, from);
+}
+
+vy_ptx_value vy_ptx_in_register(vy_ptx *e, vy_ptx_value v) {
+    if (!v.is_literal)
+        return v;
+    vy_ptx_value made = vy_ptx_new(e, (vyre_type)v.type);
+    vy_ptx_move(e, made, v);
+    return made;
+}
+
+const char *vy_ptx_register(vy_ptx *e, vy_ptx_value v) {
+    return vy_ptx_name(e, vy_ptx_in_register(e, v));
+}
