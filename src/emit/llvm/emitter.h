@@ -4,7 +4,9 @@
  *   jump.c        who jumps where, and who meets
  *   phase.c       meetings: stretches of code between them, each a loop over chunks
  *   control.c     statements, masks
- *   memory.c      loads, stores
+ *   address.c     where accesses go, in what shape
+ *   load.c        loads
+ *   store.c       stores
  *   runs.c        accesses that turn out to be side by side
  *   apart.c       stores of narrow elements, lane by lane
  *   atomic.c      atomics
