@@ -408,14 +408,37 @@ vy_stmt vy_draft_blank(vy_stmt_kind kind) {
     return stmt;
 }
 
+/* One that declares one variable, which it returns: most statements do. */
 static uint32_t declare_one(vy_draft *draft, vy_stmt_kind kind, vy_name name, vyre_type type, uint32_t a, uint32_t b,
                             uint32_t c) {
-    vy_stmt stmt = vy_draft_blank(kind);
-    stmt.a = a;
-    stmt.b = b;
-    stmt.c = c;
-    uint32_t index = vy_draft_stmt(draft, &stmt, NULL, 0, &name, &type);
-    return index == VY_NONE ? VY_NONE : draft->program->stmts.items[index].variable;
+    vyre_program *program = draft->program;
+    uint32_t index = program->stmts.count, variable = program->variables.count;
+    if (vy_draft_is_full(draft, index, VY_LIMIT_STATEMENTS))
+        return VY_NONE;
+    if (!VY_RESERVE(&program->stmts, 1) || !VY_RESERVE(&program->variables, 1) ||
+        (draft->keep_positions && !VY_RESERVE(&program->stmt_positions, 1))) {
+        draft->failed = 1;
+        return VY_NONE;
+    }
+    note_depth(draft);
+    if (draft->keep_positions)
+        program->stmt_positions.items[program->stmt_positions.count++] = draft->position;
+    program->variables.items[program->variables.count++] = (vy_variable){
+        .name = name, .type = (uint8_t)type, .is_mutable = kind == VY_STMT_VAR, .position = draft->position};
+    program->stmts.items[program->stmts.count++] = (vy_stmt){.kind = (uint8_t)kind,
+                                                             .result_count = 1,
+                                                             .end = index + 1,
+                                                             .middle = index + 1,
+                                                             .variable = variable,
+                                                             .memory = VY_NONE,
+                                                             .a = a,
+                                                             .b = b,
+                                                             .c = c,
+                                                             .args = program->args.count,
+                                                             .callee = VY_NONE};
+    if (kind == VY_STMT_FOR)
+        open_block(draft, index);
+    return variable;
 }
 
 uint32_t vy_draft_let(vy_draft *draft, vy_name name, vyre_type type, uint32_t value) {

@@ -47,7 +47,7 @@ static uint32_t write_head(vy_writer *w, const vy_stmt *s, vy_stmt_kind kind) {
     for (uint32_t i = 0; i < made.result_count; i++) {
         names[i] = name_of(w, s->variable + i);
         types[i] = (vyre_type)w->p->variables.items[s->variable + i].type;
-        w->is_literal[s->variable + i] = 0;
+        w->is_replaced[s->variable + i] = 0;
     }
     for (uint32_t i = 0; i < s->arg_count; i++)
         args[i] = (vy_arg){0, tree(w, w->p->args.items[s->args + i].index)};
@@ -61,15 +61,17 @@ static uint32_t write_head(vy_writer *w, const vy_stmt *s, vy_stmt_kind kind) {
 
 /* `variable = …`, the first time. What is a literal, or what another name stands for already, needs no statement. */
 static void write_let(vy_writer *w, const vy_stmt *s) {
-    const vy_expr value = *vy_writer_expr(w, w->at[s->a]);
-    int is_name = value.kind == VY_EXPR_VARIABLE && !w->draft.program->variables.items[value.a].is_mutable;
-    if (value.kind != VY_EXPR_LITERAL && !is_name) {
-        write_head(w, s, VY_STMT_LET);
+    const vy_expr *value = vy_writer_expr(w, w->at[s->a]);
+    int is_name = value->kind == VY_EXPR_VARIABLE && !w->draft.program->variables.items[value->a].is_mutable;
+    if (value->kind != VY_EXPR_LITERAL && !is_name) {
+        vyre_type type = (vyre_type)w->p->variables.items[s->variable].type;
+        w->variables[s->variable] = vy_draft_let(&w->draft, name_of(w, s->variable), type, w->at[s->a]);
+        w->is_replaced[s->variable] = 0;
         return;
     }
-    w->is_literal[s->variable] = !is_name;
-    w->bits[s->variable] = value.bits;
-    w->variables[s->variable] = value.a;
+    w->is_replaced[s->variable] = !is_name;
+    w->bits[s->variable] = value->bits;
+    w->variables[s->variable] = value->a;
     vy_writer_take_back(w, w->at[s->a]);
 }
 
@@ -90,15 +92,15 @@ static void let_go(vy_writer *w) {
         w->is_held[variable] = 0;
         if (real == VY_NONE || !vy_writer_reserve(w, 1))
             continue;
-        uint32_t value = w->is_literal[variable] ? vy_writer_literal(w, type, w->bits[variable])
-                                                 : vy_draft_variable(&w->draft, w->variables[variable]);
+        uint32_t value = w->is_replaced[variable] ? vy_writer_literal(w, type, w->bits[variable])
+                                                  : vy_draft_variable(&w->draft, w->variables[variable]);
         vy_draft_assign(&w->draft, real, value);
         w->variables[variable] = real;
-        w->is_literal[variable] = 0;
+        w->is_replaced[variable] = 0;
     }
 }
 
-/* A variable that may change gets a value. */
+/* A variable gets a value: the only one, or another. */
 static void write_value(vy_writer *w, const vy_stmt *s, int is_last) {
     if (!is_last && !w->holds) {
         write_head(w, s, (vy_stmt_kind)s->kind);
@@ -112,20 +114,24 @@ static void write_value(vy_writer *w, const vy_stmt *s, int is_last) {
 static void write_alias(vy_writer *w, const vy_stmt *s) {
     uint32_t of = w->p->exprs.items[s->a].a;
     w->variables[s->variable] = w->variables[of];
-    w->is_literal[s->variable] = w->is_literal[of];
+    w->is_replaced[s->variable] = w->is_replaced[of];
     w->bits[s->variable] = w->bits[of];
 }
 
-/* Into what became variables: the index is written to be known, and taken back before the value is written. */
+/* The tree [first, end) of a statement that has no other. */
+static void write_tree(vy_writer *w, uint32_t stmt, uint32_t first, uint32_t end) {
+    if (!w->holds || !vy_writer_pattern(w, stmt, first, end))
+        vy_writer_range(w, first, end);
+}
+
+/* Into what became variables. */
 static void write_element(vy_writer *w, uint32_t stmt) {
     const vy_stmt *s = &w->p->stmts.items[stmt];
-    vy_writer_range(w, w->plan.first_expr[stmt], s->a + 1);
-    uint64_t index = vy_writer_expr(w, w->at[s->a])->bits;
-    vy_writer_take_back(w, w->at[s->a]);
-    if (index >= w->p->memories.items[s->memory].elements)
+    uint32_t element = vy_writer_element(w, s->memory, s->a);
+    if (element == VY_NONE)
         return;
-    vy_writer_range(w, s->a + 1, s->b + 1);
-    vy_draft_assign(&w->draft, (uint32_t)w->plan.elements[w->plan.first_element[s->memory] + index], w->at[s->b]);
+    write_tree(w, stmt, s->a + 1, s->b + 1);
+    vy_draft_assign(&w->draft, (uint32_t)w->plan.elements[element], w->at[s->b]);
 }
 
 static void write_if(vy_writer *w, uint32_t index) {
@@ -161,7 +167,7 @@ static void write_trips(vy_writer *w, uint32_t index, unsigned trips, const uint
     vy_writer_take_back(w, vy_writer_start(w, s->a));
     w->holds += (uint32_t)holds;
     for (unsigned i = 0; i < trips && !w->has_ended && !w->draft.failed; i++) {
-        w->is_literal[s->variable] = 1;
+        w->is_replaced[s->variable] = 1;
         w->bits[s->variable] = values[i];
         write_moved(w, index + 1, s->end);
     }
@@ -204,17 +210,22 @@ static void write_loop(vy_writer *w, uint32_t index) {
 
 static void write_stmt(vy_writer *w, uint32_t index) {
     const vy_stmt *s = &w->p->stmts.items[index];
-    uint8_t becomes = w->plan.becomes[index];
     w->draft.position = vy_stmt_position(w->p, index);
     if (w->holds && w->plan.loads[index])
         vy_writer_loads(w, index);
     if (!vy_writer_reserve(w, w->plan.exprs[index]))
         return;
+    uint32_t first = w->plan.first_expr[index], end = w->plan.first_expr[index + 1];
+    if (s->kind == VY_STMT_LET || s->kind == VY_STMT_VAR || s->kind == VY_STMT_ASSIGN) {
+        write_tree(w, index, first, end);
+        write_value(w, s, s->kind == VY_STMT_LET || w->plan.becomes[index] == VY_WRITE_LET);
+        return;
+    }
     if (s->kind == VY_STMT_STORE && w->plan.array[s->memory] != VY_ARRAY_STAYS) {
         write_element(w, index);
         return;
     }
-    vy_writer_range(w, w->plan.first_expr[index], w->plan.first_expr[index + 1]);
+    vy_writer_range(w, first, end);
     switch ((vy_stmt_kind)s->kind) {
     case VY_STMT_IF:
         write_if(w, index);
@@ -225,13 +236,6 @@ static void write_stmt(vy_writer *w, uint32_t index) {
         return;
     case VY_STMT_REGION:
         write_moved(w, index + 1, s->end);
-        return;
-    case VY_STMT_LET:
-        write_let(w, s);
-        return;
-    case VY_STMT_VAR:
-    case VY_STMT_ASSIGN:
-        write_value(w, s, becomes == VY_WRITE_LET);
         return;
     case VY_STMT_BREAK:
     case VY_STMT_CONTINUE:
@@ -244,16 +248,20 @@ static void write_stmt(vy_writer *w, uint32_t index) {
     write_head(w, s, (vy_stmt_kind)s->kind);
 }
 
-/* Recursion is bounded by VY_LIMIT_NESTING. */
+/* Recursion is bounded by VY_LIMIT_NESTING. A region in a block that was moved is nothing but what is in it. */
 static void write_block(vy_writer *w, uint32_t first, uint32_t end) {
     const vy_stmt *stmts = w->p->stmts.items;
     const uint8_t *becomes = w->plan.becomes;
     w->has_ended = 0;
-    for (uint32_t i = first; i < end && !w->has_ended && !w->draft.failed; i = stmts[i].end)
+    for (uint32_t i = first, next; i < end && !w->has_ended && !w->draft.failed; i = next) {
+        next = stmts[i].end;
         if (becomes[i] == VY_WRITE_ALIAS)
             write_alias(w, &stmts[i]);
+        else if (w->moved && stmts[i].kind == VY_STMT_REGION)
+            next = i + 1;
         else if (becomes[i] != VY_WRITE_NOTHING && becomes[i] != VY_WRITE_THERE)
             write_stmt(w, i);
+    }
 }
 
 /* ---- declarations ---- */
@@ -303,15 +311,20 @@ static int prepare(vy_writer *w) {
     const vyre_program *p = w->p;
     w->variables = vy_arena_allocate(&w->arena, vy_array_size(p->variables.count + 1u, sizeof *w->variables));
     w->bits = vy_arena_allocate(&w->arena, vy_array_size(p->variables.count + 1u, sizeof *w->bits));
-    w->is_literal = vy_arena_allocate(&w->arena, p->variables.count + 1u);
+    w->is_replaced = vy_arena_allocate(&w->arena, p->variables.count + 1u);
     w->real = vy_arena_allocate(&w->arena, vy_array_size(p->variables.count + 1u, sizeof *w->real));
     w->held = vy_arena_allocate(&w->arena, vy_array_size(p->variables.count + 1u, sizeof *w->held));
     w->is_held = vy_arena_allocate(&w->arena, p->variables.count + 1u);
     w->memories = vy_arena_allocate(&w->arena, vy_array_size(p->memories.count + 1u, sizeof *w->memories));
     w->at = vy_arena_allocate(&w->arena, vy_array_size(p->exprs.count + 1u, sizeof *w->at));
     w->loaded = vy_arena_allocate(&w->arena, vy_array_size(p->exprs.count + 1u, sizeof *w->loaded));
-    return w->loaded && w->variables && w->bits && w->is_literal && w->real && w->held && w->is_held && w->memories &&
-           w->at;
+    w->pattern_of = vy_arena_allocate(&w->arena, vy_array_size(p->stmts.count + 1u, sizeof *w->pattern_of));
+    if (!w->pattern_of || !w->loaded || !w->variables || !w->bits || !w->is_replaced || !w->real || !w->held ||
+        !w->is_held || !w->memories || !w->at)
+        return 0;
+    for (uint32_t i = 0; i < p->variables.count; i++)
+        w->is_replaced[i] = w->plan.there[i] != VY_NONE;
+    return 1;
 }
 
 static vyre_status start(vy_writer *w, vyre_error *error) {
@@ -368,6 +381,7 @@ vyre_status vy_write_out(const vyre_program *program, vyre_program **out, vyre_e
         status = VYRE_OK;
     }
     vy_write_out_plan_free(&w.plan);
+    VY_VECTOR_FREE(&w.patterns);
     vy_arena_free(&w.arena);
     return status;
 }

@@ -398,19 +398,21 @@ static void place_values(planner *r, uint32_t loop) {
     }
 }
 
-static int has_loads(const planner *r, uint32_t stmt) {
+/* Notes the loads of a statement. */
+static void note_loads(planner *r, uint32_t stmt) {
     const vy_expr *exprs = r->p->exprs.items;
     for (uint32_t i = r->plan->first_expr[stmt]; i < r->plan->first_expr[stmt + 1]; i++)
         if (exprs[i].kind == VY_EXPR_LOAD && r->plan->array[exprs[i].a] == VY_ARRAY_STAYS)
-            return 1;
-    return 0;
+            r->plan->loads[stmt] = 1;
+        else if (exprs[i].kind == VY_EXPR_LOAD)
+            r->plan->load_from[vy_expr_first(r->p, i)] = i;
 }
 
 static void plan_rows(planner *r) {
     const vyre_program *p = r->p;
     for (uint32_t i = 0; i < p->stmts.count; i++) {
         r->plan->exprs[i] = r->plan->first_expr[i + 1] - r->plan->first_expr[i];
-        r->plan->loads[i] = (uint8_t)has_loads(r, i);
+        note_loads(r, i);
     }
     for (uint32_t i = 0, row = 0; i < p->stmts.count; i++) {
         r->plan->holds[i] = r->plan->becomes[i] == VY_WRITE_TRIPS && is_row(r, i);
@@ -473,6 +475,7 @@ static int go_on(planner *r, vy_write_out_plan *plan) {
     ARRAY(plan->there, variables);
     ARRAY(plan->exprs, r->p->stmts.count);
     ARRAY(plan->loads, r->p->stmts.count);
+    ARRAY(plan->load_from, r->p->exprs.count);
     ARRAY(r->is_static, variables);
     ARRAY(r->is_literal, r->p->exprs.count);
     ARRAY(r->is_first, r->p->stmts.count);
@@ -481,6 +484,7 @@ static int go_on(planner *r, vy_write_out_plan *plan) {
     if (failed)
         return 0;
     memset(plan->there, 0xff, variables * sizeof *plan->there);
+    memset(plan->load_from, 0xff, r->p->exprs.count * sizeof *plan->load_from);
     memset(r->alias_of, 0xff, variables * sizeof *r->alias_of);
     note_uses(r);
     plan_variables(r);

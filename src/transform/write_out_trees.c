@@ -1,18 +1,11 @@
 /* Writing expressions (write_out_trees.h). */
 #include "transform/write_out_trees.h"
 
+#include "ir/eval.h"
 #include "ir/validate/check.h"
 #include "transform/optimize_fold.h"
 
-/* There is room: each expression becomes one at most. `a` is what it refers to. */
-static uint32_t push(vy_writer *w, const vy_expr *e, uint32_t a) {
-    vyre_program *made = w->draft.program;
-    vy_expr *to = &made->exprs.items[made->exprs.count];
-    *to = *e;
-    to->a = a;
-    return made->exprs.count++;
-}
-
+/* There is room: each expression becomes one at most. */
 static uint32_t push_leaf(vy_writer *w, uint8_t kind, uint8_t type, uint32_t a, uint64_t bits) {
     vyre_program *made = w->draft.program;
     made->exprs.items[made->exprs.count] =
@@ -40,39 +33,55 @@ uint32_t vy_writer_move_back(vy_writer *w, uint32_t start, uint32_t expr, uint32
     return w->draft.program->exprs.count - 1;
 }
 
-/* Recursion is bounded by what a tree may become by it (write_out_plan.c). */
-static uint32_t put_variable(vy_writer *w, const vy_expr *e) {
-    uint32_t there = w->plan.there[e->a];
-    if (there != VY_NONE) {
-        vy_writer_range(w, w->plan.first_expr[there], w->plan.first_expr[there + 1]);
-        return w->at[w->p->stmts.items[there].a];
+/* The value of a tree of the original that is a literal here. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH, and by how far values stand where they are used. */
+static uint64_t known_value(const vy_writer *w, uint32_t expr) {
+    const vy_expr *e = &w->p->exprs.items[expr];
+    if (e->kind == VY_EXPR_LITERAL)
+        return e->bits;
+    if (e->kind == VY_EXPR_VARIABLE) {
+        uint32_t there = w->plan.there[e->a];
+        return there == VY_NONE ? w->bits[e->a] : known_value(w, w->p->stmts.items[there].a);
     }
-    if (w->is_literal[e->a])
+    uint64_t values[3] = {known_value(w, e->a), e->b == VY_NONE ? 0 : known_value(w, e->b),
+                          e->c == VY_NONE ? 0 : known_value(w, e->c)};
+    return vy_eval_proper((vyre_op)e->op, (vyre_type)e->type, (vyre_type)w->p->exprs.items[e->a].type, values);
+}
+
+uint32_t vy_writer_element(const vy_writer *w, uint32_t memory, uint32_t index) {
+    uint64_t at = known_value(w, index);
+    return at < w->p->memories.items[memory].elements ? w->plan.first_element[memory] + (uint32_t)at : VY_NONE;
+}
+
+/* A load from what became variables or literals. By the plan its index and its condition are literals, of which nothing is written. What is outside is nowhere reached. */
+static void put_element(vy_writer *w, uint32_t load) {
+    const vy_expr *e = &w->p->exprs.items[load];
+    uint32_t at = e->c == VY_NONE || known_value(w, e->c) ? vy_writer_element(w, e->a, e->b) : VY_NONE;
+    uint64_t element = at == VY_NONE ? 0 : w->plan.elements[at];
+    if (at == VY_NONE || w->plan.array[e->a] == VY_ARRAY_LITERALS)
+        w->at[load] = vy_writer_literal(w, e->type, element);
+    else
+        w->at[load] = push_leaf(w, VY_EXPR_VARIABLE, e->type, (uint32_t)element, 0);
+}
+
+/* Recursion is bounded by what a tree may become by it (write_out_plan.c). */
+static uint32_t put_replaced(vy_writer *w, const vy_expr *e) {
+    uint32_t there = w->plan.there[e->a];
+    if (there == VY_NONE)
         return vy_writer_literal(w, e->type, w->bits[e->a]);
-    return push(w, e, w->variables[e->a]);
+    vy_writer_range(w, w->plan.first_expr[there], w->plan.first_expr[there + 1]);
+    return w->at[w->p->stmts.items[there].a];
 }
 
-/* An element of what became variables or literals. By the plan its index and its condition are literals. What is outside is nowhere reached. */
-static uint32_t put_element(vy_writer *w, const vy_expr *e) {
-    const vy_memory *m = &w->p->memories.items[e->a];
-    uint64_t index = vy_writer_expr(w, w->at[e->b])->bits;
-    int is_loaded = (e->c == VY_NONE || vy_writer_expr(w, w->at[e->c])->bits) && index < m->elements;
-    uint64_t element = is_loaded ? w->plan.elements[w->plan.first_element[e->a] + index] : 0;
-    vy_writer_take_back(w, w->at[e->b]);
-    if (!is_loaded || w->plan.array[e->a] == VY_ARRAY_LITERALS)
-        return vy_writer_literal(w, e->type, element);
-    return push_leaf(w, VY_EXPR_VARIABLE, e->type, (uint32_t)element, 0);
-}
-
+/* From what stays an array. */
 static uint32_t put_load(vy_writer *w, const vy_expr *e) {
-    vy_expr made = *e;
+    vyre_program *program = w->draft.program;
     uint32_t loaded = w->loaded[e - w->p->exprs.items];
-    if (w->plan.array[e->a] != VY_ARRAY_STAYS)
-        return put_element(w, e);
     if (loaded) {
         vy_writer_take_back(w, vy_writer_start(w, e->b));
         return push_leaf(w, VY_EXPR_VARIABLE, e->type, loaded - 1, 0);
     }
+    vy_expr made = *e;
+    made.a = w->memories[e->a];
     made.b = w->at[e->b];
     made.c = e->c == VY_NONE ? VY_NONE : w->at[e->c];
     if (made.c != VY_NONE && vy_writer_is_literal(w, made.c)) {
@@ -82,7 +91,8 @@ static uint32_t put_load(vy_writer *w, const vy_expr *e) {
             return vy_writer_literal(w, e->type, 0);
         made.c = VY_NONE;
     }
-    return push(w, &made, w->memories[e->a]);
+    program->exprs.items[program->exprs.count] = made;
+    return program->exprs.count++;
 }
 
 /* `and` and `or` where one side is a literal; VY_NONE if none is. */
@@ -115,31 +125,30 @@ static uint32_t put_known(vy_writer *w, const vy_expr *e) {
     return e->op == VYRE_OP_LAND || e->op == VYRE_OP_LOR ? put_logic(w, e) : VY_NONE;
 }
 
-static uint32_t put_op(vy_writer *w, const vy_expr *e) {
+/* What does not stay what it is, from `expr` on. Returns the last that is written by that. Of an op, everything is written but that it is counted. Seldom enough to stand apart, so that
+ * what stays is written without it. */
+static __attribute__((noinline)) uint32_t put(vy_writer *w, uint32_t expr) {
+    const vy_expr *e = &w->p->exprs.items[expr];
     vyre_program *made = w->draft.program;
     vy_expr *to = &made->exprs.items[made->exprs.count];
-    *to = *e;
-    to->a = w->at[e->a];
-    to->b = e->b == VY_NONE ? VY_NONE : w->at[e->b];
-    to->c = e->c == VY_NONE ? VY_NONE : w->at[e->c];
-    if (vy_writer_is_literal(w, to->a) || e->op == VYRE_OP_LAND || e->op == VYRE_OP_LOR) {
-        uint32_t known = put_known(w, to);
-        if (known != VY_NONE)
-            return known;
+    uint32_t load = w->plan.load_from[expr];
+    if (load != VY_NONE) {
+        put_element(w, load);
+        return load;
     }
-    return made->exprs.count++;
-}
-
-/* What is asked for first is what most are. */
-static uint32_t put(vy_writer *w, const vy_expr *e) {
-    if (e->kind == VY_EXPR_OP)
-        return put_op(w, e);
+    uint32_t known = VY_NONE;
     if (e->kind == VY_EXPR_VARIABLE)
-        return put_variable(w, e);
-    if (e->kind == VY_EXPR_LOAD)
-        return put_load(w, e);
-    int is_of_memory = e->kind == VY_EXPR_LEN || e->kind == VY_EXPR_MISALIGNMENT;
-    return push(w, e, is_of_memory ? w->memories[e->a] : e->a);
+        known = put_replaced(w, e);
+    else if (e->kind == VY_EXPR_LOAD)
+        known = put_load(w, e);
+    else if (e->kind == VY_EXPR_OP)
+        known = put_known(w, to);
+    else
+        *to = *e;
+    if (e->kind == VY_EXPR_LEN || e->kind == VY_EXPR_MISALIGNMENT)
+        to->a = w->memories[e->a];
+    w->at[expr] = known == VY_NONE ? made->exprs.count++ : known;
+    return expr;
 }
 
 int vy_writer_make_room(vy_writer *w, uint32_t count) {
@@ -150,11 +159,44 @@ int vy_writer_make_room(vy_writer *w, uint32_t count) {
     return !w->draft.failed;
 }
 
+/* The last operand of an op is what was written last. Most are ops of what is not known, variables and literals, which stay what they are. */
 void vy_writer_range(vy_writer *w, uint32_t first, uint32_t end) {
-    const vy_expr *exprs = w->p->exprs.items;
-    uint32_t *at = w->at;
-    for (uint32_t i = first; i < end; i++)
-        at[i] = put(w, &exprs[i]);
+    vyre_program *program = w->draft.program;
+    const vy_expr *from = w->p->exprs.items;
+    vy_expr *made = program->exprs.items; /* there is room: they stay where they are */
+    uint32_t *at = w->at, count = program->exprs.count;
+    for (uint32_t i = first; i < end; i++) {
+        const vy_expr *e = &from[i];
+        vy_expr *to = &made[count];
+        if (e->kind == VY_EXPR_OP) {
+            uint32_t a = at[e->a];
+            *to = *e;
+            to->a = a;
+            if (e->c != VY_NONE) {
+                to->b = at[e->b];
+                to->c = count - 1;
+            } else if (e->b != VY_NONE) {
+                to->b = count - 1;
+            }
+            if (made[a].kind != VY_EXPR_LITERAL && e->op != VYRE_OP_LAND && e->op != VYRE_OP_LOR) {
+                at[i] = count++;
+                continue;
+            }
+        } else if (e->kind == VY_EXPR_VARIABLE && !w->is_replaced[e->a]) {
+            *to = *e;
+            to->a = w->variables[e->a];
+            at[i] = count++;
+            continue;
+        } else if (e->kind == VY_EXPR_LITERAL && w->plan.load_from[i] == VY_NONE) {
+            *to = *e;
+            at[i] = count++;
+            continue;
+        }
+        program->exprs.count = count;
+        i = put(w, i);
+        count = program->exprs.count;
+    }
+    program->exprs.count = count;
 }
 
 vy_name vy_writer_name(vy_writer *w) {
@@ -163,16 +205,6 @@ vy_name vy_writer_name(vy_writer *w) {
         name = vy_draft_numbered(&w->draft, 'v', ++w->made);
     } while (!w->draft.failed && name < w->p->names.size); /* the original has it */
     return name;
-}
-
-/* The first expression of a tree of the original. */
-static uint32_t first_of(const vyre_program *p, uint32_t expr) {
-    for (;;) {
-        const vy_expr *e = &p->exprs.items[expr];
-        if (e->kind != VY_EXPR_OP && e->kind != VY_EXPR_LOAD)
-            return expr;
-        expr = e->kind == VY_EXPR_OP ? e->a : e->b;
-    }
 }
 
 void vy_writer_loads(vy_writer *w, uint32_t stmt) {
@@ -186,7 +218,7 @@ void vy_writer_loads(vy_writer *w, uint32_t stmt) {
             !vy_writer_reserve(w, w->plan.exprs[stmt]))
             continue;
         w->loaded[i] = 0;
-        vy_writer_range(w, first_of(p, i), i + 1);
+        vy_writer_range(w, vy_expr_first(p, i), i + 1);
         w->loaded[i] = 1 + vy_draft_let(&w->draft, vy_writer_name(w), (vyre_type)e->type, w->at[i]);
     }
 }

@@ -8,14 +8,20 @@
 #include "ir/draft.h"
 #include "transform/write_out_plan.h"
 
+/* A tree as it is written (write_out_pattern.c). */
+typedef struct vy_pattern {
+    uint32_t first, count; /* of vy_writer.patterns; none: it has no pattern */
+    uint32_t is_made;
+} vy_pattern;
+
 typedef struct vy_writer {
     const vyre_program *p;
     vy_write_out_plan plan;
     vy_draft draft;
-    /* By variable: what it is in the draft, or a literal here. */
+    /* By variable: what it is in the draft, or a literal here, or a tree (plan.there). */
     uint32_t *variables;
     uint64_t *bits;
-    uint8_t *is_literal;
+    uint8_t *is_replaced; /* by one of the latter */
     /* By variable that is held: its value is known by another name, and not assigned yet. */
     uint32_t *real; /* the variable of the draft; VY_NONE: there is none */
     uint8_t *is_held;
@@ -24,6 +30,8 @@ typedef struct vy_writer {
     uint32_t *memories; /* by memory, of the draft */
     uint32_t *at;       /* by expression: where it was written */
     uint32_t *loaded;   /* by expression: 1 + the variable of the draft that holds what it loads; 0: none */
+    VY_VECTOR(vy_expr) patterns;
+    vy_pattern *pattern_of; /* by statement of one tree, in a loop whose variables are held */
     vy_arena arena;
     uint32_t made;     /* names */
     uint32_t moved;    /* blocks that stand in another than they did */
@@ -33,6 +41,10 @@ typedef struct vy_writer {
 
 /* Writes the expressions [first, end), whole trees. There must be room. */
 void vy_writer_range(vy_writer *w, uint32_t first, uint32_t end);
+/* Writes the tree [first, end) of a statement by its pattern; 0 if it has none that holds here, and nothing was written. There must be room. */
+int vy_writer_pattern(vy_writer *w, uint32_t stmt, uint32_t first, uint32_t end);
+/* The element of what became variables or literals at that index, a tree of the original which is a literal here; VY_NONE: outside. */
+uint32_t vy_writer_element(const vy_writer *w, uint32_t memory, uint32_t index);
 /* Writes the loads of a statement from what stays an array as `let`s before it, so that fusing has little to write: a `let` of a load that is fused goes, and the statement
  * stays as it is. */
 void vy_writer_loads(vy_writer *w, uint32_t stmt);
