@@ -26,36 +26,52 @@ static int compute_builtin(vy_fill_proof *f, const vy_expr *e, uint32_t invocati
     }
 }
 
+/* Whether an expression is a literal, or counts the trip that is looked at: most operands are, and are not worth a call. */
+static inline int is_leaf(const vy_fill_proof *f, const vy_expr *e, uint64_t *out) {
+    if (e->kind == VY_EXPR_LITERAL) {
+        *out = e->bits;
+        return 1;
+    }
+    if (e->kind != VY_EXPR_VARIABLE || !f->has_trip[e->a])
+        return 0;
+    *out = f->trips[e->a];
+    return 1;
+}
+
+static int compute(vy_fill_proof *f, uint32_t expr, uint32_t invocation, unsigned depth, uint64_t *out);
+
+static int compute_op(vy_fill_proof *f, const vy_expr *e, uint32_t invocation, unsigned depth, uint64_t *out) {
+    const vy_expr *exprs = f->p->exprs.items;
+    const uint32_t operands[3] = {e->a, e->b, e->c};
+    uint64_t v[3] = {0, 0, 0};
+    for (int i = 0; i < 3 && operands[i] != VY_NONE; i++)
+        if (is_leaf(f, &exprs[operands[i]], &v[i]))
+            f->steps++;
+        else if (!compute(f, operands[i], invocation, depth + 1, &v[i]))
+            return 0;
+    vyre_type operand = (vyre_type)exprs[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
+    vy_eval_kernel_of((vyre_op)e->op, (vyre_type)e->type, operand)(out, &v[0], &v[1], &v[2], 1);
+    return 1;
+}
+
 /* The value of an expression for an invocation of the workgroup; 0 if it is not known. Whether it is known does not depend on the invocation.
  * Recursion through the values of variables is bounded by `depth`. */
 static int compute(vy_fill_proof *f, uint32_t expr, uint32_t invocation, unsigned depth, uint64_t *out) {
     const vy_expr *e = &f->p->exprs.items[expr];
-    uint64_t v[3] = {0, 0, 0};
     if (depth > VY_LIMIT_EXPRESSION_DEPTH || ++f->steps > VY_FILL_STEPS)
         return 0;
-    switch ((vy_expr_kind)e->kind) {
-    case VY_EXPR_LITERAL:
-        *out = e->bits;
+    if (is_leaf(f, e, out))
         return 1;
+    switch ((vy_expr_kind)e->kind) {
     case VY_EXPR_VARIABLE:
-        *out = f->trips[e->a];
-        if (f->has_trip[e->a])
-            return 1;
         return f->values[e->a] != VY_NONE && compute(f, f->values[e->a], invocation, depth + 1, out);
     case VY_EXPR_LEN:
         *out = vy_memory_known_length(f->p, e->a);
         return *out != 0 && *out <= UINT32_MAX;
     case VY_EXPR_BUILTIN:
         return compute_builtin(f, e, invocation, out);
-    case VY_EXPR_OP: {
-        const uint32_t operands[3] = {e->a, e->b, e->c};
-        for (int i = 0; i < 3; i++)
-            if (operands[i] != VY_NONE && !compute(f, operands[i], invocation, depth + 1, &v[i]))
-                return 0;
-        vyre_type operand = (vyre_type)f->p->exprs.items[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
-        vy_eval_kernel_of((vyre_op)e->op, (vyre_type)e->type, operand)(out, &v[0], &v[1], &v[2], 1);
-        return 1;
-    }
+    case VY_EXPR_OP:
+        return compute_op(f, e, invocation, depth, out);
     default:
         return 0;
     }
