@@ -1,74 +1,11 @@
 /* Folders that are watched: what happens to files happens to dialects, each manifest for itself, all in one snapshot. */
-#include "dialect/manifests.h"
+#include "dialect/watching.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <sys/inotify.h>
 #include <sys/wait.h>
-#include <time.h>
-
-#define A(version) "dialect = \"a\"\nversion = \"" version "\"\n"
-#define B(version) "dialect = \"b\"\nversion = \"" version "\"\n"
-
-/* ---- a watcher and what it told ---- */
-
-typedef struct told {
-    atomic_uint calls, changed, removed, errors;
-    vyre_error error; /* the latest; read it only when no thread looks */
-    char code[8];
-} told;
-
-static void note(void *user, const vyre_dialects_event *event) {
-    told *told = user;
-    atomic_fetch_add(&told->changed, event->changed);
-    atomic_fetch_add(&told->removed, event->removed);
-    if (event->error) {
-        told->error = *event->error;
-        const vyre_diagnostic *first = vyre_diagnostics_get(event->findings, 0);
-        snprintf(told->code, sizeof told->code, "%s", first ? first->code : "");
-        atomic_fetch_add(&told->errors, 1);
-    }
-    atomic_fetch_add(&told->calls, 1);
-}
-
-static vyre_dialects_watcher *watch(const char *folder, told *told, int is_manual, uint32_t poll) {
-    vyre_dialects_watch_options options = VYRE_DIALECTS_WATCH_OPTIONS_INIT;
-    vyre_dialects_watcher *watcher = NULL;
-    vyre_error error = VYRE_ERROR_INIT;
-    memset(told, 0, sizeof *told);
-    options.folders = &folder;
-    options.folder_count = 1;
-    options.report = note;
-    options.user = told;
-    options.is_manual = is_manual;
-    options.poll_milliseconds = poll;
-    options.quiet_milliseconds = 10;
-    if (vyre_dialects_watch(&options, &watcher, &error) != VYRE_OK)
-        fail_msg("%s", error.message);
-    return watcher;
-}
-
-static void nap(unsigned milliseconds) {
-    nanosleep(&(struct timespec){milliseconds / 1000, (long)(milliseconds % 1000) * 1000000}, NULL);
-}
-
-/* Waits until a dialect has a version, or is away (NULL). */
-static void expect_soon(const char *dialect, const char *version) {
-    for (unsigned waited = 0; waited < 20000; waited += 5, nap(5)) {
-        const char *now = manifests_version(dialect);
-        if (now && version ? strcmp(now, version) == 0 : now == version)
-            return;
-    }
-    const char *now = manifests_version(dialect);
-    fail_msg("%s is %s, not %s, after a long time", dialect, now ? now : "away", version ? version : "away");
-}
-
-static void end(vyre_dialects_watcher *watcher) {
-    vyre_dialects_watcher_stop(watcher);
-    assert_int_equal(manifests_reset(), VYRE_OK);
-}
 
 /* ---- one look after another ---- */
 
