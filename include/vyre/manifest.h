@@ -56,17 +56,23 @@ typedef struct vyre_dialects_watch_options {
     void *user;
     int is_manual;               /* no thread: vyre_dialects_rescan looks */
     uint32_t poll_milliseconds;  /* look this often; 0: when the system tells of a change, where it does */
-    uint32_t quiet_milliseconds; /* wait for that long without a change before looking; 0: 50 */
+    uint32_t quiet_milliseconds; /* wait for that long without a change before looking; 0: 50, at most 1000 */
 } vyre_dialects_watch_options;
 #define VYRE_DIALECTS_WATCH_OPTIONS_INIT                                                                               \
     { sizeof(vyre_dialects_watch_options), 0, NULL, NULL, NULL, 0, 0, 0 }
 
 /* Watches folders: manifests and bodies that are written, replaced, linked or removed there are loaded, as vyre_dialects_load_folder does, but each
  * manifest for itself: one with a mistake stays as it was (or away), the others change, together in one snapshot. A manifest that is gone takes its
- * dialect along, unless another manifest requires, calls or makes claims about what is in it. */
+ * dialect along, unless another manifest requires, calls or makes claims about what is in it.
+ *
+ * A manifest stays as it was (or away) while it, or a file it names, is being written; the others change meanwhile. Where the system tells of changes, a file that was
+ * written to is whole when it is closed; one of which it told nothing, when it is as it is for a second. Where it does not, and when watching begins, a file is whole
+ * when it is as it is for `quiet_milliseconds`: whoever pauses for longer should write another file and rename it. Nothing is held for more than ten seconds: then it is
+ * read as it is, with a finding (D124). */
 typedef struct vyre_dialects_watcher vyre_dialects_watcher;
 
-/* Looks once, on this thread, so that what is there is loaded when it returns; then starts a thread. `report` is called on whichever thread looks, never on two at
+/* Looks once, on this thread, so that what is there is loaded when it returns; then starts a thread. With a thread it waits for files that were written a moment ago to be
+ * whole, for two seconds at most; what is not by then, the thread loads. `report` is called on whichever thread looks, never on two at
  * once; it must not stop the watcher nor rescan. A child after fork has no such thread, and
  * cannot rescan; stopping does nothing there.
  *
@@ -75,7 +81,8 @@ typedef struct vyre_dialects_watcher vyre_dialects_watcher;
  * VYRE_NO_MEMORY */
 VYRE_API vyre_status vyre_dialects_watch(const vyre_dialects_watch_options *options, vyre_dialects_watcher **out,
                                          vyre_error *error);
-/* Looks now. Any thread. The status is that of the first thing wrong, as in the event; what could change has changed nevertheless. */
+/* Looks now. Any thread. The status is that of the first thing wrong, as in the event; what could change has changed nevertheless. What is being written is left to the
+ * watcher's thread; without one (`is_manual`) files are read as they are. */
 VYRE_API vyre_status vyre_dialects_rescan(vyre_dialects_watcher *watcher, vyre_error *error);
 /* Ends the thread, waits for it, and frees the watcher. What is loaded stays. */
 VYRE_API void vyre_dialects_watcher_stop(vyre_dialects_watcher *watcher);

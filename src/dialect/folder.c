@@ -48,6 +48,18 @@ void vy_entry_forget(vy_entry *entry) {
     entry->is_known = 0;
 }
 
+void vy_entry_put_back(vy_entry *entry) {
+    vy_manifest_free(entry->next);
+    entry->next = NULL;
+    entry->is_known = entry->is_fresh = entry->is_gone = 0;
+}
+
+int vy_entry_input_path(const vy_entry *entry, uint32_t index, char path[PATH_MAX]) {
+    const char *slash = strrchr(entry->path, '/');
+    return slash && snprintf(path, PATH_MAX, "%.*s/%s", (int)(slash - entry->path), entry->path,
+                             entry->inputs.items[index].name) < PATH_MAX;
+}
+
 /* Reads a file for a manifest and notes what it was. */
 static vyre_status read_input(void *user, const char *name, vyre_bytes *out, vyre_error *error) {
     vy_entry *entry = user;
@@ -80,11 +92,11 @@ static void note(vy_folders *folders, const vyre_error *error) {
         folders->first = *error;
 }
 
-/* Something is wrong before there is a text to point into. */
-static void report_unread(vy_folders *folders, const char *shown, const vyre_error *error, vyre_diagnostics *list) {
+void vy_folders_report(vy_folders *folders, const char *shown, vy_code code, const vyre_error *error,
+                       vyre_diagnostics *list) {
     vy_source *source = vy_source_new(shown, "", 0);
     vy_report report = {.source = source, .list = list};
-    vy_report_error(&report, VY_D121, (vy_position){0}, error->fix, "%s", error->message);
+    vy_report_error(&report, code, (vy_position){0}, error->fix, "%s", error->message);
     vy_source_release(source);
     note(folders, error);
 }
@@ -124,7 +136,7 @@ static vyre_status look(vy_folders *folders, vy_entry *entry, vyre_diagnostics *
         if (status == VYRE_OK)
             result = parse(folders, entry, &text, list, error);
         else
-            report_unread(folders, entry->shown, &why, list);
+            vy_folders_report(folders, entry->shown, VY_D121, &why, list);
     }
     vyre_bytes_free(&text);
     vyre_bytes_free(&room);
@@ -185,7 +197,7 @@ static vyre_status list_folder(vy_folders *folders, const vy_root *root, vyre_di
                 strerrordesc_np(reason));
     for (uint32_t i = 0; i < folders->entries.count; i++)
         folders->entries.items[i].is_there |= is_in(&folders->entries.items[i], root);
-    report_unread(folders, root->shown, &why, list);
+    vy_folders_report(folders, root->shown, VY_D121, &why, list);
     return VYRE_OK;
 }
 
@@ -201,7 +213,8 @@ vyre_status vy_folders_read(vy_folders *folders, vyre_diagnostics *list, size_t 
         vy_entry *entry = &folders->entries.items[i];
         if (entry->is_there) {
             entry->is_gone = 0;
-            status = look(folders, entry, list, changed, error);
+            if (!entry->hold.is_held)
+                status = look(folders, entry, list, changed, error);
         } else if (!entry->is_gone) {
             entry->is_gone = entry->is_fresh = 1;
             ++*changed;
@@ -261,13 +274,7 @@ void vy_folders_settle(vy_folders *folders, vy_load_item *items, int was_install
 }
 
 void vy_folders_forget_fresh(vy_folders *folders) {
-    for (uint32_t i = 0; i < folders->entries.count; i++) {
-        vy_entry *entry = &folders->entries.items[i];
-        if (!entry->is_fresh)
-            continue;
-        vy_entry_forget(entry);
-        vy_manifest_free(entry->next);
-        entry->next = NULL;
-        entry->is_fresh = entry->is_gone = 0;
-    }
+    for (uint32_t i = 0; i < folders->entries.count; i++)
+        if (folders->entries.items[i].is_fresh)
+            vy_entry_put_back(&folders->entries.items[i]);
 }

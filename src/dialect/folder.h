@@ -4,6 +4,9 @@
 
 #include "base/memory.h"
 #include "dialect/load.h"
+#include "ir/codes.h"
+
+#include <limits.h>
 
 enum { VY_FOLDER_LIMIT_MANIFESTS = 4096 /* in all folders together */ };
 
@@ -20,6 +23,14 @@ typedef struct vy_file_input {
     vy_file_state state;
 } vy_file_input;
 
+/* What keeps a manifest from being changed; src/dialect/hold.h. Times are of CLOCK_MONOTONIC in milliseconds. */
+typedef struct vy_hold {
+    int is_held;         /* by the latest scan: it may be half written, and stays as it was */
+    int64_t since, same; /* it was not trusted, and was found as it is now; 0 if it is trusted */
+    int64_t until;       /* it has to be looked at again */
+    uint64_t print;      /* of what was found */
+} vy_hold;
+
 /* One manifest, by its path. */
 typedef struct vy_entry {
     char *path;                   /* absolute; the owner of its dialect */
@@ -30,6 +41,7 @@ typedef struct vy_entry {
     int is_there, is_known; /* found by the latest scan; `state` and `inputs` are those of the latest reading */
     int is_gone;            /* not found by an earlier scan either; still in force because others require it */
     int is_fresh;           /* read, or gone, and not settled since */
+    vy_hold hold;
 } vy_entry;
 
 typedef struct vy_root {
@@ -54,8 +66,16 @@ vy_entry *vy_folders_entry(vy_folders *folders, const char *path, const char *sh
 void vy_folders_drop(vy_folders *folders, uint32_t index);
 /* Its files are to be read again. */
 void vy_entry_forget(vy_entry *entry);
+/* What was read is not to be registered, and is to be read again. Where its files are stays known. */
+void vy_entry_put_back(vy_entry *entry);
+/* The path of a file it names; 0 if that is too long. */
+int vy_entry_input_path(const vy_entry *entry, uint32_t index, char path[PATH_MAX]);
 
-/* Looks into every folder and reads what is new or different. What is wrong with a manifest is in the list and in `first`, not in the status. *changed counts entries that
+/* Something is wrong with a manifest, but not at a place in its text. */
+void vy_folders_report(vy_folders *folders, const char *shown, vy_code code, const vyre_error *error,
+                       vyre_diagnostics *list);
+
+/* Looks into every folder and reads what is new or different, but for what is held. What is wrong with a manifest is in the list and in `first`, not in the status. *changed counts entries that
  * are not as they were.
  *
  * VYRE_NO_MEMORY  what was not read will be the next time */

@@ -1,5 +1,6 @@
 #include "dialect/notify.h"
 
+#include "base/clock.h"
 #include "base/hash.h"
 
 #include <errno.h>
@@ -10,9 +11,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* What happens to a file that has lost its name does not happen to the one that has it now. */
 #define EVENTS                                                                                                         \
     (IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE | IN_DELETE_SELF |   \
-     IN_MOVE_SELF | IN_ONLYDIR)
+     IN_MOVE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK)
+
+/* How long it is remembered that a file is whole. Its own time tells the same then. */
+#define REMEMBERED_NS ((int64_t)5000000000)
 
 void vy_notify_open(vy_notify *notify) {
     *notify = (vy_notify){.file = inotify_init1(IN_NONBLOCK | IN_CLOEXEC)};
@@ -20,9 +25,9 @@ void vy_notify_open(vy_notify *notify) {
 
 static void drop(vy_notify *notify, uint32_t index) {
     vy_notify_watch *watch = &notify->watches.items[index];
-    for (uint32_t i = notify->writers.count; i-- > 0;)
-        if (notify->writers.items[i].number == watch->number)
-            notify->writers.items[i] = notify->writers.items[--notify->writers.count];
+    for (uint32_t i = notify->traces.count; i-- > 0;)
+        if (notify->traces.items[i].number == watch->number)
+            notify->traces.items[i] = notify->traces.items[--notify->traces.count];
     vy_path_free(watch->path);
     vy_path_free(watch->only);
     *watch = notify->watches.items[--notify->watches.count];
@@ -35,7 +40,7 @@ void vy_notify_close(vy_notify *notify) {
     while (notify->watches.count)
         drop(notify, notify->watches.count - 1);
     VY_VECTOR_FREE(&notify->watches);
-    VY_VECTOR_FREE(&notify->writers);
+    VY_VECTOR_FREE(&notify->traces);
 }
 
 /* ---- what is watched ---- */
@@ -104,16 +109,21 @@ static void watch_above(vy_notify *notify, const char *path, int *added) {
     }
 }
 
+/* The folder a file is in, and its name there; NULL if the path is too long. */
+static const char *split(const char *path, char folder[PATH_MAX]) {
+    const char *slash = strrchr(path, '/');
+    size_t length = slash == path ? 1 : (size_t)(slash - path);
+    if (!slash || length >= PATH_MAX)
+        return NULL;
+    memcpy(folder, path, length);
+    folder[length] = 0;
+    return slash + 1;
+}
+
 /* The folder a file is in; if that is not there, the nearest one above. */
 static void watch_file(vy_notify *notify, const char *path, int *added) {
     char folder[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    size_t length = slash == path ? 1 : (size_t)(slash - path);
-    if (!slash || length >= sizeof folder)
-        return;
-    memcpy(folder, path, length);
-    folder[length] = 0;
-    if (!watch(notify, folder, NULL, 0, added))
+    if (split(path, folder) && !watch(notify, folder, NULL, 0, added))
         watch_above(notify, folder, added);
 }
 
@@ -127,11 +137,9 @@ static void watch_both(vy_notify *notify, const char *path, int *added) {
 
 static void watch_entry(vy_notify *notify, const vy_entry *entry, int *added) {
     char path[PATH_MAX];
-    const char *slash = strrchr(entry->path, '/');
     watch_both(notify, entry->path, added);
-    for (uint32_t i = 0; slash && i < entry->inputs.count; i++)
-        if (snprintf(path, sizeof path, "%.*s/%s", (int)(slash - entry->path), entry->path,
-                     entry->inputs.items[i].name) < PATH_MAX)
+    for (uint32_t i = 0; i < entry->inputs.count; i++)
+        if (vy_entry_input_path(entry, i, path))
             watch_both(notify, path, added);
 }
 
@@ -148,6 +156,9 @@ void vy_notify_cover(vy_notify *notify, const vy_folders *folders, int *added) {
     }
     for (uint32_t i = 0; i < folders->entries.count; i++)
         watch_entry(notify, &folders->entries.items[i], added);
+}
+
+void vy_notify_trim(vy_notify *notify) {
     for (uint32_t i = notify->watches.count; i-- > 0;)
         if (!notify->watches.items[i].is_wanted) {
             (void)inotify_rm_watch(notify->file, notify->watches.items[i].number);
@@ -155,63 +166,100 @@ void vy_notify_cover(vy_notify *notify, const vy_folders *folders, int *added) {
         }
 }
 
-/* ---- events ---- */
+/* ---- files ---- */
 
-static int is_text(const char *name) {
-    const char *dot = strrchr(name, '.');
-    return dot && name[0] != '.' && (strcmp(dot, ".toml") == 0 || strcmp(dot, ".vyre") == 0);
+static vy_notify_trace *find_trace(const vy_notify *notify, int number, uint64_t name) {
+    for (uint32_t i = 0; i < notify->traces.count; i++)
+        if (notify->traces.items[i].number == number && notify->traces.items[i].name == name)
+            return &notify->traces.items[i];
+    return NULL;
 }
 
-static void note_writer(vy_notify *notify, const struct inotify_event *event, int is_open) {
+const vy_notify_trace *vy_notify_trace_of(const vy_notify *notify, const char *path) {
+    char folder[PATH_MAX];
+    const char *name = notify->traces.count ? split(path, folder) : NULL;
+    /* By any of its names a folder that is watched has one number. One that is not will be, and is known as new by vy_notify_cover. */
+    int number = name ? inotify_add_watch(notify->file, folder, EVENTS) : -1;
+    return number < 0 ? NULL : find_trace(notify, number, vy_hash(name, strlen(name)));
+}
+
+/* Whether the file under the name of an event is open for writing now. It keeps that when it is moved. */
+static int is_open_after(vy_notify *notify, const vy_notify_trace *before, const struct inotify_event *event) {
+    if (event->mask & IN_MOVED_FROM)
+        notify->moved = before->is_open ? event->cookie : 0;
+    return (event->mask & IN_MODIFY) ||
+           ((event->mask & IN_MOVED_TO) && event->cookie && event->cookie == notify->moved);
+}
+
+static void trace(vy_notify *notify, const struct inotify_event *event) {
     uint64_t name = vy_hash(event->name, strlen(event->name));
-    uint32_t i = 0;
-    while (i < notify->writers.count &&
-           (notify->writers.items[i].number != event->wd || notify->writers.items[i].name != name))
-        i++;
-    if (is_open && i == notify->writers.count) {
-        vy_notify_writer *writer = VY_PUSH(&notify->writers); /* without memory: not waited for */
-        if (writer)
-            *writer = (vy_notify_writer){event->wd, name};
-    } else if (!is_open && i < notify->writers.count) {
-        notify->writers.items[i] = notify->writers.items[--notify->writers.count];
+    vy_notify_trace *trace = find_trace(notify, event->wd, name);
+    if (trace)
+        trace->is_touched |= !trace->whole; /* what became of it, it was not whole when it was read */
+    else if ((trace = VY_PUSH(&notify->traces)))
+        *trace = (vy_notify_trace){.number = event->wd, .name = name};
+    else
+        return; /* what nothing is known of is not trusted at once */
+    trace->at = vy_clock_wall();
+    trace->is_touched |= (event->mask & (IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE)) != 0;
+    trace->is_open = is_open_after(notify, trace, event);
+    trace->whole = trace->is_open || (event->mask & IN_CREATE) ? 0 : trace->at;
+}
+
+void vy_notify_begin(vy_notify *notify) {
+    (void)vy_notify_take(notify);
+    int64_t now = vy_clock_wall();
+    for (uint32_t i = notify->traces.count; i-- > 0;) {
+        vy_notify_trace *trace = &notify->traces.items[i];
+        trace->is_touched = 0;
+        if (!trace->is_open && (trace->at > now || now - trace->at > REMEMBERED_NS))
+            *trace = notify->traces.items[--notify->traces.count];
     }
 }
 
-static void take_one(vy_notify *notify, const struct inotify_event *event, vy_notify_news *news) {
+/* ---- events ---- */
+
+/* Nobody knows what was lost: an open file may be closed, which is waited for, but not for ever; one that is whole may be so no more. */
+static void lose(vy_notify *notify) {
+    for (uint32_t i = 0; i < notify->traces.count; i++) {
+        notify->traces.items[i].whole = 0;
+        notify->traces.items[i].is_touched = 1;
+    }
+}
+
+/* Whether it may matter. */
+static int take_one(vy_notify *notify, const struct inotify_event *event) {
     uint32_t i = 0;
-    if (event->mask & IN_Q_OVERFLOW) { /* nobody knows what was lost */
-        vy_notify_forget_writers(notify);
-        news->is_something = 1;
-        return;
+    if (event->mask & IN_Q_OVERFLOW) {
+        lose(notify);
+        return 1;
     }
     while (i < notify->watches.count && notify->watches.items[i].number != event->wd)
         i++;
     if (i == notify->watches.count)
-        return; /* of a watch that was given up */
+        return 0; /* of a watch that was given up */
     const vy_notify_watch *watch = &notify->watches.items[i];
     if (event->mask & IN_IGNORED) {
         drop(notify, i);
-        news->is_something = 1;
-    } else if (event->len == 0) {
-        news->is_something = 1; /* the folder itself */
-    } else if (!watch->only || strcmp(watch->only, event->name) == 0) {
-        news->is_something = 1;
-        if (watch->only || !is_text(event->name))
-            return;
-        /* What was made is mostly written next, and the first bytes are there before anybody is told of them. */
-        news->is_written |= (event->mask & (IN_MODIFY | IN_CREATE)) != 0;
-        note_writer(notify, event, (event->mask & IN_MODIFY) != 0);
+        return 1;
     }
+    if (event->len == 0) /* the folder itself */
+        return 1;
+    if (watch->only)
+        return strcmp(watch->only, event->name) == 0;
+    if (!(event->mask & (IN_ATTRIB | IN_ISDIR))) /* other rights or times make nothing whole */
+        trace(notify, event);
+    return 1;
 }
 
-vy_notify_news vy_notify_take(vy_notify *notify) {
-    vy_notify_news news = {0};
+int vy_notify_take(vy_notify *notify) {
+    int is_something = 0;
     _Alignas(struct inotify_event) char buffer[16 * (sizeof(struct inotify_event) + NAME_MAX + 1)];
     for (ssize_t size; notify->file >= 0 && (size = read(notify->file, buffer, sizeof buffer)) > 0;)
         for (ssize_t at = 0; at < size;) {
             const struct inotify_event *event = (const struct inotify_event *)(const void *)(buffer + at);
-            take_one(notify, event, &news);
+            is_something |= take_one(notify, event);
             at += (ssize_t)(sizeof *event + event->len);
         }
-    return news;
+    return is_something;
 }

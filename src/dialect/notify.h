@@ -11,24 +11,23 @@ typedef struct vy_notify_watch {
     char *only; /* the one name in it that matters; NULL: every name */
 } vy_notify_watch;
 
-/* A file that was written to and not closed since. */
-typedef struct vy_notify_writer {
+/* What was told of a file, lately or since it was opened. */
+typedef struct vy_notify_trace {
     int number; /* of the watch */
     uint64_t name;
-} vy_notify_writer;
+    int is_open;    /* written to, and not closed since */
+    int is_touched; /* since vy_notify_begin: what was read of it may be half of it */
+    int64_t whole;  /* when it was told to be whole: closed, or moved here; 0: not since it was made or written to */
+    int64_t at;     /* when anything was told; both are CLOCK_REALTIME in nanoseconds, as the times of files are */
+} vy_notify_trace;
 
 typedef struct vy_notify {
     int file;     /* to wait for; -1: nobody tells */
     int is_blind; /* not everything could be watched: look from time to time, too */
     VY_VECTOR(vy_notify_watch) watches;
-    VY_VECTOR(vy_notify_writer) writers;
+    VY_VECTOR(vy_notify_trace) traces;
+    uint32_t moved; /* the cookie of the latest file that was moved away while it was open; 0 if none was */
 } vy_notify;
-
-/* What happened since the last call. */
-typedef struct vy_notify_news {
-    int is_something; /* anything that may matter */
-    int is_written;   /* a manifest or a body was written to in place, or made */
-} vy_notify_news;
 
 /* Without inotify `file` is -1. */
 void vy_notify_open(vy_notify *notify);
@@ -36,15 +35,13 @@ void vy_notify_close(vy_notify *notify);
 /* Watches the folders, the folders of every file they lead to, and what is nearest above a folder that is not there. *added says whether any is new: what happened in it
  * before was not told. */
 void vy_notify_cover(vy_notify *notify, const vy_folders *folders, int *added);
-/* Takes all events there are; does not wait. */
-vy_notify_news vy_notify_take(vy_notify *notify);
-/* Whether a manifest or a body is open and half written, as far as was told. */
-static inline int vy_notify_is_writing(const vy_notify *notify) {
-    return notify->writers.count > 0;
-}
-/* Whoever has a file open for too long is not waited for. */
-static inline void vy_notify_forget_writers(vy_notify *notify) {
-    notify->writers.count = 0;
-}
+/* Gives up the watches that the latest vy_notify_cover had no use for, and what was told there. */
+void vy_notify_trim(vy_notify *notify);
+/* Takes all events there are; does not wait. Whether there was any that may matter. */
+int vy_notify_take(vy_notify *notify);
+/* Files are read from now on: takes the events of before. */
+void vy_notify_begin(vy_notify *notify);
+/* What was told of the file that has this absolute path, whose folder is watched; NULL if nothing was. */
+const vy_notify_trace *vy_notify_trace_of(const vy_notify *notify, const char *path);
 
 #endif

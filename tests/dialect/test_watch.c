@@ -250,29 +250,6 @@ static void bodies_below_the_folder_are_watched_too(void **state) {
     end(watcher);
 }
 
-/* Half a manifest that is a manifest: the second op is not written yet. */
-static void a_manifest_that_is_being_written_is_waited_for(void **state) {
-    const char *folder = *state;
-    char path[600];
-    const char half[] =
-        A("2.0.0") "[[op]]\nid = \"f\"\nsignature = \"fn f() -> u32\"\nbody = \"fn f() -> u32 { return 1 }\"\n";
-    const char rest[] = "[[op]]\nid = \"g\"\nsignature = \"fn g() -> u32\"\nbody = \"fn g() -> u32 { return 2 }\"\n";
-    told told;
-    manifests_write(folder, "a.toml", A("1.0.0"));
-    vyre_dialects_watcher *watcher = watch(folder, &told, 0, 0);
-    snprintf(path, sizeof path, "%s/a.toml", folder);
-    int file = open(path, O_WRONLY | O_TRUNC);
-    assert_int_equal(write(file, half, strlen(half)), (ssize_t)strlen(half));
-    nap(300); /* many times the quiet that is waited for */
-    assert_string_equal(manifests_version("a"), "1.0.0");
-    assert_int_equal(write(file, rest, strlen(rest)), (ssize_t)strlen(rest));
-    close(file);
-    expect_soon("a", "2.0.0");
-    assert_true(manifests_has("a.f") && manifests_has("a.g"));
-    end(watcher);
-    assert_int_equal(told.changed, 2); /* it is told behind the change: all of it when the thread has ended */
-}
-
 static void polling_sees_the_same(void **state) {
     const char *folder = *state;
     told told;
@@ -418,7 +395,6 @@ int main(void) {
         MANIFESTS_TEST(every_way_to_change_a_file_is_seen),
         MANIFESTS_TEST(a_folder_may_go_and_come_back),
         MANIFESTS_TEST(bodies_below_the_folder_are_watched_too),
-        MANIFESTS_TEST(a_manifest_that_is_being_written_is_waited_for),
         MANIFESTS_TEST(polling_sees_the_same),
         MANIFESTS_TEST(without_inotify_folders_are_polled),
         MANIFESTS_TEST(lost_events_lead_to_a_look_at_everything),
