@@ -56,24 +56,34 @@ static inline char *vy_put_text(char *at, const char *text) {
 static inline unsigned vy_text_length(uint64_t word) {
     return ((unsigned)__builtin_clzll(word) ^ 63) / 8 + 1; /* the place of the highest bit is in the last byte */
 }
-/* Of a number below 10,000, as most are: its digits as bytes of a word, the first lowest, without zeros before it. No branch that could be guessed wrongly. */
-static inline uint32_t vy_digits_of(uint32_t number) {
-    uint32_t hundreds = number * 5243 >> 19; /* number / 100 */
-    uint32_t halves = hundreds | (number - hundreds * 100) << 16;
-    uint32_t tens = (halves * 103 >> 10) & 0x000f000f; /* of both, / 10 */
-    uint32_t digits = tens | (halves - tens * 10) << 8;
-    unsigned zeros = (unsigned)__builtin_ctz(digits | 1u << 24) / 8;
-    return (digits | 0x30303030) >> zeros * 8;
+/* A text of 1 to 8 bytes as such a word; of a literal, a constant. */
+static inline uint64_t vy_word_of(const char *text) {
+    uint64_t word = 0;
+    if (__builtin_constant_p(strlen(text)))
+        memcpy(&word, text, strlen(text));
+    else
+        for (unsigned i = 0; text[i]; i++)
+            word |= (uint64_t)(unsigned char)text[i] << 8 * i;
+    return word;
 }
-/* Writes four bytes, whatever is behind the last digit. Hosts are little-endian (ir/eval.h). */
-static inline char *vy_put_digits(char *at, uint32_t digits) {
-    memcpy(at, &digits, sizeof digits);
-    return at + vy_text_length(digits);
+/* Writes eight bytes. Hosts are little-endian (ir/eval.h). */
+static inline char *vy_put_word(char *at, uint64_t word) {
+    memcpy(at, &word, sizeof word);
+    return at + vy_text_length(word);
 }
-char *vy_put_large(char *at, uint64_t number);
-/* 20 bytes at most; 4 are written at least. */
+/* The two digits of a number below 100 as bytes, the first lowest. */
+static inline uint16_t vy_two_digits(unsigned number) {
+    unsigned tens = number * 103 >> 10;
+    return (uint16_t)(tens | (number - tens * 10) << 8 | 0x3030);
+}
+char *vy_put_large(char *at, uint64_t number); /* 100 and more */
+/* 20 bytes at most; 2 or 4 are written at least. */
 static inline char *vy_put_decimal(char *at, uint64_t number) {
-    return number < 10000 ? vy_put_digits(at, vy_digits_of((uint32_t)number)) : vy_put_large(at, number);
+    unsigned zeros = number < 10; /* before the last digit */
+    if (number >= 100)
+        return vy_put_large(at, number);
+    memcpy(at, &(uint16_t){(uint16_t)(vy_two_digits((unsigned)number) >> 8 * zeros)}, 2);
+    return at + 2 - zeros;
 }
 /* By a format of %s, %d, %u, %c and %% alone; NULL if there is anything else in it, or no room for that and a number before `end`. */
 char *vy_put_format(char *at, const char *end, const char *format, va_list arguments) VY_PRINTF(3, 0);

@@ -33,7 +33,7 @@ static int is_settled(const body *b, uint32_t expr) {
         return !is_set(b, x->a, b->first, b->at) && !is_set(b, x->a, b->settled, b->end);
     if (x->kind != VY_EXPR_OP)
         return x->kind != VY_EXPR_LOAD;
-    unsigned arity = vyre_op_get((vyre_op)x->op)->arity;
+    unsigned arity = vy_ptx_arity(x);
     return is_settled(b, x->a) && (arity < 2 || is_settled(b, x->b)) && (arity < 3 || is_settled(b, x->c));
 }
 
@@ -75,7 +75,7 @@ static uint32_t find_in(body *b, uint32_t expr) {
         return VY_NONE;
     const uint32_t operands[3] = {x->a, x->b, x->c};
     uint32_t found = VY_NONE;
-    for (unsigned i = 0; i < vyre_op_get((vyre_op)x->op)->arity && found == VY_NONE; i++)
+    for (unsigned i = 0; i < vy_ptx_arity(x) && found == VY_NONE; i++)
         found = find_in(b, operands[i]);
     return found;
 }

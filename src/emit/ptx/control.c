@@ -56,7 +56,7 @@ static void write_if(vy_ptx *e, uint32_t index, const vy_stmt *s) {
 
 static void barrier(vy_ptx *e, const vy_stmt *s) {
     if (s->scope == VYRE_SCOPE_WORKGROUP)
-        vy_ptx_write(e, "bar.sync 0");
+        vy_ptx_end_line(e, vy_put_text(vy_ptx_line(e), "bar.sync 0"));
     else
         vy_ptx_grid_barrier(e);
 }
@@ -98,9 +98,10 @@ static void assign(vy_ptx *e, const vy_stmt *s) {
 }
 
 static void statement(vy_ptx *e, uint32_t index, const vy_stmt *s) {
-    const vy_ptx_loop *loop = e->loops.count ? &e->loops.items[e->loops.count - 1] : NULL;
     switch ((vy_stmt_kind)s->kind) {
-    case VY_STMT_LET:
+    case VY_STMT_LET: /* never assigned to, it is its value, wherever that is */
+        e->variables[s->variable] = vy_ptx_expr_kept(e, s->a);
+        break;
     case VY_STMT_VAR:
         vy_ptx_declare(e, s->variable, vy_ptx_expr_kept(e, s->a));
         break;
@@ -129,10 +130,10 @@ static void statement(vy_ptx *e, uint32_t index, const vy_stmt *s) {
         vy_ptx_while(e, index, s);
         break;
     case VY_STMT_BREAK:
-        vy_ptx_jump(e, loop->exit);
+        vy_ptx_jump(e, e->loops.items[e->loops.count - 1].exit);
         break;
     case VY_STMT_CONTINUE:
-        vy_ptx_jump(e, loop->next);
+        vy_ptx_jump(e, e->loops.items[e->loops.count - 1].next);
         break;
     case VY_STMT_RETURN:
         vy_ptx_leave(e);

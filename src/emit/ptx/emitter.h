@@ -69,7 +69,8 @@ _Static_assert(sizeof(vy_ptx_value) == 16, "two registers");
 typedef struct vy_ptx_registers {
     uint64_t next; /* name */
     uint64_t one;  /* more in its last digit */
-    uint32_t count;
+    uint32_t left; /* until a number ends with 0 */
+    uint32_t ten;  /* that number */
     char start[3]; /* of the names */
 } vy_ptx_registers;
 
@@ -138,9 +139,10 @@ typedef struct vy_ptx {
     int has_flags;                                 /* floats are compared, and integers made of bools */
     int has_orders;                                /* f32 are compared with what need not be above 0 */
     int asks_more;                                 /* of every integer, because of extremes or flags */
-    int meets;                                     /* its invocations meet: barriers, shuffles */
-    vy_ptx_alignment alignment;                    /* of buffers, where what is written runs */
-    int one_by_one;                                /* wide accesses are written as accesses of their elements */
+    uint32_t plain_types;       /* how many types, from i32 on, have ops that are a line and no more (value.c) */
+    int meets;                  /* its invocations meet: barriers, shuffles */
+    vy_ptx_alignment alignment; /* of buffers, where what is written runs */
+    int one_by_one;             /* wide accesses are written as accesses of their elements */
     int has_positions;
     uint32_t line; /* of the last .loc */
     /* Known at the start. */
@@ -191,22 +193,19 @@ char *vy_ptx_line_if(vy_ptx *e, vy_ptx_value guard); /* "@%p1 ": what vy_ptx_gua
 static inline void vy_ptx_end_line(vy_ptx *e, char *at) {
     e->at = vy_put_text(at, ";\n");
 }
-/* "name.suffix %r1, %r2": what most lines are. */
-void vy_ptx_instruct(vy_ptx *e, const char *name, const char *suffix, const vy_ptx_value *operands, unsigned count);
+/* "name.suffix %r1, %r2": what most lines are. A name is a word (base/text.h), a suffix has three letters or four. */
+void vy_ptx_instruct(vy_ptx *e, uint64_t name, const char *suffix, const vy_ptx_value *operands, unsigned count);
 #define VY_PTX_INSTRUCT(e, name, suffix, ...)                                                                          \
-    vy_ptx_instruct(e, name, suffix, (const vy_ptx_value[]){__VA_ARGS__},                                              \
+    vy_ptx_instruct(e, vy_word_of(name), suffix, (const vy_ptx_value[]){__VA_ARGS__},                                  \
                     sizeof(vy_ptx_value[]){__VA_ARGS__} / sizeof(vy_ptx_value))
+/* … by hand: " %r1, %r2" of a line that is begun. */
+void vy_ptx_end_with(vy_ptx *e, char *at, const vy_ptx_value *operands, unsigned count);
 uint32_t vy_ptx_label(vy_ptx *e);
 void vy_ptx_place(vy_ptx *e, uint32_t label);
 void vy_ptx_jump(vy_ptx *e, uint32_t label);
 void vy_ptx_jump_if(vy_ptx *e, vy_ptx_value condition, int wanted, uint32_t label);
 /* Says where a statement comes from, if that is another line. */
-void vy_ptx_locate_at(vy_ptx *e, vy_position position);
-static inline void vy_ptx_locate(vy_ptx *e, uint32_t stmt) {
-    vy_position position = vy_stmt_position(e->program, stmt);
-    if (position.line && position.line != e->line)
-        vy_ptx_locate_at(e, position);
-}
+void vy_ptx_locate(vy_ptx *e, uint32_t stmt);
 /* The code needs at least this: 70 and 80 for PTX 7.0 and sm_80. */
 void vy_ptx_need(vy_ptx *e, uint32_t version, uint32_t architecture);
 void vy_ptx_refuse(vy_ptx *e, const char *what);
@@ -232,15 +231,24 @@ static inline const char *vy_ptx_type(vyre_type type) {
 static inline const char *vy_ptx_bits(vyre_type type) {
     return vy_ptx_types[type].bits;
 }
+/* Those of a type as a word (base/text.h): three, and a NUL, or four. */
+static inline uint32_t vy_ptx_letters(const char *type) {
+    uint32_t letters;
+    memcpy(&letters, type, sizeof letters);
+    return letters;
+}
 static inline vy_ptx_value vy_ptx_named(vyre_type type, uint64_t name) {
     return (vy_ptx_value){.type = (uint8_t)type, .name = name};
 }
-void vy_ptx_next_ten(vy_ptx_registers *registers); /* names the next, whose number ends with 0 */
+void vy_ptx_next_ten(vy_ptx_registers *registers); /* names the next, whose number is `ten` */
+static inline uint32_t vy_ptx_register_count(const vy_ptx_registers *registers) {
+    return registers->ten - registers->left;
+}
 static inline vy_ptx_value vy_ptx_new_of(vy_ptx *e, vy_ptx_class class, vyre_type type) {
     vy_ptx_registers *r = &e->registers[class];
     vy_ptx_value made = vy_ptx_named(type, r->next);
     r->next += r->one;
-    if (++r->count % 10 == 0)
+    if (--r->left == 0)
         vy_ptx_next_ten(r);
     return made;
 }
@@ -255,8 +263,7 @@ char *vy_ptx_put_other(char *at, vy_ptx_value value); /* what is no register of 
 static inline char *vy_ptx_put(char *at, vy_ptx_value value) {
     if (value.is_literal || (value.name & 0xff) != '%')
         return vy_ptx_put_other(at, value);
-    memcpy(at, &value.name, sizeof value.name);
-    return at + vy_text_length(value.name);
+    return vy_put_word(at, value.name);
 }
 /* The same as a text, good until a few more have been asked for. */
 const char *vy_ptx_name(vy_ptx *e, vy_ptx_value value);
@@ -327,6 +334,11 @@ void vy_ptx_store(vy_ptx *e, const vy_stmt *s);
 void vy_ptx_load_wide(vy_ptx *e, const vy_stmt *s);
 void vy_ptx_store_wide(vy_ptx *e, const vy_stmt *s);
 void vy_ptx_atomic(vy_ptx *e, const vy_stmt *s);
+
+/* How many operands an op has: what it has none of is VY_NONE. */
+static inline unsigned vy_ptx_arity(const vy_expr *x) {
+    return 1u + (x->b != VY_NONE) + (x->c != VY_NONE);
+}
 
 /* ---- where things are ----
  *

@@ -141,7 +141,7 @@ static int has_call(const vyre_program *p, uint32_t expr) {
     const vy_expr *x = expr == VY_NONE ? NULL : &p->exprs.items[expr];
     if (!x || x->kind != VY_EXPR_OP)
         return 0;
-    unsigned arity = vyre_op_get((vyre_op)x->op)->arity;
+    unsigned arity = vy_ptx_arity(x);
     return is_called(p, x) || has_call(p, x->a) || (arity > 1 && has_call(p, x->b)) || (arity > 2 && has_call(p, x->c));
 }
 

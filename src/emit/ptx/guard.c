@@ -1,6 +1,7 @@
 /* Short branches: an `if` that only assigns and stores a few simple things is written without a jump. Whatever it computes is computed anyway; what others see (variables,
  * stores) and what may not be touched (loads) is guarded by predicates. Loads of several such branches are then under way together, which jumps prevent. */
 #include "emit/ptx/emitter.h"
+#include "ir/eval.h"
 
 #include <inttypes.h>
 
@@ -36,7 +37,7 @@ static void add_expr(const vyre_program *p, uint32_t expr, length *l) {
         const uint32_t operands[3] = {x->a, x->b, x->c};
         l->ops++;
         l->is_long |= !is_simple(x, l);
-        for (unsigned i = 0; i < vyre_op_get((vyre_op)x->op)->arity; i++)
+        for (unsigned i = 0; i < vy_ptx_arity(x); i++)
             add_expr(p, operands[i], l);
     }
 }
@@ -107,7 +108,7 @@ static void write_guarded(vy_ptx *e, vy_ptx_value condition, uint32_t first, uin
  * VY_LIMIT_EXPRESSION_DEPTH. */
 static int is_zero_outside(const vyre_program *p, uint32_t expr) {
     const vy_expr *x = &p->exprs.items[expr];
-    if (!(vyre_type_class((vyre_type)x->type) & VYRE_CLASS_INTEGER))
+    if (!(vy_type_layouts[x->type].classes & VYRE_CLASS_INTEGER))
         return 0;
     if (x->kind == VY_EXPR_LOAD)
         return 1;
@@ -136,7 +137,7 @@ int vy_ptx_assigns_itself_outside(const vy_ptx *e, const vy_stmt *s) {
     const vy_expr *x = &p->exprs.items[s->a];
     int is_sum = x->op == VYRE_OP_OR || x->op == VYRE_OP_XOR || x->op == VYRE_OP_ADD;
     if (x->kind != VY_EXPR_OP || (!is_sum && x->op != VYRE_OP_SUB) ||
-        !(vyre_type_class((vyre_type)x->type) & VYRE_CLASS_INTEGER))
+        !(vy_type_layouts[x->type].classes & VYRE_CLASS_INTEGER))
         return 0;
     const vy_expr *a = &p->exprs.items[x->a], *b = &p->exprs.items[x->b];
     if (a->kind == VY_EXPR_VARIABLE && a->a == s->variable)

@@ -45,25 +45,16 @@ char *vy_ptx_line_if(vy_ptx *e, vy_ptx_value guard) {
     return at + 1;
 }
 
-/* "name.suffix " */
-static char *put_name(char *at, const char *name, const char *suffix) {
-    at = vy_put_text(at, name);
-    *at = '.';
-    at = vy_put_text(at + 1, suffix);
-    *at = ' ';
-    return at + 1;
+void vy_ptx_end_with(vy_ptx *e, char *at, const vy_ptx_value *operands, unsigned count) {
+    at = vy_ptx_put(vy_put_text(at, " "), operands[0]);
+    for (unsigned i = 1; i < count; i++)
+        at = vy_ptx_put(vy_put_text(at, ", "), operands[i]);
+    vy_ptx_end_line(e, at);
 }
 
-void vy_ptx_instruct(vy_ptx *e, const char *name, const char *suffix, const vy_ptx_value *operands, unsigned count) {
-    char *at = put_name(vy_ptx_line(e), name, suffix);
-    for (unsigned i = 0; i < count; i++) {
-        if (i) {
-            *at++ = ',';
-            *at++ = ' ';
-        }
-        at = vy_ptx_put(at, operands[i]);
-    }
-    vy_ptx_end_line(e, at);
+void vy_ptx_instruct(vy_ptx *e, uint64_t name, const char *suffix, const vy_ptx_value *operands, unsigned count) {
+    char *at = vy_put_text(vy_put_word(vy_ptx_line(e), name), ".");
+    vy_ptx_end_with(e, vy_put_word(at, vy_ptx_letters(suffix)), operands, count);
 }
 
 void vy_ptx_write(vy_ptx *e, const char *format, ...) {
@@ -107,8 +98,14 @@ void vy_ptx_jump_if(vy_ptx *e, vy_ptx_value condition, int wanted, uint32_t labe
 
 /* ---- positions ---- */
 
-void vy_ptx_locate_at(vy_ptx *e, vy_position position) {
-    e->line = position.line;
-    char *at = vy_put_decimal(vy_put_text(vy_ptx_room(e), "\t.loc 1 "), position.line);
-    e->at = vy_put_text(vy_put_decimal(vy_put_text(at, " "), position.column), "\n");
+static void locate(vy_ptx *e, const vy_position *position) {
+    e->line = position->line;
+    char *at = vy_put_decimal(vy_put_text(vy_ptx_room(e), "\t.loc 1 "), position->line);
+    e->at = vy_put_text(vy_put_decimal(vy_put_text(at, " "), position->column), "\n");
+}
+
+void vy_ptx_locate(vy_ptx *e, uint32_t stmt) {
+    const vy_position *position = e->program->stmt_positions.items + stmt;
+    if (stmt < e->program->stmt_positions.count && position->line && position->line != e->line)
+        locate(e, position);
 }

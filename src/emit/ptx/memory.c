@@ -3,13 +3,14 @@
  * Buffers that nobody writes in a dispatch are read through the read-only cache. Narrow elements that are accessed together come as words, and prmt takes them
  * apart: its selectors 0 to 3 name bytes of the first operand, 4 to 7 of the second, and 8 more is the sign of such a byte, eight times. */
 #include "emit/ptx/emitter.h"
+#include "ir/eval.h"
 
 static const vy_memory *memory_of(const vy_ptx *e, uint32_t memory) {
     return &e->program->memories.items[memory];
 }
 
 static uint32_t size_of(vyre_type type) {
-    return vyre_type_bits(type) / 8;
+    return vy_type_layouts[type].size;
 }
 
 const char *vy_ptx_space(const vy_ptx *e, uint32_t memory) {
@@ -45,13 +46,11 @@ typedef struct place {
     uint64_t offset;
 } place;
 
-static vy_ptx_address written(place at) {
-    vy_ptx_address made;
-    char *text = vy_ptx_put(vy_put_text(made.text, "["), at.base);
-    if (at.offset)
-        text = vy_put_decimal(vy_put_text(text, "+"), at.offset);
-    memcpy(text, "]", 2);
-    return made;
+static char *put_place(char *at, place p) {
+    at = vy_ptx_put(vy_put_text(at, "["), p.base);
+    if (p.offset)
+        at = vy_put_decimal(vy_put_text(at, "+"), p.offset);
+    return vy_put_text(at, "]");
 }
 
 static place place_of(vy_ptx *e, uint32_t memory, uint32_t index) {
@@ -74,7 +73,9 @@ static place place_of(vy_ptx *e, uint32_t memory, uint32_t index) {
 }
 
 vy_ptx_address vy_ptx_at(vy_ptx *e, uint32_t memory, uint32_t index) {
-    return written(place_of(e, memory, index));
+    vy_ptx_address made;
+    *put_place(made.text, place_of(e, memory, index)) = 0;
+    return made;
 }
 
 /* ---- one element ---- */
@@ -88,7 +89,7 @@ static char *put_access(char *at, const char *name, const char *space, const cha
     return at + 1;
 }
 
-static vy_ptx_value load_from(vy_ptx *e, const vy_expr *x, vy_ptx_address at, vy_ptx_value condition) {
+static vy_ptx_value load_from(vy_ptx *e, const vy_expr *x, place at, vy_ptx_value condition) {
     vyre_type type = (vyre_type)x->type;
     vy_ptx_value d = vy_ptx_new(e, type);
     vy_ptx_value guard = vy_ptx_guarded(e, vy_ptx_both(e, e->guard, condition));
@@ -96,7 +97,7 @@ static vy_ptx_value load_from(vy_ptx *e, const vy_expr *x, vy_ptx_address at, vy
         VY_PTX_INSTRUCT(e, "mov", vy_ptx_bits(type), d, vy_ptx_literal(VYRE_TYPE_U32, 0));
     char *text = put_access(vy_ptx_line_if(e, guard), "ld.", load_space(e, x->a), element(type));
     text = vy_put_text(vy_ptx_put(text, d), ", ");
-    vy_ptx_end_line(e, vy_put_text(text, at.text));
+    vy_ptx_end_line(e, put_place(text, at));
     d.is_given = is_constant(e, x->a);
     d.is_opposite = memory_of(e, x->a)->space == VY_SPACE_PRIVATE; /* which it may keep in registers */
     return d;
@@ -119,8 +120,7 @@ vy_ptx_value vy_ptx_load(vy_ptx *e, uint32_t expr) {
 
 vy_ptx_value vy_ptx_load_if(vy_ptx *e, uint32_t expr, vy_ptx_value condition) {
     const vy_expr *x = &e->program->exprs.items[expr];
-    vy_ptx_address at = vy_ptx_at(e, x->a, x->b);
-    return load_from(e, x, at, condition);
+    return load_from(e, x, place_of(e, x->a, x->b), condition);
 }
 
 void vy_ptx_store(vy_ptx *e, const vy_stmt *s) {
@@ -129,11 +129,11 @@ void vy_ptx_store(vy_ptx *e, const vy_stmt *s) {
         vy_ptx_refuse(e, "a guarded store");
         return;
     }
-    vy_ptx_address at = vy_ptx_at(e, s->memory, s->a);
+    place at = place_of(e, s->memory, s->a);
     vy_ptx_value value = vy_ptx_in_register(e, vy_ptx_expr(e, s->b));
     char *text = vy_ptx_line_if(e, vy_ptx_guarded(e, e->guard));
     text = put_access(text, "st.", vy_ptx_space(e, s->memory), element(type));
-    text = vy_put_text(vy_put_text(text, at.text), ", ");
+    text = vy_put_text(put_place(text, at), ", ");
     vy_ptx_end_line(e, vy_ptx_put(text, value));
 }
 
@@ -253,8 +253,9 @@ static void load_each(vy_ptx *e, const vy_stmt *s, vyre_type type, vy_ptx_value 
     place at = place_of(e, s->memory, s->a);
     for (uint32_t k = 0; k < s->result_count; k++, at.offset += size_of(type)) {
         out[k] = vy_ptx_new(e, type);
-        vy_ptx_write(e, "ld.%s.%s %s, %s", load_space(e, s->memory), element(type), vy_ptx_name(e, out[k]),
-                     written(at).text);
+        char *text = put_access(vy_ptx_line(e), "ld.", load_space(e, s->memory), element(type));
+        text = vy_put_text(vy_ptx_put(text, out[k]), ", ");
+        vy_ptx_end_line(e, put_place(text, at));
     }
 }
 
@@ -262,20 +263,21 @@ static void store_each(vy_ptx *e, const vy_stmt *s, vyre_type type) {
     place at = place_of(e, s->memory, s->a);
     for (uint32_t k = 0; k < s->arg_count; k++, at.offset += size_of(type)) {
         vy_ptx_value from = vy_ptx_in_register(e, vy_ptx_expr(e, e->program->args.items[s->args + k].index));
-        vy_ptx_write(e, "st.%s.%s %s, %s", vy_ptx_space(e, s->memory), element(type), written(at).text,
-                     vy_ptx_name(e, from));
+        char *text = put_access(vy_ptx_line(e), "st.", vy_ptx_space(e, s->memory), element(type));
+        text = vy_put_text(put_place(text, at), ", ");
+        vy_ptx_end_line(e, vy_ptx_put(text, from));
     }
 }
 
 static void load_together(vy_ptx *e, const vy_stmt *s, vyre_type type, vy_ptx_value *out) {
     units u = units_of(type, s->result_count);
     uint32_t each = s->result_count / u.count;
-    vy_ptx_address at = vy_ptx_at(e, s->memory, s->a);
+    place at = place_of(e, s->memory, s->a);
     for (uint32_t i = 0; i < u.count; i++)
         u.values[i] = vy_ptx_new(e, u.type);
     char *text = put_access(vy_ptx_line(e), "ld.", load_space(e, s->memory), u.suffix);
     text = vy_put_text(put_units(text, &u), ", ");
-    vy_ptx_end_line(e, vy_put_text(text, at.text));
+    vy_ptx_end_line(e, put_place(text, at));
     for (uint32_t i = 0; i < u.count; i++) {
         if (each == 1)
             out[i] = u.values[i];
@@ -306,7 +308,7 @@ void vy_ptx_store_wide(vy_ptx *e, const vy_stmt *s) {
     units u = units_of(type, s->arg_count);
     uint32_t each = s->arg_count / u.count;
     vy_ptx_value from[VY_LIMIT_WIDE];
-    vy_ptx_address at = vy_ptx_at(e, s->memory, s->a);
+    place at = place_of(e, s->memory, s->a);
     for (uint32_t i = 0; i < s->arg_count; i++)
         from[i] = vy_ptx_in_register(e, vy_ptx_expr(e, e->program->args.items[s->args + i].index));
     for (uint32_t i = 0; i < u.count; i++)
@@ -314,6 +316,6 @@ void vy_ptx_store_wide(vy_ptx *e, const vy_stmt *s) {
                       : are_whole(e, from + i * each, each) ? whole(e, vy_ptx_part_of(e, from[i * each]))
                                                             : put_together(e, type, from + i * each, each);
     char *text = put_access(vy_ptx_line(e), "st.", vy_ptx_space(e, s->memory), u.suffix);
-    text = vy_put_text(vy_put_text(text, at.text), ", ");
+    text = vy_put_text(put_place(text, at), ", ");
     vy_ptx_end_line(e, put_units(text, &u));
 }

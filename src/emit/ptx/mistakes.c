@@ -37,11 +37,6 @@ static int is_floor(const vyre_program *p, const vy_expr *x) {
            (x->kind == VY_EXPR_OP && x->op == VYRE_OP_SELECT && (is_zero(p, x->b) || is_zero(p, x->c)));
 }
 
-/* … or a branch that assigns it. */
-static int assigns_zero(const vyre_program *p, const vy_stmt *s) {
-    return (s->kind == VY_STMT_VAR || s->kind == VY_STMT_ASSIGN) && is_zero(p, s->a);
-}
-
 /* One literal above 0 is enough: what is compared with that ptxas does not take for known. */
 static int is_order(const vyre_program *p, const vy_expr *x) {
     int is_one = x->kind == VY_EXPR_OP &&
@@ -69,28 +64,25 @@ static int is_flag(const vyre_program *p, const vy_expr *x) {
            (exprs[x->b].bits ^ exprs[x->c].bits) == 1;
 }
 
-/* … or by a branch. */
-static int assigns_one(const vyre_program *p, const vy_stmt *s) {
-    return (s->kind == VY_STMT_VAR || s->kind == VY_STMT_ASSIGN) && p->exprs.items[s->a].kind == VY_EXPR_LITERAL &&
-           p->exprs.items[s->a].bits == 1;
+static int is_one_bit(const vy_expr *x) {
+    return x->kind == VY_EXPR_LITERAL && x->bits == 1;
 }
 
-/* By op, of which types any of these is: most of a large program is none. */
-enum { ALL = (1 << VYRE_TYPE_COUNT) - 1, LONG = 1 << VYRE_TYPE_I64 | 1 << VYRE_TYPE_U64 };
-static const uint16_t looked_at[VYRE_OP_COUNT] = {
-    [VYRE_OP_NOT] = LONG,   [VYRE_OP_XOR] = LONG,   [VYRE_OP_SUB] = LONG,      [VYRE_OP_NEG] = LONG,
-    [VYRE_OP_MUL] = LONG,   [VYRE_OP_MIN] = ALL,    [VYRE_OP_MAX] = ALL,       [VYRE_OP_ABS] = ALL,
-    [VYRE_OP_LT] = ALL,     [VYRE_OP_LE] = ALL,     [VYRE_OP_GT] = ALL,        [VYRE_OP_GE] = ALL,
-    [VYRE_OP_EQ] = ALL,     [VYRE_OP_NE] = ALL,     [VYRE_OP_SELECT] = ALL,    [VYRE_OP_CAST] = ALL,
-    [VYRE_OP_IS_NAN] = ALL, [VYRE_OP_IS_INF] = ALL, [VYRE_OP_IS_FINITE] = ALL,
-};
+/* By type, the ops that any of these is: most of a large program is none. */
+#define OP(ID) (UINT64_C(1) << VYRE_OP_##ID)
+#define ANY                                                                                                            \
+    (OP(MIN) | OP(MAX) | OP(ABS) | OP(LT) | OP(LE) | OP(GT) | OP(GE) | OP(EQ) | OP(NE) | OP(SELECT) | OP(CAST) |       \
+     OP(IS_NAN) | OP(IS_INF) | OP(IS_FINITE))
+#define LONG (ANY | OP(NOT) | OP(XOR) | OP(SUB) | OP(NEG) | OP(MUL))
+static const uint64_t looked_at[VYRE_TYPE_COUNT] = {ANY, ANY, ANY, ANY, ANY, ANY, ANY, LONG, LONG, ANY, ANY, ANY, ANY};
+_Static_assert(VYRE_OP_COUNT <= 64 && VYRE_TYPE_I64 == 7 && VYRE_TYPE_U64 == 8, "a bit for each, at its place");
 
 void vy_ptx_look_for_mistakes(vy_ptx *e) {
     unsigned signs = 0;
     int has_questions = 0;
     const vy_expr *end = e->exprs + e->program->exprs.count;
     for (const vy_expr *x = e->exprs; x < end; x++) {
-        if (x->kind != VY_EXPR_OP || !(looked_at[x->op] >> x->type & 1))
+        if (x->kind != VY_EXPR_OP || !(looked_at[x->type] >> x->op & 1))
             continue;
         e->has_differences |= is_difference(x);
         e->has_extremes |= is_extreme((vyre_op)x->op, (vyre_type)x->type);
@@ -100,13 +92,16 @@ void vy_ptx_look_for_mistakes(vy_ptx *e) {
         e->has_flags |= is_flag(e->program, x);
         signs |= sign_of(x);
     }
-    for (uint32_t i = 0; i < e->program->stmts.count; i++) {
-        e->has_floors |= assigns_zero(e->program, &e->program->stmts.items[i]);
-        e->has_flags |= assigns_one(e->program, &e->program->stmts.items[i]);
+    for (const vy_stmt *s = e->program->stmts.items; s < e->program->stmts.items + e->program->stmts.count; s++) {
+        if (s->kind != VY_STMT_VAR && s->kind != VY_STMT_ASSIGN)
+            continue;
+        e->has_floors |= is_zero(e->program, s->a); /* … by a branch that assigns it */
+        e->has_flags |= is_one_bit(&e->exprs[s->a]);
     }
     e->has_signs = (signs & (signs - 1)) != 0;
     e->has_flags &= has_questions;
     e->asks_more = e->has_extremes || e->has_flags;
+    e->plain_types = e->asks_more ? 0 : 2;
 }
 
 /* ---- what is written instead ---- */
@@ -215,6 +210,9 @@ static vy_ptx_value sum(vy_ptx *e, vyre_op op, vy_ptx_value a, vy_ptx_value b) {
     return d;
 }
 
+const uint8_t vy_ptx_may_be_wrong[VYRE_OP_COUNT] = {[VYRE_OP_MIN] = 1, [VYRE_OP_MAX] = 1, [VYRE_OP_ABS] = 1,
+                                                    [VYRE_OP_ADD] = 1, [VYRE_OP_SUB] = 1, [VYRE_OP_MUL_HIGH] = 1};
+
 int vy_ptx_instead(vy_ptx *e, vyre_op op, vyre_type operand, const vy_ptx_value *args, vy_ptx_value *out) {
     int is_one_of_two = op == VYRE_OP_MIN || op == VYRE_OP_MAX;
     if (is_extreme(op, operand))
@@ -244,7 +242,7 @@ int vy_ptx_may_be_opposite(const vy_expr *x, vyre_type operand, const vy_ptx_val
     int has_opposite = 0, has_variable = 0, has_literal = 0;
     if (is_made_so || vy_ptx_is_float(operand) || x->op == VYRE_OP_MIN || x->op == VYRE_OP_MAX)
         return is_made_so;
-    for (unsigned i = x->op == VYRE_OP_SELECT; i < vyre_op_get((vyre_op)x->op)->arity; i++) {
+    for (unsigned i = x->op == VYRE_OP_SELECT; i < vy_ptx_arity(x); i++) {
         has_opposite |= args[i].is_opposite ||
                         (x->op == VYRE_OP_XOR && args[i].is_literal && args[i].bits == vy_type_layouts[operand].mask);
         has_variable |= args[i].is_variable;
@@ -275,10 +273,10 @@ vy_ptx_value vy_ptx_without_flag(vy_ptx *e, vyre_type to, vy_ptx_value v) {
 
 /* Whether what is made of something that only the run knows is such a thing: not where an operand may decide alone, as the larger of anything and infinity. Nor what is made of integers: behind a
  * branch that asks whether one is 5 the compiler takes it for 5, and finds out what becomes of it. It does not of floats. */
-int vy_ptx_keeps_given(const vy_expr *x, vyre_type operand) {
+int vy_ptx_keeps_given(vyre_op op) {
     static const uint8_t keeps[VYRE_OP_COUNT] = {
         [VYRE_OP_ADD] = 1, [VYRE_OP_SUB] = 1,  [VYRE_OP_MUL] = 1, [VYRE_OP_FMA] = 1,  [VYRE_OP_DIV] = 1,
         [VYRE_OP_NEG] = 1, [VYRE_OP_SQRT] = 1, [VYRE_OP_ABS] = 1, [VYRE_OP_CAST] = 1,
     };
-    return vy_ptx_is_float(operand) && keeps[x->op];
+    return keeps[op];
 }

@@ -126,7 +126,7 @@ static void look_at(const body *b, uint32_t expr, uint32_t at) {
         look_at_load(b, expr, at);
     } else if (x->kind == VY_EXPR_OP) {
         const uint32_t operands[3] = {x->a, x->b, x->c};
-        for (unsigned i = 0; i < vyre_op_get((vyre_op)x->op)->arity; i++)
+        for (unsigned i = 0; i < vy_ptx_arity(x); i++)
             look_at(b, operands[i], at);
     }
 }

@@ -17,36 +17,36 @@ typedef enum form {
 /* By class: how a row is written for integers and floats. */
 typedef struct way {
     uint8_t form;
-    const char *name;
+    char name[8]; /* a word */
 } way;
 typedef struct row {
     way integer, real;
 } row;
 
 static const row rows[VYRE_OP_COUNT] = {
-    [VYRE_OP_NEG] = {{NONE, NULL}, {TYPED, "neg"}},
-    [VYRE_OP_LNOT] = {{BITS, "not"}, {NONE, NULL}},
-    [VYRE_OP_ABS] = {{NONE, NULL}, {TYPED, "abs"}},
-    [VYRE_OP_POPCOUNT] = {{COUNT, "popc"}, {NONE, NULL}},
-    [VYRE_OP_CLZ] = {{COUNT, "clz"}, {NONE, NULL}},
-    [VYRE_OP_REVERSE_BITS] = {{BITS, "brev"}, {NONE, NULL}},
-    [VYRE_OP_SQRT] = {{NONE, NULL}, {TYPED, "sqrt.rn"}},
-    [VYRE_OP_APPROX_SQRT] = {{NONE, NULL}, {TYPED, "sqrt.rn"}},
-    [VYRE_OP_FLOOR] = {{NONE, NULL}, {ROUND, "rmi"}},
-    [VYRE_OP_CEIL] = {{NONE, NULL}, {ROUND, "rpi"}},
-    [VYRE_OP_TRUNC] = {{NONE, NULL}, {ROUND, "rzi"}},
-    [VYRE_OP_ROUND] = {{NONE, NULL}, {ROUND, "rni"}},
+    [VYRE_OP_NEG] = {{NONE, ""}, {TYPED, "neg"}},
+    [VYRE_OP_LNOT] = {{BITS, "not"}, {NONE, ""}},
+    [VYRE_OP_ABS] = {{NONE, ""}, {TYPED, "abs"}},
+    [VYRE_OP_POPCOUNT] = {{COUNT, "popc"}, {NONE, ""}},
+    [VYRE_OP_CLZ] = {{COUNT, "clz"}, {NONE, ""}},
+    [VYRE_OP_REVERSE_BITS] = {{BITS, "brev"}, {NONE, ""}},
+    [VYRE_OP_SQRT] = {{NONE, ""}, {TYPED, "sqrt.rn"}},
+    [VYRE_OP_APPROX_SQRT] = {{NONE, ""}, {TYPED, "sqrt.rn"}},
+    [VYRE_OP_FLOOR] = {{NONE, ""}, {ROUND, "rmi"}},
+    [VYRE_OP_CEIL] = {{NONE, ""}, {ROUND, "rpi"}},
+    [VYRE_OP_TRUNC] = {{NONE, ""}, {ROUND, "rzi"}},
+    [VYRE_OP_ROUND] = {{NONE, ""}, {ROUND, "rni"}},
     [VYRE_OP_ADD] = {{TYPED, "add"}, {TYPED, "add.rn"}},
     [VYRE_OP_SUB] = {{TYPED, "sub"}, {TYPED, "sub.rn"}},
     [VYRE_OP_MUL] = {{TYPED, "mul.lo"}, {TYPED, "mul.rn"}},
-    [VYRE_OP_MUL_HIGH] = {{TYPED, "mul.hi"}, {NONE, NULL}},
+    [VYRE_OP_MUL_HIGH] = {{TYPED, "mul.hi"}, {NONE, ""}},
     [VYRE_OP_DIV] = {{TYPED, "div"}, {TYPED, "div.rn"}},
-    [VYRE_OP_APPROX_DIV] = {{NONE, NULL}, {TYPED, "div.rn"}},
-    [VYRE_OP_REM] = {{TYPED, "rem"}, {NONE, NULL}},
-    [VYRE_OP_AND] = {{BITS, "and"}, {NONE, NULL}},
-    [VYRE_OP_OR] = {{BITS, "or"}, {NONE, NULL}},
-    [VYRE_OP_LAND] = {{BITS, "and"}, {NONE, NULL}},
-    [VYRE_OP_LOR] = {{BITS, "or"}, {NONE, NULL}},
+    [VYRE_OP_APPROX_DIV] = {{NONE, ""}, {TYPED, "div.rn"}},
+    [VYRE_OP_REM] = {{TYPED, "rem"}, {NONE, ""}},
+    [VYRE_OP_AND] = {{BITS, "and"}, {NONE, ""}},
+    [VYRE_OP_OR] = {{BITS, "or"}, {NONE, ""}},
+    [VYRE_OP_LAND] = {{BITS, "and"}, {NONE, ""}},
+    [VYRE_OP_LOR] = {{BITS, "or"}, {NONE, ""}},
     [VYRE_OP_MIN] = {{TYPED, "min"}, {TYPED, "min"}},
     [VYRE_OP_MAX] = {{TYPED, "max"}, {TYPED, "max"}},
     [VYRE_OP_EQ] = {{COMPARE, "setp.eq"}, {COMPARE, "setp.eq"}},
@@ -55,7 +55,7 @@ static const row rows[VYRE_OP_COUNT] = {
     [VYRE_OP_LE] = {{COMPARE, "setp.le"}, {COMPARE, "setp.le"}},
     [VYRE_OP_GT] = {{COMPARE, "setp.gt"}, {COMPARE, "setp.gt"}},
     [VYRE_OP_GE] = {{COMPARE, "setp.ge"}, {COMPARE, "setp.ge"}},
-    [VYRE_OP_FMA] = {{NONE, NULL}, {TYPED, "fma.rn"}},
+    [VYRE_OP_FMA] = {{NONE, ""}, {TYPED, "fma.rn"}},
 };
 
 /* Half a word and a predicate have no literals, and one operand at least is a register. */
@@ -64,7 +64,7 @@ static vy_ptx_value operand_of(vy_ptx *e, vy_ptx_value v, int may_be_literal) {
 }
 
 /* One line: d = instruction(a, b, c). */
-static void line(vy_ptx *e, unsigned arity, const char *name, const char *suffix, vy_ptx_value d,
+static void line(vy_ptx *e, unsigned arity, uint64_t name, const char *suffix, vy_ptx_value d,
                  const vy_ptx_value *args) {
     vy_ptx_value a = operand_of(e, args[0], arity == 2 && !args[1].is_literal);
     vy_ptx_value b = arity > 1 ? operand_of(e, args[1], arity == 2) : a;
@@ -72,39 +72,43 @@ static void line(vy_ptx *e, unsigned arity, const char *name, const char *suffix
     vy_ptx_instruct(e, name, suffix, (const vy_ptx_value[]){d, a, b, c}, 1 + arity);
 }
 
-static vy_ptx_value one(vy_ptx *e, const char *name, const char *suffix, vyre_type type, vy_ptx_value a) {
+static vy_ptx_value one_by(vy_ptx *e, uint64_t name, const char *suffix, vyre_type type, vy_ptx_value a) {
     vy_ptx_value d = vy_ptx_new(e, type);
     line(e, 1, name, suffix, d, &a);
     return d;
 }
 
-vy_ptx_value vy_ptx_two(vy_ptx *e, const char *name, const char *suffix, vyre_type type, vy_ptx_value a,
-                        vy_ptx_value b) {
+static inline vy_ptx_value one(vy_ptx *e, const char *name, const char *suffix, vyre_type type, vy_ptx_value a) {
+    return one_by(e, vy_word_of(name), suffix, type, a);
+}
+
+vy_ptx_value vy_ptx_two_by(vy_ptx *e, uint64_t name, const char *suffix, vyre_type type, vy_ptx_value a,
+                           vy_ptx_value b) {
     vy_ptx_value d = vy_ptx_new(e, type);
     line(e, 2, name, suffix, d, (vy_ptx_value[]){a, b});
     return d;
 }
 
 /* What counts is a u32: as wide as what was counted. */
-static vy_ptx_value counted(vy_ptx *e, const char *name, vyre_type type, vy_ptx_value a) {
-    vy_ptx_value count = one(e, name, vy_ptx_bits(type), VYRE_TYPE_U32, a);
+static vy_ptx_value counted(vy_ptx *e, uint64_t name, vyre_type type, vy_ptx_value a) {
+    vy_ptx_value count = one_by(e, name, vy_ptx_bits(type), VYRE_TYPE_U32, a);
     return vy_ptx_class_of(type) == VY_PTX_B64 ? one(e, "cvt.u64", "u32", type, count)
                                                : (count.type = (uint8_t)type, count);
 }
 
-static vy_ptx_value by_row(vy_ptx *e, const way *w, unsigned arity, vyre_type result, vyre_type operand,
-                           const vy_ptx_value *args) {
+static vy_ptx_value by_row(vy_ptx *e, const way *w, const vy_expr *x, vyre_type operand, const vy_ptx_value *args) {
     const char *suffix = w->form == BITS ? vy_ptx_bits(operand) : vy_ptx_type(operand);
-    vy_ptx_value d;
+    uint64_t name;
+    memcpy(&name, w->name, sizeof name);
     if (w->form == COUNT)
-        return counted(e, w->name, operand, args[0]);
-    d = vy_ptx_new(e, result);
+        return counted(e, name, operand, args[0]);
+    vy_ptx_value d = vy_ptx_new(e, (vyre_type)x->type);
     if (w->form == COMPARE)
-        VY_PTX_INSTRUCT(e, w->name, suffix, d, vy_ptx_in_register(e, args[0]), args[1]);
+        vy_ptx_instruct(e, name, suffix, (const vy_ptx_value[]){d, vy_ptx_in_register(e, args[0]), args[1]}, 3);
     else if (w->form == ROUND)
         vy_ptx_write(e, "cvt.%s.%s.%s %s, %s", w->name, suffix, suffix, vy_ptx_name(e, d), vy_ptx_register(e, args[0]));
     else
-        line(e, arity, w->name, suffix, d, args);
+        line(e, vy_ptx_arity(x), name, suffix, d, args);
     return d;
 }
 
@@ -142,7 +146,7 @@ static vy_ptx_value exclusive(vy_ptx *e, vyre_type type, vy_ptx_value a, vy_ptx_
 }
 
 static vy_ptx_value trailing_zeros(vy_ptx *e, vyre_type type, vy_ptx_value a) {
-    return counted(e, "clz", type, one(e, "brev", vy_ptx_bits(type), type, a));
+    return counted(e, vy_word_of("clz"), type, one(e, "brev", vy_ptx_bits(type), type, a));
 }
 
 static vy_ptx_value reverse_word(vy_ptx *e, vyre_type type, vy_ptx_value a) {
@@ -185,7 +189,8 @@ static vy_ptx_value rotate(vy_ptx *e, vyre_op op, vyre_type type, vy_ptx_value a
     b = amount(e, b);
     if (vy_ptx_class_of(type) == VY_PTX_B32) {
         vy_ptx_value d = vy_ptx_new(e, type);
-        VY_PTX_INSTRUCT(e, is_left ? "shf.l.wrap" : "shf.r.wrap", "b32", d, a, a, b);
+        char *at = vy_put_text(vy_ptx_line(e), is_left ? "shf.l.wrap.b32" : "shf.r.wrap.b32");
+        vy_ptx_end_with(e, at, (const vy_ptx_value[]){d, a, a, b}, 4);
         return d;
     }
     vy_ptx_value other = vy_ptx_two(e, "sub", "u32", VYRE_TYPE_U32, vy_ptx_literal(VYRE_TYPE_U32, 64), b);
@@ -321,10 +326,10 @@ static vy_ptx_value make(vy_ptx *e, const vy_expr *x, vyre_type operand, const v
     if (is_native(op, operand)) {
         if (vy_ptx_is_half(operand))
             vy_ptx_need(e, operand == VYRE_TYPE_F16 ? 60 : 70, operand == VYRE_TYPE_F16 ? 60 : 80);
-        if (vy_ptx_instead(e, op, operand, args, &out))
+        if (vy_ptx_may_be_wrong[op] && vy_ptx_instead(e, op, operand, args, &out))
             return out;
         if (w->form != NONE)
-            out = by_row(e, w, vyre_op_get(op)->arity, (vyre_type)x->type, operand, args);
+            out = by_row(e, w, x, operand, args);
         if (w->form != NONE || special(e, x, operand, args, &out))
             return out;
     }
@@ -334,9 +339,12 @@ static vy_ptx_value make(vy_ptx *e, const vy_expr *x, vyre_type operand, const v
 
 vy_ptx_value vy_ptx_op(vy_ptx *e, const vy_expr *x, vyre_type operand, const vy_ptx_value *args) {
     vy_ptx_value out = make(e, x, operand, args);
-    out.is_opposite = e->has_extremes && !out.is_literal && vy_ptx_may_be_opposite(x, operand, args);
-    out.is_flag = e->has_flags && !out.is_literal && vy_ptx_may_be_flag(x, args);
-    out.is_given = vy_ptx_keeps_given(x, operand) && (args[0].is_given || args[1].is_given || args[2].is_given);
+    if (e->asks_more) {
+        out.is_opposite = !out.is_literal && vy_ptx_may_be_opposite(x, operand, args);
+        out.is_flag = !out.is_literal && vy_ptx_may_be_flag(x, args);
+    }
+    out.is_given = vy_ptx_is_float(operand) && vy_ptx_keeps_given((vyre_op)x->op) &&
+                   (args[0].is_given || args[1].is_given || args[2].is_given);
     int may_be_part =
         args[0].part && !out.is_literal && !vy_ptx_is_float(operand) && vy_type_layouts[operand].bits == 32;
     return may_be_part ? vy_ptx_combined(e, x, args, out) : out;

@@ -23,22 +23,27 @@ static inline vyre_type vy_ptx_integer_of(vyre_type type) {
 }
 
 /* A new register of that type: name.suffix of two; args[0] ? args[1] : args[2]; the bits of a float that a mask lets through, as an integer. */
-vy_ptx_value vy_ptx_two(vy_ptx *e, const char *name, const char *suffix, vyre_type type, vy_ptx_value a,
-                        vy_ptx_value b);
+vy_ptx_value vy_ptx_two_by(vy_ptx *e, uint64_t name, const char *suffix, vyre_type type, vy_ptx_value a,
+                           vy_ptx_value b);
+static inline vy_ptx_value vy_ptx_two(vy_ptx *e, const char *name, const char *suffix, vyre_type type, vy_ptx_value a,
+                                      vy_ptx_value b) {
+    return vy_ptx_two_by(e, vy_word_of(name), suffix, type, a, b);
+}
 vy_ptx_value vy_ptx_choose(vy_ptx *e, vyre_type type, const vy_ptx_value *args);
 vy_ptx_value vy_ptx_masked(vy_ptx *e, vyre_type type, vy_ptx_value a, uint64_t mask);
 
 /* vy_ptx_choose, also where ptxas takes it for the smaller of something and 1. */
 vy_ptx_value vy_ptx_selection(vy_ptx *e, vyre_type type, const vy_ptx_value *args);
-/* Writes an op otherwise than the table says, for the sake of the driver's compiler; 0 if the table is right. */
+/* Writes an op otherwise than the table says, for the sake of the driver's compiler; 0 if the table is right, as it is of most. */
+extern const uint8_t vy_ptx_may_be_wrong[VYRE_OP_COUNT];
 int vy_ptx_instead(vy_ptx *e, vyre_op op, vyre_type operand, const vy_ptx_value *args, vy_ptx_value *out);
 /* Whether what an op gives is_opposite, which is asked where there are extremes. */
 int vy_ptx_may_be_opposite(const vy_expr *x, vyre_type operand, const vy_ptx_value *args);
 /* Whether what an op gives is_flag, which is asked where there are such; and an integer that is taken for the bits of another type, not to be taken for one. */
 int vy_ptx_may_be_flag(const vy_expr *x, const vy_ptx_value *args);
 vy_ptx_value vy_ptx_without_flag(vy_ptx *e, vyre_type to, vy_ptx_value value);
-/* Whether an op of what is_given gives such a value. */
-int vy_ptx_keeps_given(const vy_expr *x, vyre_type operand);
+/* Whether an op of floats one of which is_given gives such a value. */
+int vy_ptx_keeps_given(vyre_op op);
 /* Notes what the program has of what mistakes are made about. */
 void vy_ptx_look_for_mistakes(vy_ptx *e);
 

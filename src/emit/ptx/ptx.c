@@ -106,9 +106,9 @@ static void write_params(vy_ptx *e, vy_string *out) {
 static void write_registers(vy_ptx *e, vy_string *out) {
     static const char *const types[VY_PTX_CLASS_COUNT] = {"pred", "b16", "b32", "b64"};
     for (int i = 0; i < VY_PTX_CLASS_COUNT; i++)
-        if (e->registers[i].count)
+        if (vy_ptx_register_count(&e->registers[i]))
             vy_string_format(out, "\t.reg .%s %s<%" PRIu32 ">;\n", types[i], e->registers[i].start,
-                             e->registers[i].count);
+                             vy_ptx_register_count(&e->registers[i]));
 }
 
 /* Letters, digits and _: what is left of a name, for PTX takes no other. */

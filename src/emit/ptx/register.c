@@ -18,24 +18,27 @@ const vy_ptx_type_row vy_ptx_types[VYRE_TYPE_COUNT] = {
 void vy_ptx_next_ten(vy_ptx_registers *r) {
     enum { LONGEST = 1000000 }; /* %r999999 has 8 bytes */
     char text[2 * sizeof r->next] = {0};
-    vy_put_decimal(vy_put_text(text, r->start), r->count);
+    memcpy(text, r->start, 2);
+    vy_put_decimal(text + 2, r->ten);
     memcpy(&r->next, text, sizeof r->next);
     r->one = UINT64_C(1) << 8 * (vy_text_length(r->next) - 1);
-    if (r->count >= LONGEST) {
-        r->next = (uint64_t)r->count << 8;
+    if (r->ten >= LONGEST) {
+        r->next = (uint64_t)r->ten << 8;
         r->one = 1 << 8;
     }
+    r->left = 10;
+    r->ten += 10;
 }
 
 /* A signed literal of fewer than 64 bits as the number it is. */
 static int64_t extended(vyre_type type, uint64_t bits) {
-    unsigned unused = 64 - vyre_type_bits(type);
+    unsigned unused = 64u - vy_type_layouts[type].bits;
     return (int64_t)(bits << unused) >> unused;
 }
 
 static __attribute__((noinline)) char *put_literal(char *at, vy_ptx_value v) {
     vyre_type type = (vyre_type)v.type;
-    int is_signed = vyre_type_class(type) == VYRE_CLASS_SIGNED;
+    int is_signed = vy_type_layouts[type].classes == VYRE_CLASS_SIGNED;
     int64_t number = is_signed ? extended(type, v.bits) : 0;
     if (type == VYRE_TYPE_BOOL)
         return vy_put_text(at, v.bits ? "-1" : "0");
@@ -53,7 +56,7 @@ static __attribute__((noinline)) char *put_literal(char *at, vy_ptx_value v) {
 /* Most literals are small, and positive in all types of integers. */
 char *vy_ptx_put_other(char *at, vy_ptx_value v) {
     if (v.is_literal && v.bits <= INT8_MAX && vy_type_layouts[v.type].classes & VYRE_CLASS_INTEGER)
-        return vy_put_digits(at, vy_digits_of((uint32_t)v.bits));
+        return vy_put_decimal(at, v.bits);
     return v.is_literal ? put_literal(at, v) : vy_put_decimal(vy_put_text(at, vy_ptx_types[v.type].start), v.name >> 8);
 }
 
@@ -64,19 +67,22 @@ const char *vy_ptx_name(vy_ptx *e, vy_ptx_value v) {
 }
 
 /* Bits are moved, those of floats too. */
-void vy_ptx_move_if(vy_ptx *e, vy_ptx_value condition, vy_ptx_value to, vy_ptx_value from) {
+static void move(vy_ptx *e, char *at, vy_ptx_value to, vy_ptx_value from) {
     static const uint8_t integers[VY_PTX_CLASS_COUNT] = {VYRE_TYPE_BOOL, VYRE_TYPE_U16, VYRE_TYPE_U32, VYRE_TYPE_U64};
-    if (from.is_literal && vyre_type_class((vyre_type)from.type) == VYRE_CLASS_FLOAT)
+    if (from.is_literal && vy_ptx_is_float((vyre_type)from.type))
         from.type = integers[vy_ptx_class_of((vyre_type)from.type)];
-    char *at = vy_ptx_line_if(e, vy_ptx_guarded(e, condition));
-    at = vy_put_text(vy_put_text(at, "mov."), vy_ptx_bits((vyre_type)to.type));
-    *at = ' ';
-    at = vy_put_text(vy_ptx_put(at + 1, to), ", ");
+    at = vy_put_text(at, "mov.");
+    at = vy_put_text(vy_put_word(at, vy_ptx_letters(vy_ptx_bits((vyre_type)to.type))), " ");
+    at = vy_put_text(vy_ptx_put(at, to), ", ");
     vy_ptx_end_line(e, vy_ptx_put(at, from));
 }
 
 void vy_ptx_move(vy_ptx *e, vy_ptx_value to, vy_ptx_value from) {
-    vy_ptx_move_if(e, vy_ptx_literal(VYRE_TYPE_BOOL, 1), to, from);
+    move(e, vy_ptx_line(e), to, from);
+}
+
+void vy_ptx_move_if(vy_ptx *e, vy_ptx_value condition, vy_ptx_value to, vy_ptx_value from) {
+    move(e, vy_ptx_line_if(e, vy_ptx_guarded(e, condition)), to, from);
 }
 
 vy_ptx_value vy_ptx_in_register(vy_ptx *e, vy_ptx_value v) {

@@ -19,22 +19,25 @@ static vy_ptx_value known(vy_ptx *e, vy_ptx_known *slot, compute *how, uint32_t 
 
 static vy_ptx_value special(vy_ptx *e, const char *name, unsigned axis) {
     vy_ptx_value d = vy_ptx_new(e, VYRE_TYPE_U32);
-    vy_ptx_write(e, "mov.u32 %s, %%%s.%c", vy_ptx_name(e, d), name, "xyz"[axis]);
+    char *at = vy_put_text(vy_ptx_put(vy_put_text(vy_ptx_line(e), "mov.u32 "), d), ", %");
+    at = vy_put_text(vy_put_text(at, name), ".");
+    *at = "xyz"[axis];
+    vy_ptx_end_line(e, at + 1);
     return d;
 }
 
 static vy_ptx_value calculated(vy_ptx *e, const char *how, vy_ptx_value a, uint32_t b) {
-    const char *from = vy_ptx_register(e, a);
+    a = vy_ptx_in_register(e, a);
     vy_ptx_value d = vy_ptx_new(e, VYRE_TYPE_U32);
-    vy_ptx_write(e, "%s.u32 %s, %s, %" PRIu32, how, vy_ptx_name(e, d), from, b);
+    VY_PTX_INSTRUCT(e, how, "u32", d, a, vy_ptx_literal(VYRE_TYPE_U32, b));
     return d;
 }
 
 /* a * b + c */
 static vy_ptx_value sum(vy_ptx *e, vy_ptx_value a, uint32_t b, vy_ptx_value c) {
-    const char *from = vy_ptx_register(e, a);
+    a = vy_ptx_in_register(e, a);
     vy_ptx_value d = vy_ptx_new(e, VYRE_TYPE_U32);
-    vy_ptx_write(e, "mad.lo.u32 %s, %s, %" PRIu32 ", %s", vy_ptx_name(e, d), from, b, vy_ptx_name(e, c));
+    VY_PTX_INSTRUCT(e, "mad.lo", "u32", d, a, vy_ptx_literal(VYRE_TYPE_U32, b), c);
     return d;
 }
 
@@ -123,7 +126,7 @@ uint32_t vy_ptx_row_bytes(const vy_ptx *e) {
 /* A pointer of ours is one into the global space. */
 static vy_ptx_value to_global(vy_ptx *e, vy_ptx_value given) {
     vy_ptx_value d = vy_ptx_new(e, VYRE_TYPE_U64);
-    vy_ptx_write(e, "cvta.to.global.u64 %s, %s", vy_ptx_name(e, d), vy_ptx_name(e, given));
+    vy_ptx_end_with(e, vy_put_text(vy_ptx_line(e), "cvta.to.global.u64"), (vy_ptx_value[]){d, given}, 2);
     return d;
 }
 
@@ -143,10 +146,13 @@ static vy_ptx_value take(vy_ptx *e, vyre_type type, const char *name, uint32_t o
     const char *size = type == VYRE_TYPE_U64 ? "u64" : "u32";
     vy_ptx_value from = e->by_rows ? known(e, &e->row, row, 0, 0) : vy_ptx_literal(VYRE_TYPE_U32, 0);
     vy_ptx_value d = vy_ptx_new(e, type);
-    if (e->by_rows)
+    if (e->by_rows) {
         vy_ptx_write(e, "ld.global.nc.%s %s, [%s+%" PRIu32 "]", size, vy_ptx_name(e, d), vy_ptx_name(e, from), offset);
-    else
-        vy_ptx_write(e, "ld.param.%s %s, [%s]", size, vy_ptx_name(e, d), name);
+        return d;
+    }
+    char *at = vy_put_word(vy_put_text(vy_ptx_line(e), "ld.param."), vy_ptx_letters(size));
+    at = vy_put_text(vy_ptx_put(vy_put_text(at, " "), d), ", [");
+    vy_ptx_end_line(e, vy_put_text(vy_put_text(at, name), "]"));
     return d;
 }
 
@@ -168,7 +174,7 @@ static vy_ptx_value count(vy_ptx *e, uint32_t buffer, uint32_t unused) {
 
 static vy_ptx_value misalignment(vy_ptx *e, uint32_t buffer, uint32_t bytes) {
     vy_ptx_value low = vy_ptx_cast(e, VYRE_TYPE_U32, vy_ptx_buffer(e, buffer)), behind = vy_ptx_new(e, VYRE_TYPE_U32);
-    vy_ptx_write(e, "and.b32 %s, %s, 15", vy_ptx_name(e, behind), vy_ptx_name(e, low));
+    VY_PTX_INSTRUCT(e, "and", "b32", behind, low, vy_ptx_literal(VYRE_TYPE_U32, 15));
     return bytes == 1 ? behind : calculated(e, "shr", behind, (uint32_t)__builtin_ctz(bytes));
 }
 

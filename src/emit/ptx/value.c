@@ -73,7 +73,7 @@ static int fills(const vy_ptx *e, const vy_expr *x) {
     if (v->kind != VY_EXPR_VARIABLE || v->a != e->shifted || part->kind != VY_EXPR_OP || part->op != VYRE_OP_CAST)
         return 0;
     vyre_type narrow = (vyre_type)exprs[part->a].type;
-    return vyre_type_class(narrow) == VYRE_CLASS_UNSIGNED && vyre_type_bits(narrow) <= e->room;
+    return vy_type_layouts[narrow].classes == VYRE_CLASS_UNSIGNED && vy_type_layouts[narrow].bits <= e->room;
 }
 
 void vy_ptx_note_shift(vy_ptx *e, const vy_stmt *s) {
@@ -82,7 +82,7 @@ void vy_ptx_note_shift(vy_ptx *e, const vy_stmt *s) {
         e->shifted = VY_NONE;
     int is_shift = x->kind == VY_EXPR_OP && x->op == VYRE_OP_SHL && exprs[x->b].kind == VY_EXPR_LITERAL;
     int is_word = x->type == VYRE_TYPE_U32 || x->type == VYRE_TYPE_U64;
-    if (!is_shift || !is_word || !e->guard.is_literal || exprs[x->b].bits >= vyre_type_bits((vyre_type)x->type))
+    if (!is_shift || !is_word || !e->guard.is_literal || exprs[x->b].bits >= vy_type_layouts[x->type].bits)
         return;
     e->shifted = s->variable;
     e->room = (uint32_t)exprs[x->b].bits;
@@ -181,7 +181,7 @@ static vy_ptx_value op(vy_ptx *e, const vy_expr *x) {
     const vy_ptx_value *a = value_of(e, x->a, &made[0]), *b = x->b == VY_NONE ? &none : value_of(e, x->b, &made[1]);
     unsigned column = x->type - (unsigned)VYRE_TYPE_I32;
     const plain *p = &plains[x->op][column & 1];
-    int is_plain = column < 2 && p->literals >> (a->is_literal + 2 * b->is_literal) & 1 && !a->part && !e->asks_more;
+    int is_plain = column < e->plain_types && p->literals >> (a->is_literal + 2 * b->is_literal) & 1 && !a->part;
     return is_plain ? write_plain(e, p, (vyre_type)x->type, a, b) : any_op(e, x, a, b);
 }
 

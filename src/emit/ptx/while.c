@@ -59,7 +59,7 @@ static void add_reads(const vyre_program *p, uint32_t expr, reads *r) {
     if (x->kind != VY_EXPR_OP)
         return;
     const uint32_t operands[3] = {x->a, x->b, x->c};
-    for (unsigned i = 0; i < vyre_op_get((vyre_op)x->op)->arity; i++)
+    for (unsigned i = 0; i < vy_ptx_arity(x); i++)
         add_reads(p, operands[i], r);
 }
 

@@ -26,16 +26,16 @@ static void every_register_is_named_by_its_number(void **state) {
         assert_int_not_equal(value.name, before);
         before = value.name;
     }
-    assert_int_equal(e.registers[VY_PTX_B32].count, MANY);
+    assert_int_equal(vy_ptx_register_count(&e.registers[VY_PTX_B32]), MANY);
 }
 
 static void a_register_is_known_again_by_its_name(void **state) {
     (void)state;
-    vy_ptx e = {.registers = {[VY_PTX_B32] = {.start = "%r", .count = 4294967290}}};
+    vy_ptx e = {.registers = {[VY_PTX_B32] = {.start = "%r", .ten = 4294967280}}};
     vy_ptx_next_ten(&e.registers[VY_PTX_B32]);
-    for (uint32_t i = 0; i < 5; i++) {
+    for (uint32_t i = 0; i < 10; i++) {
         vy_ptx_value value = vy_ptx_new(&e, VYRE_TYPE_F32);
-        check(4294967290 + i, vy_ptx_named(VYRE_TYPE_U32, value.name));
+        check(4294967280 + i, vy_ptx_named(VYRE_TYPE_U32, value.name));
     }
 }
 
