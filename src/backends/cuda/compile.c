@@ -47,6 +47,7 @@ vyre_status vy_cuda_lower(vyre_program *program, uint32_t architecture, uint64_t
 static vyre_status lower_here(vy_cuda *cuda, vyre_program *program, vy_ptx_options how, int cancellable, int may_widen,
                               vy_cuda_lowered *out, vyre_error *error) {
     how.architecture = cuda->facts.architecture;
+    how.reserved = sizeof(vy_cuda_header);
     return lower(program, &how, atomic_load(&cuda->exact), cancellable, may_widen, out, error);
 }
 
@@ -61,7 +62,7 @@ static vyre_status put_together(const vy_cuda_header *header, const void *image,
     return VYRE_OK;
 }
 
-/* With the text, and the NUL that ends it. The text moves up where it is: it may be large. */
+/* With the text, before which there is room for the header, and the NUL that ends it. */
 static vyre_status make_object(const vy_cuda *cuda, vy_cuda_lowered *lowered, vyre_bytes *out, vyre_error *error) {
     vy_ptx_code *code = &lowered->code;
     vy_cuda_header header;
@@ -76,11 +77,10 @@ static vyre_status make_object(const vy_cuda *cuda, vy_cuda_lowered *lowered, vy
     header.reports = lowered->reports, header.polls = lowered->polls, header.meets = code->meets;
     header.indirect = code->indirect, header.early = code->early;
     snprintf(header.entry, sizeof header.entry, "%s", code->entry);
-    header.image_bytes = code->text.size + 1;
-    vyre_status status = vyre_bytes_resize(&code->text, sizeof header + (size_t)header.image_bytes, error);
+    header.image_bytes = code->text.size + 1 - sizeof header;
+    vyre_status status = vyre_bytes_resize(&code->text, code->text.size + 1, error);
     if (status != VYRE_OK)
         return status;
-    memmove((char *)code->text.data + sizeof header, code->text.data, (size_t)header.image_bytes);
     memcpy(code->text.data, &header, sizeof header);
     *out = code->text;
     code->text = (vyre_bytes)VYRE_BYTES_INIT;

@@ -127,6 +127,7 @@ typedef struct vy_ptx {
     vy_ptx_registers registers[VY_PTX_CLASS_COUNT];
     uint32_t labels, places; /* asked for, placed */
     uint32_t version, architecture;
+    uint32_t reserved;                             /* bytes before the text */
     int is_flat;                                   /* blocks are given as one row */
     int by_rows;                                   /* what the entry is given lies in a table */
     int is_indirect;                               /* the grid lies in memory */

@@ -151,10 +151,12 @@ static void write_head(vy_ptx *e, const vy_ptx_code *code, vy_string *out) {
     vy_string_append(out, e->start.text, e->start.length);
 }
 
-/* The code, which is most of it, stays where it is. */
+/* The code, which is most of it, is moved once: nobody knows before how long the head is. */
 static vyre_status write_module(vy_ptx *e, vy_ptx_code *code) {
     vy_string head = {0}, *text = &e->code;
-    vy_string_room(&head, HEAD_BYTES + e->before.length + e->start.length);
+    char *at = vy_string_room(&head, e->reserved + HEAD_BYTES + e->before.length + e->start.length);
+    if (at)
+        vy_string_wrote(&head, (char *)memset(at, 0, e->reserved) + e->reserved);
     write_head(e, code, &head);
     vy_string_prepend(text, head.text, head.length);
     vy_string_append(text, e->behind.text, e->behind.length);
@@ -290,7 +292,8 @@ static vyre_status prepare(vy_ptx *e) {
     e->array_offsets = vy_arena_allocate(arena, vy_array_size(e->body->memory_count + 1, sizeof *e->array_offsets));
     if (!e->address || !e->count || !e->misalignment || !e->params || !e->variables || !e->noted || !e->array_offsets)
         return VYRE_NO_MEMORY;
-    vy_string_room(&e->code, (size_t)p->stmts.count * STATEMENT_BYTES + (size_t)p->exprs.count * EXPRESSION_BYTES);
+    vy_string_room(&e->code, (size_t)p->stmts.count * STATEMENT_BYTES + (size_t)p->exprs.count * EXPRESSION_BYTES +
+                                 HEAD_BYTES + e->reserved);
     vy_ptx_turn_to(e, &e->code);
     for (int i = 0; i < VY_PTX_CLASS_COUNT; i++)
         vy_ptx_next_ten(&e->registers[i]);
@@ -325,6 +328,7 @@ vyre_status vy_ptx_emit(const vyre_program *program, const vy_ptx_options *optio
                 .architecture = ARCHITECTURE,
                 .is_flat = program->workgroup[2] > LONGEST_Z,
                 .by_rows = options && options->by_rows,
+                .reserved = options ? options->reserved : 0,
                 .is_indirect = options && options->indirect,
                 .has_positions = program->stmt_positions.count && *vy_source_name(program->source),
                 .registers = {{.start = "%p"}, {.start = "%h"}, {.start = "%r"}, {.start = "%d"}},

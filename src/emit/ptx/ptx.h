@@ -62,10 +62,11 @@ typedef struct vy_ptx_options {
     uint8_t indirect;      /* the entry takes its grid from memory; not both */
     uint8_t
         early; /* the entry may begin before what it depends on has ended, and waits for that first; see VY_PTX_EARLY */
+    uint32_t reserved; /* bytes before the text, zeros, for who puts something there: it need not be moved then */
 } vy_ptx_options;
 
 typedef struct vy_ptx_code {
-    vyre_bytes text;                /* a NUL follows */
+    vyre_bytes text;                /* behind what is reserved; a NUL follows */
     char entry[VY_LIMIT_NAME + 8];  /* its name */
     uint32_t version, architecture; /* the lowest that will do: 60 is PTX 6.0, 70 is sm_70 */
     uint32_t block[3];              /* threads: the workgroup, or all of them in x if it has more than 64 in z */

@@ -417,6 +417,35 @@ static void damaged_objects_are_refused_before_the_driver_sees_them(void **state
     vyre_program_release(program);
 }
 
+static char *seen; /* by the driver, which then refuses it */
+
+static int see_image(vy_cu_module *module, const void *image, unsigned count, int *options, void **values) {
+    (void)module, (void)count, (void)options, (void)values;
+    seen = strdup(image);
+    return 218;
+}
+
+static void the_driver_is_given_the_text_of_the_program(void **state) {
+    (void)state;
+    static vy_cuda cuda;
+    vyre_program *program = parse(text);
+    vy_cuda_lowered lowered;
+    vy_cuda_code *code;
+    vyre_error error = VYRE_ERROR_INIT;
+    cuda.facts.architecture = 90;
+    cuda.facts.shared_bytes = 48 << 10;
+    cuda.api.module_load = see_image;
+    cuda.api.error_name = cuda.api.error_string = no_name;
+    atomic_init(&cuda.exact, vy_ptx_exact(90));
+    assert_int_equal(vy_cuda_lower(program, 90, vy_ptx_exact(90), 0, 1, &lowered, &error), VYRE_OK);
+    assert_int_not_equal(vy_cuda_compile(&cuda, program, 0, 0, &code, &error), VYRE_OK);
+    assert_null(code);
+    assert_string_equal(seen, lowered.code.text.data);
+    free(seen);
+    vy_ptx_free(&lowered.code);
+    vyre_program_release(program);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_library_that_is_missing_is_named_with_a_fix),
@@ -430,6 +459,7 @@ int main(void) {
         cmocka_unit_test(only_programs_that_trap_or_poll_have_a_control_block),
         cmocka_unit_test(programs_that_stay_at_their_own_element_can_be_cut),
         cmocka_unit_test(damaged_objects_are_refused_before_the_driver_sees_them),
+        cmocka_unit_test(the_driver_is_given_the_text_of_the_program),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -270,6 +270,24 @@ static void an_entry_that_begins_early_waits_first(void **state) {
     early_entry(plain, (vy_ptx_options){.architecture = 90, .indirect = 1}, 0);
 }
 
+static void what_is_reserved_stands_before_the_text(void **state) {
+    (void)state;
+    static const uint32_t sizes[] = {1, 256, 100000};
+    vyre_program *program = vy_test_parse(LEGAL("x![local_id.x] = x![0] + 1\n"));
+    vy_ptx_code plain, code;
+    assert_int_equal(vy_ptx_emit(program, NULL, &plain, NULL), VYRE_OK);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        assert_int_equal(vy_ptx_emit(program, &(vy_ptx_options){.reserved = sizes[i]}, &code, NULL), VYRE_OK);
+        assert_int_equal(code.text.size, sizes[i] + plain.text.size);
+        for (uint32_t k = 0; k < sizes[i]; k++)
+            assert_int_equal(((const char *)code.text.data)[k], 0);
+        assert_string_equal((const char *)code.text.data + sizes[i], plain.text.data);
+        vy_ptx_free(&code);
+    }
+    vy_ptx_free(&plain);
+    vyre_program_release(program);
+}
+
 static unsigned jumps_of(const char *text) {
     vyre_program *program = vy_test_parse(text);
     vy_ptx_code code;
@@ -398,6 +416,7 @@ int main(void) {
         cmocka_unit_test(what_only_exists_before_legalisation_is_named),
         cmocka_unit_test(an_architecture_that_lacks_something_is_named),
         cmocka_unit_test(an_entry_that_begins_early_waits_first),
+        cmocka_unit_test(what_is_reserved_stands_before_the_text),
         cmocka_unit_test(a_loop_of_one_trip_or_two_is_written_out),
         cmocka_unit_test(bytes_near_each_other_are_loaded_as_words),
         cmocka_unit_test(bytes_that_stay_together_are_not_joined_again),
