@@ -71,18 +71,14 @@ static inline char *vy_put_word(char *at, uint64_t word) {
     memcpy(at, &word, sizeof word);
     return at + vy_text_length(word);
 }
-/* The two digits of a number below 100 as bytes, the first lowest. */
-static inline uint16_t vy_two_digits(unsigned number) {
-    unsigned tens = number * 103 >> 10;
-    return (uint16_t)(tens | (number - tens * 10) << 8 | 0x3030);
-}
+extern const char vy_digit_pairs[];            /* of every number below 100 */
 char *vy_put_large(char *at, uint64_t number); /* 100 and more */
 /* 20 bytes at most; 2 or 4 are written at least. */
 static inline char *vy_put_decimal(char *at, uint64_t number) {
     unsigned zeros = number < 10; /* before the last digit */
     if (number >= 100)
         return vy_put_large(at, number);
-    memcpy(at, &(uint16_t){(uint16_t)(vy_two_digits((unsigned)number) >> 8 * zeros)}, 2);
+    memcpy(at, vy_digit_pairs + 2 * number + zeros, 2);
     return at + 2 - zeros;
 }
 /* By a format of %s, %d, %u, %c and %% alone; NULL if there is anything else in it, or no room for that and a number before `end`. */

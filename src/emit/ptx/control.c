@@ -27,7 +27,7 @@ static int ends_in_jump(const vy_ptx *e, uint32_t first, uint32_t end) {
 }
 
 static void write_if(vy_ptx *e, uint32_t index, const vy_stmt *s) {
-    if (e->alignment != VY_PTX_ASKED && vy_ptx_asked_buffer(e, index) != VY_NONE) {
+    if (e->alignment != VY_PTX_ASKED && e->asks[index - e->body->first_stmt]) {
         e->one_by_one = e->alignment == VY_PTX_NOT_ALIGNED;
         vy_ptx_statements(e, index + 1, s->middle);
         e->one_by_one = 0;

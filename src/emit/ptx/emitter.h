@@ -139,11 +139,12 @@ typedef struct vy_ptx {
     int has_floors;                                /* something may be the larger of a float and 0 */
     int has_flags;                                 /* floats are compared, and integers made of bools */
     int has_orders;                                /* f32 are compared with what need not be above 0 */
-    int asks_more;                                 /* of every integer, because of extremes or flags */
-    uint32_t plain_types;       /* how many types, from i32 on, have ops that are a line and no more (value.c) */
-    int meets;                  /* its invocations meet: barriers, shuffles */
+    uint32_t
+        plain_types; /* from i32 on, that have ops of a line and no more (value.c): none, if there are extremes or flags */
+    int meets;       /* its invocations meet: barriers, shuffles */
     vy_ptx_alignment alignment; /* of buffers, where what is written runs */
-    int one_by_one;             /* wide accesses are written as accesses of their elements */
+    uint8_t *asks;  /* by statement of the body, whether it asks a buffer for that (aligned.c); NULL: not known */
+    int one_by_one; /* wide accesses are written as accesses of their elements */
     int has_positions;
     uint32_t line; /* of the last .loc */
     /* Known at the start. */

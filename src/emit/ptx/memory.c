@@ -24,18 +24,15 @@ static int is_constant(const vy_ptx *e, uint32_t memory) {
     return m->space == VY_SPACE_BUFFER && (m->access == VYRE_ACCESS_READ || m->access == VYRE_ACCESS_UNIFORM);
 }
 
-/* How a load names the space: read-only buffers have a cache of their own. */
-static const char *load_space(const vy_ptx *e, uint32_t memory) {
-    return is_constant(e, memory) ? "global.nc" : vy_ptx_space(e, memory);
-}
-
-/* One element as it lies in memory. */
-static const char *element(vyre_type type) {
-    static const char *const names[VYRE_TYPE_COUNT] = {
+/* One element as it lies in memory, as a word (base/text.h). */
+static uint64_t element_of(vyre_type type) {
+    static const char names[VYRE_TYPE_COUNT][8] = {
         [VYRE_TYPE_I8] = "s8",   [VYRE_TYPE_U8] = "u8",    [VYRE_TYPE_I16] = "s16", [VYRE_TYPE_U16] = "u16",
         [VYRE_TYPE_F16] = "b16", [VYRE_TYPE_BF16] = "b16", [VYRE_TYPE_I32] = "b32", [VYRE_TYPE_U32] = "b32",
         [VYRE_TYPE_F32] = "b32", [VYRE_TYPE_I64] = "b64",  [VYRE_TYPE_U64] = "b64", [VYRE_TYPE_F64] = "b64"};
-    return names[type];
+    uint64_t word;
+    memcpy(&word, names[type], sizeof word);
+    return word;
 }
 
 /* ---- addresses ---- */
@@ -80,13 +77,30 @@ vy_ptx_address vy_ptx_at(vy_ptx *e, uint32_t memory, uint32_t index) {
 
 /* ---- one element ---- */
 
-/* "ld.global.b32 " */
-static char *put_access(char *at, const char *name, const char *space, const char *element) {
-    at = vy_put_text(vy_put_text(at, name), space);
-    *at = '.';
-    at = vy_put_text(at + 1, element);
-    *at = ' ';
-    return at + 1;
+/* "ld.global.": of 16 bytes, put by one store. */
+typedef struct start {
+    char text[15];
+    uint8_t length;
+} start;
+#define START(text)                                                                                                    \
+    { text, sizeof(text) - 1 }
+
+/* "ld.global.b32 ": of one element, or of units. */
+static char *put_access(char *at, const start *name, uint64_t element) {
+    memcpy(at, name, sizeof *name);
+    return vy_put_text(vy_put_word(at + name->length, element), " ");
+}
+
+/* Read-only buffers have a cache of their own. */
+static char *put_load(const vy_ptx *e, char *at, uint32_t memory, uint64_t element) {
+    static const start names[VY_SPACE_COUNT] = {START("ld.global."), START("ld.shared."), START("ld.local.")};
+    static const start constant = START("ld.global.nc.");
+    return put_access(at, is_constant(e, memory) ? &constant : &names[memory_of(e, memory)->space], element);
+}
+
+static char *put_store(const vy_ptx *e, char *at, uint32_t memory, uint64_t element) {
+    static const start names[VY_SPACE_COUNT] = {START("st.global."), START("st.shared."), START("st.local.")};
+    return put_access(at, &names[memory_of(e, memory)->space], element);
 }
 
 static vy_ptx_value load_from(vy_ptx *e, const vy_expr *x, place at, vy_ptx_value condition) {
@@ -95,7 +109,7 @@ static vy_ptx_value load_from(vy_ptx *e, const vy_expr *x, place at, vy_ptx_valu
     vy_ptx_value guard = vy_ptx_guarded(e, vy_ptx_both(e, e->guard, condition));
     if (!guard.is_literal)
         VY_PTX_INSTRUCT(e, "mov", vy_ptx_bits(type), d, vy_ptx_literal(VYRE_TYPE_U32, 0));
-    char *text = put_access(vy_ptx_line_if(e, guard), "ld.", load_space(e, x->a), element(type));
+    char *text = put_load(e, vy_ptx_line_if(e, guard), x->a, element_of(type));
     text = vy_put_text(vy_ptx_put(text, d), ", ");
     vy_ptx_end_line(e, put_place(text, at));
     d.is_given = is_constant(e, x->a);
@@ -131,8 +145,7 @@ void vy_ptx_store(vy_ptx *e, const vy_stmt *s) {
     }
     place at = place_of(e, s->memory, s->a);
     vy_ptx_value value = vy_ptx_in_register(e, vy_ptx_expr(e, s->b));
-    char *text = vy_ptx_line_if(e, vy_ptx_guarded(e, e->guard));
-    text = put_access(text, "st.", vy_ptx_space(e, s->memory), element(type));
+    char *text = put_store(e, vy_ptx_line_if(e, vy_ptx_guarded(e, e->guard)), s->memory, element_of(type));
     text = vy_put_text(put_place(text, at), ", ");
     vy_ptx_end_line(e, vy_ptx_put(text, value));
 }
@@ -143,19 +156,22 @@ void vy_ptx_store(vy_ptx *e, const vy_stmt *s) {
 
 typedef struct units {
     uint32_t count;
-    const char *suffix; /* "v4.b32" */
-    vyre_type type;     /* of the register of each */
+    uint64_t name;  /* "v4.b32", as a word (base/text.h) */
+    vyre_type type; /* of the register of each */
     vy_ptx_value values[VY_LIMIT_WIDE];
 } units;
 
 static units units_of(vyre_type type, uint32_t n) {
-    static const char *const words[] = {[1] = "b32", [2] = "v2.b32", [4] = "v4.b32"};
     uint32_t size = size_of(type), bytes = n * size;
     if (size == 8)
-        return (units){.count = n, .suffix = "v2.b64", .type = type};
+        return (units){.count = n, .name = vy_word_of("v2.b64"), .type = type};
     if (bytes == 2)
-        return (units){.count = 1, .suffix = "u16", .type = VYRE_TYPE_U32};
-    return (units){.count = bytes / 4, .suffix = words[bytes / 4], .type = size == 4 ? type : VYRE_TYPE_U32};
+        return (units){.count = 1, .name = vy_word_of("u16"), .type = VYRE_TYPE_U32};
+    return (units){.count = bytes / 4,
+                   .name = bytes == 4   ? vy_word_of("b32")
+                           : bytes == 8 ? vy_word_of("v2.b32")
+                                        : vy_word_of("v4.b32"),
+                   .type = size == 4 ? type : VYRE_TYPE_U32};
 }
 
 /* "{%r1, %r2}", or the register alone. */
@@ -253,7 +269,7 @@ static void load_each(vy_ptx *e, const vy_stmt *s, vyre_type type, vy_ptx_value 
     place at = place_of(e, s->memory, s->a);
     for (uint32_t k = 0; k < s->result_count; k++, at.offset += size_of(type)) {
         out[k] = vy_ptx_new(e, type);
-        char *text = put_access(vy_ptx_line(e), "ld.", load_space(e, s->memory), element(type));
+        char *text = put_load(e, vy_ptx_line(e), s->memory, element_of(type));
         text = vy_put_text(vy_ptx_put(text, out[k]), ", ");
         vy_ptx_end_line(e, put_place(text, at));
     }
@@ -263,7 +279,7 @@ static void store_each(vy_ptx *e, const vy_stmt *s, vyre_type type) {
     place at = place_of(e, s->memory, s->a);
     for (uint32_t k = 0; k < s->arg_count; k++, at.offset += size_of(type)) {
         vy_ptx_value from = vy_ptx_in_register(e, vy_ptx_expr(e, e->program->args.items[s->args + k].index));
-        char *text = put_access(vy_ptx_line(e), "st.", vy_ptx_space(e, s->memory), element(type));
+        char *text = put_store(e, vy_ptx_line(e), s->memory, element_of(type));
         text = vy_put_text(put_place(text, at), ", ");
         vy_ptx_end_line(e, vy_ptx_put(text, from));
     }
@@ -275,7 +291,7 @@ static void load_together(vy_ptx *e, const vy_stmt *s, vyre_type type, vy_ptx_va
     place at = place_of(e, s->memory, s->a);
     for (uint32_t i = 0; i < u.count; i++)
         u.values[i] = vy_ptx_new(e, u.type);
-    char *text = put_access(vy_ptx_line(e), "ld.", load_space(e, s->memory), u.suffix);
+    char *text = put_load(e, vy_ptx_line(e), s->memory, u.name);
     text = vy_put_text(put_units(text, &u), ", ");
     vy_ptx_end_line(e, put_place(text, at));
     for (uint32_t i = 0; i < u.count; i++) {
@@ -315,7 +331,7 @@ void vy_ptx_store_wide(vy_ptx *e, const vy_stmt *s) {
         u.values[i] = each == 1                             ? from[i]
                       : are_whole(e, from + i * each, each) ? whole(e, vy_ptx_part_of(e, from[i * each]))
                                                             : put_together(e, type, from + i * each, each);
-    char *text = put_access(vy_ptx_line(e), "st.", vy_ptx_space(e, s->memory), u.suffix);
+    char *text = put_store(e, vy_ptx_line(e), s->memory, u.name);
     text = vy_put_text(put_place(text, at), ", ");
     vy_ptx_end_line(e, put_units(text, &u));
 }

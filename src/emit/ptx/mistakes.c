@@ -100,8 +100,7 @@ void vy_ptx_look_for_mistakes(vy_ptx *e) {
     }
     e->has_signs = (signs & (signs - 1)) != 0;
     e->has_flags &= has_questions;
-    e->asks_more = e->has_extremes || e->has_flags;
-    e->plain_types = e->asks_more ? 0 : 2;
+    e->plain_types = e->has_extremes || e->has_flags ? 0 : 2;
 }
 
 /* ---- what is written instead ---- */
@@ -238,13 +237,17 @@ int vy_ptx_instead(vy_ptx *e, vyre_op op, vyre_type operand, const vy_ptx_value 
 /* Whether the driver's compiler may find out that an integer is the opposite of a number. What is made of such a thing may be one again: x | 0 with a 0 that only the compiler knows, or ~x + 1. What is
  * made of a variable and a literal is none, for our own passes would have left the op out; nor is the smaller or larger of two. */
 int vy_ptx_may_be_opposite(const vy_expr *x, vyre_type operand, const vy_ptx_value *args) {
-    int is_made_so = x->op == VYRE_OP_NEG || x->op == VYRE_OP_SUB || x->op == VYRE_OP_MUL || x->op == VYRE_OP_NOT;
-    int has_opposite = 0, has_variable = 0, has_literal = 0;
-    if (is_made_so || vy_ptx_is_float(operand) || x->op == VYRE_OP_MIN || x->op == VYRE_OP_MAX)
-        return is_made_so;
+    enum { BY_OPERANDS, ALWAYS, NEVER };
+    static const uint8_t rules[VYRE_OP_COUNT] = {
+        [VYRE_OP_NEG] = ALWAYS, [VYRE_OP_SUB] = ALWAYS, [VYRE_OP_MUL] = ALWAYS,
+        [VYRE_OP_NOT] = ALWAYS, [VYRE_OP_MIN] = NEVER,  [VYRE_OP_MAX] = NEVER,
+    };
+    uint64_t ones = x->op == VYRE_OP_XOR ? vy_type_layouts[operand].mask : 0;
+    unsigned has_opposite = 0, has_variable = 0, has_literal = 0;
+    if (rules[x->op] || vy_ptx_is_float(operand))
+        return rules[x->op] == ALWAYS;
     for (unsigned i = x->op == VYRE_OP_SELECT; i < vy_ptx_arity(x); i++) {
-        has_opposite |= args[i].is_opposite ||
-                        (x->op == VYRE_OP_XOR && args[i].is_literal && args[i].bits == vy_type_layouts[operand].mask);
+        has_opposite |= args[i].is_opposite || (ones && args[i].is_literal && args[i].bits == ones);
         has_variable |= args[i].is_variable;
         has_literal |= args[i].is_literal;
     }

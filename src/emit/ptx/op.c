@@ -339,10 +339,10 @@ static vy_ptx_value make(vy_ptx *e, const vy_expr *x, vyre_type operand, const v
 
 vy_ptx_value vy_ptx_op(vy_ptx *e, const vy_expr *x, vyre_type operand, const vy_ptx_value *args) {
     vy_ptx_value out = make(e, x, operand, args);
-    if (e->asks_more) {
+    if (e->has_extremes)
         out.is_opposite = !out.is_literal && vy_ptx_may_be_opposite(x, operand, args);
+    if (e->has_flags)
         out.is_flag = !out.is_literal && vy_ptx_may_be_flag(x, args);
-    }
     out.is_given = vy_ptx_is_float(operand) && vy_ptx_keeps_given((vyre_op)x->op) &&
                    (args[0].is_given || args[1].is_given || args[2].is_given);
     int may_be_part =

@@ -210,12 +210,17 @@ static void look_at(vy_ptx *e) {
 
 enum { MOST_TWICE = 512 }; /* statements; beyond that compiling takes longer than waiting */
 
-/* Not 0 if a buffer that wide accesses ask does not start at a multiple of 16; a literal if none is asked. */
+/* Not 0 if a buffer that wide accesses ask does not start at a multiple of 16; a literal if none is asked. Notes who asks. */
 static vy_ptx_value misalignments(vy_ptx *e) {
     vy_ptx_value all = vy_ptx_literal(VYRE_TYPE_U32, 0);
-    for (uint32_t i = e->body->first_stmt; i < e->body->end_stmt; i++) {
+    uint32_t first = e->body->first_stmt, end = e->body->end_stmt;
+    e->asks = vy_arena_allocate(e->arena, end - first);
+    if (!e->asks)
+        e->status = VYRE_NO_MEMORY;
+    for (uint32_t i = first; i < end && e->asks; i++) {
         int may_ask = e->program->stmts.items[i].kind == VY_STMT_IF;
         uint32_t buffer = may_ask ? vy_ptx_asked_buffer(e, i) : VY_NONE;
+        e->asks[i - first] = buffer != VY_NONE;
         if (buffer == VY_NONE || e->misalignment[buffer].is_known)
             continue;
         vy_ptx_value one = vy_ptx_misalignment(e, buffer);

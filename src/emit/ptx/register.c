@@ -19,7 +19,7 @@ void vy_ptx_next_ten(vy_ptx_registers *r) {
     enum { LONGEST = 1000000 }; /* %r999999 has 8 bytes */
     char text[2 * sizeof r->next] = {0};
     memcpy(text, r->start, 2);
-    vy_put_decimal(text + 2, r->ten);
+    *vy_put_decimal(text + 2, r->ten) = 0;
     memcpy(&r->next, text, sizeof r->next);
     r->one = UINT64_C(1) << 8 * (vy_text_length(r->next) - 1);
     if (r->ten >= LONGEST) {

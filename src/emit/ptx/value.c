@@ -119,6 +119,11 @@ static const plain plains[VYRE_OP_COUNT][2] = {
 };
 _Static_assert(VYRE_TYPE_U32 == VYRE_TYPE_I32 + 1, "the types of the table");
 
+/* Most literals are amounts. */
+static inline char *put_operand(char *at, const vy_ptx_value *v) {
+    return v->is_literal && v->bits < 100 ? vy_put_decimal(at, v->bits) : vy_ptx_put(at, *v);
+}
+
 /* Nothing is known of what such an op gives beside its type. */
 static vy_ptx_value write_plain(vy_ptx *e, const plain *p, vyre_type type, const vy_ptx_value *a,
                                 const vy_ptx_value *b) {
@@ -129,7 +134,7 @@ static vy_ptx_value write_plain(vy_ptx *e, const plain *p, vyre_type type, const
     at = vy_put_text(vy_ptx_put(at, *a), ", ");
     if (p->is_rotation)
         at = vy_put_text(vy_ptx_put(at, *a), ", ");
-    vy_ptx_end_line(e, vy_ptx_put(at, *b));
+    vy_ptx_end_line(e, put_operand(at, b));
     return d;
 }
 
