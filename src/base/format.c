@@ -21,11 +21,15 @@ static char *put_bounded(char *at, const char *end, const char *text) {
 }
 
 char *vy_put_format(char *at, const char *end, const char *format, va_list arguments) {
-    for (; at && *format && end - at > INT_BYTES; format++) {
-        if (*format != '%') {
-            *at++ = *format;
-            continue;
-        }
+    for (; at; format++) {
+        size_t plain = strcspn(format, "%");
+        if (plain + INT_BYTES >= (size_t)(end - at))
+            return NULL;
+        memcpy(at, format, plain);
+        at += plain;
+        format += plain;
+        if (!*format)
+            return at;
         switch (*++format) {
         case 's':
             at = put_bounded(at, end, va_arg(arguments, const char *));
@@ -46,7 +50,7 @@ char *vy_put_format(char *at, const char *end, const char *format, va_list argum
             return NULL;
         }
     }
-    return *format ? NULL : at;
+    return NULL;
 }
 
 static void print(vy_string *string, const char *format, va_list arguments) {

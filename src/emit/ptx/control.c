@@ -77,15 +77,15 @@ static void shuffle(vy_ptx *e, const vy_stmt *s) {
 /* ---- any statement ---- */
 
 static void region(vy_ptx *e, uint32_t index, const vy_stmt *s) {
-    const char *name = vy_name_text(e->program, s->name);
-    vy_ptx_add(e, "\t// ", 4);
-    for (size_t plain = 0; *name; name += plain, plain = 0) { /* no other ends the line */
-        while ((unsigned char)name[plain] >= ' ')
-            plain++;
-        vy_ptx_add(e, plain ? name : " ", plain ? plain : 1);
-        plain = plain ? plain : 1;
+    char *at = vy_put_text(vy_ptx_room(e), "\t// ");
+    for (const char *name = vy_name_text(e->program, s->name); *name; name++) { /* which may be of any length */
+        *at++ = (unsigned char)*name < ' ' ? ' ' : *name;
+        if (at - e->at >= VY_PTX_LINE) {
+            e->at = at;
+            at = vy_ptx_room(e);
+        }
     }
-    vy_ptx_add(e, "\n", 1);
+    e->at = vy_put_text(at, "\n");
     vy_ptx_statements(e, index + 1, s->end);
 }
 

@@ -179,8 +179,6 @@ typedef struct vy_ptx {
 /* Writes to that string from now on, and gives the one before. */
 vy_string *vy_ptx_turn_to(vy_ptx *e, vy_string *out);
 void vy_ptx_settle(vy_ptx *e); /* the string that is written to knows its length then */
-/* Any text. */
-void vy_ptx_add(vy_ptx *e, const char *text, size_t length);
 /* A line of code, without its tab and semicolon: %s, %d, %u and %c. */
 void vy_ptx_write(vy_ptx *e, const char *format, ...) VY_PRINTF(2, 3);
 /* The same by hand (base/text.h): where it goes, with room for VY_PTX_LINE bytes; and the rest of it, once all is put. No other line is written meanwhile. */

@@ -27,12 +27,6 @@ char *vy_ptx_more_room(vy_ptx *e) {
     return e->at;
 }
 
-void vy_ptx_add(vy_ptx *e, const char *text, size_t length) {
-    vy_ptx_settle(e);
-    vy_string_append(e->out, text, length);
-    begin(e);
-}
-
 /* ---- lines ---- */
 
 char *vy_ptx_line_if(vy_ptx *e, vy_ptx_value guard) {

@@ -63,7 +63,8 @@ static place place_of(vy_ptx *e, uint32_t memory, uint32_t index) {
     } else {
         i = vy_ptx_in_register(e, i);
         vy_ptx_value sum = vy_ptx_new(e, is_shared ? VYRE_TYPE_U32 : VYRE_TYPE_U64);
-        VY_PTX_INSTRUCT(e, is_shared ? "mad.lo" : "mad.wide", "u32", sum, i, vy_ptx_literal(VYRE_TYPE_U32, size), base);
+        vy_ptx_instruct(e, is_shared ? vy_word_of("mad.lo") : vy_word_of("mad.wide"), "u32",
+                        (const vy_ptx_value[]){sum, i, vy_ptx_literal(VYRE_TYPE_U32, size), base}, 4);
         base = sum;
     }
     return (place){base, offset};

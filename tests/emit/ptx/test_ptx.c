@@ -363,6 +363,17 @@ static void bytes_that_stay_together_are_not_joined_again(void **state) {
 }
 
 /* From a local id, of which there are 32. */
+static void a_region_of_any_name_is_one_comment(void **state) {
+    (void)state;
+    char name[VY_LIMIT_NAME + 1] = "", text[1024], wanted[256];
+    for (size_t length = 1; length <= VY_LIMIT_NAME; length++) {
+        name[length - 1] = (char)('a' + length % 26);
+        snprintf(text, sizeof text, LEGAL("region \"%s\" { x![0] = 1 }\n"), name);
+        snprintf(wanted, sizeof wanted, "\t// %s\n", name);
+        assert_true(says(text, wanted));
+    }
+}
+
 static void a_loop_of_one_trip_or_two_is_written_out(void **state) {
     (void)state;
     assert_int_equal(jumps_of(LEGAL("for n in local_id.x .. 40u32 step 32 { x![n] = n }\n")), 0);
@@ -417,6 +428,7 @@ int main(void) {
         cmocka_unit_test(an_architecture_that_lacks_something_is_named),
         cmocka_unit_test(an_entry_that_begins_early_waits_first),
         cmocka_unit_test(what_is_reserved_stands_before_the_text),
+        cmocka_unit_test(a_region_of_any_name_is_one_comment),
         cmocka_unit_test(a_loop_of_one_trip_or_two_is_written_out),
         cmocka_unit_test(bytes_near_each_other_are_loaded_as_words),
         cmocka_unit_test(bytes_that_stay_together_are_not_joined_again),
