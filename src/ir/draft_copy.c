@@ -57,19 +57,19 @@ static uint32_t moved(uint32_t index, uint32_t by) {
 static void move_exprs(vy_expr *to, const vy_expr *from, uint32_t count, uint32_t by, const uint32_t *map_variable,
                        const uint32_t *map_memory) {
     for (const vy_expr *end = from + count; from < end; from++, to++) {
+        uint32_t a = from->a, b = from->b, c = from->c;
+        uint8_t kind = from->kind;
         *to = *from;
-        if (from->kind == VY_EXPR_OP) {
-            to->a = from->a + by;
-            to->b = moved(from->b, by);
-            to->c = moved(from->c, by);
-        } else if (from->kind == VY_EXPR_VARIABLE) {
-            to->a = map_variable[from->a];
-        } else if (from->kind == VY_EXPR_LOAD) {
-            to->a = map_memory[from->a];
-            to->b = from->b + by;
-            to->c = moved(from->c, by);
-        } else if (from->kind == VY_EXPR_LEN || from->kind == VY_EXPR_MISALIGNMENT) {
-            to->a = map_memory[from->a];
+        if (kind == VY_EXPR_VARIABLE) {
+            to->a = map_variable[a];
+        } else if (kind == VY_EXPR_OP || kind == VY_EXPR_LOAD) {
+            to->a = kind == VY_EXPR_OP ? a + by : map_memory[a];
+            if (b != VY_NONE)
+                to->b = b + by;
+            if (c != VY_NONE)
+                to->c = c + by;
+        } else if (kind == VY_EXPR_LEN || kind == VY_EXPR_MISALIGNMENT) {
+            to->a = map_memory[a];
         }
     }
 }

@@ -177,11 +177,35 @@ static void write_stores(vy_rewrite *rw, const vy_fuse_group *g) {
 
 /* ---- the walk ---- */
 
+/* The first access from an expression on; NULL: none. */
+static const vy_fuse_access *find_access(const vy_fuse_plan *plan, uint32_t expr) {
+    uint32_t first = 0, end = plan->accesses.count;
+    while (first < end) {
+        uint32_t middle = first + (end - first) / 2;
+        if (plan->accesses.items[middle].expr < expr)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first < plan->accesses.count ? &plan->accesses.items[first] : NULL;
+}
+
 /* The variable that holds what a load of a group gives; VY_NONE if it is in none. */
 static uint32_t fused_variable(const vy_rewrite *rw, uint32_t expr) {
     const vy_fuse_plan *plan = rw->user;
-    uint32_t group = plan->of_expr[expr];
-    return group ? plan->groups.items[group - 1].values[plan->element_of_expr[expr]].variable : VY_NONE;
+    const vy_fuse_access *access = find_access(plan, expr);
+    int is_fused = access && access->expr == expr && !access->is_store && access->group;
+    return is_fused ? plan->groups.items[access->group - 1].values[access->element].variable : VY_NONE;
+}
+
+/* The store of a statement, if it is in a group; else NULL. It is asked for what stands behind the loads of its value. */
+static const vy_fuse_access *fused_store(const vy_rewrite *rw, uint32_t stmt) {
+    const vy_fuse_plan *plan = rw->user;
+    const vy_stmt *s = &rw->from->stmts.items[stmt];
+    const vy_fuse_access *access = s->kind == VY_STMT_STORE ? find_access(plan, s->b) : NULL;
+    if (access && access->expr == s->b && !access->is_store && access + 1 < plan->accesses.items + plan->accesses.count)
+        access++;
+    return access && access->stmt == stmt && access->is_store && access->group ? access : NULL;
 }
 
 /* A `let` of nothing but a load that is fused is another name for its variable. */
@@ -198,19 +222,23 @@ static int statement(vy_rewrite *rw, uint32_t stmt) {
     const vy_stmt *s = &rw->from->stmts.items[stmt];
     for (uint32_t g = plan->at_stmt[stmt]; g; g = plan->groups.items[g - 1].next)
         write_loads(rw, &plan->groups.items[g - 1]);
-    if (!plan->of_stmt[stmt])
+    const vy_fuse_access *store = fused_store(rw, stmt);
+    if (!store)
         return is_renamed(rw, s);
-    vy_fuse_group *g = &plan->groups.items[plan->of_stmt[stmt] - 1];
-    g->values[plan->element_of_stmt[stmt]] = keep(rw, vy_rewrite_read(rw, s->b));
+    vy_fuse_group *g = &plan->groups.items[store->group - 1];
+    g->values[store->element] = keep(rw, vy_rewrite_read(rw, s->b));
     if (g->at == stmt)
         write_stores(rw, g);
     return 1;
 }
 
-static int is_planned(vy_rewrite *rw, uint32_t stmt, uint32_t first, uint32_t end) {
-    (void)first, (void)end;
+/* The next statement with accesses in groups: where one is made there are such, too. */
+static uint32_t next_planned(vy_rewrite *rw, uint32_t stmt, uint32_t *cursor) {
     const vy_fuse_plan *plan = rw->user;
-    return plan->at_stmt[stmt] || plan->of_stmt[stmt] || plan->has_loads[stmt];
+    for (; *cursor < plan->accesses.count; ++*cursor)
+        if (plan->accesses.items[*cursor].group && plan->accesses.items[*cursor].stmt >= stmt)
+            return plan->accesses.items[*cursor].stmt;
+    return VY_NONE;
 }
 
 static uint32_t fused_load(vy_rewrite *rw, uint32_t expr) {
@@ -220,7 +248,7 @@ static uint32_t fused_load(vy_rewrite *rw, uint32_t expr) {
 vyre_status vy_legal_fuse(const vyre_program *program, const vy_legal_target *target, vyre_program **out,
                           vyre_error *error) {
     static const vy_rewriter hooks = {.stmt = statement,
-                                      .touches = is_planned,
+                                      .next = next_planned,
                                       .keeps_names = 1,
                                       .keeps_blocks = 1,
                                       .tree = fused_load,

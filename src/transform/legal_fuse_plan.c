@@ -10,346 +10,18 @@
 
 #include "base/status.h"
 #include "ir/validate/check.h"
-#include "transform/uniform.h"
+#include "transform/legal_fuse_planner.h"
 
-/* A test of the address pays for an access of so many bytes. */
-enum { WORTH_A_TEST = 4 };
-
-/* Sets that are open at once; a block with more is rare, and only loses groups. */
-enum { OPEN = 32, MEMBERS = 64, DEEPEST = 32 };
-
-/* An index, as far as it can be compared with another. */
-typedef struct place {
-    uint32_t base;   /* expression; VY_NONE: nothing, the offset is all */
-    uint32_t offset; /* modulo 2^32 */
-} place;
-
-typedef struct member {
-    uint32_t stmt, expr; /* expr: of a load; VY_NONE: a store */
-    uint32_t offset;
-} member;
-
-typedef struct set {
-    uint32_t memory, base;
-    uint32_t count;
-    uint8_t is_store;
-    uint8_t is_sorted; /* each follows the one before (follows): so most are written */
-    member members[MEMBERS];
-} set;
-
-/* The sets of a block that are open; those of one that has ended are kept for the next. */
-typedef struct sets {
-    struct sets *spare;
-    set items[OPEN];
-} sets;
-
-typedef struct planner {
-    vy_fuse_plan *plan;
-    const vyre_program *program;
-    uint32_t bytes; /* of the widest access */
-    int aligned_buffers;
-    uint32_t *definition; /* by variable: the value of its `let`; VY_NONE */
-    uint8_t *factor;      /* by variable: the power of two that divides it for certain, as an exponent */
-    uint32_t next_load;   /* the first that has not been seen */
-    uint32_t seen;        /* statements that have been */
-    /* Few ask where a value comes from: for them, the first statements are judged. */
-    uint8_t *loaded; /* by variable: it comes from memory, so that neighbours have whatever they found there */
-    uint32_t judged, judged_exprs;
-    vy_uniform *uniform; /* once somebody asks */
-    uint32_t count;
-    set *open;
-    sets *spare;
-    int out_of_memory;
-} planner;
-
-/* ---- indices ---- */
-
-static const vy_expr *expr_at(const planner *p, uint32_t expr) {
-    return &p->program->exprs.items[expr];
-}
-
-static int is_literal(const planner *p, uint32_t expr) {
-    return expr_at(p, expr)->kind == VY_EXPR_LITERAL;
-}
-
-static int is_fixed_variable(const planner *p, uint32_t expr) {
-    const vy_expr *e = expr_at(p, expr);
-    return e->kind == VY_EXPR_VARIABLE && !p->program->variables.items[e->a].is_mutable;
-}
-
-/* Takes one literal off a sum. Returns 0 if it is none. */
-static int take_literal(const planner *p, place *at) {
-    const vy_expr *e = expr_at(p, at->base);
-    if (e->kind != VY_EXPR_OP || (e->op != VYRE_OP_ADD && e->op != VYRE_OP_SUB))
-        return 0;
-    if (is_literal(p, e->b)) {
-        uint32_t literal = (uint32_t)expr_at(p, e->b)->bits;
-        *at = (place){e->a, e->op == VYRE_OP_ADD ? at->offset + literal : at->offset - literal};
-        return 1;
-    }
-    if (e->op == VYRE_OP_ADD && is_literal(p, e->a)) {
-        *at = (place){e->b, at->offset + (uint32_t)expr_at(p, e->a)->bits};
-        return 1;
-    }
-    return 0;
-}
-
-/* Takes literals off the index, through sums and `let`s; but not to a variable that may change: the `let` does not. Other types than u32 do not wrap as
- * offsets do: they are bases as a whole. */
-static place place_of(const planner *p, uint32_t expr) {
-    place at = {expr, 0};
-    if (expr_at(p, expr)->type != VYRE_TYPE_U32)
-        return at;
-    for (int depth = 0; depth < DEEPEST; depth++) {
-        const vy_expr *e = expr_at(p, at.base);
-        if (e->kind == VY_EXPR_LITERAL)
-            return (place){VY_NONE, at.offset + (uint32_t)e->bits};
-        if (e->kind == VY_EXPR_VARIABLE && p->definition[e->a] != VY_NONE) {
-            place inner = {p->definition[e->a], at.offset};
-            while (take_literal(p, &inner))
-                ;
-            if (!is_literal(p, inner.base) && !is_fixed_variable(p, inner.base))
-                return inner.base == p->definition[e->a] || !vy_expr_is_fixed(p->program, inner.base) ? at : inner;
-            at = inner;
-        } else if (!take_literal(p, &at)) {
-            return at;
-        }
-    }
-    return at;
-}
-
-/* Whether two expressions of a block have one value: same trees over what cannot change. */
-static int is_same(const planner *p, uint32_t one, uint32_t other) {
-    return vy_expr_is_alike(p->program, one, other) && vy_expr_is_fixed(p->program, one);
-}
-
-/* The largest power of two, up to 2^8, that divides an expression of u32 for certain; as its exponent. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
-static unsigned factor_of(const planner *p, uint32_t expr) {
-    const vy_expr *e = expr_at(p, expr);
-    const unsigned most = 8;
-    if (e->kind == VY_EXPR_LITERAL)
-        return e->bits & 0xff ? (unsigned)__builtin_ctzll(e->bits) : most;
-    if (e->kind == VY_EXPR_VARIABLE)
-        return p->factor[e->a];
-    if (e->kind != VY_EXPR_OP || e->type != VYRE_TYPE_U32)
-        return 0;
-    unsigned a, b;
-    switch ((vyre_op)e->op) {
-    case VYRE_OP_ADD:
-    case VYRE_OP_SUB:
-        a = factor_of(p, e->a);
-        b = a ? factor_of(p, e->b) : 0;
-        return a < b ? a : b;
-    case VYRE_OP_AND:
-        a = factor_of(p, e->a);
-        b = factor_of(p, e->b);
-        return a > b ? a : b;
-    case VYRE_OP_MUL:
-        a = factor_of(p, e->a) + factor_of(p, e->b);
-        return a < most ? a : most;
-    case VYRE_OP_SHL:
-        a = is_literal(p, e->b) ? factor_of(p, e->a) + (unsigned)(expr_at(p, e->b)->bits & 31) : 0;
-        return a < most ? a : most;
-    default:
-        return 0;
-    }
-}
-
-/* ---- groups ---- */
-
-static uint32_t size_of(const planner *p, uint32_t memory) {
-    return vyre_type_bits((vyre_type)p->program->memories.items[memory].type) / 8;
-}
-
-static int is_taken(const planner *p, const set *s, const member *m) {
-    return (s->is_store ? p->plan->of_stmt[m->stmt] : p->plan->of_expr[m->expr]) != 0;
-}
-
-/* Whether an offset is behind those of all members of a set that is sorted: so near that they do not come round, however many there are. */
-static int follows(const set *s, uint32_t offset) {
-    enum { NEAR = 1 << 20 };
-    return s->count == 0 || offset - s->members[s->count - 1].offset - 1 < NEAR;
-}
-
-/* A member with that offset that is in no group yet; count if there is none. */
-static uint32_t find(const planner *p, const set *s, uint32_t offset) {
-    uint32_t i = 0;
-    while (i < s->count && (s->members[i].offset != offset || is_taken(p, s, &s->members[i])))
-        i++;
-    return i;
-}
-
-/* All members of a group, the first of which is `from`: where two have one offset, both. */
-static void enter(planner *p, const set *s, const vy_fuse_group *group, uint32_t number, uint32_t from) {
-    vy_fuse_plan *plan = p->plan;
-    uint32_t first = s->members[from].offset, end = s->is_sorted ? from + group->count : s->count;
-    for (uint32_t i = s->is_sorted ? from : 0; i < end; i++) {
-        const member *m = &s->members[i];
-        uint32_t element = m->offset - first;
-        if (element >= group->count)
-            continue;
-        uint32_t *of = s->is_store ? &plan->of_stmt[m->stmt] : &plan->of_expr[m->expr];
-        if (*of)
-            continue;
-        *of = number + 1;
-        plan->has_loads[m->stmt] |= !s->is_store;
-        *(s->is_store ? &plan->element_of_stmt[m->stmt] : &plan->element_of_expr[m->expr]) = (uint8_t)element;
-    }
-}
-
-/* Whether a memory starts at a multiple of 16 bytes for certain. */
-static int starts_aligned(const planner *p, const set *s) {
-    return p->program->memories.items[s->memory].space != VY_SPACE_BUFFER || p->aligned_buffers;
-}
-
-/* Whether there are members with offsets from that of the member `first` on; `found` receives them. */
-static int has_members(const planner *p, const set *s, uint32_t first, uint32_t count, const member **found) {
-    uint32_t offset = s->members[first].offset;
-    if (s->is_sorted && (s->count - first < count || s->members[first + count - 1].offset != offset + count - 1))
-        return 0;
-    for (uint32_t k = 0; k < count; k++) {
-        uint32_t at = s->is_sorted ? first + k : find(p, s, offset + k);
-        if (at == s->count || is_taken(p, s, &s->members[at]))
-            return 0;
-        found[k] = &s->members[at];
-    }
-    return 1;
-}
-
-/* Members with offsets [first, first + count): one group. */
-static void make_group(planner *p, const set *s, uint32_t first, uint32_t count, const member *const *found,
-                       int proven) {
-    vy_fuse_plan *plan = p->plan;
-    vy_fuse_group group = {.memory = s->memory,
-                           .count = (uint8_t)count,
-                           .is_store = s->is_store,
-                           .index_is_aligned = (uint8_t)proven,
-                           .starts_aligned = (uint8_t)starts_aligned(p, s),
-                           .at = s->is_store ? 0 : VY_NONE};
-    uint32_t behind = 0;
-    for (uint32_t k = 0; k < count; k++) {
-        const member *m = found[k];
-        uint32_t index = s->is_store ? p->program->stmts.items[m->stmt].a : expr_at(p, m->expr)->b;
-        int is_new = s->is_store ? m->stmt >= group.at : m->stmt < group.at;
-        /* An index that is known there: of stores any, so that of the first element. A fixed base is known wherever it is used. */
-        if (s->is_store ? k == 0 : is_new) {
-            group.index = index;
-            behind = k;
-        }
-        if (is_new)
-            group.at = m->stmt;
-    }
-    group.offset = 0u - behind;
-    if (s->base == VY_NONE || is_fixed_variable(p, s->base)) {
-        group.index = s->base;
-        group.offset = first;
-    }
-    vy_fuse_group *slot = VY_PUSH(&plan->groups);
-    if (!slot) {
-        p->out_of_memory = 1;
-        return;
-    }
-    uint32_t number = plan->groups.count - 1;
-    if (!s->is_store) {
-        group.next = plan->at_stmt[group.at];
-        plan->at_stmt[group.at] = number + 1;
-    }
-    *slot = group;
-    enter(p, s, &group, number, (uint32_t)(found[0] - s->members));
-}
-
-/* Whether any of the expressions [first, end) is from memory. */
-static int has_loaded(const planner *p, uint32_t first, uint32_t end) {
-    for (uint32_t i = first; i < end; i++) {
-        const vy_expr *e = expr_at(p, i);
-        if (e->kind == VY_EXPR_LOAD || (e->kind == VY_EXPR_VARIABLE && p->loaded[e->a]))
-            return 1;
-    }
-    return 0;
-}
-
-/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
-static int is_loaded(const planner *p, uint32_t expr) {
-    const vy_expr *e = expr == VY_NONE ? NULL : expr_at(p, expr);
-    if (e && e->kind == VY_EXPR_OP)
-        return is_loaded(p, e->a) || is_loaded(p, e->b) || is_loaded(p, e->c);
-    return e && (e->kind == VY_EXPR_LOAD || (e->kind == VY_EXPR_VARIABLE && p->loaded[e->a]));
-}
-
-/* Finds out which variables come from memory, as far as statements have been seen. */
-static void judge(planner *p) {
-    for (uint32_t end; p->judged < p->seen; p->judged_exprs = end) {
-        const vy_stmt *s = &p->program->stmts.items[p->judged++];
-        end = vy_stmt_exprs_end(p->program, s, p->judged_exprs);
-        if (s->kind == VY_STMT_FOR)
-            p->loaded[s->variable] = (uint8_t)is_loaded(p, s->a);
-        else if (s->kind == VY_STMT_LET || s->kind == VY_STMT_VAR || s->kind == VY_STMT_ASSIGN)
-            p->loaded[s->variable] |= (uint8_t)has_loaded(p, p->judged_exprs, end);
-    }
-}
-
-/* Whether an expression is an id that grows by one along a row, by whatever name: so much is known without looking at the whole program. */
-static int is_id(const planner *p, uint32_t expr) {
-    const vy_expr *e = expr_at(p, expr);
-    while (e->kind == VY_EXPR_VARIABLE && p->definition[e->a] != VY_NONE)
-        e = expr_at(p, p->definition[e->a]);
-    return e->kind == VY_EXPR_BUILTIN && p->program->workgroup[0] > 1 &&
-           (e->op == VYRE_BUILTIN_LOCAL_INDEX ||
-            ((e->op == VYRE_BUILTIN_LOCAL_ID || e->op == VYRE_BUILTIN_GLOBAL_ID) && e->axis == 0));
-}
-
-/* Whether neighbours in a row find the same when they test the alignment of an index to `count` elements, as far as one knows: where they do not, both ways are gone. */
-static int is_tested_alike(planner *p, const set *s, uint32_t count) {
-    uint64_t stride;
-    if (s->base == VY_NONE || is_id(p, s->base))
-        return s->base == VY_NONE;
-    if (!p->uniform && vy_uniform_make(p->program, &p->uniform, NULL) != VYRE_OK) {
-        p->out_of_memory = 1;
-        return 1;
-    }
-    if (vy_stride_of(p->uniform, s->base, &stride))
-        return stride % count == 0;
-    judge(p);
-    return !is_loaded(p, s->base);
-}
-
-/* Groups of `count` members of a set whose base is a multiple of `known`: those that are aligned for certain, or those that may be. An index that is known to be in the middle is
- * not. */
-static void find_groups(planner *p, const set *s, uint32_t count, uint32_t known, int proven) {
-    const member *found[VY_LIMIT_WIDE];
-    int starts = starts_aligned(p, s), needs_test = !proven || !starts;
-    uint32_t step = proven ? count : !starts ? 1 : known < count ? known : count; /* from one first offset to another */
-    if ((proven && known < count) || (needs_test && count * size_of(p, s->memory) < WORTH_A_TEST))
-        return;
-    for (uint32_t i = 0; i < s->count; i++) {
-        uint32_t first = s->members[i].offset;
-        if (first % step != 0 || is_taken(p, s, &s->members[i]) || !has_members(p, s, i, count, found))
-            continue;
-        if (proven || is_tested_alike(p, s, count)) /* that takes long to find out */
-            make_group(p, s, first, count, found, proven);
-    }
-}
-
-/* Groups of a set, the widest first; those that are aligned for certain before those that may be. */
-static void close_set(planner *p, const set *s) {
-    uint32_t count = s->count < 2 ? 0 : p->bytes / size_of(p, s->memory);
-    uint32_t known = count < 2 ? 0 : 1u << (s->base == VY_NONE ? 8 : factor_of(p, s->base)); /* what divides the base */
-    while (count > s->count)
-        count /= 2;
-    for (; count >= 2; count /= 2) {
-        find_groups(p, s, count, known, 1);
-        find_groups(p, s, count, known, 0);
-    }
-}
+/* ---- sets ---- */
 
 /* Forgets sets of `memory` (VY_NONE: of any), but for those by the base of `keep` (NULL: none is kept). */
-static void close_sets(planner *p, uint32_t memory, const place *keep) {
+static void close_sets(vy_fuse_planner *p, uint32_t memory, const vy_fuse_place *keep) {
     uint32_t left = 0;
     for (uint32_t i = 0; i < p->count; i++) {
-        set *s = &p->open[i];
-        int is_meant = (memory == VY_NONE || s->memory == memory) && !(keep && is_same(p, s->base, keep->base));
+        vy_fuse_set *s = &p->open[i];
+        int is_meant = (memory == VY_NONE || s->memory == memory) && !(keep && vy_fuse_is_same(p, s->base, keep->base));
         if (is_meant)
-            close_set(p, s);
+            vy_fuse_close_set(p, s);
         else if (left++ != i)
             p->open[left - 1] = *s;
     }
@@ -358,23 +30,24 @@ static void close_sets(planner *p, uint32_t memory, const place *keep) {
 
 /* Before a load: stores by other bases than `keep` (NULL: by any) may be of what it loads. The loads with their bases go with them: where the stores are forgotten,
  * nothing would stop a later load from coming before them. */
-static void close_stores(planner *p, uint32_t memory, const place *keep) {
+static void close_stores(vy_fuse_planner *p, uint32_t memory, const vy_fuse_place *keep) {
     for (uint32_t i = 0; i < p->count; i++)
-        if (p->open[i].memory == memory && p->open[i].is_store && !(keep && is_same(p, p->open[i].base, keep->base))) {
+        if (p->open[i].memory == memory && p->open[i].is_store &&
+            !(keep && vy_fuse_is_same(p, p->open[i].base, keep->base))) {
             close_sets(p, memory, keep);
             return;
         }
 }
 
-static set *find_set(planner *p, uint32_t memory, uint32_t base, int is_store) {
+static vy_fuse_set *find_set(vy_fuse_planner *p, uint32_t memory, uint32_t base, int is_store) {
     for (uint32_t i = 0; i < p->count; i++)
-        if (p->open[i].memory == memory && p->open[i].is_store == is_store && is_same(p, p->open[i].base, base))
+        if (p->open[i].memory == memory && p->open[i].is_store == is_store && vy_fuse_is_same(p, p->open[i].base, base))
             return &p->open[i];
     return NULL;
 }
 
-static int has_offset(const set *s, uint32_t offset) {
-    if (!s || (s->is_sorted && follows(s, offset)))
+static int has_offset(const vy_fuse_set *s, uint32_t offset) {
+    if (!s || (s->is_sorted && vy_fuse_follows(s, offset)))
         return 0;
     for (uint32_t i = 0; i < s->count; i++)
         if (s->members[i].offset == offset)
@@ -382,56 +55,66 @@ static int has_offset(const set *s, uint32_t offset) {
     return 0;
 }
 
-static void add_member(planner *p, uint32_t memory, place at, int is_store, member m) {
-    set *s = find_set(p, memory, at.base, is_store);
-    if (s && s->count == MEMBERS) {
+/* The set that an access joins. */
+static vy_fuse_set *open_set(vy_fuse_planner *p, uint32_t memory, uint32_t base, int is_store) {
+    vy_fuse_set *s = find_set(p, memory, base, is_store);
+    if (s && s->count < VY_FUSE_MEMBERS)
+        return s;
+    if (s)
         close_sets(p, memory, NULL);
-        s = NULL;
+    if (p->count == VY_FUSE_OPEN)
+        close_sets(p, VY_NONE, NULL);
+    s = &p->open[p->count++];
+    s->memory = memory;
+    s->base = base;
+    s->is_store = (uint8_t)is_store;
+    s->is_sorted = 1;
+    s->count = 0;
+    return s;
+}
+
+static void add_member(vy_fuse_planner *p, uint32_t memory, vy_fuse_place at, int is_store, uint32_t stmt,
+                       uint32_t expr) {
+    vy_fuse_set *s = open_set(p, memory, at.base, is_store);
+    vy_fuse_access *access = VY_PUSH(&p->plan->accesses);
+    if (!access) {
+        p->out_of_memory = 1;
+        return;
     }
-    if (!s) {
-        if (p->count == OPEN)
-            close_sets(p, VY_NONE, NULL);
-        s = &p->open[p->count++];
-        s->memory = memory;
-        s->base = at.base;
-        s->is_store = (uint8_t)is_store;
-        s->is_sorted = 1;
-        s->count = 0;
-    }
-    s->is_sorted &= (uint8_t)follows(s, at.offset);
-    m.offset = at.offset;
-    s->members[s->count++] = m;
+    *access = (vy_fuse_access){.stmt = stmt, .expr = expr, .is_store = (uint8_t)is_store};
+    s->is_sorted &= (uint8_t)vy_fuse_follows(s, at.offset);
+    s->members[s->count++] = (vy_fuse_member){p->plan->accesses.count - 1, at.offset};
 }
 
 /* ---- accesses ---- */
 
-static int may_fuse(const planner *p, uint32_t memory) {
-    return p->program->memories.items[memory].space != VY_SPACE_PRIVATE && size_of(p, memory) * 2 <= p->bytes;
+static int may_fuse(const vy_fuse_planner *p, uint32_t memory) {
+    return p->program->memories.items[memory].space != VY_SPACE_PRIVATE && vy_fuse_size_of(p, memory) * 2 <= p->bytes;
 }
 
 /* A load sees every store before it: none of those may come later than this. And it cannot come before a store that has been seen. */
-static void see_load(planner *p, uint32_t stmt, uint32_t expr) {
-    const vy_expr *e = expr_at(p, expr);
-    place at = place_of(p, e->b);
+static void see_load(vy_fuse_planner *p, uint32_t stmt, uint32_t expr) {
+    const vy_expr *e = vy_fuse_expr(p, expr);
+    vy_fuse_place at = vy_fuse_place_of(p, e->b);
     close_stores(p, e->a, &at);
     if (has_offset(find_set(p, e->a, at.base, 1), at.offset))
         close_sets(p, e->a, NULL);
     if (e->op == VY_UNGUARDED && e->c == VY_NONE && may_fuse(p, e->a))
-        add_member(p, e->a, at, 0, (member){stmt, expr, 0});
+        add_member(p, e->a, at, 0, stmt, expr);
 }
 
 /* No load of what is stored may come before it any more, no other store of it later. */
-static void see_store(planner *p, uint32_t stmt, const vy_stmt *s) {
-    place at = place_of(p, s->a);
+static void see_store(vy_fuse_planner *p, uint32_t stmt, const vy_stmt *s) {
+    vy_fuse_place at = vy_fuse_place_of(p, s->a);
     close_sets(p, s->memory, &at);
     if (has_offset(find_set(p, s->memory, at.base, 1), at.offset))
         close_sets(p, s->memory, NULL);
     if (s->guard == VY_UNGUARDED && may_fuse(p, s->memory))
-        add_member(p, s->memory, at, 1, (member){stmt, VY_NONE, 0});
+        add_member(p, s->memory, at, 1, stmt, s->b);
 }
 
 /* The first load from `expr` on; where there is none, the end of all expressions. */
-static uint32_t find_load(const planner *p, uint32_t expr) {
+static uint32_t find_load(const vy_fuse_planner *p, uint32_t expr) {
     const vy_expr *exprs = p->program->exprs.items;
     uint32_t end = p->program->exprs.count;
     while (expr < end && exprs[expr].kind != VY_EXPR_LOAD)
@@ -447,7 +130,7 @@ typedef struct effects {
     int orders; /* invocations meet, or memory is ordered */
 } effects;
 
-static effects effects_of(const planner *p, uint32_t index) {
+static effects effects_of(const vy_fuse_planner *p, uint32_t index) {
     const vy_stmt *stmts = p->program->stmts.items;
     effects all = {0, 0};
     uint32_t loops = 0; /* the end of the outermost loop inside: its jumps stay inside */
@@ -463,7 +146,7 @@ static effects effects_of(const planner *p, uint32_t index) {
     return all;
 }
 
-static int has_stores(const planner *p) {
+static int has_stores(const vy_fuse_planner *p) {
     for (uint32_t i = 0; i < p->count; i++)
         if (p->open[i].is_store)
             return 1;
@@ -471,16 +154,16 @@ static int has_stores(const planner *p) {
 }
 
 /* Loads in the trees of a structured statement, by unknown indices. */
-static void see_loads(planner *p, uint32_t index) {
+static void see_loads(vy_fuse_planner *p, uint32_t index) {
     uint32_t end = 0;
     for (uint32_t i = p->program->stmts.items[index].end; end == 0 && i > index; i--)
         end = vy_stmt_exprs_end(p->program, &p->program->stmts.items[i - 1], 0);
     for (uint32_t load = p->next_load; load < end; load = find_load(p, load + 1))
-        close_stores(p, expr_at(p, load)->a, NULL);
+        close_stores(p, vy_fuse_expr(p, load)->a, NULL);
 }
 
 /* A structured statement by those that stand around it: everything inside is seen as an access by an unknown index. */
-static void see_whole(planner *p, uint32_t index) {
+static void see_whole(vy_fuse_planner *p, uint32_t index) {
     const vy_stmt *stmts = p->program->stmts.items;
     effects what = effects_of(p, index);
     if (what.leaves || what.orders) {
@@ -494,13 +177,13 @@ static void see_whole(planner *p, uint32_t index) {
             close_sets(p, stmts[i].memory, NULL);
 }
 
-static void plan_block(planner *p, uint32_t first, uint32_t end);
+static void plan_block(vy_fuse_planner *p, uint32_t first, uint32_t end);
 
 /* The block [first, middle) and the one that follows it have sets of their own. */
-static void plan_blocks(planner *p, uint32_t first, uint32_t middle, uint32_t end) {
-    set *around = p->open;
+static void plan_blocks(vy_fuse_planner *p, uint32_t first, uint32_t middle, uint32_t end) {
+    vy_fuse_set *around = p->open;
     uint32_t count = p->count;
-    sets *mine = p->spare ? p->spare : vy_allocate(sizeof *mine);
+    vy_fuse_sets *mine = p->spare ? p->spare : vy_allocate(sizeof *mine);
     if (!mine) {
         p->out_of_memory = 1;
         return;
@@ -516,7 +199,7 @@ static void plan_blocks(planner *p, uint32_t first, uint32_t middle, uint32_t en
     p->count = count;
 }
 
-static void plan_structured(planner *p, uint32_t index) {
+static void plan_structured(vy_fuse_planner *p, uint32_t index) {
     const vy_stmt *s = &p->program->stmts.items[index];
     p->seen = index + 1;
     if (p->count)
@@ -526,17 +209,21 @@ static void plan_structured(planner *p, uint32_t index) {
     plan_blocks(p, index + 1, s->middle, s->end);
 }
 
-static void plan_simple(planner *p, uint32_t index) {
+static void note_let(vy_fuse_planner *p, const vy_stmt *s) {
+    p->definition[s->variable] = s->a;
+    p->factor[s->variable] = (uint8_t)vy_fuse_factor_of(p, s->a);
+}
+
+static void plan_simple(vy_fuse_planner *p, uint32_t index) {
     const vy_stmt *s = &p->program->stmts.items[index];
     uint32_t end = vy_stmt_exprs_end(p->program, s, 0);
     p->seen = index;
     for (; p->next_load < end; p->next_load = find_load(p, p->next_load + 1))
         see_load(p, index, p->next_load);
     p->seen = index + 1;
-    if (s->kind == VY_STMT_LET) {
-        p->definition[s->variable] = s->a;
-        p->factor[s->variable] = (uint8_t)factor_of(p, s->a);
-    } else if (s->kind == VY_STMT_STORE)
+    if (s->kind == VY_STMT_LET)
+        note_let(p, s);
+    else if (s->kind == VY_STMT_STORE)
         see_store(p, index, s);
     else if (vy_stmt_orders(s) || s->kind == VY_STMT_ATOMIC || s->kind == VY_STMT_CALL)
         close_sets(p, VY_NONE, NULL);
@@ -544,13 +231,20 @@ static void plan_simple(planner *p, uint32_t index) {
         close_sets(p, s->memory, NULL);
 }
 
-/* Recursion is bounded by VY_LIMIT_NESTING. */
-static void plan_block(planner *p, uint32_t first, uint32_t end) {
-    for (uint32_t i = first; i < end && !p->out_of_memory; i = p->program->stmts.items[i].end)
-        if (vy_stmt_is_structured(p->program->stmts.items[i].kind))
+/* Recursion is bounded by VY_LIMIT_NESTING. Most statements give a value to a variable, and load nothing. */
+static void plan_block(vy_fuse_planner *p, uint32_t first, uint32_t end) {
+    const vy_stmt *stmts = p->program->stmts.items;
+    for (uint32_t i = first; i < end && !p->out_of_memory; i = stmts[i].end) {
+        const vy_stmt *s = &stmts[i];
+        int is_value = s->kind == VY_STMT_LET || s->kind == VY_STMT_VAR || s->kind == VY_STMT_ASSIGN;
+        if (!is_value && vy_stmt_is_structured(s->kind))
             plan_structured(p, i);
-        else
+        else if (!is_value || p->next_load <= s->a)
             plan_simple(p, i);
+        else if (s->kind == VY_STMT_LET)
+            note_let(p, s);
+    }
+    p->seen = end;
     close_sets(p, VY_NONE, NULL);
 }
 
@@ -564,27 +258,21 @@ vyre_status vy_fuse_plan_make(vy_fuse_plan *plan, const vyre_program *program, c
                               vyre_error *error) {
     const vy_function *entry = vy_program_entry(program);
     *plan = (vy_fuse_plan){.program = program};
-    plan->of_expr = array(plan, program->exprs.count, sizeof *plan->of_expr);
-    plan->of_stmt = array(plan, program->stmts.count, sizeof *plan->of_stmt);
     plan->at_stmt = array(plan, program->stmts.count, sizeof *plan->at_stmt);
-    plan->element_of_expr = array(plan, program->exprs.count, 1);
-    plan->element_of_stmt = array(plan, program->stmts.count, 1);
-    plan->has_loads = array(plan, program->stmts.count, 1);
-    planner p = {.plan = plan,
-                 .program = program,
-                 .bytes = target->access_bytes,
-                 .aligned_buffers = target->aligned_buffers,
-                 .definition = array(plan, program->variables.count, sizeof *p.definition),
-                 .factor = array(plan, program->variables.count, 1),
-                 .loaded = array(plan, program->variables.count, 1)};
-    p.out_of_memory = !plan->of_expr || !plan->of_stmt || !plan->at_stmt || !plan->element_of_expr ||
-                      !plan->element_of_stmt || !plan->has_loads || !p.definition || !p.factor || !p.loaded;
+    vy_fuse_planner p = {.plan = plan,
+                         .program = program,
+                         .bytes = target->access_bytes,
+                         .aligned_buffers = target->aligned_buffers,
+                         .definition = array(plan, program->variables.count, sizeof *p.definition),
+                         .factor = array(plan, program->variables.count, 1),
+                         .loaded = array(plan, program->variables.count, 1)};
+    p.out_of_memory = !plan->at_stmt || !p.definition || !p.factor || !p.loaded;
     if (!p.out_of_memory) {
         memset(p.definition, 0xff, program->variables.count * sizeof *p.definition);
         p.next_load = find_load(&p, 0);
         plan_blocks(&p, entry->first_stmt, entry->end_stmt, entry->end_stmt);
     }
-    for (sets *next; p.spare; p.spare = next) {
+    for (vy_fuse_sets *next; p.spare; p.spare = next) {
         next = p.spare->spare;
         vy_release(p.spare, sizeof *p.spare);
     }
@@ -594,5 +282,6 @@ vyre_status vy_fuse_plan_make(vy_fuse_plan *plan, const vyre_program *program, c
 
 void vy_fuse_plan_free(vy_fuse_plan *plan) {
     VY_VECTOR_FREE(&plan->groups);
+    VY_VECTOR_FREE(&plan->accesses);
     vy_arena_free(&plan->arena);
 }

@@ -1,4 +1,4 @@
-/* Which accesses become one: what legal_fuse.c is to write. Internal to the two files. */
+/* Which accesses become one: what legal_fuse.c is to write. Internal to legal_fuse*.c. */
 #ifndef VY_TRANSFORM_LEGAL_FUSE_PLAN_H
 #define VY_TRANSFORM_LEGAL_FUSE_PLAN_H
 
@@ -18,23 +18,28 @@ typedef struct vy_fuse_group {
     uint8_t count;
     uint8_t is_store;
     uint8_t index_is_aligned,
-        starts_aligned; /* by proof, of the index and of the memory; else it is looked at when it runs */
-    uint32_t at;        /* the statement where it is made: of loads the first, of stores the last */
-    uint32_t index;     /* an expression that can be evaluated there; VY_NONE: zero … */
-    uint32_t offset;    /* … and what to add to it for the first element, modulo 2^32 */
-    uint32_t next;      /* the next group at the same statement, plus 1 */
-    vy_fuse_value values[VY_LIMIT_WIDE]; /* by element, filled while writing */
+        starts_aligned;    /* by proof, of the index and of the memory; else it is looked at when it runs */
+    uint32_t at;           /* the statement where it is made: of loads the first, of stores the last */
+    uint32_t index;        /* an expression that can be evaluated there; VY_NONE: zero … */
+    uint32_t offset;       /* … and what to add to it for the first element, modulo 2^32 */
+    uint32_t next;         /* the next group at the same statement, plus 1 */
+    vy_fuse_value *values; /* by element, filled while writing */
 } vy_fuse_group;
+
+/* An access that may be in a group. */
+typedef struct vy_fuse_access {
+    uint32_t stmt;
+    uint32_t expr;  /* the load; of a store the value */
+    uint32_t group; /* plus 1; 0: none */
+    uint8_t element;
+    uint8_t is_store;
+} vy_fuse_access;
 
 typedef struct vy_fuse_plan {
     const vyre_program *program;
     VY_VECTOR(vy_fuse_group) groups;
-    /* Groups plus 1; 0 = none. */
-    uint32_t *of_expr; /* by load: the group it is in */
-    uint32_t *of_stmt; /* by store: likewise */
-    uint32_t *at_stmt; /* by statement: the first group of loads made before it */
-    uint8_t *element_of_expr, *element_of_stmt;
-    uint8_t *has_loads; /* by statement: loads of it are in groups */
+    VY_VECTOR(vy_fuse_access) accesses; /* in their order; the store of a statement behind its loads */
+    uint32_t *at_stmt;                  /* by statement: the first group of loads made before it, plus 1; 0: none */
     vy_arena arena;
 } vy_fuse_plan;
 

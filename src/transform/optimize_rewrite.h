@@ -34,6 +34,8 @@ typedef struct vy_rewriter {
     /* With keeps_blocks: whether the hooks have something to say of a statement or of its trees, the expressions [first, end) of the source; asked instead of them, while looking, for
      * who knows that sooner. NULL: the hooks are asked themselves where they may look, and else have something to say of all. */
     int (*touches)(vy_rewrite *rewrite, uint32_t stmt, uint32_t first, uint32_t end);
+    /* The same for who has a list of them: the first from `stmt` on; VY_NONE if there is none. *cursor is 0 first, and then what the hook made of it. */
+    uint32_t (*next)(vy_rewrite *rewrite, uint32_t stmt, uint32_t *cursor);
     /* The same for who has something to say of trees alone: the first of the expressions [first, end) of which it has, or may have; `end` if there is none. */
     uint32_t (*find)(vy_rewrite *rewrite, uint32_t first, uint32_t end);
     uint8_t tree_kinds; /* the kinds of expressions that the tree hook may replace (1 << vy_expr_kind); 0: all */

@@ -120,6 +120,13 @@ static void find_in_trees(vy_rewrite *rw) {
     }
 }
 
+/* With next: the same for a list, of all functions. */
+static void list_touched(vy_rewrite *rw) {
+    uint32_t stmt = 0, cursor = 0;
+    while ((stmt = rw->hooks->next(rw, stmt, &cursor)) != VY_NONE && !rw->draft.failed)
+        note_touched(rw, stmt++, 0);
+}
+
 /* With touches: the same as below, for who is asked nothing else. *next is the first expression of the function, and then of the next. */
 static void ask_touched(vy_rewrite *rw, uint32_t *next) {
     const vyre_program *p = rw->from;
@@ -158,9 +165,12 @@ void vy_rewrite_look(vy_rewrite *rw) {
     const vyre_program *p = rw->from;
     vyre_program *draft = start_looking(rw);
     uint32_t expr = 0;
+    int is_listed = rw->hooks->find || rw->hooks->next;
     if (rw->hooks->find)
         find_in_trees(rw);
-    for (uint32_t i = 0; !rw->hooks->find && i < p->functions.count && (rw->hooks->keeps_blocks || !rw->changes); i++) {
+    else if (rw->hooks->next)
+        list_touched(rw);
+    for (uint32_t i = 0; !is_listed && i < p->functions.count && (rw->hooks->keeps_blocks || !rw->changes); i++) {
         rw->function = &p->functions.items[i];
         for (uint32_t k = 0; rw->drop_memories && k < rw->function->memory_count; k++)
             rw->changes += p->memories.items[rw->function->first_memory + k].space != VY_SPACE_BUFFER &&

@@ -14,7 +14,7 @@ int vy_rewrite_keeps_trees(vy_rewrite *rewrite, uint32_t stmt, uint32_t *first, 
 
 /* Whether somebody says which statements the hooks say something of, and they are not asked. */
 static inline int vy_rewrite_knows_touched(const vy_rewriter *hooks) {
-    return hooks->touches || hooks->find;
+    return hooks->touches || hooks->find || hooks->next;
 }
 /* With keeps_blocks: the first statement from `stmt` on of which the hooks say something; NULL: none. */
 static inline const vy_touched *vy_rewrite_next_touched(vy_rewrite *rw, uint32_t stmt) {

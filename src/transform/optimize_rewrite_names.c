@@ -46,17 +46,21 @@ vy_name vy_rewrite_suffix_name(vy_rewrite *rw, vy_name wanted) {
     return name;
 }
 
-/* Whether the source has a name. A draft that has all of its names is asked when that is entered. */
-static int is_of_source(const vy_rewrite *rw, const char *text, size_t length) {
-    return !rw->hooks->keeps_names && vy_names_find(&rw->from->names, text, length) != VY_NAME_FAILED;
+/* Whether the source has the name t and that number. A draft that has all of its names is asked when that is entered. */
+static int is_of_source(const vy_rewrite *rw, uint32_t number) {
+    char candidate[12] = "t"; /* ten digits at most */
+    if (rw->hooks->keeps_names)
+        return 0;
+    size_t length = (size_t)(vy_put_decimal(candidate + 1, number) - candidate);
+    return vy_names_find(&rw->from->names, candidate, length) != VY_NAME_FAILED;
 }
 
 vy_name vy_rewrite_new_name(vy_rewrite *rw) {
     while (!rw->draft.failed) {
-        char candidate[12] = "t"; /* ten digits at most */
-        size_t length = (size_t)(vy_put_decimal(candidate + 1, ++rw->made) - candidate);
         uint32_t size = rw->draft.program->names.size;
-        vy_name name = is_of_source(rw, candidate, length) ? 0 : vy_draft_name(&rw->draft, candidate, length);
+        if (is_of_source(rw, ++rw->made))
+            continue;
+        vy_name name = vy_draft_numbered(&rw->draft, 't', rw->made);
         if (name >= size || (name && !rw->hooks->keeps_names))
             return name;
     }
