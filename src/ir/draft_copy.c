@@ -77,7 +77,7 @@ static void move_exprs(vy_expr *to, const vy_expr *from, uint32_t count, uint32_
 /* There is room for `added` more. A program has all positions or none. */
 static void append_positions(vy_position *to, uint32_t *count, const vy_position *from, uint32_t added) {
     if (from)
-        memcpy(to + *count, from, added * sizeof *to);
+        memmove(to + *count, from, added * sizeof *to);
     else
         memset(to + *count, 0, added * sizeof *to);
     *count += added;
@@ -124,17 +124,18 @@ typedef struct origin {
 
 static void move_stmt(vy_stmt *to, const vy_stmt *from, const origin *source, const origin *here,
                       const uint32_t *map_memory, const vy_name *map_name) {
-    uint32_t by = here->expr - source->expr;
+    uint32_t by = here->expr - source->expr, memory = from->memory;
+    vy_name name = from->name;
     *to = *from;
-    to->end = from->end + (here->stmt - source->stmt);
-    to->middle = from->middle + (here->stmt - source->stmt);
-    to->a = moved(from->a, by);
-    to->b = moved(from->b, by);
-    to->c = moved(from->c, by);
-    if (from->memory != VY_NONE)
-        to->memory = map_memory[from->memory];
+    to->end += here->stmt - source->stmt;
+    to->middle += here->stmt - source->stmt;
+    to->a = moved(to->a, by);
+    to->b = moved(to->b, by);
+    to->c = moved(to->c, by);
+    if (memory != VY_NONE)
+        to->memory = map_memory[memory];
     if (map_name)
-        to->name = map_name[from->name];
+        to->name = map_name[name];
 }
 
 /* The arguments of a statement; 0 when memory is out. One without any may say anything of where they are. */
@@ -169,19 +170,18 @@ static int copy_results(vy_draft *draft, const vyre_program *from, const vy_stmt
     return 1;
 }
 
+/* The blocks that are open in what is copied. */
+typedef struct nesting {
+    uint32_t end[VY_LIMIT_NESTING], depth;
+} nesting;
+
 /* The statements may nest deeper here than they did. */
-static void note_nesting(vy_draft *draft, const vyre_program *from, uint32_t first, uint32_t end) {
-    uint32_t open[VY_LIMIT_NESTING], depth = 0;
-    for (uint32_t i = first; i < end; i++) {
-        const vy_stmt *s = &from->stmts.items[i];
-        if (!vy_stmt_is_structured(s->kind))
-            continue;
-        while (depth && open[depth - 1] <= i)
-            depth--;
-        if (depth < VY_LIMIT_NESTING)
-            open[depth++] = s->end;
-        draft->is_doubtful |= draft->depth + depth > VY_LIMIT_NESTING;
-    }
+static void note_nesting(vy_draft *draft, nesting *open, uint32_t index, uint32_t end) {
+    while (open->depth && open->end[open->depth - 1] <= index)
+        open->depth--;
+    if (open->depth < VY_LIMIT_NESTING)
+        open->end[open->depth++] = end;
+    draft->is_doubtful |= draft->depth + open->depth > VY_LIMIT_NESTING;
 }
 
 void vy_draft_copy_stmts(vy_draft *draft, const vyre_program *from, uint32_t first, uint32_t end,
@@ -199,28 +199,35 @@ void vy_draft_copy_stmts(vy_draft *draft, const vyre_program *from, uint32_t fir
         return;
     }
     vy_stmt *to = program->stmts.items + here.stmt;
+    vy_position last = vy_stmt_position(from, end - 1);
+    nesting open;
+    open.depth = 0;
+    /* What is written may cover what was read: a statement is written when all of it has been. */
     for (uint32_t i = first; i < end && !draft->failed; i++, to++) {
         const vy_stmt *s = &stmts[i];
-        move_stmt(to, s, &source, &here, map_memory, map_name);
-        to->args = program->args.count;
+        uint32_t args = program->args.count, variable = s->variable;
         if (s->arg_count)
             draft->failed |= !copy_args(program, from, s, here.expr - source.expr, map_memory);
         if (s->result_count) {
             draft->position = vy_stmt_position(from, i);
-            to->variable = program->variables.count;
+            variable = program->variables.count;
             draft->failed |= !copy_results(draft, from, s, map_variable, map_name);
-        } else if (s->variable != VY_NONE) {
-            to->variable = map_variable[s->variable];
+        } else if (variable != VY_NONE) {
+            variable = map_variable[variable];
         }
+        if (vy_stmt_is_structured(s->kind))
+            note_nesting(draft, &open, i, s->end);
+        move_stmt(to, s, &source, &here, map_memory, map_name);
+        to->args = args;
+        to->variable = variable;
     }
     if (draft->failed)
         return;
-    draft->position = vy_stmt_position(from, end - 1);
+    draft->position = last;
     program->stmts.count += end - first;
     if (draft->keep_positions)
         append_positions(program->stmt_positions.items, &program->stmt_positions.count,
                          from->stmt_positions.count ? from->stmt_positions.items + first : NULL, end - first);
-    note_nesting(draft, from, first, end);
     vy_draft_copy_exprs(draft, from, source.expr, end_expr, map_variable, map_memory);
     draft->written_exprs = program->exprs.count;
 }

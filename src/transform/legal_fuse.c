@@ -245,26 +245,40 @@ static uint32_t fused_load(vy_rewrite *rw, uint32_t expr) {
     return vy_pool_variable(rw, fused_variable(rw, expr));
 }
 
-vyre_status vy_legal_fuse(const vyre_program *program, const vy_legal_target *target, vyre_program **out,
-                          vyre_error *error) {
+static void ahead(vy_rewrite *rw, vy_ahead *most) {
+    vy_fuse_ahead(rw->user, most);
+}
+
+static vyre_status fuse(const vyre_program *program, const vy_legal_target *target, vyre_program **out,
+                        vyre_error *error) {
     static const vy_rewriter hooks = {.stmt = statement,
                                       .next = next_planned,
                                       .keeps_names = 1,
                                       .keeps_blocks = 1,
                                       .tree = fused_load,
-                                      .tree_kinds = 1 << VY_EXPR_LOAD};
+                                      .tree_kinds = 1 << VY_EXPR_LOAD,
+                                      .ahead = ahead};
     vy_fuse_plan plan = {0};
     uint64_t changes;
-    *out = NULL;
-    if (target->access_bytes < 2) {
-        *out = vyre_program_retain((vyre_program *)program);
-        return VYRE_OK;
-    }
     vyre_status status = vy_fuse_plan_make(&plan, program, target, error);
-    if (status == VYRE_OK && plan.groups.count)
+    if (status == VYRE_OK && program->is_scratch && !vy_fuse_keep_indices(&plan, (vyre_program *)program))
+        status = vy_fail_memory(error, "wide accesses");
+    if (status == VYRE_OK)
         status = vy_rewrite_run(program, &hooks, &plan, NULL, out, &changes, error);
-    else if (status == VYRE_OK)
-        *out = vyre_program_retain((vyre_program *)program);
     vy_fuse_plan_free(&plan);
+    return status;
+}
+
+/* The last step: nobody changes what it gives. */
+vyre_status vy_legal_fuse(const vyre_program *program, const vy_legal_target *target, vyre_program **out,
+                          vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    *out = NULL;
+    if (target->access_bytes < 2)
+        *out = vyre_program_retain((vyre_program *)program);
+    else
+        status = fuse(program, target, out, error);
+    if (*out && (*out)->is_scratch)
+        (*out)->is_scratch = 0;
     return status;
 }

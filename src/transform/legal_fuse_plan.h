@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "ir/model.h"
 #include "transform/legal.h"
+#include "transform/optimize_rewrite.h"
 
 /* What can be written any number of times. */
 typedef struct vy_fuse_value {
@@ -40,6 +41,7 @@ typedef struct vy_fuse_plan {
     VY_VECTOR(vy_fuse_group) groups;
     VY_VECTOR(vy_fuse_access) accesses; /* in their order; the store of a statement behind its loads */
     uint32_t *at_stmt;                  /* by statement: the first group of loads made before it, plus 1; 0: none */
+    uint32_t kept_exprs;                /* that stand behind the last of the program */
     vy_arena arena;
 } vy_fuse_plan;
 
@@ -47,5 +49,10 @@ typedef struct vy_fuse_plan {
 vyre_status vy_fuse_plan_make(vy_fuse_plan *plan, const vyre_program *program, const vy_legal_target *target,
                               vyre_error *error);
 void vy_fuse_plan_free(vy_fuse_plan *plan);
+
+/* Puts the indices of groups behind the last expression of a program that is to be written in its own arrays: some are read when their statement is gone. 0 when memory is out. */
+int vy_fuse_keep_indices(vy_fuse_plan *plan, vyre_program *program);
+/* How far what is written is ahead, at most. */
+void vy_fuse_ahead(const vy_fuse_plan *plan, vy_ahead *most);
 
 #endif

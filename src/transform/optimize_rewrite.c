@@ -6,6 +6,7 @@
 #include "transform/optimize_rewrite_edit.h"
 #include "transform/optimize_rewrite_look.h"
 #include "transform/optimize_rewrite_names.h"
+#include "transform/optimize_rewrite_place.h"
 
 /* ---- declarations ---- */
 
@@ -115,10 +116,27 @@ static size_t tables_size(const vy_rewrite *rw) {
     return vy_array_size(2 * (rw->from->names.size + (size_t)1), sizeof *rw->names);
 }
 
+/* Room for all that a pass makes which knows how much that is. */
+static void reserve_ahead(vy_rewrite *rw) {
+    const vyre_program *p = rw->from;
+    vyre_program *made = rw->draft.program;
+    vy_ahead by = {0};
+    rw->hooks->ahead(rw, &by);
+    rw->draft.failed |= !VY_RESERVE(&made->stmts, p->stmts.count + by.stmts) ||
+                        !VY_RESERVE(&made->exprs, p->exprs.count + by.exprs) ||
+                        !VY_RESERVE(&made->variables, p->variables.count + by.variables) ||
+                        !VY_RESERVE(&made->args, p->args.count + by.args) ||
+                        (p->stmt_positions.count && !VY_RESERVE(&made->stmt_positions, p->stmts.count + by.stmts)) ||
+                        (p->expr_positions.count && !VY_RESERVE(&made->expr_positions, p->exprs.count + by.exprs));
+}
+
 /* What a pass makes is about as large as what it was given. */
 static void reserve(vy_rewrite *rw) {
     uint32_t names = rw->from->names.size;
-    vy_draft_reserve(&rw->draft, rw->from);
+    if (rw->hooks->ahead)
+        reserve_ahead(rw);
+    else
+        vy_draft_reserve(&rw->draft, rw->from);
     if (rw->hooks->keeps_names) {
         vy_draft_copy_names(&rw->draft, rw->from);
         return;
@@ -171,7 +189,9 @@ vyre_status vy_rewrite_run(const vyre_program *from, const vy_rewriter *hooks, v
     } else if (!rw.changes) {
         *out = vyre_program_retain((vyre_program *)from);
     } else {
-        status = vy_rewrite_may_edit(&rw) ? edit_program(&rw, out, error) : write_program(&rw, out, error);
+        status = vy_rewrite_may_edit(&rw)           ? edit_program(&rw, out, error)
+                 : vy_rewrite_may_stay(from, hooks) ? vy_rewrite_in_place(&rw, out, error)
+                                                    : write_program(&rw, out, error);
         *changes = rw.changes;
     }
     vy_draft_discard(&rw.draft);

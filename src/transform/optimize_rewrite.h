@@ -17,6 +17,12 @@ typedef struct vy_rewrite vy_rewrite;
 
 enum { VY_ALL_BUT_LITERALS = UINT8_MAX & ~(1 << VY_EXPR_LITERAL) }; /* as tree_kinds */
 
+/* How far what is written may be ahead of what has been read of the source, in items of each array. */
+typedef struct vy_ahead {
+    uint32_t stmts, exprs, variables, args;
+    uint32_t kept_exprs; /* the pass has put so many behind the last expression of the source, and reads them */
+} vy_ahead;
+
 typedef struct vy_rewriter {
     /* Before statement `stmt` of the source is written. May write `let`s that stand before it. Returns 1 if it has written whatever
      * takes the place of the statement, 0 to have it copied. NULL: copy all. */
@@ -47,6 +53,9 @@ typedef struct vy_rewriter {
     void (*row)(vy_rewrite *rewrite, uint32_t first, uint32_t end);
     /* With find, and without the stmt hook: trees become no larger, and nothing else changes. So a program that is nobody else's (vyre_program.is_scratch) is changed itself. */
     uint8_t shrinks;
+    /* With keeps_names, and touches or next: says how far it is ahead, at most. So a program that is nobody else's may be written in its own arrays (optimize_rewrite_place.h), and another has
+     * room for all of it. NULL: that is not known. */
+    void (*ahead)(vy_rewrite *rewrite, vy_ahead *ahead);
     /* When everything is written, to change what was copied; counts changes. NULL: nothing. */
     void (*finish)(vy_rewrite *rewrite);
     /* The hooks may be asked whether they would change anything before anything is written, and again when it is: they count a change before they write, or write with

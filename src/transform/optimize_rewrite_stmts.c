@@ -104,11 +104,12 @@ void vy_rewrite_trees(vy_rewrite *rw, const vy_stmt *s, uint32_t first, uint32_t
 
 /* ---- statements ---- */
 
-/* A statement without its body: structured ones are left open. */
+/* A statement without its body: structured ones are left open. What is written may cover it in the source. */
 static void copy_head(vy_rewrite *rw, uint32_t index) {
     const vyre_program *p = rw->from;
     const vy_stmt *s = &p->stmts.items[index];
     vy_stmt copy = *s;
+    uint32_t variable = s->variable, result_count = s->result_count;
     vy_name names[VY_LIMIT_RESULTS];
     vyre_type types[VY_LIMIT_RESULTS];
     uint32_t first, end;
@@ -130,21 +131,21 @@ static void copy_head(vy_rewrite *rw, uint32_t index) {
     if (rw->draft.failed)
         return;
     uint32_t made = vy_draft_stmt(&rw->draft, &copy, rw->args.items, rw->args.count, names, types);
-    for (uint32_t i = 0; i < s->result_count && made != VY_NONE; i++)
-        rw->variables[s->variable + i] = rw->draft.program->stmts.items[made].variable + i;
+    for (uint32_t i = 0; i < result_count && made != VY_NONE; i++)
+        rw->variables[variable + i] = rw->draft.program->stmts.items[made].variable + i;
 }
 
 static void copy_structured(vy_rewrite *rw, uint32_t index) {
-    const vy_stmt *s = &rw->from->stmts.items[index];
+    const vy_stmt s = rw->from->stmts.items[index];
     copy_head(rw, index);
     uint32_t mark = vy_rewrite_open(rw);
-    if (s->kind == VY_STMT_FOR && !rw->draft.failed)
-        vy_rewrite_show_copied(rw, rw->draft.program->variables.items[rw->variables[s->variable]].name);
-    vy_rewrite_block(rw, index + 1, s->middle);
+    if (s.kind == VY_STMT_FOR && !rw->draft.failed)
+        vy_rewrite_show_copied(rw, rw->draft.program->variables.items[rw->variables[s.variable]].name);
+    vy_rewrite_block(rw, index + 1, s.middle);
     vy_rewrite_close(rw, mark);
-    if (s->middle != s->end) {
+    if (s.middle != s.end) {
         vy_draft_else(&rw->draft);
-        vy_rewrite_block(rw, s->middle, s->end);
+        vy_rewrite_block(rw, s.middle, s.end);
         vy_rewrite_close(rw, mark);
     }
     vy_draft_end(&rw->draft);
@@ -163,6 +164,7 @@ static uint32_t copy_run(vy_rewrite *rw, uint32_t first, uint32_t end) {
     }
     if (next == first)
         return first;
+    rw->ended |= vy_rewrite_ends_block(rw, stmts[last].kind);
     for (uint32_t i = first; i < next && !rw->hooks->keeps_names; i++) {
         vy_rewrite_copy_name(rw, stmts[i].name);
         for (uint32_t k = 0; k < stmts[i].result_count; k++)
@@ -170,7 +172,6 @@ static uint32_t copy_run(vy_rewrite *rw, uint32_t first, uint32_t end) {
     }
     if (!rw->draft.failed)
         vy_draft_copy_stmts(&rw->draft, p, first, next, rw->variables, rw->memories, rw->names);
-    rw->ended |= vy_rewrite_ends_block(rw, stmts[last].kind);
     return next;
 }
 

@@ -361,6 +361,8 @@ static vyre_status write_program(vy_writer *w, vyre_program **out, vyre_error *e
     vy_draft_end_function(&w->draft);
     status = vy_draft_finish(&w->draft, w->p->source, NULL, out, error);
     vy_draft_discard(&w->draft);
+    if (status == VYRE_OK)
+        (*out)->is_scratch = 1;
     return status;
 }
 

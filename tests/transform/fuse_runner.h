@@ -2,6 +2,7 @@
 #ifndef VY_TESTS_TRANSFORM_FUSE_RUNNER_H
 #define VY_TESTS_TRANSFORM_FUSE_RUNNER_H
 
+#include "ir/draft.h"
 #include "transform/end_runner.h"
 #include "transform/legal_fuse.h"
 
@@ -25,12 +26,43 @@ static inline access_counts counts_of(const vyre_program *program) {
     return counts;
 }
 
+/* The same program, which is nobody else's, as steps leave one. */
+static inline vyre_program *scratch_of(const vyre_program *program) {
+    vyre_bytes text = VYRE_BYTES_INIT;
+    assert_int_equal(vyre_text_print(program, &text, NULL), VYRE_OK);
+    vyre_program *copy = vy_test_parse((const char *)text.data);
+    vyre_bytes_free(&text);
+    VY_VECTOR_FREE(&copy->expr_positions);
+    copy->is_scratch = 1;
+    return copy;
+}
+
+/* What is fused in its own arrays is what is made of one that stays. */
+static inline void check_scratch(const vyre_program *program, const vy_legal_target *target, const vyre_program *want) {
+    vyre_program *scratch = scratch_of(program), *made = NULL;
+    vyre_bytes texts[2] = {VYRE_BYTES_INIT, VYRE_BYTES_INIT};
+    vyre_error error = {0};
+    if (vy_legal_fuse(scratch, target, &made, &error) != VYRE_OK || vy_program_check(made, &error) != VYRE_OK)
+        fail_msg("not fused in place: %s", error.message);
+    assert_ptr_equal(made, scratch);
+    assert_int_equal(made->is_scratch, 0);
+    assert_int_equal(vyre_text_print(want, &texts[0], NULL), VYRE_OK);
+    assert_int_equal(vyre_text_print(made, &texts[1], NULL), VYRE_OK);
+    assert_string_equal((const char *)texts[0].data, (const char *)texts[1].data);
+    assert_int_equal(made->stmt_positions.count, made->stmts.count);
+    vyre_bytes_free(&texts[0]);
+    vyre_bytes_free(&texts[1]);
+    vyre_program_release(made);
+    vyre_program_release(scratch);
+}
+
 static inline vyre_program *fused(const vyre_program *program, uint32_t bytes, int is_aligned) {
     vyre_program *made = NULL;
     vyre_error error = {0};
     vy_legal_target target = {.exact = ALL_BITS, .access_bytes = bytes, .aligned_buffers = (uint8_t)is_aligned};
     if (vy_legal_fuse(program, &target, &made, &error) != VYRE_OK)
         fail_msg("not fused: %s", error.message);
+    check_scratch(program, &target, made);
     return made;
 }
 

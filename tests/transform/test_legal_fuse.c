@@ -2,6 +2,7 @@
 #include "transform/fuse_runner.h"
 
 #include "support/fault.h"
+#include "transform/write_out.h"
 
 #include <time.h>
 
@@ -239,11 +240,31 @@ static vyre_status fuse_once(void *user) {
     return status;
 }
 
+/* What is written out is changed itself. */
+static vyre_status fuse_written_out(void *user) {
+    vyre_program *scratch = NULL, *made = NULL;
+    vy_legal_target target = {.exact = ALL_BITS, .access_bytes = 16};
+    vyre_status status = vy_write_out(user, &scratch, NULL);
+    if (status == VYRE_OK)
+        status = vy_legal_fuse(scratch, &target, &made, NULL);
+    assert_true(status != VYRE_OK || made == scratch);
+    vyre_program_release(made);
+    vyre_program_release(scratch);
+    return status;
+}
+
 static void every_allocation_may_fail(void **state) {
     (void)state;
     vyre_program *program = program_of("u32", "  y![q] = x![q] + x![q + 1]\n  y![q + 1] = 3\n  if l < 3 {\n    s![b] = "
                                               "x![b]\n    s![b + 1] = x![b + 1]\n  }\n");
     VY_FAULT_LOOP(fuse_once, program);
+    vyre_program_release(program);
+    program = vy_test_parse(
+        "program p {\n  level legal\n  buffer x : u32 read\n  buffer y : u32 read_write\n  workgroup 8\n  grid 1\n"
+        "  array a : u32 [8] private\n\n  let b = local_index * 8\n"
+        "  for i in 0u32..8u32 {\n    a![i] = x![b + i]\n  }\n  for i in 0u32..8u32 {\n    y![b + i] = a![7 - i]\n  "
+        "}\n}\n");
+    VY_FAULT_LOOP(fuse_written_out, program);
     vyre_program_release(program);
 }
 
