@@ -217,17 +217,19 @@ int vy_draft_is_full(vy_draft *draft, uint32_t count, uint32_t limit) {
 
 uint32_t vy_draft_expr(vy_draft *draft, const vy_expr *from) {
     vyre_program *program = draft->program;
-    vy_expr *expr;
-    if (vy_draft_is_full(draft, program->exprs.count, VY_LIMIT_EXPRESSIONS))
+    uint32_t index = program->exprs.count;
+    int places = vy_draft_places_exprs(draft);
+    if (index >= VY_LIMIT_EXPRESSIONS && vy_draft_is_full(draft, index, VY_LIMIT_EXPRESSIONS))
         return VY_NONE;
-    if (vy_draft_places_exprs(draft)) {
-        vy_position *position;
-        APPEND(draft, expr_positions, position);
-        *position = draft->position;
+    if (!VY_RESERVE(&program->exprs, 1) || (places && !VY_RESERVE(&program->expr_positions, 1))) {
+        draft->failed = 1;
+        return VY_NONE;
     }
-    APPEND(draft, exprs, expr);
-    *expr = *from;
-    return program->exprs.count - 1;
+    if (places)
+        program->expr_positions.items[program->expr_positions.count++] = draft->position;
+    program->exprs.items[index] = *from;
+    program->exprs.count = index + 1;
+    return index;
 }
 
 vy_expr vy_literal_expr(vyre_type type, uint64_t bits) {

@@ -128,9 +128,9 @@ uint32_t vy_draft_copy_expr(vy_draft *draft, const vyre_program *from, uint32_t 
 /* Copies the expressions [first, end) of `from`, whole trees, in a row. Returns the index of the first. */
 uint32_t vy_draft_copy_exprs(vy_draft *draft, const vyre_program *from, uint32_t first, uint32_t end,
                              const uint32_t *map_variable, const uint32_t *map_memory);
-/* Both of these read what they copy before they write over it, if the arrays of the draft are those of `from`, further down. */
 /* Copies the statements [first, end) of `from`, which follow each other in a block, with all that is in them, in a row. map_variable receives what they declare. map_name: by name of
- * `from`, with all they need; NULL: the draft has the names of `from` (vy_draft_copy_names). */
+ * `from`, with all they need; NULL: the draft has the names of `from` (vy_draft_copy_names). Like the one before it may write over what it copies, where the arrays of the draft are those
+ * of `from`: it is never behind what it reads. */
 void vy_draft_copy_stmts(vy_draft *draft, const vyre_program *from, uint32_t first, uint32_t end,
                          uint32_t *map_variable, const uint32_t *map_memory, const vy_name *map_name);
 

@@ -57,19 +57,17 @@ static uint32_t moved(uint32_t index, uint32_t by) {
 static void move_exprs(vy_expr *to, const vy_expr *from, uint32_t count, uint32_t by, const uint32_t *map_variable,
                        const uint32_t *map_memory) {
     for (const vy_expr *end = from + count; from < end; from++, to++) {
-        uint32_t a = from->a, b = from->b, c = from->c;
-        uint8_t kind = from->kind;
-        *to = *from;
-        if (kind == VY_EXPR_VARIABLE) {
-            to->a = map_variable[a];
-        } else if (kind == VY_EXPR_OP || kind == VY_EXPR_LOAD) {
-            to->a = kind == VY_EXPR_OP ? a + by : map_memory[a];
-            if (b != VY_NONE)
-                to->b = b + by;
-            if (c != VY_NONE)
-                to->c = c + by;
-        } else if (kind == VY_EXPR_LEN || kind == VY_EXPR_MISALIGNMENT) {
-            to->a = map_memory[a];
+        *to = *from; /* which may be further down in the same array: from here on only `to` is looked at */
+        if (to->kind == VY_EXPR_VARIABLE) {
+            to->a = map_variable[to->a];
+        } else if (to->kind == VY_EXPR_OP || to->kind == VY_EXPR_LOAD) {
+            to->a = to->kind == VY_EXPR_OP ? to->a + by : map_memory[to->a];
+            if (to->b != VY_NONE)
+                to->b += by;
+            if (to->c != VY_NONE)
+                to->c += by;
+        } else if (to->kind == VY_EXPR_LEN || to->kind == VY_EXPR_MISALIGNMENT) {
+            to->a = map_memory[to->a];
         }
     }
 }
@@ -124,18 +122,17 @@ typedef struct origin {
 
 static void move_stmt(vy_stmt *to, const vy_stmt *from, const origin *source, const origin *here,
                       const uint32_t *map_memory, const vy_name *map_name) {
-    uint32_t by = here->expr - source->expr, memory = from->memory;
-    vy_name name = from->name;
+    uint32_t by = here->expr - source->expr;
     *to = *from;
     to->end += here->stmt - source->stmt;
     to->middle += here->stmt - source->stmt;
     to->a = moved(to->a, by);
     to->b = moved(to->b, by);
     to->c = moved(to->c, by);
-    if (memory != VY_NONE)
-        to->memory = map_memory[memory];
+    if (to->memory != VY_NONE)
+        to->memory = map_memory[to->memory];
     if (map_name)
-        to->name = map_name[name];
+        to->name = map_name[to->name];
 }
 
 /* The arguments of a statement; 0 when memory is out. One without any may say anything of where they are. */
@@ -152,21 +149,20 @@ static int copy_args(vyre_program *program, const vyre_program *from, const vy_s
 }
 
 /* The variables that a statement declares; 0 when memory is out. */
-static int copy_results(vy_draft *draft, const vyre_program *from, const vy_stmt *s, uint32_t *map_variable,
-                        const vy_name *map_name) {
-    const vy_variable *declared = &from->variables.items[s->variable];
-    uint32_t first = draft->program->variables.count;
-    if (!VY_RESERVE(&draft->program->variables, s->result_count))
+static int copy_results(vyre_program *program, const vyre_program *from, const vy_stmt *s, vy_position position,
+                        uint32_t *map_variable, const vy_name *map_name) {
+    uint32_t declared = s->variable, end = declared + s->result_count, to = program->variables.count;
+    if (!VY_RESERVE(&program->variables, s->result_count))
         return 0;
-    vy_variable *made = &draft->program->variables.items[first];
-    for (uint32_t i = 0; i < s->result_count; i++) {
-        made[i] = declared[i];
-        made[i].position = draft->position;
+    program->variables.count += s->result_count;
+    for (; declared < end; declared++, to++) {
+        vy_variable *made = &program->variables.items[to];
+        *made = from->variables.items[declared];
+        made->position = position;
         if (map_name)
-            made[i].name = map_name[declared[i].name];
-        map_variable[s->variable + i] = first + i;
+            made->name = map_name[made->name];
+        map_variable[declared] = to;
     }
-    draft->program->variables.count = first + s->result_count;
     return 1;
 }
 
@@ -209,9 +205,8 @@ void vy_draft_copy_stmts(vy_draft *draft, const vyre_program *from, uint32_t fir
         if (s->arg_count)
             draft->failed |= !copy_args(program, from, s, here.expr - source.expr, map_memory);
         if (s->result_count) {
-            draft->position = vy_stmt_position(from, i);
             variable = program->variables.count;
-            draft->failed |= !copy_results(draft, from, s, map_variable, map_name);
+            draft->failed |= !copy_results(program, from, s, vy_stmt_position(from, i), map_variable, map_name);
         } else if (variable != VY_NONE) {
             variable = map_variable[variable];
         }

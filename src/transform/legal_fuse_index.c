@@ -58,6 +58,11 @@ vy_fuse_place vy_fuse_place_of(const vy_fuse_planner *p, uint32_t expr) {
 }
 
 int vy_fuse_is_same(const vy_fuse_planner *p, uint32_t one, uint32_t other) {
+    if (one == VY_NONE || other == VY_NONE)
+        return one == other;
+    if (vy_fuse_expr(p, one)->kind == VY_EXPR_VARIABLE)
+        return vy_fuse_is_fixed_variable(p, one) && vy_fuse_expr(p, other)->kind == VY_EXPR_VARIABLE &&
+               vy_fuse_expr(p, one)->a == vy_fuse_expr(p, other)->a;
     return vy_expr_is_alike(p->program, one, other) && vy_expr_is_fixed(p->program, one);
 }
 

@@ -23,7 +23,7 @@ static void close_sets(vy_fuse_planner *p, uint32_t memory, const vy_fuse_place 
         if (is_meant)
             vy_fuse_close_set(p, s);
         else if (left++ != i)
-            p->open[left - 1] = *s;
+            memcpy(&p->open[left - 1], s, offsetof(vy_fuse_set, members) + s->count * sizeof *s->members);
     }
     p->count = left;
 }
@@ -39,9 +39,11 @@ static void close_stores(vy_fuse_planner *p, uint32_t memory, const vy_fuse_plac
         }
 }
 
+/* Stores of a memory by other bases were forgotten before this is asked. */
 static vy_fuse_set *find_set(vy_fuse_planner *p, uint32_t memory, uint32_t base, int is_store) {
     for (uint32_t i = 0; i < p->count; i++)
-        if (p->open[i].memory == memory && p->open[i].is_store == is_store && vy_fuse_is_same(p, p->open[i].base, base))
+        if (p->open[i].memory == memory && p->open[i].is_store == is_store &&
+            (is_store || vy_fuse_is_same(p, p->open[i].base, base)))
             return &p->open[i];
     return NULL;
 }
@@ -76,14 +78,15 @@ static vy_fuse_set *open_set(vy_fuse_planner *p, uint32_t memory, uint32_t base,
 static void add_member(vy_fuse_planner *p, uint32_t memory, vy_fuse_place at, int is_store, uint32_t stmt,
                        uint32_t expr) {
     vy_fuse_set *s = open_set(p, memory, at.base, is_store);
-    vy_fuse_access *access = VY_PUSH(&p->plan->accesses);
-    if (!access) {
+    vy_fuse_plan *plan = p->plan;
+    if (!VY_RESERVE(&plan->accesses, 1)) {
         p->out_of_memory = 1;
         return;
     }
-    *access = (vy_fuse_access){.stmt = stmt, .expr = expr, .is_store = (uint8_t)is_store};
     s->is_sorted &= (uint8_t)vy_fuse_follows(s, at.offset);
-    s->members[s->count++] = (vy_fuse_member){p->plan->accesses.count - 1, at.offset};
+    s->members[s->count++] = (vy_fuse_member){plan->accesses.count, at.offset};
+    plan->accesses.items[plan->accesses.count++] =
+        (vy_fuse_access){.stmt = stmt, .expr = expr, .is_store = (uint8_t)is_store};
 }
 
 /* ---- accesses ---- */
@@ -115,11 +118,13 @@ static void see_store(vy_fuse_planner *p, uint32_t stmt, const vy_stmt *s) {
 
 /* The first load from `expr` on; where there is none, the end of all expressions. */
 static uint32_t find_load(const vy_fuse_planner *p, uint32_t expr) {
-    const vy_expr *exprs = p->program->exprs.items;
-    uint32_t end = p->program->exprs.count;
-    while (expr < end && exprs[expr].kind != VY_EXPR_LOAD)
-        expr++;
-    return expr;
+    uint32_t count = p->program->exprs.count;
+    if (expr >= count)
+        return count;
+    const vy_expr *exprs = p->program->exprs.items, *e = exprs + expr, *end = exprs + count;
+    while (e < end && e->kind != VY_EXPR_LOAD)
+        e++;
+    return (uint32_t)(e - exprs);
 }
 
 /* ---- statements ---- */

@@ -29,7 +29,10 @@ static uint32_t add_node(vy_rewrite *rw, const vy_expr *expr, vy_position positi
         rw->draft.failed = 1;
         return VY_NONE;
     }
-    rw->pool.items[rw->pool.count] = (vy_pool_node){*expr, position, depth};
+    vy_pool_node *node = &rw->pool.items[rw->pool.count];
+    node->expr = *expr;
+    node->position = position;
+    node->depth = depth;
     return rw->pool.count++;
 }
 
