@@ -99,7 +99,9 @@ static void locate(vy_ptx *e, const vy_position *position) {
 }
 
 void vy_ptx_locate(vy_ptx *e, uint32_t stmt) {
-    const vy_position *position = e->program->stmt_positions.items + stmt;
-    if (stmt < e->program->stmt_positions.count && position->line && position->line != e->line)
+    if (stmt >= e->program->stmt_positions.count)
+        return;
+    const vy_position *position = &e->program->stmt_positions.items[stmt];
+    if (position->line && position->line != e->line)
         locate(e, position);
 }

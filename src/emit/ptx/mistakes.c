@@ -80,8 +80,8 @@ _Static_assert(VYRE_OP_COUNT <= 64 && VYRE_TYPE_I64 == 7 && VYRE_TYPE_U64 == 8, 
 void vy_ptx_look_for_mistakes(vy_ptx *e) {
     unsigned signs = 0;
     int has_questions = 0;
-    const vy_expr *end = e->exprs + e->program->exprs.count;
-    for (const vy_expr *x = e->exprs; x < end; x++) {
+    const vy_expr *x = e->exprs; /* of a program without any there is no end */
+    for (uint32_t left = e->program->exprs.count; left; left--, x++) {
         if (x->kind != VY_EXPR_OP || !(looked_at[x->type] >> x->op & 1))
             continue;
         e->has_differences |= is_difference(x);
@@ -92,7 +92,8 @@ void vy_ptx_look_for_mistakes(vy_ptx *e) {
         e->has_flags |= is_flag(e->program, x);
         signs |= sign_of(x);
     }
-    for (const vy_stmt *s = e->program->stmts.items; s < e->program->stmts.items + e->program->stmts.count; s++) {
+    for (uint32_t i = 0; i < e->program->stmts.count; i++) {
+        const vy_stmt *s = &e->program->stmts.items[i];
         if (s->kind != VY_STMT_VAR && s->kind != VY_STMT_ASSIGN)
             continue;
         e->has_floors |= is_zero(e->program, s->a); /* … by a branch that assigns it */

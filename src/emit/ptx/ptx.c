@@ -190,8 +190,8 @@ static void describe(const vy_ptx *e, vy_ptx_code *code) {
 static void look_at(vy_ptx *e) {
     static const uint8_t looked_at[VY_STMT_KIND_COUNT] = {
         [VY_STMT_REPORT] = 1, [VY_STMT_POLL] = 1, [VY_STMT_BARRIER] = 1, [VY_STMT_COLLECTIVE] = 1};
-    const vy_stmt *end = e->program->stmts.items + e->program->stmts.count;
-    for (const vy_stmt *s = e->program->stmts.items; s < end; s++) {
+    for (uint32_t i = 0; i < e->program->stmts.count; i++) {
+        const vy_stmt *s = &e->program->stmts.items[i];
         if (!looked_at[s->kind])
             continue;
         e->has_reports |= s->kind == VY_STMT_REPORT;
