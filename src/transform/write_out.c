@@ -208,8 +208,7 @@ static void write_loop(vy_writer *w, uint32_t index) {
     w->has_ended = 0;
 }
 
-static void write_stmt(vy_writer *w, uint32_t index) {
-    const vy_stmt *s = &w->p->stmts.items[index];
+static void write_stmt(vy_writer *w, uint32_t index, const vy_stmt *s) {
     w->draft.position = vy_stmt_position(w->p, index);
     if (w->holds && w->plan.loads[index])
         vy_writer_loads(w, index);
@@ -223,6 +222,11 @@ static void write_stmt(vy_writer *w, uint32_t index) {
     }
     if (s->kind == VY_STMT_STORE && w->plan.array[s->memory] != VY_ARRAY_STAYS) {
         write_element(w, index);
+        return;
+    }
+    if (s->kind == VY_STMT_IF && w->plan.is_known[s->a]) {
+        int holds = vy_writer_value(w, s->a) != 0;
+        write_moved(w, holds ? index + 1 : s->middle, holds ? s->middle : s->end);
         return;
     }
     vy_writer_range(w, first, end);
@@ -254,13 +258,16 @@ static void write_block(vy_writer *w, uint32_t first, uint32_t end) {
     const uint8_t *becomes = w->plan.becomes;
     w->has_ended = 0;
     for (uint32_t i = first, next; i < end && !w->has_ended && !w->draft.failed; i = next) {
-        next = stmts[i].end;
+        const vy_stmt *s = &stmts[i];
+        next = s->end;
+        if (becomes[i] == VY_WRITE_NOTHING || becomes[i] == VY_WRITE_THERE)
+            continue;
         if (becomes[i] == VY_WRITE_ALIAS)
-            write_alias(w, &stmts[i]);
-        else if (w->moved && stmts[i].kind == VY_STMT_REGION)
+            write_alias(w, s);
+        else if (w->moved && s->kind == VY_STMT_REGION)
             next = i + 1;
-        else if (becomes[i] != VY_WRITE_NOTHING && becomes[i] != VY_WRITE_THERE)
-            write_stmt(w, i);
+        else
+            write_stmt(w, i, s);
     }
 }
 

@@ -56,12 +56,12 @@ static int add_op(vy_writer *w, vy_pattern *pattern, uint32_t expr) {
 static int add_range(vy_writer *w, vy_pattern *pattern, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end; i++) {
         vy_expr made = w->p->exprs.items[i];
-        uint32_t load = w->plan.load_from[i], there = made.kind == VY_EXPR_VARIABLE ? w->plan.there[made.a] : VY_NONE;
+        uint32_t known = w->plan.known_from[i], there = made.kind == VY_EXPR_VARIABLE ? w->plan.there[made.a] : VY_NONE;
         int is_added;
-        if (load != VY_NONE) {
-            made = w->p->exprs.items[load];
-            made.bits = i = load;
-            is_added = add(w, pattern, load, made);
+        if (known != VY_NONE) {
+            made = w->p->exprs.items[known];
+            made.bits = i = known;
+            is_added = made.kind == VY_EXPR_LOAD && add(w, pattern, known, made);
         } else if (there != VY_NONE) {
             is_added = add_range(w, pattern, w->plan.first_expr[there], w->plan.first_expr[there + 1]);
             w->at[i] = pattern->count - 1;

@@ -30,8 +30,6 @@ typedef struct planner {
     uint8_t *assignments, *uses;    /* 0, 1, 2: more */
     uint32_t *alias_of;             /* what it is another name of; VY_NONE */
     uint8_t *is_static;             /* a literal in every trip */
-    /* By expression. */
-    uint8_t *is_literal; /* once loops are written out */
     /* By memory. */
     uint32_t *last_store; /* statements */
     uint32_t *first_load;
@@ -223,8 +221,8 @@ static int literal_after(const planner *r, const vy_expr *e) {
     case VY_EXPR_VARIABLE:
         return r->is_static[e->a];
     case VY_EXPR_OP:
-        return r->is_literal[e->a] && (e->b == VY_NONE || r->is_literal[e->b]) &&
-               (e->c == VY_NONE || r->is_literal[e->c]);
+        return r->plan->is_known[e->a] && (e->b == VY_NONE || r->plan->is_known[e->b]) &&
+               (e->c == VY_NONE || r->plan->is_known[e->c]);
     default:
         return 0;
     }
@@ -239,14 +237,14 @@ static void see_exprs(planner *r, uint32_t stmt) {
     const vyre_program *p = r->p;
     for (uint32_t i = r->plan->first_expr[stmt]; i < r->plan->first_expr[stmt + 1]; i++) {
         const vy_expr *e = &p->exprs.items[i];
-        r->is_literal[i] = (uint8_t)literal_after(r, e);
+        r->plan->is_known[i] = (uint8_t)literal_after(r, e);
         if (e->kind == VY_EXPR_LEN || e->kind == VY_EXPR_MISALIGNMENT)
             refuse(r, e->a);
         if (e->kind != VY_EXPR_LOAD)
             continue;
         if (r->first_load[e->a] == VY_NONE)
             r->first_load[e->a] = stmt;
-        if (!r->is_literal[e->b] || (e->c != VY_NONE && !r->is_literal[e->c]) || e->op != VY_UNGUARDED)
+        if (!r->plan->is_known[e->b] || (e->c != VY_NONE && !r->plan->is_known[e->c]) || e->op != VY_UNGUARDED)
             refuse(r, e->a);
     }
 }
@@ -260,7 +258,7 @@ static int stores_literal(const planner *r, uint32_t stmt, const vy_stmt *s) {
 static void see_store(planner *r, uint32_t stmt, const vy_stmt *s) {
     if (!is_private(r->p, s->memory))
         return;
-    if (!r->is_literal[s->a] || s->guard != VY_UNGUARDED)
+    if (!r->plan->is_known[s->a] || s->guard != VY_UNGUARDED)
         refuse(r, s->memory);
     else if (!stores_literal(r, stmt, s) && r->plan->array[s->memory] == VY_ARRAY_LITERALS)
         r->plan->array[s->memory] = VY_ARRAY_VARIABLES;
@@ -281,11 +279,11 @@ static void see_stmt(planner *r, uint32_t index) {
     see_exprs(r, index);
     switch ((vy_stmt_kind)s->kind) {
     case VY_STMT_LET:
-        r->is_static[s->variable] = r->is_literal[s->a];
+        r->is_static[s->variable] = r->plan->is_known[s->a];
         break;
     case VY_STMT_ASSIGN:
         if (r->plan->becomes[index] == VY_WRITE_LET)
-            r->is_static[s->variable] = r->is_literal[s->a];
+            r->is_static[s->variable] = r->plan->is_known[s->a];
         break;
     case VY_STMT_FOR:
         r->is_static[s->variable] = r->plan->becomes[index] == VY_WRITE_TRIPS;
@@ -351,7 +349,7 @@ static int is_row(const planner *r, uint32_t loop) {
     const vy_stmt *stmts = r->p->stmts.items;
     for (uint32_t i = loop + 1; i < stmts[loop].end; i++) {
         int is_block = vy_stmt_is_loop(stmts[i].kind) ? r->plan->becomes[i] != VY_WRITE_TRIPS
-                                                      : stmts[i].kind == VY_STMT_IF && !r->is_literal[stmts[i].a];
+                                                      : stmts[i].kind == VY_STMT_IF && !r->plan->is_known[stmts[i].a];
         if (is_block || stmts[i].kind == VY_STMT_RETURN || stmts[i].kind == VY_STMT_BREAK ||
             stmts[i].kind == VY_STMT_CONTINUE)
             return 0;
@@ -398,21 +396,21 @@ static void place_values(planner *r, uint32_t loop) {
     }
 }
 
-/* Notes the loads of a statement. */
-static void note_loads(planner *r, uint32_t stmt) {
+/* Notes the loads of a statement, and what is known of it: of trees with one start, the largest comes last. */
+static void note_trees(planner *r, uint32_t stmt) {
     const vy_expr *exprs = r->p->exprs.items;
     for (uint32_t i = r->plan->first_expr[stmt]; i < r->plan->first_expr[stmt + 1]; i++)
         if (exprs[i].kind == VY_EXPR_LOAD && r->plan->array[exprs[i].a] == VY_ARRAY_STAYS)
             r->plan->loads[stmt] = 1;
-        else if (exprs[i].kind == VY_EXPR_LOAD)
-            r->plan->load_from[vy_expr_first(r->p, i)] = i;
+        else if (exprs[i].kind == VY_EXPR_LOAD || (exprs[i].kind == VY_EXPR_OP && r->plan->is_known[i]))
+            r->plan->known_from[vy_expr_first(r->p, i)] = i;
 }
 
 static void plan_rows(planner *r) {
     const vyre_program *p = r->p;
     for (uint32_t i = 0; i < p->stmts.count; i++) {
         r->plan->exprs[i] = r->plan->first_expr[i + 1] - r->plan->first_expr[i];
-        note_loads(r, i);
+        note_trees(r, i);
     }
     for (uint32_t i = 0, row = 0; i < p->stmts.count; i++) {
         r->plan->holds[i] = r->plan->becomes[i] == VY_WRITE_TRIPS && is_row(r, i);
@@ -475,16 +473,16 @@ static int go_on(planner *r, vy_write_out_plan *plan) {
     ARRAY(plan->there, variables);
     ARRAY(plan->exprs, r->p->stmts.count);
     ARRAY(plan->loads, r->p->stmts.count);
-    ARRAY(plan->load_from, r->p->exprs.count);
+    ARRAY(plan->known_from, r->p->exprs.count);
     ARRAY(r->is_static, variables);
-    ARRAY(r->is_literal, r->p->exprs.count);
+    ARRAY(plan->is_known, r->p->exprs.count);
     ARRAY(r->is_first, r->p->stmts.count);
     ARRAY(r->last_store, memories);
     ARRAY(r->first_load, memories);
     if (failed)
         return 0;
     memset(plan->there, 0xff, variables * sizeof *plan->there);
-    memset(plan->load_from, 0xff, r->p->exprs.count * sizeof *plan->load_from);
+    memset(plan->known_from, 0xff, r->p->exprs.count * sizeof *plan->known_from);
     memset(r->alias_of, 0xff, variables * sizeof *r->alias_of);
     note_uses(r);
     plan_variables(r);

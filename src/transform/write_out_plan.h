@@ -28,14 +28,15 @@ typedef struct vy_write_out_plan {
     uint8_t *holds;          /* by loop that is written trip by trip: its trips are one row of statements */
     uint32_t *there;         /* by variable: the statement whose value stands where it is used; VY_NONE */
     uint32_t *exprs;         /* by statement: how many its trees are, at most */
-    uint32_t
-        *load_from; /* by expression: the load from what does not stay an array whose index starts there; VY_NONE */
-    uint8_t *loads; /* by statement: it has loads from what stays an array */
-    uint32_t *size; /* by statement: nodes of what it becomes; of a loop that stays, those of its body */
-    uint32_t nodes; /* of all of it, about */
-    uint32_t room;  /* nodes that loops which may be counted may become, together */
-    uint8_t *array; /* by memory: vy_write_out_array */
-    uint32_t *first_element;                  /* by memory: of `elements` */
+    /* By expression: the last of a tree that starts there and is nothing but a literal in every trip, or a load from what does not stay an array; VY_NONE. */
+    uint32_t *known_from;
+    uint8_t *is_known;       /* by expression: it is such a literal */
+    uint8_t *loads;          /* by statement: it has loads from what stays an array */
+    uint32_t *size;          /* by statement: nodes of what it becomes; of a loop that stays, those of its body */
+    uint32_t nodes;          /* of all of it, about */
+    uint32_t room;           /* nodes that loops which may be counted may become, together */
+    uint8_t *array;          /* by memory: vy_write_out_array */
+    uint32_t *first_element; /* by memory: of `elements` */
     uint64_t elements[VY_WRITE_OUT_ELEMENTS]; /* of literals their bits; free to use for variables */
     vy_arena arena;
 } vy_write_out_plan;

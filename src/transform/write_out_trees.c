@@ -33,29 +33,29 @@ uint32_t vy_writer_move_back(vy_writer *w, uint32_t start, uint32_t expr, uint32
     return w->draft.program->exprs.count - 1;
 }
 
-/* The value of a tree of the original that is a literal here. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH, and by how far values stand where they are used. */
-static uint64_t known_value(const vy_writer *w, uint32_t expr) {
+/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH, and by how far values stand where they are used. */
+uint64_t vy_writer_value(const vy_writer *w, uint32_t expr) {
     const vy_expr *e = &w->p->exprs.items[expr];
     if (e->kind == VY_EXPR_LITERAL)
         return e->bits;
     if (e->kind == VY_EXPR_VARIABLE) {
         uint32_t there = w->plan.there[e->a];
-        return there == VY_NONE ? w->bits[e->a] : known_value(w, w->p->stmts.items[there].a);
+        return there == VY_NONE ? w->bits[e->a] : vy_writer_value(w, w->p->stmts.items[there].a);
     }
-    uint64_t values[3] = {known_value(w, e->a), e->b == VY_NONE ? 0 : known_value(w, e->b),
-                          e->c == VY_NONE ? 0 : known_value(w, e->c)};
+    uint64_t values[3] = {vy_writer_value(w, e->a), e->b == VY_NONE ? 0 : vy_writer_value(w, e->b),
+                          e->c == VY_NONE ? 0 : vy_writer_value(w, e->c)};
     return vy_eval_proper((vyre_op)e->op, (vyre_type)e->type, (vyre_type)w->p->exprs.items[e->a].type, values);
 }
 
 uint32_t vy_writer_element(const vy_writer *w, uint32_t memory, uint32_t index) {
-    uint64_t at = known_value(w, index);
+    uint64_t at = vy_writer_value(w, index);
     return at < w->p->memories.items[memory].elements ? w->plan.first_element[memory] + (uint32_t)at : VY_NONE;
 }
 
 /* A load from what became variables or literals. By the plan its index and its condition are literals, of which nothing is written. What is outside is nowhere reached. */
 static void put_element(vy_writer *w, uint32_t load) {
     const vy_expr *e = &w->p->exprs.items[load];
-    uint32_t at = e->c == VY_NONE || known_value(w, e->c) ? vy_writer_element(w, e->a, e->b) : VY_NONE;
+    uint32_t at = e->c == VY_NONE || vy_writer_value(w, e->c) ? vy_writer_element(w, e->a, e->b) : VY_NONE;
     uint64_t element = at == VY_NONE ? 0 : w->plan.elements[at];
     if (at == VY_NONE || w->plan.array[e->a] == VY_ARRAY_LITERALS)
         w->at[load] = vy_writer_literal(w, e->type, element);
@@ -131,10 +131,13 @@ static __attribute__((noinline)) uint32_t put(vy_writer *w, uint32_t expr) {
     const vy_expr *e = &w->p->exprs.items[expr];
     vyre_program *made = w->draft.program;
     vy_expr *to = &made->exprs.items[made->exprs.count];
-    uint32_t load = w->plan.load_from[expr];
-    if (load != VY_NONE) {
-        put_element(w, load);
-        return load;
+    uint32_t root = w->plan.known_from[expr];
+    if (root != VY_NONE) {
+        if (w->p->exprs.items[root].kind == VY_EXPR_LOAD)
+            put_element(w, root);
+        else
+            w->at[root] = vy_writer_literal(w, w->p->exprs.items[root].type, vy_writer_value(w, root));
+        return root;
     }
     uint32_t known = VY_NONE;
     if (e->kind == VY_EXPR_VARIABLE)
@@ -187,7 +190,7 @@ void vy_writer_range(vy_writer *w, uint32_t first, uint32_t end) {
             to->a = w->variables[e->a];
             at[i] = count++;
             continue;
-        } else if (e->kind == VY_EXPR_LITERAL && w->plan.load_from[i] == VY_NONE) {
+        } else if (e->kind == VY_EXPR_LITERAL && w->plan.known_from[i] == VY_NONE) {
             *to = *e;
             at[i] = count++;
             continue;

@@ -43,6 +43,8 @@ typedef struct vy_writer {
 void vy_writer_range(vy_writer *w, uint32_t first, uint32_t end);
 /* Writes the tree [first, end) of a statement by its pattern; 0 if it has none that holds here, and nothing was written. There must be room. */
 int vy_writer_pattern(vy_writer *w, uint32_t stmt, uint32_t first, uint32_t end);
+/* The value of a tree of the original that is a literal here. */
+uint64_t vy_writer_value(const vy_writer *w, uint32_t expr);
 /* The element of what became variables or literals at that index, a tree of the original which is a literal here; VY_NONE: outside. */
 uint32_t vy_writer_element(const vy_writer *w, uint32_t memory, uint32_t index);
 /* Writes the loads of a statement from what stays an array as `let`s before it, so that fusing has little to write: a `let` of a load that is fused goes, and the statement
