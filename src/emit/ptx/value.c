@@ -102,8 +102,12 @@ typedef struct plain {
     uint8_t is_rotation; /* a shift through two words, which are one */
 } plain;
 
-#define PLAIN(word, ...)                                                                                               \
-    { word, sizeof(word) - 1, __VA_ARGS__ }
+#define PLAIN(word, literals)                                                                                          \
+    { word, sizeof(word) - 1, literals, 0 }
+#define ROTATION(word)                                                                                                 \
+    { word, sizeof(word) - 1, NEITHER | SECOND, 1 }
+#define NONE                                                                                                           \
+    { "", 0, 0, 0 }
 
 /* By op, and by type: i32, u32. All give the type of their operands. Of an exclusive or no operand is a literal, which would be all ones. Amounts are unsigned. */
 static const plain plains[VYRE_OP_COUNT][2] = {
@@ -112,10 +116,10 @@ static const plain plains[VYRE_OP_COUNT][2] = {
     [VYRE_OP_AND] = {PLAIN("\tand.b32 ", ONE_AT_MOST), PLAIN("\tand.b32 ", ONE_AT_MOST)},
     [VYRE_OP_OR] = {PLAIN("\tor.b32 ", ONE_AT_MOST), PLAIN("\tor.b32 ", ONE_AT_MOST)},
     [VYRE_OP_XOR] = {PLAIN("\txor.b32 ", NEITHER), PLAIN("\txor.b32 ", NEITHER)},
-    [VYRE_OP_SHL] = {{""}, PLAIN("\tshl.b32 ", ONE_AT_MOST)},
-    [VYRE_OP_SHR] = {{""}, PLAIN("\tshr.u32 ", ONE_AT_MOST)},
-    [VYRE_OP_ROTL] = {{""}, PLAIN("\tshf.l.wrap.b32 ", NEITHER | SECOND, 1)},
-    [VYRE_OP_ROTR] = {{""}, PLAIN("\tshf.r.wrap.b32 ", NEITHER | SECOND, 1)},
+    [VYRE_OP_SHL] = {NONE, PLAIN("\tshl.b32 ", ONE_AT_MOST)},
+    [VYRE_OP_SHR] = {NONE, PLAIN("\tshr.u32 ", ONE_AT_MOST)},
+    [VYRE_OP_ROTL] = {NONE, ROTATION("\tshf.l.wrap.b32 ")},
+    [VYRE_OP_ROTR] = {NONE, ROTATION("\tshf.r.wrap.b32 ")},
 };
 _Static_assert(VYRE_TYPE_U32 == VYRE_TYPE_I32 + 1, "the types of the table");
 
