@@ -81,17 +81,37 @@ vy_legal_uses vy_legal_exact_uses(const vyre_program *p) {
     return uses;
 }
 
+/* Whether the amount of a shift is to be kept below the width: the device shifts otherwise. Types that it does not have are shifted in another phase. */
+static int masks_amount(const vy_legaliser *rw, vyre_op op, vyre_type type) {
+    if ((op != VYRE_OP_SHL && op != VYRE_OP_SHR) || vy_legaliser_has(rw, VYRE_NUMERIC_SHIFT))
+        return 0;
+    unsigned bits = vyre_type_bits(type);
+    return bits == 32 || vy_legaliser_has(rw, bits == 8    ? VYRE_NUMERIC_INT8
+                                              : bits == 16 ? VYRE_NUMERIC_INT16
+                                                           : VYRE_NUMERIC_INT64);
+}
+
 static int keeps(const vy_legaliser *rw, const vy_expr *e, vyre_type operand) {
+    if (masks_amount(rw, (vyre_op)e->op, operand))
+        return is_easy_op(rw->from, e);
     return rw->library->functions.count == 0 || is_easy_op(rw->from, e) ||
            vy_legal_replacement(rw->library, (vyre_op)e->op, (vyre_type)e->type, operand) == VY_NONE;
+}
+
+static uint32_t mask_amount(vy_legaliser *rw, vyre_type type, uint32_t amount) {
+    uint32_t last = vy_legaliser_literal(rw, type, vyre_type_bits(type) - 1);
+    return vy_legaliser_op(rw, VYRE_OP_AND, type, amount, last, VY_NONE);
 }
 
 static uint32_t lower_op(vy_legaliser *rw, const vy_expr *e, vyre_type operand, const uint32_t *trees) {
     vyre_op op = (vyre_op)e->op;
     vyre_type type = (vyre_type)e->type;
-    uint32_t function = vy_legal_replacement(rw->library, op, type, operand);
     uint64_t literal;
-    if (function == VY_NONE || (vy_legaliser_is_literal(rw, trees[1], &literal) && is_easy(op, operand, literal)))
+    int easy = vy_legaliser_is_literal(rw, trees[1], &literal) && is_easy(op, operand, literal);
+    if (!easy && masks_amount(rw, op, operand))
+        return vy_legaliser_op(rw, op, type, trees[0], mask_amount(rw, operand, trees[1]), VY_NONE);
+    uint32_t function = easy ? VY_NONE : vy_legal_replacement(rw->library, op, type, operand);
+    if (function == VY_NONE)
         return vy_legaliser_op(rw, op, type, trees[0], trees[1], trees[2]);
     return vy_legaliser_call(rw, function, trees, vyre_op_get(op)->arity);
 }

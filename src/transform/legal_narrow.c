@@ -146,7 +146,14 @@ static uint32_t narrow(vy_legaliser *rw, vyre_type type, uint32_t tree, vy_space
 
 /* A held 32-bit integer cut to the width of a narrow type, as it is held. */
 static uint32_t wrap(vy_legaliser *rw, vyre_type type, uint32_t tree) {
-    return carrier(rw, type) == type ? vy_legaliser_cast(rw, type, tree) : named(rw, "wrap", type, tree);
+    unsigned bits = vyre_type_bits(type);
+    vyre_type held = carrier(rw, type);
+    if (held == type)
+        return vy_legaliser_cast(rw, type, tree);
+    if (held == VYRE_TYPE_U32)
+        return vy_legaliser_op(rw, VYRE_OP_AND, held, tree, vy_legaliser_literal(rw, held, (1u << bits) - 1), VY_NONE);
+    tree = vy_legaliser_op(rw, VYRE_OP_SHL, held, tree, vy_legaliser_literal(rw, held, 32 - bits), VY_NONE);
+    return vy_legaliser_op(rw, VYRE_OP_SHR, held, tree, vy_legaliser_literal(rw, held, 32 - bits), VY_NONE);
 }
 
 static uint32_t to_narrow_integer(vy_legaliser *rw, vyre_type to, vyre_type from, uint32_t tree) {

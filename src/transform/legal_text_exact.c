@@ -19,9 +19,7 @@
 #define DIVIDE_UNSIGNED(T) \
     "fn div_" T "(a: " T ", b: " T ") -> " T " { let q = a / (b == 0 ? 1 : b); return b == 0 ? ~b : q }\n" \
     "fn rem_" T "(a: " T ", b: " T ") -> " T " { let r = a % (b == 0 ? 1 : b); return b == 0 ? a : r }\n"
-#define SHIFTS(T, U, LAST) \
-    "fn shl_" T "(a: " T ", b: " T ") -> " T " { return a << (b & " LAST ") }\n" \
-    "fn shr_" T "(a: " T ", b: " T ") -> " T " { return a >> (b & " LAST ") }\n" \
+#define ROTATIONS(T, U, LAST) \
     "fn rotl_" T "(a: " T ", b: " T ") -> " T " { let u = " U "(a); let s = " U "(b) & " LAST "; return " T "((u << s) | (u >> (0 - s & " LAST "))) }\n" \
     "fn rotr_" T "(a: " T ", b: " T ") -> " T " { let u = " U "(a); let s = " U "(b) & " LAST "; return " T "((u >> s) | (u << (0 - s & " LAST "))) }\n"
 
@@ -29,10 +27,10 @@ static const char divide_8[] = DIVIDE_SIGNED("i8") DIVIDE_UNSIGNED("u8");
 static const char divide_16[] = DIVIDE_SIGNED("i16") DIVIDE_UNSIGNED("u16");
 static const char divide_32[] = DIVIDE_SIGNED("i32") DIVIDE_UNSIGNED("u32");
 static const char divide_64[] = DIVIDE_SIGNED("i64") DIVIDE_UNSIGNED("u64");
-static const char shift_8[] = SHIFTS("i8", "u8", "7") SHIFTS("u8", "u8", "7");
-static const char shift_16[] = SHIFTS("i16", "u16", "15") SHIFTS("u16", "u16", "15");
-static const char shift_32[] = SHIFTS("i32", "u32", "31") SHIFTS("u32", "u32", "31");
-static const char shift_64[] = SHIFTS("i64", "u64", "63") SHIFTS("u64", "u64", "63");
+static const char rotate_8[] = ROTATIONS("i8", "u8", "7") ROTATIONS("u8", "u8", "7");
+static const char rotate_16[] = ROTATIONS("i16", "u16", "15") ROTATIONS("u16", "u16", "15");
+static const char rotate_32[] = ROTATIONS("i32", "u32", "31") ROTATIONS("u32", "u32", "31");
+static const char rotate_64[] = ROTATIONS("i64", "u64", "63") ROTATIONS("u64", "u64", "63");
 
 /* ---- f32 ---- */
 
@@ -320,7 +318,7 @@ static const char f64_convert_guarded[] =
 #define F64_EXACT (F64_SUM | VY_NUMERIC(F64_CONVERT) | VY_NUMERIC(INT64))
 
 #define DIVISIONS (VY_OP(DIV) | VY_OP(REM))
-#define SHIFTINGS (VY_OP(SHL) | VY_OP(SHR) | VY_OP(ROTL) | VY_OP(ROTR))
+#define ROTATING (VY_OP(ROTL) | VY_OP(ROTR))
 #define COMPARISONS (VY_OP(EQ) | VY_OP(NE) | VY_OP(LT) | VY_OP(LE) | VY_OP(GT) | VY_OP(GE) | VY_OP(NEG) | VY_OP(ABS))
 #define CLASSES (VY_OP(IS_NAN) | VY_OP(IS_INF) | VY_OP(IS_FINITE) | VY_OP(SIGNBIT) | VY_OP(COPYSIGN))
 #define ROUNDINGS (VY_OP(FLOOR) | VY_OP(CEIL) | VY_OP(TRUNC) | VY_OP(ROUND))
@@ -356,10 +354,10 @@ const vy_legal_text vy_legal_exact_texts[] = {
     {divide_16, VY_TYPE(I16) | VY_TYPE(U16), DIVISIONS, VY_NUMERIC(INT_DIV), VY_NUMERIC(INT16), 0},
     {divide_32, VY_TYPE(I32) | VY_TYPE(U32), DIVISIONS, VY_NUMERIC(INT_DIV), 0, 0},
     {divide_64, VY_TYPE(I64) | VY_TYPE(U64), DIVISIONS, VY_NUMERIC(INT_DIV), VY_NUMERIC(INT64), 0},
-    {shift_8, VY_TYPE(I8) | VY_TYPE(U8), SHIFTINGS, VY_NUMERIC(SHIFT), VY_NUMERIC(INT8), 0},
-    {shift_16, VY_TYPE(I16) | VY_TYPE(U16), SHIFTINGS, VY_NUMERIC(SHIFT), VY_NUMERIC(INT16), 0},
-    {shift_32, VY_TYPE(I32) | VY_TYPE(U32), SHIFTINGS, VY_NUMERIC(SHIFT), 0, 0},
-    {shift_64, VY_TYPE(I64) | VY_TYPE(U64), SHIFTINGS, VY_NUMERIC(SHIFT), VY_NUMERIC(INT64), 0},
+    {rotate_8, VY_TYPE(I8) | VY_TYPE(U8), ROTATING, VY_NUMERIC(SHIFT), VY_NUMERIC(INT8), 0},
+    {rotate_16, VY_TYPE(I16) | VY_TYPE(U16), ROTATING, VY_NUMERIC(SHIFT), VY_NUMERIC(INT16), 0},
+    {rotate_32, VY_TYPE(I32) | VY_TYPE(U32), ROTATING, VY_NUMERIC(SHIFT), 0, 0},
+    {rotate_64, VY_TYPE(I64) | VY_TYPE(U64), ROTATING, VY_NUMERIC(SHIFT), VY_NUMERIC(INT64), 0},
     {soft_f32, VY_TYPE(F32), 0, SOFT(F32), 0, 0},
     {soft_f32, VY_TYPE(F32), VY_OP(REMAINDER), 0, 0, 0},
     {soft_f32, VY_LEGAL_FAR_CASTS | VY_TYPE(F64), VY_OP(CAST), 0, 0, 0},

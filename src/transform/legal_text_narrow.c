@@ -9,7 +9,6 @@
 
 /* WIDTH bits; UP = 32 - WIDTH; LAST = WIDTH - 1; MASK the bits; LOW and HIGH the range. */
 #define SIGNED(T, WIDTH, UP, LAST, MASK, LOW, HIGH) \
-    "fn wrap_" T "(a: i32) -> i32 { return (a) << " UP " >> " UP " }\n" \
     "fn clamp_" T "(a: i32) -> i32 { return min(max(a, " LOW "), " HIGH ") }\n" \
     "fn neg_" T "(a: i32) -> i32 { return (-a) << " UP " >> " UP " }\n" \
     "fn abs_" T "(a: i32) -> i32 { return (abs(a)) << " UP " >> " UP " }\n" \
@@ -29,7 +28,6 @@
     "fn rotr_" T "(a: i32, b: i32) -> i32 { let u = a & " MASK "; let s = b & " LAST "; return ((u >> s) | (u << (" WIDTH " - s & " LAST "))) << " UP " >> " UP " }\n"
 
 #define UNSIGNED(T, WIDTH, UP, LAST, MASK) \
-    "fn wrap_" T "(a: u32) -> u32 { return (a) & " MASK " }\n" \
     "fn clamp_" T "(a: u32) -> u32 { return min(a, " MASK ") }\n" \
     "fn neg_" T "(a: u32) -> u32 { return (-a) & " MASK " }\n" \
     "fn not_" T "(a: u32) -> u32 { return (~a) & " MASK " }\n" \

@@ -74,9 +74,9 @@ static void what_is_not_asked_for_is_not_read(void **state) {
     vy_legal_library library;
     const vy_legal_unit *unit;
     open_library(&library, vy_legal_narrow_texts, 0);
-    uint32_t wrap = vy_legal_find(&library, "wrap_u8");
-    assert_int_not_equal(wrap, VY_NONE);
-    read_function(&library, wrap, &unit);
+    uint32_t clamp = vy_legal_find(&library, "clamp_u8");
+    assert_int_not_equal(clamp, VY_NONE);
+    read_function(&library, clamp, &unit);
     assert_int_equal(unit->program->functions.count, 1);
     vy_legal_library_free(&library);
 }
@@ -85,8 +85,8 @@ static void names_are_found_whole(void **state) {
     (void)state;
     vy_legal_library library;
     open_library(&library, vy_legal_narrow_texts, 0);
-    assert_int_equal(vy_legal_find(&library, "wrap_u"), VY_NONE);
-    assert_int_equal(vy_legal_find(&library, "wrap_u88"), VY_NONE);
+    assert_int_equal(vy_legal_find(&library, "clamp_u"), VY_NONE);
+    assert_int_equal(vy_legal_find(&library, "clamp_u88"), VY_NONE);
     assert_int_equal(vy_legal_find(&library, ""), VY_NONE);
     assert_int_equal(vy_legal_replacement(&library, VYRE_OP_ADD, VYRE_TYPE_U8, VYRE_TYPE_U8),
                      vy_legal_find(&library, "add_u8"));
@@ -94,7 +94,7 @@ static void names_are_found_whole(void **state) {
 }
 
 static vyre_status read_some(void *user) {
-    static const char *const names[] = {"wrap_u8", "add_f16", "fma_bf16", "rotl_i16"};
+    static const char *const names[] = {"clamp_u8", "add_f16", "fma_bf16", "rotl_i16"};
     vy_legal_library library;
     const vy_legal_unit *unit;
     const vy_function *f;
