@@ -107,7 +107,8 @@ vy_name vy_names_add(vy_names *names, const char *text, size_t length) {
 /* Made where it stays, if it is new. */
 vy_name vy_names_add_numbered(vy_names *names, char letter, uint32_t number) {
     enum { MOST = 11 }; /* ten digits */
-    char *text = grow_slots(names) ? room_for(names, MOST) : NULL;
+    int has_room = names->size && names->capacity - names->size > MOST && names->used < names->slot_count / 2;
+    char *text = has_room ? names->pool + names->size : grow_slots(names) ? room_for(names, MOST) : NULL;
     if (!text)
         return VY_NAME_FAILED;
     *text = letter;
