@@ -648,7 +648,7 @@ static int our_dispatch(cost *k) {
                                              NULL, NULL, NULL);
 }
 
-/* Figures for people; nothing here is a promise that a busy machine could break. */
+/* Figures for people, and no promise: beside another process on the device each of them may wait for half a millisecond. */
 static void a_resident_dispatch_is_a_launch_and_a_wait(void **state) {
     (void)state;
     static rig r;
@@ -680,7 +680,6 @@ static void a_resident_dispatch_is_a_launch_and_a_wait(void **state) {
            "%.0f ns\n",
            ours, both, ours - both, ours / both, launch);
     printf("of it the backend alone %.0f ns; to ask for the context %.0f ns\n", flight, context);
-    assert_true(ours < 10 * both + 100000);
     OK(vyre_resident_free(r.c.backend, x, &error));
     OK(vyre_resident_free(r.c.backend, y, &error));
     rig_close(&r);
