@@ -23,16 +23,6 @@ static uint32_t u32(vy_rewrite *rw, vyre_op op, uint32_t a, uint32_t b) {
 
 /* ---- values ---- */
 
-/* As vy_rewrite_let, but nobody asks whether its name is visible. */
-static uint32_t let(vy_rewrite *rw, uint32_t node) {
-    const vyre_type type = (vyre_type)vy_pool_get(rw, node)->type;
-    const vy_position position = rw->pool.items[node].position;
-    vy_name name = vy_rewrite_new_name(rw);
-    uint32_t value = vy_rewrite_write(rw, node);
-    rw->draft.position = position;
-    return rw->draft.failed ? VY_NONE : vy_draft_let(&rw->draft, name, type, value);
-}
-
 /* A node as something that keeps its value: itself if it is a literal or a variable that never changes, else a `let`. */
 static vy_fuse_value keep(vy_rewrite *rw, uint32_t node) {
     if (node == VY_NONE)
@@ -42,7 +32,7 @@ static vy_fuse_value keep(vy_rewrite *rw, uint32_t node) {
         return (vy_fuse_value){VY_NONE, e->bits};
     if (e->kind == VY_EXPR_VARIABLE && !rw->draft.program->variables.items[e->a].is_mutable)
         return (vy_fuse_value){e->a, 0};
-    return (vy_fuse_value){let(rw, node), 0};
+    return (vy_fuse_value){vy_rewrite_let(rw, node), 0};
 }
 
 static uint32_t use(vy_rewrite *rw, vyre_type type, vy_fuse_value value) {

@@ -150,10 +150,5 @@ static inline const vy_expr *vy_pool_get(const vy_rewrite *rewrite, uint32_t nod
 static inline int vy_pool_is_literal(const vy_rewrite *rewrite, uint32_t node) {
     return node != VY_NONE && vy_pool_get(rewrite, node)->kind == VY_EXPR_LITERAL;
 }
-/* The type of the operands of an op node (for select: of the arms), as the evaluator wants it. */
-static inline vyre_type vy_pool_operand_type(const vy_rewrite *rewrite, const vy_expr *expr) {
-    uint32_t operand = expr->op == VYRE_OP_SELECT ? expr->b : expr->a;
-    return (vyre_type)vy_pool_get(rewrite, operand)->type;
-}
 
 #endif
