@@ -94,34 +94,10 @@ static int find_target(const tool_command *self, const char *name, unsigned *out
 
 /* ---- processors ---- */
 
-/* The levels of the x86-64 ABI, as far as code uses them; each has what the ones before have. */
-static uint64_t level_features(unsigned level) {
-    const uint64_t added[] = {
-        VY_CPU_FEATURE_X86_64,
-        VY_CPU_FEATURE_SSE3 | VY_CPU_FEATURE_SSSE3 | VY_CPU_FEATURE_SSE41 | VY_CPU_FEATURE_SSE42 |
-            VY_CPU_FEATURE_POPCNT,
-        VY_CPU_FEATURE_LZCNT | VY_CPU_FEATURE_BMI | VY_CPU_FEATURE_BMI2 | VY_CPU_FEATURE_AVX | VY_CPU_FEATURE_F16C |
-            VY_CPU_FEATURE_FMA | VY_CPU_FEATURE_AVX2,
-        VY_CPU_FEATURE_AVX512F | VY_CPU_FEATURE_AVX512CD | VY_CPU_FEATURE_AVX512DQ | VY_CPU_FEATURE_AVX512BW |
-            VY_CPU_FEATURE_AVX512VL,
-    };
-    uint64_t features = 0;
-    for (unsigned i = 0; i <= level; i++)
-        features |= added[i];
-    return features;
-}
-
 static int find_cpu(const tool_command *self, const char *name, uint64_t *features) {
-    static const char *const levels[] = {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
-    *features = vy_cpu_features();
-    if (strcmp(name, "host") == 0)
-        return TOOL_OK;
-    for (unsigned i = 0; i < sizeof levels / sizeof *levels; i++)
-        if (strcmp(name, levels[i]) == 0) {
-            *features = level_features(i);
-            return TOOL_OK;
-        }
-    return tool_usage(self, "give host, x86-64, x86-64-v2, x86-64-v3 or x86-64-v4", "there is no processor `%s`", name);
+    vyre_error error;
+    return vy_cpu_isa_find(name, features, &error) == VYRE_OK ? TOOL_OK
+                                                              : tool_usage(self, error.fix, "%s", error.message);
 }
 
 /* ---- NVIDIA's devices ---- */

@@ -143,13 +143,15 @@ static const vyre_backend_vtable table = {
 /* ---- making ---- */
 
 static vyre_status configure(vy_cpu *cpu, vyre_error *error) {
-    cpu->features = vy_cpu_features();
+    vyre_status status = vy_cpu_isa_restrict(vy_setting("VYRE_CPU_ISA"), vy_cpu_features(), &cpu->features, error);
+    if (status != VYRE_OK)
+        return status;
     if (!cpu->features)
         return vy_fail(error, VYRE_UNSUPPORTED, "use `--backend reference`",
                        "backend `cpu` has no code for this architecture");
     cpu->exact = vy_cpu_numerics(cpu->features);
     unsigned cores = vy_cores();
-    vyre_status status = vy_setting_number("VYRE_CPU_THREADS", 1, THREADS_MAX, cores, &cpu->threads, error);
+    status = vy_setting_number("VYRE_CPU_THREADS", 1, THREADS_MAX, cores, &cpu->threads, error);
     if (status ==
         VYRE_OK) /* threads that look for work take processors from those that have some, if there are too few */
         status =

@@ -1,7 +1,11 @@
 /* Features by cpuid or the kernel's word, and what follows from them (features.h). */
 #include "backends/cpu/features.h"
 
+#include "base/status.h"
 #include "vyre/backend.h"
+
+#include <stdio.h>
+#include <string.h>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -58,7 +62,7 @@ uint64_t vy_cpu_features(void) {
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++)
         if ((words[rows[i].word] >> rows[i].bit & 1) && (saved & rows[i].saves) == rows[i].saves)
             features |= rows[i].feature;
-    return features;
+    return vy_cpu_level_round(features);
 }
 
 #elif defined(__aarch64__)
@@ -81,6 +85,79 @@ uint64_t vy_cpu_features(void) {
 }
 
 #endif
+
+/* ---- ISA levels ---- */
+
+static const struct {
+    const char *name;
+    uint64_t added;
+} levels[VY_CPU_LEVEL_COUNT] = {
+#define X(name, added) {name, added},
+    VY_CPU_LEVEL_LIST(X)
+#undef X
+};
+
+const char *vy_cpu_level_name(unsigned level) {
+    return levels[level].name;
+}
+
+uint64_t vy_cpu_level_features(unsigned level) {
+    uint64_t features = 0;
+    for (unsigned i = 0; i <= level; i++)
+        features |= levels[i].added;
+    return features;
+}
+
+uint64_t vy_cpu_level_round(uint64_t features) {
+    for (unsigned level = VY_CPU_LEVEL_COUNT; level-- > 0;)
+        if (!(vy_cpu_level_features(level) & ~features))
+            return vy_cpu_level_features(level);
+    return features;
+}
+
+/* "x86-64, x86-64-v2": the levels whose features are all in the set. */
+static void list_levels(uint64_t features, char *text, size_t room) {
+    size_t used = 0;
+    *text = 0;
+    for (unsigned i = 0; i < VY_CPU_LEVEL_COUNT && used < room; i++)
+        if (!(vy_cpu_level_features(i) & ~features))
+            used += (size_t)snprintf(text + used, room - used, "%s%s", used ? ", " : "", levels[i].name);
+}
+
+vyre_status vy_cpu_isa_find(const char *name, uint64_t *features, vyre_error *error) {
+    char names[64];
+    *features = vy_cpu_features();
+    if (strcmp(name, "host") == 0)
+        return VYRE_OK;
+    for (unsigned i = 0; i < VY_CPU_LEVEL_COUNT; i++)
+        if (strcmp(name, levels[i].name) == 0) {
+            *features = vy_cpu_level_features(i);
+            return VYRE_OK;
+        }
+    list_levels(UINT64_MAX, names, sizeof names);
+    return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("give host, or one of %s", names), "there is no ISA `%.40s`",
+                   name);
+}
+
+vyre_status vy_cpu_isa_restrict(const char *setting, uint64_t has, uint64_t *features, vyre_error *error) {
+    uint64_t wanted = has;
+    char names[64];
+    vyre_error why;
+    *features = has;
+    if (setting && vy_cpu_isa_find(setting, &wanted, &why) != VYRE_OK)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("%s, or leave VYRE_CPU_ISA out", why.fix),
+                       "VYRE_CPU_ISA: %s", why.message);
+    list_levels(has, names, sizeof names);
+    if (wanted & ~has)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                       *names ? VY_FIX("give VYRE_CPU_ISA one of %s, or leave it out", names)
+                              : "leave VYRE_CPU_ISA out",
+                       "VYRE_CPU_ISA names a level that this processor lacks (`%.40s`)", setting);
+    *features = wanted;
+    return VYRE_OK;
+}
+
+/* ---- what follows from features ---- */
 
 uint32_t vy_cpu_width(uint64_t features) {
     const uint64_t wide =

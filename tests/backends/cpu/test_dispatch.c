@@ -547,7 +547,7 @@ static void frames_larger_than_memory_are_refused(void **state) {
     vyre_program_release(program);
 }
 
-static void wrong_numbers_in_the_environment_are_refused(void **state) {
+static void wrong_settings_in_the_environment_are_refused(void **state) {
     (void)state;
     static const char *const rows[][2] = {{"VYRE_CPU_THREADS", "0"},
                                           {"VYRE_CPU_THREADS", "many"},
@@ -557,6 +557,8 @@ static void wrong_numbers_in_the_environment_are_refused(void **state) {
                                           {"VYRE_CPU_WIDTH", "128"},
                                           {"VYRE_CPU_WIDTH", "1"},
                                           {"VYRE_CPU_WIDTH", "2"},
+                                          {"VYRE_CPU_ISA", "avx9"},
+                                          {"VYRE_CPU_ISA", "x86-64-v5"},
                                           {"VYRE_CPU_SPIN", "-1"},
                                           {"VYRE_CPU_SPIN", "1000001"},
                                           {"VYRE_CPU_SPIN", "long"},
@@ -591,6 +593,39 @@ static settings settings_of(void) {
     settings found = {((vy_cpu *)instance.self)->threads, ((vy_cpu *)instance.self)->spin_us};
     instance.vtable->destroy(instance.self);
     return found;
+}
+
+/* Two ISA levels never share an object: the identity is part of every key, and the profile names the features. */
+static void every_isa_level_has_its_own_identity(void **state) {
+    (void)state;
+    vyre_bytes identities[VY_CPU_LEVEL_COUNT] = {{0}};
+    vyre_error error = VYRE_ERROR_INIT;
+    unsigned count = 0;
+    for (; count < VY_CPU_LEVEL_COUNT; count++) {
+        const uint64_t features = vy_cpu_level_features(count);
+        vyre_backend_instance instance;
+        vyre_device_profile profile = {0};
+        if (features & ~vy_cpu_features())
+            break;
+        setenv("VYRE_CPU_ISA", vy_cpu_level_name(count), 1);
+        assert_int_equal(vy_cpu_create(NULL, 0, &instance, &error), VYRE_OK);
+        assert_int_equal(((vy_cpu *)instance.self)->features, features);
+        assert_int_equal(((vy_cpu *)instance.self)->exact, vy_cpu_numerics(features));
+        assert_int_equal(((vy_cpu *)instance.self)->lanes, vy_cpu_width(features));
+        instance.vtable->device_profile(instance.self, &profile);
+        assert_int_equal(strstr(profile.driver, "avx2") != NULL, (features & VY_CPU_FEATURE_AVX2) != 0);
+        assert_int_equal(instance.vtable->cache_identity(instance.self, &identities[count], &error), VYRE_OK);
+        for (unsigned i = 0; i < count; i++)
+            assert_true(identities[i].size != identities[count].size ||
+                        memcmp(identities[i].data, identities[count].data, identities[i].size) != 0);
+        instance.vtable->destroy(instance.self);
+    }
+    unsetenv("VYRE_CPU_ISA");
+    for (unsigned i = 0; i < count; i++)
+        vyre_bytes_free(&identities[i]);
+#if defined(__x86_64__)
+    assert_true(count > 0);
+#endif
 }
 
 static void threads_are_as_many_as_the_process_has_cores_and_look_for_work_if_it_does(void **state) {
@@ -663,7 +698,8 @@ int main(void) {
         cmocka_unit_test(code_runs_in_the_environment_of_the_rules),
         cmocka_unit_test(frames_have_their_memory),
         cmocka_unit_test(frames_larger_than_memory_are_refused),
-        cmocka_unit_test(wrong_numbers_in_the_environment_are_refused),
+        cmocka_unit_test(wrong_settings_in_the_environment_are_refused),
+        cmocka_unit_test(every_isa_level_has_its_own_identity),
         cmocka_unit_test(threads_are_as_many_as_the_process_has_cores_and_look_for_work_if_it_does),
         cmocka_unit_test(a_compiler_that_is_not_there_is_named_when_it_is_needed),
     };
