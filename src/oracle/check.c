@@ -28,9 +28,14 @@ static void place_shadow(const vy_run *run, const vy_oracle_memory *memory, uint
     shadow->kinds = run->options->checks & VYRE_CHECK_RACES ? vy_race_kinds(memory->accesses) : 0;
     for (int kind = 0; kind < VY_ACCESS_COUNT; kind++)
         if (shadow->kinds >> kind & 1)
-            shadow->kept[kind] = take(block, used, count * vy_kept_count((vy_access_kind)kind) * sizeof(vy_access));
+            shadow->kept[kind].writes = take(block, used, count * vy_race_bytes(run->oracle, (vy_access_kind)kind));
     if ((run->options->checks & VYRE_CHECK_UNWRITTEN) && memory->space == VY_SPACE_WORKGROUP)
         shadow->written = take(block, used, count);
+}
+
+static uint64_t element_count(const vy_run *run, uint32_t memory) {
+    const vy_oracle_memory *declared = &run->oracle->memories.items[memory];
+    return declared->space == VY_SPACE_BUFFER ? run->launch->buffers[memory].count : declared->elements;
 }
 
 /* Lays out the shadows of one space behind `header` bytes; returns the size. */
@@ -41,10 +46,8 @@ static size_t place_space(const vy_run *run, vy_space space, size_t header, uint
     vy_shadow *table = take(block, &used, oracle->memories.count * sizeof(vy_shadow));
     for (uint32_t i = 0; i < oracle->memories.count; i++) {
         const vy_oracle_memory *memory = &oracle->memories.items[i];
-        uint64_t count =
-            space == VY_SPACE_BUFFER ? (memory->space == space ? run->launch->buffers[i].count : 0) : memory->elements;
         if (memory->space == space)
-            place_shadow(run, memory, count, table ? &table[i] : NULL, block, &used);
+            place_shadow(run, memory, element_count(run, i), table ? &table[i] : NULL, block, &used);
     }
     if (shadows)
         *shadows = table;
@@ -75,12 +78,23 @@ vy_group_check *vy_check_group_place(const vy_run *run, uint8_t *block) {
     return check;
 }
 
-void vy_check_free(vy_check *check) {
-    if (check)
-        vy_clocks_free(&check->clocks);
+static void free_space(const vy_run *run, vy_space space, vy_shadow *shadows) {
+    for (uint32_t i = 0; i < run->oracle->memories.count; i++)
+        if (run->oracle->memories.items[i].space == space)
+            vy_race_free(run, &shadows[i], element_count(run, i));
+}
+
+void vy_check_group_free(const vy_run *run, vy_group_check *check) {
+    free_space(run, VY_SPACE_WORKGROUP, check->shadows);
+}
+
+void vy_check_free(const vy_run *run) {
+    free_space(run, VY_SPACE_BUFFER, run->check->shadows);
+    vy_clocks_free(&run->check->clocks);
 }
 
 void vy_check_group_start(const vy_run *run, vy_group *group) {
+    vy_check_group_free(run, group->check);
     memset((uint8_t *)group->check + run->check->tables_offset, 0, run->check->group_bytes - run->check->tables_offset);
 }
 
@@ -188,8 +202,7 @@ static void check_written(vy_run *run, vy_shadow *shadow, const lane_access *lan
 }
 
 /* A plain store ends, as an atomic one does, what an earlier release began at the element. */
-static void synchronise(vy_worker *worker, const vy_group *group, const lane_access *lane, int changed) {
-    vy_run *run = worker->run;
+static void synchronise(const vy_run *run, const vy_group *group, const lane_access *lane, int changed) {
     const vy_stmt *stmt = &run->program->stmts.items[lane->access.site];
     int is_atomic = vy_access_is_atomic(lane->kind);
     int is_array = run->oracle->memories.items[lane->memory].space == VY_SPACE_WORKGROUP;
@@ -207,10 +220,6 @@ static void synchronise(vy_worker *worker, const vy_group *group, const lane_acc
         .replaces = !is_atomic || stmt->op == VYRE_ATOMIC_STORE,
     };
     vy_clocks_atomic(&run->check->clocks, &event);
-    if (run->check->clocks.allowance.status != VYRE_OK) {
-        atomic_store(&run->stop, run->check->clocks.allowance.status);
-        worker->checkpoint = 0; /* the next step ends the run */
-    }
 }
 
 static void check_lane(vy_worker *worker, const vy_group *group, vy_shadow *shadow, const lane_access *lane,
@@ -227,8 +236,12 @@ static void check_lane(vy_worker *worker, const vy_group *group, vy_shadow *shad
         return;
     /* An acquire orders the atomic itself too: what was released is known when the value is there. */
     if (lane->synchronises)
-        synchronise(worker, group, lane, changed);
+        synchronise(run, group, lane, changed);
     vy_race_access(run, group, shadow, &lane->access, lane->memory, lane->element, lane->kind);
+    if (run->check->clocks.allowance.status != VYRE_OK) {
+        atomic_store(&run->stop, run->check->clocks.allowance.status);
+        worker->checkpoint = 0; /* the next step ends the run */
+    }
 }
 
 static int has_atomics(const vy_oracle_memory *memory) {
@@ -260,8 +273,7 @@ void vy_check_access(vy_worker *worker, vy_warp *warp, const vy_instruction *in,
                                    .grid_epoch = run->check->grid_epoch,
                                    .site = in->site | (in->site_is_expression ? VY_SITE_EXPRESSION : 0)},
                         .memory = memory,
-                        .count = declared->space == VY_SPACE_BUFFER ? run->launch->buffers[memory].count
-                                                                    : declared->elements,
+                        .count = element_count(run, memory),
                         .index_type = (vyre_type)in->index_type,
                         .kind = kind,
                         .synchronises = has_clocks && kind != VY_ACCESS_READ && has_atomics(declared)};

@@ -22,23 +22,30 @@ typedef struct vy_access {
     uint32_t time; /* of the invocation's clock */
 } vy_access;
 
-/* What is kept of the accesses of one kind to one element, in this order (race.c says why it is enough). */
+/* What is kept of the accesses of one kind to one element (race.c says why it is enough). Of writes, the latest. Of
+ * other kinds, without acquires and releases, three: */
 enum {
-    VY_KEPT_LATEST, /* the last one; of writes only this */
+    VY_KEPT_LATEST, /* the last one */
     VY_KEPT_BESIDE, /* if one workgroup made all since the last grid barrier: the last one by another invocation than the latest's */
     VY_KEPT_ELSEWHERE, /* the last one by another workgroup than the latest's */
     VY_KEPT_COUNT
 };
-
-static inline uint32_t vy_kept_count(vy_access_kind kind) {
-    return kind == VY_ACCESS_WRITE ? 1 : VY_KEPT_COUNT;
-}
+/* With acquires and releases, the last access of every invocation that may still be unordered with a later one. */
+typedef struct vy_access_set vy_access_set; /* race.c */
+typedef struct vy_access_history {
+    vy_access latest;
+    vy_access_set *others; /* NULL: none */
+} vy_access_history;
 
 /* Shadow of a memory. */
 typedef struct vy_shadow {
-    vy_access *kept[VY_ACCESS_COUNT]; /* vy_kept_count for each element */
-    unsigned kinds;                   /* those that are kept: bits 1 << vy_access_kind */
-    uint8_t *written;                 /* workgroup arrays, for VYRE_CHECK_UNWRITTEN */
+    union {
+        vy_access *writes;
+        vy_access (*three)[VY_KEPT_COUNT];
+        vy_access_history *histories;
+    } kept[VY_ACCESS_COUNT]; /* per element */
+    unsigned kinds;          /* those that are kept: bits 1 << vy_access_kind */
+    uint8_t *written;        /* workgroup arrays, for VYRE_CHECK_UNWRITTEN */
 } vy_shadow;
 
 struct vy_group_check {
@@ -65,10 +72,13 @@ struct vy_check {
 /* Bytes of the block that vy_check_place needs, for the options and sizes of the run, and of a group's. */
 size_t vy_check_bytes(const vy_run *run);
 size_t vy_check_group_bytes(const vy_run *run);
-/* The blocks are zeroed. The clocks grow with what the program does: up to max_memory bytes beside the block. */
+/* The blocks are zeroed. Clocks and access sets grow with what the program does: up to max_memory bytes beside the
+ * block. */
 vy_check *vy_check_place(const vy_run *run, uint8_t *block, uint64_t max_memory);
 vy_group_check *vy_check_group_place(const vy_run *run, uint8_t *block);
-void vy_check_free(vy_check *check);
+/* Frees what grew beside the blocks: of a workgroup, and of the run. */
+void vy_check_group_free(const vy_run *run, vy_group_check *check);
+void vy_check_free(const vy_run *run);
 
 void vy_check_group_start(const vy_run *run, vy_group *group);
 /* The active lanes access `memory` at `index` (as a mathematical integer). old: of an atomic, the values it found; else NULL. */
@@ -88,6 +98,10 @@ const char *vy_memory_name(const vyre_program *program, uint32_t memory); /* of 
 const char *vy_invocation_text(const vy_run *run, uint64_t invocation, char *buffer, size_t size);
 /* Of the kinds that a program uses on a memory (bits), those that can race with another of them. */
 unsigned vy_race_kinds(unsigned accesses);
+/* Bytes that a shadow keeps of the accesses of a kind, for each element. */
+size_t vy_race_bytes(const vyre_oracle *oracle, vy_access_kind kind);
+/* Frees the access sets of a shadow of `count` elements. */
+void vy_race_free(const vy_run *run, vy_shadow *shadow, uint64_t count);
 void vy_race_access(vy_run *run, const vy_group *group, vy_shadow *shadow, const vy_access *access, uint32_t memory,
                     uint64_t element, vy_access_kind kind);
 

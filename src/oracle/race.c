@@ -1,19 +1,26 @@
 /* The race checker: compares an access with what the shadow remembers of the element.
  *
- * Every two accesses of an element that conflict and that no barrier orders give a finding, or another two of that element did. Why what
- * is kept suffices, without acquires and releases: an earlier access is unordered with one of invocation i if it is by another
- * invocation and either of the same workgroup in the same epoch, or of another workgroup in the same grid epoch. Whether two conflict
- * depends on their kinds, and for atomics on whether they are of two workgroups; so each kind can be looked at by itself.
+ * Every two accesses of an element that conflict and that nothing orders give a finding, or another two of that
+ * element did. Why what is kept suffices: whether two accesses conflict depends on their kinds, and for atomics on
+ * whether they are of two workgroups; so each kind can be looked at by itself.
  *
- *  - Writes conflict with everything. If the last one is ordered before the access, so is every earlier one, as order is transitive, or
- *    the two writes were found.
- *  - Of any other kind, take those since the last grid barrier. If two workgroups made some, `latest` and `elsewhere` are among them and
- *    of two workgroups, and one of these is not i's. If one workgroup did and it is not i's, `latest` will do. If it is i's, only those
- *    since its last barrier count; if two invocations made some, `latest` and `beside` are among them and of two, and one is not i.
+ *  - Writes conflict with everything. If the last one is ordered before the access, so is every earlier one, as order
+ *    is transitive, or the two writes were found. For the same reason a write makes all accesses before it, of every
+ *    kind, superfluous.
+ *  - Of any other kind, without acquires and releases, three are enough. An earlier access is unordered with one of
+ *    invocation i if it is by another invocation and either of the same workgroup in the same epoch, or of another
+ *    workgroup in the same grid epoch. Take those since the last grid barrier. If two workgroups made some, `latest`
+ *    and `elsewhere` are among them and of two workgroups, and one of these is not i's. If one workgroup did and it
+ *    is not i's, `latest` will do. If it is i's, only those since its last barrier count; if two invocations made
+ *    some, `latest` and `beside` are among them and of two, and one is not i. What is left of an earlier epoch in the
+ *    three does no harm: it is ordered.
+ *  - With acquires and releases, i may know of any of them but one. So the last access of every invocation is kept,
+ *    as in FastTrack (Flanagan and Freund, PLDI 2009): one record as long as each access is ordered after the one
+ *    before, a set of them otherwise. An access a is left out if it is ordered before a later one b of its kind: what
+ *    is unordered with a is unordered with b, and conflicts with b too, unless the kind conflicts only with other
+ *    workgroups and a and b are of two.
  *
- * What is left of an earlier epoch in the three does no harm: it is ordered.
- *
- * With acquires and releases what is kept may be known to i where something forgotten is not: then a race can be missed. None is invented. */
+ * A set has at most one record for each invocation, and is counted against the memory limit of the run. */
 #include "oracle/check.h"
 
 #include "ir/codes.h"
@@ -106,9 +113,9 @@ static void report(const present *now, const vy_access *before) {
         verb(run, before->site), line, vy_invocation_text(run, before->invocation - 1, second, sizeof second));
 }
 
-/* ---- what is kept ---- */
+/* ---- three of each kind ---- */
 
-static void remember(const present *now, vy_access *kept) {
+static void remember_three(const present *now, vy_access *kept) {
     vy_access *latest = &kept[VY_KEPT_LATEST], *beside = &kept[VY_KEPT_BESIDE], *elsewhere = &kept[VY_KEPT_ELSEWHERE];
     if (!is_here(now, latest)) {
         *beside = *elsewhere;
@@ -119,29 +126,154 @@ static void remember(const present *now, vy_access *kept) {
     *latest = *now->access;
 }
 
-/* One finding is enough. */
-static void compare(const present *now, const vy_access *kept, uint32_t count, int only_elsewhere) {
+/* One finding is enough. Returns 1 if there is one. */
+static int compare(const present *now, const vy_access *kept, uint32_t count, int only_elsewhere) {
     for (uint32_t i = 0; i < count; i++) {
         if ((only_elsewhere && is_here(now, &kept[i])) || is_ordered(now, &kept[i]))
             continue;
         report(now, &kept[i]);
-        return;
+        return 1;
     }
+    return 0;
+}
+
+/* ---- histories: the last access of every invocation ---- */
+
+/* A hash table by invocation, with linear probing; at most three quarters full. */
+struct vy_access_set {
+    uint32_t count, capacity; /* a power of two */
+    int has_many_groups;      /* it and the latest access are not of one workgroup */
+    vy_access slots[];
+};
+enum { MIN_CAPACITY = 8 };
+
+static size_t set_bytes(uint32_t capacity) {
+    return sizeof(vy_access_set) + capacity * sizeof(vy_access);
+}
+
+static vy_access *find_slot(vy_access_set *set, uint64_t invocation) {
+    uint32_t at = (uint32_t)(invocation * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (set->capacity - 1);
+    while (set->slots[at].invocation && set->slots[at].invocation != invocation)
+        at = (at + 1) & (set->capacity - 1);
+    return &set->slots[at];
+}
+
+static void free_set(vy_clocks *clocks, vy_access_set **set) {
+    if (!*set)
+        return;
+    clocks->allowance.left += set_bytes((*set)->capacity);
+    vy_release(*set, set_bytes((*set)->capacity));
+    *set = NULL;
+}
+
+/* Makes room for one more. Returns 0, and sets the status of the allowance, if there is none. */
+static int grow_set(vy_clocks *clocks, vy_access_set **set) {
+    vy_access_set *old = *set;
+    if (old && old->count < old->capacity / 4 * 3)
+        return 1;
+    uint64_t capacity = old ? (uint64_t)old->capacity * 2 : MIN_CAPACITY;
+    if (capacity > UINT32_MAX || set_bytes((uint32_t)capacity) > clocks->allowance.left) {
+        clocks->allowance.status = VYRE_LIMIT;
+        return 0;
+    }
+    vy_access_set *grown = vy_allocate_zero(set_bytes((uint32_t)capacity));
+    if (!grown) {
+        clocks->allowance.status = VYRE_NO_MEMORY;
+        return 0;
+    }
+    clocks->allowance.left -= set_bytes((uint32_t)capacity);
+    grown->capacity = (uint32_t)capacity;
+    for (uint32_t i = 0; old && i < old->capacity; i++)
+        if (old->slots[i].invocation)
+            *find_slot(grown, old->slots[i].invocation) = old->slots[i];
+    if (old) {
+        grown->count = old->count;
+        grown->has_many_groups = old->has_many_groups;
+    }
+    free_set(clocks, set);
+    *set = grown;
+    return 1;
+}
+
+/* Whether a barrier lies between every access of the history and this one. */
+static int is_after_barrier(const present *now, const vy_access_history *history) {
+    const vy_access *latest = &history->latest;
+    if (latest->grid_epoch < now->access->grid_epoch)
+        return 1;
+    return latest->epoch < now->access->epoch && is_here(now, latest) &&
+           !(history->others && history->others->has_many_groups);
+}
+
+static void remember(const present *now, vy_access_history *history, vy_access_kind kind) {
+    vy_clocks *clocks = &now->run->check->clocks;
+    vy_access *latest = &history->latest;
+    int is_beside = is_here(now, latest), keeps = latest->invocation != now->access->invocation;
+    if (is_after_barrier(now, history)) {
+        free_set(clocks, &history->others);
+    } else if (keeps && !(is_ordered(now, latest) && (is_beside || !conflicts[kind].elsewhere))) {
+        if (!grow_set(clocks, &history->others))
+            return;
+        vy_access *slot = find_slot(history->others, latest->invocation);
+        history->others->count += slot->invocation == 0;
+        *slot = *latest;
+    }
+    if (history->others && !is_beside)
+        history->others->has_many_groups = 1;
+    *latest = *now->access;
+}
+
+static int compare_history(const present *now, const vy_access_history *history, int only_elsewhere) {
+    const vy_access_set *others = history->others;
+    if (compare(now, &history->latest, 1, only_elsewhere))
+        return 1;
+    return others && !is_after_barrier(now, history) && compare(now, others->slots, others->capacity, only_elsewhere);
+}
+
+static void forget(const present *now, vy_shadow *shadow) {
+    for (unsigned left = shadow->kinds & ~BIT(WRITE); left; left &= left - 1) {
+        vy_access_history *history = &shadow->kept[__builtin_ctz(left)].histories[now->element];
+        free_set(&now->run->check->clocks, &history->others);
+        history->latest.invocation = 0;
+    }
+}
+
+/* ---- an access ---- */
+
+size_t vy_race_bytes(const vyre_oracle *oracle, vy_access_kind kind) {
+    if (kind == VY_ACCESS_WRITE)
+        return sizeof(vy_access);
+    return oracle->orders ? sizeof(vy_access_history) : VY_KEPT_COUNT * sizeof(vy_access);
+}
+
+void vy_race_free(const vy_run *run, vy_shadow *shadow, uint64_t count) {
+    for (unsigned left = run->oracle->orders ? shadow->kinds & ~BIT(WRITE) : 0; left; left &= left - 1)
+        for (uint64_t i = 0; i < count; i++)
+            free_set(&run->check->clocks, &shadow->kept[__builtin_ctz(left)].histories[i].others);
 }
 
 void vy_race_access(vy_run *run, const vy_group *group, vy_shadow *shadow, const vy_access *access, uint32_t memory,
                     uint64_t element, vy_access_kind kind) {
     const present now = {run, access, group->index, group->index * run->launch->group_size + 1, memory, element};
+    int has_histories = run->oracle->orders;
     unsigned anywhere = conflicts[kind].anywhere & shadow->kinds, elsewhere = conflicts[kind].elsewhere & shadow->kinds;
     for (unsigned left = anywhere | elsewhere; left; left &= left - 1) {
-        vy_access_kind other = (vy_access_kind)__builtin_ctz(left);
-        uint32_t count = vy_kept_count(other);
-        compare(&now, &shadow->kept[other][element * count], count, !(anywhere >> other & 1));
+        int other = __builtin_ctz(left), only_elsewhere = !(anywhere >> other & 1);
+        if (other == VY_ACCESS_WRITE)
+            compare(&now, &shadow->kept[other].writes[element], 1, only_elsewhere);
+        else if (has_histories)
+            compare_history(&now, &shadow->kept[other].histories[element], only_elsewhere);
+        else
+            compare(&now, shadow->kept[other].three[element], VY_KEPT_COUNT, only_elsewhere);
     }
     if (!(shadow->kinds >> kind & 1))
         return;
-    if (kind == VY_ACCESS_WRITE)
-        shadow->kept[kind][element] = *access;
-    else
-        remember(&now, &shadow->kept[kind][element * VY_KEPT_COUNT]);
+    if (kind == VY_ACCESS_WRITE) {
+        shadow->kept[kind].writes[element] = *access;
+        if (has_histories)
+            forget(&now, shadow);
+    } else if (has_histories) {
+        remember(&now, &shadow->kept[kind].histories[element], kind);
+    } else {
+        remember_three(&now, shadow->kept[kind].three[element]);
+    }
 }

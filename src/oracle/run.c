@@ -294,7 +294,7 @@ static vyre_status finish(vy_run *run, const vy_worker *worker, vyre_bytes *outp
     vy_breach_deliver(run);
     if (stop == VYRE_LIMIT)
         return vy_fail(error, VYRE_LIMIT, "raise max_memory, or run with fewer workgroups, or without the race checker",
-                       "what the race checker remembers of acquires and releases takes over %" PRIu64
+                       "what the race checker remembers of accesses, acquires and releases takes over %" PRIu64
                        " bytes, what the rest of the run (%" PRIu64 ") leaves of the limit (%" PRIu64 ")",
                        memory_limit(run) - run->memory, run->memory, memory_limit(run));
     if (stop == VYRE_NO_MEMORY)
@@ -340,7 +340,10 @@ static vyre_status run_in_block(vy_run *run, const plan *p, uint8_t *block, vyre
     if (report)
         fill_report(run, &worker, report);
     vyre_status status = finish(run, &worker, outputs, error);
-    vy_check_free(run->check);
+    for (uint64_t g = 0; run->check && g < p->group_count; g++)
+        vy_check_group_free(run, groups[g].check);
+    if (run->check)
+        vy_check_free(run);
     return status;
 }
 

@@ -99,6 +99,25 @@ static void clocks_count_as_memory(void **state) {
     trial_close(&t);
 }
 
+/* Every reader of an element is kept where acquires and releases could order all but one: the element's set is memory
+ * too. */
+static void sets_of_readers_count_as_memory(void **state) {
+    (void)state;
+    trial t;
+    trial_open(&t, "program p {\n buffer x : u32 read_write\n workgroup 64\n grid 64\n let v = x[0]\n"
+                   "if v == 1 { atomic_add<release>(x[1], 1)\n x[0] = 2 } }");
+    const uint32_t x[2] = {0};
+    trial_input(&t, x, sizeof x);
+    for (uint64_t seed = 0; seed < 3; seed++) {
+        t.options = (vyre_oracle_options){.checks = VYRE_CHECK_RACES, .max_memory = 100000, .seed = seed};
+        trial_expect(&t, VYRE_LIMIT);
+        assert_non_null(strstr(t.error.message, "the race checker remembers"));
+        t.options.max_memory = 400000; /* 4096 readers of 24 bytes, the table half full, twice while it grows */
+        trial_expect(&t, VYRE_OK);
+    }
+    trial_close(&t);
+}
+
 /* ---- failing allocations ---- */
 
 typedef struct fault_case {
@@ -125,6 +144,11 @@ static const fault_case fault_cases[] = {
     {"program p {\n buffer x : u32 read_write\n workgroup 8\n grid 2\n if global_id.x == 0 { x[2] = 7\n "
      "atomic_store<release>(x[1], 1) }\n"
      "if global_id.x == 9 { let f = atomic_load<acquire>(x[1])\n if f == 1 { x[3] = x[2] } } }",
+     {.checks = VYRE_CHECK_RACES},
+     VYRE_OK},
+    {"program p {\n buffer x : u32 read_write\n workgroup 8\n grid 4\n array w : u32 [2] workgroup\n let v = x[2] + "
+     "w[1]\n"
+     "atomic_add<release>(x[1], 1)\n if v == 1 { x[2] = 1\n w[1] = 1 } }",
      {.checks = VYRE_CHECK_RACES},
      VYRE_OK},
     {"program p {\n buffer x : u32 read_write\n workgroup 8\n grid 2\n x[local_id.x / 2] = x[9] }",
@@ -210,6 +234,7 @@ int main(void) {
         cmocka_unit_test(a_budget_that_suffices_exactly_suffices),
         cmocka_unit_test(memory_is_refused_before_it_is_taken),
         cmocka_unit_test(clocks_count_as_memory),
+        cmocka_unit_test(sets_of_readers_count_as_memory),
         cmocka_unit_test(every_failed_allocation_is_survived),
         cmocka_unit_test(many_variables_and_literals_do_not_need_a_register_each),
     };

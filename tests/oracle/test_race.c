@@ -65,6 +65,16 @@ static const pair pairs[] = {
           "if i == 8 { let f = atomic_load<acquire, device>(a[21])\n if f == 0 { a[22] = a[20] } } }",
      HEAD "if i == 0 { a[20] = 7\n atomic_compare_exchange<acq_rel, device>(a[21], 0, 1) }\n"
           "if i == 8 { let f = atomic_load<acquire, device>(a[21])\n if f == 1 { a[22] = a[20] } } }"},
+    {"of several readers one does not release", "R001",
+     HEAD "if l < 6 { let v = w[0]\n if l > 0 { atomic_add<release>(w[1], 1) } }\n"
+          "if l == 7 { let n = atomic_load<acquire>(w[1])\n if n == 5 { w[0] = 1 } } }",
+     HEAD "if l < 6 { let v = w[0]\n atomic_add<release>(w[1], 1) }\n"
+          "if l == 7 { let n = atomic_load<acquire>(w[1])\n if n == 6 { w[0] = 1 } } }"},
+    {"of several atomics one does not release", "R002",
+     HEAD "if i < 12 { atomic_add<relaxed, device>(a[0], 1)\n if i != 3 { atomic_add<acq_rel, device>(a[1], 1) } }\n"
+          "if i == 15 { let n = atomic_load<acquire, device>(a[1])\n if n == 11 { a[2] = a[0] } } }",
+     HEAD "if i < 12 { atomic_add<relaxed, device>(a[0], 1)\n atomic_add<acq_rel, device>(a[1], 1) }\n"
+          "if i == 15 { let n = atomic_load<acquire, device>(a[1])\n if n == 12 { a[2] = a[0] } } }"},
     {"the release covers only what came before it", "R001",
      HEAD "if l == 0 { atomic_store<release>(w[1], 1)\n w[2] = 7 }\n if l == 5 { let f = atomic_load<acquire>(w[1])\n "
           "if f == 1 { a[i] = w[2] } } }",
