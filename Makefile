@@ -95,7 +95,7 @@ campaign: ## hours, not minutes: CAMPAIGN_PROGRAMS (10^6), CAMPAIGN_EFFORT (20) 
 # The library knows its folder of plug-ins as an absolute path, so another PREFIX is another library: one file is compiled again.
 install: build ## install under PREFIX (/usr/local); DESTDIR is honoured
 	@$(CMAKE) -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(abspath $(PREFIX)) >/dev/null
-	@$(NINJA) -C $(BUILD) vyre-command vyre-static vyre-shared vyre-plugins
+	@$(NINJA) -C $(BUILD) vyre-command-installed vyre-static vyre-shared-installed vyre-plugins
 	@cmake --install $(BUILD)
 
 # Programs share most of their code: a dictionary as large as all of them sees it.

@@ -1,7 +1,7 @@
 # What `cmake --install` places: headers, libraries, the command, pkg-config and CMake package files, man pages, completions.
 if(library_sources)
     install(DIRECTORY include/vyre DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
-    install(TARGETS vyre-static vyre-shared EXPORT vyre-targets)
+    install(TARGETS vyre-static vyre-shared-installed EXPORT vyre-targets)
     install(EXPORT vyre-targets NAMESPACE vyre:: FILE vyre-targets.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/vyre)
     configure_package_config_file(cmake/vyre-config.cmake.in vyre-config.cmake
         INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/vyre)
@@ -13,8 +13,8 @@ if(library_sources)
     configure_file(cmake/vyre.pc.in vyre.pc @ONLY)
     install(FILES "${CMAKE_BINARY_DIR}/vyre.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endif()
-if(TARGET vyre-command)
-    install(TARGETS vyre-command RUNTIME)
+if(TARGET vyre-command-installed)
+    install(TARGETS vyre-command-installed RUNTIME)
 endif()
 install(CODE "
     if(NOT CMAKE_INSTALL_PREFIX STREQUAL \"${CMAKE_INSTALL_PREFIX}\")

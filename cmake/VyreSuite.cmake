@@ -37,7 +37,7 @@ set_target_properties(bench.suite PROPERTIES OUTPUT_NAME suite RUNTIME_OUTPUT_DI
 target_compile_definitions(bench.suite PRIVATE VYRE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 set_source_files_properties(bench/cuda/compiles.c bench/cuda/handover.c bench/cuda/ptx.c bench/cuda/timeline.c PROPERTIES INCLUDE_DIRECTORIES "${CMAKE_SOURCE_DIR}/src") # the PTX that ours makes, its way to the driver
 set_source_files_properties(bench/suite/main.c PROPERTIES COMPILE_DEFINITIONS VYRE_SUITE_COMMIT="${suite_commit}")
-target_link_libraries(bench.suite PRIVATE bench.peer_c vyre-static vyre-flags m)
+target_link_libraries(bench.suite PRIVATE bench.peer_c vyre-static vyre-build-tree vyre-flags m)
 
 # The compiler of the backend cpu, where there is one.
 if(TARGET vyre-plugins)

@@ -21,8 +21,9 @@ extern "C" {
 /* Chooses the folder. A path is copied; one that is not absolute counts from the current directory of this moment. "" turns the disk off.
  * NULL, as at the start, means $VYRE_CACHE_DIR (set but empty: off), else $XDG_CACHE_HOME/vyre, else $HOME/.cache/vyre, looked up at the
  * next use; a process with raised privileges ignores all three, and has no folder then. Nothing is made or opened here: the folder is
- * created, for its owner alone (0700), when something is first stored. A folder that belongs to somebody else, that others may write to, or
- * that is a symbolic link is not used, since its entries are code. Does not block on the disk.
+ * created, for its owner alone (0700), when something is first stored. Its entries are code, so a folder is not used if it is a symbolic
+ * link, or if a user other than that of the process and root owns it, can write to it, or can replace it through a folder above it.
+ * Nothing is created below a folder of another user. Does not block on the disk.
  *
  * VYRE_LIMIT  the path is longer than the system allows; nothing changed.
  * VYRE_IO     the current directory has no path; nothing changed. */

@@ -43,7 +43,8 @@ VYRE_API vyre_status vyre_module_register(const vyre_module_descriptor *module, 
  * VYRE_NOT_FOUND         no such file, or it lacks the entry symbol
  * VYRE_CORRUPT           not an ELF shared object, or cut short
  * VYRE_ABI_MISMATCH      too old, too new, short struct, wrong architecture: says which
- * VYRE_IO                it cannot be read, or the dynamic loader refuses it and says why
+ * VYRE_IO                it cannot be read; a user other than that of the process and root can change it, or replace it through a folder
+ *                        above it (the message names the component, the fix what to change); or the dynamic loader refuses it
  * and whatever vyre_module_register returns */
 VYRE_API vyre_status vyre_plugin_load(const char *path, vyre_error *error);
 

@@ -1,7 +1,7 @@
 /* Trusted paths (trusted_path.h): a walk from the root with openat(), one component at a time.
  *
- * Every folder is checked when it is opened, and its entries are looked up in the open folder. If another process replaces
- * a component during the walk, the walk sees either the old or the new one, and checks the one it uses. */
+ * Every folder is checked when it is opened, and its entries are looked up in the open folder. If another process
+ * replaces a component during the walk, the walk sees either the old or the new one, and checks the one it uses. */
 #include "base/trusted_path.h"
 
 #include "base/status.h"
@@ -42,16 +42,12 @@ static const char *here(const walk *walk) {
 static vyre_status fail_system(const walk *walk, int number) {
     const char *reason = strerrordesc_np(number);
     vyre_status code = number == ENOENT || number == ENOTDIR ? VYRE_NOT_FOUND : VYRE_IO;
-    (void)vy_fail(walk->error, code, "check the path and its permissions", "the %s `%.300s` cannot be opened (%s)",
-                  walk->what, walk->path, reason ? reason : "unknown error");
-    (void)vy_fail_where(walk->error, "%s", walk->path);
-    return code;
+    return vy_fail(walk->error, code, walk->is_folder ? walk->elsewhere : "check the path and its permissions",
+                   "the %s `%.300s` cannot be opened (%s)", walk->what, walk->path, reason ? reason : "unknown error");
 }
 
 static vyre_status refuse(const walk *walk, const char *fix, const char *why) {
-    (void)vy_fail(walk->error, VYRE_IO, fix, "the %s `%.*s` is not used: %s", walk->what, SHOWN_PATH, walk->path, why);
-    (void)vy_fail_where(walk->error, "%s", here(walk));
-    return VYRE_IO;
+    return vy_fail(walk->error, VYRE_IO, fix, "the %s `%.*s` is not used: %s", walk->what, SHOWN_PATH, walk->path, why);
 }
 
 /* The component in a sentence: "it" if it is the path itself. */
@@ -88,10 +84,8 @@ static vyre_status refuse_creation(const walk *walk) {
 static vyre_status refuse_kind(const walk *walk) {
     if (walk->is_folder)
         return refuse(walk, "name a folder itself, not a file or a symbolic link", "it is not a folder");
-    (void)vy_fail(walk->error, VYRE_CORRUPT, "name the file itself", "the %s `%.300s` is not a regular file",
-                  walk->what, walk->path);
-    (void)vy_fail_where(walk->error, "%s", walk->path);
-    return VYRE_CORRUPT;
+    return vy_fail(walk->error, VYRE_CORRUPT, "name the file itself", "the %s `%.300s` is not a regular file",
+                   walk->what, walk->path);
 }
 
 /* ---- one component ---- */

@@ -7,8 +7,8 @@
  *     allowed: there, only the owner of an entry, the owner of the folder and root can replace the entry.
  *
  * Symbolic links are followed one component at a time, and each folder is opened before its entries are examined: what
- * was checked is what was walked through. A trusted path stays trusted until the user or root changes it. The caller may
- * therefore use the path again (dlopen, posix_spawn): no other user can replace a component in between.
+ * was checked is what was walked through. A trusted path stays trusted until the user or root changes it. The caller
+ * may therefore use the path again (dlopen, posix_spawn): no other user can replace a component in between.
  *
  * POSIX access control lists are covered: an entry that lets another user write sets the group's write bit in the mode,
  * which is the mask of the list. Not checked: NFSv4 lists, descriptors opened for writing before the permissions were
@@ -19,22 +19,22 @@
 
 #include "vyre/base.h"
 
-/* Checks that an absolute path leads to a trusted regular file. `what` names it in messages: "plug-in". The file need not
- * be readable. Any thread; allocates nothing; needs three free descriptors.
+/* Checks that an absolute path leads to a trusted regular file. `what` names it in messages: "plug-in". The file need
+ * not be readable. Any thread; allocates nothing; needs three free descriptors.
  *
  * VYRE_INVALID_ARGUMENT  the path is not absolute
  * VYRE_NOT_FOUND         nothing is there
  * VYRE_CORRUPT           not a regular file
- * VYRE_IO                not trusted: the message names the component, its owner and mode, the fix what to change; or the
- *                        system does not let the process look */
+ * VYRE_IO                not trusted: the message names the component, its owner and mode, the fix what to change; or
+ *                        the system does not let the process look */
 vyre_status vy_trusted_path_check(const char *path, const char *what, vyre_error *error);
 
 /* The same; *file receives a descriptor for reading the file that was checked, which the caller closes, or -1. */
 vyre_status vy_trusted_file_open(const char *path, const char *what, int *file, vyre_error *error);
 
-/* The same for a folder that no other user can write to, sticky or not, and whose last component is not a symbolic link.
- * With `create`, folders that are missing are made (mode 0700), but only in a folder that the effective user owns or that
- * is sticky. `elsewhere` is the fix if a component belongs to another user. */
+/* The same for a folder that no other user can write to, sticky or not, and whose last component is not a symbolic
+ * link. With `create`, folders that are missing are made (mode 0700), but only in a folder that the effective user owns
+ * or that is sticky. `elsewhere` is the fix where permissions of the folder itself are not the remedy. */
 vyre_status vy_trusted_folder_open(const char *path, const char *what, const char *elsewhere, int create, int *folder,
                                    vyre_error *error);
 

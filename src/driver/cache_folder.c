@@ -2,10 +2,9 @@
 #include "driver/cache_folder.h"
 
 #include "base/status.h"
+#include "base/trusted_path.h"
 #include "driver/counters.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -13,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -114,62 +112,20 @@ size_t vyre_cache_folder(char *buffer, size_t size) {
 
 /* ---- opening it ---- */
 
-/* Also the folders above it, as a user's first program may find no ~/.cache. What cannot be made is found out on opening. */
-static void make_folders(const char *path) {
-    char part[PATH_MAX];
-    for (size_t i = 1; path[i]; i++)
-        if (path[i] == '/') {
-            memcpy(part, path, i);
-            part[i] = 0;
-            (void)mkdir(part, 0700);
-        }
-    (void)mkdir(path, 0700);
-}
-
-static vyre_status refuse(const char *path, const char *fix, const char *why, vyre_error *error) {
-    return vy_fail(error, VYRE_IO, fix, "the cache folder `%.300s` is not used: %s", path, why);
-}
-
-/* An entry is code that this process will run: only its own user may have written it. */
-static vyre_status check_owner(const char *path, int folder, vyre_error *error) {
-    struct stat facts;
-    char why[96];
-    if (fstat(folder, &facts) != 0)
-        return refuse(path, NULL, vy_cache_reason(errno), error);
-    if (facts.st_uid != geteuid()) {
-        snprintf(why, sizeof why, "it belongs to user %lu (this process is user %lu)", (unsigned long)facts.st_uid,
-                 (unsigned long)geteuid());
-        return refuse(path, "name a folder of your own with VYRE_CACHE_DIR", why, error);
-    }
-    if (facts.st_mode & (S_IWGRP | S_IWOTH)) {
-        snprintf(why, sizeof why, "others may write to it (mode %03o)", (unsigned)facts.st_mode & 0777);
-        return refuse(path, "take that right away with `chmod go-w`, after a look at what is in it", why, error);
-    }
-    return VYRE_OK;
-}
-
+/* Entries are code that this process will run, so the path must be trusted. */
 vyre_status vy_folder_open(int create, int *folder, vyre_error *error) {
     char path[PATH_MAX];
-    const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     *folder = -1;
     current_path(path);
     if (!*path)
         return VYRE_OK;
-    int opened = open(path, flags);
-    if (opened < 0 && errno == ENOENT) {
-        if (!create)
-            return VYRE_OK;
-        make_folders(path);
-        opened = open(path, flags);
-    }
-    if (opened < 0 && (errno == ENOTDIR || errno == ELOOP))
-        return refuse(path, "name a folder itself, not a file or a symbolic link", "it is not a folder", error);
-    if (opened < 0)
-        return refuse(path, "name a folder you may write to with VYRE_CACHE_DIR", vy_cache_reason(errno), error);
-    vyre_status status = check_owner(path, opened, error);
-    if (status == VYRE_OK)
-        *folder = opened;
-    else
-        close(opened);
-    return status;
+    vyre_error why;
+    vyre_status status = vy_trusted_folder_open(path, "cache folder", "name a folder of your own with VYRE_CACHE_DIR",
+                                                create, folder, &why);
+    if (status == VYRE_OK || (status == VYRE_NOT_FOUND && !create))
+        return VYRE_OK;
+    why.code = VYRE_IO;
+    if (error)
+        *error = why;
+    return VYRE_IO;
 }

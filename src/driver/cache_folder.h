@@ -4,10 +4,11 @@
 
 #include "vyre/cache.h"
 
-/* Opens the folder for reading and searching, having made it (and those above it) if `create`. *folder receives a descriptor the caller closes,
- * or -1 with VYRE_OK when the disk is off or nothing is there.
+/* Opens the folder for reading and searching. With `create`, it and the folders above it are made if they are missing, but
+ * nothing is made below a folder of another user. *folder receives a descriptor that the caller closes, or -1 with VYRE_OK when
+ * the disk cache is off or nothing is there.
  *
- * VYRE_IO  the folder cannot be had, or is not one to take code from: not ours, or writable by others, or a symbolic link. */
+ * VYRE_IO  the folder cannot be opened or made, or its path is not trusted (base/trusted_path.h) */
 vyre_status vy_folder_open(int create, int *folder, vyre_error *error);
 
 /* What goes wrong with a cache, by kind: each kind is said once for each folder that is set. */

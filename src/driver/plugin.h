@@ -4,8 +4,11 @@
 
 #include "vyre/registry.h"
 
-/* Looks at a file before the dynamic loader does: an ELF shared object for this machine, complete. The loader's own words for these cases
- * are few, and a truncated file would end the process with SIGBUS. */
+#include <limits.h>
+
+/* Checks a file before the dynamic loader opens it: its path is trusted (base/trusted_path.h), and it is a complete ELF
+ * shared object for this machine. The loader reports these cases poorly, and a truncated file would end the process with
+ * SIGBUS. */
 vyre_status vy_plugin_check_file(const char *path, vyre_error *error);
 
 /* What vyre_plugins_load_all does: files of a folder (its name ends in a slash) in order of name, then the paths of a list (may be NULL). */
@@ -14,5 +17,9 @@ size_t vy_plugins_load_from(const char *folder, const char *list, vyre_plugin_re
 void vy_plugins_find(const char *folder, const char *list, vyre_plugin_report *report, void *user);
 /* The folder of installed plug-ins, with its slash. */
 const char *vy_plugin_folder(void);
+
+/* Finds a file of the build tree (path relative to its folder: "plugins/x.so") around this program; 0 if there is none.
+ * Only programs and the shared library of the build tree define it (src/development); in what is installed it is NULL. */
+__attribute__((weak, visibility("hidden"))) int vy_build_tree_find(const char *file, char path[PATH_MAX]);
 
 #endif

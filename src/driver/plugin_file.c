@@ -1,12 +1,13 @@
-/* Is this file a shared object the loader can map? Reads the ELF header and the program headers, and nothing else. */
+/* The check before a file is loaded as code: its path is trusted, and it is a shared object that the loader can map. Reads the
+ * ELF header and the program headers, and nothing else. */
 #include "driver/plugin.h"
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/trusted_path.h"
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <link.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,14 +25,6 @@
 #endif
 #define OUR_CLASS (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32)
 #define OUR_DATA (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB)
-
-static vyre_status fail_system(const char *path, const char *verb, vyre_error *error) {
-    int reason = errno;
-    char text[128];
-    vyre_status code = reason == ENOENT || reason == ENOTDIR ? VYRE_NOT_FOUND : VYRE_IO;
-    return vy_fail(error, code, VY_FIX("check the path and its permissions"), "the plug-in `%s` cannot be %s (%s)",
-                   path, verb, strerror_r(reason, text, sizeof text));
-}
 
 static vyre_status fail_format(const char *path, const char *what, vyre_error *error) {
     return vy_fail(error, VYRE_CORRUPT, VY_FIX("name a shared object, or build or copy it again"),
@@ -81,25 +74,20 @@ static vyre_status check_segments(const char *path, int file, const ElfW(Ehdr) *
     return VYRE_OK;
 }
 
-static vyre_status check_open_file(const char *path, int file, vyre_error *error) {
+vyre_status vy_plugin_check_file(const char *path, vyre_error *error) {
+    int file;
     struct stat facts;
     ElfW(Ehdr) header;
-    if (fstat(file, &facts) != 0)
-        return fail_system(path, "examined", error);
-    if (!S_ISREG(facts.st_mode))
-        return fail_format(path, "not a regular file", error);
-    if (!read_at(file, &header, sizeof header, 0) || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
-        return fail_format(path, "not an ELF file", error);
-    vyre_status status = check_header(path, &header, error);
-    return status == VYRE_OK ? check_segments(path, file, &header, (uint64_t)facts.st_size, error) : status;
-}
-
-vyre_status vy_plugin_check_file(const char *path, vyre_error *error) {
-    /* Without blocking: the path may be a pipe nobody writes to. */
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file < 0)
-        return fail_system(path, "opened", error);
-    vyre_status status = check_open_file(path, file, error);
+    vyre_status status = vy_trusted_file_open(path, "plug-in", &file, error);
+    if (status != VYRE_OK)
+        return status;
+    if (fstat(file, &facts) != 0 || !read_at(file, &header, sizeof header, 0) ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+        status = fail_format(path, "not an ELF file", error);
+    if (status == VYRE_OK)
+        status = check_header(path, &header, error);
+    if (status == VYRE_OK)
+        status = check_segments(path, file, &header, (uint64_t)facts.st_size, error);
     close(file);
     return status;
 }

@@ -74,6 +74,13 @@ static vyre_error expect_refused(const char *path, vyre_status expected, const c
     return error;
 }
 
+static void expect_named(const vyre_error *error, const char *path) {
+    char quoted[300];
+    snprintf(quoted, sizeof quoted, "`%s`", path);
+    if (!strstr(error->message, quoted))
+        fail_msg("%s is not in: %s", quoted, error->message);
+}
+
 /* Runs the command that the fix names between back quotes. */
 static void run_fix(const vyre_error *error) {
     char command[256];
@@ -120,7 +127,6 @@ static void what_others_may_write_to_is_refused_until_its_fix_is_run(void **stat
                      (unsigned)modes[m], (unsigned)geteuid(), named);
             assert_int_equal(chmod(named, modes[m]), 0);
             vyre_error error = expect_refused(path, VYRE_IO, words);
-            assert_string_equal(error.where, named);
             run_fix(&error);
             expect_trusted(path);
         }
@@ -146,7 +152,7 @@ static void what_belongs_to_another_user_is_refused(void **state) {
             assert_int_equal(chown(path_of(names[i]), STRANGER, 0), 0);
             vyre_error error =
                 expect_refused(path_of("a/b/c/file"), VYRE_IO, "belongs to user 65534 (this process is user 0)");
-            assert_string_equal(error.where, path_of(names[i]));
+            expect_named(&error, path_of(names[i]));
             assert_int_equal(chown(path_of(names[i]), 0, 0), 0);
         }
     assert_int_equal(symlink("a/b/c/file", path_of("link")), 0);
@@ -203,7 +209,7 @@ static void links_are_followed_and_every_folder_on_the_way_counts(void **state) 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         assert_int_equal(chmod(path_of(names[i]), 0775), 0);
         vyre_error error = expect_refused(path_of("absolute"), VYRE_IO, "others may write to");
-        assert_string_equal(error.where, path_of(names[i]));
+        expect_named(&error, path_of(names[i]));
         run_fix(&error);
         expect_trusted(path_of("absolute"));
     }

@@ -76,6 +76,63 @@ static void an_installed_library_is_found_and_linked(void **state) {
     assert_true(strlen(output) == 2 * strlen(expected) && strncmp(output, expected, strlen(expected)) == 0);
 }
 
+/* A stranger's compiler: it says so when it is loaded. */
+static const char stranger[] = "#include <unistd.h>\n"
+                               "__attribute__((constructor)) static void greet(void) {\n"
+                               "  if (write(1, \"STRANGER\\n\", 9) < 0)\n    _exit(1);\n}\n";
+static const char compile_user[] =
+    "#include <vyre/driver.h>\n#include <vyre/pipeline.h>\n#include <vyre/text.h>\n"
+    "#include <stdio.h>\n#include <string.h>\n"
+    "int main(void) {\n"
+    "  static const char text[] = \"program p {\\n buffer y : u32 read_write\\n workgroup 1\\n grid over y\\n\"\n"
+    "                             \" y[global_id.x] = 7\\n}\";\n"
+    "  vyre_module *module;\n  vyre_backend *backend;\n  vyre_pipeline *pipeline;\n  vyre_error e;\n"
+    "  if (vyre_text_parse(text, strlen(text), NULL, NULL, &module, &e) == VYRE_OK &&\n"
+    "      vyre_acquire(\"cpu\", &backend, &e) == VYRE_OK &&\n"
+    "      vyre_compile(backend, vyre_module_program(module, 0), NULL, &pipeline, &e) == VYRE_OK)\n"
+    "    puts(\"compiled\");\n  else\n    puts(e.message);\n  return 0;\n}\n";
+
+/* Wherever a build tree would have a folder `plugins`, seen from the shared library, a program and the command. */
+static void installed_programs_load_no_code_from_folders_beside_them(void **state) {
+    (void)state;
+    need_a_plain_build("readelf cmake pkg-config cc");
+    run("cmake --install '%s' --prefix '%s/usr' 2>&1", build_folder(), shell_folder);
+    write_file("stranger.c", stranger);
+    write_file("use.c", compile_user);
+    run("cd '%s' && libraries=$(dirname $(find $PWD/usr -name libvyre.a)) && mkdir -p usr/other/bin && "
+        "export PKG_CONFIG_PATH=$libraries/pkgconfig && exec 2>&1 && "
+        "cc use.c -o usr/other/bin/shared $(pkg-config --cflags --libs vyre) -Wl,-rpath,$libraries && "
+        "cc use.c -o usr/other/bin/static $(pkg-config --cflags vyre) $libraries/libvyre.a "
+        "$(pkg-config --libs --static libsodium) -pthread -ldl -lm && "
+        "cc -shared -fPIC stranger.c -o stranger.so && "
+        "for d in usr/bin usr $libraries $(dirname $libraries) usr/other/bin usr/other; do mkdir -p $d/plugins && "
+        "cp stranger.so $d/plugins/vyre-compiler-llvm.so || exit 1; done",
+        shell_folder);
+    /* An installed compiler may be there: then it is the one that is used. */
+    const char *output = run("cd '%s' && export VYRE_CACHE_DIR=; for p in shared static; do usr/other/bin/$p; done; "
+                             "usr/bin/vyre emit '%s' >text 2>&1 && echo compiled || cat text",
+                             shell_folder, vy_test_path("examples/saxpy.vyre"));
+    unsigned lines = 0;
+    for (const char *at = output; (at = strchr(at, '\n')); at++)
+        lines++;
+    assert_null(strstr(output, "STRANGER"));
+    if (lines < 3 || (!strstr(output, "compiled\n") && !strstr(output, "is not installed")))
+        fail_msg("%s", output);
+}
+
+/* A program of the build tree that was copied to a folder which every user can write to. */
+static void a_shared_folder_is_not_searched_for_the_compiler(void **state) {
+    (void)state;
+    need_a_plain_build("readelf cmake pkg-config cc");
+    write_file("stranger.c", stranger);
+    const char *output = run("cd '%s' && mkdir -p shared/plugins && cp '%s/vyre' shared/ && "
+                             "cc -shared -fPIC stranger.c -o shared/plugins/vyre-compiler-llvm.so && "
+                             "chmod 777 shared && export VYRE_CACHE_DIR= && shared/vyre emit '%s' 2>&1; true",
+                             shell_folder, build_folder(), vy_test_path("examples/saxpy.vyre"));
+    assert_null(strstr(output, "STRANGER"));
+    assert_non_null(strstr(output, "/shared` (mode 777"));
+}
+
 static const char plugin_user[] =
     "#include <vyre/registry.h>\n#include <stdio.h>\n"
     "int main(void) {\n  vyre_plugins_load_all(NULL, NULL);\n  const char *owner = vyre_backend_owner(\"fake-good\");\n"
@@ -137,6 +194,8 @@ int main(void) {
         IN_FOLDER(the_bundle_needs_glibc_alone),
         IN_FOLDER(the_shared_library_exports_only_its_own_names),
         IN_FOLDER(an_installed_library_is_found_and_linked),
+        IN_FOLDER(installed_programs_load_no_code_from_folders_beside_them),
+        IN_FOLDER(a_shared_folder_is_not_searched_for_the_compiler),
         IN_FOLDER(every_installation_has_its_own_folder_of_plugins),
         IN_FOLDER(public_headers_compile_alone_in_c_and_cpp),
     };

@@ -168,14 +168,57 @@ static void folder_others_may_write_to_is_not_used(void **state) {
     assert_int_equal(cache_load(1, 8), 1);
 }
 
-static void folder_of_somebody_else_is_not_used(void **state) {
+static void need_root(void) {
+    if (geteuid() != 0)
+        VY_SKIP("folders of other users: only root can make them");
+}
+
+static void folder_of_another_user_is_not_used(void **state) {
     (void)state;
-    if (geteuid() != 0) {
-        expect_unusable("/usr", "it belongs to user 0");
-        return;
-    }
+    need_root();
     assert_int_equal(chown(cache_folder, 65534, 65534), 0);
     expect_unusable(cache_folder, "it belongs to user 65534 (this process is user 0)");
+}
+
+/* A folder above the cache lets its owner, and every user who may write to it, put another cache in its place. */
+static void folder_below_one_that_another_user_can_change_is_not_used(void **state) {
+    (void)state;
+    char above[300], cache[400];
+    snprintf(above, sizeof above, "%s/above", cache_folder);
+    snprintf(cache, sizeof cache, "%s/between/cache", above);
+    assert_int_equal(vyre_cache_set_folder(cache, NULL), VYRE_OK);
+    cache_store(1, 8);
+    assert_int_equal(cache_load(1, 8), 1);
+    assert_int_equal(chmod(above, 0775), 0);
+    expect_unusable(cache, "/above` (mode 775, owner ");
+    assert_int_equal(chmod(above, 01777), 0);
+    assert_int_equal(vyre_cache_set_folder(cache, NULL), VYRE_OK);
+    assert_int_equal(cache_load(1, 8), 1);
+    need_root();
+    assert_int_equal(chown(above, 65534, 65534), 0);
+    expect_unusable(cache, "/above` belongs to user 65534 (this process is user 0)");
+}
+
+/* As `sudo` does that keeps HOME. */
+static void root_makes_nothing_in_the_home_of_a_user(void **state) {
+    (void)state;
+    need_root();
+    char home[300], made[400];
+    snprintf(home, sizeof home, "%s/home", cache_folder);
+    snprintf(made, sizeof made, "%s/.cache", home);
+    assert_int_equal(mkdir(home, 0755), 0);
+    assert_int_equal(chown(home, 65534, 65534), 0);
+    set_environment(NULL, NULL, home);
+    expect_unusable(NULL, "/home` belongs to user 65534 (this process is user 0). Fix: name a folder of your own");
+    assert_int_not_equal(access(made, F_OK), 0);
+    snprintf(made, sizeof made, "%s/xdg/new", home);
+    set_environment(NULL, made, home);
+    expect_unusable(NULL, "/home` belongs to user 65534");
+    assert_int_not_equal(access(made, F_OK), 0);
+    assert_int_equal(chown(home, 0, 0), 0);
+    set_environment(NULL, NULL, home);
+    cache_store(1, 8);
+    assert_int_equal(cache_load(1, 8), 1);
 }
 
 static void symbolic_link_is_not_used(void **state) {
@@ -200,7 +243,8 @@ static void file_in_the_place_of_the_folder_is_not_used(void **state) {
 
 static void folder_that_cannot_be_made_is_a_miss(void **state) {
     (void)state;
-    expect_unusable("/proc/vyre/cache", "No such file or directory"); /* nor can root */
+    expect_unusable("/proc/vyre/cache", geteuid() == 0 ? "No such file or directory" /* nor can root */
+                                                       : "the folder `/proc` belongs to user 0");
 }
 
 static void folder_that_went_away_is_made_again(void **state) {
@@ -310,7 +354,9 @@ int main(void) {
         TEST(answer_is_cut_to_the_buffer),
         TEST(asking_makes_no_folder),
         TEST(folder_others_may_write_to_is_not_used),
-        TEST(folder_of_somebody_else_is_not_used),
+        TEST(folder_of_another_user_is_not_used),
+        TEST(folder_below_one_that_another_user_can_change_is_not_used),
+        TEST(root_makes_nothing_in_the_home_of_a_user),
         TEST(symbolic_link_is_not_used),
         TEST(file_in_the_place_of_the_folder_is_not_used),
         TEST(folder_that_cannot_be_made_is_a_miss),

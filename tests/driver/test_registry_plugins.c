@@ -156,6 +156,28 @@ static void files_that_are_no_shared_objects_are_diagnosed(void **state) {
     assert_refused("/dev/null/plugin.so", VYRE_NOT_FOUND, "cannot be opened");
 }
 
+/* Owners and links: tests/base/test_trusted_path.c. */
+static void a_plugin_that_other_users_can_change_is_refused(void **state) {
+    (void)state;
+    need_plugins();
+    size_t size;
+    char *bytes = read_good(&size), command[256];
+    assert_int_equal(mkdir(in_folder("sub"), 0755), 0);
+    write_file("sub/copy.so", bytes, size);
+    free(bytes);
+    assert_int_equal(chmod(in_folder("sub/copy.so"), 0666), 0);
+    assert_refused(in_folder("sub/copy.so"), VYRE_IO, "others may write to it (mode 666");
+    assert_int_equal(chmod(in_folder("sub/copy.so"), 0644), 0);
+    assert_int_equal(chmod(in_folder("sub"), 0777), 0);
+    assert_refused(in_folder("sub/copy.so"), VYRE_IO, "/sub` (mode 777");
+    assert_int_equal(chmod(in_folder("sub"), 0755), 0);
+    assert_int_equal(chmod(folder, 0770), 0);
+    assert_refused(in_folder("sub/copy.so"), VYRE_IO, "` (mode 770");
+    snprintf(command, sizeof command, "chmod go-w '%s'", folder);
+    assert_int_equal(system(command), 0);
+    assert_refused(in_folder("sub/copy.so"), VYRE_DUPLICATE, "fake-good"); /* it was loaded */
+}
+
 static void other_architectures_are_named(void **state) {
     (void)state;
     need_plugins();
@@ -329,6 +351,7 @@ int main(void) {
         cmocka_unit_test(each_broken_plugin_has_its_diagnosis),
         cmocka_unit_test(a_path_that_is_not_absolute_is_refused),
         IN_FOLDER(files_that_are_no_shared_objects_are_diagnosed),
+        IN_FOLDER(a_plugin_that_other_users_can_change_is_refused),
         IN_FOLDER(other_architectures_are_named),
         IN_FOLDER(a_plugin_cut_short_is_refused),
         cmocka_unit_test(an_executable_is_refused_by_the_loader),

@@ -1,7 +1,8 @@
 /* Finding and opening the compiler plug-in.
  *
- * It is looked for where VYRE_COMPILER says, in the folder `plugins` beside the library, beside the executable or one folder up (a build that is not installed), and in
- * the folder of installed plug-ins; a set-user-id process looks in the last only. It is mapped once and stays: LLVM leaves handlers behind. */
+ * It is looked for where VYRE_COMPILER says, else in the build tree (programs of the build tree only) and in the folder of
+ * installed plug-ins; a set-user-id process looks in the last only. The file must pass the rule of base/trusted_path.h. It
+ * is mapped once and stays: LLVM leaves handlers behind. */
 #include "backends/cpu/compile.h"
 
 #include "base/memory.h"
@@ -43,53 +44,10 @@ static vyre_status open_file(const char *path, const vy_compiler **out, vyre_err
 
 /* ---- where it may be ---- */
 
-/* Cuts a path to its folder and appends; 0 if it has no folder or does not fit. */
-static int sibling(char *path, size_t room, const char *behind) {
-    char *slash = strrchr(path, '/');
-    if (!slash || (size_t)(slash + 1 - path) + strlen(behind) >= room)
-        return 0;
-    strcpy(slash + 1, behind);
-    return 1;
-}
-
-static int beside_library(char *path, size_t room) {
-    Dl_info info;
-    if (!dladdr((const void *)(uintptr_t)vy_cpu_compiler_open, &info) || !info.dli_fname || info.dli_fname[0] != '/')
-        return 0;
-    snprintf(path, room, "%s", info.dli_fname);
-    return sibling(path, room, "plugins/" VY_COMPILER_FILE);
-}
-
-static int near_executable(char *path, size_t room, const char *behind) {
-    ssize_t length = readlink("/proc/self/exe", path, room - 1);
-    if (length <= 0)
-        return 0;
-    path[length] = 0;
-    return sibling(path, room, behind);
-}
-
-static int beside_executable(char *path, size_t room) {
-    return near_executable(path, room, "plugins/" VY_COMPILER_FILE);
-}
-
-/* Tests, benchmarks and examples are built one folder down. */
-static int above_executable(char *path, size_t room) {
-    return near_executable(path, room, "../plugins/" VY_COMPILER_FILE);
-}
-
-static int installed(char *path, size_t room) {
-    int length = snprintf(path, room, "%s%s", vy_plugin_folder(), VY_COMPILER_FILE);
-    return length > 0 && (size_t)length < room;
-}
-
-static int find(char *path, size_t room) {
-    static int (*const places[])(char *, size_t) = {beside_library, beside_executable, above_executable, installed};
-    enum { PLACES = sizeof places / sizeof *places };
-    size_t first = getauxval(AT_SECURE) ? PLACES - 1 : 0;
-    for (size_t i = first; i < PLACES; i++)
-        if (places[i](path, room) && access(path, R_OK) == 0)
-            return 1;
-    return 0;
+static int find(char path[PATH_MAX]) {
+    if (vy_build_tree_find && !getauxval(AT_SECURE) && vy_build_tree_find("plugins/" VY_COMPILER_FILE, path))
+        return 1;
+    return snprintf(path, PATH_MAX, "%s%s", vy_plugin_folder(), VY_COMPILER_FILE) < PATH_MAX && access(path, F_OK) == 0;
 }
 
 /* The path that was named, or where it was found: `found` has room for PATH_MAX. */
@@ -99,7 +57,7 @@ static vyre_status locate(const char *path, char *found, const char **out, vyre_
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
                        "give VYRE_COMPILER the path from the root, as `realpath` prints it",
                        "the path of a compiler is not absolute (`%s`)", path);
-    if (path || find(found, PATH_MAX))
+    if (path || find(found))
         return vy_plugin_check_file(*out, error);
     return vy_fail(error, VYRE_UNSUPPORTED,
                    VY_FIX("install it (build target `vyre-compiler-llvm`, file %s%s), name it in VYRE_COMPILER, or run "

@@ -2,6 +2,7 @@
 #include "support/test.h"
 
 #include "backends/cpu/compile.h"
+#include "driver/plugin.h"
 #include "vyre/async.h"
 #include "vyre/cache.h"
 #include "vyre/oracle.h"
@@ -9,6 +10,7 @@
 #include "vyre/text.h"
 #include "vyre/wire.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { COUNT = 3000 };
@@ -147,6 +149,35 @@ static void what_the_cache_has_needs_no_compiler(void **state) {
     assert_int_equal(system(line), 0);
 }
 
+/* A link in a folder that every user can write to leads to the compiler of this build. */
+static void a_compiler_that_other_users_can_replace_is_not_used(void **state) {
+    (void)state;
+    NEEDS_COMPILER();
+    char folder[] = "/tmp/vyre-cpu-XXXXXX", path[64], found[PATH_MAX];
+    rig r;
+    vyre_pipeline *pipeline;
+    vyre_error error;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/compiler.so", folder);
+    if (!vy_build_tree_find("plugins/" VY_COMPILER_FILE, found))
+        VY_SKIP("the compiler is not in the build tree");
+    assert_int_equal(symlink(found, path), 0);
+    rig_open(&r);
+    assert_int_equal(chmod(folder, 0777), 0);
+    setenv("VYRE_COMPILER", path, 1);
+    vyre_status shared = vyre_compile(r.backend, r.program, NULL, &pipeline, &error);
+    assert_int_equal(chmod(folder, 0700), 0);
+    vyre_status private = vyre_compile(r.backend, r.program, NULL, &pipeline, NULL);
+    unsetenv("VYRE_COMPILER");
+    (void)unlink(path);
+    (void)rmdir(folder);
+    assert_int_equal(shared, VYRE_IO);
+    assert_non_null(strstr(error.message, "others may write to the folder"));
+    assert_int_equal(private, VYRE_OK);
+    vyre_pipeline_release(pipeline);
+    rig_close(&r);
+}
+
 static void every_width_gives_the_same(void **state) {
     (void)state;
     NEEDS_COMPILER();
@@ -226,6 +257,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(programs_run_without_a_pipeline),
         cmocka_unit_test(what_the_cache_has_needs_no_compiler),
+        cmocka_unit_test(a_compiler_that_other_users_can_replace_is_not_used),
         cmocka_unit_test(every_width_gives_the_same),
         cmocka_unit_test(compiled_traps_name_the_smallest_invocation),
         cmocka_unit_test(compiled_loops_that_do_not_end_are_ended),
