@@ -1,4 +1,7 @@
-/* vyre shrink: makes a failing case smaller, asking a command about each candidate. */
+/* vyre shrink: makes a failing case smaller, asking a command about each candidate.
+ *
+ * The command runs in a process group of its own with a limit on time, and nothing of the group outlives the
+ * question: it is killed when the command has ended, when its time is up, and when this process is interrupted. */
 #include "base/clock.h"
 #include "tool/bindings.h"
 #include "tool/case.h"
@@ -11,6 +14,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,8 +23,12 @@ typedef struct shrink_options {
     const char *output, *program, *grid, *elements;
     tool_list defines, counts;
     uint64_t tries, timeout;
-    int verbose;
+    int timeout_fails, verbose;
 } shrink_options;
+
+enum { FIRST_SECONDS = 60, LEAST_SECONDS = 2, TIMES_LONGER = 10, MOST_SECONDS = 1000000 };
+#define SECOND_NS UINT64_C(1000000000)
+#define KILL_NS (2 * SECOND_NS) /* how long a killed process may take to end */
 
 static const tool_option options_table[] = {
     {"output", 'o', "BASE", TOOL_TEXT, offsetof(shrink_options, output),
@@ -35,7 +43,9 @@ static const tool_option options_table[] = {
      "invocations, rounded up to whole workgroups"},
     {"tries", 0, "N", TOOL_AMOUNT, offsetof(shrink_options, tries), "candidates to try at most (2000)"},
     {"timeout", 0, "SECONDS", TOOL_AMOUNT, offsetof(shrink_options, timeout),
-     "a COMMAND that takes longer counts as passing (60)"},
+     "a COMMAND that takes longer is ended and counts as passing (2 and ten times what the case as it is takes)"},
+    {"timeout-fails", 0, NULL, TOOL_FLAG, offsetof(shrink_options, timeout_fails),
+     "COMMAND fails if it takes longer than --timeout, and only then: for shrinking a hang"},
     {"verbose", 'v', NULL, TOOL_FLAG, offsetof(shrink_options, verbose), "show what COMMAND prints"},
     TOOL_OPTION_END,
 };
@@ -46,6 +56,7 @@ typedef struct judge {
     const shrink_options *options;
     const char *base; /* where candidates are written */
     tool_progress *progress;
+    uint64_t limit_ns; /* for one run of the command */
     unsigned long long asked, timeouts;
     vyre_error error; /* set when the question itself failed: then nothing can be kept any more */
     int broken;
@@ -87,48 +98,57 @@ static char **make_words(const judge *j, vy_arena *arena) {
 enum { NOT_STARTED = 126, NO_SUCH_COMMAND = 127 };
 
 /* The child: nothing here allocates, since another thread may have held the allocator's lock when the process was copied. */
-static void become(char **words, int verbose) {
-    if (!verbose) {
-        int nothing = open("/dev/null", O_RDWR);
-        if (nothing >= 0) {
-            dup2(nothing, STDIN_FILENO);
-            dup2(nothing, STDOUT_FILENO);
-            dup2(nothing, STDERR_FILENO);
-        }
+static void become(char **words, pid_t parent, int verbose) {
+    int nothing = open("/dev/null", O_RDWR);
+    /* Reading from the terminal would stop it: its process group is not the one in the foreground. */
+    if (nothing >= 0)
+        dup2(nothing, STDIN_FILENO);
+    if (nothing >= 0 && !verbose) {
+        dup2(nothing, STDOUT_FILENO);
+        dup2(nothing, STDERR_FILENO);
     }
-    setpgid(0, 0); /* so that a timeout ends its children too */
+    setpgid(0, 0); /* so that what it starts ends with it */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(NOT_STARTED);
     signal(SIGPIPE, SIG_DFL);
     execvp(words[0], words);
     _exit(errno == ENOENT ? NO_SUCH_COMMAND : NOT_STARTED);
 }
 
-/* Waits for the child, at most `seconds`; returns its wait status, or 0 (it passed), counted, when time is up. */
-static int wait_for(pid_t child, uint64_t seconds, unsigned long long *timeouts) {
+/* The signal that asked this process to end; 0: none did. */
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int number) {
+    interrupted = number;
+}
+
+/* Whether the child has ended. It is not reaped: its process group keeps its number until everything in it has been
+ * killed. */
+static int has_ended(pid_t child) {
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == child;
+}
+
+/* Waits until the child has ended, `ns` have passed or this process is asked to end; returns whether it has ended. */
+static int wait_for(pid_t child, uint64_t ns, int may_interrupt) {
     struct timespec nap = {0, 500000};
     uint64_t start = vy_clock_now();
-    int status = 0;
 
-    while (waitpid(child, &status, WNOHANG) == 0) {
-        if ((vy_clock_now() - start) / 1000000000u >= seconds) {
-            kill(-child, SIGKILL);
-            kill(child, SIGKILL);
-            waitpid(child, &status, 0);
-            ++*timeouts;
+    while (!has_ended(child)) {
+        if (vy_clock_now() - start >= ns || (may_interrupt && interrupted))
             return 0;
-        }
         nanosleep(&nap, NULL);
         if (nap.tv_nsec < 10000000)
             nap.tv_nsec *= 2;
     }
-    return status;
+    return 1;
 }
 
-/* Runs the command on the candidate that lies on disk; its wait status, or -1 with j->error set. */
-static int ask(judge *j) {
+static pid_t start(judge *j) {
     vy_arena arena = {0};
     char **words = make_words(j, &arena);
-    pid_t child = -1;
-    int status = -1;
+    pid_t child = -1, self = getpid();
 
     if (!words) {
         vy_fail_memory(&j->error, "filling in the command");
@@ -136,34 +156,72 @@ static int ask(judge *j) {
         fflush(NULL);
         child = fork();
         if (child == 0)
-            become(words, j->options->verbose);
+            become(words, self, j->options->verbose);
         if (child < 0)
             vy_fail(&j->error, VYRE_IO, "end other processes", "the command cannot be started (%s)", strerror(errno));
+        else
+            setpgid(child, child); /* here too: whichever comes first */
     }
-    if (child > 0)
-        status = wait_for(child, j->options->timeout, &j->timeouts);
     vy_arena_free(&arena);
-    if (child > 0 && WIFEXITED(status) &&
-        (WEXITSTATUS(status) == NO_SUCH_COMMAND || WEXITSTATUS(status) == NOT_STARTED)) {
+    return child;
+}
+
+typedef enum verdict { PASSES, FAILS, NO_VERDICT } verdict;
+
+/* Runs the command on the candidate that lies on disk. Without a verdict j->error is set, or this process was
+ * interrupted. */
+static verdict ask(judge *j) {
+    pid_t child = start(j);
+    int status = 0;
+
+    if (child < 0)
+        return NO_VERDICT;
+    int is_done = wait_for(child, j->limit_ns, 1);
+    kill(-child, SIGKILL);
+    kill(child, SIGKILL);
+    if (!wait_for(child, KILL_NS, 0)) {
+        vy_fail(&j->error, VYRE_IO, "end it by other means; what it waits for is in /proc/PID/wchan",
+                "the command (process %d) was killed and does not end", (int)child);
+        return NO_VERDICT;
+    }
+    waitpid(child, &status, 0);
+    if (!is_done && interrupted)
+        return NO_VERDICT;
+    j->timeouts += !is_done;
+    if (!is_done)
+        return j->options->timeout_fails ? FAILS : PASSES;
+    if (WIFEXITED(status) && (WEXITSTATUS(status) == NO_SUCH_COMMAND || WEXITSTATUS(status) == NOT_STARTED)) {
         vy_fail(&j->error, VYRE_IO, "name a command that exists; a shell line needs `sh -c '...'`",
                 "`%s` cannot be run", j->command->items[0]);
-        return -1;
+        return NO_VERDICT;
     }
-    return status;
+    return status != 0 && !j->options->timeout_fails ? FAILS : PASSES;
 }
 
 static int still_fails(void *user, const vyre_case *candidate) {
     judge *j = user;
-    int status = -1;
+    verdict v = NO_VERDICT;
 
-    if (j->broken)
+    if (j->broken || interrupted)
         return 0;
     if (tool_case_write(candidate, j->base, &j->error) == VYRE_OK)
-        status = ask(j);
+        v = ask(j);
     tool_case_remove(candidate, j->base);
     tool_progress_step(j->progress, ++j->asked);
-    j->broken = status == -1;
-    return status != 0 && status != -1;
+    j->broken = v == NO_VERDICT && !interrupted;
+    return v == FAILS;
+}
+
+/* The same for the case as it is, whose time decides how long a candidate may take where no option does. */
+static int start_fails(judge *j, const vyre_case *start) {
+    uint64_t begun = vy_clock_now();
+    int fails;
+
+    j->limit_ns = (j->options->timeout ? j->options->timeout : FIRST_SECONDS) * SECOND_NS;
+    fails = still_fails(j, start);
+    if (fails && !j->options->timeout)
+        j->limit_ns = LEAST_SECONDS * SECOND_NS + TIMES_LONGER * (vy_clock_now() - begun);
+    return fails;
 }
 
 /* ---- the command ---- */
@@ -220,17 +278,39 @@ static int deliver(const shrink_options *options, const char *file, const vyre_c
     return code;
 }
 
+/* Why there is nothing to shrink. */
+static int refuse(const tool_command *self, const judge *j) {
+    vyre_error error;
+
+    if (j->timeouts > 0) {
+        vy_fail(&error, VYRE_TIMEOUT,
+                "raise --timeout, or give the command less to do; if it is the hang that is to be shrunk, add "
+                "--timeout-fails",
+                "the command was ended after %.1f seconds, which counts as passing: there is nothing to shrink",
+                (double)j->limit_ns / SECOND_NS);
+        return tool_error(&error);
+    }
+    if (j->options->timeout_fails)
+        tool_usage(self, "lower --timeout, or leave --timeout-fails out",
+                   "the case does not fail: the command ends before %" PRIu64 " second%s have passed",
+                   j->options->timeout, j->options->timeout == 1 ? "" : "s");
+    else
+        tool_usage(self, "COMMAND must exit with anything but 0 on the case as it is",
+                   "the case does not fail: the command exits with 0");
+    return TOOL_FAILED;
+}
+
 static int shrink(const tool_command *self, const shrink_options *options, const char *file, judge *j,
                   const vyre_case *start) {
     tool_progress progress;
     vyre_case *small = NULL;
     vyre_error error;
     vyre_status status = VYRE_OK;
-    int fails;
+    int fails, code;
 
     j->progress = &progress;
     tool_progress_start(&progress, "shrinking", options->tries);
-    fails = still_fails(j, start);
+    fails = start_fails(j, start);
     if (fails)
         status = vyre_shrink(start, still_fails, j, (unsigned)options->tries, &small, &error);
     tool_progress_stop(&progress);
@@ -238,25 +318,46 @@ static int shrink(const tool_command *self, const shrink_options *options, const
         vyre_case_free(small);
         return tool_error(&j->error);
     }
-    if (!fails && j->timeouts > 0) {
-        vy_fail(&error, VYRE_TIMEOUT, "raise --timeout, or give the command less to do",
-                "the command was ended after %" PRIu64 " second%s, which counts as passing: there is nothing to shrink",
-                options->timeout, options->timeout == 1 ? "" : "s");
-        return tool_error(&error);
-    }
-    if (!fails) {
-        tool_usage(self, "COMMAND must exit with anything but 0 on the case as it is",
-                   "the case does not fail: the command exits with 0");
-        return TOOL_FAILED;
-    }
+    if (!fails)
+        return interrupted ? TOOL_SYSTEM : refuse(self, j);
     if (status != VYRE_OK)
         return tool_error(&error);
-    if (j->timeouts > 0)
-        fprintf(stderr, "note: commands ended after %" PRIu64 " second%s, which counts as passing: %llu of %llu\n",
-                options->timeout, options->timeout == 1 ? "" : "s", j->timeouts, j->asked);
-    fails = deliver(options, file, small);
+    if (interrupted)
+        fprintf(stderr, "note: interrupted after %llu candidate%s: this is the smallest so far\n", j->asked - 1,
+                j->asked == 2 ? "" : "s");
+    if (j->timeouts > 0 && !options->timeout_fails)
+        fprintf(stderr, "note: commands ended after %.1f seconds, which counts as passing: %llu of %llu\n",
+                (double)j->limit_ns / SECOND_NS, j->timeouts, j->asked);
+    code = deliver(options, file, small);
     vyre_case_free(small);
-    return fails;
+    return code;
+}
+
+/* ---- interruption ---- */
+
+static const int end_signals[] = {SIGINT, SIGTERM, SIGHUP};
+enum { END_SIGNALS = sizeof end_signals / sizeof *end_signals };
+
+/* Signals that end this process let it clean up first; those that it was started to ignore it ignores. */
+static void catch_signals(struct sigaction before[END_SIGNALS]) {
+    struct sigaction action = {.sa_handler = interrupt, .sa_flags = SA_RESTART};
+
+    sigemptyset(&action.sa_mask);
+    for (int i = 0; i < END_SIGNALS; i++) {
+        sigaction(end_signals[i], NULL, &before[i]);
+        if (before[i].sa_handler != SIG_IGN)
+            sigaction(end_signals[i], &action, NULL);
+    }
+}
+
+/* Ends this process by the signal that interrupted it, so that a shell ends its script too. */
+static void release_signals(const struct sigaction before[END_SIGNALS]) {
+    for (int i = 0; i < END_SIGNALS; i++)
+        sigaction(end_signals[i], &before[i], NULL);
+    if (interrupted) {
+        fflush(NULL);
+        raise(interrupted);
+    }
 }
 
 /* A folder of our own for candidates; the judge's base is inside it. */
@@ -265,8 +366,10 @@ static int with_folder(const tool_command *self, const shrink_options *options, 
     const char *root = getenv("TMPDIR");
     vy_string folder = {0}, base = {0};
     judge j = {.command = command, .options = options};
+    struct sigaction before[END_SIGNALS];
     int code;
 
+    catch_signals(before);
     vy_string_format(&folder, "%s/vyre-shrink-XXXXXX", root && *root ? root : "/tmp");
     if (folder.failed || !mkdtemp(folder.text)) {
         vy_fail(&j.error, VYRE_IO, "set TMPDIR to a folder that can be written", "no temporary folder can be made (%s)",
@@ -280,6 +383,7 @@ static int with_folder(const tool_command *self, const shrink_options *options, 
     }
     vy_string_free(&folder);
     vy_string_free(&base);
+    release_signals(before);
     return code;
 }
 
@@ -296,6 +400,12 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
     if (!path || args->after.count == 0)
         return tool_usage(self, "write `vyre shrink FILE @FILE.args -- COMMAND {} {args}`",
                           "a file and, after --, a command are needed");
+    if (options->timeout > MOST_SECONDS)
+        return tool_usage(self, VY_FIX("use at most --timeout %d, or leave it out", MOST_SECONDS),
+                          "--timeout %" PRIu64 " is over its limit (%d)", options->timeout, MOST_SECONDS);
+    if (options->timeout_fails && !options->timeout)
+        return tool_usage(self, "add --timeout SECONDS: more than the command needs where it does not hang",
+                          "--timeout-fails needs --timeout");
     code = tool_load_program(self, path, options->program, &options->defines, &file, &program);
     if (code == TOOL_OK) {
         tool_request request = {args->words.items + 1, args->words.count - 1, &options->counts, options->grid,
@@ -314,7 +424,7 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
     return code;
 }
 
-static const shrink_options defaults = {.tries = 2000, .timeout = 60};
+static const shrink_options defaults = {.tries = 2000};
 
 const tool_command tool_cmd_shrink = {
     .name = "shrink",
@@ -324,9 +434,12 @@ const tool_command tool_cmd_shrink = {
                "but 0. In\n"
                "COMMAND, {} stands for the candidate's .vyre file and {args} for @ and its argument file. Values are "
                "written as for\n"
-               "`vyre run`.\n",
+               "`vyre run`. COMMAND and whatever it starts are killed when its time is up. Ctrl-C ends the search and "
+               "writes the\n"
+               "smallest case so far.\n",
     .examples = "  vyre shrink case-7.vyre @case-7.args -- ./compare.sh {} {args}\n"
-                "  vyre shrink race.vyre x=iota:64 -- vyre run {} {args} --check races\n",
+                "  vyre shrink race.vyre x=iota:64 -- vyre run {} {args} --check races\n"
+                "  vyre shrink endless.vyre x=iota:64 --timeout 5 --timeout-fails -- vyre run {} {args}\n",
     .options = options_table,
     .reads_argument_files = 1,
     .runs_command = 1,

@@ -21,7 +21,7 @@ _vyre() {
     opt) options="--level --pass --both --each --report --list --json --output --program --define" ;;
     encode) options="--output --program --define --debug" ;;
     gen) options="--seed --count --statements --depth --invocations --stress --types --output --json" ;;
-    shrink) options="--output --program --define --count --grid --elements --tries --timeout --verbose" ;;
+    shrink) options="--output --program --define --count --grid --elements --tries --timeout --timeout-fails --verbose" ;;
     help)
         mapfile -t COMPREPLY < <(compgen -W "run check fmt explain backends cache doctor dialects ops inline opt emit encode decode bind gen shrink version help" -- "$word")
         return

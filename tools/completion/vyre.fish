@@ -83,4 +83,5 @@ complete -c vyre -n '__fish_seen_subcommand_from gen' -l types -x -d 'element ty
 complete -c vyre -n '__fish_seen_subcommand_from shrink' -l tries -x -d 'candidates to try'
 complete -c vyre -n '__fish_seen_subcommand_from doctor' -l timeout -x -d 'seconds for a plug-in or driver'
 complete -c vyre -n '__fish_seen_subcommand_from shrink' -l timeout -x -d 'seconds for one command'
+complete -c vyre -n '__fish_seen_subcommand_from shrink' -l timeout-fails -d 'fails if it takes longer'
 complete -c vyre -n '__fish_seen_subcommand_from shrink' -l verbose -s v -d 'show what the command prints'
