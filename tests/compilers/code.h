@@ -5,6 +5,7 @@
 #include "support/test.h"
 
 #include "backends/cpu/object.h"
+#include "backends/cpu/stack.h"
 #include "compilers/llvm/compile.h"
 #include "emit/llvm/emit.h"
 #include "ir/launch.h"
@@ -146,6 +147,21 @@ static inline void code_is_late(int signal) {
     code_stop = 1;
 }
 
+/* Calls the entry on a stack of its own and looks whether it went below what its header says. A signal handler may have. */
+static inline void code_enter(const code *code, vy_cpu_frame *frame, uint64_t first, uint64_t end) {
+    enum { BELOW = 64 << 10, PAINT = 0xa5 };
+    static vy_cpu_stack stack;
+    static uint8_t paint[BELOW];
+    uint64_t need = code->object.header.stack_bytes;
+    assert_true(vy_cpu_stack_reserve(&stack, need));
+    uint8_t *below = (uint8_t *)stack.map + stack.size - need - BELOW;
+    memset(below, PAINT, BELOW);
+    memset(paint, PAINT, BELOW);
+    vy_cpu_stack_call(&stack, code->object.entry, frame, first, end);
+    if (!code_stop && memcmp(below, paint, BELOW) != 0)
+        fail_msg("the code uses more stack than its header says (%" PRIu64 " bytes)", need);
+}
+
 /* One half of the grid: the cut is anywhere in a workgroup that has parts. If there is code with fewer lanes, it runs the first half, and the cut is between two workgroups. */
 static inline void code_call(const code *code, vy_cpu_frame *frame, uint64_t groups, int half) {
     const vy_cpu_header *header = &code->object.header;
@@ -153,7 +169,7 @@ static inline void code_call(const code *code, vy_cpu_frame *frame, uint64_t gro
     frame->is_narrow = !half && header->narrow_parts;
     if (frame->is_narrow)
         middle = groups / 2 * header->narrow_parts;
-    code->object.entry(frame, half ? middle : 0, half ? units : middle);
+    code_enter(code, frame, half ? middle : 0, half ? units : middle);
 }
 
 /* Calls the code for the whole grid, in two halves as two workers would. */

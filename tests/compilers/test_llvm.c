@@ -1,6 +1,7 @@
 /* The compiler: small programs on every width give the oracle's bits; what it refuses, it refuses in words; and whatever fails in LLVM, the process lives. */
 #include "compilers/code.h"
 
+#include "base/text.h"
 #include "compilers/llvm/job.h"
 #include "compilers/llvm/machine.h"
 #include "support/fault.h"
@@ -354,6 +355,73 @@ static void objects_say_what_they_are(void **state) {
     code_free(&code);
 }
 
+/* Values that are all alive in a loop: no processor has so many registers. */
+static char *many_values(unsigned count) {
+    vy_string text = {0};
+    vy_string_add(
+        &text, "program many { buffer x : u32 read\n buffer y : f64 write count len(x)\n workgroup 64\n grid over x\n"
+               " let i = global_id.x\n");
+    for (unsigned i = 0; i < count; i++)
+        vy_string_format(&text, " let v%u = f64(x[i + %u])\n", i, i);
+    vy_string_add(&text, " var s = 0.0f64\n var r = 0u32\n while r < (x[0] & 3) + 1 {\n  r = r + 1\n");
+    for (unsigned i = 0; i < count; i++)
+        vy_string_format(&text, "  s = s * 0.5 + v%u\n", i);
+    vy_string_add(&text, " }\n y[i] = s\n}\n");
+    assert_false(text.failed);
+    return text.text;
+}
+
+static void objects_say_how_much_stack_they_need(void **state) {
+    enum { VALUES = 100 };
+    (void)state;
+    uint32_t x[64 + VALUES];
+    for (uint32_t i = 0; i < 64 + VALUES; i++)
+        x[i] = i * 2654435761u;
+    vyre_span input = {x, sizeof x};
+    vyre_arguments arguments = {.inputs = &input, .input_count = 1};
+    char *text = many_values(VALUES);
+    vyre_program *program = vy_test_parse(text);
+    outcome want, got;
+    outcome_of_oracle(program, &arguments, &want);
+    for (unsigned i = 0; processor_at(i); i++) {
+        const processor *p = processor_at(i);
+        code code = {0};
+        vyre_error error = VYRE_ERROR_INIT;
+        if (!processor_is_here(p))
+            continue;
+        if (code_make(program, p, &code, &error) != VYRE_OK)
+            fail_msg("%s: %s", p->name, error.message);
+        if (p->width == 64) /* 32 registers of 64 bytes hold a few of them */
+            assert_in_range(code.object.header.stack_bytes, VALUES * 512 - 32 * 64, 4 * VALUES * 512);
+        outcome_of_code(&code, &arguments, &got); /* which looks whether it needs no more */
+        if (outcome_differs(&want, &got))
+            fail_msg("%s: %s", p->name, outcome_differs(&want, &got));
+        outcome_free(&got);
+        code_free(&code);
+    }
+    outcome_free(&want);
+    vyre_program_release(program);
+    free(text);
+}
+
+static void code_that_needs_too_much_stack_is_refused(void **state) {
+    (void)state;
+    char *text = many_values(100);
+    code code = lowered(text);
+    vy_compiler_request r = code_request(&code, processor_at(7));
+    vyre_error error = VYRE_ERROR_INIT;
+    r.name = "many";
+    vy_llvm_limit_stack(VY_CPU_STACK_SMALL);
+    assert_int_equal(vy_llvm_compile(&r, &code.bytes, &error), VYRE_LIMIT);
+    assert_non_null(strstr(error.message, "`many` with 64 lanes"));
+    assert_non_null(strstr(error.message, "16384"));
+    assert_non_null(strstr(error.fix, "VYRE_CPU_WIDTH"));
+    vy_llvm_limit_stack(0);
+    assert_int_equal(vy_llvm_compile(&r, &code.bytes, &error), VYRE_OK);
+    code_free(&code);
+    free(text);
+}
+
 /* Whatever a program is called, the function is found: names of ours are not names of programs. */
 static void any_name_will_do(void **state) {
     static const char *const names[] = {"work", "main", "memcpy", "llvm", "a", "with space", "\xc3\xa4"};
@@ -436,6 +504,8 @@ int main(void) {
         cmocka_unit_test(fatal_errors_of_llvm_are_errors),
         cmocka_unit_test(the_same_program_gives_the_same_object),
         cmocka_unit_test(objects_say_what_they_are),
+        cmocka_unit_test(objects_say_how_much_stack_they_need),
+        cmocka_unit_test(code_that_needs_too_much_stack_is_refused),
         cmocka_unit_test(any_name_will_do),
         cmocka_unit_test(texts_have_the_function),
         cmocka_unit_test(threads_compile_at_once),

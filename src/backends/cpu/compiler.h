@@ -58,7 +58,8 @@ typedef struct vy_compiler {
     uint32_t abi;        /* VY_COMPILER_ABI of the build */
     const char *version; /* "LLVM 14.0.6" */
     /* Replaces the contents of out by an object: a vy_cpu_header and its code (kernel.h). VYRE_UNSUPPORTED: this compiler does not do the width, a feature or something
-     * in the program. VYRE_LIMIT: the program is too large. */
+     * in the program. VYRE_LIMIT: the program is too large, or its code needs more stack than VY_CPU_STACK_LIMIT; with
+     * fewer lanes it may need less. */
     vyre_status (*compile)(const vy_compiler_request *request, vyre_bytes *out, vyre_error *error);
     /* The same as text, without a NUL at the end. */
     vyre_status (*emit_text)(const vy_compiler_request *request, vy_compiler_text text, vyre_bytes *out,

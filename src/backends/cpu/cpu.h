@@ -9,7 +9,7 @@
  *   bind.c      where the bytes of buffers are: in place wherever they can be
  *   dispatch.c  the entries of the backend's table, pipeline.c those of a pipeline's, pending.c dispatches in flight
  *   memory.c    resident buffers: plain memory
- *   pool*.c, alarm.c, scratch.c   threads, deadlines, memory of frames */
+ *   pool*.c, alarm.c, scratch.c, stack.c   threads, deadlines, memory of frames, native stacks */
 #ifndef VY_BACKENDS_CPU_H
 #define VY_BACKENDS_CPU_H
 

@@ -10,7 +10,11 @@
 #include <stdint.h>
 
 #define VY_CPU_MAGIC "vyre-cpu"
-enum { VY_CPU_FORMAT = 5, VY_CPU_ALIGNMENT = 64, VY_CPU_PRIVATES = 4 };
+enum { VY_CPU_FORMAT = 6, VY_CPU_ALIGNMENT = 64, VY_CPU_PRIVATES = 4 };
+
+/* Native stack, in bytes. Code that needs at most VY_CPU_STACK_SMALL runs on the stack of the thread that calls it; other code
+ * runs on a stack that the backend maps (stack.h). The compiler makes no code that needs more than VY_CPU_STACK_LIMIT. */
+enum { VY_CPU_STACK_SMALL = 16 << 10, VY_CPU_STACK_LIMIT = 16 << 20 };
 
 /* The next multiple of VY_CPU_ALIGNMENT. */
 static inline uint64_t vy_cpu_align(uint64_t size) {
@@ -35,6 +39,7 @@ typedef struct vy_cpu_header {
     uint64_t file_bytes; /* behind the code: an ELF file for debuggers, sections at their distance from its start */
     uint64_t workgroup_bytes; /* of the frame's memory */
     uint64_t spill_bytes;
+    uint64_t stack_bytes;   /* of native stack that a call of the entry needs, at most */
     uint32_t invocations;   /* of a workgroup */
     uint32_t parts;         /* of a workgroup, that may run anywhere and in any order */
     uint32_t narrow_parts;  /* the same of code with fewer lanes, for frames that say so; 0: there is none */

@@ -52,6 +52,8 @@ static vyre_status check(const vy_cpu_header *header, size_t size, uint64_t feat
                        VY_CPU_FRAME_LIMIT);
     if (header->spill_bytes > VY_CPU_FRAME_LIMIT)
         return corrupt(error, "it spills more memory than the limit", header->spill_bytes, VY_CPU_FRAME_LIMIT);
+    if (header->stack_bytes > VY_CPU_STACK_LIMIT)
+        return corrupt(error, "it needs more stack than the limit", header->stack_bytes, VY_CPU_STACK_LIMIT);
     if (!header->parts || header->parts > VY_LIMIT_WORKGROUP)
         return corrupt(error, "its workgroups have no parts or more than the limit", header->parts, VY_LIMIT_WORKGROUP);
     if (header->narrow_parts > VY_LIMIT_WORKGROUP)

@@ -157,7 +157,8 @@ static void see_code(void) {
 #endif
 }
 
-static void run_ranges(vy_cpu_run *run, vy_cpu_part *part, vy_cpu_frame *frame) {
+/* stack: NULL: the thread's own has room for the code. */
+static void run_ranges(vy_cpu_run *run, vy_cpu_part *part, vy_cpu_frame *frame, const vy_cpu_stack *stack) {
     vy_fenv caller;
     uint64_t first, end;
     int was_stopped = 0, looks = !run->job.helpers && run->looks; /* the owner, alone */
@@ -167,7 +168,9 @@ static void run_ranges(vy_cpu_run *run, vy_cpu_part *part, vy_cpu_frame *frame) 
         was_stopped = is_stopping(run);
         uint64_t parts = run->is_parted ? 1 : run->code->object.header.parts;
         frame->is_narrow = (uint32_t)run->is_narrow;
-        if (!was_stopped)
+        if (!was_stopped && stack)
+            vy_cpu_stack_call(stack, run->code->object.entry, frame, first * parts, end * parts);
+        else if (!was_stopped)
             run->code->object.entry(frame, first * parts, end * parts);
         was_stopped |= frame->stopped != 0;
         if (looks && !was_stopped && end < run->job.end)
@@ -188,10 +191,14 @@ static void take_part(vy_cpu_job *job, vy_cpu_part *part) {
     uint64_t workgroup = vy_cpu_align(header->workgroup_bytes), own = vy_cpu_private_bytes(run);
     uint64_t needed = workgroup + vy_cpu_align(header->spill_bytes), size = needed + own;
     uint64_t start = job->helpers ? vy_clock_now() : run->start_ns;
-    vy_cpu_block *block = size ? vy_cpu_scratch_take(&run->cpu->scratch, part->home, size) : NULL;
+    int has_stack = vy_cpu_stack_is_needed(header->stack_bytes);
+    vy_cpu_block *block = NULL;
+    if (size || has_stack)
+        block = vy_cpu_scratch_take(&run->cpu->scratch, part->home, size, header->stack_bytes);
     if (!block && own) { /* buffers of its own are a thing one can do without */
         own = 0;
-        block = needed ? vy_cpu_scratch_take(&run->cpu->scratch, part->home, needed) : NULL;
+        if (needed || has_stack)
+            block = vy_cpu_scratch_take(&run->cpu->scratch, part->home, needed, header->stack_bytes);
     }
     vy_cpu_frame frame = {.buffers = run->buffers,
                           .params = run->params,
@@ -201,7 +208,7 @@ static void take_part(vy_cpu_job *job, vy_cpu_part *part) {
                           .trap_invocation = UINT64_MAX,
                           .groups = {run->groups[0], run->groups[1], run->groups[2]},
                           .streams = run->streams};
-    if (needed && !block) {
+    if ((needed || has_stack) && !block) {
         atomic_store_explicit(&run->is_out_of_memory, 1, memory_order_relaxed);
         return;
     }
@@ -209,7 +216,7 @@ static void take_part(vy_cpu_job *job, vy_cpu_part *part) {
         frame.spill = frame.workgroup + workgroup;
     if (own)
         vy_cpu_private_start(run, frame.workgroup + needed, &frame);
-    run_ranges(run, part, &frame);
+    run_ranges(run, part, &frame, has_stack ? vy_cpu_block_stack(block) : NULL);
     vy_cpu_private_end(run, &frame);
     if (block)
         vy_cpu_scratch_give(&run->cpu->scratch, part->home, block);
@@ -250,8 +257,9 @@ static vyre_status judge(const vy_cpu_run *run, vyre_trap *trap, vyre_error *err
         return vy_fail(error, VYRE_CANCELLED, NULL, "`%s` was cancelled while it ran", name);
     if (run->is_out_of_memory && !vy_cpu_job_is_taken(&run->job))
         return vy_fail(error, VYRE_NO_MEMORY, "free host memory, or use smaller workgroups and arrays",
-                       "there is no memory for a workgroup of `%s` (%" PRIu64 " bytes)", name,
-                       run->code->object.header.workgroup_bytes + run->code->object.header.spill_bytes);
+                       "there is no memory for a workgroup of `%s` (%" PRIu64 " bytes, and %" PRIu64 " of stack)", name,
+                       run->code->object.header.workgroup_bytes + run->code->object.header.spill_bytes,
+                       run->code->object.header.stack_bytes);
     if (run->trap.invocation == UINT64_MAX)
         return VYRE_OK;
     if (trap)

@@ -1,17 +1,19 @@
 /* Blocks of memory for frames (scratch.h). */
 #include "backends/cpu/scratch.h"
 
-#include "backends/cpu/kernel.h"
 #include "base/memory.h"
 
 struct vy_cpu_block {
     size_t size; /* of all of it */
     size_t room; /* of its bytes */
+    vy_cpu_stack stack;
 };
 
 static void free_block(vy_cpu_block *block) {
-    if (block)
-        vy_release(block, block->size);
+    if (!block)
+        return;
+    vy_cpu_stack_free(&block->stack);
+    vy_release(block, block->size);
 }
 
 uint8_t *vy_cpu_block_bytes(vy_cpu_block *block) {
@@ -19,13 +21,18 @@ uint8_t *vy_cpu_block_bytes(vy_cpu_block *block) {
     return (uint8_t *)vy_cpu_align(start);
 }
 
-static vy_cpu_block *make(uint64_t room) {
-    if (room > PTRDIFF_MAX / 2)
-        return NULL;
-    size_t size = sizeof(vy_cpu_block) + VY_CPU_ALIGNMENT + (size_t)room;
-    vy_cpu_block *block = vy_allocate(size);
+const vy_cpu_stack *vy_cpu_block_stack(const vy_cpu_block *block) {
+    return &block->stack;
+}
+
+/* Takes the stack over, also if it fails. */
+static vy_cpu_block *make(uint64_t room, vy_cpu_stack stack) {
+    size_t size = room > PTRDIFF_MAX / 2 ? SIZE_MAX : sizeof(vy_cpu_block) + VY_CPU_ALIGNMENT + (size_t)room;
+    vy_cpu_block *block = size < SIZE_MAX ? vy_allocate(size) : NULL;
     if (block)
-        *block = (vy_cpu_block){.size = size, .room = (size_t)room};
+        *block = (vy_cpu_block){.size = size, .room = (size_t)room, .stack = stack};
+    else
+        vy_cpu_stack_free(&stack);
     return block;
 }
 
@@ -33,12 +40,18 @@ static _Atomic(vy_cpu_block *) *place_of(vy_cpu_scratch *scratch, unsigned place
     return &scratch->places[place % VY_CPU_PLACES].kept;
 }
 
-vy_cpu_block *vy_cpu_scratch_take(vy_cpu_scratch *scratch, unsigned place, uint64_t size) {
+vy_cpu_block *vy_cpu_scratch_take(vy_cpu_scratch *scratch, unsigned place, uint64_t size, uint64_t stack_bytes) {
     vy_cpu_block *block = atomic_exchange_explicit(place_of(scratch, place), NULL, memory_order_acquire);
-    if (block && block->room >= size)
+    if (!block || block->room < size) { /* one that is too small makes room for one that is not */
+        vy_cpu_stack stack = block ? block->stack : (vy_cpu_stack){NULL, 0};
+        if (block)
+            vy_release(block, block->size);
+        block = make(size, stack);
+    }
+    if (!block || !vy_cpu_stack_is_needed(stack_bytes) || vy_cpu_stack_reserve(&block->stack, stack_bytes))
         return block;
-    free_block(block); /* one that is too small makes room for one that is not */
-    return make(size);
+    free_block(block);
+    return NULL;
 }
 
 void vy_cpu_scratch_give(vy_cpu_scratch *scratch, unsigned place, vy_cpu_block *block) {

@@ -168,8 +168,35 @@ static vyre_status give_assembly(vy_llvm_job *job, vyre_bytes *out) {
                                : copy_out(text, size, out, job->error);
 }
 
+/* Beside the frames that LLVM reports: return addresses, what aligns a frame, and arguments that the entry pushes (one word for
+ * each buffer, and a few more). */
+enum { STACK_BESIDE_FRAMES = 4096 };
+_Static_assert(8 * (VY_LIMIT_BUFFERS + 16) + 4 * 64 <= STACK_BESIDE_FRAMES, "pushed arguments need more stack");
+
+static _Thread_local uint64_t stack_limit; /* of tests; 0: none */
+
+void vy_llvm_limit_stack(uint64_t bytes) {
+    stack_limit = bytes;
+}
+
+/* An upper bound: the entry calls one of the other functions, and no function calls itself. */
+static vyre_status find_stack_need(const vy_llvm_job *job, uint64_t *out) {
+    uint64_t limit = stack_limit ? stack_limit : VY_CPU_STACK_LIMIT;
+    *out = job->stack_bytes + STACK_BESIDE_FRAMES;
+    if (*out <= limit)
+        return VYRE_OK;
+    return vy_fail(job->error, VYRE_LIMIT,
+                   "set VYRE_CPU_WIDTH to fewer lanes, or split the program so that fewer values are alive at once",
+                   "the code of `%s` with %u lanes needs more stack (%llu bytes) than the limit (%llu)",
+                   job->request->name, (unsigned)job->width, (unsigned long long)*out, (unsigned long long)limit);
+}
+
 static vyre_status give_object(const vy_llvm_job *job, const vy_flat *flat, vyre_bytes *out) {
     const uint32_t *size = job->program->workgroup;
+    uint64_t stack_bytes;
+    vyre_status status = find_stack_need(job, &stack_bytes);
+    if (status != VYRE_OK)
+        return status;
     vy_cpu_header header = {.format = VY_CPU_FORMAT,
                             .width = job->width,
                             .features = job->request->features,
@@ -178,13 +205,14 @@ static vyre_status give_object(const vy_llvm_job *job, const vy_flat *flat, vyre
                             .file_bytes = flat->file.size,
                             .workgroup_bytes = job->sizes.workgroup_bytes,
                             .spill_bytes = job->sizes.spill_bytes,
+                            .stack_bytes = stack_bytes,
                             .invocations = size[0] * size[1] * size[2],
                             .parts = job->sizes.parts,
                             .narrow_parts = job->sizes.narrow_parts,
                             .private_count = job->sizes.private_count};
     memcpy(header.privates, job->sizes.privates, sizeof header.privates);
     memcpy(header.magic, VY_CPU_MAGIC, sizeof header.magic);
-    vyre_status status = vyre_bytes_resize(out, sizeof header + flat->code.size + flat->file.size, job->error);
+    status = vyre_bytes_resize(out, sizeof header + flat->code.size + flat->file.size, job->error);
     if (status == VYRE_OK) {
         memcpy(out->data, &header, sizeof header);
         memcpy((uint8_t *)out->data + sizeof header, flat->code.data, flat->code.size);

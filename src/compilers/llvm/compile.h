@@ -15,4 +15,7 @@ vyre_status vy_llvm_compile(const vy_compiler_request *request, vyre_bytes *out,
 vyre_status vy_llvm_emit_text(const vy_compiler_request *request, vy_compiler_text text, vyre_bytes *out,
                               vyre_error *error);
 
+/* For tests: how much native stack the code may need that this thread compiles from now on; 0: VY_CPU_STACK_LIMIT. */
+void vy_llvm_limit_stack(uint64_t bytes);
+
 #endif

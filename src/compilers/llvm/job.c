@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define REPORT_FIX "report this with the program, and choose another backend until then"
@@ -33,11 +34,24 @@ static void escape(const char *reason) {
     longjmp(current->escape, 1);
 }
 
+/* The attribute warn-stack-size makes the prologue inserter report every frame: "stack frame size (640) exceeds limit
+ * (0) in function 'saxpy'". LLVM's C interface has no other way to the sizes. */
+static void note_frame(vy_llvm_job *job, const char *words) {
+    static const char before[] = "stack frame size (";
+    const char *size = words ? strstr(words, before) : NULL;
+    if (size)
+        job->stack_bytes += strtoull(size + sizeof before - 1, NULL, 10);
+}
+
 static void note_diagnostic(LLVMDiagnosticInfoRef diagnostic, void *user) {
-    if (LLVMGetDiagInfoSeverity(diagnostic) != LLVMDSError)
+    LLVMDiagnosticSeverity severity = LLVMGetDiagInfoSeverity(diagnostic);
+    if (severity != LLVMDSError && severity != LLVMDSWarning)
         return;
     char *words = LLVMGetDiagInfoDescription(diagnostic);
-    keep_words(user, words);
+    if (severity == LLVMDSError)
+        keep_words(user, words);
+    else
+        note_frame(user, words);
     LLVMDisposeMessage(words);
 }
 

@@ -23,6 +23,7 @@ typedef struct vy_llvm_job {
     LLVMTargetMachineRef machine;
     int is_large; /* code is made quickly */
     vy_llvm_sizes sizes;
+    uint64_t stack_bytes;     /* frames of all functions, as LLVM reports them while it generates code */
     LLVMMemoryBufferRef made; /* an object or text; NULL before */
     char told[256];           /* the first error LLVM told of; "" if there is none */
     jmp_buf escape;

@@ -137,5 +137,7 @@ void vy_llvm_machine_mark(vy_llvm_job *job) {
         mark(job->context, function, "no-builtins", "");
         mark(job->context, function, "frame-pointer", "none");
         mark(job->context, function, "prefer-vector-width", vector_bits(job));
+        mark(job->context, function, "warn-stack-size", "0");      /* every frame is reported (job.c) */
+        mark(job->context, function, "probe-stack", "inline-asm"); /* a frame is touched page by page */
     }
 }

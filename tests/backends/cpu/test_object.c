@@ -127,6 +127,8 @@ static void every_field_of_the_header_is_checked(void **state) {
         {FIELD(workgroup_bytes), VY_CPU_FRAME_LIMIT + 1, VYRE_CORRUPT},
         {FIELD(spill_bytes), UINT64_MAX, VYRE_CORRUPT},
         {FIELD(spill_bytes), UINT64_MAX - 63, VYRE_CORRUPT},
+        {FIELD(stack_bytes), UINT64_MAX, VYRE_CORRUPT},
+        {FIELD(stack_bytes), VY_CPU_STACK_LIMIT + 1, VYRE_CORRUPT},
         {FIELD(parts), 0, VYRE_CORRUPT},
         {FIELD(parts), VY_LIMIT_WORKGROUP + 1, VYRE_CORRUPT},
         {FIELD(parts), UINT32_MAX, VYRE_CORRUPT},
