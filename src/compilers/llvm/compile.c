@@ -7,6 +7,7 @@
 #include "compilers/llvm/job.h"
 #include "compilers/llvm/listing.h"
 #include "compilers/llvm/machine.h"
+#include "emit/llvm/errata.h"
 #include "ir/model.h"
 #include "vyre/wire.h"
 
@@ -131,6 +132,8 @@ static vyre_status optimise(vy_llvm_job *job) {
     vyre_status status = vy_llvm_check(job, !failure, "optimise the program", words);
     if (words)
         LLVMDisposeErrorMessage(words);
+    if (status == VYRE_OK)
+        vy_llvm_errata_rewrite(job->module, job->request->features);
     return status;
 }
 

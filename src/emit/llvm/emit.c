@@ -276,6 +276,15 @@ static int has_parts(const vy_emitter *e) {
     return !e->has_meetings && !e->workgroup_bytes && !is_short;
 }
 
+static int makes_halves(const vyre_program *p) {
+    for (uint32_t i = 0; i < p->exprs.count; i++) {
+        const vy_expr *x = &p->exprs.items[i];
+        if (x->kind == VY_EXPR_OP && x->op == VYRE_OP_CAST && x->type == VYRE_TYPE_F16)
+            return 1;
+    }
+    return 0;
+}
+
 static vyre_status prepare(vy_emitter *e, vy_arena *arena) {
     const vyre_program *p = e->program;
     e->data = array(arena, p->buffer_count, sizeof *e->data);
@@ -324,6 +333,7 @@ static vyre_status emit(const vyre_program *program, const vy_llvm_options *opti
                     .width = width,
                     .group_size = size[0] * size[1] * size[2],
                     .gathers = options->gathers,
+                    .makes_halves = makes_halves(program),
                     .copies = 1,
                     .error = error};
     e.chunks = (e.group_size + e.width - 1) / e.width;

@@ -21,6 +21,7 @@
  *   rows.c        what is known of a chunk without its lanes
  *   op.c          rows of the op table, conversions
  *   lines.c       lines of the source
+ *   errata.c      rewriting of the optimised module against LLVM errata (errata.h)
  *
  * A value is a scalar where the program says that it is the same for the workgroup (transform/uniform.h), a vector of `width` lanes elsewhere. The mask
  * says which lanes execute; NULL stands for all of them, and then nothing is masked. A lane that does not execute computes whatever it likes,
@@ -98,6 +99,7 @@ typedef struct vy_emitter {
     int by_rows;             /* what has a stride is computed once for a row, not for its lanes */
     int is_straight;         /* neither loops nor atomics: chunks may be written out */
     int has_meetings, gathers;
+    int makes_halves; /* the program converts to f16 */
     /* The same for the call. */
     LLVMValueRef frame, spill, workgroup;
     LLVMValueRef *data, *count, *misalignment; /* by buffer */
@@ -162,6 +164,8 @@ LLVMValueRef vy_llvm_iota(vy_emitter *e, unsigned bits);
 /* Calls an intrinsic that is overloaded by `type`. */
 LLVMValueRef vy_llvm_intrinsic(vy_emitter *e, const char *name, LLVMTypeRef *types, unsigned type_count,
                                LLVMValueRef *args, unsigned arg_count);
+/* The same floats, of which LLVM knows nothing: llvm.arithmetic.fence, which is no instruction. */
+LLVMValueRef vy_llvm_fence(vy_emitter *e, LLVMValueRef value);
 /* An alloca in the entry block. */
 LLVMValueRef vy_llvm_place(vy_emitter *e, LLVMTypeRef type, const char *name);
 LLVMValueRef vy_llvm_at(vy_emitter *e, LLVMValueRef base, LLVMValueRef bytes); /* base + bytes (i64) */

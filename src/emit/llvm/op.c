@@ -224,6 +224,13 @@ static LLVMValueRef cast_half(vy_emitter *e, vyre_type to, LLVMValueRef a) {
     return LLVMBuildBitCast(e->builder, LLVMBuildFPTrunc(e->builder, a, half, ""), like(e, a, vy_llvm_int(e, 16)), "");
 }
 
+/* Of a program with halves the result is hidden from the optimiser: it takes an integer with few significant bits for
+ * exact in every float type, also in half, whose range it may exceed (errata.h, half-range). */
+static LLVMValueRef cast_from_integer(vy_emitter *e, int is_signed, LLVMTypeRef type, LLVMValueRef a) {
+    LLVMValueRef value = LLVMBuildCast(e->builder, is_signed ? LLVMSIToFP : LLVMUIToFP, a, type, "");
+    return e->makes_halves && !LLVMIsConstant(value) ? vy_llvm_fence(e, value) : value;
+}
+
 static LLVMValueRef cast_saturating(vy_emitter *e, vyre_type to, LLVMValueRef a) {
     LLVMTypeRef types[2] = {like(e, a, vy_llvm_type(e, to)), LLVMTypeOf(a)};
     const char *name = vyre_type_class(to) == VYRE_CLASS_SIGNED ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
@@ -247,8 +254,7 @@ static LLVMValueRef cast(vy_emitter *e, vyre_type to, vyre_type from, LLVMValueR
     if (given == VYRE_CLASS_FLOAT)
         return cast_saturating(e, to, a);
     if (wanted == VYRE_CLASS_FLOAT)
-        return given == VYRE_CLASS_SIGNED ? LLVMBuildSIToFP(e->builder, a, type, "")
-                                          : LLVMBuildUIToFP(e->builder, a, type, "");
+        return cast_from_integer(e, given == VYRE_CLASS_SIGNED, type, a);
     if (given != VYRE_CLASS_BOOL && vyre_type_bits(to) == vyre_type_bits(from))
         return a;
     if (given != VYRE_CLASS_BOOL && vyre_type_bits(to) < vyre_type_bits(from))

@@ -72,6 +72,11 @@ LLVMValueRef vy_llvm_intrinsic(vy_emitter *e, const char *name, LLVMTypeRef *typ
     return LLVMBuildCall2(e->builder, type, function, args, arg_count, "");
 }
 
+LLVMValueRef vy_llvm_fence(vy_emitter *e, LLVMValueRef value) {
+    LLVMTypeRef type = LLVMTypeOf(value);
+    return vy_llvm_intrinsic(e, "llvm.arithmetic.fence", &type, 1, &value, 1);
+}
+
 LLVMValueRef vy_llvm_place(vy_emitter *e, LLVMTypeRef type, const char *name) {
     LLVMBasicBlockRef now = LLVMGetInsertBlock(e->builder);
     LLVMValueRef end = LLVMGetBasicBlockTerminator(e->entry);

@@ -1,0 +1,147 @@
+/* Rewriting of optimised modules against LLVM errata (errata.h).
+ *
+ * Masked loads, for AVX and AVX2 without AVX-512. The code generator holds such a mask as integers of which the
+ * processor reads the sign bit, and simplifies them with only that bit demanded: a lane that is known false may become
+ * 1. Then combineMaskedLoadConstantMask (X86ISelLowering.cpp) takes every constant other than zero for true, and
+ * replaces the masked load by a load of the whole register (masked-load-constant). The load it makes has a memory
+ * operand without a size, which ends the process in the pass X86AvoidStoreForwardingBlocks (masked-load-size). Neither
+ * happens where
+ *  - a mask that is not constant is not known to be in any lane: it passes through llvm.arithmetic.fence, which is no
+ *    instruction;
+ *  - a mask that is constant is that of one register, and the first or the last lane is false. */
+#include "emit/llvm/errata.h"
+
+#include "backends/cpu/features.h"
+#include "emit/llvm/emitter.h"
+
+#include <string.h>
+
+enum { REGISTER_BITS = 256 };
+
+/* ---- what is rewritten ---- */
+
+typedef struct masked_load {
+    LLVMValueRef call, at, mask, otherwise;
+    LLVMTypeRef element;
+    unsigned bits, lanes, alignment; /* bits of an element */
+} masked_load;
+
+static unsigned bits_of(LLVMTypeRef element) {
+    switch (LLVMGetTypeKind(element)) {
+    case LLVMIntegerTypeKind:
+        return LLVMGetIntTypeWidth(element);
+    case LLVMFloatTypeKind:
+        return 32;
+    case LLVMDoubleTypeKind:
+        return 64;
+    default:
+        return 0;
+    }
+}
+
+/* Other masked loads (of 8 and 16 bits, of one lane) have no instruction: LLVM writes a branch for each lane. */
+static int is_masked_load(LLVMValueRef instruction, masked_load *out) {
+    static const char name[] = "llvm.masked.load";
+    if (LLVMGetInstructionOpcode(instruction) != LLVMCall ||
+        LLVMGetIntrinsicID(LLVMGetCalledValue(instruction)) != LLVMLookupIntrinsicID(name, strlen(name)))
+        return 0;
+    LLVMTypeRef type = LLVMTypeOf(instruction);
+    *out = (masked_load){.call = instruction,
+                         .at = LLVMGetOperand(instruction, 0),
+                         .alignment = (unsigned)LLVMConstIntGetZExtValue(LLVMGetOperand(instruction, 1)),
+                         .mask = LLVMGetOperand(instruction, 2),
+                         .otherwise = LLVMGetOperand(instruction, 3),
+                         .element = LLVMGetElementType(type),
+                         .lanes = LLVMGetVectorSize(type)};
+    out->bits = bits_of(out->element);
+    return (out->bits == 32 || out->bits == 64) && out->lanes > 1;
+}
+
+/* ---- masks that are not constant ---- */
+
+/* The mask again, of the sign bits of a value of which nothing is known. */
+static LLVMValueRef hidden(vy_emitter *e, const masked_load *load) {
+    LLVMTypeRef integers = LLVMVectorType(vy_llvm_int(e, load->bits), load->lanes);
+    LLVMTypeRef floats = LLVMVectorType(vy_llvm_type(e, load->bits == 32 ? VYRE_TYPE_F32 : VYRE_TYPE_F64), load->lanes);
+    LLVMValueRef signs = LLVMBuildBitCast(e->builder, LLVMBuildSExt(e->builder, load->mask, integers, ""), floats, "");
+    signs = LLVMBuildBitCast(e->builder, vy_llvm_fence(e, signs), integers, "");
+    return LLVMBuildICmp(e->builder, LLVMIntSLT, signs, LLVMConstNull(integers), "");
+}
+
+/* ---- masks that are ---- */
+
+static LLVMValueRef lanes_of(vy_emitter *e, LLVMValueRef vector, unsigned first, unsigned count) {
+    LLVMValueRef places[VY_LLVM_LANES];
+    for (unsigned i = 0; i < count; i++)
+        places[i] = vy_llvm_number(e, 32, first + i);
+    return LLVMBuildShuffleVector(e->builder, vector, LLVMGetPoison(LLVMTypeOf(vector)), LLVMConstVector(places, count),
+                                  "");
+}
+
+/* Lanes [first, first + count), which fit a register. Between two lanes that are loaded all bytes are there: with both
+ * ends true the register is loaded whole. */
+static LLVMValueRef load_part(vy_emitter *e, const masked_load *load, unsigned first, unsigned count) {
+    LLVMTypeRef type = LLVMVectorType(load->element, count);
+    LLVMValueRef lanes[VY_LLVM_LANES], at = load->at, otherwise = lanes_of(e, load->otherwise, first, count);
+    unsigned set = 0;
+    for (unsigned i = 0; i < count; i++) {
+        LLVMValueRef lane = LLVMGetAggregateElement(load->mask, first + i);
+        lanes[i] = vy_llvm_number(e, 1, LLVMIsAConstantInt(lane) && LLVMConstIntGetZExtValue(lane));
+        set += LLVMConstIntGetZExtValue(lanes[i]) != 0;
+    }
+    if (!set)
+        return otherwise;
+    if (first)
+        at = vy_llvm_at(e, at, vy_llvm_number(e, 64, (uint64_t)first * load->bits / 8));
+    LLVMValueRef mask = LLVMConstVector(lanes, count), value;
+    if (LLVMConstIntGetZExtValue(lanes[0]) && LLVMConstIntGetZExtValue(lanes[count - 1])) {
+        value = LLVMBuildLoad2(e->builder, type, at, "");
+        LLVMSetAlignment(value, load->alignment);
+        return set == count ? value : LLVMBuildSelect(e->builder, mask, value, otherwise, "");
+    }
+    LLVMTypeRef types[2] = {type, vy_llvm_pointer(e)};
+    LLVMValueRef args[4] = {at, vy_llvm_number(e, 32, load->alignment), mask, otherwise};
+    return vy_llvm_intrinsic(e, "llvm.masked.load", types, 2, args, 4);
+}
+
+static LLVMValueRef load_parts(vy_emitter *e, const masked_load *load) {
+    unsigned most = REGISTER_BITS / load->bits, count = load->lanes < most ? load->lanes : most;
+    LLVMValueRef parts[VY_LLVM_LANES], places[VY_LLVM_LANES];
+    for (unsigned i = 0; i < load->lanes; i++)
+        places[i] = vy_llvm_number(e, 32, i);
+    for (unsigned i = 0; i < load->lanes / count; i++)
+        parts[i] = load_part(e, load, i * count, count);
+    for (; count < load->lanes; count *= 2)
+        for (unsigned i = 0; 2 * i * count < load->lanes; i++)
+            parts[i] = LLVMBuildShuffleVector(e->builder, parts[2 * i], parts[2 * i + 1],
+                                              LLVMConstVector(places, 2 * count), "");
+    return parts[0];
+}
+
+/* ---- the module ---- */
+
+static void rewrite(vy_emitter *e, const masked_load *load) {
+    LLVMPositionBuilderBefore(e->builder, load->call);
+    if (!LLVMIsConstant(load->mask)) {
+        LLVMSetOperand(load->call, 2, hidden(e, load));
+        return;
+    }
+    LLVMReplaceAllUsesWith(load->call, load_parts(e, load));
+    LLVMInstructionEraseFromParent(load->call);
+}
+
+void vy_llvm_errata_rewrite(LLVMModuleRef module, uint64_t features) {
+    if (!(features & VY_CPU_FEATURE_AVX) || features & VY_CPU_FEATURE_AVX512F)
+        return;
+    vy_emitter e = {.context = LLVMGetModuleContext(module), .module = module};
+    e.builder = LLVMCreateBuilderInContext(e.context);
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
+            for (LLVMValueRef i = LLVMGetFirstInstruction(b), next; i; i = next) {
+                masked_load load;
+                next = LLVMGetNextInstruction(i);
+                if (is_masked_load(i, &load))
+                    rewrite(&e, &load);
+            }
+    LLVMDisposeBuilder(e.builder);
+}
