@@ -86,22 +86,32 @@ static void assume_distance(vy_ranges *r, vyre_op op, uint32_t distance, uint32_
     vy_fact_learn(r, subject, &known);
 }
 
-/* The condition at `expr` is `holds`. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH, and through the values of `let`s by effort. */
-static void assume_value(vy_ranges *r, uint32_t expr, int holds) {
-    uint32_t value = vy_let_value(r, expr);
-    const vy_expr *e = &r->program->exprs.items[value];
-    if (value != expr) {
-        assume_value(r, value, holds);
+static void assume_value(vy_ranges *r, uint32_t expr, int holds);
+
+/* The operands of an operator are `holds`. Recursion is bounded by VY_RANGE_DEPTH. */
+static void assume_operands(vy_ranges *r, const vy_expr *e, int holds) {
+    if (r->depth == VY_RANGE_DEPTH)
         return;
-    }
+    r->depth++;
+    assume_value(r, e->a, holds);
+    if (e->b != VY_NONE)
+        assume_value(r, e->b, holds);
+    r->depth--;
+}
+
+/* The condition at `expr` is `holds`. */
+static void assume_value(vy_ranges *r, uint32_t expr, int holds) {
+    uint32_t value = expr, next;
+    while ((next = vy_let_value(r, value)) != value)
+        value = next;
+    const vy_expr *e = &r->program->exprs.items[value];
     if (e->kind != VY_EXPR_OP || r->failed)
         return;
     vyre_op op = (vyre_op)e->op;
     if (op == VYRE_OP_LNOT) {
-        assume_value(r, e->a, !holds);
+        assume_operands(r, e, !holds);
     } else if (op == (holds ? VYRE_OP_LAND : VYRE_OP_LOR)) {
-        assume_value(r, e->a, holds);
-        assume_value(r, e->b, holds);
+        assume_operands(r, e, holds);
     } else if (vy_op_opposite(op) != VYRE_OP_COUNT && vy_is_integer(r->program->exprs.items[e->a].type)) {
         op = holds ? op : vy_op_opposite(op);
         assume_side(r, op, e->a, e->b);

@@ -100,10 +100,8 @@ static vy_bounds below_op(vy_ranges *r, const vy_expr *e) {
     }
 }
 
-vy_bounds vy_bounds_of(vy_ranges *r, uint32_t expr) {
+static vy_bounds bounds_of(vy_ranges *r, uint32_t expr) {
     const vy_expr *e = &r->program->exprs.items[expr];
-    if (expr >= r->first_expr && !r->may_bound[expr])
-        return (vy_bounds){0};
     uint32_t subject = vy_subject_of(r, e), value = vy_let_value(r, expr);
     if (subject == VY_NONE)
         return e->kind == VY_EXPR_OP ? below_op(r, e) : (vy_bounds){0};
@@ -121,13 +119,24 @@ vy_bounds vy_bounds_of(vy_ranges *r, uint32_t expr) {
     return known.count ? vy_bounds_both(known, &more) : more;
 }
 
+vy_bounds vy_bounds_of(vy_ranges *r, uint32_t expr) {
+    if ((expr >= r->first_expr && !r->may_bound[expr]) || r->depth == VY_RANGE_DEPTH)
+        return (vy_bounds){0};
+    r->depth++;
+    vy_bounds known = bounds_of(r, expr);
+    r->depth--;
+    return known;
+}
+
 /* What is less than an expression that is a length, or the least of several things, is below those. Recursion is bounded as that of vy_bounds_of. */
 static void add_lengths(vy_ranges *r, vy_bounds *all, uint32_t expr) {
     const vy_expr *e = &r->program->exprs.items[vy_let_value(r, expr)];
     vy_bounds_add(&r->known, all, vy_length_in(r, expr), 0);
-    if (e->kind == VY_EXPR_OP && e->op == VYRE_OP_MIN && vy_is_integer(e->type)) {
+    if (e->kind == VY_EXPR_OP && e->op == VYRE_OP_MIN && vy_is_integer(e->type) && r->depth < VY_RANGE_DEPTH) {
+        r->depth++;
         add_lengths(r, all, e->a);
         add_lengths(r, all, e->b);
+        r->depth--;
     }
 }
 

@@ -8,7 +8,7 @@
 #include "transform/optimize_range_facts.h"
 
 /* The lengths a value is below for certain: those of a subject, or of something that is not above one or not far above. Recursion is bounded by
- * VY_LIMIT_EXPRESSION_DEPTH, and through the values of `let`s by effort. */
+ * VY_RANGE_DEPTH, also through the values of `let`s. */
 vy_bounds vy_bounds_of(vy_ranges *r, uint32_t expr);
 /* The lengths that something less than an expression is below; `less` 0: something that is not more. */
 void vy_bounds_add_less(vy_ranges *r, vy_bounds *all, uint32_t expr, int less);

@@ -8,7 +8,10 @@
 #include "transform/optimize.h"
 #include "transform/optimize_range.h"
 
-enum { VY_RANGE_EFFORT = 64 }; /* values of `let`s that are looked into for one question */
+enum {
+    VY_RANGE_EFFORT = 64, /* values of `let`s that are looked into for one question */
+    VY_RANGE_DEPTH = 256  /* operators on the path through them: what lies deeper says nothing */
+};
 
 typedef struct vy_fact {
     vy_range range;
@@ -48,6 +51,7 @@ struct vy_ranges {
     uint32_t learned;  /* how often something was, or was taken back, of what may stand in a value */
     vy_lengths known;
     uint32_t effort; /* left for the current question: whoever asks one sets it to VY_RANGE_EFFORT */
+    uint32_t depth;  /* of the recursion over expressions and through the values of `let`s: at most VY_RANGE_DEPTH */
     VY_VECTOR(vy_fact_undo) log;
     uint32_t first_expr; /* of the current statement, as long as nothing was learned since they were visited; VY_NONE */
     uint32_t next_expr;
