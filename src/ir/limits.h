@@ -15,8 +15,9 @@ enum {
     VY_LIMIT_RESULTS = 16,  /* of a function */
     VY_LIMIT_WIDE = 16,     /* elements, and bytes, of one wide access */
     VY_LIMIT_FUNCTIONS = 4096,
-    VY_LIMIT_STATEMENTS = 1 << 22,  /* in a program, before and after inlining */
-    VY_LIMIT_EXPRESSIONS = 1 << 24, /* likewise */
+    VY_LIMIT_PROGRAMS = 4096,       /* in a text */
+    VY_LIMIT_STATEMENTS = 1 << 20,  /* in a program, before and after inlining; in a text, with its declarations */
+    VY_LIMIT_EXPRESSIONS = 1 << 22, /* likewise */
     VY_LIMIT_WORKGROUP = 1024,      /* invocations of a workgroup */
     VY_LIMIT_WORKGROUP_BYTES = 1 << 20,
     VY_LIMIT_PRIVATE_BYTES = 1 << 16, /* of one invocation */

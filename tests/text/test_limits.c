@@ -1,5 +1,6 @@
 /* Texts from strangers: truncated, huge, deep, binary. An error or a result, never a crash or a hang. */
 #include "ir/limits.h"
+#include "support/fault.h"
 #include "text/text_support.h"
 
 /* Parses and formats; nothing is expected but an answer. Returns the first error's code in `code`. */
@@ -126,6 +127,69 @@ static void too_many_statements_are_refused(void **state) {
     free(text);
 }
 
+/* The syntax tree has at most VY_LIMIT_STATEMENTS statements and declarations and VY_LIMIT_EXPRESSIONS nodes, whatever the text: 60 MiB and 300 MiB, and memory for
+ * numbers and calls. The copy of the text comes on top. */
+enum { TREE_MOST = 512 << 20, TEXT_BYTES = 29 << 20 };
+
+static void an_over_long_text_is_refused_in_bounded_memory(void **state) {
+    (void)state;
+    static const struct {
+        const char *head, *piece, *tail;
+    } texts[] = {
+        {"program p { var k = 0u32\n", "k=1\n", "}"},
+        {"program p { var k = 0u32\n", "k=k+1\n", "}"},
+        {"program p { var k = 0u32\n", "barrier\n", "}"},
+        {"program p { var k = 0u32\n k = f(1", ",1", ")}"},
+        {"program p { var k = 0u32\n", "k=f()\n", "}"},
+        {"program p { var k = 0u32\n let (a", ",a", ")=f()}"},
+        {"", "fn f(){}\n", ""},
+        {"", "program p{}\n", ""},
+        {"", "const c=1\n", ""},
+        {"program p {", "param a:u32\n", "}"},
+        {"program p {", "if true{}\n", "}"},
+        {"fn f(", "a:u32,", "){}"},
+    };
+    for (unsigned i = 0; i < sizeof texts / sizeof *texts; i++) {
+        size_t size;
+        char *text = repeat(texts[i].head, texts[i].piece, TEXT_BYTES / strlen(texts[i].piece), texts[i].tail, &size);
+        vyre_error error = VYRE_ERROR_INIT;
+        vyre_module *module;
+        vy_fault_install();
+        vyre_status status = vyre_text_parse(text, size, NULL, NULL, &module, &error);
+        size_t peak = vy_fault_peak_bytes();
+        vy_fault_remove();
+        free(text);
+        if (status != VYRE_INVALID_PROGRAM || strncmp(error.message, "T016 ", 5) != 0)
+            fail_msg("`%s`: %s", texts[i].piece, error.message);
+        print_message("%-14.12s %4zu MiB\n", texts[i].piece, peak >> 20);
+        if (peak > size + TREE_MOST)
+            fail_msg("`%s` takes %zu bytes", texts[i].piece, peak);
+    }
+}
+
+/* A function counts in each program that calls it. */
+static void many_programs_of_one_function_are_refused(void **state) {
+    (void)state;
+    size_t body, rest;
+    char *function = repeat("fn f(a: u32) -> u32 { var k = a\n", "k = k + 1\n", 4000, "return k }\n", &body);
+    char *programs = repeat("", "", 0, "", &rest), code[8];
+    programs = realloc(programs, 1000 * 128);
+    assert_non_null(programs);
+    rest = 0;
+    for (int i = 0; i < 1000; i++)
+        rest += (size_t)sprintf(programs + rest,
+                                "program p%d { buffer y : u32 write count 1\nworkgroup 1\ny[0] = f(1) }\n", i);
+    char *text = malloc(body + rest + 1);
+    assert_non_null(text);
+    memcpy(text, function, body);
+    memcpy(text + body, programs, rest + 1);
+    assert_int_equal(try_text(text, body + rest, code), VYRE_INVALID_PROGRAM);
+    assert_string_equal(code, "T016");
+    free(text);
+    free(programs);
+    free(function);
+}
+
 static void a_text_over_the_limit_of_size_is_refused(void **state) {
     (void)state;
     vyre_module *module;
@@ -157,6 +221,8 @@ int main(void) {
         cmocka_unit_test(nul_bytes_are_refused),
         cmocka_unit_test(bombs_get_an_answer),
         cmocka_unit_test(too_many_statements_are_refused),
+        cmocka_unit_test(an_over_long_text_is_refused_in_bounded_memory),
+        cmocka_unit_test(many_programs_of_one_function_are_refused),
         cmocka_unit_test(a_text_over_the_limit_of_size_is_refused),
         cmocka_unit_test(a_long_text_is_parsed_printed_and_formatted),
     };

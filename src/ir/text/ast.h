@@ -29,9 +29,9 @@ typedef enum vy_node_kind {
     VY_NODE_BITCAST,      /* bitcast<type_name>(a) */
     VY_NODE_MISALIGNMENT, /* misalignment(a), a name; made by lowering of a call, as are the ops of level legal */
     VY_NODE_ATOMIC, /* op = vyre_atomic on a (an index) with b, c; order, scope; axis: the usual scope. From here on: effects */
-    VY_NODE_COLLECTIVE, /* op = vyre_collective of a, b; combine, scope 1 = subgroup of `width` (as a number: axis) */
-    VY_NODE_CALL,       /* name = function; arguments a, a->next, …; in sizes also div_ceil */
-    VY_NODE_OP_CALL,    /* name = dotted op id (interned whole); arguments likewise */
+    VY_NODE_COLLECTIVE, /* name = its word, op = vyre_collective of a, b; combine, scope 1 = subgroup of `width` (as a number: axis) */
+    VY_NODE_CALL,    /* name = function; arguments a, a->next, …; in sizes also div_ceil */
+    VY_NODE_OP_CALL, /* name = dotted op id (interned whole); arguments likewise */
     /* Of level legal: lowering makes them of calls. name = their word; arguments likewise. */
     VY_NODE_LOAD_WIDE,
     VY_NODE_STORE_WIDE,
@@ -50,9 +50,12 @@ struct vy_node {
     uint32_t name;
     uint32_t variable; /* lowering: what the name or the hoisted effect is bound to */
     vy_position at;    /* the token that stands for the node: operator, name, literal */
-    uint64_t bits;     /* lowering: value of a literal or const */
     vy_node *next;     /* in a list of arguments */
-    vy_node *a, *b, *c;
+    vy_node *a, *b;
+    union {
+        vy_node *c;
+        uint64_t bits; /* lowering: value of a literal or const, which has no operands */
+    };
     union {
         const vy_number *number;
         uint64_t value;

@@ -47,8 +47,7 @@ static int check_width(vy_lowering *l, vy_node *node) {
 static int check_collective(vy_lowering *l, vy_node *node, uint8_t hint, vy_signature *out) {
     int is_good = check_width(l, node);
     uint8_t type = VYRE_TYPE_BOOL;
-    char name[VY_WORD_ROOM];
-    vy_word_collective(node->op, node->combine, node->scope, name);
+    const char *name = vy_lower_text(l, node->name);
     int is_test =
         node->op == VYRE_COLLECTIVE_ANY || node->op == VYRE_COLLECTIVE_ALL || node->op == VYRE_COLLECTIVE_BALLOT;
     if (is_test)
@@ -113,16 +112,16 @@ static int check_arguments(vy_lowering *l, vy_node *node, const vy_unit *functio
     return is_good;
 }
 
-/* An unknown function: a typo, an op that has a symbol, or an op id without its dialect. */
-static void report_unknown(vy_lowering *l, const vy_node *node) {
+/* An unknown function: a typo, an op that has a symbol, or an op id without its dialect. Not in the frame of its caller, which recurses. */
+static __attribute__((noinline)) void report_unknown(vy_lowering *l, const vy_node *node) {
     const char *name = vy_lower_text(l, node->name), *best = NULL;
     vyre_op op = vyre_op_find(name, strlen(name));
     if (op != VYRE_OP_COUNT) {
         const vyre_op_info *row = vyre_op_get(op);
         const char *fix = op == VYRE_OP_CAST     ? "write `u32(x)`, `f32(x)`, …"
                           : op == VYRE_OP_SELECT ? "write `c ? a : b`"
-                          : row->arity == 1      ? VY_FIX("write `%sx`", row->symbol)
-                                                 : VY_FIX("write `a %s b`", row->symbol);
+                          : row->arity == 1      ? VY_REPORT_FIX(l->report, "write `%sx`", row->symbol)
+                                                 : VY_REPORT_FIX(l->report, "write `a %s b`", row->symbol);
         vy_lower_error(l, VY_T053, node->at, fix, "`%s` is not written as a call", name);
         return;
     }
@@ -141,8 +140,8 @@ static void report_unknown(vy_lowering *l, const vy_node *node) {
                 vy_suggestion_offer(&near, word);
         best = vy_suggestion_get(&near);
     }
-    vy_lower_error(l, VY_T026, node->at, best ? VY_FIX("did you mean `%s`?", best) : NULL, "no function is called `%s`",
-                   name);
+    vy_lower_error(l, VY_T026, node->at, best ? VY_REPORT_FIX(l->report, "did you mean `%s`?", best) : NULL,
+                   "no function is called `%s`", name);
 }
 
 /* The arguments of a function whose head has errors: only what is wrong with themselves is said. */
@@ -169,7 +168,8 @@ static int check_call(vy_lowering *l, vy_node *node, vy_signature *out) {
     }
     if (node->count != function->params.count) {
         unsigned taken = function->params.count;
-        vy_lower_error(l, VY_T037, node->at, VY_FIX("pass %u argument%s", taken, taken == 1 ? "" : "s"),
+        vy_lower_error(l, VY_T037, node->at,
+                       VY_REPORT_FIX(l->report, "pass %u argument%s", taken, taken == 1 ? "" : "s"),
                        "%s takes %u argument%s (%u given)", vy_lower_text(l, node->name), taken, taken == 1 ? "" : "s",
                        node->count);
         return 0;
@@ -200,22 +200,31 @@ static int check_op_argument(vy_lowering *l, vy_node *argument, uint8_t asked, c
                                    : vy_lower_closed(l, argument, VY_TYPE_OPEN) != VY_TYPE_BAD;
 }
 
-static int check_op_call(vy_lowering *l, vy_node *node, vy_signature *out) {
+/* Says what an op gives, and leaves in the type of each argument which one is asked for. Not in the frame of its caller, which recurses: a signature is large. */
+static __attribute__((noinline)) int ask_op_signature(vy_lowering *l, const vy_node *node, vy_signature *out) {
     vyre_op_signature op;
     uint32_t index = 0;
-    int is_good = 1;
-    const char *name = vy_lower_text(l, node->name);
     out->is_known = vy_lower_op_signature(l, node, &op);
     if (out->is_known && node->count != op.input_count) {
-        vy_lower_error(
-            l, VY_T037, node->at, VY_FIX("pass %u argument%s", op.input_count, op.input_count == 1 ? "" : "s"),
-            "%s takes %u argument%s (%u given)", name, op.input_count, op.input_count == 1 ? "" : "s", node->count);
+        vy_lower_error(l, VY_T037, node->at,
+                       VY_REPORT_FIX(l->report, "pass %u argument%s", op.input_count, op.input_count == 1 ? "" : "s"),
+                       "%s takes %u argument%s (%u given)", vy_lower_text(l, node->name), op.input_count,
+                       op.input_count == 1 ? "" : "s", node->count);
         return 0;
     }
     for (vy_node *argument = node->a; argument; argument = argument->next, index++)
-        is_good &= check_op_argument(l, argument, out->is_known ? (uint8_t)op.inputs[index] : VYRE_TYPE_COUNT, name);
+        argument->type = out->is_known ? (uint8_t)op.inputs[index] : VYRE_TYPE_COUNT;
     for (; out->is_known && out->count < op.output_count; out->count++)
         out->types[out->count] = (uint8_t)op.outputs[out->count];
+    return 1;
+}
+
+static int check_op_call(vy_lowering *l, vy_node *node, vy_signature *out) {
+    int is_good = 1;
+    if (!ask_op_signature(l, node, out))
+        return 0;
+    for (vy_node *argument = node->a; argument; argument = argument->next)
+        is_good &= check_op_argument(l, argument, argument->type, vy_lower_text(l, node->name));
     return is_good;
 }
 
@@ -339,9 +348,10 @@ uint8_t vy_lower_hoist(vy_lowering *l, vy_node *node, uint8_t hint) {
     if (!vy_lower_effect(l, node, hint, &signature))
         return VY_TYPE_BAD;
     if (!signature.is_known) {
-        vy_lower_error(l, VY_T040, node->at,
-                       VY_FIX("bind it first: `let x : f32 = %.100s(…)`", vy_lower_text(l, node->name)),
-                       "the type that %s gives is not known here", vy_lower_text(l, node->name));
+        vy_lower_error(
+            l, VY_T040, node->at,
+            VY_REPORT_FIX(l->report, "bind it first: `let x : f32 = %.100s(…)`", vy_lower_text(l, node->name)),
+            "the type that %s gives is not known here", vy_lower_text(l, node->name));
         return VY_TYPE_BAD;
     }
     if (signature.count == VY_RESULTS_BOUND) {

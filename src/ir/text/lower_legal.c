@@ -5,7 +5,7 @@
 #include "ir/text/lower.h"
 
 static void wrong_count(vy_lowering *l, const vy_node *node, const char *taken) {
-    vy_lower_error(l, VY_T037, node->at, VY_FIX("pass %s", taken), "%s takes %s (%u given)",
+    vy_lower_error(l, VY_T037, node->at, VY_REPORT_FIX(l->report, "pass %s", taken), "%s takes %s (%u given)",
                    vy_lower_text(l, node->name), taken, node->count);
 }
 

@@ -25,7 +25,7 @@ static int check_declared(vy_lowering *l, const vy_declared *declared, uint8_t t
         type == VY_TYPE_BAD)
         return 1;
     vy_lower_error(l, VY_T035, declared->at,
-                   VY_FIX("write `: %s`, or convert the value afterwards", vyre_type_name(type)),
+                   VY_REPORT_FIX(l->report, "write `: %s`, or convert the value afterwards", vyre_type_name(type)),
                    "`%s` is declared %s, but the value is %s", vy_lower_text(l, declared->name),
                    vyre_type_name(declared->type), vyre_type_name(type));
     return 0;
@@ -44,7 +44,8 @@ static void report_count(vy_lowering *l, const vy_statement *s, const vy_signatu
         vy_lower_error(l, VY_T041, s->a->at, "call it as a statement of its own", "%s gives no value to bind", name);
     else
         vy_lower_error(l, VY_T042, s->at,
-                       VY_FIX("write %u name%s", signature->count, signature->count == 1 ? "" : "s in parentheses"),
+                       VY_REPORT_FIX(l->report, "write %u name%s", signature->count,
+                                     signature->count == 1 ? "" : "s in parentheses"),
                        "%s gives %u value%s, but %u name%s given", name, signature->count,
                        signature->count == 1 ? "" : "s", s->count, s->count == 1 ? " is" : "s are");
 }
@@ -68,7 +69,7 @@ static int bind_results(vy_lowering *l, const vy_statement *s, const vy_signatur
                                                               : signature->types[i];
         if (type == VYRE_TYPE_COUNT) {
             vy_lower_error(l, VY_T040, declared->at,
-                           VY_FIX("write its type: `%.60s : f32`", vy_lower_text(l, declared->name)),
+                           VY_REPORT_FIX(l->report, "write its type: `%.60s : f32`", vy_lower_text(l, declared->name)),
                            "the type of `%s` is not known: %s is an op of a dialect", vy_lower_text(l, declared->name),
                            vy_lower_text(l, s->a->name));
             is_good = 0;
@@ -154,12 +155,13 @@ static void lower_let(vy_lowering *l, const vy_statement *s) {
 static void report_immutable(vy_lowering *l, const vy_node *target, const vy_binding *binding) {
     const char *name = vy_lower_text(l, target->name);
     if (binding && binding->kind == VY_BOUND_MEMORY)
-        vy_lower_error(l, VY_T028, target->at, VY_FIX("write `%s[i] = …`", name),
+        vy_lower_error(l, VY_T028, target->at, VY_REPORT_FIX(l->report, "write `%s[i] = …`", name),
                        "`%s` is a buffer or array: only its elements are assigned", name);
     else if (binding)
         vy_lower_error(l, VY_T043, target->at,
-                       binding->is_let ? VY_FIX("declare it with `var %s` in line %u", name, binding->at.line)
-                                       : "copy it into a `var` first",
+                       binding->is_let
+                           ? VY_REPORT_FIX(l->report, "declare it with `var %s` in line %u", name, binding->at.line)
+                           : "copy it into a `var` first",
                        "`%s` cannot be assigned: it is immutable", name);
     else
         vy_lower_error(l, VY_T043, target->at, "copy the const into a `var`", "`%s` cannot be assigned: it is a const",
@@ -249,7 +251,8 @@ static void lower_call(vy_lowering *l, const vy_statement *s) {
     if (s->a->kind == VY_NODE_COLLECTIVE) {
         char name[VY_WORD_ROOM];
         vy_word_collective(s->a->op, s->a->combine, s->a->scope, name);
-        vy_lower_error(l, VY_T044, s->a->at, VY_FIX("write `let x = %s…`", name), "the result of %s is not used", name);
+        vy_lower_error(l, VY_T044, s->a->at, VY_REPORT_FIX(l->report, "write `let x = %s…`", name),
+                       "the result of %s is not used", name);
         return;
     }
     if (vy_lower_effect(l, s->a, VY_TYPE_OPEN, &signature))
@@ -296,7 +299,8 @@ static void lower_return(vy_lowering *l, const vy_statement *s) {
     }
     if (s->count != needed) {
         vy_lower_error(l, VY_T046, s->at,
-                       needed ? VY_FIX("return %u value%s", needed, needed == 1 ? "" : "s") : "write `return` alone",
+                       needed ? VY_REPORT_FIX(l->report, "return %u value%s", needed, needed == 1 ? "" : "s")
+                              : "write `return` alone",
                        "%s `%s` returns %u value%s (%u given)", l->unit->is_program ? "program" : "function",
                        vy_lower_text(l, l->unit->name), needed, needed == 1 ? "" : "s", s->count);
         return;

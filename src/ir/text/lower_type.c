@@ -15,17 +15,16 @@ static const char *spelling(const vy_lowering *l, const vy_node *node) {
     return node->kind == VY_NODE_NAME ? vy_lower_text(l, node->name) : "…";
 }
 
-static const char *conversion(const vy_lowering *l, char *buffer, size_t size, const vy_node *node, uint8_t to) {
+static const char *conversion(const vy_lowering *l, const vy_node *node, uint8_t to) {
     int is_number =
         node->kind == VY_NODE_NUMBER && (!node->number->is_float || vyre_type_class(to) == VYRE_CLASS_FLOAT);
     if (to == VYRE_TYPE_BOOL)
-        snprintf(buffer, size, "write a comparison: `%.60s != 0`", spelling(l, node));
-    else if (is_number)
-        snprintf(buffer, size, "write `%s%.*s%s`", node->negative ? "-" : "",
-                 node->number->length < 60 ? node->number->length : 60, node->number->text, vyre_type_name(to));
-    else
-        snprintf(buffer, size, "convert it: `%s(%.60s)`", vyre_type_name(to), spelling(l, node));
-    return buffer;
+        return VY_REPORT_FIX(l->report, "write a comparison: `%.60s != 0`", spelling(l, node));
+    if (is_number)
+        return VY_REPORT_FIX(l->report, "write `%s%.*s%s`", node->negative ? "-" : "",
+                             node->number->length < 60 ? node->number->length : 60, node->number->text,
+                             vyre_type_name(to));
+    return VY_REPORT_FIX(l->report, "convert it: `%s(%.60s)`", vyre_type_name(to), spelling(l, node));
 }
 
 /* The first literal without suffix, in the order of the text. */
@@ -54,15 +53,15 @@ void vy_lower_untyped(vy_lowering *l, const vy_node *node, const char *keyword, 
                                                           : node->negative       ? "i32"
                                                                                  : "u32";
     int length = node->number->length < 60 ? node->number->length : 60;
-    char fix[256];
+    const char *fix;
     if (!keyword)
-        snprintf(fix, sizeof fix, "write `%s%.*s%s`", sign, length, node->number->text, type);
+        fix = VY_REPORT_FIX(l->report, "write `%s%.*s%s`", sign, length, node->number->text, type);
     else if (is_whole)
-        snprintf(fix, sizeof fix, "write `%s%.*s%s`, or `%s %.60s : %s = %s%.*s`", sign, length, node->number->text,
-                 type, keyword, name, type, sign, length, node->number->text);
+        fix = VY_REPORT_FIX(l->report, "write `%s%.*s%s`, or `%s %.60s : %s = %s%.*s`", sign, length,
+                            node->number->text, type, keyword, name, type, sign, length, node->number->text);
     else
-        snprintf(fix, sizeof fix, "write `%s%.*s%s`, or `%s %.60s : %s = …`", sign, length, node->number->text, type,
-                 keyword, name, type);
+        fix = VY_REPORT_FIX(l->report, "write `%s%.*s%s`, or `%s %.60s : %s = …`", sign, length, node->number->text,
+                            type, keyword, name, type);
     vy_lower_error(l, VY_T030, node->at, fix, "the literal %s%.*s has no type here", sign, length, node->number->text);
 }
 
@@ -105,17 +104,16 @@ static int check_class(vy_lowering *l, vy_node *node, uint8_t type) {
     if (!is_closed(type) || (row->classes & vyre_type_class(type)))
         return 1;
     const char *value = spelling(l, node->a);
-    char text[256]; /* outlives the branches, as VY_FIX there would not */
     if (node->op == VYRE_OP_REM)
         fix = "write `remainder(a, b)` for the IEEE remainder";
     else if (row->classes == VYRE_CLASS_BOOL && node->op == VYRE_OP_LNOT)
-        fix = vy_fix_format(text, sizeof text, "write `%.60s == 0`", value);
+        fix = VY_REPORT_FIX(l->report, "write `%.60s == 0`", value);
     else if (row->classes == VYRE_CLASS_BOOL)
-        fix = vy_fix_format(text, sizeof text, "write a comparison: `%.60s != 0`", value);
+        fix = VY_REPORT_FIX(l->report, "write a comparison: `%.60s != 0`", value);
     else if (type == VYRE_TYPE_BOOL && node->op == VYRE_OP_NOT)
         fix = "write `!` for the logical not";
     else if (type == VYRE_TYPE_BOOL && (node->op == VYRE_OP_AND || node->op == VYRE_OP_OR))
-        fix = vy_fix_format(text, sizeof text, "write `%s%s`", row->symbol, row->symbol);
+        fix = VY_REPORT_FIX(l->report, "write `%s%s`", row->symbol, row->symbol);
     else if (type == VYRE_TYPE_BOOL && node->op == VYRE_OP_XOR)
         fix = "write `!=`";
     vy_lower_error(l, VY_T034, node->at, fix, "`%s` takes %s, not %s", written, class_name(row->classes),
@@ -146,15 +144,13 @@ static void settle(vy_lowering *l, vy_node *node, uint8_t type) {
 /* ---- one type for several trees ---- */
 
 static void mismatch(vy_lowering *l, vy_position at, const char *what, const vy_node *left, const vy_node *right) {
-    char text[256]; /* outlives the branches, as VY_FIX there would not */
     const char *fix;
     if (left->type == VYRE_TYPE_BOOL || right->type == VYRE_TYPE_BOOL) {
         const vy_node *number = left->type == VYRE_TYPE_BOOL ? right : left;
-        fix = vy_fix_format(text, sizeof text, "write a comparison: `%.60s != 0`", spelling(l, number));
+        fix = VY_REPORT_FIX(l->report, "write a comparison: `%.60s != 0`", spelling(l, number));
     } else {
-        fix = vy_fix_format(text, sizeof text, "convert one of them: `%s(%.60s)` or `%s(%.60s)`",
-                            vyre_type_name(right->type), spelling(l, left), vyre_type_name(left->type),
-                            spelling(l, right));
+        fix = VY_REPORT_FIX(l->report, "convert one of them: `%s(%.60s)` or `%s(%.60s)`", vyre_type_name(right->type),
+                            spelling(l, left), vyre_type_name(left->type), spelling(l, right));
     }
     vy_lower_error(l, VY_T033, at, fix, "`%s` needs one type, but has %s and %s", what, vyre_type_name(left->type),
                    vyre_type_name(right->type));
@@ -241,7 +237,7 @@ static uint8_t type_cast(vy_lowering *l, vy_node *node) {
     uint8_t from = vy_lower_type(l, node->a, node->type_name);
     node->axis = 0;
     if (node->type_name == VYRE_TYPE_BOOL) {
-        vy_lower_error(l, VY_T036, node->at, VY_FIX("write `%.60s != 0`", spelling(l, node->a)),
+        vy_lower_error(l, VY_T036, node->at, VY_REPORT_FIX(l->report, "write `%.60s != 0`", spelling(l, node->a)),
                        "nothing converts to bool");
         return VY_TYPE_BAD;
     }
@@ -275,7 +271,7 @@ static uint8_t type_bitcast(vy_lowering *l, vy_node *node) {
         return VY_TYPE_BAD;
     }
     if (vyre_type_bits(from) != bits) {
-        vy_lower_error(l, VY_T036, node->at, VY_FIX("convert to a type of %u bits first", bits),
+        vy_lower_error(l, VY_T036, node->at, VY_REPORT_FIX(l->report, "convert to a type of %u bits first", bits),
                        "bitcast needs equal widths, but %s has %u bits and %s has %u", vyre_type_name(from),
                        vyre_type_bits(from), vyre_type_name(node->type_name), bits);
         return VY_TYPE_BAD;
@@ -289,8 +285,8 @@ static uint8_t type_name(vy_lowering *l, vy_node *node) {
     const vy_binding *binding = vy_lower_find(l, node->name);
     const char *text = vy_lower_text(l, node->name);
     if (binding && binding->kind == VY_BOUND_MEMORY) {
-        vy_lower_error(l, VY_T028, node->at, VY_FIX("write `%s[i]`", text), "`%s` is a buffer or array, not a value",
-                       text);
+        vy_lower_error(l, VY_T028, node->at, VY_REPORT_FIX(l->report, "write `%s[i]`", text),
+                       "`%s` is a buffer or array, not a value", text);
         return VY_TYPE_BAD;
     }
     if (binding && binding->kind == VY_BOUND_BROKEN)
@@ -321,7 +317,7 @@ static int check_index(vy_lowering *l, vy_node *node) {
         return 0;
     if (vyre_type_class(type) & VYRE_CLASS_INTEGER)
         return 1;
-    vy_lower_error(l, VY_T035, node->at, VY_FIX("convert it: `u32(%.60s)`", spelling(l, node)),
+    vy_lower_error(l, VY_T035, node->at, VY_REPORT_FIX(l->report, "convert it: `u32(%.60s)`", spelling(l, node)),
                    "an index is an integer, but this value is %s", vyre_type_name(type));
     return 0;
 }
@@ -396,7 +392,6 @@ uint8_t vy_lower_type(vy_lowering *l, vy_node *node, uint8_t hint) {
 
 int vy_lower_expect(vy_lowering *l, vy_node *node, uint8_t type, const char *what, const char *name) {
     uint8_t given = vy_lower_type(l, node, type);
-    char fix[160];
     if (given == VY_TYPE_OPEN) {
         settle(l, node, type);
         return node->type != VY_TYPE_BAD;
@@ -405,9 +400,9 @@ int vy_lower_expect(vy_lowering *l, vy_node *node, uint8_t type, const char *wha
         return 0;
     if (given == type)
         return 1;
-    vy_lower_error(l, VY_T035, node->at, conversion(l, fix, sizeof fix, node, type),
-                   "%s%s%s%s%s is %s, but this value is %s", what ? what : "", what && name ? " " : "", name ? "`" : "",
-                   name ? name : "", name ? "`" : "", vyre_type_name(type), vyre_type_name(given));
+    vy_lower_error(l, VY_T035, node->at, conversion(l, node, type), "%s%s%s%s%s is %s, but this value is %s",
+                   what ? what : "", what && name ? " " : "", name ? "`" : "", name ? name : "", name ? "`" : "",
+                   vyre_type_name(type), vyre_type_name(given));
     return 0;
 }
 

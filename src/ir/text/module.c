@@ -89,11 +89,31 @@ static vyre_level library_level(const vy_file *file) {
     return (vyre_level)level;
 }
 
+/* Each program has a copy of the functions it reaches, so a short text with many programs could make as many long ones: all of them together keep the limits of
+ * one. */
+static int check_sum(vy_lowering *l, const vy_unit *unit, uint64_t stmts, uint64_t exprs) {
+    if (stmts <= VY_LIMIT_STATEMENTS && exprs <= VY_LIMIT_EXPRESSIONS)
+        return 1;
+    vy_lower_error(l, VY_T016, unit->at, "split the file",
+                   "the programs up to `%s`, with the functions they call, have more statements (%llu, limit %d) or "
+                   "expression nodes (%llu, limit %d) than a text may make",
+                   vy_lower_text(l, unit->name), (unsigned long long)stmts, VY_LIMIT_STATEMENTS,
+                   (unsigned long long)exprs, VY_LIMIT_EXPRESSIONS);
+    return 0;
+}
+
 static void make_programs(vy_lowering *l, vyre_module *module, size_t known, vy_source *source) {
+    uint64_t stmts = 0, exprs = 0;
     vy_lower_library(l, library_level(&l->parser->file), known, source, &module->library);
     for (vy_unit *unit = l->parser->file.programs; unit && !l->report->out_of_memory; unit = unit->next) {
         vyre_program *program = NULL;
         vy_lower_program(l, unit, known, source, &program);
+        stmts += program ? program->stmts.count : 0;
+        exprs += program ? program->exprs.count : 0;
+        if (!check_sum(l, unit, stmts, exprs)) {
+            vyre_program_release(program);
+            return;
+        }
         vyre_program **slot = program ? VY_PUSH(&module->programs) : NULL;
         if (slot)
             *slot = program;
@@ -120,7 +140,8 @@ static void parse_source(vy_source *source, const vyre_parse_options *options, i
     vy_parser parser;
     vy_lowering l;
     vy_parser_run(&parser, text, (uint32_t)size, &arena, report);
-    if (vy_lower_start(&l, &parser)) {
+    memset(&l, 0, sizeof l);
+    if (!parser.is_over_limit && vy_lower_start(&l, &parser)) {
         l.is_step = is_step;
         l.teller = options ? options->teller : NULL;
         l.teller_user = options ? options->teller_user : NULL;

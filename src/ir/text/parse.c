@@ -102,6 +102,19 @@ void *vy_parse_new(vy_parser *parser, size_t size) {
     return memory;
 }
 
+void vy_parse_count(vy_parser *parser, uint32_t *count, uint32_t limit, const char *what, vy_position at) {
+    if (++*count <= limit)
+        return;
+    vy_parse_error(parser, VY_T016, at, NULL, "the text has more than %u %s", (unsigned)limit, what);
+    parser->lexer.offset = parser->lexer.size;
+    parser->is_over_limit = 1;
+}
+
+void *vy_parse_new_statement(vy_parser *parser, size_t size, vy_position at) {
+    vy_parse_count(parser, &parser->statements, VY_LIMIT_STATEMENTS, "statements and declarations", at);
+    return vy_parse_new(parser, size);
+}
+
 /* ---- tokens ---- */
 
 void vy_parse_advance(vy_parser *parser) {
@@ -213,7 +226,7 @@ uint8_t vy_parse_type(vy_parser *parser) {
 /* ---- the file ---- */
 
 static void parse_const(vy_parser *parser) {
-    vy_const *made = vy_parse_new(parser, sizeof *made);
+    vy_const *made = vy_parse_new_statement(parser, sizeof *made, parser->token.at);
     vy_parse_advance(parser);
     if (!made || !vy_parse_name(parser, "the name of the const", &made->name, &made->at))
         return;
@@ -229,6 +242,10 @@ static void parse_const(vy_parser *parser) {
 
 static void parse_unit(vy_parser *parser, int is_program) {
     size_t errors = parser->report->errors;
+    if (is_program)
+        vy_parse_count(parser, &parser->programs, VY_LIMIT_PROGRAMS, "programs", parser->token.at);
+    else
+        vy_parse_count(parser, &parser->functions, VY_LIMIT_FUNCTIONS, "functions", parser->token.at);
     parser->margin = parser->token.at.column;
     vy_parse_advance(parser);
     vy_unit *unit = is_program ? vy_parse_program(parser) : vy_parse_function(parser);

@@ -12,6 +12,7 @@ static vy_node *parse_arguments(vy_parser *parser, uint32_t *count) {
     vy_node *first = NULL, **end = &first;
     *count = 0;
     parser->brackets++;
+    parser->depth++; /* see too_deep in parse_expr.c */
     while (!vy_parse_is(parser, VY_TOKEN_CLOSE) && !parser->panic) {
         vy_node *argument = vy_parse_expression(parser);
         if (!argument)
@@ -22,17 +23,26 @@ static vy_node *parse_arguments(vy_parser *parser, uint32_t *count) {
         if (!vy_parse_accept(parser, VY_TOKEN_COMMA))
             break;
     }
+    parser->depth--;
     vy_parse_expect(parser, VY_TOKEN_CLOSE);
     parser->brackets -= parser->brackets > 0;
     return first;
 }
 
-static void wrong_count(vy_parser *parser, vy_position at, const char *name, unsigned given, unsigned taken) {
-    vy_parse_error(parser, VY_T037, at, VY_FIX("pass %u argument%s", taken, taken == 1 ? "" : "s"),
+/* Not in the frame of its caller, which recurses. */
+static __attribute__((noinline)) void wrong_count(vy_parser *parser, const vy_node *node, unsigned given,
+                                                  unsigned taken) {
+    const char *name = node->kind == VY_NODE_COLLECTIVE ? vy_parse_name_text(parser, node->name)
+                       : node->kind == VY_NODE_ATOMIC   ? vyre_atomic_name(node->op)
+                       : node->kind == VY_NODE_CAST     ? vyre_type_name(node->type_name)
+                       : node->kind == VY_NODE_OP       ? vyre_op_get(node->op)->name
+                                                        : "bitcast";
+    vy_parse_error(parser, VY_T037, node->at,
+                   VY_REPORT_FIX(parser->report, "pass %u argument%s", taken, taken == 1 ? "" : "s"),
                    "%s takes %u argument%s (%u given)", name, taken, taken == 1 ? "" : "s", given);
 }
 
-void vy_parse_operands(vy_parser *parser, vy_node *node, const char *name, unsigned taken) {
+void vy_parse_operands(vy_parser *parser, vy_node *node, unsigned taken) {
     if (!vy_parse_expect(parser, VY_TOKEN_OPEN)) {
         node->kind = VY_NODE_BAD;
         return;
@@ -41,7 +51,7 @@ void vy_parse_operands(vy_parser *parser, vy_node *node, const char *name, unsig
     vy_node *list = parse_arguments(parser, &given);
     vy_node *operands[3] = {NULL, NULL, NULL};
     if (given != taken) {
-        wrong_count(parser, node->at, name, given, taken);
+        wrong_count(parser, node, given, taken);
         node->kind = VY_NODE_BAD;
         return;
     }
@@ -94,7 +104,7 @@ vy_node *vy_parse_atomic(vy_parser *parser, vy_word word, vy_position at) {
     node->scope = VYRE_SCOPE_COUNT;
     if (vy_parse_accept(parser, VY_TOKEN_LT))
         parse_atomic_attributes(parser, node);
-    vy_parse_operands(parser, node, vyre_atomic_name(word.index), 1 + vy_atomics[word.index].operands);
+    vy_parse_operands(parser, node, 1 + vy_atomics[word.index].operands);
     if (node->kind == VY_NODE_ATOMIC && node->a && node->a->kind != VY_NODE_INDEX && node->a->kind != VY_NODE_BAD) {
         vy_parse_error(parser, VY_T038, node->a->at, "write the buffer or array with an index, as in `m[i]`",
                        "the first argument of %s is an element of a memory", vyre_atomic_name(word.index));
@@ -126,12 +136,11 @@ static vy_node *parse_width(vy_parser *parser) {
     return width;
 }
 
-vy_node *vy_parse_collective(vy_parser *parser, vy_word word, vy_position at) {
+vy_node *vy_parse_collective(vy_parser *parser, vy_word word, uint32_t name, vy_position at) {
     vy_node *node = vy_parse_node(parser, VY_NODE_COLLECTIVE, at);
-    char name[VY_WORD_ROOM];
     if (!node)
         return NULL;
-    vy_word_collective(word.index, word.combine, word.subgroup, name);
+    node->name = name;
     node->op = word.index;
     node->combine = word.combine;
     node->scope = word.subgroup;
@@ -140,11 +149,13 @@ vy_node *vy_parse_collective(vy_parser *parser, vy_word word, vy_position at) {
     if (has_width)
         width = parse_width(parser);
     if (has_width != word.subgroup)
-        vy_parse_error(parser, VY_T045, at, word.subgroup ? VY_FIX("write `%s<32>(…)`", name) : "remove the width",
-                       word.subgroup ? "%s needs the width of its subgroups"
-                                     : "%s is over the whole workgroup and has no width",
-                       name);
-    vy_parse_operands(parser, node, name, vy_collectives[word.index].operands);
+        vy_parse_error(
+            parser, VY_T045, at,
+            word.subgroup ? VY_REPORT_FIX(parser->report, "write `%s<32>(…)`", vy_parse_name_text(parser, name))
+                          : "remove the width",
+            word.subgroup ? "%s needs the width of its subgroups" : "%s is over the whole workgroup and has no width",
+            vy_parse_name_text(parser, name));
+    vy_parse_operands(parser, node, vy_collectives[word.index].operands);
     node->width = width;
     return node;
 }
@@ -154,7 +165,7 @@ vy_node *vy_parse_cast(vy_parser *parser, vy_node_kind kind, uint8_t type, vy_po
     if (!node)
         return NULL;
     node->type_name = type;
-    vy_parse_operands(parser, node, kind == VY_NODE_CAST ? vyre_type_name(type) : "bitcast", 1);
+    vy_parse_operands(parser, node, 1);
     return node;
 }
 
@@ -207,8 +218,8 @@ static void report_member(vy_parser *parser, const char *first, const char *id, 
         vy_suggestion_offer(&near, vyre_builtin_name(i));
     const char *best = vy_suggestion_get(&near);
     vy_parse_error(parser, VY_T012, at,
-                   best ? VY_FIX("did you mean `%s%.100s`?", best, id + strlen(first))
-                        : VY_FIX("call the op: `%.100s(…)`", id),
+                   best ? VY_REPORT_FIX(parser->report, "did you mean `%s%.100s`?", best, id + strlen(first))
+                        : VY_REPORT_FIX(parser->report, "call the op: `%.100s(…)`", id),
                    "only builtins have members; `%s` can only be an op that is called", id);
 }
 
@@ -322,15 +333,24 @@ static int parse_attributes(vy_parser *parser, char id[VY_LIMIT_NAME + 1], vy_po
     return length <= VY_LIMIT_NAME && !parser->panic;
 }
 
-vy_node *vy_parse_dotted(vy_parser *parser, vy_position at, uint32_t first) {
+/* The name of a call with its attributes, up to the bracket; `at` grows over the id. Returns 0 after an error. Not in the frame of its caller, which
+ * recurses. */
+static __attribute__((noinline)) int parse_op_name(vy_parser *parser, uint32_t first, vy_position *at, uint32_t *name) {
     char id[VY_LIMIT_NAME + 1];
-    if (!vy_parse_op_id(parser, first, &at, id) ||
-        (vy_parse_accept(parser, VY_TOKEN_LT) && !parse_attributes(parser, id, at)))
-        return vy_parse_bad(parser);
+    if (!vy_parse_op_id(parser, first, at, id) ||
+        (vy_parse_accept(parser, VY_TOKEN_LT) && !parse_attributes(parser, id, *at)))
+        return 0;
     if (!vy_parse_follows(parser, VY_TOKEN_OPEN)) {
-        report_member(parser, vy_parse_name_text(parser, first), id, at);
-        return vy_parse_bad(parser);
+        report_member(parser, vy_parse_name_text(parser, first), id, *at);
+        return 0;
     }
-    uint32_t name = vy_parse_add_name(parser, id);
+    *name = vy_parse_add_name(parser, id);
+    return 1;
+}
+
+vy_node *vy_parse_dotted(vy_parser *parser, vy_position at, uint32_t first) {
+    uint32_t name;
+    if (!parse_op_name(parser, first, &at, &name))
+        return vy_parse_bad(parser);
     return name == VY_NAME_FAILED ? NULL : vy_parse_call(parser, VY_NODE_OP_CALL, name, at);
 }

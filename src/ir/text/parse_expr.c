@@ -5,10 +5,7 @@
 #include "ir/rows.h"
 
 vy_node *vy_parse_node(vy_parser *parser, vy_node_kind kind, vy_position at) {
-    if (++parser->nodes > VY_LIMIT_EXPRESSIONS) {
-        vy_parse_error(parser, VY_T016, at, NULL, "the text has more than %d expression nodes", VY_LIMIT_EXPRESSIONS);
-        parser->lexer.offset = parser->lexer.size; /* nothing that follows can be kept */
-    }
+    vy_parse_count(parser, &parser->nodes, VY_LIMIT_EXPRESSIONS, "expression nodes", at);
     vy_node *node = vy_parse_new(parser, sizeof *node);
     if (node) {
         node->kind = (uint8_t)kind;
@@ -104,8 +101,8 @@ static vy_node *parse_builtin(vy_parser *parser, vy_word word, vy_position at) {
     const char *name = vyre_builtin_name(word.index);
     if (dot != has_axes) {
         vy_parse_error(parser, VY_T029, at,
-                       has_axes ? VY_FIX("write `%s.x`, `%s.y` or `%s.z`", name, name, name)
-                                : VY_FIX("write `%s`", name),
+                       has_axes ? VY_REPORT_FIX(parser->report, "write `%s.x`, `%s.y` or `%s.z`", name, name, name)
+                                : VY_REPORT_FIX(parser->report, "write `%s`", name),
                        has_axes ? "`%s` needs an axis" : "`%s` has no axes", name);
         return node;
     }
@@ -114,7 +111,8 @@ static vy_node *parse_builtin(vy_parser *parser, vy_word word, vy_position at) {
     char axis =
         parser->token.at.length == 1 && !vy_parse_at_end(parser) ? *vy_token_text(&parser->lexer, &parser->token) : 0;
     if (axis < 'x' || axis > 'z') {
-        vy_parse_error(parser, VY_T029, parser->token.at, VY_FIX("write `%s.x`, `%s.y` or `%s.z`", name, name, name),
+        vy_parse_error(parser, VY_T029, parser->token.at,
+                       VY_REPORT_FIX(parser->report, "write `%s.x`, `%s.y` or `%s.z`", name, name, name),
                        "`%s` has the axes x, y and z", name);
         return node;
     }
@@ -133,12 +131,14 @@ static vy_node *parse_index(vy_parser *parser, uint32_t name, vy_position at, vy
     node->op = (uint8_t)guard;
     vy_parse_advance(parser);
     parser->brackets++;
+    parser->depth++; /* see too_deep */
     node->a = vy_parse_expression(parser);
     if (guard == VY_UNGUARDED && !parser->panic && vy_token_is_keyword(&parser->token, VY_KEYWORD_IF)) {
         vy_parse_advance(parser);
         node->b = vy_parse_expression(parser);
         vy_parse_deepen(parser, node, node->b);
     }
+    parser->depth--;
     vy_parse_expect(parser, VY_TOKEN_CLOSE_INDEX);
     parser->brackets -= parser->brackets > 0;
     vy_parse_deepen(parser, node, node->a);
@@ -150,7 +150,8 @@ static vy_node *parse_type_word(vy_parser *parser, vy_word word, vy_position at)
         return vy_parse_cast(parser, VY_NODE_CAST, word.index, at);
     if (vy_parse_accept(parser, VY_TOKEN_DOT))
         return parse_special(parser, word.index, 0, at);
-    vy_parse_error(parser, VY_T012, at, VY_FIX("write `%s(x)` to convert", vyre_type_name(word.index)),
+    vy_parse_error(parser, VY_T012, at,
+                   VY_REPORT_FIX(parser->report, "write `%s(x)` to convert", vyre_type_name(word.index)),
                    "a type alone is no value (`%s`)", vyre_type_name(word.index));
     return vy_parse_bad(parser);
 }
@@ -161,7 +162,17 @@ static vy_node *missing_value(vy_parser *parser) {
     return vy_parse_bad(parser);
 }
 
-static vy_node *parse_word(vy_parser *parser) {
+/* Reports a word that other languages have, with the one that is meant. Not in the frame of parse_word, which recurses. */
+static __attribute__((noinline)) int report_synonym(vy_parser *parser, vy_position at, const char *text) {
+    char meant[VY_WORD_ROOM];
+    if (!vy_word_synonym(text, strlen(text), meant))
+        return 0;
+    vy_parse_error(parser, VY_T026, at, VY_REPORT_FIX(parser->report, "did you mean `%s`?", meant),
+                   "no function is called `%s`", text);
+    return 1;
+}
+
+static __attribute__((noinline)) vy_node *parse_word(vy_parser *parser) {
     vy_word word = parser->token.word;
     vy_position at = parser->token.at;
     uint32_t name = parser->token.name;
@@ -185,7 +196,7 @@ static vy_node *parse_word(vy_parser *parser) {
     case VY_WORD_ATOMIC:
         return vy_parse_atomic(parser, word, at);
     case VY_WORD_COLLECTIVE:
-        return vy_parse_collective(parser, word, at);
+        return vy_parse_collective(parser, word, name, at);
     default:
         break;
     }
@@ -195,12 +206,8 @@ static vy_node *parse_word(vy_parser *parser) {
         vy_parse_advance(parser);
         return parse_index(parser, name, at, VY_UNGUARDED);
     }
-    char meant[VY_WORD_ROOM];
-    const char *text = vy_parse_name_text(parser, name);
-    if (vy_parse_follows(parser, VY_TOKEN_LT) && vy_word_synonym(text, strlen(text), meant)) {
-        vy_parse_error(parser, VY_T026, at, VY_FIX("did you mean `%s`?", meant), "no function is called `%s`", text);
+    if (vy_parse_follows(parser, VY_TOKEN_LT) && report_synonym(parser, at, vy_parse_name_text(parser, name)))
         return vy_parse_bad(parser);
-    }
     if (vy_parse_follows(parser, VY_TOKEN_DOT))
         return vy_parse_dotted(parser, at, name);
     if (!vy_parse_follows(parser, VY_TOKEN_OPEN)) {
@@ -215,26 +222,15 @@ static vy_node *parse_word(vy_parser *parser) {
         return vy_parse_call(parser, VY_NODE_CALL, name, at);
     vy_node *node = operation(parser, word.index, at, NULL, NULL, NULL);
     if (node)
-        vy_parse_operands(parser, node, vyre_op_get(word.index)->name, vyre_op_get(word.index)->arity);
+        vy_parse_operands(parser, node, vyre_op_get(word.index)->arity);
     return node;
 }
 
 /* ---- operators ---- */
 
-static vy_node *parse_primary(vy_parser *parser) {
+/* What starts no value. */
+static __attribute__((noinline)) vy_node *report_no_value(vy_parser *parser) {
     switch (parser->token.kind) {
-    case VY_TOKEN_NAME:
-        return parse_word(parser);
-    case VY_TOKEN_NUMBER:
-        return vy_parse_number(parser, 0, parser->token.at);
-    case VY_TOKEN_OPEN: {
-        vy_parse_advance(parser);
-        parser->brackets++;
-        vy_node *node = vy_parse_expression(parser);
-        vy_parse_expect(parser, VY_TOKEN_CLOSE);
-        parser->brackets -= parser->brackets > 0;
-        return node;
-    }
     case VY_TOKEN_END:
     case VY_TOKEN_SEMICOLON:
     case VY_TOKEN_CLOSE_BLOCK:
@@ -250,6 +246,15 @@ static vy_node *parse_primary(vy_parser *parser) {
                        vy_token_text(&parser->lexer, &parser->token));
         return vy_parse_bad(parser);
     }
+}
+
+static __attribute__((noinline)) vy_node *parse_group(vy_parser *parser) {
+    vy_parse_advance(parser);
+    parser->brackets++;
+    vy_node *node = vy_parse_expression(parser);
+    vy_parse_expect(parser, VY_TOKEN_CLOSE);
+    parser->brackets -= parser->brackets > 0;
+    return node;
 }
 
 static vy_node *parse_unary(vy_parser *parser);
@@ -275,8 +280,9 @@ static vy_node *parse_minus(vy_parser *parser, vy_position at) {
     return operation(parser, VYRE_OP_NEG, at, parse_unary(parser), NULL, NULL);
 }
 
+/* Bounds the stack. Operators, parentheses and arms of selects count one; calls and indices, which have larger frames, two. Twice the limit of the language:
+ * each operator may stand in a pair of parentheses of its own. */
 static int too_deep(vy_parser *parser) {
-    /* Twice the limit of the language: each operator may stand in a pair of parentheses of its own, and both recurse. */
     if (parser->depth < 2 * VY_LIMIT_EXPRESSION_DEPTH + 8)
         return 0;
     vy_parse_error(parser, VY_T014, parser->token.at, NULL,
@@ -285,11 +291,9 @@ static int too_deep(vy_parser *parser) {
     return 1;
 }
 
-static vy_node *parse_unary(vy_parser *parser) {
+static __attribute__((noinline)) vy_node *parse_prefix(vy_parser *parser) {
     vy_position at = parser->token.at;
     vy_token_kind kind = parser->token.kind;
-    if (kind != VY_TOKEN_MINUS && kind != VY_TOKEN_TILDE && kind != VY_TOKEN_BANG)
-        return parse_primary(parser);
     if (too_deep(parser))
         return vy_parse_bad(parser);
     parser->depth++;
@@ -302,6 +306,24 @@ static vy_node *parse_unary(vy_parser *parser) {
             operation(parser, kind == VY_TOKEN_TILDE ? VYRE_OP_NOT : VYRE_OP_LNOT, at, parse_unary(parser), NULL, NULL);
     parser->depth--;
     return node;
+}
+
+/* Nothing but calls at its end: it adds no frame to the recursion. */
+static vy_node *parse_unary(vy_parser *parser) {
+    switch (parser->token.kind) {
+    case VY_TOKEN_MINUS:
+    case VY_TOKEN_TILDE:
+    case VY_TOKEN_BANG:
+        return parse_prefix(parser);
+    case VY_TOKEN_NAME:
+        return parse_word(parser);
+    case VY_TOKEN_NUMBER:
+        return vy_parse_number(parser, 0, parser->token.at);
+    case VY_TOKEN_OPEN:
+        return parse_group(parser);
+    default:
+        return report_no_value(parser);
+    }
 }
 
 /* The infix op at the parser's place that binds at least as strongly as `least`, or VYRE_OP_COUNT. */
@@ -326,9 +348,10 @@ static void check_step(vy_parser *parser, unsigned op, const vy_node *left) {
         return;
     char after = vy_parse_peek(parser);
     if (after == 0 || strchr("\r\n;})/", after))
-        vy_parse_error(parser, VY_T011, token->at,
-                       VY_FIX("write `%.60s %s 1`", spelling(parser, left), is_plus ? "+=" : "-="),
-                       "`%s` is no operator", is_plus ? "++" : "--");
+        vy_parse_error(
+            parser, VY_T011, token->at,
+            VY_REPORT_FIX(parser->report, "write `%.60s %s 1`", spelling(parser, left), is_plus ? "+=" : "-="),
+            "`%s` is no operator", is_plus ? "++" : "--");
 }
 
 /* Words that are operators elsewhere, after an operand `left`. */
@@ -344,17 +367,23 @@ static void check_foreign_word(vy_parser *parser, const vy_node *left) {
                        "`%s` is no operator", vy_parse_name_text(parser, token->name));
     else if (vy_parse_is_word(parser, "as"))
         vy_parse_error(parser, VY_T011, token->at,
-                       VY_FIX("write `%.*s(%.60s)` to convert", length && length < 8 ? length : 3,
-                              length && length < 8 ? after : "f32", spelling(parser, left)),
+                       VY_REPORT_FIX(parser->report, "write `%.*s(%.60s)` to convert",
+                                     length && length < 8 ? length : 3, length && length < 8 ? after : "f32",
+                                     spelling(parser, left)),
                        "`as` is no operator");
     else if (left && left->kind == VY_NODE_NAME && strcmp(vy_parse_name_text(parser, left->name), "not") == 0)
         vy_parse_error(parser, VY_T011, left->at,
-                       VY_FIX("write `!%.*s`", (int)(token->at.length < 60 ? token->at.length : 60),
-                              vy_token_text(&parser->lexer, token)),
+                       VY_REPORT_FIX(parser->report, "write `!%.*s`",
+                                     (int)(token->at.length < 60 ? token->at.length : 60),
+                                     vy_token_text(&parser->lexer, token)),
                        "`not` is no operator");
 }
 
+/* The operators that bind at least as strongly as `least`. One function, so that a pair of parentheses takes as few frames as possible. */
 static vy_node *parse_binary(vy_parser *parser, unsigned least) {
+    if (too_deep(parser))
+        return vy_parse_bad(parser);
+    parser->depth++;
     vy_node *left = parse_unary(parser);
     unsigned op;
     check_foreign_word(parser, left);
@@ -363,9 +392,7 @@ static vy_node *parse_binary(vy_parser *parser, unsigned least) {
         vy_position at = parser->token.at;
         vy_parse_advance(parser);
         check_step(parser, op, left);
-        parser->depth++;
-        vy_node *right = too_deep(parser) ? vy_parse_bad(parser) : parse_binary(parser, precedence + 1);
-        parser->depth--;
+        vy_node *right = parse_binary(parser, precedence + 1);
         left = operation(parser, op, at, left, right, NULL);
         unsigned next = infix_at(parser, VYRE_PRECEDENCE_COMPARE);
         if (precedence == VYRE_PRECEDENCE_COMPARE && next != VYRE_OP_COUNT &&
@@ -373,24 +400,20 @@ static vy_node *parse_binary(vy_parser *parser, unsigned least) {
             vy_parse_error(parser, VY_T013, parser->token.at, NULL, "comparisons do not chain (`%s` after `%s`)",
                            vyre_op_get(next)->symbol, vyre_op_get(op)->symbol);
     }
-    return left;
-}
-
-vy_node *vy_parse_expression(vy_parser *parser) {
-    if (too_deep(parser))
-        return vy_parse_bad(parser);
-    parser->depth++;
-    vy_node *node = parse_binary(parser, VYRE_PRECEDENCE_OR);
-    if (node && !parser->panic && vy_parse_follows(parser, VY_TOKEN_QUESTION)) {
+    if (least == VYRE_PRECEDENCE_SELECT && left && !parser->panic && vy_parse_follows(parser, VY_TOKEN_QUESTION)) {
         vy_position at = parser->token.at;
         vy_parse_advance(parser);
         vy_node *yes = vy_parse_expression(parser);
         vy_parse_expect(parser, VY_TOKEN_COLON);
         vy_node *no = parser->panic ? vy_parse_bad(parser) : vy_parse_expression(parser);
-        node = operation(parser, VYRE_OP_SELECT, at, node, yes, no);
+        left = operation(parser, VYRE_OP_SELECT, at, left, yes, no);
     }
     parser->depth--;
-    return node;
+    return left;
+}
+
+vy_node *vy_parse_expression(vy_parser *parser) {
+    return parse_binary(parser, VYRE_PRECEDENCE_SELECT);
 }
 
 vy_node *vy_parse_size(vy_parser *parser) {

@@ -17,9 +17,9 @@ vy_node *vy_parse_number(vy_parser *parser, int negative, vy_position at);
 /* ---- calls: parse_call.c; the word before the bracket is consumed ---- */
 
 /* Parses `(…)` and spreads exactly `taken` arguments over a, b, c. */
-void vy_parse_operands(vy_parser *parser, vy_node *node, const char *name, unsigned taken);
+void vy_parse_operands(vy_parser *parser, vy_node *node, unsigned taken);
 vy_node *vy_parse_atomic(vy_parser *parser, vy_word word, vy_position at);
-vy_node *vy_parse_collective(vy_parser *parser, vy_word word, vy_position at);
+vy_node *vy_parse_collective(vy_parser *parser, vy_word word, uint32_t name, vy_position at);
 vy_node *vy_parse_cast(vy_parser *parser, vy_node_kind kind, uint8_t type, vy_position at);
 vy_node *vy_parse_bitcast(vy_parser *parser, vy_position at);
 vy_node *vy_parse_len(vy_parser *parser);

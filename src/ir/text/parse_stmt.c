@@ -5,11 +5,7 @@
 #include <stdio.h>
 
 static vy_statement *new_statement(vy_parser *parser, vy_syntax kind, vy_position at) {
-    if (++parser->statements > VY_LIMIT_STATEMENTS) {
-        vy_parse_error(parser, VY_T016, at, NULL, "the text has more than %d statements", VY_LIMIT_STATEMENTS);
-        parser->lexer.offset = parser->lexer.size;
-    }
-    vy_statement *statement = vy_parse_new(parser, sizeof *statement);
+    vy_statement *statement = vy_parse_new_statement(parser, sizeof *statement, at);
     if (statement) {
         statement->kind = (uint8_t)kind;
         statement->op = VYRE_OP_COUNT;
@@ -110,8 +106,10 @@ static const char *parse_string(vy_parser *parser, uint32_t *length) {
 
 /* ---- let, var, assignments and calls ---- */
 
-static vy_declared *parse_declared(vy_parser *parser) {
-    vy_declared *declared = vy_parse_new(parser, sizeof *declared);
+/* `is_further`: one of several, which counts as a declaration of its own. */
+static vy_declared *parse_declared(vy_parser *parser, int is_further) {
+    vy_declared *declared = is_further ? vy_parse_new_statement(parser, sizeof *declared, parser->token.at)
+                                       : vy_parse_new(parser, sizeof *declared);
     if (!declared || !vy_parse_name(parser, "a name", &declared->name, &declared->at))
         return NULL;
     declared->type = VYRE_TYPE_COUNT;
@@ -125,7 +123,7 @@ static void parse_group(vy_parser *parser, vy_statement *statement) {
     statement->grouped = 1;
     parser->brackets++;
     do {
-        *end = parse_declared(parser);
+        *end = parse_declared(parser, statement->count > 0);
         if (!*end)
             break;
         end = &(*end)->next;
@@ -142,7 +140,7 @@ static vy_statement *parse_let(vy_parser *parser, vy_syntax kind) {
     if (kind == VY_SYNTAX_LET && vy_parse_accept(parser, VY_TOKEN_OPEN)) {
         parse_group(parser, statement);
     } else {
-        statement->names = parse_declared(parser);
+        statement->names = parse_declared(parser, 0);
         statement->count = 1;
     }
     if (!parser->panic && vy_parse_expect(parser, VY_TOKEN_ASSIGN))
@@ -177,7 +175,8 @@ static vy_statement *report_two_words(vy_parser *parser, vy_position at, uint32_
     const char *given = vy_parse_name_text(parser, name), *best = nearest_keyword(&near, given);
     char next = vy_parse_peek(parser);
     vy_parse_error(parser, VY_T011, at,
-                   best ? VY_FIX("did you mean `%s`?", best) : "start the statement with a keyword, or assign with `=`",
+                   best ? VY_REPORT_FIX(parser->report, "did you mean `%s`?", best)
+                        : "start the statement with a keyword, or assign with `=`",
                    "`%s` starts no statement", given);
     return next == '=' || next == ':' ? declare_broken(parser, at) : NULL;
 }
@@ -214,8 +213,8 @@ static vy_statement *report_type_first(vy_parser *parser, const char *type) {
     int length, name_length = (int)(parser->token.at.length < 60 ? parser->token.at.length : 60);
     const char *name = vy_token_text(&parser->lexer, &parser->token), *value = written_value(parser, &length);
     vy_parse_error(parser, VY_T011, word.at,
-                   VY_FIX("write `let %.*s : %s = %.*s`, or `var` if it changes", name_length, name, type,
-                          length ? length : (int)sizeof "…" - 1, length ? value : "…"),
+                   VY_REPORT_FIX(parser->report, "write `let %.*s : %s = %.*s`, or `var` if it changes", name_length,
+                                 name, type, length ? length : (int)sizeof "…" - 1, length ? value : "…"),
                    "a declaration does not start with its type (`%.*s`)", (int)word.at.length,
                    vy_token_text(&parser->lexer, &word));
     return declare_broken(parser, word.at);
@@ -231,7 +230,8 @@ static void report_unused(vy_parser *parser, const vy_node *node) {
         vy_suggestion_offer(&near, words[i]);
     const char *best = vy_suggestion_get(&near);
     if (best)
-        vy_parse_error(parser, VY_T021, node->at, VY_FIX("did you mean `%s`?", best), "`%s` alone does nothing", name);
+        vy_parse_error(parser, VY_T021, node->at, VY_REPORT_FIX(parser->report, "did you mean `%s`?", best),
+                       "`%s` alone does nothing", name);
     else
         vy_parse_error(parser, VY_T021, node->at, NULL, "the value of this expression is not used");
 }
@@ -409,7 +409,8 @@ static vy_statement *parse_alone(vy_parser *parser, vy_syntax kind) {
     const char *word = vy_parse_name_text(parser, parser->token.name);
     vy_statement *statement = take_keyword(parser, kind);
     if (vy_parse_follows(parser, VY_TOKEN_OPEN))
-        vy_parse_error(parser, VY_T011, parser->token.at, VY_FIX("write `%s` without the parentheses", word),
+        vy_parse_error(parser, VY_T011, parser->token.at,
+                       VY_REPORT_FIX(parser->report, "write `%s` without the parentheses", word),
                        "`%s` is a statement, not a call", word);
     return statement;
 }

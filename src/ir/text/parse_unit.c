@@ -19,7 +19,7 @@ static void add_item(vy_items *items, vy_item *item) {
 
 /* `name :`. Without the colon the name is known all the same, so that its uses are not called unknown. */
 static vy_item *new_item(vy_parser *parser, vy_unit *unit, const char *what) {
-    vy_item *item = vy_parse_new(parser, sizeof *item);
+    vy_item *item = vy_parse_new_statement(parser, sizeof *item, parser->token.at);
     if (!item || !vy_parse_name(parser, what, &item->name, &item->at))
         return NULL;
     item->access = VYRE_ACCESS_READ_WRITE;
@@ -257,7 +257,8 @@ static void parse_misspelt_item(vy_parser *parser, vy_unit *unit) {
     parser->token.newline = 0; /* the message is about this token, not about a line end before it */
     vy_parse_one_of(parser, "declaration", item_words, ITEM_WORDS);
     vy_parse_advance(parser);
-    vy_item *item = vy_parse_is(parser, VY_TOKEN_NAME) ? vy_parse_new(parser, sizeof *item) : NULL;
+    vy_item *item =
+        vy_parse_is(parser, VY_TOKEN_NAME) ? vy_parse_new_statement(parser, sizeof *item, parser->token.at) : NULL;
     if (item && vy_parse_name(parser, "a name", &item->name, &item->at))
         add_item(&unit->broken, item);
 }
@@ -349,7 +350,7 @@ static void parse_results(vy_parser *parser, vy_unit *unit) {
     int grouped = vy_parse_accept(parser, VY_TOKEN_OPEN);
     parser->brackets += (unsigned)grouped;
     do {
-        vy_declared *result = vy_parse_new(parser, sizeof *result);
+        vy_declared *result = vy_parse_new_statement(parser, sizeof *result, parser->token.at);
         if (!result)
             return;
         result->at = parser->token.at;

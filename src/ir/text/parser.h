@@ -16,16 +16,17 @@ typedef struct vy_parser {
     vy_position last;  /* of the token before it */
     uint8_t last_kind; /* likewise */
     unsigned brackets; /* open ( and [: inside them newlines mean nothing */
-    unsigned depth;    /* of the recursion over expressions */
+    unsigned depth;    /* of the recursion over expressions, see too_deep in parse_expr.c */
     unsigned nesting;  /* open blocks */
     uint32_t
         margin; /* column of the function or program being read: what belongs to the file stands no further right */
     int panic;
-    int in_size; /* an expression of a size: its calls are no calls of functions */
-    uint32_t nodes, statements;
-    uint8_t infix[VY_TOKEN_KIND_COUNT];  /* vyre_op of an infix symbol, or VYRE_OP_COUNT */
-    uint8_t assign[VY_TOKEN_KIND_COUNT]; /* vyre_op of `op=`, or VYRE_OP_COUNT */
-    vy_called **calls;                   /* where the next called name of the current unit goes; NULL outside units */
+    int in_size;                                     /* an expression of a size: its calls are no calls of functions */
+    uint32_t nodes, statements, functions, programs; /* of the text so far; statements with declarations */
+    int is_over_limit;                               /* of one of them: the text was not read to its end */
+    uint8_t infix[VY_TOKEN_KIND_COUNT];              /* vyre_op of an infix symbol, or VYRE_OP_COUNT */
+    uint8_t assign[VY_TOKEN_KIND_COUNT];             /* vyre_op of `op=`, or VYRE_OP_COUNT */
+    vy_called **calls; /* where the next called name of the current unit goes; NULL outside units */
     vy_file file;
     vy_unit **last_function, **last_program;
     vy_const **last_const;
@@ -45,6 +46,10 @@ int vy_parse_expected(vy_parser *parser, const char *what);
 void vy_parse_recover(vy_parser *parser);
 /* Zeroed memory of the arena; NULL (and out_of_memory) when there is none. */
 void *vy_parse_new(vy_parser *parser, size_t size);
+/* Counts a part of the text before memory is taken for it. The first one over the limit is reported, and nothing behind it is read. */
+void vy_parse_count(vy_parser *parser, uint32_t *count, uint32_t limit, const char *what, vy_position at);
+/* Memory for a statement or declaration, which is counted. */
+void *vy_parse_new_statement(vy_parser *parser, size_t size, vy_position at);
 
 void vy_parse_advance(vy_parser *parser);
 /* Whether the statement ends before the next token. */

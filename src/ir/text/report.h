@@ -11,7 +11,12 @@ typedef struct vy_report {
     size_t errors;          /* of this text, whatever the list could keep */
     int out_of_memory;      /* somebody's allocation failed: the text is not to blame */
     vyre_error first;       /* the first error, ready to be handed out */
+    char fix[256];          /* scratch of VY_REPORT_FIX */
 } vy_report;
+
+/* A fix for the next vy_report_error, formatted into the report: functions that recurse would otherwise have the buffer of VY_FIX in every frame. One at a
+ * time: the next one overwrites it. */
+#define VY_REPORT_FIX(report, ...) vy_fix_format((report)->fix, sizeof(report)->fix, __VA_ARGS__)
 
 /* Adds an error. fix NULL means the default fix of the code. */
 void vy_report_error(vy_report *report, vy_code code, vy_position at, const char *fix, const char *format, ...)
