@@ -23,6 +23,7 @@ extern "C" {
  * VYRE_NOT_FOUND        no such file or folder; a dialect that is required is not there
  * VYRE_CONFLICT         somebody else provides the dialect; a dialect that is required is too old
  * VYRE_DUPLICATE        an op is there already
+ * VYRE_INVALID_ARGUMENT  the path is empty; a manifest is a symbolic link that leads out of its folder
  * VYRE_IO, VYRE_LIMIT, VYRE_NO_MEMORY */
 VYRE_API vyre_status vyre_dialects_load_file(const char *path, vyre_diagnostics *list, vyre_error *error);
 /* Every *.toml in the folder itself whose name does not begin with a dot. */

@@ -1,6 +1,7 @@
 /* Whole files. */
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/path_walk.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -66,20 +67,22 @@ static vyre_status read_all(int file, const char *path, size_t expected, size_t 
     }
 }
 
-static vyre_status read_path(const char *path, int is_plain, size_t limit, vyre_bytes *out, vyre_error *error) {
-    out->size = 0;
-    int file = open(path, O_RDONLY | O_CLOEXEC | (is_plain ? O_NONBLOCK : 0));
-    if (file < 0)
-        return fail_io(error, "open", path, errno);
+static vyre_status fail_kind(vyre_error *error, const char *path) {
+    return vy_fail(error, VYRE_IO, "put a plain file there, or name another one", "`%.200s` is not a plain file", path);
+}
+
+/* Reads what is open, and closes it. */
+static vyre_status read_open(int file, const char *path, int is_plain, size_t limit, vyre_bytes *out,
+                             vyre_error *error) {
     struct stat about;
     vyre_status status = VYRE_OK;
     size_t expected = 0;
     if (fstat(file, &about) != 0)
         status = fail_io(error, "examine", path, errno);
+    else if (is_plain && !S_ISREG(about.st_mode))
+        status = fail_kind(error, path);
     else if (S_ISDIR(about.st_mode))
         status = fail_io(error, "read", path, EISDIR);
-    else if (is_plain && !S_ISREG(about.st_mode))
-        status = vy_fail(error, VYRE_IO, "put a plain file there", "`%.200s` is not a plain file", path);
     else if (S_ISREG(about.st_mode) && about.st_size > 0)
         expected = (size_t)about.st_size;
     if (status == VYRE_OK && expected > limit)
@@ -90,6 +93,12 @@ static vyre_status read_path(const char *path, int is_plain, size_t limit, vyre_
     if (status != VYRE_OK)
         out->size = 0;
     return status;
+}
+
+static vyre_status read_path(const char *path, int is_plain, size_t limit, vyre_bytes *out, vyre_error *error) {
+    out->size = 0;
+    int file = open(path, O_RDONLY | O_CLOEXEC | (is_plain ? O_NONBLOCK : 0));
+    return file < 0 ? fail_io(error, "open", path, errno) : read_open(file, path, is_plain, limit, out, error);
 }
 
 vyre_status vy_file_read(const char *path, size_t limit, vyre_bytes *out, vyre_error *error) {
@@ -103,6 +112,54 @@ vyre_status vy_file_read(const char *path, size_t limit, vyre_bytes *out, vyre_e
 
 vyre_status vy_file_read_plain(const char *path, size_t limit, vyre_bytes *out, vyre_error *error) {
     return read_path(path, 1, limit, out, error);
+}
+
+/* ---- files below a folder ---- */
+
+/* Whether the walk may look at `name`: a component on the way to the folder, or below it. */
+static int is_on_way(const vy_path_walk *walk, const char *folder) {
+    char next[2 * PATH_MAX];
+    size_t length = (size_t)snprintf(next, sizeof next, "%s/%s", walk->here, walk->name), base = strlen(folder);
+    size_t common = length < base ? length : base;
+    const char *longer = length < base ? folder : next;
+    return strcmp(walk->name, "..") == 0 ||
+           (memcmp(next, folder, common) == 0 && (longer[common] == '/' || longer[common] == 0));
+}
+
+/* Returns 0 or what the system said: EXDEV if a link leads out of the folder, whether or not a file is there. */
+static int open_beneath(vy_path_walk *walk, const char *folder, const char *name, int *file) {
+    char path[PATH_MAX];
+    int opened, number = 0;
+    if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >= sizeof path)
+        return ENAMETOOLONG;
+    number = vy_path_walk_begin(walk, path);
+    while (!number && walk->parent < 0 && vy_path_walk_take(walk)) {
+        number = is_on_way(walk, folder) ? vy_path_walk_open(walk, &opened) : EXDEV;
+        if (!number)
+            number = vy_path_walk_enter(walk, opened);
+    }
+    if (!number && strlen(walk->here) <= strlen(folder))
+        number = EXDEV;
+    return number ? number : vy_path_walk_read(walk, file);
+}
+
+vyre_status vy_file_read_beneath(const char *folder, const char *name, const char *shown, size_t limit, vyre_bytes *out,
+                                 vyre_error *error) {
+    char real[PATH_MAX];
+    vy_path_walk walk = {.at = -1, .parent = -1};
+    int file = -1;
+    out->size = 0;
+    if (!realpath(folder, real))
+        return fail_io(error, "find the folder of", shown, errno);
+    int number = open_beneath(&walk, strcmp(real, "/") == 0 ? "" : real, name, &file);
+    int is_plain = S_ISREG(walk.facts.st_mode);
+    vy_path_walk_end(&walk);
+    if (number == EXDEV)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "put the file itself into the folder",
+                       "`%.200s` is a symbolic link that leads out of its folder", shown);
+    if (number)
+        return fail_io(error, "open", shown, number);
+    return is_plain ? read_open(file, shown, 1, limit, out, error) : fail_kind(error, shown);
 }
 
 static vyre_status write_all(int file, const char *path, const void *data, size_t size, vyre_error *error) {

@@ -5,7 +5,6 @@
  * time, are others than they were, also if that reading failed: then the file it lacked may be there. */
 #include "dialect/folder.h"
 
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/status.h"
 #include "base/text.h"
@@ -30,13 +29,9 @@ static int same_state(const vy_file_state *a, const vy_file_state *b) {
     return a->status == b->status && a->size == b->size && a->hash == b->hash;
 }
 
-/* Opening something that is no file may block for ever. */
 static vyre_status read_manifest(const vy_entry *entry, vyre_bytes *out, vyre_error *error) {
-    struct stat about;
-    if (stat(entry->path, &about) == 0 && !S_ISREG(about.st_mode))
-        return vy_fail(error, VYRE_IO, "put a plain file there, or give it another name",
-                       "`%.128s` is not a plain file", entry->shown);
-    vyre_status status = vy_file_read_plain(entry->path, VY_TOML_LIMIT_BYTES, out, error);
+    const char *name = strrchr(entry->path, '/') + 1; /* absolute */
+    vyre_status status = vy_manifest_read_beside(entry->path, name, entry->shown, out, error);
     if (status == VYRE_NOT_FOUND) /* by the name that was given */
         vy_fail(error, status, "check the spelling of the path", "there is no file `%.200s`", entry->shown);
     return status;
@@ -60,6 +55,19 @@ int vy_entry_input_path(const vy_entry *entry, uint32_t index, char path[PATH_MA
                              entry->inputs.items[index].name) < PATH_MAX;
 }
 
+int vy_entry_resolve(const vy_entry *entry, const char *path, char real[PATH_MAX]) {
+    char folder[PATH_MAX], inside[PATH_MAX];
+    size_t size = (size_t)(strrchr(entry->path, '/') + 1 - entry->path);
+    if (size >= sizeof folder)
+        return 0;
+    memcpy(folder, entry->path, size);
+    folder[size] = 0;
+    if (!realpath(folder, inside) || !realpath(path, real))
+        return 0;
+    size = strcmp(inside, "/") == 0 ? 0 : strlen(inside);
+    return strncmp(real, inside, size) == 0 && real[size] == '/';
+}
+
 /* Reads a file for a manifest and notes what it was. */
 static vyre_status read_input(void *user, const char *name, vyre_bytes *out, vyre_error *error) {
     vy_entry *entry = user;
@@ -70,7 +78,7 @@ static vyre_status read_input(void *user, const char *name, vyre_bytes *out, vyr
         return vy_fail_memory(error, "a list of files");
     }
     input->name = memcpy(copy, name, strlen(name) + 1);
-    vyre_status status = vy_manifest_read_beside(entry->path, name, out, error);
+    vyre_status status = vy_manifest_read_beside(entry->path, name, name, out, error);
     input->state = state_of(status, out);
     return status;
 }
@@ -78,7 +86,7 @@ static vyre_status read_input(void *user, const char *name, vyre_bytes *out, vyr
 static int same_inputs(const vy_entry *entry, vyre_bytes *room) {
     for (uint32_t i = 0; i < entry->inputs.count; i++) {
         const vy_file_input *input = &entry->inputs.items[i];
-        vy_file_state now = state_of(vy_manifest_read_beside(entry->path, input->name, room, NULL), room);
+        vy_file_state now = state_of(vy_manifest_read_beside(entry->path, input->name, input->name, room, NULL), room);
         if (!same_state(&input->state, &now))
             return 0;
     }

@@ -71,6 +71,10 @@ void vy_entry_put_back(vy_entry *entry);
 /* The path of a file it names; 0 if that is too long. */
 int vy_entry_input_path(const vy_entry *entry, uint32_t index, char path[PATH_MAX]);
 
+/* Where symbolic links lead from the manifest or from a file it names; 0 if nowhere, or out of the manifest's folder:
+ * what is there is neither read nor watched. */
+int vy_entry_resolve(const vy_entry *entry, const char *path, char real[PATH_MAX]);
+
 /* Something is wrong with a manifest, but not at a place in its text. */
 void vy_folders_report(vy_folders *folders, const char *shown, vy_code code, const vyre_error *error,
                        vyre_diagnostics *list);

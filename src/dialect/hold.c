@@ -28,13 +28,14 @@ static int is_written(const vy_notify_trace *trace) {
 }
 
 /* *print changes whenever the file does. */
-static verdict judge_file(const vy_hold_terms *terms, const char *path, const vy_file_state *state, uint64_t *print) {
+static verdict judge_file(const vy_hold_terms *terms, const vy_entry *entry, const char *path,
+                          const vy_file_state *state, uint64_t *print) {
     char real[PATH_MAX];
     struct stat about;
     const vy_notify_trace *trace = vy_notify_trace_of(terms->notify, path);
     if (is_written(trace))
         return WRITTEN;
-    if (state->status == VYRE_NOT_FOUND || !realpath(path, real) || stat(real, &about) != 0)
+    if (state->status == VYRE_NOT_FOUND || !vy_entry_resolve(entry, path, real) || stat(real, &about) != 0)
         return WHOLE; /* nothing is not half of anything */
     if (strcmp(real, path) != 0)
         trace = vy_notify_trace_of(terms->notify, real);
@@ -51,10 +52,10 @@ static verdict judge_file(const vy_hold_terms *terms, const char *path, const vy
 
 static verdict judge(const vy_hold_terms *terms, const vy_entry *entry, uint64_t *print) {
     char path[PATH_MAX];
-    verdict worst = judge_file(terms, entry->path, &entry->state, print);
+    verdict worst = judge_file(terms, entry, entry->path, &entry->state, print);
     for (uint32_t i = 0; i < entry->inputs.count && worst != WRITTEN; i++)
         if (vy_entry_input_path(entry, i, path)) {
-            verdict next = judge_file(terms, path, &entry->inputs.items[i].state, print);
+            verdict next = judge_file(terms, entry, path, &entry->inputs.items[i].state, print);
             worst = next > worst ? next : worst;
         }
     return worst;

@@ -1,7 +1,6 @@
 /* A manifest as a whole: the dialect, what it requires, and its ops one by one. */
 #include "dialect/manifest_reader.h"
 
-#include "base/file.h"
 #include "dialect/opdef.h"
 #include "dialect/semver.h"
 #include "ir/text/lexer.h"
@@ -314,8 +313,9 @@ vyre_status vy_manifest_parse(const char *file, const char *text, size_t size, v
 
 vyre_status vy_manifest_load(const char *path, vyre_diagnostics *list, vy_manifest **out, vyre_error *error) {
     vyre_bytes text = VYRE_BYTES_INIT;
+    const char *slash = strrchr(path, '/');
     *out = NULL;
-    vyre_status status = vy_file_read(path, VY_TOML_LIMIT_BYTES, &text, error);
+    vyre_status status = vy_manifest_read_beside(path, slash ? slash + 1 : path, path, &text, error);
     if (status == VYRE_OK)
         status = vy_manifest_parse(path, text.data, text.size, NULL, NULL, list, out, error);
     vyre_bytes_free(&text);

@@ -37,8 +37,11 @@ typedef struct vy_manifest {
 
 /* How bodies in files are read; `name` is relative and stays inside the manifest's folder. */
 typedef vyre_status vy_manifest_read_file(void *user, const char *name, vyre_bytes *out, vyre_error *error);
-/* How they are read unless told otherwise: from the folder the manifest's path names. */
-vyre_status vy_manifest_read_beside(const char *manifest, const char *name, vyre_bytes *out, vyre_error *error);
+/* How they are read unless told otherwise, and how the manifest itself is read: from the folder that the manifest's path
+ * names. No symbolic link may lead out of that folder, since findings show lines of the file. `shown` is the name in
+ * messages. */
+vyre_status vy_manifest_read_beside(const char *manifest, const char *name, const char *shown, vyre_bytes *out,
+                                    vyre_error *error);
 
 /* Reads a manifest from its text. Bodies see the ops of the standard library if there is a snapshot that has them. `file` is shown in findings; unless `read` is given, bodies are read from the folder it lies in. Everything that is wrong is
  * in `list` (optional), found in one run, and summed up in `error`.

@@ -9,11 +9,8 @@
 #include "ir/text/lexer.h"
 #include "vyre/text.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 
 /* Where a body came from: a string of the manifest, or a file. */
 typedef struct origin {
@@ -39,27 +36,20 @@ static int is_plain_path(const char *path) {
     }
 }
 
-vyre_status vy_manifest_read_beside(const char *manifest, const char *name, vyre_bytes *out, vyre_error *error) {
-    char folder[PATH_MAX], joined[PATH_MAX], resolved[PATH_MAX];
+vyre_status vy_manifest_read_beside(const char *manifest, const char *name, const char *shown, vyre_bytes *out,
+                                    vyre_error *error) {
+    char folder[PATH_MAX];
     const char *slash = strrchr(manifest, '/');
-    struct stat about;
-    int size = slash == manifest ? 1 : slash ? (int)(slash - manifest) : 1;
-    if (snprintf(joined, sizeof joined, "%.*s", size, slash ? manifest : ".") >= (int)sizeof joined ||
-        !realpath(joined, folder))
-        return vy_fail(error, VYRE_IO, NULL, "the folder of `%.128s` cannot be found", manifest);
-    size_t base = strcmp(folder, "/") == 0 ? 0 : strlen(folder);
-    if (snprintf(joined, sizeof joined, "%.*s/%s", (int)base, folder, name) >= (int)sizeof joined)
-        return vy_fail(error, VYRE_LIMIT, "use a shorter path", "the path of `%.128s` is too long", name);
-    if (!realpath(joined, resolved) || stat(resolved, &about) != 0)
-        return vy_fail(error, errno == ENOENT ? VYRE_NOT_FOUND : VYRE_IO,
-                       "put the file beside the manifest, and check the spelling", "`%.128s` cannot be read%s", name,
-                       errno == ENOENT ? ": there is no such file" : "");
-    if (strncmp(resolved, folder, base) != 0 || resolved[base] != '/')
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, "put the file itself into the folder of the manifest",
-                       "`%.128s` is a link that leads out of the manifest's folder", name);
-    if (!S_ISREG(about.st_mode))
-        return vy_fail(error, VYRE_IO, "name a plain file", "`%.128s` is not a plain file", name);
-    return vy_file_read_plain(resolved, VY_TOML_LIMIT_BYTES, out, error);
+    size_t size = !slash || slash == manifest ? 1 : (size_t)(slash - manifest);
+    if (size >= sizeof folder)
+        return vy_fail(error, VYRE_LIMIT, "use a shorter path", "the path of `%.128s` is too long", manifest);
+    memcpy(folder, slash ? manifest : ".", size);
+    folder[size] = 0;
+    vyre_status status = vy_file_read_beneath(folder, name, shown, VY_TOML_LIMIT_BYTES, out, error);
+    if (status == VYRE_NOT_FOUND)
+        vy_fail(error, status, "put the file beside the manifest, and check the spelling",
+                "`%.128s` cannot be read: there is no such file", shown);
+    return status;
 }
 
 static vyre_status read_file(vy_manifest_reader *reader, const vy_toml_value *named, vyre_bytes *out,
@@ -70,7 +60,7 @@ static vyre_status read_file(vy_manifest_reader *reader, const vy_toml_value *na
                        "`%.128s` is not a path inside the manifest's folder", name);
     if (reader->read)
         return reader->read(reader->user, name, out, error);
-    return vy_manifest_read_beside(vy_source_name(reader->report.source), name, out, error);
+    return vy_manifest_read_beside(vy_source_name(reader->report.source), name, name, out, error);
 }
 
 /* The name under which findings in the file are shown: beside the manifest. */

@@ -128,19 +128,19 @@ static void watch_file(vy_notify *notify, const char *path, int *added) {
 }
 
 /* Where the name is, and where links from it lead. */
-static void watch_both(vy_notify *notify, const char *path, int *added) {
+static void watch_both(vy_notify *notify, const vy_entry *entry, const char *path, int *added) {
     char real[PATH_MAX];
     watch_file(notify, path, added);
-    if (realpath(path, real) && strcmp(real, path) != 0)
+    if (vy_entry_resolve(entry, path, real) && strcmp(real, path) != 0)
         watch_file(notify, real, added);
 }
 
 static void watch_entry(vy_notify *notify, const vy_entry *entry, int *added) {
     char path[PATH_MAX];
-    watch_both(notify, entry->path, added);
+    watch_both(notify, entry, entry->path, added);
     for (uint32_t i = 0; i < entry->inputs.count; i++)
         if (vy_entry_input_path(entry, i, path))
-            watch_both(notify, path, added);
+            watch_both(notify, entry, path, added);
 }
 
 void vy_notify_cover(vy_notify *notify, const vy_folders *folders, int *added) {

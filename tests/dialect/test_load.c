@@ -241,6 +241,39 @@ static void a_file_that_is_none_is_an_error_with_a_finding(void **state) {
     vyre_diagnostics_free(list);
 }
 
+/* The file outside has a line that no finding may show. */
+static void a_manifest_that_is_a_link_out_of_its_folder_is_refused(void **state) {
+    const char *folder = *state;
+    char path[600], target[600];
+    manifests_write(folder, "outside", "secret = line of another file\n");
+    manifests_folder(folder, "in");
+    snprintf(path, sizeof path, "%s/in/a.toml", folder);
+    const char *const targets[] = {"../outside", target, "../absent"};
+    snprintf(target, sizeof target, "%s/outside", folder);
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        assert_int_equal(symlink(targets[i], path), 0);
+        for (int whole = 0; whole < 2; whole++) {
+            vyre_error error;
+            vyre_bytes json = VYRE_BYTES_INIT;
+            vyre_diagnostics *list = vyre_diagnostics_new();
+            char in[600];
+            snprintf(in, sizeof in, "%s/in", folder);
+            vyre_status status =
+                whole ? vyre_dialects_load_folder(in, list, &error) : vyre_dialects_load_file(path, list, &error);
+            assert_int_equal(status, VYRE_INVALID_ARGUMENT);
+            assert_non_null(strstr(error.message, "is a symbolic link that leads out of its folder"));
+            assert_int_equal(vyre_diagnostics_count(list), 1);
+            assert_string_equal(vyre_diagnostics_get(list, 0)->code, "D121");
+            assert_int_equal(vyre_diagnostics_render_json(list, &json, NULL), VYRE_OK);
+            if (memmem(json.data, json.size, "secret", 6))
+                fail_msg("%.*s", (int)json.size, (const char *)json.data);
+            vyre_bytes_free(&json);
+            vyre_diagnostics_free(list);
+        }
+        assert_int_equal(unlink(path), 0);
+    }
+}
+
 static void a_pipe_does_not_block(void **state) {
     const char *folder = *state;
     char path[600];
@@ -339,6 +372,7 @@ int main(void) {
         cmocka_unit_test(a_false_law_refuses_the_manifest_with_a_counterexample),
         MANIFESTS_TEST(a_file_with_bodies_beside_it_is_loaded),
         MANIFESTS_TEST(a_file_that_is_none_is_an_error_with_a_finding),
+        MANIFESTS_TEST(a_manifest_that_is_a_link_out_of_its_folder_is_refused),
         MANIFESTS_TEST(a_pipe_does_not_block),
         MANIFESTS_TEST(a_folder_is_one_snapshot),
         MANIFESTS_TEST(one_bad_manifest_keeps_the_whole_folder_out),

@@ -210,6 +210,29 @@ static void every_way_to_change_a_file_is_seen(void **state) {
     end(watcher);
 }
 
+static void a_link_out_of_the_folder_is_not_read(void **state) {
+    const char *folder = *state;
+    char path[600], in[300];
+    told told;
+    manifests_folder(folder, "in");
+    manifests_write(folder, "outside", A("9.0.0"));
+    snprintf(in, sizeof in, "%s/in", folder);
+    snprintf(path, sizeof path, "%s/in/a.toml", folder);
+    manifests_write(folder, "in/a.toml", A("1.0.0"));
+    vyre_dialects_watcher *watcher = watch(in, &told, 1, 0);
+    assert_string_equal(manifests_version("a"), "1.0.0");
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink("../outside", path), 0);
+    assert_int_equal(vyre_dialects_rescan(watcher, NULL), VYRE_INVALID_ARGUMENT);
+    assert_string_equal(told.code, "D121");
+    assert_string_equal(manifests_version("a"), "1.0.0"); /* as after any mistake */
+    vyre_dialects_watcher_stop(watcher);
+    watcher = watch(in, &told, 0, 0); /* with its thread */
+    manifests_swap(in, "a.toml", A("2.0.0"));
+    expect_soon("a", "2.0.0");
+    end(watcher);
+}
+
 static void a_folder_may_go_and_come_back(void **state) {
     const char *folder = *state;
     char path[600], away[600];
@@ -393,6 +416,7 @@ int main(void) {
         MANIFESTS_TEST(a_change_that_breaks_another_manifest_is_refused),
         cmocka_unit_test(folders_must_be_named),
         MANIFESTS_TEST(every_way_to_change_a_file_is_seen),
+        MANIFESTS_TEST(a_link_out_of_the_folder_is_not_read),
         MANIFESTS_TEST(a_folder_may_go_and_come_back),
         MANIFESTS_TEST(bodies_below_the_folder_are_watched_too),
         MANIFESTS_TEST(polling_sees_the_same),

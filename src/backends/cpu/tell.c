@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- perf ---- */
@@ -20,10 +21,13 @@ void vy_cpu_tell_profiler(const void *code, size_t size, const char *name) {
         return;
     snprintf(path, sizeof path, "/tmp/perf-%ld.map", (long)getpid());
     int length = snprintf(line, sizeof line, "%" PRIxPTR " %zx vyre:%.128s\n", (uintptr_t)code, size, name);
-    int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    struct stat about;
+    /* The name is known in advance: another user may have put a link, a pipe or a file of his own there. */
+    int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (file < 0)
         return;
-    ssize_t written = length > 0 && (size_t)length < sizeof line ? write(file, line, (size_t)length) : 0;
+    int is_ours = fstat(file, &about) == 0 && S_ISREG(about.st_mode) && about.st_uid == geteuid();
+    ssize_t written = is_ours && length > 0 && (size_t)length < sizeof line ? write(file, line, (size_t)length) : 0;
     (void)written;
     close(file);
 }

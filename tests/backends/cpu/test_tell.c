@@ -5,6 +5,8 @@
 #include "backends/cpu/tell.h"
 
 #include <elf.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void load(const vyre_bytes *bytes, vy_cpu_object *object) {
@@ -40,6 +42,33 @@ static void perf_is_told_where_a_program_is(void **state) {
     assert_int_equal(size, object.header.code_bytes);
     assert_string_equal(name, "vyre:telling");
     vy_cpu_object_unload(&object);
+    vyre_bytes_free(&bytes);
+}
+
+/* A pipe without a reader would block, a file of another user would receive addresses. */
+static void a_map_of_another_user_is_not_written(void **state) {
+    (void)state;
+    BLOB_NEEDS_CODE();
+    vyre_bytes bytes = VYRE_BYTES_INIT;
+    vy_cpu_object object;
+    struct stat about;
+    assert_int_equal(blob_make(&add_blob, &bytes, NULL), VYRE_OK);
+    setenv("VYRE_PERF_MAP", "1", 1);
+    assert_int_equal(mkfifo(map_path(), 0600), 0);
+    load(&bytes, &object);
+    vy_cpu_object_unload(&object);
+    assert_int_equal(unlink(map_path()), 0);
+    if (geteuid() == 0) {
+        int file = open(map_path(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        assert_int_equal(fchown(file, 65534, 65534), 0);
+        load(&bytes, &object);
+        vy_cpu_object_unload(&object);
+        assert_int_equal(fstat(file, &about), 0);
+        assert_int_equal(about.st_size, 0);
+        close(file);
+        assert_int_equal(unlink(map_path()), 0);
+    }
+    unsetenv("VYRE_PERF_MAP");
     vyre_bytes_free(&bytes);
 }
 
@@ -177,9 +206,9 @@ static void gdb_names_program_and_line(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(perf_is_told_where_a_program_is), cmocka_unit_test(nobody_is_told_who_does_not_ask),
-        cmocka_unit_test(gdb_finds_what_is_loaded),        cmocka_unit_test(what_is_no_file_is_not_told),
-        cmocka_unit_test(gdb_names_program_and_line),
+        cmocka_unit_test(perf_is_told_where_a_program_is), cmocka_unit_test(a_map_of_another_user_is_not_written),
+        cmocka_unit_test(nobody_is_told_who_does_not_ask), cmocka_unit_test(gdb_finds_what_is_loaded),
+        cmocka_unit_test(what_is_no_file_is_not_told),     cmocka_unit_test(gdb_names_program_and_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
