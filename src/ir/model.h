@@ -276,6 +276,11 @@ static inline int vy_stmt_is_structured(uint8_t kind) {
     return kind == VY_STMT_IF || kind == VY_STMT_FOR || kind == VY_STMT_WHILE || kind == VY_STMT_REGION;
 }
 
+/* Whether the operands of an op but the first are arms: a load in one is made only for invocations that take it. */
+static inline int vy_op_has_arms(uint8_t op) {
+    return op == VYRE_OP_SELECT || op == VYRE_OP_LAND || op == VYRE_OP_LOR;
+}
+
 static inline int vy_stmt_is_loop(uint8_t kind) {
     return kind == VY_STMT_FOR || kind == VY_STMT_WHILE;
 }

@@ -131,7 +131,11 @@ const char *vy_memory_name(const vyre_program *program, uint32_t memory) {
     return vy_name_text(program, program->memories.items[vy_program_entry(program)->first_memory + memory].name);
 }
 
-int vy_check_is_new(vy_check *check, uint32_t code, uint32_t first, uint32_t second) {
+int vy_check_is_new(const vy_run *run, uint32_t code, uint32_t first, uint32_t second, uint32_t memory,
+                    uint64_t element) {
+    vy_check *check = run->check;
+    if (run->conditions.observer)
+        run->conditions.observer(run->conditions.observer_user, code, memory, element);
     for (uint32_t i = check->finding_count; i-- > 0;)
         if (check->findings[i].code == code && check->findings[i].first == first && check->findings[i].second == second)
             return 0;
@@ -162,7 +166,7 @@ static int is_guarded(const vyre_program *program, uint32_t site) {
 
 static void report_bounds(vy_run *run, const lane_access *lane) {
     uint32_t site = lane->access.site;
-    if (!is_guarded(run->program, site) || !vy_check_is_new(run->check, VY_R003, site, site))
+    if (!is_guarded(run->program, site) || !vy_check_is_new(run, VY_R003, site, site, lane->memory, lane->element))
         return;
     char who[128], index[32];
     int is_signed = vy_type_layouts[lane->index_type].classes == VYRE_CLASS_SIGNED;
@@ -191,7 +195,8 @@ static void check_written(vy_run *run, vy_shadow *shadow, const lane_access *lan
     int was_written = shadow->written[lane->element];
     if (!is_read(lane->kind))
         shadow->written[lane->element] = 1;
-    if (!was_written && needs_value(run, lane) && vy_check_is_new(run->check, VY_R004, site, site)) {
+    if (!was_written && needs_value(run, lane) &&
+        vy_check_is_new(run, VY_R004, site, site, lane->memory, lane->element)) {
         char who[128];
         vy_diagnostic_add(run->diagnostics, run->program->source, vy_code_name(VY_R004), VYRE_SEVERITY_ERROR,
                           vy_site_position(run->program, site), vy_code_fix(VY_R004),

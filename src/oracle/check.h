@@ -90,8 +90,9 @@ void vy_check_grid_barrier(vy_run *run);
 
 /* ---- between the files of the checkers ---- */
 
-/* Returns 1 if this finding is new and there is room for it. */
-int vy_check_is_new(vy_check *check, uint32_t code, uint32_t first, uint32_t second);
+/* Something was found at `element`. Returns 1 if it is the first of its pair of places and there is room for it. */
+int vy_check_is_new(const vy_run *run, uint32_t code, uint32_t first, uint32_t second, uint32_t memory,
+                    uint64_t element);
 vy_position vy_site_position(const vyre_program *program, uint32_t site);
 const char *vy_memory_name(const vyre_program *program, uint32_t memory); /* of the entry */
 /* "invocation 5 (global_id 5, 0, 0)" */

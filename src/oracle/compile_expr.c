@@ -129,8 +129,7 @@ static uint32_t emit_op(vy_compiler *c, uint32_t e, uint32_t into, int masked) {
     unsigned arity = vyre_op_get((vyre_op)expr->op)->arity;
     uint32_t r[3] = {0, 0, 0};
     for (unsigned i = 0; i < arity && i < 3; i++) {
-        int is_arm = expr->op == VYRE_OP_SELECT || expr->op == VYRE_OP_LAND || expr->op == VYRE_OP_LOR;
-        if (i > 0 && is_arm)
+        if (i > 0 && vy_op_has_arms(expr->op))
             r[i] = emit_arm(c, operands[i], r[0], expr->op == VYRE_OP_SELECT ? i == 1 : expr->op == VYRE_OP_LAND);
         else
             r[i] = vy_emit_value(c, operands[i]);

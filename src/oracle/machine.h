@@ -15,14 +15,20 @@ typedef struct vy_group vy_group;
 typedef struct vy_check vy_check;             /* check.h */
 typedef struct vy_group_check vy_group_check; /* check.h */
 
-/* What a device does as it pleases to programs of level legal (legal.h). */
+/* Sees every finding of races (R001, R002), bounds (R003) and unwritten memory (R004); the list of diagnostics has one
+ * for each place. memory: of the entry. */
+typedef void vy_finding_observer(void *user, uint32_t code, uint32_t memory, uint64_t element);
+
+/* What a device does as it pleases to programs of level legal (legal.h), and what else only tests ask for. */
 typedef struct vy_oracle_conditions {
     uint64_t garbage;      /* seed of what arrays start with, and of approximate results */
     uint64_t misalignment; /* seed of where buffers start; 0: on 16-byte boundaries */
     uint64_t poll;         /* an invocation's poll is true from its poll-th on, counted from 1; 0 = never */
     uint32_t
         poll_spread; /* … or up to so many later, another number for each invocation, as where a device reads a clock */
-    uint8_t zeroes_arrays; /* they start as zero, as at level source */
+    uint8_t zeroes_arrays;         /* they start as zero, as at level source */
+    vy_finding_observer *observer; /* NULL: none */
+    void *observer_user;
 } vy_oracle_conditions;
 
 /* A set of lanes: ~0 or 0 per lane. With count 0 the words are unspecified, so emptying and testing cost nothing. */

@@ -98,7 +98,7 @@ static void report(const present *now, const vy_access *before) {
     const vy_run *run = now->run;
     const vyre_program *program = run->program;
     vy_code code = is_here(now, before) ? VY_R001 : VY_R002;
-    if (!vy_check_is_new(run->check, (uint32_t)code, before->site, now->access->site))
+    if (!vy_check_is_new(run, (uint32_t)code, before->site, now->access->site, now->memory, now->element))
         return;
     char first[128], second[128], line[32] = "";
     vy_position at = vy_site_position(program, before->site);

@@ -144,10 +144,17 @@ static void keep_idle(optimizer *o, const census *before, uint64_t changes) {
     o->idle_at[VYRE_PASS_DEAD] = now.reads == before->reads && now.facts == before->facts ? o->version : 0;
 }
 
+/* Whether `hoist` only moved trees: each becomes a `let` and the variable in its place. Else it has put conditions
+ * before loops too, of which passes may know something. */
+static int only_moved(const vyre_program *made, uint32_t exprs, uint64_t changes) {
+    return made->exprs.count == exprs + changes;
+}
+
 /* Where `range` found nothing it finds nothing now if `hoist` moved trees to where less is known, or `strength` put one op in the place of another: both give the same, between the same bounds. What takes
  * several ops has parts of which something may be known. */
-static void keep_range_idle(optimizer *o, vyre_pass pass, uint32_t exprs) {
-    int may_keep = pass == VYRE_PASS_HOIST || (pass == VYRE_PASS_STRENGTH && o->program->exprs.count == exprs);
+static void keep_range_idle(optimizer *o, vyre_pass pass, uint32_t exprs, uint64_t changes) {
+    int may_keep = (pass == VYRE_PASS_HOIST && only_moved(o->program, exprs, changes)) ||
+                   (pass == VYRE_PASS_STRENGTH && o->program->exprs.count == exprs);
     if (may_keep && o->idle_at[VYRE_PASS_RANGE] == o->version - 1)
         o->idle_at[VYRE_PASS_RANGE] = o->version;
 }
@@ -175,9 +182,10 @@ static vyre_status run_pass(optimizer *o, vyre_pass pass, uint64_t *changes, vyr
     if (counts && run.changes)
         keep_idle(o, &before, run.changes);
     if (run.changes)
-        keep_range_idle(o, pass, exprs);
-    if ((!run.changes || pass == VYRE_PASS_HOIST) && !run.was_refused)
-        o->idle_at[pass] = o->version; /* hoisting leaves itself nothing to do */
+        keep_range_idle(o, pass, exprs, run.changes);
+    int leaves_nothing = pass == VYRE_PASS_HOIST && only_moved(made, exprs, run.changes); /* for itself to do */
+    if ((!run.changes || leaves_nothing) && !run.was_refused)
+        o->idle_at[pass] = o->version;
     run.statements = made->stmts.count;
     run.expressions = made->exprs.count;
     o->report.passes[pass].runs++;

@@ -43,6 +43,7 @@ typedef struct vy_rules {
     uint8_t check_wrap;                  /* magic numbers that need a bit more than the type has get it */
     uint8_t reads_count;                 /* a store is overwritten only if nobody reads the memory before */
     uint8_t jumps_count;                 /* and if no jump leads past the other store */
+    uint8_t guards_count;                /* a load is made only where the program makes it */
     uint8_t index_counts;                /* and if that has the same index */
     uint8_t last_value_counts;           /* the values of a `for` go up to its end, less one */
     uint8_t else_is_opposite;            /* in the second branch of an `if` its condition is false */

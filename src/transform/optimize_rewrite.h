@@ -70,6 +70,7 @@ typedef struct vy_pool_node {
     vy_expr expr;
     vy_position position;
     uint32_t depth; /* operators on the longest path below and with it */
+    uint8_t loads;  /* it is a load, or has one below */
 } vy_pool_node;
 
 typedef struct vy_touched {
@@ -97,6 +98,7 @@ struct vy_rewrite {
     VY_VECTOR(vy_touched) touched; /* with keeps_blocks: the statements of which the hooks say something, in order */
     uint32_t next_touched;
     uint8_t may_bind;   /* a `let` may stand before the tree being read: not for conditions of `while` */
+    uint8_t in_arm;     /* the tree being read is in an arm (vy_op_has_arms): a `let` would load for others */
     uint8_t is_looking; /* nothing is written: is there a change? */
     uint8_t ended;      /* the last statement of the current block was a jump: nothing may follow */
 };

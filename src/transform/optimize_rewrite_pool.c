@@ -9,6 +9,10 @@ static uint32_t depth_of(const vy_rewrite *rw, uint32_t node) {
     return node == VY_NONE ? 0 : rw->pool.items[node].depth + 1;
 }
 
+static uint8_t loads_in(const vy_rewrite *rw, uint32_t node) {
+    return node != VY_NONE && rw->pool.items[node].loads;
+}
+
 /* Whoever makes a node changes something. */
 static uint32_t note_change(vy_rewrite *rw) {
     rw->changes++;
@@ -17,13 +21,15 @@ static uint32_t note_change(vy_rewrite *rw) {
 
 static uint32_t add_node(vy_rewrite *rw, const vy_expr *expr, vy_position position) {
     uint32_t depth = 0;
+    uint8_t loads = expr->kind == VY_EXPR_LOAD;
     if (rw->is_looking)
         return note_change(rw);
     if (expr->kind == VY_EXPR_LOAD || expr->kind == VY_EXPR_OP) {
-        uint32_t a = expr->kind == VY_EXPR_OP ? depth_of(rw, expr->a) : 0, b = depth_of(rw, expr->b),
-                 c = depth_of(rw, expr->c);
+        uint32_t first = expr->kind == VY_EXPR_OP ? expr->a : VY_NONE;
+        uint32_t a = depth_of(rw, first), b = depth_of(rw, expr->b), c = depth_of(rw, expr->c);
         depth = a > b ? a : b;
         depth = depth > c ? depth : c;
+        loads |= loads_in(rw, first) | loads_in(rw, expr->b) | loads_in(rw, expr->c);
     }
     if (!VY_RESERVE(&rw->pool, 1)) {
         rw->draft.failed = 1;
@@ -33,6 +39,7 @@ static uint32_t add_node(vy_rewrite *rw, const vy_expr *expr, vy_position positi
     node->expr = *expr;
     node->position = position;
     node->depth = depth;
+    node->loads = loads;
     return rw->pool.count++;
 }
 
@@ -94,6 +101,7 @@ uint32_t vy_rewrite_read_below(vy_rewrite *rw, uint32_t root) {
     if (rw->is_looking)
         return root;
     vy_expr expr = rw->from->exprs.items[root];
+    uint8_t in_arm = rw->in_arm;
     switch (expr.kind) {
     case VY_EXPR_VARIABLE:
         expr.a = rw->variables[expr.a];
@@ -109,8 +117,10 @@ uint32_t vy_rewrite_read_below(vy_rewrite *rw, uint32_t root) {
         break;
     case VY_EXPR_OP:
         expr.a = vy_rewrite_read(rw, expr.a);
+        rw->in_arm |= vy_op_has_arms(expr.op);
         expr.b = vy_rewrite_read(rw, expr.b);
         expr.c = vy_rewrite_read(rw, expr.c);
+        rw->in_arm = in_arm;
         break;
     default:
         break;

@@ -152,7 +152,8 @@ static uint32_t strengthen_integer(vy_rewrite *rw, const vy_expr *e, uint64_t by
     if (by <= 1 || (is_signed && (by == layout->mask || by == smallest)))
         return VY_NONE;
     if (!uses_once(&d, (vyre_op)e->op, by, is_signed)) {
-        if (!rw->may_bind)
+        int loads_for_others = rw->in_arm && rules->guards_count && rw->pool.items[e->a].loads;
+        if (!rw->may_bind || loads_for_others)
             return VY_NONE;
         d.x = vy_pool_leaf(rw, e->a);
     }

@@ -328,10 +328,50 @@ static void what_a_loop_does_not_change_leaves_it(void **state) {
     expect("for i in 0u32 .. k { x[i] = k * 5 + i }", "hoist", "let t1 = k * 5\n for i in 0u32 .. k { x[i] = t1 + i }");
     expect("for i in 0u32 .. k { for j in i .. k { x[j] = (k * 5 + i) * j } }", "hoist",
            "let t1 = k * 5\n for i in 0u32 .. k { let t2 = t1 + i\n for j in i .. k { x[j] = t2 * j } }");
-    expect("for i in 0u32 .. k { x[i] = r[k] + r[i] }", "hoist",
-           "let t1 = r[k]\n for i in 0u32 .. k { x[i] = t1 + r[i] }");
+    expect("for i in 0u32 .. 9u32 { x[i] = r[k] + r[i] }", "hoist",
+           "let t1 = r[k]\n for i in 0u32 .. 9u32 { x[i] = t1 + r[i] }");
     expect("var v = k\n while v < k * 3 { v = v + 1 }", "hoist",
            "var v = k\n let t1 = k * 3\n while v < t1 { v = v + 1 }");
+}
+
+/* Otherwise an optimised program could race, or be out of bounds, where the program is not. */
+static void a_load_leaves_a_loop_only_where_the_program_makes_it(void **state) {
+    (void)state;
+    expect("for i in 0u32 .. k { x[i] = r[k] + r[i] }", "hoist",
+           "let t1 = 0u32 < k ? r[k] : 0\n for i in 0u32 .. k { x[i] = t1 + r[i] }");
+    expect("for i in k .. 3u32 step 2 { x[i] = r[k] * 2 }", "hoist",
+           "let t1 = k < 3u32 ? r[k] * 2 : 0\n for i in k .. 3u32 step 2 { x[i] = t1 }");
+    expect("for i in i32(k) .. 3 step -2 { x[i] = r[k] }", "hoist",
+           "let t1 = i32(k) > 3 ? r[k] : 0\n for i in i32(k) .. 3 step -2 { x[i] = t1 }");
+    expect("for i in 0u32 .. 9u32 step k { x[i] = r[k] + k * 5 }", "hoist",
+           "let t1 = k * 5\n for i in 0u32 .. 9u32 step k { x[i] = r[k] + t1 }"); /* k may be 0 */
+    expect("for i in 0u32 .. k { for j in k .. 9u32 { x[j] = r[k] } }", "hoist",
+           "let t1 = 0u32 < k && k < 9u32 ? r[k] : 0\n for i in 0u32 .. k { for j in k .. 9u32 { x[j] = t1 } }");
+    expect("for i in 0u32 .. k { for j in i .. 9u32 { x[j] = r[k] } }", "hoist",
+           "for i in 0u32 .. k { let t1 = i < 9u32 ? r[k] : 0\n for j in i .. 9u32 { x[j] = t1 } }");
+    expect("var v = k\n while v < r[3] { v = v + r[k] }", "hoist",
+           "var v = k\n let t1 = r[3]\n let t2 = v < t1 ? r[k] : 0\n while v < t1 { v = v + t2 }");
+    expect_same("for i in 0u32 .. 9u32 { x[i] = i > 2 ? r[k] : 1 }", "hoist");
+    expect_same("for i in 0u32 .. 9u32 { if i > 2 && r[k] == 7 { x[i] = 1 } }", "hoist");
+    expect("for i in 0u32 .. 9u32 { x[i] = k > 2 ? r[k] : 1 }", "hoist",
+           "let t1 = k > 2 ? r[k] : 1\n for i in 0u32 .. 9u32 { x[i] = t1 }");
+    expect_same("for i in 0u32 .. 9u32 { if i > k { break }\n x[i] = r[k] }", "hoist");
+    expect_same("for i in 0u32 .. 9u32 { if i > k { continue }\n x[i] = r[k] }", "hoist");
+    expect_same("for i in 0u32 .. 9u32 { for j in 0u32 .. k { if j > 3 { return } }\n x[i] = r[k] }", "hoist");
+    expect("for i in 0u32 .. 9u32 { for j in 0u32 .. k { if j > 3 { break } }\n x[i] = r[k] }", "hoist",
+           "let t1 = r[k]\n for i in 0u32 .. 9u32 { for j in 0u32 .. k { if j > 3 { break } }\n x[i] = t1 }");
+    expect("for i in 0u32 .. k { x[i] = a[3] }\n" KEEP, "hoist",
+           "let t1 = a[3]\n for i in 0u32 .. k { x[i] = t1 }\n" KEEP); /* private, and inside */
+}
+
+static void a_load_in_an_arm_is_not_made_for_those_that_do_not_take_it(void **state) {
+    (void)state;
+    expect_same("x[k] = (k > 2 ? r[k] : 1) + (k > 3 ? r[k] : 1)\n" KEEP, "values");
+    expect_same("x[k] = k > 2 && r[k] == 7 ? 1u32 : k > 5 || r[k] == 7 ? 2u32 : 3u32\n" KEEP, "values");
+    expect("x[k] = (k > 2 ? r[k] : 1) + r[k] + r[k]\n" KEEP, "values",
+           "let t1 = r[k]\n x[k] = (k > 2 ? r[k] : 1) + t1 + t1\n" KEEP);
+    expect("x[k] = (k > 2 ? r[k] : 1) + (k > 2 ? r[k] : 1)\n" KEEP, "values",
+           "let t1 = k > 2 ? r[k] : 1\n x[k] = t1 + t1\n" KEEP);
 }
 
 static void what_a_loop_changes_stays(void **state) {
@@ -590,6 +630,8 @@ int main(void) {
         cmocka_unit_test(what_ranges_decide_is_decided),
         cmocka_unit_test(divisions_become_multiplications_and_shifts),
         cmocka_unit_test(what_a_loop_does_not_change_leaves_it),
+        cmocka_unit_test(a_load_leaves_a_loop_only_where_the_program_makes_it),
+        cmocka_unit_test(a_load_in_an_arm_is_not_made_for_those_that_do_not_take_it),
         cmocka_unit_test(what_a_loop_changes_stays),
         cmocka_unit_test(short_loops_are_written_out),
         cmocka_unit_test(long_and_broken_loops_stay),
