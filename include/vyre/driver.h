@@ -1,7 +1,11 @@
 /* Acquired backends: selection with its reasons, the dispatch family, resident memory, capabilities, lifecycle.
  *
  * A vyre_backend is reference counted and usable from any thread at once. Everything that runs passes one boundary, which resolves
- * sizes and geometry, checks bindings and limits, enforces deadlines, contains what a backend does wrong and counts. No lock is held while driver code runs. docs/driver.md tells the whole story. */
+ * sizes and geometry, checks bindings and limits, enforces deadlines, contains what a backend does wrong and counts. No lock is held while driver code runs. docs/driver.md tells the whole story.
+ *
+ * Cancellation: pthread_cancel does not end a thread inside a function that blocks, dispatches, compiles or does I/O, whatever its
+ * cancellation type: the request is pending until the function returns. Functions the library calls back run with cancellation
+ * disabled. The same holds for vyre/async.h, vyre/pipeline.h, vyre/interop.h, vyre/cache.h, vyre/manifest.h and vyre_oracle_run. */
 #ifndef VYRE_DRIVER_H
 #define VYRE_DRIVER_H
 

@@ -45,6 +45,7 @@ void vy_cond_start_monotonic(pthread_cond_t *cond) {
 
 static void *run_worker(void *argument) {
     worker *self = argument;
+    (void)vy_cancellation_disable();
     self->work->body(self->work->user, self->index);
     return NULL;
 }

@@ -24,6 +24,31 @@ static inline uint64_t vy_thread_number(void) {
  * why. */
 int vy_thread_start(pthread_t *thread, void *(*body)(void *user), void *user);
 
+/* Holds off cancellation of the calling thread (pthread_cancel) until the enclosing block ends. Public functions that block, call a
+ * backend, do I/O or call the application back begin with it: a thread that ended in between would leave locks, counts and threads of
+ * the library behind. Threads of the library never restore it.
+ *
+ * The type is deferred meanwhile, too: glibc's handler for asynchronous cancellation looks at the type alone, so that a request made
+ * just before the state changed would be acted on afterwards. */
+typedef struct vy_cancellation {
+    int state, type;
+} vy_cancellation;
+static inline vy_cancellation vy_cancellation_disable(void) {
+    vy_cancellation before = {PTHREAD_CANCEL_DISABLE, PTHREAD_CANCEL_DEFERRED};
+    (void)pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &before.type);
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before.state);
+    return before;
+}
+static inline void vy_cancellation_restore(const vy_cancellation *before) {
+    if (before->state != PTHREAD_CANCEL_DISABLE)
+        (void)pthread_setcancelstate(before->state, NULL);
+    if (before->type != PTHREAD_CANCEL_DEFERRED)
+        (void)pthread_setcanceltype(before->type, NULL);
+}
+#define VY_HOLD_CANCELLATION()                                                                                         \
+    const vy_cancellation cancellation_before __attribute__((cleanup(vy_cancellation_restore), unused)) =              \
+        vy_cancellation_disable()
+
 /* Makes a condition whose timed waits are by the clock of base/clock.h: setting the time of day neither ends nor prolongs
  * them. End it with pthread_cond_destroy(). */
 void vy_cond_start_monotonic(pthread_cond_t *cond);

@@ -6,6 +6,7 @@
 #include "dialect/laws_parts.h"
 
 #include "base/hash.h"
+#include "base/thread.h"
 #include "dialect/registry.h"
 #include "ir/eval.h"
 #include "vyre/oracle.h"
@@ -281,6 +282,7 @@ vyre_status vy_law_check(vyre_dialects_guard guard, const vyre_op_definition *op
 }
 
 vyre_status vyre_dialects_check_laws(vyre_dialects_guard guard, vyre_op_id id, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     const vyre_op_definition *op = vyre_dialects_lookup(guard, id);
     vyre_status status = VYRE_OK;
     if (!op)

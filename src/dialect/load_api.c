@@ -1,5 +1,7 @@
 /* What vyre/manifest.h says of loading. */
 #include "base/status.h"
+
+#include "base/thread.h"
 #include "dialect/folder.h"
 #include "dialect/registry.h"
 #include "vyre/manifest.h"
@@ -26,6 +28,7 @@ static vyre_status install(vy_folders *folders, vyre_diagnostics *list, vyre_err
 }
 
 vyre_status vyre_dialects_load_file(const char *path, vyre_diagnostics *list, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     vy_folders folders = {0};
     size_t changed;
     vyre_status status = vy_folders_add_file(&folders, path, error);
@@ -44,6 +47,7 @@ static vyre_status load_folders(vy_folders *folders, vyre_diagnostics *list, vyr
 }
 
 vyre_status vyre_dialects_load_folder(const char *path, vyre_diagnostics *list, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     vy_folders folders = {0};
     struct stat about;
     vyre_status status = vy_folders_add(&folders, path, error);
@@ -59,6 +63,7 @@ vyre_status vyre_dialects_load_folder(const char *path, vyre_diagnostics *list, 
 }
 
 vyre_status vyre_dialects_load_path(vyre_diagnostics *list, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     vy_folders folders = {0};
     vyre_status status = vy_folders_add_path(&folders, error);
     if (status == VYRE_OK && folders.roots.count)
@@ -77,6 +82,7 @@ static vyre_status refuse_file(void *user, const char *name, vyre_bytes *out, vy
 
 vyre_status vyre_dialects_load_text(const char *owner, const char *text, size_t size, vyre_diagnostics *list,
                                     vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     vy_manifest *manifest;
     if (!owner || !*owner || (!text && size))
         return vy_fail(error, VYRE_INVALID_ARGUMENT, NULL, "the owner is empty, or the text is NULL");
@@ -100,6 +106,7 @@ static int provides(const char *owner) {
 }
 
 vyre_status vyre_dialects_unload(const char *owner, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     char *path = NULL;
     if (!owner || !*owner)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, NULL, "the owner is empty");

@@ -6,6 +6,7 @@
 #include "dialect/registry.h"
 
 #include "base/status.h"
+#include "base/thread.h"
 #include "dialect/fork.h"
 #include "dialect/standard.h"
 
@@ -189,6 +190,7 @@ vyre_status vy_dialects_install(vyre_dialect_builder *builder, int *moved, vyre_
 }
 
 vyre_status vyre_dialects_install(vyre_dialect_builder *builder, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     int moved;
     if (!builder)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, NULL, "the builder is NULL");
@@ -196,6 +198,7 @@ vyre_status vyre_dialects_install(vyre_dialect_builder *builder, vyre_error *err
 }
 
 vyre_status vyre_dialects_update(vyre_dialects_change *change, void *user, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     int moved;
     vyre_status status;
     do {

@@ -184,6 +184,7 @@ static vyre_status look_first(vyre_dialects_watcher *watcher, vyre_error *error)
 }
 
 vyre_status vyre_dialects_rescan(vyre_dialects_watcher *watcher, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     if (!watcher)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, NULL, "the watcher is NULL");
     if (watcher->process != getpid())
@@ -246,6 +247,7 @@ static int64_t attend(vyre_dialects_watcher *watcher) {
 static void *serve(void *user) {
     vyre_dialects_watcher *watcher = user;
     struct pollfd files[2] = {{.fd = watcher->wake, .events = POLLIN}, {.fd = watcher->notify.file, .events = POLLIN}};
+    (void)vy_cancellation_disable();
     for (int64_t at; (at = attend(watcher)) != 0;) {
         int64_t now = now_ms();
         eventfd_t ignored;
@@ -293,6 +295,7 @@ static vyre_status set_up(vyre_dialects_watcher *watcher, const vyre_dialects_wa
 
 vyre_status vyre_dialects_watch(const vyre_dialects_watch_options *options, vyre_dialects_watcher **out,
                                 vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     *out = NULL;
     if (options && options->struct_size < offsetof(vyre_dialects_watch_options, quiet_milliseconds) + sizeof(uint32_t))
         return vy_fail(error, VYRE_ABI_MISMATCH, VY_FIX("start from VYRE_DIALECTS_WATCH_OPTIONS_INIT"),
@@ -323,6 +326,7 @@ vyre_status vyre_dialects_watch(const vyre_dialects_watch_options *options, vyre
 }
 
 void vyre_dialects_watcher_stop(vyre_dialects_watcher *watcher) {
+    VY_HOLD_CANCELLATION();
     if (!watcher)
         return;
     if (watcher->process != getpid()) /* what the thread and the lock were doing nobody knows: it all stays */

@@ -2,6 +2,7 @@
 #include "driver/backend.h"
 
 #include "base/status.h"
+#include "base/thread.h"
 #include "driver/boundary.h"
 #include "driver/host.h"
 
@@ -220,6 +221,7 @@ vyre_backend *vyre_backend_retain(vyre_backend *backend) {
 }
 
 void vyre_backend_release(vyre_backend *backend) {
+    VY_HOLD_CANCELLATION();
     vyre_error ignored;
     if (!backend || atomic_fetch_sub_explicit(&backend->references, 1, memory_order_acq_rel) != 1)
         return;
@@ -247,11 +249,13 @@ const char *vyre_backend_id(const vyre_backend *backend) {
 }
 
 const char *vyre_backend_version(vyre_backend *backend) {
+    VY_HOLD_CANCELLATION();
     const char *version = backend->calls.version ? backend->calls.version(backend->self) : NULL;
     return version ? version : "unspecified";
 }
 
 const char *const *vyre_backend_supported_ops(vyre_backend *backend, size_t *count) {
+    VY_HOLD_CANCELLATION();
     const char *const *ops = NULL;
     if (backend->calls.supported_ops) {
         *count = 0;
@@ -292,6 +296,7 @@ static uint32_t clamp32(uint64_t value) {
 }
 
 void vyre_backend_profile(vyre_backend *backend, vyre_device_profile *profile) {
+    VY_HOLD_CANCELLATION();
     uint64_t has[VYRE_CAPABILITY_COUNT];
     uint32_t room = profile->struct_size;
     for (int i = 0; i < VYRE_CAPABILITY_COUNT; i++)

@@ -1,5 +1,7 @@
 /* Running a dispatch on resources (bound.h). */
 #include "base/status.h"
+
+#include "base/thread.h"
 #include "driver/bound.h"
 #include "driver/trace.h"
 
@@ -149,6 +151,7 @@ vyre_status vyre_backend_dispatch_resident(vyre_backend *backend, vyre_program *
                                            size_t binding_count, const vyre_arguments *arguments,
                                            const vyre_dispatch_config *config, vyre_timing *timing, vyre_trap *trap,
                                            vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     vyre_error own;
     vyre_timing measured;
     vy_bound b;

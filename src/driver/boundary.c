@@ -2,6 +2,7 @@
 #include "driver/boundary.h"
 
 #include "base/status.h"
+#include "base/thread.h"
 #include "driver/pipeline.h"
 #include "driver/trace.h"
 #include "ir/eval.h"
@@ -281,6 +282,7 @@ void vy_dispatch_describe(vy_dispatch *d, vyre_backend *backend, vyre_program *p
 vyre_status vyre_backend_dispatch(vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
                                   const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap,
                                   vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     vy_dispatch d;
     vy_dispatch_describe(&d, backend, program, arguments, config, outputs, trap);
     return vy_dispatch_host(&d, error);
@@ -289,6 +291,7 @@ vyre_status vyre_backend_dispatch(vyre_backend *backend, vyre_program *program, 
 vyre_status vyre_backend_dispatch_timed(vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
                                         const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_timing *timing,
                                         vyre_trap *trap, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     vyre_timing measured;
     vy_dispatch d;
     vy_dispatch_describe(&d, backend, program, arguments, config, outputs, trap);
@@ -303,6 +306,7 @@ vyre_status vyre_backend_dispatch_timed(vyre_backend *backend, vyre_program *pro
 vyre_status vyre_backend_dispatch_into(vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
                                        const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap,
                                        vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     vy_dispatch d;
     vy_dispatch_describe(&d, backend, program, arguments, config, outputs, trap);
     d.form = VY_FORM_INTO;
@@ -325,6 +329,7 @@ vyre_status vyre_backend_dispatch_owned(vyre_backend *backend, vyre_program *pro
                                         size_t input_count, const vyre_arguments *arguments,
                                         const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap,
                                         vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     vyre_span spans[VY_LIMIT_BUFFERS];
     vyre_arguments given = vy_arguments_of_owned(inputs, input_count, arguments, spans);
     vy_dispatch d;
@@ -335,6 +340,7 @@ vyre_status vyre_backend_dispatch_owned(vyre_backend *backend, vyre_program *pro
 }
 
 vyre_status vyre_backend_prepare(vyre_backend *backend, vyre_program *program, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     vyre_error own;
     vyre_status status = vy_backend_enter(backend, error);
     if (status != VYRE_OK)

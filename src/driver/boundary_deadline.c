@@ -116,6 +116,7 @@ int vy_call_is_abandoned(void) {
 
 static void *work(void *user) {
     job *j = user;
+    (void)vy_cancellation_disable();
     own = j;
     j->status = vy_call_run(&j->call, &j->error);
     pthread_mutex_lock(&j->lock);

@@ -2,6 +2,7 @@
 #include "driver/cache_folder.h"
 
 #include "base/status.h"
+#include "base/thread.h"
 #include "base/trusted_path.h"
 #include "driver/counters.h"
 
@@ -87,6 +88,7 @@ static void current_path(char out[PATH_MAX]) {
 }
 
 vyre_status vyre_cache_set_folder(const char *path, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     char here[PATH_MAX] = "", whole[PATH_MAX] = "";
     if (path && *path && *path != '/' && !getcwd(here, sizeof here - 1))
         return vy_fail(error, VYRE_IO, "give an absolute path",
@@ -103,6 +105,7 @@ vyre_status vyre_cache_set_folder(const char *path, vyre_error *error) {
 }
 
 size_t vyre_cache_folder(char *buffer, size_t size) {
+    VY_HOLD_CANCELLATION();
     char path[PATH_MAX];
     current_path(path);
     if (size > 0)

@@ -2,6 +2,7 @@
 #include "driver/cache_disk.h"
 
 #include "base/setting.h"
+#include "base/thread.h"
 
 #include <stdatomic.h>
 
@@ -14,6 +15,7 @@ void vy_cache_count(vy_cache_figure figure, uint64_t amount) {
 }
 
 void vyre_cache_get_stats(vyre_cache_stats *out) {
+    VY_HOLD_CANCELLATION();
     if (!out)
         return;
 #define X(name, doc) out->name = atomic_load_explicit(&figures[VY_CACHE_##name], memory_order_relaxed);
@@ -22,6 +24,7 @@ void vyre_cache_get_stats(vyre_cache_stats *out) {
 }
 
 void vyre_cache_set_disk_limit(uint64_t bytes) {
+    VY_HOLD_CANCELLATION();
     atomic_store(&disk_limit, bytes);
 }
 
@@ -30,6 +33,7 @@ uint64_t vy_cache_disk_limit(void) {
 }
 
 void vyre_cache_set_memory_limit(uint32_t entries) {
+    VY_HOLD_CANCELLATION();
     atomic_store(&memory_limit, entries);
 }
 
@@ -43,6 +47,7 @@ enum { ALLOWED, FORBIDDEN, NOT_ASKED };
 static atomic_int ban = NOT_ASKED;
 
 void vyre_cache_forbid_compile(int forbid) {
+    VY_HOLD_CANCELLATION();
     atomic_store(&ban, forbid < 0 ? NOT_ASKED : forbid ? FORBIDDEN : ALLOWED);
 }
 

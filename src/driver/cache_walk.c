@@ -1,5 +1,7 @@
 /* Walking through the folder and clearing it (vyre/cache.h). */
 #include "base/status.h"
+
+#include "base/thread.h"
 #include "driver/cache_file.h"
 #include "driver/cache_folder.h"
 #include "driver/cache_sweep.h"
@@ -44,6 +46,7 @@ static int show(const vy_listed *listed, vy_verdict verdict, const vy_found *fou
 }
 
 vyre_status vyre_cache_walk(vyre_cache_look look, vyre_cache_visitor *visit, void *user, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     int folder, stop = 0;
     vy_listing listing;
     vyre_bytes bytes = VYRE_BYTES_INIT;
@@ -111,6 +114,7 @@ static vyre_status clear_listed(int folder, const vy_listing *listing, const vyr
 }
 
 vyre_status vyre_cache_clear(const vyre_cache_filter *filter, uint64_t *removed, uint64_t *bytes, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     int folder;
     vy_listing listing;
     count gone = {0, 0};

@@ -29,6 +29,7 @@ static void unreference(vyre_completions *queue) {
 }
 
 vyre_status vyre_completions_new(vyre_completions **out, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     vyre_completions *queue = vy_allocate_zero(sizeof *queue);
     *out = NULL;
     if (!queue)
@@ -103,6 +104,7 @@ void vy_completions_leave(vyre_pending *p) {
 /* ---- the caller's side ---- */
 
 void vyre_completions_free(vyre_completions *queue) {
+    VY_HOLD_CANCELLATION();
     if (!queue)
         return;
     pthread_mutex_lock(&queue->lock);
@@ -127,6 +129,7 @@ static int is_attached(vyre_pending *p) {
 }
 
 vyre_status vyre_completions_attach(vyre_completions *queue, vyre_pending *p, uint64_t tag, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     pthread_mutex_lock(&p->lock);
     if (is_attached(p)) {
         pthread_mutex_unlock(&p->lock);
@@ -155,6 +158,7 @@ vyre_status vyre_completions_attach(vyre_completions *queue, vyre_pending *p, ui
 
 vyre_status vyre_completions_next(vyre_completions *queue, uint64_t timeout_ns, vyre_pending **out, uint64_t *tag,
                                   vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     uint64_t deadline = 0;
     if (timeout_ns != UINT64_MAX && __builtin_add_overflow(vy_clock_now(), timeout_ns, &deadline))
         timeout_ns = UINT64_MAX;

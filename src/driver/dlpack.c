@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/thread.h"
 #include "driver/interop.h"
 #include "vyre/interop.h"
 
@@ -141,6 +142,7 @@ static vyre_status arrive(vyre_backend *backend, const arrival *a, vyre_resident
 
 vyre_status vyre_resident_from_dlpack(vyre_backend *backend, vyre_dl_managed *tensor, vyre_resident *out,
                                       vyre_dl_view *view, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     *out = (vyre_resident){0, 0};
     if (!tensor)
         return fail_none(error);
@@ -149,6 +151,7 @@ vyre_status vyre_resident_from_dlpack(vyre_backend *backend, vyre_dl_managed *te
 
 vyre_status vyre_resident_from_dlpack_versioned(vyre_backend *backend, vyre_dl_versioned *tensor, vyre_resident *out,
                                                 vyre_dl_view *view, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     *out = (vyre_resident){0, 0};
     if (!tensor)
         return fail_none(error);
@@ -275,6 +278,7 @@ static vyre_status depart(vyre_backend *backend, vyre_resident resident, vyre_ty
 
 vyre_status vyre_resident_to_dlpack(vyre_backend *backend, vyre_resident resident, vyre_type type, const int64_t *shape,
                                     int32_t ndim, vyre_dl_managed **out, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     departure *d = NULL;
     vyre_status status = depart(backend, resident, type, shape, ndim, 0, &d, error);
     *out = d ? &d->managed : NULL;
@@ -284,6 +288,7 @@ vyre_status vyre_resident_to_dlpack(vyre_backend *backend, vyre_resident residen
 vyre_status vyre_resident_to_dlpack_versioned(vyre_backend *backend, vyre_resident resident, vyre_type type,
                                               const int64_t *shape, int32_t ndim, vyre_dl_versioned **out,
                                               vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     departure *d = NULL;
     vyre_status status = depart(backend, resident, type, shape, ndim, 1, &d, error);
     *out = d ? &d->versioned : NULL;

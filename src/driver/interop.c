@@ -2,6 +2,7 @@
 #include "vyre/interop.h"
 
 #include "base/status.h"
+#include "base/thread.h"
 #include "driver/backend.h"
 #include "driver/interop.h"
 
@@ -82,6 +83,7 @@ static vyre_status wrap(vyre_backend *backend, const vyre_foreign *foreign, vyre
 
 vyre_status vyre_resident_wrap(vyre_backend *backend, const vyre_foreign *foreign, vyre_resident *out,
                                vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     vyre_error own;
     *out = (vyre_resident){0, 0};
     vyre_status status = check(backend, foreign, error);
@@ -128,17 +130,20 @@ vyre_status vy_resident_export(vyre_backend *backend, vyre_resident resident, vy
 }
 
 vyre_status vyre_resident_export(vyre_backend *backend, vyre_resident resident, vyre_place *out, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     int is_read_only;
     return vy_resident_export(backend, resident, out, &is_read_only, error);
 }
 
 vyre_status vyre_resident_unexport(vyre_backend *backend, vyre_resident resident, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     return vy_resident_take_back(backend, resident, error);
 }
 
 /* ---- streams ---- */
 
 vyre_status vyre_stream_join(vyre_backend *backend, void *stream, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     vyre_error own;
     vyre_error *e = error ? error : &own;
     if (!backend->calls.stream_join)

@@ -5,6 +5,7 @@
 #include "driver/backend.h"
 
 #include "base/status.h"
+#include "base/thread.h"
 
 static vyre_status refuse(const vyre_backend *backend, vyre_error *error) {
     if (atomic_load(&backend->is_closing))
@@ -49,6 +50,7 @@ static void settle_and_wait(vyre_backend *backend) {
 }
 
 vyre_status vyre_backend_flush(vyre_backend *backend, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     vyre_error own;
     vyre_error *e = error ? error : &own;
     vyre_status status = vy_backend_enter(backend, e);
@@ -72,6 +74,7 @@ vyre_status vy_backend_close_device(vyre_backend *backend, vyre_error *error) {
 }
 
 vyre_status vyre_backend_shutdown(vyre_backend *backend, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     vyre_error own;
     vyre_error *e = error ? error : &own;
     vyre_status status = VYRE_OK;
@@ -98,6 +101,7 @@ vyre_status vyre_backend_shutdown(vyre_backend *backend, vyre_error *error) {
 }
 
 int vyre_backend_device_lost(vyre_backend *backend) {
+    VY_HOLD_CANCELLATION();
     if (backend->calls.device_lost && vy_backend_enter(backend, NULL) == VYRE_OK) {
         if (backend->calls.device_lost(backend->self))
             vy_backend_lose(backend);
@@ -118,6 +122,7 @@ static vyre_status recover(vyre_backend *backend, vyre_error *error) {
 }
 
 vyre_status vyre_backend_try_recover(vyre_backend *backend, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     vyre_error own;
     vyre_error *e = error ? error : &own;
     if (!backend->calls.try_recover)

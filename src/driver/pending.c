@@ -2,6 +2,7 @@
 #include "driver/pending.h"
 
 #include "base/status.h"
+#include "base/thread.h"
 #include "driver/trace.h"
 
 #include <errno.h>
@@ -220,6 +221,7 @@ void vy_async_settle(vyre_backend *backend) {
 /* ---- the caller's side ---- */
 
 int vyre_pending_is_ready(vyre_pending *p) {
+    VY_HOLD_CANCELLATION();
     pthread_mutex_lock(&p->lock);
     if (!p->is_done && !p->is_ready && is_open(p)) {
         p->is_collecting = 1;
@@ -277,6 +279,7 @@ static vyre_status take(vyre_pending *p, vyre_outputs *outputs, vyre_trap *trap,
 
 vyre_status vyre_pending_wait(vyre_pending *p, uint64_t timeout_ns, vyre_outputs *outputs, vyre_trap *trap,
                               vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     uint64_t deadline = 0;
     if (timeout_ns != UINT64_MAX && __builtin_add_overflow(vy_clock_now(), timeout_ns, &deadline))
         deadline = 0;
@@ -312,12 +315,14 @@ static void cancel(vyre_pending *p) {
 }
 
 void vyre_pending_cancel(vyre_pending *p) {
+    VY_HOLD_CANCELLATION();
     pthread_mutex_lock(&p->lock);
     cancel(p);
     pthread_mutex_unlock(&p->lock);
 }
 
 void vyre_pending_free(vyre_pending *p) {
+    VY_HOLD_CANCELLATION();
     if (!p)
         return;
     pthread_mutex_lock(&p->lock);

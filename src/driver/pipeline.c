@@ -2,6 +2,7 @@
 #include "driver/pipeline.h"
 
 #include "base/status.h"
+#include "base/thread.h"
 #include "driver/pending.h"
 
 #include <inttypes.h>
@@ -145,6 +146,7 @@ static vyre_status pipeline_new(vyre_backend *backend, vyre_program *program, un
 
 vyre_status vyre_compile(vyre_backend *backend, vyre_program *program, const vyre_compile_options *options,
                          vyre_pipeline **out, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     vyre_error own;
     vyre_error *e = error ? error : &own;
     unsigned variant;
@@ -168,6 +170,7 @@ vyre_pipeline *vyre_pipeline_retain(vyre_pipeline *pipeline) {
 }
 
 void vyre_pipeline_release(vyre_pipeline *pipeline) {
+    VY_HOLD_CANCELLATION();
     if (!pipeline || atomic_fetch_sub_explicit(&pipeline->references, 1, memory_order_acq_rel) != 1)
         return;
     for (int i = 0; i < VY_VARIANT_COUNT; i++)
@@ -195,6 +198,7 @@ int vyre_pipeline_is_native(const vyre_pipeline *pipeline) {
 }
 
 int vyre_backend_cache_snapshot(vyre_backend *backend, vyre_cache_snapshot *out) {
+    VY_HOLD_CANCELLATION();
     memset(out, 0, sizeof *out);
     if (!backend->calls.cache_snapshot || vy_backend_enter(backend, NULL) != VYRE_OK)
         return 0;
@@ -216,6 +220,7 @@ void vy_pipeline_describe(vy_dispatch *dispatch, vyre_pipeline *pipeline, const 
 vyre_status vyre_pipeline_dispatch(vyre_pipeline *pipeline, const vyre_arguments *arguments,
                                    const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap,
                                    vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     vy_dispatch d;
     vy_pipeline_describe(&d, pipeline, arguments, config, outputs, trap);
     return vy_dispatch_host(&d, error);
@@ -224,6 +229,7 @@ vyre_status vyre_pipeline_dispatch(vyre_pipeline *pipeline, const vyre_arguments
 vyre_status vyre_pipeline_dispatch_timed(vyre_pipeline *pipeline, const vyre_arguments *arguments,
                                          const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_timing *timing,
                                          vyre_trap *trap, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     vyre_timing measured;
     vy_dispatch d;
     vy_pipeline_describe(&d, pipeline, arguments, config, outputs, trap);
@@ -238,6 +244,7 @@ vyre_status vyre_pipeline_dispatch_timed(vyre_pipeline *pipeline, const vyre_arg
 vyre_status vyre_pipeline_dispatch_into(vyre_pipeline *pipeline, const vyre_arguments *arguments,
                                         const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap,
                                         vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     vy_dispatch d;
     vy_pipeline_describe(&d, pipeline, arguments, config, outputs, trap);
     d.form = VY_FORM_INTO;
@@ -247,6 +254,7 @@ vyre_status vyre_pipeline_dispatch_into(vyre_pipeline *pipeline, const vyre_argu
 vyre_status vyre_pipeline_dispatch_owned(vyre_pipeline *pipeline, const vyre_bytes *inputs, size_t input_count,
                                          const vyre_arguments *arguments, const vyre_dispatch_config *config,
                                          vyre_outputs *outputs, vyre_trap *trap, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     vyre_span spans[VY_LIMIT_BUFFERS];
     vyre_arguments given = vy_arguments_of_owned(inputs, input_count, arguments, spans);
     vy_dispatch d;
@@ -262,6 +270,7 @@ static void release(void *pipeline) {
 
 vyre_status vyre_pipeline_dispatch_async(vyre_pipeline *pipeline, const vyre_arguments *arguments,
                                          const vyre_dispatch_config *config, vyre_pending **out, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     vy_dispatch asked;
     vy_pipeline_describe(&asked, pipeline, arguments, config, NULL, NULL);
     return vy_pending_start(&asked, vyre_pipeline_retain(pipeline), release, out, error);

@@ -4,6 +4,8 @@
  * same. The native entry takes only what it can do in one launch each: an empty grid, stages, or a deadline the backend cannot keep
  * send the whole batch the other way. */
 #include "base/status.h"
+
+#include "base/thread.h"
 #include "driver/copies.h"
 #include "driver/many.h"
 #include "driver/trace.h"
@@ -170,6 +172,7 @@ static vyre_status run(batch *b, vyre_error *error) {
 vyre_status vyre_pipeline_dispatch_batch(vyre_pipeline *pipeline, const vyre_arguments *arguments, size_t count,
                                          const vyre_dispatch_config *config, vyre_outputs *outputs, size_t *failed,
                                          vyre_trap *trap, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     static const vyre_dispatch_config defaults;
     vyre_error own;
     vyre_error *e = error ? error : &own;

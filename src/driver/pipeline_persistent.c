@@ -3,6 +3,8 @@
  * A pipeline without the entry, and a program in stages, run on resident buffers the library makes for what is bound to host bytes
  * (boundary_call.c), where the backend has resident memory. */
 #include "base/status.h"
+
+#include "base/thread.h"
 #include "driver/many.h"
 #include "driver/trace.h"
 
@@ -53,6 +55,7 @@ vyre_status vyre_pipeline_dispatch_persistent(vyre_pipeline *pipeline, const vyr
                                               size_t binding_count, const vyre_arguments *arguments,
                                               const vyre_dispatch_config *config, vyre_outputs *outputs,
                                               vyre_timing *timing, vyre_trap *trap, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     vyre_error own, *e = error ? error : &own;
     vyre_timing measured;
     vyre_status status;
@@ -70,6 +73,7 @@ vyre_status vyre_pipeline_dispatch_resident_outputs(vyre_pipeline *pipeline, con
                                                     size_t binding_count, const vyre_arguments *arguments,
                                                     const vyre_dispatch_config *config, vyre_resource *outputs,
                                                     size_t output_count, vyre_trap *trap, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     size_t expected = vyre_program_output_count(pipeline->program), made = 0;
     vyre_buffer_info buffer;
     vyre_error own;
@@ -298,6 +302,7 @@ vyre_status vyre_pipeline_dispatch_persistent_batch(vyre_pipeline *pipeline, con
                                                     size_t binding_count, size_t count, const vyre_arguments *arguments,
                                                     const vyre_dispatch_config *config, vyre_outputs *outputs,
                                                     size_t *failed, vyre_trap *trap, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     batch b = {.pipeline = pipeline,
                .bindings = bindings,
                .binding_count = binding_count,
@@ -312,6 +317,7 @@ vyre_status vyre_pipeline_dispatch_persistent_batch(vyre_pipeline *pipeline, con
 vyre_status vyre_pipeline_dispatch_rows(vyre_pipeline *pipeline, const vyre_resource (*rows)[4], size_t count,
                                         const vyre_arguments *arguments, const vyre_dispatch_config *config,
                                         vyre_outputs *outputs, size_t *failed, vyre_trap *trap, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     batch b = {.pipeline = pipeline,
                .rows = rows,
                .binding_count = 4,

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/thread.h"
 #include "driver/registry.h"
 
 #include <dirent.h>
@@ -38,6 +39,7 @@ static vyre_status open_plugin(const char *path, const vyre_module_descriptor **
 }
 
 vyre_status vyre_plugin_load(const char *path, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     const vyre_module_descriptor *module = NULL;
     if (!path || path[0] != '/')
         return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("give the path from the root, as `realpath` prints it"),
@@ -151,5 +153,6 @@ const char *vy_plugin_folder(void) {
 }
 
 size_t vyre_plugins_load_all(vyre_plugin_report *report_to, void *user) {
+    VY_HOLD_CANCELLATION();
     return vy_plugins_load_from(VYRE_PLUGIN_FOLDER "/", secure_getenv("VYRE_PLUGINS"), report_to, user);
 }

@@ -42,6 +42,7 @@ static void drop(vy_pool *pool) {
 
 static void *serve(void *user) {
     vy_pool *pool = user;
+    (void)vy_cancellation_disable();
     pthread_mutex_lock(&pool->lock);
     for (;;) {
         while (!pool->first && !pool->is_closed) {

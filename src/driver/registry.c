@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/thread.h"
 #include "dialect/registry.h"
 #include "driver/host.h"
 
@@ -278,6 +279,7 @@ const char *vyre_backend_owner(const char *id) {
 }
 
 vyre_status vyre_module_register(const vyre_module_descriptor *module, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     if (!module)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("give the address of the module that VYRE_MODULE defines"),
                        "module is NULL");

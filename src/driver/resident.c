@@ -5,6 +5,7 @@
 #include "driver/resident.h"
 
 #include "base/status.h"
+#include "base/thread.h"
 #include "driver/backend.h"
 #include "driver/resident_native.h"
 
@@ -226,6 +227,7 @@ static vyre_status allocate(vyre_backend *backend, uint64_t size, const void *so
 
 vyre_status vyre_resident_allocate(vyre_backend *backend, uint64_t size, const void *host_source, vyre_resident *out,
                                    vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     vyre_error own;
     vyre_error *e = error ? error : &own;
     *out = (vyre_resident){0, 0};
@@ -265,6 +267,7 @@ static vyre_status remove_entry(vyre_backend *backend, vyre_resident handle, vy_
 }
 
 vyre_status vyre_resident_free(vyre_backend *backend, vyre_resident resident, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     vyre_error own;
     vy_resident_entry taken;
     vyre_status status = vy_backend_enter(backend, error);
@@ -284,6 +287,7 @@ vyre_status vyre_resident_free(vyre_backend *backend, vyre_resident resident, vy
 }
 
 vyre_status vyre_resident_size(vyre_backend *backend, vyre_resident resident, uint64_t *size, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     uint32_t place;
     *size = 0;
     pthread_mutex_lock(&backend->residents.lock);

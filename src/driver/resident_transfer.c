@@ -1,5 +1,7 @@
 /* Transfers between the host and resident buffers (vyre/driver.h): one range, many ranges. */
 #include "base/status.h"
+
+#include "base/thread.h"
 #include "driver/backend.h"
 #include "driver/resident.h"
 #include "driver/resident_native.h"
@@ -35,16 +37,19 @@ static vyre_status transfer(vyre_backend *backend, vyre_resident resident, uint6
 
 vyre_status vyre_resident_upload_at(vyre_backend *backend, vyre_resident resident, uint64_t offset, const void *data,
                                     uint64_t size, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     return transfer(backend, resident, offset, (void *)data, size, 1, error);
 }
 
 vyre_status vyre_resident_download_at(vyre_backend *backend, vyre_resident resident, uint64_t offset, void *data,
                                       uint64_t size, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     return transfer(backend, resident, offset, data, size, 0, error);
 }
 
 vyre_status vyre_resident_upload(vyre_backend *backend, vyre_resident resident, const void *data, uint64_t size,
                                  vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     uint64_t whole;
     if (!backend->calls.resident_upload)
         return vy_backend_unsupported(backend, "resident buffer upload", error);
@@ -58,6 +63,7 @@ vyre_status vyre_resident_upload(vyre_backend *backend, vyre_resident resident, 
 }
 
 vyre_status vyre_resident_download(vyre_backend *backend, vyre_resident resident, vyre_bytes *out, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     uint64_t whole;
     if (!backend->calls.resident_download)
         return vy_backend_unsupported(backend, "resident buffer download", error);
@@ -148,10 +154,12 @@ static vyre_status transfer_all(vyre_backend *backend, const vyre_transfer *tran
 
 vyre_status vyre_resident_upload_batch(vyre_backend *backend, const vyre_transfer *transfers, size_t count,
                                        vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     return transfer_all(backend, transfers, count, 1, error);
 }
 
 vyre_status vyre_resident_download_batch(vyre_backend *backend, const vyre_transfer *transfers, size_t count,
                                          vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     return transfer_all(backend, transfers, count, 0, error);
 }

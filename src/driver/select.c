@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "base/text.h"
+#include "base/thread.h"
 #include "driver/backend.h"
 #include "driver/host.h"
 #include "driver/registry.h"
@@ -65,6 +66,7 @@ static vyre_status not_registered(const char *id, vyre_error *error) {
 }
 
 vyre_status vyre_acquire(const char *id, vyre_backend **out, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     const vy_registry *registry;
     device_name name;
     *out = NULL;
@@ -239,6 +241,7 @@ static vyre_status start(const vyre_policy *policy, choice *c, vyre_error *error
 }
 
 vyre_status vyre_select(const vyre_policy *policy, vyre_backend **out, vyre_selection **report, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     choice c = {.selection = vy_allocate_zero(sizeof(vyre_selection))};
     *out = NULL;
     if (report)

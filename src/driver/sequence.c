@@ -3,6 +3,8 @@
  * Steps and ranges to read back are resolved and pinned before anything runs. The native entry takes only native pipelines that are one launch
  * each, and grids that are known when the sequence starts, or that the device reads itself. */
 #include "base/status.h"
+
+#include "base/thread.h"
 #include "driver/many.h"
 #include "driver/trace.h"
 
@@ -260,6 +262,7 @@ static vyre_status enter_and_run(sequence *s, vyre_error *error) {
 vyre_status vyre_sequence_run(vyre_backend *backend, const vyre_step *steps, size_t step_count,
                               const vyre_readback *readbacks, size_t readback_count, const vyre_dispatch_config *config,
                               vyre_timing *timing, size_t *failed, vyre_trap *trap, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     static const vyre_dispatch_config defaults;
     vyre_error own;
     vyre_error *e = error ? error : &own;

@@ -12,6 +12,7 @@
 
 #include "base/status.h"
 #include "base/text.h"
+#include "base/thread.h"
 #include "driver/boundary.h"
 #include "driver/counters.h"
 #include "vyre/telemetry.h"
@@ -336,6 +337,7 @@ static vyre_status start(const char *path, vyre_error *error) {
 }
 
 vyre_status vyre_trace_start(const char *path, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     if (!path || !*path)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "name the file to write", "the path of a trace file is %s",
                        path ? "empty" : "NULL");
@@ -346,6 +348,7 @@ vyre_status vyre_trace_start(const char *path, vyre_error *error) {
 }
 
 vyre_status vyre_trace_stop(vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     vyre_status status = VYRE_OK;
     pthread_mutex_lock(&trace.lock);
     set_state(VY_TRACE_OFF);

@@ -3,6 +3,8 @@
  * Threads are started only when there is work for them: the calling thread begins alone, and calls for help when it has done a fair piece and
  * workgroups are left. Workgroups are taken from a shared counter, so the result does not depend on who runs which. */
 #include "base/status.h"
+
+#include "base/thread.h"
 #include "oracle/breach.h"
 #include "oracle/check.h"
 #include "oracle/launch.h"
@@ -407,6 +409,7 @@ vyre_status vy_oracle_run_under(const vyre_oracle *oracle, const vyre_arguments 
 vyre_status vyre_oracle_run(const vyre_oracle *oracle, const vyre_arguments *arguments,
                             const vyre_oracle_options *options, vyre_bytes *outputs, vyre_oracle_report *report,
                             vyre_diagnostics *diagnostics, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     const vy_oracle_conditions conditions = usual_conditions(options);
     return vy_oracle_run_under(oracle, arguments, options, &conditions, outputs, report, diagnostics, error);
 }

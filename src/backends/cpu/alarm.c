@@ -25,6 +25,7 @@ static uint64_t ring(vy_cpu_alarms *alarms, uint64_t now) {
 
 static void *watch(void *user) {
     vy_cpu_alarms *alarms = user;
+    (void)vy_cancellation_disable();
     pthread_mutex_lock(&alarms->lock);
     while (!alarms->is_closed) {
         alarms->wakes_ns = ring(alarms, vy_clock_now());

@@ -121,6 +121,7 @@ static void *serve(void *user) {
     vy_cpu_worker *self = user;
     uint32_t seen = atomic_load(&self->pool->posts) - 1; /* something may be there already */
     int is_serving = 1;
+    (void)vy_cancellation_disable();
     pthread_setname_np(pthread_self(), "vyre-cpu");
     while (is_serving) {
         uintptr_t word = atomic_load(&self->word);

@@ -33,6 +33,7 @@ static void *work(void *user) {
     vy_cuda_ahead *a = user;
     vy_cuda *cuda = a->flight->cuda;
     int was_pushed;
+    (void)vy_cancellation_disable();
     a->status = vy_cuda_enter(cuda, &was_pushed, &a->error);
     if (a->status != VYRE_OK)
         return NULL;

@@ -58,6 +58,7 @@ static void *work(void *user) {
     vy_cuda_watch *watch = &cuda->watch;
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
     int was_pushed;
+    (void)vy_cancellation_disable();
     pthread_mutex_lock(&watch->lock);
     while (!watch->is_ending) {
         if (!watch->first) {
