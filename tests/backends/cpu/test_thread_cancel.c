@@ -58,8 +58,8 @@ static void check(vyre_status status, const char *call) {
     if (status != VYRE_OK && !atomic_exchange(&has_failed, 1))
         printf("%s: %s\n", call, vyre_status_name(status));
 }
-#define CALL(call) (calling = #call, check((call), #call))
-#define CALL_VOID(call) (calling = #call, (void)(call))
+#define CALL(call) (atomic_store(&calling, #call), check((call), #call))
+#define CALL_VOID(call) (atomic_store(&calling, #call), (void)(call))
 
 static void dispatch_host(rig *r) {
     vyre_outputs out = VYRE_OUTPUTS_INIT;
@@ -318,7 +318,7 @@ static void no_call_ends_a_cancelled_thread(const char *id) {
         assert_int_equal(pthread_create(&thread, NULL, run_cancelled, &self), 0);
         pthread_join(thread, &result);
         if (!atomic_load(&has_returned))
-            fail_msg("%s, %s: the thread ended in %s", id, scenarios[i].name, calling);
+            fail_msg("%s, %s: the thread ended in %s", id, scenarios[i].name, atomic_load(&calling));
         assert_ptr_equal(result, PTHREAD_CANCELED);
         assert_false(atomic_load(&has_failed));
     }
