@@ -92,7 +92,7 @@ campaign: ## hours, not minutes: CAMPAIGN_PROGRAMS (10^6), CAMPAIGN_EFFORT (20) 
 	@cd $(BUILD) && VYRE_EFFORT=$(CAMPAIGN_EFFORT) ctest -j $(JOBS) -E campaign --timeout 36000 --output-on-failure
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(CAMPAIGN_SECONDS)
 
-# The library knows its folder of plug-ins as an absolute path, so another PREFIX is another library: one file is compiled again.
+# The library knows the folders of its plug-ins and of its compiler as absolute paths, so another PREFIX is another library: two files are compiled again.
 install: build ## install under PREFIX (/usr/local); DESTDIR is honoured
 	@$(CMAKE) -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(abspath $(PREFIX)) >/dev/null
 	@$(NINJA) -C $(BUILD) vyre-command-installed vyre-static vyre-shared-installed vyre-plugins

@@ -1,11 +1,14 @@
-/* How long it takes to compile the examples for this processor: the first one of a process, with the compiler plug-in opened for it, and later ones.
+/* How long it takes to compile the examples for this processor: the first one of a process, for which a compile server is started, and later ones.
  *
- * usage: compile [--json]. lower: optimise, legalise, encode; first: open the plug-in and compile, in a process of its own; later: compile again, and what of it the
- * steps of the compiler took; load: from the object to code that runs. Each is the best of several runs, steps are those of the best one. Lanes are chosen as the
- * backend does. Without the plug-in there is nothing to measure, which is said. */
+ * usage: compile [--json] [--plugin FILE]. lower: optimise, legalise, encode; first: open the compiler and compile, in a process of its own; later: compile
+ * again, and what of it the steps of the compiler took; load: from the object to code that runs. Each is the best of several runs, steps are those of the best one.
+ * With --plugin, first and later are also measured with LLVM in this process: FILE is built by `ninja vyre-compiler-plugin`. The two designs take turns, since
+ * the machine may become slower or faster meanwhile. Lanes are chosen as the backend does. Without the compiler there is nothing to measure, which is said. */
 #include "backends/cpu/compile.h"
+#include "driver/host.h"
 #include "vyre/text.h"
 
+#include <dlfcn.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,14 +17,20 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PROCESSES = 5, RUNS = 10, FILE_MAX = 1 << 20 };
+enum { PROCESSES = 10, RUNS = 20, FILE_MAX = 1 << 20 };
+
+/* Where LLVM runs. */
+typedef enum design { SERVER, PLUGIN, DESIGNS } design;
+
+static const char *plugin; /* NULL: it is not measured */
 
 typedef struct sample {
     const char *name;
     vyre_program *program;
     vyre_bytes wire;
-    double lower, first, later, load;       /* milliseconds */
-    uint64_t steps[VY_COMPILER_STEP_COUNT]; /* nanoseconds, of `later` */
+    double lower, load;                     /* milliseconds */
+    double first[DESIGNS], later[DESIGNS];  /* 0: not measured */
+    uint64_t steps[VY_COMPILER_STEP_COUNT]; /* nanoseconds, of `later` on the server */
     size_t code_bytes;
 } sample;
 
@@ -53,8 +62,20 @@ static vyre_status lower(const vy_cpu *cpu, vyre_program *program, sample *s, vy
     return status;
 }
 
+static vyre_status open_compiler(design design, const vy_compiler **out, vyre_error *error) {
+    if (design == SERVER)
+        return vy_cpu_compiler_open(getenv("VYRE_COMPILER"), out, error);
+    void *handle = dlopen(plugin, RTLD_NOW | RTLD_LOCAL);
+    vy_compiler_get *get = handle ? (vy_compiler_get *)(uintptr_t)dlsym(handle, VY_COMPILER_SYMBOL) : NULL;
+    *out = get ? get(&vy_host) : NULL;
+    if (*out)
+        return VYRE_OK;
+    fprintf(stderr, "%s: %s\n", plugin, handle ? "it is no compiler" : dlerror());
+    return VYRE_UNSUPPORTED;
+}
+
 /* In a process that has not opened it yet; 0 if it fails. */
-static double measure_first(const vy_cpu *cpu, const sample *s) {
+static double measure_first(const vy_cpu *cpu, const sample *s, design design) {
     int ends[2];
     double taken = 0;
     if (pipe(ends) != 0)
@@ -66,9 +87,9 @@ static double measure_first(const vy_cpu *cpu, const sample *s) {
         vyre_bytes out = VYRE_BYTES_INIT;
         vyre_error error;
         double start = now();
-        vyre_status status = vy_cpu_compiler_open(getenv("VYRE_COMPILER"), &compiler, &error);
+        vyre_status status = open_compiler(design, &compiler, &error);
         if (status == VYRE_OK)
-            status = compiler->compile(&request, &out, &error);
+            status = compiler->compile(compiler, &request, &out, &error);
         taken = status == VYRE_OK ? now() - start : 0;
         _exit(write(ends[1], &taken, sizeof taken) != sizeof taken);
     }
@@ -81,20 +102,24 @@ static double measure_first(const vy_cpu *cpu, const sample *s) {
     return taken;
 }
 
-static vyre_status measure_later(const vy_cpu *cpu, const vy_compiler *compiler, sample *s, vyre_error *error) {
+static vyre_status measure_later(const vy_cpu *cpu, const vy_compiler *const *compilers, sample *s, vyre_error *error) {
     uint64_t steps[VY_COMPILER_STEP_COUNT];
     vy_compiler_request request = request_of(cpu, s);
     vyre_bytes out = VYRE_BYTES_INIT;
     request.times = steps;
-    vyre_status status = compiler->compile(&request, &out, error);
-    for (int i = 0; i < RUNS && status == VYRE_OK; i++) {
+    vyre_status status = VYRE_OK;
+    for (int i = 0; i < DESIGNS * (RUNS + 1) && status == VYRE_OK; i++) {
+        const vy_compiler *compiler = compilers[i % DESIGNS];
+        if (!compiler)
+            continue;
         double start = now();
-        status = compiler->compile(&request, &out, error);
-        double taken = now() - start;
-        if (s->later == 0 || taken < s->later) {
-            s->later = taken;
+        status = compiler->compile(compiler, &request, &out, error);
+        double taken = now() - start, *best = &s->later[i % DESIGNS];
+        if (i < DESIGNS || (*best != 0 && taken >= *best))
+            continue; /* the first one brings things into caches */
+        *best = taken;
+        if (i % DESIGNS == SERVER)
             memcpy(s->steps, steps, sizeof steps);
-        }
     }
     s->code_bytes = out.size;
     for (int i = 0; i < RUNS && status == VYRE_OK; i++) {
@@ -116,9 +141,13 @@ static const char *const step_names[VY_COMPILER_STEP_COUNT] = {
 };
 
 static int print_sample(const sample *s, int json, int is_first) {
-    int failed = json ? printf("%s\n  {\"program\": \"%s\", \"lower_ms\": %.2f, \"first_ms\": %.2f, \"later_ms\": %.2f",
-                               is_first ? "" : ",", s->name, s->lower, s->first, s->later) < 0
-                      : printf("%-14s %9.2f %9.2f %9.2f", s->name, s->lower, s->first, s->later) < 0;
+    int failed =
+        json ? printf("%s\n  {\"program\": \"%s\", \"lower_ms\": %.2f", is_first ? "" : ",", s->name, s->lower) < 0
+             : printf("%-14s %9.2f", s->name, s->lower) < 0;
+    for (int i = 0; i < (plugin ? DESIGNS : 1); i++)
+        failed |= printf(json ? ", \"%sfirst_ms\": %.2f, \"%slater_ms\": %.2f" : "%s %9.2f%s %9.2f",
+                         json && i == PLUGIN ? "plugin_" : "", s->first[i], json && i == PLUGIN ? "plugin_" : "",
+                         s->later[i]) < 0;
     for (int i = 0; i < VY_COMPILER_STEP_COUNT; i++)
         failed |= (json ? printf(", \"%s_ms\": %.3f", step_names[i], (double)s->steps[i] / 1e6)
                         : printf(" %9.2f", (double)s->steps[i] / 1e6)) < 0;
@@ -132,6 +161,8 @@ static void print_head(int json) {
         return;
     }
     printf("%-14s %9s %9s %9s", "program", "lower ms", "first ms", "later ms");
+    if (plugin)
+        printf(" %9s %9s", "in-proc.", "later ms");
     for (int i = 0; i < VY_COMPILER_STEP_COUNT; i++)
         printf(" %9s", step_names[i]);
     printf(" %9s %9s\n", "load", "bytes");
@@ -150,17 +181,22 @@ static vyre_module *load(const char *path) {
 }
 
 int main(int count, char **arguments) {
-    int json = count > 1 && strcmp(arguments[1], "--json") == 0, printed = 0;
-    const vy_compiler *compiler;
+    int json = 0, printed = 0;
+    const vy_compiler *compilers[DESIGNS] = {NULL};
     vyre_error error;
     glob_t files;
     vy_cpu cpu = {.features = vy_cpu_features()};
     cpu.exact = vy_cpu_numerics(cpu.features);
+    for (int i = 1; i < count; i++) {
+        json |= strcmp(arguments[i], "--json") == 0;
+        if (strcmp(arguments[i], "--plugin") == 0 && i + 1 < count)
+            plugin = arguments[++i];
+    }
     if (glob(VYRE_SOURCE_DIR "/examples/*.vyre", 0, NULL, &files) != 0)
         return 1;
     vyre_module *modules[64] = {0};
     sample samples[64] = {0};
-    /* The first ones before this process opens the plug-in: children have its memory. */
+    /* The first ones before this process opens the compiler: children have its memory. */
     for (size_t i = 0; i < files.gl_pathc && i < 64; i++) {
         modules[i] = load(files.gl_pathv[i]);
         vyre_program *program = modules[i] ? vyre_module_program(modules[i], 0) : NULL;
@@ -168,17 +204,20 @@ int main(int count, char **arguments) {
             continue;
         samples[i].name = vyre_program_name(program);
         samples[i].program = program;
-        for (int k = 0; k < PROCESSES; k++)
-            samples[i].first = least(samples[i].first, measure_first(&cpu, &samples[i]));
+        for (int k = 0; k < DESIGNS * PROCESSES; k++)
+            if (k % DESIGNS == SERVER || plugin)
+                samples[i].first[k % DESIGNS] =
+                    least(samples[i].first[k % DESIGNS], measure_first(&cpu, &samples[i], (design)(k % DESIGNS)));
     }
     print_head(json);
-    if (vy_cpu_compiler_open(getenv("VYRE_COMPILER"), &compiler, &error) != VYRE_OK)
+    if (open_compiler(SERVER, &compilers[SERVER], &error) != VYRE_OK)
         fprintf(stderr, "nothing is measured: %s\n", error.message);
-    else
+    else if (!plugin || open_compiler(PLUGIN, &compilers[PLUGIN], &error) == VYRE_OK)
         for (size_t i = 0; i < files.gl_pathc && i < 64; i++)
-            if (samples[i].name && measure_later(&cpu, compiler, &samples[i], &error) == VYRE_OK)
+            if (samples[i].name && measure_later(&cpu, compilers, &samples[i], &error) == VYRE_OK)
                 printed += !print_sample(&samples[i], json, !printed);
     printf(json ? "\n]\n" : "");
+    vy_cpu_compiler_close(compilers[SERVER]);
     for (size_t i = 0; i < 64; i++) {
         vyre_bytes_free(&samples[i].wire);
         vyre_module_free(modules[i]);

@@ -1,10 +1,13 @@
-# The compiler plug-in of the cpu backend: plugins/vyre-compiler-llvm.so, from src/compilers/llvm, src/emit/llvm and the parts of libvyre they need.
+# The compiler of the cpu backend, from src/compilers/llvm, src/emit/llvm and the parts of libvyre they need: libexec/vyre-compiler-llvm, an
+# executable that libvyre runs. With VYRE_COMPILER_IN_PROCESS it is plugins/vyre-compiler-llvm.so instead, which libvyre opens.
 #
-# LLVM is linked statically: an opened libLLVM.so takes thirty milliseconds to relocate, what is left of it in the plug-in two; and no other LLVM of the
-# process, as a graphics driver brings it, shares our state. libvyre itself knows nothing of LLVM. Without LLVM there is no plug-in, and the cpu backend says so.
+# LLVM is linked statically: a libLLVM.so takes thirty milliseconds to relocate, what is left of it here two; and a plug-in shares no state with another LLVM
+# of the process, as a graphics driver brings it. libvyre itself knows nothing of LLVM. Without LLVM there is no compiler, and the cpu backend says so.
 #
-#   vyre-compiler-parts  the sources but for the door, also for tests that look inside
-#   vyre-plugins         what `make build` asks for
+#   vyre-compiler-parts   the sources but for `main` and for what a plug-in exports, also for tests of the parts
+#   vyre-compiler-llvm    the executable, or the plug-in
+#   vyre-compiler-plugin  the plug-in in any build, if it is asked for (bench/compile)
+#   vyre-plugins          what `make build` asks for
 add_custom_target(vyre-plugins)
 set(vyre_llvm_version 19)
 
@@ -38,10 +41,10 @@ else()
     endif()
 endif()
 if(compiler_missing)
-    message(STATUS "The compiler plug-in is not built: ${compiler_missing}")
+    message(STATUS "The compiler is not built: ${compiler_missing}")
     return()
 endif()
-message(STATUS "The compiler plug-in is built with LLVM from ${VYRE_LLVM_CONFIG}")
+message(STATUS "The compiler is built with LLVM from ${VYRE_LLVM_CONFIG}")
 
 string(REGEX REPLACE "[ \n]+" ";" llvm_libraries "${llvm_libraries}")
 add_library(vyre-llvm INTERFACE)
@@ -49,20 +52,34 @@ target_include_directories(vyre-llvm SYSTEM INTERFACE "${llvm_include}")
 target_link_libraries(vyre-llvm INTERFACE ${llvm_libraries} -l:libstdc++.a ${VYRE_COMPILER_ZLIB} ${VYRE_ZSTD}
     Threads::Threads ${CMAKE_DL_LIBS} m)
 
-# Everything but the door, as an archive: a test that needs no LLVM gets none.
-list(FILTER compiler_sources EXCLUDE REGEX "/src/compilers/llvm/plugin\\.c$")
+# An archive: a test that needs no LLVM gets none.
+list(FILTER compiler_sources EXCLUDE REGEX "/src/compilers/llvm/(plugin|server)\\.c$")
 add_library(vyre-compiler-parts STATIC ${compiler_sources})
 set_target_properties(vyre-compiler-parts PROPERTIES C_VISIBILITY_PRESET hidden)
 target_include_directories(vyre-compiler-parts PRIVATE src)
 target_link_libraries(vyre-compiler-parts PUBLIC vyre-static PRIVATE vyre-flags PUBLIC vyre-llvm)
 
-add_library(vyre-compiler-llvm MODULE src/compilers/llvm/plugin.c)
-set_target_properties(vyre-compiler-llvm PROPERTIES PREFIX "" SUFFIX ".so" C_VISIBILITY_PRESET hidden
-    LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/plugins"
-    LINK_DEPENDS "${CMAKE_SOURCE_DIR}/cmake/compiler.map")
-target_link_options(vyre-compiler-llvm PRIVATE -static-libgcc -Wl,--gc-sections -Wl,--exclude-libs,ALL
-    "-Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/compiler.map")
-target_include_directories(vyre-compiler-llvm PRIVATE src)
-target_link_libraries(vyre-compiler-llvm PRIVATE vyre-compiler-parts vyre-flags)
+function(vyre_add_plugin target)
+    add_library(${target} MODULE ${ARGN} src/compilers/llvm/plugin.c)
+    set_target_properties(${target} PROPERTIES PREFIX "" SUFFIX ".so" OUTPUT_NAME vyre-compiler-llvm C_VISIBILITY_PRESET hidden
+        LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/plugins" LINK_DEPENDS "${CMAKE_SOURCE_DIR}/cmake/compiler.map")
+    target_link_options(${target} PRIVATE -Wl,--exclude-libs,ALL "-Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/compiler.map")
+endfunction()
+
+if(VYRE_COMPILER_IN_PROCESS)
+    vyre_add_plugin(vyre-compiler-llvm)
+    install(TARGETS vyre-compiler-llvm LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/vyre)
+else()
+    add_executable(vyre-compiler-llvm src/compilers/llvm/server.c)
+    set_target_properties(vyre-compiler-llvm PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/libexec")
+    install(TARGETS vyre-compiler-llvm RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/vyre)
+    vyre_add_plugin(vyre-compiler-plugin EXCLUDE_FROM_ALL)
+endif()
+foreach(target vyre-compiler-llvm vyre-compiler-plugin)
+    if(TARGET ${target})
+        target_include_directories(${target} PRIVATE src)
+        target_link_options(${target} PRIVATE -static-libgcc -Wl,--gc-sections)
+        target_link_libraries(${target} PRIVATE vyre-compiler-parts vyre-flags)
+    endif()
+endforeach()
 add_dependencies(vyre-plugins vyre-compiler-llvm)
-install(TARGETS vyre-compiler-llvm LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/vyre)

@@ -18,7 +18,7 @@ if(TARGET vyre-command-installed)
 endif()
 install(CODE "
     if(NOT CMAKE_INSTALL_PREFIX STREQUAL \"${CMAKE_INSTALL_PREFIX}\")
-        message(WARNING \"the library goes to \${CMAKE_INSTALL_PREFIX} but looks for plug-ins in ${CMAKE_INSTALL_FULL_LIBDIR}/vyre. \"
+        message(WARNING \"the library goes to \${CMAKE_INSTALL_PREFIX} but looks for plug-ins in ${CMAKE_INSTALL_FULL_LIBDIR}/vyre and for its compiler in ${CMAKE_INSTALL_FULL_LIBEXECDIR}/vyre. \"
             \"Fix: make install PREFIX=\${CMAKE_INSTALL_PREFIX}, or configure with -DCMAKE_INSTALL_PREFIX=\${CMAKE_INSTALL_PREFIX}\")
     endif()")
 

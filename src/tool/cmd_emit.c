@@ -140,7 +140,7 @@ static vyre_status lower(const vy_cpu *cpu, vyre_program *program, int cancellab
 
 static vyre_status emit(const vy_cpu *cpu, vyre_program *program, const emit_options *options, vy_compiler_text text,
                         vyre_bytes *out, vyre_error *error) {
-    const vy_compiler *compiler;
+    const vy_compiler *compiler = NULL;
     vyre_bytes wire = VYRE_BYTES_INIT;
     vyre_status status = vy_cpu_compiler_open(vy_setting("VYRE_COMPILER"), &compiler, error);
     if (status == VYRE_OK)
@@ -151,10 +151,14 @@ static vyre_status emit(const vy_cpu *cpu, vyre_program *program, const emit_opt
                                              .features = cpu->features,
                                              .wire = {wire.data, wire.size},
                                              .name = vyre_program_name(program),
-                                             .lines = 1};
-        status = compiler->emit_text(&request, text, out, error);
+                                             .lines = 1,
+                                             .keeps_width = cpu->width || cpu->keeps_width,
+                                             .memory_mib = cpu->compiler_mib,
+                                             .seconds = cpu->compiler_seconds};
+        status = compiler->emit_text(compiler, &request, text, out, error);
     }
     vyre_bytes_free(&wire);
+    vy_cpu_compiler_close(compiler);
     return status;
 }
 
@@ -184,7 +188,8 @@ static int show(const emit_options *options, vyre_program *program, uint64_t fea
     int has_stages = (program->facts & VY_FACT_GRID_BARRIER) && vyre_program_level(program) != VYRE_LEVEL_LEGAL;
     vyre_bytes out = VYRE_BYTES_INIT;
     vyre_error error;
-    int code = (has_stages ? emit_stages : emit)(&cpu, program, options, text, &out, &error) == VYRE_OK
+    int code = vy_cpu_compiler_limits(&cpu, &error) == VYRE_OK &&
+                       (has_stages ? emit_stages : emit)(&cpu, program, options, text, &out, &error) == VYRE_OK
                    ? tool_file_write(options->output ? options->output : "-", out.data, out.size)
                    : (tool_error(&error), tool_exit_of_run(error.code));
     vyre_bytes_free(&out);
@@ -249,7 +254,7 @@ const tool_command tool_cmd_emit = {
     .usage = "FILE [OPTIONS]",
     .details =
         "The program is optimised and legalised for the device. llvm-ir and asm are how backend `cpu` compiles it:\n"
-        "what would run, or how it looks just before; they need the compiler plug-in. A program with grid barriers\n"
+        "what would run, or how it looks just before; they need the compiler. A program with grid barriers\n"
         "runs in stages there, and each is shown; --stage shows one, for any target. ptx needs nothing,\n"
         "cubin and sass need NVIDIA's tools: in CUDA_HOME/bin, along PATH, or in /usr/local/cuda/bin.\n"
         "legal shows the step before, for any device: --exact all, none, int64,f32.add,… or -f32.div,-f32.subnormal.\n",

@@ -101,6 +101,9 @@ void doctor_look_at_limits(doctor *d) {
     X("VYRE_DIALECT_PATH")                                                                                             \
     X("VYRE_FORBID_COMPILE")                                                                                           \
     X("VYRE_COMPILER")                                                                                                 \
+    X("VYRE_COMPILER_FALLBACK")                                                                                        \
+    X("VYRE_COMPILER_MEMORY")                                                                                          \
+    X("VYRE_COMPILER_SECONDS")                                                                                         \
     X("VYRE_CPU_ISA")                                                                                                  \
     X("VYRE_CPU_SPIN")                                                                                                 \
     X("VYRE_CPU_STREAM")                                                                                               \

@@ -12,7 +12,8 @@ static void the_bundle_needs_glibc_alone(void **state) {
     const char *glibc = "libc|libm|libpthread|libdl|librt|ld-linux-x86-64|ld-linux-aarch64";
     /* cmocka has no static form in Debian, so the tests find it in the bundle itself; nothing else has that excuse. */
     const char *strict =
-        run("cd %s/bundle && for f in bin/* bench/* examples/*; do [ -x \"$f\" ] || continue; readelf -d \"$f\" | "
+        run("cd %s/bundle && for f in bin/* bench/* examples/* libexec/*; do [ -x \"$f\" ] || continue; readelf -d "
+            "\"$f\" | "
             "sed -n 's/.*NEEDED.*\\[\\(.*\\)\\].*/\\1/p' | grep -Ev '^(%s)\\.so' | sed \"s|^|$f |\"; done; true",
             shell_folder, glibc);
     assert_string_equal(strict, "");
@@ -76,10 +77,8 @@ static void an_installed_library_is_found_and_linked(void **state) {
     assert_true(strlen(output) == 2 * strlen(expected) && strncmp(output, expected, strlen(expected)) == 0);
 }
 
-/* A stranger's compiler: it says so when it is loaded. */
-static const char stranger[] = "#include <unistd.h>\n"
-                               "__attribute__((constructor)) static void greet(void) {\n"
-                               "  if (write(1, \"STRANGER\\n\", 9) < 0)\n    _exit(1);\n}\n";
+/* A stranger's compiler: it leaves a file when it is run. */
+static const char stranger[] = "#!/bin/sh\n: >\"$0.ran\"\n";
 static const char compile_user[] =
     "#include <vyre/driver.h>\n#include <vyre/pipeline.h>\n#include <vyre/text.h>\n"
     "#include <stdio.h>\n#include <string.h>\n"
@@ -92,21 +91,21 @@ static const char compile_user[] =
     "      vyre_compile(backend, vyre_module_program(module, 0), NULL, &pipeline, &e) == VYRE_OK)\n"
     "    puts(\"compiled\");\n  else\n    puts(e.message);\n  return 0;\n}\n";
 
-/* Wherever a build tree would have a folder `plugins`, seen from the shared library, a program and the command. */
+/* Wherever a build tree would have a folder `libexec`, seen from the shared library, a program and the command. */
 static void installed_programs_load_no_code_from_folders_beside_them(void **state) {
     (void)state;
     need_a_plain_build("readelf cmake pkg-config cc");
     run("cmake --install '%s' --prefix '%s/usr' 2>&1", build_folder(), shell_folder);
-    write_file("stranger.c", stranger);
+    write_file("stranger", stranger);
     write_file("use.c", compile_user);
     run("cd '%s' && libraries=$(dirname $(find $PWD/usr -name libvyre.a)) && mkdir -p usr/other/bin && "
         "export PKG_CONFIG_PATH=$libraries/pkgconfig && exec 2>&1 && "
         "cc use.c -o usr/other/bin/shared $(pkg-config --cflags --libs vyre) -Wl,-rpath,$libraries && "
         "cc use.c -o usr/other/bin/static $(pkg-config --cflags vyre) $libraries/libvyre.a "
         "$(pkg-config --libs --static libsodium) -pthread -ldl -lm && "
-        "cc -shared -fPIC stranger.c -o stranger.so && "
-        "for d in usr/bin usr $libraries $(dirname $libraries) usr/other/bin usr/other; do mkdir -p $d/plugins && "
-        "cp stranger.so $d/plugins/vyre-compiler-llvm.so || exit 1; done",
+        "chmod 755 stranger && "
+        "for d in usr/bin usr $libraries $(dirname $libraries) usr/other/bin usr/other; do mkdir -p $d/libexec && "
+        "cp stranger $d/libexec/vyre-compiler-llvm || exit 1; done",
         shell_folder);
     /* An installed compiler may be there: then it is the one that is used. */
     const char *output = run("cd '%s' && export VYRE_CACHE_DIR=; for p in shared static; do usr/other/bin/$p; done; "
@@ -115,22 +114,23 @@ static void installed_programs_load_no_code_from_folders_beside_them(void **stat
     unsigned lines = 0;
     for (const char *at = output; (at = strchr(at, '\n')); at++)
         lines++;
-    assert_null(strstr(output, "STRANGER"));
     if (lines < 3 || (!strstr(output, "compiled\n") && !strstr(output, "is not installed")))
         fail_msg("%s", output);
+    assert_string_equal(run("find '%s' -name '*.ran'", shell_folder), "");
 }
 
 /* A program of the build tree that was copied to a folder which every user can write to. */
 static void a_shared_folder_is_not_searched_for_the_compiler(void **state) {
     (void)state;
     need_a_plain_build("readelf cmake pkg-config cc");
-    write_file("stranger.c", stranger);
-    const char *output = run("cd '%s' && mkdir -p shared/plugins && cp '%s/vyre' shared/ && "
-                             "cc -shared -fPIC stranger.c -o shared/plugins/vyre-compiler-llvm.so && "
-                             "chmod 777 shared && export VYRE_CACHE_DIR= && shared/vyre emit '%s' 2>&1; true",
-                             shell_folder, build_folder(), vy_test_path("examples/saxpy.vyre"));
-    assert_null(strstr(output, "STRANGER"));
+    write_file("stranger", stranger);
+    const char *output =
+        run("cd '%s' && mkdir -p shared/libexec && cp '%s/vyre' shared/ && "
+            "cp stranger shared/libexec/vyre-compiler-llvm && chmod 755 shared/libexec/vyre-compiler-llvm && "
+            "chmod 777 shared && export VYRE_CACHE_DIR= && shared/vyre emit '%s' 2>&1; true",
+            shell_folder, build_folder(), vy_test_path("examples/saxpy.vyre"));
     assert_non_null(strstr(output, "/shared` (mode 777"));
+    assert_string_equal(run("find '%s' -name '*.ran'", shell_folder), "");
 }
 
 static const char plugin_user[] =
@@ -155,6 +155,18 @@ static void expect_plugins_of(const char *prefix) {
     assert_string_equal(found, "own vyre/good.so\nown vyre/good.so\n");
 }
 
+/* The compiler of this build, put where the installed library looks for it. */
+static void expect_compiler_of(const char *prefix) {
+    const char *emit = "cd '%s' && %s/bin/vyre emit '%s' 2>&1";
+    if (shell("test -x '%s/libexec/vyre-compiler-llvm'", build_folder()) != 0)
+        return;
+    assert_int_not_equal(shell(emit, shell_folder, prefix, vy_test_path("examples/saxpy.vyre")), 0);
+    assert_non_null(strstr(shell_output, "libexec/vyre/vyre-compiler-llvm)"));
+    run("cd '%s' && mkdir -p %s/libexec/vyre && cp '%s/libexec/vyre-compiler-llvm' %s/libexec/vyre/", shell_folder,
+        prefix, build_folder(), prefix);
+    assert_non_null(strstr(run(emit, shell_folder, prefix, vy_test_path("examples/saxpy.vyre")), "define"));
+}
+
 static void every_installation_has_its_own_folder_of_plugins(void **state) {
     (void)state;
     need_a_plain_build("readelf cmake pkg-config cc");
@@ -165,15 +177,16 @@ static void every_installation_has_its_own_folder_of_plugins(void **state) {
     if (system("command -v make ninja >/dev/null") != 0)
         VY_SKIP("make or ninja is missing");
     run("cmake -G Ninja -S '%s' -B '%s/build' -DVYRE_TESTS=OFF -DVYRE_COMPILER=OFF %s 2>&1", vy_test_source_dir(),
-        shell_folder, objects_but("/src/driver/plugin.c$"));
+        shell_folder, objects_but("/src/(driver/plugin|backends/cpu/compiler).c$"));
     expect_plugins_of("one");
+    expect_compiler_of("one");
     expect_plugins_of("two");
     run("make -C '%s' --no-print-directory install BUILD='%s/build' PREFIX=/opt/nowhere DESTDIR='%s/stage' 2>&1",
         vy_test_source_dir(), shell_folder, shell_folder);
-    const char *staged =
-        run("cd '%s/stage/opt/nowhere' && for f in lib*/libvyre.a lib*/libvyre.so bin/vyre; do "
-            "grep -q /opt/nowhere/lib[^/]*/vyre/ $f && ! grep -q '%s/stage' $f && echo $f; done | wc -l",
-            shell_folder, shell_folder);
+    const char *staged = run("cd '%s/stage/opt/nowhere' && for f in lib*/libvyre.a lib*/libvyre.so bin/vyre; do "
+                             "grep -q /opt/nowhere/lib[^/]*/vyre/ $f && grep -q /opt/nowhere/libexec/vyre $f && ! grep "
+                             "-q '%s/stage' $f && echo $f; done | wc -l",
+                             shell_folder, shell_folder);
     assert_string_equal(staged, "3\n");
 }
 

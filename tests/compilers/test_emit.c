@@ -1,4 +1,4 @@
-/* vyre emit with the compiler plug-in beside the command: the function is there, and nothing from outside. */
+/* vyre emit with the compiler: the function is there, and nothing from outside. */
 #include "support/test.h"
 
 #include <unistd.h>

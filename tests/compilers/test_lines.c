@@ -58,7 +58,7 @@ static void compile(vyre_program *program, uint32_t width, int lines, vyre_bytes
     vyre_error error = VYRE_ERROR_INIT;
     assert_int_equal(lower(program, width, lines ? VYRE_WIRE_DEBUG : 0, &wire), VYRE_OK);
     const vy_compiler_request asked = request(&wire, width, (uint32_t)lines);
-    if (compiler->compile(&asked, out, &error) != VYRE_OK)
+    if (compiler->compile(compiler, &asked, out, &error) != VYRE_OK)
         fail_msg("%s: %s", vyre_program_name(program), error.message);
     vyre_bytes_free(&wire);
 }
@@ -135,7 +135,8 @@ static char *show(vyre_program *program, vy_compiler_text text, unsigned options
     vyre_bytes wire = VYRE_BYTES_INIT, out = VYRE_BYTES_INIT;
     assert_int_equal(lower(program, 8, options, &wire), VYRE_OK);
     const vy_compiler_request asked = request(&wire, 8, 1);
-    assert_int_equal(compiler->emit_text(&asked, text, &out, NULL), VYRE_OK);
+    vyre_error error = VYRE_ERROR_INIT;
+    assert_int_equal(compiler->emit_text(compiler, &asked, text, &out, &error), VYRE_OK);
     snprintf(shown, sizeof shown, "%.*s", (int)out.size, (const char *)out.data);
     vyre_bytes_free(&out);
     vyre_bytes_free(&wire);

@@ -48,7 +48,7 @@ static inline void rig_fill(rig *r) {
 static inline int rig_open(rig *r, const char *id) {
     memset(r, 0, sizeof *r);
     if (strcmp(id, "cpu") == 0 && vy_cpu_compiler_check(NULL) != VYRE_OK) {
-        printf("SKIP backend cpu: there is no compiler plug-in in this build\n");
+        printf("SKIP backend cpu: there is no compiler in this build\n");
         return 0;
     }
     assert_int_equal(vyre_acquire(id, &r->backend, &r->error), VYRE_OK);

@@ -34,7 +34,7 @@ static void field_open(field *f) {
     if (vy_cpu_compiler_check(NULL) == VYRE_OK)
         assert_int_equal(vyre_acquire("cpu", &f->backends[f->count++], NULL), VYRE_OK);
     else
-        printf("SKIP backend cpu: there is no compiler plug-in in this build\n");
+        printf("SKIP backend cpu: there is no compiler in this build\n");
 }
 
 static void field_close(field *f) {

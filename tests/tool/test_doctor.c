@@ -18,6 +18,7 @@ static int set_up(void **state) {
     snprintf(folder, sizeof folder, "/tmp/vyre-doctor-XXXXXX");
     unsetenv("VYRE_PLUGINS");
     unsetenv("VYRE_BACKEND");
+    unsetenv("VYRE_COMPILER_FALLBACK"); /* of ctest */
     setenv("VYRE_CACHE_DIR", "", 1);
     return mkdtemp(folder) ? 0 : -1;
 }
@@ -323,16 +324,16 @@ static void a_compiler_that_is_none_is_a_warning_with_a_fix(void **state) {
     (void)state;
     int code;
     setenv("VYRE_BACKEND", "cpu", 1);
-    setenv("VYRE_COMPILER", "/no/such/compiler.so", 1);
+    setenv("VYRE_COMPILER", "/no/such/compiler", 1);
     char *text = doctor("", &code);
     assert_int_equal(code, 0);
     expect(text, "  chosen:        cpu\n");
-    expect(text, "warning: backend cpu is chosen, but only what the cache has runs: the plug-in `/no/such/compiler.so` "
+    expect(text, "warning: backend cpu is chosen, but only what the cache has runs: the compiler `/no/such/compiler` "
                  "cannot be opened (No such file or directory)\n  Fix: check the path and its permissions\n");
     free(text);
     setenv("VYRE_COMPILER", "/proc/self/cmdline", 1);
     text = doctor("", &code);
-    expect(text, "the plug-in `/proc/self/cmdline` is not an ELF file\n  Fix: name a shared object");
+    expect(text, "the compiler `/proc/self/cmdline` is not an executable file\n  Fix: name the executable");
     free(text);
     unsetenv("VYRE_COMPILER");
     unsetenv("VYRE_BACKEND");

@@ -39,8 +39,11 @@ static vyre_status make_object(vy_cpu *cpu, vyre_program *program, int cancellab
                                        .features = cpu->features,
                                        .wire = {wire.data, wire.size},
                                        .name = vyre_program_name(program),
-                                       .lines = (uint32_t)lines};
-        status = compiler->compile(&request, object, error);
+                                       .lines = (uint32_t)lines,
+                                       .keeps_width = (uint32_t)cpu->keeps_width,
+                                       .memory_mib = cpu->compiler_mib,
+                                       .seconds = cpu->compiler_seconds};
+        status = compiler->compile(compiler, &request, object, error);
     }
     vyre_bytes_free(&wire);
     return status;

@@ -1,4 +1,4 @@
-/* From a program to an object: optimised, legalised for this processor, encoded, and handed to the compiler plug-in, which is opened now. */
+/* From a program to an object: optimised, legalised for this processor, encoded, and handed to the compiler, which is opened now. */
 #ifndef VY_BACKENDS_CPU_COMPILE_H
 #define VY_BACKENDS_CPU_COMPILE_H
 
@@ -10,11 +10,18 @@ vyre_status vy_cpu_lower(const vy_cpu *cpu, vyre_program *program, int cancellab
 /* The code of a program. VYRE_UNSUPPORTED if there is no compiler; else as the steps fail. */
 vyre_status vy_cpu_compile(vy_cpu *cpu, vyre_program *program, int cancellable, vy_cpu_code **out, vyre_error *error);
 
-/* Opens the compiler, once. */
+/* The backend's compiler, opened at the first call; vy_cpu_compiler_close() ends it. */
 vyre_status vy_cpu_compiler(vy_cpu *cpu, const vy_compiler **out, vyre_error *error);
-/* The same from a file, or from the first of the places where it is looked for that has one (path NULL). */
+/* A compiler from a file, or from the first of the places where it is looked for that has one (path NULL). Starts no process. */
 vyre_status vy_cpu_compiler_open(const char *path, const vy_compiler **out, vyre_error *error);
-/* Whether there is a file that looks like a plug-in, where VYRE_COMPILER says or in one of those places; it is not loaded. The error may be NULL. */
+/* NULL is ignored. No call may be in progress. */
+void vy_cpu_compiler_close(const vy_compiler *compiler);
+/* Whether there is a file that may be the compiler, where VYRE_COMPILER says or in one of those places; it is not run. The error may be
+ * NULL. */
 vyre_status vy_cpu_compiler_check(vyre_error *error);
+/* VYRE_COMPILER_MEMORY, VYRE_COMPILER_SECONDS and VYRE_COMPILER_FALLBACK, into the fields of the same meaning.
+ *
+ * VYRE_INVALID_ARGUMENT  one is not a number, or out of its range */
+vyre_status vy_cpu_compiler_limits(vy_cpu *cpu, vyre_error *error);
 
 #endif

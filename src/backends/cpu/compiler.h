@@ -1,8 +1,9 @@
-/* The interface between the `cpu` backend and a compiler plug-in: bytes in, bytes out.
+/* The interface between the `cpu` backend and the compiler: bytes in, bytes out.
  *
- * A compiler is a shared object that exports one function, VY_COMPILER_SYMBOL. The backend opens it when a program has to be compiled, which is when no
- * cache has it, and never closes it. The plug-in links against nothing of the library: it is given the host, from which all memory that crosses the
- * border comes (host->bytes_resize), and fills errors through host->fail. */
+ * The compiler is LLVM. It runs in a compile server, an executable (compile_client.c is its client), or, in a build with
+ * VYRE_COMPILER_IN_PROCESS, in a plug-in: a shared object that exports VY_COMPILER_SYMBOL, is opened when a program has to be
+ * compiled, and is never closed. The plug-in links against nothing of the library: it is given the host, from which all memory
+ * that crosses the border comes (host->bytes_resize), and fills errors through host->fail. */
 #ifndef VY_BACKENDS_CPU_COMPILER_H
 #define VY_BACKENDS_CPU_COMPILER_H
 
@@ -10,8 +11,7 @@
 #include "backends/cpu/kernel.h"
 #include "vyre/backend.h"
 
-#define VY_COMPILER_ABI 3u
-#define VY_COMPILER_FILE "vyre-compiler-llvm.so"
+#define VY_COMPILER_ABI 4u
 #define VY_COMPILER_SYMBOL "vyre_compiler_get"
 
 /* X(ID, name): what a compiler does, one after the other: decodes and looks at the program, writes LLVM's code of it, runs LLVM's passes and its code
@@ -29,16 +29,25 @@ typedef enum vy_compiler_step {
         VY_COMPILER_STEP_COUNT
 } vy_compiler_step;
 
+/* Limits of a compile if the request leaves them 0: address space of a compile server, processor time of one attempt. */
+enum { VY_COMPILER_MEMORY_MIB = 2048, VY_COMPILER_SECONDS = 20 };
+
 typedef struct vy_compiler_request {
     uint32_t struct_size;
     uint32_t width;    /* lanes: 1 … VY_CPU_WIDTH_MAX, a power of two; 0: what fits the program */
     uint64_t features; /* what the code may use of the processor: VY_CPU_FEATURE_… */
     vyre_span wire;    /* a program of level legal, as vyre_wire_encode gives it; borrowed for the call */
     const char *name;  /* for symbols, listings and debuggers; never NULL */
-    uint32_t
-        lines; /* 1: texts show the lines of the source that the wire form brings, and an object carries a file for debuggers; the code is the
-                          same */
-    uint64_t *times; /* by step: nanoseconds that it took, of a program that was compiled; NULL: nobody asks */
+    /* 1: texts show the lines of the source that the wire form has, and an object carries a file for debuggers. The code is
+     * the same. */
+    uint32_t lines;
+    uint32_t keeps_width; /* 1: where LLVM fails, the compile fails. 0: it is tried again with fewer lanes */
+    uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none. LLVM in this process cannot be stopped and does not look at it */
+    uint32_t memory_mib, seconds; /* limits of a compile server; 0: as above */
+    uint64_t *times;              /* by step: nanoseconds that it took, of a program that was compiled; may be NULL */
+    void (*begin)(void *user, vy_compiler_step step,
+                  uint32_t width); /* a step begins; width 0: not chosen yet. May be NULL */
+    void *begin_user;
 } vy_compiler_request;
 
 /* X(ID, name): the texts a compiler shows. */
@@ -52,22 +61,28 @@ typedef enum vy_compiler_text {
         VY_COMPILER_TEXT_COUNT
 } vy_compiler_text;
 
-/* Constant, valid for ever. Entries may be called from any thread, several at once. Failing ones fill error, which is never NULL, with a fix. */
-typedef struct vy_compiler {
+typedef struct vy_compiler vy_compiler;
+
+/* Entries may be called from any thread, several at once. Those that fail fill error, which is never NULL, with a fix. */
+struct vy_compiler {
     uint32_t struct_size;
     uint32_t abi;        /* VY_COMPILER_ABI of the build */
-    const char *version; /* "LLVM 14.0.6" */
-    /* Replaces the contents of out by an object: a vy_cpu_header and its code (kernel.h). VYRE_UNSUPPORTED: this compiler does not do the width, a feature or something
-     * in the program. VYRE_LIMIT: the program is too large, or its code needs more stack than VY_CPU_STACK_LIMIT; with
-     * fewer lanes it may need less. */
-    vyre_status (*compile)(const vy_compiler_request *request, vyre_bytes *out, vyre_error *error);
+    const char *version; /* "LLVM 14.0.6"; "" if it is not known in this process */
+    /* Replaces the contents of out by an object: a vy_cpu_header and its code (kernel.h).
+     *
+     * VYRE_UNSUPPORTED  this compiler does not do the width, a feature or something in the program, or LLVM failed
+     * VYRE_LIMIT        the program is too large, or needs more memory or time than the limits allow, or more stack than
+     *                   VY_CPU_STACK_LIMIT; with fewer lanes it may need less
+     * VYRE_TIMEOUT      the deadline passed */
+    vyre_status (*compile)(const vy_compiler *self, const vy_compiler_request *request, vyre_bytes *out,
+                           vyre_error *error);
     /* The same as text, without a NUL at the end. */
-    vyre_status (*emit_text)(const vy_compiler_request *request, vy_compiler_text text, vyre_bytes *out,
-                             vyre_error *error);
-} vy_compiler;
+    vyre_status (*emit_text)(const vy_compiler *self, const vy_compiler_request *request, vy_compiler_text text,
+                             vyre_bytes *out, vyre_error *error);
+};
 
-/* The exported function. `host` is constant and valid for ever; the plug-in keeps it. Gives NULL if it cannot work in this process (host->abi, memory). May be called
- * several times, also at once. */
+/* The function that a plug-in exports. `host` is constant and valid for ever; the plug-in keeps it, and what it returns is too. NULL: it
+ * cannot work in this process (host->abi, memory). May be called several times, also at once. */
 typedef const vy_compiler *vy_compiler_get(const vyre_host *host);
 
 #endif

@@ -2,7 +2,7 @@
  *
  *   device.c    constructor, identity, capabilities, what the machine is
  *   features.c  what the processor can do, and what follows from it
- *   compile.c   from a program to an object; compiler.c opens the plug-in that does it
+ *   compile.c   from a program to an object; compiler.c finds the compiler, compile_client.c asks it, compile_server.c runs its processes
  *   object.c    objects: checked, loaded; tell.c: what profilers and debuggers hear of them
  *   code.c      loaded objects, shared by who runs them; programs.c keeps those of programs that are dispatched without a pipeline
  *   run.c       one dispatch over the threads: frames, traps, deadlines; cost.c: what it will take
@@ -34,10 +34,12 @@ typedef struct vy_cpu {
     vy_cpu_pool *pool;
     vy_cpu_alarms alarms;
     vy_cpu_scratch scratch;
-    pthread_mutex_t trap_lock;   /* guards the traps of dispatches that run: few do */
-    pthread_mutex_t lock;        /* guards all that follows */
-    const vy_compiler *compiler; /* NULL: not opened yet */
-    vy_programs programs;        /* of vy_cpu_code */
+    pthread_mutex_t trap_lock;               /* guards the traps of dispatches that run: few do */
+    pthread_mutex_t lock;                    /* guards all that follows */
+    const vy_compiler *compiler;             /* NULL: not opened yet */
+    uint32_t compiler_mib, compiler_seconds; /* limits of a compile */
+    int keeps_width;                         /* no fewer lanes where LLVM fails */
+    vy_programs programs;                    /* of vy_cpu_code */
     char device[128], driver[256];
     uint32_t l1_bytes, l2_bytes, l3_bytes;
 } vy_cpu;

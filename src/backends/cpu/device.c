@@ -106,6 +106,7 @@ static void destroy(void *self) {
     vy_cpu_alarms_end(&cpu->alarms);
     vy_programs_forget(&cpu->programs);
     vy_cpu_scratch_trim(&cpu->scratch);
+    vy_cpu_compiler_close(cpu->compiler);
     pthread_mutex_destroy(&cpu->trap_lock);
     pthread_mutex_destroy(&cpu->lock);
     vy_release(cpu, sizeof *cpu);
@@ -162,6 +163,8 @@ static vyre_status configure(vy_cpu *cpu, vyre_error *error) {
         status = vy_fail(error, VYRE_INVALID_ARGUMENT, "give VYRE_CPU_WIDTH one of these numbers, or leave it out",
                          "VYRE_CPU_WIDTH is not 4, 8, 16, 32 or 64 (%" PRIu32 ")", cpu->width);
     cpu->lanes = cpu->width ? cpu->width : vy_cpu_width(cpu->features);
+    if (status == VYRE_OK)
+        status = vy_cpu_compiler_limits(cpu, error);
     if (status != VYRE_OK)
         return status;
     vy_cpu_machine_describe(cpu);

@@ -42,6 +42,11 @@ static void end_step(const vy_compiler_request *request, vy_compiler_step step, 
     *since = end;
 }
 
+static void begin_step(const vy_compiler_request *request, vy_compiler_step step, uint32_t width) {
+    if (request->begin)
+        request->begin(request->begin_user, step, width);
+}
+
 /* ---- before LLVM ---- */
 
 static int is_power_of_two(uint32_t n) {
@@ -188,6 +193,7 @@ static vyre_status find_stack_need(const vy_llvm_job *job, uint64_t *out) {
     *out = job->stack_bytes + STACK_BESIDE_FRAMES;
     if (*out <= limit)
         return VYRE_OK;
+    vy_llvm_blame_width();
     return vy_fail(job->error, VYRE_LIMIT,
                    "set VYRE_CPU_WIDTH to fewer lanes, or split the program so that fewer values are alive at once",
                    "the code of `%s` with %u lanes needs more stack (%llu bytes) than the limit (%llu)",
@@ -238,13 +244,16 @@ static vyre_status give_flat(vy_llvm_job *job, vyre_bytes *out) {
 static vyre_status make_product(vy_llvm_job *job, void *user) {
     const product *product = user;
     uint64_t since = vy_clock_now();
+    begin_step(job->request, VY_COMPILER_STEP_EMIT, job->width);
     vyre_status status = write_module(job);
     end_step(job->request, VY_COMPILER_STEP_EMIT, &since);
+    begin_step(job->request, VY_COMPILER_STEP_OPTIMISE, job->width);
     if (status == VYRE_OK)
         status = optimise(job);
     end_step(job->request, VY_COMPILER_STEP_OPTIMISE, &since);
     if (status == VYRE_OK && product->is_ir)
         return give_ir(job, product->out);
+    begin_step(job->request, VY_COMPILER_STEP_GENERATE, job->width);
     if (status == VYRE_OK)
         status = generate(job, product->file);
     end_step(job->request, VY_COMPILER_STEP_GENERATE, &since);
@@ -261,6 +270,7 @@ static vyre_status make(const vy_compiler_request *request, product *product, vy
     product->out->size = 0;
     vyre_status status = check_request(request, error);
     uint64_t since = vy_clock_now();
+    begin_step(request, VY_COMPILER_STEP_DECODE, request->width);
     if (status == VYRE_OK)
         status = vyre_wire_decode(request->wire.data, request->wire.size, NULL, &program, error);
     if (status == VYRE_OK)

@@ -18,6 +18,7 @@
 
 static _Thread_local vy_llvm_job *current; /* whom a fatal error of this thread belongs to */
 static _Thread_local unsigned checks, failing_check;
+static _Thread_local vy_llvm_failure failure; /* of the latest job of this thread */
 
 /* ---- failures ---- */
 
@@ -64,6 +65,7 @@ vyre_status vy_llvm_check(vy_llvm_job *job, int worked, const char *what, const 
         keep_words(job, words);
     if (!job->told[0])
         return VYRE_OK;
+    failure = VY_LLVM_FAILED;
     return vy_fail(job->error, VYRE_UNSUPPORTED, REPORT_FIX, "LLVM does not %s: %s", what, job->told);
 }
 
@@ -72,6 +74,14 @@ unsigned vy_llvm_fail_check(unsigned k) {
     checks = 0;
     failing_check = k;
     return before;
+}
+
+vy_llvm_failure vy_llvm_latest_failure(void) {
+    return failure;
+}
+
+void vy_llvm_blame_width(void) {
+    failure = VY_LLVM_TOO_WIDE;
 }
 
 /* ---- a job ---- */
@@ -109,16 +119,23 @@ static vyre_status do_work(vy_llvm_job *job, vy_llvm_work *work, void *user) {
     return status;
 }
 
-vyre_status vy_llvm_job_run(vy_llvm_job *job, vy_llvm_work *work, void *user) {
+void vy_llvm_initialise(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    vyre_status status;
     (void)pthread_once(&once, start_llvm);
+}
+
+vyre_status vy_llvm_job_run(vy_llvm_job *job, vy_llvm_work *work, void *user) {
+    vyre_status status;
+    vy_llvm_initialise();
+    failure = VY_LLVM_FINE;
     current = job;
     /* Nothing of this frame is changed between here and a jump back but what `job` points to. */
-    if (setjmp(job->escape))
+    if (setjmp(job->escape)) {
+        failure = VY_LLVM_FAILED;
         status = vy_fail(job->error, VYRE_UNSUPPORTED, REPORT_FIX, "LLVM gives up: %s", job->told);
-    else
+    } else {
         status = do_work(job, work, user);
+    }
     current = NULL;
     return status;
 }

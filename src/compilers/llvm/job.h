@@ -37,6 +37,14 @@ typedef struct vy_llvm_job {
 typedef vyre_status vy_llvm_work(vy_llvm_job *job, void *user);
 vyre_status vy_llvm_job_run(vy_llvm_job *job, vy_llvm_work *work, void *user);
 
+/* Starts LLVM if it has not started: the first job need not. Any thread. */
+void vy_llvm_initialise(void);
+/* Why the latest job of this thread failed, as far as fewer lanes may help: LLVM failed, or what it made is too large. */
+typedef enum vy_llvm_failure { VY_LLVM_FINE, VY_LLVM_FAILED, VY_LLVM_TOO_WIDE } vy_llvm_failure;
+vy_llvm_failure vy_llvm_latest_failure(void);
+/* Makes it VY_LLVM_TOO_WIDE. */
+void vy_llvm_blame_width(void);
+
 /* Ends a call of LLVM: VYRE_OK if it has worked and told of no error. `what` completes "LLVM does not …"; words are the call's own, or NULL. */
 vyre_status vy_llvm_check(vy_llvm_job *job, int worked, const char *what, const char *words);
 

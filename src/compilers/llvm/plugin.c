@@ -32,12 +32,24 @@ static void take_memory(void) {
     vyre_allocator_set(&(vyre_allocator){NULL, allocate, resize, release});
 }
 
+static vyre_status compile(const vy_compiler *self, const vy_compiler_request *request, vyre_bytes *out,
+                           vyre_error *error) {
+    (void)self;
+    return vy_llvm_compile(request, out, error);
+}
+
+static vyre_status emit_text(const vy_compiler *self, const vy_compiler_request *request, vy_compiler_text text,
+                             vyre_bytes *out, vyre_error *error) {
+    (void)self;
+    return vy_llvm_emit_text(request, text, out, error);
+}
+
 static const vy_compiler compiler = {
     .struct_size = sizeof compiler,
     .abi = VY_COMPILER_ABI,
     .version = "LLVM " LLVM_VERSION_STRING,
-    .compile = vy_llvm_compile,
-    .emit_text = vy_llvm_emit_text,
+    .compile = compile,
+    .emit_text = emit_text,
 };
 
 const vy_compiler *vyre_compiler_get(const vyre_host *given) {

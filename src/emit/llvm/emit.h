@@ -3,7 +3,7 @@
  * The function that is made runs workgroups, each as chunks of `width` consecutive invocations: a value that differs between invocations is a vector with a
  * lane for each, a value that does not is a scalar. docs/cpu.md tells the story; backends/cpu/kernel.h is what the function is called with.
  *
- * Part of the compiler plug-in alone: libvyre knows nothing of LLVM. */
+ * Part of the compiler alone: libvyre knows nothing of LLVM. */
 #ifndef VY_EMIT_LLVM_EMIT_H
 #define VY_EMIT_LLVM_EMIT_H
 

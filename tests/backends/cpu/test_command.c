@@ -24,7 +24,7 @@ static void a_kernel_that_does_not_end_is_ended(void **state) {
     char out[4096];
     vyre_error error;
     if (vy_cpu_compiler_check(&error) != VYRE_OK)
-        VY_SKIP("there is no compiler plug-in in this build");
+        VY_SKIP("there is no compiler in this build");
     assert_int_equal(run("--backend cpu --timeout 1 stop=1 x=0,0,0", out, sizeof out), 4);
     assert_non_null(strstr(out, "TIMEOUT"));
     assert_int_equal(run("--backend cpu --timeout 1000000 stop=8 x=0,0,0", out, sizeof out), 0);

@@ -184,7 +184,7 @@ static void gdb_names_program_and_line(void **state) {
     if (system("gdb --version >/dev/null 2>&1") != 0)
         VY_SKIP("gdb is not installed");
     if (vy_cpu_compiler_check(NULL) != VYRE_OK)
-        VY_SKIP("the compiler plug-in is not built");
+        VY_SKIP("the compiler is not built");
     snprintf(
         command, sizeof command,
         "VYRE_GDB=1 ASAN_OPTIONS=detect_leaks=0 timeout 120 gdb -nx -batch -iex 'set debuginfod enabled off' "

@@ -30,7 +30,7 @@ static int has_compiler(void) {
 #define NEEDS_COMPILER()                                                                                               \
     do {                                                                                                               \
         if (!has_compiler())                                                                                           \
-            VY_SKIP("there is no compiler plug-in in this build");                                                     \
+            VY_SKIP("there is no compiler in this build");                                                             \
     } while (0)
 
 /* ---- a program with a large frame ---- */
