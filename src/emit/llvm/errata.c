@@ -8,7 +8,11 @@
  * happens where
  *  - a mask that is not constant is not known to be in any lane: it passes through llvm.arithmetic.fence, which is no
  *    instruction;
- *  - a mask that is constant is that of one register, and the first or the last lane is false. */
+ *  - a mask that is constant is that of one register, and the first or the last lane is false.
+ *
+ * Sums with masks, for AVX-512. The code generator turns y + zext(m) into y - sext(m), y - zext(m) into y + sext(m), and
+ * sext(m) into zext(m) where it knows that m is false: if it knows that of a whole register, it does so without end
+ * (mask-sum-loop). A choice between y + 1 and y is not turned into any of these. */
 #include "emit/llvm/errata.h"
 
 #include "backends/cpu/features.h"
@@ -118,30 +122,92 @@ static LLVMValueRef load_parts(vy_emitter *e, const masked_load *load) {
     return parts[0];
 }
 
-/* ---- the module ---- */
+/* ---- sums with masks ---- */
 
-static void rewrite(vy_emitter *e, const masked_load *load) {
-    LLVMPositionBuilderBefore(e->builder, load->call);
-    if (!LLVMIsConstant(load->mask)) {
-        LLVMSetOperand(load->call, 2, hidden(e, load));
-        return;
+/* What lanes of a value are where a mask holds, 1 or -1; they are 0 elsewhere. 0: it is no such value. */
+static int mask_of(LLVMValueRef value, LLVMValueRef *mask) {
+    if (!LLVMIsAInstruction(value))
+        return 0;
+    LLVMOpcode op = LLVMGetInstructionOpcode(value);
+    if (op != LLVMZExt && op != LLVMSExt && op != LLVMTrunc)
+        return 0;
+    LLVMValueRef from = LLVMGetOperand(value, 0);
+    LLVMTypeRef type = LLVMTypeOf(from);
+    if (LLVMGetTypeKind(type) != LLVMVectorTypeKind)
+        return 0;
+    if (LLVMGetIntTypeWidth(LLVMGetElementType(type)) != 1) { /* as wide as before, or wider than one bit */
+        int is = mask_of(from, mask);
+        return is < 0 && op == LLVMZExt ? 0 : is;
     }
-    LLVMReplaceAllUsesWith(load->call, load_parts(e, load));
-    LLVMInstructionEraseFromParent(load->call);
+    *mask = from;
+    return op == LLVMZExt ? 1 : -1;
 }
 
-void vy_llvm_errata_rewrite(LLVMModuleRef module, uint64_t features) {
-    if (!(features & VY_CPU_FEATURE_AVX) || features & VY_CPU_FEATURE_AVX512F)
+/* Every lane n. */
+static LLVMValueRef all_lanes(LLVMTypeRef type, int n) {
+    LLVMValueRef lanes[VY_LLVM_LANES];
+    for (unsigned i = 0; i < LLVMGetVectorSize(type); i++)
+        lanes[i] = LLVMConstInt(LLVMGetElementType(type), (unsigned long long)n, 1);
+    return LLVMConstVector(lanes, LLVMGetVectorSize(type));
+}
+
+/* value + n, and no sum with a mask. */
+static LLVMValueRef sum(vy_emitter *e, LLVMValueRef value, int n) {
+    LLVMTypeRef type = LLVMTypeOf(value);
+    LLVMValueRef mask;
+    int is = mask_of(value, &mask);
+    return is ? LLVMBuildSelect(e->builder, mask, all_lanes(type, n + is), all_lanes(type, n), "")
+              : LLVMBuildAdd(e->builder, value, all_lanes(type, n), "");
+}
+
+static void rewrite_sum(vy_emitter *e, LLVMValueRef instruction) {
+    LLVMOpcode op = LLVMGetInstructionOpcode(instruction);
+    if ((op != LLVMAdd && op != LLVMSub) || LLVMGetTypeKind(LLVMTypeOf(instruction)) != LLVMVectorTypeKind)
         return;
+    LLVMValueRef other = LLVMGetOperand(instruction, 0), mask;
+    int is = mask_of(LLVMGetOperand(instruction, 1), &mask);
+    if (!is && op == LLVMAdd) {
+        other = LLVMGetOperand(instruction, 1);
+        is = mask_of(LLVMGetOperand(instruction, 0), &mask);
+    }
+    if (!is)
+        return;
+    LLVMPositionBuilderBefore(e->builder, instruction);
+    LLVMValueRef value = sum(e, other, op == LLVMAdd ? is : -is);
+    LLVMReplaceAllUsesWith(instruction, LLVMBuildSelect(e->builder, mask, value, other, ""));
+    LLVMInstructionEraseFromParent(instruction);
+}
+
+/* ---- the module ---- */
+
+static void rewrite_load(vy_emitter *e, LLVMValueRef instruction) {
+    masked_load load;
+    if (!is_masked_load(instruction, &load))
+        return;
+    LLVMPositionBuilderBefore(e->builder, instruction);
+    if (!LLVMIsConstant(load.mask)) {
+        LLVMSetOperand(instruction, 2, hidden(e, &load));
+        return;
+    }
+    LLVMReplaceAllUsesWith(instruction, load_parts(e, &load));
+    LLVMInstructionEraseFromParent(instruction);
+}
+
+static void rewrite_each(LLVMModuleRef module, void (*rewrite)(vy_emitter *e, LLVMValueRef instruction)) {
     vy_emitter e = {.context = LLVMGetModuleContext(module), .module = module};
     e.builder = LLVMCreateBuilderInContext(e.context);
     for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
         for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
             for (LLVMValueRef i = LLVMGetFirstInstruction(b), next; i; i = next) {
-                masked_load load;
                 next = LLVMGetNextInstruction(i);
-                if (is_masked_load(i, &load))
-                    rewrite(&e, &load);
+                rewrite(&e, i);
             }
     LLVMDisposeBuilder(e.builder);
+}
+
+void vy_llvm_errata_rewrite(LLVMModuleRef module, uint64_t features) {
+    if (features & VY_CPU_FEATURE_AVX512F)
+        rewrite_each(module, rewrite_sum);
+    else if (features & VY_CPU_FEATURE_AVX)
+        rewrite_each(module, rewrite_load);
 }

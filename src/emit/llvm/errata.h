@@ -18,6 +18,8 @@
     X("masked-load-constant", "19.1 to 22.1",                                                                          \
       "AVX, AVX2: the mask of a masked load is hidden from the code generator (vy_llvm_errata_rewrite)")               \
     X("masked-load-size", "19.1", "as masked-load-constant")                                                           \
+    X("mask-sum-loop", "19.1",                                                                                         \
+      "AVX-512: a choice between y + 1 and y instead of a sum with a mask (vy_llvm_errata_rewrite)")                   \
     X("half-range", "19.1",                                                                                            \
       "floats made of integers are hidden from the optimiser in a program that converts to f16 (op.c)")
 
