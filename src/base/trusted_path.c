@@ -169,6 +169,11 @@ vyre_status vy_trusted_path_check(const char *path, const char *what, vyre_error
     return run(&check, NULL);
 }
 
+vyre_status vy_trusted_library_check(const char *name, const char *what, vyre_error *error) {
+    vyre_status status = strchr(name, '/') ? vy_trusted_path_check(name, what, error) : VYRE_OK;
+    return status == VYRE_NOT_FOUND ? VYRE_OK : status;
+}
+
 vyre_status vy_trusted_file_open(const char *path, const char *what, int *file, vyre_error *error) {
     check check = {.path = path, .what = what, .elsewhere = move, .error = error};
     *file = -1;

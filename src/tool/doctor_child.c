@@ -2,6 +2,7 @@
  * where the child ended. */
 #include "tool/doctor.h"
 
+#include "base/trusted_path.h"
 #include "driver/host.h"
 #include "driver/registry.h"
 #include "tool/child.h"
@@ -124,7 +125,12 @@ static void task_choose(const char *unused) {
 }
 
 static void task_library(const char *name) {
+    vyre_error error;
     SAY("stage", "it is opened");
+    if (vy_trusted_library_check(name, "library", &error) != VYRE_OK) {
+        SAY("library", "", error.message);
+        return;
+    }
     void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     struct link_map *map = NULL;
     if (!handle)

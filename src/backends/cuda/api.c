@@ -2,6 +2,7 @@
 #include "backends/cuda/api.h"
 
 #include "base/status.h"
+#include "base/trusted_path.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -43,13 +44,16 @@ static vyre_status fill(void *library, const char *file, vy_cuda_api *out, vyre_
 vyre_status vy_cuda_api_open(const char *file, vy_cuda_api *out, vyre_error *error) {
     void (*wrap)(vy_cuda_api *) = atomic_load(&wrapper);
     memset(out, 0, sizeof *out);
+    vyre_status status = vy_trusted_library_check(file, "library of VYRE_CUDA_LIBRARY", error);
+    if (status != VYRE_OK)
+        return status;
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library)
         return vy_fail(error, VYRE_NOT_FOUND,
                        secure_getenv("VYRE_CUDA_LIBRARY") ? "leave VYRE_CUDA_LIBRARY out, or name the driver's library"
                                                           : "install the NVIDIA driver",
                        "%s is not installed", file);
-    vyre_status status = fill(library, file, out, error);
+    status = fill(library, file, out, error);
     dlclose(library); /* it stays all the same */
     if (status == VYRE_OK && wrap)
         wrap(out);

@@ -6,6 +6,8 @@
  * The state is static: none of the protocol's functions says on whose behalf it is called. */
 #include "backends/cuda/injection.h"
 
+#include "base/trusted_path.h"
+
 #include <assert.h>
 #include <dlfcn.h>
 #include <stdint.h>
@@ -141,7 +143,12 @@ static void lay_out(void) {
 
 int vy_cuda_injection_open(const char *file, vy_cuda_nvtx *nvtx, char *problem, size_t size) {
     int (*start)(const void *(*give_table)(uint32_t table)) = NULL;
+    vyre_error error;
     *nvtx = (vy_cuda_nvtx){NULL, NULL};
+    if (vy_trusted_library_check(file, "library of NVTX_INJECTION64_PATH", &error) != VYRE_OK) {
+        snprintf(problem, size, "%s", error.message);
+        return 0;
+    }
     /* Lazily, as profilers are used to. It stays even if it refuses: it may have threads by then. */
     void *library = dlopen(file, RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
     if (!library) {

@@ -2,6 +2,7 @@
 #include "backends/cuda/nvtx.h"
 
 #include "backends/cuda/injection.h"
+#include "base/trusted_path.h"
 #include "driver/counters.h"
 
 #include <dlfcn.h>
@@ -14,6 +15,11 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static vy_cuda_nvtx found;
 
 static void open_library(const char *file) {
+    vyre_error error;
+    if (vy_trusted_library_check(file, "library of VYRE_NVTX_LIBRARY", &error) != VYRE_OK) {
+        vy_log(1, "cuda", error.message);
+        return;
+    }
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library)
         return;

@@ -9,6 +9,8 @@
 
 #include <elf.h>
 #include <stdalign.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* ---- the library ---- */
 
@@ -28,6 +30,30 @@ static void a_library_that_is_another_is_refused(void **state) {
     assert_int_equal(vy_cuda_api_open("libm.so.6", &api, &error), VYRE_UNSUPPORTED);
     assert_non_null(strstr(error.message, "cuInit"));
     assert_true(error.fix[0] != 0);
+}
+
+/* A name is searched by the loader, a path is checked. */
+static void a_library_that_other_users_can_replace_is_not_opened(void **state) {
+    (void)state;
+    vy_cuda_api api;
+    vyre_error error = VYRE_ERROR_INIT;
+    vyre_probe probe = {.struct_size = sizeof probe};
+    char folder[] = "/tmp/vyre-cuda-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/libcuda.so.1", folder);
+    assert_int_equal(symlink(vy_test_command(), path), 0);
+    assert_int_equal(chmod(folder, 0777), 0);
+    vyre_status status = vy_cuda_api_open(path, &api, &error);
+    setenv("VYRE_CUDA_LIBRARY", path, 1);
+    vy_cuda_probe(NULL, &probe);
+    unsetenv("VYRE_CUDA_LIBRARY");
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+    assert_int_equal(status, VYRE_IO);
+    assert_non_null(strstr(error.message, "others may write to the folder"));
+    assert_int_equal(probe.answer, VYRE_PROBE_NEVER);
+    assert_string_equal(probe.reason, error.message);
+    assert_string_equal(probe.fix, error.fix);
 }
 
 static void the_probe_says_why_there_is_none(void **state) {
@@ -450,6 +476,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_library_that_is_missing_is_named_with_a_fix),
         cmocka_unit_test(a_library_that_is_another_is_refused),
+        cmocka_unit_test(a_library_that_other_users_can_replace_is_not_opened),
         cmocka_unit_test(the_probe_says_why_there_is_none),
         cmocka_unit_test(one_device_that_is_served_is_enough),
         cmocka_unit_test(a_wrong_number_in_the_environment_is_refused),

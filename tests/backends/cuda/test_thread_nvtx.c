@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sys/stat.h>
 
 static const char *tool_path(void) {
     static _Thread_local char path[1024];
@@ -214,6 +215,24 @@ static void a_profiler_that_fails_is_one_line_and_no_ranges(void **state) {
         run_in_child(profiler_that_fails, k);
 }
 
+/* By a link in a folder that every user can write to. */
+static void shared_library(size_t k) {
+    char folder[] = "/tmp/vyre-nvtx-XXXXXX", path[64];
+    CHILD_CLAIM(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/tool.so", folder);
+    CHILD_CLAIM(symlink(tool_path(), path) == 0 && chmod(folder, 0777) == 0);
+    vy_cuda_nvtx nvtx = open_with(k ? path : NULL, k ? NULL : path, NULL);
+    CHILD_CLAIM(unlink(path) == 0 && rmdir(folder) == 0);
+    CHILD_CLAIM(!nvtx.push && !nvtx.pop && !of_tool("nvtx_tool_seen"));
+    CHILD_CLAIM(line_count == 1 && strstr(line, "others may write to the folder"));
+}
+
+static void a_library_that_other_users_can_replace_is_not_opened(void **state) {
+    (void)state;
+    for (size_t k = 0; k < 2; k++)
+        run_in_child(shared_library, k);
+}
+
 static void old_library(size_t k) {
     (void)k;
     vy_cuda_nvtx nvtx = open_with(NULL, tool_path(), NULL);
@@ -280,6 +299,7 @@ int main(void) {
         cmocka_unit_test(a_profiler_may_come_and_go_between_ranges),
         cmocka_unit_test(a_range_ends_where_it_began),
         cmocka_unit_test(a_profiler_that_fails_is_one_line_and_no_ranges),
+        cmocka_unit_test(a_library_that_other_users_can_replace_is_not_opened),
         cmocka_unit_test(the_old_library_serves_if_no_profiler_asks),
         cmocka_unit_test(ranges_nest_in_each_thread_and_the_profiler_starts_once),
     };
