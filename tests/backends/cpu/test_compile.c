@@ -177,6 +177,29 @@ static void a_compiler_that_other_users_can_replace_is_not_used(void **state) {
     rig_close(&r);
 }
 
+/* Compiled code is written first and executable afterwards; nothing else of the process is both either. */
+static void no_memory_is_writable_and_executable(void **state) {
+    (void)state;
+    NEEDS_COMPILER();
+    rig r;
+    vyre_error error;
+    char line[PATH_MAX + 200], rights[8];
+    unsigned executable = 0;
+    rig_open(&r);
+    check(&r, vyre_backend_dispatch(r.backend, r.program, &r.arguments, NULL, &r.outputs, NULL, &error), &error);
+    FILE *maps = fopen("/proc/self/maps", "r");
+    assert_non_null(maps);
+    while (fgets(line, sizeof line, maps)) {
+        assert_int_equal(sscanf(line, "%*s %7s", rights), 1);
+        if (rights[1] == 'w' && rights[2] == 'x')
+            fail_msg("%s", line);
+        executable += rights[2] == 'x' && !strchr(line, '/') && !strchr(line, '[');
+    }
+    fclose(maps);
+    assert_true(executable >= 1);
+    rig_close(&r);
+}
+
 static void every_width_gives_the_same(void **state) {
     (void)state;
     NEEDS_COMPILER();
@@ -257,6 +280,7 @@ int main(void) {
         cmocka_unit_test(programs_run_without_a_pipeline),
         cmocka_unit_test(what_the_cache_has_needs_no_compiler),
         cmocka_unit_test(a_compiler_that_other_users_can_replace_is_not_used),
+        cmocka_unit_test(no_memory_is_writable_and_executable),
         cmocka_unit_test(every_width_gives_the_same),
         cmocka_unit_test(compiled_traps_name_the_smallest_invocation),
         cmocka_unit_test(compiled_loops_that_do_not_end_are_ended),
