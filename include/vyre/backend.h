@@ -291,10 +291,12 @@ typedef struct vyre_native_pipeline {
     void *self;
 } vyre_native_pipeline;
 
-/* Options of a compile; part of the cache key. */
+/* Options of a compile. All but deadline_ns are part of the cache key. */
 typedef struct vyre_compile_options {
     uint32_t struct_size;
     int cancellable; /* the kernel polls its deadline and cancel word */
+    /* When the compile has to be done (CLOCK_MONOTONIC; 0 = none). A backend that cannot stop its compiler may be late. */
+    uint64_t deadline_ns;
 } vyre_compile_options;
 
 /* One step of a sequence as a backend sees it. */

@@ -111,7 +111,7 @@ VYRE_API void vyre_backend_profile(vyre_backend *backend, vyre_device_profile *p
 
 /* How a dispatch is run; zero-initialised means no deadline, no bound, no label. */
 typedef struct vyre_dispatch_config {
-    uint64_t timeout_ns;       /* 0 = none */
+    uint64_t timeout_ns;       /* for the whole dispatch, compiling too (vyre/pipeline.h); 0 = none */
     uint64_t max_output_bytes; /* 0 = unbounded; more is VYRE_LIMIT, before anything runs */
     const char *label;         /* shown in errors; may be NULL */
 } vyre_dispatch_config;

@@ -18,10 +18,15 @@ typedef struct vyre_pipeline vyre_pipeline;
 /* Compiles, or finds in memory or on disk. options NULL = defaults; otherwise set options->struct_size. Blocks while a driver compiles; equal
  * compiles at the same time wait for one. A backend without a compiler gives a pipeline that hands every dispatch to it.
  *
- * A deadline on a pipeline that was not compiled as cancellable, on a backend that can stop a kernel, compiles it once more.
+ * A dispatch with a timeout on a pipeline that was not compiled as cancellable, on a backend that can stop a kernel, compiles it once more. The
+ * timeout of a dispatch is for all of it, compiling too.
+ *
+ * options->deadline_ns bounds the compile on backend `cpu`: passes, LLVM, and the wait for an equal compile. On `cuda` it bounds all but the
+ * driver's compiler, which is not started after it and cannot be stopped.
  *
  * VYRE_INVALID_ARGUMENT  a library, which has nothing to run, or a program whose ops are not resolved (vyre_program_resolve)
- * VYRE_LIMIT             the workgroup is over a limit of the device
+ * VYRE_LIMIT             the workgroup is over a limit of the device; or the compiler needs more memory or time than its limits (docs/cpu.md)
+ * VYRE_TIMEOUT           the deadline passed; nothing is kept of the compile
  * VYRE_UNSUPPORTED       the backend cannot run this program; or compiling is forbidden (vyre_cache_forbid_compile) and nothing was found
  * VYRE_CORRUPT           the backend broke its contract
  * VYRE_DEVICE_LOST, VYRE_NO_MEMORY, and what the backend returns */

@@ -43,6 +43,12 @@ static inline void vy_bound_describe_pipeline(vy_bound *b, vyre_pipeline *pipeli
     b->pipeline = pipeline;
 }
 
+/* From here on the config's timeout runs, if there is no deadline yet. Before anything is compiled. */
+static inline void vy_bound_start_clock(vy_bound *b) {
+    if (!b->deadline_ns)
+        b->deadline_ns = vy_boundary_deadline(b->config);
+}
+
 /* Pins what is bound, checks ranges, overlaps, counts and limits, and resolves the launch. Inside the backend. On failure nothing is
  * pinned. error is never NULL here and below. */
 vyre_status vy_bound_resolve(vy_bound *bound, const vyre_resource *bindings, size_t count, vyre_error *error);

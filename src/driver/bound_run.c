@@ -68,11 +68,13 @@ static uint64_t host_bytes(const vy_bound *b) {
 static vyre_status aim(vy_bound *b, int may_meet, vy_call *call, vyre_error *error) {
     vy_staged staged[2] = {{NULL, NULL}, {NULL, NULL}};
     vyre_status status = VYRE_OK;
-    int may_stop = b->config->timeout_ns || b->deadline_ns;
+    vy_stop stop = {b->deadline_ns != 0, b->deadline_ns};
     if (may_meet)
-        vy_call_meet(call, b->pipeline, b->program, &b->launch, may_stop);
+        vy_call_meet(call, b->pipeline, b->program, &b->launch, stop);
     if (b->pipeline && !call->whole)
-        status = vy_pipeline_choose(b->pipeline, &b->launch, may_stop, call, staged, error);
+        status = vy_pipeline_choose(b->pipeline, &b->launch, stop, call, staged, error);
+    if (status == VYRE_OK)
+        status = vy_boundary_check_deadline(b->program, b->deadline_ns, error);
     if (status == VYRE_OK)
         status = vy_call_stage(call, b->program, &b->launch, staged, error);
     if (status != VYRE_OK)
@@ -93,8 +95,7 @@ static vyre_status try_to_run(vy_bound *b, int may_meet, int *is_refused, vyre_e
     if (status != VYRE_OK)
         return status;
     vy_boundary_describe(b->program, b->arguments, &b->launch, b->config, params, elements, &trap, &call.launch);
-    if (b->deadline_ns)
-        call.launch.deadline_ns = b->deadline_ns;
+    call.launch.deadline_ns = b->deadline_ns;
     uint64_t bytes = b->use_count < b->program->buffer_count ? host_bytes(b) : 0;
     if (bytes && may_meet) /* once */
         vy_count(VY_COUNTER_input_bytes, bytes);
@@ -121,6 +122,7 @@ static vyre_status run(vy_bound *b, vyre_error *error) {
 vyre_status vy_bound_run(vy_bound *b, vyre_error *error) {
     vyre_status status = VYRE_OK;
     vy_span span = vy_span_begin();
+    vy_bound_start_clock(b);
     if (b->form == VY_FORM_PERSISTENT)
         status = vy_outputs_reserve(b->outputs, vyre_program_output_count(b->program), error);
     if (status == VYRE_OK)

@@ -88,7 +88,6 @@ void vy_boundary_describe(vyre_program *program, const vyre_arguments *arguments
         memset(out->groups, 0, sizeof out->groups);
         out->grid_buffer = launch->grid_buffer, out->grid_offset = program->grid.offset;
     }
-    out->deadline_ns = vy_boundary_deadline(config);
 }
 
 uint64_t vy_boundary_deadline(const vyre_dispatch_config *config) {
@@ -190,11 +189,13 @@ static vyre_status try_to_run(vy_dispatch *d, int may_meet, int *is_refused, vyr
     call.owned = d->owned, call.timing = d->timing;
     vy_staged staged[2] = {{NULL, NULL}, {NULL, NULL}};
     vyre_status status = VYRE_OK;
-    int may_stop = d->config->timeout_ns || d->deadline_ns || d->cancel;
+    vy_stop stop = {d->deadline_ns || d->cancel, d->deadline_ns};
     if (may_meet)
-        vy_call_meet(&call, d->pipeline, d->program, &d->launch, may_stop);
+        vy_call_meet(&call, d->pipeline, d->program, &d->launch, stop);
     if (d->pipeline && !call.whole)
-        status = vy_pipeline_choose(d->pipeline, &d->launch, may_stop, &call, staged, error);
+        status = vy_pipeline_choose(d->pipeline, &d->launch, stop, &call, staged, error);
+    if (status == VYRE_OK)
+        status = vy_boundary_check_deadline(d->program, d->deadline_ns, error);
     if (status == VYRE_OK)
         status = vy_call_stage(&call, d->program, &d->launch, staged, error);
     if (status != VYRE_OK) {
@@ -203,8 +204,7 @@ static vyre_status try_to_run(vy_dispatch *d, int may_meet, int *is_refused, vyr
     }
     vy_boundary_describe(d->program, d->arguments, &d->launch, d->config, params, elements, &trap, &call.launch);
     call.launch.cancel = d->cancel;
-    if (d->deadline_ns)
-        call.launch.deadline_ns = d->deadline_ns;
+    call.launch.deadline_ns = d->deadline_ns;
     uint64_t bytes = 0;
     for (size_t i = 0; i < call.input_count; i++)
         bytes += call.inputs[i].size;
@@ -247,6 +247,8 @@ vyre_status vy_dispatch_resolve(vy_dispatch *d, vyre_error *error) {
 }
 
 vyre_status vy_dispatch_inside(vy_dispatch *d, vyre_error *error) {
+    if (!d->deadline_ns)
+        d->deadline_ns = vy_boundary_deadline(d->config); /* from here on: the time that compiling takes counts */
     d->output_count = vyre_program_output_count(d->program);
     vyre_status status = vy_outputs_reserve(d->outputs, d->output_count, error);
     if (status != VYRE_OK)

@@ -183,7 +183,7 @@ static inline void vy_boundary_fill(vyre_launch *out, vyre_program *program, con
     out->label = label ? label : "";
     out->trap = trap;
 }
-/* The same from what was resolved, and with the config's deadline; `params` and `elements` are storage for it. */
+/* The same from what was resolved; `params` and `elements` are storage for it. */
 void vy_boundary_describe(vyre_program *program, const vyre_arguments *arguments, const vy_launch *launch,
                           const vyre_dispatch_config *config, vyre_scalar *params, uint64_t *elements, vyre_trap *trap,
                           vyre_launch *out);

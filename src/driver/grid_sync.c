@@ -45,21 +45,22 @@ static void refuse(vy_grid_sync *sync, const vyre_digest *program) {
 /* What may be otherwise the next time. */
 static int is_passing(vyre_status status) {
     return status == VYRE_NO_MEMORY || status == VYRE_NO_DEVICE_MEMORY || status == VYRE_DEVICE_LOST ||
-           vy_compile_forbidden();
+           status == VYRE_TIMEOUT || vy_compile_forbidden();
 }
 
 /* ---- the code ---- */
 
 /* A reference; NULL: there is none. Without a cache in memory a dispatch without a pipeline would compile each time. */
-static vy_code *find_code(vyre_backend *backend, vyre_pipeline *pipeline, vyre_program *program, int may_stop,
+static vy_code *find_code(vyre_backend *backend, vyre_pipeline *pipeline, vyre_program *program, vy_stop stop,
                           vyre_status *status) {
-    int cancellable = may_stop && vy_backend_limit(backend, VYRE_CAPABILITY_CANCEL);
-    vyre_compile_options options = {.struct_size = sizeof options, .cancellable = cancellable};
+    int cancellable = stop.may_stop && vy_backend_limit(backend, VYRE_CAPABILITY_CANCEL);
+    vyre_compile_options options = {
+        .struct_size = sizeof options, .cancellable = cancellable, .deadline_ns = stop.deadline_ns};
     vy_code *code = NULL;
     vyre_error error;
     *status = VYRE_NO_MEMORY;
     if (pipeline)
-        *status = vy_pipeline_code(pipeline, may_stop, VY_CODE_WHOLE, &code, &error);
+        *status = vy_pipeline_code(pipeline, stop, VY_CODE_WHOLE, &code, &error);
     else if (backend->calls.compile && vy_cache_memory_limit())
         *status = vy_code_get(backend, program, &options, VY_CODE_WHOLE, &code, &error);
     if (*status != VYRE_OK)
@@ -78,7 +79,7 @@ static uint64_t ask(const vyre_backend *backend, const vyre_program *program, vo
 }
 
 vy_grid_sync_reason vy_call_meet(vy_call *call, vyre_pipeline *pipeline, vyre_program *program,
-                                 const vy_launch *resolved, int may_stop) {
+                                 const vy_launch *resolved, vy_stop stop) {
     vyre_backend *backend = call->backend;
     vyre_digest fingerprint;
     vyre_status status;
@@ -90,14 +91,14 @@ vy_grid_sync_reason vy_call_meet(vy_call *call, vyre_pipeline *pipeline, vyre_pr
     uint64_t most = backend->calls.grid_sync_limit ? ask(backend, program, NULL) : 0;
     if (!most)
         return VY_GRID_SYNC_NO_OTHER_WAY;
-    if (may_stop && !vy_backend_limit(backend, VYRE_CAPABILITY_CANCEL))
+    if (stop.may_stop && !vy_backend_limit(backend, VYRE_CAPABILITY_CANCEL))
         return VY_GRID_SYNC_CANNOT_STOP;
     if (with_base || most < resolved->group_count)
         return VY_GRID_SYNC_TOO_LARGE;
     vyre_program_fingerprint(program, &fingerprint);
     if (is_refused(&backend->grid_sync, &fingerprint))
         return VY_GRID_SYNC_REFUSED;
-    vy_code *code = find_code(backend, pipeline, program, may_stop, &status);
+    vy_code *code = find_code(backend, pipeline, program, stop, &status);
     if (!code || !can_run(code, call->form)) {
         if (!is_passing(status))
             refuse(&backend->grid_sync, &fingerprint);
@@ -120,7 +121,7 @@ vy_grid_sync_reason vy_pipeline_meets(vyre_pipeline *pipeline, const vy_launch *
     if (vy_backend_enter(backend, &error) != VYRE_OK)
         return VY_GRID_SYNC_REFUSED;
     vy_call_describe(&call, backend, &backend->target, VY_FORM_INTO);
-    vy_grid_sync_reason reason = vy_call_meet(&call, pipeline, pipeline->program, resolved, 0);
+    vy_grid_sync_reason reason = vy_call_meet(&call, pipeline, pipeline->program, resolved, (vy_stop){0, 0});
     vy_call_unstage(&call);
     vy_backend_leave(backend);
     return reason;

@@ -23,6 +23,12 @@ typedef struct vy_grid_sync {
 void vy_grid_sync_start(vy_grid_sync *sync);
 void vy_grid_sync_end(vy_grid_sync *sync);
 
+/* What may end a dispatch. */
+typedef struct vy_stop {
+    int may_stop;         /* there is a deadline or a word to cancel */
+    uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
+} vy_stop;
+
 /* Why the grid barriers of a dispatch run as they do. X(ID, sentence) */
 #define VY_GRID_SYNC_LIST(X)                                                                                           \
     X(NONE, "it has none")                                                                                             \
@@ -40,10 +46,10 @@ typedef enum vy_grid_sync_reason {
 } vy_grid_sync_reason;
 const char *vy_grid_sync_sentence(vy_grid_sync_reason reason);
 
-/* Decides, for a call that has its form and is not staged yet. FITS: the call has the code and target that run it; vy_call_unstage follows. pipeline may be NULL. may_stop: there
- * is a deadline or a word to cancel. Inside the backend. */
+/* Decides, for a call that has its form and is not staged yet. FITS: the call has the code and target that run it; vy_call_unstage follows. pipeline may be NULL. Inside the
+ * backend. */
 vy_grid_sync_reason vy_call_meet(struct vy_call *call, vyre_pipeline *pipeline, vyre_program *program,
-                                 const vy_launch *resolved, int may_stop);
+                                 const vy_launch *resolved, vy_stop stop);
 
 /* What would be decided now for a dispatch of the pipeline on host bytes. From outside the backend. */
 vy_grid_sync_reason vy_pipeline_meets(vyre_pipeline *pipeline, const vy_launch *resolved);

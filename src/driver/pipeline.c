@@ -35,25 +35,27 @@ static vyre_status put_code(vyre_pipeline *pipeline, unsigned variant, vy_code *
 }
 
 /* Compiles it, or finds it in the caches. */
-static vyre_status get_code(vyre_pipeline *pipeline, unsigned variant, vy_code **out, vyre_error *error) {
+static vyre_status get_code(vyre_pipeline *pipeline, unsigned variant, uint64_t deadline_ns, vy_code **out,
+                            vyre_error *error) {
     vy_code *code;
     vyre_compile_options options = {.struct_size = sizeof options,
-                                    .cancellable = (variant & VY_VARIANT_CANCELLABLE) != 0};
+                                    .cancellable = (variant & VY_VARIANT_CANCELLABLE) != 0,
+                                    .deadline_ns = deadline_ns};
     vyre_status status = vy_code_get(pipeline->backend, pipeline->program, &options,
                                      (vy_code_form)(variant / VY_VARIANT_FORM), &code, error);
     return status == VYRE_OK ? put_code(pipeline, variant, code, out, error) : status;
 }
 
-vyre_status vy_pipeline_code(vyre_pipeline *pipeline, int may_stop, vy_code_form form, vy_code **out,
+vyre_status vy_pipeline_code(vyre_pipeline *pipeline, vy_stop stop, vy_code_form form, vy_code **out,
                              vyre_error *error) {
     unsigned variant = pipeline->variant | VY_VARIANT_FORM * (unsigned)form;
-    if (may_stop && vy_backend_limit(pipeline->backend, VYRE_CAPABILITY_CANCEL))
+    if (stop.may_stop && vy_backend_limit(pipeline->backend, VYRE_CAPABILITY_CANCEL))
         variant |= VY_VARIANT_CANCELLABLE;
     vy_code *code = atomic_load_explicit(&pipeline->codes[variant], memory_order_acquire);
     *out = code;
     if (code && !atomic_load_explicit(&code->is_retired, memory_order_acquire))
         return VYRE_OK;
-    return get_code(pipeline, variant, out, error);
+    return get_code(pipeline, variant, stop.deadline_ns, out, error);
 }
 
 /* On resident buffers a pipeline runs only if all its parts can. */
@@ -61,12 +63,14 @@ static int can_run(const vy_code *code, vy_form form) {
     return form == VY_FORM_RESIDENT || form == VY_FORM_PERSISTENT ? code->is_resident : code->has_native;
 }
 
-vyre_status vy_pipeline_choose(vyre_pipeline *pipeline, const vy_launch *launch, int may_stop, vy_call *call,
+vyre_status vy_pipeline_choose(vyre_pipeline *pipeline, const vy_launch *launch, vy_stop stop, vy_call *call,
                                vy_staged staged[2], vyre_error *error) {
     int with_base, has_stages = vy_stages_needed(pipeline->backend, pipeline->program, launch, &with_base);
     vy_code *code;
     vyre_status status =
-        vy_pipeline_code(pipeline, may_stop, has_stages && with_base ? VY_CODE_BASED : VY_CODE_PLAIN, &code, error);
+        vy_pipeline_code(pipeline, stop, has_stages && with_base ? VY_CODE_BASED : VY_CODE_PLAIN, &code, error);
+    if (status == VYRE_TIMEOUT)
+        vy_count(VY_COUNTER_timeouts, 1);
     if (status != VYRE_OK || !can_run(code, call->form))
         return status; /* the backend itself runs it */
     call->code = code;
@@ -82,7 +86,7 @@ vyre_status vy_pipeline_target(vy_dispatch *d, vyre_error *error) {
     vy_code *code;
     if (vy_stages_needed(d->backend, d->program, &d->launch, &with_base))
         return VYRE_OK;
-    vyre_status status = vy_pipeline_code(d->pipeline, 1, VY_CODE_PLAIN, &code, error);
+    vyre_status status = vy_pipeline_code(d->pipeline, (vy_stop){1, d->deadline_ns}, VY_CODE_PLAIN, &code, error);
     if (status == VYRE_OK)
         d->target = code->targets;
     return status;
@@ -98,9 +102,11 @@ void vy_pipeline_name(const vyre_backend *backend, const vyre_program *program, 
     snprintf(id, VY_PIPELINE_ID, "%s:%s", backend->id, digits);
 }
 
-static vyre_status read_options(const vyre_compile_options *options, unsigned *variant, vyre_error *error) {
+static vyre_status read_options(const vyre_compile_options *options, unsigned *variant, uint64_t *deadline_ns,
+                                vyre_error *error) {
     const size_t least = offsetof(vyre_compile_options, cancellable) + sizeof options->cancellable;
     *variant = 0;
+    *deadline_ns = 0;
     if (!options)
         return VYRE_OK;
     if (options->struct_size < least)
@@ -108,6 +114,8 @@ static vyre_status read_options(const vyre_compile_options *options, unsigned *v
                        "the options of a compile state a size of %" PRIu32 " bytes, at least %zu are expected",
                        options->struct_size, least);
     *variant = options->cancellable ? VY_VARIANT_CANCELLABLE : 0;
+    if (options->struct_size >= offsetof(vyre_compile_options, deadline_ns) + sizeof options->deadline_ns)
+        *deadline_ns = options->deadline_ns;
     return VYRE_OK;
 }
 
@@ -121,8 +129,8 @@ static vyre_status check(vyre_backend *backend, vyre_program *program, vyre_erro
     return vy_boundary_check_program(backend, program, error);
 }
 
-static vyre_status pipeline_new(vyre_backend *backend, vyre_program *program, unsigned variant, vyre_pipeline **out,
-                                vyre_error *error) {
+static vyre_status pipeline_new(vyre_backend *backend, vyre_program *program, unsigned variant, uint64_t deadline_ns,
+                                vyre_pipeline **out, vyre_error *error) {
     vyre_pipeline *pipeline = vy_allocate_zero(sizeof *pipeline);
     vy_code *code;
     if (!pipeline)
@@ -134,7 +142,7 @@ static vyre_status pipeline_new(vyre_backend *backend, vyre_program *program, un
     pipeline->variant = variant;
     pipeline->number = atomic_fetch_add_explicit(&backend->pipelines, 1, memory_order_relaxed) + 1;
     vy_pipeline_name(backend, program, pipeline->id);
-    vyre_status status = vy_pipeline_code(pipeline, 0, VY_CODE_PLAIN, &code, error);
+    vyre_status status = vy_pipeline_code(pipeline, (vy_stop){0, deadline_ns}, VY_CODE_PLAIN, &code, error);
     if (status != VYRE_OK) {
         vyre_pipeline_release(pipeline);
         return status;
@@ -150,15 +158,16 @@ vyre_status vyre_compile(vyre_backend *backend, vyre_program *program, const vyr
     vyre_error own;
     vyre_error *e = error ? error : &own;
     unsigned variant;
+    uint64_t deadline_ns;
     *out = NULL;
-    vyre_status status = read_options(options, &variant, e);
+    vyre_status status = read_options(options, &variant, &deadline_ns, e);
     if (status == VYRE_OK)
         status = check(backend, program, e);
     if (status == VYRE_OK)
         status = vy_backend_enter(backend, e);
     if (status != VYRE_OK)
         return status;
-    status = pipeline_new(backend, program, variant, out, e);
+    status = pipeline_new(backend, program, variant, deadline_ns, out, e);
     vy_backend_leave(backend);
     return status;
 }

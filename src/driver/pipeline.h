@@ -30,12 +30,12 @@ struct vyre_pipeline {
 /* "<backend>:<fingerprint>" */
 void vy_pipeline_name(const vyre_backend *backend, const vyre_program *program, char id[VY_PIPELINE_ID]);
 
-/* The code for a dispatch: borrowed from the pipeline, and good until the backend is left. Inside the backend. may_stop: there is a deadline
- * or a word to cancel; a backend that can then stop a kernel gets one that looks. error is never NULL. */
-vyre_status vy_pipeline_code(vyre_pipeline *pipeline, int may_stop, vy_code_form form, vy_code **out,
+/* The code for a dispatch: borrowed from the pipeline, and good until the backend is left. Inside the backend. A backend that can stop a
+ * kernel gets one that looks if it may be stopped. A compile ends at the deadline. error is never NULL. */
+vyre_status vy_pipeline_code(vyre_pipeline *pipeline, vy_stop stop, vy_code_form form, vy_code **out,
                              vyre_error *error);
 /* The same for a call that is about to be staged (stages.h): its code, and the target or the targets of its stages. The form is set. */
-vyre_status vy_pipeline_choose(vyre_pipeline *pipeline, const vy_launch *launch, int may_stop, vy_call *call,
+vyre_status vy_pipeline_choose(vyre_pipeline *pipeline, const vy_launch *launch, vy_stop stop, vy_call *call,
                                vy_staged staged[2], vyre_error *error);
 
 /* The target of a dispatch that was resolved and can be cancelled: for those who do not take the road of boundary.c. Stages have none: they

@@ -150,7 +150,8 @@ static vyre_status try_natively(batch *b, int *is_done, vyre_error *error) {
     *is_done = 0;
     if (!b->is_plain || vy_boundary_guards(b->pipeline->backend, &only_deadline))
         return VYRE_OK;
-    vyre_status status = vy_pipeline_code(b->pipeline, b->deadline_ns != 0, VY_CODE_PLAIN, &code, error);
+    vyre_status status =
+        vy_pipeline_code(b->pipeline, (vy_stop){b->deadline_ns != 0, b->deadline_ns}, VY_CODE_PLAIN, &code, error);
     if (status != VYRE_OK || !code->parts->calls.dispatch_batched_into)
         return status;
     *is_done = 1;

@@ -4,6 +4,7 @@
  * that whoever is about to end the device can wait for it. */
 #include "driver/pipeline_code.h"
 
+#include "base/thread.h"
 #include "driver/backend.h"
 #include "driver/cache_disk.h"
 
@@ -175,7 +176,7 @@ void vy_code_unhold(vy_code *code) {
 
 void vy_codes_start(vy_codes *codes) {
     pthread_mutex_init(&codes->lock, NULL);
-    pthread_cond_init(&codes->changed, NULL);
+    vy_cond_start_monotonic(&codes->changed);
 }
 
 void vy_codes_end(vy_codes *codes) {

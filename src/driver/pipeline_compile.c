@@ -4,6 +4,7 @@
  * error: the next of them tries. Whatever is wrong with a cache is a miss. */
 #include "driver/pipeline.h"
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/status.h"
 #include "driver/cache_disk.h"
@@ -11,6 +12,7 @@
 #include "driver/registry.h"
 #include "driver/trace.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 typedef struct compile {
@@ -125,6 +127,10 @@ static void memory_key(compile *c, vy_cache_key *out) {
 
 /* ---- one part ---- */
 
+static int is_late(uint64_t deadline_ns) {
+    return deadline_ns && vy_clock_now() >= deadline_ns;
+}
+
 static vyre_status refuse_compile(const compile *c, vyre_error *error) {
     return vy_fail(error, VYRE_UNSUPPORTED,
                    "compile it once with compiling allowed, or allow it: vyre_cache_forbid_compile(0), "
@@ -163,6 +169,10 @@ static vyre_status load_part(compile *c, vy_code *code, uint32_t index, vyre_pro
 static vyre_status compile_part(compile *c, vy_code *code, uint32_t index, vyre_program *program, vyre_error *error) {
     vyre_backend *backend = c->backend;
     vyre_native_pipeline native = {NULL, NULL};
+    if (is_late(c->options.deadline_ns))
+        return vy_fail(error, VYRE_TIMEOUT, NULL,
+                       "`%s` was not compiled at its deadline: no compiler had begun with it",
+                       vyre_program_name(program));
     vy_span span = vy_span_begin();
     vy_error_clear(error);
     vy_stores_begin_compile(&backend->stores);
@@ -240,13 +250,18 @@ static vy_flight *find_flight(vy_codes *codes, const vy_cache_key *key) {
     return flight;
 }
 
-/* Waits for an equal compile, with the lock held; NULL if it failed. The last to leave frees it. */
-static vy_code *wait_for(vy_codes *codes, vy_flight *flight, vy_flight **done) {
+/* Waits for an equal compile, with the lock held; NULL if it failed, or is not done at the deadline (0: none). The last to leave one that
+ * is done frees it. */
+static vy_code *wait_for(vy_codes *codes, vy_flight *flight, uint64_t deadline_ns, vy_flight **done) {
+    const struct timespec until = vy_clock_timespec(deadline_ns);
+    int result = 0;
     flight->waiters++;
-    while (!flight->is_done)
-        pthread_cond_wait(&codes->changed, &codes->lock);
-    vy_code *code = flight->code ? vy_code_retain(flight->code) : NULL;
-    *done = --flight->waiters ? NULL : flight;
+    while (!flight->is_done && result != ETIMEDOUT)
+        result = deadline_ns ? pthread_cond_timedwait(&codes->changed, &codes->lock, &until)
+                             : pthread_cond_wait(&codes->changed, &codes->lock);
+    vy_code *code = flight->is_done && flight->code ? vy_code_retain(flight->code) : NULL;
+    int is_last = --flight->waiters == 0 && flight->is_done;
+    *done = is_last ? flight : NULL;
     return code;
 }
 
@@ -257,18 +272,21 @@ static void free_flight(vy_flight *flight) {
     vy_release(flight, sizeof *flight);
 }
 
-/* The code from memory or from somebody who is compiling it; NULL if the caller has to, under the flight it gave. */
-static vy_code *find(vy_codes *codes, vy_flight *own) {
+/* The code from memory or from somebody who is compiling it; NULL if the caller has to, under the flight it gave, or if it is late: then the flight is not
+ * in the list. */
+static vy_code *find(vy_codes *codes, vy_flight *own, uint64_t deadline_ns, int *was_late) {
     vy_code *code = NULL;
     vy_flight *other, *done;
     vy_span looking = vy_span_begin();
+    *was_late = 0;
     pthread_mutex_lock(&codes->lock);
-    while (!code) {
+    while (!code && !*was_late) {
         code = vy_cache_memory_limit() ? vy_recent_find(&codes->memory, &own->key) : NULL;
         if (code)
             vy_code_retain(code);
         else if ((other = find_flight(codes, &own->key))) {
-            code = wait_for(codes, other, &done);
+            code = wait_for(codes, other, deadline_ns, &done);
+            *was_late = !code && is_late(deadline_ns);
             if (!done)
                 continue;
             pthread_mutex_unlock(&codes->lock);
@@ -324,10 +342,17 @@ static void land(vy_codes *codes, vy_flight *own, vy_code *code) {
 static vyre_status find_or_build(compile *c, vy_code **out, vyre_error *error) {
     vy_codes *codes = &c->backend->codes;
     vy_flight *own = vy_allocate_zero(sizeof *own);
+    int was_late;
     if (!own)
         return vy_fail_memory(error, "compiling a pipeline");
     memory_key(c, &own->key);
-    *out = find(codes, own);
+    *out = find(codes, own, c->options.deadline_ns, &was_late);
+    if (was_late) {
+        vy_release(own, sizeof *own);
+        return vy_fail(error, VYRE_TIMEOUT, NULL,
+                       "`%s` was not compiled at its deadline: another thread was compiling it",
+                       vyre_program_name(c->program));
+    }
     if (*out) {
         vy_release(own, sizeof *own);
         count_found(VY_CACHE_memory_hits, VY_COUNTER_cache_hits);

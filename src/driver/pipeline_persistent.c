@@ -33,7 +33,8 @@ static vyre_status dispatch(vy_bound *b, const vyre_resource *bindings, size_t c
     vyre_status status;
     if (vy_bound_run_straight(b, bindings, count, &status, error))
         return status;
-    status = vy_pipeline_code(b->pipeline, 0, 0, &code, error);
+    vy_bound_start_clock(b);
+    status = vy_pipeline_code(b->pipeline, (vy_stop){0, b->deadline_ns}, VY_CODE_PLAIN, &code, error);
     if (status == VYRE_OK && !vy_pipeline_runs_bound(b->backend, code, has_host(bindings, count)))
         status = vy_backend_unsupported(b->backend, feature, error);
     if (status == VYRE_OK)
@@ -249,7 +250,8 @@ static vyre_status run(batch *b, vyre_error *error) {
     vy_many many;
     vy_code *code;
     int is_plain;
-    vyre_status status = vy_pipeline_code(b->pipeline, b->deadline_ns != 0, 0, &code, error);
+    vyre_status status =
+        vy_pipeline_code(b->pipeline, (vy_stop){b->deadline_ns != 0, b->deadline_ns}, VY_CODE_PLAIN, &code, error);
     if (status != VYRE_OK)
         return status;
     int is_many = is_native(b, code);

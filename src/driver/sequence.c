@@ -124,8 +124,8 @@ static vyre_status check_all(sequence *s, vy_many *many, vy_code **codes, int *a
             *code = codes[s->failed - 1];
             continue;
         }
-        vyre_status status =
-            vy_pipeline_code(s->steps[s->failed].pipeline, s->deadline_ns != 0, VY_CODE_PLAIN, code, error);
+        vyre_status status = vy_pipeline_code(
+            s->steps[s->failed].pipeline, (vy_stop){s->deadline_ns != 0, s->deadline_ns}, VY_CODE_PLAIN, code, error);
         if (status == VYRE_OK)
             status = resolve_step(s, s->failed, &b, error);
         if (status != VYRE_OK)

@@ -19,6 +19,8 @@
 
 enum { DEFAULT_ROWS = 8, MOST_REPEATS = 1000000, MOST_THREADS = 4096, MOST_SECONDS = 1000000 };
 
+#define SECOND_NS UINT64_C(1000000000)
+
 typedef struct run_options {
     const char *program, *grid, *elements, *check, *backend;
     tool_list defines, outs, shapes, counts;
@@ -47,7 +49,7 @@ static const tool_option options_table[] = {
     {"backend", 0, "NAME", TOOL_TEXT, offsetof(run_options, backend),
      "where to run, as NAME or NAME#DEVICE (a GPU, else the native CPU, else `reference`)"},
     {"timeout", 0, "SECONDS", TOOL_AMOUNT, offsetof(run_options, timeout),
-     "end a run that takes longer; the reference has --budget instead"},
+     "end if compiling and a run take longer; the reference has --budget instead"},
     {"repeat", 0, "N", TOOL_AMOUNT, offsetof(run_options, repeat), "run N times from the same inputs (1)"},
     {"time", 0, NULL, TOOL_FLAG, offsetof(run_options, time), "print the shortest and the median run"},
     {"json", 0, NULL, TOOL_FLAG, offsetof(run_options, json), "one JSON object on standard output"},
@@ -73,6 +75,7 @@ typedef struct run {
     vyre_program *program;
     vyre_oracle *oracle;
     tool_place place;
+    uint64_t deadline_ns; /* of compiling and the first run; 0: none */
     tool_bindings bindings;
     vyre_bytes *outputs;
     size_t output_count;
@@ -149,6 +152,15 @@ static int compare_doubles(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+/* The first run has what compiling left; 1 is over before it begins. */
+static uint64_t timeout_of_run(run *r) {
+    uint64_t timeout = r->options->timeout * SECOND_NS, now = timeout ? vy_clock_now() : 0;
+    if (timeout && r->deadline_ns)
+        timeout = r->deadline_ns > now ? r->deadline_ns - now : 1;
+    r->deadline_ns = 0;
+    return timeout;
+}
+
 static vyre_status run_once(run *r, const vyre_oracle_options *options) {
     vyre_outputs outputs = {r->outputs, r->output_count,
                             r->output_count + 1}; /* as many slots as are needed: it stays where it is */
@@ -156,7 +168,7 @@ static vyre_status run_once(run *r, const vyre_oracle_options *options) {
     if (!r->place.pipeline)
         return vyre_oracle_run(r->oracle, &r->bindings.arguments, options, r->outputs, &r->report, r->findings,
                                &r->error);
-    vyre_dispatch_config config = {.timeout_ns = r->options->timeout * UINT64_C(1000000000)};
+    vyre_dispatch_config config = {.timeout_ns = timeout_of_run(r)};
     return vyre_pipeline_dispatch_into(r->place.pipeline, &r->bindings.arguments, &config, &outputs, &r->report.trap,
                                        &r->error);
 }
@@ -382,8 +394,10 @@ static int prepare(run *r, const char *file, const tool_args *args) {
         vy_fail_memory(&r->error, "making room for the outputs");
         return tool_error(&r->error);
     }
+    if (r->options->timeout)
+        r->deadline_ns = vy_clock_now() + r->options->timeout * SECOND_NS;
     code = tool_place_find(r->options->backend, needs_reference(r->options) || (r->program->facts & VY_FACT_PRINT),
-                           r->program, &r->place);
+                           r->program, r->deadline_ns, &r->place);
     if (code != TOOL_OK)
         return code;
     if (r->place.backend)

@@ -49,7 +49,9 @@ static int choose(const char *name, vyre_backend **out) {
     return status == VYRE_NOT_FOUND && !is_registered(asked) ? TOOL_USAGE : tool_exit_of_run(status);
 }
 
-int tool_place_find(const char *name, int only_oracle, vyre_program *program, tool_place *out) {
+int tool_place_find(const char *name, int only_oracle, vyre_program *program, uint64_t deadline_ns, tool_place *out) {
+    const vyre_compile_options options = {
+        .struct_size = sizeof options, .cancellable = deadline_ns != 0, .deadline_ns = deadline_ns};
     vyre_error error;
     int code = TOOL_OK;
 
@@ -65,7 +67,7 @@ int tool_place_find(const char *name, int only_oracle, vyre_program *program, to
         return TOOL_OK;
     }
     out->id = vyre_backend_id(out->backend);
-    if (vyre_compile(out->backend, program, NULL, &out->pipeline, &error) == VYRE_OK)
+    if (vyre_compile(out->backend, program, &options, &out->pipeline, &error) == VYRE_OK)
         return TOOL_OK;
     if (error.code == VYRE_UNSUPPORTED &&
         !asked_for(name)) { /* a part of it is not installed, say: the oracle has all */

@@ -13,8 +13,9 @@ typedef struct tool_place {
 } tool_place;
 
 /* Finds the place and compiles the program there. name NULL: a GPU, else the native CPU, else the oracle; the oracle at once if only it can
- * do what is asked. An error of the library is printed. */
-int tool_place_find(const char *name, int only_oracle, vyre_program *program, tool_place *out);
+ * do what is asked. deadline_ns: of the compile (CLOCK_MONOTONIC); the program is compiled so that it can be stopped. 0: there is none. An
+ * error of the library is printed. */
+int tool_place_find(const char *name, int only_oracle, vyre_program *program, uint64_t deadline_ns, tool_place *out);
 void tool_place_free(tool_place *place);
 
 #endif

@@ -1,6 +1,7 @@
 /* Legalisation (legal.h): inline, then the phases. */
 #include "transform/legal.h"
 
+#include "base/deadline.h"
 #include "base/status.h"
 #include "ir/draft.h"
 #include "transform/legal_end.h"
@@ -105,8 +106,14 @@ static vyre_status run_write_out(const vyre_program *program, const vy_legal_tar
     return target->writes_out ? vy_write_out(program, out, error) : unchanged(program, out);
 }
 
-static phase *const phases[] = {run_fill,  run_end,  run_meet,  run_guard,     run_narrow,
-                                run_exact, run_bits, run_pairs, run_write_out, vy_legal_fuse};
+static const struct {
+    const char *name;
+    phase *run;
+} phases[] = {
+    {"legal fill", run_fill},     {"legal end", run_end},        {"legal meet", run_meet}, {"legal guard", run_guard},
+    {"legal narrow", run_narrow}, {"legal exact", run_exact},    {"legal bits", run_bits}, {"legal pairs", run_pairs},
+    {"write out", run_write_out}, {"legal fuse", vy_legal_fuse},
+};
 
 /* What phases make is valid but for the limits of the language, which the original kept. */
 static vyre_status over_limit(vyre_error *error) {
@@ -143,7 +150,9 @@ vyre_status vy_legalise_step(vyre_program *program, const vy_legal_target *targe
     for (size_t i = 0; i < sizeof phases / sizeof *phases && status == VYRE_OK; i++) {
         vyre_program *before = made;
         made = NULL;
-        status = phases[i](before, &usable, &made, error);
+        status = vy_deadline_check(vyre_program_name(before), phases[i].name, error);
+        if (status == VYRE_OK)
+            status = phases[i].run(before, &usable, &made, error);
         vyre_program_release(before);
     }
     if (status == VYRE_OK && !usable.writes_out)

@@ -8,6 +8,7 @@
 #include "transform/optimize.h"
 
 #include "base/clock.h"
+#include "base/deadline.h"
 #include "base/status.h"
 #include "ir/draft.h"
 
@@ -77,7 +78,9 @@ static vyre_status look_at(vyre_program *program, trust trust, vyre_error *error
 /* As vy_pass_run, with a result that is as good as `trust` says. */
 static vyre_status run_step(vyre_pass pass, const vyre_program *from, const vy_rules *rules, trust trust,
                             vyre_program **out, uint64_t *changes, int *was_refused, vyre_error *error) {
-    vyre_status status = passes[pass].run(from, rules, out, changes, error);
+    vyre_status status = vy_deadline_check(vyre_program_name(from), passes[pass].name, error);
+    if (status == VYRE_OK)
+        status = passes[pass].run(from, rules, out, changes, error);
     if (status == VYRE_OK)
         status = look_at(*out, trust, error);
     *was_refused = status == VYRE_INVALID_PROGRAM || status == VYRE_LIMIT;

@@ -121,6 +121,7 @@ typedef struct fake {
     int refuses_binaries;       /* load fails */
     const char *identity;       /* NULL: "fake device" */
     int cancellable;            /* of the last compile or load */
+    uint64_t compile_deadline;  /* likewise */
     _Atomic unsigned pipelines; /* there now */
     unsigned compile_ms;
     int is_silent_about_items; /* does not say which item of a batch failed */

@@ -230,7 +230,7 @@ static inline void fake_make_pipeline(fake *f, vyre_program *program, const vyre
     *out = (vyre_native_pipeline){&f->pipeline_table, p};
     atomic_fetch_add(&f->pipelines, 1);
     if (!f->is_shared)
-        f->cancellable = options->cancellable, f->last_pipeline = p;
+        f->cancellable = options->cancellable, f->compile_deadline = options->deadline_ns, f->last_pipeline = p;
 }
 
 static vyre_status fake_compile(void *self, vyre_program *program, const vyre_compile_options *options,

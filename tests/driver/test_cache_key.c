@@ -7,7 +7,7 @@ typedef struct variant {
 } variant;
 
 static variant plain(void) {
-    static const vyre_compile_options options = {sizeof options, 0};
+    static const vyre_compile_options options = {.struct_size = sizeof options, .deadline_ns = 1}; /* no part of it */
     variant v = {.parts = {.backend = "cuda", .identity = {"sm_90 driver 1", 14}, .options = &options},
                  .version = "0.1.0",
                  .build = "abc"};
@@ -39,7 +39,7 @@ static void equal_parts_give_equal_keys(void **state) {
 
 static void every_part_changes_the_key(void **state) {
     (void)state;
-    static const vyre_compile_options cancellable = {sizeof cancellable, 1};
+    static const vyre_compile_options cancellable = {.struct_size = sizeof cancellable, .cancellable = 1};
     variant a = plain(), all[7];
     for (int i = 0; i < 7; i++)
         all[i] = plain();

@@ -383,7 +383,8 @@ static void the_reasons_are_told(void **state) {
 #define REASON_IS(reason, may_stop)                                                                                    \
     do {                                                                                                               \
         vy_call_describe(&call, b.backend, &b.backend->target, VY_FORM_BORROWED);                                      \
-        assert_int_equal(vy_call_meet(&call, NULL, b.program, &launch, may_stop), VY_GRID_SYNC_##reason);              \
+        assert_int_equal(vy_call_meet(&call, NULL, b.program, &launch, (vy_stop){may_stop, 0}),                        \
+                         VY_GRID_SYNC_##reason);                                                                       \
         assert_int_equal(call.whole != NULL, VY_GRID_SYNC_##reason == VY_GRID_SYNC_FITS);                              \
         assert_true(vy_grid_sync_sentence(VY_GRID_SYNC_##reason)[0] != 0);                                             \
         vy_call_unstage(&call);                                                                                        \

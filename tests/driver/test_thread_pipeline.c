@@ -2,6 +2,7 @@
  * thread sanitizer. */
 #include "driver/pipeline_forms.h"
 
+#include "base/clock.h"
 #include "base/thread.h"
 #include "vyre/cache.h"
 
@@ -72,6 +73,34 @@ static void equal_compiles_at_once_are_one(void **state) {
         shared_close(&s);
     }
     vyre_cache_set_memory_limit(256);
+}
+
+/* Worker 0 compiles, which takes long; the others wait for it no longer than until their deadlines. */
+static void compile_or_leave(void *user, unsigned worker) {
+    shared *s = user;
+    vyre_pipeline *pipeline;
+    vyre_error error = VYRE_ERROR_INIT;
+    vyre_compile_options options = {.struct_size = sizeof options};
+    while (worker && !atomic_load(&s->r.f->calls[FAKE_compile]))
+        usleep(100);
+    if (worker)
+        options.deadline_ns = vy_clock_now() + 1000000 * worker;
+    vyre_status status = vyre_compile(s->r.backend, s->programs[1], &options, &pipeline, &error);
+    if (status != (worker ? VYRE_TIMEOUT : VYRE_OK) ||
+        (worker && !strstr(error.message, "another thread was compiling it")))
+        atomic_fetch_add(&s->wrong, 1);
+    vyre_pipeline_release(pipeline);
+}
+
+static void a_wait_for_an_equal_compile_ends_at_the_deadline(void **state) {
+    (void)state;
+    shared s;
+    shared_open(&s);
+    s.r.f->compile_ms = 1000;
+    vy_parallel(THREADS, compile_or_leave, &s);
+    assert_int_equal(atomic_load(&s.wrong), 0);
+    assert_int_equal(atomic_load(&s.r.f->calls[FAKE_compile]), 1);
+    shared_close(&s);
 }
 
 static void compile_or_fail(void *user, unsigned worker) {
@@ -165,6 +194,7 @@ static void everything_at_once(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_compiles_at_once_are_one),
+        cmocka_unit_test(a_wait_for_an_equal_compile_ends_at_the_deadline),
         cmocka_unit_test(a_failed_compile_does_not_poison_the_others),
         cmocka_unit_test(everything_at_once),
     };

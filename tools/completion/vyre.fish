@@ -44,7 +44,7 @@ complete -c vyre -n '__fish_seen_subcommand_from run' -l threads -x -d 'worker t
 complete -c vyre -n '__fish_seen_subcommand_from run' -l budget -x -d 'stop after N statements'
 complete -c vyre -n '__fish_seen_subcommand_from run' -l memory -x -d 'memory the run may take'
 complete -c vyre -n '__fish_seen_subcommand_from run' -l backend -x -a 'cuda cpu reference' -d 'where to run'
-complete -c vyre -n '__fish_seen_subcommand_from run' -l timeout -x -d 'end a run that takes longer'
+complete -c vyre -n '__fish_seen_subcommand_from run' -l timeout -x -d 'end if compiling and a run take longer'
 complete -c vyre -n '__fish_seen_subcommand_from run' -l repeat -x -d 'run N times'
 complete -c vyre -n '__fish_seen_subcommand_from run' -l time -d 'print times'
 complete -c vyre -n '__fish_seen_subcommand_from run' -l hex -d 'add a hex dump'

@@ -2,6 +2,7 @@
 #include "backends/cpu/compile.h"
 
 #include "backends/cpu/tell.h"
+#include "base/deadline.h"
 #include "base/status.h"
 #include "transform/legal.h"
 #include "transform/optimize.h"
@@ -41,6 +42,7 @@ static vyre_status make_object(vy_cpu *cpu, vyre_program *program, int cancellab
                                        .name = vyre_program_name(program),
                                        .lines = (uint32_t)lines,
                                        .keeps_width = (uint32_t)cpu->keeps_width,
+                                       .deadline_ns = vy_deadline(),
                                        .memory_mib = cpu->compiler_mib,
                                        .seconds = cpu->compiler_seconds};
         status = compiler->compile(compiler, &request, object, error);
@@ -49,10 +51,13 @@ static vyre_status make_object(vy_cpu *cpu, vyre_program *program, int cancellab
     return status;
 }
 
-vyre_status vy_cpu_compile(vy_cpu *cpu, vyre_program *program, int cancellable, vy_cpu_code **out, vyre_error *error) {
+vyre_status vy_cpu_compile(vy_cpu *cpu, vyre_program *program, int cancellable, uint64_t deadline_ns, vy_cpu_code **out,
+                           vyre_error *error) {
     vyre_bytes object = VYRE_BYTES_INIT;
     *out = NULL;
+    vy_deadline_scope before = vy_deadline_begin(deadline_ns);
     vyre_status status = make_object(cpu, program, cancellable, &object, error);
+    vy_deadline_end(before);
     if (status == VYRE_OK)
         status = vy_cpu_code_new(program, (vyre_span){object.data, object.size}, cpu->features, out, error);
     vyre_bytes_free(&object);

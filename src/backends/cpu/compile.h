@@ -7,8 +7,13 @@
 /* The program as the compiler is given it, with these options of its wire form. Without the compiler. */
 vyre_status vy_cpu_lower(const vy_cpu *cpu, vyre_program *program, int cancellable, unsigned options, vyre_bytes *wire,
                          vyre_error *error);
-/* The code of a program. VYRE_UNSUPPORTED if there is no compiler; else as the steps fail. */
-vyre_status vy_cpu_compile(vy_cpu *cpu, vyre_program *program, int cancellable, vy_cpu_code **out, vyre_error *error);
+/* The code of a program. deadline_ns: CLOCK_MONOTONIC, 0 = none.
+ *
+ * VYRE_UNSUPPORTED  there is no compiler
+ * VYRE_TIMEOUT      the deadline passed
+ * and as the steps fail */
+vyre_status vy_cpu_compile(vy_cpu *cpu, vyre_program *program, int cancellable, uint64_t deadline_ns, vy_cpu_code **out,
+                           vyre_error *error);
 
 /* The backend's compiler, opened at the first call; vy_cpu_compiler_close() ends it. */
 vyre_status vy_cpu_compiler(vy_cpu *cpu, const vy_compiler **out, vyre_error *error);

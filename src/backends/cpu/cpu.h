@@ -49,8 +49,8 @@ vyre_status vy_cpu_create(const vyre_host *host, uint32_t ordinal, vyre_backend_
 void vy_cpu_probe(const vyre_host *host, vyre_probe *out);
 
 /* The code of a program that is dispatched without a pipeline, compiled now or found; vy_cpu_code_release follows. */
-vyre_status vy_cpu_program_code(vy_cpu *cpu, vyre_program *program, int cancellable, vy_cpu_code **out,
-                                vyre_error *error);
+vyre_status vy_cpu_program_code(vy_cpu *cpu, vyre_program *program, int cancellable, uint64_t deadline_ns,
+                                vy_cpu_code **out, vyre_error *error);
 void vy_cpu_programs_start(vy_cpu *cpu);
 
 #endif

@@ -41,7 +41,8 @@ vyre_status vy_cpu_call_run(const vy_cpu_call *call, vyre_error *error) {
 /* ---- entries ---- */
 
 static vyre_status find_code(vy_cpu *cpu, const vyre_launch *launch, vy_cpu_code **out, vyre_error *error) {
-    return vy_cpu_program_code(cpu, launch->program, launch->deadline_ns || launch->cancel, out, error);
+    return vy_cpu_program_code(cpu, launch->program, launch->deadline_ns || launch->cancel, launch->deadline_ns, out,
+                               error);
 }
 
 static vyre_status dispatch(vy_cpu *cpu, const vyre_launch *launch, vy_cpu_bytes bytes, vyre_timing *timing,

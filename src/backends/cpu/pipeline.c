@@ -165,7 +165,7 @@ static vyre_status make(vy_cpu *cpu, vy_cpu_code *code, vyre_native_pipeline *ou
 vyre_status vy_cpu_pipeline_compile(void *self, vyre_program *program, const vyre_compile_options *options,
                                     vyre_native_pipeline *out, vyre_error *error) {
     vy_cpu_code *code;
-    vyre_status status = vy_cpu_compile(self, program, options->cancellable, &code, error);
+    vyre_status status = vy_cpu_compile(self, program, options->cancellable, options->deadline_ns, &code, error);
     return status == VYRE_OK ? make(self, code, out, error) : status;
 }
 

@@ -15,8 +15,8 @@ void vy_cpu_programs_start(vy_cpu *cpu) {
     cpu->programs = (vy_programs){.lock = &cpu->lock, .retain = retain, .release = release};
 }
 
-vyre_status vy_cpu_program_code(vy_cpu *cpu, vyre_program *program, int cancellable, vy_cpu_code **out,
-                                vyre_error *error) {
+vyre_status vy_cpu_program_code(vy_cpu *cpu, vyre_program *program, int cancellable, uint64_t deadline_ns,
+                                vy_cpu_code **out, vyre_error *error) {
     vy_cpu_code *made;
     *out = vy_programs_find(&cpu->programs, program, cancellable);
     if (*out)
@@ -24,7 +24,7 @@ vyre_status vy_cpu_program_code(vy_cpu *cpu, vyre_program *program, int cancella
     if (vy_compile_forbidden())
         return vy_fail(error, VYRE_UNSUPPORTED, "compile a pipeline once with compiling allowed, or allow it",
                        "compiling is forbidden, and `%s` was not compiled before", vyre_program_name(program));
-    vyre_status status = vy_cpu_compile(cpu, program, cancellable, &made, error);
+    vyre_status status = vy_cpu_compile(cpu, program, cancellable, deadline_ns, &made, error);
     if (status == VYRE_OK)
         *out = vy_programs_keep(&cpu->programs, program, cancellable, made);
     return status;

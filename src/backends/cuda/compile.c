@@ -2,6 +2,7 @@
 #include "backends/cuda/compile.h"
 
 #include "backends/cuda/indirect.h"
+#include "base/deadline.h"
 #include "base/status.h"
 #include "emit/ptx/prepare.h"
 #include "ir/model.h"
@@ -122,6 +123,8 @@ vyre_status vy_cuda_compile(vy_cuda *cuda, vyre_program *program, int cancellabl
         lower_here(cuda, program, (vy_ptx_options){.early = cuda->facts.has_early}, cancellable, 1, &lowered, error);
     if (status == VYRE_OK)
         status = finish(cuda, program, &lowered, &object, error);
+    if (status == VYRE_OK) /* the driver's compiler cannot be stopped */
+        status = vy_deadline_check(vyre_program_name(program), "compile by the driver", error);
     if (status == VYRE_OK)
         status = vy_cuda_code_new(cuda, program, cancellable, is_aside, &object, out, error);
     vyre_bytes_free(&object);

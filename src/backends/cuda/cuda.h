@@ -138,8 +138,8 @@ static inline void vy_cuda_leave(vy_cuda *cuda, int was_pushed) {
 }
 
 /* The code of a program that is dispatched without a pipeline, compiled now or found; vy_cuda_code_release follows. Inside. */
-vyre_status vy_cuda_program_code(vy_cuda *cuda, vyre_program *program, int cancellable, vy_cuda_code **out,
-                                 vyre_error *error);
+vyre_status vy_cuda_program_code(vy_cuda *cuda, vyre_program *program, int cancellable, uint64_t deadline_ns,
+                                 vy_cuda_code **out, vyre_error *error);
 void vy_cuda_programs_start(vy_cuda *cuda);
 
 #endif

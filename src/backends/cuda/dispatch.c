@@ -6,7 +6,8 @@
 #include "backends/cuda/straight.h"
 
 static vyre_status find_code(vy_cuda *cuda, const vyre_launch *launch, vy_cuda_code **out, vyre_error *error) {
-    return vy_cuda_program_code(cuda, launch->program, launch->deadline_ns || launch->cancel, out, error);
+    return vy_cuda_program_code(cuda, launch->program, launch->deadline_ns || launch->cancel, launch->deadline_ns, out,
+                                error);
 }
 
 static vyre_status run(vy_cuda *cuda, const vyre_launch *launch, const vyre_span *inputs, const vyre_resource *bindings,

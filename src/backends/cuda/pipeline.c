@@ -7,6 +7,7 @@
 #include "backends/cuda/pending.h"
 #include "backends/cuda/sequence.h"
 #include "backends/cuda/straight.h"
+#include "base/deadline.h"
 #include "base/memory.h"
 #include "base/status.h"
 
@@ -148,7 +149,9 @@ vyre_status vy_cuda_pipeline_compile(void *self, vyre_program *program, const vy
         status = vy_cuda_enter(cuda, &was_pushed, error);
     if (status != VYRE_OK)
         return status;
+    vy_deadline_scope before = vy_deadline_begin(options->deadline_ns);
     status = vy_cuda_compile(cuda, program, options->cancellable, 0, &code, error);
+    vy_deadline_end(before);
     vy_cuda_leave(cuda, was_pushed);
     return status == VYRE_OK ? make(cuda, code, out, error) : status;
 }

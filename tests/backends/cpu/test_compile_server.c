@@ -154,6 +154,39 @@ static void an_object_that_is_none_is_refused(void **state) {
     assert_int_equal(count_children(NULL), 0);
 }
 
+/* Through the public interface: a compile, and a dispatch that compiles first. */
+static void deadlines_of_compiles_and_dispatches_cover_llvm(void **state) {
+    vyre_backend *backend;
+    vyre_pipeline *pipeline;
+    vyre_error error;
+    uint32_t y[64] = {0};
+    vyre_span input = {y, sizeof y};
+    vyre_arguments arguments = {.inputs = &input, .input_count = 1};
+    vyre_outputs outputs = VYRE_OUTPUTS_INIT;
+    vyre_dispatch_config config = {.timeout_ns = SECOND_NS};
+    (void)state;
+    NEEDS_SERVER();
+    vyre_program *program = vy_test_parse("program sleep_4 {\n buffer y : u32 read_write\n workgroup 64\n grid over y\n"
+                                          " y[global_id.x] = 1\n}\n");
+    setenv("VYRE_COMPILER", server_path("hostile"), 1);
+    setenv("VYRE_COMPILER_FALLBACK", "0", 1);
+    assert_int_equal(vyre_acquire("cpu", &backend, &error), VYRE_OK);
+    setenv("VYRE_COMPILER_FALLBACK", "1", 1);
+    vyre_compile_options options = {.struct_size = sizeof options, .deadline_ns = vy_clock_now() + SECOND_NS};
+    assert_int_equal(vyre_compile(backend, program, &options, &pipeline, &error), VYRE_TIMEOUT);
+    expect_text(error.message, "`sleep_4` was not compiled at its deadline: LLVM was at step `generate`");
+    assert_true(vy_clock_now() >= options.deadline_ns);
+    assert_int_equal(vyre_backend_dispatch(backend, program, &arguments, &config, &outputs, NULL, &error),
+                     VYRE_TIMEOUT);
+    expect_text(error.message, "`sleep_4` was not compiled at its deadline: LLVM was at step `generate`");
+    assert_int_equal(vyre_backend_device_lost(backend), 0);
+    unsetenv("VYRE_COMPILER");
+    vyre_outputs_free(&outputs);
+    vyre_backend_release(backend);
+    vyre_program_release(program);
+    assert_int_equal(count_children(NULL), 0);
+}
+
 static void the_next_request_after_a_failure_works(void **state) {
     static const char *const names[] = {"crash_4", "garbage_4", "cut_4", "error_4", "silent"};
     vyre_error error;
@@ -672,6 +705,7 @@ int main(void) {
         cmocka_unit_test(a_deadline_ends_the_compile_and_the_server),
         cmocka_unit_test(malformed_replies_are_errors),
         cmocka_unit_test(an_object_that_is_none_is_refused),
+        cmocka_unit_test(deadlines_of_compiles_and_dispatches_cover_llvm),
         cmocka_unit_test(the_next_request_after_a_failure_works),
         cmocka_unit_test(a_server_without_memory_says_so),
         cmocka_unit_test(a_server_without_processor_time_says_so),
