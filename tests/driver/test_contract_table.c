@@ -1,4 +1,5 @@
-/* docs/contract.md: no function of the original is missing, and every test a row names exists. */
+/* docs/contract.md and docs/security.md: no function of the original and no section is missing, and every test that a row
+ * names exists. */
 #include "support/test.h"
 
 #include <stdio.h>
@@ -92,6 +93,19 @@ static void no_function_is_missing(void **state) {
     assert_int_equal(missing, 0);
 }
 
+/* backends.cpu.compile is tests/backends/cpu/test_compile.c, fuzz.wire is fuzz/fuzz_wire.c. */
+static void name_source(const char *test, char path[512]) {
+    const char *name = strrchr(test, '.') + 1;
+    if (strncmp(test, "fuzz.", 5) == 0) {
+        snprintf(path, 512, "fuzz/fuzz_%s.c", name);
+        return;
+    }
+    int length = snprintf(path, 512, "tests/%.*s", (int)(name - test), test);
+    for (char *dot = path; (dot = strchr(dot, '.'));)
+        *dot = '/';
+    snprintf(path + length, 512 - (size_t)length, "test_%s.c", name);
+}
+
 /* `driver.NAME`: `claim`, `claim`; … The last cell of a row; "the same" stands for the cell above. */
 static int check_cell(char *cell) {
     char path[512], *source = NULL, *at = cell;
@@ -101,10 +115,10 @@ static int check_cell(char *cell) {
         if (!end)
             break;
         *end = 0;
-        char *word = at + 1, *dot = strchr(word, '.');
-        if (dot) {
+        char *word = at + 1;
+        if (strchr(word, '.')) {
             free(source);
-            snprintf(path, sizeof path, "tests/%.*s/test_%s.c", (int)(dot - word), word, dot + 1);
+            name_source(word, path);
             source = read_all(vy_test_path(path));
             if (!source) {
                 print_message("there is no %s\n", path);
@@ -127,15 +141,25 @@ static int check_cell(char *cell) {
     return wrong;
 }
 
-static void every_test_a_row_names_exists(void **state) {
-    (void)state;
-    char *page = read_all(vy_test_path("docs/contract.md")), *next;
-    int wrong = 0, rows = 0;
+/* Every row of a page's tables names tests that exist; *rows counts them. With `each_has_table`, a heading without a table
+ * is a mistake. */
+static int check_page(const char *name, int each_has_table, int *rows) {
+    char *page = read_all(vy_test_path(name)), *next, *heading = NULL;
+    int wrong = 0, rows_before = 0;
+    *rows = 0;
     assert_non_null(page);
     for (char *line = page; line; line = next) {
         next = strchr(line, '\n');
         if (next)
             *next++ = 0;
+        if (strncmp(line, "## ", 3) == 0 || !next) {
+            if (each_has_table && heading && *rows == rows_before) {
+                print_message("no table under `%s`\n", heading);
+                wrong++;
+            }
+            heading = line;
+            rows_before = *rows;
+        }
         char *end = strrchr(line, '|');
         if (line[0] != '|' || end == line || strncmp(line, "| --", 4) == 0 || strstr(line, "| shown by |"))
             continue;
@@ -148,17 +172,42 @@ static void every_test_a_row_names_exists(void **state) {
             }
             wrong += check_cell(cell);
         }
-        rows++;
+        ++*rows;
     }
     free(page);
+    return wrong;
+}
+
+static void every_test_a_row_names_exists(void **state) {
+    (void)state;
+    int rows;
+    assert_int_equal(check_page("docs/contract.md", 0, &rows), 0);
     assert_true(rows > 50);
-    assert_int_equal(wrong, 0);
+}
+
+static void every_test_of_the_security_page_exists(void **state) {
+    (void)state;
+    static const char *const sections[] = {
+        "Programs and wire files", "Cache entries",         "Plug-ins", "The compiler", "Manifests",
+        "Environment variables",   "Set-user-id processes", "The GPU"};
+    int rows;
+    assert_int_equal(check_page("docs/security.md", 1, &rows), 0);
+    assert_true(rows > 30);
+    char *page = read_all(vy_test_path("docs/security.md"));
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
+        char heading[64];
+        snprintf(heading, sizeof heading, "\n## %s\n", sections[i]);
+        if (!strstr(page, heading))
+            fail_msg("docs/security.md has no section `%s`", sections[i]);
+    }
+    free(page);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_function_is_missing),
         cmocka_unit_test(every_test_a_row_names_exists),
+        cmocka_unit_test(every_test_of_the_security_page_exists),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

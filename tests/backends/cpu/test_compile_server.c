@@ -648,6 +648,14 @@ static void servers_hold_nothing_of_the_host(void **state) {
     close(ends[1]);
     assert_int_equal(read(ends[0], &byte, 1), 0);
     close(ends[0]);
+    pid_t server = 0;
+    char path[64];
+    assert_int_equal(count_children(&server), 1);
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)server);
+    int variables = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(variables >= 0);
+    assert_int_equal(read(variables, &byte, 1), 0);
+    close(variables);
     vy_cpu_compiler_close(compiler);
 }
 
