@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "ir/validate/check.h"
 #include "transform/legal_fuse_planner.h"
+#include "transform/optimize.h"
 
 /* ---- sets ---- */
 
@@ -96,13 +97,15 @@ static int may_fuse(const vy_fuse_planner *p, uint32_t memory) {
 }
 
 /* A load sees every store before it: none of those may come later than this. And it cannot come before a store that has been seen. */
-static void see_load(vy_fuse_planner *p, uint32_t stmt, uint32_t expr) {
+static void see_load(vy_fuse_planner *p, uint32_t stmt, uint32_t expr, uint32_t end) {
     const vy_expr *e = vy_fuse_expr(p, expr);
     vy_fuse_place at = vy_fuse_place_of(p, e->b);
     close_stores(p, e->a, &at);
     if (has_offset(find_set(p, e->a, at.base, 1), at.offset))
         close_sets(p, e->a, NULL);
-    if (e->op == VY_UNGUARDED && e->c == VY_NONE && may_fuse(p, e->a))
+    /* Where others write, a load in an arm is made for those that take it only: another could race. */
+    int is_for_some = vy_memory_is_shared(p->program, e->a) && vy_expr_is_in_arm(p->program, expr, end);
+    if (e->op == VY_UNGUARDED && e->c == VY_NONE && !is_for_some && may_fuse(p, e->a))
         add_member(p, e->a, at, 0, stmt, expr);
 }
 
@@ -224,7 +227,7 @@ static void plan_simple(vy_fuse_planner *p, uint32_t index) {
     uint32_t end = vy_stmt_exprs_end(p->program, s, 0);
     p->seen = index;
     for (; p->next_load < end; p->next_load = find_load(p, p->next_load + 1))
-        see_load(p, index, p->next_load);
+        see_load(p, index, p->next_load, end);
     p->seen = index + 1;
     if (s->kind == VY_STMT_LET)
         note_let(p, s);

@@ -3,6 +3,7 @@
 
 #include "ir/eval.h"
 #include "ir/validate/check.h"
+#include "transform/optimize.h"
 #include "transform/optimize_fold.h"
 
 /* There is room: each expression becomes one at most. */
@@ -217,8 +218,11 @@ void vy_writer_loads(vy_writer *w, uint32_t stmt) {
         w->plan.first_expr[stmt + 1] - (s->kind == VY_STMT_LET); /* one of nothing but a load is such a `let` */
     for (uint32_t i = w->plan.first_expr[stmt]; i < end; i++) {
         const vy_expr *e = &p->exprs.items[i];
-        if (e->kind != VY_EXPR_LOAD || w->plan.array[e->a] != VY_ARRAY_STAYS || e->c != VY_NONE ||
-            !vy_writer_reserve(w, w->plan.exprs[stmt]))
+        if (e->kind != VY_EXPR_LOAD || w->plan.array[e->a] != VY_ARRAY_STAYS || e->c != VY_NONE)
+            continue;
+        /* Where others write, a load in an arm is made for those that take it only: another could race. */
+        int is_for_some = vy_memory_is_shared(p, e->a) && vy_expr_is_in_arm(p, i, w->plan.first_expr[stmt + 1]);
+        if (is_for_some || !vy_writer_reserve(w, w->plan.exprs[stmt]))
             continue;
         w->loaded[i] = 0;
         vy_writer_range(w, vy_expr_first(p, i), i + 1);

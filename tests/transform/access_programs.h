@@ -10,6 +10,7 @@
 #include "support/test.h"
 
 #include "base/text.h"
+#include "vyre/dispatch.h"
 
 #include <stdarg.h>
 
@@ -19,8 +20,10 @@ enum {
     ACCESS_TREE = 160,  /* bytes of one */
     ACCESS_DEPTH = 3,   /* of expressions */
     ACCESS_NESTING = 4, /* of blocks */
+    ACCESS_GROUPS = 3,  /* of four invocations */
     ACCESS_ELEMENTS = 16,
-    ACCESS_CONTROLS = 16 /* elements of the buffer that control depends on */
+    ACCESS_CONTROLS = 16, /* elements of the buffer that control depends on */
+    ACCESS_INPUTS = ACCESS_CONTROLS + 2 * ACCESS_ELEMENTS + 8
 };
 
 typedef enum access_class { ACCESS_CONTROL, ACCESS_DATA, ACCESS_TEST, ACCESS_CLASSES } access_class;
@@ -35,6 +38,12 @@ typedef struct access_name {
     uint32_t number;
 } access_name;
 
+/* What a program has: by default everything. */
+typedef struct access_knobs {
+    uint8_t is_plain;   /* no arrays, nothing where a workgroup meets or ends, no calls, no atomics that give a value */
+    uint8_t is_relaxed; /* no atomics that acquire or release */
+} access_knobs;
+
 typedef struct access_writer {
     vy_random *random;
     vy_string out;
@@ -42,6 +51,7 @@ typedef struct access_writer {
     access_tree trees[ACCESS_TREES];
     uint32_t name_count, tree_count, made;
     unsigned nesting, loops, budget;
+    access_knobs knobs;
     int is_calm;      /* most accesses are of the invocation's own elements */
     int has_returned; /* an invocation may have left */
 } access_writer;
@@ -94,7 +104,8 @@ static inline const char *access_index(access_writer *w, char memory, unsigned d
 }
 
 static inline const char *access_load(access_writer *w, unsigned depth) {
-    const char *memory = ACCESS_PICK(w, "a", "a", "b", "s", "s", "p", "r");
+    const char *memory =
+        w->knobs.is_plain ? ACCESS_PICK(w, "a", "b", "r", "c") : ACCESS_PICK(w, "a", "a", "b", "s", "s", "p", "r");
     return access_text("%s[%s]", memory, access_index(w, *memory, depth));
 }
 
@@ -181,10 +192,9 @@ static inline const char *access_data(access_writer *w, unsigned depth) {
     case 2:
         return access_text("(%s ? %s : %s)", access_expression(w, ACCESS_TEST, depth),
                            access_expression(w, ACCESS_DATA, depth), access_expression(w, ACCESS_DATA, depth));
-    case 3:
-        return access_text("(%s %s %s > %u ? %s : %s)", access_expression(w, ACCESS_TEST, depth),
-                           ACCESS_PICK(w, "&&", "||"), access_load(w, depth), access_below(w, 4),
-                           access_leaf(w, ACCESS_DATA), access_leaf(w, ACCESS_DATA));
+    case 3: /* what is loaded here decides no access */
+        return access_text("(%s %s %s > %u ? %uu32 : 3u32)", access_expression(w, ACCESS_TEST, depth),
+                           ACCESS_PICK(w, "&&", "||"), access_load(w, depth), access_below(w, 4), access_below(w, 4));
     case 4:
         return access_load(w, depth);
     case 5: /* the guard decides nothing, or whether the load is inside */
@@ -193,8 +203,9 @@ static inline const char *access_data(access_writer *w, unsigned depth) {
         return access_text("%s(%s, %s)", ACCESS_PICK(w, "min", "max"), access_expression(w, ACCESS_DATA, depth),
                            access_expression(w, ACCESS_DATA, depth));
     case 7:
-        return access_text("(%s %s %u)", access_expression(w, ACCESS_DATA, depth), ACCESS_PICK(w, "/", "%", "*", ">>"),
-                           access_below(w, 9));
+        return access_text("(%s %s %u)",
+                           access_below(w, 2) ? access_load(w, depth) : access_expression(w, ACCESS_DATA, depth),
+                           ACCESS_PICK(w, "/", "%", "%", "*", ">>"), access_below(w, 11));
     default:
         return access_text("(%s %s %s)", access_expression(w, ACCESS_DATA, depth),
                            ACCESS_PICK(w, "+", "^", "*", "-", "&", "|"), access_expression(w, ACCESS_DATA, depth));
@@ -281,20 +292,48 @@ static inline void access_if(access_writer *w) {
 }
 
 static inline void access_leave(access_writer *w) {
-    const char *how = access_below(w, 6) ? "return" : "trap 3";
+    const char *how = access_below(w, 6) || w->knobs.is_plain ? "return" : "trap 3";
     if (w->loops && access_below(w, 8))
         how = ACCESS_PICK(w, "break", "continue");
     w->has_returned |= strcmp(how, "return") == 0;
     vy_string_format(&w->out, "if %s { %s }\n", access_expression(w, ACCESS_TEST, 2), how);
 }
 
+static inline void access_atomic(access_writer *w, const char *memory, const char *index, const char *value) {
+    const char *order = ACCESS_PICK(w, "relaxed", "acq_rel", "release", "acquire"), *op = NULL;
+    uint32_t shape = w->knobs.is_plain ? 0 : access_below(w, 5);
+    if (w->knobs.is_plain || w->knobs.is_relaxed || (shape == 1 && strcmp(order, "release") != 0) ||
+        (shape == 2 && strcmp(order, "acquire") != 0))
+        order = "relaxed";
+    const char *how = *memory == 's' || access_below(w, 2)
+                          ? access_text("<%s>", order)
+                          : access_text("<%s, %s>", order, ACCESS_PICK(w, "device", "device", "workgroup"));
+    switch (shape) {
+    case 1:
+        vy_string_format(&w->out, "atomic_store%s(%s[%s], %s)\n", how, memory, index, value);
+        return;
+    case 2:
+        access_declare(w, ACCESS_DATA, 0, access_text("atomic_load%s(%s[%s])", how, memory, index));
+        return;
+    case 3:
+        access_declare(w, ACCESS_DATA, 0,
+                       access_text("atomic_compare_exchange%s(%s[%s], %u, %u)", how, memory, index, access_below(w, 3),
+                                   access_below(w, 3)));
+        return;
+    default:
+        op = ACCESS_PICK(w, "add", "max", "xor", "exchange");
+        vy_string_format(&w->out, "atomic_%s%s(%s[%s], %s)\n", w->knobs.is_plain ? "add" : op, how, memory, index,
+                         value);
+    }
+}
+
 static inline void access_store(access_writer *w) {
-    static const char *const orders[] = {"<relaxed>", "<acq_rel>", "<release>", "<acquire>"};
     const char *value = access_expression(w, ACCESS_DATA, ACCESS_DEPTH);
-    const char *memory = ACCESS_PICK(w, "a", "b", "s", "s", "p", "o");
+    const char *memory =
+        w->knobs.is_plain ? ACCESS_PICK(w, "a", "b", "o") : ACCESS_PICK(w, "a", "b", "s", "s", "p", "o");
     const char *index = access_index(w, *memory, 1);
-    if (access_below(w, 12) == 0 && *memory != 'p' && *memory != 'o')
-        vy_string_format(&w->out, "atomic_add%s(%s[%s], %s)\n", access_pick(w, orders, 4), memory, index, value);
+    if (access_below(w, 8) == 0 && *memory != 'p' && *memory != 'o')
+        access_atomic(w, memory, index, value);
     else
         vy_string_format(&w->out, "%s[%s] = %s\n", memory, index, value);
 }
@@ -326,6 +365,8 @@ static inline void access_statement(access_writer *w) {
             access_leave(w);
         return;
     case 7:
+        if (w->knobs.is_plain)
+            return;
         if (access_below(w, 3) == 0)
             access_declare(w, ACCESS_DATA, 0,
                            access_text("pick(%s, %s, %s)", ACCESS_PICK(w, "a", "b"), access_index(w, 'a', 1),
@@ -352,21 +393,36 @@ static inline void access_block(access_writer *w, unsigned statements) {
 }
 
 /* The text of a program; free it. Its inputs: n, c (ACCESS_CONTROLS), a and b (ACCESS_ELEMENTS each), r (8). */
-static inline void access_program(vy_random *random, vy_string *out) {
-    access_writer w = {.random = random, .budget = 24};
+static inline void access_program(vy_random *random, access_knobs knobs, vy_string *out) {
+    int is_plain = knobs.is_plain;
+    access_writer w = {.random = random, .knobs = knobs, .budget = is_plain ? 10 : 24};
     w.is_calm = access_below(&w, 2) == 0;
     vy_string_add(&w.out, "fn pick(u: buffer [u32] read_write, at: u32, from: u32) -> u32 {\nif from > at { return 7 "
                           "}\nreturn u[at] }\n");
     vy_string_format(&w.out,
                      "program p {\nparam n : u32\nbuffer c : u32 read\nbuffer a : u32 read_write\nbuffer b : u32 "
-                     "read_write\nbuffer r : u32 read\nbuffer o : u32 write count %u\nworkgroup 4\ngrid 3\narray s : "
-                     "u32 [8] workgroup\narray p : u32 [4] private\nlet i = global_id.x\nlet l = local_index\n",
-                     ACCESS_ELEMENTS);
-    if (w.is_calm && access_below(&w, 2))
+                     "read_write\nbuffer r : u32 read\nbuffer o : u32 write count %u\nworkgroup 4\ngrid %u\n",
+                     ACCESS_ELEMENTS, ACCESS_GROUPS);
+    if (!is_plain)
+        vy_string_add(&w.out, "array s : u32 [8] workgroup\narray p : u32 [4] private\n");
+    vy_string_add(&w.out, "let i = global_id.x\nlet l = local_index\n");
+    if (w.is_calm && !is_plain && access_below(&w, 2))
         vy_string_add(&w.out, "s[l] = i\nbarrier\n");
-    access_block(&w, 6 + access_below(&w, 6));
+    access_block(&w, (is_plain ? 2 : 6) + access_below(&w, 6));
     vy_string_format(&w.out, "o[i] = %s\n}\n", access_expression(&w, ACCESS_DATA, ACCESS_DEPTH));
     *out = w.out;
+}
+
+/* What control depends on, and everything else that is read. */
+static inline vyre_arguments access_arguments(vy_random *random, uint32_t *data, vyre_span inputs[4], vyre_scalar *n) {
+    static const uint32_t sizes[] = {ACCESS_CONTROLS, ACCESS_ELEMENTS, ACCESS_ELEMENTS, 8};
+    for (unsigned k = 0, at = 0; k < 4; at += sizes[k++]) {
+        for (unsigned i = 0; i < sizes[k]; i++)
+            data[at + i] = (uint32_t)vy_random_below(random, 6);
+        inputs[k] = (vyre_span){data + at, sizes[k] * sizeof *data};
+    }
+    *n = (vyre_scalar){VYRE_TYPE_U32, vy_random_below(random, 4)};
+    return (vyre_arguments){.params = n, .param_count = 1, .inputs = inputs, .input_count = 4};
 }
 
 #endif

@@ -87,6 +87,18 @@ static void loads_of_neighbours_are_one(void **state) {
     CHECK(rows);
 }
 
+/* y has what other invocations write, x has not. */
+static void loads_in_arms_of_what_others_write_stay_there(void **state) {
+    (void)state;
+    static const expected rows[] = {
+        {"u32", "  y![b] = l > 3 ? y![b + 4] + y![b + 5] : 1\n", 0, 0, 2, 1},
+        {"u32", "  y![b] = l > 3 && y![b + 4] == y![b + 5] ? 1 : 2\n", 0, 0, 2, 1},
+        {"u32", "  y![b] = (y![b + 4] > 3 ? l : 1) + y![b + 5]\n", 1, 0, 0, 1},
+        {"u32", "  y![b] = l > 3 ? x![b + 4] + x![b + 5] : 1\n", 1, 0, 0, 1},
+    };
+    CHECK(rows);
+}
+
 static void every_type_has_its_widths(void **state) {
     (void)state;
     static const expected rows[] = {
@@ -324,6 +336,7 @@ static void time_is_linear(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loads_of_neighbours_are_one),
+        cmocka_unit_test(loads_in_arms_of_what_others_write_stay_there),
         cmocka_unit_test(every_type_has_its_widths),
         cmocka_unit_test(stores_of_neighbours_are_one),
         cmocka_unit_test(what_lies_between_is_respected),

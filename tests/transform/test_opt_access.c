@@ -6,7 +6,9 @@
 
 #include "ir/codes.h"
 #include "oracle/legal.h"
+#include "transform/legal.h"
 #include "transform/optimize.h"
+#include "transform/widen.h"
 #include "vyre/generate.h"
 #include "vyre/oracle.h"
 #include "vyre/text.h"
@@ -18,7 +20,7 @@ enum { MOST_FINDINGS = 4096 };
 /* Where something was found. Races within and between workgroups are one kind: of the accesses of an element that
  * race, some two are reported. */
 typedef struct finding {
-    char kind; /* 'R'ace, 'B'ounds, 'U'nwritten */
+    char kind; /* 'R'ace, 'B'ounds, 'U'nwritten; '5' … of a code R005 … */
     char memory[8];
     uint64_t element;
 } finding;
@@ -27,7 +29,7 @@ typedef struct findings {
     finding items[MOST_FINDINGS];
     uint32_t count;
     const vyre_program *program;
-    int is_full;
+    int is_full, has_trapped;
 } findings;
 
 static int has(const findings *all, char kind, const finding *at) {
@@ -52,10 +54,18 @@ static void observe(void *user, uint32_t code, uint32_t memory, uint64_t element
         all->is_full = 1;
 }
 
+/* Divergence, and what is wrong with programs of level legal: at no element. */
+static void observe_breach(findings *all, const char *code) {
+    finding f = {.kind = code[3]};
+    if (code[3] >= '5' && !has(all, f.kind, &f) && all->count < MOST_FINDINGS)
+        all->items[all->count++] = f;
+}
+
 /* Whether it ran to its end. */
-static int find(vyre_program *program, const vyre_arguments *arguments, findings *all) {
+static int find(vyre_program *program, const vyre_arguments *arguments, int zeroes_arrays, findings *all) {
     const vyre_oracle_options options = {.checks = VYRE_CHECK_ALL, .budget = 1 << 20};
-    const vy_oracle_conditions conditions = {.observer = observe, .observer_user = all};
+    const vy_oracle_conditions conditions = {
+        .zeroes_arrays = (uint8_t)zeroes_arrays, .observer = observe, .observer_user = all};
     vyre_oracle *oracle;
     vyre_error error;
     vyre_bytes outputs[8] = {VYRE_BYTES_INIT};
@@ -64,20 +74,25 @@ static int find(vyre_program *program, const vyre_arguments *arguments, findings
     if (vyre_oracle_new(program, &oracle, &error) != VYRE_OK)
         return 0;
     all->program = oracle->program;
-    vyre_status status = vy_oracle_run_under(oracle, arguments, &options, &conditions, outputs, NULL, NULL, &error);
+    vyre_diagnostics *list = vyre_diagnostics_new();
+    vyre_status status = vy_oracle_run_under(oracle, arguments, &options, &conditions, outputs, NULL, list, &error);
+    for (size_t i = 0; i < vyre_diagnostics_count(list); i++)
+        observe_breach(all, vyre_diagnostics_get(list, i)->code);
+    vyre_diagnostics_free(list);
     for (int i = 0; i < 8; i++)
         vyre_bytes_free(&outputs[i]);
     vyre_oracle_free(oracle);
     all->program = NULL;
+    all->has_trapped = status == VYRE_TRAPPED;
     return status == VYRE_OK || status == VYRE_CHECK_FAILED || status == VYRE_TRAPPED;
 }
 
 /* What `made` has that `of` has not; NULL: nothing. Whether an element was written before a read that races with the
  * write depends on the schedule: where there is the race, the read may find it unwritten. */
-static const finding *find_new(const findings *made, const findings *of) {
+static const finding *find_new(const findings *made, const findings *of, int is_legal) {
     for (uint32_t i = 0; i < made->count; i++) {
         const finding *f = &made->items[i];
-        if (!has(of, f->kind, f) && !(f->kind == 'U' && has(of, 'R', f)))
+        if (!has(of, f->kind, f) && !(f->kind == 'U' && (is_legal || has(of, 'R', f))))
             return f;
     }
     return NULL;
@@ -86,7 +101,8 @@ static const finding *find_new(const findings *made, const findings *of) {
 /* ---- ways to optimise ---- */
 
 typedef struct way {
-    const vy_rules *rules;
+    const vy_legal_target *legal; /* NULL: it is not legalised */
+    const vy_rules *rules;        /* NULL: it is not optimised */
     vyre_pass passes[4];
     unsigned pass_count; /* 0: a level */
     unsigned level;
@@ -96,6 +112,15 @@ static vyre_program *optimise(vyre_program *program, const way *w) {
     vyre_optimize_options options = {.level = w->level};
     vyre_program *made;
     vyre_error error;
+    if (w->legal) {
+        way before = *w;
+        before.legal = NULL;
+        vyre_program *source = w->rules ? optimise(program, &before) : vyre_program_retain(program);
+        if (vy_legalise(source, w->legal, &made, &error) != VYRE_OK)
+            fail_msg("%s", error.message);
+        vyre_program_release(source);
+        return made;
+    }
     if (w->pass_count) {
         options.passes = w->passes;
         options.pass_count = w->pass_count;
@@ -134,7 +159,9 @@ static findings before, after;
 
 static int adds(vyre_program *program, const vyre_arguments *arguments, const way *w, finding *what) {
     vyre_program *made = optimise(program, w);
-    const finding *added = made != program && find(made, arguments, &after) ? find_new(&after, &before) : NULL;
+    const finding *added = made != program && find(made, arguments, w->legal && w->legal->zeroes_arrays, &after)
+                               ? find_new(&after, &before, w->legal != NULL)
+                               : NULL;
     if (added)
         *what = *added;
     vyre_program_release(made);
@@ -144,7 +171,8 @@ static int adds(vyre_program *program, const vyre_arguments *arguments, const wa
 static int still_adds(void *user, const vyre_case *candidate) {
     vyre_program *program = vyre_case_program(candidate);
     finding what;
-    return find(program, vyre_case_arguments(candidate), &before) &&
+    const way *w = user;
+    return find(program, vyre_case_arguments(candidate), 0, &before) && !(w->legal && before.has_trapped) &&
            adds(program, vyre_case_arguments(candidate), user, &what);
 }
 
@@ -181,40 +209,28 @@ typedef struct tally {
     uint64_t programs, refused, found, kinds[128];
 } tally;
 
-/* What control depends on, and everything else that is read. */
-static vyre_arguments draw_arguments(vy_random *random, uint32_t *data, vyre_span inputs[4], vyre_scalar *n) {
-    static const uint32_t sizes[] = {ACCESS_CONTROLS, ACCESS_ELEMENTS, ACCESS_ELEMENTS, 8};
-    for (unsigned k = 0, at = 0; k < 4; at += sizes[k++]) {
-        for (unsigned i = 0; i < sizes[k]; i++)
-            data[at + i] = (uint32_t)vy_random_below(random, 6);
-        inputs[k] = (vyre_span){data + at, sizes[k] * sizeof *data};
-    }
-    *n = (vyre_scalar){VYRE_TYPE_U32, vy_random_below(random, 4)};
-    return (vyre_arguments){.params = n, .param_count = 1, .inputs = inputs, .input_count = 4};
-}
-
 /* A program with its inputs, and what is found in it. */
 typedef struct sample {
     vyre_module *module; /* NULL: the validator refuses it; what it can prove is not for this test */
     vyre_program *program;
     vyre_arguments arguments;
-    uint32_t data[3 * ACCESS_CONTROLS + 8];
+    uint32_t data[ACCESS_INPUTS];
     vyre_span inputs[4];
     vyre_scalar n;
     vy_string text;
 } sample;
 
 /* Whether it runs to its end; `before` then holds what is found. */
-static int open_sample(sample *s, vy_random *random) {
+static int open_sample(sample *s, vy_random *random, int is_plain) {
     vyre_error error;
     *s = (sample){0};
-    access_program(random, &s->text);
+    access_program(random, (access_knobs){.is_plain = (uint8_t)is_plain}, &s->text);
     assert_false(s->text.failed);
-    s->arguments = draw_arguments(random, s->data, s->inputs, &s->n);
+    s->arguments = access_arguments(random, s->data, s->inputs, &s->n);
     if (vyre_text_parse(s->text.text, s->text.length, NULL, NULL, &s->module, &error) != VYRE_OK)
         return 0;
     s->program = vyre_module_program(s->module, 0);
-    return find(s->program, &s->arguments, &before) && !before.is_full;
+    return find(s->program, &s->arguments, 0, &before) && !before.is_full;
 }
 
 static void close_sample(sample *s) {
@@ -235,13 +251,13 @@ static void try_way(const sample *s, uint64_t seed, way *w) {
 static void try_program(uint64_t seed, tally *t) {
     vy_random random = vy_random_start(seed);
     sample s;
-    if (open_sample(&s, &random)) {
+    if (open_sample(&s, &random, 0)) {
         t->programs++;
         t->found += before.count > 0;
         for (uint32_t i = 0; i < before.count; i++)
             t->kinds[(unsigned char)before.items[i].kind]++;
         for (unsigned k = 0; k < VYRE_PASS_COUNT; k++)
-            try_way(&s, seed, &(way){&vy_rules_sound, {(vyre_pass)k}, 1, 0});
+            try_way(&s, seed, &(way){NULL, &vy_rules_sound, {(vyre_pass)k}, 1, 0});
         try_way(&s, seed, &(way){.rules = &vy_rules_sound, .level = 1});
         for (unsigned k = 0; k < RULES; k++)
             try_way(&s, seed, &(way){.rules = all_rules[k], .level = 2});
@@ -278,13 +294,13 @@ static void loads_for_nothing_are_found(void **state) {
     (void)state;
     rules.guards_count = 0;
     for (size_t k = 0; k < sizeof passes / sizeof *passes; k++) {
-        way w = {&rules, {passes[k]}, 1, 0};
+        way w = {NULL, &rules, {passes[k]}, 1, 0};
         int found = 0;
         for (uint64_t seed = first_seed(), end = seed + 1000; seed < end && !found; seed++) {
             vy_random random = vy_random_start(seed);
             sample s;
             finding what;
-            found = open_sample(&s, &random) && adds(s.program, &s.arguments, &w, &what);
+            found = open_sample(&s, &random, 0) && adds(s.program, &s.arguments, &w, &what);
             close_sample(&s);
         }
         if (!found)
@@ -292,10 +308,82 @@ static void loads_for_nothing_are_found(void **state) {
     }
 }
 
+/* Devices that compute everything exactly. For others an op is a text with a `let` for each operand, which is then
+ * computed, and loaded within its bounds, for every invocation, as all arms are on a device. */
+#define EVERYTHING ((UINT64_C(1) << VYRE_NUMERIC_COUNT) - 1)
+static const vy_legal_target targets[] = {
+    {.exact = EVERYTHING, .zeroes_arrays = 1, .native_collectives = 1},
+    {.exact = EVERYTHING, .access_bytes = 16, .aligned_buffers = 1, .subgroup_width = 32, .writes_out = 1},
+    {.exact = EVERYTHING, .access_bytes = 8, .cancellable = 1},
+};
+
+static void legal_programs_have_no_new_findings(void **state) {
+    (void)state;
+    uint64_t seed = first_seed(), programs = (VY_SANITIZED ? 60 : 600) * (uint64_t)vy_test_effort();
+    for (uint64_t end = seed + programs; seed < end; seed++) {
+        vy_random random = vy_random_start(seed);
+        sample s;
+        /* At level legal an invocation goes on after it has trapped, up to where its workgroup ends. */
+        if (open_sample(&s, &random, 0) && !before.has_trapped)
+            for (size_t k = 0; k < 2 * sizeof targets / sizeof *targets; k++)
+                try_way(&s, seed, &(way){.legal = &targets[k / 2], .rules = k % 2 ? &vy_rules_meet : NULL, .level = 2});
+        close_sample(&s);
+    }
+}
+
+/* The findings of the widened program, as it is, optimised, or legalised too. */
+static void try_widened(const sample *s, uint64_t seed, const vy_widened *widened, const way *w) {
+    vyre_scalar params[2] = {s->n, {VYRE_TYPE_U32, ACCESS_GROUPS}};
+    vyre_arguments arguments = s->arguments;
+    arguments.params = params;
+    arguments.param_count = 2;
+    arguments.geometry = (vyre_geometry){VYRE_GEOMETRY_GROUPS, {vy_widened_groups(widened, ACCESS_GROUPS), 1, 1}};
+    vyre_program *made = w ? optimise(widened->program, w) : vyre_program_retain(widened->program);
+    if (find(made, &arguments, 0, &after)) {
+        const finding *what = find_new(&after, &before, w && w->legal);
+        if (what) {
+            printf("%s", s->text.text);
+            print_program(made);
+            fail_msg("seed %llu: %c at %s[%llu] is new", (unsigned long long)seed, what->kind, what->memory,
+                     (unsigned long long)what->element);
+        }
+    }
+    vyre_program_release(made);
+}
+
+/* A widened program has the accesses of several invocations in one, and no others. */
+static void widened_programs_have_no_new_findings(void **state) {
+    (void)state;
+    const vy_widen_options options = {.access_bytes = 16, .even_if_slow = 1};
+    const way far = {.rules = &vy_rules_far, .level = 2},
+              legal = {.legal = &targets[1], .rules = far.rules, .level = 2};
+    uint64_t seed = first_seed(), programs = (VY_SANITIZED ? 50 : 500) * (uint64_t)vy_test_effort(), seen = 0;
+    for (uint64_t end = seed + programs; seed < end; seed++) {
+        vy_random random = vy_random_start(seed);
+        sample s;
+        vy_widened widened;
+        vyre_error error;
+        if (open_sample(&s, &random, 1)) {
+            assert_int_equal(vy_widen(s.program, &options, &widened, &error), VYRE_OK);
+            seen += widened.factor > 1;
+            if (widened.factor > 1) {
+                try_widened(&s, seed, &widened, NULL);
+                try_widened(&s, seed, &widened, &far);
+                try_widened(&s, seed, &widened, &legal);
+            }
+            vyre_program_release(widened.program);
+        }
+        close_sample(&s);
+    }
+    assert_true(seen > programs / 2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(optimised_programs_have_no_new_findings),
         cmocka_unit_test(loads_for_nothing_are_found),
+        cmocka_unit_test(legal_programs_have_no_new_findings),
+        cmocka_unit_test(widened_programs_have_no_new_findings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

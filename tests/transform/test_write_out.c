@@ -260,6 +260,33 @@ static void every_load_is_written_once(void **state) {
     vyre_program_release(program);
 }
 
+/* Otherwise those that do not take the arm would load what others write. */
+static void a_load_in_an_arm_gets_no_name(void **state) {
+    (void)state;
+    static const struct {
+        const char *body;
+        unsigned lets; /* of nothing but a load */
+    } rows[] = {
+        {"  for k in 0u32 .. 2 { w![k] = i > 2 ? y![o + 3] : 7 }\n  y![o] = w![0] + w![1]\n", 0},
+        {"  for k in 0u32 .. 2 { w![k] = i > 2 && y![o + 3] == 1 ? 3 : 7 }\n  y![o] = w![0] + w![1]\n", 0},
+        {"  for k in 0u32 .. 2 { w![k] = y![o + 3] > 2 ? i : 7 }\n  y![o] = w![0] + w![1]\n", 2},
+        {"  for k in 0u32 .. 2 { w![k] = i > 2 ? x![o + 3] : 7 }\n  y![o] = w![0] + w![1]\n", 2},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        vyre_program *made = compared(rows[k].body);
+        unsigned lets = 0;
+        for (uint32_t i = 0; i < made->stmts.count; i++) {
+            const vy_stmt *s = &made->stmts.items[i];
+            lets += s->kind == VY_STMT_LET && made->exprs.items[s->a].kind == VY_EXPR_LOAD;
+        }
+        if (lets != rows[k].lets) {
+            print_program(made);
+            fail_msg("row %zu: %u loads have a name, not %u", k, lets, rows[k].lets);
+        }
+        vyre_program_release(made);
+    }
+}
+
 static void the_size_is_that_of_all_trips(void **state) {
     uint64_t small, large;
     (void)state;
@@ -603,6 +630,7 @@ int main(void) {
         cmocka_unit_test(loops_in_loops_are_not_too_large_together),
         cmocka_unit_test(a_program_without_arrays_stays_as_it_is),
         cmocka_unit_test(every_load_is_written_once),
+        cmocka_unit_test(a_load_in_an_arm_gets_no_name),
         cmocka_unit_test(the_size_is_that_of_all_trips),
         cmocka_unit_test(statements_keep_their_lines),
         cmocka_unit_test(random_texts_keep_their_bits),

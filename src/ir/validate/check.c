@@ -60,6 +60,16 @@ uint32_t vy_expr_first(const vyre_program *program, uint32_t root) {
     }
 }
 
+/* The arms of an op are what lies between its first operand and itself. */
+int vy_expr_is_in_arm(const vyre_program *program, uint32_t expr, uint32_t end) {
+    for (uint32_t i = expr + 1; i < end; i++) {
+        const vy_expr *e = &program->exprs.items[i];
+        if (e->kind == VY_EXPR_OP && vy_op_has_arms(e->op) && e->a < expr)
+            return 1;
+    }
+    return 0;
+}
+
 uint32_t vy_stmt_exprs_first(const vyre_program *program, const vy_stmt *stmt) {
     uint32_t root = stmt->a != VY_NONE ? stmt->a : stmt->b != VY_NONE ? stmt->b : stmt->c;
     for (uint32_t i = 0; i < stmt->arg_count && root == VY_NONE; i++) {

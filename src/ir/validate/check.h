@@ -93,6 +93,8 @@ static inline uint32_t vy_block_end(const vyre_program *program, const vy_functi
 
 /* The first expression of the tree rooted at `root`: the tree is what lies between. */
 uint32_t vy_expr_first(const vyre_program *program, uint32_t root);
+/* Whether an expression of a statement, whose expressions end at `end`, is in an arm (vy_op_has_arms). */
+int vy_expr_is_in_arm(const vyre_program *program, uint32_t expr, uint32_t end);
 /* The first expression of a statement; 0 if it has none. */
 uint32_t vy_stmt_exprs_first(const vyre_program *program, const vy_stmt *stmt);
 /* One past the last expression of a statement whose first one is `first`. */
