@@ -190,11 +190,10 @@ static int needs_value(const vy_run *run, const lane_access *lane) {
     return stmt->op != VYRE_ATOMIC_STORE && (stmt->op != VYRE_ATOMIC_EXCHANGE || stmt->result_count);
 }
 
-static void check_written(vy_run *run, vy_shadow *shadow, const lane_access *lane) {
+static void check_written(vy_run *run, vy_shadow *shadow, const lane_access *lane, int changed) {
     uint32_t site = lane->access.site;
     int was_written = shadow->written[lane->element];
-    if (!is_read(lane->kind))
-        shadow->written[lane->element] = 1;
+    shadow->written[lane->element] |= (uint8_t)changed;
     if (!was_written && needs_value(run, lane) &&
         vy_check_is_new(run, VY_R004, site, site, lane->memory, lane->element)) {
         char who[128];
@@ -236,7 +235,7 @@ static void check_lane(vy_worker *worker, const vy_group *group, vy_shadow *shad
         return;
     }
     if (shadow && shadow->written)
-        check_written(run, shadow, lane);
+        check_written(run, shadow, lane, changed);
     if (!shadow || !(run->check->enabled & VYRE_CHECK_RACES))
         return;
     /* An acquire orders the atomic itself too: what was released is known when the value is there. */

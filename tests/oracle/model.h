@@ -16,8 +16,13 @@ enum { MODEL_STACK = 256 * 1024 };
 typedef enum model_flow { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE, FLOW_RETURN, FLOW_TRAP } model_flow;
 
 typedef struct model model;
+typedef struct model_invocation model_invocation;
 
-typedef struct model_invocation {
+/* Sees every access before it is made; the index is a mathematical integer. stmt: of an atomic or a store; NULL: a load. */
+typedef void model_observer(void *user, const model_invocation *v, uint32_t memory, __int128 index,
+                            const vy_stmt *stmt);
+
+struct model_invocation {
     model *m;
     uint32_t local[3], index; /* in the workgroup */
     uint64_t *variables;
@@ -27,7 +32,7 @@ typedef struct model_invocation {
     uint32_t waits_at; /* statement, or VY_NONE */
     int is_done;
     uint64_t value, operand, result; /* of a collective */
-} model_invocation;
+};
 
 struct model {
     const vyre_program *program;
@@ -40,6 +45,9 @@ struct model {
     vyre_trap trap;
     model_invocation *invocations;
     ucontext_t scheduler;
+    uint32_t epoch; /* barriers that the workgroup has passed */
+    model_observer *observer;
+    void *user;
 };
 
 /* ---- memory ---- */
@@ -49,10 +57,19 @@ static inline uint64_t model_count(const model *m, uint32_t memory) {
     return k < m->program->buffer_count ? m->launch.buffers[k].count : m->program->memories.items[memory].elements;
 }
 
+static inline __int128 model_integer(vyre_type type, uint64_t bits) {
+    const vy_type_layout *layout = &vy_type_layouts[type];
+    int negative = layout->classes == VYRE_CLASS_SIGNED && bits >> (layout->bits - 1);
+    return negative ? (__int128)bits - ((__int128)1 << layout->bits) : (__int128)bits;
+}
+
 /* The element, or NULL out of bounds. */
-static inline uint8_t *model_element(model_invocation *v, uint32_t memory, vyre_type type, uint64_t index) {
+static inline uint8_t *model_element(model_invocation *v, uint32_t memory, vyre_type type, uint64_t index,
+                                     const vy_stmt *stmt) {
     const vy_memory *declared = &v->m->program->memories.items[memory];
     const vy_type_layout *layout = &vy_type_layouts[type];
+    if (v->m->observer)
+        v->m->observer(v->m->user, v, memory, model_integer(type, index), stmt);
     if (layout->classes == VYRE_CLASS_SIGNED && index >> (layout->bits - 1))
         return NULL;
     if (index >= model_count(v->m, memory))
@@ -98,15 +115,20 @@ static inline uint64_t model_value(model_invocation *v, uint32_t root) {
     case VY_EXPR_BUILTIN:
         return model_builtin(v, e);
     case VY_EXPR_LOAD: {
-        const uint8_t *element = model_element(v, e->a, (vyre_type)p->exprs.items[e->b].type, model_value(v, e->b));
+        const uint8_t *element =
+            model_element(v, e->a, (vyre_type)p->exprs.items[e->b].type, model_value(v, e->b), NULL);
         return element ? vy_value_load((vyre_type)e->type, element) : 0;
     }
     default: {
         unsigned arity = vyre_op_get((vyre_op)e->op)->arity;
-        uint32_t typed = e->op == VYRE_OP_SELECT ? e->b : e->a;
+        /* Of the arms the one that is taken: what the other loads is no access. */
+        if (e->op == VYRE_OP_SELECT)
+            return model_value(v, model_value(v, e->a) ? e->b : e->c);
+        if (e->op == VYRE_OP_LAND || e->op == VYRE_OP_LOR)
+            return model_value(v, e->a) == (e->op == VYRE_OP_LOR) ? e->op == VYRE_OP_LOR : model_value(v, e->b);
         uint64_t a = model_value(v, e->a), b = arity > 1 ? model_value(v, e->b) : 0,
                  c = arity > 2 ? model_value(v, e->c) : 0;
-        return vyre_op_evaluate((vyre_op)e->op, (vyre_type)e->type, (vyre_type)p->exprs.items[typed].type, a, b, c);
+        return vyre_op_evaluate((vyre_op)e->op, (vyre_type)e->type, (vyre_type)p->exprs.items[e->a].type, a, b, c);
     }
     }
 }
@@ -125,9 +147,9 @@ static inline uint64_t model_atomic(model_invocation *v, const vy_stmt *s) {
         [VYRE_ATOMIC_ADD] = VYRE_OP_ADD, [VYRE_ATOMIC_AND] = VYRE_OP_AND, [VYRE_ATOMIC_OR] = VYRE_OP_OR,
         [VYRE_ATOMIC_XOR] = VYRE_OP_XOR, [VYRE_ATOMIC_MIN] = VYRE_OP_MIN, [VYRE_ATOMIC_MAX] = VYRE_OP_MAX};
     vyre_type type = (vyre_type)v->m->program->memories.items[s->memory].type;
-    uint8_t *element =
-        model_element(v, s->memory, (vyre_type)v->m->program->exprs.items[s->a].type, model_value(v, s->a));
-    uint64_t b = s->b == VY_NONE ? 0 : model_value(v, s->b), c = s->c == VY_NONE ? 0 : model_value(v, s->c);
+    uint64_t index = model_value(v, s->a), b = s->b == VY_NONE ? 0 : model_value(v, s->b),
+             c = s->c == VY_NONE ? 0 : model_value(v, s->c);
+    uint8_t *element = model_element(v, s->memory, (vyre_type)v->m->program->exprs.items[s->a].type, index, s);
     if (!element)
         return 0;
     uint64_t old = vy_value_load(type, element), next = old;
@@ -145,12 +167,6 @@ static inline uint64_t model_atomic(model_invocation *v, const vy_stmt *s) {
 static inline void model_wait(model_invocation *v, uint32_t s) {
     v->waits_at = s;
     swapcontext(&v->context, &v->m->scheduler);
-}
-
-static inline __int128 model_integer(vyre_type type, uint64_t bits) {
-    const vy_type_layout *layout = &vy_type_layouts[type];
-    int negative = layout->classes == VYRE_CLASS_SIGNED && bits >> (layout->bits - 1);
-    return negative ? (__int128)bits - ((__int128)1 << layout->bits) : (__int128)bits;
 }
 
 static inline model_flow model_for(model_invocation *v, const vy_stmt *s, uint32_t at) {
@@ -198,7 +214,7 @@ static inline model_flow model_statement(model_invocation *v, uint32_t at) {
         return FLOW_NEXT;
     case VY_STMT_STORE: {
         uint64_t index = model_value(v, s->a), value = model_value(v, s->b);
-        uint8_t *element = model_element(v, s->memory, (vyre_type)p->exprs.items[s->a].type, index);
+        uint8_t *element = model_element(v, s->memory, (vyre_type)p->exprs.items[s->a].type, index, s);
         if (element)
             vy_value_store((vyre_type)p->memories.items[s->memory].type, element, value);
         return FLOW_NEXT;
@@ -332,6 +348,7 @@ static inline void model_start(model *m, uint32_t i) {
 static inline void model_group(model *m) {
     uint32_t n = m->launch.group_size, at = 0;
     m->group_trapped = 0;
+    m->epoch = 0;
     for (uint32_t k = 0; k < m->entry->memory_count; k++) {
         const vy_memory *memory = &m->program->memories.items[m->entry->first_memory + k];
         if (memory->space == VY_SPACE_WORKGROUP)
@@ -347,6 +364,7 @@ static inline void model_group(model *m) {
         if (m->group_trapped || at == VY_NONE)
             return;
         const vy_stmt *s = &m->program->stmts.items[at];
+        m->epoch += s->kind == VY_STMT_BARRIER;
         for (uint32_t i = 0; i < n; i++) {
             assert_int_equal(m->invocations[i].waits_at, at);
             if (s->kind == VY_STMT_COLLECTIVE)
@@ -356,9 +374,10 @@ static inline void model_group(model *m) {
 }
 
 /* Runs a program; outputs are fresh. Returns OK or TRAPPED (then *trap says where and there are no outputs). */
-static inline vyre_status model_run(vyre_program *program, const vyre_arguments *arguments, vyre_bytes *outputs,
-                                    vyre_trap *trap) {
-    model m = {0};
+static inline vyre_status model_run_observed(vyre_program *program, const vyre_arguments *arguments,
+                                             vyre_bytes *outputs, vyre_trap *trap, model_observer *observer,
+                                             void *user) {
+    model m = {.observer = observer, .user = user};
     vyre_program *inlined;
     vyre_error error;
     if (vyre_program_inline(program, &inlined, &error) != VYRE_OK)
@@ -414,6 +433,11 @@ static inline vyre_status model_run(vyre_program *program, const vyre_arguments 
     free(m.memories);
     vyre_program_release(inlined);
     return m.trapped ? VYRE_TRAPPED : VYRE_OK;
+}
+
+static inline vyre_status model_run(vyre_program *program, const vyre_arguments *arguments, vyre_bytes *outputs,
+                                    vyre_trap *trap) {
+    return model_run_observed(program, arguments, outputs, trap, NULL, NULL);
 }
 
 #endif

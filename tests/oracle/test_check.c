@@ -80,8 +80,10 @@ static const pair unwritten[] = {
     /* What the workgroup before wrote does not count. */
     {SMALL "if group_id.x == 0 { w[l] = 1 } else { let y = w[l] } }",
      SMALL "if group_id.x == 1 { w[l] = 1\n let y = w[l] } }"},
+    {SMALL "let f = atomic_compare_exchange(w[l], 5, 1)\n let y = w[l] }",
+     SMALL "let f = atomic_compare_exchange(w[l], 0, 1)\n let y = w[l] }"},
 };
-static const uint32_t unwritten_lines[] = {7, 9, 9, 7, 7};
+static const uint32_t unwritten_lines[] = {7, 9, 9, 7, 7, 8};
 
 static void reads_of_unwritten_workgroup_memory_are_found(void **state) {
     (void)state;
