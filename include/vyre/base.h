@@ -5,7 +5,10 @@
  *    NULL, and fills it only on failure. The library never prints, exits or aborts.
  *  - `out` parameters come last but for `error`, and are set to NULL or 0 on failure.
  *  - A const pointer is borrowed for the call. A pointer given through a double pointer belongs to the caller.
- *  - NULL given to a free or release function is ignored. */
+ *  - NULL is allowed for `error`, for `user`, for an array or text of 0 elements, for what is freed or released, and
+ *    where a comment says so ("optional", "may be NULL", "NULL means …"). Any other NULL is refused. A function that
+ *    returns a status then returns VYRE_INVALID_ARGUMENT, and the error names the argument. Other functions return NULL,
+ *    0, or what their comment gives for "none". The same holds for the functions in vyre_host (vyre/backend.h). */
 #ifndef VYRE_BASE_H
 #define VYRE_BASE_H
 
@@ -82,8 +85,8 @@ typedef struct vyre_error {
 #define VYRE_ERROR_INIT                                                                                                \
     { VYRE_OK, "", "", "" }
 
-/* Writes "NAME: message (where)\nFix: fix\n" into buffer, always terminated if size > 0.
- * Returns the length of the whole text, which may be more than fits. */
+/* Writes "NAME: message (where)\nFix: fix\n" into buffer, always terminated if size > 0. buffer may be NULL, to
+ * measure; error NULL means VYRE_ERROR_INIT. Returns the length of the whole text, which may be more than fits. */
 VYRE_API size_t vyre_error_format(const vyre_error *error, char *buffer, size_t size);
 
 /* The allocator every allocation of the library goes through.
@@ -128,7 +131,7 @@ typedef struct vyre_digest {
     uint8_t bytes[32];
 } vyre_digest;
 
-/* 64 lower-case hexadecimal digits and a NUL. */
+/* 64 lower-case hexadecimal digits and a NUL; "" if digest is NULL. */
 VYRE_API void vyre_digest_format(const vyre_digest *digest, char text[65]);
 
 #ifdef __cplusplus

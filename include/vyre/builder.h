@@ -20,7 +20,7 @@
  *  - Errors: nothing here fails. A mistake (a wrong type, a value of another builder, a block left open) is noted, later calls go on
  *    as well as they can, and vyre_builder_finish reports all of them at once, each with the thing it is about and a fix. A value that comes out of
  *    a mistake may be used anywhere and causes no further report. When memory is out, finish says so. A NULL builder (memory was out in
- *    vyre_builder_new) is accepted everywhere.
+ *    vyre_builder_new) is accepted everywhere. Any other NULL is such a mistake, unless a comment allows it.
  *  - Ownership: strings and arrays are copied. Values, memories, sizes and functions are small structs passed by value; they belong to
  *    their builder, mean nothing after finish or free, and need no release. All zeros means "none".
  *  - Threads: one thread at a time for a builder; different builders are independent. No function blocks.
@@ -263,10 +263,12 @@ static inline vyre_operand vyre_operand_memory(vyre_memory memory) {
     vyre_operand operand = {{NULL, 0}, memory};
     return operand;
 }
-/* Calls a function of this builder. names: one per result of the function, or NULL to bind none; results receives as many values. */
+/* Calls a function of this builder. names: one per result of the function, or NULL to bind none; results (optional)
+ * receives as many values. */
 VYRE_API void vyre_builder_call(vyre_builder *builder, vyre_function function, const vyre_operand *arguments,
                                 size_t argument_count, const char *const *names, vyre_value *results);
-/* Calls an op of a dialect by its id ("math.exp"), which is looked up when the program is compiled; so the types of the results are given. */
+/* Calls an op of a dialect by its id ("math.exp"), which is looked up when the program is compiled; so the types of the
+ * results are given. results is optional. */
 VYRE_API void vyre_builder_call_op(vyre_builder *builder, const char *id, const vyre_operand *arguments,
                                    size_t argument_count, const char *const *names, const vyre_type *types,
                                    size_t result_count, vyre_value *results);

@@ -40,9 +40,9 @@ VYRE_API size_t vyre_diagnostics_count(const vyre_diagnostics *list);
 VYRE_API size_t vyre_diagnostics_errors(const vyre_diagnostics *list);
 VYRE_API const vyre_diagnostic *vyre_diagnostics_get(const vyre_diagnostics *list, size_t index);
 
-/* Renders the list for people (file:line:column, the line, a caret, "Fix: …") or as a JSON array. `out` is replaced; VYRE_NO_MEMORY. Of a long
- * line people see the part
- * around the caret; in JSON the source_line of a line over 4096 bytes is null. */
+/* Renders the list (NULL means an empty one) for people (file:line:column, the line, a caret, "Fix: …") or as a JSON
+ * array. `out` is replaced; VYRE_NO_MEMORY. Of a long line people see the part around the caret; in JSON the source_line
+ * of a line over 4096 bytes is null. */
 VYRE_API vyre_status vyre_diagnostics_render(const vyre_diagnostics *list, vyre_bytes *out, vyre_error *error);
 VYRE_API vyre_status vyre_diagnostics_render_json(const vyre_diagnostics *list, vyre_bytes *out, vyre_error *error);
 

@@ -57,6 +57,7 @@ VYRE_API vyre_program_kind vyre_program_get_kind(const vyre_program *program);
 VYRE_API vyre_level vyre_program_level(const vyre_program *program);
 VYRE_API vyre_numerics vyre_program_numerics(const vyre_program *program);
 VYRE_API void vyre_program_fingerprint(const vyre_program *program, vyre_digest *out);
+/* 0 if one of them is NULL. */
 VYRE_API int vyre_program_equal(const vyre_program *a, const vyre_program *b);
 VYRE_API void vyre_program_workgroup(const vyre_program *program, uint32_t size[3]);
 VYRE_API vyre_grid_kind vyre_program_grid(const vyre_program *program);

@@ -42,6 +42,7 @@ typedef struct vyre_parse_options {
 
 /* Parses and validates a file. Any bytes are accepted as input; what is wrong is in `diagnostics` (optional), several findings in
  * one run, and summed up in `error`. A program whose text has errors is not in the module, and then the call fails.
+ * options NULL means zeros.
  *
  * VYRE_INVALID_PROGRAM  the text has errors
  * VYRE_LIMIT            the text is larger than 256 MiB
@@ -62,7 +63,7 @@ VYRE_API vyre_status vyre_text_print(const vyre_program *program, vyre_bytes *ou
 
 /* Formats a file: canonical spacing and indentation, comments and blank lines kept (runs of blank lines become one). Works on
  * tokens, so a file that does not validate can be formatted; one that does not even tokenise or whose braces do not match is refused
- * with diagnostics. Formatting twice changes nothing more. `out` is replaced.
+ * with diagnostics (optional). Formatting twice changes nothing more. `out` is replaced. options NULL means zeros.
  *
  * VYRE_INVALID_PROGRAM  tokens or braces are wrong
  * VYRE_LIMIT            the text is larger than 256 MiB

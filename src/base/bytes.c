@@ -10,8 +10,8 @@ void vyre_bytes_free(vyre_bytes *bytes) {
 }
 
 vyre_status vyre_bytes_resize(vyre_bytes *bytes, size_t size, vyre_error *error) {
-    if (!bytes)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, "give the address of a vyre_bytes", "`bytes` is NULL");
+    VY_REQUIRE(error, bytes);
+    VY_REQUIRE_ARRAY(error, bytes->data, bytes->capacity);
     if (size > bytes->capacity) {
         /* Half as much again, so that growing step by step stays linear. */
         size_t half_more = bytes->capacity + bytes->capacity / 2;

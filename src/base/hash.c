@@ -22,6 +22,10 @@ void vy_digest(const void *data, size_t size, vyre_digest *out) {
 
 void vyre_digest_format(const vyre_digest *digest, char text[65]) {
     static const char digits[] = "0123456789abcdef";
+    if (text && !digest)
+        text[0] = 0;
+    if (!text || !digest)
+        return;
     for (size_t i = 0; i < sizeof digest->bytes; i++) {
         text[2 * i] = digits[digest->bytes[i] >> 4];
         text[2 * i + 1] = digits[digest->bytes[i] & 15];

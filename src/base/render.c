@@ -153,13 +153,8 @@ static void append_finding(vy_string *out, const vyre_diagnostic *finding) {
     vy_string_char(out, '\n');
 }
 
-static vyre_status check_out(const vyre_bytes *out, vyre_error *error) {
-    return out ? VYRE_OK : vy_fail(error, VYRE_INVALID_ARGUMENT, "give the address of a vyre_bytes", "`out` is NULL");
-}
-
 vyre_status vyre_diagnostics_render(const vyre_diagnostics *list, vyre_bytes *out, vyre_error *error) {
-    if (check_out(out, error) != VYRE_OK)
-        return VYRE_INVALID_ARGUMENT;
+    VY_REQUIRE(error, out);
     vy_string text = {0};
     size_t count = vyre_diagnostics_count(list);
     for (size_t i = 0; i < count; i++) {
@@ -193,8 +188,7 @@ static void append_json(vy_string *out, const vyre_diagnostic *finding) {
 }
 
 vyre_status vyre_diagnostics_render_json(const vyre_diagnostics *list, vyre_bytes *out, vyre_error *error) {
-    if (check_out(out, error) != VYRE_OK)
-        return VYRE_INVALID_ARGUMENT;
+    VY_REQUIRE(error, out);
     vy_string text = {0};
     size_t count = vyre_diagnostics_count(list);
     vy_string_char(&text, '[');

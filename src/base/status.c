@@ -88,6 +88,13 @@ vyre_status vy_fail_memory(vyre_error *error, const char *what) {
     return vy_fail(error, VYRE_NO_MEMORY, NULL, "no host memory for %s", what);
 }
 
+vyre_status vy_fail_null(vyre_error *error, const char *argument, const char *function) {
+    return vy_fail(
+        error, VYRE_INVALID_ARGUMENT,
+        VY_FIX("pass a pointer as `%s`; the header of %s says which arguments may be NULL", argument, function),
+        "the argument `%s` of %s is NULL", argument, function);
+}
+
 vyre_status vy_fail_where(vyre_error *error, const char *format, ...) {
     if (!error)
         return VYRE_OK;

@@ -12,13 +12,30 @@
  * VY_FIX formats into a buffer of the calling scope. */
 #if defined(__GNUC__)
 #define VY_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#define VY_COLD __attribute__((cold))
 #else
 #define VY_PRINTF(f, a)
+#define VY_COLD
 #endif
 
 vyre_status vy_fail(vyre_error *error, vyre_status code, const char *fix, const char *format, ...) VY_PRINTF(4, 5);
 /* The common one: out of host memory while doing `what`. */
 vyre_status vy_fail_memory(vyre_error *error, const char *what);
+/* A NULL where the header of the public function allows none. */
+vyre_status vy_fail_null(vyre_error *error, const char *argument, const char *function) VY_COLD;
+/* The first lines of a public function that returns a status, one for each pointer: they leave it with
+ * VYRE_INVALID_ARGUMENT if the pointer is NULL. The argument has the name that the header gives it. An array or a text
+ * may be NULL if `count` is 0. */
+#define VY_REQUIRE(error, argument)                                                                                    \
+    do {                                                                                                               \
+        if (!(argument))                                                                                               \
+            return vy_fail_null(error, #argument, __func__);                                                           \
+    } while (0)
+#define VY_REQUIRE_ARRAY(error, argument, count)                                                                       \
+    do {                                                                                                               \
+        if (!(argument) && (count))                                                                                    \
+            return vy_fail_null(error, #argument, __func__);                                                           \
+    } while (0)
 /* Sets error->where; returns error->code. */
 vyre_status vy_fail_where(vyre_error *error, const char *format, ...) VY_PRINTF(2, 3);
 

@@ -106,6 +106,9 @@ static void check_open(vyre_builder *b) {
 }
 
 vyre_status vyre_builder_finish(vyre_builder *b, vyre_diagnostics *diagnostics, vyre_program **out, vyre_error *error) {
+    if (!out)
+        vyre_builder_free(b);
+    VY_REQUIRE(error, out);
     *out = NULL;
     if (!b)
         return vy_fail_memory(error, "a builder");

@@ -29,7 +29,7 @@ const char *vy_code_fix(vy_code code) {
 }
 
 int vyre_explain_at(size_t index, vyre_explanation *out) {
-    if (index >= sizeof codes / sizeof *codes)
+    if (!out || index >= sizeof codes / sizeof *codes)
         return 0;
     *out = codes[index];
     return 1;

@@ -182,6 +182,9 @@ static vyre_status inline_calls(const vyre_program *program, int is_step, vyre_p
 }
 
 vyre_status vyre_program_inline(const vyre_program *program, vyre_program **out, vyre_error *error) {
+    VY_REQUIRE(error, out);
+    *out = NULL;
+    VY_REQUIRE(error, program);
     return inline_calls(program, 0, out, error);
 }
 

@@ -26,11 +26,11 @@ static const char *buffer_name(const vyre_program *program, uint32_t index) {
 /* ---- what the program alone says ---- */
 
 size_t vyre_program_input_count(const vyre_program *program) {
-    return program->input_count;
+    return program ? program->input_count : 0;
 }
 
 size_t vyre_program_output_count(const vyre_program *program) {
-    return program->output_count;
+    return program ? program->output_count : 0;
 }
 
 /* Whether a buffer's count is an expression that the resolver has to compute. */

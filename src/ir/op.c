@@ -23,7 +23,7 @@ const vyre_op_info *vyre_op_get(vyre_op op) {
 }
 
 vyre_op vyre_op_find(const char *name, size_t length) {
-    unsigned op = 0;
+    unsigned op = name ? 0 : VYRE_OP_COUNT;
 
     while (op < VYRE_OP_COUNT &&
            (op_name_lengths[op] != length || ops[op].name[0] != name[0] || memcmp(ops[op].name, name, length) != 0))

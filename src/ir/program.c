@@ -39,47 +39,49 @@ void vyre_program_release(vyre_program *program) {
 }
 
 const char *vyre_program_name(const vyre_program *program) {
-    return vy_name_text(program, program->name);
+    return program ? vy_name_text(program, program->name) : NULL;
 }
 
 vyre_program_kind vyre_program_get_kind(const vyre_program *program) {
-    return (vyre_program_kind)program->kind;
+    return program ? (vyre_program_kind)program->kind : VYRE_PROGRAM_ENTRY;
 }
 
 vyre_level vyre_program_level(const vyre_program *program) {
-    return (vyre_level)program->level;
+    return program ? (vyre_level)program->level : VYRE_LEVEL_SOURCE;
 }
 
 vyre_numerics vyre_program_numerics(const vyre_program *program) {
-    return (vyre_numerics)program->numerics;
+    return program ? (vyre_numerics)program->numerics : VYRE_NUMERICS_STRICT;
 }
 
 void vyre_program_fingerprint(const vyre_program *program, vyre_digest *out) {
-    *out = program->fingerprint;
+    if (out)
+        *out = program ? program->fingerprint : (vyre_digest){{0}};
 }
 
 int vyre_program_equal(const vyre_program *a, const vyre_program *b) {
-    return a == b || memcmp(&a->fingerprint, &b->fingerprint, sizeof a->fingerprint) == 0;
+    return a && b && (a == b || memcmp(&a->fingerprint, &b->fingerprint, sizeof a->fingerprint) == 0);
 }
 
 void vyre_program_workgroup(const vyre_program *program, uint32_t size[3]) {
-    memcpy(size, program->workgroup, sizeof program->workgroup);
+    for (int d = 0; size && d < 3; d++)
+        size[d] = program ? program->workgroup[d] : 0;
 }
 
 vyre_grid_kind vyre_program_grid(const vyre_program *program) {
-    return (vyre_grid_kind)program->grid.kind;
+    return program ? (vyre_grid_kind)program->grid.kind : VYRE_GRID_DISPATCH;
 }
 
 int vyre_program_schedule_dependent(const vyre_program *program) {
-    return (program->facts & VY_FACT_SCHEDULE_DEPENDENT) != 0;
+    return program && (program->facts & VY_FACT_SCHEDULE_DEPENDENT) != 0;
 }
 
 size_t vyre_program_param_count(const vyre_program *program) {
-    return program->param_count;
+    return program ? program->param_count : 0;
 }
 
 int vyre_program_param(const vyre_program *program, size_t index, vyre_param_info *out) {
-    const vy_function *entry = vy_program_entry(program);
+    const vy_function *entry = program && out ? vy_program_entry(program) : NULL;
     if (!entry || index >= program->param_count)
         return 0;
     const vy_variable *variable = &program->variables.items[entry->first_variable + index];
@@ -88,11 +90,11 @@ int vyre_program_param(const vyre_program *program, size_t index, vyre_param_inf
 }
 
 size_t vyre_program_buffer_count(const vyre_program *program) {
-    return program->buffer_count;
+    return program ? program->buffer_count : 0;
 }
 
 int vyre_program_buffer(const vyre_program *program, size_t index, vyre_buffer_info *out) {
-    const vy_function *entry = vy_program_entry(program);
+    const vy_function *entry = program && out ? vy_program_entry(program) : NULL;
     if (!entry || index >= program->buffer_count)
         return 0;
     const vy_memory *memory = &program->memories.items[entry->first_memory + index];
@@ -108,7 +110,7 @@ int vyre_program_buffer(const vyre_program *program, size_t index, vyre_buffer_i
 }
 
 size_t vyre_program_function_count(const vyre_program *program) {
-    return program->functions.count - (vy_program_entry(program) != NULL);
+    return program ? program->functions.count - (vy_program_entry(program) != NULL) : 0;
 }
 
 const char *vyre_program_function_name(const vyre_program *program, size_t index) {
@@ -117,8 +119,10 @@ const char *vyre_program_function_name(const vyre_program *program, size_t index
 }
 
 void vyre_program_get_stats(const vyre_program *program, vyre_program_stats *out) {
-    *out = (vyre_program_stats){(uint32_t)vyre_program_function_count(program), program->stmts.count,
-                                program->exprs.count, program->variables.count};
+    if (out)
+        *out = program ? (vyre_program_stats){(uint32_t)vyre_program_function_count(program), program->stmts.count,
+                                              program->exprs.count, program->variables.count}
+                       : (vyre_program_stats){0};
 }
 
 int vy_loop_makes_one_trip(const vyre_program *program, uint32_t loop) {

@@ -49,7 +49,7 @@ unsigned vyre_type_class(vyre_type type) {
 vyre_type vyre_type_find(const char *name, size_t length) {
     unsigned type = 0;
 
-    if (length == 0 || length > LONGEST)
+    if (!name || length == 0 || length > LONGEST)
         return VYRE_TYPE_COUNT;
     while (type < VYRE_TYPE_COUNT &&
            (names[type][0] != name[0] || strlen(names[type]) != length || memcmp(names[type], name, length) != 0))

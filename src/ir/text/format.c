@@ -332,6 +332,8 @@ static void write_tokens(formatter *f) {
 
 vyre_status vyre_text_format(const char *text, size_t size, const vyre_parse_options *options,
                              vyre_diagnostics *diagnostics, vyre_bytes *out, vyre_error *error) {
+    VY_REQUIRE_ARRAY(error, text, size);
+    VY_REQUIRE(error, out);
     if (size > VY_LIMIT_SOURCE_BYTES)
         return vy_fail(error, VYRE_LIMIT, "split the file", "the text has %zu bytes (limit %d)", size,
                        VY_LIMIT_SOURCE_BYTES);

@@ -1,4 +1,5 @@
 /* Modules: a file from its bytes to its programs. */
+#include "base/status.h"
 #include "ir/text/lower.h"
 #include "ir/text/trusted.h"
 #include "vyre/text.h"
@@ -19,22 +20,22 @@ void vyre_module_free(vyre_module *module) {
 }
 
 size_t vyre_module_program_count(const vyre_module *module) {
-    return module->programs.count;
+    return module ? module->programs.count : 0;
 }
 
 vyre_program *vyre_module_program(const vyre_module *module, size_t index) {
-    return index < module->programs.count ? module->programs.items[index] : NULL;
+    return index < vyre_module_program_count(module) ? module->programs.items[index] : NULL;
 }
 
 vyre_program *vyre_module_find(const vyre_module *module, const char *name) {
-    for (uint32_t i = 0; i < module->programs.count; i++)
+    for (uint32_t i = 0; name && i < vyre_module_program_count(module); i++)
         if (strcmp(vyre_program_name(module->programs.items[i]), name) == 0)
             return module->programs.items[i];
     return NULL;
 }
 
 vyre_program *vyre_module_library(const vyre_module *module) {
-    return module->library;
+    return module ? module->library : NULL;
 }
 
 /* ---- the names of the file ---- */
@@ -185,6 +186,11 @@ static vyre_status parse(const char *text, size_t size, const vyre_parse_options
 
 vyre_status vyre_text_parse(const char *text, size_t size, const vyre_parse_options *options,
                             vyre_diagnostics *diagnostics, vyre_module **out, vyre_error *error) {
+    VY_REQUIRE(error, out);
+    *out = NULL;
+    VY_REQUIRE_ARRAY(error, text, size);
+    if (options)
+        VY_REQUIRE_ARRAY(error, options->defines, options->define_count);
     return parse(text, size, options, 0, diagnostics, out, error);
 }
 

@@ -434,6 +434,8 @@ static void print_entry(vy_printer *p, const vy_function *entry) {
 }
 
 vyre_status vyre_text_print(const vyre_program *program, vyre_bytes *out, vyre_error *error) {
+    VY_REQUIRE(error, program);
+    VY_REQUIRE(error, out);
     vy_printer printer = {.program = program};
     if (program->kind == VYRE_PROGRAM_LIBRARY && program->level == VYRE_LEVEL_LEGAL)
         add(&printer, "level legal\n\n");

@@ -7,6 +7,7 @@
 #include "ir/wire/decode.h"
 
 #include "base/hash.h"
+#include "base/status.h"
 #include "ir/wire/format.h"
 #include "ir/wire/wire.h"
 
@@ -299,8 +300,10 @@ static vyre_status decode_checked(vy_decoder *d, size_t length, vyre_program **o
 
 vyre_status vyre_wire_decode(const void *data, size_t size, vyre_diagnostics *diagnostics, vyre_program **out,
                              vyre_error *error) {
-    vy_decoder d = {.reader = {.data = data, .end = size, .diagnostics = diagnostics, .error = error}};
+    VY_REQUIRE(error, out);
     *out = NULL;
+    VY_REQUIRE_ARRAY(error, data, size);
+    vy_decoder d = {.reader = {.data = data, .end = size, .diagnostics = diagnostics, .error = error}};
     size_t length = decode_frame(&d.reader);
     if (d.reader.status != VYRE_OK)
         return d.reader.status;

@@ -1,6 +1,7 @@
 /* Encoding and the fingerprint (vyre/wire.h, fingerprint.h). */
 #include "vyre/wire.h"
 #include "base/hash.h"
+#include "base/status.h"
 #include "ir/wire/encode.h"
 #include "ir/wire/fingerprint.h"
 #include "ir/wire/format.h"
@@ -23,6 +24,9 @@ vyre_status vy_fingerprint(vyre_program *program, vyre_error *error) {
 }
 
 vyre_status vyre_wire_encode(const vyre_program *program, unsigned options, vyre_bytes *out, vyre_error *error) {
+    VY_REQUIRE(error, program);
+    VY_REQUIRE(error, out);
+    VY_REQUIRE_ARRAY(error, out->data, out->capacity);
     vy_writer writer = {.data = out->data, .capacity = out->capacity};
     if (options & ~(unsigned)VYRE_WIRE_DEBUG) {
         out->size = 0;
