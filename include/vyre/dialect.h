@@ -54,7 +54,7 @@ enum {
 };
 
 /* Reads a target id. One that is not in the list is kept as it is, as an extension: 1 … 63 letters, digits, '_', '-', '.' and ':'. The same text
- * gives the same target for the life of the process. Any thread.
+ * gives the same target for the life of the process. On failure *out is VYRE_TARGET_COUNT. Any thread.
  *
  * VYRE_INVALID_ARGUMENT  not an id
  * VYRE_LIMIT             more than 2^20 extensions

@@ -72,7 +72,10 @@ typedef struct vyre_dialects_watch_options {
  * read as it is, with a finding (D124). */
 typedef struct vyre_dialects_watcher vyre_dialects_watcher;
 
-/* Looks once, on this thread, so that what is there is loaded when it returns; then starts a thread. With a thread it waits for files that were written a moment ago to be
+/* options NULL means VYRE_DIALECTS_WATCH_OPTIONS_INIT.
+ *
+ * Looks once, on this thread, so that what is there is loaded when it returns; then starts a thread. With a thread it
+ * waits for files that were written a moment ago to be
  * whole, for two seconds at most; what is not by then, the thread loads. `report` is called on whichever thread looks, never on two at
  * once; it must not stop the watcher nor rescan. A child after fork has no such thread, and
  * cannot rescan; stopping does nothing there.

@@ -17,6 +17,7 @@ static vyre_status copy_base(vyre_dialect_builder *builder, vyre_error *error) {
 }
 
 vyre_status vyre_dialect_builder_new(vyre_dialect_builder **out, vyre_error *error) {
+    VY_REQUIRE(error, out);
     *out = NULL;
     vyre_dialects_guard guard;
     vyre_status status = vyre_dialects_global(&guard, error);
@@ -39,9 +40,9 @@ vyre_status vyre_dialect_builder_new(vyre_dialect_builder **out, vyre_error *err
 }
 
 void vyre_dialect_builder_clear(vyre_dialect_builder *builder) {
-    while (builder->ops.count)
+    while (builder && builder->ops.count)
         vy_op_release(builder->ops.items[--builder->ops.count]);
-    while (builder->dialects.count)
+    while (builder && builder->dialects.count)
         vy_dialect_release(builder->dialects.items[--builder->dialects.count]);
 }
 
@@ -175,8 +176,6 @@ static void apply(vyre_dialect_builder *builder, change *change) {
 
 static vyre_status put(vyre_dialect_builder *builder, const vyre_dialect *dialect, const vyre_op_definition *const *ops,
                        size_t op_count, int replace, vyre_error *error) {
-    if (!builder || !dialect || (op_count && !ops))
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, NULL, "the builder, the dialect or the array of ops is NULL");
     change change = {0};
     vyre_status status = vy_dialect_make(dialect, &change.dialect, error);
     if (status == VYRE_OK)
@@ -193,20 +192,28 @@ static vyre_status put(vyre_dialect_builder *builder, const vyre_dialect *dialec
 
 vyre_status vyre_dialect_builder_add(vyre_dialect_builder *builder, const vyre_dialect *dialect,
                                      const vyre_op_definition *const *ops, size_t op_count, vyre_error *error) {
+    VY_REQUIRE(error, builder);
+    VY_REQUIRE(error, dialect);
+    VY_REQUIRE_ARRAY(error, ops, op_count);
     return put(builder, dialect, ops, op_count, 0, error);
 }
 
 vyre_status vyre_dialect_builder_replace(vyre_dialect_builder *builder, const vyre_dialect *dialect,
                                          const vyre_op_definition *const *ops, size_t op_count, vyre_error *error) {
+    VY_REQUIRE(error, builder);
+    VY_REQUIRE(error, dialect);
+    VY_REQUIRE_ARRAY(error, ops, op_count);
     return put(builder, dialect, ops, op_count, 1, error);
 }
 
 vyre_status vyre_dialect_builder_remove(vyre_dialect_builder *builder, const char *name, const char *owner,
                                         vyre_error *error) {
-    uint32_t place = find_dialect(builder, name ? name : ""), kept = 0;
+    VY_REQUIRE(error, builder);
+    VY_REQUIRE(error, name);
+    uint32_t place = find_dialect(builder, name), kept = 0;
     if (place == builder->dialects.count)
         return vy_fail(error, VYRE_NOT_FOUND, VY_FIX("name a dialect that is there"), "there is no dialect `%.128s`",
-                       name ? name : "NULL");
+                       name);
     vy_dialect *dialect = builder->dialects.items[place];
     if (owner && strcmp(owner, dialect->dialect.owner) != 0)
         return vy_fail(error, VYRE_CONFLICT, VY_FIX("let its provider remove it"),

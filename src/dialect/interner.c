@@ -149,11 +149,13 @@ vyre_status vy_interner_add(vy_interner *interner, const char *text, size_t leng
 /* ---- op ids ---- */
 
 vyre_status vyre_op_intern(const char *text, size_t length, vyre_op_id *out, vyre_error *error) {
+    VY_REQUIRE(error, out);
     *out = 0;
-    if (!text || !vy_text_is_op_id(text, length))
+    VY_REQUIRE(error, text);
+    if (!vy_text_is_op_id(text, length))
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
                        VY_FIX("write dialect.name: identifiers joined by dots, at most %d bytes", VY_LIMIT_NAME),
-                       "`%.*s` is no op id", text ? (int)(length < 160 ? length : 160) : 4, text ? text : "NULL");
+                       "`%.*s` is no op id", (int)(length < 160 ? length : 160), text);
     return vy_interner_add(&vy_op_ids, text, length, out, error);
 }
 

@@ -29,6 +29,7 @@ static vyre_status install(vy_folders *folders, vyre_diagnostics *list, vyre_err
 
 vyre_status vyre_dialects_load_file(const char *path, vyre_diagnostics *list, vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, path);
     vy_folders folders = {0};
     size_t changed;
     vyre_status status = vy_folders_add_file(&folders, path, error);
@@ -48,6 +49,7 @@ static vyre_status load_folders(vy_folders *folders, vyre_diagnostics *list, vyr
 
 vyre_status vyre_dialects_load_folder(const char *path, vyre_diagnostics *list, vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, path);
     vy_folders folders = {0};
     struct stat about;
     vyre_status status = vy_folders_add(&folders, path, error);
@@ -83,9 +85,11 @@ static vyre_status refuse_file(void *user, const char *name, vyre_bytes *out, vy
 vyre_status vyre_dialects_load_text(const char *owner, const char *text, size_t size, vyre_diagnostics *list,
                                     vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, owner);
+    VY_REQUIRE_ARRAY(error, text, size);
     vy_manifest *manifest;
-    if (!owner || !*owner || (!text && size))
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, NULL, "the owner is empty, or the text is NULL");
+    if (!*owner)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "name the provider of the dialect", "the owner is empty");
     vyre_status status = vy_load_parse(owner, text ? text : "", size, refuse_file, NULL, list, &manifest, error);
     vy_load_item item = {.owner = owner, .next = manifest, .change = VY_LOAD_PUT};
     if (status == VYRE_OK)
@@ -107,8 +111,9 @@ static int provides(const char *owner) {
 
 vyre_status vyre_dialects_unload(const char *owner, vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, owner);
     char *path = NULL;
-    if (!owner || !*owner)
+    if (!*owner)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, NULL, "the owner is empty");
     vyre_status status = provides(owner) ? VYRE_OK : vy_path_absolute(owner, &path, error);
     if (status == VYRE_OK && path && !provides(path))

@@ -23,7 +23,7 @@ static const struct {
 };
 
 static int equals(const char *word, const char *text, size_t length) {
-    return strlen(word) == length && memcmp(word, text, length) == 0;
+    return text && strlen(word) == length && memcmp(word, text, length) == 0;
 }
 
 const char *vyre_op_category_name(vyre_op_category category) {

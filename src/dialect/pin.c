@@ -27,5 +27,5 @@ vyre_status vy_pin_dialects(vyre_program *program, vyre_dialects_guard guard, vy
 }
 
 vyre_dialects_guard vyre_program_dialects(const vyre_program *program) {
-    return program->pin ? ((const dialect_pin *)program->pin)->guard : (vyre_dialects_guard){NULL, NULL};
+    return program && program->pin ? ((const dialect_pin *)program->pin)->guard : (vyre_dialects_guard){NULL, NULL};
 }

@@ -75,6 +75,7 @@ static vyre_status make_first(vyre_error *error) {
 /* ---- guards ---- */
 
 vyre_status vyre_dialects_global(vyre_dialects_guard *out, vyre_error *error) {
+    VY_REQUIRE(error, out);
     vyre_status status = VYRE_OK;
     *out = to_guard(vy_domain_pin(&vy_dialects));
     if (!out->snapshot) {
@@ -104,7 +105,7 @@ vyre_dialects_guard vyre_dialects_hold(vyre_dialects_guard guard) {
 }
 
 void vyre_dialects_release(vyre_dialects_guard *guard) {
-    if (!guard)
+    if (!guard || !guard->slot)
         return;
     vy_guard pin = to_pin(*guard);
     guard->snapshot = NULL;
@@ -192,13 +193,13 @@ vyre_status vy_dialects_install(vyre_dialect_builder *builder, int *moved, vyre_
 vyre_status vyre_dialects_install(vyre_dialect_builder *builder, vyre_error *error) {
     VY_HOLD_CANCELLATION();
     int moved;
-    if (!builder)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, NULL, "the builder is NULL");
+    VY_REQUIRE(error, builder);
     return vy_dialects_install(builder, &moved, error);
 }
 
 vyre_status vyre_dialects_update(vyre_dialects_change *change, void *user, vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, change);
     int moved;
     vyre_status status;
     do {
@@ -224,6 +225,7 @@ static const char *registrant(const vyre_op_definition *op) {
 
 vyre_status vyre_dialects_validate_no_duplicates(const vyre_op_definition *const *ops, size_t count,
                                                  vyre_error *error) {
+    VY_REQUIRE_ARRAY(error, ops, count);
     if (count > VY_DIALECT_LIMIT_OPS)
         return vy_fail(error, VYRE_LIMIT, NULL, "there are too many ops (%zu of at most %d)", count,
                        VY_DIALECT_LIMIT_OPS);

@@ -463,9 +463,11 @@ static vyre_status build(linker *l, vyre_diagnostics *diagnostics, vyre_program 
 
 vyre_status vyre_program_resolve(vyre_program *program, vyre_dialects_guard guard, vyre_diagnostics *diagnostics,
                                  vyre_program **out, vyre_error *error) {
+    VY_REQUIRE(error, out);
+    *out = NULL;
+    VY_REQUIRE(error, program);
     vyre_error own;
     linker l = {.program = program, .guard = guard, .last_number = 1, .error = error ? error : &own};
-    *out = NULL;
     if (!(program->facts & VY_FACT_OP_CALL)) {
         *out = vyre_program_retain(program);
         return VYRE_OK;
@@ -487,7 +489,8 @@ vyre_status vyre_program_resolve(vyre_program *program, vyre_dialects_guard guar
 }
 
 int vyre_dialects_teller(void *guard, const char *id, size_t length, vyre_op_signature *out) {
-    const vyre_op_definition *op = vyre_dialects_find(*(const vyre_dialects_guard *)guard, id, length);
+    const vyre_op_definition *op =
+        guard && out ? vyre_dialects_find(*(const vyre_dialects_guard *)guard, id, length) : NULL;
     if (!op || op->input_count > VYRE_OP_INPUTS || op->output_count > VYRE_OP_OUTPUTS)
         return 0;
     out->input_count = op->input_count;

@@ -184,7 +184,7 @@ const vy_dialect *vy_snapshot_dialect(const vyre_snapshot *snapshot, const char 
         uint32_t middle = low + (high - low) / 2;
         const char *at = snapshot->dialects[middle]->dialect.name;
         int order = strncmp(at, name, length);
-        if (order == 0 && at[length] == 0)
+        if (order == 0 && strlen(at) == length)
             return snapshot->dialects[middle];
         if (order < 0)
             low = middle + 1;

@@ -28,11 +28,13 @@ static int equals(const char *word, const char *text, size_t length) {
 }
 
 vyre_status vyre_target_parse(const char *text, size_t length, vyre_target *out, vyre_error *error) {
+    VY_REQUIRE(error, out);
     *out = VYRE_TARGET_COUNT;
-    if (!text || !is_target_text(text, length))
+    VY_REQUIRE(error, text);
+    if (!is_target_text(text, length))
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
                        VY_FIX("use 1 to %d letters, digits, `_`, `-`, `.` and `:`", TEXT_LIMIT),
-                       "`%.*s` is no target id", text ? (int)(length < 64 ? length : 64) : 4, text ? text : "NULL");
+                       "`%.*s` is no target id", (int)(length < 64 ? length : 64), text);
     for (vyre_target i = 0; i < VYRE_TARGET_COUNT; i++)
         if (equals(targets[i].id, text, length) || equals(targets[i].alias, text, length)) {
             *out = i;

@@ -185,8 +185,7 @@ static vyre_status look_first(vyre_dialects_watcher *watcher, vyre_error *error)
 
 vyre_status vyre_dialects_rescan(vyre_dialects_watcher *watcher, vyre_error *error) {
     VY_HOLD_CANCELLATION();
-    if (!watcher)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, NULL, "the watcher is NULL");
+    VY_REQUIRE(error, watcher);
     if (watcher->process != getpid())
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "make a watcher in the child itself",
                        "the watcher is that of the process before fork (%ld)", (long)watcher->process);
@@ -296,6 +295,7 @@ static vyre_status set_up(vyre_dialects_watcher *watcher, const vyre_dialects_wa
 vyre_status vyre_dialects_watch(const vyre_dialects_watch_options *options, vyre_dialects_watcher **out,
                                 vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, out);
     *out = NULL;
     if (options && options->struct_size < offsetof(vyre_dialects_watch_options, quiet_milliseconds) + sizeof(uint32_t))
         return vy_fail(error, VYRE_ABI_MISMATCH, VY_FIX("start from VYRE_DIALECTS_WATCH_OPTIONS_INIT"),

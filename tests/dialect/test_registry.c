@@ -282,7 +282,7 @@ static void two_providers_of_a_dialect_are_a_conflict(void **state) {
     assert_int_equal(vyre_dialect_builder_replace(builder, &theirs.dialect, theirs.list, 2, NULL), VYRE_CONFLICT);
     assert_int_equal(vyre_dialect_builder_remove(builder, "test", "theirs.toml", &error), VYRE_CONFLICT);
     assert_int_equal(vyre_dialect_builder_remove(builder, "nothing", NULL, NULL), VYRE_NOT_FOUND);
-    assert_int_equal(vyre_dialect_builder_remove(builder, NULL, NULL, NULL), VYRE_NOT_FOUND);
+    assert_int_equal(vyre_dialect_builder_remove(builder, NULL, NULL, NULL), VYRE_INVALID_ARGUMENT);
     /* The same provider twice is a duplicate. */
     assert_int_equal(vyre_dialect_builder_add(builder, &ours.dialect, ours.list, 2, NULL), VYRE_DUPLICATE);
     vyre_dialect_builder_free(builder);
