@@ -55,14 +55,15 @@ VYRE_API void vyre_completions_free(vyre_completions *queue);
  * VYRE_CONFLICT  it is attached to a queue */
 VYRE_API vyre_status vyre_completions_attach(vyre_completions *queue, vyre_pending *pending, uint64_t tag,
                                              vyre_error *error);
-/* Takes the next handle that is done, in order of completion, waiting at most timeout_ns (UINT64_MAX = for ever). The handle is detached.
+/* Takes the next handle that is done, in order of completion, waiting at most timeout_ns (UINT64_MAX = for ever). The
+ * handle is detached. tag is optional.
  *
  * VYRE_TIMEOUT    none was done in time
  * VYRE_NOT_FOUND  none is attached: there is nothing to wait for */
 VYRE_API vyre_status vyre_completions_next(vyre_completions *queue, uint64_t timeout_ns, vyre_pending **out,
                                            uint64_t *tag, vyre_error *error);
 /* A descriptor that polls readable while vyre_completions_next would give a handle at once. It belongs to the queue: poll it, do not
- * read or close it. */
+ * read or close it. -1 if queue is NULL. */
 VYRE_API int vyre_completions_fd(const vyre_completions *queue);
 
 #ifdef __cplusplus

@@ -28,7 +28,8 @@ extern "C" {
  * VYRE_LIMIT  the path is longer than the system allows; nothing changed.
  * VYRE_IO     the current directory has no path; nothing changed. */
 VYRE_API vyre_status vyre_cache_set_folder(const char *path, vyre_error *error);
-/* The folder as an absolute path, "" if the disk is off. Writes as much as fits, terminated if size > 0; returns the whole length. */
+/* The folder as an absolute path, "" if the disk is off. Writes as much as fits, terminated if size > 0; returns the
+ * whole length. buffer may be NULL, to measure. */
 VYRE_API size_t vyre_cache_folder(char *buffer, size_t size);
 
 /* Bytes the folder may hold (1 GiB at the start); 0 stores nothing more. What was used longest ago goes first. The bound is looked

@@ -19,7 +19,7 @@ typedef struct vyre_geometry {
     uint32_t size[3]; /* a zero makes an empty grid, which is legal: nothing runs */
 } vyre_geometry;
 
-/* Arguments of a dispatch; everything is borrowed for the call.
+/* Arguments of a dispatch; everything is borrowed for the call. Where a function takes them, NULL means zeros.
  *
  * inputs   host bytes of the read, uniform and read_write buffers, in declaration order; a whole number of elements each; where the
  *          program fixes the count, exactly that many

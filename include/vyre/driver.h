@@ -93,7 +93,7 @@ VYRE_API void vyre_backend_release(vyre_backend *backend);
 
 /* ---- identity and capabilities ---- */
 
-/* Borrowed, valid while the backend lives. */
+/* Borrowed, valid while the backend lives. count may be NULL. */
 VYRE_API const char *vyre_backend_id(const vyre_backend *backend);
 VYRE_API const char *vyre_backend_version(vyre_backend *backend);
 VYRE_API const char *const *vyre_backend_supported_ops(vyre_backend *backend, size_t *count);
@@ -138,7 +138,7 @@ VYRE_API vyre_status vyre_backend_dispatch_owned(vyre_backend *backend, vyre_pro
                                                  size_t input_count, const vyre_arguments *arguments,
                                                  const vyre_dispatch_config *config, vyre_outputs *outputs,
                                                  vyre_trap *trap, vyre_error *error);
-/* timing is filled on success. */
+/* timing (optional) is filled on success. */
 VYRE_API vyre_status vyre_backend_dispatch_timed(vyre_backend *backend, vyre_program *program,
                                                  const vyre_arguments *arguments, const vyre_dispatch_config *config,
                                                  vyre_outputs *outputs, vyre_timing *timing, vyre_trap *trap,

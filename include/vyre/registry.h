@@ -12,7 +12,8 @@ extern "C" {
 #endif
 
 /* All registrations in unspecified order, and sorted by (rank, id). The first call freezes the list (it may allocate); later ones are one
- * atomic load. If memory is out on the first call the list is empty, count is 0 and the next call tries again. Any thread. */
+ * atomic load. If memory is out on the first call the list is empty, count is 0 and the next call tries again. count
+ * may be NULL. Any thread. */
 VYRE_API const vyre_backend_registration *const *vyre_backends(size_t *count);
 VYRE_API const vyre_backend_registration *const *vyre_backends_by_precedence(size_t *count);
 /* NULL if no backend of that id is registered. */
@@ -23,7 +24,8 @@ VYRE_API int vyre_backend_dispatches(const char *id);
 VYRE_API uint32_t vyre_backend_precedence(const char *id);
 /* Name of the module that registered the backend ("libvyre", a path, an application's name); NULL if unknown. Stays valid. */
 VYRE_API const char *vyre_backend_owner(const char *id);
-/* The construct names a backend gets when it names none: all but subgroup collectives and the grid barrier. */
+/* The construct names a backend gets when it names none: all but subgroup collectives and the grid barrier. count may
+ * be NULL. */
 VYRE_API const char *const *vyre_core_supported_ops(size_t *count);
 
 /* Adds an application's records. The descriptor and all it names must stay for the life of the process. Adding the same one again is

@@ -291,6 +291,10 @@ vyre_status vy_pending_start(vy_dispatch *asked, void *kept, void (*release)(voi
 vyre_status vyre_backend_dispatch_async(vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
                                         const vyre_dispatch_config *config, vyre_pending **out, vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, out);
+    *out = NULL;
+    VY_REQUIRE(error, backend);
+    VY_REQUIRE(error, program);
     vy_dispatch asked;
     vy_dispatch_describe(&asked, backend, program, arguments, config, NULL, NULL);
     return vy_pending_start(&asked, NULL, NULL, out, error);
@@ -301,6 +305,11 @@ vyre_status vyre_backend_dispatch_owned_async(vyre_backend *backend, vyre_progra
                                               const vyre_dispatch_config *config, vyre_pending **out,
                                               vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, out);
+    *out = NULL;
+    VY_REQUIRE(error, backend);
+    VY_REQUIRE(error, program);
+    VY_REQUIRE_ARRAY(error, inputs, input_count);
     vyre_span spans[VY_LIMIT_BUFFERS];
     vyre_arguments given = vy_arguments_of_owned(inputs, input_count, arguments, spans);
     vy_dispatch asked;

@@ -245,11 +245,13 @@ void vyre_backend_release(vyre_backend *backend) {
 /* ---- identity ---- */
 
 const char *vyre_backend_id(const vyre_backend *backend) {
-    return backend->id;
+    return backend ? backend->id : NULL;
 }
 
 const char *vyre_backend_version(vyre_backend *backend) {
     VY_HOLD_CANCELLATION();
+    if (!backend)
+        return NULL;
     const char *version = backend->calls.version ? backend->calls.version(backend->self) : NULL;
     return version ? version : "unspecified";
 }
@@ -257,17 +259,20 @@ const char *vyre_backend_version(vyre_backend *backend) {
 const char *const *vyre_backend_supported_ops(vyre_backend *backend, size_t *count) {
     VY_HOLD_CANCELLATION();
     const char *const *ops = NULL;
-    if (backend->calls.supported_ops) {
-        *count = 0;
+    size_t ignored;
+    count = count ? count : &ignored;
+    *count = 0;
+    if (!backend)
+        return NULL;
+    if (backend->calls.supported_ops)
         ops = backend->calls.supported_ops(backend->self, count);
-    }
     return ops ? ops : vyre_core_supported_ops(count);
 }
 
 /* ---- capabilities ---- */
 
 uint64_t vyre_backend_capability(const vyre_backend *backend, vyre_capability capability) {
-    return (unsigned)capability < VYRE_CAPABILITY_COUNT
+    return backend && (unsigned)capability < VYRE_CAPABILITY_COUNT
                ? atomic_load_explicit(&backend->capabilities[capability], memory_order_relaxed)
                : 0;
 }
@@ -275,10 +280,14 @@ uint64_t vyre_backend_capability(const vyre_backend *backend, vyre_capability ca
 _Static_assert(VYRE_NUMERIC_COUNT < 64, "numerics are bits of one word");
 
 void vyre_backend_numerics(const vyre_backend *backend, vyre_numerics_profile *profile) {
+    if (!profile)
+        return;
     uint32_t room = profile->struct_size;
-    vyre_numerics_profile full = {.struct_size = room,
-                                  .exact = atomic_load_explicit(&backend->numerics, memory_order_relaxed),
-                                  .cases = atomic_load_explicit(&backend->numerics_cases, memory_order_relaxed)};
+    vyre_numerics_profile full = {.struct_size = room};
+    if (backend) {
+        full.exact = atomic_load_explicit(&backend->numerics, memory_order_relaxed);
+        full.cases = atomic_load_explicit(&backend->numerics_cases, memory_order_relaxed);
+    }
     memcpy(profile, &full, room < sizeof full ? room : sizeof full);
 }
 
@@ -297,13 +306,15 @@ static uint32_t clamp32(uint64_t value) {
 
 void vyre_backend_profile(vyre_backend *backend, vyre_device_profile *profile) {
     VY_HOLD_CANCELLATION();
+    if (!profile)
+        return;
     uint64_t has[VYRE_CAPABILITY_COUNT];
     uint32_t room = profile->struct_size;
     for (int i = 0; i < VYRE_CAPABILITY_COUNT; i++)
         has[i] = vyre_backend_capability(backend, (vyre_capability)i);
     vyre_device_profile full = {
         .struct_size = sizeof full,
-        .backend = backend->id,
+        .backend = "",
         .device = "",
         .driver = "",
         .supports_subgroup_ops = has[VYRE_CAPABILITY_SUBGROUP_OPS] != 0,
@@ -320,11 +331,11 @@ void vyre_backend_profile(vyre_backend *backend, vyre_device_profile *profile) {
     };
     for (int d = 0; d < 3; d++)
         full.max_workgroup_size[d] = clamp32(has[VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_X + d]);
-    if (backend->calls.device_profile && vy_backend_enter(backend, NULL) == VYRE_OK) {
+    if (backend && backend->calls.device_profile && vy_backend_enter(backend, NULL) == VYRE_OK) {
         backend->calls.device_profile(backend->self, &full);
         vy_backend_leave(backend);
     }
-    full.backend = backend->id;
+    full.backend = backend ? backend->id : "";
     full.device = full.device ? full.device : "";
     full.driver = full.driver ? full.driver : "";
     memcpy(profile, &full, room < sizeof full ? room : sizeof full);

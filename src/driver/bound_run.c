@@ -154,6 +154,9 @@ vyre_status vyre_backend_dispatch_resident(vyre_backend *backend, vyre_program *
                                            const vyre_dispatch_config *config, vyre_timing *timing, vyre_trap *trap,
                                            vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, backend);
+    VY_REQUIRE(error, program);
+    VY_REQUIRE_ARRAY(error, bindings, binding_count);
     vyre_error own;
     vyre_timing measured;
     vy_bound b;

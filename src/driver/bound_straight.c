@@ -28,8 +28,8 @@ static inline const vy_target *aim(const vy_bound *b) {
     vy_code *code = atomic_load_explicit(&b->pipeline->codes[b->pipeline->variant], memory_order_acquire);
     return b->form == VY_FORM_PERSISTENT && code && !atomic_load_explicit(&code->is_retired, memory_order_acquire) &&
                    code->is_persistent && !code->stages &&
-                   atomic_load_explicit(&code->is_prepared, memory_order_acquire) && b->outputs &&
-                   b->outputs->capacity >= b->program->output_count
+                   atomic_load_explicit(&code->is_prepared, memory_order_acquire) &&
+                   b->outputs->capacity >= b->program->output_count && (b->outputs->items || !b->program->output_count)
                ? code->targets
                : NULL;
 }

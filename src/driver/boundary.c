@@ -285,6 +285,9 @@ vyre_status vyre_backend_dispatch(vyre_backend *backend, vyre_program *program, 
                                   const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap,
                                   vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, backend);
+    VY_REQUIRE(error, program);
+    VY_REQUIRE(error, outputs);
     vy_dispatch d;
     vy_dispatch_describe(&d, backend, program, arguments, config, outputs, trap);
     return vy_dispatch_host(&d, error);
@@ -294,6 +297,9 @@ vyre_status vyre_backend_dispatch_timed(vyre_backend *backend, vyre_program *pro
                                         const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_timing *timing,
                                         vyre_trap *trap, vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, backend);
+    VY_REQUIRE(error, program);
+    VY_REQUIRE(error, outputs);
     vyre_timing measured;
     vy_dispatch d;
     vy_dispatch_describe(&d, backend, program, arguments, config, outputs, trap);
@@ -309,6 +315,9 @@ vyre_status vyre_backend_dispatch_into(vyre_backend *backend, vyre_program *prog
                                        const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap,
                                        vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, backend);
+    VY_REQUIRE(error, program);
+    VY_REQUIRE(error, outputs);
     vy_dispatch d;
     vy_dispatch_describe(&d, backend, program, arguments, config, outputs, trap);
     d.form = VY_FORM_INTO;
@@ -332,6 +341,10 @@ vyre_status vyre_backend_dispatch_owned(vyre_backend *backend, vyre_program *pro
                                         const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap,
                                         vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, backend);
+    VY_REQUIRE(error, program);
+    VY_REQUIRE_ARRAY(error, inputs, input_count);
+    VY_REQUIRE(error, outputs);
     vyre_span spans[VY_LIMIT_BUFFERS];
     vyre_arguments given = vy_arguments_of_owned(inputs, input_count, arguments, spans);
     vy_dispatch d;
@@ -343,6 +356,8 @@ vyre_status vyre_backend_dispatch_owned(vyre_backend *backend, vyre_program *pro
 
 vyre_status vyre_backend_prepare(vyre_backend *backend, vyre_program *program, vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, backend);
+    VY_REQUIRE(error, program);
     vyre_error own;
     vyre_status status = vy_backend_enter(backend, error);
     if (status != VYRE_OK)

@@ -61,10 +61,16 @@ vyre_status vy_outputs_check(vyre_backend *backend, const vyre_outputs *outputs,
 }
 
 vyre_status vy_outputs_reserve(vyre_outputs *outputs, size_t count, vyre_error *error) {
-    if (!outputs)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, "point at a vyre_outputs, VYRE_OUTPUTS_INIT at first",
-                       "the outputs are at a NULL pointer");
-    if (outputs->capacity >= count)
+    size_t used = outputs->capacity < count ? outputs->capacity : count;
+    if (outputs->capacity && !outputs->items)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "start from VYRE_OUTPUTS_INIT",
+                       "`outputs` has room for %zu slots at a NULL pointer", outputs->capacity);
+    for (size_t i = 0; i < used; i++)
+        if (!vy_bytes_are_sound(&outputs->items[i]))
+            return vy_fail(error, VYRE_INVALID_ARGUMENT, "start every slot from VYRE_BYTES_INIT",
+                           "slot %zu of `outputs` has %zu of %zu bytes%s", i, outputs->items[i].size,
+                           outputs->items[i].capacity, outputs->items[i].data ? "" : " at a NULL pointer");
+    if (used == count)
         return VYRE_OK;
     vyre_bytes *items = vy_resize(outputs->items, outputs->capacity * sizeof *items, count * sizeof *items);
     if (!items)
@@ -147,7 +153,7 @@ void vy_outputs_regain(vyre_outputs *outputs, size_t lent, int went_well, const 
 void vyre_outputs_free(vyre_outputs *outputs) {
     if (!outputs)
         return;
-    for (size_t i = 0; i < outputs->capacity; i++)
+    for (size_t i = 0; outputs->items && i < outputs->capacity; i++)
         vyre_bytes_free(&outputs->items[i]);
     vy_release(outputs->items, outputs->capacity * sizeof *outputs->items);
     *outputs = (vyre_outputs)VYRE_OUTPUTS_INIT;

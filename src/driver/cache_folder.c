@@ -108,7 +108,7 @@ size_t vyre_cache_folder(char *buffer, size_t size) {
     VY_HOLD_CANCELLATION();
     char path[PATH_MAX];
     current_path(path);
-    if (size > 0)
+    if (buffer && size > 0)
         snprintf(buffer, size, "%s", path);
     return strlen(path);
 }

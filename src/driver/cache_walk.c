@@ -47,11 +47,10 @@ static int show(const vy_listed *listed, vy_verdict verdict, const vy_found *fou
 
 vyre_status vyre_cache_walk(vyre_cache_look look, vyre_cache_visitor *visit, void *user, vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, visit);
     int folder, stop = 0;
     vy_listing listing;
     vyre_bytes bytes = VYRE_BYTES_INIT;
-    if (!visit)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, "give a function to call for each entry", "`visit` is NULL");
     vyre_status status = open_listing(-1, &folder, &listing, error);
     if (status != VYRE_OK)
         return status;

@@ -30,6 +30,7 @@ static void unreference(vyre_completions *queue) {
 
 vyre_status vyre_completions_new(vyre_completions **out, vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, out);
     vyre_completions *queue = vy_allocate_zero(sizeof *queue);
     *out = NULL;
     if (!queue)
@@ -128,8 +129,11 @@ static int is_attached(vyre_pending *p) {
     return is_open;
 }
 
-vyre_status vyre_completions_attach(vyre_completions *queue, vyre_pending *p, uint64_t tag, vyre_error *error) {
+vyre_status vyre_completions_attach(vyre_completions *queue, vyre_pending *pending, uint64_t tag, vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, queue);
+    VY_REQUIRE(error, pending);
+    vyre_pending *p = pending;
     pthread_mutex_lock(&p->lock);
     if (is_attached(p)) {
         pthread_mutex_unlock(&p->lock);
@@ -159,12 +163,14 @@ vyre_status vyre_completions_attach(vyre_completions *queue, vyre_pending *p, ui
 vyre_status vyre_completions_next(vyre_completions *queue, uint64_t timeout_ns, vyre_pending **out, uint64_t *tag,
                                   vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, out);
+    *out = NULL;
+    VY_REQUIRE(error, queue);
     uint64_t deadline = 0;
     if (timeout_ns != UINT64_MAX && __builtin_add_overflow(vy_clock_now(), timeout_ns, &deadline))
         timeout_ns = UINT64_MAX;
     struct timespec until = vy_clock_timespec(deadline);
     int is_late = 0;
-    *out = NULL;
     pthread_mutex_lock(&queue->lock);
     while (!queue->first && queue->attached && !is_late)
         is_late = timeout_ns == UINT64_MAX ? pthread_cond_wait(&queue->filled, &queue->lock) != 0
@@ -194,5 +200,5 @@ vyre_status vyre_completions_next(vyre_completions *queue, uint64_t timeout_ns, 
 }
 
 int vyre_completions_fd(const vyre_completions *queue) {
-    return queue->fd;
+    return queue ? queue->fd : -1;
 }

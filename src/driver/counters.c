@@ -36,6 +36,8 @@ static uint64_t total(vy_counter counter) {
 }
 
 void vyre_counters_read(vyre_counters *out, size_t size) {
+    if (!out)
+        return;
     vyre_counters all = {
 #define X(name, kind, doc) .name = total(VY_COUNTER_##name),
         VYRE_COUNTER_LIST(X)
@@ -46,6 +48,7 @@ void vyre_counters_read(vyre_counters *out, size_t size) {
 }
 
 vyre_status vyre_counters_prometheus(vyre_bytes *out, vyre_error *error) {
+    VY_REQUIRE(error, out);
     static const struct {
         const char *name, *kind, *suffix, *doc;
     } rows[VY_COUNTER_COUNT] = {

@@ -64,6 +64,7 @@ typedef struct arrival {
     int is_read_only;
     void (*end)(void *managed);
     void *managed;
+    const char *function; /* that was called */
 } arrival;
 
 static void end_managed(void *managed) {
@@ -76,10 +77,6 @@ static void end_versioned(void *managed) {
     vyre_dl_versioned *tensor = managed;
     if (tensor->deleter)
         tensor->deleter(tensor);
-}
-
-static vyre_status fail_none(vyre_error *error) {
-    return vy_fail(error, VYRE_INVALID_ARGUMENT, "pass the tensor that the capsule holds", "the tensor given is NULL");
 }
 
 static vyre_status find_type(const vyre_dl_tensor *tensor, vyre_type *out, vyre_error *error) {
@@ -129,7 +126,8 @@ static vyre_status arrive(vyre_backend *backend, const arrival *a, vyre_resident
     vyre_dl_view own;
     vyre_foreign foreign = {.struct_size = sizeof foreign, .release = a->end, .user = a->managed};
     vyre_dl_view *seen = view ? view : &own;
-    vyre_status status = measure(tensor, seen, &foreign.size, error);
+    vyre_status status = backend && out ? measure(tensor, seen, &foreign.size, error)
+                                        : vy_fail_null(error, backend ? "out" : "backend", a->function);
     seen->is_read_only = foreign.is_read_only = a->is_read_only;
     foreign.place = (vyre_place){tensor->device_type, tensor->device_id,
                                  tensor->data ? (uintptr_t)tensor->data + tensor->byte_offset : 0};
@@ -143,18 +141,18 @@ static vyre_status arrive(vyre_backend *backend, const arrival *a, vyre_resident
 vyre_status vyre_resident_from_dlpack(vyre_backend *backend, vyre_dl_managed *tensor, vyre_resident *out,
                                       vyre_dl_view *view, vyre_error *error) {
     VY_HOLD_CANCELLATION();
-    *out = (vyre_resident){0, 0};
-    if (!tensor)
-        return fail_none(error);
-    return arrive(backend, &(arrival){&tensor->tensor, 0, end_managed, tensor}, out, view, error);
+    if (out)
+        *out = (vyre_resident){0, 0};
+    VY_REQUIRE(error, tensor);
+    return arrive(backend, &(arrival){&tensor->tensor, 0, end_managed, tensor, __func__}, out, view, error);
 }
 
 vyre_status vyre_resident_from_dlpack_versioned(vyre_backend *backend, vyre_dl_versioned *tensor, vyre_resident *out,
                                                 vyre_dl_view *view, vyre_error *error) {
     VY_HOLD_CANCELLATION();
-    *out = (vyre_resident){0, 0};
-    if (!tensor)
-        return fail_none(error);
+    if (out)
+        *out = (vyre_resident){0, 0};
+    VY_REQUIRE(error, tensor);
     if (tensor->major != VYRE_DL_MAJOR) {
         vyre_status status =
             vy_fail(error, VYRE_UNSUPPORTED, VY_FIX("ask the other library for a tensor of version %u", VYRE_DL_MAJOR),
@@ -164,7 +162,8 @@ vyre_status vyre_resident_from_dlpack_versioned(vyre_backend *backend, vyre_dl_v
         return status;
     }
     int is_read_only = (tensor->flags & VYRE_DL_READ_ONLY) != 0;
-    return arrive(backend, &(arrival){&tensor->tensor, is_read_only, end_versioned, tensor}, out, view, error);
+    return arrive(backend, &(arrival){&tensor->tensor, is_read_only, end_versioned, tensor, __func__}, out, view,
+                  error);
 }
 
 /* ---- out ---- */
@@ -279,6 +278,10 @@ static vyre_status depart(vyre_backend *backend, vyre_resident resident, vyre_ty
 vyre_status vyre_resident_to_dlpack(vyre_backend *backend, vyre_resident resident, vyre_type type, const int64_t *shape,
                                     int32_t ndim, vyre_dl_managed **out, vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, out);
+    *out = NULL;
+    VY_REQUIRE(error, backend);
+    VY_REQUIRE_ARRAY(error, shape, ndim);
     departure *d = NULL;
     vyre_status status = depart(backend, resident, type, shape, ndim, 0, &d, error);
     *out = d ? &d->managed : NULL;
@@ -289,6 +292,10 @@ vyre_status vyre_resident_to_dlpack_versioned(vyre_backend *backend, vyre_reside
                                               const int64_t *shape, int32_t ndim, vyre_dl_versioned **out,
                                               vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, out);
+    *out = NULL;
+    VY_REQUIRE(error, backend);
+    VY_REQUIRE_ARRAY(error, shape, ndim);
     departure *d = NULL;
     vyre_status status = depart(backend, resident, type, shape, ndim, 1, &d, error);
     *out = d ? &d->versioned : NULL;

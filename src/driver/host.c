@@ -8,7 +8,7 @@
 #include "vyre/wire.h"
 
 static vyre_status fail(vyre_error *error, vyre_status code, const char *fix, const char *message) {
-    return vy_fail(error, code, fix, "%s", message ? message : vyre_status_doc(code));
+    return vy_fail(error, code, fix, "%s", message && *message ? message : vyre_status_doc(code));
 }
 
 /* The counts the dispatch names: those of `write` buffers the program leaves open. The other counts follow from the inputs and the
@@ -50,6 +50,13 @@ vyre_status vy_host_run_oracle(const vyre_oracle *oracle, const vyre_launch *lau
 
 static vyre_status reference_dispatch(const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
                                       vyre_outputs *outputs, vyre_error *error) {
+    VY_REQUIRE(error, launch);
+    VY_REQUIRE(error, launch->program);
+    VY_REQUIRE_ARRAY(error, launch->params, launch->param_count);
+    VY_REQUIRE_ARRAY(error, launch->elements, launch->buffer_count);
+    VY_REQUIRE_ARRAY(error, inputs, input_count);
+    VY_REQUIRE(error, outputs);
+    VY_REQUIRE_ARRAY(error, outputs->items, vyre_program_output_count(launch->program));
     vyre_oracle *oracle;
     vyre_status status = vyre_oracle_new(launch->program, &oracle, error);
     if (status != VYRE_OK)

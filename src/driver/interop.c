@@ -84,8 +84,11 @@ static vyre_status wrap(vyre_backend *backend, const vyre_foreign *foreign, vyre
 vyre_status vyre_resident_wrap(vyre_backend *backend, const vyre_foreign *foreign, vyre_resident *out,
                                vyre_error *error) {
     VY_HOLD_CANCELLATION();
-    vyre_error own;
+    VY_REQUIRE(error, out);
     *out = (vyre_resident){0, 0};
+    VY_REQUIRE(error, backend);
+    VY_REQUIRE(error, foreign);
+    vyre_error own;
     vyre_status status = check(backend, foreign, error);
     if (status == VYRE_OK)
         status = vy_backend_enter(backend, error);
@@ -131,12 +134,16 @@ vyre_status vy_resident_export(vyre_backend *backend, vyre_resident resident, vy
 
 vyre_status vyre_resident_export(vyre_backend *backend, vyre_resident resident, vyre_place *out, vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, out);
+    *out = (vyre_place){0};
+    VY_REQUIRE(error, backend);
     int is_read_only;
     return vy_resident_export(backend, resident, out, &is_read_only, error);
 }
 
 vyre_status vyre_resident_unexport(vyre_backend *backend, vyre_resident resident, vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, backend);
     return vy_resident_take_back(backend, resident, error);
 }
 
@@ -144,6 +151,7 @@ vyre_status vyre_resident_unexport(vyre_backend *backend, vyre_resident resident
 
 vyre_status vyre_stream_join(vyre_backend *backend, void *stream, vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, backend);
     vyre_error own;
     vyre_error *e = error ? error : &own;
     if (!backend->calls.stream_join)

@@ -51,6 +51,7 @@ static void settle_and_wait(vyre_backend *backend) {
 
 vyre_status vyre_backend_flush(vyre_backend *backend, vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, backend);
     vyre_error own;
     vyre_error *e = error ? error : &own;
     vyre_status status = vy_backend_enter(backend, e);
@@ -75,6 +76,7 @@ vyre_status vy_backend_close_device(vyre_backend *backend, vyre_error *error) {
 
 vyre_status vyre_backend_shutdown(vyre_backend *backend, vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, backend);
     vyre_error own;
     vyre_error *e = error ? error : &own;
     vyre_status status = VYRE_OK;
@@ -102,6 +104,8 @@ vyre_status vyre_backend_shutdown(vyre_backend *backend, vyre_error *error) {
 
 int vyre_backend_device_lost(vyre_backend *backend) {
     VY_HOLD_CANCELLATION();
+    if (!backend)
+        return 0;
     if (backend->calls.device_lost && vy_backend_enter(backend, NULL) == VYRE_OK) {
         if (backend->calls.device_lost(backend->self))
             vy_backend_lose(backend);
@@ -123,6 +127,7 @@ static vyre_status recover(vyre_backend *backend, vyre_error *error) {
 
 vyre_status vyre_backend_try_recover(vyre_backend *backend, vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, backend);
     vyre_error own;
     vyre_error *e = error ? error : &own;
     if (!backend->calls.try_recover)
@@ -152,5 +157,5 @@ vyre_status vyre_backend_try_recover(vyre_backend *backend, vyre_error *error) {
 }
 
 uint64_t vyre_backend_generation(const vyre_backend *backend) {
-    return atomic_load(&backend->generation);
+    return backend ? atomic_load(&backend->generation) : 0;
 }

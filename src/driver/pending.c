@@ -222,6 +222,8 @@ void vy_async_settle(vyre_backend *backend) {
 
 int vyre_pending_is_ready(vyre_pending *p) {
     VY_HOLD_CANCELLATION();
+    if (!p)
+        return 0;
     pthread_mutex_lock(&p->lock);
     if (!p->is_done && !p->is_ready && is_open(p)) {
         p->is_collecting = 1;
@@ -277,9 +279,12 @@ static vyre_status take(vyre_pending *p, vyre_outputs *outputs, vyre_trap *trap,
     return VYRE_OK;
 }
 
-vyre_status vyre_pending_wait(vyre_pending *p, uint64_t timeout_ns, vyre_outputs *outputs, vyre_trap *trap,
+vyre_status vyre_pending_wait(vyre_pending *pending, uint64_t timeout_ns, vyre_outputs *outputs, vyre_trap *trap,
                               vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, pending);
+    VY_REQUIRE(error, outputs);
+    vyre_pending *p = pending;
     uint64_t deadline = 0;
     if (timeout_ns != UINT64_MAX && __builtin_add_overflow(vy_clock_now(), timeout_ns, &deadline))
         deadline = 0;
@@ -316,6 +321,8 @@ static void cancel(vyre_pending *p) {
 
 void vyre_pending_cancel(vyre_pending *p) {
     VY_HOLD_CANCELLATION();
+    if (!p)
+        return;
     pthread_mutex_lock(&p->lock);
     cancel(p);
     pthread_mutex_unlock(&p->lock);

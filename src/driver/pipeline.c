@@ -155,11 +155,14 @@ static vyre_status pipeline_new(vyre_backend *backend, vyre_program *program, un
 vyre_status vyre_compile(vyre_backend *backend, vyre_program *program, const vyre_compile_options *options,
                          vyre_pipeline **out, vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, out);
+    *out = NULL;
+    VY_REQUIRE(error, backend);
+    VY_REQUIRE(error, program);
     vyre_error own;
     vyre_error *e = error ? error : &own;
     unsigned variant;
     uint64_t deadline_ns;
-    *out = NULL;
     vyre_status status = read_options(options, &variant, &deadline_ns, e);
     if (status == VYRE_OK)
         status = check(backend, program, e);
@@ -195,21 +198,23 @@ void vyre_pipeline_release(vyre_pipeline *pipeline) {
 }
 
 const char *vyre_pipeline_id(const vyre_pipeline *pipeline) {
-    return pipeline->id;
+    return pipeline ? pipeline->id : NULL;
 }
 
 vyre_program *vyre_pipeline_program(const vyre_pipeline *pipeline) {
-    return pipeline->program;
+    return pipeline ? pipeline->program : NULL;
 }
 
 int vyre_pipeline_is_native(const vyre_pipeline *pipeline) {
-    return pipeline->is_native;
+    return pipeline ? pipeline->is_native : 0;
 }
 
 int vyre_backend_cache_snapshot(vyre_backend *backend, vyre_cache_snapshot *out) {
     VY_HOLD_CANCELLATION();
+    if (!out)
+        return 0;
     memset(out, 0, sizeof *out);
-    if (!backend->calls.cache_snapshot || vy_backend_enter(backend, NULL) != VYRE_OK)
+    if (!backend || !backend->calls.cache_snapshot || vy_backend_enter(backend, NULL) != VYRE_OK)
         return 0;
     int has = backend->calls.cache_snapshot(backend->self, out) != 0;
     vy_backend_leave(backend);
@@ -230,6 +235,8 @@ vyre_status vyre_pipeline_dispatch(vyre_pipeline *pipeline, const vyre_arguments
                                    const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap,
                                    vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, pipeline);
+    VY_REQUIRE(error, outputs);
     vy_dispatch d;
     vy_pipeline_describe(&d, pipeline, arguments, config, outputs, trap);
     return vy_dispatch_host(&d, error);
@@ -239,6 +246,8 @@ vyre_status vyre_pipeline_dispatch_timed(vyre_pipeline *pipeline, const vyre_arg
                                          const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_timing *timing,
                                          vyre_trap *trap, vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, pipeline);
+    VY_REQUIRE(error, outputs);
     vyre_timing measured;
     vy_dispatch d;
     vy_pipeline_describe(&d, pipeline, arguments, config, outputs, trap);
@@ -254,6 +263,8 @@ vyre_status vyre_pipeline_dispatch_into(vyre_pipeline *pipeline, const vyre_argu
                                         const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap,
                                         vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, pipeline);
+    VY_REQUIRE(error, outputs);
     vy_dispatch d;
     vy_pipeline_describe(&d, pipeline, arguments, config, outputs, trap);
     d.form = VY_FORM_INTO;
@@ -264,6 +275,9 @@ vyre_status vyre_pipeline_dispatch_owned(vyre_pipeline *pipeline, const vyre_byt
                                          const vyre_arguments *arguments, const vyre_dispatch_config *config,
                                          vyre_outputs *outputs, vyre_trap *trap, vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, pipeline);
+    VY_REQUIRE_ARRAY(error, inputs, input_count);
+    VY_REQUIRE(error, outputs);
     vyre_span spans[VY_LIMIT_BUFFERS];
     vyre_arguments given = vy_arguments_of_owned(inputs, input_count, arguments, spans);
     vy_dispatch d;
@@ -280,6 +294,9 @@ static void release(void *pipeline) {
 vyre_status vyre_pipeline_dispatch_async(vyre_pipeline *pipeline, const vyre_arguments *arguments,
                                          const vyre_dispatch_config *config, vyre_pending **out, vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, out);
+    *out = NULL;
+    VY_REQUIRE(error, pipeline);
     vy_dispatch asked;
     vy_pipeline_describe(&asked, pipeline, arguments, config, NULL, NULL);
     return vy_pending_start(&asked, vyre_pipeline_retain(pipeline), release, out, error);

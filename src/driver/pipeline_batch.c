@@ -174,6 +174,10 @@ vyre_status vyre_pipeline_dispatch_batch(vyre_pipeline *pipeline, const vyre_arg
                                          const vyre_dispatch_config *config, vyre_outputs *outputs, size_t *failed,
                                          vyre_trap *trap, vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    if (failed && (!pipeline || (count && !outputs)))
+        *failed = count;
+    VY_REQUIRE(error, pipeline);
+    VY_REQUIRE_ARRAY(error, outputs, count);
     static const vyre_dispatch_config defaults;
     vyre_error own;
     vyre_error *e = error ? error : &own;
@@ -187,10 +191,7 @@ vyre_status vyre_pipeline_dispatch_batch(vyre_pipeline *pipeline, const vyre_arg
                .trap = trap};
     vyre_status status = VYRE_OK;
     b.deadline_ns = vy_boundary_deadline(b.config);
-    if (count && !outputs)
-        status = vy_fail(e, VYRE_INVALID_ARGUMENT, "give the outputs of every item",
-                         "the outputs of %zu items are at a NULL pointer", count);
-    else if (count)
+    if (count)
         status = run(&b, e);
     if (status != VYRE_OK && failed)
         *failed = at;

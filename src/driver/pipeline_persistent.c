@@ -57,6 +57,9 @@ vyre_status vyre_pipeline_dispatch_persistent(vyre_pipeline *pipeline, const vyr
                                               const vyre_dispatch_config *config, vyre_outputs *outputs,
                                               vyre_timing *timing, vyre_trap *trap, vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, pipeline);
+    VY_REQUIRE_ARRAY(error, bindings, binding_count);
+    VY_REQUIRE(error, outputs);
     vyre_error own, *e = error ? error : &own;
     vyre_timing measured;
     vyre_status status;
@@ -75,6 +78,9 @@ vyre_status vyre_pipeline_dispatch_resident_outputs(vyre_pipeline *pipeline, con
                                                     const vyre_dispatch_config *config, vyre_resource *outputs,
                                                     size_t output_count, vyre_trap *trap, vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, pipeline);
+    VY_REQUIRE_ARRAY(error, bindings, binding_count);
+    VY_REQUIRE_ARRAY(error, outputs, output_count);
     size_t expected = vyre_program_output_count(pipeline->program), made = 0;
     vyre_buffer_info buffer;
     vyre_error own;
@@ -206,7 +212,7 @@ static vyre_status run_natively(batch *b, const vy_part *part, vy_many *many, vy
     size_t *capacities = views ? (size_t *)(views + b->count) : NULL;
     b->failed = b->count;
     for (size_t i = 0; i < b->count && status == VYRE_OK; i++)
-        if (b->outputs[i].capacity < slots)
+        if (b->outputs[i].capacity < slots || !b->outputs[i].items)
             status = vy_outputs_reserve(&b->outputs[i], slots, error);
     if (status == VYRE_OK)
         status = vy_prepare(backend, b->pipeline->program, error);
@@ -284,12 +290,6 @@ static vyre_status enter_and_run(batch *b, size_t *failed, vyre_error *error) {
     b->failed = b->count;
     if (b->count == 0)
         return VYRE_OK;
-    if ((!b->bindings && !b->rows) || !b->outputs) {
-        if (failed)
-            *failed = b->count;
-        return vy_fail(e, VYRE_INVALID_ARGUMENT, "give the resources and the outputs of every item",
-                       "the %s of %zu items are at a NULL pointer", b->outputs ? "resources" : "outputs", b->count);
-    }
     vyre_status status = vy_backend_enter(b->pipeline->backend, e);
     if (status == VYRE_OK) {
         status = run(b, e);
@@ -305,6 +305,11 @@ vyre_status vyre_pipeline_dispatch_persistent_batch(vyre_pipeline *pipeline, con
                                                     const vyre_dispatch_config *config, vyre_outputs *outputs,
                                                     size_t *failed, vyre_trap *trap, vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    if (failed && (!pipeline || (count && (!bindings || !outputs))))
+        *failed = count;
+    VY_REQUIRE(error, pipeline);
+    VY_REQUIRE_ARRAY(error, bindings, count);
+    VY_REQUIRE_ARRAY(error, outputs, count);
     batch b = {.pipeline = pipeline,
                .bindings = bindings,
                .binding_count = binding_count,
@@ -320,6 +325,11 @@ vyre_status vyre_pipeline_dispatch_rows(vyre_pipeline *pipeline, const vyre_reso
                                         const vyre_arguments *arguments, const vyre_dispatch_config *config,
                                         vyre_outputs *outputs, size_t *failed, vyre_trap *trap, vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    if (failed && (!pipeline || (count && (!rows || !outputs)) || pipeline->program->buffer_count != 4))
+        *failed = count;
+    VY_REQUIRE(error, pipeline);
+    VY_REQUIRE_ARRAY(error, rows, count);
+    VY_REQUIRE_ARRAY(error, outputs, count);
     batch b = {.pipeline = pipeline,
                .rows = rows,
                .binding_count = 4,
@@ -328,12 +338,9 @@ vyre_status vyre_pipeline_dispatch_rows(vyre_pipeline *pipeline, const vyre_reso
                .config = config,
                .outputs = outputs,
                .trap = trap};
-    if (pipeline->program->buffer_count != 4) {
-        if (failed)
-            *failed = count;
+    if (pipeline->program->buffer_count != 4)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "use vyre_pipeline_dispatch_persistent_batch",
                        "rows have four resources, and program `%s` has %" PRIu32 " buffers",
                        vyre_program_name(pipeline->program), pipeline->program->buffer_count);
-    }
     return enter_and_run(&b, failed, error);
 }

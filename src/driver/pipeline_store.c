@@ -250,7 +250,8 @@ void vy_stores_finish(vy_stores *stores) {
 
 void vyre_backend_store(vyre_backend *backend) {
     VY_HOLD_CANCELLATION();
-    vy_stores_finish(&backend->stores);
+    if (backend)
+        vy_stores_finish(&backend->stores);
 }
 
 /* ---- when ---- */

@@ -41,9 +41,10 @@ static vyre_status open_plugin(const char *path, const vyre_module_descriptor **
 vyre_status vyre_plugin_load(const char *path, vyre_error *error) {
     VY_HOLD_CANCELLATION();
     const vyre_module_descriptor *module = NULL;
-    if (!path || path[0] != '/')
+    VY_REQUIRE(error, path);
+    if (path[0] != '/')
         return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("give the path from the root, as `realpath` prints it"),
-                       "the path of a plug-in is not absolute (`%s`)", path ? path : "NULL");
+                       "the path of a plug-in is not absolute (`%s`)", path);
     vyre_status status = open_plugin(path, &module, error);
     if (status == VYRE_OK)
         status = vy_registry_add(module, path, error);

@@ -280,9 +280,7 @@ const char *vyre_backend_owner(const char *id) {
 
 vyre_status vyre_module_register(const vyre_module_descriptor *module, vyre_error *error) {
     VY_HOLD_CANCELLATION();
-    if (!module)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("give the address of the module that VYRE_MODULE defines"),
-                       "module is NULL");
+    VY_REQUIRE(error, module);
     const char *name = VY_STRUCT_GET(module, vyre_module_descriptor, name);
     return vy_registry_add(module, name && *name ? name : "the application", error);
 }

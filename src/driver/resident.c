@@ -228,9 +228,11 @@ static vyre_status allocate(vyre_backend *backend, uint64_t size, const void *so
 vyre_status vyre_resident_allocate(vyre_backend *backend, uint64_t size, const void *host_source, vyre_resident *out,
                                    vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, out);
+    *out = (vyre_resident){0, 0};
+    VY_REQUIRE(error, backend);
     vyre_error own;
     vyre_error *e = error ? error : &own;
-    *out = (vyre_resident){0, 0};
     uint64_t limit = vyre_backend_capability(backend, VYRE_CAPABILITY_MAX_STORAGE_BYTES);
     if (limit && size > limit)
         return vy_fail(error, VYRE_LIMIT, VY_FIX("allocate at most %" PRIu64 " bytes a buffer", limit),
@@ -268,6 +270,7 @@ static vyre_status remove_entry(vyre_backend *backend, vyre_resident handle, vy_
 
 vyre_status vyre_resident_free(vyre_backend *backend, vyre_resident resident, vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, backend);
     vyre_error own;
     vy_resident_entry taken;
     vyre_status status = vy_backend_enter(backend, error);
@@ -288,8 +291,10 @@ vyre_status vyre_resident_free(vyre_backend *backend, vyre_resident resident, vy
 
 vyre_status vyre_resident_size(vyre_backend *backend, vyre_resident resident, uint64_t *size, vyre_error *error) {
     VY_HOLD_CANCELLATION();
-    uint32_t place;
+    VY_REQUIRE(error, size);
     *size = 0;
+    VY_REQUIRE(error, backend);
+    uint32_t place;
     pthread_mutex_lock(&backend->residents.lock);
     vyre_status status = find(backend, resident, &place, error);
     if (status == VYRE_OK)

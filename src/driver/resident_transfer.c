@@ -19,9 +19,6 @@ static vyre_status transfer(vyre_backend *backend, vyre_resident resident, uint6
     vy_resident_use use;
     if (upload ? !backend->calls.resident_upload : !backend->calls.resident_download)
         return vy_backend_unsupported(backend, upload ? "resident buffer upload" : "resident buffer download", error);
-    if (size && !data)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, "point at the bytes", "%" PRIu64 " bytes are at a NULL pointer",
-                       size);
     vyre_status status = vy_backend_enter(backend, error);
     if (status != VYRE_OK)
         return status;
@@ -38,18 +35,24 @@ static vyre_status transfer(vyre_backend *backend, vyre_resident resident, uint6
 vyre_status vyre_resident_upload_at(vyre_backend *backend, vyre_resident resident, uint64_t offset, const void *data,
                                     uint64_t size, vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, backend);
+    VY_REQUIRE_ARRAY(error, data, size);
     return transfer(backend, resident, offset, (void *)data, size, 1, error);
 }
 
 vyre_status vyre_resident_download_at(vyre_backend *backend, vyre_resident resident, uint64_t offset, void *data,
                                       uint64_t size, vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, backend);
+    VY_REQUIRE_ARRAY(error, data, size);
     return transfer(backend, resident, offset, data, size, 0, error);
 }
 
 vyre_status vyre_resident_upload(vyre_backend *backend, vyre_resident resident, const void *data, uint64_t size,
                                  vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, backend);
+    VY_REQUIRE_ARRAY(error, data, size);
     uint64_t whole;
     if (!backend->calls.resident_upload)
         return vy_backend_unsupported(backend, "resident buffer upload", error);
@@ -64,6 +67,8 @@ vyre_status vyre_resident_upload(vyre_backend *backend, vyre_resident resident, 
 
 vyre_status vyre_resident_download(vyre_backend *backend, vyre_resident resident, vyre_bytes *out, vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, backend);
+    VY_REQUIRE(error, out);
     uint64_t whole;
     if (!backend->calls.resident_download)
         return vy_backend_unsupported(backend, "resident buffer download", error);
@@ -132,9 +137,6 @@ static vyre_status transfer_all(vyre_backend *backend, const vyre_transfer *tran
         return vy_backend_unsupported(backend, upload ? "resident buffer upload" : "resident buffer download", error);
     if (count == 0)
         return VYRE_OK;
-    if (!transfers)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, "point at the transfers", "%zu transfers are at a NULL pointer",
-                       count);
     vyre_transfer *native = vy_allocate(vy_array_size(count, item));
     if (!native)
         return vy_fail_memory(error, "listing the transfers");
@@ -155,11 +157,15 @@ static vyre_status transfer_all(vyre_backend *backend, const vyre_transfer *tran
 vyre_status vyre_resident_upload_batch(vyre_backend *backend, const vyre_transfer *transfers, size_t count,
                                        vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, backend);
+    VY_REQUIRE_ARRAY(error, transfers, count);
     return transfer_all(backend, transfers, count, 1, error);
 }
 
 vyre_status vyre_resident_download_batch(vyre_backend *backend, const vyre_transfer *transfers, size_t count,
                                          vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, backend);
+    VY_REQUIRE_ARRAY(error, transfers, count);
     return transfer_all(backend, transfers, count, 0, error);
 }

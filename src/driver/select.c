@@ -67,11 +67,11 @@ static vyre_status not_registered(const char *id, vyre_error *error) {
 
 vyre_status vyre_acquire(const char *id, vyre_backend **out, vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    VY_REQUIRE(error, out);
+    *out = NULL;
+    VY_REQUIRE(error, id);
     const vy_registry *registry;
     device_name name;
-    *out = NULL;
-    if (!id)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, "name a backend, or let vyre_select choose", "the id is NULL");
     vyre_status status = read_name(id, &name, error);
     if (status == VYRE_OK)
         status = vy_registry_get(&registry, error);
@@ -242,10 +242,11 @@ static vyre_status start(const vyre_policy *policy, choice *c, vyre_error *error
 
 vyre_status vyre_select(const vyre_policy *policy, vyre_backend **out, vyre_selection **report, vyre_error *error) {
     VY_HOLD_CANCELLATION();
-    choice c = {.selection = vy_allocate_zero(sizeof(vyre_selection))};
-    *out = NULL;
     if (report)
         *report = NULL;
+    VY_REQUIRE(error, out);
+    *out = NULL;
+    choice c = {.selection = vy_allocate_zero(sizeof(vyre_selection))};
     if (!c.selection)
         return vy_fail_memory(error, "choosing a backend");
     vyre_status status = start(policy, &c, error);

@@ -1,6 +1,7 @@
 /* Reading and showing a selection (vyre/driver.h). */
 #include "driver/select.h"
 
+#include "base/status.h"
 #include "base/text.h"
 
 #include <inttypes.h>
@@ -32,11 +33,11 @@ void vyre_selection_free(vyre_selection *selection) {
 }
 
 size_t vyre_selection_count(const vyre_selection *selection) {
-    return selection->candidates.count;
+    return selection ? selection->candidates.count : 0;
 }
 
 int vyre_selection_get(const vyre_selection *selection, size_t index, vyre_candidate *out) {
-    if (index >= selection->candidates.count)
+    if (!out || index >= vyre_selection_count(selection))
         return 0;
     *out = selection->candidates.items[index];
     return 1;
@@ -67,6 +68,8 @@ static void add_json(vy_string *out, const vyre_candidate *c) {
 }
 
 vyre_status vyre_selection_render(const vyre_selection *selection, int json, vyre_bytes *out, vyre_error *error) {
+    VY_REQUIRE(error, selection);
+    VY_REQUIRE(error, out);
     vy_string text = {0};
     if (json)
         vy_string_char(&text, '[');

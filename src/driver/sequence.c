@@ -31,10 +31,6 @@ typedef struct sequence {
 
 static vyre_status check_steps(sequence *s, vyre_error *error) {
     s->failed = s->step_count;
-    if ((s->step_count && !s->steps) || (s->readback_count && !s->readbacks))
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, "point at the steps and readbacks",
-                       "%zu steps or %zu readbacks of a sequence are at a NULL pointer", s->step_count,
-                       s->readback_count);
     for (s->failed = 0; s->failed < s->step_count; s->failed++) {
         const vyre_pipeline *pipeline = s->steps[s->failed].pipeline;
         if (!pipeline)
@@ -263,6 +259,11 @@ vyre_status vyre_sequence_run(vyre_backend *backend, const vyre_step *steps, siz
                               const vyre_readback *readbacks, size_t readback_count, const vyre_dispatch_config *config,
                               vyre_timing *timing, size_t *failed, vyre_trap *trap, vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    if (failed && (!backend || (step_count && !steps) || (readback_count && !readbacks)))
+        *failed = step_count;
+    VY_REQUIRE(error, backend);
+    VY_REQUIRE_ARRAY(error, steps, step_count);
+    VY_REQUIRE_ARRAY(error, readbacks, readback_count);
     static const vyre_dispatch_config defaults;
     vyre_error own;
     vyre_error *e = error ? error : &own;

@@ -338,9 +338,9 @@ static vyre_status start(const char *path, vyre_error *error) {
 
 vyre_status vyre_trace_start(const char *path, vyre_error *error) {
     VY_HOLD_CANCELLATION();
-    if (!path || !*path)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, "name the file to write", "the path of a trace file is %s",
-                       path ? "empty" : "NULL");
+    VY_REQUIRE(error, path);
+    if (!*path)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "name the file to write", "the path of a trace file is empty");
     pthread_mutex_lock(&trace.lock);
     vyre_status status = start(path, error);
     pthread_mutex_unlock(&trace.lock);
