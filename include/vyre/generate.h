@@ -49,7 +49,7 @@ VYRE_API void vyre_case_free(vyre_case *test_case);
 VYRE_API vyre_program *vyre_case_program(const vyre_case *test_case);           /* borrowed */
 VYRE_API const vyre_arguments *vyre_case_arguments(const vyre_case *test_case); /* borrowed */
 /* A case from parts, which are copied (the program is retained).
- * VYRE_INVALID_ARGUMENT  the program is NULL
+ * VYRE_INVALID_ARGUMENT  the program is NULL, or an array or an input that is not empty is
  * VYRE_NO_MEMORY */
 VYRE_API vyre_status vyre_case_new(vyre_program *program, const vyre_arguments *arguments, vyre_case **out,
                                    vyre_error *error);

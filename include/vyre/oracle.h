@@ -57,7 +57,8 @@ typedef struct vyre_oracle vyre_oracle;
 VYRE_API vyre_status vyre_oracle_new(vyre_program *program, vyre_oracle **out, vyre_error *error);
 VYRE_API void vyre_oracle_free(vyre_oracle *oracle);
 
-/* Runs. Blocks until done. outputs has vyre_program_output_count entries, in declaration order, replaced on success (capacity kept).
+/* Runs. Blocks until done. outputs has vyre_program_output_count entries, in declaration order, replaced on success
+ * (capacity kept). options NULL means zeros; report is optional.
  *
  * VYRE_INVALID_ARGUMENT  params, inputs, counts or grid do not fit the program
  * VYRE_LIMIT             a size is over a limit of the language or of the options

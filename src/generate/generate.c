@@ -1,4 +1,5 @@
 /* vyre_generate: options in, a case out (vyre/generate.h). */
+#include "base/status.h"
 #include "generate/gen.h"
 #include "ir/eval.h"
 
@@ -40,6 +41,7 @@ static vyre_status finish(vy_gen *g, vyre_case **out, vyre_error *error) {
 
 vyre_status vyre_generate(const vyre_generate_options *options, vyre_case **out, vyre_error *error) {
     static const vyre_generate_options defaults;
+    VY_REQUIRE(error, out);
     *out = NULL;
     if (!options)
         options = &defaults;

@@ -390,12 +390,13 @@ static void shrink(shrinker *s) {
 
 vyre_status vyre_shrink(const vyre_case *start, vyre_still_fails *fails, void *user, unsigned max_tries,
                         vyre_case **out, vyre_error *error) {
+    VY_REQUIRE(error, out);
     *out = NULL;
+    VY_REQUIRE(error, start);
+    VY_REQUIRE(error, fails);
     vyre_error ignored;
     shrinker s = {
         .fails = fails, .user = user, .tries = max_tries ? max_tries : 2000, .error = error ? error : &ignored};
-    if (!start || !fails)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, NULL, "the case or the question whether it fails is NULL");
     if (!vy_program_entry(start->program))
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "shrink a program that can be dispatched",
                        "a library has no entry to run");

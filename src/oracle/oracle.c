@@ -48,6 +48,9 @@ static vyre_status make(vyre_program *program, const uint64_t *exact, vyre_oracl
 }
 
 vyre_status vyre_oracle_new(vyre_program *program, vyre_oracle **out, vyre_error *error) {
+    VY_REQUIRE(error, out);
+    *out = NULL;
+    VY_REQUIRE(error, program);
     return make(program, NULL, out, error);
 }
 

@@ -410,6 +410,10 @@ vyre_status vyre_oracle_run(const vyre_oracle *oracle, const vyre_arguments *arg
                             const vyre_oracle_options *options, vyre_bytes *outputs, vyre_oracle_report *report,
                             vyre_diagnostics *diagnostics, vyre_error *error) {
     VY_HOLD_CANCELLATION();
+    static const vyre_arguments nothing;
+    VY_REQUIRE(error, oracle);
+    VY_REQUIRE_ARRAY(error, outputs, vyre_program_output_count(oracle->program));
     const vy_oracle_conditions conditions = usual_conditions(options);
-    return vy_oracle_run_under(oracle, arguments, options, &conditions, outputs, report, diagnostics, error);
+    return vy_oracle_run_under(oracle, arguments ? arguments : &nothing, options, &conditions, outputs, report,
+                               diagnostics, error);
 }

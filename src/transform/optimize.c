@@ -36,7 +36,7 @@ const char *vyre_pass_doc(vyre_pass pass) {
 }
 
 vyre_pass vyre_pass_find(const char *name, size_t length) {
-    for (unsigned i = 0; i < VYRE_PASS_COUNT; i++)
+    for (unsigned i = 0; name && i < VYRE_PASS_COUNT; i++)
         if (strlen(passes[i].name) == length && memcmp(passes[i].name, name, length) == 0)
             return (vyre_pass)i;
     return VYRE_PASS_COUNT;
@@ -260,8 +260,6 @@ static vyre_status optimize(const vyre_program *program, const vyre_optimize_opt
     *out = NULL;
     if (report)
         *report = o.report;
-    if (!program)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, "give a program", "no program is given to optimise");
     if (program->level == VYRE_LEVEL_LEGAL)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "optimise the program it was made from",
                        "the program is at level legal, which is optimised before and not after");
@@ -282,6 +280,11 @@ static vyre_status optimize(const vyre_program *program, const vyre_optimize_opt
 
 vyre_status vyre_program_optimize(const vyre_program *program, const vyre_optimize_options *options, vyre_program **out,
                                   vyre_optimize_report *report, vyre_error *error) {
+    VY_REQUIRE(error, out);
+    *out = NULL;
+    if (report)
+        memset(report, 0, sizeof *report);
+    VY_REQUIRE(error, program);
     return optimize(program, options, &vy_rules_sound, SEALED, out, report, error);
 }
 
