@@ -86,6 +86,20 @@ foreach(source ${test_sources})
     endif()
 endforeach()
 
+# The calls of driver.null, made from the public headers as the preprocessor gives them.
+find_program(VYRE_AWK awk REQUIRED)
+mark_as_advanced(VYRE_AWK)
+file(GLOB public_headers CONFIGURE_DEPENDS "include/vyre/*.h")
+set(null_calls "${CMAKE_BINARY_DIR}/generated/null_calls.inc")
+set(null_sources "${CMAKE_SOURCE_DIR}/tools/null-calls.awk" "${CMAKE_SOURCE_DIR}/tests/driver/null_values.def")
+add_custom_command(OUTPUT "${null_calls}"
+    COMMAND "${CMAKE_C_COMPILER}" -E -I "${CMAKE_SOURCE_DIR}/include" "${CMAKE_SOURCE_DIR}/include/vyre/vyre.h"
+        -o "${null_calls}.i"
+    COMMAND "${VYRE_AWK}" -f ${null_sources} "${null_calls}.i" > "${null_calls}"
+    DEPENDS ${public_headers} ${null_sources} COMMENT "Generating the calls of driver.null" VERBATIM)
+target_sources(test.driver.null PRIVATE "${null_calls}")
+target_include_directories(test.driver.null PRIVATE "${CMAKE_BINARY_DIR}/generated")
+
 # Plug-ins for tests: tests/**/plugin_NAME.c becomes plugins/NAME.so, from the public headers alone; so does examples/plugin/NAME.c.
 file(GLOB_RECURSE plugin_sources CONFIGURE_DEPENDS "tests/plugin_*.c")
 file(GLOB example_plugin_sources CONFIGURE_DEPENDS "examples/plugin/*.c")

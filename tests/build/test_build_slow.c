@@ -39,6 +39,17 @@ static void the_shared_library_exports_only_its_own_names(void **state) {
     assert_non_null(strstr(name, "libvyre.so."));
 }
 
+/* A function that is exported is in a public header, and so among those that driver.null calls. */
+static void every_exported_function_is_called_with_null(void **state) {
+    (void)state;
+    need_a_plain_build("nm awk grep");
+    const char *others = run(
+        "nm -D --defined-only '%s/libvyre.so' | awk '$2 == \"T\" {sub(/@.*/, \"\", $3); print $3}' | "
+        "while read -r name; do grep -qF \"{\\\"$name\\\", \" '%s/generated/null_calls.inc' || echo \"$name\"; done",
+        build_folder(), build_folder());
+    assert_string_equal(others, "");
+}
+
 static void write_file(const char *name, const char *text) {
     char path[256];
     snprintf(path, sizeof path, "%s/%s", shell_folder, name);
@@ -206,6 +217,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(the_bundle_needs_glibc_alone),
         IN_FOLDER(the_shared_library_exports_only_its_own_names),
+        IN_FOLDER(every_exported_function_is_called_with_null),
         IN_FOLDER(an_installed_library_is_found_and_linked),
         IN_FOLDER(installed_programs_load_no_code_from_folders_beside_them),
         IN_FOLDER(a_shared_folder_is_not_searched_for_the_compiler),
