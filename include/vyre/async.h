@@ -31,7 +31,8 @@ VYRE_API vyre_status vyre_backend_dispatch_owned_async(vyre_backend *backend, vy
 VYRE_API int vyre_pending_is_ready(vyre_pending *pending);
 /* Waits at most timeout_ns (UINT64_MAX = for ever, 0 = only looks).
  *
- * VYRE_TIMEOUT           not done yet: wait again. Of a handle that was ready before the call: the deadline of the dispatch has passed
+ * VYRE_NOT_READY         not done yet: wait again
+ * VYRE_TIMEOUT           done: the deadline of the dispatch passed, and nothing is delivered
  * VYRE_CANCELLED         it was cancelled before it was done; nothing is delivered
  * VYRE_INVALID_ARGUMENT  the result was taken before
  * and what vyre_backend_dispatch returns. outputs and trap as there, but that slots of a mebibyte and more are not refilled: they change hands with
@@ -58,7 +59,7 @@ VYRE_API vyre_status vyre_completions_attach(vyre_completions *queue, vyre_pendi
 /* Takes the next handle that is done, in order of completion, waiting at most timeout_ns (UINT64_MAX = for ever). The
  * handle is detached. tag is optional.
  *
- * VYRE_TIMEOUT    none was done in time
+ * VYRE_NOT_READY  none was done in time
  * VYRE_NOT_FOUND  none is attached: there is nothing to wait for */
 VYRE_API vyre_status vyre_completions_next(vyre_completions *queue, uint64_t timeout_ns, vyre_pending **out,
                                            uint64_t *tag, vyre_error *error);

@@ -218,8 +218,9 @@ typedef struct vyre_pending_vtable {
     uint32_t struct_size;
     /* Required. 1 when `wait` will not block. */
     int (*is_ready)(void *self);
-    /* Required. Blocks until done or until deadline_ns (CLOCK_MONOTONIC, 0 = for ever: then it may not return VYRE_TIMEOUT). Fills outputs on
-     * success. After TIMEOUT it may be called again. */
+    /* Required. Blocks until done or until deadline_ns (CLOCK_MONOTONIC, 0 = for ever). Fills outputs on success.
+     * VYRE_NOT_READY  not done by deadline_ns: it may be called again; never returned if deadline_ns is 0
+     * VYRE_TIMEOUT    done: the launch's own deadline passed */
     vyre_status (*wait)(void *self, uint64_t deadline_ns, vyre_outputs *outputs, vyre_error *error);
     /* Default: work cannot be stopped; the boundary lets it end and drops its results. */
     void (*cancel)(void *self);

@@ -59,7 +59,8 @@ VYRE_API const char *vyre_version(void);
       "the operating system refused a file operation")                                                                 \
     X(CHECK_FAILED, 17, "correct the program at the line the message names",                                           \
       "a checker of the oracle found a program error")                                                                 \
-    X(BUDGET, 18, "raise the step budget, or look for a loop that does not end", "the step budget ran out")
+    X(BUDGET, 18, "raise the step budget, or look for a loop that does not end", "the step budget ran out")            \
+    X(NOT_READY, 19, "wait again, or cancel the work", "the wait ended before the work did; nothing was delivered")
 
 typedef enum vyre_status {
 #define X(ID, code, fix, doc) VYRE_##ID = code,

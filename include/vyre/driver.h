@@ -28,25 +28,36 @@ typedef struct vyre_backend vyre_backend;
  * and whatever the constructor returns, with the backend named in `where` */
 VYRE_API vyre_status vyre_acquire(const char *id, vyre_backend **out, vyre_error *error);
 
-/* What may be chosen without being named. Zero-initialised: GPUs only. The reference is never chosen unnamed. A backend without a probe
- * does not say what it is; its constructor decides. */
+/* Which backends vyre_select may choose. Zero-initialised: GPUs only. VYRE_POLICY_DEFAULT: a GPU if one is usable, otherwise the native CPU backend.
+ * No policy chooses the reference interpreter unless `only` names it. A backend without a probe has no known device class: the two flags do not
+ * exclude it. */
 typedef struct vyre_policy {
-    int allow_software; /* GPU APIs on a CPU: lavapipe, PoCL */
-    int allow_cpu;      /* the native CPU backend */
-    const char *
-        only; /* only this "id" or "id#ordinal", whatever it runs on; NULL = what the environment says in VYRE_BACKEND (which
-                           set-user-id programs ignore), else any */
+    int allow_software; /* also GPU APIs that run on the CPU: lavapipe, PoCL */
+    int allow_cpu;      /* also the native CPU backend */
+    /* This "id" or "id#ordinal" and no other; the two flags are ignored. NULL: the environment variable VYRE_BACKEND if it is set (set-user-id
+     * programs ignore it), else any. */
+    const char *only;
+    /* Optional, borrowed for the call: a backend that does not run an op of this program, or whose limits are below its workgroup, is not chosen. */
+    vyre_program *program;
+    /* 1: also probe the backends whose answer cannot change the choice, for a complete report. A probe of a plug-in may crash the process. */
+    int probe_all;
 } vyre_policy;
+/* The policy of `vyre run`, of generated bindings and of the examples. */
+#define VYRE_POLICY_DEFAULT                                                                                            \
+    { 0, 1, NULL, NULL, 0 }
 
 /* X(ID, name, doc) */
 #define VYRE_VERDICT_LIST(X)                                                                                           \
-    X(CHOSEN, "chosen", "it was constructed and is what the caller got")                                               \
-    X(REFUSED_BY_POLICY, "refused", "the policy does not allow it; not constructed")                                   \
+    X(CHOSEN, "chosen", "it was constructed, and the caller received it")                                              \
+    X(REFUSED_BY_POLICY, "refused", "the policy does not allow its device class; not constructed")                     \
     X(NO_DISPATCH, "no_dispatch", "it emits code only; not constructed")                                               \
-    X(PROBE_NEVER, "never", "its probe says: not in this process; not constructed")                                    \
-    X(PROBE_NOT_NOW, "not_now", "its probe says: ask again later; not constructed")                                    \
-    X(FAILED, "failed", "its constructor failed")                                                                      \
-    X(NOT_NEEDED, "not_needed", "one before it was chosen; not constructed")
+    X(PROBE_NEVER, "never", "its probe reports that it cannot start in this process; not constructed")                 \
+    X(PROBE_NOT_NOW, "not_now", "its probe reports that it may start later; not constructed")                          \
+    X(FAILED, "failed", "its constructor failed, or its probe gave an answer that does not exist")                     \
+    X(NOT_NEEDED, "not_needed", "it was probed, and one before it was chosen; not constructed")                        \
+    X(NOT_PROBED, "not_probed", "its answer could not change the choice; neither probed nor constructed")              \
+    X(PROBE_ABANDONED, "abandoned", "its probe did not return in time and still runs; not constructed")                \
+    X(UNSUPPORTED, "unsupported", "it does not run the program that the policy names")
 typedef enum vyre_verdict {
 #define X(ID, name, doc) VYRE_VERDICT_##ID,
     VYRE_VERDICT_LIST(X)
@@ -63,19 +74,23 @@ typedef struct vyre_candidate {
     const char *id, *owner; /* the module that registered it */
     uint32_t rank;
     vyre_verdict verdict;
-    vyre_device_class device_class; /* as its probe says */
+    vyre_device_class device_class; /* from its probe; UNKNOWN if it was not probed */
     uint32_t device_count;          /* likewise; 0 = unknown */
-    const char *reason, *fix;       /* "" if there is nothing to say */
+    const char *reason, *fix;       /* "" if there is none */
 } vyre_candidate;
 
-/* Acquires the first registered backend, in order of precedence, that dispatches, that the policy allows, and that starts. Probes are asked
- * each time: what was not there may be there now. Blocks while a driver starts.
+/* Acquires the first registered backend, in ascending order of rank, that can dispatch, is allowed by the policy, runs the policy's program, and
+ * starts. It stops there: backends of a higher rank are not probed (policy->probe_all probes them too), and neither are the others if one was
+ * named. Each call probes again, so a device that has become available is found. Blocks while a driver starts. A probe runs on a separate thread
+ * and is abandoned after two seconds; until it returns, later calls report it without waiting. Each backend that fails is also one line of the
+ * log.
  *
- * policy  NULL means zeros.
- * report  optional; filled on failure too, unless memory is out.
+ * policy  NULL: zeros, that is GPUs only.
+ * report  optional; also filled on failure, except for VYRE_NO_MEMORY. Free with vyre_selection_free.
  *
- * VYRE_NOT_FOUND  nothing usable: the error says what was refused and why
- * VYRE_NO_MEMORY  nothing was acquired */
+ * VYRE_NOT_FOUND         no backend is usable: the error lists each with its reason
+ * VYRE_INVALID_ARGUMENT  the name in the policy or in VYRE_BACKEND has a device number that is not one
+ * VYRE_NO_MEMORY         nothing was acquired */
 VYRE_API vyre_status vyre_select(const vyre_policy *policy, vyre_backend **out, vyre_selection **report,
                                  vyre_error *error);
 VYRE_API void vyre_selection_free(vyre_selection *selection);

@@ -5,6 +5,7 @@
 #include "base/thread.h"
 #include "driver/boundary.h"
 #include "driver/host.h"
+#include "driver/registry.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -80,6 +81,15 @@ vyre_status vy_backend_judge_bytes(vyre_backend *backend, vyre_status status, vy
 
 /* ---- construction ---- */
 
+/* The names in a list a backend gave; the default list if it gave none. */
+static void take_ops(vyre_backend *backend) {
+    size_t count;
+    const char *const *names = vyre_backend_supported_ops(backend, &count);
+    vy_op_set set = vy_op_set_of_names(names, count);
+    for (unsigned w = 0; w < VY_OP_SET_WORDS; w++)
+        atomic_store_explicit(&backend->ops[w], set.words[w], memory_order_relaxed);
+}
+
 void vy_backend_take_capabilities(vyre_backend *backend) {
     static const uint64_t defaults[VYRE_CAPABILITY_COUNT] = {
 #define X(ID, name, fallback, doc) fallback,
@@ -99,12 +109,21 @@ void vy_backend_take_capabilities(vyre_backend *backend) {
     }
     for (int i = 0; i < VYRE_CAPABILITY_COUNT; i++)
         atomic_store_explicit(&backend->capabilities[i], values[i], memory_order_relaxed);
+    take_ops(backend);
     vyre_numerics_profile numerics = {.struct_size = sizeof numerics};
     if (backend->calls.numerics)
         backend->calls.numerics(backend->self, &numerics);
     atomic_store_explicit(&backend->numerics, numerics.exact & ((UINT64_C(1) << VYRE_NUMERIC_COUNT) - 1),
                           memory_order_relaxed);
     atomic_store_explicit(&backend->numerics_cases, numerics.cases, memory_order_relaxed);
+}
+
+const char *vy_backend_missing_op(const vyre_backend *backend, const vyre_program *program) {
+    vy_op_set offered, needed = vy_program_ops((vyre_program *)program); /* fills in what it keeps */
+    for (unsigned w = 0; w < VY_OP_SET_WORDS; w++)
+        offered.words[w] = atomic_load_explicit(&backend->ops[w], memory_order_relaxed);
+    vy_op_set_add(&offered, VY_OP_SET_GRID_BARRIER);
+    return vy_op_set_missing(&needed, &offered);
 }
 
 static uint64_t next_owner(void) {
@@ -266,7 +285,9 @@ const char *const *vyre_backend_supported_ops(vyre_backend *backend, size_t *cou
         return NULL;
     if (backend->calls.supported_ops)
         ops = backend->calls.supported_ops(backend->self, count);
-    return ops ? ops : vyre_core_supported_ops(count);
+    return ops ? ops
+               : vy_default_ops(vy_backend_limit(backend, VYRE_CAPABILITY_GRID_SYNC) != 0,
+                                vy_backend_limit(backend, VYRE_CAPABILITY_SUBGROUP_OPS) != 0, count);
 }
 
 /* ---- capabilities ---- */

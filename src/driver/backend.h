@@ -29,6 +29,7 @@ struct vyre_backend {
     uint64_t owner;                                       /* unique in the process: names this instance in handles */
     _Atomic uint64_t capabilities[VYRE_CAPABILITY_COUNT]; /* recovery may change them */
     _Atomic uint64_t numerics, numerics_cases;            /* likewise */
+    _Atomic uint64_t ops[VY_OP_SET_WORDS];                /* likewise: the set of `supported_ops` */
 
     _Atomic uint64_t pipelines; /* made so far: their numbers */
     _Atomic uint64_t generation;
@@ -55,6 +56,10 @@ struct vyre_backend {
 static inline uint64_t vy_backend_limit(const vyre_backend *backend, vyre_capability capability) {
     return atomic_load_explicit(&backend->capabilities[capability], memory_order_relaxed);
 }
+
+/* The first op of the program that the backend does not run; NULL if it runs all. Grid barriers are not counted: where a launch cannot have them, the
+ * program runs as several launches. */
+const char *vy_backend_missing_op(const vyre_backend *backend, const vyre_program *program);
 
 /* Whether a dispatch needs stages here (stages.h), unless vy_call_meet finds that it fits, and whether its programs need a base (the grid is over the limit). */
 static inline int vy_stages_needed(const vyre_backend *backend, const vyre_program *program, const vy_launch *launch,

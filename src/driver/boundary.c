@@ -13,7 +13,7 @@
 
 int vy_boundary_program_fits(const vyre_backend *backend, const vyre_program *program) {
     const uint32_t *size = program->workgroup;
-    return program->level == VYRE_LEVEL_SOURCE &&
+    return program->level == VYRE_LEVEL_SOURCE && !vy_backend_missing_op(backend, program) &&
            size[0] <= vy_backend_limit(backend, VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_X) &&
            size[1] <= vy_backend_limit(backend, VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_Y) &&
            size[2] <= vy_backend_limit(backend, VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_Z) &&
@@ -29,6 +29,13 @@ vyre_status vy_boundary_check_program(const vyre_backend *backend, const vyre_pr
         VYRE_LEVEL_SOURCE) /* its accesses are unguarded: only who made it knows that they are inside */
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "dispatch the program of level source it was made from",
                        "`%s` is at level legal, which the library makes for itself", vyre_program_name(program));
+    const char *missing = vy_backend_missing_op(backend, program);
+    if (missing)
+        return vy_fail(
+            error, VYRE_UNSUPPORTED,
+            VY_FIX("choose a backend that lists `%s` in its supported ops, or write the program without it", missing),
+            "backend `%s` does not run `%s`, which program `%s` uses", backend->id, missing,
+            vyre_program_name(program));
     for (int d = 0; d < 3; d++) {
         uint64_t most = vy_backend_limit(backend, (vyre_capability)(VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_X + d));
         if (size[d] > most)

@@ -10,18 +10,22 @@
 #include "driver/registry.h"
 
 /* NVIDIA devices, through the driver that is opened when somebody asks. */
-VYRE_REGISTER_BACKEND(cuda, .id = "cuda", .create = vy_cuda_create, .probe = vy_cuda_probe);
+VYRE_REGISTER_BACKEND(cuda, .id = "cuda", .create = vy_cuda_create, .supported_ops = vy_ops_without_grid_barrier,
+                      .probe = vy_cuda_probe);
 VYRE_REGISTER_PRECEDENCE(cuda, .id = "cuda", .rank = 100);
 VYRE_REGISTER_CAPABILITY(cuda, .id = "cuda", .dispatches = 1);
 /* The processor itself: behind every GPU, hardware or software. */
-VYRE_REGISTER_BACKEND(cpu, .id = "cpu", .create = vy_cpu_create, .probe = vy_cpu_probe);
+VYRE_REGISTER_BACKEND(cpu, .id = "cpu", .create = vy_cpu_create, .supported_ops = vy_ops_without_grid_barrier,
+                      .probe = vy_cpu_probe);
 VYRE_REGISTER_PRECEDENCE(cpu, .id = "cpu", .rank = 900);
 VYRE_REGISTER_CAPABILITY(cpu, .id = "cpu", .dispatches = 1);
 /* The oracle, under two names; last of all, and never chosen unless it is named. */
-VYRE_REGISTER_BACKEND(reference, .id = "reference", .create = vy_reference_create, .probe = vy_reference_probe);
+VYRE_REGISTER_BACKEND(reference, .id = "reference", .create = vy_reference_create, .supported_ops = vy_all_ops,
+                      .probe = vy_reference_probe);
 VYRE_REGISTER_PRECEDENCE(reference, .id = "reference", .rank = 1000);
 VYRE_REGISTER_CAPABILITY(reference, .id = "reference", .dispatches = 1);
-VYRE_REGISTER_BACKEND(cpu_ref, .id = "cpu-ref", .create = vy_cpu_ref_create, .probe = vy_reference_probe);
+VYRE_REGISTER_BACKEND(cpu_ref, .id = "cpu-ref", .create = vy_cpu_ref_create, .supported_ops = vy_all_ops,
+                      .probe = vy_reference_probe);
 VYRE_REGISTER_PRECEDENCE(cpu_ref, .id = "cpu-ref", .rank = 1001);
 VYRE_REGISTER_CAPABILITY(cpu_ref, .id = "cpu-ref", .dispatches = 1);
 

@@ -187,7 +187,7 @@ vyre_status vyre_completions_next(vyre_completions *queue, uint64_t timeout_ns, 
     if (!p && !attached)
         return vy_fail(error, VYRE_NOT_FOUND, "attach a dispatch first", "nothing is attached to the queue");
     if (!p)
-        return vy_fail(error, VYRE_TIMEOUT, "wait longer", "none of the %zu dispatches attached was done in time",
+        return vy_fail(error, VYRE_NOT_READY, "wait longer", "none of the %zu dispatches attached was done in time",
                        attached);
     pthread_mutex_lock(&p->lock); /* it is in nobody's list: its pointer to the queue is all that is left */
     p->queue = NULL;

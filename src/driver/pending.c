@@ -103,7 +103,7 @@ static void collect(vyre_pending *p, uint64_t deadline_ns) {
     vy_error_clear(&p->error);
     take_memory(p);
     vyre_status status = p->calls.wait(p->native.self, deadline_ns, &p->slots.outputs, &p->error);
-    int is_over = status != VYRE_TIMEOUT || p->calls.is_ready(p->native.self);
+    int is_over = status != VYRE_NOT_READY;
     if (!is_over && !deadline_ns) {
         is_over = 1;
         status = vy_backend_violation(backend, &p->error, "it stopped waiting for a dispatch that has no deadline");
@@ -292,7 +292,7 @@ vyre_status vyre_pending_wait(vyre_pending *pending, uint64_t timeout_ns, vyre_o
     pthread_mutex_lock(&p->lock);
     vyre_status status = await_done(p, deadline)
                              ? take(p, outputs, trap, error)
-                             : vy_fail(error, VYRE_TIMEOUT, "wait again, longer, or cancel it", "`%s` is not done yet",
+                             : vy_fail(error, VYRE_NOT_READY, "wait again, longer, or cancel it", "`%s` is not done yet",
                                        vyre_program_name(p->dispatch.program));
     pthread_mutex_unlock(&p->lock);
     vy_span_end(span, wait, .program = vyre_program_name(p->dispatch.program), .backend = p->dispatch.backend->id,

@@ -57,6 +57,14 @@ const char *vy_record_id(const void *record, vy_stream stream);
 /* "backend", "precedence", "capability". */
 const char *vy_stream_name(vy_stream stream);
 
+/* ---- registry_ops.c ---- */
+
+/* The ops of a backend that lists none: the core set, with the grid barrier and the subgroup collectives if it has these capabilities. */
+const char *const *vy_default_ops(int has_grid_barrier, int has_subgroups, size_t *count);
+/* Lists for registrations: every op, and every op but the grid barrier, which the driver then runs as several launches. */
+const char *const *vy_all_ops(size_t *count);
+const char *const *vy_ops_without_grid_barrier(size_t *count);
+
 /* ---- builtin.c ---- */
 
 /* libvyre's own records. Named here by symbol, which is what keeps them in a program linked with the archive. */

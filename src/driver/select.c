@@ -6,8 +6,9 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "base/thread.h"
-#include "driver/backend.h"
-#include "driver/host.h"
+#include "driver/boundary.h"
+#include "driver/counters.h"
+#include "driver/probe.h"
 #include "driver/registry.h"
 
 #include <inttypes.h>
@@ -113,39 +114,72 @@ static int is_reference(const char *id) {
     return strcmp(id, "reference") == 0 || strcmp(id, "cpu-ref") == 0;
 }
 
-/* Returns 1 if the policy lets it pass. Who is named may be anything. */
+/* Returns 1 if the policy allows its device class. A named backend may be of any class. */
 static int is_allowed(choice *c, vyre_candidate *candidate) {
-    if (c->asked) {
-        if (strcmp(c->only.id, candidate->id) == 0)
-            return 1;
-        refuse(c, candidate, VYRE_VERDICT_REFUSED_BY_POLICY, VY_FIX("only `%s` was asked for", c->only.id),
-               "ask for this one, or leave VYRE_BACKEND and `only` out");
-        return 0;
-    }
+    if (c->asked)
+        return 1;
     if (candidate->device_class == VYRE_DEVICE_REFERENCE)
         refuse(c, candidate, VYRE_VERDICT_REFUSED_BY_POLICY, "the reference is never chosen unless it is named",
                VY_FIX("name it: VYRE_BACKEND=%s", candidate->id));
     else if (candidate->device_class == VYRE_DEVICE_CPU && !c->policy.allow_cpu)
-        refuse(c, candidate, VYRE_VERDICT_REFUSED_BY_POLICY, "it runs on the CPU, and the policy asks for a GPU",
+        refuse(c, candidate, VYRE_VERDICT_REFUSED_BY_POLICY, "it runs on the CPU, and the policy allows GPUs only",
                VY_FIX("allow the CPU in the policy, or name it: VYRE_BACKEND=%s", candidate->id));
     else if (candidate->device_class == VYRE_DEVICE_SOFTWARE && !c->policy.allow_software)
         refuse(c, candidate, VYRE_VERDICT_REFUSED_BY_POLICY,
-               "its device is software on the CPU, and the policy asks for a GPU",
+               "its device is software on the CPU, and the policy allows GPUs only",
                VY_FIX("allow software devices in the policy, or name it: VYRE_BACKEND=%s", candidate->id));
     else
         return 1;
     return 0;
 }
 
-static vyre_probe ask(const vyre_backend_registration *registration) {
-    vyre_probe probe = {.struct_size = sizeof probe, .answer = VYRE_PROBE_YES};
-    void (*ask_probe)(const vyre_host *, vyre_probe *) = VY_STRUCT_GET(registration, vyre_backend_registration, probe);
-    if (ask_probe)
-        ask_probe(&vy_host, &probe);
-    probe.reason[sizeof probe.reason - 1] = probe.fix[sizeof probe.fix - 1] = '\0';
+/* Returns 0, with the verdict, if the list of ops in its registration lacks one that the program uses. */
+static int is_listed(choice *c, const vyre_backend_registration *registration, vyre_candidate *candidate) {
+    const char *const *(*list)(size_t *) = VY_STRUCT_GET(registration, vyre_backend_registration, supported_ops);
+    size_t count = 0;
+    const char *const *ops = c->policy.program && list ? list(&count) : NULL;
+    if (!ops)
+        return 1;
+    vy_op_set offered = vy_op_set_of_names(ops, count), needed = vy_program_ops(c->policy.program);
+    vy_op_set_add(&offered, VY_OP_SET_GRID_BARRIER); /* without it, the program runs as several launches */
+    const char *missing = vy_op_set_missing(&needed, &offered);
+    if (missing)
+        refuse(c, candidate, VYRE_VERDICT_UNSUPPORTED,
+               VY_FIX("it does not run `%s`, which program `%s` uses", missing, vyre_program_name(c->policy.program)),
+               VY_FIX("write the program without `%s`, or choose another backend", missing));
+    return !missing;
+}
+
+/* Returns 1 if the probe returned an answer of its list. */
+static int is_probed(choice *c, const vyre_backend_registration *registration, vyre_candidate *candidate,
+                     vyre_probe *probe) {
+    switch (vy_probe_run(registration, VY_PROBE_LIMIT_NS, probe)) {
+    case VY_PROBE_LATE:
+        refuse(c, candidate, VYRE_VERDICT_PROBE_ABANDONED, "its probe did not return within 2 s",
+               "check its driver with `vyre doctor`, or remove the plug-in");
+        return 0;
+    case VY_PROBE_STILL_LATE:
+        refuse(c, candidate, VYRE_VERDICT_PROBE_ABANDONED, "its probe was called before and has not returned",
+               "check its driver with `vyre doctor`, or remove the plug-in");
+        return 0;
+    case VY_PROBE_NO_MEMORY:
+        c->is_out_of_memory = 1;
+        return 0;
+    case VY_PROBED:
+        break;
+    }
     if (is_reference(registration->id))
-        probe.device_class = VYRE_DEVICE_REFERENCE;
-    return probe;
+        probe->device_class = VYRE_DEVICE_REFERENCE;
+    if ((unsigned)probe->answer <= VYRE_PROBE_NEVER && (unsigned)probe->device_class <= VYRE_DEVICE_REFERENCE) {
+        candidate->device_class = probe->device_class;
+        candidate->device_count = probe->device_count;
+        return 1;
+    }
+    refuse(c, candidate, VYRE_VERDICT_FAILED,
+           VY_FIX("its probe gave answer %d and device class %d, which are not both in their lists", probe->answer,
+                  probe->device_class),
+           "report this to the author of the backend");
+    return 0;
 }
 
 static const char *or_else(const char *text, const char *otherwise) {
@@ -160,15 +194,21 @@ static void construct(choice *c, const vyre_backend_registration *registration, 
         c->is_out_of_memory = 1;
     if (status != VYRE_OK)
         refuse(c, candidate, VYRE_VERDICT_FAILED, error.message, error.fix);
-    else if (probe->answer == VYRE_PROBE_FOR_NOW)
+    else if (c->policy.program && vy_boundary_check_program(c->chosen, c->policy.program, &error) != VYRE_OK) {
+        refuse(c, candidate, VYRE_VERDICT_UNSUPPORTED, error.message, error.fix);
+        vyre_backend_release(c->chosen);
+        c->chosen = NULL;
+    } else if (probe->answer == VYRE_PROBE_FOR_NOW)
         refuse(c, candidate, VYRE_VERDICT_CHOSEN, probe->reason, probe->fix);
     else
         refuse(c, candidate, VYRE_VERDICT_CHOSEN, "", "");
 }
 
-/* The verdict on one candidate; nothing is constructed once one is chosen. */
+/* The verdict on one candidate. Nothing is constructed once one is chosen, and nothing probed whose answer cannot change the choice. */
 static void consider(choice *c, const vyre_backend_registration *registration, vyre_candidate *candidate) {
     const char *owner = vyre_backend_owner(registration->id);
+    const int is_other = c->asked && strcmp(c->only.id, registration->id) != 0;
+    vyre_probe probe;
     *candidate = (vyre_candidate){.id = registration->id,
                                   .owner = owner ? keep(c, owner) : "",
                                   .rank = vyre_backend_precedence(registration->id),
@@ -178,13 +218,22 @@ static void consider(choice *c, const vyre_backend_registration *registration, v
         refuse(c, candidate, VYRE_VERDICT_NO_DISPATCH, "it emits code and does not run it", "use it with `emit`");
         return;
     }
-    vyre_probe probe = ask(registration);
-    candidate->device_class = probe.device_class;
-    candidate->device_count = probe.device_count;
-    if (!is_allowed(c, candidate))
+    if ((is_other || c->chosen) && !c->policy.probe_all) {
+        refuse(c, candidate, VYRE_VERDICT_NOT_PROBED,
+               is_other ? VY_FIX("only `%s` was asked for", c->only.id)
+                        : VY_FIX("`%s` was chosen before", c->chosen->id),
+               is_other ? "ask for this one, or leave VYRE_BACKEND and `only` out" : "");
         return;
-    if (probe.answer == VYRE_PROBE_NEVER)
-        refuse(c, candidate, VYRE_VERDICT_PROBE_NEVER, or_else(probe.reason, "there is no device for it"),
+    }
+    if (!is_listed(c, registration, candidate) || !is_probed(c, registration, candidate, &probe))
+        return;
+    if (is_other)
+        refuse(c, candidate, VYRE_VERDICT_REFUSED_BY_POLICY, VY_FIX("only `%s` was asked for", c->only.id),
+               "ask for this one, or leave VYRE_BACKEND and `only` out");
+    else if (!is_allowed(c, candidate))
+        return;
+    else if (probe.answer == VYRE_PROBE_NEVER)
+        refuse(c, candidate, VYRE_VERDICT_PROBE_NEVER, or_else(probe.reason, "it has no device in this process"),
                or_else(probe.fix, "install its driver"));
     else if (probe.answer == VYRE_PROBE_NOT_NOW)
         refuse(c, candidate, VYRE_VERDICT_PROBE_NOT_NOW, or_else(probe.reason, "its device is busy"),
@@ -195,20 +244,32 @@ static void consider(choice *c, const vyre_backend_registration *registration, v
         construct(c, registration, candidate, &probe);
 }
 
-/* Everything that was refused, in one sentence; the report has it at length. */
+static void log_failure(const vyre_candidate *candidate) {
+    if (candidate->verdict == VYRE_VERDICT_FAILED || candidate->verdict == VYRE_VERDICT_PROBE_ABANDONED)
+        vy_log(1, candidate->id, VY_FIX("not selected: %s", candidate->reason));
+}
+
+/* The refused backends with their reasons, as many as fit whole; the report has all. */
 static vyre_status nothing_usable(const choice *c, vyre_error *error) {
+    enum { ROOM_FOR_REST = 32 };
     char list[384] = "";
     size_t used = 0;
-    for (uint32_t i = 0; i < c->selection->candidates.count; i++) {
+    uint32_t count = c->selection->candidates.count, i = 0;
+    for (; i < count; i++) {
         const vyre_candidate *candidate = &c->selection->candidates.items[i];
         int added =
             snprintf(list + used, sizeof list - used, "%s%s: %s", i ? "; " : "", candidate->id, candidate->reason);
-        used = added > 0 && used + (size_t)added < sizeof list ? used + (size_t)added : sizeof list - 1;
+        if (added < 0 || used + (size_t)added + ROOM_FOR_REST >= sizeof list)
+            break;
+        used += (size_t)added;
     }
+    if (i < count)
+        snprintf(list + used, sizeof list - used, "%s%" PRIu32 "%s", i ? "; and " : "", count - i,
+                 i ? " more" : " backends");
     return vy_fail(
         error, VYRE_NOT_FOUND,
         "install a GPU driver, allow the CPU or software devices in the policy, or name a backend (VYRE_BACKEND); "
-        "`vyre backends` tells more",
+        "`vyre backends` lists every reason",
         "no backend is usable (%s)", *list ? list : "none is registered");
 }
 
@@ -223,6 +284,8 @@ static vyre_status choose(choice *c, vyre_error *error) {
             c->is_out_of_memory = 1;
         else
             consider(c, sorted[i], candidate);
+        if (candidate)
+            log_failure(candidate);
     }
     if (c->is_out_of_memory)
         return vy_fail_memory(error, "choosing a backend");

@@ -19,6 +19,7 @@
 #include "base/source.h"
 #include "base/text.h"
 #include "ir/limits.h"
+#include "ir/op_set.h"
 #include "vyre/op.h"
 #include "vyre/program.h"
 
@@ -242,6 +243,9 @@ struct vyre_program {
     vy_source *source; /* may be NULL */
     vy_pin *pin;       /* may be NULL */
     vyre_digest fingerprint;
+    /* The ops it uses, once a caller of vy_program_ops needed them; no part of identity. */
+    _Atomic uint64_t ops[VY_OP_SET_WORDS];
+    atomic_uchar has_ops;
     uint8_t is_checked, has_fingerprint; /* not so between the steps of a transform (draft.h) */
     uint8_t
         is_scratch; /* between such steps: nobody else has it, and the next step may change it instead of making another */

@@ -34,7 +34,7 @@ static void tell_failed(const vyre_selection *report) {
 
 /* NOT_FOUND without anybody having named a backend: there is always the oracle. */
 static int choose(const char *name, vyre_backend **out) {
-    vyre_policy policy = {.allow_cpu = 1, .only = name};
+    vyre_policy policy = VYRE_POLICY_DEFAULT;
     const char *asked = asked_for(name);
     vyre_selection *report = NULL;
     vyre_error error;

@@ -24,6 +24,7 @@ int tool_exit_of(vyre_status status) {
         [VYRE_IO] = TOOL_SYSTEM,
         [VYRE_CHECK_FAILED] = TOOL_FAILED,
         [VYRE_BUDGET] = TOOL_SYSTEM,
+        [VYRE_NOT_READY] = TOOL_SYSTEM,
     };
     return (size_t)status < sizeof exits ? exits[status] : TOOL_SYSTEM;
 }

@@ -8,6 +8,7 @@
 #include "backends/reference/reference.h"
 #include "driver/backend.h"
 #include "driver/host.h"
+#include "driver/registry.h"
 #include "vyre/text.h"
 
 #include <stdatomic.h>
@@ -247,10 +248,8 @@ static const char *fake_version(void *self) {
 }
 
 static const char *const *fake_supported_ops(void *self, size_t *count) {
-    static const char *const ops[] = {"add"};
     fake_enter(self, FAKE_supported_ops, NULL);
-    *count = 1;
-    return ops;
+    return vy_all_ops(count);
 }
 
 static vyre_status fake_resident_allocate(void *self, uint64_t size, uint64_t *native, vyre_error *error) {

@@ -42,7 +42,7 @@ static vyre_status later_wait(void *self, uint64_t deadline_ns, vyre_outputs *ou
     atomic_fetch_add(&later.waited, 1);
     while (!later_is_ready(self)) {
         if ((deadline_ns && vy_clock_now() >= deadline_ns) || atomic_load(&later.lie_about_deadlines))
-            return (vy_host.fail)(error, VYRE_TIMEOUT, NULL, "not yet");
+            return (vy_host.fail)(error, VYRE_NOT_READY, NULL, "not yet");
         usleep(200);
     }
     if (atomic_load(&w->cancel))

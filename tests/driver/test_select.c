@@ -108,18 +108,18 @@ static void the_first_that_passes_is_chosen_and_losers_are_not_constructed(void 
                 {"native", VYRE_VERDICT_REFUSED_BY_POLICY, 0, "CPU"},
                 {"emitter", VYRE_VERDICT_NO_DISPATCH, 0, "emits"},
                 {"good", VYRE_VERDICT_CHOSEN, 1, ""},
-                {"later", VYRE_VERDICT_NOT_NEEDED, 0, "was chosen before"}};
+                {"later", VYRE_VERDICT_NOT_PROBED, 0, "was chosen before"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         vyre_candidate c = candidate(report, rows[i].id);
         assert_int_equal(c.verdict, rows[i].verdict);
         assert_int_equal(created[i], rows[i].created);
         assert_non_null(strstr(c.reason, rows[i].reason));
         assert_string_equal(c.owner, "tests");
-        if (c.verdict != VYRE_VERDICT_CHOSEN && c.verdict != VYRE_VERDICT_NOT_NEEDED)
+        if (c.verdict != VYRE_VERDICT_CHOSEN && c.verdict != VYRE_VERDICT_NOT_PROBED)
             assert_true(c.fix[0]);
     }
-    assert_int_equal(candidate(report, "reference").verdict, VYRE_VERDICT_REFUSED_BY_POLICY);
-    assert_int_equal(candidate(report, "cpu-ref").verdict, VYRE_VERDICT_REFUSED_BY_POLICY);
+    assert_int_equal(candidate(report, "reference").verdict, VYRE_VERDICT_NOT_PROBED);
+    assert_int_equal(candidate(report, "cpu-ref").verdict, VYRE_VERDICT_NOT_PROBED);
     vyre_candidate first;
     assert_true(vyre_selection_get(report, 0, &first));
     assert_string_equal(first.id, "never"); /* in order of precedence */
@@ -164,7 +164,7 @@ static void who_is_named_is_chosen_whatever_it_runs_on(void **state) {
     vyre_policy policy = {.only = "reference"};
     assert_int_equal(vyre_select(&policy, &backend, &report, NULL), VYRE_OK);
     assert_string_equal(vyre_backend_id(backend), "reference");
-    assert_int_equal(candidate(report, "good").verdict, VYRE_VERDICT_REFUSED_BY_POLICY);
+    assert_int_equal(candidate(report, "good").verdict, VYRE_VERDICT_NOT_PROBED);
     assert_int_equal(created[GOOD], 0);
     vyre_selection_free(report);
     vyre_backend_release(backend);

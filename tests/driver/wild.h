@@ -326,7 +326,7 @@ static vyre_status wild_pending_wait(void *self, uint64_t deadline_ns, vyre_outp
     vyre_status status = VYRE_OK;
     while (status == VYRE_OK && !wild_pending_is_ready(p)) {
         if (deadline_ns && wild_now() >= deadline_ns)
-            status = (wild.host->fail)(error, VYRE_TIMEOUT, NULL, "not yet");
+            status = (wild.host->fail)(error, VYRE_NOT_READY, NULL, "not yet");
         else
             usleep(20);
     }

@@ -103,7 +103,7 @@ static vyre_status wait(void *self, uint64_t deadline_ns, vyre_outputs *outputs,
     if (!deadline_ns && !is_ready(p))
         vy_cpu_pool_pull(p->cpu->pool, &p->task);
     if (!is_ready(p) && !wait_until(p, deadline_ns))
-        return vy_fail(error, VYRE_TIMEOUT, NULL, "`%s` is still running", p->code->name);
+        return vy_fail(error, VYRE_NOT_READY, NULL, "`%s` is still running", p->code->name);
     if (p->status != VYRE_OK) {
         *error = p->error;
         return p->status;

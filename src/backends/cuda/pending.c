@@ -113,7 +113,7 @@ static vyre_status wait(void *self, uint64_t deadline_ns, vyre_outputs *outputs,
             judge(p, result, outputs);
         vy_cuda_leave(p->cuda, was_pushed);
         if (result == VY_CU_NOT_READY)
-            return vy_fail(error, VYRE_TIMEOUT, NULL, "`%s` is still running", p->code->name);
+            return vy_fail(error, VYRE_NOT_READY, NULL, "`%s` is still running", p->code->name);
     }
     if (p->status != VYRE_OK)
         *error = p->error;
