@@ -1,6 +1,8 @@
 /* A kernel in a C program, through the header that `vyre bind examples/saxpy.vyre` makes: typed, and no file to find at run time. */
 #include "saxpy.h"
 
+#include <stdio.h>
+
 int main(void) {
     float x[] = {1, 2, 3}, y[] = {10, 20, 30};
     saxpy_arguments arguments = {.a = 2.0f, .x = x, .x_count = 3, .y = y, .y_count = 3};
@@ -8,7 +10,7 @@ int main(void) {
     char text[1200];
     saxpy_kernel kernel;
 
-    if (saxpy_open(&kernel, &error) != VYRE_OK || saxpy_run(&kernel, &arguments, NULL, NULL, &error) != VYRE_OK) {
+    if (saxpy_open(&kernel, NULL, &error) != VYRE_OK || saxpy_run(&kernel, &arguments, NULL, NULL, &error) != VYRE_OK) {
         vyre_error_format(&error, text, sizeof text);
         fputs(text, stderr);
         return 1;

@@ -1,19 +1,15 @@
-/* Program saxpy of saxpy.vyre, made by `vyre bind` 0.1.0. Do not edit: make it again.
+/* Programs of saxpy.vyre as C functions, made by `vyre bind`. Do not edit: run it again.
  *
- * Fingerprint 01bb961b55188a7c4e5777c1780e98c0631b38c5f01c987bc9af1d496a75bfbc.
- *
- * saxpy_open decodes and compiles, once; saxpy_run may then be called from any thread, any number of times.
- * Names that C, C++ or vyre use already have `my_` in front; where two would be the same, one ends in `_`. */
+ * NAME_open decodes the program, selects a backend and compiles, once. NAME_run may then be called from any thread, any
+ * number of times. vyre/kernel.h documents both. Names that C, C++ or vyre reserve begin with `my_`; where two
+ * would be equal, one ends in `_`. */
 #ifndef VYRE_BIND_saxpy_H
 #define VYRE_BIND_saxpy_H
 
-#include "vyre/oracle.h"
-#include "vyre/wire.h"
+#include "vyre/kernel.h"
 
-#include <stdio.h>
-#include <string.h>
-
-static const uint8_t saxpy_wire[103] = {
+/* Program saxpy. Fingerprint 01bb961b55188a7c4e5777c1780e98c0631b38c5f01c987bc9af1d496a75bfbc. */
+static const unsigned char saxpy_wire[103] = {
     0x00, 0x76, 0x79, 0x72, 0x01, 0x00, 0x67, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x0a, 0x73, 0x61,
     0x78, 0x70, 0x79, 0x00, 0x01, 0x02, 0x02, 0x61, 0x0b, 0x02, 0x78, 0x0b, 0x00, 0x00, 0x02, 0x79,
     0x0b, 0x02, 0x00, 0x80, 0x02, 0x01, 0x01, 0x01, 0x01, 0x00, 0x23, 0x00, 0x00, 0x02, 0x02, 0x69,
@@ -23,84 +19,65 @@ static const uint8_t saxpy_wire[103] = {
     0xaf, 0x1d, 0x49, 0x6a, 0x75, 0xbf, 0xbc,
 };
 
-/* What a run takes and gives. Start from zeros: saxpy_arguments a = {0} (C++: {}). */
+/* Arguments of a run. Start from zeros: saxpy_arguments a = {0} (C++: {}). A resident buffer, if it is set, takes
+ * the place of the pointer. */
 typedef struct saxpy_arguments {
     float a; /* param, f32 */
     const float *x; /* f32, read */
     size_t x_count; /* elements */
+    vyre_resident x_resident; /* optional: a buffer of saxpy_backend() */
     float *y; /* f32, read, then written in place */
     size_t y_count; /* elements */
+    vyre_resident y_resident; /* optional: a buffer of saxpy_backend() */
     vyre_geometry geometry; /* zeros: as the program says */
 } saxpy_arguments;
 
 typedef struct saxpy_kernel {
-    vyre_program *program;
-    vyre_oracle *oracle;
+    vyre_kernel *kernel;
 } saxpy_kernel;
 
+/* policy NULL: a GPU if one is usable, else the native CPU backend. */
+static inline vyre_status saxpy_open(saxpy_kernel *self, const vyre_policy *policy, vyre_error *error) {
+    return vyre_kernel_open(saxpy_wire, sizeof saxpy_wire, policy, &self->kernel, error);
+}
+
+/* On a backend that the caller has: kernels on one backend can share resident buffers. */
+static inline vyre_status saxpy_open_on(saxpy_kernel *self, vyre_backend *backend, vyre_error *error) {
+    return vyre_kernel_open_on(backend, saxpy_wire, sizeof saxpy_wire, &self->kernel, error);
+}
+
 static inline void saxpy_close(saxpy_kernel *self) {
-    vyre_oracle_free(self->oracle);
-    vyre_program_release(self->program);
-    self->oracle = NULL;
-    self->program = NULL;
+    vyre_kernel_close(self->kernel);
+    self->kernel = NULL;
 }
 
-static inline vyre_status saxpy_open(saxpy_kernel *self, vyre_error *error) {
+/* The backend that runs it; borrowed. */
+static inline vyre_backend *saxpy_backend(const saxpy_kernel *self) {
+    return vyre_kernel_backend(self->kernel);
+}
+
+static inline const char *saxpy_backend_id(const saxpy_kernel *self) {
+    return vyre_kernel_backend_id(self->kernel);
+}
+
+/* Runs once; blocks until done. config and trap may be NULL. After a failure the memory of buffers that the program
+ * writes holds anything. */
+static inline vyre_status saxpy_run(const saxpy_kernel *self, saxpy_arguments *a, const vyre_dispatch_config *config,
+    vyre_trap *trap, vyre_error *error) {
     vyre_status status;
-
-    self->oracle = NULL;
-    status = vyre_wire_decode(saxpy_wire, sizeof saxpy_wire, NULL, &self->program, error);
-    if (status == VYRE_OK)
-        status = vyre_oracle_new(self->program, &self->oracle, error);
-    if (status != VYRE_OK)
-        saxpy_close(self);
-    return status;
-}
-
-static inline vyre_status saxpy_too_small(const char *buffer, size_t made, size_t room, vyre_error *error) {
-    if (error) {
-        error->code = VYRE_INVALID_ARGUMENT;
-        snprintf(error->message, sizeof error->message, "`%s` has %zu elements, and there is room for %zu", buffer, made,
-                 room);
-        snprintf(error->fix, sizeof error->fix, "make room for %zu elements", made);
-        snprintf(error->where, sizeof error->where, "saxpy");
-    }
-    return VYRE_INVALID_ARGUMENT;
-}
-
-/* Runs once; blocks until done. options and report may be NULL. On failure no buffer is changed, and error, if given, says why. */
-static inline vyre_status saxpy_run(const saxpy_kernel *self, saxpy_arguments *a, const vyre_oracle_options *options,
-                                vyre_oracle_report *report, vyre_error *error) {
-    static const vyre_oracle_options defaults = {0, 0, 0, 0, 0, NULL, NULL};
-    vyre_oracle_report ignored;
-    vyre_arguments given;
-    vyre_status status;
-    vyre_bytes outputs[1];
     vyre_scalar params[1];
-    vyre_span inputs[2];
+    vyre_kernel_buffer buffers[2];
 
     params[0] = vyre_scalar_f32(a->a);
-    inputs[0].data = a->x;
-    inputs[0].size = a->x_count * sizeof *a->x;
-    inputs[1].data = a->y;
-    inputs[1].size = a->y_count * sizeof *a->y;
-    memset(&given, 0, sizeof given);
-    given.params = params;
-    given.param_count = 1;
-    given.inputs = inputs;
-    given.input_count = 2;
-    given.geometry = a->geometry;
-    memset(outputs, 0, sizeof outputs);
-    status = vyre_oracle_run(self->oracle, &given, options ? options : &defaults, outputs, report ? report : &ignored, NULL,
-                             error);
-    if (status == VYRE_OK && outputs[0].size > a->y_count * sizeof *a->y)
-        status = saxpy_too_small("y", outputs[0].size / sizeof *a->y, a->y_count, error);
-    if (status == VYRE_OK) {
-        if (outputs[0].size > 0)
-            memcpy(a->y, outputs[0].data, outputs[0].size);
-        a->y_count = outputs[0].size / sizeof *a->y;
-    }
-    vyre_bytes_free(&outputs[0]);
+    buffers[0].data = (void *)a->x;
+    buffers[0].count = a->x_count;
+    buffers[0].resident = a->x_resident;
+    buffers[0].offset = 0;
+    buffers[1].data = (void *)a->y;
+    buffers[1].count = a->y_count;
+    buffers[1].resident = a->y_resident;
+    buffers[1].offset = 0;
+    status = vyre_kernel_run(self->kernel, params, 1, buffers, 2, &a->geometry, config, trap, error);
     return status;
 }
 

@@ -14,6 +14,7 @@
 #include "vyre/driver.h"
 #include "vyre/generate.h"
 #include "vyre/interop.h"
+#include "vyre/kernel.h"
 #include "vyre/manifest.h"
 #include "vyre/op.h"
 #include "vyre/oracle.h"

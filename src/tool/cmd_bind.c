@@ -1,7 +1,7 @@
-/* vyre bind: a C header with a typed function for a program.
+/* vyre bind: a C header with typed functions for the programs of a file.
  *
- * The header holds the program's wire form as bytes, a struct with one field per param and buffer, and three functions: open (decode and
- * compile once), run and close. It is C11 and C++, needs libvyre alone, and keeps no state of its own. */
+ * For each program the header holds its wire form as bytes, a struct with one field per param and buffer, and thin calls of vyre/kernel.h: open, run,
+ * close. It is C11 and C++ and needs libvyre alone. The logic is in the library, so that a header does not change with its version. */
 #include "ir/rows.h"
 #include "tool/bindings.h"
 #include "tool/commands.h"
@@ -74,8 +74,9 @@ static const char *const reserved[] = {
 #define ESCAPE "my_"
 
 typedef struct field {
-    char name[160];  /* in C */
-    char count[176]; /* buffers: the field with the number of elements */
+    char name[160];     /* in C */
+    char count[176];    /* buffers: the field with the number of elements */
+    char resident[176]; /* buffers: the field with a resident buffer */
     const char *source;
     vyre_type type;
     int is_buffer, is_input, is_output, is_open;
@@ -120,7 +121,8 @@ static int is_taken(const field_list *fields, const char *name) {
     if (strncmp(fields->prefix, name, prefix) == 0 && strcmp(name + prefix, "_arguments") == 0)
         return 1;
     for (uint32_t i = 0; i < fields->count; i++)
-        if (strcmp(fields->items[i].name, name) == 0 || strcmp(fields->items[i].count, name) == 0)
+        if (strcmp(fields->items[i].name, name) == 0 || strcmp(fields->items[i].count, name) == 0 ||
+            strcmp(fields->items[i].resident, name) == 0)
             return 1;
     return 0;
 }
@@ -168,37 +170,41 @@ static int collect(const vyre_program *program, field_list *fields) {
     for (uint32_t i = 0; i < fields->count; i++) {
         char count[sizeof fields->items[i].count];
         choose_name(fields, fields->items[i].source, "_count", count, sizeof count);
-        if (fields->items[i].is_buffer)
-            strcpy(fields->items[i].count, count);
+        if (!fields->items[i].is_buffer)
+            continue;
+        strcpy(fields->items[i].count, count);
+        choose_name(fields, fields->items[i].source, "_resident", count, sizeof count);
+        strcpy(fields->items[i].resident, count);
     }
     return 1;
 }
 
 /* ---- pieces of the header ---- */
 
-static void add_head(vy_string *out, const char *name, const char *file, const vyre_program *program) {
+static void add_head(vy_string *out, const char *guard, const char *file) {
     const char *slash = strrchr(file, '/');
+
+    vy_string_format(
+        out,
+        "/* Programs of %s as C functions, made by `vyre bind`. Do not edit: run it again.\n *\n"
+        " * NAME_open decodes the program, selects a backend and compiles, once. NAME_run may then be called from any "
+        "thread, any\n"
+        " * number of times. vyre/kernel.h documents both. Names that C, C++ or vyre reserve begin with `" ESCAPE
+        "`; where two\n * would be equal, one ends in `_`. */\n",
+        slash ? slash + 1 : file);
+    vy_string_format(out, "#ifndef VYRE_BIND_%s_H\n#define VYRE_BIND_%s_H\n\n#include \"vyre/kernel.h\"\n", guard,
+                     guard);
+}
+
+static void add_bytes(vy_string *out, const char *name, const vyre_program *program, const vyre_bytes *wire) {
+    const unsigned char *bytes = wire->data;
     vyre_digest digest;
     char text[65];
 
     vyre_program_fingerprint(program, &digest);
     vyre_digest_format(&digest, text);
-    vy_string_format(
-        out,
-        "/* Program %s of %s, made by `vyre bind` %s. Do not edit: make it again.\n *\n * Fingerprint %s.\n *\n"
-        " * %s_open decodes and compiles, once; %s_run may then be called from any thread, any number of times.\n"
-        " * Names that C, C++ or vyre use already have `" ESCAPE
-        "` in front; where two would be the same, one ends in `_`. */\n",
-        vyre_program_name(program), slash ? slash + 1 : file, vyre_version(), text, name, name);
-    vy_string_format(out, "#ifndef VYRE_BIND_%s_H\n#define VYRE_BIND_%s_H\n\n", name, name);
-    vy_string_add(
-        out, "#include \"vyre/oracle.h\"\n#include \"vyre/wire.h\"\n\n#include <stdio.h>\n#include <string.h>\n\n");
-}
-
-static void add_bytes(vy_string *out, const char *name, const vyre_bytes *wire) {
-    const unsigned char *bytes = wire->data;
-
-    vy_string_format(out, "static const uint8_t %s_wire[%zu] = {", name, wire->size);
+    vy_string_format(out, "\n/* Program %s. Fingerprint %s. */\nstatic const unsigned char %s_wire[%zu] = {",
+                     vyre_program_name(program), text, name, wire->size);
     for (size_t i = 0; i < wire->size; i++)
         vy_string_format(out, "%s0x%02x,", i % 16 ? " " : "\n    ", bytes[i]);
     vy_string_add(out, "\n};\n\n");
@@ -206,7 +212,9 @@ static void add_bytes(vy_string *out, const char *name, const vyre_bytes *wire) 
 
 static void add_struct(vy_string *out, const char *name, const field_list *fields) {
     vy_string_format(out,
-                     "/* What a run takes and gives. Start from zeros: %s_arguments a = {0} (C++: {}). */\n"
+                     "/* Arguments of a run. Start from zeros: %s_arguments a = {0} (C++: {}). A resident buffer, if "
+                     "it is set, takes\n"
+                     " * the place of the pointer. */\n"
                      "typedef struct %s_arguments {\n",
                      name, name);
     for (uint32_t i = 0; i < fields->count; i++) {
@@ -227,42 +235,40 @@ static void add_struct(vy_string *out, const char *name, const field_list *field
                          f->is_input  ? ""
                          : f->is_open ? " to make"
                                       : ": room before, made after");
+        vy_string_format(out, "    vyre_resident %s; /* optional: a buffer of %s_backend() */\n", f->resident, name);
     }
     vy_string_format(out, "    vyre_geometry geometry; /* zeros: as the program says */\n} %s_arguments;\n\n", name);
 }
 
 static void add_open_close(vy_string *out, const char *name) {
-    vy_string_format(
-        out, "typedef struct %s_kernel {\n    vyre_program *program;\n    vyre_oracle *oracle;\n} %s_kernel;\n\n", name,
-        name);
-    vy_string_format(out,
-                     "static inline void %s_close(%s_kernel *self) {\n    vyre_oracle_free(self->oracle);\n    "
-                     "vyre_program_release(self->program);\n"
-                     "    self->oracle = NULL;\n    self->program = NULL;\n}\n\n",
-                     name, name);
+    vy_string_format(out, "typedef struct %s_kernel {\n    vyre_kernel *kernel;\n} %s_kernel;\n\n", name, name);
     vy_string_format(
         out,
-        "static inline vyre_status %s_open(%s_kernel *self, vyre_error *error) {\n    vyre_status status;\n\n    "
-        "self->oracle "
-        "= NULL;\n"
-        "    status = vyre_wire_decode(%s_wire, sizeof %s_wire, NULL, &self->program, error);\n    if (status == "
-        "VYRE_OK)\n"
-        "        status = vyre_oracle_new(self->program, &self->oracle, error);\n    if (status != VYRE_OK)\n"
-        "        %s_close(self);\n    return status;\n}\n\n",
-        name, name, name, name, name);
+        "/* policy NULL: a GPU if one is usable, else the native CPU backend. */\n"
+        "static inline vyre_status %s_open(%s_kernel *self, const vyre_policy *policy, vyre_error *error) {\n"
+        "    return vyre_kernel_open(%s_wire, sizeof %s_wire, policy, &self->kernel, error);\n}\n\n",
+        name, name, name, name);
+    vy_string_format(
+        out,
+        "/* On a backend that the caller has: kernels on one backend can share resident buffers. */\n"
+        "static inline vyre_status %s_open_on(%s_kernel *self, vyre_backend *backend, vyre_error *error) {\n"
+        "    return vyre_kernel_open_on(backend, %s_wire, sizeof %s_wire, &self->kernel, error);\n}\n\n",
+        name, name, name, name);
+    vy_string_format(out,
+                     "static inline void %s_close(%s_kernel *self) {\n    vyre_kernel_close(self->kernel);\n"
+                     "    self->kernel = NULL;\n}\n\n"
+                     "/* The backend that runs it; borrowed. */\n"
+                     "static inline vyre_backend *%s_backend(const %s_kernel *self) {\n"
+                     "    return vyre_kernel_backend(self->kernel);\n}\n\n"
+                     "static inline const char *%s_backend_id(const %s_kernel *self) {\n"
+                     "    return vyre_kernel_backend_id(self->kernel);\n}\n\n",
+                     name, name, name, name, name, name);
 }
 
-/* One array for the dispatch: its declaration, and its elements assigned one by one, which C and C++ agree on. */
-static void add_arrays(vy_string *out, const field_list *fields, size_t params, size_t inputs, size_t counts) {
-    size_t param = 0, input = 0, count = 0;
+/* The arrays of a run: elements are assigned one by one, which C and C++ agree on. */
+static void add_arrays(vy_string *out, const field_list *fields) {
+    size_t param = 0, buffer = 0;
 
-    if (params)
-        vy_string_format(out, "    vyre_scalar params[%zu];\n", params);
-    if (inputs)
-        vy_string_format(out, "    vyre_span inputs[%zu];\n", inputs);
-    if (counts)
-        vy_string_format(out, "    uint64_t counts[%zu];\n", counts);
-    vy_string_char(out, '\n');
     for (uint32_t i = 0; i < fields->count; i++) {
         const field *f = &fields->items[i];
         if (!f->is_buffer) {
@@ -271,124 +277,101 @@ static void add_arrays(vy_string *out, const field_list *fields, size_t params, 
             vy_string_format(out, "    params[%zu] = ", param++);
             vy_string_format(out, c_types[f->type].scalar, value);
             vy_string_add(out, ";\n");
-        } else if (f->is_input) {
-            vy_string_format(out, "    inputs[%zu].data = a->%s;\n    inputs[%zu].size = a->%s * sizeof *a->%s;\n",
-                             input, f->name, input, f->count, f->name);
-            input++;
-        } else if (f->is_open) {
-            vy_string_format(out, "    counts[%zu] = a->%s;\n", count++, f->count);
+            continue;
         }
-    }
-    vy_string_add(out, "    memset(&given, 0, sizeof given);\n");
-    if (params)
-        vy_string_format(out, "    given.params = params;\n    given.param_count = %zu;\n", params);
-    if (inputs)
-        vy_string_format(out, "    given.inputs = inputs;\n    given.input_count = %zu;\n", inputs);
-    if (counts)
-        vy_string_format(out, "    given.counts = counts;\n    given.count_count = %zu;\n", counts);
-    vy_string_add(out, "    given.geometry = a->geometry;\n");
-}
-
-/* Outputs go into the caller's storage, which must be large enough; nothing is delivered otherwise. */
-static void add_delivery(vy_string *out, const char *name, const field_list *fields) {
-    size_t output = 0;
-
-    for (uint32_t i = 0; i < fields->count; i++) {
-        const field *f = &fields->items[i];
-        if (!f->is_output)
-            continue;
         vy_string_format(out,
-                         "    if (status == VYRE_OK && outputs[%zu].size > a->%s * sizeof *a->%s)\n"
-                         "        status = %s_too_small(\"%s\", outputs[%zu].size / sizeof *a->%s, a->%s, error);\n",
-                         output, f->count, f->name, name, f->source, output, f->name, f->count);
-        output++;
+                         "    buffers[%zu].data = (void *)a->%s;\n    buffers[%zu].count = a->%s;\n"
+                         "    buffers[%zu].resident = a->%s;\n    buffers[%zu].offset = 0;\n",
+                         buffer, f->name, buffer, f->count, buffer, f->resident, buffer);
+        buffer++;
     }
-    output = 0;
-    for (uint32_t i = 0; i < fields->count; i++) {
-        const field *f = &fields->items[i];
-        if (!f->is_output)
-            continue;
-        vy_string_format(out,
-                         "    if (status == VYRE_OK) {\n        if (outputs[%zu].size > 0)\n            memcpy(a->%s, "
-                         "outputs[%zu].data, "
-                         "outputs[%zu].size);\n        a->%s = outputs[%zu].size / sizeof *a->%s;\n    }\n",
-                         output, f->name, output, output, f->count, output, f->name);
-        output++;
-    }
-}
-
-static void add_too_small(vy_string *out, const char *name) {
-    vy_string_format(
-        out,
-        "static inline vyre_status %s_too_small(const char *buffer, size_t made, size_t room, vyre_error *error) {\n"
-        "    if (error) {\n        error->code = VYRE_INVALID_ARGUMENT;\n"
-        "        snprintf(error->message, sizeof error->message, \"`%%s` has %%zu elements, and there is room for "
-        "%%zu\", buffer, "
-        "made,\n                 room);\n"
-        "        snprintf(error->fix, sizeof error->fix, \"make room for %%zu elements\", made);\n"
-        "        snprintf(error->where, sizeof error->where, \"%s\");\n    }\n    return VYRE_INVALID_ARGUMENT;\n}\n\n",
-        name, name);
 }
 
 static void add_run(vy_string *out, const char *name, const field_list *fields) {
-    size_t params = 0, inputs = 0, outputs = 0, counts = 0;
+    size_t params = 0, buffers = 0;
 
     for (uint32_t i = 0; i < fields->count; i++) {
-        const field *f = &fields->items[i];
-        params += !f->is_buffer;
-        inputs += f->is_input != 0;
-        outputs += f->is_output != 0;
-        counts += f->is_open != 0;
+        params += !fields->items[i].is_buffer;
+        buffers += fields->items[i].is_buffer != 0;
     }
-    if (outputs)
-        add_too_small(out, name);
     vy_string_format(
         out,
-        "/* Runs once; blocks until done. options and report may be NULL. On failure no buffer is changed, and error, "
-        "if given, says why. */\n"
-        "static inline vyre_status %s_run(const %s_kernel *self, %s_arguments *a, const vyre_oracle_options *options,\n"
-        "                                vyre_oracle_report *report, vyre_error *error) {\n"
-        "    static const vyre_oracle_options defaults = {0, 0, 0, 0, 0, NULL, NULL};\n"
-        "    vyre_oracle_report ignored;\n    vyre_arguments given;\n    vyre_status status;\n",
+        "/* Runs once; blocks until done. config and trap may be NULL. After a failure the memory of buffers that the "
+        "program\n"
+        " * writes holds anything. */\n"
+        "static inline vyre_status %s_run(const %s_kernel *self, %s_arguments *a, const vyre_dispatch_config *config,\n"
+        "    vyre_trap *trap, vyre_error *error) {\n    vyre_status status;\n",
         name, name, name);
-    if (outputs)
-        vy_string_format(out, "    vyre_bytes outputs[%zu];\n", outputs);
-    add_arrays(out, fields, params, inputs, counts);
-    if (outputs)
-        vy_string_add(out, "    memset(outputs, 0, sizeof outputs);\n");
-    vy_string_format(out,
-                     "    status = vyre_oracle_run(self->oracle, &given, options ? options : &defaults, %s, report ? "
-                     "report : &ignored, NULL,\n"
-                     "                             error);\n",
-                     outputs ? "outputs" : "NULL");
-    add_delivery(out, name, fields);
-    for (size_t i = 0; i < outputs; i++)
-        vy_string_format(out, "    vyre_bytes_free(&outputs[%zu]);\n", i);
-    vy_string_add(out, "    return status;\n}\n\n#endif\n");
+    if (params)
+        vy_string_format(out, "    vyre_scalar params[%zu];\n", params);
+    if (buffers)
+        vy_string_format(out, "    vyre_kernel_buffer buffers[%zu];\n", buffers);
+    vy_string_char(out, '\n');
+    add_arrays(out, fields);
+    vy_string_format(
+        out, "    status = vyre_kernel_run(self->kernel, %s, %zu, %s, %zu, &a->geometry, config, trap, error);\n",
+        params ? "params" : "NULL", params, buffers ? "buffers" : "NULL", buffers);
+    buffers = 0;
+    for (uint32_t i = 0; i < fields->count; i++) {
+        const field *f = &fields->items[i];
+        if (f->is_buffer && !f->is_input)
+            vy_string_format(out, "    a->%s = buffers[%zu].count;\n", f->count, buffers);
+        buffers += f->is_buffer != 0;
+    }
+    vy_string_add(out, "    return status;\n}\n");
 }
 
 /* ---- the command ---- */
 
-static vyre_status make_header(const vyre_program *program, const char *file, vyre_bytes *out, vyre_error *error) {
+static vyre_status add_program(const vyre_program *program, vy_string *text, vyre_error *error) {
     vyre_bytes wire = VYRE_BYTES_INIT;
     field_list fields = {.count = 0};
-    const char *name = fields.prefix;
-    vy_string text = {0};
     vyre_status status = vyre_wire_encode(program, 0, &wire, error);
 
     if (status == VYRE_OK && !collect(program, &fields))
         status = vy_fail_memory(error, "making the header");
     if (status == VYRE_OK) {
-        add_head(&text, name, file, program);
-        add_bytes(&text, name, &wire);
-        add_struct(&text, name, &fields);
-        add_open_close(&text, name);
-        add_run(&text, name, &fields);
-        status = vy_string_take(&text, out, error);
+        add_bytes(text, fields.prefix, program, &wire);
+        add_struct(text, fields.prefix, &fields);
+        add_open_close(text, fields.prefix);
+        add_run(text, fields.prefix, &fields);
     }
-    vy_string_free(&text);
     VY_VECTOR_FREE(&fields);
     vyre_bytes_free(&wire);
+    return status;
+}
+
+/* The include guard: the name of the only program, or that of the file with what C does not allow replaced. */
+static void choose_guard(const char *path, const vyre_program *only, char *out, size_t size) {
+    const char *slash = strrchr(path, '/');
+
+    snprintf(out, size, "%.128s", only ? vyre_program_name(only) : slash ? slash + 1 : path);
+    for (char *c = out; *c; c++)
+        if (!(*c >= '0' && *c <= '9') && !(*c >= 'a' && *c <= 'z') && !(*c >= 'A' && *c <= 'Z'))
+            *c = '_';
+}
+
+/* One program, or all of the file (program NULL). */
+static vyre_status make_header(tool_file *file, vyre_program *program, const char *path, vyre_bytes *out,
+                               vyre_error *error) {
+    vy_string text = {0};
+    char guard[160];
+    size_t count = program ? 1 : tool_file_program_count(file);
+    vyre_status status = VYRE_OK;
+
+    choose_guard(path, program ? program : count == 1 ? tool_file_program(file, 0) : NULL, guard, sizeof guard);
+    add_head(&text, guard, path);
+    for (size_t i = 0; i < count && status == VYRE_OK; i++) {
+        vyre_program *resolved = NULL;
+        status = tool_file_resolve(file, program ? program : tool_file_program(file, i), NULL, &resolved, error);
+        if (status == VYRE_OK)
+            status = add_program(resolved, &text, error);
+        vyre_program_release(resolved);
+    }
+    vy_string_add(&text, "\n#endif\n");
+    if (status == VYRE_OK)
+        status = vy_string_take(&text, out, error);
+    vy_string_free(&text);
     return status;
 }
 
@@ -396,14 +379,16 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
     const bind_options *options = given;
     vyre_bytes header = VYRE_BYTES_INIT;
     tool_file file = {0};
-    vyre_program *program;
+    vyre_program *program = NULL;
     vyre_error error;
     int code = tool_one_file(self, args);
 
     if (code == TOOL_OK)
-        code = tool_load_program(self, args->words.items[0], options->program, &options->defines, &file, &program);
+        code = tool_file_load(self, args->words.items[0], &options->defines, NULL, &file);
+    if (code == TOOL_OK && (options->program || tool_file_program_count(&file) == 0))
+        code = tool_file_select(self, &file, options->program, &program);
     if (code == TOOL_OK)
-        code = make_header(program, tool_path_name(args->words.items[0]), &header, &error) == VYRE_OK
+        code = make_header(&file, program, tool_path_name(args->words.items[0]), &header, &error) == VYRE_OK
                    ? tool_file_write(options->output ? options->output : "-", header.data, header.size)
                    : tool_error(&error);
     vyre_bytes_free(&header);
@@ -413,14 +398,15 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
 
 const tool_command tool_cmd_bind = {
     .name = "bind",
-    .summary = "make a C header with a typed function for a program",
+    .summary = "make a C header with typed functions for the programs of a file",
     .usage = "FILE [OPTIONS]",
     .details =
-        "The header holds the program itself and, for a program `saxpy`, struct saxpy_arguments with a field "
-        "per param and\n"
-        "buffer, and saxpy_open, saxpy_run and saxpy_close. It is C and C++ and needs libvyre alone. Names that C, "
-        "C++ or\n"
-        "vyre use already get `" ESCAPE "` in front.\n",
+        "For a program `saxpy` the header holds the program itself, struct saxpy_arguments with a field per param and\n"
+        "buffer, and saxpy_open, saxpy_run and saxpy_close: thin calls of vyre/kernel.h, which selects a backend (a "
+        "GPU if\n"
+        "one is usable, else the native CPU backend) and compiles once. All programs of the file are covered unless\n"
+        "--program names one. The header is C and C++ and needs libvyre alone. Names that C, C++ or vyre reserve\n"
+        "begin with `" ESCAPE "`.\n",
     .examples = "  vyre bind examples/saxpy.vyre -o saxpy.h\n",
     .options = options_table,
     .options_size = sizeof(bind_options),
