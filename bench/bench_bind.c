@@ -44,7 +44,7 @@ static vyre_status as_vyre_run(bench *b, vyre_error *error) {
 
 /* As fast as a C programmer gets it without threads: vectorised for the processor that runs it. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-__attribute__((optimize("O3"), target_clones("arch=skylake-avx512", "arch=haswell", "default")))
+__attribute__((noinline, optimize("O3"), target_clones("avx512f", "fma", "default")))
 #endif
 static void
 saxpy_range(float a, const float *restrict x, float *restrict y, size_t count) {
