@@ -1,4 +1,4 @@
-/* Headers made by `vyre bind` compile without a warning as C and as C++, whatever the program's names and types. */
+/* Headers made by `vyre bind` compile without a warning as C and as C++, whatever the program's names and types; and the examples in C run. */
 #include "tool/transcript.h"
 
 static int have(const char *compiler) {
@@ -57,6 +57,8 @@ static void expect_example(const char *name, const char *expected) {
     snprintf(line, sizeof line, "%s/examples/%s", VYRE_BINARY_DIR, name);
     if (access(line, X_OK) != 0)
         VY_SKIP("%s is not built: examples in C are not run", line);
+    /* An example selects its backend by itself. */
+    snprintf(line, sizeof line, "env -u VYRE_BACKEND %s/examples/%s", VYRE_BINARY_DIR, name);
     transcript_run(line, &out);
     assert_non_null(out.text);
     assert_string_equal(out.text, expected);
@@ -81,12 +83,23 @@ static void built_example_is_the_same_program(void **state) {
     vy_string_free(&expected);
 }
 
+/* They select GPU, then cpu; the results are the same. */
+static void examples_of_the_c_interface_run(void **state) {
+    (void)state;
+    expect_example("dispatch", "12 24 36\n");
+    expect_example("resident", "357389824\n");
+    expect_example("event_loop", "108\n");
+    expect_example("own_backend", "adder: chosen\nadder: unsupported, it does not run `mul`, which program `products` "
+                                  "uses\n");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(headers_are_c),
         cmocka_unit_test(headers_are_cpp),
         cmocka_unit_test(bound_example_gives_the_result),
         cmocka_unit_test(built_example_is_the_same_program),
+        cmocka_unit_test(examples_of_the_c_interface_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
