@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/thread.h"
 #include "driver/pipeline.h"
 #include "ir/launch.h"
 #include "ir/rows.h"
@@ -62,6 +63,7 @@ static vyre_status finish(vyre_status status, vyre_kernel *kernel, vyre_kernel *
 
 vyre_status vyre_kernel_open(const void *wire, size_t size, const vyre_policy *policy, vyre_kernel **out,
                              vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     static const vyre_policy standard = VYRE_POLICY_DEFAULT;
     vyre_kernel *kernel = NULL;
     if (!out || !wire)
@@ -79,6 +81,7 @@ vyre_status vyre_kernel_open(const void *wire, size_t size, const vyre_policy *p
 
 vyre_status vyre_kernel_open_on(vyre_backend *backend, const void *wire, size_t size, vyre_kernel **out,
                                 vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     vyre_kernel *kernel = NULL;
     if (!out || !wire || !backend)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, NULL, "`%s` is NULL",
@@ -101,6 +104,7 @@ static void free_outputs(vyre_outputs *outputs) {
 }
 
 void vyre_kernel_close(vyre_kernel *kernel) {
+    VY_HOLD_CANCELLATION();
     if (!kernel)
         return;
     free_outputs(atomic_load(&kernel->outputs));
@@ -312,6 +316,7 @@ static vyre_status run_by_copy(run *r, vyre_error *error) {
 vyre_status vyre_kernel_run(vyre_kernel *kernel, const vyre_scalar *params, size_t param_count,
                             vyre_kernel_buffer *buffers, size_t buffer_count, const vyre_geometry *geometry,
                             const vyre_dispatch_config *config, vyre_trap *trap, vyre_error *error) {
+    VY_HOLD_CANCELLATION();
     int refused = 1;
     if (!kernel || (!params && param_count) || (!buffers && buffer_count))
         return vy_fail(error, VYRE_INVALID_ARGUMENT, NULL, "`%s` is NULL",
