@@ -66,8 +66,9 @@ vyre_status vyre_kernel_open(const void *wire, size_t size, const vyre_policy *p
     VY_HOLD_CANCELLATION();
     static const vyre_policy standard = VYRE_POLICY_DEFAULT;
     vyre_kernel *kernel = NULL;
-    if (!out || !wire)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, NULL, "`%s` is NULL", wire ? "out" : "wire");
+    VY_REQUIRE(error, out);
+    *out = NULL;
+    VY_REQUIRE(error, wire);
     vyre_status status = decode(wire, size, &kernel, error);
     if (status == VYRE_OK) {
         vyre_policy own = policy ? *policy : standard;
@@ -83,11 +84,10 @@ vyre_status vyre_kernel_open_on(vyre_backend *backend, const void *wire, size_t 
                                 vyre_error *error) {
     VY_HOLD_CANCELLATION();
     vyre_kernel *kernel = NULL;
-    if (!out || !wire || !backend)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, NULL, "`%s` is NULL",
-                       !backend ? "backend"
-                       : wire   ? "out"
-                                : "wire");
+    VY_REQUIRE(error, out);
+    *out = NULL;
+    VY_REQUIRE(error, backend);
+    VY_REQUIRE(error, wire);
     vyre_status status = decode(wire, size, &kernel, error);
     if (status == VYRE_OK) {
         kernel->backend = vyre_backend_retain(backend);
@@ -318,11 +318,9 @@ vyre_status vyre_kernel_run(vyre_kernel *kernel, const vyre_scalar *params, size
                             const vyre_dispatch_config *config, vyre_trap *trap, vyre_error *error) {
     VY_HOLD_CANCELLATION();
     int refused = 1;
-    if (!kernel || (!params && param_count) || (!buffers && buffer_count))
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, NULL, "`%s` is NULL",
-                       !kernel                  ? "kernel"
-                       : !params && param_count ? "params"
-                                                : "buffers");
+    VY_REQUIRE(error, kernel);
+    VY_REQUIRE_ARRAY(error, params, param_count);
+    VY_REQUIRE_ARRAY(error, buffers, buffer_count);
     if (buffer_count != kernel->buffer_count)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("give it %" PRIu32 " buffers", kernel->buffer_count),
                        "program `%s` has %" PRIu32 " buffers, and %zu are given", vyre_program_name(kernel->program),

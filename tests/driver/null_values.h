@@ -209,6 +209,34 @@ static inline vyre_pipeline *pipeline(void) {
     return out;
 }
 
+static inline vyre_kernel *kernel(void) {
+    vyre_bytes bytes = wire();
+    vyre_kernel *out = NULL;
+    NEED(vyre_kernel_open_on(backend(), bytes.data, bytes.size, &out, &the_error), "kernel");
+    return out;
+}
+
+static inline vyre_scalar *scalars(void) {
+    static vyre_scalar one;
+    one = vyre_scalar_u32(3);
+    return &one;
+}
+
+static inline vyre_geometry *geometry(void) {
+    static vyre_geometry as_the_program_says;
+    return &as_the_program_says;
+}
+
+static inline vyre_kernel_buffer *kernel_buffers(void) {
+    static vyre_kernel_buffer buffers[4];
+    static uint32_t made[4];
+    buffers[0] = (vyre_kernel_buffer){.data = words, .count = 4};
+    buffers[1] = (vyre_kernel_buffer){.data = more_words[0], .count = 4};
+    buffers[2] = (vyre_kernel_buffer){.data = more_words[1], .count = 4};
+    buffers[3] = (vyre_kernel_buffer){.data = made, .count = 4};
+    return buffers;
+}
+
 static inline vyre_pending *pending(void) {
     vyre_pending *out = NULL;
     NEED(vyre_backend_dispatch_async(backend(), program(), arguments(), NULL, &out, &the_error), "pending dispatch");
