@@ -98,13 +98,14 @@ install: build ## install under PREFIX (/usr/local); DESTDIR is honoured
 	@$(NINJA) -C $(BUILD) vyre-command-installed vyre-static vyre-shared-installed vyre-plugins
 	@cmake --install $(BUILD)
 
-# Programs share most of their code: a dictionary as large as all of them sees it.
+# Programs share most of their code: a dictionary as large as all of them sees it. Files belong to root, so that root can unpack and
+# run them: plug-ins and the compiler of another user are refused (docs/building.md, "Trusted paths").
 device-bundle: ## build/device-bundle, and the same as .tar.xz: command, tests, benchmarks, DIGESTS="FILE…" and run.sh, for a machine with glibc alone
 	@tools/setup test
 	@$(CMAKE) -B $(BUILD) -DVYRE_TESTS=ON >/dev/null
 	@$(NINJA) -C $(BUILD) all bench.suite-cuda
 	@tools/device-bundle $(BUILD) $(BUILD)/device-bundle $(DIGESTS)
-	@tar -C $(BUILD) --sort=name -cf - device-bundle | nice xz --lzma2=preset=2,dict=256MiB >$(BUILD)/device-bundle.tar.xz
+	@tar -C $(BUILD) --sort=name --owner=0 --group=0 --mode=go-w -cf - device-bundle | nice xz --lzma2=preset=2,dict=256MiB >$(BUILD)/device-bundle.tar.xz
 	@du -h $(BUILD)/device-bundle.tar.xz
 
 # examples/saxpy.h is what the command makes.

@@ -24,7 +24,8 @@ static void go_up(vy_path_walk *walk) {
 }
 
 int vy_path_walk_begin(vy_path_walk *walk, const char *path) {
-    *walk = (vy_path_walk){.at = -1, .parent = -1};
+    walk->at = walk->parent = -1;
+    walk->links = 0;
     if (strlen(path) >= sizeof walk->rest)
         return ENAMETOOLONG;
     strcpy(walk->rest, path);

@@ -57,6 +57,7 @@ static const char *write_file(const char *name, const void *bytes, size_t size) 
     FILE *file = fopen(in_folder(name), "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fchmod(fileno(file), 0644), 0); /* whatever the umask */
     fclose(file);
     return in_folder(name);
 }
