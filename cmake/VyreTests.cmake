@@ -32,7 +32,7 @@ function(vyre_set_test_options target source)
 endfunction()
 
 # Those that take long start first, so that no core waits for a last one: a fresh build has no times to go by.
-set(vyre_long_tests "(_slow|/tests/compilers/.*|/tests/backends/cpu/test_conform_.*|/test_fault_plugin|/test_hostile|/test_doctor|/test_tool|/test_bind|/test_cache_processes)\\.c$")
+set(vyre_long_tests "(_slow|/tests/compilers/.*|/tests/backends/cpu/test_conform_.*|/test_fault_plugin|/test_hostile|/tests/hostile/.*|/test_doctor|/test_tool|/test_bind|/test_cache_processes)\\.c$")
 
 # Hundreds of programs, some with LLVM inside: a faster linker is felt. A cross compiler does not find it.
 if(NOT CMAKE_CROSSCOMPILING)
