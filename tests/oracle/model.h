@@ -18,7 +18,8 @@ typedef enum model_flow { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE, FLOW_RETURN, FLO
 typedef struct model model;
 typedef struct model_invocation model_invocation;
 
-/* Sees every access before it is made; the index is a mathematical integer. stmt: of an atomic or a store; NULL: a load. */
+/* Sees every access before it is made; the index is a mathematical integer. stmt: of an atomic or a store; NULL: a
+ * load. */
 typedef void model_observer(void *user, const model_invocation *v, uint32_t memory, __int128 index,
                             const vy_stmt *stmt);
 
