@@ -345,7 +345,7 @@ static void sizes_around_the_bound_have_the_oracles_bits(void **state) {
 static vy_cuda *device_of(vyre_pipeline *pipeline) {
     vy_code *code;
     vyre_error error;
-    assert_int_equal(vy_pipeline_code(pipeline, 0, 0, &code, &error), VYRE_OK);
+    assert_int_equal(vy_pipeline_code(pipeline, (vy_stop){0}, 0, &code, &error), VYRE_OK);
     return ((vy_cuda_pipeline *)code->parts->self)->code->cuda;
 }
 

@@ -585,7 +585,7 @@ static double time_of(cost *k, int (*once)(cost *k)) {
 static vy_cuda_code *code_of(cost *k) {
     vy_code *code;
     vyre_error error;
-    assert_int_equal(vy_pipeline_code(k->r->pipelines[ADD], 0, 0, &code, &error), VYRE_OK);
+    assert_int_equal(vy_pipeline_code(k->r->pipelines[ADD], (vy_stop){0}, 0, &code, &error), VYRE_OK);
     return ((vy_cuda_pipeline *)code->parts->self)->code;
 }
 

@@ -138,7 +138,7 @@ static vyre_status resident(course *c, vyre_error *error) {
 /* From now on its rows are worth a kernel of their own (table.h). */
 static void ask_for_tables(course *c) {
     vy_code *code;
-    if (vy_pipeline_code(c->plain, 0, 0, &code, NULL) == VYRE_OK)
+    if (vy_pipeline_code(c->plain, (vy_stop){0}, 0, &code, NULL) == VYRE_OK)
         atomic_store(&((vy_cuda_pipeline *)code->parts->self)->code->rows, VY_CUDA_TABLE_WORTH);
     c->may_do_without = !shim.struck;
 }

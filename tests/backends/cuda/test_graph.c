@@ -134,7 +134,7 @@ static void try_turns(int may_begin_early) {
     static table t;
     rig_open(&r);
     vy_code *code;
-    OK(vy_pipeline_code(r.pipelines[TURN], 0, 0, &code, &error));
+    OK(vy_pipeline_code(r.pipelines[TURN], (vy_stop){0}, 0, &code, &error));
     const vy_cuda *cuda = ((vy_cuda_pipeline *)code->parts->self)->code->cuda;
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         t = (table){.count = 301, .width = 2};

@@ -101,7 +101,7 @@ static void prepare_timed(timed *t) {
     vy_code *code;
     vyre_error error;
     rig_open(&t->r);
-    assert_int_equal(vy_pipeline_code(t->r.pipelines[TWICE], 0, 0, &code, &error), VYRE_OK);
+    assert_int_equal(vy_pipeline_code(t->r.pipelines[TWICE], (vy_stop){0}, 0, &code, &error), VYRE_OK);
     t->b.kernel = &((vy_cuda_pipeline *)code->parts->self)->code->kernel;
     t->b.size = t->b.kernel->param_bytes;
     assert_int_equal(t->b.size, 24);

@@ -92,7 +92,8 @@ static uint64_t most_groups(bench *b, const char *name, int cancellable) {
     vyre_error error;
     vy_code *code;
     assert_int_equal(vyre_compile(b->c.backend, program, &options, &pipeline, &error), VYRE_OK);
-    assert_int_equal(vy_pipeline_code(pipeline, cancellable, VY_CODE_WHOLE, &code, &error), VYRE_OK);
+    assert_int_equal(vy_pipeline_code(pipeline, (vy_stop){.may_stop = cancellable}, VY_CODE_WHOLE, &code, &error),
+                     VYRE_OK);
     uint64_t bound = b->c.backend->calls.grid_sync_limit(b->cuda, program, NULL),
              most = b->c.backend->calls.grid_sync_limit(b->cuda, program, code->parts->self);
     assert_true(most > 0 && most <= bound);
