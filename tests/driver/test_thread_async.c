@@ -26,7 +26,7 @@ static int is_right(const fake_case *c, const vyre_outputs *outputs) {
 static void judge(shared *s, vyre_status status, const vyre_outputs *outputs) {
     if (status == VYRE_OK)
         atomic_fetch_add(is_right(&s->c, outputs) ? &s->right : &s->wrong, 1);
-    else if (status == VYRE_CANCELLED || status == VYRE_DEVICE_LOST || status == VYRE_TIMEOUT)
+    else if (status == VYRE_CANCELLED || status == VYRE_DEVICE_LOST || status == VYRE_NOT_READY)
         atomic_fetch_add(&s->refused, 1);
     else
         atomic_fetch_add(&s->wrong, 1);
