@@ -31,7 +31,9 @@ static void write_block(vy_gen *g, int uniform, unsigned count) {
 static uint32_t condition(vy_gen *g, int *uniform) {
     *uniform = g->place.uniform && (*uniform || vy_gen_chance(g, 1, 2));
     unsigned depth = g->depth > 2 ? g->depth - 1 : g->depth;
-    return *uniform ? vy_gen_uniform_expr(g, VYRE_TYPE_BOOL, depth) : vy_gen_expr(g, VYRE_TYPE_BOOL, depth);
+    if (*uniform)
+        return vy_gen_uniform_expr(g, VYRE_TYPE_BOOL, depth);
+    return vy_gen_takes_idiom(g, VY_GEN_EDGES) ? vy_gen_lane_condition(g) : vy_gen_expr(g, VYRE_TYPE_BOOL, depth);
 }
 
 int vy_gen_if(vy_gen *g) {
@@ -182,10 +184,8 @@ static void write_for(vy_gen *g, vyre_type type, const for_bounds *bounds, int u
  *     var v = …
  *     if CONDITION { for k in local_index .. 100 step 32 { v = rotl(v, 5) ^ k … } } */
 
-/* A local id: axis 3 is the index in the workgroup. */
 static uint32_t local_id(vy_gen *g, vyre_type type, uint32_t axis) {
-    uint32_t id = axis == 3 ? vy_draft_builtin(&g->draft, VYRE_BUILTIN_LOCAL_INDEX, 0)
-                            : vy_draft_builtin(&g->draft, VYRE_BUILTIN_LOCAL_ID, axis);
+    uint32_t id = vy_gen_local_id(g, axis);
     return type == VYRE_TYPE_U32 ? id : vy_draft_op(&g->draft, VYRE_OP_CAST, type, id, VY_NONE, VY_NONE);
 }
 

@@ -128,7 +128,9 @@ uint32_t vy_gen_digest(vy_gen *g, vyre_type type) {
     uint32_t sum = vy_gen_leaf(g, type, 1);
     for (unsigned i = 2 + vy_gen_below(g, 5); i > 0; i--) {
         sum = vy_gen_with(g, VYRE_OP_ROTL, type, sum, 5);
-        uint32_t more = vy_gen_expr(g, type, 1);
+        uint32_t more = vy_gen_takes_idiom(g, VY_GEN_EDGES) ? vy_gen_guarded_load(g, &type) : VY_NONE;
+        if (more == VY_NONE)
+            more = vy_gen_expr(g, type, 1);
         sum = vy_draft_op(&g->draft, VYRE_OP_XOR, type, sum, more, VY_NONE);
     }
     return sum;
@@ -166,8 +168,10 @@ static uint32_t operation(vy_gen *g, vyre_type type, unsigned depth) {
             continue;
         uint32_t operands[3] = {VY_NONE, VY_NONE, VY_NONE};
         for (unsigned j = 0; j < row->arity; j++) {
-            vyre_type wanted = row->rule == VYRE_RULE_SELECT && j == 0 ? VYRE_TYPE_BOOL : operand;
-            operands[j] = vy_gen_expr(g, wanted, depth - 1);
+            int is_test = row->rule == VYRE_RULE_SELECT && j == 0;
+            operands[j] = is_test && !g->only_uniform && vy_gen_takes_idiom(g, VY_GEN_EDGES)
+                              ? vy_gen_lane_condition(g)
+                              : vy_gen_expr(g, is_test ? VYRE_TYPE_BOOL : operand, depth - 1);
         }
         return vy_draft_op(&g->draft, op, type, operands[0], operands[1], operands[2]);
     }
@@ -184,7 +188,9 @@ uint32_t vy_gen_expr(vy_gen *g, vyre_type type, unsigned depth) {
     if (is_leaf)
         return vy_gen_leaf(g, type, g->operations ? depth : 0);
     g->operations--;
-    return operation(g, type, depth);
+    uint32_t narrowed =
+        depth > 1 && vy_gen_takes_idiom(g, VY_GEN_CONVERSIONS) ? vy_gen_narrowed(g, type, depth) : VY_NONE;
+    return narrowed != VY_NONE ? narrowed : operation(g, type, depth);
 }
 
 uint32_t vy_gen_uniform_expr(vy_gen *g, vyre_type type, unsigned depth) {

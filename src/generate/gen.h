@@ -1,7 +1,7 @@
 /* The generator's state, shared by its files.
  *
  * How a program comes about: plan.c draws features, geometry, params and memories; function.c writes functions; entry.c declares the plan
- * and writes the entry; statement.c, control.c, memory.c and expression.c write what is inside. Everything is appended to a draft on the
+ * and writes the entry; statement.c, control.c, memory.c, expression.c and idiom.c write what is inside. Everything is appended to a draft on the
  * fly, so nothing is ever taken back: whoever starts a statement knows that it can be finished.
  *
  * What keeps a program race-free: a memory that several invocations can reach is always in one phase, the same for the whole workgroup (for
@@ -42,7 +42,9 @@ enum {
     VY_GEN_CONTROL = 32,
     VY_GEN_GEOMETRY = 64,
     VY_GEN_TRAP = 128,
-    VY_GEN_GRID_BARRIER = 256
+    VY_GEN_GRID_BARRIER = 256,
+    VY_GEN_CONVERSIONS = 512,
+    VY_GEN_EDGES = 1024
 };
 
 typedef enum vy_phase {
@@ -137,7 +139,8 @@ typedef struct vy_gen {
     vy_rng rng;
     unsigned statements, depth, invocations, stress;
     unsigned features;
-    uint8_t types[VYRE_TYPE_COUNT]; /* allowed, bool first if it is */
+    uint32_t allowed;               /* bit set of types that the caller allows: idioms take any of them */
+    uint8_t types[VYRE_TYPE_COUNT]; /* those of this program, bool first if it is one */
     uint8_t type_count;
     uint8_t data_types[VYRE_TYPE_COUNT]; /* … that fit memory; never empty */
     uint8_t data_type_count;
@@ -213,10 +216,29 @@ const vy_gen_variable *vy_gen_find_variable(vy_gen *g, vyre_type type, int assig
 /* a op literal, both of one integer type. */
 uint32_t vy_gen_with(vy_gen *g, vyre_op op, vyre_type type, uint32_t a, uint64_t literal);
 
+/* ---- idiom.c ---- */
+
+/* Whether an idiom of the feature is written here: often in programs that have it, sometimes in all. */
+int vy_gen_takes_idiom(vy_gen *g, unsigned feature);
+/* A number up to `most`, mostly near the size of the workgroup or a multiple of a vector's width. */
+uint32_t vy_gen_edge(vy_gen *g, uint32_t most);
+/* A local id: axis 3 is the index in the workgroup. */
+uint32_t vy_gen_local_id(vy_gen *g, uint32_t axis);
+/* An integer with few known bits that is narrowed and widened again, as a value of that type. VY_NONE if no allowed
+ * type can be the integer, or the type is bool. */
+uint32_t vy_gen_narrowed(vy_gen *g, vyre_type type, unsigned depth);
+/* A condition that is constant for part of the lanes; never uniform. */
+uint32_t vy_gen_lane_condition(vy_gen *g);
+/* An index, for a memory of which any element may be loaded, that leaves it for some of the lanes. */
+uint32_t vy_gen_edge_index(vy_gen *g, unsigned m);
+
 /* ---- memory.c ---- */
 
 /* A load of that type that is allowed here, or VY_NONE (nothing is appended then). */
 uint32_t vy_gen_load(vy_gen *g, vyre_type type, unsigned depth);
+/* A load that some lanes do not make, of the type, or of any if that is VYRE_TYPE_COUNT; *type becomes its type.
+ * VY_NONE if no such load is allowed here. */
+uint32_t vy_gen_guarded_load(vy_gen *g, vyre_type *type);
 /* The index of an element of memories[m] that this invocation owns, as u32 or, if `any_type`, perhaps another integer type. */
 uint32_t vy_gen_own_index(vy_gen *g, unsigned m, int any_type);
 /* Statements; 0 if none is possible here. */
@@ -253,8 +275,8 @@ void vy_gen_start_function(vy_gen *g, const vy_gen_function *function, unsigned 
 
 /* ---- plan.c, entry.c ---- */
 
-void vy_gen_draw_types(vy_gen *g, uint32_t allowed);
-void vy_gen_plan(vy_gen *g);
+/* allowed  bit set of types; 0: all */
+void vy_gen_plan(vy_gen *g, uint32_t allowed);
 /* Declares the plan, and writes the entry; fills params, data and geometry. NO_MEMORY is the only failure. */
 vyre_status vy_gen_entry(vy_gen *g, vyre_error *error);
 

@@ -53,8 +53,7 @@ vyre_status vyre_generate(const vyre_generate_options *options, vyre_case **out,
     vyre_status status = vy_draft_start(&g.draft, "random", error);
     if (status != VYRE_OK)
         return status;
-    vy_gen_draw_types(&g, options->types);
-    vy_gen_plan(&g);
+    vy_gen_plan(&g, options->types);
     vy_gen_functions(&g);
     status = vy_gen_entry(&g, error);
     if (status == VYRE_OK)

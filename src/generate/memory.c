@@ -87,6 +87,8 @@ uint32_t vy_gen_own_index(vy_gen *g, unsigned m, int any_type) {
 }
 
 static uint32_t any_index(vy_gen *g, unsigned m, unsigned depth) {
+    if (!g->only_uniform && vy_gen_takes_idiom(g, VY_GEN_EDGES))
+        return vy_gen_edge_index(g, m);
     switch (vy_gen_below(g, 8)) {
     case 0:
     case 1:
@@ -133,12 +135,36 @@ static uint32_t load_from(vy_gen *g, unsigned m, unsigned depth) {
     return vy_draft_load(&g->draft, g->memories[m].memory, index);
 }
 
+/* CONDITION ? load : 0, or another literal; 0 is also what a load that leaves the memory gives. */
+static uint32_t guarded_load(vy_gen *g, unsigned m, unsigned depth) {
+    vyre_type type = (vyre_type)g->memories[m].type;
+    int is_free = g->holds[m].phase == VY_PHASE_READ && vy_gen_chance(g, 3, 4); /* any element may be loaded */
+    uint32_t guard = vy_gen_lane_condition(g), load, other;
+    load = is_free ? vy_draft_load(&g->draft, g->memories[m].memory, vy_gen_edge_index(g, m)) : load_from(g, m, depth);
+    other = vy_gen_chance(g, 2, 3) ? vy_draft_literal(&g->draft, type, 0) : vy_gen_literal(g, type);
+    return vy_draft_op(&g->draft, VYRE_OP_SELECT, type, guard, load, other);
+}
+
 uint32_t vy_gen_load(vy_gen *g, vyre_type type, unsigned depth) {
     uint32_t start = g->memory_count ? vy_gen_below(g, g->memory_count) : 0;
     for (uint32_t i = 0; i < g->memory_count; i++) {
         unsigned m = (start + i) % g->memory_count;
-        if (g->memories[m].type == type && may_load(g, m))
-            return load_from(g, m, depth);
+        if (g->memories[m].type != type || !may_load(g, m))
+            continue;
+        return depth == 0 || g->only_uniform || !vy_gen_takes_idiom(g, VY_GEN_EDGES) ? load_from(g, m, depth)
+                                                                                     : guarded_load(g, m, depth - 1);
+    }
+    return VY_NONE;
+}
+
+uint32_t vy_gen_guarded_load(vy_gen *g, vyre_type *type) {
+    uint32_t start = g->memory_count ? vy_gen_below(g, g->memory_count) : 0;
+    for (uint32_t i = 0; i < g->memory_count; i++) {
+        unsigned m = (start + i) % g->memory_count;
+        if (!may_load(g, m) || (*type != VYRE_TYPE_COUNT && g->memories[m].type != *type))
+            continue;
+        *type = (vyre_type)g->memories[m].type;
+        return guarded_load(g, m, 1);
     }
     return VY_NONE;
 }
@@ -154,28 +180,52 @@ static uint32_t out_of_bounds(vy_gen *g, unsigned m) {
     return vy_draft_op(&g->draft, VYRE_OP_SUB, VYRE_TYPE_I64, minus_one, index, VY_NONE);
 }
 
+static int may_store(const vy_gen *g, unsigned m) {
+    vy_phase phase = (vy_phase)g->holds[m].phase;
+    return vy_accesses[g->memories[m].access].stores && (phase == VY_PHASE_PRIVATE || phase == VY_PHASE_OWN);
+}
+
 int vy_gen_store_to(vy_gen *g, unsigned m, int digest) {
-    if (!vy_accesses[g->memories[m].access].stores)
+    if (!may_store(g, m))
         return 0;
     uint32_t index;
     if (g->holds[m].phase == VY_PHASE_PRIVATE)
         index = any_index(g, m, g->depth / 2);
-    else if (g->holds[m].phase != VY_PHASE_OWN)
-        return 0;
     else
         index = vy_gen_chance(g, 1, 16) ? out_of_bounds(g, m) : vy_gen_own_index(g, m, 1);
     vyre_type type = (vyre_type)g->memories[m].type;
     int is_integer = (vy_type_layouts[type].classes & VYRE_CLASS_INTEGER) != 0;
-    uint32_t value = digest && is_integer ? vy_gen_digest(g, type) : vy_gen_expr(g, type, g->depth);
+    uint32_t value = VY_NONE;
+    if (digest && is_integer)
+        value = vy_gen_digest(g, type);
+    else if (vy_gen_takes_idiom(g, VY_GEN_EDGES))
+        value = vy_gen_guarded_load(g, &type);
+    if (value == VY_NONE)
+        value = vy_gen_expr(g, type, g->depth);
     vy_draft_store(&g->draft, g->memories[m].memory, index, value);
     return 1;
 }
 
+/* Opens an `if` around an access that some lanes do not make; says whether it did. */
+static int open_guard(vy_gen *g) {
+    int is_open = vy_gen_takes_idiom(g, VY_GEN_EDGES);
+    if (is_open)
+        vy_draft_if(&g->draft, vy_gen_lane_condition(g));
+    return is_open;
+}
+
 int vy_gen_store(vy_gen *g) {
     uint32_t start = g->memory_count ? vy_gen_below(g, g->memory_count) : 0;
-    for (uint32_t i = 0; i < g->memory_count; i++)
-        if (vy_gen_store_to(g, (start + i) % g->memory_count, 0))
-            return 1;
+    for (uint32_t i = 0; i < g->memory_count; i++) {
+        unsigned m = (start + i) % g->memory_count;
+        if (!may_store(g, m))
+            continue;
+        int is_open = open_guard(g);
+        vy_gen_store_to(g, m, 0);
+        if (is_open)
+            vy_draft_end(&g->draft);
+        return 1;
+    }
     return 0;
 }
 
@@ -200,10 +250,13 @@ int vy_gen_atomic(vy_gen *g) {
     uint32_t start = g->memory_count ? vy_gen_below(g, g->memory_count) : 0;
     for (uint32_t i = 0; i < g->memory_count; i++) {
         unsigned m = (start + i) % g->memory_count;
-        if (g->holds[m].phase == VY_PHASE_ATOMIC) {
-            write_atomic(g, m);
-            return 1;
-        }
+        if (g->holds[m].phase != VY_PHASE_ATOMIC)
+            continue;
+        int is_open = open_guard(g);
+        write_atomic(g, m);
+        if (is_open)
+            vy_draft_end(&g->draft);
+        return 1;
     }
     return 0;
 }

@@ -22,6 +22,8 @@ static const feature_row features[] = {
     {VY_GEN_GEOMETRY, 8, VYRE_STRESS_GEOMETRY},
     {VY_GEN_TRAP, 1, 0},
     {VY_GEN_GRID_BARRIER, 2, 0},
+    {VY_GEN_CONVERSIONS, 6, VYRE_STRESS_CONVERSIONS},
+    {VY_GEN_EDGES, 6, VYRE_STRESS_EDGES},
 };
 
 static void draw_features(vy_gen *g) {
@@ -30,14 +32,17 @@ static void draw_features(vy_gen *g) {
             g->features |= features[i].feature;
 }
 
-/* Few types in a program make its variables meet more often: most programs use three to six of those allowed. */
-void vy_gen_draw_types(vy_gen *g, uint32_t allowed) {
+/* Few types in a program make its variables meet more often: most programs use three to six of those allowed. Programs
+ * with edges use one or two, so that what they load is stored. */
+static void draw_types(vy_gen *g, uint32_t allowed) {
     uint32_t all = (UINT32_C(1) << VYRE_TYPE_COUNT) - 1;
     if (!(allowed & all))
         allowed = all;
+    g->allowed = allowed & all;
+    unsigned least = g->features & VY_GEN_EDGES ? 1 : 3, more = vy_gen_below(g, least + 1);
     if (vy_gen_chance(g, 2, 3)) {
         uint32_t few = 0;
-        for (unsigned i = 3 + vy_gen_below(g, 4); i > 0; i--)
+        for (unsigned i = least + more; i > 0; i--)
             few |= UINT32_C(1) << vy_gen_below(g, VYRE_TYPE_COUNT);
         if (few & allowed & ~UINT32_C(1))
             allowed &= few;
@@ -64,16 +69,17 @@ static uint32_t log_uniform(vy_gen *g, uint32_t high) {
 }
 
 static void draw_workgroup(vy_gen *g) {
-    static const uint16_t sizes[] = {1, 2, 3, 4, 7, 8, 16, 32, 33, 64, 64, 100, 128, 256};
+    static const uint16_t sizes[] = {1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 48, 64, 64, 100, 128, 256};
     uint32_t most = g->invocations < VY_LIMIT_WORKGROUP ? g->invocations : VY_LIMIT_WORKGROUP;
     do
         g->workgroup[0] = sizes[vy_gen_below(g, sizeof sizes / sizeof *sizes)];
     while (g->workgroup[0] > most);
     g->workgroup[1] = g->workgroup[2] = 1;
-    if ((g->features & VY_GEN_GEOMETRY) && vy_gen_chance(g, 3, 4))
+    if ((g->features & (VY_GEN_GEOMETRY | VY_GEN_EDGES)) && vy_gen_chance(g, 3, 4))
         for (int axis = 0; axis < 3; axis++) {
             uint32_t before = axis == 0 ? 1 : axis == 1 ? g->workgroup[0] : g->workgroup[0] * g->workgroup[1];
-            g->workgroup[axis] = log_uniform(g, most / before < 9 ? most / before : 9);
+            uint32_t room = most / before < 9 ? most / before : 9;
+            g->workgroup[axis] = g->features & VY_GEN_EDGES ? 1 + vy_gen_below(g, room) : log_uniform(g, room);
         }
     g->size = g->workgroup[0] * g->workgroup[1] * g->workgroup[2];
 }
@@ -116,6 +122,8 @@ static unsigned add_memory(vy_gen *g, vy_space space, vyre_type type, vyre_acces
 
 /* Around the size of the grid, mostly; sometimes a few, sometimes none. */
 static uint32_t draw_count(vy_gen *g) {
+    if (vy_gen_takes_idiom(g, VY_GEN_EDGES))
+        return vy_gen_edge(g, g->total + 9);
     switch (vy_gen_below(g, 8)) {
     case 0:
         return vy_gen_below(g, 5);
@@ -228,8 +236,9 @@ static void shuffle_buffers(vy_gen *g) {
     }
 }
 
-void vy_gen_plan(vy_gen *g) {
+void vy_gen_plan(vy_gen *g, uint32_t allowed) {
     draw_features(g);
+    draw_types(g, allowed);
     draw_workgroup(g);
     draw_groups(g);
     g->param_count = vy_gen_below(g, VY_GEN_PARAMS);

@@ -12,9 +12,13 @@ static uint32_t value(vy_gen *g, vyre_type type, int *is_uniform) {
 }
 
 static int write_declaration(vy_gen *g, int is_mutable) {
-    vyre_type type = vy_gen_type(g);
-    int is_uniform;
-    uint32_t a = value(g, type, &is_uniform);
+    vyre_type type = VYRE_TYPE_COUNT;
+    int is_uniform = 0;
+    uint32_t a = vy_gen_takes_idiom(g, VY_GEN_EDGES) ? vy_gen_guarded_load(g, &type) : VY_NONE;
+    if (a == VY_NONE) {
+        type = vy_gen_type(g);
+        a = value(g, type, &is_uniform);
+    }
     vy_name name = vy_gen_name(g, 'v');
     uint32_t variable = is_mutable ? vy_draft_var(&g->draft, name, type, a) : vy_draft_let(&g->draft, name, type, a);
     vy_gen_declare(g, variable, type, is_mutable, is_uniform);

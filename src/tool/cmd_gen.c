@@ -23,7 +23,8 @@ static const tool_option options_table[] = {
     {"depth", 0, "N", TOOL_AMOUNT, offsetof(gen_options, depth), "depth of expressions (4)"},
     {"invocations", 0, "N", TOOL_AMOUNT, offsetof(gen_options, invocations), "at most about this many (256)"},
     {"stress", 0, "WHAT", TOOL_TEXT, offsetof(gen_options, stress),
-     "integers, floats, control, functions, memory, collectives, atomics, geometry; several with commas (everything)"},
+     "integers, floats, control, functions, memory, collectives, atomics, geometry, "
+     "conversions, edges; several with commas (everything)"},
     {"types", 0, "TYPES", TOOL_TEXT, offsetof(gen_options, types), "element types allowed, with commas (all)"},
     {"output", 'o', "DIR", TOOL_TEXT, offsetof(gen_options, output), "write cases there instead of printing them"},
     {"json", 0, NULL, TOOL_FLAG, offsetof(gen_options, json), "list the cases as JSON on standard output"},

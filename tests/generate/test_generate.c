@@ -159,6 +159,81 @@ static void loops_counted_by_hand_occur(void **state) {
     assert_true(near > 100 && far > 60 && endless > 30);
 }
 
+static int is_cast(const vy_expr *e) {
+    return e->kind == VY_EXPR_OP && e->op == VYRE_OP_CAST;
+}
+
+/* Whether most bits of an integer are known: it is masked, shifted left, or a multiple of a number. */
+static int has_few_bits(const vyre_program *program, const vy_expr *e) {
+    return e->kind == VY_EXPR_OP && (e->op == VYRE_OP_AND || e->op == VYRE_OP_SHL || e->op == VYRE_OP_MUL) &&
+           (vy_type_layouts[e->type].classes & VYRE_CLASS_INTEGER) &&
+           program->exprs.items[e->b].kind == VY_EXPR_LITERAL && program->exprs.items[e->a].kind != VY_EXPR_LITERAL;
+}
+
+/* A cast to a float of 16 bits of such an integer of 32 or 64; at once widened, or used by an operation that is. */
+static void few_bits_are_narrowed_and_widened(void **state) {
+    (void)state;
+    unsigned narrowed = 0, widened = 0, far = 0;
+    for (uint64_t seed = 0; seed < 1000; seed++) {
+        vyre_case *made = generate((vyre_generate_options){.seed = seed, .invocations = 64});
+        const vyre_program *program = vyre_case_program(made);
+        const vy_expr *exprs = program->exprs.items;
+        for (uint32_t i = 0; i < program->exprs.count; i++) {
+            const vy_expr *e = &exprs[i], *from = is_cast(e) ? &exprs[e->a] : e;
+            if (e == from || vy_type_layouts[e->type].bits > 16 || vy_type_layouts[e->type].classes != VYRE_CLASS_FLOAT)
+                continue;
+            int is_few = vy_type_layouts[from->type].bits >= 32 && has_few_bits(program, from);
+            narrowed += (unsigned)is_few;
+            far += is_few && from->op == VYRE_OP_SHL && exprs[from->b].bits > 10; /* beyond 65504, the last of f16 */
+            widened += is_few && is_cast(e + 1) && (e + 1)->a == i && vy_type_layouts[(e + 1)->type].bits > 16;
+        }
+        vyre_case_free(made);
+    }
+    assert_true(narrowed > 300 && far > 80 && widened > 80);
+}
+
+static int is_id(const vyre_program *program, uint32_t root) {
+    const vy_expr *e = &program->exprs.items[root];
+    return e->kind == VY_EXPR_BUILTIN &&
+           (e->op == VYRE_BUILTIN_LOCAL_INDEX || e->op == VYRE_BUILTIN_LOCAL_ID || e->op == VYRE_BUILTIN_GLOBAL_ID);
+}
+
+/* An id, or a number of it, compared with a literal. */
+static int is_lane_condition(const vyre_program *program, uint32_t root) {
+    const vy_expr *exprs = program->exprs.items, *e = &exprs[root];
+    if (e->kind != VY_EXPR_OP || e->op < VYRE_OP_EQ || e->op > VYRE_OP_GE || exprs[e->b].kind != VY_EXPR_LITERAL)
+        return 0;
+    const vy_expr *left = &exprs[e->a];
+    return is_id(program, e->a) || (left->kind == VY_EXPR_OP && (left->op == VYRE_OP_AND || left->op == VYRE_OP_REM) &&
+                                    is_id(program, left->a) && exprs[left->b].kind == VY_EXPR_LITERAL);
+}
+
+static void accesses_are_guarded_by_ids_and_reach_the_ends(void **state) {
+    (void)state;
+    unsigned loads = 0, stores = 0, atomics = 0, offsets = 0;
+    for (uint64_t seed = 0; seed < 1000; seed++) {
+        vyre_case *made = generate((vyre_generate_options){.seed = seed, .invocations = 64});
+        const vyre_program *program = vyre_case_program(made);
+        const vy_expr *exprs = program->exprs.items;
+        for (uint32_t i = 0; i < program->exprs.count; i++) {
+            const vy_expr *e = &exprs[i], *index = e->kind == VY_EXPR_LOAD ? &exprs[e->b] : e;
+            loads += e->kind == VY_EXPR_OP && e->op == VYRE_OP_SELECT && exprs[e->b].kind == VY_EXPR_LOAD &&
+                     is_lane_condition(program, e->a);
+            offsets += index != e && index->kind == VY_EXPR_OP && index->op == VYRE_OP_ADD &&
+                       is_id(program, index->a) && exprs[index->b].kind == VY_EXPR_LITERAL;
+        }
+        for (uint32_t i = 0; i + 1 < program->stmts.count; i++) {
+            const vy_stmt *s = &program->stmts.items[i], *inside = s + 1;
+            if (s->kind != VY_STMT_IF || !is_lane_condition(program, s->a))
+                continue;
+            stores += inside->kind == VY_STMT_STORE;
+            atomics += inside->kind == VY_STMT_ATOMIC;
+        }
+        vyre_case_free(made);
+    }
+    assert_true(loads > 1000 && stores > 300 && atomics > 100 && offsets > 300);
+}
+
 /* ---- knobs ---- */
 
 static double mean_statements(unsigned knob) {
@@ -296,6 +371,20 @@ static int is_floating(const vyre_program *program) {
     return is_mostly(program, VYRE_CLASS_FLOAT);
 }
 
+static int has_narrowed(const vyre_program *program) {
+    for (uint32_t i = 0; i < program->exprs.count; i++)
+        if (is_cast(&program->exprs.items[i]) &&
+            has_few_bits(program, &program->exprs.items[program->exprs.items[i].a]))
+            return 1;
+    return 0;
+}
+static int has_guards(const vyre_program *program) {
+    for (uint32_t i = 0; i < program->exprs.count; i++)
+        if (is_lane_condition(program, i))
+            return 1;
+    return 0;
+}
+
 static void stress_makes_its_feature_common(void **state) {
     (void)state;
     static const struct {
@@ -303,10 +392,11 @@ static void stress_makes_its_feature_common(void **state) {
         int (*has)(const vyre_program *);
         unsigned at_least; /* of 200 */
     } rows[] = {
-        {VYRE_STRESS_INTEGERS, is_integral, 150}, {VYRE_STRESS_FLOATS, is_floating, 120},
-        {VYRE_STRESS_CONTROL, has_loops, 170},    {VYRE_STRESS_FUNCTIONS, has_calls, 200},
-        {VYRE_STRESS_MEMORY, has_barriers, 160},  {VYRE_STRESS_COLLECTIVES, has_collectives, 160},
-        {VYRE_STRESS_ATOMICS, has_atomics, 120},  {VYRE_STRESS_GEOMETRY, has_planes, 110},
+        {VYRE_STRESS_INTEGERS, is_integral, 150},     {VYRE_STRESS_FLOATS, is_floating, 120},
+        {VYRE_STRESS_CONTROL, has_loops, 170},        {VYRE_STRESS_FUNCTIONS, has_calls, 200},
+        {VYRE_STRESS_MEMORY, has_barriers, 160},      {VYRE_STRESS_COLLECTIVES, has_collectives, 160},
+        {VYRE_STRESS_ATOMICS, has_atomics, 120},      {VYRE_STRESS_GEOMETRY, has_planes, 110},
+        {VYRE_STRESS_CONVERSIONS, has_narrowed, 150}, {VYRE_STRESS_EDGES, has_guards, 170},
     };
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
         unsigned count = programs_with(rows[i].stress, rows[i].has);
@@ -384,6 +474,8 @@ int main(void) {
         cmocka_unit_test(everything_the_language_has_occurs),
         cmocka_unit_test(loops_along_local_ids_occur_under_conditions),
         cmocka_unit_test(loops_counted_by_hand_occur),
+        cmocka_unit_test(few_bits_are_narrowed_and_widened),
+        cmocka_unit_test(accesses_are_guarded_by_ids_and_reach_the_ends),
         cmocka_unit_test(statements_says_about_how_many),
         cmocka_unit_test(depth_bounds_expressions),
         cmocka_unit_test(invocations_bounds_the_grid),
