@@ -11,10 +11,15 @@
 
 #include "support/test.h"
 
+#include "campaign/case_file.h"
+#include "support/guarded.h"
 #include "vyre/generate.h"
 #include "vyre/oracle.h"
 #include "vyre/pipeline.h"
 #include "vyre/text.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* X(ID, name): the ways a program is run; all give the same. */
 #define CONFORM_FORMS(X)                                                                                               \
@@ -49,6 +54,7 @@ typedef struct conform_result {
 /* One thread. */
 typedef struct conform {
     const char *id;
+    char settings[256]; /* variables that it was acquired with: "VYRE_CPU_ISA=x86-64-v3 VYRE_CPU_WIDTH=32" */
     vyre_backend *backend;
     conform_result expected;
     vyre_outputs given;
@@ -61,6 +67,16 @@ typedef struct conform {
 
 /* ---- opening ---- */
 
+/* Variables of backends that are set, to be shown before a command. */
+static inline void conform_note_settings(conform *c) {
+    size_t used = 0;
+    for (char **at = environ; *at && used < sizeof c->settings; at++) {
+        const char *value = strchr(*at, '=');
+        if ((strncmp(*at, "VYRE_CPU_", 9) == 0 || strncmp(*at, "VYRE_CUDA_", 10) == 0) && value && value[1])
+            used += (size_t)snprintf(c->settings + used, sizeof c->settings - used, "%s%s", used ? " " : "", *at);
+    }
+}
+
 /* Whether the backend is there and compiles; else why not. */
 static inline int conform_try_open(conform *c, const char *id, char *reason, size_t room) {
     static const char probe[] = "program probe {\n buffer x : u32 read_write\n workgroup 1\n grid 1\n x[0] = 1\n}\n";
@@ -69,6 +85,7 @@ static inline int conform_try_open(conform *c, const char *id, char *reason, siz
     vyre_pipeline *pipeline = NULL;
     memset(c, 0, sizeof *c);
     c->id = id;
+    conform_note_settings(c);
     vyre_status status = vyre_acquire(id, &c->backend, &error);
     if (status == VYRE_OK) {
         assert_int_equal(vyre_text_parse(probe, strlen(probe), NULL, NULL, &module, NULL), VYRE_OK);
@@ -336,13 +353,27 @@ static inline int conform_same(conform *c, const vyre_program *program, const vy
     return 1;
 }
 
-/* The backend alone: c->expected is there. */
+/* The backend alone: c->expected is there. Inputs end at a guard page, every third begins at one: backends that read
+ * them in place must not read beside them. */
 static inline int conform_given(conform *c, vyre_program *program, const vyre_arguments *arguments, conform_form form) {
+    static _Thread_local guarded memory[CONFORM_BUFFERS];
+    static _Thread_local vyre_span inputs[CONFORM_BUFFERS];
+    vyre_arguments placed = *arguments;
     vyre_error error = VYRE_ERROR_INIT;
     if (c->expected.status == VYRE_TRAPPED && (form == CONFORM_RESIDENT || form == CONFORM_MIXED))
         form = CONFORM_PIPELINE; /* nobody has said how large its outputs are */
-    c->status = conform_dispatch(c, program, arguments, form, &error);
+    assert_true(arguments->input_count <= CONFORM_BUFFERS);
+    for (size_t i = 0; i < arguments->input_count; i++) {
+        memory[i] = guarded_make(arguments->inputs[i].size, (i + form) % 3 != 0);
+        inputs[i] = (vyre_span){memory[i].data, arguments->inputs[i].size};
+        if (inputs[i].size)
+            memcpy(memory[i].data, arguments->inputs[i].data, inputs[i].size);
+    }
+    placed.inputs = inputs;
+    c->status = conform_dispatch(c, program, &placed, form, &error);
     c->runs++;
+    for (size_t i = 0; i < arguments->input_count; i++)
+        guarded_free(&memory[i]);
     return conform_same(c, program, &error);
 }
 
@@ -397,17 +428,35 @@ static inline vyre_case *conform_shrink(conform *c, vyre_program *program, const
     return small;
 }
 
+static inline void conform_show_command(const char *id, const char *settings, const char *base) {
+    printf("reproduce: %s vyre run %s.vyre @%s.args --backend %s, against --backend reference\n", settings, base, base,
+           id);
+}
+
+/* Shows the smallest case that was found, and leaves it as files. */
+static inline void conform_leave(const conform *c, vyre_program *program, const vyre_arguments *arguments) {
+    static const char base[] = "campaign-failures/conform";
+    vyre_case *given;
+    conform_show(program);
+    if (vyre_case_new(program, arguments, &given, NULL) != VYRE_OK)
+        return;
+    mkdir("campaign-failures", 0777);
+    write_case(given, base);
+    conform_show_command(c->id, c->settings, base);
+    vyre_case_free(given);
+}
+
 static inline void conform_check(conform *c, const char *name, vyre_program *program, const vyre_arguments *arguments,
                                  conform_form form) {
     if (conform_agree(c, program, arguments, form))
         return;
-    printf("%s on backend %s, %s: %s\n", name, c->id, conform_form_names[form], c->message);
-    conform_show(program);
+    printf("%s on backend %s, %s, %s: %s\n", name, c->id, c->settings, conform_form_names[form], c->message);
+    conform_leave(c, program, arguments);
     vyre_case *small = conform_shrink(c, program, arguments, form, 600);
     if (small) {
         conform_agree(c, vyre_case_program(small), vyre_case_arguments(small), form);
         printf("shrunk: %s\n", c->message);
-        conform_show(vyre_case_program(small));
+        conform_leave(c, vyre_case_program(small), vyre_case_arguments(small));
         vyre_case_free(small);
     }
     fail_msg("%s: the backend and the oracle differ", name);

@@ -1,15 +1,20 @@
 /* Random programs on a backend and on the oracle, by processes: a crash or a program that does not end is one more finding, and is shrunk like any other.
  *
  *   VYRE_CAMPAIGN_COUNT    programs (120 times VYRE_EFFORT)
- *   VYRE_CAMPAIGN_SEED     first seed (VYRE_SEED, else 1); from 1099511627776 on: programs of expressions alone (conform_trees.h)
+ *   VYRE_CAMPAIGN_SEED     first seed (VYRE_SEED, else 1); one in 16, and all from 1099511627776 on, are programs of
+ *                          expressions alone (conform_trees.h)
  *   VYRE_CAMPAIGN_WORKERS  processes (the cores)
  *   VYRE_CAMPAIGN_SECONDS  after so many no more programs are started (no bound)
  *   VYRE_CAMPAIGN_PATIENCE after so many a program is one that does not end (60; more in an emulator)
  *   VYRE_CAMPAIGN_LENGTH   statements asked for, at most (no bound): short programs are quick to compile, and there can be more of them
+ *   VYRE_CAMPAIGN_STRESS   VYRE_STRESS_… of every program, as a number: 256 conversions, 512 edges (by the seed, in a third of them)
+ *   VYRE_CAMPAIGN_VARIANT  only variants whose settings contain this text, such as VYRE_CPU_ISA=x86-64-v3 (all)
  *   VYRE_CAMPAIGN_FOLDER   where failing cases go (campaign-failures in the working directory), each to be run with `vyre run BASE.vyre @BASE.args`
  *   VYRE_CAMPAIGN_JSON     a file for the figures
  *
- * A variant is a setting of the environment the backend is acquired with; seeds take turns with variants and with forms of dispatch. */
+ * A variant is a setting of the environment the backend is acquired with. A block of consecutive seeds, as many as the
+ * sum of all weights, meets each variant as often as its weight says, from another place in each block. So the variant
+ * of a seed does not depend on where a campaign starts. */
 #ifndef VY_TESTS_CONFORM_CAMPAIGN_H
 #define VY_TESTS_CONFORM_CAMPAIGN_H
 
@@ -27,18 +32,25 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CONFORM_WORKERS = 64, CONFORM_FAILURES = 4 /* of a worker: then it stops */, CONFORM_VARIANTS = 8 };
+enum { CONFORM_WORKERS = 64, CONFORM_FAILURES = 4 /* of a worker: then it stops */, CONFORM_VARIANTS = 32 };
 
 /* Pairs of variable and value, "NAME=VALUE NAME=VALUE". */
 typedef struct conform_variant {
     const char *settings;
+    unsigned length; /* statements asked for, at most; 0: no bound */
+    unsigned weight; /* 0: 1 */
 } conform_variant;
+
+typedef struct conform_share {
+    uint64_t programs, failures, backend_ns; /* failures: with crashes */
+} conform_share;
 
 /* In memory shared with the parent. */
 typedef struct conform_worker {
     uint64_t next; /* index of the case under way */
     uint64_t done, judged, trapped, refused, failures, crashes, statements;
     uint64_t backend_ns, oracle_ns;
+    conform_share shares[CONFORM_VARIANTS];
 } conform_worker;
 
 typedef struct conform_campaign {
@@ -68,20 +80,29 @@ static inline uint64_t conform_clock(void) {
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Most programs are small, since compiling takes the time; some have large grids, for the threads; some are long. By the seed, and the length that is allowed. */
-static inline vyre_generate_options conform_options(uint64_t seed) {
+/* Most programs are small, since compiling takes the time; some have large grids, for the threads; some are long. By the
+ * seed, and the length that is allowed (0: any). A third feels one kind of stress, a sixth one of the two that show
+ * defects of vectorised code most often. */
+static inline vyre_generate_options conform_options(uint64_t seed, unsigned length) {
     vyre_generate_options options = {.seed = seed, .statements = 8 + (unsigned)(seed % 5) * 5, .invocations = 64};
     if (seed % 3 == 0)
-        options.stress = 1u << (seed / 3 % 8);
+        options.stress = 1u << (seed / 3 % 10);
+    else if (seed % 6 == 1)
+        options.stress = seed / 6 % 2 ? VYRE_STRESS_EDGES : VYRE_STRESS_CONVERSIONS;
     if (seed % 16 == 0)
         options.invocations = 700;
     if (seed % 64 == 5)
         options.statements = 100;
     if (seed % 64 == 9)
         options.invocations = 4096;
-    unsigned length = (unsigned)conform_setting("VYRE_CAMPAIGN_LENGTH", 0);
-    if (length && options.statements > length)
+    options.stress = (unsigned)conform_setting("VYRE_CAMPAIGN_STRESS", options.stress);
+    unsigned allowed = (unsigned)conform_setting("VYRE_CAMPAIGN_LENGTH", 0);
+    if (allowed && options.statements > allowed)
+        options.statements = allowed;
+    if (length && options.statements > length) {
         options.statements = length;
+        options.depth = length < 8 ? 2 : 3;
+    }
     return options;
 }
 
@@ -105,13 +126,28 @@ static inline vyre_case *conform_generate_by(const vyre_generate_options *option
     return trapping;
 }
 
-static inline vyre_case *conform_generate(uint64_t seed) {
-    vyre_generate_options options = conform_options(seed);
-    return trees_are_of(seed) ? trees_generate(seed) : conform_generate_by(&options);
+static inline vyre_case *conform_generate(uint64_t seed, unsigned length) {
+    vyre_generate_options options = conform_options(seed, length);
+    if (trees_are_of(seed) || seed % 16 == 14)
+        return trees_generate(seed, length && length < TREES ? length : TREES);
+    return conform_generate_by(&options);
 }
 
 static inline size_t conform_variant_of(const conform_campaign *m, uint64_t seed) {
-    return (size_t)(seed * UINT64_C(0x9e3779b97f4a7c15) >> 40) % m->variant_count;
+    uint64_t sum = 0, at;
+    for (size_t i = 0; i < m->variant_count; i++)
+        sum += m->variants[i].weight ? m->variants[i].weight : 1;
+    at = (seed + (seed / sum * UINT64_C(0x9e3779b97f4a7c15) >> 40)) % sum;
+    for (size_t i = 0;; i++) {
+        uint64_t weight = m->variants[i].weight ? m->variants[i].weight : 1;
+        if (at < weight)
+            return i;
+        at -= weight;
+    }
+}
+
+static inline vyre_case *conform_case_of(const conform_campaign *m, uint64_t seed) {
+    return conform_generate(seed, m->variants[conform_variant_of(m, seed)].length);
 }
 
 static inline conform_form conform_form_of(uint64_t seed) {
@@ -142,10 +178,11 @@ static inline void conform_keep(const conform_campaign *m, const vyre_case *smal
     char base[1024];
     mkdir(m->folder, 0777);
     snprintf(base, sizeof base, "%s/%s-%" PRIu64, m->folder, m->id, seed);
-    printf("seed %" PRIu64 " shrunk, in %s.vyre and .args; %s, %s: %s\n", seed, base,
-           m->variants[conform_variant_of(m, seed)].settings, conform_form_names[conform_form_of(seed)], why);
+    const char *settings = m->variants[conform_variant_of(m, seed)].settings;
+    printf("seed %" PRIu64 ", %s, %s: %s\n", seed, settings, conform_form_names[conform_form_of(seed)], why);
     show_case(small);
     write_case(small, base);
+    conform_show_command(m->id, settings, base);
     fflush(stdout);
 }
 
@@ -174,7 +211,8 @@ static inline int conform_refuses(const conform *c) {
 
 static inline int conform_one(const conform_campaign *m, conform_worker *w, conform *c, uint64_t seed) {
     vyre_program_stats stats;
-    vyre_case *made = conform_generate(seed);
+    conform_share *share = &w->shares[conform_variant_of(m, seed)];
+    vyre_case *made = conform_case_of(m, seed);
     vyre_program *program = vyre_case_program(made);
     const vyre_arguments *arguments = vyre_case_arguments(made);
     uint64_t start = conform_clock(), middle;
@@ -185,7 +223,10 @@ static inline int conform_one(const conform_campaign *m, conform_worker *w, conf
     if (says)
         fine = conform_given(c, program, arguments, conform_form_of(seed));
     w->oracle_ns += middle - start;
-    w->backend_ns += conform_clock() - middle;
+    middle = conform_clock() - middle;
+    w->backend_ns += middle;
+    share->backend_ns += middle;
+    share->programs++;
     w->judged += (unsigned)says;
     w->trapped += says && c->expected.status == VYRE_TRAPPED;
     vyre_program_get_stats(program, &stats);
@@ -197,6 +238,7 @@ static inline int conform_one(const conform_campaign *m, conform_worker *w, conf
         fine = 1;
     } else if (!fine) {
         conform_failed(m, c, made, seed);
+        share->failures++;
     }
     vyre_case_free(made);
     return fine;
@@ -206,19 +248,22 @@ static inline int conform_takes_more(const conform_campaign *m) {
     return m->stop_ns == 0 || conform_clock() < m->stop_ns;
 }
 
+/* Backends are acquired when a seed first needs them: a campaign of few programs meets few variants. */
 static inline void conform_work(const conform_campaign *m, conform_worker *w) {
     static conform c[CONFORM_VARIANTS];
-    for (size_t i = 0; i < m->variant_count; i++)
-        conform_open_variant(m, &c[i], i);
     for (; w->next < m->count && w->failures < CONFORM_FAILURES && conform_takes_more(m); w->next += m->workers) {
         uint64_t seed = m->seed + w->next;
+        size_t variant = conform_variant_of(m, seed);
         alarm(conform_patience());
-        w->failures += !conform_one(m, w, &c[conform_variant_of(m, seed)], seed);
+        if (!c[variant].backend)
+            conform_open_variant(m, &c[variant], variant);
+        w->failures += !conform_one(m, w, &c[variant], seed);
         w->done++;
     }
     alarm(0);
     for (size_t i = 0; i < m->variant_count; i++)
-        conform_close(&c[i]);
+        if (c[i].backend)
+            conform_close(&c[i]);
 }
 
 /* In a process of its own: what kills it shall be seen, which the handlers of the test would hide. */
@@ -248,7 +293,8 @@ typedef struct conform_killer {
     uint64_t seed;
 } conform_killer;
 
-/* Whether a process that runs it dies. */
+/* Whether a process that runs it dies or finds it wrong: a read outside a buffer crashes in one case and gives wrong bits
+ * in the next. */
 static inline int conform_kills(void *user, const vyre_case *candidate) {
     const conform_killer *k = user;
     int status;
@@ -263,15 +309,16 @@ static inline int conform_kills(void *user, const vyre_case *candidate) {
             _exit(0);
         conform_open_variant(k->m, &c, conform_variant_of(k->m, k->seed));
         c.checks = 1;
-        conform_agree(&c, vyre_case_program(candidate), vyre_case_arguments(candidate), conform_form_of(k->seed));
-        _exit(0);
+        int agrees =
+            conform_agree(&c, vyre_case_program(candidate), vyre_case_arguments(candidate), conform_form_of(k->seed));
+        _exit(!agrees);
     }
-    return process > 0 && waitpid(process, &status, 0) == process && WIFSIGNALED(status);
+    return process > 0 && waitpid(process, &status, 0) == process && status != 0;
 }
 
 static inline void conform_crashed(const conform_campaign *m, uint64_t seed, int status) {
     conform_killer k = {m, seed};
-    vyre_case *made = conform_generate(seed), *small = NULL;
+    vyre_case *made = conform_case_of(m, seed), *small = NULL;
     char why[64];
     snprintf(why, sizeof why, "the process died (%s %d)", WIFSIGNALED(status) ? "signal" : "status",
              WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
@@ -307,6 +354,7 @@ static inline void conform_supervise(conform_campaign *m) {
                 continue;
             conform_crashed(m, m->seed + w->next, status);
             w->crashes++;
+            w->shares[conform_variant_of(m, m->seed + w->next)].failures++;
             w->next += m->workers;
             if (w->crashes < CONFORM_FAILURES && w->next < m->count)
                 alive += (unsigned)conform_start(m, i);
@@ -351,6 +399,11 @@ static inline conform_worker conform_sum(const conform_campaign *m) {
         sum.statements += w->statements;
         sum.backend_ns += w->backend_ns;
         sum.oracle_ns += w->oracle_ns;
+        for (size_t k = 0; k < m->variant_count; k++) {
+            sum.shares[k].programs += w->shares[k].programs;
+            sum.shares[k].failures += w->shares[k].failures;
+            sum.shares[k].backend_ns += w->shares[k].backend_ns;
+        }
     }
     return sum;
 }
@@ -361,18 +414,42 @@ static inline void conform_write_json(FILE *file, const conform_campaign *m, con
             "{\"backend\": \"%s\", \"first_seed\": %" PRIu64 ", \"programs\": %" PRIu64 ", \"judged\": %" PRIu64
             ", \"trapped\": %" PRIu64 ", \"refused\": %" PRIu64 ", \"statements\": %" PRIu64 ", \"failures\": %" PRIu64
             ", \"crashes\": %" PRIu64
-            ", \"workers\": %u, \"seconds\": %.2f, \"backend_ms\": %.3f, \"oracle_ms\": %.3f}\n",
+            ", \"workers\": %u, \"seconds\": %.2f, \"backend_ms\": %.3f, \"oracle_ms\": %.3f, \"variants\": [",
             m->id, m->seed, sum->done, sum->judged, sum->trapped, sum->refused, sum->statements, sum->failures,
             sum->crashes, m->workers, seconds, (double)sum->backend_ns / 1e6 / (double)(sum->done ? sum->done : 1),
             (double)sum->oracle_ns / 1e6 / (double)(sum->done ? sum->done : 1));
+    for (size_t i = 0; i < m->variant_count; i++) {
+        const conform_share *share = &sum->shares[i];
+        fprintf(file,
+                "%s\n  {\"settings\": \"%s\", \"programs\": %" PRIu64 ", \"failures\": %" PRIu64
+                ", \"backend_ms\": %.3f}",
+                i ? "," : "", m->variants[i].settings, share->programs, share->failures,
+                (double)share->backend_ns / 1e6 / (double)(share->programs ? share->programs : 1));
+    }
+    fprintf(file, "]}\n");
+}
+
+/* Those whose settings contain VYRE_CAMPAIGN_VARIANT. */
+static inline size_t conform_choose(const conform_variant *given, size_t count, conform_variant *chosen) {
+    const char *wanted = getenv("VYRE_CAMPAIGN_VARIANT");
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!wanted || strstr(given[i].settings, wanted)) {
+            assert_true(found < CONFORM_VARIANTS);
+            chosen[found++] = given[i];
+        }
+    if (!found)
+        fail_msg("no variant has `%s` in its settings, such as `%s`", wanted, given[0].settings);
+    return found;
 }
 
 /* Runs it, shows one line and one of JSON; fails the test if anything failed. How many programs were refused. */
 static inline uint64_t conform_campaign_run(const char *id, const conform_variant *variants, size_t variant_count) {
+    conform_variant chosen[CONFORM_VARIANTS];
     conform_campaign m = {
         .id = id,
-        .variants = variants,
-        .variant_count = variant_count,
+        .variants = chosen,
+        .variant_count = conform_choose(variants, variant_count, chosen),
         .count = conform_setting("VYRE_CAMPAIGN_COUNT", (VY_SANITIZED ? 20 : 120) * (uint64_t)vy_test_effort()),
         .seed = conform_setting("VYRE_CAMPAIGN_SEED", conform_setting("VYRE_SEED", 1)),
         .workers = (unsigned)conform_setting("VYRE_CAMPAIGN_WORKERS", vy_cores())};

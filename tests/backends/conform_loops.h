@@ -163,7 +163,7 @@ static const char *const conform_loop_bodies[] = {
     "u32(d[begin + 1])",
 };
 
-static inline void conform_loops(conform *c) {
+static inline void conform_loops(conform *c, size_t first, size_t step) {
     static uint8_t d[LOOP_COUNT];
     static uint32_t t[LOOP_COUNT], y[LOOP_COUNT];
     static const size_t counts[][3] = {{LOOP_COUNT, LOOP_COUNT, LOOP_COUNT}, {300, 513, 130}, {1, 700, 65}, {0, 0, 3}};
@@ -172,7 +172,7 @@ static inline void conform_loops(conform *c) {
     conform_fill(VYRE_TYPE_U8, &random, d, LOOP_COUNT);
     conform_fill(VYRE_TYPE_U32, &random, t, LOOP_COUNT);
     conform_fill(VYRE_TYPE_U32, &random, y, LOOP_COUNT);
-    for (size_t i = 0; i < sizeof conform_loop_bodies / sizeof *conform_loop_bodies; i++) {
+    for (size_t i = first; i < sizeof conform_loop_bodies / sizeof *conform_loop_bodies; i += step) {
         char text[2048];
         snprintf(text, sizeof text, conform_loop, conform_loop_bodies[i]);
         vyre_program *program = conform_parse(text, NULL, 0, NULL);

@@ -23,7 +23,8 @@ static const char conform_places[] =
     "      100000 * group_id.y + 10000000 * group_id.z + group_count.y\n"
     "  }\n}\n";
 
-static inline void conform_shapes(conform *c) {
+/* Every step-th row from the first on, as in the functions below. */
+static inline void conform_shapes(conform *c, size_t first, size_t step) {
     static const char *const rows[][2] = {{"1", "9"},
                                           {"3", "7"},
                                           {"33", "5"},
@@ -40,7 +41,7 @@ static inline void conform_shapes(conform *c) {
     vy_random random = vy_random_start(3);
     conform_fill(VYRE_TYPE_U32, &random, x, SHAPE_COUNT);
     conform_fill(VYRE_TYPE_U32, &random, y, SHAPE_COUNT);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = first; i < sizeof rows / sizeof *rows; i += step) {
         char text[2048];
         snprintf(text, sizeof text, conform_places, rows[i][0], rows[i][1]);
         vyre_program *program = conform_parse(text, NULL, 0, NULL);
@@ -80,10 +81,10 @@ static inline void conform_indirect_grids(conform *c) {
 }
 
 /* Every type at every odd start. */
-static inline void conform_odd_ranges(conform *c) {
+static inline void conform_odd_ranges(conform *c, size_t first, size_t step) {
     static const char *const types[] = {"u8", "i16", "f16", "u32", "f32", "i64", "f64", "bf16"};
     static uint64_t bytes[2][SHAPE_COUNT];
-    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+    for (size_t t = first; t < sizeof types / sizeof *types; t += step) {
         char text[1024];
         snprintf(text, sizeof text,
                  "program ranges {\n buffer x : %s read\n buffer y : %s read_write\n workgroup 64\n grid over y\n"

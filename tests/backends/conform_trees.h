@@ -98,7 +98,7 @@ static inline vyre_value tree_make(forest *f, vyre_type type, unsigned depth) {
 }
 
 /* Three different types; of each two loaded values, and trees that are stored one behind the other. */
-static inline vyre_program *trees_write(forest *f) {
+static inline vyre_program *trees_write(forest *f, uint32_t count) {
     static const uint8_t pool[] = {VYRE_TYPE_F32,  VYRE_TYPE_F32, VYRE_TYPE_F32, VYRE_TYPE_F64, VYRE_TYPE_F16,
                                    VYRE_TYPE_BF16, VYRE_TYPE_I8,  VYRE_TYPE_U8,  VYRE_TYPE_I16, VYRE_TYPE_U16,
                                    VYRE_TYPE_I32,  VYRE_TYPE_I32, VYRE_TYPE_U32, VYRE_TYPE_U32, VYRE_TYPE_I64,
@@ -115,7 +115,7 @@ static inline vyre_program *trees_write(forest *f) {
         in[i] = vyre_buffer(b, name, f->types[i], VYRE_ACCESS_READ);
         snprintf(name, sizeof name, "y%d", i);
         out[i] = vyre_buffer(b, name, f->types[i], VYRE_ACCESS_WRITE);
-        vyre_builder_count(b, out[i], vyre_size_literal(b, TREES * TREE_GROUP));
+        vyre_builder_count(b, out[i], vyre_size_literal(b, (uint64_t)count * TREE_GROUP));
     }
     vyre_builder_workgroup(b, TREE_GROUP, 1, 1);
     vyre_builder_grid_groups(b, vyre_size_literal(b, 1), vyre_size_literal(b, 1), vyre_size_literal(b, 1));
@@ -126,7 +126,7 @@ static inline vyre_program *trees_write(forest *f) {
             snprintf(name, sizeof name, "v%u", (unsigned)i * TREE_LEAVES + k);
             f->leaves[i][k] = vyre_let(b, name, vyre_load(b, in[i], at));
         }
-    for (uint32_t n = 0; n < TREES; n++) {
+    for (uint32_t n = 0; n < count; n++) {
         uint32_t i = n % TREE_TYPES;
         vyre_value tree = tree_make(f, f->types[i], 2 + vy_rng_below(&f->rng, 3));
         vyre_value at = vyre_op2(b, VYRE_OP_ADD, id, vyre_literal(b, VYRE_TYPE_U32, n * TREE_GROUP));
@@ -138,11 +138,11 @@ static inline vyre_program *trees_write(forest *f) {
     return program;
 }
 
-static inline vyre_case *trees_generate(uint64_t seed) {
+static inline vyre_case *trees_generate(uint64_t seed, uint32_t count) {
     enum { ELEMENTS = TREE_LEAVES * TREE_GROUP };
     static uint8_t data[TREE_TYPES][ELEMENTS * 8];
     forest f = {.rng = vy_rng_start(seed)};
-    vyre_program *program = trees_write(&f);
+    vyre_program *program = trees_write(&f, count);
     vyre_span inputs[TREE_TYPES];
     vyre_case *made = NULL;
     for (int i = 0; i < TREE_TYPES; i++) {

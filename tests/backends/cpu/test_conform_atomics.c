@@ -1,5 +1,6 @@
 /* Atomics whose results nobody asks for, on backend `cpu`: threads combine in buffers of their own (backends/cpu/private.h) where that is worth it, and nobody can tell. */
 #include "backends/conform.h"
+#include "backends/cpu/matrix.h"
 
 #include "base/thread.h"
 
@@ -58,6 +59,20 @@ static void every_op_on_every_type_has_the_oracles_bits(void **state) {
         conform_close(&c);
     }
     unsetenv("VYRE_CPU_WIDTH");
+}
+
+static void combine_on(conform *c, size_t first, size_t step) {
+    for (size_t turn = first; turn < 24; turn += step) {
+        const char *type = types[turn % 4];
+        vyre_program *program = combine(ops[turn % 6], type, indices[turn / 2 % INDICES]);
+        check(c, program, type, turn % 3 ? 100 : 8, 1500, (unsigned)turn);
+        vyre_program_release(program);
+    }
+}
+
+static void every_op_has_the_oracles_bits_at_lower_levels(void **state) {
+    (void)state;
+    matrix_lower_levels(combine_on, 13);
 }
 
 /* The last size that a thread has its own of, and the first that it has not; and so few invocations that it is not worth it. */
@@ -159,6 +174,7 @@ int main(void) {
     fill();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_op_on_every_type_has_the_oracles_bits),
+        cmocka_unit_test(every_op_has_the_oracles_bits_at_lower_levels),
         cmocka_unit_test(sizes_around_the_limit_have_the_oracles_bits),
         cmocka_unit_test(buffers_that_are_used_otherwise_stay_shared),
         cmocka_unit_test(dispatches_at_once_on_one_buffer_lose_nothing),

@@ -1,16 +1,17 @@
-/* Odd shapes on backend `cpu`, at every width. */
+/* Odd shapes on backend `cpu`, at every width and ISA level. */
 #include "backends/conform_loops.h"
 #include "backends/conform_shapes.h"
+#include "backends/cpu/matrix.h"
 
 static const char *const widths[] = {"4", "8", "16", "32", "64", "0"};
 
-static void at_every_width(void (*what)(conform *c)) {
+static void at_every_width(matrix_part *what) {
     static conform c;
     const size_t step = VY_SANITIZED ? 2 : 1; /* neither LLVM nor the code it makes has sanitizers inside */
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i += step) {
         setenv("VYRE_CPU_WIDTH", widths[i], 1);
         conform_open(&c, "cpu");
-        what(&c);
+        what(&c, 0, 1);
         conform_close(&c);
     }
     unsetenv("VYRE_CPU_WIDTH");
@@ -41,7 +42,10 @@ static void ranges_that_start_anywhere_have_the_oracles_bits(void **state) {
 
 static void loops_that_wait_for_memory_have_the_oracles_bits(void **state) {
     (void)state;
-    at_one_width(conform_loops);
+    static conform c;
+    conform_open(&c, "cpu");
+    conform_loops(&c, 0, 1);
+    conform_close(&c);
 }
 
 static void read_bindings_may_overlap(void **state) {
@@ -56,10 +60,10 @@ static void outputs_start_as_zero_whatever_was_there(void **state) {
 
 /* At the start of resident buffers, which is aligned, a whole row is one store; at multiples of 16 bytes it is several, elsewhere it does not go past the caches, and neither does
  * the last one, of which not all is there. */
-static void store_in_a_stream(conform *c) {
+static void store_in_a_stream(conform *c, size_t first, size_t step) {
     enum { N = 10007, AROUND = 64 };
     static const char *const types[] = {"u8", "u16", "u32", "u64"};
-    for (size_t k = 0; k < 12; k++) {
+    for (size_t k = first; k < 12; k += step) {
         size_t size = (size_t)1 << k % 4, offset = k < 4 ? 0 : k < 8 ? 48 : 8, whole = N * size + AROUND;
         char text[300];
         static char sink[N * 8 + AROUND], wanted[sizeof sink];
@@ -101,6 +105,24 @@ static void as_many_buffers_as_there_may_be_are_bound(void **state) {
     at_one_width(conform_many_buffers);
 }
 
+static void lower_levels_have_the_oracles_bits_for_any_shape(void **state) {
+    (void)state;
+    matrix_lower_levels(conform_shapes, 12);
+    matrix_lower_levels(conform_odd_ranges, 8);
+}
+
+static void lower_levels_have_the_oracles_bits_in_loops(void **state) {
+    (void)state;
+    matrix_lower_levels(conform_loops, 24);
+}
+
+static void lower_levels_store_past_the_caches(void **state) {
+    (void)state;
+    setenv("VYRE_CPU_STREAM", "0", 1);
+    matrix_lower_levels(store_in_a_stream, 12);
+    unsetenv("VYRE_CPU_STREAM");
+}
+
 int main(void) {
     setenv("VYRE_CACHE_DIR", "", 1);
     const struct CMUnitTest tests[] = {
@@ -113,6 +135,9 @@ int main(void) {
         cmocka_unit_test(what_is_stored_past_the_caches_arrives),
         cmocka_unit_test(many_params_of_every_type_arrive),
         cmocka_unit_test(as_many_buffers_as_there_may_be_are_bound),
+        cmocka_unit_test(lower_levels_have_the_oracles_bits_for_any_shape),
+        cmocka_unit_test(lower_levels_have_the_oracles_bits_in_loops),
+        cmocka_unit_test(lower_levels_store_past_the_caches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

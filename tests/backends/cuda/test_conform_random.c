@@ -4,7 +4,7 @@
 
 static void random_programs_have_the_oracles_bits(void **state) {
     (void)state;
-    static const conform_variant variants[] = {{""}};
+    static const conform_variant variants[] = {{.settings = ""}};
     conform_campaign_run("cuda", variants, 1);
 }
 

@@ -84,7 +84,7 @@ static void ask_for_tables(vyre_pipeline *pipeline) {
 
 static void try_seed(conform *c, uint64_t seed, unsigned *tables) {
     static stack s;
-    vyre_case *made = conform_generate(seed);
+    vyre_case *made = conform_generate(seed, 0);
     vyre_program *program = vyre_case_program(made);
     const vyre_arguments *arguments = vyre_case_arguments(made);
     vyre_arguments params = {

@@ -5,33 +5,11 @@
 #include "compilers/code.h"
 
 #include "compilers/llvm/machine.h"
+#include "support/guarded.h"
 #include "transform/optimize.h"
 #include "vyre/transform.h"
 
 #include <llvm-c/Analysis.h>
-#include <sys/mman.h>
-
-enum { GUARD = 4096 };
-
-typedef struct guarded {
-    uint8_t *map, *data;
-    size_t size;
-} guarded;
-
-static inline guarded guarded_make(uint64_t bytes, int at_end) {
-    guarded g = {.size = (bytes + GUARD - 1) / GUARD * GUARD + 2 * GUARD};
-    g.map = mmap(NULL, g.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_true(g.map != MAP_FAILED);
-    memset(g.map, 0xa5, g.size);
-    g.data = at_end ? g.map + g.size - GUARD - bytes : g.map + GUARD;
-    assert_int_equal(mprotect(g.map, GUARD, PROT_NONE), 0);
-    assert_int_equal(mprotect(g.map + g.size - GUARD, GUARD, PROT_NONE), 0);
-    return g;
-}
-
-static inline void guarded_free(guarded *g) {
-    munmap(g->map, g->size);
-}
 
 /* Memory of the frame is aligned; what is behind it is a guard to within that. */
 static inline guarded frame_memory(uint64_t bytes) {

@@ -34,9 +34,9 @@ static inline vyre_case *digest_generate(uint64_t seed) {
     vyre_generate_options options = {
         .seed = seed, .statements = 2 + (unsigned)(seed % 5), .depth = 2 + (unsigned)(seed / 5 % 2), .invocations = 64};
     if (trees_are_of(seed))
-        return trees_generate(seed);
+        return trees_generate(seed, TREES);
     if (seed % 3 == 0)
-        options.stress = 1u << (seed / 3 % 8);
+        options.stress = 1u << (seed / 3 % 10);
     if (seed % 16 == 0)
         options.invocations = 700;
     if (seed % 128 == 5) {
