@@ -1,7 +1,10 @@
 /* Asynchronous dispatch: handles of work in flight, and a queue of completions.
  *
  * A handle is used by one thread at a time (any thread); it keeps its backend alive. A queue may be used by several threads at once.
- * As many dispatches as memory allows may be in flight; they are independent, and may end in any order. */
+ * As many dispatches as memory allows may be in flight; they are independent, and may end in any order.
+ *
+ * In a child made by fork an inherited handle is ready, waiting for it gives VYRE_DEVICE_LOST, and cancelling or freeing it does nothing. An
+ * inherited queue is VYRE_INVALID_ARGUMENT; freeing it closes the child's copy of its descriptor. */
 #ifndef VYRE_ASYNC_H
 #define VYRE_ASYNC_H
 

@@ -5,7 +5,12 @@
  *
  * Cancellation: pthread_cancel does not end a thread inside a function that blocks, dispatches, compiles or does I/O, whatever its
  * cancellation type: the request is pending until the function returns. Functions the library calls back run with cancellation
- * disabled. The same holds for vyre/async.h, vyre/pipeline.h, vyre/interop.h, vyre/cache.h, vyre/manifest.h and vyre_oracle_run. */
+ * disabled. The same holds for vyre/async.h, vyre/pipeline.h, vyre/interop.h, vyre/cache.h, vyre/manifest.h and vyre_oracle_run.
+ *
+ * Fork: a backend belongs to the process that acquired it, and so do its pipelines, resident buffers and dispatches in flight. In a child
+ * made by fork every call on an inherited one returns VYRE_DEVICE_LOST at once, vyre_backend_device_lost is 1, and releasing or freeing one does
+ * nothing. The child acquires backends of its own; `cuda` only if its parent neither selected nor acquired a backend before. Functions the
+ * library calls back must not fork, unless the child executes another program. */
 #ifndef VYRE_DRIVER_H
 #define VYRE_DRIVER_H
 

@@ -273,7 +273,9 @@ vyre_status vy_pending_start(vy_dispatch *asked, void *kept, void (*release)(voi
     vyre_error *e = error ? error : &own;
     vyre_pending *p = NULL;
     *out = NULL;
-    vyre_status status = vy_dispatch_resolve(asked, e);
+    vyre_status status = vy_backend_check_process(asked->backend, e);
+    if (status == VYRE_OK)
+        status = vy_dispatch_resolve(asked, e);
     if (status == VYRE_OK) {
         asked->deadline_ns = vy_boundary_deadline(asked->config);
         p = pending_new(asked, kept, release);

@@ -151,6 +151,13 @@ static vyre_status complete(const vyre_backend_vtable *given, vyre_backend_vtabl
     return VYRE_OK;
 }
 
+/* In a child: who enters is refused. */
+static void inherit(vy_process_bound *bound) {
+    vyre_backend *backend = (vyre_backend *)((char *)bound - offsetof(vyre_backend, bound));
+    atomic_store(&backend->is_closing, 1);
+    atomic_store(&backend->is_lost, 1);
+}
+
 static vyre_status initialise(const vyre_backend_instance *instance, vyre_backend *backend, vyre_error *error) {
     vyre_status status = complete(instance->vtable, &backend->calls, error);
     if (status != VYRE_OK)
@@ -169,6 +176,10 @@ static vyre_status initialise(const vyre_backend_instance *instance, vyre_backen
         return vy_fail(error, VYRE_ABI_MISMATCH, VY_FIX("give it an id of 1 to %d bytes", VY_BACKEND_ID - 1),
                        "the id of a backend is empty or too long");
     snprintf(backend->id, sizeof backend->id, "%s", id);
+    backend->bound.inherit = inherit;
+    status = vy_process_bind(&backend->bound, error);
+    if (status != VYRE_OK)
+        return status;
     atomic_init(&backend->references, 1);
     atomic_init(&backend->generation, 1);
     backend->owner = next_owner();
@@ -244,6 +255,8 @@ void vyre_backend_release(vyre_backend *backend) {
     vyre_error ignored;
     if (!backend || atomic_fetch_sub_explicit(&backend->references, 1, memory_order_acq_rel) != 1)
         return;
+    if (vy_backend_is_inherited(backend))
+        return; /* the device and the threads are the parent's, and so is the memory that they use */
     vyre_backend_shutdown(backend, &ignored);
     vy_async_end(&backend->async);
     if (!backend->is_device_closed)
@@ -251,6 +264,7 @@ void vyre_backend_release(vyre_backend *backend) {
     vy_stores_end(&backend->stores);
     if (backend->calls.destroy)
         backend->calls.destroy(backend->self);
+    vy_process_unbind(&backend->bound);
     vy_codes_end(&backend->codes);
     vy_stages_cache_end(&backend->stages);
     vy_grid_sync_end(&backend->grid_sync);

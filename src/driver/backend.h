@@ -7,6 +7,7 @@
 
 #include "driver/async.h"
 #include "driver/counters.h"
+#include "driver/fork.h"
 #include "driver/grid_sync.h"
 #include "driver/pipeline_code.h"
 #include "driver/pipeline_store.h"
@@ -31,6 +32,7 @@ struct vyre_backend {
     _Atomic uint64_t numerics, numerics_cases;            /* likewise */
     _Atomic uint64_t ops[VY_OP_SET_WORDS];                /* likewise: the set of `supported_ops` */
 
+    vy_process_bound bound;     /* to the process that made it */
     _Atomic uint64_t pipelines; /* made so far: their numbers */
     _Atomic uint64_t generation;
     _Atomic int is_lost;
@@ -84,7 +86,14 @@ static inline void vy_backend_rise(vyre_backend *backend, vy_seat *seat) {
         vy_backend_wake(backend);
 }
 
-/* VYRE_DEVICE_LOST if the device is lost or the backend is shut down; otherwise leave follows. */
+/* Whether it was inherited by fork (fork.h): nothing of it may be used, its locks included. It is closing and lost then, so that who enters sees it. */
+static inline int vy_backend_is_inherited(const vyre_backend *backend) {
+    return vy_process_is_other(&backend->bound);
+}
+/* VYRE_DEVICE_LOST if it was; for calls that take a lock of it before they enter, or do not enter. */
+vyre_status vy_backend_check_process(const vyre_backend *backend, vyre_error *error);
+
+/* VYRE_DEVICE_LOST if the device is lost, the backend is shut down or was inherited by fork; otherwise leave follows. */
 vyre_status vy_backend_enter(vyre_backend *backend, vyre_error *error);
 void vy_backend_leave(vyre_backend *backend);
 /* The same from a seat (seat.h). 0: it is shut down or lost; nobody has sat down then. */

@@ -5,6 +5,7 @@
 #include "base/thread.h"
 #include "base/trusted_path.h"
 #include "driver/counters.h"
+#include "driver/fork.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -19,6 +20,14 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int is_known;            /* else the environment is asked at the next use */
 static char path_now[PATH_MAX]; /* "" = off */
 static atomic_uint reported;    /* troubles said since the folder was set, a bit each */
+
+void vy_cache_folder_before_fork(void) {
+    pthread_mutex_lock(&lock);
+}
+
+void vy_cache_folder_after_fork(void) {
+    pthread_mutex_unlock(&lock);
+}
 
 const char *vy_cache_reason(int number) {
 #ifdef __GLIBC__

@@ -18,11 +18,22 @@ struct vyre_completions {
     size_t attached; /* in the list or yet to come */
     int is_closed;
     int fd;
+    vy_process_bound bound;
 };
+
+/* The descriptor of a queue that was made before fork is the parent's, too. */
+static vyre_status check_process(const vyre_completions *queue, vyre_error *error) {
+    if (!vy_process_is_other(&queue->bound))
+        return VYRE_OK;
+    return vy_fail(error, VYRE_INVALID_ARGUMENT, "make a queue in this process",
+                   "the queue of completions was made by process %ld, and does not survive its fork",
+                   queue->bound.process);
+}
 
 static void unreference(vyre_completions *queue) {
     if (atomic_fetch_sub(&queue->references, 1) != 1)
         return;
+    vy_process_unbind(&queue->bound);
     pthread_cond_destroy(&queue->filled);
     pthread_mutex_destroy(&queue->lock);
     vy_release(queue, sizeof *queue);
@@ -41,6 +52,12 @@ vyre_status vyre_completions_new(vyre_completions **out, vyre_error *error) {
         vy_release(queue, sizeof *queue);
         return vy_fail(error, VYRE_IO, "close files, or raise the limit of open ones (ulimit -n)",
                        "a descriptor for a queue of completions cannot be made (errno %d)", why);
+    }
+    vyre_status status = vy_process_bind(&queue->bound, error);
+    if (status != VYRE_OK) {
+        close(queue->fd);
+        vy_release(queue, sizeof *queue);
+        return status;
     }
     atomic_init(&queue->references, 1);
     pthread_mutex_init(&queue->lock, NULL);
@@ -108,6 +125,10 @@ void vyre_completions_free(vyre_completions *queue) {
     VY_HOLD_CANCELLATION();
     if (!queue)
         return;
+    if (vy_process_is_other(&queue->bound)) {
+        close(queue->fd);
+        return;
+    }
     pthread_mutex_lock(&queue->lock);
     queue->is_closed = 1;
     while (queue->first) {
@@ -134,6 +155,11 @@ vyre_status vyre_completions_attach(vyre_completions *queue, vyre_pending *pendi
     VY_REQUIRE(error, queue);
     VY_REQUIRE(error, pending);
     vyre_pending *p = pending;
+    vyre_status status = check_process(queue, error);
+    if (status == VYRE_OK)
+        status = vy_backend_check_process(p->dispatch.backend, error);
+    if (status != VYRE_OK)
+        return status;
     pthread_mutex_lock(&p->lock);
     if (is_attached(p)) {
         pthread_mutex_unlock(&p->lock);
@@ -171,6 +197,9 @@ vyre_status vyre_completions_next(vyre_completions *queue, uint64_t timeout_ns, 
         timeout_ns = UINT64_MAX;
     struct timespec until = vy_clock_timespec(deadline);
     int is_late = 0;
+    vyre_status status = check_process(queue, error);
+    if (status != VYRE_OK)
+        return status;
     pthread_mutex_lock(&queue->lock);
     while (!queue->first && queue->attached && !is_late)
         is_late = timeout_ns == UINT64_MAX ? pthread_cond_wait(&queue->filled, &queue->lock) != 0

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "base/thread.h"
+#include "driver/fork.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -73,6 +74,14 @@ vyre_status vyre_counters_prometheus(vyre_bytes *out, vyre_error *error) {
 static pthread_mutex_t sink_lock = PTHREAD_MUTEX_INITIALIZER;
 static vyre_log_sink *sink;
 static void *sink_user;
+
+void vy_log_before_fork(void) {
+    pthread_mutex_lock(&sink_lock);
+}
+
+void vy_log_after_fork(void) {
+    pthread_mutex_unlock(&sink_lock);
+}
 
 void vyre_log_set_sink(vyre_log_sink *given, void *user) {
     pthread_mutex_lock(&sink_lock);

@@ -7,7 +7,17 @@
 #include "base/status.h"
 #include "base/thread.h"
 
+vyre_status vy_backend_check_process(const vyre_backend *backend, vyre_error *error) {
+    if (!vy_backend_is_inherited(backend))
+        return VYRE_OK;
+    return vy_fail(error, VYRE_DEVICE_LOST, "acquire the backend again in this process, or fork before it is acquired",
+                   "backend `%s` was acquired by process %ld, and does not survive its fork", backend->id,
+                   backend->bound.process);
+}
+
 static vyre_status refuse(const vyre_backend *backend, vyre_error *error) {
+    if (vy_backend_is_inherited(backend))
+        return vy_backend_check_process(backend, error);
     if (atomic_load(&backend->is_closing))
         return vy_fail(error, VYRE_DEVICE_LOST, "acquire the backend again", "backend `%s` is shut down", backend->id);
     return vy_fail(error, VYRE_DEVICE_LOST, NULL, "the device of backend `%s` is lost", backend->id);
@@ -28,6 +38,8 @@ void vy_backend_leave(vyre_backend *backend) {
 }
 
 void vy_backend_wake(vyre_backend *backend) {
+    if (vy_backend_is_inherited(backend))
+        return; /* those who waited are in another process */
     pthread_mutex_lock(&backend->lock);
     pthread_cond_broadcast(&backend->idle);
     pthread_mutex_unlock(&backend->lock);
@@ -79,7 +91,9 @@ vyre_status vyre_backend_shutdown(vyre_backend *backend, vyre_error *error) {
     VY_REQUIRE(error, backend);
     vyre_error own;
     vyre_error *e = error ? error : &own;
-    vyre_status status = VYRE_OK;
+    vyre_status status = vy_backend_check_process(backend, error);
+    if (status != VYRE_OK)
+        return status;
     vy_stores_finish(&backend->stores);
     pthread_mutex_lock(&backend->lock);
     while (backend->is_recovering)
@@ -130,6 +144,8 @@ vyre_status vyre_backend_try_recover(vyre_backend *backend, vyre_error *error) {
     VY_REQUIRE(error, backend);
     vyre_error own;
     vyre_error *e = error ? error : &own;
+    if (vy_backend_is_inherited(backend))
+        return refuse(backend, error);
     if (!backend->calls.try_recover)
         return vy_backend_unsupported(backend, "device recovery", error);
     pthread_mutex_lock(&backend->lock);

@@ -224,6 +224,8 @@ int vyre_pending_is_ready(vyre_pending *p) {
     VY_HOLD_CANCELLATION();
     if (!p)
         return 0;
+    if (vy_backend_is_inherited(p->dispatch.backend))
+        return 1;
     pthread_mutex_lock(&p->lock);
     if (!p->is_done && !p->is_ready && is_open(p)) {
         p->is_collecting = 1;
@@ -285,15 +287,17 @@ vyre_status vyre_pending_wait(vyre_pending *pending, uint64_t timeout_ns, vyre_o
     VY_REQUIRE(error, pending);
     VY_REQUIRE(error, outputs);
     vyre_pending *p = pending;
+    vyre_status status = vy_backend_check_process(p->dispatch.backend, error);
+    if (status != VYRE_OK)
+        return status;
     uint64_t deadline = 0;
     if (timeout_ns != UINT64_MAX && __builtin_add_overflow(vy_clock_now(), timeout_ns, &deadline))
         deadline = 0;
     vy_span span = vy_span_begin();
     pthread_mutex_lock(&p->lock);
-    vyre_status status = await_done(p, deadline)
-                             ? take(p, outputs, trap, error)
-                             : vy_fail(error, VYRE_NOT_READY, "wait again, longer, or cancel it", "`%s` is not done yet",
-                                       vyre_program_name(p->dispatch.program));
+    status = await_done(p, deadline) ? take(p, outputs, trap, error)
+                                     : vy_fail(error, VYRE_NOT_READY, "wait again, longer, or cancel it",
+                                               "`%s` is not done yet", vyre_program_name(p->dispatch.program));
     pthread_mutex_unlock(&p->lock);
     vy_span_end(span, wait, .program = vyre_program_name(p->dispatch.program), .backend = p->dispatch.backend->id,
                 .status = status);
@@ -321,7 +325,7 @@ static void cancel(vyre_pending *p) {
 
 void vyre_pending_cancel(vyre_pending *p) {
     VY_HOLD_CANCELLATION();
-    if (!p)
+    if (!p || vy_backend_is_inherited(p->dispatch.backend))
         return;
     pthread_mutex_lock(&p->lock);
     cancel(p);
@@ -330,7 +334,7 @@ void vyre_pending_cancel(vyre_pending *p) {
 
 void vyre_pending_free(vyre_pending *p) {
     VY_HOLD_CANCELLATION();
-    if (!p)
+    if (!p || vy_backend_is_inherited(p->dispatch.backend))
         return;
     pthread_mutex_lock(&p->lock);
     vy_completions_leave(p);

@@ -185,6 +185,8 @@ void vyre_pipeline_release(vyre_pipeline *pipeline) {
     VY_HOLD_CANCELLATION();
     if (!pipeline || atomic_fetch_sub_explicit(&pipeline->references, 1, memory_order_acq_rel) != 1)
         return;
+    if (vy_backend_is_inherited(pipeline->backend))
+        return;
     for (int i = 0; i < VY_VARIANT_COUNT; i++)
         vy_code_release(atomic_load(&pipeline->codes[i]));
     for (uint32_t i = 0; i < pipeline->old.count; i++)

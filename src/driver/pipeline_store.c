@@ -28,11 +28,6 @@ typedef struct vy_store {
 
 typedef vyre_status serializer(void *self, vyre_bytes *out, vyre_error *error);
 
-/* A process made by fork has no thread at the line of the one it was, and may have its lock as some thread held it. */
-static int is_of_parent(const vy_stores *stores) {
-    return stores->process != getpid();
-}
-
 /* ---- one binary ---- */
 
 static void store_binary(vyre_backend *backend, serializer *serialize, void *self, const vy_cache_key *key,
@@ -203,8 +198,7 @@ void vy_store_part(vy_code *code, uint32_t index, const vyre_program *program, c
     if (!serialize || !backend->calls.load || !vy_disk_is_on())
         return;
     vy_pipeline_name(backend, program, label);
-    int is_now = part->calls.serialize || is_of_parent(&backend->stores);
-    vy_store *store = is_now ? NULL : vy_allocate_zero(sizeof *store);
+    vy_store *store = part->calls.serialize ? NULL : vy_allocate_zero(sizeof *store);
     if (store) {
         *store = (vy_store){.code = vy_code_retain(code), .part = index, .key = *key};
         memcpy(store->label, label, sizeof label);
@@ -224,7 +218,7 @@ static void serve_own(vy_stores *stores) {
 }
 
 void vy_stores_finish(vy_stores *stores) {
-    if (is_of_parent(stores))
+    if (vy_backend_is_inherited(stores->backend))
         return;
     uint64_t last = hurry(stores, 1);
     pthread_mutex_lock(&stores->lock);
@@ -257,16 +251,12 @@ void vyre_backend_store(vyre_backend *backend) {
 /* ---- when ---- */
 
 void vy_stores_begin_compile(vy_stores *stores) {
-    if (is_of_parent(stores))
-        return;
     pthread_mutex_lock(&stores->lock);
     stores->compiling++;
     pthread_mutex_unlock(&stores->lock);
 }
 
 void vy_stores_end_compile(vy_stores *stores) {
-    if (is_of_parent(stores))
-        return;
     pthread_mutex_lock(&stores->lock);
     stores->compiling--;
     stores->compiled = vy_clock_now();
@@ -279,13 +269,9 @@ void vy_stores_start(vy_stores *stores, vyre_backend *backend) {
     pthread_mutex_init(&stores->lock, NULL);
     vy_cond_start_monotonic(&stores->changed);
     stores->backend = backend;
-    stores->process = getpid();
 }
 
-/* A condition that a thread of the parent waits for cannot be destroyed: it would be waited for. */
 void vy_stores_end(vy_stores *stores) {
-    if (is_of_parent(stores))
-        return;
     pthread_cond_destroy(&stores->changed);
     pthread_mutex_destroy(&stores->lock);
 }

@@ -12,8 +12,6 @@
 #include "driver/pipeline_code.h"
 #include "driver/pool.h"
 
-#include <sys/types.h>
-
 typedef struct vy_stores {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -24,7 +22,6 @@ typedef struct vy_stores {
     uint64_t compiled;             /* when the last one ended, in nanoseconds */
     unsigned hurries;              /* who waits for the end of the line: it does not wait for quiet */
     int is_served;                 /* a thread is at the line */
-    pid_t process;                 /* whose threads come to it */
     vyre_backend *backend;
     vy_job job;
 } vy_stores;

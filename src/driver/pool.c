@@ -5,7 +5,6 @@
 #include "base/thread.h"
 
 #include <pthread.h>
-#include <unistd.h>
 
 struct vy_pool {
     pthread_mutex_t lock;
@@ -14,7 +13,6 @@ struct vy_pool {
     unsigned waiting, idle; /* jobs in line, threads without one */
     unsigned threads, references;
     int is_closed;
-    pid_t process; /* whose threads they are */
     pthread_t ids[VY_POOL_THREADS];
 };
 
@@ -25,7 +23,6 @@ vy_pool *vy_pool_new(void) {
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->work, NULL);
     pool->references = 1;
-    pool->process = getpid();
     return pool;
 }
 
@@ -113,14 +110,9 @@ int vy_pool_take_back(vy_pool *pool, vy_job *job) {
     return is_taken;
 }
 
-/* In a process made by fork there are no threads to wait for; one of them may have held the lock. */
 void vy_pool_close(vy_pool *pool) {
     if (!pool)
         return;
-    if (pool->process != getpid()) {
-        vy_release(pool, sizeof *pool);
-        return;
-    }
     pthread_mutex_lock(&pool->lock);
     pool->is_closed = 1;
     pthread_cond_broadcast(&pool->work);

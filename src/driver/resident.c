@@ -295,8 +295,11 @@ vyre_status vyre_resident_size(vyre_backend *backend, vyre_resident resident, ui
     *size = 0;
     VY_REQUIRE(error, backend);
     uint32_t place;
+    vyre_status status = vy_backend_check_process(backend, error);
+    if (status != VYRE_OK)
+        return status;
     pthread_mutex_lock(&backend->residents.lock);
-    vyre_status status = find(backend, resident, &place, error);
+    status = find(backend, resident, &place, error);
     if (status == VYRE_OK)
         *size = backend->residents.entries.items[place].size;
     pthread_mutex_unlock(&backend->residents.lock);
@@ -374,8 +377,11 @@ void vy_resident_lend(vyre_backend *backend, const vy_resident_use *use, uint64_
 
 vyre_status vy_resident_take_back(vyre_backend *backend, vyre_resident handle, vyre_error *error) {
     uint32_t place;
+    vyre_status status = vy_backend_check_process(backend, error);
+    if (status != VYRE_OK)
+        return status;
     pthread_mutex_lock(&backend->residents.lock);
-    vyre_status status = find(backend, handle, &place, error);
+    status = find(backend, handle, &place, error);
     if (status == VYRE_OK && !backend->residents.entries.items[place].exports)
         status = vy_fail(error, VYRE_INVALID_ARGUMENT, "end every export once",
                          "the resident buffer of backend `%s` is not exported", backend->id);

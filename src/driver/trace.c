@@ -15,6 +15,7 @@
 #include "base/thread.h"
 #include "driver/boundary.h"
 #include "driver/counters.h"
+#include "driver/fork.h"
 #include "vyre/telemetry.h"
 
 #include <errno.h>
@@ -46,7 +47,7 @@ _Atomic int vy_trace_state = VY_TRACE_UNKNOWN;
 /* All but the state with the lock held. */
 static struct trace {
     pthread_mutex_t lock;
-    int is_open, is_regular, file, process, handles_fork;
+    int is_open, is_regular, file, process;
     int failure;       /* errno of the write that ended it, or 0 */
     vy_string out;     /* not yet written */
     uint64_t length;   /* of the file, with its tail */
@@ -237,17 +238,13 @@ static void add_event(vy_stage stage, const vy_span_facts *facts, uint64_t now) 
 
 /* ---- starting ---- */
 
-static void before_fork(void) {
+void vy_trace_before_fork(void) {
     pthread_mutex_lock(&trace.lock);
 }
 
-static void after_fork_in_parent(void) {
-    pthread_mutex_unlock(&trace.lock);
-}
-
 /* The file is the parent's. The memory stays for another start: the child of a process with threads had better not call an allocator. */
-static void after_fork_in_child(void) {
-    if (trace.is_open) {
+void vy_trace_after_fork(int is_child) {
+    if (is_child && trace.is_open) {
         close(trace.file);
         trace.is_open = 0;
         trace.out.length = 0;
@@ -314,9 +311,8 @@ static vyre_status start(const char *path, vyre_error *error) {
     if (trace.is_open)
         return vy_fail(error, VYRE_CONFLICT, "call vyre_trace_stop first", "a trace is being written already (to `%s`)",
                        trace.path);
-    if (!trace.handles_fork && pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0)
+    if (!vy_fork_watch())
         return vy_fail_memory(error, "starting a trace");
-    trace.handles_fork = 1;
     if (!trace.out.text) {
         trace.out.text = vy_allocate(BUFFER_BYTES);
         trace.out.capacity = trace.out.text ? BUFFER_BYTES : 0;

@@ -61,6 +61,18 @@ __attribute__((weak, used, noinline)) void __jit_debug_register_code(void) {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the descriptor */
 
+static void before_fork(void) {
+    pthread_mutex_lock(&lock);
+}
+
+static void after_fork(void) {
+    pthread_mutex_unlock(&lock);
+}
+
+static void watch_fork(void) {
+    (void)pthread_atfork(before_fork, after_fork, after_fork);
+}
+
 /* With the lock held. */
 static void announce(jit_action action, vy_cpu_told *told) {
     __jit_debug_descriptor.action = (uint32_t)action;
@@ -95,8 +107,10 @@ int vy_cpu_is_debugged(void) {
 }
 
 vy_cpu_told *vy_cpu_tell_debugger(const void *code, vyre_span file) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     if (!file.size || !vy_cpu_is_debugged())
         return NULL;
+    (void)pthread_once(&once, watch_fork);
     vy_cpu_told *told = vy_allocate(sizeof *told + file.size);
     if (!told)
         return NULL;

@@ -8,8 +8,10 @@
 #include "ir/limits.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { OLDEST = 60 };         /* sm_60: what all our PTX needs */
 enum { MOST_THREADS = 2048 }; /* of a multiprocessor, of any kind so far */
@@ -86,11 +88,27 @@ static vyre_status check(const vy_cuda_api *api, int device, const vy_cuda_facts
     return VYRE_OK;
 }
 
-static vyre_status find(const vy_cuda_api *api, uint32_t ordinal, int *device, vyre_error *error) {
-    int count = 0, result = api->init(0);
+/* The driver serves the process that started it, and no child that this process forks afterwards: nothing of it is called there. */
+static vyre_status start_driver(const vy_cuda_api *api, vyre_error *error) {
+    static _Atomic long starter; /* 0: it was not started */
+    long process = (long)getpid(), before = atomic_load(&starter);
+    if (before && before != process)
+        return vy_fail(error, VYRE_UNSUPPORTED,
+                       "fork before backends are selected or acquired, or let the child execute a program of its own",
+                       "the NVIDIA driver was started by process %ld, and does not survive its fork", before);
+    int result = api->init(0);
     if (result != VY_CU_OK)
         return vy_cuda_fail_result(api, result, "starting the NVIDIA driver", error);
-    result = api->device_count(&count);
+    atomic_store(&starter, process);
+    return VYRE_OK;
+}
+
+static vyre_status find(const vy_cuda_api *api, uint32_t ordinal, int *device, vyre_error *error) {
+    int count = 0;
+    vyre_status status = start_driver(api, error);
+    if (status != VYRE_OK)
+        return status;
+    int result = api->device_count(&count);
     if (result != VY_CU_OK)
         return vy_cuda_fail_result(api, result, "counting devices", error);
     if (count <= 0)
@@ -129,7 +147,10 @@ vyre_status vy_cuda_facts_any(const vy_cuda_api *api, uint32_t *count, vyre_erro
     vyre_error others;
     int device, all = 0;
     *count = 0;
-    vyre_status status = vy_cuda_facts_ask(api, 0, &device, &facts, error);
+    vyre_status status = start_driver(api, error);
+    if (status != VYRE_OK)
+        return status;
+    status = vy_cuda_facts_ask(api, 0, &device, &facts, error);
     if (api->device_count(&all) != VY_CU_OK)
         return status;
     int is_served = status == VYRE_OK;

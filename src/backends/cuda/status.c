@@ -8,7 +8,8 @@
 /* X(result, status, is a loss, fix); NULL is the status's own fix. */
 #define RESULTS(X)                                                                                                     \
     X(2, NO_DEVICE_MEMORY, 0, NULL)                                                                                    \
-    X(3, UNSUPPORTED, 0, "check that the NVIDIA driver is loaded: `nvidia-smi`")                                       \
+    X(3, UNSUPPORTED, 0,                                                                                               \
+      "check that the NVIDIA driver is loaded (`nvidia-smi`), and that CUDA was not used before a fork")               \
     X(4, DEVICE_LOST, 1, RESTART)                                                                                      \
     X(34, NOT_FOUND, 0, "install the NVIDIA driver: the library is the toolkit's stub")                                \
     X(36, UNSUPPORTED, 0, "install a newer NVIDIA driver")                                                             \

@@ -10,6 +10,7 @@
 #include <elf.h>
 #include <stdalign.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- the library ---- */
@@ -110,16 +111,18 @@ static int say_version(int *version) {
     return 0;
 }
 
+static const vy_cuda_api some_devices = {.init = say_ok,
+                                         .device_count = say_count,
+                                         .device_get = say_device,
+                                         .device_name = say_name,
+                                         .device_attribute = say_attribute,
+                                         .device_memory = say_memory,
+                                         .driver_version = say_version};
+
 /* A device that is too old does not hide the others, which can be named. */
 static void one_device_that_is_served_is_enough(void **state) {
     (void)state;
-    const vy_cuda_api api = {.init = say_ok,
-                             .device_count = say_count,
-                             .device_get = say_device,
-                             .device_name = say_name,
-                             .device_attribute = say_attribute,
-                             .device_memory = say_memory,
-                             .driver_version = say_version};
+    const vy_cuda_api api = some_devices;
     static const struct {
         int count, architectures[4];
         uint32_t served;
@@ -136,6 +139,46 @@ static void one_device_that_is_served_is_enough(void **state) {
         if (!cases[i].served)
             assert_non_null(strstr(error.message, "device 0"));
     }
+}
+
+static int end_the_process(unsigned flags) {
+    (void)flags;
+    _exit(9);
+}
+
+static int fork_is_told(void) {
+    vy_cuda_api api = some_devices;
+    vy_cuda_facts facts;
+    vyre_error error = VYRE_ERROR_INIT;
+    uint32_t count = 99;
+    int device;
+    api.init = end_the_process; /* nor is anything else of the driver called: all else is NULL */
+    api.device_count = NULL;
+    for (int i = 0; i < 2; i++) {
+        vyre_status status =
+            i ? vy_cuda_facts_any(&api, &count, &error) : vy_cuda_facts_ask(&api, 0, &device, &facts, &error);
+        if (status != VYRE_UNSUPPORTED || !strstr(error.message, "does not survive its fork") ||
+            !strstr(error.fix, "fork before"))
+            return 1;
+    }
+    return count == 0 ? 0 : 2;
+}
+
+static void a_child_does_not_call_the_driver_of_its_parent(void **state) {
+    (void)state;
+    vyre_error error = VYRE_ERROR_INIT;
+    uint32_t count;
+    int status = -1;
+    device_count = 1;
+    architectures[0] = GOOD;
+    assert_int_equal(vy_cuda_facts_any(&some_devices, &count, &error), VYRE_OK);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(fork_is_told());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(vy_cuda_facts_any(&some_devices, &count, &error), VYRE_OK);
 }
 
 static void a_wrong_number_in_the_environment_is_refused(void **state) {
@@ -479,6 +522,7 @@ int main(void) {
         cmocka_unit_test(a_library_that_other_users_can_replace_is_not_opened),
         cmocka_unit_test(the_probe_says_why_there_is_none),
         cmocka_unit_test(one_device_that_is_served_is_enough),
+        cmocka_unit_test(a_child_does_not_call_the_driver_of_its_parent),
         cmocka_unit_test(a_wrong_number_in_the_environment_is_refused),
         cmocka_unit_test(results_become_statuses),
         cmocka_unit_test(params_are_packed_where_the_text_declares_them),
