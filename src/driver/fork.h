@@ -34,7 +34,7 @@ static inline int vy_process_is_other(const vy_process_bound *bound) {
 /* Installs the handlers, once; 0 when memory is out. */
 int vy_fork_watch(void);
 
-/* ---- locks of the process: trace.c, cache_folder.c, counters.c ---- */
+/* ---- locks of the process: trace.c, cache_folder.c, counters.c, probe.c ---- */
 
 void vy_trace_before_fork(void);
 void vy_trace_after_fork(int is_child);
@@ -42,5 +42,7 @@ void vy_cache_folder_before_fork(void);
 void vy_cache_folder_after_fork(void);
 void vy_log_before_fork(void);
 void vy_log_after_fork(void);
+void vy_probe_before_fork(void);
+void vy_probe_after_fork(int is_child);
 
 #endif

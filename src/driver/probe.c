@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "driver/fork.h"
 #include "driver/host.h"
 #include "driver/registry.h"
 
@@ -55,6 +56,7 @@ static int is_late(const vyre_backend_registration *registration) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     int found = 0;
     pthread_once(&once, start_condition);
+    (void)vy_fork_watch();
     pthread_mutex_lock(&lock);
     for (const probing *p = abandoned; p; p = p->next)
         found |= p->registration == registration;
@@ -79,6 +81,17 @@ static vy_probed await(probing *p, uint64_t deadline, vyre_probe *out) {
     abandoned = p;
     pthread_mutex_unlock(&lock);
     return VY_PROBE_LATE;
+}
+
+/* The threads of abandoned probes do not exist in a child: their records are left alone. */
+void vy_probe_before_fork(void) {
+    pthread_mutex_lock(&lock);
+}
+
+void vy_probe_after_fork(int is_child) {
+    if (is_child)
+        abandoned = NULL;
+    pthread_mutex_unlock(&lock);
 }
 
 vy_probed vy_probe_run(const vyre_backend_registration *registration, uint64_t limit_ns, vyre_probe *out) {
