@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -474,10 +475,11 @@ static vyre_status check_reply(const vy_compile_pool *pool, const vy_compile_req
                    (unsigned)reply->message, (unsigned)reply->size);
 }
 
-/* The server's error, as far as it is one. */
-static vyre_status take_error(const vy_compile_pool *pool, vyre_error *told, vyre_error *error) {
+/* The server's error; *is_sound 0 if it is none. */
+static vyre_status take_error(const vy_compile_pool *pool, vyre_error *told, int *is_sound, vyre_error *error) {
     told->message[sizeof told->message - 1] = told->fix[sizeof told->fix - 1] = told->where[sizeof told->where - 1] = 0;
-    if (told->code == VYRE_OK || strcmp(vyre_status_name(told->code), "UNKNOWN") == 0 || !told->message[0])
+    *is_sound = told->code != VYRE_OK && strcmp(vyre_status_name(told->code), "UNKNOWN") != 0 && told->message[0];
+    if (!*is_sound)
         return vy_fail(error, VYRE_CORRUPT, "install the compiler again, or report this with the program",
                        "the compiler `%s` fails without an error (status %d)", pool->path, (int)told->code);
     *error = *told;
@@ -509,8 +511,7 @@ static moved take_contents(const vy_compile_pool *pool, server *s, const vy_comp
     if (reply->message != VY_COMPILE_RESULT) {
         moved moved = receive_all(s, &told, sizeof told, e->until_ns);
         if (moved == MOVED)
-            *status = take_error(pool, &told, error);
-        e->keeps_server = moved == MOVED && *status != VYRE_CORRUPT;
+            *status = take_error(pool, &told, &e->keeps_server, error);
         return moved;
     }
     *status = vyre_bytes_resize(e->out, (size_t)reply->size, error);
@@ -552,15 +553,18 @@ static moved receive_reply(const vy_compile_pool *pool, server *s, exchange *e, 
     return moved;
 }
 
-/* It ended before it told anything. */
+/* It ended before it told anything. Where the host's address space is limited, so is the server's, which needs some of it to start. */
 static vyre_status fail_silent(const vy_compile_pool *pool, const siginfo_t *reason, vyre_error *error) {
+    struct rlimit space;
+    const char *fix =
+        getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY
+            ? "raise the limit of the process on address space (`ulimit -v`): the compiler needs 512 MiB"
+            : "name the executable `vyre-compiler-llvm` in VYRE_COMPILER, and install what it needs (`ldd` lists it)";
     const char *how = !reason->si_pid                 ? "its exit status is not known"
                       : reason->si_code == CLD_EXITED ? VY_FIX("exit status %d", reason->si_status)
                                                       : VY_FIX("signal %d", reason->si_status);
-    return vy_fail(
-        error, VYRE_UNSUPPORTED,
-        "name the executable `vyre-compiler-llvm` in VYRE_COMPILER, and install what it needs (`ldd` lists it)",
-        "the compiler `%s` ends before it reads a request (%s)", pool->path, how);
+    return vy_fail(error, VYRE_UNSUPPORTED, fix, "the compiler `%s` ends before it reads a request (%s)", pool->path,
+                   how);
 }
 
 /* Sets *again where an idle server turned out to have ended. */
@@ -583,7 +587,10 @@ static vyre_status run_on(vy_compile_pool *pool, server *s, const char *name, vy
     e->outcome->end = moved == LATE ? VY_COMPILE_END_LATE : VY_COMPILE_END_CRASHED;
     e->outcome->detail = reason.si_pid && reason.si_code != CLD_EXITED ? (uint32_t)reason.si_status : 0;
     *again = moved == ENDED && was_used && !has_told;
-    return moved == LATE || *again || has_told ? VYRE_OK : fail_silent(pool, &reason, error);
+    if (moved == LATE || *again || has_told)
+        return VYRE_OK;
+    e->outcome->end = VY_COMPILE_END_DONE; /* no other request would do better */
+    return fail_silent(pool, &reason, error);
 }
 
 vyre_status vy_compile_pool_request(vy_compile_pool *pool, vy_compile_request *request, const char *name,
@@ -602,10 +609,12 @@ vyre_status vy_compile_pool_request(vy_compile_pool *pool, vy_compile_request *r
                        VY_COMPILE_WIRE_LIMIT);
     do {
         again = 0;
-        *outcome = (vy_compile_outcome){.end = VY_COMPILE_END_LATE};
+        *outcome = (vy_compile_outcome){.end = VY_COMPILE_END_DONE};
         server *s = acquire(pool, until_ns);
-        if (!s)
+        if (!s) {
+            outcome->end = VY_COMPILE_END_LATE;
             return VYRE_OK;
+        }
         if (!s->pid)
             status = start(pool, s, error);
         if (status == VYRE_OK)

@@ -28,7 +28,7 @@ vyre_status vy_compile_pool_open(const char *path, vy_compile_pool **out, vyre_e
 void vy_compile_pool_close(vy_compile_pool *pool);
 
 /* X(ID): how a request ended.
- *   DONE     the server replied: out has the result, or status and error say why there is none
+ *   DONE     out has the result, or status and error say why there is none: the server replied so, or cannot be asked
  *   WIDTH    likewise, and fewer lanes may help
  *   MEMORY   LLVM ran out of memory; `detail` is the limit in MiB
  *   TIME     the server used up its processor time
@@ -54,7 +54,7 @@ typedef struct vy_compile_outcome {
  * times    may be NULL
  * out      replaced if the outcome is DONE and the status VYRE_OK
  *
- * Returns VYRE_OK also if the outcome is none of DONE and WIDTH. Else:
+ * Returns VYRE_OK also if the outcome is neither DONE nor WIDTH. Else:
  * VYRE_UNSUPPORTED  the executable cannot be started, or ended before it read the request
  * VYRE_ABI_MISMATCH, VYRE_CORRUPT  it speaks another version of the protocol, or none
  * VYRE_IO           no descriptor or process is left

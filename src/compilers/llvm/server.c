@@ -133,20 +133,24 @@ static void lower_limit(int resource, rlim_t most) {
     (void)setrlimit(resource, &limit);
 }
 
+static void note_memory(void) {
+    struct rlimit memory = {0, 0};
+    (void)getrlimit(RLIMIT_AS, &memory);
+    now.limit_mib = (sig_atomic_t)(memory.rlim_cur >> 20 > INT32_MAX ? INT32_MAX : memory.rlim_cur >> 20);
+}
+
+/* The soft limit alone: the next request may have another. */
+static void limit_memory(uint32_t mib) {
+    if (!VY_COMPILE_SANITIZED)
+        lower_limit(RLIMIT_AS, (rlim_t)mib << 20);
+    note_memory();
+}
+
 /* Processor time of the whole process; 0 ends the limit. It is told again every second while a reply is sent. */
 static void limit_time(uint32_t milliseconds) {
     const struct itimerval timer = {.it_interval = {.tv_sec = 1},
                                     .it_value = {milliseconds / 1000, (suseconds_t)(milliseconds % 1000) * 1000}};
     (void)setitimer(ITIMER_PROF, &timer, NULL);
-}
-
-/* The soft limit alone: the next request may have another. */
-static void limit_memory(uint32_t mib) {
-    struct rlimit memory;
-    if (!VY_COMPILE_SANITIZED)
-        lower_limit(RLIMIT_AS, (rlim_t)mib << 20);
-    (void)getrlimit(RLIMIT_AS, &memory);
-    now.limit_mib = (sig_atomic_t)(memory.rlim_cur >> 20 > INT32_MAX ? INT32_MAX : memory.rlim_cur >> 20);
 }
 
 static int has_used_much(const vy_compile_request *request) {
@@ -311,6 +315,7 @@ int main(int count, char **arguments) {
     offer_to_oom_killer();
     (void)mallopt(M_ARENA_MAX, 1);
     catch_signals();
+    note_memory();
     if (!start_worker())
         end_without_memory();
     wait_for_hang_up();

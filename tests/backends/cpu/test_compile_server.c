@@ -122,6 +122,7 @@ static void malformed_replies_are_errors(void **state) {
     } cases[] = {{"garbage_4", VYRE_CORRUPT}, {"build_4", VYRE_ABI_MISMATCH}, {"unknown_4", VYRE_CORRUPT},
                  {"huge_4", VYRE_CORRUPT},    {"error_4", VYRE_CORRUPT},      {"success_4", VYRE_CORRUPT},
                  {"cut_4", VYRE_UNSUPPORTED}, {"silent", VYRE_UNSUPPORTED}};
+    static const char *const wrong[] = {"garbage_8", "build_8", "unknown_8", "huge_8", "error_8", "success_8"};
     vyre_error error;
     (void)state;
     NEEDS_SERVER();
@@ -129,6 +130,11 @@ static void malformed_replies_are_errors(void **state) {
         assert_int_equal(ask(cases[i].name, 4, 0, 0, &error), 0);
         if (error.code != cases[i].status)
             fail_msg("%s: %s (%d)", cases[i].name, error.message, (int)error.code);
+    }
+    /* Nothing that a server does wrong is a reason for fewer lanes: with 4 these would work. */
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(ask(wrong[i], 64, 0, 0, &error), 0);
+        assert_true(error.code == VYRE_CORRUPT || error.code == VYRE_ABI_MISMATCH);
     }
     assert_int_equal(ask("silent", 4, 0, 0, &error), 0);
     expect_text(error.message, "ends before it reads a request (exit status 5)");
@@ -405,6 +411,11 @@ static void warm_servers_are_reused_and_nothing_is_left(void **state) {
     assert_int_equal(server_lanes(another, &request, &error), 8);
     assert_int_equal(count_children(&second), 1);
     assert_int_equal(first, second);
+    request.wire = (vyre_span){"no program", 10}; /* a refusal is an answer, too */
+    assert_int_equal(server_lanes(compiler, &request, &error), 0);
+    assert_int_equal(error.code, VYRE_CORRUPT);
+    assert_int_equal(count_children(&second), 1);
+    assert_int_equal(first, second);
     vy_cpu_compiler_close(compiler);
     assert_int_equal(count_children(NULL), 1);
     vy_cpu_compiler_close(another);
@@ -608,6 +619,43 @@ static void no_descriptors_left_is_an_error(void **state) {
     in_a_child(compile_without_descriptors);
 }
 
+/* The limit is inherited: the server may not even start. */
+static int compile_with_little_memory(void) {
+    enum { STEP = 16 << 20, STEPS = 64 };
+    struct rlimit all;
+    vyre_error error = VYRE_ERROR_INIT;
+    long pages = 0;
+    uint32_t lanes = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file || fscanf(file, "%ld", &pages) != 1)
+        return 1;
+    fclose(file);
+    getrlimit(RLIMIT_AS, &all);
+    for (rlim_t i = 0; i <= STEPS && lanes != 8; i++) {
+        const vy_compiler *compiler = NULL;
+        struct rlimit few = {(rlim_t)pages * 4096 + i * STEP, all.rlim_max};
+        if (setrlimit(RLIMIT_AS, &few) != 0)
+            return 2;
+        if (vy_cpu_compiler_open(server_path("vyre-compiler-llvm"), &compiler, &error) == VYRE_OK)
+            lanes = compile_on(compiler, "p", 8, &error);
+        if (lanes != 8 && error.code != VYRE_NO_MEMORY && !strstr(error.fix, "ulimit -v"))
+            return 3;
+        setrlimit(RLIMIT_AS, &all);
+        vy_cpu_compiler_close(compiler);
+        if (count_children(NULL) != 0)
+            return 4;
+    }
+    return lanes == 8 ? 0 : 5; /* 1 GiB is enough */
+}
+
+static void little_address_space_is_an_error(void **state) {
+    (void)state;
+    NEEDS_SERVER();
+    if (VY_SANITIZED)
+        VY_SKIP("a sanitizer needs the address space");
+    in_a_child(compile_with_little_memory);
+}
+
 /* As on a kernel before 5.3. */
 static int compile_without_pidfd(void) {
     struct sock_filter code[] = {
@@ -729,6 +777,7 @@ int main(void) {
         cmocka_unit_test(children_of_fork_have_servers_of_their_own),
         cmocka_unit_test(a_child_of_fork_does_not_keep_a_server_alive),
         cmocka_unit_test(no_descriptors_left_is_an_error),
+        cmocka_unit_test(little_address_space_is_an_error),
         cmocka_unit_test(systems_without_pidfd_work),
         cmocka_unit_test(servers_hold_nothing_of_the_host),
         cmocka_unit_test(what_cannot_be_started_is_named_with_a_fix),
