@@ -25,7 +25,8 @@ typedef enum design { SERVER, PLUGIN, DESIGNS } design;
 static const char *plugin; /* NULL: it is not measured */
 
 typedef struct sample {
-    const char *name;
+    const char *name; /* of the program */
+    char file[64];    /* that it is the first of, without its ending */
     vyre_program *program;
     vyre_bytes wire;
     double lower, load;                     /* milliseconds */
@@ -142,8 +143,8 @@ static const char *const step_names[VY_COMPILER_STEP_COUNT] = {
 
 static int print_sample(const sample *s, int json, int is_first) {
     int failed =
-        json ? printf("%s\n  {\"program\": \"%s\", \"lower_ms\": %.2f", is_first ? "" : ",", s->name, s->lower) < 0
-             : printf("%-14s %9.2f", s->name, s->lower) < 0;
+        json ? printf("%s\n  {\"example\": \"%s\", \"lower_ms\": %.2f", is_first ? "" : ",", s->file, s->lower) < 0
+             : printf("%-14s %9.2f", s->file, s->lower) < 0;
     for (int i = 0; i < (plugin ? DESIGNS : 1); i++)
         failed |= printf(json ? ", \"%sfirst_ms\": %.2f, \"%slater_ms\": %.2f" : "%s %9.2f%s %9.2f",
                          json && i == PLUGIN ? "plugin_" : "", s->first[i], json && i == PLUGIN ? "plugin_" : "",
@@ -160,7 +161,7 @@ static void print_head(int json) {
         printf("[");
         return;
     }
-    printf("%-14s %9s %9s %9s", "program", "lower ms", "first ms", "later ms");
+    printf("%-14s %9s %9s %9s", "example", "lower ms", "first ms", "later ms");
     if (plugin)
         printf(" %9s %9s", "in-proc.", "later ms");
     for (int i = 0; i < VY_COMPILER_STEP_COUNT; i++)
@@ -203,6 +204,8 @@ int main(int count, char **arguments) {
         if (!program || lower(&cpu, program, &samples[i], &error) != VYRE_OK)
             continue;
         samples[i].name = vyre_program_name(program);
+        const char *file = strrchr(files.gl_pathv[i], '/') + 1;
+        snprintf(samples[i].file, sizeof samples[i].file, "%.*s", (int)strcspn(file, "."), file);
         samples[i].program = program;
         for (int k = 0; k < DESIGNS * PROCESSES; k++)
             if (k % DESIGNS == SERVER || plugin)
