@@ -5,7 +5,9 @@
 
 #include "base/hash.h"
 #include "driver/cache_key.h"
+#include "vyre/cache.h"
 #include "vyre/pipeline.h"
+#include "vyre/telemetry.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -99,6 +101,55 @@ static void a_width_that_worked_is_tried_first_the_next_time(void **state) {
     assert_int_equal(server_lanes(compiler, &request, &error), 8);
     assert_int_equal(server_lanes(compiler, &other, &error), 16);
     vy_cpu_compiler_close(compiler);
+}
+
+static void count_narrowed(void *user, int level, const char *source, const char *message) {
+    *(unsigned *)user +=
+        level == 1 && strcmp(source, "cpu") == 0 && strstr(message, "is compiled with 8 lanes instead");
+}
+
+/* Through the backend: the result is right, the log says why it has fewer lanes, and what the cache has is the narrower object. */
+static void code_with_fewer_lanes_runs_and_is_cached(void **state) {
+    char folder[] = "/tmp/vyre-server-XXXXXX";
+    uint32_t y[100] = {5};
+    vyre_span input = {y, sizeof y};
+    vyre_arguments arguments = {.inputs = &input, .input_count = 1};
+    unsigned narrowed = 0;
+    (void)state;
+    NEEDS_SERVER();
+    assert_non_null(mkdtemp(folder));
+    vyre_program *program =
+        vy_test_parse("program crash_16 {\n buffer y : u32 read_write\n workgroup 64\n grid over y\n"
+                      " if global_id.x < len(y) { y[global_id.x] = y[global_id.x] + 2 }\n}\n");
+    setenv("VYRE_CACHE_DIR", folder, 1);
+    setenv("VYRE_COMPILER", server_path("hostile"), 1);
+    setenv("VYRE_CPU_WIDTH", "16", 1);
+    vyre_log_set_sink(count_narrowed, &narrowed);
+    for (int i = 0; i < 2; i++) {
+        vyre_backend *backend;
+        vyre_pipeline *pipeline;
+        vyre_error error = VYRE_ERROR_INIT;
+        vyre_outputs outputs = VYRE_OUTPUTS_INIT;
+        vyre_cache_forbid_compile(i);
+        assert_int_equal(vyre_acquire("cpu", &backend, &error), VYRE_OK);
+        if (vyre_compile(backend, program, NULL, &pipeline, &error) != VYRE_OK)
+            fail_msg("%s", error.message);
+        assert_int_equal(vyre_pipeline_dispatch(pipeline, &arguments, NULL, &outputs, NULL, &error), VYRE_OK);
+        assert_int_equal(((uint32_t *)outputs.items[0].data)[0], 7);
+        assert_int_equal(((uint32_t *)outputs.items[0].data)[99], 2);
+        assert_int_equal(narrowed, 1);
+        vyre_outputs_free(&outputs);
+        vyre_pipeline_release(pipeline);
+        vyre_backend_release(backend);
+    }
+    vyre_log_set_sink(NULL, NULL);
+    vyre_cache_forbid_compile(0);
+    vyre_cache_clear(NULL, NULL, NULL, NULL);
+    unsetenv("VYRE_CPU_WIDTH");
+    unsetenv("VYRE_COMPILER");
+    setenv("VYRE_CACHE_DIR", "", 1);
+    assert_int_equal(rmdir(folder), 0);
+    vyre_program_release(program);
 }
 
 static void a_deadline_ends_the_compile_and_the_server(void **state) {
@@ -758,6 +809,7 @@ int main(void) {
         cmocka_unit_test(a_failing_width_that_has_to_be_kept_is_an_error),
         cmocka_unit_test(a_compile_that_fails_with_all_lanes_names_program_width_and_cause),
         cmocka_unit_test(a_width_that_worked_is_tried_first_the_next_time),
+        cmocka_unit_test(code_with_fewer_lanes_runs_and_is_cached),
         cmocka_unit_test(a_deadline_ends_the_compile_and_the_server),
         cmocka_unit_test(malformed_replies_are_errors),
         cmocka_unit_test(an_object_that_is_none_is_refused),
