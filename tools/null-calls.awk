@@ -250,7 +250,8 @@ function write_function(f,    name, id, parameters, part, i, argument, type, v, 
             continue
         }
         call = call (i > 1 ? ", " : "") "AT(" i - 1 ", " v ")"
-        if (type == "const char*") changes = changes "{" i - 1 ", change_text, text_names}, "
+        # Another text would not have the length that follows.
+        if (type == "const char*" && part[i + 1] !~ /(size|length)$/) changes = changes "{" i - 1 ", change_text, text_names}, "
         word = (name "." argument) in allowed ? allowed[name "." argument] : allowed["*." argument]
         mask["pointer"] += 2 ^ (i - 1)
         mask[word] += 2 ^ (i - 1)

@@ -32,8 +32,7 @@ static const char manifest[] = "dialect = \"cancelled\"\nversion = \"1.0.0\"\n";
 
 #define NEEDS_COMPILER()                                                                                               \
     do {                                                                                                               \
-        const vy_compiler *compiler;                                                                                   \
-        if (vy_cpu_compiler_open(NULL, &compiler, NULL) != VYRE_OK)                                                    \
+        if (vy_cpu_compiler_check(NULL) != VYRE_OK)                                                                    \
             VY_SKIP("there is no compiler plug-in in this build");                                                     \
     } while (0)
 

@@ -23,8 +23,7 @@
 enum { STACK = VY_SANITIZED ? 512 << 10 : 64 << 10, VALUES = VY_SANITIZED ? 1200 : 150, BELOW = 4 << 20, COUNT = 5000 };
 
 static int has_compiler(void) {
-    const vy_compiler *compiler;
-    return vy_cpu_compiler_open(NULL, &compiler, NULL) == VYRE_OK;
+    return vy_cpu_compiler_check(NULL) == VYRE_OK;
 }
 
 #define NEEDS_COMPILER()                                                                                               \
