@@ -70,7 +70,8 @@ static int show(const vyre_selection *report, const vyre_backend *chosen, broken
 
 static int run_command(const tool_command *self, void *given, const tool_args *args) {
     const backends_options *options = given;
-    vyre_policy policy = {.allow_software = options->software, .allow_cpu = 1, .only = options->backend, .probe_all = 1};
+    vyre_policy policy = {
+        .allow_software = options->software, .allow_cpu = 1, .only = options->backend, .probe_all = 1};
     vyre_selection *report = NULL;
     vyre_backend *chosen = NULL;
     broken plugins = {.json = options->json};
