@@ -4,15 +4,8 @@
 #include "compilers/code.h"
 
 #include "base/file.h"
-#include "compilers/llvm/flat.h"
-#include "emit/llvm/errata.h"
+#include "compilers/ir.h"
 
-#include <llvm-c/IRReader.h>
-#include <llvm-c/Target.h>
-#include <llvm-c/TargetMachine.h>
-#include <llvm-c/Transforms/PassBuilder.h>
-
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -114,7 +107,7 @@ static void programs_give_the_bits_of_the_oracle(void **state) {
 /* ---- reproducers ---- */
 
 /* How a child ends: with the result of the function, which is 0 where LLVM is right, or without one. */
-enum { RIGHT = 0, WRONG = 1, NOT_RUN = 2, BROKEN = 3, CPU_SECONDS = 2 };
+enum { RIGHT = 0, WRONG = 1, NOT_RUN = 2, CPU_SECONDS = 2 };
 
 /* What follows "; name: " in a line of the file; "" if there is no such line. */
 static const char *setting(const char *text, const char *name) {
@@ -128,52 +121,6 @@ static const char *setting(const char *text, const char *name) {
     return value;
 }
 
-static void stop_if(int failed, const char *what, const char *words) {
-    if (!failed)
-        return;
-    printf("%s: %s\n", what, words ? words : "");
-    fflush(stdout);
-    _exit(BROKEN);
-}
-
-static LLVMTargetMachineRef machine_for(uint64_t features) {
-    char names[512] = "", *words = NULL;
-    LLVMTargetRef target = NULL;
-    LLVMInitializeNativeTarget();
-    LLVMInitializeNativeAsmPrinter();
-    char *triple = LLVMGetDefaultTargetTriple();
-    stop_if(LLVMGetTargetFromTriple(triple, &target, &words), triple, words);
-    for (unsigned bit = 0; bit < 64; bit++)
-        if (features >> bit & 1 && vy_cpu_feature_name(bit)[0])
-            snprintf(names + strlen(names), sizeof names - strlen(names), ",+%s", vy_cpu_feature_name(bit));
-    return LLVMCreateTargetMachine(target, triple, "x86-64", names[0] ? names + 1 : "", LLVMCodeGenLevelDefault,
-                                   LLVMRelocPIC, LLVMCodeModelSmall);
-}
-
-/* Compiles a module by nothing but LLVM. */
-static vy_flat flat_of(const char *text, uint64_t features) {
-    LLVMContextRef context = LLVMContextCreate();
-    LLVMModuleRef module = NULL;
-    LLVMMemoryBufferRef object = NULL;
-    char *words = NULL;
-    vy_flat flat = {0};
-    vyre_error error = VYRE_ERROR_INIT;
-    LLVMMemoryBufferRef source = LLVMCreateMemoryBufferWithMemoryRangeCopy(text, strlen(text), "errata");
-    stop_if(LLVMParseIRInContext(context, source, &module, &words), "reading", words);
-    LLVMTargetMachineRef machine = machine_for(features);
-    LLVMSetModuleDataLayout(module, LLVMCreateTargetDataLayout(machine));
-    const char *passes = setting(text, "passes");
-    if (passes[0]) {
-        LLVMErrorRef failure = LLVMRunPasses(module, passes, machine, LLVMCreatePassBuilderOptions());
-        stop_if(failure != NULL, "passes", failure ? LLVMGetErrorMessage(failure) : NULL);
-    }
-    stop_if(LLVMTargetMachineEmitToMemoryBuffer(machine, module, LLVMObjectFile, &words, &object), "code", words);
-    vyre_status status =
-        vy_flat_make(LLVMGetBufferStart(object), LLVMGetBufferSize(object), "errata", 0, &flat, &error);
-    stop_if(status != VYRE_OK, "object", error.message);
-    return flat;
-}
-
 /* In a child, since LLVM may crash or never return. */
 static _Noreturn void compile_and_run(const char *text) {
     static uint8_t memory[4096];
@@ -182,17 +129,12 @@ static _Noreturn void compile_and_run(const char *text) {
     setrlimit(RLIMIT_CPU, &limit);
     setrlimit(RLIMIT_CORE, &no_core);
     freopen("/dev/null", "w", stderr);
-    stop_if(vy_cpu_isa_find(setting(text, "level"), &features, NULL) != VYRE_OK, "level", setting(text, "level"));
-    vy_flat flat = flat_of(text, features);
+    ir_stop_if(vy_cpu_isa_find(setting(text, "level"), &features, NULL) != VYRE_OK, "level", setting(text, "level"));
+    ir_code code = ir_compile(text, "errata", features, setting(text, "passes"), 0);
     if ((vy_cpu_features() & features) != features)
         _exit(NOT_RUN);
-    size_t size = (flat.code.size + VY_FLAT_PLACEMENT - 1) / VY_FLAT_PLACEMENT * VY_FLAT_PLACEMENT;
-    void *code = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    stop_if(code == MAP_FAILED, "memory", NULL);
-    memcpy(code, flat.code.data, flat.code.size);
-    stop_if(mprotect(code, size, PROT_READ | PROT_EXEC) != 0, "memory", NULL);
     memset(memory, 0xff, sizeof memory);
-    uint32_t (*function)(void *) = (uint32_t(*)(void *))(uintptr_t)((uint8_t *)code + flat.entry);
+    uint32_t (*function)(void *) = (uint32_t(*)(void *))(uintptr_t)code.entry;
     _exit(function(memory) ? WRONG : RIGHT);
 }
 
@@ -220,7 +162,7 @@ static void reproducers_are_reported_that_llvm_compiles_correctly(void **state) 
                : !WIFSIGNALED(status) ? "needed: wrong result"
                : WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL ? "needed: LLVM does not end"
                                                                             : "needed: LLVM ends the process");
-        assert_int_not_equal(code, BROKEN);
+        assert_int_not_equal(code, IR_REFUSED);
         vyre_bytes_free(&text);
     }
 }
