@@ -177,6 +177,7 @@ int main(void) {
             break;
         if (behaviours[i].tells)
             tell(VY_COMPILE_STEP, 0, 0);
+        alarm(60); /* the test may be gone: nothing else would end this process then */
         behaviours[i].run();
         return 0;
     }
