@@ -97,11 +97,11 @@ static inline vyre_generate_options conform_options(uint64_t seed, unsigned leng
         options.invocations = 4096;
     options.stress = (unsigned)conform_setting("VYRE_CAMPAIGN_STRESS", options.stress);
     unsigned allowed = (unsigned)conform_setting("VYRE_CAMPAIGN_LENGTH", 0);
-    if (allowed && options.statements > allowed)
-        options.statements = allowed;
+    if (allowed && (!length || length > allowed))
+        length = allowed;
     if (length && options.statements > length) {
         options.statements = length;
-        options.depth = length < 8 ? 2 : 3;
+        options.depth = length < 4 ? 2 : 3;
     }
     return options;
 }

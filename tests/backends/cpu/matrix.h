@@ -29,7 +29,8 @@ typedef struct matrix {
     size_t count, levels;
 } matrix;
 
-/* Once, before the environment is changed: it reads VYRE_CPU_ISA. */
+/* Once, before the environment is changed: it reads VYRE_CPU_ISA. A program that does not compile with the lanes of its
+ * cell fails from here on, instead of being compiled with fewer. */
 static inline void matrix_start(matrix *m) {
     static const uint32_t widths[MATRIX_WIDTHS] = {4, 8, 16, 32, 64, 0};
     const char *setting = getenv("VYRE_CPU_ISA");
@@ -37,6 +38,7 @@ static inline void matrix_start(matrix *m) {
     uint64_t host;
     if (vy_cpu_isa_restrict(setting && *setting ? setting : NULL, vy_cpu_features(), &host, &error) != VYRE_OK)
         fail_msg("%s", error.message);
+    setenv("VYRE_COMPILER_FALLBACK", "0", 1);
     *m = (matrix){0};
     for (unsigned level = 0; level < MATRIX_LEVELS; level++) {
         uint64_t features = vy_cpu_level_features(level);
