@@ -32,6 +32,7 @@ static void call(const vyre_backend_registration *registration, vyre_probe *out)
 
 static void *run(void *user) {
     probing *p = user;
+    (void)vy_cancellation_disable();
     call(p->registration, &p->probe);
     pthread_mutex_lock(&lock);
     p->is_done = 1;
@@ -83,14 +84,17 @@ static vy_probed await(probing *p, uint64_t deadline, vyre_probe *out) {
     return VY_PROBE_LATE;
 }
 
-/* The threads of abandoned probes do not exist in a child: their records are left alone. */
 void vy_probe_before_fork(void) {
     pthread_mutex_lock(&lock);
 }
 
+/* The threads of abandoned probes do not exist in a child: their records are left alone. The condition counts threads of the parent that wait
+ * for it, and a broadcast would wait for them: the child starts its own. */
 void vy_probe_after_fork(int is_child) {
-    if (is_child)
+    if (is_child) {
         abandoned = NULL;
+        vy_cond_start_monotonic(&done);
+    }
     pthread_mutex_unlock(&lock);
 }
 

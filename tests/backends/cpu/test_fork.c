@@ -2,6 +2,7 @@
 #include "support/test.h"
 
 #include "backends/cpu/compile.h"
+#include "driver/probe.h"
 #include "vyre/async.h"
 #include "vyre/cache.h"
 #include "vyre/interop.h"
@@ -421,6 +422,59 @@ static void a_child_of_a_child(void **state) {
     rig_close(&r);
 }
 
+/* ---- probes ---- */
+
+static _Atomic int is_probing;
+static void probe_slowly(const vyre_host *host, vyre_probe *out) {
+    int none = 0;
+    (void)host;
+    out->answer = VYRE_PROBE_NEVER;
+    atomic_compare_exchange_strong(&is_probing, &none, 1);
+    while (atomic_load(&is_probing) == 1)
+        usleep(1000);
+}
+
+static void probe_quickly(const vyre_host *host, vyre_probe *out) {
+    (void)host;
+    out->answer = VYRE_PROBE_NEVER;
+}
+
+static void *probe_once(void *user) {
+    vyre_probe probe;
+    return vy_probe_run(user, UINT64_MAX / 4, &probe) == VY_PROBED ? user : NULL;
+}
+
+/* A thread of the parent waits for a probe: the child has neither, and probes on. */
+static void a_child_of_a_process_that_probes(void **state) {
+    (void)state;
+    vyre_backend_registration slow = {.struct_size = sizeof slow, .id = "slow", .probe = probe_slowly},
+                              quick = {.struct_size = sizeof quick, .id = "quick", .probe = probe_quickly};
+    pthread_t thread;
+    vyre_probe probe;
+    void *result;
+    int status = -1;
+    atomic_store(&is_probing, 0);
+    assert_int_equal(pthread_create(&thread, NULL, probe_once, &slow), 0);
+    while (!atomic_load(&is_probing))
+        usleep(1000);
+    usleep(10000);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(SECONDS);
+        for (int i = 0; i < 5; i++)
+            if (vy_probe_run(&quick, VY_PROBE_LIMIT_NS, &probe) != VY_PROBED)
+                _exit(1);
+        atomic_store(&is_probing, 2);
+        _exit(vy_probe_run(&slow, VY_PROBE_LIMIT_NS, &probe) == VY_PROBED ? 0 : 2);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    atomic_store(&is_probing, 2);
+    pthread_join(thread, &result);
+    assert_non_null(result);
+}
+
 int main(void) {
     setenv("VYRE_CACHE_DIR", "", 1);
     const struct CMUnitTest tests[] = {
@@ -429,6 +483,7 @@ int main(void) {
         cmocka_unit_test(a_child_with_dispatches_in_flight),
         cmocka_unit_test(a_child_of_a_process_that_is_traced),
         cmocka_unit_test(a_child_of_a_child),
+        cmocka_unit_test(a_child_of_a_process_that_probes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
